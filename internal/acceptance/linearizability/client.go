@@ -1,0 +1,268 @@
+package linearizability
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+)
+
+const (
+	// patience is how long a client waits for a reply. Then it hangs up, and what it has sent may take effect at any
+	// time.
+	patience = 15 * time.Second
+
+	// connectTime is how long a client tries to connect. A replica that was killed starts again in this time.
+	connectTime = 2 * time.Minute
+
+	// connectPause is the time between two attempts.
+	connectPause = 100 * time.Millisecond
+)
+
+// A client is a session with a replica, which it keeps from history to history.
+type client struct {
+	team    *Team
+	number  int
+	user    string
+	keeper  *keeper // nil where no uploads are resumed
+	replica int
+	conn    *ftptest.Conn // nil without a session
+}
+
+// errNotSent says that a command has not reached the server, so that it has no effect.
+var errNotSent = errors.New("not sent")
+
+// hangUp ends the session.
+func (c *client) hangUp() {
+	if c.conn != nil {
+		_ = c.conn.Close()
+		c.conn = nil
+	}
+}
+
+// connect makes sure that there is a session, with the replica that it had or another one.
+func (c *client) connect(ctx context.Context, random *rand.Rand) error {
+	deadline := time.Now().Add(connectTime)
+	var err error
+	for c.conn == nil {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("client %d cannot connect: %w", c.number, err)
+		}
+		c.replica = random.IntN(len(c.team.Replicas))
+		if err = c.open(); err != nil {
+			if err := pause(ctx, connectPause); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// open begins a session.
+func (c *client) open() error {
+	conn, err := ftptest.Open(c.team.Replicas[c.replica]())
+	if err != nil {
+		return err
+	}
+	conn.Timeout = patience
+	code, err := reply(conn.Reply())
+	for _, line := range []string{"USER " + c.user, "PASS " + c.team.Password, "TYPE I"} {
+		if err == nil && code < 400 {
+			code, err = reply(conn.Send(line))
+		}
+	}
+	if err == nil && code >= 400 {
+		err = fmt.Errorf("login: reply %d", code)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return err
+	}
+	c.conn = conn
+	return nil
+}
+
+// reply is the code of a reply.
+func reply(text string, err error) (int, error) {
+	if err != nil {
+		return 0, err
+	}
+	code, _ := ftptest.Parse(text)
+	return code, nil
+}
+
+// do sends a command and fills in what came back. It returns errNotSent where the server did not get the command.
+func (c *client) do(cmd *Command, dir string, now func() time.Duration) error {
+	cmd.Client, cmd.Replica = c.number, c.replica
+	err := c.send(cmd, dir, now)
+	cmd.Return = now()
+	if err != nil || cmd.Code == 421 {
+		c.hangUp()
+	}
+	return err
+}
+
+// elsewhere begins the names of files in another bucket.
+const elsewhere = "elsewhere/"
+
+// place is the pathname of a name.
+func place(dir, name string) string {
+	if name, away := strings.CutPrefix(name, elsewhere); away {
+		return "/" + elsewhere + strings.TrimPrefix(dir, "/") + "/" + name
+	}
+	return dir + "/" + name
+}
+
+func (c *client) send(cmd *Command, dir string, now func() time.Duration) (err error) {
+	path := place(dir, cmd.Name)
+	switch cmd.Verb {
+	case "STOR", "APPE", "REST":
+		return c.upload(cmd, path, now)
+	case "RETR":
+		cmd.Got, err = c.download(cmd, "RETR "+path, now)
+		return err
+	case "MLSD":
+		text, err := c.download(cmd, "MLSD "+strings.TrimSuffix(path, "/"), now)
+		cmd.Listing = sizesIn(text, cmd.Name)
+		return err
+	case "RNTO":
+		cmd.Call = now()
+		if cmd.Code, err = reply(c.conn.Send("RNFR " + path)); err != nil || cmd.Code != 350 {
+			cmd.Verb = "RNFR"
+			return err
+		}
+		cmd.Call = now()
+		cmd.Code, err = reply(c.conn.Send("RNTO " + place(dir, cmd.To)))
+		return err
+	}
+	cmd.Call = now()
+	text, err := c.conn.Send(cmd.Verb + " " + strings.TrimSuffix(path, "/"))
+	if cmd.Code, err = reply(text, err); err != nil || cmd.Code/100 != 2 {
+		return err
+	}
+	switch cmd.Verb {
+	case "SIZE":
+		if cmd.Size, err = sizeOf(sizeReply, text); err != nil {
+			return err
+		}
+	case "MLST":
+		if cmd.Size, err = sizeOf(fact, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// data opens a data connection. Without one, no command is sent.
+func (c *client) data() (io.ReadWriteCloser, error) {
+	data, err := c.conn.Data()
+	if err != nil {
+		return nil, errors.Join(errNotSent, err)
+	}
+	return data, nil
+}
+
+// upload is STOR, APPE, or REST and STOR.
+func (c *client) upload(cmd *Command, path string, now func() time.Duration) error {
+	data, err := c.data()
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	line := cmd.Verb + " " + path
+	if cmd.Verb == "REST" {
+		if code, err := reply(c.conn.Send("REST " + strconv.FormatInt(cmd.Offset, 10))); err != nil || code != 350 {
+			return errors.Join(errNotSent, err)
+		}
+		line = "STOR " + path
+	}
+	cmd.Call = now()
+	if cmd.Code, err = reply(c.conn.Send(line)); err != nil || cmd.Code/100 != 1 {
+		return err
+	}
+	cmd.Code = 0
+	if _, err := io.WriteString(data, cmd.Data); err != nil {
+		return err
+	}
+	if err := data.Close(); err != nil {
+		return err
+	}
+	cmd.Code, err = reply(c.conn.Reply())
+	return err
+}
+
+// download is RETR or MLSD. What came before an error counts for nothing.
+func (c *client) download(cmd *Command, line string, now func() time.Duration) (string, error) {
+	data, err := c.data()
+	if err != nil {
+		return "", err
+	}
+	defer data.Close()
+	cmd.Call = now()
+	if cmd.Code, err = reply(c.conn.Send(line)); err != nil || cmd.Code/100 != 1 {
+		return "", err
+	}
+	cmd.Code = 0
+	text, err := io.ReadAll(data)
+	if err != nil {
+		return "", err
+	}
+	cmd.Code, err = reply(c.conn.Reply())
+	return string(text), err
+}
+
+// Where sizes are in the replies to SIZE and MLST, and in the lines of MLSD.
+var (
+	sizeReply = regexp.MustCompile(`^213()() (\d+)`)
+	fact      = regexp.MustCompile(`(?mi)^ ?(?:[^ ]*;)?type=(file);(?:[^ ]*;)?(size=(\d+);)`)
+	line      = regexp.MustCompile(`(?i)^(?:[^ ]*;)?type=(file|dir);[^ ]* (.*)$`)
+)
+
+// sizeOf takes a size out of a text.
+func sizeOf(pattern *regexp.Regexp, text string) (int64, error) {
+	m := pattern.FindStringSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("no size in %q", text)
+	}
+	return strconv.ParseInt(m[3], 10, 64)
+}
+
+// sizesIn are the files and directories that MLSD of a directory has listed.
+func sizesIn(text, directory string) map[string]int64 {
+	sizes := map[string]int64{}
+	for entry := range strings.Lines(text) {
+		entry = strings.TrimRight(entry, "\r\n")
+		m := line.FindStringSubmatch(entry)
+		switch {
+		case m == nil:
+		case strings.EqualFold(m[1], "dir"):
+			sizes[directory+m[2]+"/"] = 0
+		default:
+			size, err := sizeOf(fact, entry)
+			if err != nil {
+				size = -1 // which no file has
+			}
+			sizes[directory+m[2]] = size
+		}
+	}
+	return sizes
+}
+
+// pause waits.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

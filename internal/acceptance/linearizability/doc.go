@@ -1,0 +1,50 @@
+// Package linearizability judges the replies that FTP clients get, by nothing but these and their times.
+//
+// [Team.Play] lets several clients work on few names through several replicas, and records a [History]. [Rules.Check]
+// asks github.com/anishathalye/porcupine whether one register for each name explains it. It looks for one order of
+// all commands that agrees with every reply, and in which each command takes effect between its beginning and its
+// reply. A [Proxy] between a replica and its S3 server delays requests, refuses them, and loses their answers.
+//
+// The times come from the monotonic clock of the one process that all clients run in.
+//
+// The package knows the promises of docs/guarantees.md, FTP and S3. It knows nothing of the code that it judges, and
+// imports none of it, so that it shares no assumption with it.
+//
+// # The model
+//
+// A name is a register that holds a file or none. Commands read and write it like this:
+//
+//   - STOR stores at one moment, and under overwrite: deny only where there is no file. APPE adds at one moment. REST
+//     and STOR replace the bytes from the offset on at one moment.
+//   - KEEP resumes an upload that was interrupted. It stores the whole file at one moment. What was not resumed never
+//     shows, but to its user, and not as whole.
+//   - DELE with a positive reply has seen a file at one moment, and has deleted what was there at a later one, if
+//     anything was. So two clients may both delete a file. The two moments are apart because S3 does not say whether
+//     a DELETE found anything.
+//   - RNTO has three moments: it reads the source, writes the target, and deletes the source. The third one deletes
+//     nothing but the bytes that the first one has read. Others may see both names in between, as docs/guarantees.md
+//     says, and may delete the source themselves. S3 compares ETags, so equal bytes count as the same file. The
+//     target may be in another bucket.
+//   - RETR, SIZE, MLST and the lines of MLSD read each name at one moment. A listing is no snapshot: it reads each
+//     name at a moment of its own.
+//   - A directory is there while it has a marker, or a file in it. Its name ends in a slash, and its register holds
+//     the marker.
+//   - MKD makes the marker at one moment, where there is none. So of two clients that make a directory, one succeeds.
+//   - RMD has seen the marker at one moment and no file at others, and deletes the marker that is there later, as
+//     DELE deletes a file. A directory that the replica may have shown before may have vanished meanwhile.
+//   - A reply 5xx says that the command has no effect, and that there was a reason at one moment. For RETR, SIZE,
+//     MLST, DELE and RNFR, and for APPE to a file that was deleted meanwhile, the reason is that there is no file.
+//     For REST and STOR it is a file that is shorter than the offset. For MKD it is a directory that is there, and
+//     for RMD one that is not, or that has files. Under overwrite: deny, it is a file that stays, for STOR and RNTO.
+//     Where only another client was in the way, the reply must be 4xx.
+//   - A reply 4xx or none leaves doubt: the command may take effect at any later time, or never. It may take effect
+//     once only.
+//
+// # What a server without a conditional delete may do
+//
+// There a rename looks at the source, and then deletes what is there. docs/guarantees.md admits that this may remove
+// what another client has stored between the two. [Plan.Excuse] finds the renames to which this may have happened: a
+// DELETE that comes after a look. A DELETE that is repeated without another look is not excused. Where the bucket
+// keeps versions, such a rename gets no 250, and brings back what it has deleted. Others may miss the file until
+// then.
+package linearizability

@@ -1,0 +1,401 @@
+package linearizability
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A request is what a fault depends on.
+type request struct {
+	kind string // PUT, COPY, PART, COMPLETE, CREATE, DELETE, ABORT, BATCH, GET, HEAD or LIST
+	path string // the key, or the prefix of a listing
+	dir  string // which history it belongs to, empty for none
+	keys []string
+}
+
+// directories are those of histories, in keys.
+var directory = regexp.MustCompile(`history-\d+-\d+`)
+
+// keyInBatch finds the keys of DeleteObjects.
+var keyInBatch = regexp.MustCompile(`<Key>([^<]*)</Key>`)
+
+func newRequest(r *http.Request, body []byte) request {
+	query := r.URL.Query()
+	_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	q := request{kind: r.Method, path: key, keys: []string{key}}
+	switch {
+	case r.Method == http.MethodPost && query.Has("delete"):
+		q.kind, q.keys = "BATCH", nil
+		for _, m := range keyInBatch.FindAllSubmatch(body, -1) {
+			q.keys = append(q.keys, string(m[1]))
+		}
+		q.path = strings.Join(q.keys, " ")
+	case r.Method == http.MethodPost && query.Has("uploads"):
+		q.kind = "CREATE"
+	case r.Method == http.MethodPost && query.Has("uploadId"):
+		q.kind = "COMPLETE"
+	case r.Method == http.MethodPut && query.Has("partNumber"):
+		q.kind = "PART"
+	case r.Method == http.MethodPut && r.Header.Get("X-Amz-Copy-Source") != "":
+		source, _ := url.PathUnescape(r.Header.Get("X-Amz-Copy-Source"))
+		_, source, _ = strings.Cut(strings.TrimPrefix(source, "/"), "/")
+		q.kind, q.path = "COPY", source+" to "+key
+	case r.Method == http.MethodDelete && query.Has("uploadId"):
+		q.kind = "ABORT"
+	case r.Method == http.MethodGet && key == "":
+		q.kind, q.path, q.keys = "LIST", query.Get("prefix"), nil
+	}
+	q.dir = directory.FindString(q.path)
+	return q
+}
+
+// changes tells whether the request may change what clients see.
+func (q request) changes() bool {
+	return slices.Contains([]string{"PUT", "COPY", "COMPLETE", "DELETE", "BATCH"}, q.kind)
+}
+
+// looks tells whether the answer shows an object.
+func (q request) looks() bool { return slices.Contains([]string{"GET", "HEAD", "LIST"}, q.kind) }
+
+// A fault is what happens to a request.
+type fault struct {
+	name          string
+	before, after time.Duration // before the S3 server gets it, and before the replica gets the answer
+	refuse        bool          // the S3 server does not get it
+	drop          bool          // the connection breaks instead of an answer
+	status        int           // instead of the answer
+	code          string
+}
+
+// answer is the one that the fault puts in place of S3's.
+func (f fault) answer(method string) *answer {
+	a := &answer{status: f.status, header: http.Header{"Content-Type": {"application/xml"}}}
+	if method != http.MethodHead {
+		a.body = []byte(
+			`<?xml version="1.0" encoding="UTF-8"?><Error><Code>` + f.code +
+				`</Code><Message>answered by the proxy</Message></Error>`)
+	}
+	return a
+}
+
+// Delays of requests and of answers. A replica repeats a request within a second or two, so that delayed ones come
+// before and after their repetitions.
+const (
+	longestDelay = 1500 * time.Millisecond
+	longestStorm = 700 * time.Millisecond
+	latestStorm  = time.Second
+)
+
+// newFault draws a fault for a request that changes something.
+func newFault(random *rand.Rand, q request) fault {
+	const seldom = 5
+	if (q.kind == "COPY" || q.kind == "COMPLETE") && random.IntN(seldom) == 0 {
+		return fault{name: "200 with an error after the effect", status: http.StatusOK, code: "InternalError"}
+	}
+	delay := time.Duration(random.Int64N(int64(longestDelay)))
+	switch n := random.IntN(100); {
+	case n < 40:
+		return fault{name: "answer lost", drop: true}
+	case n < 60:
+		return fault{name: "503 in place of the request", refuse: true, status: http.StatusServiceUnavailable,
+			code: "SlowDown"}
+	case n < 65:
+		return fault{name: "429 in place of the request", refuse: true, status: http.StatusTooManyRequests,
+			code: "TooManyRequests"}
+	case n < 75:
+		return fault{name: "500 after the effect", status: http.StatusInternalServerError, code: "InternalError"}
+	case n < 82:
+		return fault{name: "request delayed", before: delay}
+	case n < 88:
+		return fault{name: "answer delayed", after: delay}
+	case n < 94:
+		return fault{name: "answer delayed and lost", after: delay, drop: true}
+	default:
+		return fault{name: "request delayed, answer lost", before: delay, drop: true}
+	}
+}
+
+// newReadFault draws a fault for a request that changes nothing.
+func newReadFault(random *rand.Rand) fault {
+	switch n := random.IntN(100); {
+	case n < 40:
+		return fault{name: "answer lost", drop: true}
+	case n < 70:
+		return fault{name: "503 in place of the request", refuse: true, status: http.StatusServiceUnavailable,
+			code: "SlowDown"}
+	default:
+		return fault{name: "answer delayed", after: time.Duration(random.Int64N(int64(longestDelay)))}
+	}
+}
+
+// Faults are the plans of all histories that run.
+type Faults struct {
+	// Serialize lets the requests of one history reach the S3 server one after another. Only reads may run in
+	// parallel. It is for a server that is not linearizable itself.
+	Serialize bool
+
+	// Clock is that of the S3 server, nil for the true one.
+	Clock *Clock
+
+	// Sign signs requests anew by the true time, where the clock is wrong. It is nil for requests that stay as they
+	// came. With Sign the pages of some listings are shorter than replicas want, so that a directory of few files has
+	// several.
+	Sign func(*http.Request) error
+
+	mu      sync.Mutex
+	plans   map[string]*Plan // by directory
+	records *Plan            // of the records of uploads, which belong to no history; nil while they have no faults
+}
+
+// BeginRecords plans faults for the records of uploads, until end is called.
+func (f *Faults) BeginRecords(seed uint64) (end func()) {
+	p := &Plan{faults: f, began: time.Now(), random: rand.New(rand.NewPCG(seed, 1)), repeated: map[string]bool{},
+		left: math.MaxInt, rarely: 8}
+	set := func(p *Plan) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.records = p
+	}
+	set(p)
+	return func() { set(nil) }
+}
+
+// recordsLog is the last requests for records.
+func (f *Faults) recordsLog() string {
+	const most = 200
+	f.mu.Lock()
+	p := f.records
+	f.mu.Unlock()
+	if p == nil {
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return "\nrequests for records of uploads, of all histories, in another time:\n" +
+		strings.Join(p.log[max(0, len(p.log)-most):], "\n")
+}
+
+// recordKey finds the keys of records.
+var recordKey = regexp.MustCompile(`\.babelftp/uploads/`)
+
+// A Plan decides what happens to the requests of one history, and remembers them.
+type Plan struct {
+	faults *Faults
+	dir    string
+	began  time.Time
+	order  sync.RWMutex // of Serialize
+
+	mu        sync.Mutex
+	random    *rand.Rand
+	left      int // faults of requests that change something
+	leftReads int
+
+	// page is how many entries a page of a listing has at most, 0 for as many as the replica asks for.
+	page int
+
+	// rarely is how many requests that change something there are for each fault, 0 for the usual number.
+	rarely int
+
+	storm    [2]time.Time    // from when until when all are refused
+	repeated map[string]bool // "replica key": the replica has deleted it, and has not looked at it since
+	deletes  []deletion      // that came after a look
+	applied  int             // faults so far
+	log      []string
+}
+
+// A deletion is when the S3 server was asked to delete a key.
+type deletion struct {
+	key string
+	at  time.Duration
+}
+
+// begin makes the plan of a history.
+func (f *Faults) begin(dir string, seed uint64, faults bool) *Plan {
+	p := &Plan{faults: f, dir: dir, began: time.Now(), random: rand.New(rand.NewPCG(seed, 1)),
+		repeated: map[string]bool{}}
+	if f.Sign != nil {
+		p.page = []int{0, 0, 2, 3}[p.random.IntN(4)] // asked for one entry, MinIO says that there are no others
+	}
+	if faults {
+		p.left, p.leftReads = 1+p.random.IntN(5), p.random.IntN(2)
+		if p.random.IntN(10) == 0 {
+			from := p.began.Add(time.Duration(p.random.Int64N(int64(latestStorm))))
+			p.storm = [2]time.Time{from, from.Add(time.Duration(p.random.Int64N(int64(longestStorm))))}
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.plans == nil {
+		f.plans = map[string]*Plan{}
+	}
+	f.plans[dir] = p
+	return p
+}
+
+// planOf is the plan of the history that a request belongs to, nil for none.
+func (f *Faults) planOf(q request) *Plan {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if q.dir == "" && recordKey.MatchString(q.path) {
+		return f.records
+	}
+	return f.plans[q.dir]
+}
+
+// end forgets a plan.
+func (f *Faults) end(p *Plan) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.plans, p.dir)
+}
+
+// now is the time since the beginning of the history.
+func (p *Plan) now() time.Duration { return time.Since(p.began) }
+
+// calm ends all faults.
+func (p *Plan) calm() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left, p.leftReads, p.storm = 0, 0, [2]time.Time{}
+}
+
+// choose says what happens to a request.
+func (p *Plan) choose(q request) fault {
+	const often, seldom = 4, 25 // one of so many
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	switch {
+	case now.After(p.storm[0]) && now.Before(p.storm[1]):
+		return fault{name: "503 for everyone", refuse: true, status: http.StatusServiceUnavailable, code: "SlowDown"}
+	case q.changes() && p.left > 0 && p.random.IntN(cmp.Or(p.rarely, often)) == 0:
+		p.left--
+		return newFault(p.random, q)
+	case !q.changes() && p.leftReads > 0 && p.random.IntN(seldom) == 0:
+		p.leftReads--
+		return newReadFault(p.random)
+	}
+	return fault{}
+}
+
+// shorten lets a listing of objects have shorter pages.
+func (p *Plan) shorten(u *url.URL) {
+	const limit = "max-keys"
+	query := u.Query()
+	asked, err := strconv.Atoi(query.Get(limit))
+	if p.page == 0 || !query.Has("list-type") || err == nil && asked <= p.page {
+		return
+	}
+	query.Set(limit, strconv.Itoa(p.page))
+	u.RawQuery = query.Encode()
+}
+
+// lock makes a request wait for its turn, if the S3 server needs that.
+func (p *Plan) lock(q request) (unlock func()) {
+	switch {
+	case !p.faults.Serialize:
+		return func() {}
+	case q.looks():
+		p.order.RLock()
+		return p.order.RUnlock
+	default:
+		p.order.Lock()
+		return p.order.Unlock
+	}
+}
+
+// passing notes that a request is about to reach the S3 server.
+func (p *Plan) passing(replica int, q request) {
+	if q.kind != "DELETE" && q.kind != "BATCH" {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, key := range q.keys {
+		id := fmt.Sprint(replica, " ", key)
+		if !p.repeated[id] {
+			p.deletes = append(p.deletes, deletion{key, p.now()})
+		}
+		p.repeated[id] = true
+	}
+}
+
+// passed notes that the S3 server has answered.
+func (p *Plan) passed(replica int, q request) {
+	if !q.looks() {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.repeated, func(id string, _ bool) bool {
+		of, key, _ := strings.Cut(id, " ")
+		return of == fmt.Sprint(replica) && strings.HasPrefix(key, q.path)
+	})
+}
+
+// Excuse marks the renames that may have deleted what another client stored after their last look, for a server
+// without a conditional delete.
+//
+// A replica that sends a DELETE for a key after it has looked at the object may have this excuse, because the proxy
+// cannot see which look the request depends on. A replica that repeats the DELETE without another look has none.
+func (p *Plan) Excuse(h History) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range h {
+		c := &h[i]
+		if c.Verb != "RNTO" {
+			continue
+		}
+		for _, d := range p.deletes {
+			if strings.HasSuffix(d.key, "/"+path.Base(c.Name)) && d.at >= c.Call && (d.at <= c.Return || c.inDoubt()) {
+				c.Blind = true
+			}
+		}
+	}
+}
+
+// note remembers what happened to a request.
+func (p *Plan) note(began time.Duration, replica int, q request, f fault, a *answer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	came := "no answer"
+	if a != nil {
+		came = fmt.Sprint(a.status)
+	}
+	if f.refuse {
+		came = "not sent"
+	}
+	if f.name != "" {
+		p.applied++
+		came += ", " + f.name
+	}
+	p.log = append(p.log, fmt.Sprintf("%9.3fs-%9.3fs  replica %d  %s %s: %s",
+		began.Seconds(), p.now().Seconds(), replica, q.kind,
+		strings.ReplaceAll(q.path, cmp.Or(p.dir, "uploads")+"/", ""), came))
+}
+
+// count is how many requests the faults have met.
+func (p *Plan) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.applied
+}
+
+// Log is all requests of the history, each with what happened to it.
+func (p *Plan) Log() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.log, "\n")
+}

@@ -1,0 +1,31 @@
+package health
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// Ready means that the listeners are open and the server is not about to stop.
+func TestReady(t *testing.T) {
+	h := &Probe{Buckets: func() (int, int) { return 1, 0 }}
+	for _, step := range []struct {
+		phase  Phase
+		status int
+		body   string
+	}{
+		{Starting, 503,
+			"starting: the listeners are not open yet, or the other replicas do not take relays from this one yet\n"},
+		{Serving, 200, "ready\n"},
+		{Draining, 503, "draining: running transfers end, new sessions are not accepted\n"},
+		{Serving, 503, "draining: running transfers end, new sessions are not accepted\n"}, // too late
+	} {
+		h.Enter(step.phase)
+		w := httptest.NewRecorder()
+		h.Handler(http.NotFoundHandler()).ServeHTTP(
+			w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+		if w.Code != step.status || w.Body.String() != step.body {
+			t.Errorf("%d: %d %s", step.phase, w.Code, w.Body)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/babelftp/babelftp/internal/certs/certificates"
+)
+
+// expiry shows when certificates end.
+type expiry struct {
+	set  *certificates.Set
+	ends *prometheus.Desc
+}
+
+// NewCertificates returns the collector of certificates.
+func NewCertificates(set *certificates.Set) prometheus.Collector {
+	return &expiry{set: set, ends: prometheus.NewDesc(
+		"babelftp_tls_certificate_expiry_timestamp_seconds",
+		"When a certificate ends, in seconds since 1970, by tenant (empty for the server's) and host (its first name).",
+		[]string{"tenant", "host"}, nil,
+	)}
+}
+
+// Describe implements [prometheus.Collector].
+func (m *expiry) Describe(descs chan<- *prometheus.Desc) { descs <- m.ends }
+
+// Collect implements [prometheus.Collector]. Files that have changed are read first.
+func (m *expiry) Collect(metrics chan<- prometheus.Metric) {
+	for _, c := range m.set.Shown() {
+		metrics <- prometheus.MustNewConstMetric(
+			m.ends, prometheus.GaugeValue, float64(c.Ends.Unix()), c.Tenant, c.Host)
+	}
+}

@@ -1,0 +1,45 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/babelftp/babelftp/internal/users/tenant"
+)
+
+// quotas shows the quotas, and what is used as soon as it is known.
+type quotas struct {
+	all         func() []*tenant.Quota
+	limit, used *prometheus.Desc
+}
+
+// NewQuotas returns the collector of quotas.
+func NewQuotas(all func() []*tenant.Quota) prometheus.Collector {
+	gauge := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(
+			prometheus.BuildFQName(namespace, "quota", name), help, []string{"tenant", "user"}, nil)
+	}
+	return &quotas{
+		all:   all,
+		limit: gauge("limit_bytes", "What may be stored, by tenant and user (empty for the tenant's own quota)."),
+		used:  gauge("used_bytes", "What is stored of that."),
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (m *quotas) Describe(descs chan<- *prometheus.Desc) {
+	descs <- m.limit
+	descs <- m.used
+}
+
+// Collect implements [prometheus.Collector].
+func (m *quotas) Collect(metrics chan<- prometheus.Metric) {
+	show := func(desc *prometheus.Desc, q *tenant.Quota, bytes int64) {
+		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(bytes), q.Tenant, q.User)
+	}
+	for _, q := range m.all() {
+		show(m.limit, q, q.Limit())
+		if used, known := q.Used(); known {
+			show(m.used, q, used)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package clientcert
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/url"
+	"testing"
+)
+
+// What a client shows of certificates is bounded in their number, their bytes, and what their bytes become in memory.
+func TestCheckShown(t *testing.T) {
+	usual := &x509.Certificate{Raw: make([]byte, 1500), DNSNames: make([]string, 3)}
+	for name, tc := range map[string]struct {
+		shown []*x509.Certificate
+		want  error
+	}{
+		"none":             {nil, nil},
+		"one":              {[]*x509.Certificate{usual}, nil},
+		"with-authorities": {[]*x509.Certificate{usual, usual, usual, usual}, nil},
+		"too-many": {[]*x509.Certificate{usual, usual, usual, usual, usual, usual, usual, usual, usual},
+			ErrShown},
+		"too-large": {[]*x509.Certificate{{Raw: make([]byte, 15000)}, usual}, ErrShown},
+		"too-large-in-memory": {[]*x509.Certificate{{URIs: make([]*url.URL, 200)}, {DNSNames: make([]string, 100)}},
+			ErrShown},
+		"names-of-a-site": {[]*x509.Certificate{{DNSNames: make([]string, 100)}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := CheckShown(tls.ConnectionState{PeerCertificates: tc.shown}); !errors.Is(err, tc.want) {
+				t.Errorf("%v, want %v", err, tc.want)
+			}
+		})
+	}
+}

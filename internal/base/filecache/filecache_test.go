@@ -1,0 +1,87 @@
+package filecache
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A link that leads to another file is a change, even if both files have one size and one time.
+func TestLinkToAnotherFile(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for _, name := range []string{"one", "two"} {
+		if err := os.WriteFile(in(name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(in(name), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(name string) {
+		t.Helper()
+		if err := os.Symlink(name, in("next")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(in("next"), in("link")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("one")
+	changes := 0
+	v, err := Open(func() (string, error) {
+		text, err := os.ReadFile(in("link"))
+		return string(text), err
+	}, func(error) { changes++ }, in("link"), in("missing"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"one", "two", "two", "one"} {
+		link(name)
+		if text, err := v.Current(); err != nil || text != name {
+			t.Errorf("the link to %s has %q, %v", name, text, err)
+		}
+	}
+	if changes != 2 {
+		t.Errorf("%d changes, want 2", changes)
+	}
+}
+
+// A file that could not be read is read again when it can be, although nothing else about it has changed. A failure
+// that lasts is reported once.
+func TestFileThatBecomesReadable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var refused error
+	var reported []error
+	v, err := Open(func() (string, error) {
+		if refused != nil {
+			return "", refused
+		}
+		text, err := os.ReadFile(file)
+		return string(text), err
+	}, func(err error) { reported = append(reported, err) }, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused = &fs.PathError{Op: "open", Path: file, Err: fs.ErrPermission} // root reads files of any mode
+	if err := os.WriteFile(file, []byte("renewed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if text, err := v.Current(); err != nil || text != "old" || v.Check() == nil {
+			t.Errorf("while it cannot be read: %q, %v, %v", text, err, v.Check())
+		}
+	}
+	refused = nil
+	if text, err := v.Current(); err != nil || text != "renewed" || v.Check() != nil {
+		t.Errorf("when it can be read: %q, %v, %v", text, err, v.Check())
+	}
+	if len(reported) != 2 || reported[0] == nil || reported[1] != nil {
+		t.Errorf("reported: %v", reported)
+	}
+}

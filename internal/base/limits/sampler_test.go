@@ -1,0 +1,43 @@
+package limits
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestSampler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s Sampler[string]
+		pass := func(key string, wantMissing int, want bool) {
+			t.Helper()
+			if missing, ok := s.Pass(key); ok != want || missing != wantMissing {
+				t.Errorf("%s: %d, %v, want %d, %v", key, missing, ok, wantMissing, want)
+			}
+		}
+		pass("a", 0, true)
+		for range 10 {
+			pass("a", 0, false)
+		}
+		pass("b", 0, true)
+		time.Sleep(sampleEvery)
+		pass("a", 10, true)
+		pass("a", 0, false)
+		pass("b", 0, true)
+	})
+}
+
+// The memory of a sampler ends with the events.
+func TestSamplerForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s Sampler[int]
+		for key := range sweepAt {
+			s.Pass(key)
+		}
+		time.Sleep(sampleEvery)
+		s.Pass(sweepAt)
+		if n := len(s.byKey); n != 1 {
+			t.Errorf("%d keys are remembered, want 1", n)
+		}
+	})
+}

@@ -1,0 +1,493 @@
+package limits
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// An Error reports a limit that is reached. It is a [syscall.EBUSY].
+type Error struct {
+	Tenant string // empty where the limit is the server's, or an address's
+	Limit  string // its key in the configuration
+}
+
+// Error is for the log.
+func (e *Error) Error() string { return "the limit " + e.Limit + " is reached" }
+
+// Unwrap returns the kind of the error.
+func (e *Error) Unwrap() error { return syscall.EBUSY }
+
+// Limits that refuse a client for other reasons than its number.
+const (
+	LoginTimeout = "login_timeout"
+
+	Bans = "bans" // the address or the user is banned
+	Deny = "deny" // the address is in a network that is denied
+)
+
+// Limits of how many there are in a second. The names of an address's and a user's end so.
+const (
+	LoginRate   = "login_rate"
+	CommandRate = "command_rate"
+)
+
+// ErrTooLong reports a command that took longer than it may.
+var ErrTooLong = errors.New("the command took too long")
+
+// A Scope is what shares a [Usage]: the server, an address, a tenant or a user. It counts what is in use. The nil
+// Scope has no limits.
+type Scope struct {
+	tenant                                       string
+	sessions, transfers, operation, passivePorts slots
+	beforeLogin                                  slots // sessions, of the server and of an address
+	logins, commands                             meter
+	upload, download                             meter // of bytes
+}
+
+// Names of scopes begin the names of their limits in metrics: "per_address." for example.
+const (
+	addressPrefix = "per_address."
+	userPrefix    = "per_user."
+)
+
+// NewTenant makes the scope of a tenant, with so many sessions.
+func NewTenant(name string, sessions int, u Usage) *Scope {
+	return newScope(name, "", "sessions", sessions, u)
+}
+
+// NewUser makes the scope of a user of a tenant, with so many sessions.
+func NewUser(tenant string, sessions int, u Usage) *Scope {
+	return newScope(tenant, userPrefix, "sessions_per_user", sessions, u)
+}
+
+func newScope(tenant, prefix, sessionsLimit string, sessions int, u Usage) *Scope {
+	s := &Scope{
+		tenant:       tenant,
+		sessions:     slots{limit: sessionsLimit, most: sessions},
+		transfers:    slots{limit: prefix + "transfers", most: u.Transfers},
+		operation:    slots{limit: prefix + "operations", most: u.Operations},
+		passivePorts: slots{limit: prefix + "passive_ports", most: u.PassivePorts},
+		logins:       meter{limit: prefix + LoginRate},
+		commands:     meter{limit: prefix + CommandRate},
+	}
+	s.logins.set(u.Logins, u.Logins)
+	s.commands.set(u.Commands, u.Commands)
+	s.upload.set(u.UploadRate, burst(u.UploadRate))
+	s.download.set(u.DownloadRate, burst(u.DownloadRate))
+	return s
+}
+
+// Adopt gives the scope the limits of another one of its kind. What is in use stays counted. Nothing ends because it
+// is above a lower limit, and transfers that run keep their rate.
+func (s *Scope) Adopt(other *Scope) {
+	for _, c := range []struct{ to, from *slots }{
+		{&s.sessions, &other.sessions}, {&s.transfers, &other.transfers}, {&s.operation, &other.operation},
+		{&s.passivePorts, &other.passivePorts},
+		{&s.beforeLogin, &other.beforeLogin},
+	} {
+		c.to.adopt(c.from)
+	}
+	for _, c := range []struct{ to, from *meter }{
+		{&s.logins, &other.logins}, {&s.commands, &other.commands}, {&s.upload, &other.upload},
+		{&s.download, &other.download},
+	} {
+		c.to.adopt(c.from)
+	}
+}
+
+// InUse reports whether there is a session.
+func (s *Scope) InUse() bool {
+	s.sessions.mu.Lock()
+	defer s.sessions.mu.Unlock()
+	return s.sessions.used > 0
+}
+
+// slots counts what is in use at the same time.
+type slots struct {
+	limit string
+	most  int // 0 for no limit
+
+	mu   sync.Mutex
+	used int
+}
+
+func (s *slots) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.most > 0 && s.used >= s.most {
+		return false
+	}
+	s.used++
+	return true
+}
+
+// reenter counts one that has been let in before.
+func (s *slots) reenter() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used++
+}
+
+func (s *slots) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used--
+}
+
+// adopt takes the number of another one for the same limit, whose name is read without the lock.
+func (s *slots) adopt(other *slots) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.most = other.most
+}
+
+// A meter bounds how many there are in a second.
+type meter struct {
+	limit   string
+	limiter atomic.Pointer[rate.Limiter] // nil for no limit
+}
+
+// set sets the limit, 0 for none, of which so many may come at once.
+func (m *meter) set(perSecond, burst int) {
+	if perSecond > 0 {
+		m.limiter.Store(rate.NewLimiter(rate.Limit(perSecond), burst))
+	}
+}
+
+// adopt takes the rate of another one, unless it is the same. The limiter is its own: scopes that adopt the same
+// limits share none.
+func (m *meter) adopt(other *meter) {
+	own, next := m.limiter.Load(), other.limiter.Load()
+	switch {
+	case next == nil:
+		m.limiter.Store(nil)
+	case own == nil || own.Limit() != next.Limit():
+		m.limiter.Store(rate.NewLimiter(next.Limit(), next.Burst()))
+	}
+}
+
+// Scopes are those that a session belongs to: the server's first, the user's last.
+type Scopes []*Scope
+
+// EnterSession counts a session in each scope, or in none: then the error is an [Error]. The session calls leave
+// once, when it has ended.
+func (s Scopes) EnterSession() (leave func(), err error) {
+	return s.enter(func(scope *Scope) *slots { return &scope.sessions })
+}
+
+// LogIn says that a session of [Server.Enter] has logged in. The session calls loggedOut when the login has ended.
+func (s Scopes) LogIn() (loggedOut func()) {
+	for _, scope := range s {
+		scope.beforeLogin.leave()
+	}
+	return func() {
+		for _, scope := range s {
+			scope.beforeLogin.reenter()
+		}
+	}
+}
+
+// EnterTransfer is EnterSession for a transfer.
+func (s Scopes) EnterTransfer() (leave func(), err error) {
+	return s.enter(func(scope *Scope) *slots { return &scope.transfers })
+}
+
+// EnterOperation is EnterSession for an operation on a whole directory.
+func (s Scopes) EnterOperation() (leave func(), err error) {
+	return s.enter(func(scope *Scope) *slots { return &scope.operation })
+}
+
+// EnterPassivePort is EnterSession for a passive port that waits for its client.
+func (s Scopes) EnterPassivePort() (leave func(), err error) {
+	return s.enter(func(scope *Scope) *slots { return &scope.passivePorts })
+}
+
+func (s Scopes) enter(of func(*Scope) *slots) (leave func(), err error) {
+	for i := len(s) - 1; i >= 0; i-- { // the narrowest scope is the one to name
+		if counted := of(s[i]); !counted.enter() {
+			for _, scope := range s[i+1:] {
+				of(scope).leave()
+			}
+			return nil, &Error{s[i].tenant, counted.limit}
+		}
+	}
+	return func() {
+		for _, scope := range s {
+			of(scope).leave()
+		}
+	}, nil
+}
+
+// Login takes a login in each scope, or returns an [Error].
+func (s Scopes) Login() error {
+	_, err := s.reserve(func(scope *Scope) *meter { return &scope.logins }, 0)
+	return err
+}
+
+// maxCommandWait is how long a command waits at most. Clients with a time limit on replies give up after 15 to 20
+// seconds.
+const maxCommandWait = 10 * time.Second
+
+// Command takes a command in each scope, and returns how long the command has to wait. The error is an [Error] where
+// that is too long.
+func (s Scopes) Command() (wait time.Duration, err error) {
+	return s.reserve(func(scope *Scope) *meter { return &scope.commands }, maxCommandWait)
+}
+
+// CommandNow takes a command in each scope, or returns an [Error] where it would have to wait.
+func (s Scopes) CommandNow() error {
+	_, err := s.reserve(func(scope *Scope) *meter { return &scope.commands }, 0)
+	return err
+}
+
+// reserve takes one of each meter, or of none where the wait would be longer than most.
+func (s Scopes) reserve(of func(*Scope) *meter, most time.Duration) (wait time.Duration, err error) {
+	var taken []*rate.Reservation
+	for _, scope := range s {
+		m := of(scope)
+		limiter := m.limiter.Load()
+		if limiter == nil {
+			continue
+		}
+		r := limiter.Reserve()
+		taken = append(taken, r)
+		if wait = max(wait, r.Delay()); wait > most {
+			for _, r := range taken {
+				r.Cancel()
+			}
+			return 0, &Error{scope.tenant, m.limit}
+		}
+	}
+	return wait, nil
+}
+
+// Pace returns the rates of uploads or of downloads, nil without any.
+func (s Scopes) Pace(upload bool) (pace Pace) {
+	for _, scope := range s {
+		limiter := scope.download.limiter.Load()
+		if upload {
+			limiter = scope.upload.limiter.Load()
+		}
+		if limiter != nil {
+			pace = append(pace, limiter)
+		}
+	}
+	return pace
+}
+
+// A Pace bounds the bytes a second of transfers that share its limiters. The nil Pace bounds nothing.
+type Pace []*rate.Limiter
+
+const (
+	// paceShare is the part of a second whose bytes move at once, so that a slow transfer moves some in every moment.
+	paceShare = 8
+	// minBurst is the least number of bytes that move at once.
+	minBurst = 512
+)
+
+// burst is how many bytes move at once.
+func burst(bytesPerSecond int) int { return max(bytesPerSecond/paceShare, minBurst) }
+
+// Chunk is how many of n bytes may move at once.
+func (p Pace) Chunk(n int) int {
+	for _, limiter := range p {
+		n = min(n, limiter.Burst())
+	}
+	return n
+}
+
+// Wait waits for the turn of n bytes, as many as Chunk allows at most. The error is that of ctx.
+func (p Pace) Wait(ctx context.Context, n int) error {
+	var wait time.Duration
+	for _, limiter := range p {
+		wait = max(wait, limiter.ReserveN(time.Now(), n).Delay())
+	}
+	return Sleep(ctx, wait)
+}
+
+// Take waits for the turn of any number of bytes. The error is that of ctx.
+func (p Pace) Take(ctx context.Context, n int) error {
+	for n > 0 {
+		chunk := p.Chunk(n)
+		if err := p.Wait(ctx, chunk); err != nil {
+			return err
+		}
+		n -= chunk
+	}
+	return nil
+}
+
+// Sleep waits for a time. The error is that of ctx.
+func Sleep(ctx context.Context, wait time.Duration) error {
+	if wait <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A Session is what a [Guard] may cut.
+type Session struct {
+	Addr netip.Addr
+	// Cut ends the session because of an [Error]. It does not wait, and may be called again, by any goroutine.
+	Cut func(error)
+}
+
+// A Guard refuses addresses, and learns of what they do.
+type Guard interface {
+	// Enter returns an [Error] for a session whose address is refused. It may cut any other until that calls leave.
+	Enter(*Session) (leave func(), err error)
+	// Offended notes that an address has sent an unknown command, or was above a limit of its own.
+	Offended(netip.Addr)
+}
+
+// A Server has the scope of a server, and one for each address, by [Network].
+type Server struct {
+	Guard              Guard // nil for none
+	scope              *Scope
+	sessionsPerAddress Sessions
+	perAddress         Usage
+	mu                 sync.Mutex
+	addresses          map[netip.Prefix]*address
+	sweepAt            int
+}
+
+// Sessions is how many there may be at the same time. With 0 there is no limit.
+type Sessions struct {
+	Most        int
+	BeforeLogin int // of them that are not logged in
+}
+
+// An address is a scope, and how many use it.
+type address struct {
+	*Scope
+	users int
+	since time.Time // when the last one has left
+}
+
+// NewServer makes the scopes of a server with so many sessions, and so many of each address.
+func NewServer(sessions, sessionsPerAddress Sessions, u, perAddress Usage) *Server {
+	return &Server{
+		scope:              serverScope(sessions, u),
+		sessionsPerAddress: sessionsPerAddress, perAddress: perAddress,
+		addresses: make(map[netip.Prefix]*address), sweepAt: sweepAt,
+	}
+}
+
+// Adopt gives the scopes of the server and of all addresses the limits of another server, as [Scope.Adopt] does.
+func (s *Server) Adopt(other *Server) {
+	s.scope.Adopt(other.scope)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessionsPerAddress, s.perAddress = other.sessionsPerAddress, other.perAddress
+	limits := s.addressScope()
+	for _, a := range s.addresses {
+		a.Adopt(limits)
+	}
+}
+
+func serverScope(sessions Sessions, u Usage) *Scope {
+	scope := newScope("", "", "sessions", sessions.Most, u)
+	scope.beforeLogin = slots{limit: "sessions_before_login", most: sessions.BeforeLogin}
+	return scope
+}
+
+func (s *Server) addressScope() *Scope {
+	scope := newScope("", addressPrefix, "sessions_per_address", s.sessionsPerAddress.Most, s.perAddress)
+	scope.beforeLogin = slots{limit: "sessions_before_login_per_address", most: s.sessionsPerAddress.BeforeLogin}
+	return scope
+}
+
+// addressIdle is how long the scope of an address without sessions stays. Its rates are full again after a second.
+const addressIdle = 2 * time.Second
+
+// Enter counts a session, and returns the scopes of its address. The session calls leave once, when it has ended. The
+// error is an [Error].
+func (s *Server) Enter(session *Session) (scopes Scopes, leave func(), err error) {
+	pass := func() {}
+	if s.Guard != nil {
+		if pass, err = s.Guard.Enter(session); err != nil {
+			return nil, nil, err
+		}
+	}
+	a := s.use(Network(session.Addr))
+	scopes = Scopes{s.scope, a.Scope}
+	left, err := scopes.enterBeforeLogin()
+	if err != nil {
+		s.release(a)
+		pass()
+		if reached, ok := errors.AsType[*Error](err); ok &&
+			(reached.Limit == a.sessions.limit || reached.Limit == a.beforeLogin.limit) {
+			s.Offended(session.Addr)
+		}
+		return nil, nil, err
+	}
+	return scopes, func() { left(); s.release(a); pass() }, nil
+}
+
+// enterBeforeLogin is EnterSession for a session that is not logged in.
+func (s Scopes) enterBeforeLogin() (leave func(), err error) {
+	left, err := s.EnterSession()
+	if err != nil {
+		return nil, err
+	}
+	leftLogin, err := s.enter(func(scope *Scope) *slots { return &scope.beforeLogin })
+	if err != nil {
+		left()
+		return nil, err
+	}
+	return func() { left(); leftLogin() }, nil
+}
+
+// Offended tells the guard, if there is one.
+func (s *Server) Offended(addr netip.Addr) {
+	if s.Guard != nil {
+		s.Guard.Offended(addr)
+	}
+}
+
+func (s *Server) use(network netip.Prefix) *address {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.addresses[network]
+	if a == nil {
+		s.sweep()
+		a = &address{Scope: s.addressScope()}
+		s.addresses[network] = a
+	}
+	a.users++
+	return a
+}
+
+func (s *Server) release(a *address) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.users--
+	a.since = time.Now()
+}
+
+// sweep removes the addresses that are not in use, each time when there are twice as many.
+func (s *Server) sweep() {
+	if len(s.addresses) < s.sweepAt {
+		return
+	}
+	for network, a := range s.addresses {
+		if a.users == 0 && time.Since(a.since) > addressIdle {
+			delete(s.addresses, network)
+		}
+	}
+	s.sweepAt = max(sweepAt, 2*len(s.addresses))
+}

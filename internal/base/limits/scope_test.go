@@ -1,0 +1,340 @@
+package limits
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// limitOf is the name of the limit that an error reports, empty for no error.
+func limitOf(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	reached, ok := errors.AsType[*Error](err)
+	if !ok || !errors.Is(err, syscall.EBUSY) {
+		t.Fatalf("%v is no limit", err)
+	}
+	return reached.Tenant + ":" + reached.Limit
+}
+
+// The narrowest scope that is full is named, and what is refused takes no place in the others.
+func TestSlots(t *testing.T) {
+	tenant := NewTenant("acme", 3, Usage{Transfers: 2})
+	alice, bob := NewUser("acme", 2, Usage{Transfers: 1}), NewUser("acme", 0, Usage{})
+	enter := func(user *Scope, want string) func() {
+		t.Helper()
+		leave, err := Scopes{tenant, user}.EnterTransfer()
+		if got := limitOf(t, err); got != want {
+			t.Errorf("limit %q, want %q", got, want)
+		}
+		return leave
+	}
+	first := enter(alice, "")
+	enter(alice, "acme:per_user.transfers")
+	second := enter(bob, "")
+	enter(bob, "acme:transfers")
+	first()
+	second()
+	enter(alice, "")()
+	for _, scope := range []*Scope{tenant, alice, bob} {
+		if n := scope.transfers.used; n != 0 {
+			t.Errorf("%d transfers after all have ended", n)
+		}
+	}
+}
+
+func TestSessions(t *testing.T) {
+	s := NewServer(Sessions{Most: 3}, Sessions{Most: 2}, Usage{}, Usage{})
+	enter := func(addr, want string) func() {
+		t.Helper()
+		_, leave, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
+		if got := limitOf(t, err); got != want {
+			t.Errorf("%s: limit %q, want %q", addr, got, want)
+		}
+		return leave
+	}
+	const a, b = "192.0.2.1", "192.0.2.2"
+	first, second := enter(a, ""), enter(a, "")
+	enter(a, ":sessions_per_address")
+	third := enter(b, "")
+	enter(b, ":sessions")
+	first()
+	enter(a, "")()
+	second()
+	third()
+	if s.scope.sessions.used != 0 {
+		t.Errorf("%d sessions after all have left", s.scope.sessions.used)
+	}
+}
+
+// A session counts as one before its login until it logs in, and again when it has logged out, also above the limit.
+func TestSessionsBeforeLogin(t *testing.T) {
+	s := NewServer(Sessions{BeforeLogin: 3}, Sessions{BeforeLogin: 2}, Usage{}, Usage{})
+	enter := func(addr, want string) (Scopes, func()) {
+		t.Helper()
+		scopes, leave, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
+		if got := limitOf(t, err); got != want {
+			t.Errorf("%s: limit %q, want %q", addr, got, want)
+		}
+		return scopes, leave
+	}
+	const a, b = "192.0.2.1", "192.0.2.2"
+	first, leaveFirst := enter(a, "")
+	_, leaveSecond := enter(a, "")
+	enter(a, ":sessions_before_login_per_address")
+	loggedOut := first.LogIn()
+	_, leaveThird := enter(a, "")
+	_, leaveFourth := enter(b, "")
+	enter(b, ":sessions_before_login")
+	loggedOut()
+	for _, leave := range []func(){leaveFirst, leaveSecond, leaveThird, leaveFourth} {
+		leave()
+	}
+	if s.scope.beforeLogin.used != 0 || s.scope.sessions.used != 0 {
+		t.Errorf(
+			"%d sessions before login, %d at all, after all have left", s.scope.beforeLogin.used, s.scope.sessions.used)
+	}
+}
+
+// A rate of an address outlives its sessions, and ends with time.
+func TestAddressRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(Sessions{}, Sessions{}, Usage{}, Usage{Logins: 2})
+		login := func(addr netip.Addr, want string) {
+			t.Helper()
+			scopes, leave, err := s.Enter(&Session{Addr: addr})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer leave()
+			if got := limitOf(t, scopes.Login()); got != want {
+				t.Errorf("limit %q, want %q", got, want)
+			}
+		}
+		a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+		login(a, "")
+		login(a, "")
+		login(a, ":per_address.login_rate")
+		login(b, "")
+		time.Sleep(time.Second / 2)
+		login(a, "")
+		login(a, ":per_address.login_rate")
+
+		addr := netip.MustParseAddr("198.51.100.0")
+		for range sweepAt - 2 {
+			login(addr, "")
+			addr = addr.Next()
+		}
+		time.Sleep(2 * addressIdle)
+		login(addr, "")
+		if n := len(s.addresses); n >= sweepAt {
+			t.Errorf("%d addresses are remembered", n)
+		}
+	})
+}
+
+// Commands wait for their turn. Who would wait for too long is refused, and takes no turn from others.
+func TestCommandRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scopes := Scopes{NewTenant("acme", 0, Usage{Commands: 2}), NewUser("acme", 0, Usage{})}
+		for i, want := range []time.Duration{0, 0, time.Second / 2, time.Second} {
+			if wait, err := scopes.Command(); err != nil || wait != want {
+				t.Errorf("command %d waits %v, want %v: %v", i, wait, want, err)
+			}
+		}
+		for {
+			if _, err := scopes.Command(); err != nil {
+				if got := limitOf(t, err); got != "acme:command_rate" {
+					t.Errorf("limit %q", got)
+				}
+				break
+			}
+		}
+		time.Sleep(maxCommandWait + time.Second)
+		if wait, err := scopes.Command(); err != nil || wait != 0 {
+			t.Errorf("afterwards a command waits %v: %v", wait, err)
+		}
+	})
+}
+
+// Transfers share the rate of their scope, and each has its own.
+func TestPace(t *testing.T) {
+	const second, bytes = time.Second, 1 << 20
+	synctest.Test(t, func(t *testing.T) {
+		tenant := NewTenant("acme", 0, Usage{DownloadRate: bytes})
+		alice := Scopes{tenant, NewUser("acme", 0, Usage{DownloadRate: bytes / 4})}
+		bob := Scopes{tenant, NewUser("acme", 0, Usage{})}
+		if alice.Pace(true) != nil {
+			t.Error("uploads have a rate")
+		}
+		begin := time.Now()
+		ended := make(chan time.Duration, 2)
+		move := func(pace Pace, n int) {
+			if err := pace.Take(t.Context(), n); err != nil {
+				t.Error(err)
+			}
+			ended <- time.Since(begin)
+		}
+		go move(alice.Pace(false), bytes/2)
+		if took := <-ended; took < 3*second/2 || took > 2*second {
+			t.Errorf("half of the bytes took %v at a quarter of the rate", took)
+		}
+		time.Sleep(second)
+		begin = time.Now()
+		go move(bob.Pace(false), bytes)
+		go move(bob.Pace(false), bytes)
+		<-ended
+		if took := <-ended; took < 3*second/2 || took > 2*second {
+			t.Errorf("two transfers took %v, want about two seconds", took)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := alice.Pace(false).Wait(ctx, bytes/32); !errors.Is(err, context.Canceled) {
+			t.Errorf("after the end: %v", err)
+		}
+	})
+}
+
+func TestWithoutLimits(t *testing.T) {
+	scopes := Scopes{NewTenant("acme", 0, Usage{})}
+	for range 100 {
+		_, sessions := scopes.EnterSession()
+		_, operations := scopes.EnterOperation()
+		wait, commands := scopes.Command()
+		if err := errors.Join(sessions, operations, commands, scopes.Login()); err != nil || wait != 0 {
+			t.Fatalf("%v, waits %v", err, wait)
+		}
+	}
+	if scopes.Pace(true) != nil {
+		t.Error("there is a rate")
+	}
+	if n := Pace(nil).Chunk(1 << 30); n != 1<<30 {
+		t.Errorf("a chunk is %d bytes", n)
+	}
+}
+
+// Other limits count for what is in use already, and for rates from then on.
+func TestAdopt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // in which no time passes
+		user := NewUser("acme", 1, Usage{Transfers: 2, UploadRate: 8000})
+		scopes := Scopes{user}
+		leave, err := scopes.EnterSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := scopes.EnterTransfer(); err != nil {
+			t.Fatal(err)
+		}
+		before := user.upload.limiter.Load()
+		user.Adopt(NewUser("acme", 2, Usage{Transfers: 1, UploadRate: 8000, Logins: 1, DownloadRate: 16000}))
+		if user.upload.limiter.Load() != before || len(scopes.Pace(false)) != 1 ||
+			scopes.Pace(false).Chunk(1<<20) != 2000 {
+			t.Error("the rates are not those that were adopted")
+		}
+		if _, err := scopes.EnterSession(); err != nil {
+			t.Error(err)
+		}
+		if _, err := scopes.EnterSession(); limitOf(t, err) != "acme:sessions_per_user" {
+			t.Error("a third session")
+		}
+		if _, err := scopes.EnterTransfer(); limitOf(t, err) != "acme:per_user.transfers" {
+			t.Error("a second transfer")
+		}
+		if err := scopes.Login(); err != nil {
+			t.Error(err)
+		}
+		if err := scopes.Login(); limitOf(t, err) != "acme:per_user.login_rate" {
+			t.Error("a second login within a second")
+		}
+		leave()
+		user.Adopt(NewUser("acme", 0, Usage{}))
+		if err := scopes.Login(); err != nil || scopes.Pace(true) != nil {
+			t.Error("there are still limits")
+		}
+	})
+}
+
+func TestServerAdopts(t *testing.T) {
+	s := NewServer(Sessions{Most: 2}, Sessions{Most: 2}, Usage{}, Usage{})
+	enter := func(addr, want string) func() {
+		t.Helper()
+		_, leave, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
+		if got := limitOf(t, err); got != want {
+			t.Errorf("%s: limit %q, want %q", addr, got, want)
+		}
+		return leave
+	}
+	leave := enter("192.0.2.1", "")
+	enter("192.0.2.1", "")
+	s.Adopt(NewServer(Sessions{Most: 4}, Sessions{Most: 1, BeforeLogin: 1}, Usage{}, Usage{}))
+	enter("192.0.2.1", ":sessions_per_address")
+	enter("192.0.2.2", "")
+	enter("192.0.2.2", ":sessions_per_address")
+	leave()
+	enter("192.0.2.1", ":sessions_per_address")
+	enter("192.0.2.3", "")
+	enter("192.0.2.4", "")
+	enter("192.0.2.5", ":sessions")
+}
+
+// Each address has limiters of its own, also after a reload that changes the rates.
+func TestAdoptedRatesAreOfOneAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // in which no time passes
+		s := NewServer(Sessions{}, Sessions{}, Usage{}, Usage{Logins: 1})
+		var addresses []Scopes
+		for _, addr := range []string{"192.0.2.1", "192.0.2.2"} {
+			scopes, _, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			addresses = append(addresses, scopes)
+		}
+		s.Adopt(
+			NewServer(Sessions{}, Sessions{}, Usage{}, Usage{Logins: 2, Commands: 2, UploadRate: 1, DownloadRate: 1}))
+		for range 2 {
+			for _, scopes := range addresses {
+				if err := scopes.Login(); err != nil {
+					t.Error("another address has taken the logins of this one")
+				}
+			}
+		}
+		if err := addresses[0].Login(); limitOf(t, err) != ":per_address.login_rate" {
+			t.Errorf("a third login: %v", err)
+		}
+		for i, limiter := range append(addresses[0].Pace(true), addresses[0].Pace(false)...) {
+			if limiter == append(addresses[1].Pace(true), addresses[1].Pace(false)...)[i] {
+				t.Error("two addresses share a rate of transfers")
+			}
+		}
+	})
+}
+
+// Limits change while they refuse sessions; the race detector sees whether that is safe.
+func TestAdoptWhileSessionsAreRefused(t *testing.T) {
+	s := NewServer(Sessions{}, Sessions{Most: 1}, Usage{}, Usage{})
+	session := &Session{Addr: netip.MustParseAddr("192.0.2.1")}
+	_, leave, err := s.Enter(session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	var adopting sync.WaitGroup
+	adopting.Go(func() {
+		for range 100 {
+			s.Adopt(NewServer(Sessions{}, Sessions{Most: 1}, Usage{}, Usage{}))
+		}
+	})
+	for range 100 {
+		if _, _, err := s.Enter(session); limitOf(t, err) != ":sessions_per_address" {
+			t.Errorf("a second session: %v", err)
+		}
+	}
+	adopting.Wait()
+}

@@ -1,0 +1,42 @@
+package listen
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// firstInherited is the descriptor of the first socket that systemd hands over (sd_listen_fds(3)).
+const firstInherited = 3
+
+// An Inherited listener has a socket that systemd keeps open. Clients who connect after it is closed wait for the
+// next process.
+type Inherited struct{ *net.TCPListener }
+
+// inherited is the socket that systemd has opened under the name of a key, and nil if there is none. The variables
+// LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES are those of sd_listen_fds_with_names(3).
+func inherited(key string, getenv func(string) string, first int) (net.Listener, error) {
+	count, err := strconv.Atoi(getenv("LISTEN_FDS"))
+	if err != nil || getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
+		return nil, nil
+	}
+	i := slices.Index(strings.Split(getenv("LISTEN_FDNAMES"), ":"), key)
+	if i < 0 || i >= count {
+		return nil, nil
+	}
+	file := os.NewFile(uintptr(first+i), key)
+	defer file.Close() // the listener has a descriptor of its own
+	l, err := net.FileListener(file)
+	if err != nil {
+		return nil, err
+	}
+	tcp, ok := l.(*net.TCPListener)
+	if !ok {
+		_ = l.Close()
+		return nil, fmt.Errorf("the socket of systemd is %s, and must be one of TCP", l.Addr().Network())
+	}
+	return Inherited{tcp}, nil
+}

@@ -1,0 +1,92 @@
+//go:build unix
+
+package listen
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// descriptor is a socket's descriptor, which inherited closes.
+func descriptor(t *testing.T, network, address string) (fd int, bound string) {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	file, err := l.(interface{ File() (*os.File, error) }).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	fd, err = syscall.Dup(int(file.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fd, l.Addr().String()
+}
+
+// The key finds its socket among those that systemd hands over. It finds none if they are for another process, or
+// have other names.
+func TestInherited(t *testing.T) {
+	self := strconv.Itoa(os.Getpid())
+	for name, tt := range map[string]struct {
+		pid, names string
+		count      int
+		want       bool
+	}{
+		"only":            {self, "listen", 1, true},
+		"second":          {self, "admin.listen:listen", 2, true},
+		"another-process": {"1", "listen", 1, false},
+		"another-name":    {self, "babelftp.socket", 1, false},
+		"no-names":        {self, "", 1, false},
+		"fewer-sockets":   {self, "admin.listen:listen", 1, false},
+		"not-of-systemd":  {"", "", 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fd, address := descriptor(t, "tcp", "127.0.0.1:0")
+			first := fd
+			if tt.names == "admin.listen:listen" {
+				first--
+			}
+			env := map[string]string{"LISTEN_PID": tt.pid, "LISTEN_FDS": strconv.Itoa(tt.count),
+				"LISTEN_FDNAMES": tt.names}
+			l, err := inherited("listen", func(key string) string { return env[key] }, first)
+			if err != nil || (l != nil) != tt.want {
+				t.Fatalf("%v, %v; want a listener: %t", l, err, tt.want)
+			}
+			if l == nil {
+				_ = os.NewFile(uintptr(fd), "unused").Close()
+				return
+			}
+			defer l.Close()
+			if got := l.Addr().String(); got != address {
+				t.Errorf("the listener is on %s, want %s", got, address)
+			}
+			c, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			accepted, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = accepted.Close()
+		})
+	}
+}
+
+// A socket that is not one of TCP is refused.
+func TestInheritedOfAnotherKind(t *testing.T) {
+	fd, _ := descriptor(t, "unix", filepath.Join(t.TempDir(), "socket"))
+	env := map[string]string{"LISTEN_PID": strconv.Itoa(os.Getpid()), "LISTEN_FDS": "1", "LISTEN_FDNAMES": "listen"}
+	if l, err := inherited("listen", func(key string) string { return env[key] }, fd); err == nil {
+		t.Errorf("%v is no listener of TCP", l.Addr())
+	}
+}

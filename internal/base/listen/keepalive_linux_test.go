@@ -1,0 +1,45 @@
+package listen
+
+import (
+	"log/slog"
+	"net"
+	"syscall"
+	"testing"
+)
+
+// Control connections have TCP keep-alive packets. Load balancers drop connections without packets, such as those of
+// clients that wait for a long transfer. The guide to Kubernetes says how often they come.
+func TestKeepAlive(t *testing.T) {
+	const seconds = 15
+	l, err := TCP(t.Context(), "listen", "127.0.0.1:0", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	raw, err := conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, option := range []struct{ level, name, want int }{
+		{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE, 1},
+		{syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE, seconds},
+		{syscall.IPPROTO_TCP, syscall.TCP_KEEPINTVL, seconds},
+	} {
+		var got int
+		var failed error
+		err := raw.Control(func(fd uintptr) { got, failed = syscall.GetsockoptInt(int(fd), option.level, option.name) })
+		if err != nil || failed != nil || got != option.want {
+			t.Errorf("option %d: %d, %v, %v; want %d", option.name, got, err, failed, option.want)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package netaddr
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// A PortRange is an inclusive range of TCP ports. The zero value means
+// [DynamicPorts].
+type PortRange struct{ First, Last uint16 }
+
+// DynamicPorts are the dynamic ports of RFC 6335 6. The kernel, asked for any port,
+// looks for one that was unused for a minute. After some hundred transfers a
+// second have used all ports, that takes it milliseconds.
+func DynamicPorts() PortRange { return PortRange{49152, 65535} }
+
+// Random returns an unpredictable port of the range.
+func (r PortRange) Random() uint16 { return r.First + uint16(rand.IntN(r.Size())) }
+
+// Size is how many ports there are.
+func (r PortRange) Size() int { return int(r.Last) - int(r.First) + 1 }
+
+// UnmarshalText reads 30000-30099, or a single port.
+func (r *PortRange) UnmarshalText(text []byte) error {
+	first, last, isRange := strings.Cut(string(text), "-")
+	if !isRange {
+		last = first
+	}
+	a, errFirst := strconv.ParseUint(strings.TrimSpace(first), 10, 16)
+	b, errLast := strconv.ParseUint(strings.TrimSpace(last), 10, 16)
+	switch {
+	case errFirst != nil || errLast != nil || a == 0:
+		return fmt.Errorf("%q is no range of ports from 1 to 65535: write it like 30000-30099", text)
+	case a > b:
+		return fmt.Errorf("the range %q ends before it begins: write %d-%d", text, b, a)
+	}
+	r.First, r.Last = uint16(a), uint16(b)
+	return nil
+}
+
+// String is the range as UnmarshalText reads it.
+func (r PortRange) String() string {
+	if r == (PortRange{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d-%d", r.First, r.Last)
+}
+
+// Contains reports whether port lies in the range.
+func (r PortRange) Contains(port uint16) bool { return r.First <= port && port <= r.Last && port != 0 }

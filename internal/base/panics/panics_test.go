@@ -1,0 +1,18 @@
+package panics
+
+import (
+	"errors"
+	"io"
+	"testing"
+)
+
+// TestResult wants what the work returns, or the panic that ends it.
+func TestResult(t *testing.T) {
+	if n, err := Result(func() (int, error) { return 3, io.EOF }); n != 3 || !errors.Is(err, io.EOF) {
+		t.Errorf("%d, %v; want 3 and io.EOF", n, err)
+	}
+	n, err := Result(func() (int, error) { panic("a bug") })
+	if p, ok := errors.AsType[*Error](err); n != 0 || !ok || p.Value != "a bug" || len(p.Stack) == 0 {
+		t.Errorf("%d, %v; want the panic", n, err)
+	}
+}

@@ -1,0 +1,147 @@
+package passwordhash
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// hashes are those of other programs, each with its password. crypt(3) of libxcrypt made those of bcrypt and SHA-crypt.
+var hashes = []struct{ name, hash, password string }{
+	{"argon2id", "$argon2id$v=19$m=8,t=1,p=1$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo",
+		"correct horse"},
+	{"bcrypt-2b", "$2b$04$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e", "correct horse"},
+	{"bcrypt-2y", "$2y$05$abcdefghijklmnopqrstuuHNbAKRhpaujgo33bRWs.NLUTJO3lOy2", "correct horse"},
+	{"bcrypt-2a-of-more-than-72-bytes", "$2a$04$abcdefghijklmnopqrstuubzadhGtS2zEF.gu0yd0opP6cVzb.e0i",
+		strings.Repeat("x", 80)},
+	{"sha-512",
+		"$6$saltsaltsalt$Cy2drr8kDRji6smvDcT28wkqtq0R0VzVL5CkrjPQCITc5d/31j94knt9rGTcVSyjLXfjsiIsBh5ee8qR/3QDx1",
+		"correct horse"},
+	{"sha-512-unicode", "$6$abc$pKOE2ximO9ErGKshoVYZcwBn0M8z1v/N72ULQ.3UHpddT6qthCTKZ8bDaDESiuSMJPMJUO4Qv7JaW0IfmsfJJ/",
+		"motdepasse\u0301"},
+	{"sha-512-latin-1",
+		"$6$latin$J.jIsiMcVG1AAAhaQ2AP8eut2y//edcvIWb2/3PA9q31ZAuH3j4NdYqlZjcBhHKwvC7L8JfLvGgx3xss4KzJE.", "\xe9t\xe9"},
+	{"sha-512-rounds",
+		"$6$rounds=1000$roundsalt$q2bLN6X16G97cfEqLyrh8k.ss1.YGH35fGnWXezDq0.nzLjqhyUAyS1bkt.tEcKYUBYxRyOH1YgRZZXF.4glP1", "correct horse"},
+	{"sha-512-longest-salt",
+		"$6$sixteencharacter$T0PdyOgF61EPCZn/Ma3Vii67pweA70KYagPI1aaC8zylNpNuFwMUd/9LHc6lKlo6bjUQIv8eG1CgRShqsSdlq/",
+		"a"},
+	{"sha-512-no-salt", "$6$$ek/ucQg0IM8SQLyD2D66mpoW0vAF26eA0/pqoN95V.F0nZh1IFuENNo0OikacRkDBk5frNqziMYMdVVrQ0o.51",
+		"a"},
+	{"sha-256", "$5$saltsalt$myjXcpMpE2Ofk7fj9hqyNYSn6lmWG4Mqnjx.KIRRr4/", "correct horse"},
+	{"sha-256-longest-password", "$5$long$PCKSSP3yBQa/mdHzUkYL0Q0Qjv5t.8xSWJxhc84otZ/",
+		strings.Repeat("y", maxSHAPassword)},
+}
+
+// matches compares a password with one hash.
+func matches(text, password string) (bool, error) {
+	h, err := read(text)
+	return err == nil && h.matches(prepare(password)), err
+}
+
+func TestMatches(t *testing.T) {
+	for _, tc := range hashes {
+		t.Run(tc.name, func(t *testing.T) {
+			if problem := Problem(tc.hash); problem != "" {
+				t.Fatal(problem)
+			}
+			for password, want := range map[string]bool{
+				tc.password: true, "": false, "wrong": false, "y" + tc.password: false,
+				strings.Repeat("z", 5000): false,
+			} {
+				if got, err := matches(tc.hash, password); err != nil || got != want {
+					t.Errorf("%q matches: %v, %v; want %v", password, got, err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestNew(t *testing.T) {
+	hash, err := New("cafe\u0301")
+	if err != nil || Problem(hash) != "" {
+		t.Fatal(hash, Problem(hash), err)
+	}
+	if match, err := matches(hash, "caf\u00e9"); err != nil || !match {
+		t.Errorf("the other form of Unicode: %v, %v", match, err)
+	}
+}
+
+// Two passwords that are not UTF-8 are not the same.
+func TestNotUTF8(t *testing.T) {
+	hash, err := New("\xe9t\xe9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for password, want := range map[string]bool{"\xe9t\xe9": true, "\xeat\xea": false, "\ufffdt\ufffd": false} {
+		if match, err := matches(hash, password); err != nil || match != want {
+			t.Errorf("%q: %v, %v; want %v", password, match, err, want)
+		}
+	}
+}
+
+func TestProblem(t *testing.T) {
+	bcrypt := "$2b$%s$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e"
+	sha512 := "$6$%ssalt$" + strings.Repeat("a", 86)
+	argon2id := "$argon2id$v=19$%s$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo"
+	const unknown = "is no hash of argon2id, bcrypt or SHA-512 crypt"
+	for text, want := range map[string]string{
+		"":                             "is no password hash; passwords are not kept in plain text",
+		"secret":                       "is no password hash; passwords are not kept in plain text",
+		"$":                            unknown,
+		"$1$abcdefgh$pJi8JvVNPHFzgbD.": unknown,
+		"$argon2i$v=19$m=8,t=1,p=1$c29tZXNhbHQ$RdescudvJCsgt3ub": unknown,
+		"$argon2id$":                               "is no argon2id hash in the PHC string format",
+		fmt.Sprintf(argon2id, "m=8,t=0,p=1"):       "has parameters too weak for argon2id",
+		fmt.Sprintf(argon2id, "m=8,t=101,p=1"):     "has parameters that would make each login too expensive",
+		fmt.Sprintf(argon2id, "m=1048577,t=1,p=1"): "has parameters that would make each login too expensive",
+		"$2b$":                    "is no complete bcrypt hash",
+		fmt.Sprintf(bcrypt, "03"): "is no complete bcrypt hash",
+		fmt.Sprintf(bcrypt, "x4"): "is no complete bcrypt hash",
+		fmt.Sprintf(bcrypt, "16"): "",
+		fmt.Sprintf(
+			bcrypt, "17"): "has parameters that would make each login too expensive: its cost is above 16",
+		fmt.Sprintf(
+			bcrypt, "04")[1:]: "is no password hash; passwords are not kept in plain text",
+		fmt.Sprintf(bcrypt, "04") + "x":                         "is no complete bcrypt hash",
+		strings.Replace(fmt.Sprintf(bcrypt, "04"), "j", "!", 1): "is no complete bcrypt hash",
+		"$6$":            "is no complete SHA-512 or SHA-256 hash of crypt",
+		"$5":             "is no complete SHA-512 or SHA-256 hash of crypt",
+		"$6$salt":        "is no complete SHA-512 or SHA-256 hash of crypt",
+		"$6$rounds=5000": "is no complete SHA-512 or SHA-256 hash of crypt",
+		"$6$rounds=$":    "is no complete SHA-512 or SHA-256 hash of crypt",
+		strings.Replace(sha512, "%s", "seventeencharac", 1): "is no complete SHA-512 or SHA-256 hash of crypt",
+		fmt.Sprintf(sha512, "rounds=-1$"):                   "is no complete SHA-512 or SHA-256 hash of crypt",
+		fmt.Sprintf(sha512, "rounds=999$"):                  "has parameters too weak for SHA-crypt",
+		fmt.Sprintf(sha512, "rounds=2000000$"):              "",
+		fmt.Sprintf(
+			sha512, "rounds=2000001$"): "has parameters that would make each login too expensive",
+		fmt.Sprintf(sha512, "") + "a":                             "is no complete SHA-512 or SHA-256 hash of crypt",
+		strings.Replace(fmt.Sprintf(sha512, ""), "aaa", "a=a", 1): "is no complete SHA-512 or SHA-256 hash of crypt",
+	} {
+		if got := Problem(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	if match, err := matches("$1$abc", "x"); match || err == nil {
+		t.Errorf("an unknown hash: %v, %v", match, err)
+	}
+}
+
+// BenchmarkMatches shows what comparisons cost.
+func BenchmarkMatches(b *testing.B) {
+	for _, hash := range []string{
+		"$argon2id$v=19$m=19456,t=2,p=1$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo",
+		"$2b$10$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e",
+		"$6$salt$" + strings.Repeat("a", 86),
+		"$5$salt$" + strings.Repeat("a", 43),
+	} {
+		b.Run(hash[:4], func(b *testing.B) {
+			for b.Loop() {
+				if _, err := matches(hash, "correct horse"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,185 @@
+package reload
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A source is files that a Watcher watches, with the contents that were read last.
+type source struct {
+	t     *testing.T
+	mu    sync.Mutex
+	names []string
+	read  map[string]string
+	reads chan struct{}
+}
+
+func (s *source) content(name string) string {
+	content, err := os.ReadFile(name)
+	if err != nil {
+		entries, _ := os.ReadDir(name)
+		for _, e := range entries {
+			content = append(content, e.Name()...)
+		}
+	}
+	return string(content)
+}
+
+func (s *source) changed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range s.names {
+		if s.content(name) != s.read[name] {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *source) reload() {
+	s.mu.Lock()
+	for _, name := range s.names {
+		s.read[name] = s.content(name)
+	}
+	s.mu.Unlock()
+	s.reads <- struct{}{}
+}
+
+// await waits until the files have been read as they are now.
+func (s *source) await() {
+	s.t.Helper()
+	for {
+		select {
+		case <-s.reads:
+			if !s.changed() {
+				return
+			}
+		case <-time.After(time.Minute):
+			s.t.Fatal("the change is not noticed")
+		}
+	}
+}
+
+func (s *source) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *source) write(name, text string) {
+	s.t.Helper()
+	s.must(os.WriteFile(name, []byte(text), 0o600))
+}
+
+// watch starts a watcher.
+func watch(t *testing.T, names ...string) (*source, chan os.Signal) {
+	t.Helper()
+	s := &source{t: t, names: names, read: map[string]string{}, reads: make(chan struct{}, 100)}
+	now := make(chan os.Signal)
+	w := &Watcher{
+		Files: func() []string {
+			return s.names
+		}, Changed: s.changed, Now: now, Reload: s.reload, Log: slog.New(slog.DiscardHandler),
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { w.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return s, now
+}
+
+// What editors, deployments and Kubernetes do to files is noticed.
+func TestChanges(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for _, folder := range []string{"etc", "users", "releases/1", "releases/2"} {
+		if err := os.MkdirAll(in(folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, now := watch(t, in("etc/config"), in("users"), in("etc/link"), in("etc/later"))
+	s.write(in("etc/config"), "one")
+	s.await()
+	s.write(in("etc/config"), "two")
+	s.await()
+	s.write(in("etc/config.new"), "three")
+	s.must(os.Rename(in("etc/config.new"), in("etc/config")))
+	s.await()
+	s.must(os.Remove(in("etc/config")))
+	s.await()
+	s.write(in("users/a"), "")
+	s.await()
+	s.write(in("etc/later"), "now")
+	s.await()
+
+	// A link in the middle of the way leads elsewhere.
+	s.write(in("releases/1/file"), "first")
+	s.write(in("releases/2/file"), "second")
+	s.must(os.Symlink("1", in("releases/current")))
+	s.must(os.Symlink("../releases/current/file", in("etc/link")))
+	s.await()
+	for _, next := range []string{"2", "1", "2"} {
+		s.must(os.Symlink(next, in("releases/next")))
+		s.must(os.Rename(in("releases/next"), in("releases/current")))
+		s.await()
+	}
+	s.write(in("releases/2/file"), "third")
+	s.await()
+
+	now <- syscall.SIGHUP
+	<-s.reads
+}
+
+// A folder is renamed to make way for another one, which comes at once or later, or is made anew.
+func TestFolderIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	s, _ := watch(t, in("etc/config"))
+	for _, next := range []string{"first", "second", "third"} {
+		s.must(os.Mkdir(in(next), 0o700))
+		s.write(in(next+"/config"), next)
+	}
+	s.must(os.Rename(in("first"), in("etc")))
+	s.await()
+	s.must(os.Rename(in("etc"), in("old")))
+	s.must(os.Rename(in("second"), in("etc")))
+	s.await()
+	s.must(os.RemoveAll(in("etc")))
+	s.await()
+	s.must(os.Rename(in("third"), in("etc")))
+	s.await()
+	s.write(in("etc/config"), "fourth")
+	s.await()
+}
+
+// A file that changed before it was watched is read again.
+func TestChangeBeforeTheWatch(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(name, []byte("changed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := watch(t, name)
+	s.await()
+}
+
+// Links that lead to each other end.
+func TestLinksInACircle(t *testing.T) {
+	dir := t.TempDir()
+	for from, to := range map[string]string{"a": "b", "b": "a"} {
+		if err := os.Symlink(to, filepath.Join(dir, from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := paths{names: map[string]bool{}, folders: map[string]bool{}}
+	p.trace(filepath.Join(dir, "a"))
+	if !p.lead(filepath.Join(dir, "a")) || !p.lead(filepath.Join(dir, "b")) || p.lead(filepath.Join(dir, "c")) {
+		t.Errorf("the names are %v", p.names)
+	}
+}

@@ -1,0 +1,49 @@
+// Package s3error tells what S3 has answered to a request that failed, by the errors of the AWS SDK.
+package s3error
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Code is the error code of the answer, such as NoSuchKey. It is empty where err is nil, or where no answer came.
+func Code(err error) string {
+	if answer, ok := errors.AsType[smithy.APIError](err); ok {
+		return answer.ErrorCode()
+	}
+	return ""
+}
+
+// HasCode tells whether the answer has one of these error codes.
+func HasCode(err error, codes ...string) bool {
+	code := Code(err)
+	return code != "" && slices.Contains(codes, code)
+}
+
+// IsUnconditional tells whether a server has refused a request because it knows no If-Match or If-None-Match.
+func IsUnconditional(err error) bool { return HasCode(err, "NotImplemented", "InvalidArgument") }
+
+// IsConditionFailed tells whether the condition of a request (If-Match, If-None-Match) did not hold. So it is where
+// the object of If-Match is gone, and where another request was about to change it.
+func IsConditionFailed(err error) bool {
+	return HasCode(err, "PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey", "NotFound")
+}
+
+// Status is the HTTP status of the answer, 0 if no answer came.
+func Status(err error) int {
+	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+		return response.HTTPStatusCode()
+	}
+	return 0
+}
+
+// Operation is the name of the request, such as PutObject, for a text.
+func Operation(err error) string {
+	if operation, ok := errors.AsType[*smithy.OperationError](err); ok {
+		return operation.Operation()
+	}
+	return "a request"
+}

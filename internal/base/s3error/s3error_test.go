@@ -1,0 +1,67 @@
+package s3error
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+)
+
+func TestMain(m *testing.M) { s3test.Main(m) }
+
+// An answer has a code and a status, and what is no answer has none.
+func TestAnswers(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	bucket, key := s.Bucket(t), "missing"
+	get := func(ctx context.Context) error {
+		_, err := s.Client().GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+		return err
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for label, tc := range map[string]struct {
+		err       error
+		code      string
+		status    int
+		operation string
+	}{
+		"answer":    {get(t.Context()), "NoSuchKey", http.StatusNotFound, "GetObject"},
+		"no-answer": {get(ended), "", 0, "GetObject"},
+		"other":     {errors.New("other"), "", 0, "a request"},
+		"none":      {nil, "", 0, "a request"},
+	} {
+		t.Run(label, func(t *testing.T) {
+			if code, status, operation := Code(tc.err), Status(tc.err),
+				Operation(tc.err); code != tc.code || status != tc.status || operation != tc.operation {
+				t.Errorf("%v: %q, %d, %s", tc.err, code, status, operation)
+			}
+			if has := HasCode(tc.err, "NoSuchBucket", "NoSuchKey", ""); has != (tc.code != "") {
+				t.Errorf("%v: one of the codes: %t", tc.err, has)
+			}
+		})
+	}
+}
+
+// A condition that does not hold differs from one that the server does not know.
+func TestConditions(t *testing.T) {
+	for server, want := range map[string]struct{ unconditional, failed bool }{"embedded": {false, true},
+		"sim-strict": {true, false}} {
+		t.Run(server, func(t *testing.T) {
+			s := s3test.Start(t, server)
+			bucket, key := s.Bucket(t), "missing"
+			_, err := s.Client().PutObject(
+				t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, IfMatch: aws.String(`"0"`)})
+			if got := IsUnconditional(err); got != want.unconditional {
+				t.Errorf("%v: knows no conditions: %t", err, got)
+			}
+			if got := IsConditionFailed(err); got != want.failed {
+				t.Errorf("%v: the condition failed: %t", err, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package upkeep
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestEvery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Minute)
+		defer cancel()
+		times := 0
+		Every(ctx, time.Hour, func() { times++ })
+		if times != 3 {
+			t.Errorf("done %d times", times)
+		}
+	})
+}
+
+// All are done, and not too many at the same time.
+func TestEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var now, most, sum atomic.Int64
+		all := make([]int64, 5*MaxParallel)
+		for i := range all {
+			all[i] = 1
+		}
+		Each(all, func(n int64) {
+			if running := now.Add(1); running > most.Load() {
+				most.Store(running)
+			}
+			time.Sleep(time.Second)
+			sum.Add(n)
+			now.Add(-1)
+		})
+		if sum.Load() != int64(len(all)) || most.Load() > MaxParallel {
+			t.Errorf("%d were done, and %d at the same time", sum.Load(), most.Load())
+		}
+	})
+}

@@ -1,0 +1,401 @@
+package acme
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/acmetest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+)
+
+func TestMain(m *testing.M) { s3test.Main(m) }
+
+// waitTimeout is how long a test waits for what must come, on a busy machine.
+const waitTimeout = time.Minute
+
+// A journal is what a Manager tells.
+type journal struct {
+	mu    sync.Mutex
+	log   bytes.Buffer
+	count map[bool]int // of certificates, by whether they were issued
+	news  chan struct{}
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.log.Write(b)
+}
+
+func (j *journal) observe(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.count[err == nil]++
+	select {
+	case j.news <- struct{}{}:
+	default:
+	}
+}
+
+func (j *journal) text() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.log.String()
+}
+
+// listen opens an address as the server does.
+func listen(ctx context.Context, _, address string) (net.Listener, error) {
+	if address == "" {
+		return nil, nil
+	}
+	return new(net.ListenConfig).Listen(ctx, "tcp", address)
+}
+
+// results are how many certificates were issued, and how many were not.
+func (j *journal) results() map[bool]int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return maps.Clone(j.count)
+}
+
+// issued is how many certificates were issued.
+func (j *journal) issued() int { return j.results()[true] }
+
+// start starts a Manager until the end of the test.
+func start(t *testing.T, cfg encryption.ACME) (*Manager, *journal) {
+	t.Helper()
+	j := &journal{count: map[bool]int{}, news: make(chan struct{}, 1)}
+	m, err := New(
+		cfg, Options{Observe: j.observe, Logger: slog.New(slog.NewTextHandler(j, nil)),
+			CheckInterval: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		m.Stop()
+		if t.Failed() {
+			t.Log(j.text())
+		}
+	})
+	if err := m.Start(t.Context(), listen); err != nil {
+		t.Fatal(err)
+	}
+	return m, j
+}
+
+// await waits for a certificate of a host that differs from the one before, and checks that the authority has issued
+// it for the host.
+func await(t *testing.T, m *Manager, a *acmetest.Authority, host string, before *tls.Certificate) *tls.Certificate {
+	t.Helper()
+	deadline := time.After(waitTimeout)
+	for {
+		if c := m.Certificate(host); c != nil &&
+			(before == nil || c.Leaf.SerialNumber.Cmp(before.Leaf.SerialNumber) != 0) {
+			roots, between := x509.NewCertPool(), x509.NewCertPool()
+			roots.AppendCertsFromPEM(a.Root(t))
+			for _, der := range c.Certificate[1:] {
+				if issuer, err := x509.ParseCertificate(der); err == nil {
+					between.AddCert(issuer)
+				}
+			}
+			if _, err := c.Leaf.Verify(
+				x509.VerifyOptions{DNSName: host, Roots: roots, Intermediates: between,
+					CurrentTime: c.Leaf.NotBefore}); err != nil {
+				t.Error(err)
+			}
+			return c
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("no certificate of %s", host)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// configOf is a section for an authority, which reaches the server by one challenge.
+func configOf(t *testing.T, a *acmetest.Authority, hosts ...string) encryption.ACME {
+	return encryption.ACME{Agree: true, Email: "admin@acme.example", Hosts: hosts, Directory: a.Directory,
+		CAFile: a.CAFile, Folder: t.TempDir()}
+}
+
+// Each challenge obtains certificates. A second server that shares the folder needs no new ones.
+func TestObtain(t *testing.T) {
+	for name, listens := range map[string]func(*encryption.ACME, *acmetest.Authority){
+		"http-01":     func(c *encryption.ACME, a *acmetest.Authority) { c.HTTPListen = a.HTTPAddress },
+		"tls-alpn-01": func(c *encryption.ACME, a *acmetest.Authority) { c.TLSListen = a.TLSAddress },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := acmetest.Start(t, time.Hour)
+			cfg := configOf(t, a, "ftp.acme.example", "ftp.umbrella.example")
+			listens(&cfg, a)
+			m, j := start(t, cfg)
+			first := await(t, m, a, "ftp.acme.example", nil)
+			await(t, m, a, "ftp.umbrella.example", nil)
+			if m.Certificate("ftp.example") != nil {
+				t.Error("another host has a certificate")
+			}
+			if text := j.text(); !strings.Contains(
+				text, `msg="ACME certificate obtained" host=ftp.acme.example renewal=false`) {
+				t.Errorf("the log is %s", text)
+			}
+
+			cfg.HTTPListen, cfg.TLSListen = "127.0.0.1:0", ""
+			other, j := start(t, cfg)
+			if c := await(t, other, a, "ftp.acme.example", nil); c.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) != 0 {
+				t.Error("the second server has another certificate")
+			}
+			if asked := j.results(); len(asked) != 0 {
+				t.Errorf("the second server has asked the authority: %v", asked)
+			}
+		})
+	}
+}
+
+// Two servers that share a folder share the account and the certificate, also if they start at the same time. Each
+// answers the challenges of the other.
+func TestSharedFolder(t *testing.T) {
+	a := acmetest.Start(t, time.Hour)
+	cfg := configOf(t, a, "ftp.acme.example")
+	var managers []*Manager
+	var journals []*journal
+	for _, address := range []string{a.HTTPAddress, "127.0.0.1:0"} { // the authority does not reach the second
+		cfg.HTTPListen = address
+		m, j := start(t, cfg)
+		managers, journals = append(managers, m), append(journals, j)
+	}
+	first, second := await(t, managers[0], a, "ftp.acme.example", nil),
+		await(t, managers[1], a, "ftp.acme.example", nil)
+	if first.Leaf.SerialNumber.Cmp(second.Leaf.SerialNumber) != 0 {
+		t.Error("the servers have two certificates")
+	}
+	if issued := journals[0].issued() + journals[1].issued(); issued != 1 {
+		t.Errorf("the authority has issued %d certificates", issued)
+	}
+}
+
+// Check finds what the server has stored, and storages that it cannot write in.
+func TestCheck(t *testing.T) {
+	a := acmetest.Start(t, time.Hour)
+	cfg := configOf(t, a, "ftp.acme.example")
+	cfg.HTTPListen = a.HTTPAddress
+	m, _ := start(t, cfg)
+	c := await(t, m, a, "ftp.acme.example", nil)
+	cfg.Hosts = append(cfg.Hosts, "ftp.umbrella.example")
+	checked, err := New(cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer checked.Stop()
+	const missing = "tls.acme: there is no certificate for ftp.umbrella.example yet: the server obtains it when it runs"
+	for name, tc := range map[string]struct {
+		now                 time.Time
+		notes, warning, err string
+	}{
+		"new": {c.Leaf.NotBefore, "for ftp.acme.example ends on " + c.Leaf.NotAfter.UTC().Format(time.DateOnly) +
+			", in 0 days", "", ""},
+		"overdue": {c.Leaf.NotAfter.Add(-time.Minute), "", "for ftp.acme.example ends on", ""},
+		"ended":   {c.Leaf.NotAfter, "", "", "for ftp.acme.example has ended on"},
+	} {
+		notes, warnings, err := checked.Check(t.Context(), tc.now)
+		others := strings.Join(slices.DeleteFunc(slices.Clone(warnings), func(w string) bool {
+			return w == missing
+		}), "")
+		if !slices.Contains(warnings, missing) || !mentions(strings.Join(notes, ""), tc.notes) ||
+			!mentions(others, tc.warning) || !mentions(fmt.Sprint(err), cmp.Or(tc.err, "<nil>")) {
+			t.Errorf("%s: %q, %q, %v", name, notes, warnings, err)
+		}
+	}
+	if files, err := os.ReadDir(cfg.Folder); err != nil || slices.ContainsFunc(files, func(f os.DirEntry) bool {
+		return strings.HasPrefix(f.Name(), "check")
+	}) {
+		t.Errorf("the folder has %v, %v", files, err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Folder = file
+	broken, err := New(cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broken.Stop()
+	if _, _, err := broken.Check(t.Context(), time.Now()); !mentions(fmt.Sprint(err), "cannot write in its folder") {
+		t.Errorf("a file for a folder: %v", err)
+	}
+}
+
+// mentions says whether a text has a part, or is empty where there is none to have.
+func mentions(text, part string) bool {
+	return strings.Contains(text, part) && (part != "" || text == "")
+}
+
+// An authority that knows its customers from elsewhere issues certificates to those that have its key.
+func TestExternalAccountBinding(t *testing.T) {
+	const key = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W"
+	a := acmetest.StartBound(t, time.Hour, map[string]string{"customer-7": key})
+	cfg := configOf(t, a, "ftp.acme.example")
+	cfg.HTTPListen = a.HTTPAddress
+	m, j := start(t, cfg)
+	select {
+	case <-j.news:
+	case <-time.After(waitTimeout):
+		t.Fatal("nothing was observed")
+	}
+	if !strings.Contains(j.text(), "externalAccountRequired") {
+		t.Errorf("without the key the log is %s", j.text())
+	}
+	m.Stop()
+	cfg.EAB = encryption.EAB{KeyID: "customer-7", HMACKey: value.NewSecret(key)}
+	m, j = start(t, cfg)
+	await(t, m, a, "ftp.acme.example", nil)
+	if strings.Contains(j.text(), key) {
+		t.Error("the log has the key")
+	}
+}
+
+// A server answers the challenges of another one that shares its folder: a load balancer may send the authority to
+// any of them.
+func TestChallengeOfAnotherServer(t *testing.T) {
+	a := acmetest.Start(t, time.Hour)
+	cfg := configOf(t, a, "ftp.acme.example")
+	cfg.HTTPListen = a.HTTPAddress
+	answering := cfg
+	answering.Hosts = []string{"ftp.umbrella.example"}
+	start(t, answering)
+	cfg.HTTPListen = "127.0.0.1:0" // the authority does not reach this one
+	m, _ := start(t, cfg)
+	await(t, m, a, "ftp.acme.example", nil)
+}
+
+// A certificate is renewed before it ends, without a restart.
+func TestRenew(t *testing.T) {
+	a := acmetest.Start(t, 15*time.Second)
+	cfg := configOf(t, a, "ftp.acme.example")
+	cfg.HTTPListen = a.HTTPAddress
+	m, j := start(t, cfg)
+	first := await(t, m, a, "ftp.acme.example", nil)
+	second := await(t, m, a, "ftp.acme.example", first)
+	if !second.Leaf.NotAfter.After(first.Leaf.NotAfter) {
+		t.Error("the second certificate does not end later")
+	}
+	if text := j.text(); !strings.Contains(text, `msg="ACME certificate obtained" host=ftp.acme.example renewal=true`) {
+		t.Errorf("the log is %s", text)
+	}
+}
+
+// Where the authority does not answer, or cannot reach the server, the log and the metric say so, and the certificate
+// before stays.
+func TestFailure(t *testing.T) {
+	a := acmetest.Start(t, time.Hour)
+	cfg := configOf(t, a, "ftp.acme.example")
+	cfg.HTTPListen = a.HTTPAddress
+	m, _ := start(t, cfg)
+	first := await(t, m, a, "ftp.acme.example", nil)
+	m.Stop()
+
+	// where the authority does not ask
+	cfg.Hosts, cfg.HTTPListen = append(cfg.Hosts, "ftp.umbrella.example"), "127.0.0.1:0"
+	m, j := start(t, cfg)
+	select {
+	case <-j.news:
+	case <-time.After(waitTimeout):
+		t.Fatal("nothing was observed")
+	}
+	if got := j.results(); got[true] != 0 || got[false] == 0 ||
+		!strings.Contains(j.text(), `msg="ACME certificate not obtained`) {
+		t.Errorf("%v, and the log is %s", got, j.text())
+	}
+	if c := m.Certificate("ftp.acme.example"); c == nil || c.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) != 0 {
+		t.Error("the certificate before has gone")
+	}
+}
+
+// The listeners answer challenges and nothing else.
+func TestListeners(t *testing.T) {
+	m, err := New(encryption.ACME{
+		Agree: true, Hosts: []string{"ftp.acme.example"}, Directory: "https://127.0.0.1:1/dir", Folder: t.TempDir(),
+		HTTPListen: "127.0.0.1:0", TLSListen: "127.0.0.1:0",
+	}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Stop()
+	var addresses []string
+	remember := func(ctx context.Context, key, address string) (net.Listener, error) {
+		l, err := listen(ctx, key, address)
+		addresses = append(addresses, l.Addr().String())
+		return l, err
+	}
+	if err := m.Start(t.Context(), remember); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Get("http://" + addresses[0] + "/.well-known/acme-challenge/unknown")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusNotFound {
+		t.Errorf("HTTP answers %d %s", response.StatusCode, body)
+	}
+	for _, protocols := range [][]string{nil, {"h2"}, {protocol}, {protocol, "h2"}} {
+		// no certificate may come
+		conn, err := tls.Dial(
+			"tcp", addresses[1], &tls.Config{ServerName: "ftp.acme.example", NextProtos: protocols,
+				InsecureSkipVerify: true})
+		if err == nil {
+			_ = conn.Close()
+			t.Errorf("a client of %v is shown a certificate", protocols)
+		}
+	}
+	m.Stop()
+	if _, err := net.Dial("tcp", addresses[0]); err == nil {
+		t.Error("the listener is still open")
+	}
+}
+
+// A listener that does not open is an error, and closes the others.
+func TestListenError(t *testing.T) {
+	m, err := New(
+		encryption.ACME{Hosts: []string{"ftp.acme.example"}, Folder: t.TempDir(), HTTPListen: "127.0.0.1:0",
+			TLSListen: "127.0.0.1:0"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first net.Listener
+	err = m.Start(t.Context(), func(ctx context.Context, key, address string) (net.Listener, error) {
+		if key == "tls.acme.tls_listen" {
+			return nil, net.ErrClosed
+		}
+		first, err = listen(ctx, key, address)
+		return first, err
+	})
+	if err == nil {
+		t.Error("there is no error")
+	}
+	if _, err := net.Dial("tcp", first.Addr().String()); err == nil {
+		t.Error("the other listener is still open")
+	}
+	if _, err := New(encryption.ACME{Hosts: []string{"ftp.acme.example"}, CAFile: "nowhere"}, Options{}); err == nil {
+		t.Error("a missing file of authorities is no error")
+	}
+}

@@ -1,0 +1,77 @@
+package acme
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+)
+
+// overdue is the part of the life of a certificate in which its renewal has failed several times: the first attempt
+// is at a third.
+const overdue = 6
+
+// Check looks at the folder: whether the server may write there, and what certificates there are. Notes say when each
+// certificate ends, and warnings name those that are missing or should have been renewed. The error names a folder
+// that does not work, or certificates that have ended.
+func (m *Manager) Check(ctx context.Context, now time.Time) (notes, warnings []string, err error) {
+	probe := "check-" + rand.Text()
+	if err := m.storage.Store(ctx, probe, nil); err != nil {
+		return nil, nil, fmt.Errorf("tls.acme: the server cannot write in its folder: %w", err)
+	}
+	if err := m.storage.Delete(ctx, probe); err != nil {
+		return nil, nil, fmt.Errorf("tls.acme: the server cannot delete in its folder: %w", err)
+	}
+	authority := m.issuer().IssuerKey()
+	var ended []error
+	for _, host := range m.cfg.Hosts {
+		c, err := m.stored(ctx, certmagic.StorageKeys.SiteCert(authority, host))
+		if errors.Is(err, fs.ErrNotExist) {
+			warnings = append(
+				warnings, fmt.Sprintf(
+					"tls.acme: there is no certificate for %s yet: the server obtains it when it runs", host))
+			continue
+		}
+		if err != nil {
+			return notes, warnings, fmt.Errorf("tls.acme: the certificate for %s cannot be read: %w", host, err)
+		}
+		left := c.NotAfter.Sub(now)
+		end := c.NotAfter.UTC().Format(time.DateOnly)
+		switch {
+		case left <= 0:
+			ended = append(
+				ended, fmt.Errorf(
+					"tls.acme: the certificate for %s has ended on %s: see in the log why the server does not renew it",
+					host, end))
+		case left < c.NotAfter.Sub(c.NotBefore)/overdue:
+			warnings = append(
+				warnings, fmt.Sprintf(
+					"tls.acme: the certificate for %s ends on %s, and should be renewed: see in the log why it is not",
+					host, end))
+		default:
+			const day = 24 * time.Hour
+			notes = append(
+				notes, fmt.Sprintf("tls.acme: the certificate for %s ends on %s, in %d days", host, end, left/day))
+		}
+	}
+	return notes, warnings, errors.Join(ended...)
+}
+
+// stored is a certificate in the folder.
+func (m *Manager) stored(ctx context.Context, key string) (*x509.Certificate, error) {
+	text, err := m.storage.Load(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("%s has no certificate", key)
+	}
+	return x509.ParseCertificate(block.Bytes)
+}

@@ -1,0 +1,22 @@
+package acme
+
+import (
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/acmetest"
+)
+
+// Hosts that are added get certificates, and those that are removed are renewed no longer.
+func TestSetHosts(t *testing.T) {
+	a := acmetest.Start(t, time.Hour)
+	cfg := configOf(t, a, "ftp.acme.example")
+	cfg.HTTPListen = a.HTTPAddress
+	m, _ := start(t, cfg)
+	await(t, m, a, "ftp.acme.example", nil)
+	m.SetHosts([]string{"ftp.umbrella.example"})
+	await(t, m, a, "ftp.umbrella.example", nil)
+	if m.Certificate("ftp.acme.example") != nil || len(m.Hosts()) != 1 {
+		t.Errorf("the removed host has a certificate, and the hosts are %q", m.Hosts())
+	}
+}

@@ -1,0 +1,360 @@
+package certificates
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+)
+
+// writeCertificate writes a certificate with a serial number, and its key.
+func writeCertificate(t *testing.T, files encryption.TLS, serial int64) {
+	t.Helper()
+	certtest.Write(t, files.CertFile, files.KeyFile, &x509.Certificate{SerialNumber: big.NewInt(serial)})
+}
+
+// tlsConfig is how the connections of a configuration are encrypted.
+func tlsConfig(cfg *config.Config, builtIn *tls.Certificate, log *slog.Logger) (*tls.Config, error) {
+	s, err := Open(cfg, builtIn, nil, log)
+	if err != nil {
+		return nil, err
+	}
+	return s.Config(), nil
+}
+
+// serial is that of the certificate which a handshake shows to a client that names a server, or none.
+func serial(t *testing.T, cfg *tls.Config, serverName string) int64 {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	defer theirs.Close()
+	go func() { _ = tls.Server(theirs, cfg).HandshakeContext(t.Context()) }() // the client's side tells
+	// it looks at the serial number only
+	client := tls.Client(ours, &tls.Config{ServerName: serverName, InsecureSkipVerify: true})
+	if err := client.HandshakeContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return client.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+}
+
+// The server shows a changed certificate without a restart. While the new one is invalid, it shows the one before.
+func TestCertificateIsReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	files := encryption.TLS{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}
+	writeCertificate(t, files, 1)
+	cfg, err := tlsConfig(&config.Config{TLS: files}, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		name string
+		do   func()
+		want int64
+	}{
+		{"first", func() {}, 1},
+		{"renewed", func() { writeCertificate(t, files, 2) }, 2},
+		{"broken", func() { certtest.Replace(t, files.CertFile, "half a certificate") }, 2},
+		{"missing", func() { _ = os.Remove(files.KeyFile) }, 2},
+		{"repaired", func() { writeCertificate(t, files, 3) }, 3},
+	} {
+		step.do()
+		if got := serial(t, cfg, ""); got != step.want {
+			t.Errorf("%s: certificate %d, want %d", step.name, got, step.want)
+		}
+	}
+}
+
+// A client is shown the certificate of the tenant that it names, which is read again when it changes.
+func TestCertificateOfATenant(t *testing.T) {
+	dir := t.TempDir()
+	pair := func(name string) encryption.TLS {
+		return encryption.TLS{CertFile: filepath.Join(dir, name+".crt"), KeyFile: filepath.Join(dir, name+".key")}
+	}
+	acme := pair("acme")
+	cfg := &config.Config{TLS: pair("server"), Tenants: map[string]*config.Tenant{
+		"acme": {
+			Hosts: []string{"ftp.acme.example", "xn--mnchen-3ya.example"},
+			TLS:   encryption.TenantTLS{CertFile: acme.CertFile, KeyFile: acme.KeyFile},
+		},
+		"umbrella": {Hosts: []string{"ftp.umbrella.example"}},
+	}}
+	writeCertificate(t, cfg.TLS, 1)
+	writeCertificate(t, acme, 2)
+	log := slog.New(slog.DiscardHandler)
+	tlsCfg, err := tlsConfig(cfg, nil, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, serverName string
+		want             int64
+	}{
+		{"tenant", "ftp.acme.example", 2},
+		{"in-capitals", "FTP.Acme.Example", 2},
+		{"in-ascii", "xn--mnchen-3ya.example", 2},
+		{"tenant-without", "ftp.umbrella.example", 1},
+		{"unknown", "ftp.example", 1},
+		{"below", "www.ftp.acme.example", 1},
+		{"none", "", 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := serial(t, tlsCfg, tc.serverName); got != tc.want {
+				t.Errorf("certificate %d, want %d", got, tc.want)
+			}
+		})
+	}
+	writeCertificate(t, acme, 3)
+	if got := serial(t, tlsCfg, "ftp.acme.example"); got != 3 {
+		t.Errorf("renewed: certificate %d, want 3", got)
+	}
+	_ = os.Remove(acme.KeyFile)
+	if _, err := tlsConfig(cfg, nil, log); err == nil {
+		t.Error("a missing file of a tenant is no error")
+	}
+}
+
+// Suites in CBC mode are refused, unless the configuration names one.
+func TestCipherSuites(t *testing.T) {
+	files := encryption.TLS{CertFile: filepath.Join(t.TempDir(), "crt"), KeyFile: filepath.Join(t.TempDir(), "key")}
+	writeCertificate(t, files, 1)
+	cfg, err := tlsConfig(&config.Config{TLS: files}, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for suite, accepted := range map[uint16]bool{
+		tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256:         true,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256:       true,
+		tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256: true,
+		tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA:            false,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA:          false,
+	} {
+		if slices.Contains(cfg.CipherSuites, suite) != accepted {
+			t.Errorf("%s: accepted %v, want %v", tls.CipherSuiteName(suite), !accepted, accepted)
+		}
+	}
+	handshake := func(cfg *tls.Config) error {
+		ours, theirs := net.Pipe()
+		defer ours.Close()
+		// the client's side tells
+		go func() { _ = tls.Server(theirs, cfg).HandshakeContext(t.Context()); _ = theirs.Close() }()
+		return tls.Client(ours, &tls.Config{
+			InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12,
+			CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA},
+		}).HandshakeContext(t.Context())
+	}
+	if handshake(cfg) == nil {
+		t.Error("a client that has CBC only is accepted")
+	}
+	files.CipherSuites = []encryption.CipherSuite{"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA"}
+	if cfg, err = tlsConfig(&config.Config{TLS: files}, nil, slog.New(slog.DiscardHandler)); err != nil ||
+		len(cfg.CipherSuites) != 1 {
+		t.Fatalf("the suite of the configuration: %v, %v", cfg, err)
+	}
+	if err := handshake(cfg); err != nil {
+		t.Errorf("the suite of the configuration: %v", err)
+	}
+}
+
+// The server tells which certificates have ended or end soon, with what to do, and not those that were renewed.
+func TestEndingCertificates(t *testing.T) {
+	dir := t.TempDir()
+	const day = 24 * time.Hour
+	now := time.Now()
+	cfg := &config.Config{Tenants: map[string]*config.Tenant{}}
+	write := func(tenant, host string, left time.Duration) {
+		cert, key := filepath.Join(dir, host+".crt"), filepath.Join(dir, host+".key")
+		certtest.Write(
+			t, cert, key, &x509.Certificate{DNSNames: []string{host, "www." + host}, NotAfter: now.Add(left)})
+		if tenant == "" {
+			cfg.TLS = encryption.TLS{CertFile: cert, KeyFile: key}
+			return
+		}
+		cfg.Tenants[tenant] = &config.Tenant{Hosts: []string{host},
+			TLS: encryption.TenantTLS{CertFile: cert, KeyFile: key}}
+	}
+	write("", "ftp.example", 60*day)
+	write("acme", "ftp.acme.example", -time.Minute)
+	write("umbrella", "ftp.umbrella.example", 13*day+time.Hour)
+	write("zebra", "ftp.zebra.example", 29*day+time.Hour)
+	var log strings.Builder
+	s, err := Open(cfg, nil, nil, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	date := func(left time.Duration) string { return now.Add(left).UTC().Format(time.DateOnly) }
+	ended, warnings := s.Problems(now)
+	got := strings.ReplaceAll(strings.Join(append(ended, warnings...), "\n"), dir, "")
+	want := "tenants.acme.tls.cert_file: the certificate in /ftp.acme.example.crt for ftp.acme.example has ended on " +
+		date(-time.Minute) +
+		": renew it, clients refuse it\n" +
+		"tenants.umbrella.tls.cert_file: the certificate in /ftp.umbrella.example.crt for ftp.umbrella.example ends on " + date(13*day+time.Hour) +
+		", in 13 days: renew it\n" +
+		"tenants.zebra.tls.cert_file: the certificate in /ftp.zebra.example.crt for ftp.zebra.example ends on " +
+		date(29*day+time.Hour) +
+		", in 29 days: renew it"
+	if got != want || len(ended) != 1 {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	s.Warn(now)
+	for _, line := range []string{
+		`level=ERROR msg="certificate has ended, and clients refuse it; renew it" tenant=acme host=ftp.acme.example`,
+		`level=WARN msg="certificate ends soon; renew it" tenant=umbrella host=ftp.umbrella.example`,
+	} {
+		if !strings.Contains(log.String(), line) {
+			t.Errorf("the log lacks %s", line)
+		}
+	}
+	if n := strings.Count(log.String(), "\n"); n != 2 {
+		t.Errorf("the log has %d lines:\n%s", n, &log)
+	}
+
+	write("acme", "ftp.acme.example", 90*day) // the files alone change
+	write("umbrella", "ftp.umbrella.example", 90*day)
+	if shown := s.Shown(); len(shown) != 4 || shown[1].Tenant != "acme" ||
+		shown[1].Ends.Unix() != now.Add(90*day).Unix() {
+		t.Errorf("after a renewal: %v", shown)
+	}
+	if ended, warnings := s.Problems(now); len(ended) != 0 || len(warnings) != 1 {
+		t.Errorf("after a renewal: %v, %v", ended, warnings)
+	}
+}
+
+func TestTLSConfig(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	if cfg, err := tlsConfig(&config.Config{}, nil, log); cfg != nil || err != nil {
+		t.Errorf("without a certificate: %v, %v", cfg, err)
+	}
+	if _, err := tlsConfig(
+		&config.Config{TLS: encryption.TLS{CertFile: "nowhere", KeyFile: "nowhere"}}, nil, log); err == nil {
+		t.Error("missing files are no error")
+	}
+	cfg, err := tlsConfig(&config.Config{}, &tls.Certificate{}, log)
+	if err != nil || cfg == nil || cfg.MinVersion != tls.VersionTLS12 {
+		t.Errorf("a certificate that is built in: %v, %v", cfg, err)
+	}
+}
+
+// An issued is what an authority has issued so far, by host, in the order of the hosts.
+type issued struct {
+	hosts []string
+	by    map[string]*tls.Certificate
+}
+
+func (i issued) Hosts() []string                          { return i.hosts }
+func (i issued) Certificate(host string) *tls.Certificate { return i.by[host] }
+
+// A certificate that was issued for a host is shown to clients that name it. The files of a tenant come before it,
+// and those of the server after it.
+func TestIssuedCertificates(t *testing.T) {
+	dir := t.TempDir()
+	pair := func(serial int64) (cert, key string) {
+		cert, key = filepath.Join(dir, fmt.Sprint(serial, ".crt")), filepath.Join(dir, fmt.Sprint(serial, ".key"))
+		certtest.Write(t, cert, key, &x509.Certificate{SerialNumber: big.NewInt(serial)})
+		return cert, key
+	}
+	issue := func(serial int64) *tls.Certificate {
+		c, err := tls.LoadX509KeyPair(pair(serial))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &c
+	}
+	cfg := &config.Config{Tenants: map[string]*config.Tenant{"acme": {Hosts: []string{"ftp.acme.example"}},
+		"umbrella": {Hosts: []string{"ftp.umbrella.example"}}}}
+	umbrella := &cfg.Tenants["umbrella"].TLS
+	umbrella.CertFile, umbrella.KeyFile = pair(2)
+	authority := issued{[]string{"ftp.late.example", "ftp.acme.example", "ftp.umbrella.example"},
+		map[string]*tls.Certificate{}}
+	open := func() *Set {
+		s, err := Open(cfg, nil, authority, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	if _, err := s.certificate(&tls.ClientHelloInfo{ServerName: "ftp.acme.example"}); !errors.Is(err, errNotIssued) {
+		t.Errorf("before there is a certificate: %v", err)
+	}
+	authority.by["ftp.acme.example"], authority.by["ftp.umbrella.example"] = issue(3), issue(4)
+	if shown := s.Shown(); len(shown) != 3 ||
+		shown[1] != (Shown{Tenant: "acme", Host: "ftp.acme.example", Ends: authority.by["ftp.acme.example"].Leaf.NotAfter}) {
+		t.Errorf("shown are %v", shown)
+	}
+	check := func(s *Set, want map[string]int64) {
+		t.Helper()
+		for host, serialWanted := range want {
+			if got := serial(t, s.Config(), host); got != serialWanted {
+				t.Errorf("%s: certificate %d, want %d", host, got, serialWanted)
+			}
+		}
+	}
+	check(s, map[string]int64{"FTP.acme.example": 3, "ftp.umbrella.example": 2, "ftp.late.example": 3, "ftp.example": 3, "": 3})
+	cfg.TLS.CertFile, cfg.TLS.KeyFile = pair(1)
+	check(open(), map[string]int64{"ftp.acme.example": 3, "ftp.umbrella.example": 2, "ftp.late.example": 1, "ftp.example": 1, "": 1})
+}
+
+// A configuration that changes shows other certificates on the same listeners. One that cannot be read changes nothing.
+func TestPrepare(t *testing.T) {
+	dir := t.TempDir()
+	first := encryption.TLS{CertFile: filepath.Join(dir, "1.crt"), KeyFile: filepath.Join(dir, "1.key")}
+	second := encryption.TLS{CertFile: filepath.Join(dir, "2.crt"), KeyFile: filepath.Join(dir, "2.key")}
+	writeCertificate(t, first, 1)
+	writeCertificate(t, second, 2)
+	s, err := Open(&config.Config{TLS: first}, nil, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := s.Config()
+	prepare := func(cfg *config.Config, want bool) {
+		t.Helper()
+		apply, err := s.Prepare(cfg)
+		if (err == nil) != want {
+			t.Fatalf("the configuration can be used: %v, %v", !want, err)
+		}
+		if want {
+			apply()
+		}
+	}
+	acme := map[string]*config.Tenant{"acme": {Hosts: []string{"ftp.acme.example"}, TLS: encryption.TenantTLS{CertFile: second.CertFile, KeyFile: second.KeyFile}}}
+	prepare(&config.Config{TLS: first, Tenants: acme}, true)
+	if got := serial(t, listener, "ftp.acme.example"); got != 2 || s.Config() != listener {
+		t.Errorf("the certificate of the tenant is %d", got)
+	}
+	certtest.Replace(t, second.KeyFile, "none")
+	prepare(&config.Config{TLS: first, Tenants: acme}, false)
+	if got := serial(t, listener, "ftp.acme.example"); got != 2 {
+		t.Errorf("the certificate of the tenant is %d after a broken change", got)
+	}
+	writeCertificate(t, second, 3)
+	prepare(&config.Config{TLS: second}, true)
+	if got := serial(t, listener, "ftp.acme.example"); got != 3 {
+		t.Errorf("the certificate of the server is %d", got)
+	}
+	strict := second
+	strict.MinVersion = tls.VersionTLS13
+	prepare(&config.Config{TLS: strict}, true)
+	if s.Config() == listener || s.Config().MinVersion != tls.VersionTLS13 {
+		t.Error("the oldest version of TLS did not change")
+	}
+	prepare(&config.Config{}, true)
+	if s.Config() != nil {
+		t.Error("there is a certificate")
+	}
+	if _, err := s.certificate(&tls.ClientHelloInfo{}); !errors.Is(err, errNotIssued) {
+		t.Errorf("a handshake that had begun gets %v", err)
+	}
+}

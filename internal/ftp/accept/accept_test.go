@@ -1,0 +1,207 @@
+package accept
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/base/panics"
+)
+
+// A session notes what the acceptor tells it.
+type session struct {
+	conn         net.Conn
+	stubborn     bool          // whether only Cut ends it
+	drained      chan struct{} // closed by Drain
+	ended, cut   chan struct{}
+	onceEnd, one sync.Once
+	running      chan *session
+}
+
+func (s *session) Run() {
+	defer s.conn.Close()
+	s.running <- s
+	if s.stubborn {
+		<-s.cut
+		return
+	}
+	select {
+	case <-s.drained:
+	case <-s.ended:
+	}
+}
+
+func (s *session) Drain() { close(s.drained) }
+func (s *session) End()   { s.onceEnd.Do(func() { close(s.ended) }) }
+func (s *session) Cut()   { s.one.Do(func() { close(s.cut) }) }
+
+// serve accepts connections, whose sessions come out of the channel when they run.
+func serve(t *testing.T, stubborn bool) (a *Acceptor, address string, running chan *session, served chan error) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a = New(slog.New(slog.DiscardHandler), nil)
+	running, served = make(chan *session, 10), make(chan error, 1)
+	go func() {
+		served <- a.Serve(t.Context(), listener, func(conn net.Conn) Session {
+			return &session{
+				conn: conn, stubborn: stubborn, running: running,
+				drained: make(chan struct{}), ended: make(chan struct{}), cut: make(chan struct{}),
+			}
+		})
+	}()
+	return a, listener.Addr().String(), running, served
+}
+
+func dial(t *testing.T, address string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+}
+
+// TestSessionsDuringShutdown: a connection that comes while another session lives is accepted and drained, and
+// Shutdown ends what is left.
+func TestSessionsDuringShutdown(t *testing.T) {
+	a, address, running, served := serve(t, true)
+	dial(t, address)
+	first := <-running
+	ctx, cancel := context.WithCancel(t.Context())
+	down := make(chan error, 1)
+	go func() { down <- a.Shutdown(ctx) }()
+	<-first.drained
+	dial(t, address)
+	late := <-running
+	<-late.drained
+	cancel()
+	for _, s := range []*session{first, late} {
+		<-s.ended
+		<-s.cut
+	}
+	if err := <-down; !errors.Is(err, context.Canceled) || err.Error() != "1 sessions were cut: context canceled" {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	if _, err := net.Dial("tcp", address); err == nil {
+		t.Error("the listener is open")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Serve(t.Context(), listener, nil); err != nil {
+		t.Errorf("Serve after Shutdown: %v", err)
+	}
+}
+
+// TestListenerClosedBefore: Serve waits for Shutdown, and the sessions go on until then.
+func TestListenerClosedBefore(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := New(slog.New(slog.DiscardHandler), nil)
+	running, served := make(chan *session, 1), make(chan error, 1)
+	go func() {
+		served <- a.Serve(t.Context(), listener, func(conn net.Conn) Session {
+			return &session{conn: conn, running: running, drained: make(chan struct{}), ended: make(chan struct{}),
+				cut: make(chan struct{})}
+		})
+	}()
+	dial(t, listener.Addr().String())
+	s := <-running
+	_ = listener.Close()
+	select {
+	case <-s.drained:
+		t.Error("the session is drained before Shutdown")
+	case err := <-served:
+		t.Errorf("Serve before Shutdown: %v", err)
+	default:
+	}
+	if err := a.Shutdown(t.Context()); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// TestShutdownOfIdleSessions: Shutdown returns when the sessions have ended by themselves.
+func TestShutdownOfIdleSessions(t *testing.T) {
+	a, address, running, served := serve(t, false)
+	for range 3 {
+		dial(t, address)
+		<-running
+	}
+	for range 2 { // the second one finds nothing to do
+		if err := a.Shutdown(t.Context()); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	}
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// A panic ends its own session only, and the client sees the end of the connection. It is one of the session's end,
+// or of the time before it.
+func TestPanic(t *testing.T) {
+	guard := panics.NewGuard(slog.New(slog.DiscardHandler))
+	a := New(slog.New(slog.DiscardHandler), guard)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() {
+		var first atomic.Bool
+		served <- a.Serve(t.Context(), listener, func(conn net.Conn) Session {
+			if first.CompareAndSwap(false, true) {
+				panic("a bug before the session")
+			}
+			return buggy{conn}
+		})
+	}()
+	for n := range 2 {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(conn); err != nil || len(got) != n {
+			t.Errorf("client %d reads %q, %v", n, got, err)
+		}
+		_ = conn.Close()
+	}
+	if err := a.Shutdown(t.Context()); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	if n := guard.Count(); n != 2 {
+		t.Errorf("%d panics are counted, want 2", n)
+	}
+}
+
+// A buggy session panics after its first byte.
+type buggy struct{ conn net.Conn }
+
+func (b buggy) Run() {
+	_, _ = b.conn.Write([]byte{'2'})
+	panic("a bug of the session")
+}
+
+func (buggy) Drain() {}
+func (buggy) End()   {}
+func (buggy) Cut()   {}

@@ -1,0 +1,412 @@
+package control_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/ftp/passive"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+func TestMain(m *testing.M) { s3test.Main(m) }
+
+// waitTimeout is how long a test waits for what must come.
+const waitTimeout = time.Minute
+
+// A site is a server with one tenant on a fresh bucket of the embedded S3.
+type site struct {
+	t       *testing.T
+	server  *control.Server
+	address string
+	client  *s3.Client
+	bucket  string
+	tls     *tls.Config // the client's
+}
+
+// newSite starts a server; change may alter its configuration.
+func newSite(t *testing.T, change func(*control.Config)) *site {
+	t.Helper()
+	s := &site{t: t}
+	storage := s3test.Start(t, "embedded")
+	s.client, s.bucket = storage.Client(), storage.Bucket(t)
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defaults := config.Default()
+	cfg := control.Config{
+		Bundle:      bundle,
+		IdleTimeout: defaults.IdleTimeout,
+		Ports:       passive.NewPorts(passive.Options{}),
+		Data: dataconn.Settings{
+			OpenTimeout: defaults.DataTimeout, StallTimeout: defaults.StallTimeout,
+		},
+		CommitDelay: defaults.CommitDelay,
+		MaxLogins:   defaults.MaxFailedLogins,
+		Backend: &backend{
+			site:  s,
+			demo:  account.Login{Tenant: &account.Tenant{Name: "demo"}, Rights: allRights},
+			hosts: map[string]*account.Tenant{"ftp.example.com": tenant},
+		},
+		Observe: func(string, *wire.Conn) control.Observer { return noObserver{} },
+		Logger:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	cfg.TLS, s.tls = certificates(t)
+	if change != nil {
+		change(&cfg)
+	}
+	s.server = control.New(cfg)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.address = listener.Addr().String()
+	served := make(chan error, 1)
+	go func() { served <- s.server.Serve(context.Background(), listener) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
+		defer cancel()
+		if err := s.server.Shutdown(ctx); err != nil {
+			t.Errorf("shut down: %v", err)
+		}
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+		wantNoGoroutines(ctx, t)
+	})
+	return s
+}
+
+// wantNoGoroutines waits until nothing of a session or of its engine runs.
+func wantNoGoroutines(ctx context.Context, t *testing.T) {
+	t.Helper()
+	stacks := make([]byte, 1<<20)
+	for {
+		n := runtime.Stack(stacks, true)
+		left := ""
+		for stack := range strings.SplitSeq(string(stacks[:n]), "\n\n") {
+			if strings.Contains(stack, "control.(*session)") || strings.Contains(stack, "wire.(*Conn)") ||
+				strings.Contains(stack, "engine.(*Engine)") ||
+				strings.Contains(stack, "ftpserverlib.(*clientHandler)") {
+				left = stack
+			}
+		}
+		if left == "" {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Errorf("goroutine left behind:\n%s", left)
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// everywhere grants the same rights for every pathname.
+func everywhere(rights view.Rights) func(string) view.Rights {
+	return func(string) view.Rights { return rights }
+}
+
+var allRights = everywhere(view.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true})
+
+// backend knows the users demo, whose tenant says nothing unless a test gives it
+// words, and marie, whose tenant greets and has the host ftp.example.com.
+type backend struct {
+	site  *site
+	demo  account.Login
+	hosts map[string]*account.Tenant
+}
+
+var tenant = &account.Tenant{
+	Name:            "demo",
+	DefaultLanguage: language.German,
+	Greeting:        map[string]string{"en": "Welcome!", "de": "Willkommen!\nBitte eintreten.", "fr": "Bienvenue !"},
+}
+
+func (b *backend) Host(name string) (*account.Tenant, bool) {
+	tenant, ok := b.hosts[name]
+	return tenant, ok
+}
+
+func (b *backend) Admit([]*x509.Certificate) error { return nil }
+
+func (b *backend) ByCertificate(*account.LoginRequest) bool { return false }
+
+func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
+	if r.User == "broken" {
+		return nil, io.ErrUnexpectedEOF
+	}
+	if r.User != "demo" && r.User != "marie" || r.Password != "demo" {
+		return nil, fmt.Errorf("user %q: %w", r.User, account.ErrLoginRefused)
+	}
+	storage := drivertest.MustNew(ctx, b.site.client, b.site.bucket, &driver.Options{BeforeCommit: r.BeforeCommit})
+	login := b.demo
+	if r.User == "marie" {
+		login = account.Login{Tenant: tenant, Home: "/home"}
+	}
+	login.User = r.User
+	login.Storage = func(ctx context.Context) view.ObjectStorage { return storage.WithContext(ctx) }
+	login.ObjectURI = func(name string) string { return "s3://" + b.site.bucket + name }
+	return &login, nil
+}
+
+// A client is a control connection, line by line. What fails, fails the test.
+type client struct {
+	*ftptest.Conn
+	t    *testing.T
+	site *site
+}
+
+func (s *site) dial() *client {
+	s.t.Helper()
+	conn, err := ftptest.Open(s.address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { conn.Close() })
+	return &client{Conn: conn, t: s.t, site: s}
+}
+
+// newTenantSite starts a server where the user demo logs in so.
+func newTenantSite(t *testing.T, demo account.Login) *site {
+	t.Helper()
+	return newSite(t, func(cfg *control.Config) { cfg.Backend.(*backend).demo = demo })
+}
+
+// connect reads the greeting.
+func (s *site) connect() *client {
+	s.t.Helper()
+	c := s.dial()
+	c.expect("220 ")
+	return c
+}
+
+// loginTLS logs demo in under TLS, with data connections under TLS too.
+func (s *site) loginTLS() *client {
+	s.t.Helper()
+	c := s.connect()
+	c.startTLS()
+	c.protectData()
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230 ")
+	return c
+}
+
+// login logs demo in.
+func (s *site) login() *client {
+	s.t.Helper()
+	c := s.connect()
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230 ")
+	return c
+}
+
+func (c *client) write(bytes string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c, bytes); err != nil {
+		c.t.Fatalf("write %q: %v", bytes, err)
+	}
+}
+
+// reply reads one reply, lines joined by LF.
+func (c *client) reply() string {
+	c.t.Helper()
+	return c.must(c.Reply())
+}
+
+// must is a reply without an error, lines joined by LF.
+func (c *client) must(reply string, err error) string {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return strings.ReplaceAll(reply, "\r\n", "\n")
+}
+
+// expect reads a reply and wants it to begin so.
+func (c *client) expect(prefix string) string {
+	c.t.Helper()
+	r := c.reply()
+	if !strings.HasPrefix(r, prefix) {
+		c.t.Fatalf("reply %q, want %q", r, prefix)
+	}
+	return r
+}
+
+// do sends a command and expects a reply.
+func (c *client) do(command, prefix string) string {
+	c.t.Helper()
+	c.write(command + "\r\n")
+	r := c.reply()
+	if !strings.HasPrefix(r, prefix) {
+		c.t.Fatalf("%s: reply %q, want %q", command, r, prefix)
+	}
+	return r
+}
+
+// closed wants the server to have hung up.
+func (c *client) closed() {
+	c.t.Helper()
+	if err := c.Closed(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// epsv opens a data connection.
+func (c *client) epsv() net.Conn {
+	c.t.Helper()
+	return c.dialData(c.epsvAddress())
+}
+
+func (c *client) epsvAddress() string {
+	c.t.Helper()
+	return c.must(c.Passive())
+}
+
+func (c *client) dialData(address string) net.Conn {
+	c.t.Helper()
+	conn, err := c.DialData(address)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// upload stores data and returns the final reply.
+func (c *client) upload(command, data string) string {
+	c.t.Helper()
+	conn := c.epsv()
+	c.do(command, "150 ")
+	if _, err := io.WriteString(conn, data); err != nil {
+		c.t.Fatal(err)
+	}
+	conn.Close()
+	return c.reply()
+}
+
+// store uploads and wants success.
+func (c *client) store(name, data string) {
+	c.t.Helper()
+	if r := c.upload("STOR "+name, data); !strings.HasPrefix(r, "226 ") {
+		c.t.Fatalf("STOR %q: %q", name, r)
+	}
+}
+
+// download returns what a command sends.
+func (c *client) download(command string) string {
+	c.t.Helper()
+	data, reply, err := c.Download(command)
+	if err != nil || !strings.HasPrefix(reply, "226 ") {
+		c.t.Fatalf("%s: reply %q, %v; want 226", command, reply, err)
+	}
+	return data
+}
+
+// startTLS goes under TLS, data connections too.
+func (c *client) startTLS() {
+	c.t.Helper()
+	c.do("AUTH TLS", "234 ")
+	if err := c.StartTLS(c.site.tls); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *client) protectData() {
+	c.t.Helper()
+	c.do("PBSZ 0", "200 ")
+	c.do("PROT P", "200 ")
+	c.TLS = c.site.tls
+}
+
+// objects are the keys in the bucket, and uploads what is unfinished.
+func (s *site) objects() []string { return s3test.Objects(s.t, s.client, s.bucket) }
+
+func (s *site) wantEmpty() {
+	s.t.Helper()
+	if keys := s.objects(); len(keys) > 0 {
+		s.t.Errorf("objects %q, want none", keys)
+	}
+	if uploads := s3test.OpenUploads(s.t, s.client, s.bucket); len(uploads) > 0 {
+		s.t.Errorf("open multipart uploads %q, want none", uploads)
+	}
+}
+
+// certificates makes a certificate for 127.0.0.1 and a client that trusts it.
+func certificates(t *testing.T) (server, client *tls.Config) {
+	t.Helper()
+	cert, key := certtest.New(
+		t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}})
+	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(cert))
+	return &tls.Config{Certificates: []tls.Certificate{pair}}, &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"}
+}
+
+// portArgument is an address as PORT takes it.
+func portArgument(addr net.Addr) string {
+	tcp := addr.(*net.TCPAddr)
+	return strings.ReplaceAll(tcp.IP.String(), ".", ",") + "," + strconv.Itoa(tcp.Port>>8) + "," +
+		strconv.Itoa(tcp.Port&0xff)
+}
+
+// secure makes a data connection one under TLS.
+func (c *client) secure(conn net.Conn) net.Conn { return tls.Client(conn, c.site.tls) }
+
+// protect does so when the client protects its data.
+func (c *client) protect(conn net.Conn) net.Conn {
+	if c.TLS == nil {
+		return conn
+	}
+	return c.secure(conn)
+}
+
+// shutdown waits until every session has ended.
+func (s *site) shutdown() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
+	defer cancel()
+	if err := s.server.Shutdown(ctx); err != nil {
+		s.t.Fatalf("shut down: %v", err)
+	}
+}
+
+// noObserver is the Observer that does nothing.
+type noObserver struct{}
+
+func (noObserver) SessionOpened()                                  {}
+func (noObserver) SessionClosed()                                  {}
+func (noObserver) LoggedIn(*account.Login, error)                  {}
+func (noObserver) LoggedOut()                                      {}
+func (noObserver) Refused(string, string)                          {}
+func (noObserver) Storage(s view.ObjectStorage) view.ObjectStorage { return s }
+func (noObserver) Replied(string, string, int, language.Tag)       {}
+func (noObserver) Transferring(string, *dataconn.Transfer)         {}
+func (noObserver) Transferred(*dataconn.Transfer)                  {}

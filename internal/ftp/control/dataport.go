@@ -1,0 +1,145 @@
+package control
+
+import (
+	"cmp"
+	"errors"
+	"net/netip"
+	"strconv"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/ftp/passive"
+	"github.com/babelftp/babelftp/internal/ftp/syntax"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+)
+
+// dataSettings is what a client has said about its data connections.
+type dataSettings struct {
+	sized   bool   // PBSZ was sent, or need not be
+	private bool   // PROT P
+	epsvAll bool   // after EPSV ALL nothing else is accepted (RFC 2428 4)
+	address string // what the last reply to PASV or EPSV has told, for the log
+	dataconn.Prepared
+}
+
+// newDataSettings is what counts before a client has said anything. Where TLS comes with the control connection, data
+// connections are under TLS too: there clients send neither PBSZ nor PROT.
+func (s *session) newDataSettings() dataSettings {
+	return dataSettings{sized: s.implicit, private: s.implicit}
+}
+
+// pasv is PASV (RFC 959 4.1.2). It can name IPv4 addresses only.
+func (s *session) pasv(string) {
+	if s.data.epsvAll {
+		s.reply(503, i18n.ExtendedPassiveOnly)
+		return
+	}
+	address, err := s.publicAddress()
+	if err != nil {
+		s.log.Error("PASV has no address to show; check passive.public_address", "err", err)
+		s.reply(425, i18n.PassivePortUnavailable)
+		return
+	}
+	if !address.Is4() {
+		s.reply(425, i18n.PassiveNeedsIPv4)
+		return
+	}
+	port, ok := s.listenPassive()
+	if !ok {
+		return
+	}
+	s.data.address = netip.AddrPortFrom(address, port).String()
+	s.send(wire.NewReply(227, s.text(i18n.EnteringPassive)+" ("+dataconn.FormatPort(address, port)+")"))
+}
+
+// publicAddress is the address that PASV shows.
+func (s *session) publicAddress() (netip.Addr, error) {
+	address, err := s.cfg.PublicAddress.For(s.ctx, s.conn.Remote())
+	return cmp.Or(address, s.conn.Local()), err
+}
+
+// epsv is EPSV (RFC 2428 3).
+func (s *session) epsv(arg string) {
+	switch syntax.Upper(arg) {
+	case "":
+	case "ALL":
+		s.data.epsvAll = true
+		s.reply(200, i18n.OK)
+		return
+	default:
+		if !syntax.IsNumber(arg) {
+			s.syntaxError()
+			return
+		}
+		if own := dataconn.Protocol(s.conn.Local()); arg != own {
+			s.unsupportedProtocol(own)
+			return
+		}
+	}
+	if port, ok := s.listenPassive(); ok {
+		s.data.address = ":" + strconv.Itoa(int(port))
+		s.send(wire.NewReply(229, s.text(i18n.EnteringExtendedPassive)+" (|||"+strconv.Itoa(int(port))+"|)"))
+	}
+}
+
+func (s *session) unsupportedProtocol(supported string) {
+	s.send(wire.NewReply(522, s.text(i18n.DataProtocolUnsupported)+" ("+supported+")"))
+}
+
+// listenPassive opens a port for the next transfer, on the address that the connection has reached. When there is
+// none it tells the client.
+func (s *session) listenPassive() (port uint16, ok bool) {
+	s.closeDataPort()
+	client := passive.Client{Local: s.conn.Socket(), Addr: s.conn.Remote(), Tenant: s.login.Tenant.Name,
+		User: s.login.User}
+	source, port, err := s.cfg.Ports.Listen(s.ctx, client, s.scopes(), s.cfg.Data.OpenTimeout)
+	if err != nil {
+		if !s.refused(err) {
+			s.log.Error("no free port for a passive data connection; check passive.ports and the limit of descriptors",
+				"err", err)
+		}
+		s.reply(425, i18n.PassivePortUnavailable)
+		return 0, false
+	}
+	s.data.Prepare(source)
+	return port, true
+}
+
+// closeDataPort closes the data connection that no transfer has taken. The log learns of a client that has not
+// connected to the port that it got: a firewall drops the port, or the address leads elsewhere.
+func (s *session) closeDataPort() {
+	if missing := s.data.Close(); missing != nil {
+		s.log.Info("no data connection came", "data_address", s.data.address, "err", missing)
+	}
+	s.data.address = ""
+}
+
+// port is PORT (RFC 959 4.1.2).
+func (s *session) port(arg string) { s.prepareActive(dataconn.ParsePort(arg)) }
+
+// eprt is EPRT (RFC 2428 2).
+func (s *session) eprt(arg string) { s.prepareActive(dataconn.ParseExtendedPort(arg)) }
+
+// prepareActive accepts the address of a data connection when it is the client's own, so that no client reaches
+// another host through this server (RFC 2577 3).
+func (s *session) prepareActive(address netip.AddrPort, err error) {
+	switch {
+	case errors.Is(err, dataconn.ErrProtocol):
+		s.unsupportedProtocol("1,2")
+	case err != nil:
+		s.syntaxError()
+	case s.data.epsvAll:
+		s.reply(503, i18n.ExtendedPassiveOnly)
+	case !dataconn.LeadsTo(address.Addr(), s.conn.Remote().WithZone("")):
+		s.log.Warn("data connection to another address than the client's refused", "address", address)
+		s.reply(501, i18n.DataAddressRefused)
+	case address.Port() < dataconn.FirstUserPort:
+		s.log.Warn("data connection to a port below 1024 refused", "address", address)
+		s.reply(504, i18n.ParameterNotImplemented, s.verb)
+	default:
+		address = netip.AddrPortFrom(s.conn.Remote(), address.Port())
+		s.closeDataPort()
+		s.data.Prepare(dataconn.Dial(s.ctx, address, s.conn.Socket()))
+		s.reply(200, i18n.DataAddressAccepted)
+	}
+}

@@ -1,0 +1,460 @@
+package control_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// modifiedBackend is a backend whose logins are changed.
+type modifiedBackend struct {
+	account.Backend
+	change func(*account.Login)
+}
+
+func (b modifiedBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
+	login, err := b.Backend.Login(ctx, r)
+	if err == nil {
+		b.change(login)
+	}
+	return login, err
+}
+
+// put stores an object as other clients of S3 do.
+func (s *site) put(in *s3.PutObjectInput) {
+	s.t.Helper()
+	in.Bucket = &s.bucket
+	if _, err := s.client.PutObject(s.t.Context(), in); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// facts are those that MLST shows of a pathname.
+func (c *client) facts(pathname string) string {
+	c.t.Helper()
+	lines := strings.Split(c.do("MLST "+pathname, "250-"), "\n")
+	if len(lines) != 3 {
+		c.t.Fatalf("MLST %q: %q", pathname, lines)
+	}
+	facts, ok := strings.CutSuffix(lines[1], " "+pathname)
+	if !ok || !strings.HasPrefix(facts, " ") {
+		c.t.Fatalf("MLST %q: %q", pathname, lines)
+	}
+	return facts[1:]
+}
+
+// mlsd are the facts of MLSD's entries, by name.
+func (c *client) mlsd(pathname string) map[string]string {
+	c.t.Helper()
+	entries := map[string]string{}
+	for line := range strings.Lines(c.download(strings.TrimSuffix("MLSD "+pathname, " "))) {
+		facts, name, ok := strings.Cut(strings.TrimSuffix(line, "\r\n"), " ")
+		if _, twice := entries[name]; !ok || twice {
+			c.t.Fatalf("MLSD %q: line %q", pathname, line)
+		}
+		entries[name] = facts
+	}
+	return entries
+}
+
+// TestOptsMLST goes through the examples of RFC 3659 7.9.2.
+func TestOptsMLST(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.do("MKD tmp", "257 ")
+	wantFeat := func(want string) {
+		t.Helper()
+		if r := c.do("FEAT", "211-"); !strings.Contains(r, "\n MLST "+want+"\n") {
+			t.Errorf("FEAT: %q, want %q", r, want)
+		}
+	}
+	wantFeat("type*;size*;modify*;create;perm*;unique;media-type;charset;lang;")
+	for _, test := range []struct{ options, reply, feat string }{
+		{" Type;UNIX.mode;Perm;", "200 MLST OPTS type;perm;",
+			"type*;size;modify;create;perm*;unique;media-type;charset;lang;"},
+		{" lang;type;charset;create;", "200 MLST OPTS type;create;charset;lang;",
+			"type*;size;modify;create*;perm;unique;media-type;charset*;lang*;"},
+		{" size;frogs;", "200 MLST OPTS size;", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
+		{" unique type;", "501 ", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
+		{" fish cakes;", "501 ", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
+		{" type", "501 ", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
+		{" ;", "501 ", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
+		{" type;;", "501 ", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
+		{" ", "501 ", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
+		{" type=dir;", "501 ", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
+		{" UNIQUE;size;size;", "200 MLST OPTS size;unique;",
+			"type;size*;modify;create;perm;unique*;media-type;charset;lang;"},
+		{" basic;", "200 MLST OPTS", "type;size;modify;create;perm;unique;media-type;charset;lang;"},
+		{"", "200 MLST OPTS", "type;size;modify;create;perm;unique;media-type;charset;lang;"},
+	} {
+		r := c.do("OPTS mlst"+test.options, test.reply)
+		if strings.HasPrefix(test.reply, "200 ") && r != test.reply {
+			t.Errorf("OPTS mlst%s: %q, want %q", test.options, r, test.reply)
+		}
+		wantFeat(test.feat)
+	}
+	if r := c.do("MLST tmp", "250-"); !strings.Contains(r, "\n  tmp\n") {
+		t.Errorf("MLST without facts: %q", r)
+	}
+	c.store("tmp/a", "x")
+	if got := c.download("MLSD tmp"); got != " a\r\n" {
+		t.Errorf("MLSD without facts: %q", got)
+	}
+	c.do("REIN", "220 ")
+	wantFeat("type*;size*;modify*;create;perm*;unique;media-type;charset;lang;")
+}
+
+// TestPerm wants the fact "perm" to be true to the user's rights.
+func TestPerm(t *testing.T) {
+	all := view.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
+	for label, test := range map[string]struct {
+		rights                view.Rights
+		file, directory, root string
+	}{
+		"all":       {all, "adfrw", "cdeflmp", "celmp"},
+		"none":      {view.Rights{}, "", "e", "e"},
+		"read-only": {view.Rights{List: true, Read: true}, "r", "el", "el"},
+		"drop-box":  {view.Rights{Write: true}, "aw", "ce", "ce"},
+		"delete":    {view.Rights{Delete: true}, "d", "dep", "ep"},
+		"rename":    {view.Rights{Rename: true}, "f", "ef", "e"},
+		"mkdir":     {view.Rights{Mkdir: true}, "", "em", "em"},
+	} {
+		t.Run(label, func(t *testing.T) {
+			s := newSite(t, func(cfg *control.Config) {
+				cfg.Backend = modifiedBackend{cfg.Backend, func(l *account.Login) {
+					l.Rights = everywhere(test.rights)
+				}}
+			})
+			c := s.login()
+			c.store("d/sub/file", "x")
+			c.do("OPTS MLST type;perm;", "200 ")
+			for pathname, want := range map[string]string{
+				"/":           "type=dir;perm=" + test.root + ";",
+				"/d":          "type=dir;perm=" + test.directory + ";",
+				"/d/sub/file": "type=file;perm=" + test.file + ";",
+			} {
+				if got := c.facts(pathname); got != want {
+					t.Errorf("MLST %s: %q, want %q", pathname, got, want)
+				}
+			}
+			for _, listing := range []struct {
+				cwd, pathname string
+				want          map[string]string
+			}{
+				{"/", "", map[string]string{".": "type=cdir;perm=" + test.root,
+					"d": "type=dir;perm=" + test.directory}},
+				{"/", "d", map[string]string{"../..": "type=pdir;perm=" + test.root,
+					"sub": "type=dir;perm=" + test.directory}},
+				{"/d", "", map[string]string{
+					".": "type=cdir;perm=" + test.directory, "../..": "type=pdir;perm=" + test.root,
+					"sub": "type=dir;perm=" + test.directory,
+				}},
+				{"/d", "sub", map[string]string{"../..": "type=pdir;perm=" + test.directory,
+					"file": "type=file;perm=" + test.file}},
+				{"/d", "/", map[string]string{"d": "type=dir;perm=" + test.directory}},
+			} {
+				c.do("CWD "+listing.cwd, "250 ")
+				got := c.mlsd(listing.pathname)
+				if len(got) != len(listing.want) {
+					t.Errorf("MLSD %q in %s: %q, want %q", listing.pathname, listing.cwd, got, listing.want)
+				}
+				for name, want := range listing.want {
+					if got[name] != want+";" {
+						t.Errorf(
+							"MLSD %q in %s: %q is %q, want %q", listing.pathname, listing.cwd, name, got[name], want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestPermByPathname wants "perm" to tell of each name what holds for that name,
+// and of a directory what holds for the names in it that nothing is said of.
+func TestPermByPathname(t *testing.T) {
+	s := newSite(t, func(cfg *control.Config) {
+		cfg.Backend = modifiedBackend{cfg.Backend, func(l *account.Login) {
+			l.Rights = func(name string) view.Rights {
+				switch {
+				case strings.HasPrefix(name, "/in/"):
+					return view.Rights{Write: true, Mkdir: true}
+				case name == "/out/open.txt":
+					return view.Rights{Read: true}
+				}
+				return view.Rights{List: true, Delete: true}
+			}
+		}}
+	})
+	c := s.login()
+	c.store("in/file", "x")
+	c.store("out/open.txt", "x")
+	c.store("out/other.txt", "x")
+	c.do("OPTS MLST perm;", "200 ")
+	for dir, want := range map[string]map[string]string{
+		"":    {"in": "cdelm", "out": "delp"},
+		"in":  {"file": "aw"},
+		"out": {"open.txt": "r", "other.txt": "d"},
+	} {
+		got := c.mlsd(dir)
+		for name, perm := range want {
+			if got[name] != "perm="+perm+";" {
+				t.Errorf("MLSD %s: %s has %q, want %q", dir, name, got[name], perm)
+			}
+		}
+	}
+}
+
+// TestDirectoryAndParent wants the entries of a directory itself and of its
+// parent at the head of MLSD, and only where their type is shown.
+func TestDirectoryAndParent(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.store("d/file", "x")
+	c.do("CWD d", "250 ")
+	for _, pathname := range []string{"", " /d", " .", " ../d/"} {
+		if got := c.download("MLSD" + pathname); !regexp.MustCompile(
+			`^type=cdir;\S+ \.\r\ntype=pdir;\S+ \.\.\r\ntype=file;\S+ file\r\n$`).MatchString(got) {
+			t.Errorf("MLSD%s: %q", pathname, got)
+		}
+	}
+	for command, want := range map[string]string{"LIST": " file\r\n", "NLST": "file\r\n"} {
+		if got := c.download(command); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %q", command, got)
+		}
+	}
+	c.do("OPTS MLST perm;size;", "200 ")
+	if got := c.download("MLSD"); got != "size=1;perm=adfrw; file\r\n" {
+		t.Errorf("MLSD without type: %q", got)
+	}
+}
+
+// TestUnique wants one value of an object through all pathnames and commands,
+// and another one of any other object.
+func TestUnique(t *testing.T) {
+	s := newSite(t, nil)
+	s.putNames("caf\u00e9", "cafe\u0301") // twins as other clients make them
+	c := s.login()
+	for _, name := range []string{"a", "A", "d/a", "d/e/file"} {
+		c.store(name, "x")
+	}
+	c.do("OPTS MLST unique;", "200 ")
+	seen := map[string]string{}
+	for _, pathname := range []string{"/", "a", "A", "caf\u00e9", "cafe\u0301", "d", "d/a", "d/e", "d/e/file"} {
+		unique := c.facts(pathname)
+		if other, twice := seen[unique]; twice ||
+			!regexp.MustCompile(`^unique=[0-9A-Za-z_-]{16};$`).MatchString(unique) {
+			t.Errorf("MLST: %q has %q, as has %q", pathname, unique, other)
+		}
+		seen[unique] = pathname
+	}
+	file := c.facts("d/e/file")
+	for _, pathname := range []string{"/d/e/file", "d/./e/../e/file", "/../d//e/file"} {
+		if got := c.facts(pathname); got != file {
+			t.Errorf("MLST %s: %q, want %q", pathname, got, file)
+		}
+	}
+	if got := c.mlsd("d/e")["file"]; got != file {
+		t.Errorf("MLSD: %q, want %q", got, file)
+	}
+	c.store("d/e/file", "something else")
+	if got := c.facts("d/e/file"); got != file {
+		t.Errorf("MLST of the file replaced: %q, want %q", got, file)
+	}
+	c.do("OPTS MLST type;unique;", "200 ")
+	d, e := strings.TrimPrefix(c.facts("/d"), "type=dir"), strings.TrimPrefix(c.facts("/d/e"), "type=dir")
+	c.do("CWD d/e", "250 ")
+	here := c.mlsd("")
+	if here["."] != "type=cdir"+e || here["../.."] != "type=pdir"+d || d == e {
+		t.Errorf("MLSD: %q, want %q and %q", here, e, d)
+	}
+}
+
+// TestContentFacts shows what the object says, where MLST asks it.
+func TestContentFacts(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	c.do("OPTS MLST media-type;charset;lang;", "200 ")
+	for label, test := range map[string]struct {
+		in   s3.PutObjectInput
+		want string
+	}{
+		"none": {s3.PutObjectInput{ContentType: aws.String("binary/octet-stream")}, ""},
+		"type": {s3.PutObjectInput{ContentType: aws.String("text/csv")}, "media-type=text/csv;"},
+		"parameters": {s3.PutObjectInput{ContentType: aws.String("Text/HTML; charset=iso-8859-1")},
+			"media-type=text/html;"},
+		"tree": {s3.PutObjectInput{ContentType: aws.String("application/vnd.a+b-c.d")},
+			"media-type=application/vnd.a+b-c.d;"},
+		"no-type":     {s3.PutObjectInput{ContentType: aws.String("csv")}, ""},
+		"not-a-token": {s3.PutObjectInput{ContentType: aws.String("text/a|b")}, ""},
+		"language-of-content": {s3.PutObjectInput{ContentType: aws.String("-"), ContentLanguage: aws.String("fr")},
+			""},
+		"language-of-the-name": {s3.PutObjectInput{ContentType: aws.String("-"),
+			Metadata: map[string]string{"name-language": "zh-hant"}}, "lang=zh-Hant;"},
+		"no-language": {s3.PutObjectInput{ContentType: aws.String("-"),
+			Metadata: map[string]string{"name-language": "a; b"}}, ""},
+	} {
+		test.in.Key = &label
+		s.put(&test.in)
+		media, lang := test.want, ""
+		if strings.HasPrefix(test.want, "lang=") {
+			media, lang = lang, media
+		}
+		if got, want := c.facts(label), media+"charset=UTF-8;"+lang; got != want {
+			t.Errorf("MLST %s: %q, want %q", label, got, want)
+		}
+		if got := c.mlsd("")[label]; got != "charset=UTF-8;" {
+			t.Errorf("MLSD: %s is %q", label, got)
+		}
+	}
+	c.do("MKD dir", "257 ")
+	if got := c.facts("dir"); got != "charset=UTF-8;" {
+		t.Errorf("MLST dir: %q", got)
+	}
+}
+
+// TestModify sets times and wants them from all that tell them.
+func TestModify(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	c.store("file with spaces ", "content")
+	c.do("MKD dir", "257 ")
+	c.do("OPTS MLST modify;create;", "200 ")
+	now := time.Now().UTC().Format("20060102")
+	stored := c.facts("file with spaces ")
+	if !regexp.MustCompile(`^modify=(\d{14});create=(\d{14});$`).MatchString(stored) || stored[7:21] != stored[29:43] {
+		t.Errorf("MLST of a new file: %q", stored)
+	}
+	for _, test := range []struct{ command, value, set string }{
+		{"MFMT %", "20020717210715", "20020717210715"},
+		{"mfmt %", "20020717210715.014", "20020717210715.014"},
+		{"MFMT %", "20020717210715.500000000000001", "20020717210715.5"},
+		{"MFMT %", "20161231235960", "20170101000000"},
+		{"MFF Modify=%;", "20061231235959", "20061231235959"},
+		{"mff mODIFY=%;", "20240229000000.25", "20240229000000.25"},
+		{"MFF Modify=%", "20240229000001", "20240229000001"},
+		{"MDTM %", "20240229000002", "20240229000002"},
+		{"MDTM %", "20240229000003.5", "20240229000003.5"},
+		{"SITE UTIME %", "20240229000004", "20240229000004"},
+		{"site utime %", "202402290001", "20240229000100"},
+	} {
+		command := strings.Replace(test.command, "%", test.value, 1) + " file with spaces "
+		if r := c.do(command, "213 "); r != "213 Modify="+test.set+"; file with spaces " {
+			t.Errorf("%s: %q", command, r)
+		}
+		if r := c.do("MDTM file with spaces ", "213 "); r != "213 "+test.set {
+			t.Errorf("MDTM: %q, want %s", r, test.set)
+		}
+		if got := c.facts("file with spaces "); got != "modify="+test.set+";" { // created later than that
+			t.Errorf("MLST: %q, want %s", got, test.set)
+		}
+	}
+	for _, utc := range []string{"UTC", "utc"} {
+		c.do(
+			"SITE UTIME file with spaces  20240229000005 20240229000006 20240229000007 "+utc,
+			"213 Modify=20240229000006; file with spaces ")
+	}
+	c.do("MFMT 29991231235959 file with spaces ", "213 ")
+	if got := c.facts("file with spaces "); !strings.HasPrefix(got, "modify=29991231235959;create=20") {
+		t.Errorf("MLST: %q", got)
+	}
+	if got := c.mlsd("")["file with spaces "]; !strings.HasPrefix(got, "modify="+now[:6]) {
+		t.Errorf("MLSD: %q", got) // S3's listings know no other time
+	}
+	if got := c.facts("dir"); !regexp.MustCompile(`^modify=(\d{14});create=\d{14};$`).MatchString(got) ||
+		got[7:21] != got[29:43] {
+		t.Errorf("MLST of a directory with a marker: %q", got)
+	}
+	started := c.facts("/")
+	if !regexp.MustCompile(`^modify=\d{14};$`).MatchString(started) {
+		t.Errorf("MLST of the root: %q", started)
+	}
+	c.store("implied/by/file", "x")
+	if got := c.facts("implied"); got != started {
+		t.Errorf("MLST of a directory without a marker: %q, want the start of the server, %q", got, started)
+	}
+	if got := c.mlsd("implied"); got["by"] != started {
+		t.Errorf("MLSD: %q, want %q", got, started)
+	}
+	for command, want := range map[string]string{
+		"MFMT 20230229000000 file with spaces ":      "501 ",
+		"MFMT 2023 file with spaces ":                "501 ",
+		"MFMT 20230101000000.  file with spaces ":    "501 ",
+		"MFMT 20230101000000":                        "501 ",
+		"MFMT 20230101000000 ":                       "501 ",
+		"MFMT 20230101000000 nothing":                "550 ",
+		"MFMT 20230101000000 dir":                    "550 ",
+		"MFMT 20230101000000 /":                      "550 ",
+		"MFF file with spaces ":                      "501 ",
+		"MFF  file with spaces ":                     "501 ",
+		"MFF ; file with spaces ":                    "501 ",
+		"MFF Modify=2023010100000 file with spaces ": "501 ",
+		"MFF Modify=20230101000000":                  "501 ",
+		"MDTM 20230101000000 nothing":                "550 nothing: ",
+		"MDTM 20230101000000 dir":                    "550 ",
+		"MDTM 20230101000000 ":                       "550 ",
+		"MDTM 20230229000000 file with spaces ":      "550 ",
+		"MDTM 202301010000 file with spaces ":        "550 ",
+		"SITE UTIME": "501 Syntax: SITE UTIME <SP> " +
+			"YYYYMMDDhhmmss <SP> pathname",
+		"SITE UTIME 20230101000000":                                          "501 ",
+		"SITE UTIME 20230229000000 file with spaces ":                        "501 ",
+		"SITE UTIME 20230101000000 nothing":                                  "550 nothing: ",
+		"SITE UTIME file with spaces  20230101000000":                        "501 ",
+		"SITE UTIME file with spaces  20230101000000 20230101000000 0 UTC":   "501 ",
+		"SITE UTIME 20230101000000 20230101000000 20230101000000 UTC":        "550 20230101000000 20230101000000 UTC: ",
+		"SITE UTIME f 20230101000000 20230101000000 20230101000000 GMT":      "501 ",
+		"MFF Modify=20230101000000;":                                         "501 ",
+		"MFF Modify; file with spaces ":                                      "501 ",
+		"MFF Modify=; file with spaces ":                                     "501 ",
+		"MFF Modify=20230229000000; file with spaces ":                       "501 ",
+		"MFF Modify=20230101000000;Modify=20230101000000; file with spaces ": "501 ",
+		"MFF Modify=20230101000000;Create=20230101000000; file with spaces ": "504 ",
+		"MFF Create=20230101000000; file with spaces ":                       "504 ",
+		"MFF UNIX.mode=777;Modify=20230101000000; file with spaces ":         "504 ",
+		"MFF Modify=20230101000000; nothing":                                 "550 ",
+		"MFF Modify=20230101000000; dir":                                     "550 ",
+		"MFCT 20230101000000 file with spaces ":                              "502 ",
+		"MDTM dir":                                                           "550 ",
+		"MDTM /":                                                             "550 ",
+		"MDTM nothing":                                                       "550 ",
+		"SIZE dir":                                                           "550 ",
+		"SIZE /":                                                             "550 ",
+		"SIZE nothing":                                                       "550 ",
+	} {
+		r := c.do(command, want)
+		if want == "504 " && !strings.HasSuffix(r, " (CREATE)") && !strings.HasSuffix(r, " (UNIX.MODE)") {
+			t.Errorf("%s: %q does not name the fact", command, r)
+		}
+	}
+	c.do("MDTM file with spaces ", "213 29991231235959")
+	c.store("20230101000000 file with spaces ", "content") // MDTM asks about this one now
+	if r := c.do("MDTM 20230101000000 file with spaces ", "213 "+now[:6]); strings.Contains(r, "Modify") {
+		t.Errorf("MDTM of a file whose name begins with a time: %q", r)
+	}
+	c.do("MDTM file with spaces ", "213 29991231235959")
+	c.do("TYPE A", "200 ")
+	c.do("SIZE file with spaces ", "550 ")
+	c.do("TYPE I", "200 ")
+	c.do("SIZE file with spaces ", "213 7")
+}
+
+// Who may not rename learns it before the new name is asked for.
+func TestRenameWithoutRight(t *testing.T) {
+	s := newTenantSite(t, account.Login{
+		Tenant: &account.Tenant{Name: "demo"},
+		Rights: func(name string) view.Rights { return view.Rights{Rename: name != "/fixed"} },
+	})
+	s.putNames("fixed", "free")
+	c := s.login()
+	c.do("RNFR fixed", "550 fixed: Permission denied.")
+	c.do("RNTO x", "503 ")
+	c.do("RNFR free", "350 ")
+	c.do("RNTO x", "250 ")
+}

@@ -1,0 +1,106 @@
+package control_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// TestPatterns wants LIST, NLST and STAT to take a pathname that names nothing
+// for a pattern, and all other commands to take it as it is.
+func TestPatterns(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	for _, key := range []string{
+		"a.csv", "b.csv", "c.txt", "star*", "d/x.txt", "d/x.tat", "d/y.csv", "d/sub/z", "été.csv", "[b].csv", "?/in",
+		"w*/x",
+	} {
+		s.put(&s3.PutObjectInput{Key: &key})
+	}
+	names := func(lines ...string) string {
+		if len(lines) == 0 {
+			return ""
+		}
+		return strings.Join(lines, "\r\n") + "\r\n"
+	}
+	for pattern, want := range map[string]string{
+		"*.csv":        names("[b].csv", "a.csv", "b.csv", "été.csv"),
+		"-la *.csv":    names("[b].csv", "a.csv", "b.csv", "été.csv"),
+		"[a-b].csv":    names("a.csv", "b.csv"),
+		"[^a].csv":     names("b.csv"),
+		"???.csv":      names("[b].csv", "été.csv"),
+		"/?.txt":       names("/c.txt"),
+		"d/x.t?t":      names("d/x.tat", "d/x.txt"),
+		"/d/*":         names("/d/sub", "/d/x.tat", "/d/x.txt", "/d/y.csv"),
+		"d/../d/*.csv": names("d/../d/y.csv"),
+		"d/s*":         names("d/sub"), // not what is in it
+		"star*":        names("star*"), // the file of that name
+		`st*\*`:        names("star*"),
+		"?":            names("?/in"), // the directory of that name
+		"w*/*":         names("w*/x"),
+		"*.none":       "",
+		"d/*.none":     "",
+		"[b].csv":      names("[b].csv"),
+		"\\[b\\].c*":   names("[b].csv"),
+	} {
+		if got := c.download("NLST " + pattern); got != want {
+			t.Errorf("NLST %s: %q, want %q", pattern, got, want)
+		}
+		if got := c.download("LIST " + pattern); strings.Count(got, "\n") != strings.Count(want, "\n") {
+			t.Errorf("LIST %s: %q, want %q", pattern, got, want)
+		}
+		code := "212-"
+		if pattern == "star*" || pattern == "[b].csv" {
+			code = "213-"
+		}
+		if r := c.do("STAT "+pattern, code); strings.Count(r, "\n") != strings.Count(want, "\n")+1 {
+			t.Errorf("STAT %s: %q, want %q", pattern, r, want)
+		}
+	}
+	for _, none := range []string{"*/x.txt", "nowhere/*", "a.csv/*", "[z", `d/x[`, "d*/", `a\.csv`, "none"} {
+		for _, command := range []string{"NLST ", "LIST "} {
+			c.do("EPSV", "229 ")
+			c.do(command+none, "550 ")
+		}
+		c.do("STAT "+none, "550 ")
+	}
+	for _, command := range []string{"MLSD", "RETR"} {
+		c.do("EPSV", "229 ")
+		c.do(command+" *.csv", "550 ")
+	}
+	for _, command := range []string{"MLST", "SIZE", "MDTM", "DELE", "CWD", "RNFR", "MFMT 20260101000000"} {
+		c.do(command+" *.csv", "550 ")
+	}
+}
+
+// TestStatusOfPathname wants the lines of STAT to be those of LIST behind one SP.
+func TestStatusOfPathname(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	for _, key := range []string{"d/212 End of status.", "d/212-x", "d/ x", "d/sub/x", "d/213 x"} {
+		s.put(&s3.PutObjectInput{Key: &key})
+	}
+	want := strings.Split(strings.TrimSuffix(c.download("LIST d"), "\r\n"), "\r\n")
+	for _, command := range []string{"STAT d", "STAT -la d", "STAT d/*", "STAT /d/"} {
+		lines := strings.Split(c.do(command, "212-"), "\n")
+		if len(lines) != len(want)+2 {
+			t.Fatalf("%s: %q", command, lines)
+		}
+		for i, line := range lines[1 : len(lines)-1] {
+			if line != " "+want[i] {
+				t.Errorf("%s: %q, want %q", command, line, want[i])
+			}
+		}
+	}
+	c.do("CWD d", "250 ")
+	for _, command := range []string{"STAT -la", "STAT ."} {
+		if r := c.do(command, "212-"); strings.Count(r, "\n") != len(want)+1 {
+			t.Errorf("%s: %q", command, r)
+		}
+	}
+	if r := c.do("STAT  x", "213-"); !strings.Contains(r, "\n -rw-r--r-- ") || !strings.Contains(r, "  x\n213 ") {
+		t.Errorf("STAT of a file: %q", r)
+	}
+	c.do("STAT nothing", "550 ")
+}

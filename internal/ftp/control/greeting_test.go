@@ -1,0 +1,165 @@
+package control_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+func TestGreetings(t *testing.T) {
+	greeted := &account.Tenant{
+		Name:            "acme",
+		DefaultLanguage: language.French,
+		Greeting:        map[string]string{"en": "This is {Tenant}.\nHello {User}.", "fr": "Ici {Tenant}."},
+		Welcome: map[string]string{
+			"en": "Welcome {User}!\nYou were here on {LastLogin}.\n\nEnjoy {Tenant}.",
+			"fr": "Bienvenue {User}, {LastLogin}.",
+		},
+		GreetAfterLang: true,
+	}
+	login := account.Login{Tenant: greeted, LastLogin: time.Date(2026, 11, 20, 23, 59, 0, 0, time.FixedZone("", 3600))}
+	s := newSite(t, func(cfg *control.Config) {
+		b := cfg.Backend.(*backend)
+		b.demo, b.hosts["acme.example"] = login, greeted
+	})
+	c := s.connect()
+	c.do("HOST acme.example", "220 Ici acme.")
+	c.do("LANG en", "200-This is acme.\n200 Replies are now in English.") // no user has logged in: no line for a user
+	c.do("HOST acme.example", "220 Ici acme.")
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230-Bienvenue demo, 2026-11-20 22:59 UTC.\n230 ")
+	c.do("LANG en", "200-Welcome demo!\n You were here on 2026-11-20 22:59 UTC.\n \n Enjoy acme.\n200 Replies")
+	c.do("LANG de", "200-Bienvenue demo") // the tenant has no German words
+	c.do("LANG", "200-Bienvenue demo")
+}
+
+// The language of a user comes before that of the tenant, and after what the client selects. A LANG without an
+// argument, which lftp sends, brings it back.
+func TestLanguageOfAUser(t *testing.T) {
+	french := &account.Tenant{Name: "acme", DefaultLanguage: language.French}
+	s := newSite(t, func(cfg *control.Config) {
+		b := cfg.Backend.(*backend)
+		b.demo, b.hosts["acme.example"] = account.Login{Tenant: french, Language: language.German}, french
+	})
+	login := func(c *client, password string) {
+		c.do("USER demo", "331 ")
+		c.do("PASS demo", password)
+	}
+	c := s.connect()
+	login(c, "230 Sie sind")
+	c.do("LANG", "200 Die Antworten")
+	c.do("LANG en", "200 Replies")
+	c.do("NOOP", "200 OK")
+	c.do("LANG", "200 Die Antworten")
+	c.do("REIN", "220 Service ready")
+	c.do("LANG ja", "200 ")
+	login(c, "230 ログイン")
+	c.do("HOST acme.example", "503 ")
+
+	c = s.connect()
+	c.do("HOST acme.example", "220 ")
+	login(c, "230 Sie sind")
+	c.startTLS() // ends the login
+	c.do("USER demo", "331 Mot de passe")
+}
+
+// A greeting that everyone can read (RFC 2277 4.5) is in English too.
+func TestBilingualGreeting(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		server   language.Tag
+		greeting map[string]string
+		connect  string
+		host     string
+	}{
+		{"messages", language.French, nil, "220-Serveur FTP prêt.\n220 FTP server ready.",
+			"220-Bienvenue sur acme.example.\n220 Welcome to acme.example."},
+		{"english", language.English, nil, "220 FTP server ready.", "220-Bienvenue sur"},
+		{"texts", language.English, map[string]string{"fr": "Bienvenue.", "en": "Welcome to {Tenant}."}, "220 FTP",
+			"220-Bienvenue.\n220 Welcome to acme."},
+		{"one-text", language.English, map[string]string{"fr": "Bienvenue."}, "220 FTP",
+			"220-Bienvenue.\n220 Welcome to acme.example."},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newSite(t, func(cfg *control.Config) {
+				cfg.DefaultLanguage, cfg.BilingualGreeting = test.server, true
+				cfg.Backend.(*backend).hosts["acme.example"] = &account.Tenant{Name: "acme", DefaultLanguage: language.French, Greeting: test.greeting}
+			})
+			c := s.dial()
+			c.expect(test.connect)
+			c.do("HOST acme.example", test.host)
+		})
+	}
+}
+
+// The tenant of a user goes with the user, that of a host stays.
+func TestTenantAfterAUTH(t *testing.T) {
+	for _, test := range []struct{ host, want string }{
+		{"127.0.0.1", "EN*"},
+		{"ftp.example.com", "DE*"},
+	} {
+		t.Run(test.host, func(t *testing.T) {
+			c := newSite(t, nil).connect()
+			c.do("HOST "+test.host, "220")
+			c.do("USER marie", "331 ")
+			c.do("PASS demo", "230-Willkommen!")
+			c.startTLS()
+			if r := c.do("FEAT", "211-"); !strings.Contains(r, test.want) {
+				t.Errorf("FEAT after AUTH: %q", r)
+			}
+		})
+	}
+}
+
+// A line with a variable that has no value is left out.
+func TestGreetingOfTheFirstLogin(t *testing.T) {
+	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{
+		Name: "acme", Welcome: map[string]string{"en": "Welcome {User}!\nYou were here on {LastLogin}.\n\nEnjoy {Tenant}."},
+	}})
+	c := s.connect()
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230-Welcome demo!\n \n Enjoy acme.\n230 ")
+	c.do("LANG en", "200 Replies are now in English.") // not greeted again unless the tenant wants it
+}
+
+// Of a quota people read how much of it they have used, in a greeting, in STAT and when they ask.
+func TestQuotaShown(t *testing.T) {
+	const used, limit = 5 << 28, 10 << 30
+	for _, test := range []struct {
+		label               string
+		quota               func() (used, limit int64, known bool)
+		welcome, quotaReply string
+		status              string // a line, empty for none
+	}{
+		{"used", func() (int64, int64, bool) { return used, limit, true }, "230-1.2 GiB / 10 GiB\n230 ", "200 Space used: 1.2 GiB / 10 GiB", " Space used: 1.2 GiB / 10 GiB"},
+		{"empty", func() (int64, int64, bool) { return 0, 1023, true }, "230-0 B / 1023 B\n230 ", "200 Space used: 0 B / 1023 B", " Space used: 0 B / 1023 B"},
+		{"uncounted", func() (int64, int64, bool) { return 0, limit, false }, "230 ", "451 Space used is not known yet.", ""},
+		{"none", nil, "230 ", "200 No quota is set.", ""},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "acme", Welcome: map[string]string{"en": "{Quota}"}}, Quota: test.quota})
+			c := s.connect()
+			c.do("SITE QUOTA", "530 ")
+			c.do("USER demo", "331 ")
+			c.do("PASS demo", test.welcome)
+			c.do("site quota", test.quotaReply)
+			status := c.do("STAT", "211-")
+			if got := strings.Contains(status, "Space used"); got != (test.status != "") || !strings.Contains(status, test.status) {
+				t.Errorf("STAT: %q, want %q in it", status, test.status)
+			}
+		})
+	}
+}
+
+// Without a text of its own for the login, the greeting is shown again.
+func TestGreetingAfterLogin(t *testing.T) {
+	c := newSite(t, nil).connect()
+	c.do("HOST ftp.example.com", "220-Willkommen!\n220 Bitte eintreten.")
+	c.do("USER marie", "331 ")
+	c.do("PASS demo", "230-Willkommen!\n Bitte eintreten.\n230 ")
+}

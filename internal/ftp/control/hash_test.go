@@ -1,0 +1,222 @@
+package control_test
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"fmt"
+	"hash/crc32"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
+)
+
+const hashed = "the quick brown fox"
+
+func TestHash(t *testing.T) {
+	s := newSite(t, nil)
+	s.put(&s3.PutObjectInput{Key: aws.String("f o x"), Body: strings.NewReader(hashed)})
+	s.put(&s3.PutObjectInput{Key: aws.String("home/" + composed), Body: strings.NewReader(hashed)})
+	s.put(&s3.PutObjectInput{Key: aws.String("empty")})
+	c := s.login()
+	sha := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+	for _, step := range []struct{ command, want string }{
+		{"HASH f o x", "213 SHA-256 0-18 " + sha(hashed) + " f o x"},
+		{"hash /f o x", "213 SHA-256 0-18 " + sha(hashed) + " /f o x"},
+		{"HASH empty", "213 SHA-256 0-0 " + sha("") + " empty"},
+		{"HASH home/" + decomposed, "213 SHA-256 0-18 " + sha(hashed) + " home/" + decomposed},
+		{"OPTS HASH", "200 SHA-256"},
+		{"OPTS HASH sha-1", "200 SHA-1"},
+		{"HASH f o x", fmt.Sprintf("213 SHA-1 0-18 %x f o x", sha1.Sum([]byte(hashed)))},
+		{"OPTS HASH CRC-37", "501 "},
+		{"OPTS HASH", "200 SHA-1"},
+		{"OPTS HASH SHA-512", "200 SHA-512"},
+		{"HASH f o x", fmt.Sprintf("213 SHA-512 0-18 %x f o x", sha512.Sum512([]byte(hashed)))},
+		{"OPTS HASH MD5", "200 MD5"},
+		{"HASH f o x", fmt.Sprintf("213 MD5 0-18 %x f o x", md5.Sum([]byte(hashed)))},
+		{"OPTS HASH CRC32", "200 CRC32"},
+		{"HASH f o x", fmt.Sprintf("213 CRC32 0-18 %08x f o x", crc32.ChecksumIEEE([]byte(hashed)))},
+		{"OPTS HASH SHA-256", "200 SHA-256"},
+		{"RANG 4 8", "350 The next transfer covers bytes 4 to 8."},
+		{"HASH f o x", "213 SHA-256 4-8 " + sha("quick") + " f o x"},
+		{"HASH f o x", "213 SHA-256 0-18 " + sha(hashed) + " f o x"},
+		{"RANG 16 1000", "350 "},
+		{"HASH f o x", "213 SHA-256 16-18 " + sha("fox") + " f o x"},
+		{"RANG 4 8", "350 "},
+		{"RANG 1 0", "350 OK."},
+		{"HASH f o x", "213 SHA-256 0-18 " + sha(hashed) + " f o x"},
+		{"RANG 4 8", "350 "},
+		{"RANG 8 4", "501 Syntax: RANG <SP> start <SP> end"},
+		{"HASH f o x", "213 SHA-256 0-18 " + sha(hashed) + " f o x"},
+		{"RANG 19 20", "350 "},
+		{"HASH f o x", "554 Offset beyond end of file."},
+		{"RANG 99 100", "350 "},
+		{"HASH f o x", "554 "},
+		{"RANG 0 9223372036854775806", "350 "},
+		{"HASH f o x", "213 SHA-256 0-18 "},
+		{"RANG 0 9223372036854775807", "501 "},
+		{"RANG -1 5", "501 "},
+		{"RANG 5", "501 "},
+		{"RANG 1 2 3", "501 "},
+		{"HASH", "501 Syntax: HASH <SP> pathname"},
+		{"HASH nothing", "550 nothing: No such file or directory."},
+		{"HASH home", "553 home: Is a directory, not a file."},
+		{"HASH /", "553 "},
+		{"HASH \xfe", "501 "},
+	} {
+		c.do(step.command, step.want)
+	}
+	if r := c.do("FEAT", "211-"); !strings.Contains(r, "\n HASH SHA-256*;SHA-512;SHA-1;MD5;CRC32\n") ||
+		!strings.Contains(r, "\n RANG STREAM\n") {
+		t.Errorf("FEAT: %q", r)
+	}
+	c.do("OPTS HASH md5", "200 MD5")
+	if r := c.do("FEAT", "211-"); !strings.Contains(r, "\n HASH SHA-256;SHA-512;SHA-1;MD5*;CRC32\n") {
+		t.Errorf("FEAT: %q", r)
+	}
+	c.do("REIN", "220 ")
+	c.do("OPTS HASH", "200 SHA-256")
+	c.do("HASH empty", "530 ")
+}
+
+func TestXHash(t *testing.T) {
+	s := newSite(t, nil)
+	for key, content := range map[string]string{
+		"f o x": hashed, "fox 4": "four", `"fox"`: "quoted", `say "hi"`: "hi", "fox": hashed, "dir/x": "",
+		"fox 4 9 9": "nine",
+	} {
+		s.put(&s3.PutObjectInput{Key: &key, Body: strings.NewReader(content)})
+	}
+	c := s.login()
+	crc := func(text string) string { return fmt.Sprintf("250 %08X", crc32.ChecksumIEEE([]byte(text))) }
+	for _, step := range []struct{ command, want string }{
+		{"XCRC fox", crc(hashed)},
+		{`XCRC "f o x"`, crc(hashed)},
+		{`xcrc "/f o x"`, crc(hashed)},
+		{`XCRC "fox" 4`, crc(hashed[4:])},
+		{`XCRC "fox" 4 9`, crc("quick")},
+		{`XCRC "fox"  0  19`, crc(hashed)},
+		{`XCRC "fox" 0 0`, crc("")},
+		{"XCRC f o x", crc(hashed)},
+		{"XCRC f o x 4 9", crc("quick")},
+		{"XCRC f o x 4", crc(hashed[4:])},
+		{"XCRC fox 4", crc("four")}, // the file of that name
+		{"XCRC fox 4 9", crc("quick")},
+		{"XCRC fox 4 9 9", crc("nine")},
+		{`XCRC "say ""hi"""`, crc("hi")},
+		{`XCRC say "hi"`, crc("hi")},
+		{`XCRC """fox"""`, crc("quoted")},
+		{`XCRC "fox" 0 20`, "550 Offset beyond end of file."},
+		{`XCRC "fox" 20`, "550 "},
+		{`XCRC "fox" 9 4`, "550 "},
+		{`XCRC "nothing"`, `550 "nothing": No such file or directory.`},
+		{`XCRC "`, "550 "},
+		{"XCRC", "501 Syntax: XCRC <SP> pathname [<SP> start [<SP> end]]"},
+		{"XCRC dir", "550 dir: Is a directory, not a file."},
+		{`XMD5 "fox" 4 9`, fmt.Sprintf("250 %X", md5.Sum([]byte("quick")))},
+		{"XSHA fox", fmt.Sprintf("250 %X", sha1.Sum([]byte(hashed)))},
+		{"XSHA1 fox", fmt.Sprintf("250 %X", sha1.Sum([]byte(hashed)))},
+		{"XSHA256 fox", fmt.Sprintf("250 %X", sha256.Sum256([]byte(hashed)))},
+		{"XSHA512 fox", fmt.Sprintf("250 %X", sha512.Sum512([]byte(hashed)))},
+	} {
+		c.do(step.command, step.want)
+	}
+}
+
+func TestRangeOfTransfer(t *testing.T) {
+	s := newSite(t, nil)
+	s.put(&s3.PutObjectInput{Key: aws.String("fox"), Body: strings.NewReader(hashed)})
+	c := s.login()
+	for _, test := range []struct{ between, want string }{
+		{"RANG 4 8", "quick"},
+		{"RANG 0 2", "the"},
+		{"RANG 16 99", "fox"},
+		{"RANG 1 0", hashed},
+		{"RANG 5 4", hashed},
+	} {
+		data := c.epsv()
+		c.write(test.between + "\r\n")
+		c.reply()
+		c.do("RETR fox", "150 ")
+		got := make([]byte, 100)
+		n := 0
+		for {
+			m, err := data.Read(got[n:])
+			if n += m; err != nil {
+				break
+			}
+		}
+		c.expect("226 ")
+		if string(got[:n]) != test.want {
+			t.Errorf("after %s RETR sent %q, want %q", test.between, got[:n], test.want)
+		}
+	}
+	c.do("RANG 4 8", "350 ")
+	if got := c.download("RETR fox"); got != "quick" {
+		t.Errorf("RETR sent %q", got)
+	}
+	if got := c.download("RETR fox"); got != hashed {
+		t.Errorf("RETR without RANG sent %q", got)
+	}
+	c.do("RANG 4 8", "350 ")
+	c.do("REST 16", "350 ")
+	if got := c.download("RETR fox"); got != "fox" {
+		t.Errorf("RETR after REST sent %q", got)
+	}
+	c.do("RANG 4 8", "350 ")
+	c.do("STOR fox", "504 RANG not implemented for that parameter.")
+	c.do("TYPE A", "200 ")
+	c.do("RANG 4 8", "350 ")
+	c.do("RETR fox", "551 ")
+	c.do("TYPE I", "200 ")
+	c.store("fox", "new")
+	if got := c.download("RETR fox"); got != "new" {
+		t.Errorf("RETR sent %q", got)
+	}
+}
+
+func TestHashAborted(t *testing.T) {
+	s := newSite(t, nil)
+	s.put(&s3.PutObjectInput{Key: aws.String("fox"), Body: strings.NewReader(hashed)})
+	begun := make(chan struct{})
+	s.client = transport.Variant(s.client.Options(), holdDownloads(begun))
+	c := s.login()
+	c.write("XSHA512 fox\r\n")
+	<-begun
+	c.write("ABOR\r\n")
+	c.expect("426 ")
+	c.expect("226 ")
+	c.do("XCRC fox", "250 ")
+}
+
+// holdDownloads makes a client whose downloads say that they have begun and then
+// wait until they are cancelled.
+func holdDownloads(begun chan<- struct{}) func(*s3.Options) {
+	return holdRequests(begun, func(in any) bool { _, ok := in.(*s3.GetObjectInput); return ok })
+}
+
+// holdRequests does so with the requests that held selects.
+func holdRequests(begun chan<- struct{}, held func(in any) bool) func(*s3.Options) {
+	hold := middleware.InitializeMiddlewareFunc("hold", func(
+		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+	) (middleware.InitializeOutput, middleware.Metadata, error) {
+		if held(in.Parameters) {
+			begun <- struct{}{}
+			<-ctx.Done()
+			return middleware.InitializeOutput{}, middleware.Metadata{}, ctx.Err()
+		}
+		return next.HandleInitialize(ctx, in)
+	})
+	return func(o *s3.Options) {
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(hold, middleware.Before)
+		})
+	}
+}

@@ -1,0 +1,64 @@
+package control
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/babelftp/babelftp/i18n"
+	ftplist "github.com/babelftp/babelftp/internal/ftp/list"
+	"github.com/babelftp/babelftp/internal/ftp/syntax"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/names/pathname"
+	"github.com/babelftp/babelftp/internal/storage/view"
+)
+
+// list is LIST, NLST and MLSD.
+func (s *session) list(arg string) {
+	if s.verb != "MLSD" {
+		arg = syntax.WithoutOptions(arg)
+	}
+	name, err := s.resolve(arg)
+	if err != nil {
+		s.replyError(err)
+		return
+	}
+	if s.login.Tenant.Backslash == pathname.BackslashSeparates && strings.Contains(arg, `\`) {
+		arg = s.nameCodec().EncodePath(name) // NLST repeats it
+	}
+	var l *ftplist.Listing
+	client := s.request().ListClient()
+	switch s.verb {
+	case "LIST":
+		l = ftplist.NewLong(arg, name, client)
+	case "NLST":
+		l = ftplist.NewNames(arg, name, client)
+	case "MLSD":
+		l = ftplist.NewFacts(s.facts, name, s.workingDirectory(), client)
+	}
+	// The engine asks before it opens the data connection, and lists nothing itself.
+	op := s.op
+	op.Stat = func(name string) (fs.FileInfo, error) {
+		return view.Directory(path.Base(name)), l.Open(op.Storage, name)
+	}
+	s.runTransfer(&transfer{listing: l}, s.verb, name)
+}
+
+// optsMLST is OPTS MLST: it chooses the facts of MLST and MLSD. Unknown ones are ignored, and the reply names what is
+// left; after a wrong list nothing changes (RFC 3659 7.9).
+func (s *session) optsMLST(options string, hasOptions bool) {
+	var facts ftplist.Facts
+	if hasOptions {
+		var ok bool
+		if facts, ok = ftplist.ParseFacts(options); !ok {
+			s.reply(501, i18n.OptionUnknown, "OPTS MLST")
+			return
+		}
+	}
+	s.facts = facts
+	line := "MLST OPTS"
+	if len(facts) > 0 {
+		line += " " + facts.String()
+	}
+	s.send(wire.NewReply(200, line))
+}

@@ -1,0 +1,154 @@
+package control_test
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// A pipeListener accepts one connection in memory, so that a session runs by the clock
+// of a bubble.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	close  sync.Once
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.close.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
+
+// slowBackend never decides about a password of one user, lets another one wait for its
+// turn, and accepts every password of all others.
+type slowBackend struct{}
+
+func (slowBackend) Host(string) (*account.Tenant, bool) { return nil, false }
+
+func (slowBackend) Admit([]*x509.Certificate) error { return nil }
+
+func (slowBackend) ByCertificate(*account.LoginRequest) bool { return false }
+
+func (slowBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
+	switch r.User {
+	case "slow":
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case "waits":
+		<-ctx.Done()
+		return nil, fmt.Errorf("%w: %w", account.ErrAbandoned, ctx.Err())
+	}
+	return &account.Login{
+		User: r.User, Tenant: &account.Tenant{Name: "demo"}, Rights: allRights,
+		// no command needs it
+		Storage: func(context.Context) view.ObjectStorage { return struct{ view.ObjectStorage }{} },
+	}, nil
+}
+
+// Who has not logged in in time gets 421, whatever commands come.
+func TestLoginTimeout(t *testing.T) {
+	const timeout = 30 * time.Second
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name string
+		// Each step is a pause, a command and the code of its reply.
+		steps string
+		ends  time.Duration
+	}{
+		{"idle", ``, timeout},
+		{"commands", `10s NOOP 200; 10s LANG 200; 9s NOSUCH 500`, timeout},
+		{"user-without-password", `29s USER demo 331`, timeout},
+		{"rein-without-login", `20s REIN 220; 5s USER demo 331`, timeout},
+		{"password-undecided", `5s USER slow 331; 5s PASS x 421`, timeout},
+		{"password-waits", `5s USER waits 331; 5s PASS x 421`, timeout},
+		{"logged-in-and-idle", `5s USER demo 331; 5s PASS x 230; 50s NOOP 200`, time.Minute + 5*time.Minute},
+		{"after-rein", `5s USER demo 331; 5s PASS x 230; 50s REIN 220; 29s USER demo 331`, time.Minute + timeout},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := control.New(control.Config{
+					Bundle: bundle, Backend: slowBackend{}, Observe: func(string, *wire.Conn) control.Observer {
+						return noObserver{}
+					}, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+					IdleTimeout: 5 * time.Minute, LoginTimeout: timeout, MaxLogins: 5,
+				})
+				listener := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+				served := make(chan error, 1)
+				go func() { served <- server.Serve(t.Context(), listener) }()
+				near, far := net.Pipe()
+				begin := time.Now()
+				listener.conns <- far
+				c := ftptest.NewConn(near)
+				c.Timeout = time.Hour
+				expect := func(reply string, err error, code string) {
+					t.Helper()
+					if err != nil || !strings.HasPrefix(reply, code+" ") {
+						t.Fatalf("after %v: reply %q, %v, want %s", time.Since(begin), reply, err, code)
+					}
+				}
+				reply, err := c.Reply()
+				expect(reply, err, "220")
+				for step := range strings.SplitSeq(tc.steps, "; ") {
+					words := strings.Fields(step)
+					if len(words) == 0 {
+						continue
+					}
+					pause, err := time.ParseDuration(words[0])
+					if err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(pause)
+					last := len(words) - 1
+					reply, err := c.Send(strings.Join(words[1:last], " "))
+					expect(reply, err, words[last])
+				}
+				if !strings.HasSuffix(tc.steps, " 421") {
+					reply, err = c.Reply()
+					expect(reply, err, "421")
+				}
+				if after := time.Since(begin); after != tc.ends {
+					t.Errorf("the session ends after %v, want %v", after, tc.ends)
+				}
+				if _, err := c.In.ReadByte(); !errors.Is(err, io.EOF) {
+					t.Errorf("after 421: %v", err)
+				}
+				if err := server.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if err := <-served; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,208 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/ftp/engine"
+	"github.com/babelftp/babelftp/internal/ftp/reply"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/report/sessionlog"
+)
+
+// How many bytes of commands may wait for one that is running before the session stops reading: TCP then holds back
+// the client. Before the login it is enough for ten short commands, which some clients send at once.
+const (
+	maxQueued            = 64 << 10
+	maxQueuedBeforeLogin = 2 << 10
+)
+
+// hangUpInterval is how often a session that does not read asks the kernel whether the client is still there.
+const hangUpInterval = time.Second
+
+// endTimeout bounds the wait for a command that is running when its session is cut.
+const endTimeout = 30 * time.Second
+
+// An operation is a command that is running: what it asks of the storage, and what may end it.
+type operation struct {
+	engine.Operation
+	cancel   context.CancelCauseFunc // of Context
+	fileName string                  // that the client has given, as a reply repeats it
+	renaming string                  // the same of RNFR, if that was the command before
+
+	lines      <-chan wire.Line // nil when no more come
+	peerClosed <-chan struct{}  // nil when the client is known to have disconnected
+	done       <-chan struct{}  // of the session, nil when it is known to be cut
+	tooLate    <-chan time.Time // nil until the session is cut.
+	tooLong    <-chan time.Time // nil without command_timeout
+
+	beforeLogin bool // whether it began so: PASS changes that while the session waits
+	mayQueue    int  // how many bytes of other commands may wait for it
+}
+
+// newOperation makes the operation of a command, whose context is a part of ctx.
+func (s *session) newOperation(ctx context.Context) *operation {
+	op := &operation{lines: s.conn.Lines(), peerClosed: s.conn.PeerClosed(), done: s.done, tooLong: s.tooLong()}
+	op.Context, op.cancel = context.WithCancelCause(sessionlog.WithRequests(ctx, s.log))
+	if op.beforeLogin = s.login == nil; op.beforeLogin {
+		op.mayQueue = maxQueuedBeforeLogin
+	} else {
+		op.mayQueue = maxQueued
+		op.Storage = s.observer.Storage(s.login.Storage(op.Context))
+		op.Names = s.resolver(op.Storage)
+	}
+	return op
+}
+
+// endOperation ends the context of the command that has been answered, and lets go of its storage and its data
+// connection: most sessions are idle. A session that was cut may have left the command running.
+func (s *session) endOperation() {
+	s.op.cancel(nil)
+	s.trace.EndCommand()
+	s.show("")
+	if s.closing {
+		return
+	}
+	s.op = nil
+	if s.engine != nil {
+		s.engine.Release()
+	}
+}
+
+// await waits for a result of the command that is running. The session waits for the storage, the engine and the data
+// connection in this loop only, so each command ends alike. ABOR, the end of the control connection and a shutdown
+// cancel the operation and stop its transfer; the command then ends with a reply. STAT is answered during a transfer.
+// Other commands are queued.
+//
+// await returns false when failed is closed, or when a session that was cut has waited too long.
+func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result T, ok bool) {
+	op := s.op
+	var full *time.Ticker // nil while the session reads
+	for {
+		lines, look := op.lines, (<-chan time.Time)(nil)
+		if s.queued.Holds(op.mayQueue) {
+			if lines = nil; full == nil {
+				full = time.NewTicker(hangUpInterval)
+				defer full.Stop()
+			}
+			look = full.C
+		}
+		select {
+		case result = <-results:
+			return result, true
+		case <-failed:
+			return result, false
+		case l, more := <-lines:
+			if !more {
+				op.lines = nil
+				continue
+			}
+			s.handleDuringCommand(l)
+		case <-op.peerClosed:
+			op.peerClosed = nil
+			// A client that has sent QUIT may end its side: the commands before are done and answered (RFC 959 4.1.1).
+			if s.transfer != nil || !s.queued.Contains("QUIT") {
+				s.stop(dataconn.ErrPeerClosed)
+			}
+		case <-look:
+			// The session does not read up to the end of the connection. What a user has sent before it counts, and
+			// may end with QUIT.
+			if op.beforeLogin && s.conn.HungUp() {
+				s.stop(dataconn.ErrPeerClosed)
+			}
+		case <-op.done:
+			// The storage has been cancelled too. It may have an upload to abort.
+			op.done = nil
+			s.stop(context.Cause(s.ctx))
+			op.tooLate = time.After(endTimeout)
+		case <-op.tooLong:
+			op.tooLong = nil
+			s.refused(&limits.Error{Limit: "command_timeout"})
+			s.stop(limits.ErrTooLong)
+		case <-op.tooLate:
+			s.closing = true
+			return result, false
+		}
+	}
+}
+
+// handleDuringCommand looks at a command that arrives while another is running.
+func (s *session) handleDuringCommand(l wire.Line) {
+	verb, arg, hasArg := wire.ParseCommand(l.Text)
+	_, ok := s.server.commands[verb].argument.Read(arg, hasArg)
+	switch {
+	case verb == "ABOR" && ok:
+		s.stop(dataconn.ErrAborted)
+	case verb == "STAT" && arg == "" && s.transfer != nil && s.scopes().CommandNow() == nil:
+		// otherwise it waits with the others, for its turn
+		sessionlog.LogCommand(s.op.Context, s.log, sessionlog.Command{Verb: verb, Known: true})
+		s.status()
+		return
+	}
+	s.queued.Add(l)
+}
+
+// stop ends the command that is running for a reason.
+func (s *session) stop(cause error) {
+	if s.transfer != nil {
+		s.transfer.Stop(cause)
+	}
+	s.op.cancel(cause)
+}
+
+// outcome is why the command has failed: the reason for which it was stopped, or else what the storage says.
+func (s *session) outcome(err error) error {
+	panics.Raise(err) // ends this session only
+	cause := context.Cause(s.op.Context)
+	if err == nil || cause == nil {
+		return err
+	}
+	s.aborted = errors.Is(cause, dataconn.ErrAborted)
+	if errors.Is(cause, context.Canceled) && !errors.Is(cause, dataconn.ErrDisconnected) { // by the end of the session
+		return reply.ErrShuttingDown
+	}
+	return cause
+}
+
+// perform does a part of the command that may take long and is not the engine's.
+func (s *session) perform(work func() error) error {
+	results := make(chan error, 1)
+	go func() { results <- panics.Catch(work) }()
+	err, ok := await(s, results, nil)
+	if !ok {
+		err = s.ctx.Err()
+	}
+	return s.outcome(err)
+}
+
+// forward gives the engine a command, with a pathname or nothing, because its lines are shorter than those of
+// clients. It passes preliminary replies on and returns the final one, rewritten.
+func (s *session) forward(verb, argument string) wire.Reply {
+	if err := s.startEngine(); err != nil {
+		return s.engineFailed(err)
+	}
+	if err := s.engine.Send(&s.op.Operation, verb, argument); err != nil {
+		return s.engineFailed(err)
+	}
+	replies := s.engine.Replies()
+	for {
+		r, ok := await(s, replies, s.engine.Done())
+		if !ok {
+			return s.engineFailed(errors.Join(s.engine.Err(), s.ctx.Err()))
+		}
+		if r = s.rewrite(r); !r.Preliminary() {
+			return r
+		}
+		s.bufferReply(r)
+		select {
+		case r := <-replies: // a small file is sent by now; after one preliminary reply comes the last
+			return s.rewrite(r)
+		default:
+			s.flush()
+		}
+	}
+}

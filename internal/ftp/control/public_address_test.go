@@ -1,0 +1,57 @@
+package control_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/base/lookup"
+	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/ftp/passive"
+)
+
+// PASV shows the address of a host name, and another one to the clients of some networks. HOST accepts that. Where
+// the name has no address the client may try again, in its language, and EPSV works.
+func TestPublicAddress(t *testing.T) {
+	t.Parallel()
+	outside, inside := netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("10.0.0.7")
+	host := func(addr netip.Addr) *lookup.Host {
+		return lookup.NewHost("ftp.example", func(context.Context, string) ([]netip.Addr, error) {
+			if !addr.IsValid() {
+				return nil, errors.New("the name server does not answer")
+			}
+			return []netip.Addr{addr}, nil
+		})
+	}
+	loopback := netip.MustParsePrefix("127.0.0.0/8")
+	for name, tc := range map[string]struct {
+		public passive.Public
+		want   string
+	}{
+		"reached": {passive.Public{}, "(127,0,0,1,"},
+		"name":    {passive.Public{Host: host(outside)}, "(203,0,113,7,"},
+		"network": {passive.Public{Host: host(outside),
+			Networks: map[netip.Prefix]*lookup.Host{loopback: host(inside)}}, "(10,0,0,7,"},
+		"no-address": {passive.Public{Host: host(netip.Addr{})}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, func(cfg *control.Config) { cfg.PublicAddress = tc.public })
+			c := s.login()
+			if tc.want == "" {
+				c.do("LANG fr", "200 ")
+				c.do("PASV", "425 Aucun port n’est libre pour la connexion de données. Veuillez réessayer.")
+				c.do("EPSV", "229 ")
+				return
+			}
+			if got := c.do("PASV", "227 "); !strings.Contains(got, tc.want) {
+				t.Errorf("PASV: %q, want %s", got, tc.want)
+			}
+			shown, _ := tc.public.For(t.Context(), netip.MustParseAddr("127.0.0.1"))
+			if shown.IsValid() {
+				s.connect().do("HOST "+shown.String(), "220")
+			}
+		})
+	}
+}

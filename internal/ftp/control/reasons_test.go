@@ -1,0 +1,146 @@
+package control_test
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/ftp/passive"
+)
+
+// logged are the lines of a log. Each is one Write.
+type logged chan string
+
+func (l logged) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
+
+// next returns the next line with this message.
+func (l logged) next(message string) string {
+	for line := range l {
+		if strings.Contains(line, "msg="+message) || strings.Contains(line, `msg="`+message) {
+			return line
+		}
+	}
+	return ""
+}
+
+// A client that does not reach its passive port is the most common problem of FTP. The log has the address that the
+// client got, also of one that sends no transfer command, as Python's ftplib.
+func TestLogOfMissingDataConnections(t *testing.T) {
+	log := make(logged, 100)
+	s := newSite(t, func(cfg *control.Config) {
+		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+		cfg.Data.OpenTimeout = 200 * time.Millisecond
+	})
+	c := s.login()
+	want := func(line, address string) {
+		t.Helper()
+		_, port, _ := net.SplitHostPort(address)
+		for _, part := range []string{" data_address=" + address + " ",
+			"the client did not connect to port " + port + " within "} {
+			if !strings.Contains(line, part) {
+				t.Errorf("%q lacks %q", line, part)
+			}
+		}
+	}
+	for _, then := range []string{"PORT 127,0,0,1,200,1", "ABOR", "QUIT"} {
+		_, port, _ := net.SplitHostPort(c.epsvAddress())
+		c.do(then, "2")
+		want(log.next("no data connection came"), ":"+port)
+	}
+	c = s.login()
+	_, numbers, _ := strings.Cut(strings.TrimSuffix(c.do("PASV", "227 "), ")"), "(")
+	address, err := dataconn.ParsePort(numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.do("LIST", "425 ")
+	want(log.next("transfer"), address.String())
+	c.do("PORT 127,0,0,1,4,0", "200 ") // where no client listens
+	c.do("LIST", "425 ")
+	if line := log.next("transfer"); strings.Contains(line, "data_address") ||
+		!strings.Contains(line, `connection="dial tcp 127.0.0.1`) {
+		t.Errorf("an active transfer: %q", line)
+	}
+}
+
+// A data connection that has come is not missed, also if no transfer takes it.
+func TestLogOfUnusedDataConnections(t *testing.T) {
+	log := make(logged, 100)
+	var ports *passive.Ports
+	s := newSite(t, func(cfg *control.Config) {
+		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+		ports = cfg.Ports
+	})
+	c := s.login()
+	c.store("f", "content")
+	conn := c.epsv()
+	// the client has connected before the server has seen it
+	for end := time.Now().Add(waitTimeout); ports.InUse() > 0; runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatal("the server has not taken the data connection")
+		}
+	}
+	c.do("ABOR", "226 ")
+	if n, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Errorf("the data connection has %d bytes", n)
+	}
+	c.do("QUIT", "221 ")
+	c.closed()
+	for range len(log) {
+		if line := <-log; strings.Contains(line, "no data connection came") {
+			t.Errorf("the log has %q", line)
+		}
+	}
+}
+
+// A client that does not trust the certificate may say so by leaving. One that is refused because it has not begun
+// TLS is in the log too, and so is an upload that ends without close_notify.
+func TestLogOfTLS(t *testing.T) {
+	log := make(logged, 100)
+	s := newSite(t, func(cfg *control.Config) {
+		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+		cfg.TLSRequired = true
+	})
+	c := s.connect()
+	c.do("USER demo", "530 ")
+	if line := log.next("login refused"); !strings.Contains(line, "TLS is required (tls.required)") {
+		t.Errorf("without TLS the log has %q", line)
+	}
+	c.startTLS()
+	c.do("FEAT", "211-")
+	c.Close()
+	if line := log.next("client left after the TLS handshake"); !strings.Contains(
+		line, `hint="the client may not trust the certificate`) {
+		t.Errorf("after the handshake the log has %q", line)
+	}
+	c = s.connect()
+	c.startTLS()
+	c.do("QUIT", "221 ")
+	c = s.loginTLS()
+	c.TLS = nil
+	raw := c.dialData(c.epsvAddress())
+	conn := c.secure(raw)
+	c.do("STOR f", "150 ")
+	_, _ = io.WriteString(conn, "half")
+	raw.Close()
+	c.expect("426 ")
+	for line := ""; !strings.Contains(line, "msg=transfer"); {
+		line = <-log
+		if strings.Contains(line, "client left") {
+			t.Errorf("a client that has said QUIT: %q", line)
+		}
+		if strings.Contains(line, "msg=transfer") &&
+			!strings.Contains(line, `connection="the data connection was lost: it ended without close_notify of TLS`) {
+			t.Errorf("the end of the upload: %q", line)
+		}
+	}
+}

@@ -1,0 +1,481 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/netip"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"unicode"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/i18n/rules"
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/ftp/engine"
+	"github.com/babelftp/babelftp/internal/ftp/reply"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/users/account"
+	"github.com/babelftp/babelftp/locales"
+)
+
+// engineWords stand in the engine's replies for the names and errors that it
+// puts there, which no client may read.
+const engineWords = "words of the engine"
+
+// quietSession returns a session in a language, logged in, whose replies go
+// nowhere and whose log goes to the buffer.
+func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) (*session, *bytes.Buffer) {
+	t.Helper()
+	log := &bytes.Buffer{}
+	conn, client := net.Pipe()
+	t.Cleanup(func() { conn.Close(); client.Close() })
+	s := newSession(t.Context(), New(Config{
+		Bundle: bundle, Observe: func(string, *wire.Conn) Observer {
+			return nil
+		}, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	}), conn, false)
+	t.Cleanup(func() { s.cancel(nil) })
+	s.locale.Select(tag) // or a login changes it
+	s.verb, s.argument, s.name = "REST", "4071", "ALICE"
+	s.login = &account.Login{User: "ALICE", Tenant: &account.Tenant{Name: "ACME"}}
+	if err := s.startEngine(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.stopEngine)
+	s.op = &operation{Operation: engine.Operation{Context: t.Context(), Path: `/d"é`}}
+	s.engine.SetWorkingDirectory(s.op.Path)
+	return s, log
+}
+
+// What may have happened in a session before the engine replies.
+var replyCases = []struct {
+	name     string
+	noted    error // of the storage
+	cause    error // of the data connection
+	upload   bool
+	fileName string
+}{
+	{name: "storage-error", noted: fs.ErrNotExist},
+	{name: "login-refused", noted: account.ErrLoginRefused},
+	{name: "aborted", noted: fs.ErrNotExist, cause: dataconn.ErrAborted},
+	{name: "stalled", noted: fs.ErrNotExist, cause: dataconn.ErrStalled},
+	{name: "upload-lost", noted: fs.ErrNotExist, cause: dataconn.ErrLost, upload: true},
+	{name: "download-lost", noted: fs.ErrNotExist, cause: dataconn.ErrLost},
+	{name: "no-tls", noted: fs.ErrNotExist, cause: dataconn.ErrTLS},
+	{name: "unique-name", noted: fs.ErrNotExist, upload: true, fileName: "FTP-20260101"},
+}
+
+// TestRulesInEveryLanguage gives each rule a reply of the engine that it is
+// for, in every situation. The client gets the code and the protocol fields
+// that a reader of English gets, and words of its own language only.
+func TestRulesInEveryLanguage(t *testing.T) {
+	bundle := loadBundle(t)
+	for _, tag := range bundle.Tags() {
+		t.Run(tag.String(), func(t *testing.T) {
+			english, _ := quietSession(t, bundle, language.English)
+			s, log := quietSession(t, bundle, tag)
+			for i, r := range s.server.rules {
+				said := sampleOf(t, r.Text)
+				takes := func(r2 engine.Rule) bool { return r2.Code == r.Code && r2.Text.MatchString(said) }
+				if first := slices.IndexFunc(s.server.rules, takes); first != i {
+					t.Fatalf(
+						"%d %q is meant for the rule %s, but %s takes it", r.Code, said, r.Text,
+						s.server.rules[first].Text)
+				}
+				for _, situation := range replyCases {
+					var got [2]wire.Reply
+					for j, s := range []*session{english, s} {
+						s.op.Err = situation.noted
+						s.transfer = stoppedTransfer(t, situation.cause)
+						s.transfer.upload, s.transfer.fileName = situation.upload, situation.fileName
+						got[j] = s.rewrite(wire.NewReply(r.Code, strings.Split(said, "\n")...))
+					}
+					checkReply(t, tag, fmt.Sprintf("%d %s (%s)", r.Code, said, situation.name), got[0], got[1])
+				}
+			}
+			if strings.Contains(log.String(), "unexpected reply") {
+				t.Errorf("a rule was not prepared for:\n%s", log)
+			}
+		})
+	}
+}
+
+// stoppedTransfer is a transfer without a connection, perhaps stopped for a cause.
+func stoppedTransfer(t *testing.T, cause error) *transfer {
+	source := dataconn.Dial(t.Context(), netip.AddrPort{}, netip.Addr{})
+	stopped := &transfer{Transfer: dataconn.NewTransfer(source, dataconn.Options{})}
+	if cause != nil {
+		stopped.Stop(cause)
+	}
+	return stopped
+}
+
+// sampleOf returns a text that a rule's pattern matches.
+func sampleOf(t *testing.T, pattern *regexp.Regexp) string {
+	t.Helper()
+	tree, err := syntax.Parse(pattern.String(), syntax.Perl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	var write func(*syntax.Regexp)
+	write = func(re *syntax.Regexp) {
+		switch re.Op {
+		case syntax.OpLiteral:
+			text.WriteString(string(re.Rune))
+		case syntax.OpConcat, syntax.OpCapture:
+			for _, part := range re.Sub {
+				write(part)
+			}
+		case syntax.OpAlternate:
+			write(re.Sub[0])
+		case syntax.OpStar, syntax.OpPlus:
+			if re.Sub[0].Op == syntax.OpCharClass {
+				text.WriteString("65535") // the only class is that of digits
+			} else {
+				text.WriteString(engineWords)
+			}
+		case syntax.OpBeginText, syntax.OpEndText:
+		default:
+			t.Fatalf("%s has a part for which there is no sample: %s", pattern, re)
+		}
+	}
+	write(tree)
+	if !pattern.MatchString(text.String()) {
+		t.Fatalf("%s does not match its sample %q", pattern, text.String())
+	}
+	return text.String()
+}
+
+// TestFailuresInEveryLanguage tells each error of the storage.
+func TestFailuresInEveryLanguage(t *testing.T) {
+	bundle := loadBundle(t)
+	for _, tag := range bundle.Tags() {
+		t.Run(tag.String(), func(t *testing.T) {
+			english, _ := quietSession(t, bundle, language.English)
+			s, _ := quietSession(t, bundle, tag)
+			for _, f := range reply.Errors() {
+				err := &fs.PathError{Op: "open", Path: engineWords, Err: f.Err}
+				got := s.errorReply(err)
+				checkReply(t, tag, err.Error(), english.errorReply(err), got)
+				if got.Code != f.Code {
+					t.Errorf("%v gets the reply %d, want %d", err, got.Code, f.Code)
+				}
+			}
+		})
+	}
+}
+
+// TestCausesOfErrors: errors that have a code in common have the text that is true for each.
+func TestCausesOfErrors(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		code int
+		want i18n.ID
+	}{
+		{&limits.Error{Limit: "per_user.command_rate"}, 450, i18n.TooManyCommands},
+		{&limits.Error{Limit: "per_address.transfers"}, 450, i18n.TooManyOperations},
+		{&limits.Error{Limit: limits.Bans}, 450, i18n.SessionEnded},
+		{syscall.EFBIG, 552, i18n.FileTooLarge},
+		{syscall.EDQUOT, 552, i18n.QuotaExceeded},
+		{syscall.ENOSPC, 452, i18n.StorageFull},
+		{reply.ErrShuttingDown, 451, i18n.ShuttingDown},
+		{dataconn.ErrDisconnected, 451, i18n.Disconnected},
+		{limits.ErrTooLong, 451, i18n.CommandTimeout},
+		{syscall.ESTALE, 451, i18n.FileChanged},
+		{syscall.EAGAIN, 451, i18n.StorageUnavailable},
+		{dataconn.ErrAborted, 426, i18n.CommandAborted},
+	} {
+		if code, id, _ := reply.ForError(tt.err); code != tt.code || id != tt.want {
+			t.Errorf("%v: %d %s, want %d %s", tt.err, code, id, tt.code, tt.want)
+		}
+	}
+	for _, tt := range []struct {
+		err  error
+		code int
+		want i18n.ID
+	}{
+		{nil, 451, i18n.LocalError},
+		{dataconn.ErrLost, 426, i18n.TransferBroken},
+		{dataconn.ErrStalled, 426, i18n.TransferStalled},
+		{dataconn.ErrAborted, 426, i18n.TransferAborted},
+		{dataconn.ErrTLS, 522, i18n.TLSFailed},
+		{dataconn.ErrNotResumed, 522, i18n.SessionReuseRequired},
+		{limits.ErrTooLong, 426, i18n.CommandTimeout},
+		{&limits.Error{Limit: limits.Bans}, 426, i18n.SessionEnded},
+		{context.Canceled, 426, i18n.ShuttingDown},
+	} {
+		if code, id := reply.ForTransfer(tt.err, i18n.TransferBroken); code != tt.code || id != tt.want {
+			t.Errorf("transfer, %v: %d %s, want %d %s", tt.err, code, id, tt.code, tt.want)
+		}
+	}
+	for limit, want := range map[string]i18n.ID{
+		"per_user.login_rate": i18n.LoginUnavailable, limits.Bans: i18n.LoginUnavailable,
+		limits.Deny: i18n.PermissionDenied, "sessions": i18n.TooManySessions,
+	} {
+		if id := reply.ForRefusal(&limits.Error{Limit: limit}); id != want {
+			t.Errorf("a connection refused by %s: %s, want %s", limit, id, want)
+		}
+	}
+}
+
+// TestUnexpectedReply: what the engine should not say is a local error, and the session goes on.
+func TestUnexpectedReply(t *testing.T) {
+	s, _ := quietSession(t, loadBundle(t), language.English)
+	if r := s.rewrite(wire.NewReply(599, engineWords)); r.Code != 451 || r.Lines[0] != "Local error in processing." ||
+		s.closing {
+		t.Errorf("%v, closing %t", r, s.closing)
+	}
+	if r := s.engineFailed(io.EOF); r.Code != 421 ||
+		r.Lines[0] != "Internal server error: closing control connection." {
+		t.Errorf("%v", r)
+	}
+}
+
+// TestMessagesInEveryLanguage renders every message that replies have.
+func TestMessagesInEveryLanguage(t *testing.T) {
+	data, err := fs.ReadFile(locales.FS(), "en/messages.gotext.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var catalogue struct {
+		Messages []struct {
+			ID           i18n.ID
+			Placeholders []struct{ ID string }
+		}
+	}
+	if err := json.Unmarshal(data, &catalogue); err != nil {
+		t.Fatal(err)
+	}
+	numbers := []string{"0", "1", "2", "3", "5", "11", "21", "100", "1048576"} // of every plural form there is
+	bundle := loadBundle(t)
+	for _, tag := range bundle.Tags() {
+		t.Run(tag.String(), func(t *testing.T) {
+			unmet := slices.Clone(rulesOf(t, tag).Cognates)
+			for _, m := range catalogue.Messages {
+				if m.ID.OnPage() || m.ID.InSyntax() {
+					continue
+				}
+				for _, n := range numbers {
+					args := make([]string, len(m.Placeholders))
+					for i := range args {
+						args[i] = n
+					}
+					english, text := bundle.Localizer(language.English).Text(m.ID, args...),
+						bundle.Localizer(tag).Text(m.ID, args...)
+					checkText(t, tag, string(m.ID), english, text)
+					unmet = slices.DeleteFunc(unmet, func(w string) bool {
+						return strings.Contains(strings.ToLower(english), w) &&
+							strings.Contains(strings.ToLower(text), w)
+					})
+				}
+			}
+			if len(unmet) > 0 {
+				t.Errorf("no message needs the cognates %q any more", unmet)
+			}
+		})
+	}
+}
+
+func loadBundle(t *testing.T) *i18n.Bundle {
+	t.Helper()
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle
+}
+
+// protocolFields are what programs look for in a reply, the same in every
+// language.
+var protocolFields = map[int]*regexp.Regexp{
+	150: regexp.MustCompile(`\(\d+ bytes\)$`),
+	213: regexp.MustCompile(`^\d+$|^Modify=.*`), // SIZE, MDTM and MFMT (RFC 3659), not STAT
+	215: regexp.MustCompile(`.*`),
+	227: regexp.MustCompile(`\(\d+,\d+,\d+,\d+,\d+,\d+\)$`),
+	229: regexp.MustCompile(`\(\|\|\|\w+\|\)$`), // RFC 2428 3
+	257: regexp.MustCompile(`^"(?:[^"]|"")*" `), // RFC 959, appendix II
+	522: regexp.MustCompile(`\([\d,]+\)$`),      // RFC 2428 2
+}
+
+// checkReply compares a reply with the English one.
+func checkReply(t *testing.T, tag language.Tag, what string, english, got wire.Reply) {
+	t.Helper()
+	if got.Code != english.Code || len(got.Lines) != len(english.Lines) {
+		t.Errorf("%s: got %v, in English %v", what, got, english)
+		return
+	}
+	text, englishText := strings.Join(got.Lines, "\n"), strings.Join(english.Lines, "\n")
+	if field, ok := protocolFields[got.Code]; ok {
+		if want := field.FindString(englishText); field.FindString(text) != want {
+			t.Errorf("%s: %q has not the field %q", what, text, want)
+		}
+		text, englishText = field.ReplaceAllString(text, ""), field.ReplaceAllString(englishText, "")
+	}
+	if strings.Contains(text, engineWords) {
+		t.Errorf("%s: shows what the engine said: %q", what, text)
+	}
+	checkText(t, tag, what, englishText, text)
+}
+
+// checkText looks for what may be in no language: English, and marks that
+// change the direction of the text.
+func checkText(t *testing.T, tag language.Tag, what, english, text string) {
+	t.Helper()
+	if words := englishIn(rulesOf(t, tag), tag, english, text); len(words) > 0 {
+		t.Errorf("%s: the English %q is left over in %q", what, words, text)
+	}
+	if script, _ := tag.Script(); script.String() == "Arab" || script.String() == "Hebr" {
+		text = withoutIsolates(text)
+	}
+	if i := strings.IndexFunc(text, func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }); i >= 0 {
+		t.Errorf("%s: a bidirectional control is in %+q", what, text)
+	}
+}
+
+var (
+	isolated    = regexp.MustCompile("\u2068([^\u2066-\u2069]*)\u2069") // by the locale, not by the catalogue
+	syntaxShown = regexp.MustCompile(
+		`[A-Z]+(?: [A-Z]+)* \[?<SP>.*`) // RETR <SP> pathname, whose words TestWordsOfCommands knows
+	latinWord = regexp.MustCompile(`\p{Latin}+`)
+)
+
+// withoutIsolates takes isolates away, also those within others.
+func withoutIsolates(text string) string {
+	for isolated.MatchString(text) {
+		text = isolated.ReplaceAllString(text, "$1")
+	}
+	return text
+}
+
+// rulesByTag has the [rules.Rules] that were read, because each text is checked by them.
+var rulesByTag sync.Map
+
+// rulesOf returns the rules of a language, with the words that it shares with English.
+func rulesOf(t *testing.T, tag language.Tag) *rules.Rules {
+	t.Helper()
+	if r, ok := rulesByTag.Load(tag); ok {
+		return r.(*rules.Rules)
+	}
+	r, err := rules.Read(locales.FS(), tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rulesByTag.Store(tag, r)
+	return r
+}
+
+// englishIn finds the words of a text that are English. In Latin letters these
+// are words of the English text; in other scripts all words but names. Words in
+// capitals are commands.
+func englishIn(r *rules.Rules, tag language.Tag, english, text string) []string {
+	if tag == language.English {
+		return nil
+	}
+	english, text = syntaxShown.ReplaceAllString(english, ""), syntaxShown.ReplaceAllString(text, "")
+	found := latinWord.FindAllString(text, -1)
+	if script, _ := tag.Script(); script.String() == "Latn" {
+		found = r.LeftOver(english, text)
+	}
+	return slices.DeleteFunc(found, func(w string) bool {
+		return w == strings.ToUpper(w) || slices.Contains([]string{"babelftp", "ipv", "utf"}, strings.ToLower(w))
+	})
+}
+
+// CheckNoEnglish compares the transcript of a whole session, long replies among them, with the same one in English.
+func CheckNoEnglish(t *testing.T, tag language.Tag, inEnglish, transcript []string) {
+	t.Helper()
+	english, played := newExchanges(inEnglish), newExchanges(transcript)
+	if len(played) != len(english) {
+		t.Fatalf("%d commands, in English %d", len(played), len(english))
+	}
+	for i, e := range played {
+		if i == 0 { // chooses the language
+			continue
+		}
+		if e.command == "LANG" { // brings the default language back
+			break
+		}
+		if e.command == "PASS demo" { // answered in the tenant's own words
+			continue
+		}
+		checkExchange(t, tag, english[i], e)
+	}
+}
+
+// An exchange is a command and the lines of its replies.
+type exchange struct {
+	command string
+	lines   []string
+}
+
+// newExchanges takes the exchanges of a transcript apart.
+func newExchanges(transcript []string) []exchange {
+	var exchanges []exchange
+	for _, text := range transcript {
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		exchanges = append(exchanges, exchange{strings.TrimPrefix(lines[0], "> "), lines[1:]})
+	}
+	return exchanges
+}
+
+var (
+	codeOfLine          = regexp.MustCompile(`^\d{3}[ -]`)
+	sameInEveryLanguage = regexp.MustCompile(`^211 End$|^200 MLST OPTS|^213 [A-Z0-9-]+ \d+-\d+ [0-9a-f]+ `)
+)
+
+// checkExchange compares the replies to a command with the English ones, line
+// by line.
+func checkExchange(t *testing.T, tag language.Tag, english, got exchange) {
+	t.Helper()
+	if got.command != english.command || len(got.lines) != len(english.lines) {
+		t.Errorf(
+			"%s has %d lines, in English %s has %d", got.command, len(got.lines), english.command, len(english.lines))
+		return
+	}
+	for i, line := range got.lines {
+		want := english.lines[i]
+		code := codeOfLine.FindString(want)
+		switch {
+		case code == "" && got.command != "STAT" && got.command != "SITE HELP" || sameInEveryLanguage.MatchString(want):
+			// But for the mark behind the current language.
+			if strings.ReplaceAll(line, "*", "") != strings.ReplaceAll(want, "*", "") {
+				t.Errorf("%s: %q, in English %q", got.command, line, want)
+			}
+		case codeOfLine.FindString(line) != code:
+			t.Errorf("%s: %q begins otherwise than %q", got.command, line, want)
+		default:
+			number, _ := strconv.Atoi(strings.TrimRight(code, " -")) // 0 where there is no code
+			checkReply(
+				t, tag, got.command, wire.NewReply(number, got.withoutSent(want)),
+				wire.NewReply(number, got.withoutSent(line)))
+		}
+	}
+}
+
+// withoutSent takes the code and what the client itself has sent out of a line.
+func (e exchange) withoutSent(line string) string {
+	line = codeOfLine.ReplaceAllString(line, "")
+	switch name, argument, _ := strings.Cut(e.command, " "); name {
+	case "USER", "LANG", "RETR", "STOR", "APPE":
+		line = strings.ReplaceAll(line, argument, "")
+	default: // an error begins with the name of the file
+		line = strings.TrimPrefix(withoutIsolates(line), argument+": ")
+	}
+	return line
+}

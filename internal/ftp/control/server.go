@@ -1,0 +1,172 @@
+package control
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/ftp/accept"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/ftp/engine"
+	"github.com/babelftp/babelftp/internal/ftp/passive"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/report/tracing"
+	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// Config is what a Server needs. Bundle, Backend, Observe, Logger, Ports, Data, the durations and MaxLogins are
+// required. The zero value of every other field is its default.
+type Config struct {
+	Bundle          *i18n.Bundle
+	Backend         account.Backend
+	DefaultLanguage language.Tag // English when undetermined
+
+	BilingualGreeting bool // 220 is in English too (RFC 2277 4.5)
+
+	TLS         *tls.Config // nil: AUTH TLS is refused
+	TLSRequired bool        // USER is refused before AUTH TLS, and data connections before PROT P
+
+	// AcceptUnknownHosts says that HOST may name what no tenant answers to, and then chooses none (RFC 7151 3.2),
+	// where it is refused otherwise.
+	AcceptUnknownHosts bool
+
+	PublicAddress passive.Public // what PASV shows
+
+	// internal/config has the defaults of the durations and of MaxLogins.
+	IdleTimeout time.Duration // between commands
+	Ports       *passive.Ports
+	Data        dataconn.Settings
+	// CommitDelay is the maximum time that an upload that looks complete waits for the end of the control connection.
+	// The kernel of a killed client closes the data connection first and the control connection just after. An upload
+	// that took less than eight times as long waits less. While tasks wait for the machine's processors it waits
+	// longer.
+	CommitDelay time.Duration
+	MaxLogins   int // failed logins a session
+
+	Limits *limits.Server // nil for none
+	// The zero values mean no limit.
+	LoginTimeout   time.Duration // of a session, until the login
+	CommandTimeout time.Duration // of a command, a transfer too
+
+	Observe func(id string, conn *wire.Conn) Observer // makes the observer of a session, whose ID is that of the log
+	Logger  *slog.Logger
+	Guard   *panics.Guard      // counts the panics of sessions; nil for none
+	Debug   *sessionlog.Switch // says of which sessions the logger gets debug lines whatever its level; nil for none
+	Traces  *tracing.Tracer    // nil for none
+}
+
+// An Observer gets what happens in a session, for metrics and the audit log. Its methods must not wait for long.
+type Observer interface {
+	SessionOpened()
+	SessionClosed()
+	LoggedIn(login *account.Login, err error) // login is nil after an error
+	LoggedOut()
+	Refused(tenant, limit string)                                // what a limit refuses or ends
+	Storage(s view.ObjectStorage) view.ObjectStorage             // what the next command asks in place of s
+	Replied(command, argument string, code int, in language.Tag) // argument may be a password
+	Transferring(tenant string, t *dataconn.Transfer)            // begins
+	Transferred(t *dataconn.Transfer)                            // has ended, with its outcome
+}
+
+// A Server accepts control connections and runs a session on each.
+type Server struct {
+	cfg      atomic.Pointer[Config]
+	commands map[string]command
+	rules    engine.Rules
+	started  time.Time
+
+	tls         map[*tls.Config]*tls.Config // the last one, by that of its Config
+	placeholder engine.Placeholder
+	acceptor    *accept.Acceptor
+	refusals    limits.Sampler[limits.Error] // that the log shows
+	strangers   limits.Sampler[strangerLine] // that the log shows
+	failures    account.FailureLog
+}
+
+// New makes a server; Serve and ServeTLS give it listeners.
+func New(cfg Config) *Server {
+	if cfg.Limits == nil {
+		cfg.Limits = limits.NewServer(limits.Sessions{}, limits.Sessions{}, limits.Usage{}, limits.Usage{})
+	}
+	srv := &Server{
+		commands: commands(),
+		rules:    engine.NewRules(),
+		started:  time.Now().Truncate(time.Second),
+		acceptor: accept.New(cfg.Logger, cfg.Guard),
+	}
+	srv.Configure(cfg)
+	return srv
+}
+
+// Configure gives sessions that begin from then on another configuration. Its Limits, which count sessions, must be
+// the same.
+func (srv *Server) Configure(cfg Config) {
+	if base := cfg.TLS; base != nil {
+		if cfg.TLS = srv.tls[base]; cfg.TLS == nil { // tickets of the same one stay valid
+			cfg.TLS = dataconn.TLSConfig(base)
+		}
+		srv.tls = map[*tls.Config]*tls.Config{base: cfg.TLS}
+	}
+	srv.cfg.Store(&cfg)
+}
+
+// Serve runs a session on each connection that the listener accepts. It returns nil after Shutdown. Sessions live
+// until they end themselves, or until ctx is cancelled.
+func (srv *Server) Serve(ctx context.Context, listener net.Listener) error {
+	return srv.serve(ctx, listener, false)
+}
+
+// ServeTLS is Serve with TLS from the first byte (implicit TLS).
+func (srv *Server) ServeTLS(ctx context.Context, listener net.Listener) error {
+	if srv.cfg.Load().TLS == nil {
+		return errors.New("implicit TLS needs a TLS configuration")
+	}
+	return srv.serve(ctx, listener, true)
+}
+
+func (srv *Server) serve(ctx context.Context, listener net.Listener, implicit bool) error {
+	return srv.acceptor.Serve(ctx, listener, func(conn net.Conn) accept.Session {
+		return newSession(ctx, srv, conn, implicit)
+	})
+}
+
+// Sessions tells what the sessions do at the moment, in no order.
+func (srv *Server) Sessions() []activity.Shown {
+	running := srv.acceptor.Sessions()
+	shown := make([]activity.Shown, len(running))
+	for i, s := range running {
+		shown[i] = s.(*session).activity.Show()
+	}
+	return shown
+}
+
+// Disconnect ends a session as an administrator wants, with 421, and tells whether there is one of this ID. It does
+// not wait.
+func (srv *Server) Disconnect(id string) bool {
+	for _, other := range srv.acceptor.Sessions() {
+		if s := other.(*session); s.about.ID == id {
+			s.cancel(dataconn.ErrDisconnected)
+			return true
+		}
+	}
+	return false
+}
+
+// Shutdown says 421 to idle sessions and to new ones in their languages, lets running transfers end and waits for all
+// of that. When ctx ends first it ends what is left, with 421 too, and returns ctx's error.
+func (srv *Server) Shutdown(ctx context.Context) error {
+	defer srv.placeholder.Close()
+	return srv.acceptor.Shutdown(ctx)
+}

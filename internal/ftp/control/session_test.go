@@ -1,0 +1,571 @@
+package control_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+)
+
+func TestLogin(t *testing.T) {
+	s := newSite(t, func(cfg *control.Config) { cfg.MaxLogins = 3 })
+	t.Run("accepted", func(t *testing.T) {
+		c := s.connect()
+		if r := c.do("USER demo", "331 "); !strings.Contains(r, "demo") {
+			t.Errorf("331 does not name the user: %q", r)
+		}
+		c.do("PASS demo", "230 ")
+		c.do("PWD", `257 "/" `)
+		c.do("USER demo", "530 ")
+		c.do("PASS demo", "530 ")
+		c.do("HOST ftp.example.com", "503 ")
+		c.do("QUIT", "221 ")
+		c.closed()
+	})
+	t.Run("refused-then-accepted", func(t *testing.T) {
+		c := s.connect()
+		c.do("PASS demo", "503 ")
+		c.do("USER demo", "331 ")
+		c.do("PASS wrong", "530 ")
+		c.do("PASS demo", "503 ")
+		c.do("USER demo", "331 ")
+		c.do("PASS demo", "230 ")
+		c.do("PWD", "257 ")
+	})
+	t.Run("refused-too-often", func(t *testing.T) {
+		c := s.connect()
+		for _, code := range []string{"530 ", "530 ", "421 "} {
+			c.do("USER demo", "331 ")
+			c.do("PASS wrong", code)
+		}
+		c.closed()
+	})
+	t.Run("not-decided", func(t *testing.T) {
+		c := s.connect()
+		c.do("USER broken", "331 ")
+		if r := c.do("PASS demo", "421 "); strings.Contains(r, "EOF") {
+			t.Errorf("the cause reaches the client: %q", r)
+		}
+		c.closed()
+	})
+	t.Run("needed-first", func(t *testing.T) {
+		c := s.connect()
+		for _, command := range []string{"PWD", "CWD x", "LIST", "STOR x", "RETR x", "DELE x", "TYPE I", "EPSV", "PASV",
+			"PORT 127,0,0,1,200,1", "REST 1", "SITE HELP", "STAT x", "MLST", "RNFR x", "RNTO x", "MKD x", "SIZE x",
+			"STOU", "ALLO 1"} {
+			c.do(command, "530 ")
+		}
+		for _, command := range []string{"NOOP", "SYST", "FEAT", "HELP", "STAT", "LANG", "OPTS UTF8 ON", "CLNT x"} {
+			c.do(command, "2")
+		}
+	})
+}
+
+func TestMalformedCommands(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.store("keep", "x")
+	for command, want := range map[string]string{
+		"":                                  "500 ",
+		" NOOP":                             "500 ",
+		"XXQUIT":                            "500 ",
+		"ÉSTAT":                             "500 ",
+		"ſize keep":                         "500 ",
+		"FOO":                               "500 ",
+		strings.Repeat("A", 5000):           "500 ",
+		"SIZE " + strings.Repeat("A", 5000): "500 ",
+		"DELE":                              "501 ",
+		"DELE ":                             "501 ",
+		"RMD":                               "501 ",
+		"RNFR":                              "501 ",
+		"STOR":                              "501 ",
+		"CWD":                               "250 ", // which some cameras send where they have no directory
+		"PWD ":                              "257 ",
+		"FEAT ":                             "211",
+		"TYPE I ":                           "200 ",
+		"MODE s ":                           "200 ",
+		"STRU F ":                           "200 ",
+		"STRU FF":                           "504 ",
+		"PWD x":                             "501 ",
+		"NOOP x":                            "501 ",
+		"QUIT x":                            "501 ",
+		"REST -1":                           "501 ",
+		"REST 1x":                           "501 ",
+		"REST 99999999999999999999":         "501 ",
+		"TYPE X":                            "504 ",
+		"MODE B":                            "504 ",
+		"STRU R":                            "504 ",
+		"SMNT x":                            "502 ",
+		"ALLO 99999999999999999999":         "200 ",
+		"ALLO x":                            "501 ",
+		"ALLO -5":                           "501 ",
+		"ALLO +5":                           "501 ",
+		"ALLO 5 x":                          "501 ",
+		"ALLO 5 R":                          "501 ",
+		"ALLO 5 R x":                        "501 ",
+		"allo 5 r 2":                        "200 ",
+		"TYPE L 7":                          "504 ",
+		"TYPE A T":                          "504 ",
+		"type l 8":                          "200 ",
+		"PORT 1,2,3":                        "501 ",
+		"PORT 127,0,0,1,999,1":              "501 ",
+		"PORT 127,0,0,1,+9,1":               "501 ",
+		"EPRT |1|127.0.0.1|":                "501 ",
+		"EPRT |1|::1|2000|":                 "501 ",
+		"EPRT |3|x|2000|":                   "522 ",
+		"EPSV 2":                            "522 ",
+		"EPSV x":                            "501 ",
+		"MFMT 2026 keep":                    "501 ",
+		"MFMT 20260230000000 keep":          "501 ",
+		"MFMT 20260101000000":               "501 ",
+		"OPTS FOO":                          "501 ",
+		"OPTS UTF8 OFF":                     "504 ",
+		"OPTS UTF8 MAYBE":                   "501 ",
+		"SITE FOO":                          "502 ",
+		"SITE CHMOD":                        "502 ",
+		"SITE MKDIR":                        "501 ",
+		"HELP FOO":                          "502 ",
+		"AUTH GSSAPI":                       "504 ",
+		"AUTH TL\u017f":                     "504 ", // to Unicode the last letter is a form of S
+		"SITE M\u212aDIR x":                 "502 ", // and this one of K
+		"PBSZ 0":                            "503 ",
+		"PROT P":                            "503 ",
+		"CCC":                               "533 ",
+		"RNTO x":                            "503 ",
+		"SIZE \xc0\xae":                     "501 ",
+		"CWD /\xc0\xae\xc0\xae/":            "501 ",
+		"STOR \xed\xa0\x80":                 "501 ",
+		"STOR a\x00b":                       "553 ",
+		"STOR " + strings.Repeat("a", 1025): "553 ",
+		"STOR dir/":                         "550 ",
+		"STOR .":                            "550 ",
+		"STOR dir/..":                       "550 ",
+		"APPE dir/.":                        "550 ",
+		"RMD /":                             "550 ",
+		"DELE /":                            "550 ",
+		"RNFR /":                            "550 ",
+		"DELE nothing":                      "550 ",
+		"RETR nothing":                      "425 ",
+	} {
+		c.do(command, want)
+	}
+	c.do("SIZE keep", "213 1")
+}
+
+// SP at the end belongs to a pathname, and not to words.
+func TestSpaceAtTheEnd(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.store("keep", "x")
+	for command, want := range map[string]string{
+		"ABOR  ":              "226 ",
+		"SYST ":               "215 ",
+		"REST 5 ":             "501 ",
+		"RANG 0 9 ":           "350 ",
+		"ALLO 5 ":             "200 ",
+		"EPSV 1 ":             "229 ",
+		"EPSV  ":              "229 ",
+		"PORT 127,0,0,1,8,1 ": "200 ",
+		"EPRT |1|::1|1025| ":  "501 ",
+		"OPTS UTF8 ON ":       "200 ",
+		"OPTS HASH MD5 ":      "200 ",
+		"HELP RETR ":          "214 ",
+		"SITE HELP  ":         "214-",
+		"SIZE keep ":          "550 ",
+		"LANG en ":            "501 ",
+	} {
+		c.do(command, want)
+	}
+	c.do("AUTH TLS ", "234 ")
+	if err := c.StartTLS(c.site.tls); err != nil {
+		t.Fatal(err)
+	}
+	c.do("PBSZ 0 ", "200 ")
+	c.do("PROT P ", "200 ")
+}
+
+// The longest arguments end no session, before the login and after it.
+func TestLongestArguments(t *testing.T) {
+	s := newSite(t, nil)
+	_, verbs, _ := strings.Cut(s.connect().do("HELP", "214-"), "\n")
+	for _, verb := range strings.Fields(verbs[:strings.LastIndexByte(verbs, '\n')]) {
+		for _, fill := range []string{"a", "\x10", "\r\x00", "\xff\xff", "é", "/", " "} {
+			for _, c := range []*client{s.connect(), s.login()} {
+				line := verb + " " + strings.Repeat(fill, wire.MaxLine)
+				line = line[:wire.MaxLine+strings.Count(fill, "\x00")*wire.MaxLine/2] // NUL does not count
+				c.write(line + "\r\n")
+				switch r := c.reply(); r[:3] {
+				case "221", "234":
+				case "421":
+					t.Errorf("%s with many %q: %s", verb, fill, r)
+				default:
+					c.do("NOOP", "200 ")
+				}
+				_ = c.Close()
+			}
+		}
+	}
+}
+
+// TestPipelining sends everything at once, then byte by byte: the replies come
+// in the order of the commands.
+// The names of RFC 775, which RFC 1123 4.1.3.1 asks for, do what the others do.
+func TestOldNames(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.do("XMKD d", `257 "/d" `)
+	c.do("XCWD d", "250 ")
+	c.do("XPWD", `257 "/d" `)
+	c.do("XCUP", "250 ")
+	c.do("XPWD", `257 "/" `)
+	c.do("XRMD d", "250 ")
+	c.do("XCUP x", "501 Syntax: XCUP")
+}
+
+func TestPipelining(t *testing.T) {
+	s := newSite(t, nil)
+	script := "NOOP\r\nUSER demo\r\nPASS demo\r\nMKD /a\r\nCWD a\r\nPWD\r\nFOO\r\nTYPE A\r\n" +
+		strings.Repeat("NOOP\r\n", 200) + "RMD /a\r\nQUIT\r\n"
+	replies := []string{"200", "331", "230", "257", "250", `257 "/a"`, "500", "200"}
+	for range 200 {
+		replies = append(replies, "200")
+	}
+	replies = append(replies, "250", "221")
+	t.Run("at-once", func(t *testing.T) {
+		c := s.connect()
+		c.write(script)
+		for _, want := range replies {
+			c.expect(want)
+		}
+		c.closed()
+	})
+	t.Run("byte-by-byte", func(t *testing.T) {
+		c := s.connect()
+		go func() {
+			for _, b := range []byte(script) {
+				if _, err := c.Write([]byte{b}); err != nil {
+					return
+				}
+			}
+		}()
+		for _, want := range replies {
+			c.expect(want)
+		}
+	})
+}
+
+func TestUrgentAbort(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.write("\xff\xf4\xff\xf2ABOR\r\n")
+	c.expect("226 ")
+}
+
+func TestREIN(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.do("LANG fr", "200 ")
+	c.do("CWD nowhere", "550 ")
+	c.do("MKD d", "257 ")
+	c.do("CWD d", "250 ")
+	c.do("REIN", "220 ")
+	c.do("PWD", "530 ")
+	if r := c.do("FEAT", "211-"); !strings.Contains(r, "EN*") {
+		t.Errorf("the language stays after REIN: %q", r)
+	}
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230 ")
+	c.do("PWD", `257 "/" `)
+}
+
+func TestLANG(t *testing.T) {
+	c := newSite(t, nil).connect()
+	for _, step := range []struct{ command, want string }{
+		{"LANG", "200 Replies are now in English."},
+		{"LANG fr", "200 "},
+		{"LANG en-AU", "200 Replies are now in English."},
+		{"LANG x-1", "504 "},
+		{"LANG 1x", "501 "},
+		{"LANG es-419", "200 "},
+		{"LANG ", "501 "},
+		{"LANG tlh", "504 El idioma tlh no está disponible. Idiomas disponibles: EN;"},
+		{"lang JA", "200 "},
+		{"NOOP", "200 "},
+		{"LANG", "200 Replies are now in English."},
+	} {
+		c.do(step.command, step.want)
+	}
+	c.do("LANG de", "200 Die Antworten")
+	if r := c.do("FEAT", "211-"); strings.Count(r, "*") != 6 || !strings.Contains(r, "DE*") ||
+		!strings.HasSuffix(r, "\n211 End") {
+		t.Errorf("FEAT: %q", r) // one "*" for the language, one for the hash, the others for facts
+	}
+	c.do("LANG fr", "200 ")
+	c.do("USER marie", "331 ")
+	c.do("PASS demo", "230-Bienvenue !\n230 ")
+	c.do("PWD", `257 "/home" `)
+	c.do("REIN", "220 ")
+	c.do("USER marie", "331 ")
+	c.do("PASS demo", "230-Willkommen!\n Bitte eintreten.\n230 ")
+}
+
+func TestTLS(t *testing.T) {
+	s := newSite(t, func(cfg *control.Config) { cfg.TLSRequired = true })
+	c := s.connect()
+	c.do("USER demo", "530 ")
+	c.startTLS()
+	c.do("AUTH TLS", "503 ")
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230 ")
+	c.do("EPSV", "229 ")
+	c.do("LIST", "521 ")
+	c.do("PROT P", "503 ")
+	c.do("PBSZ 4294967295", "200 PBSZ=0")
+	c.do("PBSZ 4294967296", "501 ") // RFC 2228 3: it has to fit in 32 bits
+	c.do("PBSZ 0", "200 PBSZ=0")
+	c.do("PROT C", "534 ")
+	c.do("PROT S", "536 ")
+	c.do("PROT X", "504 ")
+	c.do("PROT P", "200 ")
+	c.TLS = s.tls
+	c.store("secret", "under TLS")
+	if got := c.download("RETR secret"); got != "under TLS" {
+		t.Errorf("RETR: %q", got)
+	}
+	c.store("empty", "")
+	if got := c.download("RETR empty"); got != "" {
+		t.Errorf("RETR of an empty file: %q", got)
+	}
+	if got := c.download("NLST"); got != "empty\r\nsecret\r\n" {
+		t.Errorf("NLST: %q", got)
+	}
+	c.do("MKD none", "257 ")
+	if got := c.download("LIST none"); got != "" {
+		t.Errorf("LIST of an empty directory: %q", got)
+	}
+	c.do("CCC", "534 ")
+}
+
+// TestLongCommandLine: a command line that is too long is answered, and the session goes on, in the clear and under
+// TLS.
+func TestLongCommandLine(t *testing.T) {
+	for _, name := range []string{"in-the-clear", "tls-1.2", "tls-1.3"} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, nil)
+			c := s.connect()
+			for _, v := range versions {
+				if v.name == name {
+					s.tls.MaxVersion = v.version
+					c.startTLS()
+				}
+			}
+			for _, length := range []int{4100, 64 << 10} { // more than a TLS record of 16 KiB too
+				c.do("USER "+strings.Repeat("a", length-len("USER ")), "500 ")
+				c.do("NOOP", "200 ")
+			}
+			c.do("USER demo", "331 ")
+			c.do("PASS demo", "230 ")
+			c.do("MKD "+strings.Repeat("a", 4100), "500 ")
+			c.do("PWD", "257 ")
+		})
+	}
+}
+
+// TestCommandsBehindAUTH: what comes in the clear behind AUTH is not run under TLS.
+func TestCommandsBehindAUTH(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.connect()
+	c.write("AUTH TLS\r\nUSER demo\r\n")
+	c.expect("234 ")
+	c.Close()
+	c = s.connect()
+	c.startTLS()
+	c.do("PASS demo", "503 ")
+}
+
+// TestNoTLSBehindAUTH: RFC 4217 10.1, the server tells a client that stays in the clear so there.
+func TestNoTLSBehindAUTH(t *testing.T) {
+	c := newSite(t, nil).connect()
+	c.do("LANG fr", "200 ")
+	c.do("AUTH TLS", "234 ")
+	c.write("USER demo\r\n")
+	c.expect("421 La négociation de TLS a échoué.")
+}
+
+// TestREINEndsTLS: RFC 4217 13, the session continues without TLS.
+func TestREINEndsTLS(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.connect()
+	tcp := c.Conn.Conn
+	c.startTLS()
+	c.do("REIN", "220 ")
+	if _, err := c.In.ReadByte(); err == nil {
+		t.Fatal("no close_notify after REIN")
+	}
+	secure := c.Conn.Conn
+	if err := secure.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	_ = tcp.SetDeadline(time.Time{})
+	c.Conn.Conn = tcp
+	c.In.Reset(tcp)
+	c.do("NOOP", "200 ")
+	c.do("STAT", "211-")
+}
+
+func TestImplicitTLS(t *testing.T) {
+	s := newSite(t, nil)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.server.ServeTLS(context.Background(), listener) }()
+	conn, err := tls.Dial("tcp", listener.Addr().String(), s.tls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	c := &client{Conn: ftptest.NewConn(conn), t: t, site: s}
+	c.expect("220 ")
+	for range 2 {
+		c.TLS = s.tls // data connections are under TLS without PBSZ and PROT
+		c.do("USER demo", "331 ")
+		c.do("PASS demo", "230 ")
+		c.store("f", "x")
+		if got := c.download("RETR f"); got != "x" {
+			t.Errorf("RETR: %q", got)
+		}
+		c.TLS = nil
+		c.do("PROT C", "200 ")
+		c.store("f", "in the clear")
+		c.TLS = s.tls
+		c.do("PROT P", "200 ")
+		c.store("f", "x")
+		c.do("PROT C", "200 ")
+		c.do("REIN", "220 ") // TLS came with the connection and stays, for data connections too
+	}
+
+	plain, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	if _, err := plain.Write([]byte("USER demo\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := io.ReadAll(plain); strings.HasPrefix(string(b), "220") {
+		t.Errorf("greeted in the clear: %q", b)
+	}
+	s.shutdown()
+	if err := <-served; err != nil {
+		t.Errorf("ServeTLS: %v", err)
+	}
+}
+
+// TestServerName: the name that TLS was given chooses the tenant as HOST does.
+func TestServerName(t *testing.T) {
+	s := newSite(t, nil)
+	s.tls = s.tls.Clone()
+	s.tls.ServerName = "ftp.example.com"
+	s.tls.InsecureSkipVerify = true // the certificate has another name
+	c := s.connect()
+	c.startTLS()
+	if r := c.do("FEAT", "211-"); !strings.Contains(r, "DE*") {
+		t.Errorf("FEAT: %q", r)
+	}
+	c.do("HOST ftp.example.com", "220-Willkommen!")
+	c.do("REIN", "220 ")
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = s.server.ServeTLS(context.Background(), listener) }()
+	conn, err := tls.Dial("tcp", listener.Addr().String(), s.tls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	c = &client{Conn: ftptest.NewConn(conn), t: t, site: s}
+	c.expect("220-Willkommen!\n220 Bitte eintreten.")
+	c.do("REIN", "220 ")
+	c.do("USER demo", "331 Passwort")
+}
+
+func TestIdleTimeout(t *testing.T) {
+	c := newSite(t, func(cfg *control.Config) { cfg.IdleTimeout = 200 * time.Millisecond }).dial()
+	c.expect("220 ")
+	c.expect("421 ")
+	c.closed()
+}
+
+func TestShutdown(t *testing.T) {
+	s := newSite(t, nil)
+	idle := s.connect()
+	idle.do("LANG fr", "200 ")
+	busy := s.login()
+	data := busy.epsv()
+	busy.do("STOR slow", "150 ")
+
+	ended := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
+		defer cancel()
+		ended <- s.server.Shutdown(ctx)
+	}()
+	if r := idle.expect("421 "); strings.Contains(r, "server") {
+		t.Errorf("421 is not in French: %q", r)
+	}
+	idle.closed()
+	late := s.dial()
+	late.expect("421 ")
+	late.closed()
+	if _, err := data.Write([]byte("all of it")); err != nil {
+		t.Fatal(err)
+	}
+	data.Close()
+	busy.expect("226 ")
+	busy.expect("421 ")
+	if err := <-ended; err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if _, err := net.Dial("tcp", s.address); err == nil {
+		t.Error("a connection is accepted after the shutdown")
+	}
+	if keys := s.objects(); len(keys) != 1 {
+		t.Errorf("objects: %q", keys)
+	}
+}
+
+// TestEndOfShutdown: when the time is over, the server tells the clients of what still runs, which stores nothing.
+func TestEndOfShutdown(t *testing.T) {
+	s := newSite(t, nil)
+	upload, download := s.login(), s.login()
+	upload.store("f", strings.Repeat("x", 32<<20)) // more than the sockets hold
+	sent, received := upload.epsv(), download.epsv()
+	defer sent.Close()
+	defer received.Close()
+	upload.do("STOR slow", "150 ")
+	download.do("RETR f", "150 ")
+	if _, err := sent.Write([]byte("a part of it")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.server.Shutdown(ctx); !errors.Is(err, context.Canceled) ||
+		!strings.HasPrefix(err.Error(), "2 sessions") {
+		t.Errorf("Shutdown: %v", err)
+	}
+	for _, c := range []*client{upload, download} {
+		c.expect("426 ")
+		c.expect("421 ")
+		c.closed()
+	}
+	if keys := s.objects(); len(keys) != 1 {
+		t.Errorf("objects: %q", keys)
+	}
+}

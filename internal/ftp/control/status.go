@@ -1,0 +1,120 @@
+package control
+
+import (
+	"iter"
+	"strconv"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftp/list"
+	"github.com/babelftp/babelftp/internal/ftp/reply"
+	"github.com/babelftp/babelftp/internal/ftp/syntax"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+)
+
+// stat is STAT: of the connection without an argument, of a file or directory with one (RFC 959 4.1.3).
+func (s *session) stat(arg string) {
+	switch {
+	case arg == "":
+		s.status()
+	case s.login == nil:
+		s.reply(530, i18n.NotLoggedIn)
+	default:
+		s.pathStatus(syntax.WithoutOptions(arg))
+	}
+}
+
+// noop is NOOP, and CLNT, whose text is in the log.
+func (s *session) noop(string) { s.reply(200, i18n.OK) }
+
+// syst is SYST. Clients read "UNIX" in every language.
+func (s *session) syst(string) { s.send(wire.NewReply(215, "UNIX Type: L8")) }
+
+// status also answers while a transfer is running.
+func (s *session) status() {
+	status := reply.Status{Client: s.conn.Remote().String(), Encrypted: s.conn.Encrypted(), Login: s.login,
+		Parameters: s.parameters.Commands()}
+	if s.transfer != nil {
+		status.Transfers, status.Transferred = true, s.transfer.Bytes()
+	}
+	s.send(wire.NewReply(211, status.Lines(s.locale)...))
+}
+
+// pathStatus lists on the control connection what LIST would: 212 for a directory, 213 for a file.
+func (s *session) pathStatus(arg string) {
+	name, err := s.resolve(arg)
+	if err != nil {
+		s.replyError(err)
+		return
+	}
+	leave, err := s.scopes().EnterTransfer() // what it reads and sends is that of LIST
+	if err != nil {
+		s.replyError(err)
+		return
+	}
+	defer leave()
+	l := list.NewLong(arg, name, s.request().ListClient())
+	line := l.Line
+	l.Line = func(b []byte, e list.Entry, name string) []byte {
+		return wire.AppendLine(append(b, ' '), string(line(nil, e, name))) // never the end of the reply (RFC 959 4.2)
+	}
+	err = s.perform(func() error {
+		return s.op.Lookup(name, func(name string) error { return l.Open(s.op.Storage, name) })
+	})
+	if err != nil {
+		s.replyError(err)
+		return
+	}
+	code := 212
+	if l.IsFile() {
+		code = 213
+	}
+	s.write(append(wire.AppendLine([]byte(strconv.Itoa(code)+"-"), s.text(i18n.PathStatusIntro)), '\r', '\n'))
+	if err := s.writeListing(l); err != nil {
+		s.statusInterrupted(err)
+		return
+	}
+	s.send(wire.NewReply(code, s.text(i18n.PathStatusEnd)))
+}
+
+// writeListing writes a listing as the middle lines of a reply, at the rate of a download. The storage delivers it
+// page by page, so it is read by an operation of its own.
+func (s *session) writeListing(l *list.Listing) error {
+	next, stop := iter.Pull2(l.Blocks())
+	defer func() {
+		if !s.closing { // else the storage is still at it
+			stop()
+		}
+	}()
+	pace := s.scopes().Pace(false)
+	for more := true; more; {
+		var lines []byte
+		err := s.perform(func() (err error) {
+			lines, err, more = next()
+			return err
+		})
+		if err == nil {
+			err = s.outcome(s.ctx.Err())
+		}
+		if err != nil {
+			return err
+		}
+		for len(lines) > 0 {
+			n := pace.Chunk(len(lines))
+			if pace != nil {
+				if err := s.perform(func() error { return pace.Wait(s.op.Context, n) }); err != nil {
+					return err
+				}
+			}
+			s.write(lines[:n])
+			lines = lines[n:]
+		}
+	}
+	return nil
+}
+
+// statusInterrupted ends the session in the middle of a listing whose next page has failed. The last line of a reply
+// has the code of its first one (RFC 959 4.2), so a client would take any other end for that of the whole listing.
+func (s *session) statusInterrupted(err error) {
+	s.closing = true
+	s.send(wire.NewReply(421, s.errorReply(err).Lines...))
+}

@@ -1,0 +1,333 @@
+package control_test
+
+import (
+	"context"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// A blockade makes one operation of the storage, or the login, wait until its context ends, or panic.
+type blockade struct {
+	operation string
+	panics    bool
+	log       lines
+	begun     chan struct{} // receives when the operation has begun
+	ended     chan struct{} // receives when its context has ended
+}
+
+// lines are what a server logs. Each is one Write.
+type lines chan string
+
+func (l lines) Write(line []byte) (int, error) {
+	if strings.Contains(string(line), "level=ERROR") {
+		l <- string(line)
+	}
+	return len(line), nil
+}
+
+func (b *blockade) pass(ctx context.Context, operation string) error {
+	if b.operation != operation {
+		return nil
+	}
+	b.begun <- struct{}{}
+	if b.panics {
+		panic("a bug in " + operation)
+	}
+	<-ctx.Done()
+	b.ended <- struct{}{}
+	return &fs.PathError{Op: operation, Path: "/", Err: ctx.Err()}
+}
+
+// blockedBackend is a backend with a blockade.
+type blockedBackend struct {
+	account.Backend
+	blockade *blockade
+}
+
+func (b *blockedBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
+	if err := b.blockade.pass(ctx, "login"); err != nil {
+		return nil, err
+	}
+	login, err := b.Backend.Login(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	storage := login.Storage
+	login.Storage = func(ctx context.Context) view.ObjectStorage {
+		return &blockedStorage{storage(ctx), ctx, b.blockade}
+	}
+	return login, nil
+}
+
+// blockedStorage is a storage with a blockade.
+type blockedStorage struct {
+	view.ObjectStorage
+	ctx      context.Context
+	blockade *blockade
+}
+
+func (s *blockedStorage) Stat(name string) (fs.FileInfo, error) {
+	if err := s.blockade.pass(s.ctx, "stat"); err != nil {
+		return nil, err
+	}
+	return s.ObjectStorage.Stat(name)
+}
+
+func (s *blockedStorage) StatFile(name string) (fs.FileInfo, error) {
+	if err := s.blockade.pass(s.ctx, "stat-file"); err != nil {
+		return nil, err
+	}
+	return s.ObjectStorage.StatFile(name)
+}
+
+func (s *blockedStorage) StatDir(name string) (fs.FileInfo, error) {
+	if err := s.blockade.pass(s.ctx, "stat-dir"); err != nil {
+		return nil, err
+	}
+	return s.ObjectStorage.StatDir(name)
+}
+
+func (s *blockedStorage) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
+	if err := s.blockade.pass(s.ctx, "list"); err != nil {
+		return nil, err
+	}
+	entries, err := s.ObjectStorage.ReadDirSeq(name)
+	return func(yield func(fs.FileInfo, error) bool) {
+		if err := s.blockade.pass(s.ctx, "next-page"); err != nil {
+			yield(nil, err)
+			return
+		}
+		entries(yield)
+	}, err
+}
+
+func (s *blockedStorage) OpenAt(name string, flag int, offset int64) (afero.File, error) {
+	if err := s.blockade.pass(s.ctx, "open"); err != nil {
+		return nil, err
+	}
+	return s.ObjectStorage.OpenAt(name, flag, offset)
+}
+
+func (s *blockedStorage) Rename(from, to string) error {
+	if err := s.blockade.pass(s.ctx, "rename"); err != nil {
+		return err
+	}
+	return s.ObjectStorage.Rename(from, to)
+}
+
+func (s *blockedStorage) RemoveAll(name string) error {
+	if err := s.blockade.pass(s.ctx, "remove-all"); err != nil {
+		return err
+	}
+	return s.ObjectStorage.RemoveAll(name)
+}
+
+func (s *blockedStorage) RemoveFile(name string) error {
+	if err := s.blockade.pass(s.ctx, "remove-file"); err != nil {
+		return err
+	}
+	return s.ObjectStorage.RemoveFile(name)
+}
+
+func (s *blockedStorage) Mkdir(name string, mode fs.FileMode) error {
+	if err := s.blockade.pass(s.ctx, "mkdir"); err != nil {
+		return err
+	}
+	return s.ObjectStorage.Mkdir(name, mode)
+}
+
+func (s *blockedStorage) Chtimes(name string, accessed, modified time.Time) error {
+	if err := s.blockade.pass(s.ctx, "chtimes"); err != nil {
+		return err
+	}
+	return s.ObjectStorage.Chtimes(name, accessed, modified)
+}
+
+func (s *blockedStorage) Copy(ctx context.Context, from, to string) error {
+	if err := s.blockade.pass(ctx, "copy"); err != nil {
+		return err
+	}
+	return s.ObjectStorage.Copy(ctx, from, to)
+}
+
+func (s *blockedStorage) Hash(ctx context.Context, name, algorithm string, from, to int64) ([]byte, int64, error) {
+	if err := s.blockade.pass(ctx, "hash"); err != nil {
+		return nil, 0, err
+	}
+	return s.ObjectStorage.Hash(ctx, name, algorithm, from, to)
+}
+
+// stoppable are commands that may take long, and what the storage then does.
+var stoppable = []struct {
+	name, operation string
+	before          []string // commands and the codes of their replies
+	command         string
+	transfer        bool
+	aborted         string // the reply to the command after ABOR, 426 when empty
+}{
+	{name: "pass", operation: "login", command: "PASS demo"},
+	{name: "cwd", operation: "stat-dir", command: "CWD dir"},
+	{name: "mkd", operation: "mkdir", command: "MKD new"},
+	{name: "dele", operation: "remove-file", command: "DELE dir/f"},
+	{name: "rnto", operation: "rename", before: []string{"RNFR dir", "350"}, command: "RNTO other"},
+	{name: "size", operation: "stat-file", command: "SIZE dir/f"},
+	{name: "mdtm", operation: "stat-file", command: "MDTM dir/f"},
+	{name: "mlst", operation: "stat", command: "MLST dir"},
+	{name: "mfmt", operation: "chtimes", command: "MFMT 20200102030405 dir/f"},
+	{name: "mff", operation: "chtimes", command: "MFF Modify=20200102030405; dir/f"},
+	{name: "stat", operation: "list", command: "STAT dir"},
+	// A reply that has begun has no other end (RFC 959 4.2).
+	{name: "stat-next-page", operation: "next-page", command: "STAT dir", aborted: "212-"},
+	{name: "hash", operation: "hash", command: "HASH dir/f"},
+	{name: "xcrc", operation: "hash", command: "XCRC dir/f"},
+	{name: "site-rmdir", operation: "remove-all", command: "SITE RMDIR dir"},
+	{name: "site-cpfr", operation: "stat", command: "SITE CPFR dir"},
+	{name: "site-cpto", operation: "copy", before: []string{"SITE CPFR dir", "350"}, command: "SITE CPTO other"},
+	{name: "site-copy", operation: "copy", command: "SITE COPY dir other"},
+	{name: "site-url", operation: "stat", command: "SITE URL dir"},
+	{name: "retr", operation: "open", command: "RETR dir/f", transfer: true},
+	{name: "stor", operation: "open", command: "STOR new", transfer: true},
+	{name: "appe", operation: "open", command: "APPE new", transfer: true},
+	{name: "stou", operation: "stat-file", command: "STOU", transfer: true},
+	{name: "list", operation: "list", command: "LIST dir", transfer: true},
+	{name: "mlsd-next-page", operation: "next-page", command: "MLSD dir", transfer: true, aborted: "150 "},
+}
+
+// TestStoppingCommands: ABOR, the end of the control connection and a shutdown end whatever the storage is doing for
+// a command.
+func TestStoppingCommands(t *testing.T) {
+	for _, tt := range stoppable {
+		begin := func(t *testing.T, panics bool) (*client, *blockade) {
+			t.Helper()
+			b := &blockade{panics: panics, log: make(lines, 10), begun: make(chan struct{}, 1),
+				ended: make(chan struct{}, 1)}
+			s := newSite(t, func(cfg *control.Config) {
+				cfg.Backend = &blockedBackend{cfg.Backend, b}
+				cfg.Logger = slog.New(slog.NewTextHandler(b.log, nil))
+			})
+			c := s.connect()
+			c.do("USER demo", "331 ")
+			var data net.Conn
+			if tt.operation != "login" {
+				c.do("PASS demo", "230 ")
+				c.do("MKD dir", "257 ")
+				c.store("dir/f", "content")
+			}
+			for i := 0; i < len(tt.before); i += 2 {
+				c.do(tt.before[i], tt.before[i+1])
+			}
+			if tt.transfer {
+				data = c.epsv()
+				t.Cleanup(func() { data.Close() })
+			}
+			b.operation = tt.operation
+			c.write(tt.command + "\r\n")
+			receive(t, "begin", b.begun)
+			return c, b
+		}
+		t.Run(tt.name+"/ABOR", func(t *testing.T) {
+			c, b := begin(t, false)
+			c.write("ABOR\r\n")
+			receive(t, "end", b.ended)
+			switch tt.aborted {
+			case "":
+				c.expect("426 ")
+			case "150 ":
+				c.expect("150 ")
+				c.expect("426 ")
+			case "212-":
+				if line, err := c.In.ReadString('\n'); err != nil || !strings.HasPrefix(line, "212-") {
+					t.Errorf("%q, %v", line, err)
+				}
+				c.expect("421 ")
+				c.closed()
+				return
+			}
+			c.expect("226 ")
+			b.operation = ""
+			if tt.operation == "login" {
+				c.do("USER demo", "331 ")
+				c.do("PASS demo", "230 ")
+			}
+			c.do("PWD", "257 ")
+		})
+		t.Run(tt.name+"/hang-up", func(t *testing.T) {
+			c, b := begin(t, false)
+			c.Close()
+			receive(t, "end", b.ended)
+		})
+		t.Run(tt.name+"/panic", func(t *testing.T) {
+			c, b := begin(t, true)
+			switch tt.aborted {
+			case "150 ":
+				c.expect("150 ")
+			case "212-":
+				if line, err := c.In.ReadString('\n'); err != nil || !strings.HasPrefix(line, "212-") {
+					t.Errorf("%q, %v", line, err)
+				}
+			}
+			c.expect("421 ")
+			c.closed()
+			if line := <-b.log; !strings.Contains(line, "a bug in "+tt.operation) ||
+				!strings.Contains(line, "stack=\"goroutine ") {
+				t.Errorf("the log has no panic with its stack: %s", line)
+			}
+			b.operation = ""
+			c.site.login().do("PWD", "257 ") // other sessions go on
+		})
+		t.Run(tt.name+"/shutdown", func(t *testing.T) {
+			c, b := begin(t, false)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := c.site.server.Shutdown(ctx); err == nil {
+				t.Error("the session was not cut")
+			}
+			receive(t, "end", b.ended)
+			for {
+				reply, err := c.Reply()
+				if err != nil { // also in the middle of a listing
+					break
+				}
+				code, text := ftptest.Parse(reply)
+				if code >= 400 && text != "The server is shutting down. Please connect again in a moment." &&
+					tt.operation != "login" {
+					t.Errorf("%d %q", code, text)
+				}
+			}
+		})
+	}
+}
+
+// TestQuitAndHangUp: a client that has sent QUIT and closed its side has its commands done.
+func TestQuitAndHangUp(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.write("MKD a\r\nMKD b\r\nRNFR a\r\nRNTO c\r\nQUIT\r\n")
+	if err := c.Conn.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range []string{"257 ", "257 ", "350 ", "250 ", "221 "} {
+		c.expect(code)
+	}
+	c.closed()
+}
+
+func receive(t *testing.T, what string, from <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-from:
+	case <-time.After(waitTimeout):
+		t.Fatalf("the operation does not %s", what)
+	}
+}

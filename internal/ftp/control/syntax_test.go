@@ -1,0 +1,33 @@
+package control
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// The catalogues have each word in the syntax of commands, and no other.
+func TestWordsOfCommands(t *testing.T) {
+	syntaxes := []string{}
+	for _, c := range commands() {
+		syntaxes = append(syntaxes, c.syntax)
+	}
+	for _, c := range siteCommands() {
+		syntaxes = append(syntaxes, c.syntax)
+	}
+	used := map[i18n.ID]bool{}
+	for _, syntax := range syntaxes {
+		for _, word := range regexp.MustCompile(`[A-Za-z0-9-]+`).FindAllString(syntax, -1) {
+			if regexp.MustCompile(`^[a-z-]{2,}$`).MatchString(word) {
+				used[i18n.SyntaxWord(word)] = true
+			}
+		}
+	}
+	known := slices.DeleteFunc(loadBundle(t).IDs(), func(id i18n.ID) bool { return !id.InSyntax() })
+	if words := slices.Sorted(maps.Keys(used)); !slices.Equal(words, known) {
+		t.Errorf("commands have the words %q, the catalogues %q", words, known)
+	}
+}

@@ -1,0 +1,109 @@
+package control_test
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"strings"
+	"testing"
+)
+
+// dialClear opens a data connection without TLS.
+func (c *client) dialClear() net.Conn {
+	c.t.Helper()
+	clear := *c.Conn
+	clear.TLS = nil
+	return (&client{Conn: &clear, t: c.t, site: c.site}).epsv()
+}
+
+// versions are the versions of TLS.
+var versions = []struct {
+	name    string
+	version uint16
+}{{"tls-1.2", tls.VersionTLS12}, {"tls-1.3", tls.VersionTLS13}}
+
+// bytewise reads byte by byte, so that TLS takes no more from the kernel than it needs, as OpenSSL does.
+type bytewise struct{ net.Conn }
+
+func (b bytewise) Read(p []byte) (int, error) { return b.Conn.Read(p[:min(len(p), 1)]) }
+
+// TestUploadWithoutReading: a client that only writes to the data connection, and closes it with what it has not
+// read, loses nothing.
+func TestUploadWithoutReading(t *testing.T) {
+	for _, v := range versions {
+		for _, resume := range []bool{false, true} {
+			name := v.name
+			if resume {
+				name += "-resumed"
+			}
+			t.Run(name, func(t *testing.T) {
+				s := newSite(t, nil)
+				s.tls = s.tls.Clone()
+				s.tls.MaxVersion = v.version
+				s.tls.ClientSessionCache = tls.NewLRUClientSessionCache(0) // without one Go's client wants no tickets
+				c := s.loginTLS()
+				for _, size := range []int{0, 1 << 10, 10 << 20} {
+					content := strings.Repeat("x", size)
+					cfg := s.tls.Clone()
+					if !resume {
+						cfg.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+					}
+					conn := tls.Client(bytewise{c.dialClear()}, cfg)
+					c.do("STOR f", "150 ")
+					if err := conn.Handshake(); err != nil {
+						t.Fatal(err)
+					}
+					if _, err := io.WriteString(conn, content); err != nil {
+						t.Fatal(err)
+					}
+					if err := conn.Close(); err != nil {
+						t.Fatal(err)
+					}
+					c.expect("226 ")
+					if got := c.download("RETR f"); got != content {
+						t.Errorf("%d bytes are stored, want %d", len(got), size)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestResumption: data connections in both directions resume the session of the control connection, as clients and
+// servers ask for that want to know that both are of one client (RFC 4217 10.2). A client that reads gets the ticket
+// of an upload at its end.
+func TestResumption(t *testing.T) {
+	for _, v := range versions {
+		t.Run(v.name, func(t *testing.T) {
+			s := newSite(t, nil)
+			s.tls = withCache(s.tls)
+			s.tls.MaxVersion = v.version
+			c := s.loginTLS()
+			for range 2 {
+				upload := c.epsv().(*tls.Conn)
+				c.do("STOR f", "150 ")
+				if _, err := io.WriteString(upload, "content"); err != nil {
+					t.Fatal(err)
+				}
+				if err := upload.CloseWrite(); err != nil {
+					t.Fatal(err)
+				}
+				if rest, err := io.ReadAll(upload); len(rest) > 0 || err != nil {
+					t.Errorf("behind the upload: %q, %v", rest, err)
+				}
+				c.expect("226 ")
+				download := c.epsv().(*tls.Conn)
+				c.do("RETR f", "150 ")
+				if got, err := io.ReadAll(download); string(got) != "content" || err != nil {
+					t.Errorf("RETR: %q, %v", got, err)
+				}
+				c.expect("226 ")
+				if !upload.ConnectionState().DidResume || !download.ConnectionState().DidResume {
+					t.Errorf(
+						"resumed: upload %t, download %t", upload.ConnectionState().DidResume,
+						download.ConnectionState().DidResume)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package control
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"strconv"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/ftp/syntax"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/report/sessionlog"
+)
+
+// auth is AUTH (RFC 4217 4).
+func (s *session) auth(mechanism string) {
+	switch syntax.Upper(mechanism) {
+	case "TLS", "TLS-C", "SSL": // RFC 4217 17; SSL is what old devices call it
+	default:
+		s.reply(504, i18n.ParameterNotImplemented, "AUTH")
+		return
+	}
+	switch {
+	case s.cfg.TLS == nil:
+		s.reply(431, i18n.TLSUnavailable)
+	case s.conn.Encrypted():
+		s.reply(503, i18n.TLSActive)
+	default:
+		s.reply(234, i18n.TLSStarting)
+		s.logOut()
+		s.closing = !s.startTLS(s.conn.StartTLS)
+	}
+}
+
+// startTLS makes the control connection one under TLS.
+func (s *session) startTLS(start func(context.Context, *tls.Config) error) bool {
+	ctx, cancel := s.loginUntil.Context(s.ctx)
+	defer cancel()
+	s.tlsSession = rand.Text()
+	if err := start(dataconn.WithHandshake(ctx, s.handshake()), s.cfg.TLS); err != nil {
+		hint := sessionlog.HandshakeHint(err, s.implicit)
+		if more, first := s.seldom("handshake", hint); first {
+			s.log.Info("TLS handshake failed; the log shows one a minute for an address",
+				"err", err, "hint", hint, "more", more)
+		}
+		if errors.Is(err, wire.ErrNotTLS) {
+			s.reply(421, i18n.TLSFailed)
+		}
+		return false
+	}
+	if err := s.cfg.Backend.Admit(s.conn.Certificates()); err != nil {
+		if more, first := s.seldom("certificate", ""); first {
+			s.log.Info("client refused; the log shows one a minute for an address", "err", err, "more", more)
+		}
+		s.reply(421, i18n.ClientCertificateRequired) // RFC 4217 10.1
+		return false
+	}
+	s.takeServerName()
+	s.onlyTLS = true
+	return true
+}
+
+func (s *session) handshake() dataconn.Handshake {
+	return dataconn.Handshake{Host: s.hostname, Session: s.tlsSession, Certificates: s.conn.Certificates()}
+}
+
+// takeServerName takes the name that a client has given to TLS (SNI) for HOST, if a tenant has that name.
+func (s *session) takeServerName() {
+	name := s.namedToTLS()
+	if tenant, known := s.cfg.Backend.Host(name); known && s.hostname == "" {
+		s.hostname = name
+		s.setTenant(tenant)
+	}
+}
+
+// pbsz is PBSZ (RFC 4217 8): over TLS there is no buffer to agree on, but what does not fit in 32 bits is no size
+// (RFC 2228 3).
+func (s *session) pbsz(size string) {
+	_, err := strconv.ParseUint(size, 10, 32)
+	switch {
+	case !s.conn.Encrypted():
+		s.reply(503, i18n.TLSFirst)
+	case err != nil:
+		s.syntaxError()
+	default:
+		s.data.sized = true
+		s.send(wire.NewReply(200, "PBSZ=0"))
+	}
+}
+
+// prot is PROT (RFC 4217 9).
+func (s *session) prot(level string) {
+	switch level = syntax.Upper(level); {
+	case !s.conn.Encrypted():
+		s.reply(503, i18n.TLSFirst)
+	case !s.data.sized:
+		s.reply(503, i18n.ProtectionSizeFirst)
+	case level == "P":
+		s.data.private = true
+		s.reply(200, i18n.ProtectionPrivate)
+	case level == "C" && s.cfg.TLSRequired:
+		s.reply(534, i18n.ProtectionRequired)
+	case level == "C":
+		s.data.private = false
+		s.reply(200, i18n.ProtectionClear)
+	case level == "S" || level == "E":
+		s.reply(536, i18n.ProtectionUnsupported)
+	default:
+		s.reply(504, i18n.ParameterNotImplemented, "PROT")
+	}
+}
+
+// ccc is CCC, which would end TLS on the control connection. The server refuses it.
+func (s *session) ccc(string) {
+	if s.conn.Encrypted() {
+		s.reply(534, i18n.EncryptionStays)
+	} else {
+		s.reply(533, i18n.TLSFirst)
+	}
+}

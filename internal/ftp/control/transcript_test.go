@@ -1,0 +1,164 @@
+package control_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftp/control"
+)
+
+var update = flag.Bool("update", false, "write the golden transcripts anew")
+
+// transcriptScript meets most replies once. A command with "|" before it
+// transfers what follows the second "|", or nothing.
+var transcriptScript = []string{
+	"FEAT", "HELP", "HELP RETR", "HELP NONE", "SYST", "NOOP", "STAT", "FOO", "PWD", "PASS x",
+	"LANG x_y", "LANG tlh", "HOST ftp.example.org", "HOST ftp.example.com:21", "ACCT x", "AUTH GSSAPI", "PBSZ 0",
+	"PROT P", "CCC",
+	"OPTS UTF8 ON", "OPTS UTF8 OFF", "OPTS MLST type;size;", "OPTS FOO", "CLNT test",
+	"USER demo", "PASS wrong", "USER marie", "PASS demo", "USER demo", "HOST ftp.example.com",
+	"TYPE A", "SIZE x", "REST 1", "RETR x", "TYPE I", "TYPE X", "MODE S", "MODE Z", "STRU F", "STRU R", "ALLO 5",
+	"SMNT x", "NOOP x",
+	"MKD /home", "MKD /home", "MKD caf\u00e9 \"d'été\"", "CWD caf\u00e9 \"d'été\"", "PWD", "CDUP", "CWD nowhere",
+	"RMD nowhere",
+	"STOR x", "EPSV", "EPSV 2", "EPSV ALL", "PASV", "PORT 127,0,0,1,200,1", "EPRT |9|x|1|",
+	"|STOR file|content", "|RETR file", "|RETR nothing", "|LIST", "|NLST", "|MLSD", "|MLSD file", "REST 100",
+	"|RETR file", "|APPE file|more", "REST 3",
+	"MLST file", "SIZE file", "MDTM nothing", "MFMT 20260102030405 file", "MDTM file",
+	"MFF Modify=20260102030405; file", "MFF CREATE=20260102030405; file",
+	"HASH file", "OPTS HASH", "OPTS HASH md5", "OPTS HASH CRC-37", "RANG 2 4", "HASH file", "RANG 1 0", "HASH .",
+	"XCRC \"file\" 0 3",
+	"STAT file", "STAT *", "STAT .", "MLST nothing",
+	"CWD file", "RNTO x", "RNFR nothing", "RNFR file", "RNTO renamed", "DELE nothing", "DELE \xfe", "DELE renamed",
+	"RMD ../home",
+	"RMD caf\u00e9 \"d'été\"", "SITE HELP", "SITE FOO", "SITE CPTO x", "SITE MKDIR deep/er", "SITE CPFR deep",
+	"SITE CPTO /copy", "SITE RMDIR deep", "ABOR", "LANG", "REIN", "QUIT",
+}
+
+// TestTranscripts plays the same session in every language and compares it with testdata/transcripts. That of English
+// has everything; the others have the lines that differ from it. -update writes them anew, for a reader of each
+// language.
+func TestTranscripts(t *testing.T) {
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, here, _, _ := runtime.Caller(0) // the embedded S3 server changes the working directory
+	english := playTranscript(newSite(t, nil), "en")
+	for _, tag := range bundle.Tags() {
+		t.Run(tag.String(), func(t *testing.T) {
+			got := strings.Join(english, "")
+			if tag != language.English {
+				played := playTranscript(newSite(t, nil), i18n.FeatTag(tag))
+				control.CheckNoEnglish(t, tag, english, played)
+				got = whatDiffers(played, english)
+			}
+			golden := filepath.Join(filepath.Dir(here), "testdata", "transcripts", tag.String()+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf(
+					"the transcript differs from %s (write it anew with -update):\n%s", golden,
+					firstDifference(got, string(want)))
+			}
+		})
+	}
+}
+
+// whatDiffers returns the exchanges that differ from those in English, each with its command. Where both have the
+// same number of lines, the lines that are the same are left out.
+func whatDiffers(exchanges, english []string) string {
+	var out strings.Builder
+	for i, exchange := range exchanges {
+		if i >= len(english) {
+			out.WriteString(exchange)
+			continue
+		}
+		lines, theirs := strings.SplitAfter(exchange, "\n"), strings.SplitAfter(english[i], "\n")
+		if len(lines) != len(theirs) || lines[0] != theirs[0] {
+			out.WriteString(exchange)
+			continue
+		}
+		command := lines[0]
+		for k, line := range lines {
+			if line != theirs[k] {
+				out.WriteString(command + line)
+				command = ""
+			}
+		}
+	}
+	return out.String()
+}
+
+// What differs from run to run in a transcript, and the list of languages, which grows.
+var (
+	portInReply = regexp.MustCompile(`\(\|\|\|\d+\|\)`)
+	tagsInReply = regexp.MustCompile(`[A-Z-]+\*?(?:;[A-Z-]+\*?){9,}`)
+	timeInReply = regexp.MustCompile(`modify=\d{14}|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d`)
+)
+
+// playTranscript returns the exchanges of a session: a command and its replies each. The first chooses the language,
+// and does not name it.
+func playTranscript(s *site, language string) []string {
+	var exchanges []string
+	c := s.connect()
+	answer := func(reply string) {
+		reply = portInReply.ReplaceAllString(reply, "(|||PORT|)")
+		reply = tagsInReply.ReplaceAllString(reply, "TAGS")
+		reply = timeInReply.ReplaceAllString(reply, "TIME")
+		exchanges[len(exchanges)-1] += reply + "\n"
+	}
+	say := func(command string) string {
+		exchanges = append(exchanges, "> "+strings.ToValidUTF8(command, "\\xfe")+"\n")
+		c.write(command + "\r\n")
+		reply := c.reply()
+		answer(reply)
+		return reply
+	}
+	say("LANG " + language)
+	exchanges[0] = strings.Replace(exchanges[0], "> LANG "+language, "> LANG", 1)
+	for _, command := range transcriptScript {
+		transfer, isTransfer := strings.CutPrefix(command, "|")
+		if !isTransfer {
+			say(command)
+			continue
+		}
+		transfer, content, _ := strings.Cut(transfer, "|")
+		data := c.epsv()
+		if strings.HasPrefix(say(transfer), "150 ") {
+			if content != "" {
+				if _, err := data.Write([]byte(content)); err != nil {
+					c.t.Fatal(err)
+				}
+				data.Close()
+			}
+			answer(c.reply())
+		}
+	}
+	return exchanges
+}
+
+func firstDifference(got, want string) string {
+	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range gotLines {
+		if i >= len(wantLines) || gotLines[i] != wantLines[i] {
+			return "got  " + gotLines[i] + "\nwant " + strings.Join(wantLines[i:min(i+1, len(wantLines))], "")
+		}
+	}
+	return "want more lines"
+}

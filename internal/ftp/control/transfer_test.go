@@ -1,0 +1,779 @@
+package control_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// brokenLines are pathnames that other servers trip over.
+var brokenLines = []string{
+	"plain.txt", " leading", "trailing ", "two  spaces", "100%", "a+b", "%41", `quo"te`, `back\slash`, "emoji 🦊",
+	"caf\u00e9", "日本語.txt", "Ελληνικά", "русский", "عربي", "中文", "-la", "\ufeffbom", "*?[x]", "tab\there",
+}
+
+func TestTransfers(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	for _, name := range brokenLines {
+		content := "content of " + name
+		c.store(name, content)
+		if got := c.download("RETR " + name); got != content {
+			t.Errorf("RETR %q: %q", name, got)
+		}
+		c.do("SIZE "+name, "213 ")
+		c.do("MDTM "+name, "213 2")
+		if r := c.do("MLST "+name, "250-"); !strings.Contains(r, "\n type=file;size=") ||
+			!strings.Contains(r, "; "+name+"\n") {
+			t.Errorf("MLST %q: %q", name, r)
+		}
+	}
+	keys := s.objects()
+	want := slices.Sorted(slices.Values(brokenLines))
+	if slices.Sort(keys); !slices.Equal(keys, want) {
+		t.Errorf("keys %q, want %q", keys, want)
+	}
+	t.Run("nlst", func(t *testing.T) {
+		if got := c.download("NLST"); got != strings.Join(want, "\r\n")+"\r\n" {
+			t.Errorf("NLST: %q", got)
+		}
+	})
+	t.Run("list", func(t *testing.T) {
+		lines := strings.Split(strings.TrimSuffix(c.download("LIST -la"), "\r\n"), "\r\n")
+		if len(lines) != len(want) {
+			t.Fatalf("LIST: %q", lines)
+		}
+		for i, line := range lines {
+			if !strings.HasPrefix(line, "-rw-r--r-- 1 ftp ftp ") || !strings.HasSuffix(line, " "+want[i]) {
+				t.Errorf("LIST: %q", line)
+			}
+		}
+	})
+	t.Run("mlsd", func(t *testing.T) {
+		if got := c.download("MLSD"); strings.Count(got, "\r\n") != len(want)+1 ||
+			!strings.Contains(got, "; 100%\r\n") {
+			t.Errorf("MLSD: %q", got)
+		}
+		c.do("EPSV", "229 ")
+		c.do("MLSD plain.txt", "501 ")
+		c.do("EPSV", "229 ")
+		c.do("MLSD nowhere", "550 ")
+	})
+	t.Run("rename-and-delete", func(t *testing.T) {
+		for _, name := range brokenLines {
+			c.do("RNFR "+name, "350 ")
+			c.do("RNTO x"+name, "250 ")
+			c.do("DELE x"+name, "250 ")
+			c.do("DELE x"+name, "550 ")
+		}
+		s.wantEmpty()
+	})
+}
+
+// TestTransfersThatDoNotBegin leave nothing in the engine that would be in the
+// way of others, of the same session or of another.
+func TestTransfersThatDoNotBegin(t *testing.T) {
+	s := newSite(t, nil)
+	one, other := s.login(), s.login()
+	one.store("file", "content")
+	for range 3 {
+		for _, c := range []*client{one, other} {
+			c.do("EPSV", "229 ")
+			c.do("RETR nowhere", "550 ")
+		}
+	}
+	for _, c := range []*client{one, other} {
+		if got := c.download("RETR file"); got != "content" {
+			t.Errorf("RETR: %q", got)
+		}
+	}
+}
+
+// The data connection of a transfer that has failed before it began serves the next one.
+func TestDataConnectionOfFailedTransfer(t *testing.T) {
+	log := make(logged, 100)
+	s := newSite(t, func(cfg *control.Config) { cfg.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+	c := s.login()
+	c.do("MKD dir", "257 ")
+	for _, failing := range []string{"RETR dir", "RETR nothing", "LIST nothing"} {
+		conn := c.epsv()
+		c.do(failing, "550 ")
+		c.do("NLST", "150 ")
+		if names, err := io.ReadAll(conn); string(names) != "dir\r\n" {
+			t.Errorf("%s, NLST: %q, %v", failing, names, err)
+		}
+		c.expect("226 ")
+		c.do("NLST", "425 ")
+
+		c.epsvAddress()
+		c.do(failing, "550 ")
+	}
+	c.do("QUIT", "221 ")
+	c.closed()
+	for range len(log) {
+		if line := <-log; strings.Contains(line, "no data connection came") {
+			t.Errorf("the log misses a client that knew of the failure: %q", line)
+		}
+	}
+}
+
+// TestNamesWithLineEnds: a client pads CR (RFC 2640 3.1), and no name can forge a
+// line of a listing or a reply.
+func TestNamesWithLineEnds(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	const sent, name = "with\r\x00\nline\nends\r\x00", "with\r\nline\nends\r"
+	c.store(sent, "content")
+	if keys := s.objects(); len(keys) != 1 || keys[0] != name {
+		t.Errorf("objects: %q", keys)
+	}
+	if got := c.download("RETR " + sent); got != "content" {
+		t.Errorf("RETR: %q", got)
+	}
+	c.do("SIZE "+sent, "213 7")
+	const listed = "with\u240d\u240aline\u240aends\u240d"
+	if r := c.do("MLST "+sent, "250-"); !strings.Contains(r, "; "+listed+"\n") {
+		t.Errorf("MLST: %q", r)
+	}
+	c.do("MFMT 20260102030405 "+sent, "213 Modify=20260102030405; "+listed)
+	c.do("MFF Modify=20260102030405; "+sent, "213 Modify=20260102030405; "+listed)
+	if r := c.do("HASH "+sent, "213 "); !strings.HasSuffix(r, " "+listed) {
+		t.Errorf("HASH: %q", r)
+	}
+	for _, command := range []string{"LIST", "NLST", "MLSD", "NLST " + sent} {
+		if got := c.download(command); strings.Count(got, listed+"\r\n") != 1 || strings.Contains(got, "line\n") {
+			t.Errorf("%s: %q", command, got)
+		}
+	}
+	c.do("SIZE "+listed, "213 7")
+	c.store(listed, "replaced")
+	if keys := s.objects(); len(keys) != 1 || keys[0] != name {
+		t.Errorf("objects after STOR under the name of the listing: %q", keys)
+	}
+	c.do("DELE "+sent, "250 ")
+	c.do("MKD "+sent, `257 "/`+listed+`" `)
+	c.do("CWD "+sent, "250 ")
+	c.do("PWD", `257 "/`+listed+`" `)
+	c.do("MKD a\x10b", "257 \"/"+listed+"/a\x10b\" ")
+	c.do("CWD a\x10b", "250 ")
+	c.do("CDUP", "250 ")
+	c.do("PWD", `257 "/`+listed+`" `)
+}
+
+func TestRestart(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.store("f", "0123456789")
+	c.do("REST 4", "350 ")
+	if got := c.download("RETR f"); got != "456789" {
+		t.Errorf("REST 4, RETR: %q", got)
+	}
+	c.do("REST 10", "350 ")
+	if got := c.download("RETR f"); got != "" {
+		t.Errorf("REST at the end, RETR: %q", got)
+	}
+	c.do("REST 11", "350 ")
+	c.epsv()
+	c.do("RETR f", "554 ")
+	if got := c.download("RETR f"); got != "0123456789" {
+		t.Errorf("RETR after a failed one: %q", got)
+	}
+	c.do("REST 4", "350 ")
+	c.upload("APPE f", "abcdef") // is STOR then (RFC 3659 5.3)
+	if got := c.download("RETR f"); got != "0123abcdef" {
+		t.Errorf("APPE after REST: %q", got)
+	}
+	c.upload("APPE f", "+")
+	if got := c.download("RETR f"); got != "0123abcdef+" {
+		t.Errorf("APPE: %q", got)
+	}
+	c.do("TYPE A", "200 ")
+	c.do("REST 0", "350 ")
+	c.do("REST 1", "350 ")
+	c.epsv()
+	c.do("RETR f", "554 ") // the transfer is what fails (RFC 3659 5.3)
+	if got := c.download("RETR f"); got != "0123abcdef+" {
+		t.Errorf("RETR in ASCII: %q", got)
+	}
+	c.do("REST 1", "350 ")
+	c.do("REST 0", "350 ")
+	if got := c.download("RETR f"); got != "0123abcdef+" {
+		t.Errorf("RETR after REST 0: %q", got)
+	}
+	c.do("TYPE I", "200 ")
+	c.store("f", "0123456789")
+	c.do("REST 3", "350 ")
+	if r := c.upload("STOR f", "abc"); !strings.HasPrefix(r, "226 ") {
+		t.Fatalf("REST 3, STOR: %q", r)
+	}
+	if got := c.download("RETR f"); got != "012abc6789" {
+		t.Errorf("after REST 3, STOR: %q", got)
+	}
+	if r := c.upload("APPE f", "def"); !strings.HasPrefix(r, "226 ") {
+		t.Fatalf("APPE: %q", r)
+	}
+	if got := c.download("RETR f"); got != "012abc6789def" {
+		t.Errorf("after APPE: %q", got)
+	}
+	c.do("TYPE A", "200 ")
+	c.do("REST 1", "350 ")
+	c.do("SIZE f", "550 ")
+}
+
+func TestASCII(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.do("TYPE A", "200 ")
+	c.store("text", "one\r\ntwo\r\n")
+	if got := c.download("RETR text"); got != "one\r\ntwo\r\n" {
+		t.Errorf("RETR in ASCII: %q", got)
+	}
+	c.do("TYPE I", "200 ")
+	if got := c.download("RETR text"); got != "one\ntwo\n" {
+		t.Errorf("RETR in binary: %q", got)
+	}
+	t.Run("large", func(t *testing.T) {
+		// Lines of all lengths, so that each way to run out of room occurs, and one that fits in no buffer.
+		var text strings.Builder
+		for length := range 1500 {
+			text.WriteString(strings.Repeat("x", length) + "\n")
+		}
+		text.WriteString(strings.Repeat("y", 300_000) + "\n")
+		stored, sent := text.String(), strings.ReplaceAll(text.String(), "\n", "\r\n")
+		c.do("TYPE A", "200 ")
+		c.store("large", sent)
+		if got := c.download("RETR large"); got != sent {
+			t.Errorf("RETR in ASCII: %d bytes, want %d", len(got), len(sent))
+		}
+		c.do("TYPE I", "200 ")
+		if got := c.download("RETR large"); got != stored {
+			t.Errorf("RETR in binary: %d bytes, want %d", len(got), len(stored))
+		}
+	})
+}
+
+func TestSTOU(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	conn := c.epsv()
+	r := c.do("STOU", "150 FILE: ")
+	_, _ = io.WriteString(conn, "x")
+	conn.Close()
+	c.expect("226 ")
+	if keys := s.objects(); len(keys) != 1 || "150 FILE: "+keys[0] != r {
+		t.Errorf("%q, objects %q", r, keys)
+	}
+}
+
+// TestSTOUKeepsTheExtension: a name goes with STOU as some devices send it, and by its end S3 and browsers know what
+// the file is.
+func TestSTOUKeepsTheExtension(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	c.do("MKD d", "257 ")
+	for _, test := range []struct{ argument, name, mediaType string }{
+		{"", `ftp-STAMP`, "application/octet-stream"},
+		{"cam.jpg", `cam-STAMP\.jpg`, "image/jpeg"},
+		{"a.tar.gz", `a\.tar-STAMP\.gz`, "application/gzip"},
+		{"two words", `two words-STAMP`, "application/octet-stream"},
+		{".profile", `\.profile-STAMP`, "application/octet-stream"},
+		{"d/cam.jpg", `/d/cam-STAMP\.jpg`, "image/jpeg"},
+		{"/cam 2.jpg", `cam 2-STAMP\.jpg`, "image/jpeg"},
+	} {
+		conn := c.epsv()
+		opening := c.do(strings.TrimSuffix("STOU "+test.argument, " "), "150 FILE: ")
+		_, _ = io.WriteString(conn, "x")
+		conn.Close()
+		c.expect("226 ")
+		name := strings.TrimPrefix(opening, "150 FILE: ")
+		if want := strings.Replace(test.name, "STAMP", `\d{8}T\d{6}\.\d{9}`, 1); !regexp.MustCompile(
+			"^" + want + "$").MatchString(name) {
+			t.Errorf("STOU %s: %q, want %s", test.argument, name, test.name)
+		}
+		c.do("OPTS MLST media-type;", "200 ")
+		if got, want := c.facts(name), "media-type="+test.mediaType+";"; got != want {
+			t.Errorf("STOU %s: %q, want %q", test.argument, got, want)
+		}
+	}
+	for argument, want := range map[string]string{"d/": "550 ", "../..": "550 ", "\xfe": "501 "} {
+		conn := c.epsv()
+		c.do("STOU "+argument, want)
+		conn.Close()
+	}
+}
+
+// TestKeptLineEnds: where the tenant says so, TYPE A moves the bytes as they are.
+func TestKeptLineEnds(t *testing.T) {
+	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", KeepLineEnds: true}, Rights: allRights})
+	const picture = "\xff\xd8\r\n\n\r\r\n"
+	c := s.login()
+	c.do("TYPE A", "200 Type set to A (ASCII).")
+	c.store("f", picture)
+	c.do("TYPE I", "200 ")
+	if got := c.download("RETR f"); got != picture {
+		t.Errorf("stored: %q, want %q", got, picture)
+	}
+	c.do("TYPE A", "200 ")
+	if got := c.download("RETR f"); got != picture {
+		t.Errorf("RETR: %q, want %q", got, picture)
+	}
+	c.do("SIZE f", "213 8")
+	c.do("REST 6", "350 ")
+	if got := c.download("RETR f"); got != picture[6:] {
+		t.Errorf("RETR after REST: %q, want %q", got, picture[6:])
+	}
+}
+
+func TestPassive(t *testing.T) {
+	c := newSite(t, nil).login()
+	r := c.do("PASV", "227 ")
+	if !strings.Contains(r, "(127,0,0,1,") {
+		t.Fatalf("PASV: %q", r)
+	}
+	c.do("EPSV ALL", "200 ")
+	c.do("PASV", "503 ")
+	c.do("PORT 127,0,0,1,200,1", "503 ")
+	c.epsv()
+}
+
+func TestActive(t *testing.T) {
+	for _, protected := range []bool{false, true} {
+		name := "plain"
+		if protected {
+			name = "tls"
+		}
+		t.Run(name, func(t *testing.T) {
+			c := newSite(t, nil).connect()
+			if protected {
+				c.startTLS()
+				c.protectData()
+			}
+			c.do("USER demo", "331 ")
+			c.do("PASS demo", "230 ")
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			c.do("PORT "+portArgument(listener.Addr()), "200 ")
+			c.do("STOR f", "150 ")
+			conn, err := listener.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn = c.protect(conn)
+			_, _ = io.WriteString(conn, "active")
+			conn.Close()
+			c.expect("226 ")
+			if got := c.download("RETR f"); got != "active" {
+				t.Errorf("RETR: %q", got)
+			}
+		})
+	}
+	t.Run("no-listener", func(t *testing.T) {
+		c := newSite(t, nil).login()
+		// that of a connection, so no other program can have it meanwhile
+		c.do("PORT "+portArgument(c.LocalAddr()), "200 ")
+		c.do("LIST", "425 ")
+	})
+	t.Run("foreign-address", func(t *testing.T) {
+		c := newSite(t, nil).login()
+		c.do("PORT 127,0,0,2,200,1", "501 ")
+		c.do("PORT 127,0,0,1,0,25", "504 ") // RFC 2577 3
+		c.do("EPRT |1|127.0.0.2|2000|", "501 ")
+	})
+}
+
+func TestDataConnectionTimeout(t *testing.T) {
+	s := newSite(t, func(cfg *control.Config) { cfg.Data.OpenTimeout = 100 * time.Millisecond })
+	c := s.login()
+	c.do("EPSV", "229 ")
+	c.do("STOR f", "425 ")
+	s.wantEmpty()
+	c.do("NOOP", "200 ")
+}
+
+func TestStall(t *testing.T) {
+	s := newSite(t, func(cfg *control.Config) { cfg.Data.StallTimeout = 100 * time.Millisecond })
+	c := s.login()
+	conn := c.epsv()
+	c.do("STOR f", "150 ")
+	_, _ = io.WriteString(conn, "some")
+	c.expect("426 Data transfer timed out.")
+	s.wantEmpty()
+}
+
+// A client that does not read what it downloads gets the same reply.
+func TestStalledDownload(t *testing.T) {
+	s := newSite(t, func(cfg *control.Config) { cfg.Data.StallTimeout = 100 * time.Millisecond })
+	// more than the buffers of a connection have room for
+	s.put(&s3.PutObjectInput{Key: new("f"), Body: bytes.NewReader(make([]byte, 64<<20))})
+	c := s.login()
+	_ = c.epsv()
+	c.do("RETR f", "150 ")
+	c.expect("426 Data transfer timed out.")
+}
+
+func TestABOR(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	t.Run("during-an-upload", func(t *testing.T) {
+		conn := c.epsv()
+		c.do("STOR f", "150 ")
+		_, _ = io.WriteString(conn, strings.Repeat("x", 6<<20))
+		c.write("ABOR\r\n")
+		c.expect("426 Transfer aborted.")
+		c.expect("226 Abort successful.")
+		s.wantEmpty()
+	})
+	t.Run("before-the-data-connection", func(t *testing.T) {
+		c.do("EPSV", "229 ")
+		c.write("STOR f\r\nNOOP\r\nABOR \r\nNOOP\r\n")
+		c.expect("426 ")
+		c.expect("200 ")
+		c.expect("226 ")
+		c.expect("200 ")
+		s.wantEmpty()
+	})
+	t.Run("nothing", func(t *testing.T) {
+		c.do("EPSV", "229 ")
+		c.do("ABOR", "226 There is no transfer to abort.")
+		c.do("NLST", "425 ") // RFC 959 4.1.3: the data connection must be closed
+	})
+	t.Run("status-while-running", func(t *testing.T) {
+		conn := c.epsv()
+		c.do("STOR f", "150 ")
+		c.do("STAT", "211-")
+		conn.Close()
+		c.expect("226 ")
+		c.do("DELE f", "250 ")
+	})
+}
+
+// TestClientDisconnects: a client whose connections end in the middle leaves
+// nothing, whichever connection ends first.
+func TestClientDisconnects(t *testing.T) {
+	big := strings.Repeat("x", 12<<20) // several parts
+	for _, tt := range []struct {
+		name   string
+		vanish func(c *client, data net.Conn)
+	}{
+		{"data-first-as-when-killed", func(c *client, data net.Conn) { data.Close(); c.Close() }},
+		{"control-first", func(c *client, data net.Conn) { c.Close(); data.Close() }},
+		{"data-reset", func(c *client, data net.Conn) {
+			_ = data.(*net.TCPConn).SetLinger(0)
+			data.Close()
+			c.expect("426 ")
+			c.Close()
+		}},
+		{"only-control", func(c *client, data net.Conn) { c.Close(); _, _ = io.Copy(io.Discard, data) }},
+	} {
+		for size, content := range map[string]string{"empty": "", "small": "some", "large": big} {
+			t.Run(tt.name+"/"+size, func(t *testing.T) {
+				// a share of it is longer than the client takes between its two ends
+				s := newSite(t, func(cfg *control.Config) { cfg.CommitDelay = time.Hour })
+				other := s.login()
+				c := s.login()
+				data := c.epsv()
+				c.do("STOR f", "150 ")
+				_, _ = io.WriteString(data, content)
+				tt.vanish(c, data)
+				s.shutdown()
+				other.expect("421 ")
+				s.wantEmpty()
+			})
+		}
+	}
+}
+
+// TestTruncatedTLSUpload: a data connection that ends without close_notify has
+// been cut.
+func TestTruncatedTLSUpload(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.loginTLS()
+	c.TLS = nil
+	raw := c.dialData(c.epsvAddress())
+	conn := c.secure(raw)
+	c.do("STOR f", "150 ")
+	_, _ = io.WriteString(conn, "half")
+	raw.Close()
+	c.expect("426 ")
+	s.wantEmpty()
+}
+
+// TestLenientDataEOF: where the tenant says so, a data connection that ends without close_notify between two records
+// ends the file. One that ends within a record or before TLS has begun has still been cut.
+func TestLenientDataEOF(t *testing.T) {
+	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", LenientDataEOF: true}, Rights: allRights})
+	for _, tt := range []struct {
+		name string
+		send func(t *testing.T, raw net.Conn, conn *tls.Conn)
+		want string // reply
+	}{
+		{"between-records", func(t *testing.T, _ net.Conn, conn *tls.Conn) { send(t, conn, "all of it") }, "226 "},
+		{"nothing", func(t *testing.T, _ net.Conn, conn *tls.Conn) { send(t, conn, "") }, "226 "},
+		{"close-notify", func(t *testing.T, _ net.Conn, conn *tls.Conn) {
+			send(t, conn, "all of it")
+			if err := conn.CloseWrite(); err != nil {
+				t.Error(err)
+			}
+		}, "226 "},
+		{"within-a-record", func(t *testing.T, raw net.Conn, conn *tls.Conn) {
+			send(t, conn, "half")
+			send(t, raw, "\x17\x03\x03\x40\x00 of a record")
+		}, "426 "},
+		{"before-the-handshake", func(*testing.T, net.Conn, *tls.Conn) {}, "426 "},
+		{"within-the-handshake", func(t *testing.T, raw net.Conn, _ *tls.Conn) {
+			send(t, raw, "\x16\x03\x01\x02\x00\x01")
+		}, "426 "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := s.loginTLS()
+			raw := c.dialClear()
+			c.do("STOR f", "150 ")
+			tt.send(t, raw, c.secure(raw).(*tls.Conn))
+			raw.Close()
+			c.expect(tt.want)
+			if tt.want == "226 " {
+				c.do("DELE f", "250 ")
+			}
+			s.wantEmpty()
+		})
+	}
+}
+
+// send writes to a connection, under TLS behind a handshake.
+func send(t *testing.T, conn net.Conn, text string) {
+	t.Helper()
+	if under, ok := conn.(*tls.Conn); ok {
+		if err := under.Handshake(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestClientHelloUnderPROTC: a client under TLS that begins TLS on a data connection in the clear does not have its
+// handshake stored. What only resembles one is a file, and so is everything that a client in the clear sends.
+func TestClientHelloUnderPROTC(t *testing.T) {
+	s := newSite(t, nil)
+	clear, under := s.login(), s.connect()
+	under.startTLS()
+	under.do("USER demo", "331 ")
+	under.do("PASS demo", "230 ")
+	const hello = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+	for _, tt := range []struct {
+		name   string
+		client *client
+		data   string
+		want   string // reply
+	}{
+		{"client-hello", under, hello, "522 "},
+		{"of-tls-1.2", under, strings.Replace(hello, "\x01", "\x03", 1), "522 "},
+		{"client-in-the-clear", clear, hello, "226 "},
+		{"beginning-only", under, hello[:5], "226 "},
+		{"another-message", under, "\x16\x03\x01\x02\x00\x02", "226 "},
+		{"another-record", under, "\x17\x03\x03\x02\x00\x01", "226 "},
+		{"no-version", under, "\x16\x03\x04\x02\x00\x01", "226 "},
+		{"text", under, "text", "226 "},
+		{"nothing", under, "", "226 "},
+		{"long", under, strings.Repeat("\x16\x03", 1<<20), "226 "},
+	} {
+		for _, command := range []string{"STOR f", "APPE f"} {
+			t.Run(tt.name+"-"+command[:4], func(t *testing.T) {
+				tt.client.t = t
+				if r := tt.client.upload(command, tt.data); !strings.HasPrefix(r, tt.want) {
+					t.Errorf("%s: %q, want %s", command, r, tt.want)
+				}
+				if tt.want == "226 " {
+					if got := tt.client.download("RETR f"); got != tt.data {
+						t.Errorf("%d bytes %.20q are stored", len(got), got)
+					}
+					tt.client.do("DELE f", "250 ")
+				}
+				s.wantEmpty()
+			})
+		}
+	}
+	t.Run("byte-by-byte", func(t *testing.T) {
+		under.t = t
+		for _, data := range []string{hello, hello[:4] + "\x00no hello"} {
+			conn := under.epsv()
+			under.do("STOR f", "150 ")
+			for i := range len(data) {
+				if _, err := conn.Write([]byte{data[i]}); err != nil {
+					break // it was refused before its end
+				}
+			}
+			conn.Close()
+			if data == hello {
+				under.expect("522 ")
+				under.do("SIZE f", "550 ")
+				continue
+			}
+			under.expect("226 ")
+			if got := under.download("RETR f"); got != data {
+				t.Errorf("%q is stored", got)
+			}
+		}
+	})
+}
+
+// TestNoTLSOnDataConnection: RFC 4217 10.2, the client's own mistake is no lost
+// connection.
+func TestNoTLSOnDataConnection(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.loginTLS()
+	c.store("f", "x")
+	c.TLS = nil
+	for _, command := range []string{"STOR g", "RETR f", "NLST"} {
+		conn := c.dialData(c.epsvAddress())
+		_, _ = io.WriteString(conn, "this is no handshake\r\n")
+		c.do(command, "150 ")
+		c.expect("522 ")
+		conn.Close()
+	}
+	conn := c.dialData(c.epsvAddress())
+	c.do("STOR g", "150 ")
+	conn.Close()
+	c.expect("426 ")
+	c.do("SIZE g", "550 ")
+}
+
+func TestListingOfManyEntries(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	c.do("MKD d", "257 ")
+	c.store("d/a", "x")
+	c.store("d/b/c", "x")
+	if got := c.download("NLST d"); got != "d/a\r\nd/b\r\n" {
+		t.Errorf("NLST d: %q", got)
+	}
+	if got := c.download("NLST d/a"); got != "d/a\r\n" {
+		t.Errorf("NLST d/a: %q", got)
+	}
+	if got := c.download("MLSD d"); !regexp.MustCompile(`\ntype=dir;modify=\d{14};perm=cdeflmp; b\r\n`).MatchString(
+		got) {
+		t.Errorf("MLSD d: %q", got)
+	}
+	if r := c.do("STAT d", "212-"); strings.Count(r, "\n") != 3 {
+		t.Errorf("STAT d: %q", r)
+	}
+	if r := c.do("STAT d/a", "213-"); strings.Count(r, "\n") != 2 {
+		t.Errorf("STAT d/a: %q", r)
+	}
+	c.do("STAT nowhere", "550 ")
+	c.do("OPTS MLST size;nonsense;", "200 MLST OPTS size;")
+	if got := c.download("MLSD d"); got != "size=1; a\r\n b\r\n" {
+		t.Errorf("MLSD with size only: %q", got)
+	}
+	c.do("RMD d", "550 ")
+	c.do("RMD d/a", "550 ")
+	c.do("MKD d/e", "257 ")
+	c.do("DELE d/e", "550 ")
+	c.do("RMD d/e", "250 ")
+	c.do("SITE RMDIR d", "250 ")
+	s.wantEmpty()
+}
+
+// TestRNTOMustFollowRNFR: a new name is for what RNFR has named in the command before, and for nothing else (RFC 959
+// 4.1.3).
+func TestRNTOMustFollowRNFR(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	c.store("f", "content")
+	for _, between := range []string{"200 NOOP", "550 RNFR nothing", "501 RNFR", "501 RNFR \xfe",
+		"553 RNFR " + strings.Repeat("x", 1025), "500 FOO"} {
+		c.do("RNFR f", "350 ")
+		c.play(between)
+		c.do("RNTO g", "503 ")
+	}
+	if keys := s.objects(); !slices.Equal(keys, []string{"f"}) {
+		t.Errorf("objects %q", keys)
+	}
+}
+
+// A failingBackend is a backend whose files can be read up to a line in their middle.
+type failingBackend struct{ account.Backend }
+
+func (b failingBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
+	login, err := b.Backend.Login(ctx, r)
+	if err == nil {
+		storage := login.Storage
+		login.Storage = func(ctx context.Context) view.ObjectStorage { return failingStorage{storage(ctx)} }
+	}
+	return login, err
+}
+
+type failingStorage struct{ view.ObjectStorage }
+
+func (s failingStorage) OpenAt(name string, flag int, offset int64) (afero.File, error) {
+	file, err := s.ObjectStorage.OpenAt(name, flag, offset)
+	if err != nil || flag&os.O_WRONLY != 0 {
+		return file, err
+	}
+	return &failingFile{Aborter: file.(view.Aborter), text: strings.NewReader("one\ntwo\nthr")}, nil
+}
+
+// A failingFile tells the error of S3 once, as a file may.
+type failingFile struct {
+	view.Aborter
+	text *strings.Reader
+	told bool
+}
+
+func (f *failingFile) Read(b []byte) (int, error) {
+	n, err := f.text.Read(b)
+	if err != nil && !f.told {
+		f.told = true
+		return 0, &fs.PathError{Op: "read", Path: "text", Err: syscall.ESTALE}
+	}
+	return n, err
+}
+
+// A download that the storage has failed ends with its error in every TYPE. The engine's conversion of lines forgets
+// the error that comes after a part of a line, and says 226.
+func TestDownloadThatTheStorageFails(t *testing.T) {
+	log := make(logged, 100)
+	s := newSite(t, func(cfg *control.Config) {
+		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+		cfg.Backend = failingBackend{cfg.Backend}
+	})
+	c := s.login()
+	c.store("text", "one\ntwo\nthree\n")
+	for _, kind := range []string{"I", "A"} {
+		c.do("TYPE "+kind, "200 ")
+		data := c.epsv()
+		c.do("RETR text", "150 ")
+		_, _ = io.Copy(io.Discard, data)
+		if reply := c.reply(); !strings.HasPrefix(reply, "451 ") {
+			t.Errorf("TYPE %s: the reply is %q, want 451", kind, reply)
+		}
+		told := false
+		for range len(log) {
+			line := <-log
+			told = told || strings.Contains(line, "code=451") && strings.Contains(line, "storage=")
+		}
+		if !told {
+			t.Errorf("TYPE %s: the log does not tell the error of the storage", kind)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package dataconn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/descriptors"
+)
+
+// active connects to the client.
+type active struct {
+	address netip.AddrPort
+	local   netip.Addr
+	ctx     context.Context
+	cancel  context.CancelFunc
+}
+
+func (a *active) Open(ctx context.Context) (net.Conn, error) {
+	defer a.cancel()
+	stop := context.AfterFunc(ctx, a.cancel)
+	defer stop()
+	dialer := net.Dialer{
+		KeepAlive: -1, // stalls are watched for
+		Control:   descriptors.Transfers.Control,
+	}
+	if a.local.Is4() == a.address.Addr().Is4() { // behind a proxy they may differ
+		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(a.local, 0))
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		dialer.Timeout = time.Until(deadline)
+	}
+	return dialer.DialContext(a.ctx, "tcp", a.address.String())
+}
+
+func (a *active) Close() { a.cancel() }
+
+// Dial prepares the connection of an active transfer to the client, from an
+// address of this server. ctx is the session's.
+func Dial(ctx context.Context, client netip.AddrPort, local netip.Addr) Source {
+	ctx, cancel := context.WithCancel(ctx)
+	return &active{address: client, local: local, ctx: ctx, cancel: cancel}
+}
+
+// FirstUserPort is the first port that needs no privileges. A lower port may be
+// that of another service, so the session refuses it with 504 (RFC 2577 3).
+const FirstUserPort = 1024
+
+// LeadsTo reports whether an address of PORT or EPRT is the client's own. The unspecified address of the same
+// protocol stands for it: lftp sends :: over the loopback interface.
+func LeadsTo(address, client netip.Addr) bool {
+	return address == client || address.IsUnspecified() && address.Is4() == client.Is4()
+}
+
+// Errors of the arguments of PORT and EPRT.
+var (
+	ErrSyntax   = errors.New("not an address for a data connection")
+	ErrProtocol = errors.New("an unknown network protocol")
+)
+
+// Protocol returns the number of an address's network protocol in EPSV and EPRT (RFC 2428 2).
+func Protocol(addr netip.Addr) string {
+	if addr.Is4() {
+		return "1"
+	}
+	return "2"
+}
+
+// FormatPort writes an IPv4 address and a port as PORT and the reply to PASV have them.
+func FormatPort(addr netip.Addr, port uint16) string {
+	ip := addr.As4()
+	return fmt.Sprintf("%d,%d,%d,%d,%d,%d", ip[0], ip[1], ip[2], ip[3], port>>8, port&0xff)
+}
+
+// ParsePort reads the argument of PORT (RFC 959 4.1.2), or returns ErrSyntax.
+func ParsePort(arg string) (netip.AddrPort, error) {
+	var b [6]byte
+	fields := strings.Split(arg, ",")
+	if len(fields) != len(b) {
+		return netip.AddrPort{}, ErrSyntax
+	}
+	for i, field := range fields {
+		n, err := strconv.ParseUint(field, 10, 8)
+		if err != nil {
+			return netip.AddrPort{}, ErrSyntax
+		}
+		b[i] = byte(n)
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[:4])), uint16(b[4])<<8|uint16(b[5])), nil
+}
+
+// ParseExtendedPort reads the argument of EPRT (RFC 2428 2), whose first
+// character is the delimiter. It returns ErrSyntax, or ErrProtocol for a network
+// protocol other than 1 (IPv4) and 2 (IPv6).
+func ParseExtendedPort(arg string) (netip.AddrPort, error) {
+	fields := strings.Split(arg, arg[:1])
+	if len(fields) != 5 || fields[0] != "" || fields[4] != "" {
+		return netip.AddrPort{}, ErrSyntax
+	}
+	protocol, protocolErr := strconv.ParseUint(fields[1], 10, 64)
+	port, portErr := strconv.ParseUint(fields[3], 10, 16)
+	if errors.Is(protocolErr, strconv.ErrSyntax) || errors.Is(portErr, strconv.ErrSyntax) {
+		return netip.AddrPort{}, ErrSyntax
+	}
+	if fields[1] != "1" && fields[1] != "2" {
+		return netip.AddrPort{}, ErrProtocol
+	}
+	addr, err := netip.ParseAddr(fields[2])
+	if err != nil || portErr != nil || addr.Zone() != "" || addr.Is4() != (protocol == 1) {
+		return netip.AddrPort{}, ErrSyntax
+	}
+	return netip.AddrPortFrom(addr.Unmap(), uint16(port)), nil
+}

@@ -1,0 +1,269 @@
+package dataconn
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/limits"
+)
+
+// Why a transfer was stopped.
+var (
+	ErrAborted    = errors.New("aborted by the client")
+	ErrStalled    = errors.New("the data connection stalled")
+	ErrPeerClosed = errors.New("the control connection has ended")
+	// ErrDisconnected is a [context.Canceled], so that a transfer ends as with the server.
+	ErrDisconnected = fmt.Errorf("an administrator has ended the session: %w", context.Canceled)
+	ErrLost         = errors.New("the data connection was lost")
+	ErrTLS          = errors.New("no TLS on the data connection")
+	ErrNotResumed   = errors.New("the data connection did not resume the TLS session of the control connection")
+	errCut          = fmt.Errorf("%w: it ended without close_notify of TLS, see tls.strict_data_eof", ErrLost)
+)
+
+// Settings are what all transfers of a server have in common. The times are required.
+type Settings struct {
+	OpenTimeout  time.Duration // until there is a connection
+	StallTimeout time.Duration // until the next byte moves
+
+	// MinRate is how many bytes the client of an upload must send in a minute while memory is scarce, 0 for no minimum.
+	MinRate int64
+}
+
+// Options are what is known of a transfer before it begins.
+type Options struct {
+	Settings
+	Upload bool
+	// Scarce tells whether others wait for memory that this upload may hold. Nil means that they never do.
+	Scarce func() bool
+	// Listing writes what the client gets instead of a file; nil for a file.
+	Listing func(io.Writer) error
+	// TLS is nil for a data connection in the clear.
+	TLS       *tls.Config
+	Handshake Handshake // that of the control connection
+	// RequireReuse refuses a data connection that does not resume the TLS session of the control connection (RFC 4217
+	// 10.2).
+	RequireReuse bool
+	// ControlTLS says whether the control connection is under TLS.
+	ControlTLS bool
+	// LenientEOF accepts an upload under TLS that ends without close_notify.
+	LenientEOF bool
+	Pace       limits.Pace // bytes a second
+}
+
+// A Transfer is one use of a data connection, for a file or a listing.
+type Transfer struct {
+	Options
+	// Memory is how many bytes of memory the part of an upload has that its client is sending. It is set when the
+	// file is open, before the first read, and nil for others.
+	Memory func() int64
+
+	source    Source
+	began     time.Time
+	bytes     atomic.Int64
+	firstByte atomic.Int64 // nanoseconds from began, 0 before
+	size      atomic.Int64 // of SetSize, and one more; 0 before
+
+	mu       sync.Mutex
+	complete bool        // the outcome is final
+	cause    error       // the first failure outside the storage
+	storage  error       // the first of StorageFailed
+	broken   bool        // of Break
+	open     error       // why no data connection opened
+	taken    bool        // by Open
+	abort    func(error) // of the open file, or nil
+	conn     *Conn       // nil until open
+}
+
+// An Outcome is how a transfer has ended, or how far it has come. It alone decides the reply, and with it what the
+// log, the audit log and the metrics say. The FTP engine says that a download is complete although the end of the
+// data connection has failed.
+type Outcome struct {
+	// Complete means that an upload is in S3, or that all of a download or a listing has left by the data connection.
+	// Where that leads by way of another server, the client's side of that server has all of it.
+	Complete bool
+	// Connection is why the transfer was stopped, or why its data connection failed or did not come about.
+	Connection error
+	// Storage is why the storage failed. Often the one error follows from the other.
+	Storage error
+}
+
+// NewTransfer makes a transfer of a data connection that source opens.
+func NewTransfer(source Source, options Options) *Transfer {
+	return &Transfer{Options: options, source: source, began: time.Now()}
+}
+
+// Bytes is how many bytes of the file or listing have been moved.
+func (t *Transfer) Bytes() int64 { return t.bytes.Load() }
+
+// SetSize says how many bytes will be moved, if nothing fails.
+func (t *Transfer) SetSize(bytes int64) { t.size.Store(bytes + 1) }
+
+// Size is what SetSize has said. known is false where it was not called.
+func (t *Transfer) Size() (bytes int64, known bool) {
+	n := t.size.Load()
+	return max(0, n-1), n > 0
+}
+
+// moved counts bytes.
+func (t *Transfer) moved(n int) {
+	if t.bytes.Add(int64(n)) == int64(n) && n > 0 {
+		t.firstByte.Store(int64(time.Since(t.began)))
+	}
+}
+
+// Elapsed is the time since the command came.
+func (t *Transfer) Elapsed() time.Duration { return time.Since(t.began) }
+
+// FirstByte is the time from the command to the first byte on the data connection, 0 while none has moved.
+func (t *Transfer) FirstByte() time.Duration { return time.Duration(t.firstByte.Load()) }
+
+// Direction is upload, download or listing.
+func (t *Transfer) Direction() string {
+	switch {
+	case t.Listing != nil:
+		return "listing"
+	case t.Upload:
+		return "upload"
+	}
+	return "download"
+}
+
+// Opened remembers how to abort the file, so that a stop need not wait for S3.
+func (t *Transfer) Opened(abort func(error)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.abort = abort
+	if t.cause != nil {
+		abort(t.cause)
+	}
+}
+
+// Open waits for the data connection. The engine calls it through its listener
+// when the file has been opened.
+func (t *Transfer) Open(ctx context.Context) (net.Conn, error) {
+	if err := t.take(); err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, t.OpenTimeout)
+	defer cancel()
+	conn, err := t.source.Open(waiting)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil {
+		t.open = err
+		return nil, fmt.Errorf("open the data connection: %w", err)
+	}
+	if t.cause != nil {
+		_ = conn.Close()
+		return nil, t.cause
+	}
+	t.conn = newConn(ctx, t, conn)
+	return t.conn, nil
+}
+
+// take notes that the source can serve no other transfer. The error is why this one was stopped.
+func (t *Transfer) take() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.taken = true
+	return t.cause
+}
+
+// used says whether the source can serve no other transfer.
+func (t *Transfer) used() bool {
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.taken || t.cause != nil
+}
+
+// Stop ends a transfer for a reason. It may be called at any time, by any
+// goroutine, and for no transfer at all.
+func (t *Transfer) Stop(cause error) {
+	if t == nil {
+		return
+	}
+	t.fail(cause)
+	t.source.Close()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.abort != nil {
+		t.abort(cause)
+	}
+	if t.conn != nil {
+		_ = t.conn.raw.Close()
+	}
+}
+
+// fail notes a reason; the first one counts. What stops a transfer that is complete comes too late.
+func (t *Transfer) fail(cause error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cause == nil && !t.complete {
+		t.cause = cause
+	}
+}
+
+// StorageFailed notes an error of the storage; the first one counts.
+func (t *Transfer) StorageFailed(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.storage == nil && !t.complete {
+		t.storage = err
+	}
+}
+
+// Break notes that the transfer cannot be complete, for a reason that is noted already, or that is unknown.
+func (t *Transfer) Break() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.broken = true
+}
+
+// Stored notes that an upload is in S3.
+func (t *Transfer) Stored() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.complete = true
+}
+
+// delivered notes that all of a download or a listing has left, unless something has failed before.
+func (t *Transfer) delivered() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.complete = !t.failed()
+}
+
+// failed says whether anything has failed. The mutex is locked.
+func (t *Transfer) failed() bool { return t.cause != nil || t.storage != nil || t.broken }
+
+// partial says whether the client of a download or a listing may have got less than all.
+func (t *Transfer) partial() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.Upload && t.failed()
+}
+
+// Outcome is how the transfer has ended. It does not change once it is complete.
+func (t *Transfer) Outcome() Outcome {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Outcome{Complete: t.complete, Connection: cmp.Or(t.cause, t.open), Storage: t.storage}
+}
+
+// Err is why the transfer was stopped, or its data connection failed.
+func (t *Transfer) Err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cause
+}

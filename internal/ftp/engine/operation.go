@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/storage/view"
+)
+
+// Names finds names in the storage that are written otherwise there.
+type Names interface {
+	// Lookup tries name, then its other forms while there is nothing of that name. It
+	// returns where the storage has it, empty where it is not there.
+	Lookup(name string, try func(name string) error) (path string, err error)
+	// ResolveForCreate is the pathname under which a command makes a file or directory.
+	ResolveForCreate(name string, stat func(name string) error) (path string, err error)
+}
+
+// An Operation is what one command asks of the storage, and what came of it.
+type Operation struct {
+	Context context.Context    // of the command
+	Storage view.ObjectStorage // for the time of the context
+	Names   Names
+	// Stat is what the command looks for; nil means a file or a directory.
+	Stat func(name string) (fs.FileInfo, error)
+
+	Transfer  *dataconn.Transfer // nil for what is none
+	AllocSize int64              // size of the upload in bytes, from ALLO; 0 where it is not known
+	Count     int64              // how many bytes of the file are sent; 0 for all
+
+	Err  error        // what the storage, or the login, has refused
+	Path string       // where the storage has what the command names, or has made it
+	File view.Aborter // of the transfer, nil until it is open
+
+	// whether the user can resume the upload, which has failed; the engine may close its file after its reply
+	Kept atomic.Bool
+}
+
+// ErrPastEnd reports an offset beyond the end of the file.
+var ErrPastEnd = errors.New("restart offset beyond the end of the file")
+
+// Do does what the engine asks for. It keeps the error, because the engine keeps only its text. A panic is one too:
+// the session ends with it.
+func (o *Operation) Do(work func() error) error {
+	err := panics.Catch(work)
+	if err != nil {
+		o.Err = err
+		if o.Transfer != nil {
+			o.Transfer.StorageFailed(err)
+		}
+	}
+	return err
+}
+
+// apart is Do in a goroutine of its own. A request to S3 or a check of a password needs a deep stack, which the
+// engine's own goroutine would keep while its session is idle.
+func (o *Operation) apart(work func() error) error {
+	result := make(chan error, 1)
+	go func() { result <- panics.Catch(func() error { return o.Do(work) }) }()
+	return <-result
+}
+
+// Lookup tries the forms of a name and keeps where the storage has it.
+func (o *Operation) Lookup(name string, try func(name string) error) error {
+	path, err := o.Names.Lookup(name, try)
+	if path != "" {
+		o.Path = path
+	}
+	return err
+}
+
+// ResolveForCreate is the pathname under which the command makes a file or
+// directory. It keeps that.
+func (o *Operation) ResolveForCreate(name string, stat func(name string) error) (string, error) {
+	path, err := o.Names.ResolveForCreate(name, stat)
+	if err == nil {
+		o.Path = path
+	}
+	return path, err
+}
+
+// Find looks for what Stat asks, in any form of its name.
+func (o *Operation) Find(name string) (info fs.FileInfo, err error) {
+	stat := o.Stat
+	if stat == nil {
+		stat = o.Storage.Stat
+	}
+	err = o.Lookup(name, func(name string) error {
+		info, err = stat(name)
+		return err
+	})
+	return info, err
+}
+
+// StatDir looks for a directory to go into, and tells a file from nothing when
+// there is none.
+func (o *Operation) StatDir(name string) (fs.FileInfo, error) {
+	info, err := o.Storage.StatDir(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if o.hasFile(name) == nil {
+			err = &fs.PathError{Op: "stat", Path: name, Err: syscall.ENOTDIR}
+		}
+	}
+	return info, err
+}
+
+// open opens the file of a transfer.
+func (o *Operation) open(name string, flags int, offset int64) (view.Aborter, error) {
+	var file afero.File
+	open := func(name string) (err error) {
+		file, err = o.Storage.OpenAt(name, flags, offset)
+		return err
+	}
+	var err error
+	if flags&os.O_CREATE == 0 {
+		err = o.Lookup(name, open)
+	} else if name, err = o.ResolveForCreate(name, o.hasFile); err == nil {
+		err = open(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return file.(view.Aborter), nil
+}
+
+// reader reads what a download sends of the file.
+func (o *Operation) reader() io.Reader {
+	if o.Count > 0 {
+		return io.LimitReader(o.File, o.Count)
+	}
+	return o.File
+}
+
+// announceSize tells a download how many bytes it has from an offset. An open file knows its size without a request.
+func (o *Operation) announceSize(offset int64) {
+	if o.Transfer.Direction() != "download" {
+		return
+	}
+	info, err := o.File.Stat()
+	if err != nil {
+		return
+	}
+	size := max(0, info.Size()-offset)
+	if o.Count > 0 {
+		size = min(size, o.Count)
+	}
+	o.Transfer.SetSize(size)
+}
+
+// Has tells by an error whether there is a file or directory of a name, hasFile
+// and hasDir whether there is one of them. So a new name is kept from looking
+// like one that is there.
+func (o *Operation) Has(name string) error     { _, err := o.Storage.Stat(name); return err }
+func (o *Operation) hasFile(name string) error { _, err := o.Storage.StatFile(name); return err }
+func (o *Operation) hasDir(name string) error  { _, err := o.Storage.StatDir(name); return err }

@@ -1,0 +1,75 @@
+package filecmd
+
+import (
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftp/reply"
+	"github.com/babelftp/babelftp/internal/ftp/syntax"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/names/ftpuri"
+)
+
+// URL is SITE URL: the addresses of a file or directory as URIs, or with
+// --8bit as 8URIs (draft-masinter-url-i18n 2.1, 2.2). The base has all but the names.
+func URL(base ftpuri.Base) Command {
+	return func(r *Request, arg string) (wire.Reply, error) {
+		pathname, eightBit := strings.CutPrefix(arg, "--8bit ")
+		info, err := r.find(pathname)
+		if err != nil {
+			return wire.Reply{}, err
+		}
+		located := r.Path
+		base.EncodeName = ftpuri.InNormalForm(r.Login.NameRules(), located, r.Has)
+		uris := []string{base.URI(located, info.IsDir())}
+		if r.Login.ObjectURI != nil {
+			uris = append(uris, ftpuri.WithFinalSlash(r.Login.ObjectURI(located), info.IsDir()))
+		}
+		lines := append([]string{r.text(i18n.AddressesIntro)}, ftpuri.Lines(uris, eightBit)...)
+		return wire.NewReply(200, append(lines, r.text(i18n.AddressesEnd))...), nil
+	}
+}
+
+// presignedLife is how long a link is good unless the client says.
+const presignedLife = time.Hour
+
+// Presign is SITE PRESIGN: a link by which any HTTP client downloads a file over HTTPS. What follows the last SP is a
+// duration if it can be one and no file has a name that ends so. usage is the syntax of the command as 501 shows it,
+// up to the duration.
+func Presign(usage string) Command {
+	return func(r *Request, arg string) (wire.Reply, error) {
+		longest := r.Login.LinkLifetime
+		switch {
+		case longest == 0:
+			return r.reply(550, i18n.LinksDisabled), nil
+		case r.Login.Presign == nil:
+			return wire.Reply{}, fs.ErrPermission
+		}
+		life := min(presignedLife, longest)
+		link, err := r.presign(arg, life)
+		if i := strings.LastIndexByte(arg, ' '); err != nil && i > 0 {
+			if asked, ok := syntax.ParseDuration(arg[i+1:]); ok {
+				if asked < time.Second || asked > longest {
+					return r.reply(501, i18n.Syntax, usage+" <SP> 1s-"+syntax.FormatDuration(longest)), nil
+				}
+				life = asked
+				link, err = r.presign(arg[:i], life)
+			}
+		}
+		if err != nil {
+			return wire.Reply{}, err
+		}
+		return wire.NewReply(
+			200, r.text(i18n.LinkIntro, reply.Time(time.Now().Add(life))), " "+link, r.text(i18n.LinkEnd)), nil
+	}
+}
+
+func (r *Request) presign(arg string, life time.Duration) (link string, err error) {
+	err = r.lookup(arg, func(name string) (err error) {
+		link, err = r.Login.Presign(r.Context, name, life)
+		return err
+	})
+	return link, err
+}

@@ -1,0 +1,111 @@
+package list
+
+import (
+	"io/fs"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/storage/view"
+)
+
+// TestListColumns holds LIST's columns against ls -l.
+func TestListColumns(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		modified time.Time
+		want     string
+	}{
+		{now.Add(-time.Minute), "Mar  1 11:59 "},
+		{now.Add(-yearAfter), "Sep  2 12:00 "},
+		{now.Add(-yearAfter - time.Minute), "Sep  2  2025 "},
+		{now.Add(time.Hour), "Mar  1 13:00 "},
+		{now.Add(25 * time.Hour), "Mar  2  2026 "},
+		{time.Date(2026, 2, 28, 23, 30, 0, 0, time.FixedZone("", -3600)), "Mar  1 00:30 "},
+	} {
+		got := string(appendColumns(nil, modified{view.Directory(""), test.modified}, now))
+		if want := "drwxr-xr-x 1 ftp ftp             0 " + test.want; got != want {
+			t.Errorf("%v: %q, want %q", test.modified, got, want)
+		}
+	}
+}
+
+// TestUniqueOfTwins wants a file and a directory of one name to differ, which few
+// servers of S3 can store.
+func TestUniqueOfTwins(t *testing.T) {
+	c := &Client{ObjectURI: func(name string) string { return "s3://bucket" + name }}
+	file, _ := appendUnique(nil, c, Entry{file("a"), "/"})
+	dir, _ := appendUnique(nil, c, Entry{view.Directory("a"), "/"})
+	if string(file) == string(dir) {
+		t.Errorf("both are %s", dir)
+	}
+	if this, _ := appendUnique(nil, c, Entry{view.Directory(thisDirectory), "/a"}); string(this) != string(dir) {
+		t.Errorf("%s in itself is %s", dir, this)
+	}
+	if root, _ := appendUnique(nil, c, Entry{view.Directory("/"), "/"}); len(root) == 0 {
+		t.Error("the root has none")
+	}
+	c.ObjectURI = func(string) string { return "" }
+	if b, ok := appendUnique(nil, c, Entry{view.Directory("a"), "/"}); ok {
+		t.Errorf("%s for what has no URI", b)
+	}
+}
+
+// file is one of which no more is known than its name.
+type file string
+
+func (f file) Name() string     { return string(f) }
+func (file) Size() int64        { return 0 }
+func (file) Mode() fs.FileMode  { return 0 }
+func (file) ModTime() time.Time { return time.Time{} }
+func (file) IsDir() bool        { return false }
+func (file) Sys() any           { return nil }
+
+// modified is a directory with a time.
+type modified struct {
+	fs.FileInfo
+	time time.Time
+}
+
+func (m modified) ModTime() time.Time { return m.time }
+
+// TestTimesOfDirectories: a directory shows the time of its marker, else the newest one before it, else that of the
+// server's start.
+func TestTimesOfDirectories(t *testing.T) {
+	day := func(n int) time.Time { return time.Date(2026, 3, n, 12, 0, 0, 0, time.UTC) }
+	client := &Client{Started: day(1)}
+	entries := []fs.FileInfo{
+		view.Directory("a"), modified{file("b"), day(20)}, view.Directory("c"), modified{view.Directory("d"), day(2)},
+		modified{file("e"), day(10)}, view.Directory("f"), modified{view.Directory("g"), day(30)}, view.Directory("h"),
+	}
+	for name, l := range map[string]*Listing{
+		"LIST": NewLong("", "/", client), "MLSD": NewFacts(DefaultFacts(), "/x", "/x", client),
+	} {
+		l.dir, l.entries = "/", func(yield func(fs.FileInfo, error) bool) {
+			for _, info := range entries {
+				if !yield(info, nil) {
+					return
+				}
+			}
+		}
+		got := map[string]int{}
+		for info, err := range l.all() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[info.Name()] = info.ModTime().Day()
+		}
+		want := map[string]int{"a": 1, "b": 20, "c": 20, "d": 2, "e": 10, "f": 20, "g": 30, "h": 30}
+		if name == "MLSD" {
+			want["."], want["../.."] = 1, 1
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: days %v, want %v", name, got, want)
+		}
+	}
+	line := DefaultFacts().Append(nil, client, Entry{client.Dated(view.Directory("a"), time.Time{}), "/"})
+	if !strings.Contains(string(line), "modify=20260301120000;") {
+		t.Errorf("facts: %s", line)
+	}
+}

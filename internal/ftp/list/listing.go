@@ -1,0 +1,232 @@
+package list
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/names/pathname"
+	"github.com/babelftp/babelftp/internal/storage/view"
+)
+
+// listBuffer is how many bytes of a listing are gathered before they are sent:
+// those of some hundred entries.
+const listBuffer = 32 << 10
+
+// ErrNotDirectory reports a file where MLSD needs a directory (RFC 3659 7.2.1).
+var ErrNotDirectory = errors.New("not a directory")
+
+// A Listing is what LIST, NLST, MLSD or STAT writes. It has a line for each entry of a
+// directory, for a file, or for each entry that matches a pattern. [Listing.Open] looks
+// for these, and then [Listing.WriteLines] writes the lines once.
+type Listing struct {
+	// Line appends the line of an entry without its end. The name is as the client gets
+	// it.
+	Line func(b []byte, e Entry, name string) []byte
+
+	client   *Client
+	arg      string // the pathname as the client wrote it
+	pattern  pattern
+	filesToo bool          // whether arg may name a file
+	heading  []fs.FileInfo // entries that the storage does not know
+
+	// What Open has found.
+	file    bool
+	dir     string // of the entries, absolute
+	entries iter.Seq2[fs.FileInfo, error]
+}
+
+// NewLong makes the listing of LIST, and of STAT with a pathname: lines of ls -l. The
+// client wrote the pathname name as arg.
+func NewLong(arg, name string, c *Client) *Listing {
+	now := time.Now()
+	return &Listing{
+		arg: arg, pattern: parsePattern(arg, name), filesToo: true, client: c,
+		Line: func(b []byte, e Entry, name string) []byte {
+			return append(appendColumns(b, e.FileInfo, now), name...)
+		},
+	}
+}
+
+// NewNames makes the listing of NLST: pathnames alone. Its arguments are those of
+// NewLong.
+func NewNames(arg, name string, c *Client) *Listing {
+	l := &Listing{arg: arg, pattern: parsePattern(arg, name), filesToo: true, client: c}
+	l.Line = func(b []byte, _ Entry, name string) []byte { return l.appendPathname(b, name) }
+	return l
+}
+
+// NewFacts makes the listing of MLSD for the directory name (RFC 3659 7).
+func NewFacts(facts Facts, name, workingDirectory string, c *Client) *Listing {
+	return &Listing{
+		heading: heading(facts, name, workingDirectory), client: c,
+		Line: func(b []byte, e Entry, name string) []byte { return append(facts.Append(b, c, e), name...) },
+	}
+}
+
+// IsFile reports whether an open listing is that of a file.
+func (l *Listing) IsFile() bool { return l.file }
+
+// Open looks for what is to be listed under a name that the storage has. When it returns
+// the storage has read the first page. The error is that of the storage, or
+// [ErrNotDirectory].
+func (l *Listing) Open(storage view.Storage, name string) error {
+	err := l.openDirectory(storage, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = l.openFile(storage, name)
+	}
+	if errors.Is(err, fs.ErrNotExist) && l.pattern.glob != nil {
+		err = l.openPattern(storage, path.Dir(name))
+	}
+	return err
+}
+
+func (l *Listing) openDirectory(storage view.Storage, name string) error {
+	entries, err := storage.ReadDirSeq(name)
+	if err != nil {
+		return err
+	}
+	l.dir, l.entries = name, entries
+	return nil
+}
+
+func (l *Listing) openFile(storage view.Storage, name string) error {
+	info, err := storage.StatFile(name)
+	switch {
+	case err != nil:
+		return err
+	case !l.filesToo:
+		return ErrNotDirectory
+	}
+	l.file, l.dir = true, path.Dir(name)
+	l.entries = func(yield func(fs.FileInfo, error) bool) { yield(info, nil) }
+	return nil
+}
+
+// openPattern lists the names in a directory that match the pattern, files and
+// directories alike, as ls -d does.
+//
+// If the directory exists and nothing matches, the list is empty and the reply is 226,
+// as that of vsftpd. The session reads the directory while it sends the list, and a
+// program that asks every minute for *.csv takes 550 for a failure. A directory that
+// does not exist gives 550.
+func (l *Listing) openPattern(storage view.Storage, dir string) error {
+	if err := l.openDirectory(storage, dir); err != nil {
+		return err
+	}
+	l.arg = l.pattern.dir
+	all := l.entries
+	l.entries = func(yield func(fs.FileInfo, error) bool) {
+		for info, err := range all {
+			if err == nil && !l.pattern.match(info.Name()) {
+				continue
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+	return nil
+}
+
+// WriteLines writes the entries, page by page as the storage delivers them.
+func (l *Listing) WriteLines(w io.Writer) error {
+	out := bufio.NewWriterSize(w, listBuffer)
+	for info, err := range l.all() {
+		if err != nil {
+			_ = out.Flush() // no line stays without its end
+			return err
+		}
+		name, ok := l.client.Names.EncodeListName(l.dir, info.Name())
+		if !ok {
+			continue
+		}
+		line := l.Line(out.AvailableBuffer(), Entry{FileInfo: info, Dir: l.dir}, name)
+		if _, err := out.Write(append(line, '\r', '\n')); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// Blocks yields the lines that WriteLines writes, some hundred at once, and then its error.
+func (l *Listing) Blocks() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if err := l.WriteLines(yieldWriter(yield)); err != nil && !errors.Is(err, errStopped) {
+			yield(nil, err)
+		}
+	}
+}
+
+// errStopped ends a listing that its reader does not want any more.
+var errStopped = errors.New("listing stopped")
+
+// A yieldWriter yields what is written to it.
+type yieldWriter func([]byte, error) bool
+
+func (yield yieldWriter) Write(b []byte) (int, error) {
+	if !yield(b, nil) {
+		return 0, errStopped
+	}
+	return len(b), nil
+}
+
+// all yields the heading and the entries, each with a time.
+func (l *Listing) all() iter.Seq2[fs.FileInfo, error] {
+	return func(yield func(fs.FileInfo, error) bool) {
+		var newest time.Time
+		for _, info := range l.heading {
+			if !yield(l.client.Dated(info, newest), nil) {
+				return
+			}
+		}
+		l.entries(func(info fs.FileInfo, err error) bool {
+			if err != nil {
+				return yield(nil, err)
+			}
+			if info.ModTime().After(newest) {
+				newest = info.ModTime()
+			}
+			return yield(l.client.Dated(info, newest), nil)
+		})
+	}
+}
+
+// heading returns the directory itself and its parent, if MLSD shows the types that tell
+// them from the entries (RFC 3659 7.5.1.2, 7.5.1.4).
+//
+// Their names are those that clients know. Some clients take a full pathname for that of
+// a directory inside (github.com/jlaffaye/ftp/issues/107), and recurse without end. The
+// name ".." is relative to the directory that is listed. The name "." would have to lead
+// there from the working directory (RFC 3659 7.3.1), so only that one gets it.
+func heading(facts Facts, name, workingDirectory string) []fs.FileInfo {
+	var heading []fs.FileInfo
+	if !facts.Has("type") {
+		return nil
+	}
+	if name == workingDirectory {
+		heading = append(heading, view.Directory(thisDirectory))
+	}
+	if name != "/" {
+		heading = append(heading, view.Directory(parentDirectory))
+	}
+	return heading
+}
+
+// appendPathname shows a name so that it can be given to RETR as it is, behind
+// the pathname that was asked for (RFC 1123 4.1.2.7).
+func (l *Listing) appendPathname(b []byte, name string) []byte {
+	b = append(b, pathname.EscapePathLineBreaks(l.arg)...)
+	if l.file {
+		return b
+	}
+	if l.arg != "" && !strings.HasSuffix(l.arg, "/") {
+		b = append(b, '/')
+	}
+	return append(b, name...)
+}

@@ -1,0 +1,427 @@
+package passive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+)
+
+// somePorts are so many ports that no program listens on, and that no other test gets.
+func somePorts(t *testing.T, n int) netaddr.PortRange {
+	t.Helper()
+	first := ftptest.FreePorts(t, n, localhost.String())
+	return netaddr.PortRange{First: first, Last: first + uint16(n) - 1}
+}
+
+// dialFrom connects from an address of this machine.
+func dialFrom(ctx context.Context, from netip.Addr, to string) (net.Conn, error) {
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+	return dialer.DialContext(ctx, "tcp", to)
+}
+
+// opened wants a client to have the connection that the session opens.
+func opened(t *testing.T, p *waiter, client net.Conn) {
+	t.Helper()
+	conn, err := p.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if conn.RemoteAddr().String() != client.LocalAddr().String() {
+		t.Errorf("a connection from %v, want %v", conn.RemoteAddr(), client.LocalAddr())
+	}
+}
+
+// nothingLeft wants no port to be in use.
+func nothingLeft(t *testing.T, ports *Ports) {
+	t.Helper()
+	ports.mu.Lock()
+	defer ports.mu.Unlock()
+	if len(ports.listeners) != 0 || len(ports.held) != 0 {
+		t.Errorf("in use are %v, counted are %v", ports.listeners, ports.held)
+	}
+}
+
+// A connection that came for a session that has left its port is not for the next one, however long it takes to learn
+// whose it is.
+func TestReceiveLate(t *testing.T) {
+	held := make(chan func() bool)
+	ports := NewPorts(
+		Options{Range: somePorts(t, 1), Address: localhost,
+			Receive: func(conn net.Conn, arrived time.Time, match Match) {
+				held <- func() bool { return match(conn, arrived) }
+			}})
+	if err := ports.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer ports.Close()
+	listen := func() (dataconn.Source, string) {
+		source, port, err := ports.Listen(t.Context(), Client{Local: localhost, Addr: localhost}, nil, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(source.Close)
+		return source, net.JoinHostPort(localhost.String(), strconv.Itoa(int(port)))
+	}
+	first, address := listen()
+	for _, late := range []bool{true, false} {
+		client, err := dialFrom(t.Context(), localhost, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		match := <-held
+		if late {
+			first.Close()
+			listen()
+		}
+		if match() == late {
+			t.Errorf("the connection has come before the session: %t, and the session takes it: %t", late, late)
+		}
+	}
+}
+
+// Sessions share the one port that there is if their clients have different addresses. Each gets its own client,
+// whatever the order. A client from an address for which no session waits is closed, and the port is free at the end.
+func TestPortIsShared(t *testing.T) {
+	ports := NewPorts(Options{Range: somePorts(t, 1)})
+	one, address := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
+	two, same := listenOn(t, ports, aClient("127.0.0.2"), time.Hour)
+	if address != same || ports.InUse() != 1 {
+		t.Fatalf("ports %s and %s", address, same)
+	}
+	if _, _, err := ports.Listen(t.Context(), aClient("127.0.0.2"), nil, time.Hour); !isPortsLimit(err) {
+		t.Errorf("a second session of an address on one port: %v", err)
+	}
+	dial := func(from string) net.Conn {
+		t.Helper()
+		conn, err := dialFrom(t.Context(), netip.MustParseAddr(from), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	stranger, clientOfTwo := dial("127.0.0.3"), dial("127.0.0.2")
+	if _, err := stranger.Read(make([]byte, 1)); err == nil {
+		t.Error("a stranger reads something")
+	}
+	opened(t, two, clientOfTwo)
+	if _, err := dial("127.0.0.2").Read(make([]byte, 1)); err == nil {
+		t.Error("a second connection reads something")
+	}
+	again, _ := listenOn(t, ports, aClient("127.0.0.2"), time.Hour)
+	opened(t, one, dial("127.0.0.1"))
+	opened(t, again, dial("127.0.0.2"))
+	nothingLeft(t, ports)
+	if conn, err := net.Dial("tcp", address); err == nil {
+		_ = conn.Close()
+		t.Error("the port is still open")
+	}
+}
+
+func isPortsLimit(err error) bool {
+	limit, ok := errors.AsType[*limits.Error](err)
+	return ok && *limit == limits.Error{Limit: "passive.ports"}
+}
+
+// Sessions take free ports before they share, and the sessions of one address never share.
+func TestPortsFreeFirst(t *testing.T) {
+	const size = 8
+	ports := NewPorts(Options{Range: somePorts(t, size)})
+	for n := range size {
+		c := aClient("127.0.0.1")
+		c.Tenant = strconv.Itoa(n) // so that no share is used up
+		listenOn(t, ports, c, time.Hour)
+		if ports.InUse() != n+1 {
+			t.Fatalf("%d sessions of one address have %d ports", n+1, ports.InUse())
+		}
+	}
+	for range size / 2 {
+		listenOn(t, ports, aClient("127.0.0.2"), time.Hour)
+	}
+	if ports.InUse() != size {
+		t.Errorf("%d ports are in use, want %d", ports.InUse(), size)
+	}
+}
+
+// What users and tenants behind one address leave each other, on ports of which other addresses know nothing.
+func TestPortShares(t *testing.T) {
+	ports := NewPorts(Options{Range: somePorts(t, 16)})
+	takeAll := func(addr, tenant, user string, want int) {
+		t.Helper()
+		got := 0
+		for {
+			c := Client{Local: localhost, Addr: netip.MustParseAddr(addr), Tenant: tenant, User: user}
+			source, _, err := ports.Listen(t.Context(), c, nil, time.Hour)
+			if err != nil {
+				if !isPortsLimit(err) {
+					t.Fatal(err)
+				}
+				break
+			}
+			t.Cleanup(source.Close)
+			got++
+		}
+		if got != want {
+			t.Errorf("%s of %s at %s has %d ports, want %d", user, tenant, addr, got, want)
+		}
+	}
+	// The tenant gets 12 of 16 ports. Its first user gets 9 of these. The second one gets 2 of the 3 that are left,
+	// the third one the last.
+	takeAll("127.0.0.1", "acme", "alice", 9)
+	takeAll("127.0.0.1", "acme", "bob", 2)
+	takeAll("127.0.0.1", "acme", "carol", 1)
+	takeAll("127.0.0.1", "acme", "dave", 0)
+	// The second tenant gets 3 of the 4 that are left. The third one gets the last.
+	takeAll("127.0.0.1", "globex", "alice", 2)
+	takeAll("127.0.0.1", "globex", "bob", 1)
+	takeAll("127.0.0.1", "initech", "alice", 1)
+	takeAll("127.0.0.1", "umbrella", "alice", 0)
+	// Other addresses have all ports.
+	takeAll("127.0.0.2", "acme", "alice", 9)
+	takeAll("127.0.0.3", "umbrella", "alice", 9)
+}
+
+// Limits of the scopes hold until the client has connected, the time is over or the session has ended.
+func TestPortScopes(t *testing.T) {
+	ports := NewPorts(Options{})
+	scopes := limits.Scopes{limits.NewUser("acme", 0, limits.Usage{PassivePorts: 1})}
+	for name, end := range map[string]func(p *waiter, address string){
+		"connected": func(p *waiter, address string) {
+			conn, err := dialFrom(t.Context(), localhost, address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			<-p.settled
+		},
+		"closed":    func(p *waiter, _ string) { p.Close() },
+		"timed-out": func(p *waiter, _ string) { p.timer.Reset(0); <-p.settled },
+	} {
+		t.Run(name, func(t *testing.T) {
+			source, port, err := ports.Listen(t.Context(), aClient("127.0.0.1"), scopes, time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer source.Close()
+			_, _, err = ports.Listen(t.Context(), aClient("127.0.0.1"), scopes, time.Hour)
+			if limit, ok := errors.AsType[*limits.Error](err); !ok ||
+				*limit != (limits.Error{Tenant: "acme", Limit: "per_user.passive_ports"}) {
+				t.Errorf("a second port: %v", err)
+			}
+			end(source.(*waiter), netip.AddrPortFrom(localhost, port).String())
+			nothingLeft(t, ports)
+		})
+	}
+}
+
+// Where a port accepts no more, its sessions get an error. Their clients are not refused, and no other session gets
+// the port.
+func TestPortFails(t *testing.T) {
+	ports := NewPorts(Options{Range: somePorts(t, 1)})
+	one, address := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
+	two, _ := listenOn(t, ports, aClient("127.0.0.2"), time.Hour)
+	if err := one.listener.SetDeadline(time.Unix(1, 0)); err != nil { // so Accept returns an error
+		t.Fatal(err)
+	}
+	<-one.settled
+	<-two.settled
+	if _, _, err := ports.Listen(t.Context(), aClient("127.0.0.3"), nil, time.Hour); err == nil || isPortsLimit(err) {
+		t.Errorf("another session on it: %v", err)
+	}
+	conn, err := dialFrom(t.Context(), localhost, address)
+	if err != nil {
+		t.Errorf("a client is refused: %v", err)
+	} else {
+		_ = conn.Close()
+	}
+	for _, p := range []*waiter{one, two} {
+		if conn, err := p.Open(t.Context()); conn != nil || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("a transfer on it: %v, %v", conn, err)
+		}
+	}
+	nothingLeft(t, ports)
+	listenOn(t, ports, aClient("127.0.0.3"), time.Hour) // the port is free
+}
+
+// A port that another program uses is passed over.
+func TestPortOfAnotherProgram(t *testing.T) {
+	r := somePorts(t, 2)
+	other, err := net.Listen("tcp", netip.AddrPortFrom(localhost, r.First).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	_, address := listenOn(t, NewPorts(Options{Range: r}), aClient("127.0.0.1"), time.Hour)
+	if want := netip.AddrPortFrom(localhost, r.Last).String(); address != want {
+		t.Errorf("the port is %s, want %s", address, want)
+	}
+	_, _, err = NewPorts(Options{Range: netaddr.PortRange{First: r.First, Last: r.First}}).Listen(
+		t.Context(), aClient("127.0.0.1"), nil, time.Hour)
+	if err == nil || isPortsLimit(err) {
+		t.Errorf("without another port: %v", err)
+	}
+}
+
+// Clients of IPv6 have ports of their own.
+func TestPortsIPv6(t *testing.T) {
+	loopback := netip.IPv6Loopback()
+	if l, err := net.Listen("tcp", "[::1]:0"); err != nil {
+		t.Skip("this machine has no IPv6: ", err)
+	} else {
+		_ = l.Close()
+	}
+	ports := NewPorts(Options{Range: somePorts(t, 1)})
+	four, _ := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
+	six, address := listenOn(
+		t, ports, Client{Local: loopback, Addr: loopback, Tenant: "acme", User: "alice"}, time.Hour)
+	conn, err := dialFrom(t.Context(), loopback, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	opened(t, six, conn)
+	four.Close()
+	nothingLeft(t, ports)
+}
+
+// Clients of ten addresses come and go on three ports. Some come too late for their session, or not at all. Each
+// other session gets its own client, and not one that has come too late for the session before.
+func TestPortsAtOnce(t *testing.T) {
+	ports := NewPorts(Options{Range: somePorts(t, 3)})
+	const rounds = 100
+	var clients sync.WaitGroup
+	for n := range 10 {
+		c := aClient(fmt.Sprintf("127.0.0.%d", n+1))
+		clients.Go(func() {
+			for round := range rounds {
+				if err := comeAndGo(t.Context(), ports, c, round); err != nil {
+					t.Errorf("%v, round %d: %v", c.Addr, round, err)
+					return
+				}
+			}
+		})
+	}
+	clients.Wait()
+	nothingLeft(t, ports)
+}
+
+// comeAndGo is one session: the client connects, too late, or not at all.
+func comeAndGo(ctx context.Context, ports *Ports, c Client, round int) error {
+	timeout := time.Hour
+	if round%5 == 1 {
+		timeout = time.Millisecond
+	}
+	source, port, err := ports.Listen(ctx, c, nil, timeout)
+	if errors.Is(err, os.ErrDeadlineExceeded) && timeout != time.Hour {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	if round%5 == 2 {
+		return nil
+	}
+	word := []byte(fmt.Sprintf("%v %4d", c.Addr, round))
+	client, err := dialFrom(ctx, c.Addr, netip.AddrPortFrom(c.Local, port).String())
+	if timeout != time.Hour {
+		if err == nil { // otherwise it is too late
+			_ = client.Close()
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if _, err := client.Write(word); err != nil {
+		return err
+	}
+	conn, err := source.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	got := make([]byte, len(word))
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != string(word) {
+		return fmt.Errorf("the session reads %q, %w; want %q", got, err, word)
+	}
+	return nil
+}
+
+// A panic ends the connection that meets it. The port takes the next one.
+func TestPanic(t *testing.T) {
+	guard := panics.NewGuard(slog.New(slog.DiscardHandler))
+	var first atomic.Bool
+	for name, receive := range map[string]func(net.Conn, time.Time, Match){
+		"match": nil,
+		"receive": func(conn net.Conn, arrived time.Time, match Match) {
+			if first.CompareAndSwap(false, true) {
+				panic("a bug before the session is found")
+			}
+			if !match(conn, arrived) {
+				_ = conn.Close()
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := guard.Count()
+			ports := NewPorts(Options{Range: somePorts(t, 1), Address: localhost, Receive: receive, Guard: guard})
+			if err := ports.Open(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			defer ports.Close()
+			client := Client{Local: localhost, Addr: localhost}
+			leave := func() {}
+			if receive == nil {
+				leave = func() { panic("a bug while the session leaves the port") }
+			}
+			w, err := ports.wait(t.Context(), client, leave, time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-w.ready
+			conn, err := dialFrom(t.Context(), localhost, w.listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if n, err := conn.Read(make([]byte, 1)); err == nil {
+				t.Errorf("the client reads %d bytes", n)
+			}
+			if n := guard.Count() - before; n != 1 {
+				t.Errorf("%d panics are counted, want 1", n)
+			}
+			if receive == nil { // the session has left the port
+				if w, err = ports.wait(t.Context(), client, func() {}, time.Hour); err != nil {
+					t.Fatal(err)
+				}
+				<-w.ready
+			}
+			next, err := dialFrom(t.Context(), localhost, w.listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer next.Close()
+			opened(t, w, next)
+		})
+	}
+}

@@ -1,0 +1,134 @@
+//go:build unix
+
+package passive
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A connection to a shared port takes none of the last descriptors. Its transfer gets an error, and the others go on
+// to wait.
+func TestSharedPortOnFewDescriptors(t *testing.T) {
+	ports := NewPorts(Options{Range: somePorts(t, 1)})
+	one, address := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
+	two, _ := listenOn(t, ports, aClient("127.0.0.2"), time.Hour)
+	restore := fewDescriptors(t)
+	refused, err := dialFrom(t.Context(), two.client.Addr, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer refused.Close()
+	if conn, err := two.Open(t.Context()); conn != nil || !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("the transfer has %v, %v", conn, err)
+	}
+	if _, err := refused.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the client reads %v, want the end", err)
+	}
+	restore()
+	conn, err := dialFrom(t.Context(), one.client.Addr, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	opened(t, one, conn)
+	nothingLeft(t, ports)
+}
+
+// A client that connects to a shared port again and again delays no session that comes to share it. The session is
+// ready when those connections are accepted that waited when it came, and one more.
+func TestFloodedPort(t *testing.T) {
+	const before = 3 // connections that wait when the session comes
+	ports := NewPorts(Options{Range: somePorts(t, 1)})
+	tcp, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(localhost, ports.Range.First)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &listener{TCPListener: tcp, mu: &ports.mu, address: tcp.Addr().(*net.TCPAddr).AddrPort(),
+		waiting: make(map[netip.Addr]*waiter)}
+	ports.listeners[l.address] = l // and no goroutine accepts
+	one, err := ports.wait(t.Context(), aClient("127.0.0.1"), func() {}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flood := func() {
+		conn, err := dialFrom(t.Context(), netip.MustParseAddr("127.0.0.2"), l.address.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	for range before {
+		flood()
+	}
+	two, err := ports.wait(t.Context(), aClient("127.0.0.2"), func() {}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for accepted := -1; ; accepted++ { // the first is no connection, but the deadline that the session has set
+		select {
+		case <-two.settled:
+			t.Fatalf("a connection that came before the session is that of the session, after %d others", accepted)
+		default:
+		}
+		select {
+		case <-two.ready:
+			if accepted < before {
+				t.Errorf("the session is ready after %d connections, and %d waited before it", accepted, before)
+			}
+			one.Close()
+			two.Close()
+			nothingLeft(t, ports)
+			return
+		default:
+		}
+		if accepted > before+1 {
+			t.Fatalf("the session is not ready after %d connections", accepted)
+		}
+		flood()
+		ports.receive(l, l.Accept)
+	}
+}
+
+// fewDescriptors leaves the process its last descriptors, until restore is called.
+func fewDescriptors(t *testing.T) (restore func()) {
+	t.Helper()
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	const limit, reserve = 256, 32
+	few := before
+	few.Cur = limit
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	var files []*os.File
+	restore = func() {
+		for _, f := range files {
+			_ = f.Close()
+		}
+		files = nil
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(restore)
+	for taken := uintptr(0); taken < limit-reserve; {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+		taken = f.Fd()
+	}
+	return restore
+}

@@ -1,0 +1,168 @@
+package passive
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+var localhost = netip.MustParseAddr("127.0.0.1")
+
+// aClient is a user of a tenant at an address.
+func aClient(addr string) Client {
+	return Client{Local: localhost, Addr: netip.MustParseAddr(addr), Tenant: "acme", User: "alice"}
+}
+
+// listen listens on any port of this machine, for a time.
+func listen(t *testing.T, client string, timeout time.Duration) (p *waiter, address string) {
+	t.Helper()
+	return listenOn(t, NewPorts(Options{}), aClient(client), timeout)
+}
+
+// listenOn listens on one of the ports, for a time.
+func listenOn(t *testing.T, ports *Ports, c Client, timeout time.Duration) (p *waiter, address string) {
+	t.Helper()
+	source, port, err := ports.Listen(t.Context(), c, nil, timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(source.Close)
+	return source.(*waiter), netip.AddrPortFrom(c.Local, port).String()
+}
+
+// The port is free when the time is over without a client, although no transfer has begun.
+func TestPassivePortEndsInTime(t *testing.T) {
+	p, address := listen(t, "127.0.0.1", time.Millisecond)
+	<-p.settled
+	if conn, err := net.Dial("tcp", address); err == nil {
+		_ = conn.Close()
+		t.Error("the port is still open")
+	}
+	if _, err := p.Open(t.Context()); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a transfer on it: %v", err)
+	}
+}
+
+// Sessions whose clients do not connect in time are counted. What a port scan does is not, and a session that needs
+// its port no more is none of them.
+func TestMissed(t *testing.T) {
+	missed := make(chan struct{}, 10)
+	ports := NewPorts(Options{Missed: func() { missed <- struct{}{} }})
+	given, _ := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
+	given.Close()
+	scanned, address := listenOn(t, ports, aClient("127.0.0.2"), time.Hour)
+	if conn, err := net.Dial("tcp", address); err == nil {
+		_ = conn.Close()
+	}
+	scanned.Close()
+	aborted, _ := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := aborted.Open(canceled); err == nil {
+		t.Error("a transfer without a client")
+	}
+	select {
+	case <-missed:
+		t.Error("a session is counted that has not waited in vain")
+	default:
+	}
+	listenOn(t, ports, aClient("127.0.0.1"), time.Millisecond)
+	<-missed
+	late, _ := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
+	ended, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	if _, err := late.Open(ended); err == nil {
+		t.Error("a transfer without a client")
+	}
+	<-missed
+}
+
+// A client that connects before the transfer command is kept, and its port is free for others.
+func TestPassiveConnectsEarly(t *testing.T) {
+	p, address := listen(t, "127.0.0.1", time.Hour)
+	client, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	<-p.settled
+	again, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Errorf("the port is still in use: %v", err)
+	} else {
+		_ = again.Close()
+	}
+	conn, err := p.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if conn.RemoteAddr().String() != client.LocalAddr().String() {
+		t.Errorf("a connection from %v, want %v", conn.RemoteAddr(), client.LocalAddr())
+	}
+}
+
+// What no transfer takes is closed with its session.
+func TestPassiveCloseEndsTheConnection(t *testing.T) {
+	p, address := listen(t, "127.0.0.1", time.Hour)
+	client, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	<-p.settled
+	p.Close()
+	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the client reads %v, want the end", err)
+	}
+	if _, err := p.Open(t.Context()); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a transfer after it: %v", err)
+	}
+}
+
+// A connection from another address is closed, and the client's still awaited. The end of the transfer's context ends
+// that.
+func TestPassiveRefusesOthers(t *testing.T) {
+	p, address := listen(t, "127.0.0.2", time.Hour)
+	other, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.Read(make([]byte, 1)); err == nil {
+		t.Error("another client reads something")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = p.Open(ctx)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("after the transfer has ended: %v", err)
+	}
+	if text := "; 127.0.0.1 did, which is not the address of the control connection"; !strings.HasSuffix(
+		err.Error(), text) {
+		t.Errorf("the log has %q, want %q at the end", err, text)
+	}
+}
+
+// A client that has not connected is missing, until it connects.
+func TestPassiveMissing(t *testing.T) {
+	p, address := listen(t, "127.0.0.1", time.Hour)
+	if err := p.Missing(); err == nil || strings.Contains(err.Error(), "which is not the address") {
+		t.Errorf("before the client: %v", err)
+	}
+	client, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	<-p.settled
+	if err := p.Missing(); err != nil {
+		t.Errorf("with the client: %v", err)
+	}
+}

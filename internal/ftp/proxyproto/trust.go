@@ -1,0 +1,161 @@
+package proxyproto
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/descriptors"
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
+	"github.com/babelftp/babelftp/internal/base/panics"
+)
+
+// A Trust is from which networks headers are believed. Connections from other networks are taken as they are: what
+// they begin with is for the session.
+type Trust struct {
+	networks []netip.Prefix
+	refused  func()
+	guard    *panics.Guard
+	log      *slog.Logger
+	sampler  limits.Sampler[netip.Addr]
+}
+
+// NewTrust believes headers from networks. It calls refused for each connection from there that has none. A panic
+// ends only the connection whose header is read.
+func NewTrust(networks []netip.Prefix, refused func(), guard *panics.Guard, log *slog.Logger) *Trust {
+	return &Trust{networks: networks, refused: refused, guard: guard, log: log}
+}
+
+// Contains says whether headers of an address are believed, and required.
+func (t *Trust) Contains(addr netip.Addr) bool {
+	addr = addr.WithZone("")
+	return slices.ContainsFunc(t.networks, func(n netip.Prefix) bool { return n.Contains(addr) })
+}
+
+// Accept waits for the header of a connection from a trusted network, and returns any other connection as it is.
+// After an error it has closed the connection.
+func (t *Trust) Accept(conn net.Conn) (net.Conn, error) {
+	from := netaddr.Of(conn.RemoteAddr())
+	if !t.Contains(from) {
+		return conn, nil
+	}
+	if descriptors.Transfers.Scarce(conn) {
+		_ = conn.Close()
+		return nil, syscall.EMFILE
+	}
+	proxied, err := Read(conn)
+	if err == nil {
+		return proxied, nil
+	}
+	if !errors.Is(err, ErrClosed) {
+		t.Refuse(from, err)
+	}
+	_ = conn.Close()
+	return nil, err
+}
+
+// Receive waits for the header of a data connection if it must have one, and gives the connection to match. If that
+// returns false, it closes the connection.
+func (t *Trust) Receive(conn net.Conn, arrived time.Time, match func(conn net.Conn, arrived time.Time) bool) {
+	proxied, err := t.Accept(conn)
+	if err == nil && !match(proxied, arrived) {
+		_ = proxied.Close()
+	}
+}
+
+// Refuse counts a connection without a header, and tells the log of one a minute for each address.
+func (t *Trust) Refuse(from netip.Addr, err error) {
+	t.refused()
+	if missing, ok := t.sampler.Pass(from); ok {
+		t.log.Warn(
+			"connection without a PROXY header refused; let the load balancer send one, or take its network out of "+
+				"proxy_protocol.trusted",
+			"from", from, "others", missing, "err", err)
+	}
+}
+
+// Listen wraps a listener whose connections have headers if they come from trusted networks. A connection that waits
+// for its header delays no other.
+func (t *Trust) Listen(l net.Listener) net.Listener {
+	if len(t.networks) == 0 {
+		return l
+	}
+	wrapped := &listener{Listener: l, trust: t, accepted: make(chan accepted), closed: make(chan struct{})}
+	go wrapped.accept()
+	return wrapped
+}
+
+type listener struct {
+	net.Listener
+	trust    *Trust
+	accepted chan accepted
+	closed   chan struct{}
+	close    sync.Once
+}
+
+// accepted is what Accept returns.
+type accepted struct {
+	conn net.Conn
+	err  error
+}
+
+func (l *listener) accept() {
+	for {
+		conn, err := l.Listener.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			l.hand(accepted{err: err}) // who takes it may wait before the next Accept
+		default:
+			go l.read(conn)
+		}
+	}
+}
+
+// read hands on a connection when its header has come.
+func (l *listener) read(conn net.Conn) {
+	read := false
+	defer func() {
+		if !read {
+			_ = conn.Close()
+		}
+	}()
+	defer l.trust.guard.Recover("connection before its PROXY header")
+	proxied, err := l.trust.Accept(conn)
+	if read = err == nil; read {
+		l.hand(accepted{conn: proxied})
+	}
+}
+
+func (l *listener) hand(a accepted) {
+	select {
+	case l.accepted <- a:
+	case <-l.closed:
+		if a.conn != nil {
+			_ = a.conn.Close()
+		}
+	}
+}
+
+// Accept returns the next connection whose header has come.
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case a := <-l.accepted:
+		return a.conn, a.err
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close closes the listener, and connections that Accept has not returned.
+func (l *listener) Close() error {
+	l.close.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}

@@ -1,0 +1,174 @@
+package proxyproto
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/base/panics"
+)
+
+// A logBuffer keeps what several goroutines write.
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *logBuffer) Write(line []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(line)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// dialFrom connects from an address of this machine.
+func dialFrom(t *testing.T, from string, to net.Addr) net.Conn {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 0))}
+	conn, err := dialer.DialContext(t.Context(), "tcp", to.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// listen listens for connections, of which those from 127.0.0.2 have headers.
+func listen(t *testing.T, log io.Writer) (l net.Listener, refused *atomic.Int32) {
+	t.Helper()
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused = new(atomic.Int32)
+	trust := NewTrust([]netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, func() {
+		refused.Add(1)
+	}, nil, slog.New(slog.NewTextHandler(log, nil)))
+	l = trust.Listen(tcp)
+	t.Cleanup(func() { _ = l.Close() })
+	return l, refused
+}
+
+// A header is required from a trusted network, and believed from there only. A connection that waits for its header
+// delays no other.
+func TestListen(t *testing.T) {
+	var log logBuffer
+	l, refused := listen(t, &log)
+	silent := dialFrom(t, "127.0.0.2", l.Addr())
+	const header = "PROXY TCP4 203.0.113.7 192.0.2.1 12345 21\r\n"
+	for _, tc := range []struct{ from, client, text string }{
+		{"127.0.0.2", "203.0.113.7:12345", "hello"},
+		{"127.0.0.1", "", header + "hello"},
+	} {
+		conn := dialFrom(t, tc.from, l.Addr())
+		if _, err := io.WriteString(conn, header+"hello"); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.(*net.TCPConn).CloseWrite()
+		got, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := tc.client
+		if want == "" {
+			want = conn.LocalAddr().String()
+		}
+		if got.RemoteAddr().String() != want {
+			t.Errorf("from %s: the client is %s, want %s", tc.from, got.RemoteAddr(), want)
+		}
+		if text, err := io.ReadAll(got); err != nil || string(text) != tc.text {
+			t.Errorf("from %s: %q, %v, want %q", tc.from, text, err, tc.text)
+		}
+		_ = got.Close()
+	}
+	if _, err := io.WriteString(silent, "USER alice\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := silent.Read(make([]byte, 1)); err == nil {
+		t.Error("a connection without a header reads something")
+	}
+	if refused.Load() != 1 {
+		t.Errorf("%d connections are refused, want 1", refused.Load())
+	}
+	if !strings.Contains(log.String(), "without a PROXY header") || !strings.Contains(log.String(), "from=127.0.0.2") {
+		t.Errorf("the log says %q", log.String())
+	}
+}
+
+// A load balancer that looks whether the port is open is no reason to warn.
+func TestListenProbe(t *testing.T) {
+	var log logBuffer
+	l, refused := listen(t, &log)
+	probe := dialFrom(t, "127.0.0.2", l.Addr())
+	_ = probe.(*net.TCPConn).CloseWrite()
+	if _, err := probe.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the probe reads %v, want the end", err)
+	}
+	if refused.Load() != 0 || log.String() != "" {
+		t.Errorf("%d connections are refused, the log says %q", refused.Load(), log.String())
+	}
+}
+
+// Close ends Accept, and connections that it has not returned.
+func TestListenClose(t *testing.T) {
+	l, _ := listen(t, io.Discard)
+	conn := dialFrom(t, "127.0.0.1", l.Addr())
+	for range 2 {
+		_ = l.Close()
+		if _, err := l.Accept(); err != nil && !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Accept: %v", err)
+		}
+	}
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("a connection that nobody has accepted reads something")
+	}
+}
+
+// Without trusted networks a listener stays as it is.
+func TestListenWithoutTrust(t *testing.T) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	if l := NewTrust(nil, nil, nil, nil).Listen(tcp); l != tcp {
+		t.Errorf("the listener is %T", l)
+	}
+}
+
+// A panic while a header is read ends that connection only.
+func TestPanic(t *testing.T) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard := panics.NewGuard(slog.New(slog.DiscardHandler))
+	log := slog.New(slog.DiscardHandler)
+	l := NewTrust([]netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, func() {
+		panic("a bug")
+	}, guard, log).Listen(tcp)
+	defer l.Close()
+	broken := dialFrom(t, "127.0.0.2", l.Addr())
+	_, _ = io.WriteString(broken, "no header\r\n")
+	if n, err := broken.Read(make([]byte, 1)); err == nil {
+		t.Errorf("the client reads %d bytes", n)
+	}
+	dialFrom(t, "127.0.0.1", l.Addr())
+	if _, err := l.Accept(); err != nil {
+		t.Errorf("the next connection: %v", err)
+	}
+	if n := guard.Count(); n != 1 {
+		t.Errorf("%d panics are counted, want 1", n)
+	}
+}

@@ -1,0 +1,880 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/netaddr"
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/ftp/passive"
+	"github.com/babelftp/babelftp/internal/ftp/proxyproto"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+)
+
+// stall is longer than any test.
+const stall = time.Hour
+
+// events counts what a cluster reports.
+type events struct {
+	mu     sync.Mutex
+	active int
+	counts map[string]int
+	waits  chan struct{} // has one element for each
+
+	bugs, panics atomic.Int64 // how often RelayOpened is to panic, and has
+}
+
+func newEvents() *events { return &events{counts: map[string]int{}, waits: make(chan struct{}, 1000)} }
+
+func (e *events) count(what string, active int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.active += active
+	if what != "" {
+		e.counts[what]++
+		e.waits <- struct{}{}
+	}
+}
+
+func (e *events) RelayOpened() {
+	if e.bugs.Load() > e.panics.Load() {
+		e.panics.Add(1)
+		panic("a bug")
+	}
+	e.count("", 1)
+}
+
+func (e *events) RelayClosed(result Result)  { e.count(string(result), -1) }
+func (e *events) RelayRefused(reason Reason) { e.count("refused "+string(reason), 0) }
+
+// want waits for the next event, and wants so many of its kind.
+func (e *events) want(t *testing.T, what string, n int) {
+	t.Helper()
+	<-e.waits
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.counts[what] != n {
+		t.Errorf("the events are %v, want %d %s", e.counts, n, what)
+	}
+}
+
+// counted is how many relays have ended so.
+func (e *events) counted(result Result) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.counts[string(result)]
+}
+
+// A replica has ports and a cluster, in this process.
+type replica struct {
+	*Cluster
+	address netip.Addr
+	ports   *passive.Ports
+	events  *events
+
+	headerless atomic.Int32 // connections without the header of a load balancer
+}
+
+// replicas are the addresses of the tests. A balancer at trusted sends headers.
+func replicas() []string { return []string{"127.0.0.2", "127.0.0.3", "127.0.0.4"} }
+
+const trusted = "127.0.0.9"
+
+// freePorts are so many ports that no program listens on, and that no other test gets.
+func freePorts(t *testing.T, n int) netaddr.PortRange {
+	t.Helper()
+	first := ftptest.FreePorts(t, n, replicas()...)
+	return netaddr.PortRange{First: first, Last: first + uint16(n) - 1}
+}
+
+// start starts replicas with so many ports each.
+func start(t *testing.T, portsEach int) []*replica {
+	t.Helper()
+	ports := freePorts(t, portsEach*len(replicas()))
+	var all []*replica
+	for n := range replicas() {
+		all = append(all, startReplica(t, n, ports, takeTimeout, stall))
+	}
+	return all
+}
+
+func startReplica(t *testing.T, n int, ports netaddr.PortRange, within, stall time.Duration) *replica {
+	t.Helper()
+	r := &replica{address: netip.MustParseAddr(replicas()[n]), events: newEvents()}
+	log := slog.New(slog.DiscardHandler)
+	r.Cluster = New(t.Context(), Options{
+		Replica: n, Peers: replicas(), Ports: ports, Address: r.address, StallTimeout: stall, Observe: r.events,
+		Guard: panics.NewGuard(log), Log: log,
+		Trust: proxyproto.NewTrust([]netip.Prefix{netip.MustParsePrefix(trusted + "/32")}, func() {
+			r.headerless.Add(1)
+		}, nil, log),
+	})
+	r.within = within
+	r.ports = passive.NewPorts(
+		passive.Options{Range: Slice(ports, n, len(replicas())), Address: r.address, Receive: r.Receive})
+	if err := r.ports.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.ports.Close)
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+		cancel()
+		r.Shutdown(ctx)
+		if n := r.Guard.Count(); n != r.events.bugs.Load() {
+			t.Errorf("%d panics are counted, want %d", n, r.events.bugs.Load())
+		}
+	})
+	return r
+}
+
+// listen lets a session wait for a client.
+func (r *replica) listen(t *testing.T, client string) (source dataconn.Source, port uint16) {
+	t.Helper()
+	source, port, err := r.ports.Listen(
+		t.Context(), passive.Client{Local: r.address, Addr: netip.MustParseAddr(client), Tenant: "acme", User: "alice"},
+		nil, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(source.Close)
+	return source, port
+}
+
+// dial connects to a replica.
+func (r *replica) dial(t *testing.T, from string, port uint16) *net.TCPConn {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 0))}
+	conn, err := dialer.DialContext(t.Context(), "tcp", netip.AddrPortFrom(r.address, port).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn.(*net.TCPConn)
+}
+
+// open is the connection that the session gets.
+func open(t *testing.T, source dataconn.Source) net.Conn {
+	t.Helper()
+	conn, err := source.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func finish(conn net.Conn) error { return conn.(*owned).Finish() }
+
+// Slices have all ports, and none twice.
+func TestSlice(t *testing.T) {
+	for _, tc := range []struct {
+		ports    netaddr.PortRange
+		replicas int
+	}{
+		{netaddr.PortRange{First: 30000, Last: 30099}, 3},
+		{netaddr.PortRange{First: 30000, Last: 30002}, 3},
+		{netaddr.PortRange{First: 30000, Last: 30099}, 1},
+		{netaddr.PortRange{First: 49152, Last: 65535}, 7},
+		{netaddr.PortRange{First: 1, Last: 65535}, 1000},
+	} {
+		next := int(tc.ports.First)
+		for n := range tc.replicas {
+			s := Slice(tc.ports, n, tc.replicas)
+			if int(s.First) != next || s.Last < s.First || s.Size() > tc.ports.Size()/tc.replicas+1 {
+				t.Fatalf("slice %d of %d of %v is %v", n, tc.replicas, tc.ports, s)
+			}
+			next = int(s.Last) + 1
+		}
+		if next != int(tc.ports.Last)+1 {
+			t.Errorf("%d slices of %v end before %d", tc.replicas, tc.ports, next)
+		}
+	}
+}
+
+// A connection reaches its session by any replica, with the client's address. Both sides can close theirs first, and
+// the other one goes on.
+func TestRelay(t *testing.T) {
+	const big = 3 << 20
+	all := start(t, 2)
+	for n, by := range all {
+		t.Run(fmt.Sprint("client-first-", n), func(t *testing.T) {
+			source, port := all[0].listen(t, "127.0.0.1")
+			client := by.dial(t, "127.0.0.1", port)
+			session := open(t, source)
+			if session.RemoteAddr().String() != client.LocalAddr().String() {
+				t.Errorf("the client is %v, want %v", session.RemoteAddr(), client.LocalAddr())
+			}
+			content := bytes.Repeat([]byte("up "), big/3)
+			go func() {
+				_, _ = client.Write(content)
+				_ = client.CloseWrite()
+			}()
+			if got, err := io.ReadAll(session); err != nil || !bytes.Equal(got, content) {
+				t.Errorf("the session reads %d bytes, %v, want %d", len(got), err, len(content))
+			}
+			if _, err := io.WriteString(session, "the end"); err != nil {
+				t.Error(err)
+			}
+			if n > 0 {
+				if err := finish(session); err != nil {
+					t.Error(err)
+				}
+			}
+			_ = session.Close()
+			if got, err := io.ReadAll(client); err != nil || string(got) != "the end" {
+				t.Errorf("the client reads %q, %v", got, err)
+			}
+			if n > 0 {
+				by.events.want(t, string(Complete), 1)
+			}
+		})
+		if n == 0 {
+			continue // not relayed
+		}
+		t.Run(fmt.Sprint("session-first-", n), func(t *testing.T) {
+			source, port := all[0].listen(t, "127.0.0.1")
+			client := by.dial(t, "127.0.0.1", port)
+			session := open(t, source)
+			content := bytes.Repeat([]byte("down"), big/4)
+			ended := make(chan error, 1)
+			go func() {
+				_, err := session.Write(content)
+				ended <- errors.Join(err, finish(session))
+				_ = session.Close()
+			}()
+			if got, err := io.ReadAll(client); err != nil || !bytes.Equal(got, content) {
+				t.Errorf("the client reads %d bytes, %v, want %d", len(got), err, len(content))
+			}
+			if err := <-ended; err != nil {
+				t.Errorf("the end of the download: %v", err)
+			}
+			by.events.want(t, string(Complete), 2)
+		})
+	}
+}
+
+// A client that resets its connection is no client that has sent all. The one that resets it while it reads has not
+// got all.
+func TestRelayOfAReset(t *testing.T) {
+	all := start(t, 2)
+	source, port := all[0].listen(t, "127.0.0.1")
+	client := all[1].dial(t, "127.0.0.1", port)
+	session := open(t, source)
+	_, _ = io.WriteString(client, "half a f")
+	if _, err := io.ReadFull(session, make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	_ = client.SetLinger(0)
+	_ = client.Close()
+	if n, err := session.Read(make([]byte, 8)); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("after a reset the session reads %d bytes, %v", n, err)
+	}
+	all[1].events.want(t, string(Failed), 1)
+
+	source, port = all[0].listen(t, "127.0.0.1")
+	client = all[1].dial(t, "127.0.0.1", port)
+	session = open(t, source)
+	_, _ = io.WriteString(session, "half a f")
+	if _, err := io.ReadFull(client, make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	_ = client.SetLinger(0)
+	_ = client.Close()
+	all[1].events.want(t, string(Failed), 2)
+	if err := finish(session); err == nil {
+		t.Error("a download is complete that its client has reset")
+	}
+}
+
+// A client that takes the rest of a download slowly, and longer than a stall may last, gets all of it.
+func TestRelayToASlowClient(t *testing.T) {
+	const stall, big = 4 * time.Second, 10 << 20
+	ports := freePorts(t, 6)
+	owner, by := startReplica(t, 0, ports, takeTimeout, stall), startReplica(t, 1, ports, takeTimeout, stall)
+	source, port := owner.listen(t, "127.0.0.1")
+	client := by.dial(t, "127.0.0.1", port)
+	session := open(t, source)
+	ended := make(chan error, 1)
+	go func() {
+		content := make([]byte, big)
+		for len(content) > 0 {
+			_ = session.SetWriteDeadline(time.Now().Add(stall))
+			n, err := session.Write(content[:min(len(content), maxFrame)])
+			if content = content[n:]; err != nil {
+				ended <- err
+				return
+			}
+		}
+		ended <- finish(session)
+		_ = session.Close()
+	}()
+	total := 0
+	begin := time.Now()
+	buffer := make([]byte, 256<<10)
+	for {
+		n, err := client.Read(buffer)
+		if total += n; err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.Error(err)
+			}
+			break
+		}
+		// so slow is the client, and no slower on a busy machine
+		due := begin.Add(time.Duration(total) * time.Second / (2 << 20))
+		<-time.After(time.Until(due))
+	}
+	if err := <-ended; err != nil || total != big {
+		t.Errorf("the client gets %d of %d bytes, and the download ends with %v", total, big, err)
+	}
+}
+
+// A session that gives up cuts its client, so that the client does not take what it has for the whole.
+func TestRelayOfACutDownload(t *testing.T) {
+	all := start(t, 2)
+	source, port := all[0].listen(t, "127.0.0.1")
+	client := all[1].dial(t, "127.0.0.1", port)
+	session := open(t, source)
+	_, _ = io.WriteString(session, "half a f")
+	if _, err := io.ReadFull(client, make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	_ = session.Close()
+	if n, err := client.Read(make([]byte, 8)); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("after the session has closed the client reads %d bytes, %v", n, err)
+	}
+	all[1].events.want(t, string(Failed), 1)
+}
+
+// A replica that stops waits for its relays, and cuts them at the end.
+func TestShutdown(t *testing.T) {
+	all := start(t, 2)
+	source, port := all[0].listen(t, "127.0.0.1")
+	client := all[1].dial(t, "127.0.0.1", port)
+	session := open(t, source)
+	ctx, cancel := context.WithCancel(t.Context())
+	down := make(chan struct{})
+	go func() {
+		defer close(down)
+		all[1].Shutdown(ctx)
+	}()
+	go func() { _, _ = io.WriteString(client, "still") }()
+	if _, err := io.ReadFull(session, make([]byte, 5)); err != nil {
+		t.Errorf("while the replica stops: %v", err)
+	}
+	cancel()
+	<-down
+	if n, err := session.Read(make([]byte, 8)); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("after the replica has stopped the session reads %d bytes, %v", n, err)
+	}
+	if n, err := client.Read(make([]byte, 8)); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("after the replica has stopped the client reads %d bytes, %v", n, err)
+	}
+}
+
+// A replica that stops at once does not wait for the header of a load balancer.
+func TestShutdownBeforeAHeader(t *testing.T) {
+	all := start(t, 2)
+	by := all[1]
+	_, port := all[0].listen(t, "127.0.0.1")
+	silent := by.dial(t, trusted, port)
+	served := by.dial(t, trusted, port) // after the one that is silent
+	_, _ = io.WriteString(served, "PROXY TCP4 203.0.113.7 192.0.2.1 40000 30000\r\n")
+	by.events.want(t, string(Unmatched), 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	by.Shutdown(ctx)
+	if _, err := silent.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection is open after the replica has stopped")
+	}
+	if by.headerless.Load() > 0 {
+		t.Error("the replica has waited for the header until its time was over")
+	}
+}
+
+// handMade is a relay that the test speaks, from an address, for a client.
+func handMade(t *testing.T, to *replica, from string, port uint16, client string, age time.Duration) net.Conn {
+	t.Helper()
+	conn := to.dial(t, from, port)
+	h, err := proxyproto.Header(
+		&net.TCPAddr{IP: net.ParseIP(client), Port: 40000}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: int(port)},
+		relayType, binary.BigEndian.AppendUint64([]byte{relayVersion}, uint64(age)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write(h); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// taken wants a session of the owner to take a relay, or none.
+func taken(t *testing.T, conn net.Conn, want bool) {
+	t.Helper()
+	b := make([]byte, frameHeader)
+	_, err := io.ReadFull(conn, b)
+	kind := byte(0)
+	if err == nil {
+		kind, _, err = parseHeader(b)
+	}
+	if got := err == nil && kind == frameTaken; got != want {
+		t.Errorf("taken is %v (%v), want %v", got, err, want)
+	}
+}
+
+func frame(kind byte, data string) []byte {
+	b := make([]byte, frameHeader)
+	putHeader(b, kind, len(data))
+	return append(b, data...)
+}
+
+// A replica that is killed closes its connections as if the client had sent all. The owner must see the difference,
+// in both directions.
+func TestKilledRelay(t *testing.T) {
+	all := start(t, 2)
+	for name, tc := range map[string]struct {
+		sent     []byte
+		complete bool
+	}{
+		"nothing":       {nil, false},
+		"half-a-header": {[]byte{frameData, 0}, false},
+		"half-a-frame":  {frame(frameData, "half a file")[:9], false},
+		"whole-frames":  {append(frame(frameData, "half a "), frame(frameData, "file")...), false},
+		"no-frame":      {[]byte("STOR it anyway"), false},
+		"long-frame":    {[]byte{frameData, 0xff, 0xff, 0xff}, false},
+		"end-with-data": {frame(frameEnd, "data"), false},
+		"end":           {append(frame(frameData, "a file"), frame(frameEnd, "")...), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source, port := all[0].listen(t, "203.0.113.7")
+			conn := handMade(t, all[0], replicas()[1], port, "203.0.113.7", 0)
+			taken(t, conn, true)
+			session := open(t, source)
+			if _, err := conn.Write(tc.sent); err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.(*net.TCPConn).CloseWrite()
+			_, err := io.ReadAll(session)
+			if (err == nil) != tc.complete {
+				t.Errorf("the session reads to the end with %v", err)
+			}
+			if _, again := session.Read(make([]byte, 1)); err != nil && (again == nil || errors.Is(again, io.EOF)) {
+				t.Errorf("then it reads %v", again)
+			}
+		})
+	}
+	for name, tc := range map[string]struct {
+		sent     []byte
+		complete bool
+	}{
+		"nothing":  {nil, false},
+		"progress": {frame(frameProgress, ""), false},
+		"end":      {frame(frameEnd, ""), false}, // of the client's data
+		"delivered": {append(
+			append(frame(frameProgress, ""), frame(frameData, "not asked for")...),
+			frame(frameDelivered, "")...), true},
+	} {
+		t.Run("download-"+name, func(t *testing.T) {
+			source, port := all[0].listen(t, "203.0.113.7")
+			conn := handMade(t, all[0], replicas()[1], port, "203.0.113.7", 0)
+			taken(t, conn, true)
+			session := open(t, source)
+			alive := frame(frameProgress, "")
+			said := make([]byte, len(alive))
+			// before data, which would keep it from being written
+			if _, err := io.ReadFull(conn, said); err != nil || !bytes.Equal(said, alive) {
+				t.Fatalf("the relay gets %q, %v; want %q", said, err, alive)
+			}
+			if _, err := io.WriteString(session, "a file"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := conn.Write(tc.sent); err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.(*net.TCPConn).CloseWrite()
+			if err := finish(session); (err == nil) != tc.complete {
+				t.Errorf("the download ends with %v", err)
+			}
+			want := slices.Concat(frame(frameData, "a file"), frame(frameEnd, ""))
+			_ = session.Close()
+			if got, _ := io.ReadAll(conn); !bytes.Equal(got, want) {
+				t.Errorf("the relay gets %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// The owner says again and again that it lives, and nothing after the end.
+func TestOwnerSaysThatItLives(t *testing.T) {
+	owner := startReplica(t, 0, freePorts(t, 6), takeTimeout, stall)
+	owner.SetStallTimeout(40 * time.Millisecond)
+	source, port := owner.listen(t, "203.0.113.7")
+	conn := handMade(t, owner, replicas()[1], port, "203.0.113.7", 0)
+	taken(t, conn, true)
+	session := open(t, source)
+	alive := frame(frameProgress, "")
+	got := make([]byte, 3*len(alive))
+	if _, err := io.ReadFull(conn, got); err != nil || !bytes.Equal(got, slices.Repeat(alive, 3)) {
+		t.Errorf("the relay gets %q, %v", got, err)
+	}
+	if _, err := conn.Write(frame(frameDelivered, "")); err != nil {
+		t.Fatal(err)
+	}
+	if err := finish(session); err != nil {
+		t.Error(err)
+	}
+	session.(*owned).sayAlive() // as the timer may at this moment
+	_ = session.Close()
+	rest, _ := io.ReadAll(conn)
+	for bytes.HasPrefix(rest, alive) {
+		rest = rest[len(alive):]
+	}
+	if !bytes.Equal(rest, frame(frameEnd, "")) {
+		t.Errorf("then the relay gets %q", rest)
+	}
+}
+
+// The network no longer carries anything between the relay and the owner, and neither sees an end. The relay cuts its
+// client, which sends or waits.
+func TestOwnerOutOfReach(t *testing.T) {
+	for name, said := range map[string][]byte{
+		"before-data": nil,
+		"in-a-frame":  frame(frameData, "half a file")[:9],
+	} {
+		t.Run(name, func(t *testing.T) {
+			ports := freePorts(t, 6)
+			l, err := net.Listen("tcp", netip.AddrPortFrom(netip.MustParseAddr(replicas()[0]), ports.First).String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			by := startReplica(t, 1, ports, takeTimeout, stall)
+			by.SetStallTimeout(100 * time.Millisecond)
+			client := by.dial(t, "127.0.0.1", ports.First)
+			owner, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer owner.Close()
+			if _, err := owner.Write(slices.Concat(frame(frameTaken, ""), frame(frameProgress, ""), said)); err != nil {
+				t.Fatal(err)
+			}
+			for err == nil { // more than the sockets hold
+				_, err = client.Write(make([]byte, maxFrame))
+			}
+			by.events.want(t, string(Failed), 1)
+		})
+	}
+}
+
+// A timeout in the middle of a frame loses no byte of it.
+func TestDeadlineInAFrame(t *testing.T) {
+	all := start(t, 2)
+	source, port := all[0].listen(t, "203.0.113.7")
+	conn := handMade(t, all[0], replicas()[1], port, "203.0.113.7", 0)
+	taken(t, conn, true)
+	session := open(t, source)
+	whole := append(frame(frameData, "data"), frame(frameEnd, "")...)
+	var got []byte
+	for _, b := range whole {
+		if _, err := conn.Write([]byte{b}); err != nil {
+			t.Fatal(err)
+		}
+		for waiting := true; waiting && len(got) < 4; {
+			_ = session.SetReadDeadline(time.Now().Add(time.Millisecond))
+			buffer := make([]byte, 10)
+			n, err := session.Read(buffer)
+			got = append(got, buffer[:n]...)
+			waiting = err == nil
+		}
+	}
+	_ = session.SetReadDeadline(time.Time{})
+	rest, err := io.ReadAll(session)
+	if got = append(got, rest...); err != nil || string(got) != "data" {
+		t.Errorf("the session reads %q, %v", got, err)
+	}
+}
+
+// Who may relay, and what is refused.
+func TestRefusals(t *testing.T) {
+	all := start(t, 2)
+	owner := all[0]
+	source, port := owner.listen(t, "203.0.113.7")
+	foreign := Slice(owner.Ports, 1, 3).First
+	t.Run("stranger", func(t *testing.T) {
+		taken(t, handMade(t, owner, "127.0.0.1", port, "203.0.113.7", 0), false)
+	})
+	t.Run("balancer", func(t *testing.T) { // whose headers are believed
+		taken(t, handMade(t, owner, trusted, port, "203.0.113.7", 0), false)
+		owner.events.want(t, "refused no_peer", 1)
+	})
+	t.Run("peer-without-a-header", func(t *testing.T) {
+		conn := owner.dial(t, replicas()[1], port)
+		_, _ = io.WriteString(conn, "data of a file")
+		taken(t, conn, false)
+		owner.events.want(t, "refused header", 1)
+	})
+	t.Run("peer-with-another-header", func(t *testing.T) {
+		conn := owner.dial(t, replicas()[1], port)
+		_, _ = io.WriteString(conn, "PROXY TCP4 203.0.113.7 192.0.2.1 40000 21\r\n")
+		taken(t, conn, false)
+		owner.events.want(t, "refused header", 2)
+	})
+	t.Run("other-version", func(t *testing.T) {
+		conn := owner.dial(t, replicas()[1], port)
+		h, err := proxyproto.Header(
+			&net.TCPAddr{IP: net.IPv4(203, 0, 113, 7)}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, relayType, []byte{9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = conn.Write(h)
+		taken(t, conn, false)
+		owner.events.want(t, "refused header", 3)
+	})
+	t.Run("wrong-way", func(t *testing.T) {
+		taken(t, handMade(t, owner, replicas()[1], foreign, "203.0.113.7", 0), false)
+		owner.events.want(t, "refused slice", 1)
+	})
+	t.Run("other-client", func(t *testing.T) {
+		taken(t, handMade(t, owner, replicas()[1], port, "203.0.113.8", 0), false)
+	})
+	t.Run("too-late", func(t *testing.T) { // it has arrived before the session had the port
+		taken(t, handMade(t, owner, replicas()[1], port, "203.0.113.7", time.Hour), false)
+	})
+	t.Run("too-many", func(t *testing.T) {
+		var leave []func()
+		for {
+			one, ok := owner.relays.enter(netip.MustParseAddr("127.0.0.1"))
+			if !ok {
+				break
+			}
+			leave = append(leave, one)
+		}
+		taken(t, owner.dial(t, "127.0.0.1", foreign), false)
+		owner.events.want(t, "refused too_many", 1)
+		for _, one := range leave {
+			one()
+		}
+	})
+	t.Run("no-session", func(t *testing.T) {
+		taken(t, owner.dial(t, "127.0.0.1", foreign), false)
+		owner.events.want(t, string(Unmatched), 1)
+	})
+	t.Run("right", func(t *testing.T) {
+		taken(t, handMade(t, owner, replicas()[1], port, "203.0.113.7", 0), true)
+		open(t, source)
+	})
+}
+
+// A balancer in front of all replicas sends headers. What it relays has the addresses of IPv6 clients too, and its
+// own probes go nowhere.
+func TestRelayBehindABalancer(t *testing.T) {
+	all := start(t, 2)
+	source, port := all[0].listen(t, "2001:db8::7")
+	probe := all[1].dial(t, trusted, port)
+	_, _ = io.WriteString(probe, "PROXY UNKNOWN\r\n")
+	taken(t, probe, false)
+	headerless := all[1].dial(t, trusted, port)
+	_, _ = io.WriteString(headerless, "data of a file")
+	taken(t, headerless, false)
+	conn := all[1].dial(t, trusted, port)
+	_, _ = io.WriteString(conn, "PROXY TCP6 2001:db8::7 2001:db8::1 40000 30000\r\na file")
+	_ = conn.CloseWrite()
+	session := open(t, source)
+	if got := session.RemoteAddr().String(); got != "[2001:db8::7]:40000" {
+		t.Errorf("the client is %s", got)
+	}
+	if got := session.LocalAddr().String(); got != "[2001:db8::1]:30000" {
+		t.Errorf("it has reached %s", got)
+	}
+	if got, err := io.ReadAll(session); err != nil || string(got) != "a file" {
+		t.Errorf("the session reads %q, %v", got, err)
+	}
+}
+
+// An owner that is away, or that does not answer in time, costs the client its connection and the replica nothing.
+func TestOwnerAway(t *testing.T) {
+	ports := freePorts(t, 3)
+	r := startReplica(t, 0, ports, 100*time.Millisecond, stall)
+	port := Slice(ports, 1, 3).First
+	taken(t, r.dial(t, "127.0.0.1", port), false)
+	r.events.want(t, string(Unreachable), 1)
+	silent, err := net.Listen("tcp", fmt.Sprintf("%s:%d", replicas()[1], port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for tries := 1; r.events.counted(Unmatched) == 0; tries++ { // a machine that is busy may not even connect in time
+		taken(t, r.dial(t, "127.0.0.1", port), false)
+		<-r.events.waits
+		if r.events.counted(Unmatched)+r.events.counted(Unreachable) != 1+tries {
+			t.Fatalf("after %d connections the events are %v", 1+tries, r.events.counts)
+		}
+	}
+	if r.events.active != 0 {
+		t.Errorf("%d relays are open", r.events.active)
+	}
+}
+
+// Where a port is in use nothing is open.
+func TestStartFails(t *testing.T) {
+	ports := freePorts(t, 3)
+	other, err := net.Listen("tcp", fmt.Sprintf("%s:%d", replicas()[0], ports.Last))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	c := New(
+		t.Context(), Options{Replica: 0, Peers: replicas(), Ports: ports, Address: netip.MustParseAddr(replicas()[0])})
+	if err := c.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("Start: %v", err)
+	}
+	l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", replicas()[0], ports.First+1))
+	if err != nil {
+		t.Errorf("another port is open still: %v", err)
+	} else {
+		_ = l.Close()
+	}
+	New(t.Context(), Options{}).Shutdown(t.Context()) // nothing to end
+}
+
+// Clients behind one address have sessions on all replicas. No two get the same port, and each gets its own
+// connection, whichever replica takes it.
+func TestOneAddressOnAllReplicas(t *testing.T) {
+	const each = 8
+	all := start(t, 2*each)
+	type waiting struct {
+		source dataconn.Source
+		port   uint16
+	}
+	var sessions []waiting
+	seen := map[uint16]bool{}
+	for _, r := range all {
+		for range each {
+			source, port := r.listen(t, "127.0.0.1")
+			if seen[port] {
+				t.Fatalf("port %d is handed out twice", port)
+			}
+			seen[port] = true
+			sessions = append(sessions, waiting{source, port})
+		}
+	}
+	var clients sync.WaitGroup
+	for n, s := range sessions {
+		conn := all[rand.IntN(len(all))].dial(t, "127.0.0.1", s.port)
+		clients.Go(func() {
+			_, _ = fmt.Fprint(conn, n)
+			_ = conn.CloseWrite()
+		})
+	}
+	for n, s := range sessions {
+		if got, err := io.ReadAll(open(t, s.source)); err != nil || string(got) != fmt.Sprint(n) {
+			t.Errorf("session %d reads %q, %v", n, got, err)
+		}
+	}
+	clients.Wait()
+}
+
+// A panic ends one relay, and the replica passes on the next connection.
+func TestPanic(t *testing.T) {
+	all := start(t, 2)
+	by := all[1]
+	source, port := all[0].listen(t, "127.0.0.1")
+	by.events.bugs.Add(1)
+	taken(t, by.dial(t, "127.0.0.1", port), false)
+	client := by.dial(t, "127.0.0.1", port)
+	session := open(t, source)
+	if session.RemoteAddr().String() != client.LocalAddr().String() {
+		t.Errorf("the next client is %v, want %v", session.RemoteAddr(), client.LocalAddr())
+	}
+}
+
+// panicking is a client's connection whose bytes meet a bug.
+type panicking struct{ net.Conn }
+
+func (panicking) Read([]byte) (int, error) { panic("a bug") }
+
+// A panic within a relay resets both sides, so that neither takes what it has for the whole.
+func TestPanicOfARelay(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var ends, far [2]*net.TCPConn
+	for n := range ends {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer accepted.Close()
+		ends[n], far[n] = conn.(*net.TCPConn), accepted.(*net.TCPConn)
+	}
+	r := &relay{client: panicking{ends[0]}, socket: ends[0], owner: ends[1], frames: frameWriter{conn: ends[1]},
+		stall: stall}
+	err = r.run()
+	if p, ok := errors.AsType[*panics.Error](err); !ok || p.Value != "a bug" {
+		t.Errorf("the relay ends with %v", err)
+	}
+	for n, conn := range far {
+		if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, io.EOF) {
+			t.Errorf("side %d reads to the end: %v", n, err)
+		}
+	}
+}
+
+// A client's network has no more than its share of the relays, so that others have some too.
+func TestShareOfRelays(t *testing.T) {
+	var s slots
+	fill := func(client string) (n int, leave func()) {
+		for {
+			one, ok := s.enter(netip.MustParseAddr(client))
+			if !ok {
+				return n, leave
+			}
+			n, leave = n+1, one
+		}
+	}
+	first, leave := fill("203.0.113.7")
+	second, _ := fill("2001:db8::1")
+	if same, _ := fill("2001:db8::2"); same > 0 {
+		t.Errorf("another address of the network has %d more relays", same)
+	}
+	third, _ := fill("203.0.113.8")
+	if first != maxRelays*3/4 || second != (maxRelays-first)*3/4 || third == 0 {
+		t.Errorf("the networks have %d, %d and %d relays", first, second, third)
+	}
+	leave()
+	if again, _ := fill("203.0.113.7"); again != 0 && again != 1 { // its share has shrunk
+		t.Errorf("after the end of one relay there are %d more", again)
+	}
+	for n := 0; s.all < maxRelays; n++ {
+		if one, ok := s.enter(netip.AddrFrom4([4]byte{192, 0, byte(n >> 8), byte(n)})); !ok || one == nil {
+			t.Fatalf("a client without a relay gets none of the %d that are free", maxRelays-s.all)
+		}
+	}
+	if _, ok := s.enter(netip.MustParseAddr("198.51.100.1")); ok {
+		t.Error("there are more relays than may be")
+	}
+}

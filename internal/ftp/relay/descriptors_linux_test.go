@@ -1,0 +1,46 @@
+package relay
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A relay takes no descriptors but those of its two connections, also while its client takes nothing.
+func TestDescriptors(t *testing.T) {
+	all := start(t, 2)
+	source, port := all[0].listen(t, "127.0.0.1")
+	client := all[1].dial(t, "127.0.0.1", port)
+	session := open(t, source)
+	before := pipes(t)
+	for err := error(nil); err == nil; { // until nothing moves
+		_ = session.SetWriteDeadline(time.Now().Add(time.Second))
+		_, err = session.Write(make([]byte, maxFrame))
+		if timeout, ok := errors.AsType[net.Error](err); err != nil && (!ok || !timeout.Timeout()) {
+			t.Fatal(err)
+		}
+	}
+	if after := pipes(t); after > before {
+		t.Errorf("the relay has %d descriptors of pipes", after-before)
+	}
+	_ = client.Close()
+}
+
+// pipes counts the descriptors of pipes that this process has.
+func pipes(t *testing.T) (n int) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range all {
+		if to, err := os.Readlink(fd); err == nil && strings.HasPrefix(to, "pipe:") {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,221 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/descriptors"
+	"github.com/babelftp/babelftp/internal/base/panics"
+)
+
+const (
+	// smallBuffer and largeBuffer are how much of a client is read at once, in bytes: little until it sends much.
+	smallBuffer = 512
+	largeBuffer = 32 << 10
+	// maxWrite is how many bytes a client must take within half of the stall timeout. The owner learns after each
+	// quarter of it that the client takes something. So the owner never gives up before the relay does.
+	maxWrite = maxFrame / 2
+)
+
+// A relay passes on the connection of a client.
+type relay struct {
+	client net.Conn     // as the client has sent it: behind the header of a load balancer
+	socket *net.TCPConn // of client
+	owner  *net.TCPConn
+	frames frameWriter // to owner
+	stall  time.Duration
+}
+
+// relay passes on a connection until both sides have ended, or one was cut.
+func (c *Cluster) relay(client net.Conn, port uint16, arrived time.Time) Result {
+	ctx, cancel := context.WithTimeout(c.ctx, c.within)
+	defer cancel()
+	conn, err := c.dialOwner(ctx, port)
+	if err != nil {
+		if missing, ok := c.sampler.Pass(Reason(Unreachable)); ok { // strangers may connect to all ports
+			c.Log.Warn(
+				"data connection not relayed: the replica of its port does not answer; look whether it runs, and at "+
+					"cluster.peers",
+				"port", port, "err", err, "others", missing)
+		}
+		return Unreachable
+	}
+	defer conn.Close()
+	r := &relay{client: client, socket: socketOf(client), owner: conn, frames: frameWriter{conn: conn},
+		stall: c.stallTimeout()}
+	stop := context.AfterFunc(c.ctx, r.abort)
+	defer stop()
+	h, err := header(client, arrived)
+	if err != nil || r.offer(h, c.within) != nil {
+		return Unmatched
+	}
+	if err := r.run(); err != nil {
+		panics.Raise(err)
+		c.Log.Info("relay cut", "port", port, "client", client.RemoteAddr(), "err", err)
+		return Failed
+	}
+	return Complete
+}
+
+// dialOwner connects to the replica that hands out a port.
+func (c *Cluster) dialOwner(ctx context.Context, port uint16) (*net.TCPConn, error) {
+	from := c.Address
+	if from.IsUnspecified() {
+		from = netip.Addr{}
+	}
+	conn, err := dial(ctx, c.owner(port), net.Dialer{Control: descriptors.Transfers.Control}, from, port)
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.TCPConn), nil
+}
+
+// socketOf is the socket of a connection.
+func socketOf(conn net.Conn) *net.TCPConn {
+	if below, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = below.NetConn()
+	}
+	return conn.(*net.TCPConn)
+}
+
+// offer sends a header to the owner, which says whose connection it is, and waits until a session takes it.
+func (r *relay) offer(header []byte, within time.Duration) error {
+	_ = r.owner.SetDeadline(time.Now().Add(within))
+	if _, err := r.owner.Write(header); err != nil {
+		return err
+	}
+	kind, _, err := r.next()
+	if err == nil && kind != frameTaken {
+		err = errFrame
+	}
+	if err != nil {
+		return err
+	}
+	return r.owner.SetDeadline(time.Time{})
+}
+
+// next reads the header of the next frame of the owner.
+func (r *relay) next() (kind byte, length int, err error) {
+	var b [frameHeader]byte
+	if _, err := io.ReadFull(r.owner, b[:]); err != nil {
+		return 0, 0, err
+	}
+	return parseHeader(b[:])
+}
+
+// run passes on both directions. Where one is cut, both sides see that.
+func (r *relay) run() error {
+	up := make(chan error, 1)
+	go func() {
+		err := panics.Catch(r.fromClient)
+		if err != nil {
+			r.abort()
+		}
+		up <- err
+	}()
+	err := panics.Catch(r.fromOwner)
+	if err != nil {
+		r.abort()
+	}
+	_ = r.socket.Close() // the owner has closed its side, as it does at the end
+	errUp := <-up
+	if _, bug := errors.AsType[*panics.Error](errUp); bug || err == nil && !errors.Is(errUp, net.ErrClosed) {
+		err = errUp
+	}
+	return err
+}
+
+// abort resets both sides, so that neither takes what it has for complete.
+func (r *relay) abort() {
+	for _, conn := range []*net.TCPConn{r.socket, r.owner} {
+		_ = conn.SetLinger(0)
+		_ = conn.Close()
+	}
+}
+
+// fromClient passes on what the client sends, and its end. An owner that takes no more ends the other direction too,
+// so that is no error here.
+func (r *relay) fromClient() error {
+	b := make([]byte, smallBuffer)
+	for {
+		n, err := r.client.Read(b)
+		if n > 0 {
+			if _, err := r.frames.write(frameData, b[:n]); err != nil {
+				return nil
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			_, _ = r.frames.write(frameEnd, nil)
+			return nil
+		case err != nil:
+			return err
+		case n == len(b) && n < largeBuffer:
+			b = make([]byte, largeBuffer)
+		}
+	}
+}
+
+// fromOwner passes on what the owner sends, and its end. An owner that says that it lives must do so again before it
+// counts as gone. One of an older version says nothing.
+func (r *relay) fromOwner() error {
+	alive, ended := false, false
+	await := func() {
+		if alive {
+			_ = r.owner.SetReadDeadline(time.Now().Add(r.stall))
+		}
+	}
+	told := time.Now()
+	var b []byte // nil before the first data
+	for {
+		await()
+		kind, length, err := r.next()
+		switch {
+		case err != nil && ended: // after an upload the owner closes at once, and what is written then resets it
+			return nil
+		case err != nil:
+			return cut(err)
+		case ended:
+			return errFrame
+		case kind == frameEnd:
+			if err := r.socket.CloseWrite(); err != nil {
+				return err
+			}
+			_, _ = r.frames.write(frameDelivered, nil)
+			ended = true
+			continue
+		case kind == frameProgress:
+			alive = true
+		}
+		for length > 0 {
+			await()
+			_ = r.socket.SetWriteDeadline(time.Now().Add(r.stall / 2))
+			if b == nil {
+				b = make([]byte, largeBuffer)
+			}
+			n := min(length, maxWrite)
+			if err := r.copyToClient(n, b); err != nil {
+				return cut(err)
+			}
+			length -= n
+			if time.Since(told) > r.stall/4 {
+				_ = r.frames.progress(time.Time{})
+				told = time.Now()
+			}
+		}
+	}
+}
+
+// copyToClient passes on so many bytes of the owner by way of a buffer. Without one, Go would splice them through a
+// pipe. Its two descriptors could be the last ones of the process.
+func (r *relay) copyToClient(length int, b []byte) error {
+	n, err := io.CopyBuffer(struct{ io.Writer }{r.socket}, io.LimitReader(r.owner, int64(length)), b)
+	if err == nil && n < int64(length) {
+		return io.EOF
+	}
+	return err
+}

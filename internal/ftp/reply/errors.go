@@ -1,0 +1,196 @@
+package reply
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/ftp/engine"
+	"github.com/babelftp/babelftp/internal/ftp/list"
+	"github.com/babelftp/babelftp/internal/names/charset"
+	"github.com/babelftp/babelftp/internal/names/pathname"
+)
+
+// An ErrorRow says how an error of the storage is answered. The error's own text
+// goes to the log only.
+type ErrorRow struct {
+	Err  error
+	Code int
+	Text i18n.ID
+}
+
+// Errors are the rows. The first one whose error is in the chain counts.
+func Errors() []ErrorRow {
+	return []ErrorRow{
+		{charset.ErrInvalid, 501, i18n.NameNotUTF8},
+		{list.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
+		{dataconn.ErrAborted, 426, i18n.CommandAborted},
+		{engine.ErrPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3
+		{limits.ErrTooLong, 451, i18n.CommandTimeout},
+		{ErrShuttingDown, 451, i18n.ShuttingDown},
+		{dataconn.ErrDisconnected, 451, i18n.Disconnected},
+		{syscall.EBUSY, 450, i18n.TooManyOperations},
+		{fs.ErrNotExist, 550, i18n.NotFound},
+		{syscall.EILSEQ, 553, i18n.NameNotAllowed},
+		{syscall.ENAMETOOLONG, 553, i18n.NameTooLong},
+		{syscall.ENOTEMPTY, 550, i18n.DirectoryNotEmpty}, // before fs.ErrExist, which it is too
+		{syscall.ENOTDIR, 550, i18n.NotADirectory},
+		{syscall.EISDIR, 550, i18n.IsADirectory},
+		{fs.ErrExist, 550, i18n.AlreadyExists},
+		{fs.ErrPermission, 550, i18n.PermissionDenied},
+		{syscall.ENODATA, 550, i18n.FileArchived},
+		{syscall.ENOSPC, 452, i18n.StorageFull},
+		{syscall.EDQUOT, 552, i18n.QuotaExceeded},
+		{syscall.EFBIG, 552, i18n.FileTooLarge},
+		{syscall.ENXIO, 550, i18n.StorageMissing},
+		{syscall.ESTALE, 451, i18n.FileChanged},
+		{syscall.EAGAIN, 451, i18n.StorageUnavailable},
+		{syscall.ETIMEDOUT, 451, i18n.StorageUnavailable},
+		{context.DeadlineExceeded, 451, i18n.StorageUnavailable},
+		{context.Canceled, 451, i18n.StorageUnavailable},
+		{errors.ErrUnsupported, 550, i18n.NotSupported},
+		{syscall.ELOOP, 550, i18n.DirectoryIntoItself},
+	}
+}
+
+// ErrShuttingDown reports a command that the server has ended because it shuts down.
+var ErrShuttingDown = errors.New("the server is shutting down")
+
+// ForTransfer is the code and the message for a transfer that did not complete, by the
+// error of its data connection. The message is lost where that connection was lost. The
+// error is nil where it did not fail.
+func ForTransfer(err error, lost i18n.ID) (code int, id i18n.ID) {
+	switch {
+	case err == nil:
+		return 451, i18n.LocalError
+	case errors.Is(err, dataconn.ErrNotResumed):
+		return 522, i18n.SessionReuseRequired
+	case errors.Is(err, dataconn.ErrTLS):
+		return 522, i18n.TLSFailed // RFC 4217 10.2
+	case errors.Is(err, dataconn.ErrAborted):
+		return 426, i18n.TransferAborted
+	case errors.Is(err, limits.ErrTooLong):
+		return 426, i18n.CommandTimeout
+	case errors.Is(err, dataconn.ErrDisconnected):
+		return 426, i18n.Disconnected
+	case errors.Is(err, ErrShuttingDown), errors.Is(err, context.Canceled): // the session ends
+		return 426, i18n.ShuttingDown
+	case errors.Is(err, dataconn.ErrStalled):
+		return 426, i18n.TransferStalled
+	case errors.Is(err, dataconn.ErrLost), errors.Is(err, dataconn.ErrPeerClosed):
+		return 426, lost
+	}
+	return 426, i18n.SessionEnded // a ban has cut the session
+}
+
+// A CodeError is an error that a command answers by another code than the rest do.
+type CodeError struct {
+	Code int
+	Err  error
+}
+
+// Error is for the log.
+func (e *CodeError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error that has the text of the reply.
+func (e *CodeError) Unwrap() error { return e.Err }
+
+// A FileError is an error about a file, with the name that a reply shows.
+type FileError struct {
+	Name string
+	Err  error
+}
+
+// Error is for the log, which has the name already.
+func (e *FileError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// AboutFile says whether a message describes the file that the command names, and not its storage, the user or the
+// server.
+func AboutFile(id i18n.ID) bool {
+	return slices.Contains([]i18n.ID{
+		i18n.NotFound, i18n.PermissionDenied, i18n.FileArchived, i18n.NotADirectory, i18n.IsADirectory,
+		i18n.DirectoryNotEmpty,
+		i18n.AlreadyExists, i18n.FileChanged, i18n.RestartBeyondEnd, i18n.ResumeComplete, i18n.ResumeElsewhere,
+		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.NameNotAllowed, i18n.NameTooLong, i18n.NotSupported,
+		i18n.StorageError,
+	}, id)
+}
+
+// MoveName is the name that an error of a rename or a copy describes. What is in the way, or cannot be stored, has
+// the new name. Any other error may be about either, and gets both.
+func MoveName(from, to string, err error) string {
+	for _, kind := range []error{fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EILSEQ, syscall.ENAMETOOLONG} {
+		if errors.Is(err, kind) {
+			return to
+		}
+	}
+	return from + " -> " + to
+}
+
+// ForError is the code and the message for an error. Errors that no row knows are
+// 550.
+func ForError(err error) (code int, id i18n.ID, args []string) {
+	code, id = 550, i18n.StorageError
+	for _, row := range Errors() {
+		if errors.Is(err, row.Err) {
+			code, id = row.Code, row.Text
+			break
+		}
+	}
+	if reached, ok := errors.AsType[*limits.Error](err); ok {
+		id = forLimit(reached)
+	}
+	if pending, ok := errors.AsType[interface {
+		error
+		ResumeOffset() int64
+		FileStored() bool
+	}](err); ok {
+		code, id, args = 554, i18n.ResumeElsewhere, []string{strconv.FormatInt(pending.ResumeOffset(), 10)}
+		if pending.FileStored() {
+			id = i18n.ResumeComplete
+		}
+	}
+	if name, ok := errors.AsType[*pathname.EncodingError](err); ok && !name.Encoding.UTF8() {
+		id, args = i18n.NameNotInCharset, []string{name.Encoding.DisplayName()}
+	}
+	if other, ok := errors.AsType[*CodeError](err); ok {
+		code = other.Code
+	}
+	return code, id, args
+}
+
+// forLimit is the message for a command that a limit refuses, or that a ban ends with its session.
+func forLimit(reached *limits.Error) i18n.ID {
+	switch {
+	case reached.Limit == limits.Bans:
+		return i18n.SessionEnded
+	case strings.HasSuffix(reached.Limit, limits.CommandRate):
+		return i18n.TooManyCommands
+	}
+	return i18n.TooManyOperations
+}
+
+// ForRefusal is the message for a connection or a login that a limit, a ban or a network refuses.
+func ForRefusal(err error) i18n.ID {
+	if reached, ok := errors.AsType[*limits.Error](err); ok {
+		switch {
+		case reached.Limit == limits.Bans, strings.HasSuffix(reached.Limit, limits.LoginRate):
+			return i18n.LoginUnavailable
+		case reached.Limit == limits.Deny:
+			return i18n.PermissionDenied
+		case reached.Limit == limits.LoginTimeout:
+			return i18n.LoginTimeout
+		}
+	}
+	return i18n.TooManySessions
+}

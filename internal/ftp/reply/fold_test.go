@@ -1,0 +1,119 @@
+package reply
+
+import (
+	"encoding/json"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/names/charset"
+	"github.com/babelftp/babelftp/locales"
+)
+
+// newLocale is that of a tenant with a language and a charset.
+func newLocale(t *testing.T, tag, label string) *Locale {
+	t.Helper()
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoding, err := charset.Parse(label)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := NewLocale(Preferences{Bundle: bundle})
+	l.SetTenant(Preferences{DefaultLanguage: language.MustParse(tag), Encoding: encoding}, language.Und)
+	return l
+}
+
+// Every reply in a language fits into the charsets that clients of that language have.
+func TestMessagesInCharsets(t *testing.T) {
+	data, err := fs.ReadFile(locales.FS(), "en/messages.gotext.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var catalogue struct {
+		Messages []struct {
+			ID           i18n.ID
+			Placeholders []struct{ ID string }
+		}
+	}
+	if err := json.Unmarshal(data, &catalogue); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ tag, charset string }{
+		{"fr", "ibm850"}, {"fr", "iso-8859-15"}, {"fr", "windows-1252"}, {"it", "ibm850"}, {"nl", "ibm850"},
+		{"de", "iso-8859-1"}, {"es", "ibm850"},
+		{"pt-BR", "ibm850"}, {"pl", "iso-8859-2"}, {"pl", "ibm852"}, {"ru", "koi8-r"}, {"ru", "ibm866"},
+		{"ru", "windows-1251"}, {"uk", "koi8-u"},
+		{"uk", "windows-1251"}, {"tr", "iso-8859-9"}, {"he", "ibm862"}, {"he", "windows-1255"}, {"ar", "windows-1256"},
+		{"vi", "windows-1258"},
+		{"ca", "ibm850"}, {"da", "iso-8859-1"}, {"el", "iso-8859-7"}, {"el", "windows-1253"}, {"fi", "ibm850"},
+		{"hr", "iso-8859-2"},
+		{"lt", "iso-8859-13"}, {"lt", "windows-1257"}, {"nb", "iso-8859-1"}, {"sl", "ibm852"}, {"sr", "iso-8859-5"},
+		{"sr", "windows-1251"},
+		{"bg", "windows-1251"}, {"bg", "ibm866"}, {"et", "iso-8859-15"}, {"et", "windows-1257"}, {"cs", "ibm852"},
+		{"cs", "windows-1250"}, {"hu", "iso-8859-2"}, {"hu", "ibm852"}, {"pt-PT", "ibm850"},
+		{"ro", "ibm852"}, {"ro", "iso-8859-2"}, {"ro", "iso-8859-16"}, {"ro", "windows-1250"}, {"sk", "ibm852"},
+		{"sk", "windows-1250"},
+		{"sv", "ibm850"}, {"th", "windows-874"}, {"ja", "shift_jis"}, {"ja", "euc-jp"}, {"zh-Hans", "gbk"},
+		{"zh-Hant", "big5"}, {"ko", "euc-kr"},
+	} {
+		t.Run(tt.tag+"-"+tt.charset, func(t *testing.T) {
+			l := newLocale(t, tt.tag, tt.charset)
+			for _, m := range catalogue.Messages {
+				if strings.HasPrefix(string(m.ID), "page-") {
+					continue // of the page for administrators, which is UTF-8
+				}
+				args := make([]string, len(m.Placeholders))
+				for i := range args {
+					args[i] = "5"
+				}
+				if text := l.Text(m.ID, args...); text == l.lang.Text(m.ID, args...) && !isASCII(text) {
+					t.Errorf("%s is not in the charset: %q", m.ID, text)
+				}
+			}
+		})
+	}
+}
+
+func TestEncode(t *testing.T) {
+	for _, tt := range []struct{ tag, charset, text, want string }{
+		{"fr", "iso-8859-15", "L’été", "L'\xe9t\xe9"},
+		{"fr", "windows-1252", "L’été", "L\x92\xe9t\xe9"}, // has it
+		{"he", "ibm862", "ב־USER", "\x81-USER"},
+		{"vi", "windows-1258", "Đã đặt", "\xd0a\xde \xf0\xe3\xf2t"},
+		{"ro", "iso-8859-16", "Ștergeți", "\xaaterge\xfei"}, // has it
+		{"ro", "windows-1250", "Ștergeți", "\xaaterge\xfei"},
+		{"fr", "iso-8859-15", "日本’", "日本’"}, // UTF-8 as a whole
+		{"fr", "utf-8", "L’été", "L’été"},
+		{"en", "ibm850", "Login’", "Login'"},
+	} {
+		if got := newLocale(t, tt.tag, tt.charset).Encode(tt.text); got != tt.want {
+			t.Errorf("%s, %s: %q, want %q", tt.text, tt.charset, got, tt.want)
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	for _, tt := range []struct {
+		tag   string
+		bytes int64
+		want  string
+	}{
+		{"en", 0, "0 B"}, {"en", 1023, "1023 B"}, {"en", 1 << 10, "1 KiB"}, {"en", 5 << 28, "1.2 GiB"},
+		{"en", 10 << 30, "10 GiB"},
+		{"en", 1<<20 - 1<<8, "1023.8 KiB"}, {"en", 1<<63 - 1, "8 EiB"},
+		{"de", 5 << 28, "1,2 GiB"}, {"fr", 5 << 28, "1,2 Gio"}, {"fr", 17, "17 o"}, {"ru", 5 << 28, "1,2 ГиБ"},
+		{"uk", 5 << 28, "1,2 ГіБ"},
+		{"pt-BR", 5 << 28, "1,2 GiB"}, {"ja", 5 << 28, "1.2 GiB"}, {"ar", 5 << 28, "1.2 GiB"},
+		{"hi", 5 << 28, "1.2 GiB"},
+	} {
+		if got := newLocale(t, tt.tag, "utf-8").Size(tt.bytes); got != tt.want {
+			t.Errorf("%s: %d bytes are %q, want %q", tt.tag, tt.bytes, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+// Package reply renders what a client reads: messages in its language and charset,
+// the texts of a tenant, sizes and times.
+//
+// A [Locale] is the language and the charset of one session. It changes with LANG,
+// OPTS UTF8 and the tenant.
+//
+// It follows RFC 2640, sections 4.1 to 4.3: how LANG, HOST and a login choose the
+// language, and how FEAT lists the languages.
+package reply
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/names/charset"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// Preferences are those of the server or of a tenant. Zero values of a tenant
+// mean what the server prefers.
+type Preferences struct {
+	Bundle          *i18n.Bundle
+	DefaultLanguage language.Tag
+	Encoding        *charset.Encoding // of clients that have not said that they read UTF-8
+}
+
+// PreferencesOf returns the preferences of a tenant, zero for nil.
+func PreferencesOf(t *account.Tenant) Preferences {
+	if t == nil {
+		return Preferences{}
+	}
+	return Preferences{Bundle: t.Bundle, DefaultLanguage: t.DefaultLanguage, Encoding: t.Encoding}
+}
+
+// A Locale is the language and the charset in which a session answers.
+type Locale struct {
+	UTF8 bool // whether the client has said that its pathnames are UTF-8
+
+	server   Preferences
+	tenant   Preferences  // zero for none
+	user     language.Tag // of the user who has logged in, undetermined for none
+	lang     *i18n.Localizer
+	selected bool // whether the client has selected the language with LANG
+}
+
+// NewLocale begins with the preferences of the server.
+func NewLocale(server Preferences) *Locale {
+	l := &Locale{server: server}
+	l.SetTenant(Preferences{}, language.Und)
+	return l
+}
+
+// Text renders a message. What a client has sent becomes one line of UTF-8. The syntax of a command has the words of
+// the language.
+func (l *Locale) Text(id i18n.ID, args ...string) string {
+	if id == i18n.Syntax && len(args) > 0 {
+		args[0] = l.translateArguments(args[0])
+	}
+	for i := range args {
+		args[i] = l.isolate(strings.Map(printable, args[i]))
+	}
+	return l.Encode(l.lang.Text(id, args...))
+}
+
+// TextFor renders a message about a file. The name is as the client gets it, in one line, and does not change.
+func (l *Locale) TextFor(id i18n.ID, name string) string {
+	const mark = "\x00" // in every charset, and in no text
+	return strings.Replace(l.Encode(l.lang.Text(id, l.isolate(mark))), mark, name, 1)
+}
+
+// About puts such a name before a text. It returns the text alone for an empty name.
+func (l *Locale) About(name, text string) string {
+	if name == "" {
+		return text
+	}
+	return l.isolate(name) + ": " + text
+}
+
+// isolate keeps words of another direction together in a text from right to left (Unicode Standard Annex 9: FSI and
+// PDI). Only UTF-8 has these characters. Digits need none, and a plural form is chosen by them.
+func (l *Locale) isolate(words string) string {
+	if !l.rightToLeft() || !l.textCharset().UTF8() || strings.Trim(words, "0123456789") == "" {
+		return words
+	}
+	return "\u2068" + words + "\u2069"
+}
+
+// rightToLeft says whether the language is written so.
+func (l *Locale) rightToLeft() bool {
+	script, _ := l.Tag().Script()
+	return slices.Contains([]string{"Arab", "Hebr", "Syrc", "Thaa", "Nkoo", "Adlm"}, script.String())
+}
+
+// Lines renders a text of a tenant, by lines, in the language. A line with a variable
+// that has no value is left out. It returns nil where there is no text.
+func (l *Locale) Lines(texts, values map[string]string) []string {
+	text := strings.TrimSpace(i18n.SelectText(texts, l.Tag(), l.defaultLanguage()))
+	if text == "" {
+		return nil
+	}
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if line, ok := fillIn(strings.TrimSpace(line), values); ok {
+			lines = append(lines, l.Encode(line))
+		}
+	}
+	return lines
+}
+
+// Encode is a text as the client reads it: in the tenant's charset until the
+// client has said that it reads UTF-8. Where the charset lacks typographic
+// characters or the comma below of Romanian, it gets simpler ones. Where it lacks others, the text is UTF-8.
+func (l *Locale) Encode(text string) string {
+	charset := l.textCharset()
+	if charset.Raw() || charset.UTF8() {
+		return text
+	}
+	folded := foldPunctuation(text)
+	for _, form := range []string{text, folded, cedillas(folded), separateTones(folded)} {
+		encoded, _ := charset.Encode(form)
+		if encoded != form || isASCII(form) {
+			return encoded
+		}
+	}
+	return text
+}
+
+// Charset is the encoding of what the client reads, but for directories with
+// one of their own.
+func (l *Locale) Charset() *charset.Encoding {
+	if l.UTF8 && !l.tenant.Encoding.Raw() {
+		return nil
+	}
+	return l.tenant.Encoding
+}
+
+// textCharset is the encoding of texts: UTF-8 in a language that the client has
+// selected (RFC 2640 4.1), also where its pathnames are in another one.
+func (l *Locale) textCharset() *charset.Encoding {
+	if l.selected {
+		return nil
+	}
+	return l.Charset()
+}
+
+// printable replaces control characters; strings.Map makes one replacement
+// character of each byte that is no UTF-8.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return unicode.ReplacementChar
+	}
+	return r
+}
+
+// Tag is the language.
+func (l *Locale) Tag() language.Tag { return l.lang.Tag() }
+
+// Tags lists the languages as FEAT does (RFC 2640 4.3), with mark after the
+// current one. Where the client has selected a language that the tenant does not
+// offer, none is marked: the list says what LANG accepts, and the mark is optional.
+func (l *Locale) Tags(mark string) string {
+	var tags []string
+	for _, tag := range l.bundle().Tags() {
+		t := i18n.FeatTag(tag)
+		if tag == l.lang.Tag() {
+			t += mark
+		}
+		tags = append(tags, t)
+	}
+	return strings.Join(tags, ";")
+}
+
+// bundle is the tenant's languages and texts, or else the server's.
+func (l *Locale) bundle() *i18n.Bundle { return cmp.Or(l.tenant.Bundle, l.server.Bundle) }
+
+// Negotiate finds the language for the argument of LANG, as [i18n.Bundle.Negotiate]
+// does.
+func (l *Locale) Negotiate(arg string) (i18n.Match, error) { return l.bundle().Negotiate(arg) }
+
+// Select keeps a language until the client selects another one, or Reset.
+func (l *Locale) Select(tag language.Tag) {
+	l.lang, l.selected = l.bundle().Localizer(tag), true
+}
+
+// Reset goes back to the default language.
+func (l *Locale) Reset() {
+	l.Unselect()
+	l.lang = l.bundle().Localizer(l.defaultLanguage())
+}
+
+// Unselect lets the next tenant choose the language.
+func (l *Locale) Unselect() { l.selected = false }
+
+// defaultLanguage is the user's, or else the tenant's, or else the server's.
+func (l *Locale) defaultLanguage() language.Tag {
+	for _, tag := range []language.Tag{l.user, l.tenant.DefaultLanguage} {
+		if tag != language.Und {
+			return tag
+		}
+	}
+	return l.server.DefaultLanguage
+}
+
+// InEnglish is the locale for readers of English. It is nil if the language is English.
+func (l *Locale) InEnglish() *Locale {
+	english := *l
+	if english.lang = l.server.Bundle.Localizer(language.English); english.lang.Tag() == l.Tag() {
+		return nil
+	}
+	return &english
+}
+
+// SetTenant takes the preferences of a tenant, zero for none, and the language of
+// its user. A language that the client has selected stays, in the tenant's words.
+// Where the tenant does not offer it, the server's words stay: only HOST, REIN and
+// another LANG end what was negotiated (RFC 2640 4.1).
+func (l *Locale) SetTenant(tenant Preferences, user language.Tag) {
+	l.tenant, l.user = tenant, user
+	if !l.selected {
+		l.Reset()
+		return
+	}
+	tag := l.lang.Tag()
+	if l.lang = l.bundle().Localizer(tag); l.lang.Tag() != tag {
+		l.lang = l.server.Bundle.Localizer(tag)
+	}
+}

@@ -1,0 +1,47 @@
+package reply
+
+import (
+	"strconv"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// Status is what STAT without an argument shows of a session (RFC 959 4.1.3).
+type Status struct {
+	Client      string         // the address
+	Login       *account.Login // nil before the login
+	Encrypted   bool
+	Parameters  string // of transfers, as commands that set them
+	Transfers   bool   // a transfer is running
+	Transferred int64
+}
+
+// Lines returns the lines of the reply.
+func (st Status) Lines(l *Locale) []string {
+	user, encryption, transfer := l.Text(i18n.StatusNoUser), l.Text(i18n.StatusUnencrypted),
+		l.Text(i18n.StatusNoTransfer)
+	if st.Login != nil {
+		user = l.Text(i18n.StatusUser, st.Login.User)
+	}
+	if st.Encrypted {
+		encryption = l.Text(i18n.StatusEncrypted)
+	}
+	if st.Transfers {
+		transfer = l.Text(i18n.StatusTransfer, strconv.FormatInt(st.Transferred, 10))
+	}
+	lines := []string{
+		l.Text(i18n.StatusIntro),
+		" " + l.Text(i18n.StatusAddress, st.Client),
+		" " + user,
+		" " + l.Text(i18n.StatusLanguage, i18n.FeatTag(l.Tag())),
+		" " + l.Text(i18n.StatusCharset, l.Charset().DisplayName()),
+		" " + st.Parameters,
+		" " + encryption,
+		" " + transfer,
+	}
+	if usage, known := l.UsageOf(st.Login); known {
+		lines = append(lines, " "+l.Text(i18n.QuotaState, usage.Used, usage.Limit))
+	}
+	return append(lines, l.Text(i18n.StatusEnd))
+}

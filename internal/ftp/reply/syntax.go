@@ -1,0 +1,22 @@
+package reply
+
+import (
+	"regexp"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// argumentWord finds the words for arguments in the syntax of a command (RFC 959 5.3), such as pathname. Names of
+// commands are capital letters.
+var argumentWord = regexp.MustCompile(`\b[a-z]{2,}(-[a-z]+)*\b`)
+
+// Syntax is the syntax of a command with the words for arguments in the language.
+func (l *Locale) Syntax(syntax string) string { return l.Encode(l.translateArguments(syntax)) }
+
+// translateArguments isolates each word, because two of them from right to left, as in |1|address|port|, would change
+// places.
+func (l *Locale) translateArguments(syntax string) string {
+	return argumentWord.ReplaceAllStringFunc(syntax, func(word string) string {
+		return l.isolate(l.lang.Text(i18n.SyntaxWord(word)))
+	})
+}

@@ -1,0 +1,61 @@
+package wire
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+func TestHungUp(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		end  func(t *testing.T, client, server *net.TCPConn)
+		want bool
+	}{
+		{"open", func(*testing.T, *net.TCPConn, *net.TCPConn) {}, false},
+		{"with-commands-to-read", func(t *testing.T, client, _ *net.TCPConn) { send(t, client, "NOOP\r\n") }, false},
+		{"closed", func(_ *testing.T, client, _ *net.TCPConn) { client.Close() }, true},
+		{"closed-behind-a-command", func(t *testing.T, client, _ *net.TCPConn) {
+			send(t, client, "NOOP\r\n")
+			client.Close()
+		}, true},
+		{"reset", func(t *testing.T, client, server *net.TCPConn) {
+			send(t, server, "220 Ready.\r\n") // to be left unread
+			client.Close()
+		}, true},
+		{"closed-on-this-side", func(_ *testing.T, _, server *net.TCPConn) { server.Close() }, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			client, err := net.Dial("tcp", listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			server, err := listener.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer server.Close()
+			tt.end(t, client.(*net.TCPConn), server.(*net.TCPConn))
+			deadline := time.Now().Add(time.Minute)
+			for hungUp(server) != tt.want {
+				if time.Now().After(deadline) {
+					t.Fatalf("hungUp is %v", !tt.want)
+				}
+			}
+		})
+	}
+}
+
+func send(t *testing.T, conn net.Conn, text string) {
+	t.Helper()
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,32 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+)
+
+// A queue counts all that its lines hold, whichever field has it, and forgets lines that were taken out.
+func TestQueueCountsBytes(t *testing.T) {
+	const long = 4000
+	text := strings.Repeat("a", long)
+	for name, l := range map[string]Line{
+		"text": {Text: text}, "literal": {Literal: text}, "refusals": {Refusals: []byte(text)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var q Queue
+			if q.Add(l); !q.Holds(long) {
+				t.Error("a line of this length does not count")
+			}
+			if got, ok := q.Next(); !ok || got.size() != l.size() || q.Holds(1) {
+				t.Errorf("after the line was taken out: %v, %d bytes", ok, q.size)
+			}
+		})
+	}
+	var q Queue
+	for range 1000 {
+		q.Add(Line{Text: "NOOP"})
+	}
+	if !q.Holds(1000 * len("NOOP")) {
+		t.Error("short lines do not count")
+	}
+}

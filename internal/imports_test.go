@@ -1,0 +1,150 @@
+// Package internal_test checks which package may import which.
+package internal_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/babelftp/babelftp/"
+
+// house lists the groups of packages from top to bottom. A package imports packages of its own group and of those
+// below, never of one above.
+func house() []string {
+	return []string{
+		"cmd",              // the command line.
+		"internal/server",  // puts everything together.
+		"internal/admin",   // what administrators see and do.
+		"internal/ftp",     // speaks FTP.
+		"internal/report",  // logs, audit, events and traces.
+		"internal/users",   // tenants and users, and how they log in.
+		"internal/storage", // what a user sees of S3, and the S3 clients.
+		"internal/certs",   // certificates of the server.
+		"internal/config",  // the configuration: describes, and makes nothing.
+		"driver",           // S3 as a file system: any program can use it, so it knows no FTP and no language.
+		"internal/names",   // names on the wire and in the storage.
+		"internal/base",    // what works for any server.
+		"i18n",             // texts and languages.
+		"locales",          // the catalogues.
+	}
+}
+
+// driverHouse lists the packages below driver/internal in the same way.
+func driverHouse() []string {
+	return []string{
+		"tree", "listing", "upload", "openfile", "download", "quota", "journal", "clients", "fairness", "concurrency",
+		"membudget", "fileinfo",
+		"link", "s3api", "attributes", "checksums", "endpoint", "keys", "profile", "s3errors", "idle", "listxml",
+		"mediatype",
+	}
+}
+
+// keepers lists packages that only some others may import, each with the reason. A name that ends in /... stands for
+// all packages below, as in Go.
+func keepers() map[string]keeper {
+	return map[string]keeper{
+		"github.com/fclairamb/ftpserverlib/...": {[]string{"internal/ftp/engine"},
+			"the session engine has one adapter"},
+		"github.com/pires/go-proxyproto/...": {[]string{"internal/ftp/proxyproto"},
+			"PROXY headers are read in one place"},
+		"go.opentelemetry.io/otel/sdk/...": {[]string{"internal/report/tracing"},
+			"spans are sent from one place"},
+		"go.opentelemetry.io/otel/exporters/...": {[]string{"internal/report/tracing"},
+			"spans are sent from one place"},
+		"github.com/prometheus/client_golang/...": {[]string{"internal/admin/metrics",
+			"internal/server"}, "other packages count, and these show the counts"},
+		"github.com/spf13/afero/...": {[]string{"driver", "internal/ftp/engine",
+			"internal/report", "internal/storage/view"}, "afero is how engine and driver meet"},
+		"github.com/babelftp/babelftp/internal/storage/embeddeds3": {[]string{"cmd"},
+			"only the demonstration has an S3 server inside"},
+		"github.com/babelftp/babelftp/driver": {
+			[]string{"internal/server", "internal/admin", "internal/users/tenant", "internal/storage"},
+			"a session asks for a view, and the server makes one of the driver",
+		},
+		"github.com/aws/aws-sdk-go-v2/service/s3": {
+			[]string{
+				"cmd", "driver/internal/attributes", "driver/internal/checksums", "driver/internal/clients",
+				"driver/internal/link",
+				"driver/internal/listxml", "driver/internal/s3api", "internal/base/s3lock", "internal/report/events",
+				"internal/storage",
+			},
+			"requests are made, and answers checked, in few places",
+		},
+		"net": {
+			[]string{"!i18n", "!internal/ftp/reply", "!internal/ftp/list", "!internal/names/charset",
+				"!internal/names/pathname"},
+			"these packages make texts, and write to no socket",
+		},
+	}
+}
+
+// A keeper is who may import a package, or who may not, by folders, and why.
+type keeper struct {
+	folders []string // one that begins with ! may not
+	reason  string
+}
+
+// below reports whether a package is in one of these folders.
+func below(name string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool {
+		return name == folder || strings.HasPrefix(name, folder+"/")
+	})
+}
+
+// allows reports whether a package may import what the keeper keeps.
+func (k keeper) allows(name string) bool {
+	if strings.HasPrefix(k.folders[0], "!") {
+		return !below("!"+name, k.folders)
+	}
+	return below(name, k.folders)
+}
+
+// forTests reports whether a package is only for tests and measurements.
+func forTests(name string) bool {
+	return below(
+		name, []string{"internal/testkit", "internal/acceptance", "internal/conformance", "driver/drivertest",
+			"driver/internal/s3fake", "bench", "tools", "deploy", "docs"})
+}
+
+// TestImports holds the imports of the program against these tables.
+func TestImports(t *testing.T) {
+	out, err := exec.Command(
+		"go", "list", "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}`, module+"...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	floor := func(name string) int {
+		return slices.IndexFunc(house(), func(group string) bool { return below(name, []string{group}) })
+	}
+	driverFloor := func(name string) int {
+		return slices.Index(driverHouse(), strings.TrimPrefix(name, "driver/internal/"))
+	}
+	for line := range strings.Lines(string(out)) {
+		from, to, imports := strings.Cut(strings.TrimSpace(line), " ")
+		from = strings.TrimPrefix(from, module)
+		if !imports || forTests(from) {
+			continue
+		}
+		for kept, k := range keepers() {
+			folder, all := strings.CutSuffix(kept, "/...")
+			if (to == kept || all && below(to, []string{folder})) && !k.allows(from) {
+				t.Errorf("%s imports %s: %s", from, to, k.reason)
+			}
+		}
+		to, ours := strings.CutPrefix(to, module)
+		switch {
+		case !ours:
+		case forTests(to):
+			t.Errorf("%s imports %s, which is for tests", from, to)
+		case floor(from) < 0 || floor(to) < 0:
+			t.Errorf("%s or %s is in no group", from, to)
+		case floor(to) < floor(from):
+			t.Errorf("%s imports %s, whose group is above", from, to)
+		case strings.HasPrefix(from, "driver/internal/") && strings.HasPrefix(to, "driver/internal/") &&
+			driverFloor(to) <= driverFloor(from):
+			t.Errorf("%s imports %s, which is above", from, to)
+		}
+	}
+}

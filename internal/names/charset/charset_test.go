@@ -1,0 +1,515 @@
+package charset_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/ianaindex"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
+
+	"github.com/babelftp/babelftp/internal/names/charset"
+)
+
+func parseEncoding(t testing.TB, label string) *charset.Encoding {
+	t.Helper()
+	e, err := charset.Parse(label)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// charsets returns all charsets that pathnames can have.
+func charsets(t testing.TB) []*charset.Encoding {
+	t.Helper()
+	var allowed []*charset.Encoding
+	var refused []string
+	for _, candidate := range slices.Concat(
+		charmap.All, japanese.All, korean.All, simplifiedchinese.All, traditionalchinese.All) {
+		name, err := htmlindex.Name(candidate)
+		if err != nil {
+			if name, err = ianaindex.IANA.Name(candidate); err != nil {
+				t.Fatalf("%v: %v", candidate, err)
+			}
+		}
+		e, err := charset.Parse(name)
+		if err != nil {
+			refused = append(refused, name)
+		} else if !slices.ContainsFunc(allowed, func(a *charset.Encoding) bool { return a.String() == e.String() }) {
+			allowed = append(allowed, e)
+		}
+	}
+	want := []string{"IBM037", "IBM1047", "IBM01140", "x-user-defined", "iso-2022-jp", "HZ-GB-2312"}
+	if !slices.Equal(refused, want) {
+		t.Errorf("refused: %q, want %q", refused, want)
+	}
+	return allowed
+}
+
+func TestParseEncoding(t *testing.T) {
+	tests := []struct{ label, name string }{
+		{"utf-8", "utf-8"},
+		{"utf8", "utf-8"},
+		{" UTF-8 ", "utf-8"},
+		{"raw", "raw"},
+		{"RAW", "raw"},
+		{"shift_jis", "shift_jis"},
+		{"Shift-JIS", "shift_jis"},
+		{"windows-31j", "shift_jis"},
+		{"euc-jp", "euc-jp"},
+		{"gbk", "gbk"},
+		{"gb2312", "gbk"},
+		{"cp936", "gbk"},
+		{"gb18030", "gb18030"},
+		{"big5", "big5"},
+		{"big5-hkscs", "big5"},
+		{"euc-kr", "euc-kr"},
+		{"windows-949", "euc-kr"},
+		{"windows-1250", "windows-1250"},
+		{"cp1251", "windows-1251"},
+		{"koi8-r", "koi8-r"},
+		{"koi8-u", "koi8-u"},
+		{"macintosh", "macintosh"},
+		{"windows-874", "windows-874"},
+		{"tis-620", "windows-874"},
+		{"cp437", "ibm437"},
+		{"ibm850", "ibm850"},
+		{"cp866", "ibm866"},
+		{"us-ascii", "windows-1252"},
+		{"latin1", "windows-1252"},
+		{"iso-8859-1", "windows-1252"},
+		{"ISO_8859-1:1987", "windows-1252"},
+		{"iso-8859-2", "iso-8859-2"},
+		{"iso-8859-3", "iso-8859-3"},
+		{"iso-8859-4", "iso-8859-4"},
+		{"iso-8859-5", "iso-8859-5"},
+		{"iso-8859-6", "iso-8859-6"},
+		{"iso-8859-7", "iso-8859-7"},
+		{"iso-8859-8", "iso-8859-8"},
+		{"iso-8859-8-i", "iso-8859-8-i"},
+		{"iso-8859-9", "windows-1254"},
+		{"iso-8859-10", "iso-8859-10"},
+		{"iso-8859-11", "windows-874"},
+		{"iso-8859-13", "iso-8859-13"},
+		{"iso-8859-14", "iso-8859-14"},
+		{"iso-8859-15", "iso-8859-15"},
+		{"iso-8859-16", "iso-8859-16"},
+	}
+	for _, tt := range tests {
+		t.Run(strings.TrimSpace(tt.label), func(t *testing.T) {
+			e := parseEncoding(t, tt.label)
+			if e.String() != tt.name {
+				t.Errorf("got %s, want %s", e, tt.name)
+			}
+			if e.Raw() != (tt.name == "raw") || e.UTF8() != (tt.name == "utf-8") {
+				t.Errorf("Raw() = %t, UTF8() = %t", e.Raw(), e.UTF8())
+			}
+			if again := parseEncoding(t, e.String()); again.String() != tt.name {
+				t.Errorf("%s is parsed as %s", e, again)
+			}
+		})
+	}
+}
+
+func TestParseEncodingRefuses(t *testing.T) {
+	tests := []struct{ label, says string }{
+		{"", "there is no charset"},
+		{"utf-9", "there is no charset"},
+		{"iso-8859-12", "there is no charset"},
+		{"klingon", "there is no charset"},
+		{"utf-7", "there is no charset"}, // registered, but x/text has it not
+		{"utf-16", "does not extend ASCII"},
+		{"utf-16le", "does not extend ASCII"},
+		{"utf-16be", "does not extend ASCII"},
+		{"iso-2022-jp", "does not extend ASCII"},
+		{"iso-2022-kr", "does not extend ASCII"},
+		{"hz-gb-2312", "does not extend ASCII"},
+		{"replacement", "does not extend ASCII"},
+		{"x-user-defined", "does not extend ASCII"},
+		{"ibm037", "does not extend ASCII"},
+		{"ibm1047", "does not extend ASCII"},
+	}
+	for _, tt := range tests {
+		t.Run("label-"+tt.label, func(t *testing.T) {
+			_, err := charset.Parse(tt.label)
+			if err == nil || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), "write utf-8") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestNilEncodingIsUTF8(t *testing.T) {
+	for _, e := range []*charset.Encoding{nil, {}} {
+		if e.String() != "utf-8" || !e.UTF8() || e.Raw() {
+			t.Errorf("%#v is %s", e, e)
+		}
+		if name, err := e.Decode("日本"); name != "日本" || err != nil {
+			t.Errorf("Decode: %q, %v", name, err)
+		}
+		if _, err := e.Decode("\xff"); !errors.Is(err, charset.ErrInvalid) {
+			t.Errorf("Decode: %v", err)
+		}
+		if name, ok := e.Encode("日本"); name != "日本" || !ok {
+			t.Errorf("Encode: %q, %t", name, ok)
+		}
+	}
+}
+
+// TestEncodingNames has bytes that systems of each charset write.
+func TestEncodingNames(t *testing.T) {
+	tests := []struct{ label, bytes, name string }{
+		{"utf-8", "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e", "日本語"},
+		{"utf-8", "\xef\xbb\xbfname", "\ufeffname"}, // a pathname is no start of a stream
+		{"utf-8", "\xf4\x8f\xbf\xbd", "\U0010fffd"},
+		{"utf-8", "", ""},
+		{"shift_jis", "\x93\xfa\x96\x7b\x8c\xea", "日本語"},
+		{"shift_jis", "\xb6\xc5.txt", "ｶﾅ.txt"},
+		{"shift_jis", "\x95\x5c\x8e\xa6.doc", "表示.doc"}, // 5C, a backslash, is a trail byte
+		{"shift_jis", "\x81\x60", "～"},
+		{"shift_jis", "\x87\x40\x87\x8a", "①㈱"},
+		{"shift_jis", "\xfb\xfc\x8b\xb4", "髙橋"},
+		{"shift_jis", "\xfa\xb1", "﨑"},
+		{"shift_jis", "\xfa\x40", "ⅰ"},
+		{"euc-jp", "\xc6\xfc\xcb\xdc\xb8\xec", "日本語"},
+		{"euc-jp", "\x8e\xb6\x8e\xc5", "ｶﾅ"},
+		{"euc-jp", "\x8f\xb0\xa1", "丂"}, // JIS X 0212
+		{"gbk", "\xd6\xd0\xce\xc4", "中文"},
+		{"gbk", "\x80", "€"},
+		{"gbk", "\xe9\x46", "镕"}, // in GBK, not in GB 2312
+		{"gb18030", "\xd6\xd0\xce\xc4", "中文"},
+		{"gb18030", "\xa2\xe3", "€"},
+		{"gb18030", "\x81\x39\xee\x39", "㐀"},
+		{"gb18030", "\x94\x39\xda\x33", "\U0001f4a9"},
+		{"gb18030", "\x90\x30\x81\x30", "\U00010000"},
+		{"big5", "\xa4\xa4\xa4\xe5", "中文"},
+		{"big5", "\xa5\x5c\xaf\xe0", "功能"}, // 5C again
+		{"big5", "\xad\xbb\xb4\xe4", "香港"},
+		{"big5", "\xb4\xb8\xa4\xd1", "晴天"},
+		{"big5", "\xa4\x51", "十"},
+		{"big5", "\x88\x66", "Ê"}, // Hong Kong's supplement
+		{"euc-kr", "\xc7\xd1\xb1\xb9\xbe\xee", "한국어"},
+		{"euc-kr", "\x8c\x63", "똠"}, // Microsoft's extension
+		{"windows-1251", "\xd4\xe0\xe9\xeb", "Файл"},
+		{"koi8-r", "\xe6\xc1\xca\xcc", "Файл"},
+		{"koi8-u", "\xeb\xc9\xa7\xd7", "Київ"},
+		{"iso-8859-5", "\xc4\xd0\xd9\xdb", "Файл"},
+		{"ibm866", "\x94\xa0\xa9\xab", "Файл"},
+		{"macintosh", "caf\x8e", "café"},
+		{"x-mac-cyrillic", "\x94\xe0\xe9\xeb", "Файл"},
+		{"iso-8859-1", "caf\xe9", "café"},
+		{"iso-8859-1", "\x93quoted\x94 \x80", "“quoted” €"}, // as Windows means it
+		{"iso-8859-9", "\xddstanbul", "İstanbul"},
+		{"iso-8859-15", "5\xa4 caf\xe9", "5€ café"},
+		{"iso-8859-2", "\xa3\xf3d\xbc", "Łódź"},
+		{"windows-1250", "\xa3\xf3d\x9f", "Łódź"},
+		{"ibm852", "\x9d\xa2d\xab", "Łódź"},
+		{"ibm850", "caf\x82", "café"},
+		{"ibm437", "caf\x82", "café"},
+		{"iso-8859-7", "\xc5\xeb\xeb\xdc\xe4\xe1", "Ελλάδα"},
+		{"windows-1253", "\xc5\xeb\xeb\xdc\xe4\xe1", "Ελλάδα"},
+		{"iso-8859-8", "\xe4", "ה"},
+		{"iso-8859-8", "\xe5", "ו"},
+		{"windows-1255", "\xf9\xec\xe5\xed", "שלום"},
+		{"windows-1256", "\xe3\xe1\xdd", "ملف"},
+		{"iso-8859-6", "\xe5\xe4\xe1", "ملف"},
+		{"tis-620", "\xab", "ซ"}, // SO SO, RFC 2640, annex B.2.4
+		{"tis-620", "\xe4\xb7\xc2", "ไทย"},
+		{"windows-1258", "Vi\xea\xf2t", "Viê\u0323t"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.label, func(t *testing.T) {
+			e := parseEncoding(t, tt.label)
+			name, err := e.Decode(tt.bytes)
+			if err != nil || name != tt.name {
+				t.Errorf("Decode(%q) = %q, %v, want %q", tt.bytes, name, err, tt.name)
+			}
+			bytes, ok := e.Encode(tt.name)
+			if !ok || bytes != tt.bytes {
+				t.Errorf("Encode(%q) = %q, %t, want %q", tt.name, bytes, ok, tt.bytes)
+			}
+			if name, err := e.Decode(tt.name); err != nil || name != tt.name {
+				t.Errorf("Decode(%q) = %q, %v: UTF-8 must stay as it is", tt.name, name, err)
+			}
+		})
+	}
+}
+
+func TestEncodingRefuses(t *testing.T) {
+	tests := []struct{ label, bytes, why string }{
+		{"utf-8", "caf\xe9", "latin-1"},
+		{"utf-8", "\xc0\xaf", "overlong slash"},
+		{"utf-8", "\xe0\x80\xaf", "overlong slash"},
+		{"utf-8", "\xed\xa0\x80", "surrogate"},
+		{"utf-8", "\xed\xa0\xbd\xed\xb2\xa9", "surrogate pair"},
+		{"utf-8", "\xf4\x90\x80\x80", "above U+10FFFF"},
+		{"utf-8", "\xf8\x88\x80\x80\x80", "five bytes"},
+		{"utf-8", "\xfc\x84\x80\x80\x80\x80", "six bytes"},
+		{"utf-8", "\xe6\x97", "cut off"},
+		{"utf-8", "\x80", "stray"},
+		{"shift_jis", "\x93", "cut off"},
+		{"shift_jis", "\x93/", "slash as a trail byte"},
+		{"shift_jis", "\x80", "undefined"},
+		{"shift_jis", "\xee\xe0", "second spelling of 髙"},
+		{"shift_jis", "\xfa\x54", "second spelling of ￢"},
+		{"shift_jis", "\x87\x90", "second spelling of ≒"},
+		{"euc-jp", "\xad\xf0", "second spelling of ≒"},
+		{"euc-jp", "\x8f\xa1\xa1", "undefined"},
+		{"gbk", "\xa2\xe3", "second spelling of €"},
+		{"gbk", "\x81\x39\xee\x39", "gb18030 only"},
+		{"gb18030", "\x80", "second spelling of €"},
+		{"gb18030", "\x84\x31\xa4\x37", "U+FFFD"},
+		{"gb18030", "\xfe\x39\xfe\x39", "above U+10FFFF"},
+		{"big5", "\xfd\xbb", "second spelling of 港"},
+		{"big5", "\xa2\xcc", "second spelling of 十"},
+		{"big5", "\x88\x64", "two characters that Encode has not"},
+		{"big5", "\x80", "undefined"},
+		{"euc-kr", "\xfe\xa1", "undefined"},
+		{"iso-8859-1", "\x81", "undefined"},
+		{"iso-8859-7", "\xff", "undefined"},
+		{"iso-8859-8", "\xbf", "undefined"},
+		{"tis-620", "\xdb", "undefined"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.label+"-"+strings.ReplaceAll(tt.why, " ", "-"), func(t *testing.T) {
+			name, err := parseEncoding(t, tt.label).Decode(tt.bytes)
+			if !errors.Is(err, charset.ErrInvalid) || name != "" {
+				t.Errorf("Decode(%q) = %q, %v", tt.bytes, name, err)
+			}
+		})
+	}
+}
+
+// TestEncodingFallsBackToUTF8 has names whose bytes in the charset are not to be
+// sent.
+func TestEncodingFallsBackToUTF8(t *testing.T) {
+	tests := []struct{ label, name, why string }{
+		{"iso-8859-1", "日本語", "not in the charset"},
+		{"iso-8859-1", "café 日", "one character is not in the charset"},
+		{"iso-8859-15", "½", "not in the charset"},
+		{"iso-8859-1", "Ã©", "C3 A9 is é"},
+		{"koi8-r", "ц╘", "C3 A9 is é"},
+		{"euc-jp", "与", "CD BF is U+037F"},
+		{"gbk", "一", "D2 BB is U+04BB"},
+		{"shift_jis", "¥", "5C is the backslash"},
+		{"shift_jis", "〜", "81 60 is U+FF5E"},
+		{"gb18030", "\ufffd", "replacement character"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.label+"-"+strings.ReplaceAll(tt.why, " ", "-"), func(t *testing.T) {
+			e := parseEncoding(t, tt.label)
+			if bytes, ok := e.Encode(tt.name); bytes != tt.name || !ok {
+				t.Errorf("Encode(%q) = %q, %t", tt.name, bytes, ok)
+			}
+			if name, err := e.Decode(tt.name); name != tt.name || err != nil {
+				t.Errorf("Decode(%q) = %q, %v", tt.name, name, err)
+			}
+		})
+	}
+}
+
+func TestEncodeNotUTF8(t *testing.T) {
+	for _, label := range []string{"utf-8", "raw", "iso-8859-1", "gb18030"} {
+		if bytes, ok := parseEncoding(t, label).Encode("caf\xe9"); ok {
+			t.Errorf("%s: Encode = %q", label, bytes)
+		}
+	}
+}
+
+// TestCharsetBytes decodes each byte and each pair of bytes in every charset. A
+// slash and a dot come only from their own bytes, and Encode returns the same
+// bytes.
+func TestCharsetBytes(t *testing.T) {
+	for _, e := range charsets(t) {
+		t.Run(e.String(), func(t *testing.T) {
+			t.Parallel()
+			seen := make(map[string]string)
+			for first := range 256 {
+				checkBytes(t, e, string([]byte{byte(first)}), seen)
+				for second := range 256 {
+					checkBytes(t, e, string([]byte{byte(first), byte(second)}), seen)
+				}
+			}
+		})
+	}
+}
+
+func checkBytes(t *testing.T, e *charset.Encoding, bytes string, seen map[string]string) {
+	t.Helper()
+	name, err := e.Decode(bytes)
+	if err != nil {
+		if !errors.Is(err, charset.ErrInvalid) {
+			t.Errorf("Decode(%q): %v", bytes, err)
+		}
+		return
+	}
+	for _, char := range []string{"/", ".", "\x00", "\r", "\n"} {
+		if strings.Count(name, char) != strings.Count(bytes, char) {
+			t.Errorf("Decode(%q) = %q", bytes, name)
+		}
+	}
+	if utf8.ValidString(bytes) {
+		return
+	}
+	if other, ok := seen[name]; ok {
+		t.Errorf("%q and %q are both %q", bytes, other, name)
+	}
+	seen[name] = bytes
+	if encoded, ok := e.Encode(name); encoded != bytes || !ok {
+		t.Errorf("Decode(%q) = %q, but Encode gives %q, %t", bytes, name, encoded, ok)
+	}
+}
+
+// TestCharsetCharacters encodes every character, in every charset.
+func TestCharsetCharacters(t *testing.T) {
+	for _, e := range charsets(t) {
+		last := rune(0xffff)
+		if e.String() == "gb18030" || e.String() == "big5" {
+			last = 0x2ffff // they have characters beyond
+		}
+		t.Run(e.String(), func(t *testing.T) {
+			t.Parallel()
+			for r := rune(0x80); r <= last; r++ {
+				name := string(r)
+				bytes, ok := e.Encode(name)
+				if decoded, err := e.Decode(bytes); !ok || err != nil || decoded != name {
+					t.Fatalf("Encode(%q) = %q, %t; Decode gives %q, %v", name, bytes, ok, decoded, err)
+				}
+				if strings.ContainsAny(bytes, "/?.&#;\x1a") {
+					t.Fatalf("Encode(%q) = %q", name, bytes)
+				}
+			}
+		})
+	}
+}
+
+// TestBig5Itself holds that nothing of Big5 itself is refused, for what Hong
+// Kong's supplement has a second time. It has a few characters twice itself.
+func TestBig5Itself(t *testing.T) {
+	e := parseEncoding(t, "big5")
+	twice := []string{"\xa2\xa4", "\xa2\xa5", "\xa2\xa6", "\xa2\xa7", "\xa2\xcc", "\xa2\xce"}
+	for lead := 0xa1; lead <= 0xf9; lead++ {
+		for trail := 0x40; trail <= 0xfe; trail++ {
+			bytes := string([]byte{byte(lead), byte(trail)})
+			// From C6A1 and from F9D6 on others have put characters of their own.
+			if 0x7f <= trail && trail <= 0xa0 || "\xc6\xa1" <= bytes && bytes < "\xc9\x40" || "\xf9\xd6" <= bytes {
+				continue
+			}
+			decoded, err := traditionalchinese.Big5.NewDecoder().String(bytes)
+			if err != nil || strings.Contains(decoded, "\ufffd") || slices.Contains(twice, bytes) ||
+				utf8.ValidString(bytes) {
+				continue
+			}
+			if name, err := e.Decode(bytes); name != decoded {
+				t.Errorf("Decode(%q) = %q, %v, want %q", bytes, name, err, decoded)
+			}
+		}
+	}
+}
+
+// FuzzEncodings holds every encoding to its promises.
+func FuzzEncodings(f *testing.F) {
+	for _, seed := range []string{"", "name", "日本語", "\x93\xfa\x96\x7b\x8c\xea", "\xc6\xfc\xcb\xdc", "caf\xe9",
+		"\xc3\xa9", "\x84\x31\xa4\x37", "\x81\x30\x81\x30", "\x8f\xb0\xa1", "‛FF", "‛‛", "\xed\xa0\x80", "\x88\x66/."} {
+		f.Add(seed, seed)
+	}
+	encodings := append(charsets(f), nil, parseEncoding(f, "raw"))
+	f.Fuzz(func(t *testing.T, a, b string) {
+		for _, e := range encodings {
+			nameA, nameB := checkDecode(t, e, a), checkDecode(t, e, b)
+			if nameA != "" && nameA == nameB && a != b && (e.Raw() || utf8.ValidString(a) == utf8.ValidString(b)) {
+				t.Errorf("%s: %q and %q are both %q", e, a, b, nameA)
+			}
+			if !utf8.ValidString(a) {
+				continue
+			}
+			bytes, ok := e.Encode(a)
+			if !ok {
+				if !e.Raw() {
+					t.Errorf("%s: Encode(%q) gives nothing", e, a)
+				}
+				continue
+			}
+			if name, err := e.Decode(bytes); name != a || err != nil {
+				t.Errorf("%s: Encode(%q) = %q, but Decode gives %q, %v", e, a, bytes, name, err)
+			}
+		}
+	})
+}
+
+// checkDecode returns the name, or "" if there is none.
+func checkDecode(t *testing.T, e *charset.Encoding, bytes string) string {
+	t.Helper()
+	name, err := e.Decode(bytes)
+	if err != nil {
+		if e.Raw() || utf8.ValidString(bytes) || !errors.Is(err, charset.ErrInvalid) {
+			t.Errorf("%s: Decode(%q): %v", e, bytes, err)
+		}
+		return ""
+	}
+	if !utf8.ValidString(name) || strings.Count(name, "/") != strings.Count(bytes, "/") {
+		t.Errorf("%s: Decode(%q) = %q", e, bytes, name)
+	}
+	encoded, ok := e.Encode(name)
+	if !ok || encoded != bytes && (e.Raw() || !utf8.ValidString(bytes)) {
+		t.Errorf("%s: Decode(%q) = %q, but Encode gives %q, %t", e, bytes, name, encoded, ok)
+	}
+	return name
+}
+
+func TestEncodingASCIIDoesNotAllocate(t *testing.T) {
+	for _, label := range []string{"utf-8", "raw", "shift_jis", "iso-8859-1"} {
+		e := parseEncoding(t, label)
+		allocations := testing.AllocsPerRun(100, func() {
+			name, err := e.Decode("2026-10-17 report.pdf")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := e.Encode(name); !ok {
+				t.Fatal("not encoded")
+			}
+		})
+		if allocations != 0 {
+			t.Errorf("%s: %v allocations", label, allocations)
+		}
+	}
+}
+
+func BenchmarkEncoding(b *testing.B) {
+	for _, bb := range []struct{ label, kind, bytes string }{
+		{"utf-8", "ascii", "report.pdf"},
+		{"shift_jis", "ascii", "report.pdf"},
+		{"shift_jis", "japanese", "\x93\xfa\x96\x7b\x8c\xea.pdf"},
+		{"windows-1252", "french", "caf\xe9.pdf"},
+	} {
+		e := parseEncoding(b, bb.label)
+		name, err := e.Decode(bb.bytes)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("decode-"+bb.label+"-"+bb.kind, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := e.Decode(bb.bytes); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("encode-"+bb.label+"-"+bb.kind, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, ok := e.Encode(name); !ok {
+					b.Fatal("not encoded")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,57 @@
+package charset
+
+import "golang.org/x/text/encoding"
+
+// preferredBytes has the bytes of characters that a charset encodes in two ways, where
+// x/text does not write those that other systems write. Without them, Decode would
+// refuse the names of those systems.
+type preferredBytes map[rune]string
+
+func (p preferredBytes) has(r rune) bool {
+	_, ok := p[r]
+	return ok
+}
+
+func newPreferredBytes(name string, charset encoding.Encoding) preferredBytes {
+	switch name {
+	case "shift_jis":
+		return shiftJISBytes(charset)
+	case "big5":
+		return big5Bytes()
+	}
+	return nil
+}
+
+// shiftJISBytes returns the bytes that Windows, glibc and the Encoding Standard write.
+// Microsoft's Shift_JIS has IBM's extensions twice. x/text writes NEC's selection of
+// them (lead bytes ED and EE), and these systems write where IBM had them (FA to FC).
+// Many Japanese surnames have such a character, for example 髙 or 﨑.
+func shiftJISBytes(charset encoding.Encoding) preferredBytes {
+	preferred := make(preferredBytes)
+	for lead := byte(0xfa); lead <= 0xfc; lead++ {
+		for trail := byte(0x40); trail <= 0xfc; trail++ {
+			bytes := string([]byte{lead, trail})
+			char, err := charset.NewDecoder().String(bytes)
+			if err != nil {
+				continue
+			}
+			encoded, err := charset.NewEncoder().String(char)
+			if err == nil && (encoded[0] == 0xed || encoded[0] == 0xee) {
+				preferred[[]rune(char)[0]] = bytes
+			}
+		}
+	}
+	return preferred
+}
+
+// big5Bytes returns the bytes of Big5 itself. Hong Kong's supplement, and ETEN's
+// characters before it, have some characters a second time. x/text writes the second
+// ones, but Hong Kong writes 港 with the first.
+func big5Bytes() preferredBytes {
+	return preferredBytes{
+		'〃': "\xa1\xb2", '瓩': "\xa2\x60", '╭': "\xa2\x7e", '╮': "\xa2\xa1", '╰': "\xa2\xa2", '╯': "\xa2\xa3",
+		'卄': "\xa2\xcd", '包': "\xa5\x5d", '杞': "\xa7\xfb", '倩': "\xad\xc5", '卿': "\xad\xeb", '偽': "\xb0\xb0",
+		'婷': "\xb4\x40", '晴': "\xb4\xb8", '港': "\xb4\xe4", '渝': "\xb4\xfc", '煮': "\xb5\x4e", '瑜': "\xb7\xec",
+		'撐': "\xbc\xb5", '幵': "\xc9\xdb", '沜': "\xcb\x58", '砉': "\xcf\xf1", '彘': "\xd8\xf4",
+	}
+}

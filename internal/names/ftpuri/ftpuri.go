@@ -1,0 +1,167 @@
+// Package ftpuri writes the URIs of files and directories on an FTP server.
+//
+// [Base.URI] writes a URI and [To8URI] makes an 8URI of one, for people to read.
+//
+// Implemented here:
+//
+//   - RFC 1738, section 3.2: the scheme ftp
+//   - RFC 3986, section 2.3: percent-encoding
+//   - draft-masinter-url-i18n, sections 2.1, 2.2 and 3.2: UTF-8 in URIs, 8URIs
+package ftpuri
+
+import (
+	"net"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/babelftp/babelftp/internal/base/netaddr"
+	"github.com/babelftp/babelftp/internal/names/pathname"
+)
+
+// ftpPort is the port that the scheme ftp stands for, and ftpsPort that of ftps.
+const (
+	ftpPort  = 21
+	ftpsPort = 990
+)
+
+// A Base is what the URIs of one session have in common.
+type Base struct {
+	TLS  bool     // from the first byte
+	Host string   // empty for the address of the server
+	Addr net.Addr // of the server
+	User string
+	Home string // the directory that a login starts in, absolute; empty means "/"
+	// EncodeName writes the name of an entry of a directory.
+	EncodeName func(dir, name string) string
+}
+
+// URI is the URI by which the user finds a pathname (RFC 1738 3.2), in
+// percent-encoded UTF-8 (draft-masinter-url-i18n 2.1, 3.2). Its path begins in
+// the directory that a login starts in.
+func (b *Base) URI(name string, directory bool) string {
+	scheme, port := "ftp", ftpPort
+	if b.TLS {
+		scheme, port = "ftps", ftpsPort
+	}
+	host := b.Host
+	if host == "" {
+		host = netaddr.Of(b.Addr).WithZone("").String()
+	}
+	if local, ok := b.Addr.(*net.TCPAddr); ok && local.Port != port {
+		host = net.JoinHostPort(host, strconv.Itoa(local.Port))
+	} else if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return scheme + "://" + percentEncode(b.User) + "@" + host + "/" + WithFinalSlash(b.path(name), directory)
+}
+
+// path is a pathname as the path of an ftp URI. A client takes its segments one
+// after the other, from the directory in which a login starts. A pathname outside
+// of that directory begins with an encoded slash (RFC 1738 3.2.2).
+func (b *Base) path(name string) string {
+	home := strings.TrimSuffix(path.Clean("/"+b.Home), "/")
+	rest, below := strings.CutPrefix(name+"/", home+"/")
+	var uri strings.Builder
+	dir := home + "/"
+	if !below {
+		rest, dir = name[len("/"):], "/"
+		uri.WriteString("%2F")
+	}
+	dir = path.Clean(dir)
+	for i, segment := range strings.Split(strings.TrimSuffix(rest, "/"), "/") {
+		if i > 0 {
+			uri.WriteByte('/')
+		}
+		uri.WriteString(percentEncode(b.EncodeName(dir, segment)))
+		dir = path.Join(dir, segment)
+	}
+	return uri.String()
+}
+
+// InNormalForm returns how [Base.EncodeName] writes the names of a pathname: in the form
+// of the tenant's names, which is NFC by default (draft-masinter-url-i18n 2.1). Names of
+// a mirror keep their bytes. So do those of a pathname whose normal form names something
+// else (section 5 there), which has tells by a nil error.
+func InNormalForm(rules pathname.Rules, name string, has func(name string) error) func(dir, name string) string {
+	normal, dir := "/", "/"
+	for segment := range strings.SplitSeq(name[len("/"):], "/") {
+		normal = path.Join(normal, rules.NormalForm(dir, segment))
+		dir = path.Join(dir, segment)
+	}
+	if normal != name && has(normal) == nil {
+		return func(_, name string) string { return name }
+	}
+	return func(dir, name string) string {
+		if encoding := rules.EncodingOf(dir); encoding.Raw() {
+			name, _ = encoding.Encode(name)
+			return name
+		}
+		return rules.NormalForm(dir, name)
+	}
+}
+
+// percentEncode encodes all octets but the unreserved ones (RFC 3986 2.3).
+func percentEncode(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
+
+// WithFinalSlash gives the URI of a directory the slash at its end.
+func WithFinalSlash(uri string, directory bool) string {
+	if directory && uri != "" && !strings.HasSuffix(uri, "/") {
+		return uri + "/"
+	}
+	return uri
+}
+
+// To8URI makes an 8URI of a URI: characters beyond ASCII stand for themselves
+// unless they show ambiguously (draft-masinter-url-i18n 2.2).
+func To8URI(uri string) string {
+	var b strings.Builder
+	for uri != "" {
+		octets := escaped(uri)
+		r, size := utf8.DecodeRuneInString(octets)
+		if octets == "" || r < utf8.RuneSelf || r == utf8.RuneError || !showsAsItself(r) {
+			b.WriteString(uri[:1])
+			uri = uri[1:]
+			continue
+		}
+		b.WriteRune(r)
+		uri = uri[len("%HH")*size:]
+	}
+	return b.String()
+}
+
+// escaped is the octets that a URI begins with in percent-encoding, as many as
+// one character can have.
+func escaped(uri string) string {
+	var octets []byte
+	for len(uri) >= len("%HH") && uri[0] == '%' && len(octets) < utf8.UTFMax {
+		octet, err := strconv.ParseUint(uri[1:3], 16, 8)
+		if err != nil {
+			break
+		}
+		octets = append(octets, byte(octet))
+		uri = uri[len("%HH"):]
+	}
+	return string(octets)
+}
+
+// showsAsItself says whether a reader could type what is shown: no spaces, no
+// control or format characters, no marks without a letter of their own.
+func showsAsItself(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !unicode.In(r, unicode.Co)
+}
+
+// Lines are URIs as the lines of a reply, or as 8URIs.
+func Lines(uris []string, eightBit bool) []string {
+	var lines []string
+	for _, uri := range uris {
+		if eightBit {
+			uri = To8URI(uri)
+		}
+		lines = append(lines, " "+uri)
+	}
+	return lines
+}

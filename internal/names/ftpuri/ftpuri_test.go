@@ -1,0 +1,47 @@
+package ftpuri
+
+import (
+	"io/fs"
+	"net"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/names/pathname"
+)
+
+func TestURI(t *testing.T) {
+	const decomposed, composed = "/re\u0301sume\u0301", "/r\u00e9sum\u00e9"
+	for _, tt := range []struct {
+		name      string
+		base      Base
+		pathname  string
+		directory bool
+		existing  string // the only pathname that exists
+		want      string
+	}{
+		{name: "file", pathname: "/a b", want: "ftp://demo@127.0.0.1/a%20b"},
+		{name: "directory", pathname: "/a", directory: true, want: "ftp://demo@127.0.0.1/a/"},
+		{name: "host", base: Base{Host: "ftp.example.com"}, pathname: "/a", want: "ftp://demo@ftp.example.com/a"},
+		{name: "tls-on-another-port", base: Base{TLS: true}, pathname: "/a", want: "ftps://demo@127.0.0.1:21/a"},
+		{name: "below-home", base: Base{Home: "/h"}, pathname: "/h/a", want: "ftp://demo@127.0.0.1/a"},
+		{name: "beyond-home", base: Base{Home: "/h"}, pathname: "/a", want: "ftp://demo@127.0.0.1/%2Fa"},
+		{name: "normal-form", pathname: decomposed, existing: decomposed,
+			want: "ftp://demo@127.0.0.1/r%C3%A9sum%C3%A9"},
+		{name: "normal-form-of-another-file", pathname: decomposed, existing: composed,
+			want: "ftp://demo@127.0.0.1/re%CC%81sume%CC%81"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			has := func(name string) error {
+				if name != tt.existing {
+					return fs.ErrNotExist
+				}
+				return nil
+			}
+			base := tt.base
+			base.User, base.Addr = "demo", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: ftpPort}
+			base.EncodeName = InNormalForm(pathname.Rules{}, tt.pathname, has)
+			if got := base.URI(tt.pathname, tt.directory); got != tt.want {
+				t.Errorf("the URI is %s; want %s", got, tt.want)
+			}
+		})
+	}
+}

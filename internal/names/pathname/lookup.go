@@ -1,0 +1,193 @@
+package pathname
+
+import (
+	"errors"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// A Resolver finds names in a storage whichever variant of a name it is given.
+//
+// A name can have several variants. Unicode has a composed and a decomposed form of
+// "é", and a listing shows a line feed as a picture of one. A Resolver looks for
+// the name as it was given first (draft-masinter-url-i18n 3.4). It creates no name
+// that would look the same as an existing one (section 5 there). A name with one
+// variant only, such as every name in ASCII, costs no additional request.
+type Resolver struct {
+	Rules
+	WorkingDirectory string // exists under this name, so no request looks for it
+	// StatDir looks for a directory in the storage.
+	StatDir func(name string) (fs.FileInfo, error)
+}
+
+// Lookup calls try with name and then with its variants, until one exists. It returns
+// the pathname that exists, or an empty one and the first error of try if none does.
+// Any error but [fs.ErrNotExist] belongs to a name that exists.
+func (r *Resolver) Lookup(name string, try func(name string) error) (located string, err error) {
+	err = try(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return name, err
+	}
+	dir, base := path.Split(name)
+	dir, missing, dirErr := r.locateDirectory(path.Clean(dir))
+	if dirErr != nil {
+		return "", dirErr
+	}
+	if missing {
+		return "", err
+	}
+	for variant := range r.nameVariants(dir, base) {
+		other := path.Join(dir, variant)
+		if other == name {
+			continue
+		}
+		if otherErr := try(other); !absent(otherErr) {
+			return other, otherErr
+		}
+	}
+	return "", err
+}
+
+// maxMisses is how many directories locateDirectory does not find before it asks whether
+// the last one exists in the form in which it would be created. Below one that does not exist, nothing
+// exists. So a long pathname costs few requests.
+const maxMisses = 8
+
+// locateDirectory finds the directory of a file, segment by segment. A segment that
+// does not exist gets the form in which it would be created. Missing reports that the
+// directory is known not to exist.
+func (r *Resolver) locateDirectory(dir string) (located string, missing bool, err error) {
+	located = "/"
+	if strings.HasPrefix(withTrailingSlash(dir), withTrailingSlash(r.WorkingDirectory)) {
+		located = r.WorkingDirectory
+	}
+	misses := 0
+	statDir := func(name string) error {
+		misses++
+		_, err := r.StatDir(name)
+		return err
+	}
+	for segment := range strings.SplitSeq(strings.Trim(dir[len(located):], "/"), "/") {
+		if missing {
+			located = path.Join(located, r.NormalForm(located, segment))
+			continue
+		}
+		var exists bool
+		if located, exists, err = r.locate(located, segment, statDir); err != nil {
+			return "", false, err
+		}
+		if misses >= maxMisses && !exists {
+			if exists, err = Exists(statDir, located); err != nil {
+				return "", false, err
+			}
+			missing = !exists
+		}
+		if exists {
+			misses = 0
+		}
+	}
+	return located, missing, nil
+}
+
+// ResolveForCreate returns the pathname under which a command creates a file or
+// directory. It is that of an existing variant, as stat reports it, or else name in
+// the Unicode form of the tenant.
+func (r *Resolver) ResolveForCreate(name string, stat func(name string) error) (string, error) {
+	dir, base := path.Split(name)
+	dir, missing, err := r.locateDirectory(path.Clean(dir))
+	if err != nil {
+		return "", err
+	}
+	if missing {
+		return path.Join(dir, r.NormalForm(dir, base)), nil
+	}
+	located, _, err := r.locate(dir, base, stat)
+	return located, err
+}
+
+// locate returns the pathname of base in a directory: the first variant that is found to exist,
+// or else the normal form. It asks for the normal form last, because that is mostly
+// the answer whether it exists or not.
+func (r *Resolver) locate(dir, base string, stat func(name string) error) (located string, exists bool, err error) {
+	variants := slices.Collect(r.nameVariants(dir, base))
+	normal := r.NormalForm(dir, base)
+	last := slices.Index(variants, normal)
+	found := -1
+	for i, variant := range variants {
+		if i == last {
+			continue
+		}
+		there, err := Exists(stat, path.Join(dir, variant))
+		if err != nil {
+			return "", false, err
+		}
+		if there {
+			found = i
+			break
+		}
+	}
+	if found < 0 {
+		return path.Join(dir, normal), false, nil
+	}
+	if last < found {
+		there, err := Exists(stat, path.Join(dir, normal))
+		if err != nil {
+			return "", false, err
+		}
+		if there {
+			found = last
+		}
+	}
+	return path.Join(dir, variants[found]), true, nil
+}
+
+// Exists reports whether a name exists, as stat tells. [fs.ErrPermission] counts as no:
+// a user may upload to a place that S3 does not let the server read.
+func Exists(stat func(name string) error, name string) (bool, error) {
+	err := stat(name)
+	if absent(err) || errors.Is(err, fs.ErrPermission) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// absent reports whether an error means that a name does not exist, perhaps because
+// no key is so long.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG)
+}
+
+// nameVariants yields the ways to write the name of an entry of dir: as it is, and in
+// the two forms of Unicode. Each comes with line breaks as they are, unescaped and
+// escaped. The normal form is among them.
+func (r *Resolver) nameVariants(dir, name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		seen := make([]string, 0, 2)
+		for _, name := range []string{name, unescapeLineBreaks(name), EscapeLineBreaks(name)} {
+			for _, form := range r.forms(dir) {
+				variant := form(name)
+				if slices.Contains(seen, variant) {
+					continue
+				}
+				if seen = append(seen, variant); !yield(variant) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// forms returns the Unicode forms in which a name in dir may exist.
+func (r *Resolver) forms(dir string) []func(string) string {
+	asItIs := func(name string) string { return name }
+	if r.normalization(dir) == None {
+		return []func(string) string{asItIs}
+	}
+	return []func(string) string{asItIs, norm.NFC.String, norm.NFD.String}
+}

@@ -1,0 +1,206 @@
+package pathname_test
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/names/charset"
+	"github.com/babelftp/babelftp/internal/names/pathname"
+)
+
+const composed, decomposed = "caf\u00e9", "cafe\u0301"
+
+// A tree is a storage: the pathnames that are there, and which were asked for.
+type tree struct {
+	there []string
+	asked []string
+}
+
+func (s *tree) stat(name string) error {
+	s.asked = append(s.asked, name)
+	if slices.Contains(s.there, name) {
+		return nil
+	}
+	return fs.ErrNotExist
+}
+
+func (s *tree) statDir(name string) (fs.FileInfo, error) { return nil, s.stat(name) }
+
+func (s *tree) resolver(n pathname.Normalization) *pathname.Resolver {
+	return &pathname.Resolver{Rules: pathname.Rules{Normalization: n}, WorkingDirectory: "/", StatDir: s.statDir}
+}
+
+func TestLookup(t *testing.T) {
+	for _, test := range []struct {
+		name, there, want string
+		normalization     pathname.Normalization
+		requests          int
+	}{
+		{"/ascii", "/ascii", "/ascii", pathname.NFC, 1},
+		{"/missing", "/ascii", "", pathname.NFC, 1},
+		{"/" + composed, "/" + composed, "/" + composed, pathname.NFC, 1},
+		{"/" + composed, "/" + decomposed, "/" + decomposed, pathname.NFC, 2},
+		{"/" + decomposed, "/" + composed, "/" + composed, pathname.NFD, 2},
+		{"/" + composed, "/" + decomposed, "", pathname.None, 1},
+		{"/a\u240ab", "/a\nb", "/a\nb", pathname.NFC, 2},
+		{"/a\nb", "/a\u240ab", "/a\u240ab", pathname.None, 2},
+	} {
+		s := &tree{there: []string{test.there}}
+		got, err := s.resolver(test.normalization).Lookup(test.name, s.stat)
+		if got != test.want || (err == nil) != (test.want != "") || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf(
+				"%q where %q is, %s: %q, %v; want %q", test.name, test.there, test.normalization, got, err, test.want)
+		}
+		if len(s.asked) != test.requests {
+			t.Errorf(
+				"%q where %q is, %s: asked for %q, want %d", test.name, test.there, test.normalization, s.asked,
+				test.requests)
+		}
+	}
+}
+
+func TestResolveForCreate(t *testing.T) {
+	for _, test := range []struct {
+		name, there, want string
+		normalization     pathname.Normalization
+	}{
+		{"/ascii", "", "/ascii", pathname.NFC},
+		{"/" + decomposed, "", "/" + composed, pathname.NFC},
+		{"/" + composed, "", "/" + decomposed, pathname.NFD},
+		{"/" + composed, "", "/" + composed, pathname.None},
+		{"/" + composed, "/" + decomposed, "/" + decomposed, pathname.NFC},
+		{"/a\u240ab", "/a\nb", "/a\nb", pathname.NFC},
+	} {
+		s := &tree{there: []string{test.there}}
+		if got, err := s.resolver(test.normalization).ResolveForCreate(test.name, s.stat); got != test.want ||
+			err != nil {
+			t.Errorf(
+				"%q where %q is, %s: %q, %v; want %q", test.name, test.there, test.normalization, got, err, test.want)
+		}
+	}
+}
+
+// A long pathname below a directory that does not exist costs few requests, and one that exists is found.
+func TestLongPathnames(t *testing.T) {
+	const depth = 100
+	long := strings.Repeat("/"+composed, depth)
+	t.Run("missing", func(t *testing.T) {
+		s := &tree{}
+		if got, err := s.resolver(pathname.NFC).Lookup(long, s.stat); got != "" || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q, %v", got, err)
+		}
+		if got, err := s.resolver(pathname.NFC).ResolveForCreate(
+			strings.Repeat("/"+decomposed, depth), s.stat); got != long || err != nil {
+			t.Errorf("%q, %v; want the normal form", got, err)
+		}
+		if most := 20; len(s.asked) > most {
+			t.Errorf("%d requests, want up to %d", len(s.asked), most)
+		}
+	})
+	for label, form := range map[string]string{"normal-form": composed, "other-form": decomposed} {
+		t.Run(label, func(t *testing.T) {
+			s := &tree{}
+			for i := range depth {
+				s.there = append(s.there, strings.Repeat("/"+form, i+1))
+			}
+			want := strings.Repeat("/"+form, depth)
+			if got, err := s.resolver(pathname.NFC).Lookup(
+				strings.Repeat("/"+composed, depth-1)+"/"+decomposed, s.stat); got != want || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}
+
+// Each directory has the encoding of the nearest one above it that has one.
+func TestCodec(t *testing.T) {
+	latin, err := charset.Parse("windows-1252")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := charset.Parse("raw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := pathname.Codec{Rules: pathname.Rules{Encoding: latin,
+		DirectoryEncodings: map[string]*charset.Encoding{"/mirror": raw}}}
+	for arg, want := range map[string]string{
+		"":                 "/home",
+		"caf\xe9":          "/home/" + composed,
+		"../mirror/\xe9/x": "/mirror/\u201bE9/x",
+	} {
+		name, err := c.Resolve("/home", arg)
+		if err != nil || name != want {
+			t.Errorf("%q: %q, %v; want %q", arg, name, err, want)
+		}
+	}
+	if got := c.EncodePath("/mirror/\u201bE9/x"); got != "/mirror/\xe9/x" {
+		t.Errorf("a mirror is shown as %q", got)
+	}
+	if got := c.EncodeName("/", composed); got != "caf\xe9" {
+		t.Errorf("to a client with a charset: %q", got)
+	}
+	c.UTF8 = true
+	if got := c.EncodeName("/", composed); got != composed {
+		t.Errorf("to a client that reads UTF-8: %q", got)
+	}
+	if got, ok := c.EncodeListName("/", "a\r\nb"); got != "a\u240d\u240ab" || !ok {
+		t.Errorf("in a listing: %q, %v", got, ok)
+	}
+	for arg, want := range map[string]string{
+		"":                   "",
+		"caf\xe9":            "caf\xe9",
+		"caf\xe9\n":          composed + "\u240a",
+		"a\n200 ok/b":        "a\u240a200 ok/b",
+		"/mirror/\xe9/\r\n/": "/mirror/\xe9/\u240d\u240a/",
+		"a\x00b":             "a\u2400b",
+	} {
+		if got := c.Echo("/home", arg); got != want {
+			t.Errorf("the echo of %q is %q, want %q", arg, got, want)
+		}
+	}
+	for arg, want := range map[string]error{"a\x00b": syscall.EILSEQ, strings.Repeat("a", 1025): syscall.ENAMETOOLONG} {
+		if _, err := c.Resolve("/", arg); !errors.Is(err, want) {
+			t.Errorf("%.5q: %v, want %v", arg, err, want)
+		}
+	}
+	utf8 := pathname.Codec{}
+	if _, err := utf8.Resolve("/", "caf\xe9"); !errors.Is(err, charset.ErrInvalid) {
+		t.Errorf("bytes that are not UTF-8: %v", err)
+	} else if e, ok := errors.AsType[*pathname.EncodingError](err); !ok || !e.Encoding.UTF8() {
+		t.Errorf("the encoding of %v is not told", err)
+	}
+}
+
+// TestEchoOfLongPathnames repeats a pathname that is longer than any name, of as many segments as a line can have.
+// The work ends where no name can be so long.
+func TestEchoOfLongPathnames(t *testing.T) {
+	raw, err := charset.Parse("raw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := pathname.Codec{Rules: pathname.Rules{DirectoryEncodings: map[string]*charset.Encoding{"/mirror": raw}}}
+	arg := strings.Repeat("/x", 200_000) + "\r"
+	if got, want := c.Echo("/", arg), pathname.EscapeLineBreaks(arg); got != want {
+		t.Errorf("%d bytes, want %d", len(got), len(want))
+	}
+}
+
+// TestEncodingOf: a directory has the encoding of the nearest one, in any Unicode form of its name.
+func TestEncodingOf(t *testing.T) {
+	first, second := new(charset.Encoding), new(charset.Encoding)
+	rules := pathname.Rules{DirectoryEncodings: map[string]*charset.Encoding{"/café": first, "/café/old/é": second}}
+	for dir, want := range map[string]*charset.Encoding{
+		"/": nil, "/cafés": nil, "/caf": nil, "/x/café": nil, "/café": first, "/cafe\u0301": first,
+		"/cafe\u0301/x/y": first, "/café/old": first,
+		"/café/old/e\u0301": second, "/cafe\u0301/old/é/x": second, "/café/old/éx": first,
+	} {
+		if got := rules.EncodingOf(dir); got != want {
+			t.Errorf("%q has %v, want %v", dir, got, want)
+		}
+	}
+}

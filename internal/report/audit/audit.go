@@ -1,0 +1,169 @@
+// Package audit writes the audit log: one line of JSON for each login, each refusal, each change and each transfer of
+// a file, with who did it and what came of it.
+//
+// A [Session] observes a session of package control, and gets the outcome with the reply. It wraps the storage of a
+// command, because only the storage knows which files a command touches.
+package audit
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/logline"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// A Log writes the lines of all sessions.
+type Log struct {
+	out       *slog.Logger
+	strangers *strangers
+}
+
+// New returns a log that writes each line by one call of out.Write, and ignores its error. It asks room before it
+// writes what clients do that are not logged in, and counts these lines until there is room. guard gets the panic of
+// a count that is written later.
+func New(out io.Writer, room func() bool, guard *panics.Guard) *Log {
+	log := slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{ReplaceAttr: attribute}))
+	return &Log{log, &strangers{out: log, room: room, guard: guard, kinds: map[kind]*counted{}}}
+}
+
+// Flush writes the numbers of lines that were not written. It is called when the sessions have ended.
+func (l *Log) Flush() { l.strangers.flush() }
+
+// attribute gives slog's attributes the names of the audit log. All events are equally important, so there is no level.
+func attribute(groups []string, a slog.Attr) slog.Attr {
+	switch a.Key {
+	case slog.LevelKey:
+		return slog.Attr{}
+	case slog.MessageKey:
+		a.Key = "event"
+	case slog.TimeKey:
+		a.Value = slog.TimeValue(a.Value.Time().UTC())
+	}
+	return logline.Escape(groups, a)
+}
+
+// A Conn is the control connection of a session.
+type Conn interface {
+	RemoteAddr() net.Addr
+	Encrypted() bool
+}
+
+// A Session writes the lines of one session. It is for the goroutine of the session.
+type Session struct {
+	out       *slog.Logger
+	conn      Conn
+	addr      netip.Addr // of the client
+	strangers *strangers
+
+	login    *account.Login // nil when logged out
+	loggedIn time.Time
+	command  *command // the running one, nil without a login
+	files    map[string]int
+	bytes    map[string]int64
+}
+
+// Session returns the log of a session, whose ID is that of the log.
+func (l *Log) Session(id string, conn Conn) *Session {
+	remote := conn.RemoteAddr()
+	return &Session{out: l.out.With("session", id, "client", remote.String()), conn: conn, addr: netaddr.Of(remote),
+		strangers: l.strangers}
+}
+
+// Events of clients that may not be logged in.
+const (
+	eventLogin   = "login"
+	eventRefused = "refused"
+)
+
+// The values of "outcome".
+const (
+	outcomeOK     = "ok"
+	outcomeFailed = "failed"
+)
+
+func (s *Session) write(event, outcome string, about ...any) {
+	about = append([]any{"tls", s.conn.Encrypted(), "outcome", outcome}, about...)
+	if s.login != nil {
+		about = append([]any{"tenant", s.login.Tenant.Name, "user", s.login.User}, about...)
+	}
+	s.out.Info(event, about...)
+}
+
+// LoggedIn writes an accepted login, or why it was not. A login that a limit refuses is left to [Session.Refused].
+func (s *Session) LoggedIn(login *account.Login, err error) {
+	if err == nil {
+		s.login, s.loggedIn = login, time.Now()
+		s.files, s.bytes = map[string]int{}, map[string]int64{}
+		var about []any
+		if login.Certificate != "" {
+			about = []any{"certificate", login.Certificate}
+		}
+		s.write(eventLogin, outcomeOK, about...)
+		return
+	}
+	if _, full := errors.AsType[*account.FullError](err); full {
+		return
+	}
+	about, why := []any{"reason", reason(err)}, s.kind(eventLogin, reason(err))
+	if of, ok := errors.AsType[*account.LoginError](err); ok && of.User != "" {
+		about = append(about, "tenant", of.Tenant, "user", of.User)
+		why.tenant, why.user = of.Tenant, of.User
+	}
+	write := s.strangers.wanted
+	if errors.Is(err, account.ErrAbandoned) { // it has cost the client nothing
+		write = s.strangers.sampled
+	}
+	if write(why) {
+		s.write(eventLogin, outcomeFailed, about...)
+	}
+}
+
+// reason is the class of a failed login.
+func reason(err error) string {
+	of, known := errors.AsType[*account.LoginError](err)
+	switch {
+	case errors.Is(err, account.ErrAbandoned):
+		return "abandoned"
+	case !errors.Is(err, account.ErrLoginRefused):
+		return "unavailable"
+	case errors.Is(err, account.ErrCertificate):
+		return "certificate"
+	case known && of.User == "":
+		return "unknown_user"
+	}
+	return "wrong_password"
+}
+
+// LoggedOut writes the totals of the login that ends.
+func (s *Session) LoggedOut() {
+	if s.login == nil {
+		return
+	}
+	s.write("logout", outcomeOK, "duration_ms", time.Since(s.loggedIn).Milliseconds(),
+		"uploads", s.files[eventUpload], "uploaded_bytes", s.bytes[eventUpload],
+		"downloads", s.files[eventDownload], "downloaded_bytes", s.bytes[eventDownload])
+	s.login, s.command = nil, nil
+}
+
+// Refused writes that a limit has refused something. The tenant is empty where the limit is the server's. Of a client
+// that is not logged in it may be only counted.
+func (s *Session) Refused(tenant, limit string) {
+	about := []any{"limit", limit}
+	if s.login == nil {
+		why := s.kind(eventRefused, limit)
+		if why.tenant = tenant; tenant != "" {
+			about = append(about, "tenant", tenant)
+		}
+		if !s.strangers.sampled(why) {
+			return
+		}
+	}
+	s.write(eventRefused, outcomeFailed, about...)
+}

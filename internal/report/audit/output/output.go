@@ -1,0 +1,97 @@
+// Package output brings the lines of the audit log to where a configuration wants them: a file, standard output and a
+// webhook.
+package output
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/logline"
+	"github.com/babelftp/babelftp/internal/config/destination"
+	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/report/webhook"
+)
+
+// closeTimeout bounds the wait for the last lines when the server stops.
+const closeTimeout = 5 * time.Second
+
+// An Output writes lines to all destinations of a configuration. Make one with [New]. Nothing waits for a destination
+// that takes no lines.
+type Output struct {
+	io.Writer
+	log     *slog.Logger
+	file    *logline.File     // nil without
+	writers []*logline.Writer // none where the configuration asks for no audit log
+	endPost context.CancelFunc
+}
+
+// New opens nothing. lost returns for a destination (file, stdout or webhook) what counts the lines that it did not
+// get.
+func New(
+	ctx context.Context, cfg destination.Audit, stdout io.Writer,
+	lost func(destination string) func(lines int), log *slog.Logger,
+) (*Output, error) {
+	o := &Output{log: log, endPost: func() {}}
+	var destinations []io.Writer
+	add := func(name string, out io.Writer) {
+		w := logline.NewWriter(name, out, lost(name), log)
+		o.writers, destinations = append(o.writers, w), append(destinations, w)
+	}
+	if cfg.File != "" {
+		o.file = logline.NewFile(cfg.File)
+		add("file", o.file)
+	}
+	if cfg.Stdout {
+		add("stdout", stdout)
+	}
+	if cfg.Webhook.URL != "" {
+		authorities, err := encryption.Authorities(cfg.Webhook.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("audit.webhook.ca_file: %w", err)
+		}
+		ctx, o.endPost = context.WithCancel(context.WithoutCancel(ctx)) // Close ends it
+		receiver := webhook.New(cfg.Webhook.URL, cfg.Webhook.Secret.Reveal(), authorities, cfg.Webhook.TimeoutOf())
+		add("webhook", webhook.NewLines(ctx, receiver, log))
+	}
+	o.Writer = io.MultiWriter(destinations...)
+	return o, nil
+}
+
+// Given tells whether there are destinations.
+func (o *Output) Given() bool { return len(o.writers) > 0 }
+
+// Roomy tells whether each destination has room for many lines still.
+func (o *Output) Roomy() bool {
+	return !slices.ContainsFunc(o.writers, func(w *logline.Writer) bool { return !w.Roomy() })
+}
+
+// Open opens the file and begins to write.
+func (o *Output) Open() error {
+	if o.file != nil {
+		if err := o.file.Open(); err != nil {
+			return errors.Join(
+				errors.New("audit.file: cannot append to the audit log: correct the path or its permissions"), err)
+		}
+	}
+	for _, w := range o.writers {
+		w.Start()
+	}
+	return nil
+}
+
+// Close writes the lines that wait, also when ctx has ended. It gives up after some seconds, and logs that.
+func (o *Output) Close(ctx context.Context) {
+	defer o.endPost()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	for _, w := range o.writers {
+		if err := w.Close(ctx); err != nil {
+			o.log.Error("audit log: the last lines could not be written in time", "err", err)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package audit
+
+import (
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/panics"
+)
+
+const (
+	// sampleEvery is the time in which strangers of a network write two lines of a kind at most: the first one, and
+	// one with the number of the others.
+	sampleEvery = time.Minute
+	// maxKinds is how many kinds there may be. Networks above that count together.
+	maxKinds = 500
+)
+
+// strangers writes what clients do that are not logged in. Anybody can do that at any rate, so the lines are counted
+// where there are many, and none takes the place of a line of a user. All are in the count of a later line.
+type strangers struct {
+	out   *slog.Logger
+	room  func() bool // whether the destinations have room for lines of strangers
+	guard *panics.Guard
+
+	mu    sync.Mutex
+	kinds map[kind]*counted
+}
+
+// A kind is what is counted together.
+type kind struct {
+	client        netip.Prefix // not valid for those above maxKinds
+	event, reason string       // of a line
+	tenant, user  string
+}
+
+// counted is how many lines of a kind were not written, and what comes next.
+type counted struct {
+	more  int
+	timer *time.Timer
+}
+
+// sampled returns whether a line of a kind is to be written, and else counts it. Only the first one in a minute is.
+func (s *strangers) sampled(k kind) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, room := s.count(k), s.room()
+	if c.timer != nil || !room {
+		c.more++
+	}
+	write := c.timer == nil && room
+	s.later(k, c)
+	return write
+}
+
+// wanted returns whether there is room for a line that is written each time, and else counts it.
+func (s *strangers) wanted(k kind) bool {
+	if s.room() {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.count(k)
+	c.more++
+	s.later(k, c)
+	return false
+}
+
+// count is the counter of a kind. The mutex is locked.
+func (s *strangers) count(k kind) *counted {
+	c := s.kinds[k]
+	if c == nil && len(s.kinds) >= maxKinds {
+		k = k.anywhere()
+		c = s.kinds[k]
+	}
+	if c == nil {
+		c = &counted{}
+		s.kinds[k] = c
+	}
+	return c
+}
+
+// anywhere is the same kind of any client and user.
+func (k kind) anywhere() kind { return kind{event: k.event, reason: k.reason, tenant: k.tenant} }
+
+// later writes the count of a kind in a minute. The mutex is locked.
+func (s *strangers) later(k kind, c *counted) {
+	if c.timer != nil {
+		return
+	}
+	if s.kinds[k] != c {
+		k = k.anywhere()
+	}
+	c.timer = time.AfterFunc(sampleEvery, func() { s.tell(k, c) })
+}
+
+// tell writes how many lines of a kind were not written, as soon as there is room.
+func (s *strangers) tell(k kind, c *counted) {
+	defer s.guard.Recover("audit log")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.timer = nil
+	switch {
+	case c.more == 0:
+		delete(s.kinds, k)
+		return
+	case s.room():
+		s.write(k, c)
+	}
+	s.later(k, c)
+}
+
+// write writes a count. The mutex is locked.
+func (s *strangers) write(k kind, c *counted) {
+	about := []any{"outcome", outcomeFailed}
+	if k.client.IsValid() {
+		about = append(about, "client", k.client.String())
+	}
+	if k.event == eventRefused {
+		about = append(about, "limit", k.reason)
+	} else {
+		about = append(about, "reason", k.reason)
+	}
+	if k.tenant != "" {
+		about = append(about, "tenant", k.tenant)
+	}
+	if k.user != "" {
+		about = append(about, "user", k.user)
+	}
+	s.out.Info(k.event, append(about, "more", c.more)...)
+	c.more = 0
+}
+
+// flush writes all counts.
+func (s *strangers) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, c := range s.kinds {
+		if c.more > 0 {
+			s.write(k, c)
+		}
+	}
+}
+
+// kind is the kind of a line of this session.
+func (s *Session) kind(event, reason string) kind {
+	return kind{client: limits.Network(s.addr), event: event, reason: reason}
+}

@@ -1,0 +1,116 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// strangerConn is the control connection of a client that is not logged in.
+type strangerConn struct{ addr net.Addr }
+
+func (c strangerConn) RemoteAddr() net.Addr { return c.addr }
+func (c strangerConn) Encrypted() bool      { return false }
+
+// told is what a log has, whose timers write too.
+type told struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *told) Write(line []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(line)
+}
+
+// take returns how many lines there are, and how many those say that were not written, and forgets them.
+func (o *told) take(t *testing.T) (lines, more int) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for line := range bytes.Lines(o.text.Bytes()) {
+		var fields struct{ More int }
+		if err := json.Unmarshal(line, &fields); err != nil {
+			t.Fatal(err)
+		}
+		lines++
+		more += fields.More
+	}
+	o.text.Reset()
+	return lines, more
+}
+
+// What strangers do at any rate has few lines, and all of it is in their counts. Users are not counted so.
+func TestStrangers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out told
+		var full atomic.Bool
+		log := New(&out, func() bool { return !full.Load() }, nil)
+		from := func(a, b, c int) *Session {
+			return log.Session("id", strangerConn{&net.TCPAddr{IP: net.IPv4(byte(a), byte(b), byte(c), 1)}})
+		}
+		pass := func(d time.Duration) {
+			time.Sleep(d)
+			synctest.Wait()
+		}
+		for range 1000 {
+			from(192, 0, 2).Refused("", "sessions_per_address")
+		}
+		if lines, more := out.take(t); lines != 1 || more != 0 {
+			t.Errorf("1000 refusals are at once %d lines with the count %d, want one line", lines, more)
+		}
+		pass(sampleEvery + time.Second)
+		if lines, more := out.take(t); lines != 1 || more != 999 {
+			t.Errorf("in the next minute there are %d lines with the count %d, want one with 999", lines, more)
+		}
+		pass(2 * sampleEvery)
+
+		const networks = 10 * maxKinds
+		for i := range networks {
+			from(10, i/256, i%256).Refused("", "sessions")
+		}
+		if lines, more := out.take(t); lines > 1+maxKinds || more != 0 {
+			t.Errorf("refusals of %d networks are %d lines", networks, lines)
+		}
+		log.Flush()
+		if lines, more := out.take(t); lines != 1 || more != networks-maxKinds-1 {
+			t.Errorf("at the end there are %d lines with the count %d", lines, more)
+		}
+		pass(2 * sampleEvery)
+		if n := len(log.strangers.kinds); n != 0 {
+			t.Errorf("%d kinds are remembered", n)
+		}
+
+		full.Store(true) // users need the rest
+		for range 5 {
+			from(192, 0, 2).Refused("", "sessions")
+			from(192, 0, 2).LoggedIn(nil, account.ErrLoginRefused)
+		}
+		pass(2 * sampleEvery)
+		if lines, _ := out.take(t); lines != 0 {
+			t.Errorf("strangers take %d places in a full queue", lines)
+		}
+		full.Store(false)
+		pass(2 * sampleEvery)
+		if lines, more := out.take(t); lines != 2 || more != 10 {
+			t.Errorf("afterwards there are %d lines with the count %d, want two with 10", lines, more)
+		}
+
+		for range 5 {
+			from(192, 0, 2).LoggedIn(nil, account.ErrLoginRefused)
+			from(198, 51, 100).LoggedIn(nil, account.ErrAbandoned)
+		}
+		if lines, _ := out.take(t); lines != 5+1 {
+			t.Errorf("there are %d lines of wrong passwords and abandoned logins, want 6", lines)
+		}
+		pass(4 * sampleEvery)
+	})
+}

@@ -1,0 +1,518 @@
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/report/webhook"
+	"github.com/babelftp/babelftp/internal/storage/s3client/profile"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+)
+
+func TestMain(m *testing.M) { s3test.Main(m) }
+
+const secret = "0123456789abcdef"
+
+// waitTimeout is how long a test waits for what must come, such as a hundred events by as many requests to S3 on a
+// busy machine.
+const waitTimeout = 5 * time.Minute
+
+// A receiver checks signatures and keeps events.
+type receiver struct {
+	*httptest.Server
+	mu   sync.Mutex
+	down bool
+	got  map[string][]Event // by path
+	new  chan struct{}
+}
+
+func newReceiver(t *testing.T) *receiver {
+	r := &receiver{got: map[string][]Event{}, new: make(chan struct{}, 1000)}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		body, err := io.ReadAll(request.Body)
+		if want := webhook.Sign([]byte(secret), request.Header.Get("Babelftp-Timestamp"), body); err != nil ||
+			request.Header.Get("Babelftp-Signature") != want {
+			t.Errorf("signature %q, %v; want %q", request.Header.Get("Babelftp-Signature"), err, want)
+		}
+		if r.down {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		var batch []Event
+		if err := json.Unmarshal(body, &batch); err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+		for _, e := range batch {
+			r.got[e.Path] = append(r.got[e.Path], e)
+			r.new <- struct{}{}
+		}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) setDown(down bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.down = down
+}
+
+// wait waits for events.
+func (r *receiver) wait(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		select {
+		case <-r.new:
+		case <-time.After(waitTimeout):
+			t.Fatal("an event did not come")
+		}
+	}
+}
+
+// A bucket is a fresh one of the embedded S3.
+type bucket struct {
+	client *s3.Client
+	name   string
+}
+
+func newBucket(t *testing.T) bucket { return newBucketOf(t, "embedded") }
+
+func newBucketOf(t *testing.T, server string) bucket {
+	s := s3test.Start(t, server)
+	return bucket{s.Client(profile.RepeatUnstored("")), s.Bucket(t)}
+}
+
+// queue is the queue of one server.
+func (b bucket) queue(t *testing.T, r *receiver) *Queue {
+	t.Helper()
+	hook := webhook.New(r.URL, secret, nil, time.Minute)
+	return NewQueue(Options{
+		Bucket: b.name, Prefix: "inbox/", Tenant: "acme", SweepInterval: 10 * time.Millisecond,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}, &Settings{Client: b.client, Webhook: hook, UnconfirmedAfter: 10 * time.Millisecond})
+}
+
+// run lets a server send, until the function that it returns is called.
+func run(t *testing.T, q *Queue) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() { q.Run(ctx) })
+	stop = func() { cancel(); done.Wait() }
+	t.Cleanup(stop)
+	return stop
+}
+
+// events are the keys that wait.
+func (b bucket) events(t *testing.T) (keys []string) {
+	t.Helper()
+	out, err := b.client.ListObjectsV2(
+		t.Context(), &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: new("inbox/.babelftp/events/acme/queue/")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range out.Contents {
+		keys = append(keys, *o.Key)
+	}
+	return keys
+}
+
+// waitUntil asks again and again until the answer is yes.
+func waitUntil(t *testing.T, yes func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(waitTimeout)
+	for !yes() {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatal("it did not come")
+		}
+	}
+}
+
+func change(t *testing.T, q *Queue, path string, outcome error) {
+	t.Helper()
+	e, err := q.begin(t.Context(), Event{Type: Upload, Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.end(t.Context(), e, outcome); !errors.Is(err, outcome) {
+		t.Fatal(err)
+	}
+}
+
+// A change gives one confirmed event, and leaves nothing in the bucket. One that failed gives none. One whose outcome
+// S3 has not told gives an unconfirmed one.
+func TestEventsOfChanges(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	q := b.queue(t, r)
+	change(t, q, "failed", fs.ErrPermission)
+	if keys := b.events(t); len(keys) != 0 {
+		t.Errorf("a failed change leaves %q", keys)
+	}
+	change(t, q, "done", nil)
+	change(t, q, "unknown", syscall.EAGAIN)
+	renamed, err := q.begin(t.Context(), Event{Type: Rename, Path: "copied", steps: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.end(t.Context(), renamed, fs.ErrPermission); !errors.Is(err, fs.ErrPermission) {
+		t.Fatal(err)
+	}
+	stop := run(t, q)
+	r.wait(t, 3)
+	waitUntil(t, func() bool { return len(b.events(t)) == 0 })
+	stop()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if got := r.got["done"]; len(got) != 1 || !got[0].Confirmed || got[0].Tenant != "acme" {
+		t.Errorf("done: %+v, want one confirmed event", got)
+	}
+	if got := r.got["unknown"]; len(got) != 1 || got[0].Confirmed {
+		t.Errorf("unknown: %+v, want one unconfirmed event", got)
+	}
+	if got := r.got["copied"]; len(got) != 1 || got[0].Confirmed {
+		t.Errorf("copied: %+v, want one unconfirmed event of a rename that S3 has refused in the middle", got)
+	}
+	if len(r.got) != 3 {
+		t.Errorf("the receiver has %d paths, want 3", len(r.got))
+	}
+}
+
+// While the receiver is down events wait in the bucket, confirmed. Another server sends them, in order, after the
+// first one has stopped.
+func TestReceiverDown(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	r.setDown(true)
+	q := b.queue(t, r)
+	stop := run(t, q)
+	const count = 150
+	for i := range count {
+		change(t, q, fmt.Sprint(i), nil)
+	}
+	stop()
+	if keys := b.events(t); len(keys) != count {
+		t.Fatalf("%d events wait, want %d", len(keys), count)
+	}
+	r.setDown(false)
+	run(t, b.queue(t, r))
+	r.wait(t, count)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range count {
+		if got := r.got[fmt.Sprint(i)]; len(got) == 0 || !got[0].Confirmed {
+			t.Errorf("event %d: %+v, want a confirmed one", i, got)
+		}
+	}
+}
+
+// A server dies between the event and the outcome. Another one sends the event as unconfirmed. Of two that sweep, one
+// holds the lease.
+func TestServerDies(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	if _, err := b.queue(t, r).begin(t.Context(), Event{Type: Upload, Path: "lost"}); err != nil {
+		t.Fatal(err)
+	}
+	run(t, b.queue(t, r))
+	run(t, b.queue(t, r))
+	r.wait(t, 1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if got := r.got["lost"]; got[0].Confirmed || got[0].ID == "" {
+		t.Errorf("%+v, want an unconfirmed event", got)
+	}
+}
+
+// The answer to the write of the lease is lost. The server has the lease all the same.
+func TestLeaseWithoutAnswer(t *testing.T) {
+	server := s3test.Start(t, "minio")
+	proxy, err := s3test.NewProxy(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Close() })
+	b, r := bucket{proxy.Server().Client(profile.RepeatUnstored("")), server.Bucket(t)}, newReceiver(t)
+	q := b.queue(t, r)
+	e, err := q.begin(t.Context(), Event{Type: Upload, Path: "file"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.postpone(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	injected := proxy.Inject(
+		s3test.Fault{Operation: "PutObject", KeyPrefix: q.folder() + "lease", Times: 1, Effect: s3test.LoseAnswer()})
+	if err := q.sweep(t.Context()); err != nil || injected.Applied() != 1 {
+		t.Errorf("%d answers are lost, and the sweep returns %v", injected.Applied(), err)
+	}
+	r.wait(t, 1)
+}
+
+// Where S3 has no conditional requests, two servers that begin at the same time may both sweep. The receiver then has
+// each event once or twice.
+func TestLeaseWithoutConditions(t *testing.T) {
+	b, r := newBucketOf(t, "sim-strict"), newReceiver(t)
+	q := b.queue(t, r)
+	for i := range 5 {
+		e, err := q.begin(t.Context(), Event{Type: Upload, Path: fmt.Sprint(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := q.postpone(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, b.queue(t, r))
+	run(t, b.queue(t, r))
+	r.wait(t, 5)
+	waitUntil(t, func() bool { return len(b.events(t)) == 0 })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range 5 {
+		if got := r.got[fmt.Sprint(i)]; len(got) < 1 || len(got) > 2 || !got[0].Confirmed {
+			t.Errorf("event %d: %+v, want one or two, confirmed", i, got)
+		}
+	}
+}
+
+// Without S3 no event can be stored, and the change must not be made.
+func TestNoEventWithoutS3(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	q := b.queue(t, r)
+	q.Bucket = strings.Repeat("missing", 2)
+	if _, err := q.begin(t.Context(), Event{Type: Delete, Path: "x"}); !errors.Is(err, syscall.EAGAIN) {
+		t.Errorf("%v, want an EAGAIN", err)
+	}
+}
+
+// A change that takes longer than unconfirmed_after is announced as unconfirmed before it has happened. Its reply
+// waits until the confirmed event is in the bucket. When the first server has died, another one sends that.
+func TestSlowChange(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	slow := b.queue(t, r)
+	e, err := slow.begin(t.Context(), Event{Type: Rename, Path: "slow"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := run(t, b.queue(t, r))
+	r.wait(t, 1)
+	waitUntil(t, func() bool { return len(b.events(t)) == 0 })
+	stop()
+	if err := slow.end(t.Context(), e, nil); err != nil {
+		t.Fatal(err)
+	}
+	run(t, b.queue(t, r))
+	r.wait(t, 1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if got := r.got["slow"]; got[0].Confirmed || !got[1].Confirmed || got[0].ID != got[1].ID {
+		t.Errorf("%+v, want an unconfirmed event and then the same as confirmed", got)
+	}
+}
+
+// A server has read an unconfirmed event, and deletes it after another one has confirmed it. The confirmed event stays.
+func TestConfirmedWhileSent(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	slow, other := b.queue(t, r), b.queue(t, r)
+	e, err := slow.begin(t.Context(), Event{Type: Rename, Path: "slow"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := other.get(t.Context(), b.events(t)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := slow.postpone(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.send(t.Context(), []Event{read}); err != nil {
+		t.Fatal(err)
+	}
+	run(t, b.queue(t, r))
+	r.wait(t, 2)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if got := r.got["slow"]; got[0].Confirmed || !got[1].Confirmed {
+		t.Errorf("%+v, want an unconfirmed event and a confirmed one", got)
+	}
+}
+
+// Where the confirmed event of a slow change cannot be stored, the change is not acknowledged.
+func TestSlowChangeWithoutS3(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	q := b.queue(t, r)
+	e, err := q.begin(t.Context(), Event{Type: Rename, Path: "slow"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Time = e.Time.Add(time.Hour) // a clock that is set back counts for nothing
+	e.begun = e.begun.Add(-q.settings().UnconfirmedAfter)
+	q.Bucket = strings.Repeat("missing", 2)
+	if err := q.end(t.Context(), e, nil); !errors.Is(err, syscall.EAGAIN) {
+		t.Errorf("%v, want an EAGAIN", err)
+	}
+}
+
+// An object that is no event stops no other one.
+func TestForeignObject(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	foreign := "inbox/.babelftp/events/acme/queue/0.confirmed"
+	if _, err := b.client.PutObject(
+		t.Context(), &s3.PutObjectInput{Bucket: &b.name, Key: &foreign, Body: strings.NewReader("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	change(t, b.queue(t, r), "unknown", syscall.EAGAIN)
+	run(t, b.queue(t, r))
+	r.wait(t, 1)
+}
+
+// A retired queue sends the events of the logins that use it. Then it ends.
+func TestRetiredQueue(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	q := b.queue(t, r)
+	ended := make(chan struct{})
+	go func() {
+		q.Run(t.Context())
+		close(ended)
+	}()
+	first, second := q.Use(), q.Use()
+	first()
+	q.Retire()
+	change(t, q, "/late", nil)
+	r.wait(t, 1)
+	select {
+	case <-ended:
+		t.Fatal("the queue has ended while it is in use")
+	default:
+	}
+	second()
+	<-ended
+	unused := b.queue(t, r)
+	unused.Retire()
+	unused.Run(t.Context())
+
+	// A client stores a file and leaves at once.
+	hasty := b.queue(t, r)
+	// else a slow machine leaves the event to the holder of the lease, which is the first queue
+	hasty.settings().UnconfirmedAfter = time.Minute
+	done := hasty.Use()
+	hasty.Retire()
+	change(t, hasty, "/hasty", nil)
+	done()
+	hasty.Run(t.Context())
+	r.wait(t, 1)
+	if left := b.events(t); len(left) > 0 {
+		t.Errorf("the queue has left %q", left)
+	}
+}
+
+// A retired queue tries once more to send what the receiver has refused, and then leaves it in the bucket.
+func TestRetiredQueueWithoutReceiver(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	r.setDown(true)
+	q := b.queue(t, r)
+	done := q.Use()
+	q.Retire()
+	change(t, q, "/refused", nil)
+	done()
+	q.Run(t.Context())
+	if left := b.events(t); len(left) != 1 {
+		t.Fatalf("the bucket has %q", left)
+	}
+	r.setDown(false)
+	next := b.queue(t, r)
+	next.Retire()
+	next.Run(t.Context())
+	r.wait(t, 1)
+}
+
+// A webhook is removed and given again while a session lives. The new queue takes the lease before the old one has
+// left its event in the bucket, and neither of the two looks there soon. The event is sent at once.
+func TestQueueThatTakesThePlaceOfAnother(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	asked := make(chan struct{})
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		_, _ = io.Copy(io.Discard, request.Body) // then the server notices that the client has closed the connection
+		close(asked)
+		<-request.Context().Done()
+	}))
+	t.Cleanup(hanging.Close)
+	slow := &slowClient{Client: b.client, began: make(chan struct{}), goOn: make(chan struct{})}
+	old, next := b.queue(t, r), b.queue(t, r)
+	for _, q := range []*Queue{old, next} {
+		q.SweepInterval, q.current.UnconfirmedAfter = time.Hour, time.Hour
+	}
+	old.current.Client, old.current.Webhook = slow, webhook.New(hanging.URL, secret, nil, time.Hour)
+	defer old.Use()()
+
+	var sender Sender
+	sender.Replace(map[string]*Queue{"acme": old})
+	sender.Start(t.Context())
+	t.Cleanup(sender.End)
+	change(t, old, "/waits", nil)
+	<-asked
+	sender.Replace(nil)
+	sender.Replace(map[string]*Queue{"acme": next})
+	<-slow.began
+	waitUntil(t, func() bool {
+		out, err := b.client.ListObjectsV2(
+			t.Context(), &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: new(next.folder() + "lease")})
+		return err == nil && len(out.Contents) == 1
+	})
+	close(slow.goOn)
+	r.wait(t, 1)
+}
+
+// A slowClient stores a confirmed event only when it may go on.
+type slowClient struct {
+	Client
+	began, goOn chan struct{}
+}
+
+func (c *slowClient) PutObject(
+	ctx context.Context, in *s3.PutObjectInput, options ...func(*s3.Options),
+) (*s3.PutObjectOutput, error) {
+	if strings.HasSuffix(*in.Key, confirmedSuffix) {
+		close(c.began)
+		<-c.goOn
+	}
+	return c.Client.PutObject(ctx, in, options...)
+}
+
+// A queue that gets another receiver closes its connections to the one before.
+func TestConnectionsToFormerReceiver(t *testing.T) {
+	closed := make(chan struct{})
+	former := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	former.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			close(closed)
+		}
+	}
+	former.Start()
+	defer former.Close()
+	hook := webhook.New(former.URL, secret, nil, time.Minute)
+	q := NewQueue(Options{Log: slog.New(slog.DiscardHandler)}, &Settings{Webhook: hook})
+	if err := hook.Post(t.Context(), []byte("[]")); err != nil {
+		t.Fatal(err)
+	}
+	q.Adopt(&Settings{Webhook: webhook.New("http://127.0.0.1:1", secret, nil, time.Minute)})
+	<-closed
+}

@@ -1,0 +1,205 @@
+package sessionlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/babelftp/babelftp/internal/base/logline"
+)
+
+const secret = "correct-horse"
+
+// No secret reaches the log: neither where it belongs nor where people type it by mistake.
+func TestCommandIsMasked(t *testing.T) {
+	for _, test := range []struct {
+		command Command
+		want    string
+	}{
+		{Command{"PASS", secret, true}, "PASS ***"},
+		{Command{"PASS", "", true}, "PASS"},
+		{Command{"ACCT", secret, true}, "ACCT ***"},
+		{Command{"USER", secret, true}, "USER ***"},
+		{Command{"QUOT", "PASS " + secret, false}, "QUOT ***"},
+		{Command{strings.ToUpper(secret), "", false}, "***"},
+		{Command{strings.ToUpper(secret), "battery", false}, "***"},
+		{Command{"XYZ", "", false}, "XYZ"},
+		{Command{"", "", false}, ""},
+		{Command{"SITE", "PSWD old " + secret, false}, "SITE PSWD ***"},
+		{Command{"SITE", "HELP", true}, "SITE HELP"},
+		{Command{"SITE", "COPY a b", true}, "SITE COPY a b"},
+		{Command{"STOR", "été.txt", true}, "STOR été.txt"},
+	} {
+		if got := test.command.String(); got != test.want {
+			t.Errorf("%+v is %q in the log, want %q", test.command, got, test.want)
+		}
+	}
+}
+
+// The replies to USER and SITE PRESIGN repeat what the log must not have.
+func TestReplyIsMasked(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	LogReply(
+		t.Context(), log, Command{Verb: "USER", Argument: secret}, 331, []string{"Password required for " + secret})
+	LogReply(
+		t.Context(), log, Command{Verb: "SITE", Argument: "presign f"}, 200,
+		[]string{"Link", " https://s3.example/f?X-Amz-Signature=" + secret})
+	LogReply(t.Context(), log, Command{Verb: "PWD"}, 257, []string{`"/" is the current directory`})
+	got := out.String()
+	if strings.Contains(got, secret) || strings.Count(got, "text=***") != 2 ||
+		!strings.Contains(got, "code=257 text=\"\\\"/\\\" is") {
+		t.Error(got)
+	}
+}
+
+// A client's control characters have no effect on the terminal that shows the log.
+func TestControlCharactersAreEscaped(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(
+		slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: logline.Escape}))
+	LogCommand(t.Context(), log, Command{Verb: "STOR", Argument: "a\x1b[31m\u202eb\nlevel=ERROR", Known: true})
+	if got := out.String(); strings.ContainsAny(got, "\x1b\u202e") || strings.Count(got, "\n") != 1 {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestNewRule(t *testing.T) {
+	for _, test := range []struct {
+		address, tenant, user string
+		d                     time.Duration
+		want                  string
+	}{
+		{"", "", "", time.Minute, "name an address, a tenant or a user"},
+		{"", "acme", "", 0, "the time 0s is out of range: want more than 0 and at most 24h0m0s"},
+		{"", "acme", "", 25 * time.Hour, "the time 25h0m0s is out of range: want more than 0 and at most 24h0m0s"},
+		{"example.com", "", "", time.Minute,
+			`"example.com" is neither an address like 192.0.2.7 nor a network like 192.0.2.0/24`},
+	} {
+		if _, err := NewRule(test.address, test.tenant, test.user, test.d); err == nil || err.Error() != test.want {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
+}
+
+// A session gets debug lines while each field of a rule matches, whatever the level of the log. Other sessions do not.
+func TestSwitch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		base := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelError}))
+		at := netip.MustParseAddr
+		scanner := Session{ID: "1", Address: at("192.0.2.7"), Tenant: "acme", User: "scanner"}
+		var w Switch
+		for _, test := range []struct {
+			address, tenant, user string
+			about                 Session
+			want                  bool
+		}{
+			{"192.0.2.7", "", "", scanner, true},
+			{"::ffff:192.0.2.7", "", "", scanner, true},
+			{"192.0.2.0/24", "", "", scanner, true},
+			{"192.0.2.8", "", "", scanner, false},
+			{"", "acme", "", scanner, true},
+			{"", "umbrella", "", scanner, false},
+			{"", "", "scanner", scanner, true},
+			{"", "", "scanner@acme", scanner, true},
+			{"", "", "scanner@umbrella", scanner, false},
+			{"", "", "alice", scanner, false},
+			{"192.0.2.7", "acme", "scanner", scanner, true},
+			{"192.0.2.7", "umbrella", "", scanner, false},
+			{"", "acme", "", Session{Address: at("2001:db8::1")}, false},
+			{"2001:db8::/32", "", "", Session{Address: at("2001:db8::1")}, true},
+		} {
+			log := w.Logger(base, test.about) // an open session
+			rule, err := NewRule(test.address, test.tenant, test.user, time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Add(rule)
+			if got := log.With("more", 1).WithGroup("g").Enabled(t.Context(), slog.LevelDebug); got != test.want {
+				t.Errorf("%+v: %v for %+v, want %v", rule, got, test.about, test.want)
+			}
+			if held := w.Clear(); len(held) != 1 || len(w.Rules()) != 0 || log.Enabled(t.Context(), slog.LevelDebug) {
+				t.Errorf("%+v does not end", held)
+			}
+		}
+		rule, err := NewRule("", "acme", "", time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Add(rule)
+		log := w.Logger(base, scanner)
+		LogCommand(t.Context(), log, Command{Verb: "NOOP", Known: true})
+		time.Sleep(time.Minute)
+		LogCommand(t.Context(), log, Command{Verb: "QUIT", Known: true})
+		if got := out.String(); !strings.Contains(got, "line=NOOP") || strings.Contains(got, "QUIT") ||
+			len(w.Rules()) != 0 {
+			t.Errorf("the rule does not end after its time: %s", got)
+		}
+		if (*Switch)(nil).Logger(base, scanner).Enabled(t.Context(), slog.LevelDebug) {
+			t.Error("without a switch the log has debug lines")
+		}
+	})
+}
+
+// The requests of a session are in the log only where its commands are.
+func TestLogRequest(t *testing.T) {
+	var out bytes.Buffer
+	request := &Request{Operation: "PutObject", Status: "200", ID: "request-7", Duration: 12 * time.Millisecond}
+	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelDebug} {
+		log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level}))
+		LogRequest(WithRequests(t.Context(), log), request)
+	}
+	LogRequest(t.Context(), request)
+	if got := out.String(); strings.Count(got, "\n") != 1 ||
+		!strings.Contains(got, "operation=PutObject status=200 duration_ms=12 s3_request_id=request-7") {
+		t.Error(got)
+	}
+}
+
+// A line of a transfer leaves out what there is not, and tells why a transfer failed.
+func TestTransferThatFailed(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	failed := &Transfer{
+		Command: "STOR", Direction: "upload", Path: "/f", Bytes: 5, Code: 426, TLS: true, Offset: 3,
+		Connection: errors.New("the data connection was lost"), Storage: context.Canceled,
+	}
+	failed.Log(t.Context(), log)
+	const want = `msg=transfer direction=upload command=STOR path=/f bytes=5 code=426 duration_ms=0 tls=true offset=3 ` +
+		`connection="the data connection was lost" storage="context canceled"` + "\n"
+	if _, got, _ := strings.Cut(out.String(), " msg="); "msg="+got != want {
+		t.Errorf("%s want %s", got, want)
+	}
+	out.Reset()
+	failed.Log(t.Context(), slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	if out.Len() > 0 {
+		t.Error(out.String())
+	}
+}
+
+// A line that belongs to a trace has its ID. A line without a context, or of a command that is not traced, has none.
+func TestTraceID(t *testing.T) {
+	var out bytes.Buffer
+	log := (*Switch)(nil).Logger(slog.New(slog.NewTextHandler(&out, nil)), Session{ID: "1"})
+	of := trace.SpanContextConfig{TraceID: trace.TraceID{1, 2, 3}, SpanID: trace.SpanID{4},
+		TraceFlags: trace.FlagsSampled}
+	failed := &Transfer{Command: "STOR", Code: 426}
+	failed.Log(trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(of)), log)
+	of.TraceFlags = 0
+	failed.Log(trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(of)), log)
+	failed.Log(t.Context(), log)
+	log.Info("logged in")
+	if got := out.String(); strings.Count(got, "\n") != 4 || strings.Count(got, "trace_id") != 1 ||
+		!strings.Contains(got, "trace_id=01020300000000000000000000000000\n") {
+		t.Error(got)
+	}
+}

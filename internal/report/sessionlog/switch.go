@@ -1,0 +1,150 @@
+package sessionlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// MaxTime is how long a rule holds at most, so that none is forgotten.
+const MaxTime = 24 * time.Hour
+
+// A Rule says for which sessions the log has all commands and replies. A session must match each field that is not
+// empty.
+type Rule struct {
+	Network netip.Prefix `json:"network,omitzero"` // of the client
+	Tenant  string       `json:"tenant,omitempty"` // by HOST, TLS or login
+	User    string       `json:"user,omitempty"`   // after the login: alice, or alice@acme
+	Until   time.Time    `json:"until"`
+}
+
+// NewRule makes a rule that holds for a time. The address may be a network (CIDR). An empty text means any, but not
+// in all of them.
+func NewRule(address, tenant, user string, d time.Duration) (Rule, error) {
+	r := Rule{Tenant: tenant, User: user, Until: time.Now().Add(d)}
+	switch {
+	case address == "" && tenant == "" && user == "":
+		return Rule{}, errors.New("name an address, a tenant or a user")
+	case d <= 0 || d > MaxTime:
+		return Rule{}, fmt.Errorf("the time %s is out of range: want more than 0 and at most %s", d, MaxTime)
+	case address == "":
+		return r, nil
+	}
+	if addr, err := netip.ParseAddr(address); err == nil {
+		addr = addr.Unmap().WithZone("")
+		r.Network = netip.PrefixFrom(addr, addr.BitLen())
+		return r, nil
+	}
+	network, err := netip.ParsePrefix(address)
+	if err != nil {
+		return Rule{}, fmt.Errorf("%q is neither an address like 192.0.2.7 nor a network like 192.0.2.0/24", address)
+	}
+	r.Network = network.Masked()
+	return r, nil
+}
+
+// matches says whether a session has what the rule wants.
+func (r *Rule) matches(s *Session) bool {
+	return time.Now().Before(r.Until) &&
+		(!r.Network.IsValid() || r.Network.Contains(s.Address)) &&
+		(r.Tenant == "" || r.Tenant == s.Tenant) &&
+		(r.User == "" || s.User != "" && (r.User == s.User || r.User == s.User+"@"+s.Tenant))
+}
+
+// A Switch has the rules of a server. Any goroutine may use it. The zero value has none, and nil makes loggers too.
+type Switch struct {
+	mu    sync.Mutex
+	rules atomic.Pointer[[]Rule] // nil for none
+}
+
+// Add makes a rule hold, for open sessions too.
+func (w *Switch) Add(r Rule) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rules := append(w.Rules(), r)
+	w.rules.Store(&rules)
+}
+
+// Clear ends all rules, and returns those that held.
+func (w *Switch) Clear() []Rule {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	held := w.Rules()
+	w.rules.Store(nil)
+	return held
+}
+
+// Rules returns those that hold.
+func (w *Switch) Rules() []Rule {
+	rules := w.rules.Load()
+	if rules == nil {
+		return []Rule{}
+	}
+	return slices.DeleteFunc(slices.Clone(*rules), func(r Rule) bool { return !time.Now().Before(r.Until) })
+}
+
+func (w *Switch) on(s *Session) bool {
+	if w == nil {
+		return false
+	}
+	rules := w.rules.Load()
+	return rules != nil && slices.ContainsFunc(*rules, func(r Rule) bool { return r.matches(s) })
+}
+
+// A Session is what the log says of one in each of its lines.
+type Session struct {
+	ID           string
+	Remote       string // the client's address and port
+	Address      netip.Addr
+	Tenant, User string // empty where they are not known
+}
+
+// Logger returns the logger of a session. It lets debug lines pass while the session matches a rule of the switch.
+func (w *Switch) Logger(base *slog.Logger, s Session) *slog.Logger {
+	about := []any{"session", s.ID, "remote", s.Remote}
+	if s.Tenant != "" {
+		about = append(about, "tenant", s.Tenant)
+	}
+	if s.User != "" {
+		about = append(about, "user", s.User)
+	}
+	return slog.New(&handler{base.Handler(), func() bool { return w.on(&s) }}).With(about...)
+}
+
+// A handler lets lines pass that its parent would not, and adds the ID of the trace that a line belongs to. No
+// handler of slog looks at the level again when it handles a line.
+type handler struct {
+	slog.Handler
+	on func() bool
+}
+
+// Enabled implements [slog.Handler].
+func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.Handler.Enabled(ctx, level) || level >= slog.LevelDebug && h.on()
+}
+
+// Handle implements [slog.Handler].
+func (h *handler) Handle(ctx context.Context, r slog.Record) error {
+	if of := trace.SpanContextFromContext(ctx); of.IsSampled() {
+		r.AddAttrs(slog.String("trace_id", of.TraceID().String()))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements [slog.Handler].
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &handler{h.Handler.WithAttrs(attrs), h.on}
+}
+
+// WithGroup implements [slog.Handler].
+func (h *handler) WithGroup(name string) slog.Handler {
+	return &handler{h.Handler.WithGroup(name), h.on}
+}

@@ -1,0 +1,92 @@
+package tracing
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/testkit/tracetest"
+)
+
+// Of the requests to S3 those are faults that S3 has not answered, or not as asked. That an object is missing is an
+// answer.
+func TestStatusOfRequests(t *testing.T) {
+	collector := tracetest.Start(t)
+	tracer, _ := newTracer(t, collector.URL)
+	s := tracer.Session(t.Context(), &about)
+	ctx := s.Command(t.Context(), "STOR", sessionlog.Command{Verb: "STOR", Argument: "f", Known: true})
+	want := map[string]bool{"200": false, "404": false, "412": false, "416": false, "403": true, "500": true,
+		"503": true, sessionlog.NoAnswer: true, "canceled": false}
+	for status := range want {
+		AddRequest(ctx, &sessionlog.Request{Service: "S3", Operation: status, Status: status, Begin: time.Now()})
+	}
+	// of no command
+	AddRequest(t.Context(), &sessionlog.Request{Service: "S3", Operation: "ListObjectsV2", Status: "200"})
+	tracer.Shutdown(t.Context())
+	spans := collector.Spans()
+	if len(spans) != len(want) {
+		t.Fatalf("%+v", spans)
+	}
+	for _, span := range spans {
+		failed := want[strings.TrimPrefix(span.Name, "S3.")]
+		if span.Failed != failed || (span.Attributes["error.type"] != "") != failed {
+			t.Errorf("%+v", span)
+		}
+	}
+}
+
+// A client of the SDK tells the bucket of each request, as long as there is one.
+func TestBucketOfRequests(t *testing.T) {
+	for _, test := range []struct {
+		input any
+		want  string
+	}{
+		{&s3.PutObjectInput{Bucket: aws.String("acme-data")}, "acme-data"},
+		{&s3.DeleteObjectsInput{Bucket: aws.String("acme-data")}, "acme-data"},
+		{&s3.PutObjectInput{}, ""}, {&s3.ListBucketsInput{}, ""}, {&sts.AssumeRoleInput{}, ""}, {nil, ""}, {"text", ""},
+	} {
+		if got := bucketOf(test.input); got != test.want {
+			t.Errorf("%T: %q, want %q", test.input, got, test.want)
+		}
+	}
+	collector, bucket := tracetest.Start(t), httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(bucket.Close)
+	tracer, _ := newTracer(t, collector.URL)
+	seen := []string{}
+	for _, traced := range []*Tracer{tracer, nil} {
+		client := s3.New(
+			s3.Options{Region: "us-east-1", BaseEndpoint: &bucket.URL, UsePathStyle: true,
+				Credentials: aws.AnonymousCredentials{}}, s3.WithAPIOptions(traced.Observe))
+		s := tracer.Session(t.Context(), &about)
+		ctx := s.Command(t.Context(), "SIZE", sessionlog.Command{})
+		_, err := client.HeadObject(
+			ctx, &s3.HeadObjectInput{Bucket: aws.String("acme-data"), Key: aws.String("f")},
+			s3.WithAPIOptions(func(stack *middleware.Stack) error {
+				return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("look", func(
+					ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
+				) (middleware.DeserializeOutput, middleware.Metadata, error) {
+					name, _ := ctx.Value(bucketKey{}).(string)
+					seen = append(seen, name)
+					return next.HandleDeserialize(ctx, in)
+				}), middleware.After)
+			}))
+		if err == nil {
+			t.Error("there is an object")
+		}
+		s.EndCommand()
+	}
+	tracer.Shutdown(t.Context())
+	if !slices.Equal(seen, []string{"acme-data", ""}) {
+		t.Errorf("%q", seen)
+	}
+}

@@ -1,0 +1,245 @@
+package tracing
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/testkit/tracetest"
+)
+
+// newTracer sends to a collector what the variables of the environment say, NAME=value. Shutdown waits for a machine
+// that does much else.
+func newTracer(t *testing.T, url string, environ ...string) (*Tracer, *lockedBuffer) {
+	t.Helper()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv(name, value)
+	}
+	log := &lockedBuffer{}
+	tracer, err := New(t.Context(), "v1", slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tracer != nil {
+		tracer.flush = time.Minute
+	}
+	return tracer, log
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.String()
+}
+
+var about = sessionlog.Session{ID: "0123456789abcdef", Remote: "192.0.2.7:4711",
+	Address: netip.MustParseAddr("192.0.2.7"), Tenant: "acme", User: "alice"}
+
+// command runs a command in a session.
+func command(ctx context.Context, s *Session, verb, argument string, code int) context.Context {
+	ctx = s.Command(ctx, verb, sessionlog.Command{Verb: verb, Argument: argument, Known: true})
+	s.Replied(code)
+	s.EndCommand()
+	return ctx
+}
+
+// What a client sends fills no memory, and makes no request that the collector cannot read.
+func TestTextsAreBounded(t *testing.T) {
+	collector := tracetest.Start(t)
+	tracer, _ := newTracer(t, collector.URL+"/")
+	mine := about
+	mine.User = "alice\xff"
+	s := tracer.Session(t.Context(), &mine)
+	command(t.Context(), s, "STOR", strings.Repeat("é", 4000)+"\xff", 226)
+	command(t.Context(), s, "STOR", "a\xffb", 226)
+	s.End()
+	tracer.Shutdown(t.Context())
+	spans := collector.Spans()
+	if len(spans) != 3 {
+		t.Fatalf("%+v", spans)
+	}
+	for _, span := range spans {
+		for key, value := range span.Attributes {
+			if !utf8.ValidString(value) || len(value) > maxText+2 {
+				t.Errorf("%s has %d bytes: %.80q", key, len(value), value)
+			}
+		}
+	}
+	if got := spans[1].Attributes["babelftp.command.line"]; got != "STOR a\uFFFDb" {
+		t.Errorf("%q", got)
+	}
+}
+
+// A command is a fault where its reply says that the same command may succeed later, and only there.
+func TestStatusOfCommands(t *testing.T) {
+	collector := tracetest.Start(t)
+	tracer, _ := newTracer(t, collector.URL)
+	s := tracer.Session(t.Context(), &about)
+	failed := map[string]bool{"226": false, "350": false, "421": true, "451": true, "530": false, "550": false}
+	for _, code := range []int{226, 350, 421, 451, 530, 550} {
+		command(t.Context(), s, "NOOP", "", code)
+	}
+	ctx := s.Command(t.Context(), "RETR", sessionlog.Command{Verb: "RETR", Argument: "f", Known: true})
+	s.EndCommand() // cut without a reply
+	s.EndCommand()
+	s.Transferred(1, 1)
+	s.Replied(200)
+	// later than its command
+	AddRequest(
+		ctx, &sessionlog.Request{Service: "S3", Operation: "AbortMultipartUpload", Status: "204", Begin: time.Now()})
+	tracer.Shutdown(t.Context())
+	spans := collector.Spans()
+	if len(spans) != len(failed)+2 {
+		t.Fatalf("%+v", spans)
+	}
+	for _, span := range spans[:len(failed)] {
+		code := span.Attributes["babelftp.reply.code"]
+		want, known := failed[code]
+		if !known || span.Failed != want || (span.Attributes["error.type"] != "") != (code >= "400") {
+			t.Errorf("%+v", span)
+		}
+	}
+	cut, late := spans[len(failed)], spans[len(failed)+1]
+	if _, has := cut.Attributes["babelftp.reply.code"]; has || late.Parent != cut.ID {
+		t.Errorf("%+v, then %+v", cut, late)
+	}
+}
+
+// The sampler of the environment decides on sessions. Each is traced with all of its commands, or not at all.
+func TestSampler(t *testing.T) {
+	for _, test := range []struct {
+		sampler  string
+		low, top int // of a thousand sessions
+	}{
+		{"always_off", 0, 0}, {"always_on", 1000, 1000}, {"traceidratio", 300, 700},
+		{"parentbased_traceidratio", 300, 700},
+	} {
+		t.Run(test.sampler, func(t *testing.T) {
+			collector := tracetest.Start(t)
+			tracer, _ := newTracer(
+				t, collector.URL, "OTEL_TRACES_SAMPLER="+test.sampler, "OTEL_TRACES_SAMPLER_ARG=0.5",
+				"OTEL_BSP_MAX_QUEUE_SIZE=10000")
+			for range 1000 {
+				s := tracer.Session(t.Context(), &about)
+				command(t.Context(), s, "SIZE", "f", 213)
+				command(t.Context(), s, "QUIT", "", 221)
+				s.End()
+			}
+			tracer.Shutdown(t.Context())
+			count := map[string]int{}
+			for _, span := range collector.Spans() {
+				count[span.Name]++
+			}
+			n := count["session"]
+			if n < test.low || n > test.top || count["SIZE"] != n || count["QUIT"] != n {
+				t.Errorf("%v", count)
+			}
+		})
+	}
+}
+
+// The environment says whether there are traces, and how they are sent.
+func TestEnvironment(t *testing.T) {
+	for _, test := range []struct {
+		environ, problem string
+		traced           bool
+	}{
+		{environ: "OTEL_TRACES_EXPORTER=otlp", traced: true},
+		{environ: "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", traced: true},
+		{environ: "OTEL_TRACES_EXPORTER=none"},
+		{environ: "OTEL_SDK_DISABLED=true"},
+		{environ: "OTEL_EXPORTER_OTLP_ENDPOINT="},
+		{environ: "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", problem: "only http/protobuf is supported"},
+		{environ: "OTEL_RESOURCE_ATTRIBUTES=a", problem: "OTEL_RESOURCE_ATTRIBUTES"},
+		// as the exporter has it, which says so
+		{environ: "OTEL_EXPORTER_OTLP_CERTIFICATE=" + t.TempDir() + "/none", traced: true},
+	} {
+		t.Run(test.environ, func(t *testing.T) {
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+			name, value, _ := strings.Cut(test.environ, "=")
+			t.Setenv(name, value)
+			tracer, err := New(t.Context(), "v1", slog.New(slog.DiscardHandler))
+			if (tracer != nil) != test.traced || (err != nil) != (test.problem != "") || err != nil &&
+				!strings.Contains(err.Error(), test.problem) {
+				t.Errorf("%v, %v", tracer, err)
+			}
+			tracer.Shutdown(t.Context())
+		})
+	}
+}
+
+// A collector that refuses spans costs these, and one line of the log.
+func TestCollectorFails(t *testing.T) {
+	collector := tracetest.Start(t)
+	tracer, log := newTracer(t, collector.URL, "OTEL_BSP_SCHEDULE_DELAY=10")
+	session := func() { tracer.Session(t.Context(), &about).End() }
+	session()
+	collector.Await("the spans", func(spans []tracetest.Span, _ int) bool { return len(spans) == 1 })
+	collector.Answer(http.StatusUnauthorized)
+	session()
+	collector.Await("a refusal", func(_ []tracetest.Span, refused int) bool { return refused > 0 })
+	session()
+	tracer.Shutdown(t.Context())
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "401") {
+		t.Errorf("the log has %s", got)
+	}
+	if ended, sent := tracer.Spans(); ended != 3 || sent != 1 {
+		t.Errorf("%d spans ended, %d sent", ended, sent)
+	}
+}
+
+// Shutdown waits for a collector that hangs a few seconds at most.
+func TestShutdownIsBounded(t *testing.T) {
+	hang := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-hang }))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(hang) })
+	tracer, log := newTracer(t, server.URL)
+	tracer.flush = flushTimeout
+	tracer.Session(t.Context(), &about).End()
+	tracer.Shutdown(t.Context())
+	if got := log.String(); !strings.Contains(got, "the last spans could not be sent in time") {
+		t.Errorf("the log has %s", got)
+	}
+}
+
+// Without traces there is nothing to pay: a nil tracer and a nil session do nothing, and take no memory.
+func TestOff(t *testing.T) {
+	var tracer *Tracer
+	ctx := t.Context()
+	request := &sessionlog.Request{Service: "S3", Operation: "PutObject", Status: "200"}
+	if got := testing.AllocsPerRun(100, func() {
+		s := tracer.Session(ctx, &about)
+		if command(ctx, s, "STOR", "f", 226) != ctx {
+			t.Error("the context is another one")
+		}
+		s.Transferred(7, time.Millisecond)
+		AddRequest(ctx, request)
+		s.End()
+	}); got != 0 {
+		t.Errorf("%v allocations", got)
+	}
+	tracer.Shutdown(ctx)
+}

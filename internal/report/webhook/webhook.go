@@ -1,0 +1,89 @@
+// Package webhook posts arrays of JSON objects to a receiver, signed by HMAC-SHA256 (RFC 2104). A tenant's events go
+// by it, and the lines of the audit log.
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// The headers of a request.
+const (
+	TimestampHeader = "Babelftp-Timestamp" // seconds since 1970
+	SignatureHeader = "Babelftp-Signature" // [Sign]
+)
+
+// maxAnswer is how much of an answer is read so that its connection can be used again, in bytes.
+const maxAnswer = 64 << 10
+
+// idleTime is how long a connection to the receiver stays that no request uses.
+const idleTime = time.Minute
+
+// A Webhook posts to a receiver.
+type Webhook struct {
+	url    string
+	secret []byte
+	client *http.Client
+}
+
+// New makes a webhook. Without authorities, its certificate must come from one of the system's.
+func New(address, secret string, authorities *x509.CertPool, timeout time.Duration) *Webhook {
+	transport := &http.Transport{
+		Proxy:           http.ProxyFromEnvironment,
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities},
+		IdleConnTimeout: idleTime,
+	}
+	return &Webhook{url: address, secret: []byte(secret), client: &http.Client{
+		Transport: transport, Timeout: timeout,
+		// another server must not get the body
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Close closes the connections that no request uses. Requests that run go on.
+func (w *Webhook) Close() { w.client.CloseIdleConnections() }
+
+// Sign is the signature of a body: "v1=" and the HMAC-SHA256 (RFC 2104) over the timestamp, "." and the body, in hex.
+func Sign(secret []byte, timestamp string, body []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(timestamp + "."))
+	mac.Write(body)
+	return "v1=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// Post sends a JSON array. The error says that the receiver has not answered 2xx.
+func (w *Webhook) Post(ctx context.Context, body []byte) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	timestamp := strconv.FormatInt(time.Now().Unix(), 10)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set(TimestampHeader, timestamp)
+	request.Header.Set(SignatureHeader, Sign(w.secret, timestamp, body))
+	response, err := w.client.Do(request)
+	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err // without the URL, whose query may hold a key
+		}
+		return err
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer))
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("the receiver answers %s", response.Status)
+	}
+	return nil
+}

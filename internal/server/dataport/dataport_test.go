@@ -1,0 +1,42 @@
+package dataport
+
+import (
+	"log/slog"
+	"net/netip"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/network"
+	"github.com/babelftp/babelftp/internal/config/value"
+)
+
+// A reload keeps the addresses that were looked up, so that a name server that is away costs no client its PASV.
+// Hosts without use go.
+func TestPublicAddressAfterAReload(t *testing.T) {
+	p, err := New(t.Context(), &config.Config{}, Observer{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	section := func(public, inside string) (x network.Passive) {
+		t.Helper()
+		var a network.PublicAddress
+		for to, text := range map[*network.PublicAddress]string{&x.PublicAddress: public, &a: inside} {
+			if err := to.UnmarshalText([]byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x.PublicAddressByNetwork = map[value.Network]network.PublicAddress{{Prefix: netip.MustParsePrefix(
+			"10.0.0.0/8")}: a}
+		return x
+	}
+	before := p.PublicAddress(section("ftp.example.com", "10.0.0.7"))
+	after := p.PublicAddress(section("ftp.example.com", "ftp.example.com"))
+	if inside := after.Networks[netip.MustParsePrefix("10.0.0.0/8")]; after.Host != before.Host ||
+		inside != before.Host {
+		t.Error("a host of the configuration before is looked up again")
+	}
+	p.PublicAddress(section("10.0.0.7", "10.0.0.7"))
+	if again := p.PublicAddress(section("ftp.example.com", "10.0.0.7")); again.Host == before.Host {
+		t.Error("a host that was out of use is remembered")
+	}
+}

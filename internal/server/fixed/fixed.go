@@ -1,0 +1,74 @@
+// Package fixed knows which values of the configuration cannot change while the server runs, because listeners or
+// files are open or memory is in use.
+package fixed
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/babelftp/babelftp/internal/config"
+)
+
+// Keep returns the next configuration with those values of the one in use that cannot change. keys are those of
+// values that differ, and of files whose content does. The error says that the rest does not go with them.
+func Keep(old, next *config.Config) (cfg *config.Config, keys []string, err error) {
+	c := *next
+	acme := old.TLS.ACME
+	if acme.Given() && c.TLS.ACME.Given() {
+		acme.Hosts = c.TLS.ACME.Hosts
+	}
+	admin := old.Admin
+	if admin.Listen == c.Admin.Listen {
+		admin = c.Admin
+	}
+	for _, v := range []struct {
+		key       string
+		value, of any // pointers to the value of the next configuration, and of the one in use
+	}{
+		{"listen", &c.Listen, &old.Listen},
+		{"metrics_listen", &c.MetricsListen, &old.MetricsListen},
+		{"admin_socket", &c.AdminSocket, &old.AdminSocket},
+		{"admin", &c.Admin, &admin},
+		{"tls.implicit_listen", &c.TLS.ImplicitListen, &old.TLS.ImplicitListen},
+		{"tls.acme", &c.TLS.ACME, &acme},
+		{"proxy_protocol", &c.ProxyProtocol, &old.ProxyProtocol},
+		{"cluster", &c.Cluster, &old.Cluster},
+		{"passive.ports", &c.Passive.Ports, &old.Passive.Ports},
+		{"memory", &c.Memory, &old.Memory},
+		{"abandoned_uploads", &c.AbandonedUploads, &old.AbandonedUploads},
+		{"log.format", &c.Log.Format, &old.Log.Format},
+		{"audit", &c.Audit, &old.Audit},
+	} {
+		value, of := reflect.ValueOf(v.value).Elem(), reflect.ValueOf(v.of).Elem()
+		if !reflect.DeepEqual(value.Interface(), of.Interface()) {
+			value.Set(of)
+			keys = append(keys, v.key)
+		}
+	}
+	if len(keys) > 0 {
+		if err := c.Validate(); err != nil {
+			return nil, nil, &keptError{keys, err}
+		}
+	}
+	for _, file := range c.KeepFiles(old) {
+		if !slices.ContainsFunc(keys, func(section string) bool { return strings.HasPrefix(file, section) }) {
+			keys = append(keys, file)
+		}
+	}
+	return &c, keys, nil
+}
+
+// A keptError is that of a configuration which is valid only without values that are in use. It has problems of no
+// file, so it wraps none.
+type keptError struct {
+	keys    []string
+	problem error
+}
+
+// Error names the values.
+func (e *keptError) Error() string {
+	return fmt.Sprintf(
+		"it does not go with the values in use of %s, which need a restart: %v", strings.Join(e.keys, ", "), e.problem)
+}

@@ -1,0 +1,65 @@
+package fixed
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+)
+
+// Each key of the configuration changes while the server runs, or is named. A new key belongs into one of the two.
+func TestEveryKeyChangesOrIsNamed(t *testing.T) {
+	changes := []string{
+		"default_language", "bilingual_greeting", "locales_dir", "unknown_hosts", "tls", "passive", "s3", "log",
+		"limits", "idle_timeout", "data_timeout", "stall_timeout",
+		"commit_delay", "drain_timeout", "max_failed_logins", "part_size", "upload_concurrency", "download_concurrency",
+		"tenants",
+	}
+	old, next := config.Default(), config.Default()
+	old.Tenants = map[string]*config.Tenant{"acme": {Bucket: "acme-data",
+		Users: map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash()}}}}
+	next.Tenants = old.Tenants
+	v := reflect.ValueOf(next).Elem()
+	want := []string{"tls.implicit_listen", "tls.acme", "passive.ports", "log.format"}
+	next.TLS.ImplicitListen, next.TLS.ACME.Email, next.Passive.Ports.First, next.Log.Format = "x", "x", 1, "x"
+	for i := range v.NumField() {
+		key := v.Type().Field(i).Tag.Get("yaml")
+		if key == "" || slices.Contains(changes, key) {
+			continue
+		}
+		want = append(want, key)
+		change(v.Field(i))
+	}
+	cfg, fixed, err := Keep(old, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(want)
+	slices.Sort(fixed)
+	if !slices.Equal(fixed, want) {
+		t.Errorf("named are %q, want %q", fixed, want)
+	}
+	if !reflect.DeepEqual(cfg, old) {
+		t.Errorf("the configuration in use is %+v, want %+v", cfg, old)
+	}
+}
+
+// change gives a value another one.
+func change(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		change(v.Field(0))
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	default:
+		v.SetInt(v.Int() + 1)
+	}
+}

@@ -1,0 +1,439 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/s3error"
+	"github.com/babelftp/babelftp/internal/base/upkeep"
+	"github.com/babelftp/babelftp/internal/storage/iam"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/storage/s3client/probe"
+)
+
+const (
+	// probeTimeout bounds the time in which a probe begins requests, and requestTimeout each of them. cleanTimeout
+	// bounds those that delete what it has stored.
+	probeTimeout   = time.Minute
+	requestTimeout = 10 * time.Second
+	cleanTimeout   = 30 * time.Second
+
+	probeContent = "babelftp"
+)
+
+// Probe tries the requests that the server makes in a bucket, as far as its users may do what needs them.
+//
+// Its objects lie where no user sees them. Of the keys of users it takes one that no object has: it asks for it,
+// deletes it, and begins an upload that it aborts. It deletes what it has stored, also when ctx ends. It stores
+// nothing that it may not delete.
+func Probe(ctx context.Context, b *s3client.Bucket, log *slog.Logger) *Report {
+	r := &Report{Bucket: b}
+	if err := b.Check(ctx); err != nil {
+		r.Problems = []string{err.Error()}
+		return r
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	name := "probe-" + strings.ToLower(rand.Text())
+	p := &prober{
+		bucket: b, client: b.ObjectClient(), region: regionOf(b), report: r, allowed: map[iam.Permission]bool{},
+		own: b.Prefix + reserved + name, users: b.Prefix + "babelftp-" + name,
+	}
+	defer p.resolve()
+	defer p.clean(ctx)
+	p.noteObjectLock(ctx)
+	p.run(ctx, log)
+	return r
+}
+
+// noteObjectLock notes for how long a bucket that users write to keeps each version by default, or that the
+// credentials may not ask. Servers without Object Lock tell nothing.
+func (p *prober) noteObjectLock(ctx context.Context) {
+	if !p.bucket.Use().Write {
+		return
+	}
+	out, err := p.bucket.Client.GetObjectLockConfiguration(
+		ctx, &s3.GetObjectLockConfigurationInput{Bucket: &p.bucket.Name})
+	if denied, ok := errors.AsType[*iam.DeniedError](err); ok {
+		p.report.Notes = append(
+			p.report.Notes, "whether Object Lock keeps versions is not known: the IAM policy lacks "+denied.Needed())
+	}
+	if err != nil || out.ObjectLockConfiguration == nil || out.ObjectLockConfiguration.Rule == nil {
+		return
+	}
+	kept := out.ObjectLockConfiguration.Rule.DefaultRetention
+	if kept == nil {
+		return
+	}
+	number, unit := aws.ToInt32(kept.Days), "day(s)"
+	if kept.Years != nil {
+		number, unit = *kept.Years, "year(s)"
+	}
+	p.report.Notes = append(p.report.Notes, fmt.Sprintf("Object Lock keeps each version for %d %s (%s): "+
+		"what users delete or overwrite, and each record of an upload below %s, takes room until then", number, unit,
+		kept.Mode, p.bucket.Prefix+reserved))
+}
+
+// ProbeAll probes buckets, [upkeep.MaxParallel] at once: see [Probe]. It calls report for each in their order, as
+// soon as those before have ended.
+func ProbeAll(ctx context.Context, buckets []*s3client.Bucket, log *slog.Logger, report func(*Report)) {
+	ended := make([]chan *Report, len(buckets))
+	for i := range ended {
+		ended[i] = make(chan *Report, 1)
+	}
+	var group errgroup.Group
+	group.SetLimit(upkeep.MaxParallel)
+	go func() {
+		for i, b := range buckets {
+			group.Go(func() error {
+				ended[i] <- Probe(ctx, b, log)
+				return nil
+			})
+		}
+	}()
+	for _, one := range ended {
+		report(<-one)
+	}
+}
+
+// A prober makes requests for one bucket.
+type prober struct {
+	bucket     *s3client.Bucket
+	client     driver.Client
+	region     iam.Region
+	report     *Report
+	own, users string // the keys
+
+	allowed map[iam.Permission]bool
+	denied  [][]iam.Permission // what each denied request needs
+	stored  []version
+	begun   string // the key of a multipart upload that may exist, and whose ID is not known
+	exists  bool   // whether there is an object at the own key
+	ended   bool   // no further request makes sense
+}
+
+// A version is of an object, or of a delete marker. The ID is nil in buckets without versions.
+type version struct {
+	key string
+	id  *string
+}
+
+func (p *prober) run(ctx context.Context, log *slog.Logger) {
+	b, use := p.bucket, p.bucket.Use()
+	try(
+		ctx, p, p.client.ListObjectsV2,
+		&s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &b.Prefix, MaxKeys: aws.Int32(1)})
+	if out, ok := try(
+		ctx, p, p.client.GetObject, &s3.GetObjectInput{Bucket: &b.Name, Key: &p.users}, "NoSuchKey"); ok && out != nil {
+		_ = out.Body.Close()
+	}
+	if known, _ := driver.ProfileNamed(b.Profile.Name); known.GhostPrefixes {
+		try(ctx, p, b.Client.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &b.Name})
+	}
+	if use.Delete {
+		p.remove(ctx, p.users)
+	}
+	removes, aborts := true, true
+	if use.Write || use.Events {
+		removes = p.remove(ctx, p.own)
+	}
+	if use.Write {
+		upload := &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &p.users, UploadId: aws.String("none")}
+		_, aborts = try(ctx, p, p.client.AbortMultipartUpload, upload, "NoSuchUpload", "NoSuchKey")
+	}
+	if removes && aborts {
+		p.verify(ctx, log)
+	}
+	if removes && (use.Write || use.Events) {
+		p.storeObject(ctx)
+	}
+	if aborts && use.Write {
+		p.upload(ctx)
+	}
+	if removes && aborts && use.Write && len(p.denied) == 0 {
+		p.verifyProfile(ctx)
+	}
+}
+
+// verify finds out what the server can do, and whether that is what the configuration promises. It may store objects
+// for that.
+func (p *prober) verify(ctx context.Context, log *slog.Logger) {
+	if ctx.Err() != nil {
+		return
+	}
+	err := p.bucket.Verify(context.WithoutCancel(ctx), log)
+	if denied, ok := errors.AsType[*iam.DeniedError](err); ok {
+		p.denied = append(p.denied, p.needs(denied.Needs, true))
+	} else if err != nil {
+		p.report.Problems = append(p.report.Problems, err.Error())
+		p.ended = true
+	}
+}
+
+// verifyProfile has the server show what its profile promises.
+func (p *prober) verifyProfile(ctx context.Context) {
+	if p.ended || ctx.Err() != nil {
+		return
+	}
+	b := p.bucket
+	broken, err := probe.Verify(context.WithoutCancel(ctx), b.Client, b.Name, b.Prefix, b.Profile)
+	if err != nil {
+		p.ended = true
+		p.problem("the profile was not verified: %s", strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	for _, what := range broken {
+		p.problem(
+			"its S3 server does not do what the profile %s promises: %s: name another one in s3.profile",
+			b.Profile.Name, what)
+	}
+}
+
+// try makes a request. It returns true if S3 allows it, also by an answer with one of these codes. A request outlives
+// ctx: S3 may perform it without a reader of the answer, and then the probe would not know what to delete.
+func try[In, Out any](
+	ctx context.Context, p *prober,
+	request func(context.Context, *In, ...func(*s3.Options)) (*Out, error), in *In, codes ...string,
+) (*Out, bool) {
+	if p.ended || ctx.Err() != nil {
+		return nil, false
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer cancel()
+	out, err := request(ctx, in, withoutTrailer)
+	return out, p.judge(in, err, codes)
+}
+
+// withoutTrailer keeps the SDK from sending checksums that an upload does not have.
+func withoutTrailer(o *s3.Options) {
+	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+}
+
+// judge learns from the answer to a request what the policy allows.
+func (p *prober) judge(in any, err error, codes []string) bool {
+	api, answered := errors.AsType[smithy.APIError](err)
+	denied, isDenied := errors.AsType[*iam.DeniedError](err)
+	switch {
+	case err == nil || s3error.HasCode(err, codes...):
+		for _, need := range p.needs(p.region.Needs(in), false) {
+			p.allowed[need] = true
+		}
+		return true
+	case isDenied:
+		p.denied = append(p.denied, p.needs(denied.Needs, true))
+	case answered:
+		p.problem(
+			"S3 refuses %s: %s: %s", s3error.Operation(err), api.ErrorCode(),
+			strings.ReplaceAll(api.ErrorMessage(), "\n", " "))
+	default:
+		p.ended = true
+		p.noteUnanswered(in)
+		p.problem("%s got no answer: %s", s3error.Operation(err), strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	return false
+}
+
+// noteUnanswered says what to delete in the end if S3 has performed a request.
+func (p *prober) noteUnanswered(in any) {
+	switch in := in.(type) {
+	case *s3.PutObjectInput:
+		p.noteStored(*in.Key, nil)
+	case *s3.CopyObjectInput:
+		p.noteStored(*in.Key, nil)
+	case *s3.CompleteMultipartUploadInput:
+		p.noteStored(*in.Key, nil)
+	case *s3.CreateMultipartUploadInput:
+		p.begun = *in.Key
+	}
+}
+
+func (p *prober) problem(format string, args ...any) {
+	p.report.Problems = append(p.report.Problems, fmt.Sprintf("%v: %s", p.bucket, fmt.Sprintf(format, args...)))
+}
+
+// needs are the permissions of a request for objects of the probe, with patterns in place of their keys. Those that
+// only some objects need count if cases is set.
+func (p *prober) needs(all []iam.Need, cases bool) []iam.Permission {
+	o, name := p.bucket.Objects, p.bucket.Name
+	var needs []iam.Permission
+	for _, need := range all {
+		switch {
+		case need.Case == iam.Missing: // the listing shows it
+			continue
+		case need.Case == iam.Tagged && (!cases || len(o.Tags) == 0),
+			need.Case == iam.KMS && (!cases || o.KMSKeyID == ""):
+			continue
+		case need.Case == iam.KMS:
+			need.Resource, _ = p.region.KeyARN(o.KMSKeyID)
+		case need.Action == iam.DeleteObjectVersion, need.Action == iam.GetObjectTagging,
+			need.Resource == p.region.ObjectARN(name, p.users):
+			need.Resource = p.region.ObjectARN(name, p.bucket.Prefix+"*")
+		case strings.HasPrefix(need.Resource, p.region.ObjectARN(name, p.bucket.Prefix+reserved)):
+			need.Resource = p.region.ObjectARN(name, p.bucket.Prefix+reserved+"*")
+		}
+		needs = append(needs, need.Permission)
+	}
+	return needs
+}
+
+// storeObject stores an object with the attributes of the tenant, reads it and copies it.
+func (p *prober) storeObject(ctx context.Context) {
+	b, o := p.bucket, p.bucket.Objects
+	if !b.Use().Write {
+		o = driver.Objects{} // those of events
+	}
+	if !p.put(ctx, o) {
+		for _, part := range parts(o) {
+			p.put(ctx, part)
+		}
+	}
+	if !p.exists {
+		return
+	}
+	if b.Profile.ConditionalPut {
+		in := p.object(o)
+		in.IfNoneMatch = aws.String("*")
+		if out, ok := try(ctx, p, p.client.PutObject, in, "PreconditionFailed"); ok && out != nil {
+			p.noteStored(p.own, out.VersionId)
+			p.unconditional("If-None-Match")
+		}
+	}
+	if out, ok := try(ctx, p, p.client.GetObject, &s3.GetObjectInput{Bucket: &b.Name, Key: &p.own}); ok {
+		_ = out.Body.Close()
+	}
+	if len(o.Tags) > 0 {
+		try(ctx, p, p.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &p.own})
+	}
+	if !b.Use().Write {
+		return
+	}
+	copied := p.own + "-copy"
+	in := &s3.CopyObjectInput{Bucket: &b.Name, Key: &copied, CopySource: aws.String(b.Name + "/" + escape(p.own))}
+	a := o.OfFile("")
+	a.ApplyToCopy(in)
+	if out, ok := try(ctx, p, p.client.CopyObject, in); ok {
+		p.noteStored(copied, out.VersionId)
+		p.noteTags(ctx, copied, "a copy with other attributes, as MFMT and some renames make it,")
+	}
+	if removesVersions(b) {
+		try(ctx, p, p.client.ListObjectVersions, &s3.ListObjectVersionsInput{Bucket: &b.Name, Prefix: &p.own})
+	}
+}
+
+// noteTags says if an object has not got the tags of the tenant, and what it was.
+func (p *prober) noteTags(ctx context.Context, key, what string) {
+	if len(p.bucket.Objects.Tags) == 0 {
+		return
+	}
+	out, ok := try(ctx, p, p.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &p.bucket.Name, Key: &key})
+	if !ok || len(out.TagSet) > 0 {
+		return
+	}
+	p.report.Notes = append(p.report.Notes, fmt.Sprintf("its S3 server loses objects.tags: %s has none", what))
+}
+
+// parts are objects with no attributes, and with one each of those that take an action of its own.
+func parts(o driver.Objects) []driver.Objects {
+	all := []driver.Objects{{}}
+	if o.ACL != "" {
+		all = append(all, driver.Objects{ACL: o.ACL})
+	}
+	if len(o.Tags) > 0 {
+		all = append(all, driver.Objects{Tags: o.Tags})
+	}
+	if o.KMSKeyID != "" {
+		all = append(all, driver.Objects{Encryption: o.Encryption, KMSKeyID: o.KMSKeyID})
+	}
+	return all
+}
+
+// object is the request for the own object.
+func (p *prober) object(o driver.Objects) *s3.PutObjectInput {
+	in := &s3.PutObjectInput{Bucket: &p.bucket.Name, Key: &p.own, Body: strings.NewReader(probeContent)}
+	a := o.OfFile("")
+	a.ApplyToPut(in)
+	return in
+}
+
+func (p *prober) put(ctx context.Context, o driver.Objects) bool {
+	out, ok := try(ctx, p, p.client.PutObject, p.object(o))
+	if ok {
+		p.exists = true
+		p.noteStored(p.own, out.VersionId)
+	}
+	return ok
+}
+
+// noteStored says what to delete in the end.
+func (p *prober) noteStored(key string, id *string) {
+	if v := (version{key, id}); !slices.Contains(p.stored, v) {
+		p.stored = append(p.stored, v)
+	}
+}
+
+// unconditional says that a server has passed over a condition.
+func (p *prober) unconditional(header string) {
+	p.problem(
+		"its S3 server stored an object although %s forbade it, which the profile %s promises: name another one in "+
+			"s3.profile", header, p.bucket.Profile.Name)
+}
+
+// remove deletes a key that no object has.
+func (p *prober) remove(ctx context.Context, key string) bool {
+	in := &s3.DeleteObjectInput{Bucket: &p.bucket.Name, Key: &key}
+	if p.bucket.Profile.ConditionalDelete {
+		in.IfMatch = aws.String(`"00000000000000000000000000000000"`) // so that no delete marker stays
+	}
+	out, ok := try(ctx, p, p.client.DeleteObject, in, "PreconditionFailed", "NoSuchKey", "NotFound")
+	if ok && out != nil && out.VersionId != nil {
+		p.noteStored(key, out.VersionId)
+	}
+	return ok
+}
+
+// clean deletes what was stored. Where it may not delete versions, a delete marker hides the objects.
+func (p *prober) clean(ctx context.Context) {
+	if ctx.Err() != nil {
+		p.problem("the check was stopped, or took longer than %s", probeTimeout)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
+	defer cancel()
+	if p.begun != "" {
+		p.problem("a multipart upload of this check may stay at %q: abort it", p.begun)
+	}
+	hidden := map[string]bool{p.users: true} // no object has that key
+	for _, v := range p.stored {
+		in := &s3.DeleteObjectInput{Bucket: &p.bucket.Name, Key: &v.key, VersionId: v.id}
+		_, err := p.client.DeleteObject(ctx, in)
+		if removesVersions(p.bucket) && v.id != nil {
+			p.judge(in, err, nil)
+		}
+		if err != nil && v.id != nil {
+			if hidden[v.key] {
+				continue
+			}
+			hidden[v.key] = true
+			_, err = p.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &p.bucket.Name, Key: &v.key})
+		}
+		if err != nil {
+			p.problem("the object %q of this check stays: delete it", v.key)
+		}
+	}
+}
+
+// escape writes a key as the source of a copy has it, in percent-encoding (RFC 3986 section 2.1).
+func escape(key string) string {
+	return strings.ReplaceAll((&url.URL{Path: key}).EscapedPath(), "+", "%2B")
+}

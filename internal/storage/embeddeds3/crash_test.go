@@ -1,0 +1,105 @@
+package embeddeds3_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/storage/embeddeds3"
+)
+
+// crashVariable names the data folder for a test process that serves it until it is killed.
+const crashVariable = "BABELFTP_TEST_CRASH"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(crashVariable); dir != "" {
+		fmt.Fprintln(os.Stderr, "crash server:", serveHalfAnUpload(dir))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// serveHalfAnUpload stores an object, begins a multipart upload and half of another object, says so and blocks.
+func serveHalfAnUpload(dir string) error {
+	ctx := context.Background()
+	s, err := embeddeds3.Start(ctx, embeddeds3.Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	client, name := s.Client(), aws.String("bucket")
+	if _, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: name}); err != nil {
+		return err
+	}
+	_, err = client.PutObject(
+		ctx, &s3.PutObjectInput{Bucket: name, Key: aws.String("whole"), Body: strings.NewReader("whole")})
+	if err != nil {
+		return err
+	}
+	created, err := client.CreateMultipartUpload(
+		ctx, &s3.CreateMultipartUploadInput{Bucket: name, Key: aws.String("parts")})
+	if err != nil {
+		return err
+	}
+	_, err = client.UploadPart(ctx, &s3.UploadPartInput{
+		Bucket: name, Key: aws.String("parts"), UploadId: created.UploadId, PartNumber: aws.Int32(1),
+		Body: strings.NewReader("part"),
+	})
+	if err != nil {
+		return err
+	}
+	taken := make(chan struct{})
+	go func() {
+		<-taken
+		fmt.Println("half an upload")
+	}()
+	return putHalf(ctx, client, "half", taken)
+}
+
+func TestKilledServerLeavesNoHalves(t *testing.T) {
+	dir := t.TempDir()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(executable)
+	cmd.Env = append(os.Environ(), crashVariable+"="+dir, "TMPDIR="+t.TempDir())
+	cmd.Stderr = os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, readErr := bufio.NewReader(stdout).ReadString('\n')
+	killErr := cmd.Process.Kill()
+	waitErr := cmd.Wait()
+	if readErr != nil || killErr != nil {
+		t.Fatalf("the server said %q, %v; %v; %v", line, readErr, killErr, waitErr)
+	}
+	if before := objectFiles(t, dir); len(before) < 3 {
+		t.Fatalf("the killed server left only %q", before)
+	}
+
+	b := bucket{Client: start(t, dir).Client(), name: "bucket"}
+	if got := b.keys(t); !slices.Equal(got, []string{"whole"}) {
+		t.Errorf("keys are %q", got)
+	}
+	if got := b.get(t, "whole", ""); string(got) != "whole" {
+		t.Errorf("the object is %q", got)
+	}
+	if open := b.openUploads(t); open > 0 {
+		t.Errorf("%d uploads are open", open)
+	}
+	if got, want := objectFiles(t, dir), []string{".babelftp-s3.lock", "bucket/whole"}; !slices.Equal(got, want) {
+		t.Errorf("files are %q, want %q", got, want)
+	}
+}

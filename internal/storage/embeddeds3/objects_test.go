@@ -1,0 +1,420 @@
+package embeddeds3_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/babelftp/babelftp/internal/storage/embeddeds3"
+)
+
+const mib = 1 << 20
+
+// bucket is a bucket as a client of the SDK's defaults sees it.
+type bucket struct {
+	*s3.Client
+	name string
+}
+
+func newBucket(t *testing.T) bucket {
+	t.Helper()
+	b := bucket{Client: start(t, t.TempDir()).Client(), name: "bucket"}
+	if _, err := b.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &b.name}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b bucket) put(t *testing.T, key string, body []byte) {
+	t.Helper()
+	_, err := b.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.name, Key: &key, Body: bytes.NewReader(body)})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// get reads a range of an object, or all of it when rangeHeader is empty.
+func (b bucket) get(t *testing.T, key, rangeHeader string) []byte {
+	t.Helper()
+	in := &s3.GetObjectInput{Bucket: &b.name, Key: &key}
+	if rangeHeader != "" {
+		in.Range = &rangeHeader
+	}
+	out, err := b.GetObject(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Body.Close()
+	content, err := io.ReadAll(out.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func (b bucket) keys(t *testing.T) []string {
+	t.Helper()
+	keys := []string{}
+	pages := s3.NewListObjectsV2Paginator(b.Client, &s3.ListObjectsV2Input{
+		Bucket: &b.name, EncodingType: types.EncodingTypeUrl, MaxKeys: aws.Int32(2),
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range page.Contents {
+			keys = append(keys, *object.Key)
+		}
+	}
+	return keys
+}
+
+func (b bucket) openUploads(t *testing.T) int {
+	t.Helper()
+	out, err := b.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &b.name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(out.Uploads)
+}
+
+// upload starts a multipart upload and sends parts.
+func (b bucket) upload(t *testing.T, key string, parts ...[]byte) *s3.CompleteMultipartUploadInput {
+	t.Helper()
+	created, err := b.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &b.name, Key: &key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete := &s3.CompleteMultipartUploadInput{
+		Bucket: &b.name, Key: &key, UploadId: created.UploadId, MultipartUpload: &types.CompletedMultipartUpload{},
+	}
+	for i, part := range parts {
+		number := aws.Int32(int32(i + 1))
+		sent, err := b.UploadPart(t.Context(), &s3.UploadPartInput{
+			Bucket: &b.name, Key: &key, UploadId: created.UploadId, PartNumber: number, Body: bytes.NewReader(part),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		complete.MultipartUpload.Parts = append(
+			complete.MultipartUpload.Parts, types.CompletedPart{ETag: sent.ETag, PartNumber: number})
+	}
+	return complete
+}
+
+func wantCode(t *testing.T, err error, want string) {
+	t.Helper()
+	var apiErr smithy.APIError
+	if !errors.As(err, &apiErr) || apiErr.ErrorCode() != want {
+		t.Errorf("error is %v, want %s", err, want)
+	}
+}
+
+func TestRanges(t *testing.T) {
+	b := newBucket(t)
+	b.put(t, "digits", []byte("0123456789"))
+	tests := []struct{ name, rangeHeader, want string }{
+		{name: "all", want: "0123456789"},
+		{name: "middle", rangeHeader: "bytes=3-5", want: "345"},
+		{name: "from", rangeHeader: "bytes=8-", want: "89"},
+		{name: "last", rangeHeader: "bytes=-2", want: "89"},
+		{name: "over-the-end", rangeHeader: "bytes=7-99", want: "789"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := b.get(t, "digits", test.rangeHeader); string(got) != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+	_, err := b.GetObject(
+		t.Context(), &s3.GetObjectInput{Bucket: &b.name, Key: aws.String("digits"), Range: aws.String("bytes=10-")})
+	wantCode(t, err, "InvalidRange")
+}
+
+func TestList(t *testing.T) {
+	b := newBucket(t)
+	want := []string{" a ", "a%41b", "a+b", "dir/", "dir/x", "dir2/z", "e\u0301", "foo", "foobar", "line\r\nfeed", "é",
+		"😀"}
+	for _, key := range want {
+		b.put(t, key, nil)
+	}
+	if got := b.keys(t); !slices.Equal(got, want) {
+		t.Errorf("listed %q, want %q", got, want)
+	}
+	for _, key := range want {
+		if _, err := b.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &b.name, Key: &key}); err != nil {
+			t.Errorf("delete %q: %v", key, err)
+		}
+	}
+	out, err := b.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &b.name, Delimiter: aws.String("/")})
+	if err != nil || len(out.Contents)+len(out.CommonPrefixes) > 0 {
+		t.Errorf("left after deleting all: %v %v, %v", out.Contents, out.CommonPrefixes, err)
+	}
+}
+
+func TestMultipart(t *testing.T) {
+	b := newBucket(t)
+	first, second := bytes.Repeat([]byte("1"), 5*mib), []byte("the rest")
+
+	complete := b.upload(t, "dir/big", first, second)
+	if got := b.keys(t); len(got) > 0 {
+		t.Errorf("visible before it is complete: %q", got)
+	}
+	if _, err := b.CompleteMultipartUpload(t.Context(), complete); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.get(t, "dir/big", ""); !bytes.Equal(got, slices.Concat(first, second)) {
+		t.Errorf("%d bytes came back, or others", len(got))
+	}
+
+	aborted := b.upload(t, "dir/none", first)
+	_, err := b.AbortMultipartUpload(t.Context(), &s3.AbortMultipartUploadInput{
+		Bucket: &b.name, Key: aborted.Key, UploadId: aborted.UploadId,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if open := b.openUploads(t); open > 0 {
+		t.Errorf("%d uploads are open", open)
+	}
+	if got := b.keys(t); !slices.Equal(got, []string{"dir/big"}) {
+		t.Errorf("keys are %q", got)
+	}
+}
+
+func TestCopy(t *testing.T) {
+	b := newBucket(t)
+	content := bytes.Repeat([]byte("0123456789abcdef"), 6*mib/16)
+	b.put(t, "from", content)
+
+	_, err := b.CopyObject(
+		t.Context(), &s3.CopyObjectInput{Bucket: &b.name, Key: aws.String("to"), CopySource: aws.String("bucket/from")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(b.get(t, "to", ""), content) {
+		t.Error("CopyObject made something else")
+	}
+
+	complete := b.upload(t, "parts")
+	copied, err := b.UploadPartCopy(t.Context(), &s3.UploadPartCopyInput{
+		Bucket: &b.name, Key: complete.Key, UploadId: complete.UploadId, PartNumber: aws.Int32(1),
+		CopySource: aws.String("bucket/from"), CopySourceRange: aws.String("bytes=16-5242895"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete.MultipartUpload.Parts = []types.CompletedPart{{ETag: copied.CopyPartResult.ETag, PartNumber: aws.Int32(1)}}
+	if _, err := b.CompleteMultipartUpload(t.Context(), complete); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(b.get(t, "parts", ""), content[16:5242896]) {
+		t.Error("UploadPartCopy made something else")
+	}
+}
+
+func TestConditionalWrites(t *testing.T) {
+	b := newBucket(t)
+	b.put(t, "there", []byte("old"))
+	_, err := b.PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: &b.name, Key: aws.String("there"), Body: strings.NewReader("new"), IfNoneMatch: aws.String("*"),
+	})
+	wantCode(t, err, "PreconditionFailed")
+	_, err = b.PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: &b.name, Key: aws.String("there"), Body: strings.NewReader("new"), IfMatch: aws.String(`"another"`),
+	})
+	wantCode(t, err, "PreconditionFailed")
+	complete := b.upload(t, "there", []byte("new"))
+	complete.IfNoneMatch = aws.String("*")
+	_, err = b.CompleteMultipartUpload(t.Context(), complete)
+	wantCode(t, err, "PreconditionFailed")
+	if got := b.get(t, "there", ""); string(got) != "old" {
+		t.Errorf("the object is %q", got)
+	}
+	_, err = b.PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: &b.name, Key: aws.String("absent"), Body: strings.NewReader("new"), IfNoneMatch: aws.String("*"),
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReplaceLongName(t *testing.T) {
+	b := newBucket(t)
+	key := "dir/" + strings.Repeat("n", 255)
+	b.put(t, key, []byte("old"))
+	b.put(t, key, []byte("new"))
+	if got := b.get(t, key, ""); string(got) != "new" {
+		t.Errorf("the object is %q", got)
+	}
+}
+
+func TestRefusedNameLeavesNothing(t *testing.T) {
+	b := newBucket(t)
+	for _, test := range []struct{ name, key, want string }{
+		{name: "long-segment", key: "new/folder/" + strings.Repeat("n", 256), want: "KeyTooLongError"},
+		{name: "empty-segment", key: "new//name", want: "InvalidURI"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := b.PutObject(
+				t.Context(), &s3.PutObjectInput{Bucket: &b.name, Key: &test.key, Body: strings.NewReader("x")})
+			wantCode(t, err, test.want)
+			out, err := b.ListObjectsV2(
+				t.Context(), &s3.ListObjectsV2Input{Bucket: &b.name, Delimiter: aws.String("/")})
+			if err != nil || len(out.Contents)+len(out.CommonPrefixes) > 0 {
+				t.Errorf("left: %v %v, %v", out.Contents, out.CommonPrefixes, err)
+			}
+		})
+	}
+}
+
+// endlessly is a body that stops in its middle: it tells after the first bytes that they were taken and blocks until
+// its context ends.
+type endlessly struct {
+	ctx   context.Context
+	taken chan<- struct{}
+	sent  int
+}
+
+func (e *endlessly) Read(p []byte) (int, error) {
+	if e.sent > 2*mib {
+		if e.taken != nil {
+			close(e.taken)
+			e.taken = nil
+		}
+		<-e.ctx.Done()
+		return 0, e.ctx.Err()
+	}
+	e.sent += len(p)
+	return len(p), nil
+}
+
+// putHalf sends half of an object and returns when ctx ends. The object comes with a checksum, as all that the driver
+// sends: of one without, versitygw takes what has come for the whole.
+func putHalf(ctx context.Context, client *s3.Client, key string, taken chan<- struct{}) error {
+	_, err := client.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: aws.String("bucket"), Key: &key,
+		Body: &endlessly{ctx: ctx, taken: taken}, ContentLength: aws.Int64(64 * mib),
+		ChecksumCRC32C: aws.String("AAAAAA=="),
+	}, func(o *s3.Options) {
+		// Over plain HTTP the SDK has no checksum of its own for a body that cannot be read twice.
+		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+		o.APIOptions = append(o.APIOptions, v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)
+	})
+	return err
+}
+
+func TestInterruptedPutLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	b := bucket{Client: start(t, dir).Client(), name: "bucket"}
+	if _, err := b.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &b.name}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	taken, done := make(chan struct{}), make(chan error)
+	go func() { done <- putHalf(ctx, b.Client, "dir/half", taken) }()
+	<-taken
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v", err)
+	}
+	if got := b.keys(t); len(got) > 0 {
+		t.Errorf("keys are %q", got)
+	}
+}
+
+// objectFiles lists the files under a data folder, temporary ones too.
+func objectFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files := []string{}
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		files = append(files, name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestRestartKeepsObjects(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 2 {
+		s, err := embeddeds3.Start(t.Context(), embeddeds3.Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := bucket{Client: s.Client(), name: "bucket"}
+		if i == 0 {
+			if _, err := b.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &b.name}); err != nil {
+				t.Fatal(err)
+			}
+			_, err := b.PutObject(t.Context(), &s3.PutObjectInput{
+				Bucket: &b.name, Key: aws.String("dir/名前"), Body: strings.NewReader("content"),
+				ContentType: aws.String("text/x-test"), Metadata: map[string]string{"mtime": "1.5"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := b.get(t, "dir/名前", ""); string(got) != "content" {
+			t.Errorf("start %d: the object is %q", i, got)
+		}
+		head, err := b.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &b.name, Key: aws.String("dir/名前")})
+		if err != nil || head.Metadata["mtime"] != "1.5" || *head.ContentType != "text/x-test" {
+			t.Errorf("start %d: the object has %v, %v", i, head, err)
+		}
+		stop(t, s)
+	}
+}
+
+func TestCloseWaitsForRequests(t *testing.T) {
+	dir := t.TempDir()
+	s, err := embeddeds3.Start(t.Context(), embeddeds3.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := bucket{Client: s.Client(), name: "bucket"}
+	if _, err := b.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &b.name}); err != nil {
+		t.Fatal(err)
+	}
+	putCtx, endPut := context.WithCancel(t.Context())
+	taken, done := make(chan struct{}), make(chan error)
+	go func() { done <- putHalf(putCtx, b.Client, "dir/half", taken) }()
+	<-taken
+
+	closeCtx, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	if err := s.Close(closeCtx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error of the first Close is %v", err)
+	}
+	if now, err := os.Getwd(); err != nil || now != dir {
+		t.Errorf("working directory is %q, %v, while a request needs %q", now, err, dir)
+	}
+	endPut()
+	if err := <-done; err == nil {
+		t.Error("half an upload was stored")
+	}
+	stop(t, s)
+	if now, err := os.Getwd(); err != nil || now == dir {
+		t.Errorf("working directory is still %q, %v", now, err)
+	}
+}

@@ -1,0 +1,283 @@
+// Package embeddeds3 runs an S3 server inside the process, so that the demonstration and the tests need no other
+// program.
+//
+//	server, err := embeddeds3.Start(ctx, embeddeds3.Options{Dir: dir})
+//	client := server.Client()
+//	err = server.Close(ctx)
+//
+// The server is versitygw (https://github.com/versity/versitygw) with its posix backend. A bucket is a folder under
+// [Options.Dir], and an object a file in it. The metadata of an object are that file's user extended attributes.
+// Clients reach the server over a Unix socket in a folder that only the process's user may enter. [Options.Listen]
+// also opens a TCP address.
+//
+// The file system sets limits: no object "a" next to an object "a/b", no path segment over 255 bytes, and none that
+// is empty, "." or "..". After a crash of the process a write is complete or absent. The server does not sync it to
+// the disk, so a power failure may lose it.
+//
+// versitygw resolves every path against the working directory, and moves it to Options.Dir. So the process has that
+// working directory from [Start] to [Server.Close]. Make every other path absolute first. For the same reason a
+// process runs only one Server, and Start refuses a second one.
+package embeddeds3
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/backend/meta"
+	"github.com/versity/versitygw/backend/posix"
+	"github.com/versity/versitygw/s3api"
+	"github.com/versity/versitygw/s3api/middlewares"
+)
+
+const (
+	// Region is the region of the server.
+	Region = "us-east-1"
+
+	// Endpoint is the base URL of requests over [Server.HTTPClient], which dials the socket whatever the host.
+	Endpoint = "http://localhost"
+
+	// maxParts is the number of parts that S3 allows in a multipart upload.
+	maxParts = 10_000
+
+	// maxCopy is the largest source, in bytes, that S3 copies in one request. versitygw's zero value refuses every
+	// copy.
+	maxCopy = 5 << 30
+
+	// maxConnections and maxRequests are versitygw's own defaults. Above them it answers 503 SlowDown.
+	maxConnections = 250_000
+	maxRequests    = 100_000
+
+	// maxSocketPath is the longest path that a Unix socket has on every system: sun_path is 104 bytes on the BSDs and
+	// 108 on Linux, with a closing NUL.
+	maxSocketPath = 103
+)
+
+// Options says where a [Server] stores and listens. Only Dir is required.
+type Options struct {
+	// Dir is the data folder. Start makes it when it is missing, and resolves a relative path.
+	Dir string
+
+	// Listen is a TCP address (host:port) for other clients, in addition to the socket. For port 0 the server chooses
+	// a free port, which [Server.Addr] returns.
+	Listen string
+
+	// Logger gets an error when the server ends by itself. The default discards it.
+	Logger *slog.Logger
+}
+
+// Server is a running embedded S3 server.
+type Server struct {
+	// AccessKeyID and SecretAccessKey are the credentials of the only account, which may do everything. They are new
+	// at every start.
+	AccessKeyID, SecretAccessKey string
+
+	addr       string
+	socketDir  string
+	workingDir string // what the process had before Start
+	lock       *folderLock
+	backend    *posix.Posix
+	api        *s3api.S3ApiServer
+	httpClient *http.Client
+	logger     *slog.Logger
+
+	serving  atomic.Bool   // from the end of Start to the beginning of Close
+	served   chan struct{} // closed when serving has ended
+	serveErr error         // what it ended with, once served is closed
+
+	stop    sync.Once     // of the shutdown, which the HTTP library allows only once
+	stopped chan struct{} // closed when the shutdown has ended
+	stopErr error         // what it ended with, once stopped is closed
+}
+
+// Start serves opts.Dir and returns when the server takes requests. ctx bounds the start only; end the server with
+// [Server.Close].
+//
+// It fails where it cannot make or write the data folder, or cannot listen on opts.Listen. It also fails where the
+// file system has no user extended attributes, and where another Server holds the folder or runs in this process.
+func Start(ctx context.Context, opts Options) (*Server, error) {
+	s, err := start(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("embedded S3: %w", err)
+	}
+	return s, nil
+}
+
+func start(ctx context.Context, opts Options) (_ *Server, err error) {
+	if opts.Dir == "" {
+		return nil, errors.New("no data folder: set Options.Dir")
+	}
+	dir, err := filepath.Abs(opts.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	s := &Server{
+		AccessKeyID:     rand.Text(),
+		SecretAccessKey: rand.Text(),
+		served:          make(chan struct{}),
+		stopped:         make(chan struct{}),
+		logger:          opts.Logger,
+	}
+	if s.logger == nil {
+		s.logger = slog.New(slog.DiscardHandler)
+	}
+	if s.workingDir, err = os.Getwd(); err != nil {
+		return nil, fmt.Errorf("working directory: %w", err)
+	}
+	if s.lock, err = prepareFolder(dir, s.workingDir); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.release())
+		}
+	}()
+
+	if s.addr, err = resolvePort(ctx, opts.Listen); err != nil {
+		return nil, err
+	}
+	// The folder is private (0700), which keeps other users from the socket in it.
+	if s.socketDir, err = os.MkdirTemp("", "babelftp-s3-"); err != nil {
+		return nil, err
+	}
+	socket := filepath.Join(s.socketDir, "s3.sock")
+	if len(socket) > maxSocketPath {
+		return nil, fmt.Errorf(
+			"the socket path %s is longer than %d bytes: set TMPDIR to a shorter folder", socket, maxSocketPath)
+	}
+	s.httpClient = newHTTPClient(socket)
+
+	// Temporary files have a name. With O_TMPFILE, versitygw links a dot file of a longer name first, to replace an
+	// object. A crash would leave it as an object, and a name of 228 bytes makes it fail. There are no lock files,
+	// because one process writes to the folder.
+	s.backend, err = posix.New(dir, meta.XattrMeta{}, posix.PosixOpts{
+		ForceNoTmpFile:      true,
+		ForceNoObjLockFile:  true,
+		CopyObjectThreshold: maxCopy,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, s.serve(ctx, socket)
+}
+
+// serve starts the HTTP server and waits until it listens.
+func (s *Server) serve(ctx context.Context, socket string) error {
+	listening := make(chan struct{})
+	root := auth.Account{Access: s.AccessKeyID, Secret: s.SecretAccessKey, Role: auth.RoleAdmin}
+	api, err := s3api.New(
+		lock(s.backend),
+		middlewares.RootUserConfig{Access: root.Access, Secret: root.Secret},
+		Region,
+		auth.NewIAMServiceSingle(root),
+		nil, nil, nil, nil, // no access log, no admin log, no events, no metrics
+		s3api.WithQuiet(),
+		s3api.WithKeepAlive(),
+		s3api.WithConcurrencyLimiter(maxConnections, maxRequests),
+		s3api.WithMpMaxParts(maxParts),
+		s3api.WithMiddleware("/", refuseNames),
+		s3api.WithOnListen(func() { close(listening) }),
+	)
+	if err != nil {
+		return err
+	}
+
+	// TCP comes first, because it can fail: versitygw leaves open what it bound before a failure.
+	addresses := []string{socket}
+	if s.addr != "" {
+		addresses = []string{s.addr, socket}
+	}
+	go func() {
+		defer close(s.served)
+		s.serveErr = api.ServeMultiPort(addresses)
+		if s.serving.Load() {
+			s.logger.Error("embedded S3 server ended by itself", "err", s.serveErr)
+		}
+	}()
+	select {
+	case <-listening:
+	case <-s.served:
+		return s.serveErr
+	}
+
+	// The HTTP library ignores a shutdown before it begins to serve, and that is a moment after the listeners are
+	// bound. The first answer shows that it serves.
+	if _, err := s.Client().ListBuckets(ctx, &s3.ListBucketsInput{}); err != nil {
+		return errors.Join(err, api.ShutDown())
+	}
+	s.api = api
+	s.serving.Store(true)
+	return nil
+}
+
+// Addr is the TCP address that [Options.Listen] opened, empty without one.
+func (s *Server) Addr() string { return s.addr }
+
+// Close ends the server. It takes no new requests. Requests under way may finish until ctx is done or ten seconds
+// have passed. Close then closes idle connections, removes the socket and restores the working directory. The data
+// stay.
+//
+// After an error requests may still be under way, and the working directory stays where they need it. A second Close
+// waits longer for them.
+//
+// The HTTP library of versitygw leaves two sleeping goroutines: its clock, one for each process, and the cleaner of
+// its worker pool, which ends within ten seconds.
+func (s *Server) Close(ctx context.Context) error {
+	s.stop.Do(func() {
+		s.serving.Store(false)
+		s.httpClient.CloseIdleConnections()
+		go func() {
+			defer close(s.stopped)
+			s.stopErr = s.api.ShutDown()
+		}()
+	})
+	select {
+	case <-s.stopped:
+	case <-ctx.Done():
+		return fmt.Errorf("embedded S3: close: %w", ctx.Err())
+	}
+	if s.stopErr != nil {
+		return fmt.Errorf("embedded S3: close: %w", s.stopErr)
+	}
+	<-s.served // serveErr says that the listener is closed
+	return s.release()
+}
+
+// release undoes what Start has done so far.
+func (s *Server) release() error {
+	if s.backend != nil {
+		s.backend.Shutdown()
+	}
+	errs := []error{os.Chdir(s.workingDir), s.lock.release()}
+	if s.socketDir != "" {
+		errs = append(errs, os.RemoveAll(s.socketDir))
+	}
+	return errors.Join(errs...)
+}
+
+// resolvePort checks a host:port address. It replaces port 0 by a port that is free now, because versitygw does not
+// say which one it got.
+func resolvePort(ctx context.Context, address string) (string, error) {
+	if address == "" {
+		return "", nil
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil || port != "0" {
+		return address, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}

@@ -1,0 +1,81 @@
+package iam
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// A DeniedError is the error of a request that S3 denies to the credentials. It says what the request needs.
+type DeniedError struct {
+	Needs []Need
+	cause error
+}
+
+// Needed names the actions and their resources.
+func (e *DeniedError) Needed() string {
+	var always, cases []string
+	for _, n := range e.Needs {
+		switch {
+		case n.Case == Always:
+			always = append(always, n.String())
+		case n.Resource == "":
+			cases = append(cases, n.Action+" on the key if "+string(n.Case))
+		default:
+			cases = append(cases, n.String()+" if "+string(n.Case))
+		}
+	}
+	text := strings.Join(always, ", ")
+	if len(cases) > 0 {
+		text += " (and " + strings.Join(cases, ", ") + ")"
+	}
+	return text
+}
+
+// Error has the error of S3 too, with the ID of the request.
+func (e *DeniedError) Error() string {
+	return "S3 denies it: the IAM policy must allow " + e.Needed() + ": " + e.cause.Error()
+}
+
+// Unwrap returns the error of the SDK.
+func (e *DeniedError) Unwrap() error { return e.cause }
+
+// Explain is an option of S3 clients. It makes the error of each request that S3 denies a [DeniedError].
+func (r Region) Explain(stack *middleware.Stack) error {
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("babelftp-iam", func(
+		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+	) (middleware.InitializeOutput, middleware.Metadata, error) {
+		out, metadata, err := next.HandleInitialize(ctx, in)
+		if err != nil && denies(err) {
+			if needs := r.Needs(in.Parameters); len(needs) > 0 {
+				err = &DeniedError{Needs: needs, cause: err}
+			}
+		}
+		return out, metadata, err
+	}), middleware.Before)
+}
+
+// denies tells whether S3 knows who asks, and denies the request. The answer to HEAD has no code, so its status counts.
+func denies(err error) bool {
+	api, ok := errors.AsType[smithy.APIError](err)
+	if !ok {
+		return false
+	}
+	if inner, ok := errors.AsType[*smithy.OperationError](err); ok && inner.Service() != s3.ServiceID {
+		return false // STS denies the credentials, and S3 has got no request
+	}
+	switch api.ErrorCode() {
+	case "AccessDenied", "AccessDeniedException":
+		return true
+	case http.StatusText(http.StatusForbidden):
+		response, ok := errors.AsType[*smithyhttp.ResponseError](err)
+		return ok && response.HTTPStatusCode() == http.StatusForbidden
+	}
+	return false
+}

@@ -1,0 +1,84 @@
+package iam_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/babelftp/babelftp/internal/storage/iam"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+)
+
+func TestMain(m *testing.M) { s3test.Main(m) }
+
+// What S3 denies names the action, of HEAD too, whose answer has no code. Other errors stay as they are.
+func TestExplain(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	bucket := s.Bucket(t)
+	explain := func(o *s3.Options) { o.APIOptions = append(o.APIOptions, iam.Region(s.Region).Explain) }
+	policy := iam.NewPolicy(
+		[]iam.Allowance{{Permission: iam.Permission{Action: iam.PutObject, Resource: "arn:aws:s3:::" + bucket + "/*"}}})
+	restricted := s.Restricted(t, policy).Client(explain)
+	if _, err := restricted.PutObject(
+		t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("key"),
+			Body: strings.NewReader("x")}); err != nil {
+		t.Fatal(err)
+	}
+	arn := "arn:aws:s3:::" + bucket
+	cases := " (and s3:ListBucket on " + arn +
+		" if there is no such object, kms:Decrypt on the key if KMS encrypts the object)"
+	for name, tc := range map[string]struct {
+		request func() error
+		want    string
+	}{
+		"abort": {func() error {
+			_, err := restricted.AbortMultipartUpload(
+				t.Context(), &s3.AbortMultipartUploadInput{Bucket: &bucket, Key: aws.String("key"),
+					UploadId: aws.String("x")})
+			return err
+		}, "s3:AbortMultipartUpload on " + arn + "/key"},
+		"head": {func() error {
+			_, err := restricted.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: aws.String("key")})
+			return err
+		}, "s3:GetObject on " + arn + "/key" + cases},
+		"get": {func() error {
+			_, err := restricted.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &bucket, Key: aws.String("key")})
+			return err
+		}, "s3:GetObject on " + arn + "/key" + cases},
+		"list": {func() error {
+			_, err := restricted.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &bucket})
+			return err
+		}, "s3:ListBucket on " + arn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := tc.request()
+			denied, ok := errors.AsType[*iam.DeniedError](err)
+			if !ok || denied.Needed() != tc.want ||
+				!strings.Contains(err.Error(), "the IAM policy must allow "+tc.want+": ") {
+				t.Errorf("%v\nwant %s", err, tc.want)
+			}
+			if response, ok := errors.AsType[*smithyhttp.ResponseError](err); !ok ||
+				response.HTTPStatusCode() != http.StatusForbidden {
+				t.Error("the error of S3 is lost")
+			}
+		})
+	}
+	wrong := *s
+	wrong.SecretAccessKey = "wrong"
+	for name, client := range map[string]*s3.Client{"wrong-secret": wrong.Client(explain),
+		"missing-object": s.Client(explain)} {
+		_, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &bucket, Key: aws.String("missing")})
+		if _, denied := errors.AsType[*iam.DeniedError](err); err == nil || denied {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := restricted.GetBucketPolicy(t.Context(), &s3.GetBucketPolicyInput{Bucket: &bucket}); err == nil ||
+		strings.Contains(err.Error(), "IAM policy") {
+		t.Errorf("a request outside of the table: %v", err)
+	}
+}

@@ -1,0 +1,254 @@
+// Package iam knows which actions of AWS IAM the requests to S3 need, and on which resources.
+//
+// [Needs] is the only table of that. [Policy] writes actions as JSON, and [Explain] adds them to the errors of
+// requests that S3 denies.
+//
+// The actions of S3: https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html
+package iam
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+)
+
+// The actions.
+const (
+	ListBucket           = "s3:ListBucket"
+	ListBucketVersions   = "s3:ListBucketVersions"
+	GetBucketVersioning  = "s3:GetBucketVersioning"
+	GetBucketObjectLock  = "s3:GetBucketObjectLockConfiguration"
+	GetObject            = "s3:GetObject"
+	GetObjectTagging     = "s3:GetObjectTagging"
+	PutObject            = "s3:PutObject"
+	PutObjectACL         = "s3:PutObjectAcl"
+	PutObjectTagging     = "s3:PutObjectTagging"
+	DeleteObject         = "s3:DeleteObject"
+	DeleteObjectVersion  = "s3:DeleteObjectVersion"
+	AbortMultipartUpload = "s3:AbortMultipartUpload"
+	ListUploadParts      = "s3:ListMultipartUploadParts"
+	Decrypt              = "kms:Decrypt"
+	GenerateDataKey      = "kms:GenerateDataKey"
+	CreateSession        = "s3express:CreateSession" // all requests to a directory bucket
+)
+
+// A Permission is an action on a resource, named by its ARN.
+type Permission struct {
+	Action   string `json:"action"`
+	Resource string `json:"resource"`
+}
+
+func (p Permission) String() string { return p.Action + " on " + p.Resource }
+
+// A Case says when a request needs a permission. What decides is in the bucket, and not in the request.
+type Case string
+
+// The cases.
+const (
+	Always  Case = ""
+	Missing Case = "there is no such object" // S3 answers 404 to those who may list, and 403 to others
+	Tagged  Case = "the object has tags"
+	KMS     Case = "KMS encrypts the object"
+)
+
+// A Need is a permission that a request needs in a case.
+type Need struct {
+	Permission
+	Case Case
+}
+
+// A Region is that of a bucket, such as "eu-west-3". It may be empty.
+type Region string
+
+// partition is the first part of an ARN.
+func (r Region) partition() string {
+	switch {
+	case strings.HasPrefix(string(r), "cn-"):
+		return "arn:aws-cn:"
+	case strings.HasPrefix(string(r), "us-gov-"):
+		return "arn:aws-us-gov:"
+	}
+	return "arn:aws:"
+}
+
+// BucketARN names a bucket.
+func (r Region) BucketARN(bucket string) string {
+	if isDirectoryBucket(bucket) {
+		return r.partition() + "s3express:" + r.orAny() + ":*:bucket/" + bucket
+	}
+	return r.partition() + "s3:::" + bucket
+}
+
+// ObjectARN names the object of a key.
+func (r Region) ObjectARN(bucket, key string) string { return r.BucketARN(bucket) + "/" + key }
+
+// orAny is the region of an ARN that may name any.
+func (r Region) orAny() string {
+	if r == "" {
+		return "*"
+	}
+	return string(r)
+}
+
+// isDirectoryBucket tells buckets of S3 Express One Zone by their names.
+func isDirectoryBucket(bucket string) bool { return strings.HasSuffix(bucket, "--x-s3") }
+
+// KeyARN names a key of KMS by what S3 takes: an ARN, an ID or an alias. A policy cannot name the key of an alias, so
+// the ARN is that of all keys, and alias is not empty.
+func (r Region) KeyARN(id string) (arn, alias string) {
+	_, name, isARN := strings.Cut(id, ":alias/")
+	switch {
+	case isARN:
+		alias = "alias/" + name
+	case strings.HasPrefix(id, "alias/"):
+		alias = id
+	case strings.HasPrefix(id, "arn:"):
+		return id, ""
+	}
+	if alias != "" {
+		id = "*"
+	}
+	return r.partition() + "kms:" + r.orAny() + ":*:key/" + id, alias
+}
+
+// Needs returns what the request with an input of the SDK needs, such as [*s3.PutObjectInput], and nothing for an
+// input that it does not know. The resource of [KMS] is empty, because the request does not name the key.
+func (r Region) Needs(in any) []Need {
+	n := needs{region: r}
+	switch in := in.(type) {
+	case *s3.HeadBucketInput:
+		n.ofBucket(Always, in.Bucket, ListBucket)
+	case *s3.ListObjectsV2Input:
+		n.ofBucket(Always, in.Bucket, ListBucket)
+	case *s3.ListObjectVersionsInput:
+		n.ofBucket(Always, in.Bucket, ListBucketVersions)
+	case *s3.GetBucketVersioningInput:
+		n.ofBucket(Always, in.Bucket, GetBucketVersioning)
+	case *s3.GetObjectLockConfigurationInput:
+		n.ofBucket(Always, in.Bucket, GetBucketObjectLock)
+	case *s3.HeadObjectInput:
+		n.ofObject(Always, in.Bucket, in.Key, GetObject)
+		n.reading(in.Bucket)
+	case *s3.GetObjectInput:
+		n.ofObject(Always, in.Bucket, in.Key, GetObject)
+		n.reading(in.Bucket)
+	case *s3.GetObjectTaggingInput:
+		n.ofObject(Always, in.Bucket, in.Key, GetObjectTagging)
+	case *s3.PutObjectInput:
+		n.ofObject(Always, in.Bucket, in.Key, PutObject)
+		n.storing(in.Bucket, in.Key, stored{in.ACL, in.Tagging, in.SSEKMSKeyId})
+	case *s3.CreateMultipartUploadInput:
+		n.ofObject(Always, in.Bucket, in.Key, PutObject)
+		n.storing(in.Bucket, in.Key, stored{in.ACL, in.Tagging, in.SSEKMSKeyId})
+		n.ofKey(in.SSEKMSKeyId, Decrypt) // S3 reads the parts to put them together
+	case *s3.CopyObjectInput:
+		n.copying(in.CopySource)
+		n.ofObject(Always, in.Bucket, in.Key, PutObject)
+		n.storing(in.Bucket, in.Key, stored{in.ACL, in.Tagging, in.SSEKMSKeyId})
+		if source, key := cutSource(in.CopySource); in.TaggingDirective != types.TaggingDirectiveReplace {
+			n.ofObject(Tagged, &source, &key, GetObjectTagging)
+			n.ofObject(Tagged, in.Bucket, in.Key, PutObjectTagging)
+		}
+	case *s3.UploadPartInput:
+		n.ofObject(Always, in.Bucket, in.Key, PutObject)
+	case *s3.UploadPartCopyInput:
+		n.copying(in.CopySource)
+		n.ofObject(Always, in.Bucket, in.Key, PutObject)
+	case *s3.CompleteMultipartUploadInput:
+		n.ofObject(Always, in.Bucket, in.Key, PutObject)
+	case *s3.AbortMultipartUploadInput:
+		n.ofObject(Always, in.Bucket, in.Key, AbortMultipartUpload)
+	case *s3.ListPartsInput:
+		n.ofObject(Always, in.Bucket, in.Key, ListUploadParts)
+	case *s3.DeleteObjectInput:
+		n.deleting(in.Bucket, in.Key, in.VersionId)
+	case *s3.DeleteObjectsInput:
+		for _, o := range in.Delete.Objects {
+			n.deleting(in.Bucket, o.Key, o.VersionId)
+		}
+	}
+	return n.all
+}
+
+// needs collects what a request needs.
+type needs struct {
+	region Region
+	all    []Need
+}
+
+func (n *needs) add(c Case, action, resource string) {
+	n.all = append(n.all, Need{Permission{action, resource}, c})
+}
+
+func (n *needs) ofBucket(c Case, bucket *string, action string) {
+	name := aws.ToString(bucket)
+	if isDirectoryBucket(name) {
+		action = CreateSession
+	}
+	n.add(c, action, n.region.BucketARN(name))
+}
+
+func (n *needs) ofObject(c Case, bucket, key *string, action string) {
+	if isDirectoryBucket(aws.ToString(bucket)) {
+		n.ofBucket(c, bucket, CreateSession)
+		return
+	}
+	n.add(c, action, n.region.ObjectARN(aws.ToString(bucket), aws.ToString(key)))
+}
+
+// ofKey adds an action on a key of KMS, and nothing without a key.
+func (n *needs) ofKey(id *string, action string) {
+	if aws.ToString(id) != "" {
+		arn, _ := n.region.KeyARN(*id)
+		n.add(Always, action, arn)
+	}
+}
+
+// stored is what a request gives an object besides its bytes, as far as that takes actions.
+type stored struct {
+	acl     types.ObjectCannedACL
+	tagging *string
+	keyID   *string
+}
+
+func (n *needs) storing(bucket, key *string, s stored) {
+	if s.acl != "" {
+		n.ofObject(Always, bucket, key, PutObjectACL)
+	}
+	if aws.ToString(s.tagging) != "" {
+		n.ofObject(Always, bucket, key, PutObjectTagging)
+	}
+	n.ofKey(s.keyID, GenerateDataKey)
+}
+
+// reading adds what depends on the object that is read.
+func (n *needs) reading(bucket *string) {
+	n.ofBucket(Missing, bucket, ListBucket)
+	n.add(KMS, Decrypt, "")
+}
+
+func (n *needs) copying(source *string) {
+	bucket, key := cutSource(source)
+	n.ofObject(Always, &bucket, &key, GetObject)
+	n.reading(&bucket)
+}
+
+func (n *needs) deleting(bucket, key, version *string) {
+	action := DeleteObject
+	if version != nil {
+		action = DeleteObjectVersion
+	}
+	n.ofObject(Always, bucket, key, action)
+}
+
+// cutSource takes the source of a copy apart, which is in percent-encoding (RFC 3986 section 2.1).
+func cutSource(source *string) (bucket, key string) {
+	bucket, key, _ = strings.Cut(aws.ToString(source), "/")
+	if decoded, err := url.PathUnescape(key); err == nil {
+		key = decoded
+	}
+	return bucket, key
+}

@@ -1,0 +1,64 @@
+package iam
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A Policy is a document of IAM. Write it as JSON.
+type Policy struct {
+	Version   string
+	Statement []Statement
+}
+
+// A Statement allows actions on resources.
+type Statement struct {
+	Effect    string
+	Action    []string
+	Resource  []string
+	Condition Condition `json:",omitempty"`
+}
+
+// A Condition has the values of keys by operators.
+type Condition map[string]map[string][]string
+
+// An Allowance is an action that a policy allows, on what.
+type Allowance struct {
+	Permission
+	Prefix string // of the keys that may be listed; empty for all
+	Alias  string // of the key of KMS, where the resource does not name it
+}
+
+// NewPolicy makes a policy of allowances, in a fixed order. Actions on the same resources share a statement.
+func NewPolicy(all []Allowance) Policy {
+	type scope struct{ resource, prefix, alias string }
+	scopes := map[scope][]string{}
+	for _, a := range all {
+		s := scope{a.Resource, a.Prefix, a.Alias}
+		scopes[s] = append(scopes[s], a.Action)
+	}
+	p := Policy{Version: "2012-10-17"}
+	for _, s := range slices.SortedFunc(maps.Keys(scopes), func(a, b scope) int {
+		return cmp.Or(
+			strings.Compare(a.resource, b.resource), strings.Compare(a.prefix, b.prefix),
+			strings.Compare(a.alias, b.alias))
+	}) {
+		slices.Sort(scopes[s])
+		st := Statement{Effect: "Allow", Action: slices.Compact(scopes[s]), Resource: []string{s.resource}}
+		if s.prefix != "" {
+			st.Condition = Condition{"StringLike": {"s3:prefix": {s.prefix}}}
+		}
+		if s.alias != "" {
+			st.Condition = Condition{"ForAnyValue:StringEquals": {"kms:ResourceAliases": {s.alias}}}
+		}
+		p.Statement = append(p.Statement, st)
+	}
+	return p
+}
+
+// Literal writes a text so that a policy takes it literally. Policies have wildcards and variables.
+func Literal(text string) string {
+	return strings.NewReplacer("*", "${*}", "?", "${?}", "$", "${$}").Replace(text)
+}

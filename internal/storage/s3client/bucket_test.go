@@ -1,0 +1,149 @@
+package s3client
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+)
+
+// What is wrong with a bucket is one line that names the tenant, the bucket and what to do.
+func TestCheckBuckets(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		unknownKey := "InvalidAccessKeyId"
+		if s.Name != "minio" {
+			unknownKey = "XAdminUserNotFound"
+		}
+		for _, tc := range []struct {
+			name   string
+			change func(*config.Config)
+			want   string // after the tenant and the bucket; %s is the endpoint
+		}{
+			{"fine", func(*config.Config) {}, ""},
+			{
+				"missing", func(c *config.Config) { c.Tenants["acme"].Bucket = "no-such-bucket" },
+				"does not exist at %s: create it, or correct tenants.acme.bucket",
+			},
+			{
+				"wrong-secret", func(c *config.Config) { c.S3.SecretAccessKey = value.NewSecret("wrong") },
+				"%s refuses the credentials (SignatureDoesNotMatch): correct s3.access_key_id and s3.secret_access_key",
+			},
+			{
+				"wrong-key-of-the-tenant", func(c *config.Config) {
+					c.Tenants["acme"].S3 = bucket.S3{AccessKeyID: "nobody", SecretAccessKey: value.NewSecret("wrong")}
+				},
+				"%s refuses the credentials (" + unknownKey +
+					"): correct tenants.acme.s3.access_key_id and tenants.acme.s3.secret_access_key",
+			},
+		} {
+			t.Run(tc.name, func(t *testing.T) {
+				cfg := configtest.New(t, s)
+				tc.change(cfg)
+				want := ""
+				if tc.want != "" {
+					want = fmt.Sprintf("tenant acme: bucket %q: ", cfg.Tenants["acme"].Bucket) +
+						strings.ReplaceAll(tc.want, "%s", s.Endpoint)
+				}
+				got := ""
+				if _, err := verify(t.Context(), cfg, s.AWSConfig()); err != nil {
+					got = err.Error()
+				}
+				if got != want {
+					t.Errorf("got  %s\nwant %s", got, want)
+				}
+			})
+		}
+	})
+}
+
+func TestCheckBucketsUnreachable(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close() // the port is closed now
+	cfg := configtest.New(t, s3test.Start(t, "embedded"))
+	cfg.S3.Endpoint = "http://" + address
+	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella"}
+	want := ""
+	for _, tenant := range []string{"acme", "umbrella"} {
+		want += fmt.Sprintf(
+			"tenant %s: bucket %q: cannot reach S3 at http://%s: dial tcp %[3]s: connect: connection refused: "+
+				"start that server, or correct s3.endpoint\n", tenant, cfg.Tenants[tenant].Bucket, address)
+	}
+	if _, err := verify(t.Context(), cfg, nil); err == nil || err.Error()+"\n" != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}
+
+// Without path_style the bucket is looked for under a host name of its own, which few servers but AWS have.
+func TestCheckBucketsWithoutPathStyle(t *testing.T) {
+	cfg := configtest.New(t, s3test.Start(t, "embedded"))
+	cfg.S3.Endpoint, cfg.S3.PathStyle = "http://s3.invalid", nil // RFC 2606 keeps the name unused
+	const want = ": write s3.path_style: true if the server has no host name for each bucket"
+	if _, err := verify(t.Context(), cfg, nil); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// The SDK's own files and variables are asked for what the configuration does not say.
+func TestAccountFromTheSDK(t *testing.T) {
+	for _, name := range []string{"AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID",
+		"AWS_SECRET_ACCESS_KEY"} {
+		t.Setenv(name, "")
+	}
+	nowhere := t.TempDir() + "/none"
+	t.Setenv("AWS_CONFIG_FILE", nowhere)
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", nowhere)
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	s := s3test.Start(t, "minio")
+	cfg := configtest.New(t, s)
+	place := fmt.Sprintf("tenant acme: bucket %q: ", cfg.Tenants["acme"].Bucket)
+	account := cfg.S3
+
+	check := func() string {
+		_, err := verify(t.Context(), cfg, nil)
+		if err == nil {
+			return ""
+		}
+		return err.Error()
+	}
+	cfg.S3 = bucket.S3{}
+	if got, want := check(), place+"its region is not known: write s3.region, or set AWS_REGION"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	cfg.S3 = bucket.S3{Endpoint: account.Endpoint, PathStyle: account.PathStyle}
+	want := place +
+		"no credentials for S3 were found: write s3.access_key_id and its secret, or give the process credentials that " +
+		"the AWS SDK finds (environment, profile, IRSA, instance role)"
+	if got := check(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", account.AccessKeyID)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", account.SecretAccessKey.Reveal())
+	if got := check(); got != "" {
+		t.Errorf("with credentials in the environment: %s", got)
+	}
+}
+
+// Tenants that reach S3 alike share a client, and so its connections.
+func TestClientsAreShared(t *testing.T) {
+	cfg := configtest.New(t, s3test.Start(t, "embedded"))
+	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", S3: bucket.S3{Region: cfg.S3.Region}}
+	cfg.Tenants["zebra"] = &config.Tenant{Bucket: "zebra", S3: bucket.S3{Region: "eu-west-1"}}
+	all, err := open(t.Context(), cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	acme, umbrella, zebra := all[0], all[1], all[2]
+	if acme.Client != umbrella.Client || acme.Client == zebra.Client {
+		t.Error("clients are not shared by account")
+	}
+}

@@ -1,0 +1,119 @@
+package s3client
+
+import (
+	"cmp"
+	"log/slog"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/storage/iam"
+	"github.com/babelftp/babelftp/internal/storage/s3client/profile"
+	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
+)
+
+// customRegion is the default region of S3 servers other than AWS.
+const customRegion = "us-east-1"
+
+// An account is an S3 server as one account sees it. Tenants that say the same share one, unless a role is assumed.
+type account struct {
+	endpoint, region   string
+	accessKeyID        string
+	secretAccessKey    string
+	pathStyle          bool
+	checksums          bucket.ChecksumUse
+	credentialsFromSDK bool
+	role               *role  // nil where the keys themselves reach the server
+	profile            string // as far as it is known before the server is asked, and changes what the client sends
+}
+
+func accountOf(s bucket.S3) account {
+	return account{
+		endpoint:           s.Endpoint,
+		region:             s.Region,
+		accessKeyID:        s.AccessKeyID,
+		secretAccessKey:    s.SecretAccessKey.Reveal(),
+		pathStyle:          aws.ToBool(s.PathStyle),
+		checksums:          s.Checksums,
+		credentialsFromSDK: s.AccessKeyID == "",
+		profile:            profile.Special(s.Profile, s.Endpoint),
+	}
+}
+
+// A Factory makes clients, one for each account.
+type Factory struct {
+	base    *aws.Config
+	observe func(*middleware.Stack) error
+	log     *slog.Logger
+	clients map[account]*s3.Client
+	roles   map[string]*role            // by all that they depend on
+	routes  map[string]*driver.Endpoint // by endpoint
+}
+
+// NewFactory makes clients from base, see package transport. observe is added to the requests of each; nil adds
+// nothing.
+func NewFactory(base *aws.Config, observe func(*middleware.Stack) error, log *slog.Logger) *Factory {
+	return &Factory{
+		base: base, observe: observe, log: log,
+		clients: map[account]*s3.Client{}, roles: map[string]*role{}, routes: map[string]*driver.Endpoint{},
+	}
+}
+
+// route is what is known of the way to an account's server.
+func (f *Factory) route(a account) *driver.Endpoint {
+	if f.routes[a.endpoint] == nil {
+		f.routes[a.endpoint] = driver.NewEndpoint()
+	}
+	return f.routes[a.endpoint]
+}
+
+// configOf is the SDK's configuration for an account, with the keys and without the role. The region is empty where
+// none is known.
+func (f *Factory) configOf(a account) aws.Config {
+	cfg := f.base.Copy()
+	cfg.Region = cmp.Or(a.region, cfg.Region)
+	if a.endpoint != "" {
+		cfg.BaseEndpoint = &a.endpoint
+		cfg.Region = cmp.Or(cfg.Region, customRegion)
+	}
+	if !a.credentialsFromSDK {
+		cfg.Credentials = credentials.NewStaticCredentialsProvider(a.accessKeyID, a.secretAccessKey, "")
+	}
+	return cfg
+}
+
+// Server returns the client of the server itself, without a role, because roles are those of tenants. The error is
+// that no region is known.
+func (f *Factory) Server(s bucket.S3) (*s3.Client, error) { return f.client(accountOf(s)) }
+
+// client returns the account's client. The error is errNoRegion.
+func (f *Factory) client(a account) (*s3.Client, error) {
+	if client, made := f.clients[a]; made {
+		return client, nil
+	}
+	cfg := f.configOf(a)
+	cfg.HTTPClient = transport.Coalesce(cfg.HTTPClient)
+	if cfg.Region == "" {
+		return nil, errNoRegion
+	}
+	if a.role != nil {
+		cfg.Credentials = a.role.cache
+	}
+	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.UsePathStyle = a.pathStyle
+		name := cmp.Or(a.profile, profile.Special(bucket.AutoProfile, aws.ToString(cfg.BaseEndpoint)))
+		profile.Restrict(o, name)
+		transport.UseChecksums(o, a.checksums)
+		profile.RepeatUnstored(name)(o)
+		o.APIOptions = append(o.APIOptions, iam.Region(cfg.Region).Explain)
+		if f.observe != nil {
+			o.APIOptions = append(o.APIOptions, f.observe)
+		}
+	})
+	f.clients[a] = client
+	return client, nil
+}

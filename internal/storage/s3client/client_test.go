@@ -1,0 +1,46 @@
+package s3client
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+)
+
+// The SDK's checksums are the tenant's choice, else the server's, else the SDK's.
+func TestChecksums(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	for name, tc := range map[string]struct {
+		server, tenant bucket.ChecksumUse
+		request        aws.RequestChecksumCalculation
+		response       aws.ResponseChecksumValidation
+	}{
+		"by-the-sdk": {"", "", aws.RequestChecksumCalculationWhenSupported,
+			aws.ResponseChecksumValidationWhenSupported},
+		"by-the-server": {bucket.ChecksumsRequired, "", aws.RequestChecksumCalculationWhenRequired,
+			aws.ResponseChecksumValidationWhenRequired},
+		"by-the-tenant": {
+			bucket.ChecksumsRequired, bucket.ChecksumsSupported,
+			aws.RequestChecksumCalculationWhenSupported, aws.ResponseChecksumValidationWhenSupported,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := configtest.New(t, s)
+			cfg.S3.Checksums, cfg.Tenants["acme"].S3.Checksums = tc.server, tc.tenant
+			all, err := open(t.Context(), cfg, s.AWSConfig())
+			if err != nil {
+				t.Fatal(err)
+			}
+			opts := all[0].Client.Options()
+			if opts.RequestChecksumCalculation != tc.request || opts.ResponseChecksumValidation != tc.response {
+				t.Errorf(
+					"checksums are %v and %v, want %v and %v", opts.RequestChecksumCalculation,
+					opts.ResponseChecksumValidation,
+					tc.request, tc.response)
+			}
+		})
+	}
+}

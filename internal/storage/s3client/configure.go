@@ -1,0 +1,109 @@
+package s3client
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/storage/s3client/profile"
+)
+
+// Buckets makes each tenant's bucket, by the tenant's name, with those of its folders. It sends no request to S3. The
+// error says for which bucket no region is known, or which one cannot keep interrupted uploads.
+func (f *Factory) Buckets(cfg *config.Config) (map[string]*Bucket, error) {
+	buckets := map[string]*Bucket{}
+	for name, t := range cfg.Tenants {
+		section := "tenants." + name
+		layers := []layer{{section + ".s3", t.S3}, {"s3", cfg.S3}}
+		b := newBucket(t, cfg.StorageOf(t), layers)
+		b.Tenant, b.Name, b.Prefix, b.keys.bucket = name, t.Bucket, t.Prefix, section+".bucket"
+		if err := b.connect(f, cfg.StorageOf(t), t.Presign); err != nil {
+			return nil, err
+		}
+		for _, dir := range slices.Sorted(maps.Keys(t.Folders)) {
+			fc, section := t.Folders[dir], section+".folders."+dir
+			storage := cfg.StorageOfFolder(t, fc)
+			folder := newBucket(t, storage, append([]layer{{section + ".s3", fc.S3}}, layers...))
+			folder.Tenant, folder.Folder, folder.Prefix = name, dir, fc.Prefix
+			folder.Name, folder.keys.bucket = fc.Bucket, section+".bucket"
+			if fc.Bucket == "" {
+				folder.Name, folder.keys.bucket = b.Name, b.keys.bucket
+			}
+			if err := folder.connect(f, storage, t.Presign); err != nil {
+				return nil, err
+			}
+			b.Folders = append(b.Folders, folder)
+		}
+		buckets[name] = b
+	}
+	return buckets, nil
+}
+
+// newBucket is a bucket of the tenant t that is reached as storage says, which was put together from layers.
+func newBucket(t *config.Tenant, storage bucket.S3, layers []layer) *Bucket {
+	return &Bucket{
+		Objects:     objectsOf(&t.Objects),
+		account:     accountOf(storage),
+		keys:        configKeysOf(layers),
+		customerKey: t.Objects.Key(),
+		configured:  storage.Profile,
+		resumable:   t.Resume == config.KeepInterrupted,
+	}
+}
+
+// A layer is a section of the configuration that may say how an S3 server is reached.
+type layer struct {
+	section string
+	s3      bucket.S3
+}
+
+// configKeysOf finds out which of the layers, the last of which is the server's, gives each value.
+func configKeysOf(layers []layer) configKeys {
+	first := func(gives func(bucket.S3) bool) string {
+		for _, l := range layers[:len(layers)-1] {
+			if gives(l.s3) {
+				return l.section
+			}
+		}
+		return layers[len(layers)-1].section
+	}
+	return configKeys{
+		endpoint:    first(func(s bucket.S3) bool { return s.Endpoint != "" }),
+		region:      first(func(s bucket.S3) bool { return s.Region != "" }),
+		credentials: first(func(s bucket.S3) bool { return s.AccessKeyID != "" }),
+		role:        first(func(s bucket.S3) bool { return s.AssumeRole.Given() }),
+	}
+}
+
+// connect gives a bucket its client, and its presigner where the tenant hands out links, which are good for presign.
+func (b *Bucket) connect(factory *Factory, storage bucket.S3, presign time.Duration) (err error) {
+	b.Endpoint = factory.route(b.account)
+	if storage.AssumeRole.Given() {
+		b.account.role = factory.assume(b, storage.AssumeRole, presign)
+	}
+	if b.Client, err = factory.client(b.account); err == nil && presign > 0 {
+		public := b.account
+		public.endpoint = cmp.Or(storage.PublicEndpoint, public.endpoint)
+		var client *s3.Client
+		if client, err = factory.client(public); err == nil {
+			b.Presigner, b.links = s3.NewPresignClient(client), client
+		}
+	}
+	if err != nil {
+		return b.failed(err, "its region is not known", "write %s.region, or set AWS_REGION", b.keys.region)
+	}
+	// What the configuration alone shows stops the server. What S3 shows later makes one bucket unusable.
+	known, ok := driver.ProfileNamed(profile.Known(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name))
+	if ok {
+		b.Profile = known
+		return b.checkResume()
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package s3client
+
+import (
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/config/object"
+)
+
+// ObjectClient is the bucket's client for objects.
+func (b *Bucket) ObjectClient() driver.Client {
+	if b.customerKey == nil {
+		return b.Client
+	}
+	return driver.WithCustomerKey(b.Client, b.customerKey)
+}
+
+// objectsOf is in the driver's words what a tenant's objects are stored with.
+func objectsOf(o *object.Objects) driver.Objects {
+	objects := driver.Objects{
+		ContentTypes: o.ContentTypes,
+		CacheControl: o.CacheControl,
+		StorageClass: types.StorageClass(o.StorageClass),
+		ACL:          types.ObjectCannedACL(o.ACL),
+		Tags:         o.Tags,
+		KMSKeyID:     o.KMSKeyID,
+		Checksum:     types.ChecksumAlgorithm(strings.ToUpper(string(o.Checksum))),
+		ListSetTimes: o.ListingTimes == object.SetTimes,
+	}
+	switch o.Encryption {
+	case object.EncryptionS3:
+		objects.Encryption = types.ServerSideEncryptionAes256
+	case object.EncryptionKMS:
+		objects.Encryption = types.ServerSideEncryptionAwsKms
+	}
+	return objects
+}

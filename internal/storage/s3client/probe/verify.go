@@ -1,0 +1,165 @@
+package probe
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"hash/crc32"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/s3error"
+)
+
+// verifyTimeout is how long the requests of Verify may take.
+const verifyTimeout = 30 * time.Second
+
+// Verify has a server show what its profile promises: a request on a condition that holds succeeds, and one on a
+// condition that does not hold fails. It returns what the server does otherwise, in words for an operator. Its object
+// lies below a prefix of keys. A denied request shows nothing. The error is one of the network.
+func Verify(
+	ctx context.Context, client *s3.Client, bucket, prefix string, p driver.Profile,
+) (broken []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+	defer cancel()
+	p.ExclusivePut, p.ExclusiveComplete = p.PutsOn(true), p.CompletesOn(true)
+	x := &prober{client: client, bucket: bucket, key: newKey(prefix), profile: &p}
+	defer func() { x.discard(ctx) }()
+	if err := x.putAgain(ctx); err != nil {
+		return nil, unanswered(err)
+	}
+	not := func(try func(context.Context) (bool, error)) func(context.Context) (bool, error) {
+		return func(ctx context.Context) (bool, error) {
+			shown, err := try(ctx)
+			return !shown, err
+		}
+	}
+	for _, promise := range []struct {
+		made bool
+		what string
+		try  func(context.Context) (bool, error)
+	}{
+		{p.ExclusivePut, "PutObject with If-None-Match", x.exclusivePut},
+		{p.ConditionalPut, "PutObject with If-Match", x.conditionalPut},
+		{p.ExclusiveComplete, "CompleteMultipartUpload with If-None-Match", x.exclusiveComplete},
+		{p.ConditionalComplete, "CompleteMultipartUpload with If-Match", x.conditionalComplete},
+		{p.ConditionalCopy, "CopyObject with If-Match", x.conditionalCopy},
+		{p.MD5ETags, "ETags that are the MD5", x.md5ETags},
+		{p.Checksums, "checksums in requests", x.checksums},
+		{p.SortedListings, "sorted listings", x.sortedListings},
+		{!p.SlashPrefixes, "listings of any prefix", x.anyPrefix},
+		{!p.UnendedUploads, "uploads that end when they are completed", not(x.unendedUploads)},
+		{!p.UntoldETags, "the ETag in the answer to CompleteMultipartUpload", not(x.untoldETags)},
+		{!p.OtherListedETags, "listings with the ETag of a copy of parts", not(x.otherListedETags)},
+		{p.PartCopy, "UploadPartCopy", x.partCopy},
+		{p.PartCopy && !p.UncheckedSources, "x-amz-copy-source-if-match of an object that was stored by parts",
+			not(x.uncheckedSources)},
+		{!p.FewParts, "10,000 parts", not(x.fewParts)},
+		{p.ConditionalDelete, "DeleteObject with If-Match", x.conditionalDelete},
+		{p.ConditionalBatchDelete, "DeleteObjects with ETags", x.conditionalBatchDelete},
+		{p.BatchDelete, "DeleteObjects", x.batchDelete},
+	} {
+		if !promise.made {
+			continue
+		}
+		kept, err := promise.try(ctx)
+		switch status := s3error.Status(err); {
+		case err != nil && status == 0:
+			return broken, err
+		case !kept && status != http.StatusForbidden && status < http.StatusInternalServerError,
+			status == http.StatusNotImplemented:
+			broken = append(broken, promise.what)
+		}
+	}
+	return broken, nil
+}
+
+// unanswered returns an error without an answer of S3.
+func unanswered(err error) error {
+	if s3error.Status(err) != 0 {
+		return nil
+	}
+	return err
+}
+
+func (x *prober) conditionalCopy(ctx context.Context) (bool, error) {
+	copied := x.other("-copy")
+	defer func() { copied.discard(ctx) }()
+	if err := copied.putAgain(ctx); err != nil {
+		return false, err
+	}
+	replace := func(etag string) func() error {
+		return func() error { return copied.copyFrom(ctx, x.key, &s3.CopyObjectInput{IfMatch: x.ifMatch(etag)}) }
+	}
+	return x.refusesWrong(replace(wrongETag), replace(copied.etag))
+}
+
+// md5ETags tells whether the ETag of an object that is not encrypted by KMS is the MD5 of its bytes.
+func (x *prober) md5ETags(ctx context.Context) (bool, error) {
+	put, err := x.put(ctx, &s3.PutObjectInput{})
+	if err != nil {
+		return false, err
+	}
+	return isMD5(x.etag) || strings.HasPrefix(
+		string(put.ServerSideEncryption), string(types.ServerSideEncryptionAwsKms)), nil
+}
+
+// isMD5 tells whether an ETag is the MD5 of the object.
+func isMD5(etag string) bool {
+	sum := md5.Sum([]byte(content))
+	return strings.Trim(etag, `"`) == hex.EncodeToString(sum[:])
+}
+
+// checksums tells whether the server refuses a wrong checksum, and keeps the right one.
+func (x *prober) checksums(ctx context.Context) (bool, error) {
+	if _, err := x.put(ctx, &s3.PutObjectInput{ChecksumCRC32C: aws.String("AAAAAA==")}); err == nil {
+		return false, nil
+	} else if unanswered(err) != nil {
+		return false, err
+	}
+	crc := crc32.Checksum([]byte(content), crc32.MakeTable(crc32.Castagnoli))
+	sum := base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, crc))
+	if _, err := x.put(ctx, &s3.PutObjectInput{ChecksumCRC32C: &sum}); err != nil {
+		return false, err
+	}
+	out, err := x.client.HeadObject(
+		ctx, &s3.HeadObjectInput{Bucket: &x.bucket, Key: &x.key, ChecksumMode: types.ChecksumModeEnabled})
+	return err == nil && aws.ToString(out.ChecksumCRC32C) == sum, err
+}
+
+// sortedListings tells whether a listing has keys in the order of their bytes, whatever the order in which they were
+// stored.
+func (x *prober) sortedListings(ctx context.Context) (bool, error) {
+	for _, suffix := range []string{"-z", "-é", "-a/b", "-a.b", "-B", "-b"} {
+		one := x.other(suffix)
+		defer func() { one.discard(ctx) }()
+		if err := one.putAgain(ctx); err != nil {
+			return false, err
+		}
+	}
+	listed, err := x.list(ctx, x.key+"-")
+	if err != nil {
+		return false, err
+	}
+	return slices.IsSortedFunc(listed, func(a, b types.Object) int {
+		return strings.Compare(aws.ToString(a.Key), aws.ToString(b.Key))
+	}), nil
+}
+
+// anyPrefix tells whether a listing takes a prefix that does not end in a slash.
+func (x *prober) anyPrefix(ctx context.Context) (bool, error) {
+	if err := x.putAgain(ctx); err != nil {
+		return false, err
+	}
+	listed, err := x.list(ctx, x.key[:len(x.key)-1])
+	return len(listed) > 0, err
+}

@@ -1,0 +1,96 @@
+package s3client
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/storage/s3client/probe"
+	"github.com/babelftp/babelftp/internal/storage/s3client/profile"
+)
+
+// findProfile finds out what the bucket's server can do, from its address and from the header of its answer. Of one
+// that stays unknown nothing is taken for granted: what the configuration needs, the server has to show.
+func (b *Bucket) findProfile(ctx context.Context, header http.Header, log *slog.Logger) error {
+	name := cmp.Or(
+		profile.Known(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name), profile.OfAnswer(header),
+		"strict")
+	b.Profile, _ = driver.ProfileNamed(name)
+	b.Profile.Checksums = b.Profile.Checksums || b.account.checksums == bucket.ChecksumsSupported
+	auto := b.configured == "" || b.configured == bucket.AutoProfile
+	if auto && name == "strict" && (b.resumable || b.denies()) {
+		var err error
+		if b.Profile, err = probe.Profile(ctx, b.Client, b.Name, b.Prefix, b.Profile); err != nil {
+			return b.explain(err)
+		}
+	}
+	log = log.With("tenant", b.Tenant, "bucket", b.Name, "profile", name)
+	if b.Profile.GhostPrefixes {
+		b.Profile.GhostPrefixes = b.mayHaveDeleteMarkers(ctx, log)
+	}
+	if auto && name == "strict" {
+		log.Warn(
+			"S3 server is not known, and treated as the strictest; name its profile (s3.profile) if it is one of "+
+				"docs/s3-servers.md",
+			"server", header.Get("Server"))
+		return nil
+	}
+	log.Info("S3 server", "server", header.Get("Server"))
+	return nil
+}
+
+// mayHaveDeleteMarkers asks whether the bucket keeps older versions, or has kept them. A bucket of which S3 does not
+// tell may.
+func (b *Bucket) mayHaveDeleteMarkers(ctx context.Context, log *slog.Logger) bool {
+	out, err := b.Client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &b.Name})
+	if err != nil {
+		log.Warn(
+			"S3 does not tell whether the bucket keeps older versions, so each listing looks at each of its "+
+				"directories: "+
+				"allow s3:GetBucketVersioning, which babelftp policy prints", "err", err)
+		return true
+	}
+	return out.Status != ""
+}
+
+// noticeVersions asks whether a bucket keeps versions that kept none when Verify asked, where that matters to listings.
+func (b *Bucket) noticeVersions(ctx context.Context, log *slog.Logger) {
+	if known, _ := driver.ProfileNamed(b.Profile.Name); !known.GhostPrefixes || b.SessionProfile().GhostPrefixes {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	out, err := b.Client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &b.Name})
+	if err == nil && out.Status != "" {
+		b.versioned.Store(true)
+		log.Info(
+			"bucket keeps older versions now: listings of later sessions look at each directory, as only delete "+
+				"markers may be left of it",
+			"tenant", b.Tenant, "bucket", b.Name)
+	}
+}
+
+// SessionProfile is the profile of sessions that begin now. It is the one that Verify has found, with what a
+// [Watcher] has noticed since.
+func (b *Bucket) SessionProfile() driver.Profile {
+	p := b.Profile
+	p.GhostPrefixes = p.GhostPrefixes || b.versioned.Load()
+	return p
+}
+
+// checkResume returns an error where uploads that break shall be kept and cannot be resumed.
+func (b *Bucket) checkResume() error {
+	if b.resumable && !b.Profile.Resumes() {
+		return b.failed(
+			nil, "its S3 server ("+b.Profile.Name+") lists no prefix that ends in the middle of a name, so that "+
+				"interrupted uploads cannot be found, which resume: keep counts on",
+			"write resume: discard, or move to a general purpose bucket")
+	}
+	return nil
+}

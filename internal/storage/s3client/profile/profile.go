@@ -1,0 +1,136 @@
+// Package profile finds out which profile an S3 server has, and makes clients fit it. Package driver has the table of
+// the profiles.
+package profile
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
+)
+
+// OfEndpoint is the name of the profile that the address of an S3 server tells, empty where it tells none. An empty
+// endpoint is that of AWS.
+func OfEndpoint(endpoint, bucketName string) string {
+	host := ""
+	if u, err := url.Parse(endpoint); err == nil {
+		host = strings.ToLower(u.Hostname())
+	}
+	at := func(domain string) bool { return host == domain || strings.HasSuffix(host, "."+domain) }
+	switch {
+	case endpoint == "", at("amazonaws.com"), at("amazonaws.com.cn"):
+		if strings.HasSuffix(bucketName, "--x-s3") {
+			return "aws-directory"
+		}
+		return "aws"
+	case at("r2.cloudflarestorage.com"):
+		return "r2"
+	case at("storage.googleapis.com"), strings.HasPrefix(host, "storage.") && at("rep.googleapis.com"):
+		return "gcs"
+	}
+	return ""
+}
+
+// OfAnswer is the name of the profile that the headers of an answer tell, empty where they tell none.
+//
+// Older gateways of Ceph, and Swift, send no Server header. Both number requests with IDs that begin with tx. That of
+// Ceph ends with the instance and the zone of the gateway. Swift repeats its own as X-Trans-Id.
+func OfAnswer(header http.Header) string {
+	for prefix, name := range map[string]string{
+		"MinIO": "minio", "Ceph Object Gateway": "ceph", "VERSITYGW": "versitygw",
+	} {
+		if strings.HasPrefix(header.Get("Server"), prefix) {
+			return name
+		}
+	}
+	switch id := header.Get("X-Amz-Request-Id"); {
+	case !strings.HasPrefix(id, "tx"):
+	case header.Get("X-Trans-Id") == id:
+		return "swift"
+	case strings.Count(id, "-") >= 3:
+		return "ceph"
+	}
+	return ""
+}
+
+// Header is the header of an answer, or of the answer that an error came with. It is nil where there was none.
+func Header(metadata middleware.Metadata) http.Header {
+	if response, ok := awsmiddleware.GetRawResponse(metadata).(*smithyhttp.Response); ok {
+		return response.Header
+	}
+	return nil
+}
+
+// Known is the name of the profile as it is known before the server is asked, empty where it is not.
+func Known(configured bucket.Profile, endpoint, bucketName string) string {
+	if configured != "" && configured != bucket.AutoProfile {
+		return string(configured)
+	}
+	return OfEndpoint(endpoint, bucketName)
+}
+
+// Special is the name of the profile if it is known before the server is asked and changes what clients send, by
+// [Restrict] or [RepeatUnstored]. It is empty otherwise. Accounts of one server differ by nothing else.
+func Special(configured bucket.Profile, endpoint string) string {
+	name := Known(configured, endpoint, "")
+	if p, known := driver.ProfileNamed(name); known && p.SignedAcceptEncoding && p.Checksums &&
+		p.EmptyDirectoryCode == "" && !p.UnstoredAnswers {
+		return ""
+	}
+	return name
+}
+
+// Restrict makes a client leave out what the server of a profile does not take.
+func Restrict(o *s3.Options, profile string) {
+	p, known := driver.ProfileNamed(profile)
+	if !known {
+		return
+	}
+	// The SDK adds and signs Accept-Encoding to get objects as they are stored. Google's front end changes it on the
+	// way, so that the signature would be wrong. Without it, too, no server compresses, and the transport asks for
+	// nothing and decompresses nothing.
+	const acceptEncoding = "Accept-Encoding"
+	if !p.SignedAcceptEncoding {
+		o.APIOptions = append(
+			o.APIOptions, changeHeader("WithoutAcceptEncoding", middleware.Before, func(h http.Header) {
+				h.Del(acceptEncoding)
+			}))
+	}
+	if p.Decompresses {
+		o.APIOptions = append(o.APIOptions, changeHeader("AcceptGzip", middleware.After, func(h http.Header) {
+			h.Set(acceptEncoding, "gzip")
+		}))
+	}
+	if !p.Checksums {
+		transport.UseChecksums(o, bucket.ChecksumsRequired)
+	}
+}
+
+// changeHeader changes the header of each request right before the signature or right after it.
+func changeHeader(
+	id string, where middleware.RelativePosition, change func(http.Header),
+) func(*middleware.Stack) error {
+	return func(stack *middleware.Stack) error {
+		const signing = "Signing"
+		if _, signs := stack.Finalize.Get(signing); !signs {
+			return nil
+		}
+		return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc(id, func(
+			ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+		) (middleware.FinalizeOutput, middleware.Metadata, error) {
+			if request, ok := in.Request.(*smithyhttp.Request); ok {
+				change(request.Header)
+			}
+			return next.HandleFinalize(ctx, in)
+		}), signing, where)
+	}
+}

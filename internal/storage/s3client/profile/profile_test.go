@@ -1,0 +1,75 @@
+package profile
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/config/bucket"
+)
+
+// A configuration may name each profile.
+func TestProfileNames(t *testing.T) {
+	var names []string
+	for _, p := range bucket.Profiles() {
+		names = append(names, string(p))
+	}
+	if want := driver.ProfileNames(); !slices.Equal(names, want) {
+		t.Errorf("got  %v\nwant %v", names, want)
+	}
+}
+
+func TestProfileOfEndpoint(t *testing.T) {
+	for _, tc := range []struct{ endpoint, bucket, want string }{
+		{"", "data", "aws"},
+		{"", "data--use1-az4--x-s3", "aws-directory"},
+		{"https://s3.eu-central-1.amazonaws.com", "data", "aws"},
+		{"https://S3.eu-central-1.Amazonaws.com:443/", "data", "aws"},
+		{"https://s3.cn-north-1.amazonaws.com.cn", "data", "aws"},
+		{"https://s3express-use1-az4.us-east-1.amazonaws.com", "data--use1-az4--x-s3", "aws-directory"},
+		{"https://0123456789abcdef.r2.cloudflarestorage.com", "data", "r2"},
+		{"https://0123456789abcdef.eu.r2.cloudflarestorage.com", "data", "r2"},
+		{"https://storage.googleapis.com", "data", "gcs"},
+		{"https://storage.europe-west3.rep.googleapis.com", "data", "gcs"},
+		{"https://data.storage.googleapis.com", "data", "gcs"},
+		{"https://bigquery.googleapis.com", "data", ""},
+		{"https://amazonaws.com.example", "data", ""},
+		{"https://notamazonaws.com", "data", ""},
+		{"http://127.0.0.1:9000", "data--use1-az4--x-s3", ""},
+		{"://", "data", ""},
+	} {
+		if got := OfEndpoint(tc.endpoint, tc.bucket); got != tc.want {
+			t.Errorf("%s, bucket %s: %q; want %q", tc.endpoint, tc.bucket, got, tc.want)
+		}
+	}
+}
+
+func TestProfileOfAnswer(t *testing.T) {
+	const ofCeph, ofSwift, ofAWS = "tx00000700341ec0bae8d5b-006b0526ed-100e-default",
+		"tx58f0deecac4c4ab383554-006b0526fc", "TX2Z5B5DQ1A1S0V3"
+	for _, tc := range []struct{ server, request, transaction, want string }{
+		{"MinIO", "", "", "minio"},
+		{"Ceph Object Gateway (tentacle)", ofCeph, "", "ceph"},
+		{"VERSITYGW", "", "", "versitygw"},
+		{"", "", "", ""},
+		{"AmazonS3", ofAWS, "", ""},
+		{"nginx", "", "", ""},
+		{"", ofCeph, "", "ceph"},
+		{"nginx", ofCeph, "", "ceph"},
+		{"", ofSwift, ofSwift, "swift"},
+		{"", ofSwift + "-region-one-a", ofSwift + "-region-one-a", "swift"},
+		{"", ofSwift, "", ""}, // a proxy has taken out what tells more
+	} {
+		header := http.Header{}
+		for name, value := range map[string]string{"Server": tc.server, "X-Amz-Request-Id": tc.request,
+			"X-Trans-Id": tc.transaction} {
+			if value != "" {
+				header.Set(name, value)
+			}
+		}
+		if got := OfAnswer(header); got != tc.want {
+			t.Errorf("%v: %q; want %q", header, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package profile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/s3error"
+	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
+)
+
+// maxAttempts bounds how often a client sends a request that the server does not perform. Next to three clients that
+// do nothing but store and delete in one directory, versitygw refuses one request in twenty.
+const maxAttempts = 8
+
+// S3 calls a conflict with another request OperationAborted.
+var (
+	errUnstored = &smithy.GenericAPIError{
+		Code: "OperationAborted", Message: "the server answered 200 and did not store the object",
+		Fault: smithy.FaultServer,
+	}
+
+	// errRefused says that the refusal is for a moment only: the server let the same account begin the upload.
+	errRefused = &smithy.GenericAPIError{
+		Code: "OperationAborted", Message: "the server refused to complete the upload and may have deleted its parts",
+		Fault: smithy.FaultServer,
+	}
+)
+
+// RepeatUnstored makes a client send a request to store an object again, at once, where the server has not stored it.
+// Either the server refused for a moment only ([driver.Profile.EmptyDirectoryCode]), or it answered 200 all the same
+// ([driver.Profile.UnstoredAnswers]). After some attempts the error is OperationAborted. It is that at once for a
+// request to complete an upload, because the parts may be gone. It is the same for a copy that is not there: another
+// client may have deleted it.
+//
+// The server has the profile of the name. If the name is empty, the headers of each answer tell the profile.
+func RepeatUnstored(name string) func(*s3.Options) {
+	return func(o *s3.Options) {
+		r := repeater{name: name, client: sync.OnceValue(func() *s3.Client { return transport.Variant(o.Copy()) })}
+		r.checksums = o.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired
+		o.APIOptions = append(o.APIOptions, r.add)
+	}
+}
+
+type repeater struct {
+	name      string
+	client    func() *s3.Client // looks for objects
+	checksums bool              // the SDK computes one for each request that stores an object
+}
+
+// A target is the object that a request stores.
+type target struct {
+	bucket, key *string
+	name        string // Of the request, in the metadata of the object. It is empty for the end of an upload.
+	completes   bool   // The request completes an upload, which it cannot do again.
+
+	// checked says that the request has a checksum. The answer of a server that has stored the object then has the
+	// type of the checksum. So one without is proof that the server has stored nothing, and that no other client can
+	// have seen and deleted it.
+	checked bool
+}
+
+type targetKey struct{}
+
+func (r *repeater) add(stack *middleware.Stack) error {
+	const retry = "Retry" // which presigning lacks: it sends no request
+	if _, sends := stack.Finalize.Get(retry); !sends {
+		return nil
+	}
+	err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("NoteTarget", func(
+		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+	) (middleware.InitializeOutput, middleware.Metadata, error) {
+		switch in := in.Parameters.(type) {
+		case *s3.PutObjectInput:
+			ctx = middleware.WithStackValue(ctx, targetKey{}, target{
+				bucket: in.Bucket, key: in.Key, name: in.Metadata[driver.WriteMetadata],
+				checked: r.checksums || in.ChecksumAlgorithm != "",
+			})
+		case *s3.CopyObjectInput:
+			ctx = middleware.WithStackValue(
+				ctx, targetKey{}, target{bucket: in.Bucket, key: in.Key, name: in.Metadata[driver.WriteMetadata]})
+		case *s3.CompleteMultipartUploadInput:
+			ctx = middleware.WithStackValue(ctx, targetKey{}, target{bucket: in.Bucket, key: in.Key, completes: true})
+		}
+		return next.HandleInitialize(ctx, in)
+	}), middleware.Before)
+	if err != nil {
+		return err
+	}
+	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("RepeatUnstored", r.repeat), retry, middleware.After)
+}
+
+func (r *repeater) repeat(
+	ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+) (out middleware.FinalizeOutput, metadata middleware.Metadata, err error) {
+	request, sent := in.Request.(*smithyhttp.Request)
+	object, stores := middleware.GetStackValue(ctx, targetKey{}).(target)
+	if !sent || !stores {
+		return next.HandleFinalize(ctx, in)
+	}
+	for attempt := 1; ; attempt++ {
+		out, metadata, err = next.HandleFinalize(ctx, middleware.FinalizeInput{Request: request.Clone()})
+		p := r.profile(metadata)
+		if err == nil && p.UnstoredAnswers {
+			if err = r.confirm(ctx, object, out.Result, conditional(request)); errors.Is(err, errUnstored) &&
+				!object.checked {
+				return out, metadata, err
+			}
+		}
+		refused := p.EmptyDirectoryCode != "" && s3error.HasCode(err, p.EmptyDirectoryCode)
+		switch {
+		case refused && object.completes:
+			return out, metadata, fmt.Errorf("%w: %w", errRefused, err)
+		case !refused && !errors.Is(err, errUnstored), object.completes, attempt == maxAttempts,
+			request.RewindStream() != nil:
+			return out, metadata, err
+		}
+	}
+}
+
+// profile is that of the server that sent an answer.
+func (r *repeater) profile(metadata middleware.Metadata) driver.Profile {
+	name := r.name
+	if name == "" {
+		name = OfAnswer(Header(metadata))
+	}
+	p, _ := driver.ProfileNamed(name)
+	return p
+}
+
+// conditional reports whether the server is to store the object only on a condition.
+func conditional(r *smithyhttp.Request) bool {
+	return r.Header.Get("If-Match")+r.Header.Get("If-None-Match") != ""
+}
+
+// confirm looks for the object where the answer has no type of its checksum. The error is errUnstored if the object
+// is not there, or if it is another one and the request has a condition, which S3 then judges again. Without a
+// condition the other object may have come right after this one, and stays.
+func (r *repeater) confirm(ctx context.Context, object target, result any, conditional bool) error {
+	var checksum types.ChecksumType
+	var etag *string
+	switch out := result.(type) {
+	case *s3.PutObjectOutput:
+		checksum, etag = out.ChecksumType, out.ETag
+	case *s3.CopyObjectOutput:
+		if out.CopyObjectResult != nil {
+			checksum, etag = out.CopyObjectResult.ChecksumType, out.CopyObjectResult.ETag
+		}
+	case *s3.CompleteMultipartUploadOutput:
+		checksum, etag = out.ChecksumType, out.ETag
+	}
+	if checksum != "" || etag == nil {
+		return nil
+	}
+	there, err := r.client().HeadObject(ctx, &s3.HeadObjectInput{Bucket: object.bucket, Key: object.key})
+	switch {
+	case s3error.Status(err) == http.StatusNotFound:
+		return errUnstored
+	case err == nil && !object.is(there, *etag) && (conditional || object.completes):
+		return errUnstored
+	}
+	return err
+}
+
+// is tells whether an object that is there is the one that a request with an ETag in its answer has stored. Another
+// client may have stored the same bytes, and then only the name of the request tells.
+func (t target) is(there *s3.HeadObjectOutput, etag string) bool {
+	return strings.Trim(aws.ToString(there.ETag), `"`) == strings.Trim(etag, `"`) &&
+		(t.name == "" || there.Metadata[driver.WriteMetadata] == t.name)
+}

@@ -1,0 +1,322 @@
+package s3client
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+)
+
+// checked is the bucket of the tenant acme after Verify, and the error of that.
+func checked(t *testing.T, cfg *config.Config, reach *aws.Config) (*Bucket, error) {
+	t.Helper()
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := verify(t.Context(), cfg, reach)
+	if len(all) == 0 {
+		return nil, err
+	}
+	return all[0], err
+}
+
+// A server that says what it is is known, by one request. Another one asks MinIO whether the bucket keeps versions.
+func TestFindProfile(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		want, ok := driver.ProfileNamed(strings.Replace(s.Name, "embedded", "versitygw", 1))
+		if !ok {
+			t.Fatal(s.Name)
+		}
+		requests := 1
+		if want.GhostPrefixes {
+			want.GhostPrefixes, requests = false, 2
+		}
+		for _, configured := range []bucket.Profile{"", bucket.AutoProfile, bucket.Profile(want.Name)} {
+			cfg := configtest.New(t, s)
+			cfg.S3.Profile, cfg.Tenants["acme"].Resume = configured, config.KeepInterrupted
+			reach := s.AWSConfig()
+			seen := watch(reach)
+			b, err := checked(t, cfg, reach)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Profile != want {
+				t.Errorf("%q: %+v; want %+v", configured, b.Profile, want)
+			}
+			if len(seen.requests) != requests {
+				t.Errorf("%q: %d requests, want %d", configured, len(seen.requests), requests)
+			}
+		}
+	})
+}
+
+// A bucket that keeps versions, or of which MinIO does not tell, may have prefixes that hold delete markers only.
+func TestDeleteMarkersOfBucket(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	for name, tc := range map[string]struct {
+		status types.BucketVersioningStatus
+		denied bool
+		want   bool
+	}{
+		"never-kept": {"", false, false},
+		"kept":       {types.BucketVersioningStatusEnabled, false, true},
+		"suspended":  {types.BucketVersioningStatusSuspended, false, true},
+		"denied":     {"", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := configtest.New(t, s)
+			if tc.status != "" {
+				_, err := s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
+					Bucket:                  &cfg.Tenants["acme"].Bucket,
+					VersioningConfiguration: &types.VersioningConfiguration{Status: tc.status},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			reach := s.AWSConfig()
+			watch(reach).answer = func(response *http.Response) {
+				if tc.denied && response.Request.URL.Query().Has("versioning") {
+					response.StatusCode = http.StatusForbidden
+				}
+			}
+			b, err := checked(t, cfg, reach)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Profile.GhostPrefixes != tc.want {
+				t.Errorf("%t, want %t", b.Profile.GhostPrefixes, tc.want)
+			}
+		})
+	}
+}
+
+// A Watcher that looks again at a bucket which can be used notices that it keeps versions now. It asks no more then.
+func TestNoticeVersions(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	cfg := configtest.New(t, s)
+	reach := s.AWSConfig()
+	seen := watch(reach)
+	b, err := checked(t, cfg, reach)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Watcher{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	w.Watch([]*Bucket{b})
+	look := func() (requests int, ghosts bool) {
+		before := len(seen.requests)
+		w.look(t.Context(), t.Context(), b)
+		return len(seen.requests) - before, b.SessionProfile().GhostPrefixes
+	}
+	w.look(t.Context(), t.Context(), b) // the first one verifies
+	if requests, ghosts := look(); requests != 2 || ghosts {
+		t.Errorf("%d requests, %t", requests, ghosts)
+	}
+	_, err = s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
+		Bucket:                  &b.Name,
+		VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if requests, ghosts := look(); requests != 2 || !ghosts {
+		t.Errorf("after it was switched on: %d requests, %t", requests, ghosts)
+	}
+	if requests, ghosts := look(); requests != 1 || !ghosts {
+		t.Errorf("later: %d requests, %t", requests, ghosts)
+	}
+}
+
+// What a configuration says holds, at each level.
+func TestProfileByConfiguration(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	acme := cfg.Tenants["acme"]
+	cfg.S3.Profile, acme.S3.Profile = "ceph", "r2"
+	acme.Folders = map[string]*config.Folder{
+		"/a": {Prefix: "a/"},
+		"/b": {Prefix: "b/", S3: bucket.S3{Profile: "strict"}},
+	}
+	cfg.Tenants["other"] = &config.Tenant{Bucket: s.Bucket(t)}
+	all, err := verify(t.Context(), cfg, s.AWSConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, b := range all {
+		got = append(got, b.Tenant+b.Folder+"="+b.Profile.Name)
+	}
+	if want := []string{"acme=r2", "acme/a=r2", "acme/b=strict", "other=ceph"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A watched is the requests that went through a transport, and what it makes of them and of their answers.
+type watched struct {
+	s3.HTTPClient
+	mu       sync.Mutex
+	requests []*http.Request
+	request  func(*http.Request)
+	answer   func(*http.Response)
+}
+
+// watch watches the requests of the clients of a configuration.
+func watch(cfg *aws.Config) *watched {
+	w := &watched{HTTPClient: cfg.HTTPClient, request: func(*http.Request) {}, answer: func(*http.Response) {}}
+	if w.HTTPClient == nil {
+		w.HTTPClient = http.DefaultClient
+	}
+	cfg.HTTPClient = w
+	return w
+}
+
+func (w *watched) Do(request *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	w.requests = append(w.requests, request.Clone(request.Context()))
+	w.request(request)
+	w.mu.Unlock()
+	response, err := w.HTTPClient.Do(request)
+	if err == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.answer(response)
+	}
+	return response, err
+}
+
+// A server that does not say what it is shows what it can do where that is needed, and is the strictest otherwise.
+func TestUnknownServer(t *testing.T) { s3test.Run(t, showsItself) }
+
+// The servers that Debian's packages bring send no Server header, and a proxy may hide the rest.
+func TestUnknownPackaged(t *testing.T) { s3test.RunPackaged(t, showsItself) }
+
+func showsItself(t *testing.T, s *s3test.Server) {
+	known, _ := driver.ProfileNamed(strings.Replace(s.Name, "embedded", "versitygw", 1))
+	shown := driver.Profile{
+		Name: "strict", ConditionalPut: known.ConditionalPut, ConditionalComplete: known.ConditionalComplete,
+		ExclusivePut: known.ConditionalPut, ExclusiveComplete: known.ConditionalComplete,
+		UnquotedETags:    known.UnquotedETags,
+		UncheckedSources: known.UncheckedSources, FewParts: known.FewParts, UnendedUploads: known.UnendedUploads,
+		UntoldETags: known.UntoldETags, OtherListedETags: known.OtherListedETags,
+		ConditionalDelete: known.ConditionalDelete, ConditionalBatchDelete: known.ConditionalBatchDelete,
+		PartCopy: known.PartCopy, MD5ETags: known.MD5ETags, BatchDelete: known.BatchDelete,
+	}
+	strict, _ := driver.ProfileNamed("strict")
+	for name, tc := range map[string]struct {
+		set  func(*config.Tenant)
+		want driver.Profile
+	}{
+		"nothing-needed": {func(*config.Tenant) {}, strict},
+		"resume":         {func(t *config.Tenant) { t.Resume = config.KeepInterrupted }, shown},
+		"deny":           {func(t *config.Tenant) { t.Overwrite = config.DenyOverwrite }, shown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "deny" && !known.ConditionalComplete {
+				return // it is refused: see TestOverwriteMode
+			}
+			cfg := configtest.New(t, s)
+			acme := cfg.Tenants["acme"]
+			tc.set(acme)
+			reach := s.AWSConfig()
+			seen := watch(reach)
+			seen.answer = func(response *http.Response) {
+				response.Header.Set("Server", "nginx")
+				response.Header.Del("X-Trans-Id")
+				response.Header.Del("X-Amz-Request-Id")
+			}
+			b, err := checked(t, cfg, reach)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Profile != tc.want {
+				t.Errorf("%+v; want %+v", b.Profile, tc.want)
+			}
+			if name == "nothing-needed" && len(seen.requests) != 1 {
+				t.Errorf("%d requests", len(seen.requests))
+			}
+			left, err := s.Client().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &acme.Bucket})
+			if err != nil || len(left.Contents) != 0 {
+				t.Errorf("%d objects are left behind, %v", len(left.Contents), err)
+			}
+			uploads, err := s.Client().ListMultipartUploads(
+				t.Context(), &s3.ListMultipartUploadsInput{Bucket: &acme.Bucket})
+			if err != nil || len(uploads.Uploads) != 0 {
+				t.Errorf("%d uploads are left behind, %v", len(uploads.Uploads), err)
+			}
+		})
+	}
+}
+
+// What a server cannot do is refused where the configuration counts on it.
+func TestResumeOnDirectoryBucket(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.S3.Profile, cfg.Tenants["acme"].Resume = "aws-directory", config.KeepInterrupted
+	_, err := checked(t, cfg, s.AWSConfig())
+	want := `tenant acme: bucket "` + cfg.Tenants["acme"].Bucket +
+		`": its S3 server (aws-directory) lists no prefix that ends in the middle of ` +
+		`a name, so that interrupted uploads cannot be found, which resume: keep counts on: write resume: discard, or move to a general purpose bucket`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// Google's front end changes Accept-Encoding on the way. MinIO refuses the signature then, as Google does, unless the
+// header is not in it.
+func TestAcceptEncodingIsNotSigned(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	for _, tc := range []struct {
+		profile bucket.Profile
+		works   bool
+	}{{"gcs", true}, {"strict", true}, {"minio", false}} {
+		t.Run(string(tc.profile), func(t *testing.T) {
+			cfg := configtest.New(t, s)
+			cfg.S3.Profile = tc.profile
+			reach := s.AWSConfig()
+			seen := watch(reach)
+			accepted := map[string]bool{}
+			seen.request = func(request *http.Request) {
+				accepted[request.Header.Get("Accept-Encoding")] = true
+				request.Header.Set("Accept-Encoding", "identity,gzip(gfe)")
+			}
+			b, err := checked(t, cfg, reach)
+			if works := err == nil; works != tc.works {
+				t.Fatalf("works: %t, %v", works, err)
+			}
+			if !tc.works {
+				return
+			}
+			put := &s3.PutObjectInput{Bucket: &b.Name, Key: aws.String("a"), Body: strings.NewReader("content")}
+			if _, err := b.Client.PutObject(t.Context(), put); err != nil {
+				t.Error(err)
+			}
+			if known, _ := driver.ProfileNamed(string(tc.profile)); accepted["gzip"] != known.Decompresses ||
+				len(accepted) != 1 {
+				t.Errorf("the client accepts %v", accepted)
+			}
+			for _, request := range seen.requests {
+				_, signed, _ := strings.Cut(request.Header.Get("Authorization"), "SignedHeaders=")
+				signed, _, _ = strings.Cut(signed, ",")
+				if names := strings.Split(signed, ";"); slices.Contains(names, "accept-encoding") ||
+					!slices.Contains(names, "host") {
+					t.Errorf("%s: signed are %s", request.Method, signed)
+				}
+				if request.Header.Get("X-Amz-Checksum-Crc32") != "" || request.Header.Get("X-Amz-Trailer") != "" {
+					t.Errorf("%s: has a checksum", request.Method)
+				}
+			}
+		})
+	}
+}

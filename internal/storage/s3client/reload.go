@@ -1,0 +1,69 @@
+package s3client
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// All returns the buckets with those of their folders, in the order of tenants and folders.
+func All(buckets map[string]*Bucket) []*Bucket {
+	var all []*Bucket
+	for _, name := range slices.Sorted(maps.Keys(buckets)) {
+		all = append(append(all, buckets[name]), buckets[name].Folders...)
+	}
+	return all
+}
+
+// Reuse puts the buckets before in the place of those that are reached in the same way, so that what is known of them
+// stays. It leaves out those that usable refuses.
+func Reuse(buckets, before map[string]*Bucket, usable func(*Bucket) bool) {
+	for name, b := range buckets {
+		old := before[name]
+		if old == nil {
+			continue
+		}
+		folders := map[string]*Bucket{}
+		for _, f := range old.Folders {
+			folders[f.Folder] = f
+		}
+		for i, f := range b.Folders {
+			if same := folders[f.Folder]; same != nil && usable(same) && f.equal(same) {
+				b.Folders[i] = same
+			}
+		}
+		if usable(old) && b.equal(old) && slices.Equal(b.Folders, old.Folders) {
+			buckets[name] = old
+		}
+	}
+}
+
+// equal tells whether two buckets, of one factory, are reached in the same way and take the same objects.
+func (b *Bucket) equal(other *Bucket) bool {
+	return b.Tenant == other.Tenant && b.Folder == other.Folder && b.Name == other.Name && b.Prefix == other.Prefix &&
+		b.Client == other.Client && b.links == other.links && b.keys == other.keys &&
+		b.configured == other.configured &&
+		b.resumable == other.resumable && string(b.customerKey) == string(other.customerKey) &&
+		reflect.DeepEqual(b.Objects, other.Objects)
+}
+
+// SamePlace tells whether two buckets, of one factory, are the same one of the same S3 server, however they are
+// reached.
+func (b *Bucket) SamePlace(other *Bucket) bool {
+	return b.Name == other.Name && b.Endpoint == other.Endpoint
+}
+
+// Forget drops the clients that none of the buckets has.
+func (f *Factory) Forget(buckets map[string]*Bucket) {
+	clients, roles, routes := map[*s3.Client]bool{}, map[*role]bool{}, map[*driver.Endpoint]bool{}
+	for _, b := range All(buckets) {
+		clients[b.Client], clients[b.links], roles[b.account.role], routes[b.Endpoint] = true, true, true, true
+	}
+	maps.DeleteFunc(f.clients, func(_ account, c *s3.Client) bool { return !clients[c] })
+	maps.DeleteFunc(f.roles, func(_ string, r *role) bool { return !roles[r] })
+	maps.DeleteFunc(f.routes, func(_ string, e *driver.Endpoint) bool { return !routes[e] })
+}

@@ -1,0 +1,136 @@
+package s3client
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+)
+
+// folders is a configuration with two tenants of one account, of which one has folders.
+func foldersOf() *config.Config {
+	cfg := config.Default()
+	cfg.S3 = bucket.S3{Endpoint: "http://127.0.0.1:9", AccessKeyID: "AK", SecretAccessKey: value.NewSecret("SK")}
+	cfg.Tenants = map[string]*config.Tenant{
+		"acme": {Bucket: "acme-data",
+			Folders: map[string]*config.Folder{"/a": {Bucket: "a-data"}, "/b": {Bucket: "b-data"}}},
+		"umbrella": {Bucket: "umbrella-data"},
+	}
+	return cfg
+}
+
+// Buckets that are reached in the same way stay, with their client. Clients that no bucket needs are forgotten.
+func TestReuse(t *testing.T) {
+	f := NewFactory(&aws.Config{Region: "us-east-1"}, nil, slog.New(slog.DiscardHandler))
+	buckets := func(cfg *config.Config) map[string]*Bucket {
+		t.Helper()
+		made, err := f.Buckets(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	before := buckets(foldersOf())
+	if before["acme"].Client != before["umbrella"].Client || len(f.clients) != 1 {
+		t.Error("tenants of one account have several clients")
+	}
+	for name, tc := range map[string]struct {
+		change func(*config.Config)
+		stay   []bool // acme, its folders /a and /b, and umbrella
+	}{
+		"nothing": {func(*config.Config) {}, []bool{true, true, true, true}},
+		"prefix": {func(c *config.Config) {
+			c.Tenants["umbrella"].Prefix = "new/"
+		}, []bool{true, true, true, false}},
+		"folder": {func(c *config.Config) {
+			c.Tenants["acme"].Folders["/a"].Bucket = "other"
+		}, []bool{false, false, true, true}},
+		"resume": {func(c *config.Config) {
+			c.Tenants["umbrella"].Resume = config.KeepInterrupted
+		}, []bool{true, true, true, false}},
+		"links": {func(c *config.Config) {
+			c.Tenants["umbrella"].Presign = 3600e9
+		}, []bool{true, true, true, false}},
+		"storage": {func(c *config.Config) {
+			c.Tenants["umbrella"].Objects.StorageClass = "GLACIER"
+		}, []bool{true, true, true, false}},
+		"account":      {func(c *config.Config) { c.S3.AccessKeyID = "other" }, []bool{false, false, false, false}},
+		"keys-of-role": {func(c *config.Config) { c.Tenants["umbrella"].S3 = c.S3 }, []bool{true, true, true, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := foldersOf()
+			tc.change(cfg)
+			after := buckets(cfg)
+			Reuse(after, before, func(*Bucket) bool { return true })
+			old, all := All(before), All(after)
+			for i, want := range tc.stay {
+				if (all[i] == old[i]) != want {
+					t.Errorf("bucket %d of %s stays: %v", i, all[i].Tenant, !want)
+				}
+			}
+		})
+	}
+	after := buckets(foldersOf())
+	Reuse(after, before, func(b *Bucket) bool { return b != before["umbrella"] })
+	if after["umbrella"] == before["umbrella"] || after["acme"] != before["acme"] {
+		t.Error("a bucket that is refused stays, or another does not")
+	}
+	if f.Forget(before); len(f.clients) != 1 || len(f.routes) != 1 {
+		t.Errorf("%d clients and %d routes are left", len(f.clients), len(f.routes))
+	}
+	for _, b := range All(maps.Clone(before)) {
+		if made, err := f.client(b.account); err != nil || made != b.Client {
+			t.Error("the client of a bucket in use was forgotten")
+		}
+	}
+}
+
+// A Watcher looks at buckets that are added, no longer at those that are removed, and keeps what it knows of the
+// others.
+func TestWatchOtherBuckets(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	bucketOf := func() *Bucket {
+		t.Helper()
+		all, err := open(t.Context(), configtest.New(t, s), s.AWSConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all[0]
+	}
+	first, second := bucketOf(), bucketOf()
+	usable := make(chan *Bucket, 10)
+	w := &Watcher{Log: slog.New(slog.DiscardHandler), Usable: func(ctx context.Context, b *Bucket) {
+		if ctx.Err() == nil {
+			usable <- b
+		}
+	}}
+	w.Watch([]*Bucket{first})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		w.Run(ctx)
+		close(ended)
+	}()
+	if got := <-usable; got != first {
+		t.Error("another bucket can be used")
+	}
+	known := first.watched
+	w.Watch([]*Bucket{first, second})
+	if got := <-usable; got != second || first.watched != known || !first.Usable() {
+		t.Error("the first bucket was looked at as if it were new")
+	}
+	if first.AddOverwriteMode(config.DenyOverwrite) || !first.AddOverwriteMode(config.AllowOverwrite) {
+		t.Error("a bucket in use takes a mode that it was not verified for")
+	}
+	w.Watch([]*Bucket{second})
+	cancel()
+	<-ended
+}

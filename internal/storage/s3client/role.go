@@ -1,0 +1,148 @@
+package s3client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/aws-sdk-go-v2/service/sts/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/babelftp/babelftp/internal/base/s3error"
+	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/storage/s3client/profile"
+	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
+)
+
+// A role is assumed for one tenant (AWS STS, operation AssumeRole). It provides the credentials to its cache, which
+// renews them.
+type role struct {
+	bucket.AssumeRole
+	cache    *aws.CredentialsCache
+	renewed  *transport.Renewed // in the cache
+	provider *stscreds.AssumeRoleProvider
+	base     aws.CredentialsProvider // of the credentials that assume the role
+	server   string                  // STS, for errors
+	keys     configKeys
+}
+
+// A roleError says why a role cannot be assumed, and what to do. It counts as EAGAIN: what STS refuses is no right of
+// a user.
+type roleError struct {
+	problem, advice string
+	cause           error
+}
+
+func (e *roleError) Error() string { return e.problem + ": " + e.advice }
+func (e *roleError) Unwrap() error { return syscall.EAGAIN }
+
+// assume returns the role that a bucket is reached by. Buckets of one tenant that say the same share one, and those of
+// different tenants never do. Links are good for presign at least.
+func (f *Factory) assume(b *Bucket, assumed bucket.AssumeRole, presign time.Duration) *role {
+	r := &role{AssumeRole: assumed.For(b.Tenant), keys: b.keys}
+	r.renewed = &transport.Renewed{Provider: r, Before: max(bucket.RenewBefore, presign),
+		Log: f.log.With("tenant", b.Tenant)}
+	a := b.account
+	id, err := json.Marshal([]any{
+		// all that the request depends on
+		b.Tenant, r.AssumeRole, r.renewed.Before, a.endpoint, a.region, a.accessKeyID, a.secretAccessKey,
+	})
+	if err != nil {
+		panic(err) // texts, numbers and a map of texts
+	}
+	if known := f.roles[string(id)]; known != nil {
+		return known
+	}
+	cfg := f.configOf(a)
+	r.base = cfg.Credentials
+	cfg.BaseEndpoint = f.base.BaseEndpoint
+	r.server = "AWS"
+	endpoint := r.STSEndpoint
+	if endpoint == "" && profile.OfEndpoint(a.endpoint, "") != "aws" {
+		endpoint = a.endpoint // MinIO and Ceph answer for STS there
+	}
+	if endpoint != "" {
+		cfg.BaseEndpoint, r.server = &endpoint, endpoint
+	}
+	client := sts.NewFromConfig(cfg, func(o *sts.Options) {
+		if f.observe != nil {
+			o.APIOptions = append(o.APIOptions, f.observe)
+		}
+	})
+	r.provider = stscreds.NewAssumeRoleProvider(client, r.RoleARN, func(o *stscreds.AssumeRoleOptions) {
+		o.RoleSessionName, o.Duration = r.SessionName, r.Duration
+		if r.ExternalID != "" {
+			o.ExternalID = &r.ExternalID
+		}
+		for _, key := range slices.Sorted(maps.Keys(r.SessionTags)) {
+			o.Tags = append(o.Tags, types.Tag{Key: &key, Value: aws.String(r.SessionTags[key])})
+		}
+	})
+	r.cache = aws.NewCredentialsCache(r.renewed)
+	f.roles[string(id)] = r
+	return r
+}
+
+// Retrieve implements [aws.CredentialsProvider].
+func (r *role) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	ctx, cancel := context.WithTimeout(ctx, transport.STSTimeout)
+	defer cancel()
+	// Apart from the request, whose error does not tell missing credentials from a missing server.
+	if _, err := r.base.Retrieve(ctx); err != nil {
+		return aws.Credentials{}, r.failed(
+			err, fmt.Sprintf("no credentials that may assume the role %s were found", r.RoleARN),
+			noCredentialsAdvice, r.keys.credentials)
+	}
+	c, err := r.provider.Retrieve(ctx)
+	if err != nil {
+		return aws.Credentials{}, r.explain(err)
+	}
+	return c, nil
+}
+
+// explain says what an error of AssumeRole means.
+func (r *role) explain(err error) error {
+	api, ok := errors.AsType[smithy.APIError](err)
+	switch {
+	case s3error.Status(err) == 0 || !ok:
+		return r.failed(
+			err, fmt.Sprintf(
+				"cannot reach STS at %s for the role %s: %s", r.server, r.RoleARN,
+				transport.Reason(err, transport.STSTimeout)),
+			"start that server, or correct %s.assume_role.sts_endpoint", r.keys.role)
+	case refusesCredentials(api.ErrorCode()):
+		return r.failed(
+			err, fmt.Sprintf(
+				"STS at %s refuses the credentials that assume the role %s (%s)", r.server, r.RoleARN, api.ErrorCode()),
+			"correct %s.access_key_id and its secret, or those that the AWS SDK finds", r.keys.credentials)
+	case api.ErrorCode() == "AccessDenied":
+		return r.failed(
+			err, fmt.Sprintf("STS at %s refuses AssumeRole for the role %s (AccessDenied)", r.server, r.RoleARN),
+			"allow sts:AssumeRole, and sts:TagSession for session tags, in the trust policy of the role and to the "+
+				"credentials that assume it; "+
+				"compare %s.assume_role.external_id and %s.access_key_id", r.keys.role, r.keys.credentials)
+	case api.ErrorCode() == "UnknownError": // the SDK found no code in the answer
+		return r.failed(
+			err, fmt.Sprintf(
+				"no STS is at %s for the role %s (HTTP status %d)", r.server, r.RoleARN, s3error.Status(err)),
+			"correct %s.assume_role.sts_endpoint", r.keys.role)
+	}
+	reason := strings.ReplaceAll(api.ErrorMessage(), "\n", " ")
+	return r.failed(
+		err, fmt.Sprintf(
+			"STS at %s refuses AssumeRole for the role %s (%s: %s)", r.server, r.RoleARN, api.ErrorCode(), reason),
+		"correct %s.assume_role", r.keys.role)
+}
+
+func (r *role) failed(cause error, problem, advice string, args ...any) error {
+	return &roleError{problem: problem, advice: fmt.Sprintf(advice, args...), cause: cause}
+}

@@ -1,0 +1,337 @@
+package s3client
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+)
+
+// MinIO has an STS of its own, at the address of S3. Its temporary credentials reach the bucket.
+func TestAssumeRoleOnMinIO(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	cfg := configtest.New(t, s)
+	cfg.S3.AssumeRole = bucket.AssumeRole{RoleARN: "arn:minio:iam:::role/{tenant}", ExternalID: "ignored",
+		SessionTags: map[string]string{"tenant": "{tenant}"}}
+	reach := s.AWSConfig()
+	seen := watch(reach)
+	b, err := checked(t, cfg, reach)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Client.PutObject(
+		t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: aws.String("a"),
+			Body: strings.NewReader("content")}); err != nil {
+		t.Error(err)
+	}
+	var keys []string
+	for _, request := range seen.requests {
+		keys = append(keys, accessKeyOf(request.Header.Get("Authorization")))
+		if token := request.Header.Get("X-Amz-Security-Token"); (token != "") != (len(keys) > 1) {
+			t.Errorf("request %d, %s %s: session token %q", len(keys), request.Method, request.URL, token)
+		}
+	}
+	if len(keys) != 4 || keys[0] != s.AccessKeyID || keys[1] == s.AccessKeyID || keys[2] != keys[1] ||
+		keys[3] != keys[1] {
+		t.Errorf("AssumeRole, HeadBucket, GetBucketVersioning and PutObject are signed by %v", keys)
+	}
+}
+
+// accessKeyOf is the access key ID of an Authorization header (AWS Signature Version 4).
+func accessKeyOf(authorization string) string {
+	_, id, _ := strings.Cut(authorization, "Credential=")
+	id, _, _ = strings.Cut(id, "/")
+	return id
+}
+
+// withRole is a configuration with the tenants acme, umbrella and zebra, which assume roles by an STS. The last one
+// has keys and a role of its own, and a folder in another bucket.
+func withRole(t *testing.T, s *s3test.Server, sts *s3test.STS) *config.Config {
+	t.Helper()
+	cfg := configtest.New(t, s)
+	cfg.S3.AssumeRole = bucket.AssumeRole{
+		RoleARN: "arn:aws:iam::123456789012:role/ftp", ExternalID: "babelftp/{tenant}", Duration: 15 * time.Minute,
+		STSEndpoint: sts.URL,
+		SessionTags: map[string]string{"tenant": "{tenant}", "stage": "test"},
+	}
+	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: cfg.Tenants["acme"].Bucket, Users: cfg.Tenants["acme"].Users,
+		Hosts: []string{"ftp.umbrella.example"}}
+	cfg.Tenants["zebra"] = &config.Tenant{
+		Bucket: s.Bucket(t), Users: cfg.Tenants["acme"].Users, Hosts: []string{"ftp.zebra.example"},
+		S3: bucket.S3{
+			AccessKeyID: s.AccessKeyID, SecretAccessKey: cfg.S3.SecretAccessKey,
+			AssumeRole: bucket.AssumeRole{RoleARN: "arn:aws:iam::210987654321:role/{tenant}", SessionName: "night",
+				SessionTags: map[string]string{}},
+		},
+		Folders: map[string]*config.Folder{"/a": {Prefix: "a/"},
+			"/b": {Bucket: s.Bucket(t), S3: bucket.S3{AssumeRole: bucket.AssumeRole{Duration: time.Hour}}}},
+	}
+	return cfg
+}
+
+// The request says all that the configuration says, and the credentials of a tenant sign no request of another.
+func TestAssumeRole(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	sts := s3test.StartSTS(t, s)
+	cfg := withRole(t, s, sts)
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	reach := s.AWSConfig()
+	seen := watch(reach)
+	all, err := verify(t.Context(), cfg, reach)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []map[string]string{
+		{
+			"RoleArn": "arn:aws:iam::123456789012:role/ftp", "ExternalId": "babelftp/acme",
+			"RoleSessionName": "babelftp-acme", "DurationSeconds": "900",
+			"Tags.member.1.Key": "stage", "Tags.member.1.Value": "test", "Tags.member.2.Key": "tenant",
+			"Tags.member.2.Value": "acme",
+		},
+		{
+			"RoleArn": "arn:aws:iam::123456789012:role/ftp", "ExternalId": "babelftp/umbrella",
+			"RoleSessionName": "babelftp-umbrella", "DurationSeconds": "900",
+			"Tags.member.1.Key": "stage", "Tags.member.1.Value": "test", "Tags.member.2.Key": "tenant",
+			"Tags.member.2.Value": "umbrella",
+		},
+		{"RoleArn": "arn:aws:iam::210987654321:role/zebra", "ExternalId": "babelftp/zebra", "RoleSessionName": "night",
+			"DurationSeconds": "900"},
+		{"RoleArn": "arn:aws:iam::210987654321:role/zebra", "ExternalId": "babelftp/zebra", "RoleSessionName": "night",
+			"DurationSeconds": "3600"},
+	} {
+		requests := sts.Requests()
+		if len(requests) != 4 {
+			t.Fatalf("%d requests for AssumeRole", len(requests))
+		}
+		got := map[string]string{}
+		for key := range requests[i].Values {
+			got[key] = requests[i].Get(key)
+		}
+		want["Action"], want["Version"] = "AssumeRole", "2011-06-15"
+		if !maps.Equal(got, want) {
+			t.Errorf("request %d\ngot  %v\nwant %v", i, got, want)
+		}
+		if id := accessKeyOf(requests[i].Authorization); id != s.AccessKeyID {
+			t.Errorf("request %d is signed by %s", i, id)
+		}
+	}
+	issued := func(i int) string { return sts.Requests()[i].Issued }
+	// the folder /a shares the role of its tenant
+	for i, want := range []string{issued(0), issued(1), issued(2), issued(2), issued(3)} {
+		b := all[i]
+		seen.requests = nil
+		if err := b.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if len(seen.requests) != 1 || accessKeyOf(seen.requests[0].Header.Get("Authorization")) != want {
+			t.Errorf(
+				"%s %s: %d requests, or not with the credentials of its role", b.Tenant, b.Folder, len(seen.requests))
+		}
+	}
+}
+
+// Two tenants share no client where a role is assumed, although all that they say is equal.
+func TestRolesAreNotShared(t *testing.T) {
+	cfg := configtest.New(t, s3test.Start(t, "embedded"))
+	cfg.S3.AssumeRole = bucket.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp", SessionName: "same"}
+	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", Presign: 30 * time.Minute,
+		Folders: map[string]*config.Folder{"/a": {Prefix: "a/"}}}
+	all, err := open(t.Context(), cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all[0].Client == all[1].Client || all[0].account.role.cache == all[1].account.role.cache {
+		t.Error("two tenants share credentials")
+	}
+	if acme, umbrella := all[0].account.role.renewed.Before,
+		all[1].account.role.renewed.Before; acme != bucket.RenewBefore || umbrella != 30*time.Minute {
+		t.Errorf("credentials are renewed %s and %s before their end, not early enough for links", acme, umbrella)
+	}
+	if all[1].Client != all[2].Client {
+		t.Error("the folder of a tenant does not share the client")
+	}
+}
+
+// Credentials are renewed before they end. While STS does not renew them, they serve to their end, and then the error
+// says what to do.
+func TestRenewedRole(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	sts := s3test.StartSTS(t, s)
+	cfg := withRole(t, s, sts)
+	b, err := checked(t, cfg, s.AWSConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := b.account.role
+	check := func(wantRequests int) error {
+		t.Helper()
+		before := len(sts.Requests())
+		role.cache.Invalidate() // as if the time had come
+		err := b.Check(t.Context())
+		if n := len(sts.Requests()) - before; n != wantRequests {
+			t.Errorf("%d requests for AssumeRole, want %d", n, wantRequests)
+		}
+		return err
+	}
+	if c, err := role.cache.Retrieve(t.Context()); err != nil ||
+		role.renewed.Expires.Sub(c.Expires) != bucket.RenewBefore {
+		t.Errorf("credentials that end at %s are renewed at %s, %v", role.renewed.Expires, c.Expires, err)
+	}
+	if err := check(1); err != nil {
+		t.Error(err)
+	}
+	ends := time.Now().Add(2 * time.Minute)
+	sts.Answer(func(url.Values) s3test.STSAnswer { return s3test.STSAnswer{Expires: ends} })
+	if err := check(1); err != nil {
+		t.Error(err)
+	}
+	c, err := role.cache.Retrieve(t.Context())
+	if err != nil || time.Until(c.Expires) > transport.RenewRetry || time.Until(c.Expires) <= 0 {
+		t.Errorf("credentials that end soon are renewed at %s, %v", c.Expires, err)
+	}
+
+	sts.Answer(func(url.Values) s3test.STSAnswer {
+		return s3test.STSAnswer{Status: http.StatusForbidden, Code: "AccessDenied"}
+	})
+	if last, err := role.renewed.HandleFailToRefresh(t.Context(), c, fmt.Errorf("refused")); err != nil ||
+		last.AccessKeyID != c.AccessKeyID ||
+		last.Expires.After(role.renewed.Expires) {
+		t.Errorf("the credentials before are %v, %v", last.AccessKeyID, err)
+	}
+	role.renewed.Expires = time.Now()
+	want := fmt.Sprintf("tenant acme: bucket %q: ", b.Name) + denied(sts.URL)
+	if err := check(1); err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// Each way in which STS gives no credentials is one line that says what to do.
+func TestAssumeRoleErrors(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	sts := s3test.StartSTS(t, s)
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := closed.Addr().String()
+	_ = closed.Close()
+	const role = "arn:aws:iam::123456789012:role/ftp"
+	for name, tc := range map[string]struct {
+		change func(*config.Config)
+		answer s3test.STSAnswer
+		want   string // after the tenant and the bucket
+	}{
+		"unreachable": {
+			func(c *config.Config) { c.S3.AssumeRole.STSEndpoint = "http://" + nobody }, s3test.STSAnswer{},
+			"cannot reach STS at http://" + nobody + " for the role " + role + ": dial tcp " + nobody +
+				": connect: connection refused: " +
+				"start that server, or correct s3.assume_role.sts_endpoint",
+		},
+		"wrong-keys": {
+			func(*config.Config) {}, s3test.STSAnswer{Status: http.StatusForbidden, Code: "InvalidClientTokenId"},
+			"STS at " + sts.URL + " refuses the credentials that assume the role " + role +
+				" (InvalidClientTokenId): " +
+				"correct s3.access_key_id and its secret, or those that the AWS SDK finds",
+		},
+		"too-long": {
+			func(*config.Config) {}, s3test.STSAnswer{Status: http.StatusBadRequest, Code: "ValidationError",
+				Message: "DurationSeconds exceeds\nthe maximum"},
+			"STS at " + sts.URL + " refuses AssumeRole for the role " + role +
+				" (ValidationError: DurationSeconds exceeds the maximum): correct s3.assume_role",
+		},
+		"of-the-tenant": {
+			func(c *config.Config) { c.Tenants["acme"].S3.AssumeRole.RoleARN = role + "2" },
+			s3test.STSAnswer{Status: http.StatusBadRequest, Code: "PackedPolicyTooLarge", Message: "tags"},
+			"STS at " + sts.URL + " refuses AssumeRole for the role " + role +
+				"2 (PackedPolicyTooLarge: tags): correct tenants.acme.s3.assume_role",
+		},
+		"another-code": {
+			func(c *config.Config) { c.S3.AssumeRole.STSEndpoint = sts.URL + "/" },
+			s3test.STSAnswer{Status: http.StatusNotFound, Code: "Nothing"},
+			"STS at " + sts.URL + "/ refuses AssumeRole for the role " + role +
+				" (Nothing: UnknownError): correct s3.assume_role",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := withRole(t, s, sts)
+			for _, other := range slices.Collect(maps.Keys(cfg.Tenants)) {
+				if other != "acme" {
+					delete(cfg.Tenants, other)
+				}
+			}
+			tc.change(cfg)
+			sts.Answer(func(url.Values) s3test.STSAnswer { return tc.answer })
+			b, err := checked(t, cfg, s.AWSConfig())
+			if want := fmt.Sprintf("tenant acme: bucket %q: %s", b.Name, tc.want); err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+		})
+	}
+}
+
+// Real servers refuse as well: MinIO a wrong key, and versitygw, which has no STS, the request.
+func TestAssumeRoleIsRefused(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		cfg := configtest.New(t, s)
+		cfg.S3.AssumeRole.RoleARN = "arn:aws:iam::123456789012:role/ftp"
+		if s.Name == "minio" {
+			cfg.S3.SecretAccessKey = value.NewSecret("wrong")
+		}
+		b, err := checked(t, cfg, s.AWSConfig())
+		want := fmt.Sprintf(
+			"tenant acme: bucket %q: no STS is at %s for the role %s (HTTP status 4", b.Name, s.Endpoint,
+			cfg.S3.AssumeRole.RoleARN)
+		if s.Name == "minio" {
+			want = fmt.Sprintf("tenant acme: bucket %q: ", b.Name) + denied(s.Endpoint)
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	})
+}
+
+// denied is what is said of an STS that refuses the role.
+func denied(server string) string {
+	return "STS at " + server +
+		" refuses AssumeRole for the role arn:aws:iam::123456789012:role/ftp (AccessDenied): allow sts:AssumeRole, and " +
+		"sts:TagSession for session tags, in the trust policy of the role and to the credentials that assume it; " +
+		"compare s3.assume_role.external_id and s3.access_key_id"
+}
+
+// What S3 refuses to a role is said of the role, with the request.
+func TestBucketRefusedToRole(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	sts := s3test.StartSTS(t, s)
+	cfg := withRole(t, s, sts)
+	reach := s.AWSConfig()
+	seen := watch(reach)
+	seen.answer = func(response *http.Response) {
+		if response.Request.Method != http.MethodPost { // AssumeRole
+			response.StatusCode = http.StatusForbidden
+		}
+	}
+	b, err := checked(t, cfg, reach)
+	want := fmt.Sprintf(
+		"tenant acme: bucket %q: %s does not let the role arn:aws:iam::123456789012:role/ftp use it (ListObjectsV2): ",
+		b.Name, s.Endpoint)
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}

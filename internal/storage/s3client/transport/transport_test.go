@@ -1,0 +1,120 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// Of the errors that the SDK and net/http wrap, the reason is what went wrong.
+func TestReason(t *testing.T) {
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	for _, tc := range []struct{ name, endpoint, want string }{
+		{"https-for-http", "https://" + plain.Listener.Addr().String(),
+			"http: server gave HTTP response to HTTPS client"},
+		{"unknown-authority", secure.URL, "x509: certificate signed by unknown authority"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			client := s3.New(s3.Options{
+				BaseEndpoint: &tc.endpoint, Region: "us-east-1", UsePathStyle: true,
+				Credentials: aws.AnonymousCredentials{}, Retryer: aws.NopRetryer{},
+			})
+			_, err := client.HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: aws.String("acme")})
+			if err == nil {
+				t.Fatal("the bucket answers")
+			}
+			if got := Reason(err, 0); !strings.HasSuffix(got, tc.want) || strings.Contains(got, "operation error") {
+				t.Errorf("the reason is %q; want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A small body goes with the headers in one write, and any arrives whole.
+func TestSmallBodiesGoWithTheHeaders(t *testing.T) {
+	var received []byte
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		received, _ = io.ReadAll(r.Body) // what was read shows
+	}))
+	defer server.Close()
+	var writes atomic.Int64
+	transport := &http.Transport{
+		WriteBufferSize: writeBuffer,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			return countingConn{conn, &writes}, err
+		},
+	}
+	defer transport.CloseIdleConnections()
+	client := Coalesce(&http.Client{Transport: transport})
+	for _, tc := range []struct {
+		name     string
+		size     int
+		oneWrite bool
+	}{
+		{"empty", 0, true}, {"small", 4 << 10, true}, {"largest", writeBuffer - maxHeaders, true},
+		{"larger", writeBuffer - maxHeaders + 1, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			want := bytes.Repeat([]byte("x"), tc.size)
+			body := &closable{Reader: bytes.NewReader(want)}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if request.ContentLength = int64(tc.size); tc.size == 0 {
+				request.Body = http.NoBody // as the SDK does
+			}
+			writes.Store(0)
+			response, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if !bytes.Equal(received, want) {
+				t.Errorf("%d bytes have arrived of %d", len(received), len(want))
+			}
+			if got := writes.Load() == 1; got != tc.oneWrite {
+				t.Errorf("%d writes", writes.Load())
+			}
+			if tc.size > 0 && tc.oneWrite && !body.closed {
+				t.Error("the body was not closed")
+			}
+		})
+	}
+}
+
+type countingConn struct {
+	net.Conn
+	writes *atomic.Int64
+}
+
+func (c countingConn) Write(b []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(b)
+}
+
+// A closable is a body of a type that net/http does not know.
+type closable struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closable) Close() error {
+	c.closed = true
+	return nil
+}

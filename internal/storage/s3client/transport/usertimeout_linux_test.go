@@ -1,0 +1,43 @@
+package transport
+
+import (
+	"log/slog"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"golang.org/x/sys/unix"
+)
+
+// TestUserTimeout asks a connection to S3 for its user timeout.
+func TestUserTimeout(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	cfg, err := Load(t.Context(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := cfg.HTTPClient.(*awshttp.BuildableClient).GetTransport().DialContext(
+		t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	raw, err := conn.(syscall.Conn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.Control(func(fd uintptr) {
+		got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
+		if want := userTimeout; err != nil || time.Duration(got)*time.Millisecond != want {
+			t.Errorf("the user timeout is %d ms, %v; want %v", got, err, want)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}

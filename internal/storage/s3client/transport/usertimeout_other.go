@@ -1,0 +1,8 @@
+//go:build !linux
+
+package transport
+
+import "syscall"
+
+// setUserTimeout does nothing: only Linux has the option.
+func setUserTimeout(syscall.RawConn) error { return nil }

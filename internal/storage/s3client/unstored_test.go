@@ -1,0 +1,292 @@
+package s3client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/s3error"
+	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+)
+
+// clientOf is the client that the server makes for a configuration without profiles.
+func clientOf(t *testing.T, reach *aws.Config) *s3.Client {
+	t.Helper()
+	client, err := NewFactory(reach, nil, slog.New(slog.DiscardHandler)).Server(bucket.S3{PathStyle: aws.Bool(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// ways are how an object may be stored with a content, where the object "source" has it.
+var ways = map[string]func(t *testing.T, c *s3.Client, bucket, key string, content []byte) error{
+	"put": func(t *testing.T, c *s3.Client, bucket, key string, content []byte) error {
+		_, err := c.PutObject(
+			t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(content)})
+		return err
+	},
+	"copy": func(t *testing.T, c *s3.Client, bucket, key string, _ []byte) error {
+		_, err := c.CopyObject(
+			t.Context(), &s3.CopyObjectInput{Bucket: &bucket, Key: &key, CopySource: aws.String(bucket + "/source")})
+		return err
+	},
+}
+
+// Clients store objects in a directory while others delete the last ones there. MinIO and versitygw remove the
+// directory each time.
+func TestStoreInDirectoryThatBecomesEmpty(t *testing.T) {
+	const rounds, content = 60, "content"
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		client, bucket := clientOf(t, s.AWSConfig()), s.Bucket(t)
+		if err := ways["put"](t, client, bucket, "source", []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		round := func(key string, store func(*testing.T, *s3.Client, string, string, []byte) error) error {
+			if err := store(t, client, bucket, key, []byte(content)); err != nil {
+				return err
+			}
+			out, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+			if err != nil {
+				return err
+			}
+			defer out.Body.Close()
+			if got, err := io.ReadAll(out.Body); err != nil || string(got) != content {
+				return fmt.Errorf("%q is there, want %q: %w", got, content, err)
+			}
+			_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: &key})
+			return err
+		}
+		var sessions sync.WaitGroup
+		for way, store := range ways {
+			for n := range 3 {
+				sessions.Go(func() {
+					for range rounds {
+						if err := round(fmt.Sprint("inbox/new/", way, n), store); err != nil {
+							t.Errorf("%s: %v", way, err)
+							return
+						}
+					}
+				})
+			}
+		}
+		sessions.Wait()
+	})
+}
+
+// Two clients store a file and a file in a directory of the same name. Where a server cannot store both, it may
+// answer 200 to both.
+func TestStoreFileAndDirectory(t *testing.T) {
+	const rounds, content = 20, "content"
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		client, bucket := clientOf(t, s.AWSConfig()), s.Bucket(t)
+		for way, store := range ways {
+			if err := ways["put"](t, client, bucket, "source", []byte(content)); err != nil {
+				t.Fatal(err)
+			}
+			for n := range rounds {
+				name := fmt.Sprint(way, n)
+				var clients sync.WaitGroup
+				for _, key := range []string{name, name + "/file"} {
+					clients.Go(func() {
+						if err := store(t, client, bucket, key, []byte(content)); err != nil {
+							return
+						}
+						if _, err := client.HeadObject(
+							t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: &key}); err != nil {
+							t.Errorf("%s is stored, and then: %v", key, err)
+						}
+					})
+				}
+				clients.Wait()
+			}
+		}
+	})
+}
+
+// An upload that was aborted is not completed, although an older object has the key.
+func TestCompleteAbortedUpload(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		client, bucket, key := clientOf(t, s.AWSConfig()), s.Bucket(t), "file"
+		if err := ways["put"](t, client, bucket, key, []byte("older")); err != nil {
+			t.Fatal(err)
+		}
+		begun, err := client.CreateMultipartUpload(
+			t.Context(), &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: &key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := client.UploadPart(t.Context(), &s3.UploadPartInput{
+			Bucket: &bucket, Key: &key, UploadId: begun.UploadId, PartNumber: aws.Int32(1),
+			Body: bytes.NewReader([]byte("newer")),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		complete := func() error {
+			_, err := client.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
+				Bucket: &bucket, Key: &key, UploadId: begun.UploadId,
+				MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: part.ETag,
+					PartNumber: aws.Int32(1)}}},
+			})
+			return err
+		}
+		if _, err := client.AbortMultipartUpload(t.Context(), &s3.AbortMultipartUploadInput{
+			Bucket: &bucket, Key: &key, UploadId: begun.UploadId,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := complete(); !s3error.HasCode(err, "NoSuchUpload", "OperationAborted") {
+			t.Errorf("%v, want NoSuchUpload or OperationAborted", err)
+		}
+	})
+}
+
+// The refusal to complete an upload is no denial where the server may refuse for a moment only. The upload can be
+// done anew.
+func TestRefusedCompletion(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	for server, want := range map[string]string{"MinIO": "OperationAborted", "nginx": "AccessDenied"} {
+		name, key, reach := s.Bucket(t), "file", s.AWSConfig()
+		seen := watch(reach)
+		seen.answer = func(response *http.Response) {
+			response.Header.Set("Server", server)
+			if response.Request.Method == http.MethodPost && response.Request.URL.Query().Has("uploadId") {
+				response.StatusCode = http.StatusForbidden
+				response.Body = io.NopCloser(strings.NewReader("<Error><Code>AccessDenied</Code></Error>"))
+			}
+		}
+		client := clientOf(t, reach)
+		begun, err := client.CreateMultipartUpload(
+			t.Context(), &s3.CreateMultipartUploadInput{Bucket: &name, Key: &key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen.requests = nil
+		_, err = client.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
+			Bucket: &name, Key: &key, UploadId: begun.UploadId,
+			MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: aws.String(`"any"`),
+				PartNumber: aws.Int32(1)}}},
+		})
+		if s3error.Code(err) != want || s3error.Status(err) != http.StatusForbidden || len(seen.requests) != 1 {
+			t.Errorf("%s: %v after %d requests, want %s", server, err, len(seen.requests), want)
+		}
+	}
+}
+
+// An answer without a type of the checksum is confirmed by a look at the object. So servers that tell no type cost
+// one request more.
+func TestConfirmStored(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	for _, tc := range []struct {
+		name             string
+		server           string // the Server header
+		profile          bucket.Profile
+		missing, refused bool // of the look
+		replaced         bool // the look shows another object
+		code             string
+		requests         int
+	}{
+		{name: "stored", server: "VERSITYGW", requests: 2},
+		{name: "stored-by-configuration", server: "nginx", profile: "versitygw", requests: 2},
+		{name: "not-stored", server: "VERSITYGW", missing: true, code: "OperationAborted", requests: 16},
+		{name: "replaced", server: "VERSITYGW", replaced: true, requests: 2},
+		{name: "look-refused", server: "VERSITYGW", refused: true, code: "Forbidden", requests: 2},
+		{name: "other-server", server: "nginx", missing: true, requests: 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			name := s.Bucket(t)
+			reach := s.AWSConfig()
+			seen := watch(reach)
+			seen.answer = func(response *http.Response) {
+				response.Header.Set("Server", tc.server)
+				response.Header.Del("X-Amz-Checksum-Type")
+				if response.Request.Method == http.MethodHead {
+					switch {
+					case tc.missing:
+						response.StatusCode = http.StatusNotFound
+					case tc.refused:
+						response.StatusCode = http.StatusForbidden
+					case tc.replaced:
+						response.Header.Set("ETag", `"another"`)
+					}
+				}
+			}
+			client, err := NewFactory(reach, nil, slog.New(slog.DiscardHandler)).Server(
+				bucket.S3{PathStyle: aws.Bool(true), Profile: tc.profile})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = ways["put"](t, client, name, "file", []byte("content"))
+			if code := s3error.Code(err); code != tc.code || (err != nil) != (tc.code != "") {
+				t.Errorf("%v, want %q", err, tc.code)
+			}
+			if len(seen.requests) != tc.requests {
+				t.Errorf("%d requests, want %d", len(seen.requests), tc.requests)
+			}
+		})
+	}
+}
+
+// Of two clients that store the same bytes under a new name, one has stored nothing. The server answers both alike,
+// and the ETag of the object is that of both: its metadata tell which client has stored it.
+func TestConfirmStoredByName(t *testing.T) {
+	for name, there := range map[string]string{"ours": "ours", "of-another-client": "other", "without-name": ""} {
+		t.Run(name, func(t *testing.T) {
+			s := s3test.Start(t, "embedded")
+			reach, bucket, key := s.AWSConfig(), s.Bucket(t), "lock"
+			seen := watch(reach)
+			seen.answer = func(response *http.Response) {
+				response.Header.Set("Server", "VERSITYGW")
+				response.Header.Del("X-Amz-Checksum-Type")
+				if response.Request.Method == http.MethodHead {
+					response.Header.Set("X-Amz-Meta-"+driver.WriteMetadata, there)
+				}
+			}
+			_, err := clientOf(t, reach).PutObject(t.Context(), &s3.PutObjectInput{
+				Bucket: &bucket, Key: &key, Body: bytes.NewReader([]byte("locked")), IfNoneMatch: aws.String("*"),
+				Metadata: map[string]string{driver.WriteMetadata: "ours"},
+			})
+			if stored := there == "ours"; stored != (err == nil) || !stored &&
+				s3error.Code(err) != "PreconditionFailed" {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// What a server keeps refusing is refused, after some attempts.
+func TestStoreWhereDirectoryIs(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	bucket := s.Bucket(t)
+	reach := s.AWSConfig()
+	seen := watch(reach)
+	client := clientOf(t, reach)
+	if err := ways["put"](t, client, bucket, "directory/file", nil); err != nil {
+		t.Fatal(err)
+	}
+	err := ways["put"](t, client, bucket, "directory", []byte("content"))
+	if refused, ok := errors.AsType[smithy.APIError](err); !ok || refused.ErrorCode() != "ExistingObjectIsDirectory" {
+		t.Errorf("%v, want ExistingObjectIsDirectory", err)
+	}
+	if n := len(seen.requests); n < 3 || n > 10 {
+		t.Errorf("%d requests", n)
+	}
+	seen.requests, seen.answer = nil, func(response *http.Response) { response.Header.Set("Server", "nginx") }
+	if err := ways["put"](t, client, bucket, "directory", []byte("content")); err == nil || len(seen.requests) != 1 {
+		t.Errorf("%d requests to a server that is not known, and %v", len(seen.requests), err)
+	}
+}

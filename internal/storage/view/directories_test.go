@@ -1,0 +1,281 @@
+package view
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/afero"
+)
+
+// The home and what leads there exist without an object; nothing else does, and what is there shows.
+func TestHome(t *testing.T) {
+	storage := newStorage(t)
+	h := NewDirectoryFS(storage, NewDirectories("/teams/alice"))
+	for _, tc := range []struct {
+		name  string
+		there bool
+	}{
+		{"/", true},
+		{"/teams", true},
+		{"/teams/", true},
+		{"/teams/alice", true},
+		{"/dir", true},
+		{"/teams/alice/inner", false},
+		{"/teams/al", false},
+		{"/team", false},
+		{"/other", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			info, err := h.StatDir(tc.name)
+			if there := err == nil; there != tc.there || there && !info.IsDir() {
+				t.Errorf("StatDir: %v, %v", info, err)
+			}
+			if _, err = h.Stat(tc.name); (err == nil) != tc.there {
+				t.Errorf("Stat: %v", err)
+			}
+			entries, err := h.ReadDirSeq(tc.name)
+			if (err == nil) != tc.there || !tc.there && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatalf("ReadDirSeq: %v", err)
+			}
+			if tc.there && tc.name != "/" && tc.name != "/dir" {
+				for info, err := range entries {
+					t.Errorf("the empty directory lists %v, %v", info, err)
+				}
+			}
+		})
+	}
+	if err := afero.WriteFile(h, "/teams/alice/file", []byte("content"), 0); err != nil {
+		t.Fatal(err)
+	}
+	names, err := readDirNames(h, "/teams/alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(names) != 1 || names[0] != "file" {
+		t.Errorf("the home lists %q", names)
+	}
+}
+
+// A directory that a session has seen stays one for it until it removes it. What is there now comes first.
+func TestVanishedDirectory(t *testing.T) {
+	storage := newStorage(t)
+	put := func(name string) {
+		t.Helper()
+		if err := afero.WriteFile(storage, name, []byte("content"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove := func(name string) { // as another session
+		t.Helper()
+		if err := storage.RemoveFile(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, see := range map[string]func(f ObjectStorage) error{
+		"CWD":        func(f ObjectStorage) error { _, err := f.StatDir("/a/b"); return err },
+		"MLST":       func(f ObjectStorage) error { _, err := f.Stat("/a/b"); return err },
+		"SIZE":       func(f ObjectStorage) error { _, err := f.StatFile("/a/b/file"); return err },
+		"MLSD":       func(f ObjectStorage) error { _, err := f.ReadDirSeq("/a/b"); return err },
+		"MLSD-above": func(f ObjectStorage) error { _, err := readDirNames(f, "/a"); return err },
+		"RETR": func(f ObjectStorage) error {
+			file, err := f.OpenAt("/a/b/file", os.O_RDONLY, 0)
+			if err == nil {
+				err = file.Close()
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			put("/a/b/file")
+			known := NewDirectories("/")
+			f := NewDirectoryFS(storage, known)
+			if err := see(f); err != nil {
+				t.Fatal(err)
+			}
+			remove("/a/b/file")
+			for _, dir := range []string{"/a/b", "/a"} {
+				info, err := f.StatDir(dir)
+				if err != nil || !info.IsDir() {
+					t.Errorf("StatDir %s: %v, %v", dir, info, err)
+				}
+				if names, err := readDirNames(f, dir); err != nil || len(names) > 0 {
+					t.Errorf("ReadDirSeq %s: %q, %v", dir, names, err)
+				}
+			}
+
+			put("/a/b") // the name is that of a file now
+			if _, err := f.StatDir("/a/b"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("StatDir of a file: %v", err)
+			}
+			if err := f.RemoveDir("/a/b"); !errors.Is(err, syscall.ENOTDIR) {
+				t.Errorf("RemoveDir of a file: %v", err)
+			}
+			if err := f.RemoveFile("/a/b"); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.RemoveDir("/a"); err != nil {
+				t.Errorf("RemoveDir: %v", err)
+			}
+			if err := f.RemoveDir("/a"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("RemoveDir again: %v", err)
+			}
+			if _, err := f.Stat("/a"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("Stat after RemoveDir: %v", err)
+			}
+		})
+	}
+}
+
+// A login removes a tree without markers from its leaves, or moves the files away, and has looked at nothing before.
+func TestRemoveTreeWithoutMarkers(t *testing.T) {
+	storage := newStorage(t)
+	for name, removeFile := range map[string]func(f ObjectStorage) error{
+		"DELE": func(f ObjectStorage) error { return f.RemoveFile("/x/y/file") },
+		"RNTO": func(f ObjectStorage) error { return f.Rename("/x/y/file", "/moved") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := afero.WriteFile(storage, "/x/y/file", []byte("content"), 0); err != nil {
+				t.Fatal(err)
+			}
+			f := NewDirectoryFS(storage, NewDirectories("/"))
+			if err := f.RemoveDir("/x/y"); !errors.Is(err, syscall.ENOTEMPTY) {
+				t.Errorf("RemoveDir of a directory with a file: %v", err)
+			}
+			if err := removeFile(f); err != nil {
+				t.Fatal(err)
+			}
+			for _, dir := range []string{"/x/y", "/x"} {
+				if err := f.RemoveDir(dir); err != nil {
+					t.Errorf("RemoveDir %s: %v", dir, err)
+				}
+				if err := f.RemoveDir(dir); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("RemoveDir %s again: %v", dir, err)
+				}
+			}
+		})
+	}
+}
+
+// Sessions remember at least the last maxSeen directories, and hold no more than twice as many.
+func TestManyDirectories(t *testing.T) {
+	known := NewDirectories("/")
+	name := func(n int) string { return "/" + strconv.Itoa(n) }
+	for n := range 5 * maxSeen {
+		known.see(name(n))
+		if held := len(known.recent) + len(known.older); held > 2*maxSeen {
+			t.Fatalf("%d are held", held)
+		}
+	}
+	for n := 4 * maxSeen; n < 5*maxSeen; n++ {
+		if seen, _ := known.seen(name(n)); !seen {
+			t.Fatalf("%d is forgotten", n)
+		}
+	}
+	if seen, _ := known.seen("/0"); seen {
+		t.Error("the first one is not forgotten")
+	}
+}
+
+// The sessions of a user share what they know, as the connections of one client do. What one of them removes or
+// renames is gone for all, with what was below it.
+func TestDirectoriesOfSeveralSessions(t *testing.T) {
+	storage := newStorage(t)
+	known := NewDirectories("/")
+	one, other := NewDirectoryFS(storage, known), NewDirectoryFS(storage, known)
+	for _, name := range []string{"/a/b/c/file", "/x/y/file"} {
+		if err := afero.WriteFile(one, name, []byte("content"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"/a/b/c", "/x/y"} {
+		if _, err := one.StatDir(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if err := other.Rename("/a/b", "/moved"); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"/a/b", "/a/b/c"} {
+		if _, err := one.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Stat %s after RNTO: %v", dir, err)
+		}
+		if _, err := one.StatDir(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("StatDir %s after RNTO: %v", dir, err)
+		}
+	}
+	if info, err := one.Stat("/a"); err != nil || !info.IsDir() {
+		t.Errorf("Stat of the directory above after RNTO: %v, %v", info, err)
+	}
+
+	if err := other.RemoveFile("/x/y/file"); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := one.Stat("/x/y"); err != nil || !info.IsDir() {
+		t.Errorf("Stat after DELE: %v, %v", info, err)
+	}
+	if err := one.RemoveDir("/x/y"); err != nil {
+		t.Errorf("RemoveDir after DELE: %v", err)
+	}
+	if _, err := other.StatDir("/x/y"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("StatDir after RMD: %v", err)
+	}
+}
+
+// A client asks by MLST whether there is a directory before it makes it. One that another user has removed is not
+// there.
+func TestDirectoryThatAnotherUserRemoved(t *testing.T) {
+	storage := newStorage(t)
+	if err := storage.Mkdir("/d", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := NewDirectoryFS(storage, NewDirectories("/"))
+	if _, err := f.StatDir("/d"); err != nil {
+		t.Fatal(err)
+	}
+	if err := storage.RemoveDir("/d"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Stat("/d"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Stat: %v", err)
+	}
+	if _, err := f.StatDir("/d"); err != nil { // a session that is in it can still leave
+		t.Errorf("StatDir: %v", err)
+	}
+	if err := f.Mkdir("/d", 0o755); err != nil {
+		t.Errorf("Mkdir: %v", err)
+	}
+}
+
+// What the sessions have seen is forgotten when the last of them ends.
+func TestDirectoriesWithoutSessions(t *testing.T) {
+	known := NewDirectories("/")
+	leaveOne, leaveOther := known.Enter(), known.Enter()
+	known.see("/d")
+	leaveOne()
+	if seen, _ := known.seen("/d"); !seen {
+		t.Error("it is forgotten while there is a session")
+	}
+	leaveOther()
+	if seen, _ := known.seen("/d"); seen {
+		t.Error("it is not forgotten")
+	}
+}
+
+func readDirNames(f ObjectStorage, dir string) (names []string, err error) {
+	entries, err := f.ReadDirSeq(dir)
+	if err != nil {
+		return nil, err
+	}
+	for info, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, info.Name())
+	}
+	return names, nil
+}

@@ -1,0 +1,305 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+)
+
+// A bucket of the test's server.
+type bucket struct {
+	name   string
+	client *s3.Client
+}
+
+// mounted is a storage with folders in a second bucket, in the first one, and one on another client.
+func mounted(t *testing.T, s *s3test.Server) (storage ObjectStorage, first, second *bucket) {
+	t.Helper()
+	client := s.Client()
+	first = &bucket{name: s.Bucket(t), client: client}
+	second = &bucket{name: s.Bucket(t), client: client}
+	mount := func(dir string, b *bucket, prefix string) Mount[*driver.Fs] {
+		return Mount[*driver.Fs]{Dir: dir,
+			Storage: drivertest.MustNew(t.Context(), b.client, b.name, &driver.Options{Prefix: prefix}),
+			Account: b.client}
+	}
+	storage = NewMountFS([]Mount[*driver.Fs]{
+		mount("/", first, "home/"),
+		mount("/archive", second, "2024/"),
+		mount("/archive/old", second, "2023/"),
+		mount("/deep/down/here", first, "here/"),
+		mount("/deep/down/there", &bucket{name: second.name, client: s.Client()}, "there/"),
+	})
+	return storage, first, second
+}
+
+// fill stores objects whose content is their key.
+func (b *bucket) fill(t *testing.T, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		_, err := b.client.PutObject(
+			t.Context(), &s3.PutObjectInput{Bucket: &b.name, Key: &key, Body: strings.NewReader(key)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (b *bucket) has(t *testing.T, key string) bool {
+	t.Helper()
+	_, err := b.client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &b.name, Key: &key})
+	return err == nil
+}
+
+// names lists a directory, directories with a slash.
+func names(t *testing.T, storage ObjectStorage, dir string) string {
+	t.Helper()
+	entries, err := storage.ReadDirSeq(dir)
+	if err != nil {
+		return err.Error()
+	}
+	var names []string
+	for info, err := range entries {
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := info.Name()
+		if info.IsDir() {
+			name += "/"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
+// A listing shows the folders among the other entries, each once, and nothing that they hide.
+func TestListMounts(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		storage, first, second := mounted(t, s)
+		if got := names(t, storage, "/"); got != "archive/ deep/" {
+			t.Errorf("of empty buckets: %s", got)
+		}
+		// Around "archive/", which ends with the byte 2F, and the second in its own way.
+		first.fill(
+			t, "home/a", "home/archive-1", "home/archive.txt", "home/archive/hidden", "home/archive0", "home/deep/x",
+			"home/zzz/y")
+		second.fill(t, "2024/jan", "2024/old/hidden", "2024/sep", "2023/before", "elsewhere")
+		for dir, want := range map[string]string{
+			"/":                "a archive-1 archive.txt archive/ archive0 deep/ zzz/",
+			"/archive":         "jan old/ sep",
+			"/archive/":        "jan old/ sep",
+			"/archive/old":     "before",
+			"/deep":            "down/ x",
+			"/deep/down":       "here/ there/",
+			"/deep/down/here":  "",
+			"/deep/down/there": "",
+			"/zzz":             "y",
+			"/nothing":         "readdir /nothing: file does not exist",
+			"/archive/nothing": "readdir /nothing: file does not exist",
+		} {
+			if got := names(t, storage, dir); got != want {
+				t.Errorf("%s: %s, want %s", dir, got, want)
+			}
+			if _, err := storage.StatDir(dir); (err == nil) == strings.Contains(want, "not exist") {
+				t.Errorf("StatDir %s: %v", dir, err)
+			}
+		}
+		entries, err := storage.ReadDirSeq("/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range entries {
+			if err != nil {
+				t.Error(err)
+			}
+			break // and no goroutine continues
+		}
+	})
+}
+
+// A folder hides a file of its name. A file with the name of a directory above a folder stays visible.
+func TestMountsHideFiles(t *testing.T) {
+	storage, first, second := mounted(t, s3test.Start(t, "embedded"))
+	first.fill(t, "home/archive", "home/deep")
+	second.fill(t, "2024/old")
+	for dir, want := range map[string]string{"/": "archive/ deep deep/", "/archive": "old/"} {
+		if got := names(t, storage, dir); got != want {
+			t.Errorf("%s: %s, want %s", dir, got, want)
+		}
+	}
+	if _, err := storage.StatFile("/archive"); err == nil {
+		t.Error("the file that is hidden is found")
+	}
+	if info, err := storage.Stat("/archive"); err != nil || !info.IsDir() || info.Name() != "archive" {
+		t.Errorf("the folder is %v, %v", info, err)
+	}
+	if err := storage.RemoveFile("/archive"); !errors.Is(err, syscall.EISDIR) || !first.has(t, "home/archive") {
+		t.Errorf("the hidden file is removed: %v", err)
+	}
+}
+
+// A listing of more than one page goes through the pages once, with the folders in their places.
+func TestListMountsOfManyEntries(t *testing.T) {
+	storage, first, _ := mounted(t, s3test.Start(t, "minio"))
+	var want []string
+	for i := range 1100 {
+		first.fill(t, fmt.Sprintf("home/b%04d", i))
+		want = append(want, fmt.Sprintf("b%04d", i))
+	}
+	want = append(append([]string{"archive/"}, want...), "deep/")
+	if got := names(t, storage, "/"); got != strings.Join(want, " ") {
+		t.Errorf("%d entries, want %d", strings.Count(got, " ")+1, len(want))
+	}
+}
+
+func TestMountsRoute(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		storage, first, second := mounted(t, s)
+		now := time.Unix(1700000000, 0)
+		for name, where := range map[string]struct {
+			bucket *bucket
+			key    string
+		}{
+			"/f":                {first, "home/f"},
+			"/archive/f":        {second, "2024/f"},
+			"archive/old/f":     {second, "2023/f"},
+			"/archive/older/f":  {second, "2024/older/f"},
+			"/archives/f":       {first, "home/archives/f"},
+			"/deep/down/here/f": {first, "here/f"},
+			"/deep/down/f":      {first, "home/deep/down/f"},
+		} {
+			if err := afero.WriteFile(storage, name, []byte(name), 0); err != nil {
+				t.Fatal(err)
+			}
+			if !where.bucket.has(t, where.key) {
+				t.Errorf("%s is not %s", name, where.key)
+			}
+			if got, want := storage.URI(name), "s3://"+where.bucket.name+"/"+where.key; got != want {
+				t.Errorf("%s: %s, want %s", name, got, want)
+			}
+			if content, err := afero.ReadFile(storage, name); err != nil || string(content) != name {
+				t.Errorf("%s holds %q, %v", name, content, err)
+			}
+			if err := storage.Chtimes(name, now, now); err != nil {
+				t.Error(err)
+			}
+			if info, err := storage.StatFile(name); err != nil || !info.ModTime().Equal(now) {
+				t.Errorf("%s: %v, %v", name, info, err)
+			}
+			if err := storage.RemoveFile(name); err != nil || where.bucket.has(t, where.key) {
+				t.Errorf("%s is still there: %v", name, err)
+			}
+		}
+		if err := errors.Join(
+			storage.Mkdir("/archive/new", 0), storage.MkdirAll("/archive/old/a/b", 0),
+			storage.MkdirAll("/deep/down", 0)); err != nil {
+			t.Error(err)
+		}
+		if !second.has(t, "2024/new/") || !second.has(t, "2023/a/b/") {
+			t.Error("directories are not made in the folders")
+		}
+		if err := errors.Join(storage.RemoveDir("/archive/new"), storage.RemoveAll("/archive/old/a")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What leads to a folder is there, and stays.
+func TestMountsStay(t *testing.T) {
+	storage, first, second := mounted(t, s3test.Start(t, "embedded"))
+	first.fill(t, "home/file", "home/dir/file")
+	second.fill(t, "2024/file")
+	for _, dir := range []string{"/", "/archive", "/archive/old", "/deep", "/deep/down/", "/deep/down/here"} {
+		for _, stat := range []func(string) (fs.FileInfo, error){storage.Stat, storage.StatDir} {
+			if info, err := stat(dir); err != nil || !info.IsDir() {
+				t.Errorf("%s is %v, %v", dir, info, err)
+			}
+		}
+		if dir == "/" {
+			continue
+		}
+		for label, err := range map[string]error{
+			"remove":      storage.Remove(dir),
+			"remove-dir":  storage.RemoveDir(dir),
+			"remove-all":  storage.RemoveAll(dir),
+			"rename":      storage.Rename(dir, "/elsewhere"),
+			"rename-to":   storage.Rename("/dir", dir),
+			"rename-file": storage.Rename("/file", dir),
+			"copy":        storage.Copy(t.Context(), dir, "/elsewhere"),
+			"copy-to":     storage.Copy(t.Context(), "/file", dir),
+		} {
+			if !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("%s %s: %v", label, dir, err)
+			}
+		}
+		if err := storage.Mkdir(dir, 0); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("mkdir %s: %v", dir, err)
+		}
+		if _, err := storage.Open(dir); !errors.Is(err, syscall.EISDIR) && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("open %s: %v", dir, err)
+		}
+	}
+	for _, folder := range []string{"/archive", "/archive/old"} {
+		if _, err := storage.OpenAt(folder, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0); !errors.Is(err, syscall.EISDIR) {
+			t.Errorf("a file in the place of %s: %v", folder, err)
+		}
+	}
+	if !first.has(t, "home/file") || !first.has(t, "home/dir/file") || !second.has(t, "2024/file") {
+		t.Error("something has gone")
+	}
+}
+
+// A rename from one folder to another is S3's, and refused where the folders are of two accounts.
+func TestRenameAcrossMounts(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		storage, first, second := mounted(t, s)
+		first.fill(t, "home/file", "home/dir/a/b", "home/other/c", "home/stays")
+		second.fill(t, "2024/file", "2024/dir/c")
+		for from, to := range map[string]string{
+			"/archive/file": "/archive/renamed",
+			"/file":         "/deep/down/here/moved",
+			"/dir":          "/deep/down/here/dir",
+			"/archive/dir":  "/archive/old/dir",
+			"/other":        "/archive/other",
+		} {
+			if err := storage.Copy(t.Context(), from, to+"-copy"); err != nil {
+				t.Errorf("copy %s to %s: %v", from, to, err)
+			}
+			if err := storage.Rename(from, to); err != nil {
+				t.Errorf("%s to %s: %v", from, to, err)
+			}
+		}
+		for key, b := range map[string]*bucket{
+			"2024/renamed": second, "2024/renamed-copy": second, "here/moved": first, "here/moved-copy": first,
+			"2023/dir-copy/c": second, "here/dir/a/b": first, "2023/dir/c": second,
+			"2024/other/c": second, "2024/other-copy/c": second,
+		} {
+			if !b.has(t, key) {
+				t.Errorf("%s is missing", key)
+			}
+		}
+		for key, b := range map[string]*bucket{"home/file": first, "home/dir/a/b": first, "2024/dir/c": second} {
+			if b.has(t, key) {
+				t.Errorf("%s is still there", key)
+			}
+		}
+		err := storage.Rename("/stays", "/deep/down/there/stays")
+		var link *os.LinkError
+		if !errors.Is(err, errors.ErrUnsupported) || !errors.Is(err, syscall.EXDEV) || !errors.As(err, &link) ||
+			!first.has(t, "home/stays") {
+			t.Errorf("to another account: %v", err)
+		}
+	})
+}

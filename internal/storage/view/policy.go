@@ -1,0 +1,209 @@
+package view
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// A Policy says what a user may do with each name: what all of its layers allow. The tenant has layers, and the user
+// has one.
+type Policy []Layer
+
+// A Layer is one layer of a policy, a list of rules. A rule counts for the names that match its pattern and for all
+// names below them. If several rules match, the most specific one counts. That is the rule with the most segments. Of
+// two rules with as many segments it is the one with a plain segment where, from the left, the other one has the
+// first wildcard. If that does not decide, the user may do what all of these rules allow.
+//
+// The most specific rule stands first, and the last one counts for everything.
+type Layer []rule
+
+type rule struct {
+	pattern []segment
+	shape   string // of the pattern, the same for rules of which none is more specific
+	rights  Rights
+}
+
+// A segment is one of a pattern, in NFC.
+type segment struct {
+	text string
+	glob bool // text is for path.Match
+}
+
+// A shape has one character for each segment. A plain segment sorts before one with wildcards.
+const (
+	plainShape = "0"
+	globShape  = "1"
+)
+
+// NewLayer makes a layer: what is allowed everywhere, and what instead where a pattern for [path.Match], absolute,
+// says so.
+func NewLayer(everywhere Rights, byPattern map[string]Rights) Layer {
+	r := Layer{{rights: everywhere}}
+	for pattern, rights := range byPattern {
+		r = append(r, newRule(pattern, rights))
+	}
+	slices.SortFunc(r, func(a, b rule) int {
+		return cmp.Or(cmp.Compare(len(b.shape), len(a.shape)), cmp.Compare(a.shape, b.shape))
+	})
+	return r
+}
+
+func newRule(pattern string, rights Rights) rule {
+	r := rule{rights: rights}
+	for text := range segments(norm.NFC.String(pattern)) {
+		s := segment{text: text, glob: strings.ContainsAny(text, `*?[\`)}
+		shape := globShape
+		if plain := strings.NewReplacer(`\\`, "", `\*`, "", `\?`, "", `\[`, ""); !strings.ContainsAny(
+			plain.Replace(text), "*?[") {
+			shape = plainShape // although it may hold backslashes
+		}
+		r.pattern = append(r.pattern, s)
+		r.shape += shape
+	}
+	return r
+}
+
+// segments yields the segments of an absolute, clean pathname. The root has none.
+func segments(name string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for rest := name[len("/"):]; rest != ""; {
+			var first string
+			first, rest, _ = strings.Cut(rest, "/")
+			if !yield(first) {
+				return
+			}
+		}
+	}
+}
+
+// follow matches a pathname against the beginning of the pattern. It returns the segments of the pattern that the
+// pathname does not reach, and false if they differ before.
+func (r *rule) follow(name string) (left []segment, ok bool) {
+	left = r.pattern
+	for text := range segments(name) {
+		if len(left) == 0 {
+			break
+		}
+		if !left[0].matches(text) {
+			return nil, false
+		}
+		left = left[1:]
+	}
+	return left, true
+}
+
+func (s segment) matches(text string) bool {
+	if !s.glob {
+		return s.text == text
+	}
+	matched, _ := path.Match(s.text, text) // never malformed
+	return matched
+}
+
+// covers reports whether the rule counts for a pathname.
+func (r *rule) covers(name string) bool {
+	left, ok := r.follow(name)
+	return ok && len(left) == 0
+}
+
+// At returns the rights for a canonical pathname.
+func (r Layer) At(name string) Rights {
+	if len(r) == 1 {
+		return r[0].rights
+	}
+	i := slices.IndexFunc(r, func(rule rule) bool { return rule.covers(name) })
+	may := r[i].rights
+	for _, other := range r[i+1:] {
+		if other.shape != r[i].shape {
+			break
+		}
+		if other.covers(name) {
+			may = intersect(may, other.rights)
+		}
+	}
+	return may
+}
+
+// Bounds returns the least and the most rights at or below a canonical pathname.
+func (r Layer) Bounds(name string) (least, most Rights) {
+	least = r.At(name)
+	most = least
+	for _, rule := range r {
+		if left, ok := rule.follow(name); ok && len(left) > 0 {
+			least, most = intersect(least, rule.rights), union(most, rule.rights)
+		}
+	}
+	return least, most
+}
+
+// Below returns the layer for a user who sees the directory root as "/".
+func (r Layer) Below(root string) Layer {
+	root = Canonical(root)
+	var seen Layer
+	for _, rule := range r {
+		if left, ok := rule.follow(root); ok && len(left) > 0 {
+			rule.pattern = left // the shape stays, and with it the order of the rules
+			seen = append(seen, rule)
+		}
+	}
+	return append(seen, rule{rights: r.At(root)})
+}
+
+// At returns the rights of the user for a pathname.
+//
+// A listing asks for every entry, so the name is made canonical only if the rights depend on it.
+func (p Policy) At(name string) Rights {
+	may := AllRights()
+	if slices.ContainsFunc(p, func(layer Layer) bool { return len(layer) > 1 }) {
+		name = Canonical(name)
+	}
+	for _, layer := range p {
+		may = intersect(may, layer.At(name))
+	}
+	return may
+}
+
+// Bounds returns the least and the most rights of the user at or below a pathname.
+func (p Policy) Bounds(name string) (least, most Rights) {
+	name = Canonical(name)
+	least, most = AllRights(), AllRights()
+	for _, layer := range p {
+		l, m := layer.Bounds(name)
+		least, most = intersect(least, l), intersect(most, m)
+	}
+	return least, most
+}
+
+// Canonical returns the form in which rules compare pathnames: absolute, clean, and in NFC. So no variant of a name
+// evades a rule.
+func Canonical(name string) string {
+	if !path.IsAbs(name) {
+		name = "/" + name
+	}
+	return norm.NFC.String(path.Clean(name))
+}
+
+// AllRights returns the rights to do everything.
+func AllRights() Rights {
+	return Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
+}
+
+// intersect returns the rights that both sets have.
+func intersect(a, b Rights) Rights {
+	return Rights{
+		List: a.List && b.List, Read: a.Read && b.Read, Write: a.Write && b.Write,
+		Delete: a.Delete && b.Delete, Rename: a.Rename && b.Rename, Mkdir: a.Mkdir && b.Mkdir,
+	}
+}
+
+// union returns the rights that either set has.
+func union(a, b Rights) Rights {
+	return Rights{
+		List: a.List || b.List, Read: a.Read || b.Read, Write: a.Write || b.Write,
+		Delete: a.Delete || b.Delete, Rename: a.Rename || b.Rename, Mkdir: a.Mkdir || b.Mkdir,
+	}
+}

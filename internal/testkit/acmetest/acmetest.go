@@ -1,0 +1,220 @@
+// Package acmetest starts an ACME authority for tests: pebble, that of Let's Encrypt for tests, as a process. It
+// finds every host at 127.0.0.1.
+package acmetest
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+)
+
+const (
+	// startTimeout is how long the authority may take to answer on a busy machine.
+	startTimeout = time.Minute
+	// pollInterval is the time between two looks whether it answers.
+	pollInterval = 25 * time.Millisecond
+)
+
+// An Authority is a running pebble.
+type Authority struct {
+	Directory string // URL
+	CAFile    string // of the certificate that the directory shows
+
+	// HTTPAddress and TLSAddress are where it asks for the challenges, of every host.
+	HTTPAddress, TLSAddress string
+
+	management string
+	client     *http.Client
+}
+
+// Start starts an authority that issues certificates of this life, until the end of the test. With -short it skips
+// the test.
+func Start(tb testing.TB, life time.Duration) *Authority { return start(tb, life, nil) }
+
+// StartBound starts one that requires an external account binding by one of these keys, in base64url by their
+// identifiers.
+func StartBound(tb testing.TB, life time.Duration, keys map[string]string) *Authority {
+	return start(tb, life, keys)
+}
+
+func start(tb testing.TB, life time.Duration, keys map[string]string) *Authority {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("-short starts no process; this test needs pebble")
+	}
+	dir := tb.TempDir()
+	certFile, keyFile := filepath.Join(dir, "pebble.crt"), filepath.Join(dir, "pebble.key")
+	certtest.Write(tb, certFile, keyFile, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	pem, err := os.ReadFile(certFile)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(pem)
+	addresses := ftptest.FreeAddresses(tb, 4)
+	a := &Authority{
+		Directory: "https://" + addresses[0] + "/dir", CAFile: certFile, management: "https://" + addresses[1],
+		HTTPAddress: addresses[2], TLSAddress: addresses[3],
+		client: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}},
+			Timeout: startTimeout},
+	}
+	tb.Cleanup(a.client.CloseIdleConnections)
+	config := filepath.Join(dir, "pebble.json")
+	text, err := json.Marshal(map[string]any{"pebble": map[string]any{
+		"listenAddress": addresses[0], "managementListenAddress": addresses[1], "certificate": certFile,
+		"privateKey": keyFile,
+		"httpPort":   port(tb, a.HTTPAddress), "tlsPort": port(tb, a.TLSAddress),
+		"retryAfter":                     map[string]any{"authz": 1, "order": 1},
+		"externalAccountBindingRequired": keys != nil, "externalAccountMACKeys": keys,
+		"profiles": map[string]any{"default": map[string]any{"description": "default",
+			"validityPeriod": int(life.Seconds())}},
+	}})
+	if err == nil {
+		err = os.WriteFile(config, text, 0o600)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	a.run(tb, config, serveDNS(tb))
+	return a
+}
+
+// run starts the process, and waits until it answers.
+func (a *Authority) run(tb testing.TB, config, dns string) {
+	tb.Helper()
+	_, here, _, _ := runtime.Caller(0)
+	program := filepath.Join(filepath.Dir(here), "../..", "../..", ".tools", "bin", "pebble")
+	if _, err := os.Stat(program); err != nil {
+		tb.Fatalf("%s is missing; run: make tools", program)
+	}
+	var output bytes.Buffer
+	cmd := exec.Command(program, "-config", config, "-dnsserver", dns)
+	cmd.Env = []string{"PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0"}
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	tb.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		if err := <-ended; tb.Failed() {
+			tb.Logf("pebble: %v\n%s", err, &output)
+		}
+	})
+	deadline := time.After(startTimeout)
+	for {
+		response, err := a.client.Get(a.Directory)
+		if err == nil {
+			_ = response.Body.Close()
+			return
+		}
+		select {
+		case <-deadline:
+			tb.Fatalf("pebble does not answer: %v", err)
+		case err := <-ended:
+			ended <- err
+			tb.Fatalf("pebble has ended: %v", err)
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// Root is the certificate that all issued ones come from, in PEM.
+func (a *Authority) Root(tb testing.TB) []byte {
+	tb.Helper()
+	response, err := a.client.Get(a.management + "/roots/0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer response.Body.Close()
+	pem, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		tb.Fatalf("root certificate: %d, %v", response.StatusCode, err)
+	}
+	return pem
+}
+
+func port(tb testing.TB, address string) int {
+	tb.Helper()
+	resolved, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return resolved.Port
+}
+
+// serveDNS answers queries for the IPv4 address of any name with 127.0.0.1, and all others with nothing.
+func serveDNS(tb testing.TB) (address string) {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // pebble asks by TCP
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for answerQuery(conn) == nil {
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// answerQuery answers one query. Over TCP its length comes first (RFC 1035, section 4.2.2).
+func answerQuery(conn net.Conn) error {
+	var length [2]byte
+	if _, err := io.ReadFull(conn, length[:]); err != nil {
+		return err
+	}
+	query := make([]byte, binary.BigEndian.Uint16(length[:]))
+	if _, err := io.ReadFull(conn, query); err != nil {
+		return err
+	}
+	reply, err := answerDNS(query)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...))
+	return err
+}
+
+func answerDNS(query []byte) ([]byte, error) {
+	var m dnsmessage.Message
+	if err := m.Unpack(query); err != nil {
+		return nil, err
+	}
+	if len(m.Questions) != 1 {
+		return nil, fmt.Errorf("%d questions", len(m.Questions))
+	}
+	m.Response, m.Additionals = true, nil
+	if q := m.Questions[0]; q.Type == dnsmessage.TypeA {
+		header := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 1}
+		m.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}}}}
+	}
+	return m.Pack()
+}

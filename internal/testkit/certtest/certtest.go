@@ -1,0 +1,75 @@
+// Package certtest makes certificates for tests.
+package certtest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"os"
+	"testing"
+	"time"
+)
+
+// New makes a certificate that has signed itself, and its key, both in PEM. It is for the names and addresses of the
+// template; a serial number and an end may be given too.
+func New(tb testing.TB, template *x509.Certificate) (cert, key string) {
+	tb.Helper()
+	cert, key, err := Make(template)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return cert, key
+}
+
+// Write is New into two files, which replace those before as a renewal does.
+func Write(tb testing.TB, certFile, keyFile string, template *x509.Certificate) {
+	tb.Helper()
+	cert, key := New(tb, template)
+	Replace(tb, certFile, cert)
+	Replace(tb, keyFile, key)
+}
+
+// Replace replaces a file by another one.
+func Replace(tb testing.TB, name, content string) {
+	tb.Helper()
+	if err := os.WriteFile(name+".new", []byte(content), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Make is New where there is no test to fail.
+func Make(template *x509.Certificate) (cert, key string, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", "", err
+	}
+	filled := *template
+	filled.Subject = pkix.Name{CommonName: "babelftp tests"} // GnuTLS and OpenSSL want a name
+	filled.NotBefore = time.Now().Add(-time.Hour)
+	if filled.NotAfter.IsZero() {
+		filled.NotAfter = time.Now().Add(time.Hour)
+	}
+	if filled.SerialNumber == nil {
+		filled.SerialNumber = big.NewInt(1)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &filled, &filled, private.Public(), private)
+	if err != nil {
+		return "", "", err
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return "", "", err
+	}
+	return encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER), nil
+}
+
+func encode(kind string, der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+}

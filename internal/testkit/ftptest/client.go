@@ -1,0 +1,91 @@
+package ftptest
+
+import (
+	"io"
+	"net"
+	"testing"
+)
+
+// A Client is a control connection. What fails, fails the test.
+type Client struct {
+	*Conn
+	tb testing.TB
+}
+
+// New speaks on a connection.
+func New(tb testing.TB, conn net.Conn) *Client { return &Client{NewConn(conn), tb} }
+
+// Dial connects to a server and reads its greeting. The connection ends with the test.
+func Dial(tb testing.TB, address string) *Client {
+	tb.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c := New(tb, conn)
+	tb.Cleanup(func() { _ = c.Close() })
+	c.Reply(220)
+	return c
+}
+
+// Reply reads a reply, wants a code and returns the text.
+func (c *Client) Reply(code int) string {
+	c.tb.Helper()
+	reply, err := c.Conn.Reply()
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	got, text := Parse(reply)
+	if got != code {
+		c.tb.Fatalf("reply %q, want %d", reply, code)
+	}
+	return text
+}
+
+// Command sends a command line and reads its reply.
+func (c *Client) Command(code int, line string) string {
+	c.tb.Helper()
+	if _, err := io.WriteString(c, line+"\r\n"); err != nil {
+		c.tb.Fatal(err)
+	}
+	return c.Reply(code)
+}
+
+// Login logs in.
+func (c *Client) Login(user, password string) {
+	c.tb.Helper()
+	c.Command(331, "USER "+user)
+	c.Command(230, "PASS "+password)
+}
+
+// Data opens a passive data connection.
+func (c *Client) Data() net.Conn {
+	c.tb.Helper()
+	data, err := c.Conn.Data()
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	return data
+}
+
+// Store uploads.
+func (c *Client) Store(name, content string) {
+	c.tb.Helper()
+	reply, err := c.Upload("STOR "+name, content)
+	c.done("STOR "+name, reply, err)
+}
+
+// Transfer returns what a command sends on the data connection.
+func (c *Client) Transfer(line string) string {
+	c.tb.Helper()
+	content, reply, err := c.Download(line)
+	c.done(line, reply, err)
+	return content
+}
+
+func (c *Client) done(line, reply string, err error) {
+	c.tb.Helper()
+	if code, _ := Parse(reply); err != nil || code != 226 {
+		c.tb.Fatalf("%s: reply %q, %v; want 226", line, reply, err)
+	}
+}

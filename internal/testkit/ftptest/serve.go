@@ -1,0 +1,26 @@
+package ftptest
+
+import (
+	"context"
+	"testing"
+)
+
+// Serve starts a server, which serves until the end of the test. Transfers that still run are cut then.
+func Serve(tb testing.TB, srv interface {
+	Start(ctx context.Context) error
+	Serve(ctx context.Context) error
+	Shutdown(ctx context.Context) error
+}) {
+	tb.Helper()
+	if err := srv.Start(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(context.WithoutCancel(tb.Context())) }()
+	tb.Cleanup(func() {
+		_ = srv.Shutdown(tb.Context()) // which has ended
+		if err := <-served; err != nil {
+			tb.Errorf("Serve: %v", err)
+		}
+	})
+}

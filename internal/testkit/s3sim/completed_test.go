@@ -1,0 +1,195 @@
+package s3sim_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
+)
+
+// begin begins a multipart upload of "file" with one part that holds "bytes", and returns what completes it.
+func (x *fixture) begin() *s3.CompleteMultipartUploadInput {
+	x.Helper()
+	key := aws.String("file")
+	u, err := x.client.CreateMultipartUpload(x.Context(), &s3.CreateMultipartUploadInput{
+		Bucket: aws.String(bucket), Key: key, ChecksumAlgorithm: types.ChecksumAlgorithmCrc32c,
+	})
+	if err != nil {
+		x.Fatal(err)
+	}
+	p, err := x.client.UploadPart(x.Context(), &s3.UploadPartInput{
+		Bucket: aws.String(bucket), Key: key, UploadId: u.UploadId, PartNumber: aws.Int32(1),
+		Body:              strings.NewReader("bytes"),
+		ChecksumAlgorithm: types.ChecksumAlgorithmCrc32c,
+	})
+	if err != nil {
+		x.Fatal(err)
+	}
+	return &s3.CompleteMultipartUploadInput{
+		Bucket: aws.String(bucket), Key: key, UploadId: u.UploadId, MultipartUpload: &types.CompletedMultipartUpload{
+			Parts: []types.CompletedPart{{PartNumber: aws.Int32(1), ETag: p.ETag, ChecksumCRC32C: p.ChecksumCRC32C}},
+		},
+	}
+}
+
+// TestRepeatedComplete repeats the request that completes an upload.
+func TestRepeatedComplete(t *testing.T) {
+	for name, test := range map[string]struct {
+		profile   string
+		completed s3sim.Completed
+		change    func(x *fixture, in *s3.CompleteMultipartUploadInput) // between the two requests
+		code      string
+	}{
+		"aws": {profile: "aws"},
+		"aws-condition": {profile: "aws", change: func(_ *fixture, in *s3.CompleteMultipartUploadInput) {
+			in.IfNoneMatch = aws.String("*")
+		}},
+		"aws-forgotten": {profile: "aws", completed: s3sim.CompletedForgotten, code: "NoSuchUpload"},
+		"aws-replaced": {profile: "aws", change: func(x *fixture, _ *s3.CompleteMultipartUploadInput) {
+			x.mustPut("file", "bytes")
+		}, code: "NoSuchUpload"},
+		"aws-other-parts": {profile: "aws", change: func(_ *fixture, in *s3.CompleteMultipartUploadInput) {
+			in.MultipartUpload.Parts[0].ETag = aws.String("x")
+		}, code: "NoSuchUpload"},
+		"strict":          {profile: "strict", code: "NoSuchUpload"},
+		"strict-answered": {profile: "strict", completed: s3sim.CompletedAnswered},
+		"minio":           {profile: "minio", code: "NoSuchUpload"},
+		"removed-meanwhile": {profile: "aws", change: func(x *fixture, _ *s3.CompleteMultipartUploadInput) {
+			_, err := x.client.DeleteObject(
+				x.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
+			wantCode(x.T, err, "")
+		}, code: "NoSuchUpload"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newFixture(t, s3sim.Options{Profile: profile(t, test.profile), Completed: test.completed})
+			in := x.begin()
+			first, err := x.client.CompleteMultipartUpload(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.change != nil {
+				test.change(x, in)
+			}
+			before := x.Objects(bucket)
+			again, err := x.client.CompleteMultipartUpload(t.Context(), in)
+			wantCode(t, err, test.code)
+			if err == nil && aws.ToString(again.ETag) != *first.ETag {
+				t.Errorf("ETag %s, and at first %s", aws.ToString(again.ETag), *first.ETag)
+			}
+			if after := x.Objects(bucket); len(after) != len(before) || len(after) == 1 && after[0] != before[0] {
+				t.Errorf("the bucket has changed: %v, before %v", after, before)
+			}
+		})
+	}
+}
+
+// TestCompleteComparesChecksums completes an upload with a checksum of other bytes.
+func TestCompleteComparesChecksums(t *testing.T) {
+	other := aws.String(crc32c("other"))
+	for name, test := range map[string]struct {
+		change func(*s3.CompleteMultipartUploadInput)
+		code   string
+	}{
+		"right": {func(*s3.CompleteMultipartUploadInput) {}, ""},
+		"wrong-part": {func(in *s3.CompleteMultipartUploadInput) {
+			in.MultipartUpload.Parts[0].ChecksumCRC32C = other
+		}, "InvalidPart"},
+		"unknown-of-part": {func(in *s3.CompleteMultipartUploadInput) {
+			in.MultipartUpload.Parts[0] = otherAlgorithm(in.MultipartUpload.Parts[0])
+		}, "BadDigest"},
+		"malformed": {func(in *s3.CompleteMultipartUploadInput) {
+			in.MultipartUpload.Parts[0].ChecksumCRC32C = aws.String("A")
+		}, "InvalidArgument"},
+		"missing": {func(in *s3.CompleteMultipartUploadInput) {
+			in.MultipartUpload.Parts[0].ChecksumCRC32C = nil
+		}, "InvalidRequest"},
+		"wrong-object": {func(in *s3.CompleteMultipartUploadInput) {
+			in.ChecksumCRC32C = aws.String(*other + "-1")
+		}, "BadDigest"},
+		"wrong-size": {func(in *s3.CompleteMultipartUploadInput) { in.MpuObjectSize = aws.Int64(6) }, "InvalidRequest"},
+		"wrong-type": {func(in *s3.CompleteMultipartUploadInput) {
+			in.ChecksumType = types.ChecksumTypeFullObject
+		}, "InvalidRequest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newFixture(t, s3sim.Options{Profile: profile(t, "aws")})
+			in := x.begin()
+			test.change(in)
+			_, err := x.client.CompleteMultipartUpload(t.Context(), in)
+			wantCode(t, err, test.code)
+			if open := len(x.Uploads(bucket)); (open == 0) != (test.code == "") {
+				t.Errorf("%d uploads are open", open)
+			}
+		})
+	}
+}
+
+func otherAlgorithm(p types.CompletedPart) types.CompletedPart {
+	p.ChecksumCRC32C, p.ChecksumCRC32 = nil, aws.String("AAAAAA==")
+	return p
+}
+
+// TestChecksumsOfCopies copies an object of parts: the copy has a checksum of the whole.
+func TestChecksumsOfCopies(t *testing.T) {
+	x := newFixture(t, s3sim.Options{Profile: profile(t, "aws")})
+	first, err := x.client.CompleteMultipartUpload(t.Context(), x.begin())
+	if err != nil || first.ChecksumType != types.ChecksumTypeComposite ||
+		!strings.HasSuffix(aws.ToString(first.ChecksumCRC32C), "-1") {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	out, err := x.client.CopyObject(t.Context(), &s3.CopyObjectInput{
+		Bucket: aws.String(bucket), Key: aws.String("copy"), CopySource: aws.String(bucket + "/file"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := out.CopyObjectResult; aws.ToString(r.ChecksumCRC32C) != crc32c("bytes") ||
+		r.ChecksumType != types.ChecksumTypeFullObject {
+		t.Errorf("%+v", r)
+	}
+	head, err := x.client.HeadObject(t.Context(), &s3.HeadObjectInput{
+		Bucket: aws.String(bucket), Key: aws.String("copy"), ChecksumMode: types.ChecksumModeEnabled,
+	})
+	if err != nil || aws.ToString(head.ChecksumCRC32C) != crc32c("bytes") ||
+		head.ChecksumType != types.ChecksumTypeFullObject {
+		t.Errorf("%+v, %v", head, err)
+	}
+}
+
+// TestParts reads an object by the numbers of its parts.
+func TestParts(t *testing.T) {
+	x := newFixture(t, s3sim.Options{Profile: profile(t, "minio"), MinPartSize: 1})
+	if err := x.upload("file", parts{sizes: []int{3, 2}}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := x.client.HeadObject(
+		t.Context(), &s3.HeadObjectInput{Bucket: aws.String(bucket), Key: aws.String("file"), PartNumber: aws.Int32(2)})
+	if err != nil || *out.ContentLength != 2 || *out.PartsCount != 2 || *out.ContentRange != "bytes 3-4/5" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	_, err = x.client.GetObject(
+		t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: aws.String("file"), PartNumber: aws.Int32(3)})
+	wantCode(t, err, "InvalidPartNumber")
+}
+
+// TestErrorInOK answers 200 with an error in the body to a request that completes an upload.
+func TestErrorInOK(t *testing.T) {
+	for name, performed := range map[string]bool{"performed": true, "refused": false} {
+		t.Run(name, func(t *testing.T) {
+			x := newFixture(t, s3sim.Options{Profile: profile(t, "aws")})
+			in := x.begin()
+			fault := s3sim.Fault{Status: http.StatusOK, Code: "InternalError", Performed: performed}
+			client := x.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault { return fault }}, once)
+			_, err := client.CompleteMultipartUpload(t.Context(), in)
+			wantCode(t, err, "InternalError")
+			if got := len(x.Objects(bucket)) == 1; got != performed {
+				t.Errorf("it took effect: %v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,427 @@
+package s3sim
+
+import (
+	"cmp"
+	"crypto/md5"
+	"encoding/hex"
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An upload is a multipart upload that is open.
+type upload struct {
+	id, key   string
+	begun     time.Time
+	header    http.Header
+	tags      string
+	retention retention
+	algorithm string // of the checksum of each part, such as "Crc32c"; empty for none
+	full      bool   // the checksum of the object is of all of it, not of those of the parts
+	parts     map[int]*part
+}
+
+// A completion is an upload that was completed.
+type completion struct {
+	object *Object
+	parts  []partElement // of the request
+	answer *reply
+}
+
+type part struct {
+	Content
+	etag     string
+	sums     sums // those that came with it, and that of the algorithm of the upload
+	modified time.Time
+}
+
+func (s *Server) createUpload(b *bucket, q *request, e *Event) *reply {
+	if tooMuch(q.header) {
+		return refuse(http.StatusBadRequest, "MetadataTooLarge")
+	}
+	algorithm, full, refusal := checksumRules(q.header)
+	var r retention
+	if refusal == nil {
+		r, refusal = b.retain(q.header)
+	}
+	if refusal != nil {
+		return refusal
+	}
+	u := &upload{
+		id: "upload-" + s.next(), key: q.Key, begun: s.now(), header: stored(q.header),
+		tags:  q.header.Get("X-Amz-Tagging"),
+		parts: map[int]*part{}, algorithm: algorithm, full: full, retention: r,
+	}
+	if s.opts.Profile.LosesTags {
+		u.tags = ""
+	}
+	b.uploads[u.id] = u
+	e.UploadID = u.id
+	answer := answerXML(http.StatusOK, &struct {
+		XMLName               xml.Name `xml:"InitiateMultipartUploadResult"`
+		Bucket, Key, UploadId string
+	}{Bucket: q.Bucket, Key: q.Key, UploadId: u.id})
+	if u.algorithm != "" {
+		answer.header.Set("X-Amz-Checksum-Algorithm", strings.ToUpper(u.algorithm))
+		answer.header.Set("X-Amz-Checksum-Type", u.kind())
+	}
+	return answer
+}
+
+// upload finds the upload that a request names.
+func (b *bucket) upload(q *request) (*upload, *reply) {
+	u := b.uploads[q.UploadID]
+	if u == nil && q.Name != "AbortMultipartUpload" {
+		u = b.unended[q.UploadID]
+	}
+	if u == nil || u.key != q.Key {
+		return nil, noUpload()
+	}
+	return u, nil
+}
+
+// number returns the part number of a request.
+func (s *Server) number(q *request) (int, bool) {
+	n, err := strconv.Atoi(q.query.Get("partNumber"))
+	return n, err == nil && n >= 1 && int64(n) <= s.opts.Profile.MaxParts()
+}
+
+// numbers says which part numbers there are.
+func (s *Server) numbers() string {
+	return fmt.Sprintf("Part number must be an integer between 1 and %d, inclusive.", s.opts.Profile.MaxParts())
+}
+
+func (s *Server) uploadPart(b *bucket, q *request) *reply {
+	n, valid := s.number(q)
+	if !valid {
+		return invalidArg(s.numbers())
+	}
+	u, refusal := b.upload(q)
+	if refusal != nil {
+		return refusal
+	}
+	if refusal := u.retention.summed(q); refusal != nil {
+		return refusal
+	}
+	p := &part{Content: Content{q.body}, modified: s.now(), sums: sumsFrom(q.checksums)}
+	if u.algorithm != "" && *p.sums.of(u.algorithm) == "" {
+		if s.sumsParts(u) && (!u.full || len(q.checksums) > 0) {
+			return refuse(http.StatusBadRequest, "InvalidRequest", fmt.Sprintf(
+				"Checksum Type mismatch occurred, expected checksum Type: %s, actual checksum Type: %s",
+				strings.ToUpper(u.algorithm),
+				cmp.Or(strings.ToUpper(p.sums.algorithm()), "null")))
+		}
+		*p.sums.of(u.algorithm) = checksumOf(u.algorithm, p.Content).value
+	}
+	p.etag = s.etag(u.header, p.Content)
+	u.parts[n] = p
+	answer := ok()
+	answer.header.Set("ETag", p.etag)
+	for name := range algorithms() {
+		if value := *p.sums.of(name); value != "" {
+			answer.header.Set(checksumHeader+name, value)
+		}
+	}
+	return answer
+}
+
+// sumsParts reports whether each part must have a checksum, and CompleteMultipartUpload must name it.
+func (s *Server) sumsParts(u *upload) bool {
+	return u.algorithm != "" && (s.strict() || strings.HasPrefix(s.opts.Profile.Name, "aws"))
+}
+
+// strict reports whether the profile is that of an unknown server, which enforces every rule.
+func (s *Server) strict() bool { return s.opts.Profile.Name == "" || s.opts.Profile.Name == "strict" }
+
+func (s *Server) uploadPartCopy(b *bucket, q *request, e *Event) *reply {
+	if !s.opts.Profile.PartCopy {
+		return notImplemented()
+	}
+	n, valid := s.number(q)
+	if !valid {
+		return invalidArg(s.numbers())
+	}
+	u, refusal := b.upload(q)
+	if refusal != nil {
+		return refusal
+	}
+	source, refusal := s.source(q)
+	if refusal != nil {
+		return refusal
+	}
+	from, to := int64(0), source.Content.Size()
+	if value := q.header.Get("X-Amz-Copy-Source-Range"); value != "" {
+		whole := to
+		var partial bool
+		from, to, partial, valid = byteRange(value, whole)
+		switch {
+		case !partial || strings.HasPrefix(value, "bytes=-") || strings.HasSuffix(value, "-"):
+			return invalidArg(
+				"The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the " +
+					"zero-based offsets of the first and last bytes to copy")
+		case !valid || !strings.HasSuffix(value, fmt.Sprintf("-%d", to-1)):
+			return invalidArg(fmt.Sprintf("Range specified is not valid for source object of size: %d", whole))
+		}
+	}
+	e.Source = source
+	p := &part{Content: source.Content.slice(from, to), modified: s.now()}
+	p.etag = s.etag(u.header, p.Content)
+	if u.algorithm != "" {
+		*p.sums.of(u.algorithm) = checksumOf(u.algorithm, p.Content).value
+	}
+	u.parts[n] = p
+	result := &copyResult{XMLName: xmlName("CopyPartResult"), ETag: p.etag, LastModified: stamp(p.modified)}
+	result.sums = p.sums
+	answer := answerXML(http.StatusOK, result)
+	if source.VersionID != "" {
+		answer.header.Set("X-Amz-Copy-Source-Version-Id", source.VersionID)
+	}
+	return answer
+}
+
+// A partElement is a part in XML.
+type partElement struct {
+	PartNumber   int
+	ETag         string
+	LastModified string `xml:",omitempty"`
+	Size         int64  `xml:",omitempty"`
+	sums
+}
+
+func (s *Server) listParts(b *bucket, q *request) *reply {
+	u, refusal := b.upload(q)
+	if refusal != nil {
+		return refusal
+	}
+	size, refusal := s.pageSize(q, "max-parts")
+	if refusal != nil {
+		return refusal
+	}
+	out := struct {
+		XMLName                                xml.Name `xml:"ListPartsResult"`
+		Bucket, Key, UploadId                  string
+		StorageClass                           string
+		PartNumberMarker, NextPartNumberMarker int
+		MaxParts                               int
+		IsTruncated                            bool
+		ChecksumAlgorithm, ChecksumType        string        `xml:",omitempty"`
+		Parts                                  []partElement `xml:"Part"`
+	}{
+		Bucket: q.Bucket, Key: q.Key, UploadId: u.id, ChecksumAlgorithm: strings.ToUpper(u.algorithm),
+		StorageClass: cmp.Or(u.header.Get("X-Amz-Storage-Class"), "STANDARD"), MaxParts: size, ChecksumType: u.kind(),
+	}
+	after, err := strconv.Atoi(cmp.Or(q.query.Get("part-number-marker"), "0"))
+	if err != nil || after < 0 || after > math.MaxInt32 {
+		return invalidArg("Provided " + q.query.Get("part-number-marker") + " not an integer or within integer range")
+	}
+	out.PartNumberMarker = after
+	for _, n := range slices.Sorted(maps.Keys(u.parts)) {
+		switch {
+		case n <= after:
+			continue
+		case len(out.Parts) == size:
+			out.IsTruncated = true
+		default:
+			p := u.parts[n]
+			out.Parts = append(
+				out.Parts, partElement{PartNumber: n, ETag: p.etag, LastModified: stamp(p.modified), Size: p.Size(),
+					sums: p.sums})
+			out.NextPartNumberMarker = n
+		}
+	}
+	return answerXML(http.StatusOK, &out)
+}
+
+func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
+	var in struct {
+		Parts []partElement `xml:"Part"`
+	}
+	wellFormed := xml.Unmarshal(q.body, &in) == nil && len(in.Parts) > 0
+	if again := s.completedBefore(b, q, in.Parts); again != nil {
+		e.New = e.Old
+		return again
+	}
+	u, refusal := b.upload(q)
+	_, known := b.completed[q.UploadID]
+	switch {
+	case refusal != nil && s.opts.Emptying && s.opts.Profile.UnstoredAnswers && !known && e.Old != nil:
+		e.New = e.Old
+		return s.unstored(q)
+	case refusal != nil:
+		return refusal
+	case !wellFormed || slices.ContainsFunc(in.Parts, func(e partElement) bool {
+		return e.ETag == "" || e.PartNumber == 0
+	}):
+		return malformed()
+	case slices.ContainsFunc(in.Parts, func(e partElement) bool { return e.PartNumber < 0 }):
+		return invalidArg("PartNumber must be >= 1")
+	}
+	if u.algorithm != "" {
+		refusal = q.wellFormedChecksums(q.header)
+	}
+	var parts []*part
+	if refusal == nil {
+		parts, refusal = s.completedParts(u, in.Parts)
+	}
+	if refusal == nil {
+		refusal = s.precondition(q, e.Old, s.opts.Profile.ConditionalComplete)
+	}
+	if refusal != nil {
+		return refusal
+	}
+	o := s.assemble(u, parts)
+	if refusal := u.agrees(q, o); refusal != nil {
+		return refusal
+	}
+	delete(b.uploads, u.id)
+	if s.opts.Profile.UnendedUploads {
+		b.unended[u.id] = u
+	}
+	s.store(b, o)
+	e.New = o
+	answer := answerXML(http.StatusOK, &completedResult{
+		XMLName: xmlName("CompleteMultipartUploadResult"), Location: q.location, Bucket: q.Bucket, Key: q.Key,
+		ETag: o.ETag, typedSums: o.checksum.element(),
+	})
+	b.describeNew(answer.header, o)
+	o.describe(answer.header)
+	b.completed[u.id] = completion{o, in.Parts, answer}
+	return answer
+}
+
+type completedResult struct {
+	XMLName                     xml.Name
+	Location, Bucket, Key, ETag string
+	typedSums
+}
+
+// xmlName is the name of the element that an answer is.
+func xmlName(name string) xml.Name { return xml.Name{Local: name} }
+
+// completedBefore is the answer to a request to complete an upload that is complete. It is nil where the server has
+// none.
+func (s *Server) completedBefore(b *bucket, q *request, parts []partElement) *reply {
+	answers := s.opts.Completed == CompletedAnswered || s.opts.Completed == CompletedByProfile && s.aws()
+	c, known := b.completed[q.UploadID]
+	if !answers || !known || b.current(q.Key) != c.object || !slices.Equal(parts, c.parts) {
+		return nil
+	}
+	return c.answer
+}
+
+// assemble makes an object of parts.
+func (s *Server) assemble(u *upload, parts []*part) *Object {
+	// S3 dates it from the beginning of the upload
+	o := &Object{Key: u.key, Modified: u.begun, header: u.header, tags: u.tags, retention: u.retention}
+	var digests [][]byte
+	for _, p := range parts {
+		o.Content = append(o.Content, p.Content...)
+		o.parts = append(o.parts, p.Size())
+		digest, _ := hex.DecodeString(strings.Trim(p.etag, `"`))
+		digests = append(digests, digest)
+	}
+	o.ETag = fmt.Sprintf(`"opaque-%s-%d"`, s.next(), len(parts))
+	if s.md5ETags(u.header) {
+		o.ETag = fmt.Sprintf(`"%s-%d"`, hex.EncodeToString(sum(md5.New(), digests...)), len(parts))
+	}
+	switch {
+	case u.algorithm == "":
+		o.checksum = checksumOf(s.defaultAlgorithm(), o.Content)
+	case u.full:
+		o.checksum = s.kept(checksumOf(u.algorithm, o.Content))
+	default:
+		o.checksum = s.kept(compositeOf(u.algorithm, parts))
+	}
+	return o
+}
+
+// agrees compares an object with what the request that completes it says of it.
+func (u *upload) agrees(q *request, o *Object) *reply {
+	size := o.Content.Size()
+	announced := q.header.Get("X-Amz-Mp-Object-Size")
+	kind := q.header.Get("X-Amz-Checksum-Type")
+	switch {
+	case strings.HasPrefix(announced, "-"):
+		return refuse(
+			http.StatusBadRequest, "InvalidRequest",
+			"Value for x-amz-mp-object-size header is less than zero: '"+announced+"'")
+	case announced != "" && announced != strconv.FormatInt(size, 10):
+		return refuse(http.StatusBadRequest, "InvalidRequest", fmt.Sprintf(
+			"The provided 'x-amz-mp-object-size' header value %s does not match what was computed: %d", announced,
+			size))
+	case kind != "" && kind != fullObject && kind != composite:
+		return refuse(http.StatusBadRequest, "InvalidRequest", "Value for x-amz-checksum-type header is invalid.")
+	case kind != "" && u.algorithm != "" && kind != u.kind():
+		return refuse(http.StatusBadRequest, "InvalidRequest", fmt.Sprintf(
+			"The upload was created using the %s checksum mode. The complete request must use the same checksum mode.",
+			u.kind()))
+	case u.algorithm == "":
+		return nil // the checksum is not compared
+	}
+	value, _, _ := strings.Cut(q.header.Get(checksumHeader+o.checksum.algorithm), "-")
+	computed, _, _ := strings.Cut(o.checksum.value, "-")
+	if value != "" && value != computed {
+		return refuse(http.StatusBadRequest, "BadDigest", fmt.Sprintf(
+			"The %s you specified did not match the calculated checksum.", strings.ToUpper(o.checksum.algorithm)))
+	}
+	return nil
+}
+
+// kind is the type of the checksum of the object, empty where the upload has none.
+func (u *upload) kind() string { return checksum{algorithm: u.algorithm, full: u.full}.kind() }
+
+// completedParts finds the parts of a completed object, and enforces the rules for them.
+func (s *Server) completedParts(u *upload, in []partElement) ([]*part, *reply) {
+	var parts []*part
+	for i, e := range in {
+		p := u.parts[e.PartNumber]
+		last := i == len(in)-1
+		switch {
+		case i > 0 && e.PartNumber <= in[i-1].PartNumber:
+			return nil, refuse(http.StatusBadRequest, "InvalidPartOrder")
+		case p == nil || !sameETag(p.etag, e.ETag):
+			return nil, refuse(http.StatusBadRequest, "InvalidPart")
+		case s.countsParts(u) && e.PartNumber != i+1:
+			return nil, refuse(http.StatusBadRequest, "InvalidPartOrder")
+		case s.sumsParts(u) && !u.full && e.sums == (sums{}):
+			return nil, refuse(http.StatusBadRequest, "InvalidRequest", fmt.Sprintf(
+				"The upload was created using a %s checksum. The complete request must include the checksum for "+
+					"each part. "+
+					"It was missing for part %d in the request.",
+				strings.ToLower(u.algorithm), e.PartNumber))
+		case !last && p.Size() < s.opts.MinPartSize:
+			return nil, refuse(http.StatusBadRequest, "EntityTooSmall")
+		case !s.opts.Profile.UnequalParts && i > 0 &&
+			(p.Size() > parts[0].Size() || !last && p.Size() != parts[0].Size()):
+			return nil, refuse(http.StatusBadRequest, "InvalidPart")
+		}
+		if refusal := p.sums.compare(e.PartNumber, e.sums); refusal != nil {
+			return nil, refusal
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// countsParts reports whether the numbers of parts must have no gaps.
+func (s *Server) countsParts(u *upload) bool {
+	return s.strict() || s.opts.Profile.Name == "aws-directory" || s.opts.Profile.Name == "aws" && u.algorithm != ""
+}
+
+func (s *Server) abort(b *bucket, q *request) *reply {
+	if q.header.Get("X-Amz-If-Match-Initiated-Time") != "" {
+		return notImplemented() // S3 has it in directory buckets only
+	}
+	u, refusal := b.upload(q)
+	if refusal != nil {
+		return refusal
+	}
+	delete(b.uploads, u.id)
+	return noContent()
+}

@@ -1,0 +1,736 @@
+package s3sim
+
+import (
+	"cmp"
+	"crypto/md5"
+	"encoding/hex"
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// decide performs a request as one step.
+func (s *Server) decide(q *request) *reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := &Event{Operation: q.Operation, Time: time.Now()}
+	answer := s.dispatch(q, e)
+	e.Status = answer.status
+	if s.opts.Observe != nil {
+		s.opts.Observe(*e)
+	}
+	return answer
+}
+
+func (s *Server) dispatch(q *request, e *Event) *reply {
+	if q.refusal != nil {
+		return q.refusal
+	}
+	b := s.buckets[q.Bucket]
+	switch {
+	case q.Name == "ListBuckets":
+		return s.listBuckets(q)
+	case q.Name == "CreateBucket":
+		return s.createBucket(q)
+	case b == nil:
+		return refuse(http.StatusNotFound, "NoSuchBucket")
+	case q.Key != "":
+		e.Old = b.current(q.Key)
+	}
+	if s.conflicts(b, q) {
+		return refuse(http.StatusConflict, "ConditionalRequestConflict")
+	}
+	if q.Key == "" {
+		return s.dispatchBucket(b, q)
+	}
+	if answer := s.goesEmpty(b, q, e); answer != nil {
+		return answer
+	}
+	return s.dispatchObject(b, q, e)
+}
+
+func (s *Server) dispatchBucket(b *bucket, q *request) *reply {
+	switch q.Name {
+	case "HeadBucket":
+		return &reply{status: http.StatusOK, header: http.Header{"X-Amz-Bucket-Region": {Region}}}
+	case "DeleteBucket":
+		return s.deleteBucket(b, q)
+	case "GetBucketLocation":
+		return answerXML(http.StatusOK, &struct {
+			XMLName xml.Name `xml:"LocationConstraint"`
+		}{}) // that of us-east-1 is empty
+	case "GetBucketVersioning":
+		return b.getVersioning()
+	case "PutBucketVersioning":
+		return s.putVersioning(b, q)
+	case "GetObjectLockConfiguration":
+		return b.getLock()
+	case "PutObjectLockConfiguration":
+		return b.putLock(q)
+	case "ListObjects":
+		return s.listV1(b, q)
+	case "ListObjectsV2":
+		return s.list(b, q)
+	case "ListObjectVersions":
+		return s.listVersions(b, q)
+	case "ListMultipartUploads":
+		return s.listUploads(b, q)
+	case "DeleteObjects":
+		return s.deleteAll(b, q)
+	}
+	return notImplemented()
+}
+
+func (s *Server) dispatchObject(b *bucket, q *request, e *Event) *reply {
+	switch q.Name {
+	case "HeadObject", "GetObject":
+		return s.get(b, q)
+	case "GetObjectTagging":
+		return b.getTagging(q)
+	case "PutObjectTagging", "DeleteObjectTagging":
+		return b.putTagging(q)
+	case "GetObjectRetention":
+		return b.getRetention(q)
+	case "PutObjectRetention":
+		return b.putRetention(q)
+	case "GetObjectLegalHold":
+		return b.getHold(q)
+	case "PutObjectLegalHold":
+		return b.putHold(q)
+	case "PutObject":
+		return s.put(b, q, e)
+	case "CopyObject":
+		return s.copy(b, q, e)
+	case "DeleteObject":
+		return s.delete(b, q, e, s.opts.Profile.ConditionalDelete)
+	case "CreateMultipartUpload":
+		return s.createUpload(b, q, e)
+	case "UploadPart":
+		return s.uploadPart(b, q)
+	case "UploadPartCopy":
+		return s.uploadPartCopy(b, q, e)
+	case "ListParts":
+		return s.listParts(b, q)
+	case "CompleteMultipartUpload":
+		return s.complete(b, q, e)
+	case "AbortMultipartUpload":
+		return s.abort(b, q)
+	}
+	return notImplemented()
+}
+
+// conflicts reports whether a conditional write is refused because another write of the key took effect after it
+// came. An object that is gone is reported as missing.
+func (s *Server) conflicts(b *bucket, q *request) bool {
+	supported := map[string]bool{
+		"PutObject": s.opts.Profile.ConditionalPut, "CompleteMultipartUpload": s.opts.Profile.ConditionalComplete,
+		"CopyObject": s.opts.Profile.ConditionalCopy, "DeleteObject": s.opts.Profile.ConditionalDelete,
+	}[q.Name]
+	conditional := q.header.Get("If-None-Match") != "" || q.header.Get("If-Match") != "" && b.current(q.Key) != nil
+	return s.opts.Conflicts && supported && conditional && b.changes[q.Key] != q.changes
+}
+
+// owner is the ID of the only account.
+const owner = "s3sim"
+
+func (s *Server) listBuckets(q *request) *reply {
+	type element struct{ Name, CreationDate, BucketRegion string }
+	out := struct {
+		XMLName           xml.Name  `xml:"ListAllMyBucketsResult"`
+		Buckets           []element `xml:"Buckets>Bucket"`
+		ContinuationToken string    `xml:",omitempty"`
+		Prefix            string    `xml:",omitempty"`
+		Owner             struct{ ID string }
+	}{Prefix: q.Prefix}
+	out.Owner.ID = owner
+	size, err := strconv.Atoi(cmp.Or(q.query.Get("max-buckets"), strconv.Itoa(maxBuckets)))
+	if err != nil || size < 1 || size > maxBuckets {
+		return invalidArg("Argument max-buckets must be an integer between 1 and 10000.")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.buckets)) {
+		switch {
+		case !strings.HasPrefix(name, q.Prefix), name <= q.query.Get("continuation-token"):
+			continue
+		case len(out.Buckets) == size:
+			out.ContinuationToken = out.Buckets[size-1].Name
+		default:
+			out.Buckets = append(out.Buckets, element{name, stamp(s.buckets[name].created), Region})
+		}
+		if out.ContinuationToken != "" {
+			break
+		}
+	}
+	return answerXML(http.StatusOK, &out)
+}
+
+func (s *Server) createBucket(q *request) *reply {
+	if s.buckets[q.Bucket] != nil {
+		return refuse(http.StatusConflict, "BucketAlreadyOwnedByYou")
+	}
+	b := s.newBucket()
+	if q.header.Get("X-Amz-Bucket-Object-Lock-Enabled") == "true" {
+		b.versioning, b.lock = enabled, &defaultRetention{}
+	}
+	s.buckets[q.Bucket] = b
+	return &reply{status: http.StatusOK, header: http.Header{
+		"Location": {"/" + q.Bucket}, "X-Amz-Bucket-Arn": {"arn:aws:s3:::" + q.Bucket},
+	}}
+}
+
+func (s *Server) deleteBucket(b *bucket, q *request) *reply {
+	switch {
+	case len(b.objects) > 0 && b.versioning != "":
+		return refuse(
+			http.StatusConflict, "BucketNotEmpty",
+			messages()["BucketNotEmpty"]+" You must delete all versions in the bucket.")
+	case len(b.objects) > 0:
+		return refuse(http.StatusConflict, "BucketNotEmpty")
+	}
+	delete(s.buckets, q.Bucket)
+	return noContent()
+}
+
+// precondition refuses a write whose condition does not hold for the current object. A server without such conditions
+// ignores them or refuses each.
+func (s *Server) precondition(q *request, current *Object, supported bool) *reply {
+	match, none := q.header.Get("If-Match"), q.header.Get("If-None-Match")
+	switch {
+	case match == "" && none == "":
+		return nil
+	case !supported && s.opts.RefuseUnsupported:
+		return notImplemented()
+	case !supported:
+		return nil
+	case none != "" && (none != "*" || match != ""):
+		return notImplemented() // so says S3 of an ETag here, and of both conditions
+	case none != "" && current != nil:
+		return preconditionFailed()
+	case match != "" && current == nil:
+		return noSuchKey()
+	case match != "" && match != "*" && !sameETag(match, current.ETag),
+		s.opts.Profile.UnquotedETags && q.Name == "PutObject" && strings.HasPrefix(match, `"`):
+		return preconditionFailed()
+	}
+	return nil
+}
+
+func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }
+
+// condition judges the conditions of a request for an object that is read, or is the source of a copy. It returns
+// 200, 304 or 412. The ETags go before the times (RFC 9110, section 13.2.2).
+func (o *Object) condition(h http.Header, prefix string) int {
+	match, none := h.Get(prefix+"If-Match"), h.Get(prefix+"If-None-Match")
+	unmodified, _ := http.ParseTime(h.Get(prefix + "If-Unmodified-Since"))
+	modified, _ := http.ParseTime(h.Get(prefix + "If-Modified-Since"))
+	switch {
+	case match != "" && match != "*" && !sameETag(match, o.ETag):
+		return http.StatusPreconditionFailed
+	case match == "" && !unmodified.IsZero() && o.Modified.After(unmodified):
+		return http.StatusPreconditionFailed
+	case none == "*", none != "" && sameETag(none, o.ETag):
+		return http.StatusNotModified
+	case none == "" && !modified.IsZero() && !o.Modified.After(modified):
+		return http.StatusNotModified
+	}
+	return http.StatusOK
+}
+
+// stored returns the headers that the server keeps with an object and returns with it.
+func stored(h http.Header) http.Header {
+	out := http.Header{}
+	for name, values := range h {
+		switch name {
+		case "Content-Type", "Cache-Control", "Content-Disposition", "Content-Language", "Expires",
+			"X-Amz-Storage-Class",
+			"X-Amz-Website-Redirect-Location", "X-Amz-Server-Side-Encryption",
+			"X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id",
+			"X-Amz-Server-Side-Encryption-Bucket-Key-Enabled":
+			out[name] = values
+		case "Content-Encoding":
+			if kept := strings.Trim(strings.ReplaceAll(values[0], "aws-chunked", ""), ", "); kept != "" {
+				out.Set(name, kept)
+			}
+		default:
+			if strings.HasPrefix(name, metadataHeader) {
+				out.Set(name, strings.Join(values, ","))
+			}
+		}
+	}
+	if out.Get("Content-Type") == "" {
+		out.Set("Content-Type", "binary/octet-stream")
+	}
+	if out.Get("X-Amz-Storage-Class") == "STANDARD" {
+		out.Del("X-Amz-Storage-Class")
+	}
+	return out
+}
+
+// metadataHeader is the beginning of each header of user metadata.
+const metadataHeader = "X-Amz-Meta-"
+
+// tooMuch reports whether the user metadata are larger than S3 allows.
+func tooMuch(h http.Header) bool {
+	size := 0
+	for name, values := range h {
+		if key, found := strings.CutPrefix(name, metadataHeader); found {
+			size += len(key) + len(strings.Join(values, ","))
+		}
+	}
+	return size > maxMetadataBytes
+}
+
+// etag returns the ETag of bytes that come by one request: their MD5 if the profile says so.
+func (s *Server) etag(h http.Header, c Content) string {
+	if !s.md5ETags(h) {
+		return `"opaque-` + s.next() + `"`
+	}
+	return `"` + hex.EncodeToString(sum(md5.New(), c...)) + `"`
+}
+
+// md5ETags reports whether the ETags of objects with these headers are MD5 sums.
+func (s *Server) md5ETags(h http.Header) bool {
+	return s.opts.Profile.MD5ETags && !strings.HasPrefix(h.Get("X-Amz-Server-Side-Encryption"), "aws:kms")
+}
+
+func (s *Server) put(b *bucket, q *request, e *Event) *reply {
+	if tooMuch(q.header) {
+		return refuse(http.StatusBadRequest, "MetadataTooLarge")
+	}
+	if refusal := s.precondition(q, e.Old, s.opts.Profile.ConditionalPut); refusal != nil {
+		return refusal
+	}
+	r, refusal := b.retain(q.header)
+	if refusal == nil {
+		refusal = r.summed(q)
+	}
+	if refusal != nil {
+		return refusal
+	}
+	o := &Object{
+		Key: q.Key, Content: Content{q.body}, Modified: s.now(), header: stored(q.header), checksum: s.received(q),
+		tags: q.header.Get("X-Amz-Tagging"), retention: r,
+	}
+	o.ETag = s.etag(q.header, o.Content)
+	s.store(b, o)
+	e.New = o
+	answer := ok()
+	answer.header.Set("ETag", o.ETag)
+	b.describeNew(answer.header, o)
+	o.describe(answer.header)
+	o.checksum.describe(answer.header)
+	return answer
+}
+
+// describe sets the headers that say how an object is encrypted.
+func (o *Object) describe(h http.Header) {
+	for _, name := range []string{"X-Amz-Server-Side-Encryption", "X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"} {
+		if value := o.header.Get(name); value != "" {
+			h.Set(name, value)
+		}
+	}
+}
+
+// archived reports whether an object is in a storage class from which S3 cannot read it.
+func (o *Object) archived() bool {
+	return slices.Contains([]string{"GLACIER", "DEEP_ARCHIVE"}, o.header.Get("X-Amz-Storage-Class"))
+}
+
+func (s *Server) get(b *bucket, q *request) *reply {
+	if _, valid := s.number(q); q.query.Has("partNumber") && !valid {
+		return invalidArg(s.numbers())
+	}
+	o, refusal := b.lookup(q.Key, q.query.Get("versionId"))
+	if refusal != nil {
+		return refusal
+	}
+	if q.query.Get("versionId") == "" {
+		o = q.torn(o)
+	}
+	switch o.condition(q.header, "") {
+	case http.StatusPreconditionFailed:
+		return preconditionFailed()
+	case http.StatusNotModified:
+		return &reply{status: http.StatusNotModified, header: http.Header{"Etag": {o.ETag}}}
+	}
+	if o.archived() && q.Name == "GetObject" {
+		return refuse(http.StatusForbidden, "InvalidObjectState")
+	}
+	size := o.Content.Size()
+	from, to, partial, valid := byteRange(q.header.Get("Range"), size)
+	if !valid {
+		return refuse(http.StatusRequestedRangeNotSatisfiable, "InvalidRange")
+	}
+	if q.query.Has("partNumber") {
+		if from, to, refusal = s.part(q, o); refusal != nil {
+			return refusal
+		}
+		partial = true
+	}
+	answer := &reply{status: http.StatusOK, header: o.header.Clone(), body: o.Content.slice(from, to)}
+	h := answer.header
+	h.Set("ETag", o.ETag)
+	b.describe(h, o)
+	o.describe(h)
+	o.retention.describe(h)
+	h.Set("Last-Modified", o.Modified.Format(http.TimeFormat))
+	h.Set("Accept-Ranges", "bytes")
+	h.Set("Content-Length", strconv.FormatInt(to-from, 10))
+	if n := len(tagsOf(o.tags)); n > 0 {
+		h.Set("X-Amz-Tagging-Count", strconv.Itoa(n))
+	}
+	if partial {
+		answer.status = http.StatusPartialContent
+		if to > from {
+			h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, size))
+		}
+	}
+	if q.query.Has("partNumber") && o.parts != nil {
+		h.Set("X-Amz-Mp-Parts-Count", strconv.Itoa(len(o.parts)))
+	}
+	if to-from == size && q.header.Get("X-Amz-Checksum-Mode") == "ENABLED" {
+		o.checksum.describe(h)
+	}
+	for name := range q.query { // of a presigned link
+		if header, found := strings.CutPrefix(name, "response-"); found {
+			h.Set(header, q.query.Get(name))
+		}
+	}
+	return answer
+}
+
+// part returns the place of the part that a request names. An object that came by one request has one.
+func (s *Server) part(q *request, o *Object) (from, to int64, refusal *reply) {
+	n, _ := s.number(q)
+	sizes := o.parts
+	if sizes == nil {
+		sizes = []int64{o.Content.Size()}
+	}
+	switch {
+	case q.header.Get("Range") != "":
+		return 0, 0, refuse(
+			http.StatusBadRequest, "InvalidRequest", "Cannot specify both Range header and partNumber query parameter")
+	case n > len(sizes):
+		return 0, 0, refuse(http.StatusRequestedRangeNotSatisfiable, "InvalidPartNumber")
+	}
+	for _, size := range sizes[:n-1] {
+		from += size
+	}
+	return from, from + sizes[n-1], nil
+}
+
+// byteRange parses a Range header (RFC 9110, section 14.1.2). A malformed one, and one of several ranges, stand for
+// the whole object. One that the object does not have is not valid.
+func byteRange(value string, size int64) (from, to int64, partial, valid bool) {
+	set, found := strings.CutPrefix(value, "bytes=")
+	first, last, dash := strings.Cut(set, "-")
+	start, okStart := position(first)
+	end, okEnd := position(last)
+	switch {
+	case !found, !dash, !okStart, !okEnd, first == "" && last == "", first != "" && last != "" && end < start:
+		return 0, size, false, true
+	case first == "" && size == 0 && end > 0:
+		return 0, 0, false, true // S3 answers with the empty object
+	case first == "": // the last bytes
+		return max(0, size-end), size, true, end > 0
+	case last == "":
+		end = size - 1
+	}
+	return start, min(end, size-1) + 1, true, start < size
+}
+
+// position parses a number of a range, which may be absent. It has nothing but digits.
+func position(digits string) (n int64, valid bool) {
+	if digits == "" {
+		return 0, true
+	}
+	u, err := strconv.ParseUint(digits, 10, 63)
+	return int64(u), err == nil
+}
+
+// source finds the object that a copy names, and checks its conditions.
+func (s *Server) source(q *request) (*Object, *reply) {
+	name, version, _ := strings.Cut(q.header.Get("X-Amz-Copy-Source"), "?versionId=")
+	name, err := url.PathUnescape(strings.TrimPrefix(name, "/"))
+	bucket, key, _ := strings.Cut(name, "/")
+	b := s.buckets[bucket]
+	switch {
+	case err != nil || key == "":
+		return nil, invalidArg()
+	case b == nil:
+		return nil, refuse(http.StatusNotFound, "NoSuchBucket")
+	}
+	o, refusal := b.lookup(key, version)
+	switch {
+	case refusal != nil && refusal.status == http.StatusMethodNotAllowed:
+		return nil, refuse(http.StatusBadRequest, "InvalidRequest",
+			"The source of a copy request may not specifically refer to a delete marker by version id.")
+	case refusal != nil:
+		return nil, refusal
+	case o.condition(q.header, "X-Amz-Copy-Source-") != http.StatusOK,
+		s.opts.Profile.UncheckedSources && o.parts != nil && q.header.Get("X-Amz-Copy-Source-If-Match") != "":
+		return nil, preconditionFailed()
+	case o.archived():
+		return nil, refuse(http.StatusForbidden, "InvalidObjectState")
+	}
+	return o, nil
+}
+
+func (s *Server) copy(b *bucket, q *request, e *Event) *reply {
+	source, refusal := s.source(q)
+	if refusal == nil {
+		refusal = s.precondition(q, e.Old, s.opts.Profile.ConditionalCopy)
+	}
+	var r retention
+	if refusal == nil {
+		r, refusal = b.retain(q.header)
+	}
+	algorithm, known := algorithmNamed(q.header.Get("X-Amz-Checksum-Algorithm"))
+	switch {
+	case refusal != nil:
+		return refusal
+	case !known:
+		return refuse(http.StatusBadRequest, "InvalidRequest", unknownAlgorithm)
+	case !directive(q, "X-Amz-Metadata-Directive"):
+		return invalidArg("Unknown metadata directive.")
+	case !directive(q, "X-Amz-Tagging-Directive"):
+		return invalidArg("Unknown tagging directive.")
+	}
+	replaces := q.header.Get("X-Amz-Metadata-Directive") == "REPLACE"
+	own := stored(q.header)
+	header := own
+	if !replaces {
+		header = source.header.Clone()
+		for name := range header { // what S3 does not copy
+			if strings.HasPrefix(name, "X-Amz-") && !strings.HasPrefix(name, metadataHeader) {
+				header.Del(name)
+			}
+		}
+		for name, values := range own {
+			if strings.HasPrefix(name, "X-Amz-") {
+				header[name] = values
+			}
+		}
+	}
+	tags := source.tags
+	if s.opts.Profile.LosesTags && replaces {
+		tags = ""
+	}
+	if q.header.Get("X-Amz-Tagging-Directive") == "REPLACE" {
+		tags = q.header.Get("X-Amz-Tagging")
+	}
+	changes := replaces || header.Get("X-Amz-Storage-Class") != source.header.Get("X-Amz-Storage-Class") ||
+		header.Get("X-Amz-Server-Side-Encryption") != source.header.Get("X-Amz-Server-Side-Encryption")
+	switch {
+	case tooMuch(header):
+		return refuse(http.StatusBadRequest, "MetadataTooLarge")
+	case source == e.Old && !changes:
+		return refuse(
+			http.StatusBadRequest, "InvalidRequest",
+			"This copy request is illegal because it is trying to copy an object to itself "+
+				"without changing the object's metadata, storage class, website redirect location or encryption "+
+				"attributes.")
+	case source.Content.Size() > 5<<30:
+		return refuse(http.StatusBadRequest, "InvalidRequest")
+	}
+	o := &Object{Key: q.Key, Content: source.Content, Modified: s.now(), header: header, tags: tags, retention: r}
+	o.checksum = s.kept(checksumOf(cmp.Or(algorithm, source.checksum.algorithm, s.defaultAlgorithm()), o.Content))
+	o.ETag = s.etag(header, o.Content)
+	s.store(b, o)
+	e.New, e.Source = o, source
+	answer := answerXML(http.StatusOK, &copyResult{
+		XMLName: xmlName("CopyObjectResult"), ETag: o.ETag, LastModified: stamp(o.Modified),
+		typedSums: o.checksum.element(),
+	})
+	b.describeNew(answer.header, o)
+	o.describe(answer.header)
+	if source.VersionID != "" {
+		answer.header.Set("X-Amz-Copy-Source-Version-Id", source.VersionID)
+	}
+	return answer
+}
+
+// directive reports whether a header of a copy is absent or has one of its two values.
+func directive(q *request, header string) bool {
+	return slices.Contains([]string{"", "COPY", "REPLACE"}, q.header.Get(header))
+}
+
+type copyResult struct {
+	XMLName      xml.Name
+	ETag         string
+	LastModified string
+	typedSums
+}
+
+// stamp writes a time as S3 does in XML.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// delete deletes an object or a version. It checks the condition where the server knows it. Some servers know it in
+// DeleteObject only.
+func (s *Server) delete(b *bucket, q *request, e *Event, conditional bool) *reply {
+	if q.header.Get("X-Amz-If-Match-Last-Modified-Time")+q.header.Get("X-Amz-If-Match-Size") != "" {
+		return notImplemented() // S3 has them in directory buckets only
+	}
+	if refusal := s.precondition(q, e.Old, conditional); refusal != nil {
+		return refusal // it is for the current object, whichever version the request deletes
+	}
+	id := q.query.Get("versionId")
+	target := b.find(q.Key, id)
+	answer := noContent()
+	switch {
+	case id == "" && q.Name == "DeleteObject" && s.opts.Profile.LockedMarkers && b.lock != nil &&
+		strings.HasSuffix(q.Key, "/") && e.Old != nil:
+		return refuse(http.StatusBadRequest, "InvalidRequest", "Object is WORM protected and cannot be overwritten")
+	case id == "":
+		if marker := s.remove(b, q.Key); marker != nil {
+			b.describe(answer.header, marker)
+		}
+		return answer
+	case strings.ContainsFunc(id, notInVersionIDs):
+		return invalidVersion()
+	case target == nil:
+		answer.header.Set("X-Amz-Version-Id", id)
+	case target.retention.protects(q.header):
+		return protected()
+	default:
+		b.removeVersion(q.Key, id)
+		b.describe(answer.header, target)
+	}
+	e.New = b.current(q.Key)
+	return answer
+}
+
+// A deleteElement is an object of DeleteObjects in XML.
+type deleteElement struct {
+	Key                   string
+	ETag                  string `xml:",omitempty"`
+	VersionID             string `xml:"VersionId,omitempty"`
+	DeleteMarker          bool   `xml:",omitempty"`
+	DeleteMarkerVersionID string `xml:"DeleteMarkerVersionId,omitempty"`
+	Code                  string `xml:",omitempty"`
+	Message               string `xml:",omitempty"`
+}
+
+func (s *Server) deleteAll(b *bucket, q *request) *reply {
+	var in struct {
+		Quiet   bool
+		Objects []deleteElement `xml:"Object"`
+	}
+	switch {
+	case !s.opts.Profile.BatchDelete:
+		return notImplemented()
+	case xml.Unmarshal(q.body, &in) != nil || len(in.Objects) > maxPage:
+		return malformed()
+	case q.header.Get("Content-Md5") == "" && len(q.checksums) == 0:
+		return refuse(
+			http.StatusBadRequest, "InvalidRequest",
+			"Missing required header for this request: Content-MD5 OR x-amz-checksum-*")
+	}
+	out := struct {
+		XMLName xml.Name `xml:"DeleteResult"`
+		Deleted []deleteElement
+		Errors  []deleteElement `xml:"Error"`
+	}{}
+	for _, o := range in.Objects {
+		deleted, done := s.deleteOne(b, q, o)
+		switch {
+		case !done:
+			out.Errors = append(out.Errors, deleted)
+		case !in.Quiet:
+			out.Deleted = append(out.Deleted, deleted)
+		}
+	}
+	return answerXML(http.StatusOK, &out)
+}
+
+// deleteOne deletes an object of DeleteObjects.
+func (s *Server) deleteOne(b *bucket, q *request, o deleteElement) (out deleteElement, done bool) {
+	one := Event{Operation: q.Operation, Time: time.Now(), Old: b.current(o.Key)}
+	one.Key = o.Key
+	single := *q
+	single.Key, single.header, single.query = o.Key, http.Header{}, url.Values{}
+	if o.ETag != "" {
+		single.header.Set("If-Match", o.ETag)
+	}
+	if bypasses(q.header) {
+		single.header.Set("X-Amz-Bypass-Governance-Retention", "true")
+	}
+	if o.VersionID != "" {
+		single.query.Set("versionId", o.VersionID)
+	}
+	answer := s.delete(b, &single, &one, s.opts.Profile.ConditionalBatchDelete)
+	one.Status = answer.status
+	if s.opts.Observe != nil {
+		s.opts.Observe(one)
+	}
+	out = deleteElement{Key: o.Key, VersionID: o.VersionID}
+	if answer.status >= http.StatusBadRequest {
+		_ = xml.Unmarshal(answer.body.Bytes(), &struct{ Code, Message *string }{&out.Code, &out.Message})
+		return out, false
+	}
+	if answer.header.Get("X-Amz-Delete-Marker") != "" {
+		out.DeleteMarker, out.DeleteMarkerVersionID = true, answer.header.Get("X-Amz-Version-Id")
+	}
+	return out, true
+}
+
+type tag struct{ Key, Value string }
+
+// tagsOf parses the tags of a header.
+func tagsOf(query string) (tags []tag) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil
+	}
+	for key := range values {
+		tags = append(tags, tag{key, values.Get(key)})
+	}
+	slices.SortFunc(tags, func(a, b tag) int { return strings.Compare(a.Key, b.Key) })
+	return tags
+}
+
+// A tagging is the tags of a version in XML.
+type tagging struct {
+	XMLName xml.Name `xml:"Tagging"`
+	TagSet  []tag    `xml:"TagSet>Tag"`
+}
+
+func (b *bucket) getTagging(q *request) *reply {
+	o, refusal := b.lookup(q.Key, q.query.Get("versionId"))
+	if refusal != nil {
+		return refusal
+	}
+	answer := answerXML(http.StatusOK, &tagging{TagSet: tagsOf(o.tags)})
+	b.describe(answer.header, o)
+	return answer
+}
+
+// putTagging replaces the tags of a version, or removes them where the request has no body.
+func (b *bucket) putTagging(q *request) *reply {
+	o, refusal := b.lookup(q.Key, q.query.Get("versionId"))
+	var in tagging
+	switch {
+	case refusal != nil:
+		return refusal
+	case q.Name == "PutObjectTagging" && xml.Unmarshal(q.body, &in) != nil:
+		return malformed()
+	}
+	tags := url.Values{}
+	for _, tag := range in.TagSet {
+		tags.Set(tag.Key, tag.Value)
+	}
+	changed := *o
+	changed.tags = tags.Encode()
+	b.replace(o, &changed)
+	answer := ok()
+	if q.Name == "DeleteObjectTagging" {
+		answer = noContent()
+	}
+	b.describe(answer.header, o)
+	return answer
+}

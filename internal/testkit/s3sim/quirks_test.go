@@ -1,0 +1,266 @@
+package s3sim_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
+)
+
+// TestTornAnswers reads an object that another client replaces between the arrival of the request and its answer.
+func TestTornAnswers(t *testing.T) {
+	for server, torn := range map[string]bool{"versitygw": true, "aws": false} {
+		t.Run(server, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := newFixture(t, s3sim.Options{Profile: profile(t, server), Torn: true})
+				slow := x.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault {
+					return s3sim.Fault{Before: time.Second}
+				}}, once)
+				replacedMeanwhile := func(read func()) (before, after string) {
+					before = x.mustPut("file", "old")
+					done := make(chan struct{})
+					go func() { read(); close(done) }()
+					time.Sleep(time.Second / 2)
+					after = x.mustPut("file", "replaced")
+					<-done
+					return before, after
+				}
+				var head *s3.HeadObjectOutput
+				before, after := replacedMeanwhile(func() {
+					head, _ = slow.HeadObject(
+						t.Context(), &s3.HeadObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
+				})
+				if got := aws.ToInt64(head.ContentLength); aws.ToString(head.ETag) != after || (got == 3) != torn {
+					t.Errorf(
+						"HeadObject answers %d bytes and %s; the ETags were %s and %s", got, *head.ETag, before, after)
+				}
+				var get *s3.GetObjectOutput
+				before, after = replacedMeanwhile(func() {
+					get, _ = slow.GetObject(
+						t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
+				})
+				if got, _ := io.ReadAll(get.Body); string(got) != "replaced" ||
+					(aws.ToString(get.ETag) == before) != torn {
+					t.Errorf("GetObject answers %q and %s; the ETags were %s and %s", got, *get.ETag, before, after)
+				}
+				var list *s3.ListObjectsV2Output
+				before, after = replacedMeanwhile(func() {
+					list, _ = slow.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(bucket)})
+				})
+				if o := list.Contents[0]; *o.Size != 8 || (*o.ETag == before) != torn {
+					t.Errorf(
+						"ListObjectsV2 answers %d bytes and %s; the ETags were %s and %s", *o.Size, *o.ETag, before,
+						after)
+				}
+			})
+		})
+	}
+}
+
+// TestGhostPrefixes lists a directory whose only object is below a delete marker.
+func TestGhostPrefixes(t *testing.T) {
+	for server, shown := range map[string]int{"minio": 1, "aws": 0} {
+		x := newFixture(t, s3sim.Options{Profile: profile(t, server), Versioning: true})
+		x.mustPut("dir/file", "content")
+		if _, err := x.client.DeleteObject(
+			t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String("dir/file")}); err != nil {
+			t.Fatal(err)
+		}
+		list, err := x.client.ListObjectsV2(
+			t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(bucket), Delimiter: aws.String("/")})
+		if err != nil || len(list.CommonPrefixes) != shown {
+			t.Errorf("%s: %+v, %v", server, list, err)
+		}
+	}
+}
+
+// TestComparisonsOfETags gives right ETags to servers that compare them in another way.
+func TestComparisonsOfETags(t *testing.T) {
+	x := newFixture(t, s3sim.Options{Profile: profile(t, "ceph")})
+	etag := x.mustPut("file", "content")
+	onto := func(etag string) func(*s3.PutObjectInput) {
+		return func(in *s3.PutObjectInput) { in.IfMatch = &etag }
+	}
+	_, err := x.put("file", "more", onto(etag))
+	wantCode(t, err, "PreconditionFailed")
+	_, err = x.put("file", "more", onto(strings.Trim(etag, `"`)))
+	wantCode(t, err, "")
+
+	x = newFixture(t, s3sim.Options{Profile: profile(t, "swift"), MinPartSize: 1})
+	wantCode(t, x.upload("file", parts{profile: "swift", sizes: []int{10, 3}}), "")
+	head, err := x.client.HeadObject(
+		t.Context(), &s3.HeadObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &s3.CopyObjectInput{
+		Bucket: aws.String(bucket), Key: aws.String("copy"), CopySource: aws.String(bucket + "/file"),
+		CopySourceIfMatch: head.ETag,
+	}
+	_, err = x.client.CopyObject(t.Context(), in)
+	wantCode(t, err, "PreconditionFailed")
+	in.CopySourceIfMatch = nil
+	_, err = x.client.CopyObject(t.Context(), in)
+	wantCode(t, err, "")
+}
+
+// TestLockedMarkers deletes the marker of a directory in a bucket with Object Lock.
+func TestLockedMarkers(t *testing.T) {
+	for server, code := range map[string]string{"minio": "InvalidRequest", "aws": ""} {
+		x := newFixture(t, s3sim.Options{Profile: profile(t, server), Versioning: true})
+		_, err := x.client.PutObjectLockConfiguration(t.Context(), &s3.PutObjectLockConfigurationInput{
+			Bucket:                  aws.String(bucket),
+			ObjectLockConfiguration: &types.ObjectLockConfiguration{ObjectLockEnabled: types.ObjectLockEnabledEnabled},
+		})
+		wantCode(t, err, "")
+		x.mustPut("dir/", "")
+		_, err = x.client.DeleteObject(
+			t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String("dir/")})
+		wantCode(t, err, code)
+		_, err = x.client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{
+			Bucket: aws.String(
+				bucket), Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("dir/")}}},
+		})
+		wantCode(t, err, "")
+		if len(x.Objects(bucket)) > 0 {
+			t.Errorf("%s: the marker is there", server)
+		}
+	}
+}
+
+// TestUnendedUploads completes an upload once more.
+func TestUnendedUploads(t *testing.T) {
+	for server, code := range map[string]string{"swift": "", "minio": "NoSuchUpload"} {
+		x := newFixture(t, s3sim.Options{Profile: profile(t, server), MinPartSize: 1})
+		u, err := x.client.CreateMultipartUpload(
+			t.Context(), &s3.CreateMultipartUploadInput{Bucket: aws.String(bucket), Key: aws.String("file")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := x.client.UploadPart(t.Context(), &s3.UploadPartInput{
+			Bucket: aws.String(bucket), Key: aws.String("file"), UploadId: u.UploadId, PartNumber: aws.Int32(1),
+			Body: strings.NewReader("content"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		complete := func() error {
+			_, err := x.client.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
+				Bucket: aws.String(bucket), Key: aws.String("file"), UploadId: u.UploadId,
+				MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{PartNumber: aws.Int32(1),
+					ETag: part.ETag}}},
+			})
+			return err
+		}
+		wantCode(t, complete(), "")
+		wantCode(t, complete(), code)
+	}
+}
+
+// TestEmptying stores a file while the last one of its directory goes.
+func TestEmptying(t *testing.T) {
+	for _, test := range []struct {
+		server   string
+		emptied  int // how often the directory goes meanwhile
+		status   int
+		unstored bool
+	}{
+		{"minio", 1, http.StatusForbidden, false},
+		{"seaweedfs", 1, http.StatusInternalServerError, false},
+		{"versitygw", 1, http.StatusConflict, false},
+		{"versitygw", 2, 0, true},
+		{"minio", 0, 0, false},
+		{"aws", 1, 0, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			x := newFixture(t, s3sim.Options{Profile: profile(t, test.server), Emptying: true})
+			x.mustPut("dir/sub/other", "content")
+			slow := x.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault {
+				return s3sim.Fault{Before: time.Minute}
+			}}, once)
+			var out *s3.PutObjectOutput
+			answer := make(chan error)
+			go func() {
+				var err error
+				out, err = slow.PutObject(t.Context(), &s3.PutObjectInput{
+					Bucket: aws.String(bucket), Key: aws.String("dir/file"), Body: strings.NewReader("content"),
+				})
+				answer <- err
+			}()
+			synctest.Wait()
+			for range test.emptied {
+				x.mustPut("dir/sub/other", "content")
+				if _, err := x.client.DeleteObject(
+					t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket),
+						Key: aws.String("dir/sub/other")}); err != nil {
+					t.Error(err)
+				}
+			}
+			err := <-answer
+			_, missing := x.client.HeadObject(
+				t.Context(), &s3.HeadObjectInput{Bucket: aws.String(bucket), Key: aws.String("dir/file")})
+			if status(err) != test.status || (missing == nil) != (test.status == 0 && !test.unstored) {
+				t.Errorf("%s, emptied %d times: %v, and then %v", test.server, test.emptied, err, missing)
+			}
+			if err == nil && test.unstored && out.ChecksumType != "" {
+				t.Errorf(
+					"%s, emptied %d times: the type of the checksum is %q", test.server, test.emptied, out.ChecksumType)
+			}
+		})
+	}
+}
+
+// TestLostTags stores tags by parts, and copies them with other metadata.
+func TestLostTags(t *testing.T) {
+	for server, kept := range map[string]int{"ceph": 0, "aws": 1} {
+		x := newFixture(t, s3sim.Options{Profile: profile(t, server)})
+		_, err := x.client.PutObject(t.Context(), &s3.PutObjectInput{
+			Bucket: aws.String(bucket), Key: aws.String("file"), Body: strings.NewReader("content"),
+			Tagging: aws.String("a=b"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = x.client.CopyObject(t.Context(), &s3.CopyObjectInput{
+			Bucket: aws.String(bucket), Key: aws.String("copy"), CopySource: aws.String(bucket + "/file"),
+			MetadataDirective: types.MetadataDirectiveReplace,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, want := range map[string]int{"file": 1, "copy": kept} {
+			tags, err := x.client.GetObjectTagging(
+				t.Context(), &s3.GetObjectTaggingInput{Bucket: aws.String(bucket), Key: aws.String(key)})
+			if err != nil || len(tags.TagSet) != want {
+				t.Errorf("%s: %s has the tags %+v, %v", server, key, tags, err)
+			}
+		}
+	}
+}
+
+// TestFewParts stores a part whose number only some servers have.
+func TestFewParts(t *testing.T) {
+	for server, want := range map[string]int{"swift": http.StatusBadRequest, "aws": 0} {
+		x := newFixture(t, s3sim.Options{Profile: profile(t, server)})
+		upload, err := x.client.CreateMultipartUpload(
+			t.Context(), &s3.CreateMultipartUploadInput{Bucket: aws.String(bucket), Key: aws.String("file")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = x.client.UploadPart(t.Context(), &s3.UploadPartInput{
+			Bucket: aws.String(bucket), Key: aws.String("file"), UploadId: upload.UploadId, PartNumber: aws.Int32(1001),
+			Body: strings.NewReader("content"),
+		})
+		if status(err) != want {
+			t.Errorf("%s: %v, want the status %d", server, err, want)
+		}
+	}
+}

@@ -1,0 +1,430 @@
+package s3sim
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/xml"
+	"errors"
+	"hash"
+	"hash/crc32"
+	"hash/crc64"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/zeebo/xxh3"
+)
+
+// A request is a decoded request, whose bytes have the right checksums.
+type request struct {
+	Operation
+	method    string
+	query     url.Values
+	header    http.Header
+	body      []byte
+	checksums http.Header // the one that came with the body, if any
+	location  string      // the object's address
+
+	changes   int                // how often the key had changed when the request came
+	emptyings int                // how often directories above it had lost their last object then
+	before    map[string]*Object // what the keys held then, where the answer may be torn
+
+	refusal *reply // why it is refused whatever it asks for, or nil
+}
+
+// operations names the operation of a request to an object or to a bucket by its method and its subresource, which is
+// empty for the object or the bucket itself.
+var operations = map[string]struct{ object, bucket map[string]string }{
+	http.MethodGet: {
+		object: map[string]string{
+			"": "GetObject", "uploadId": "ListParts", "tagging": "GetObjectTagging", "retention": "GetObjectRetention",
+			"legal-hold": "GetObjectLegalHold",
+		},
+		bucket: map[string]string{
+			"": "ListObjects", "list-type": "ListObjectsV2", "uploads": "ListMultipartUploads",
+			"versioning": "GetBucketVersioning",
+			"location":   "GetBucketLocation", "versions": "ListObjectVersions",
+			"object-lock": "GetObjectLockConfiguration",
+		},
+	},
+	http.MethodHead: {object: map[string]string{"": "HeadObject"}, bucket: map[string]string{"": "HeadBucket"}},
+	http.MethodPut: {
+		object: map[string]string{
+			"": "PutObject", "uploadId": "UploadPart", "tagging": "PutObjectTagging", "retention": "PutObjectRetention",
+			"legal-hold": "PutObjectLegalHold",
+		},
+		bucket: map[string]string{
+			"": "CreateBucket", "versioning": "PutBucketVersioning", "object-lock": "PutObjectLockConfiguration",
+		},
+	},
+	http.MethodPost: {
+		object: map[string]string{"uploads": "CreateMultipartUpload", "uploadId": "CompleteMultipartUpload"},
+		bucket: map[string]string{"delete": "DeleteObjects"},
+	},
+	http.MethodDelete: {
+		object: map[string]string{
+			"": "DeleteObject", "uploadId": "AbortMultipartUpload", "tagging": "DeleteObjectTagging",
+		},
+		bucket: map[string]string{"": "DeleteBucket"},
+	},
+}
+
+// subresources are the query parameters that make a request one for something else than the object or the bucket. S3
+// has operations for each of them. Those that the simulator lacks are refused and never taken for the plain
+// operation.
+func subresources() []string {
+	return []string{
+		"accelerate", "acl", "analytics", "attributes", "cors", "delete", "encryption", "intelligent-tiering",
+		"inventory", "legal-hold",
+		"lifecycle", "list-type", "location", "logging", "metadataConfiguration", "metadataTable", "metrics",
+		"notification", "object-lock",
+		"ownershipControls", "policy", "policyStatus", "publicAccessBlock", "renameObject", "replication",
+		"requestPayment", "restore",
+		"retention", "select", "session", "tagging", "torrent", "uploadId", "uploads", "versioning", "versions",
+		"website",
+	}
+}
+
+// operation names the operation of a request. The name is empty for one that the simulator lacks.
+func operation(r *http.Request, query url.Values, bucket, key string) string {
+	if bucket == "" {
+		if r.Method != http.MethodGet {
+			return ""
+		}
+		return "ListBuckets"
+	}
+	names := operations[r.Method].object
+	if key == "" {
+		names = operations[r.Method].bucket
+	}
+	var subresource string
+	for _, candidate := range subresources() {
+		if query.Has(candidate) {
+			subresource = candidate
+			break
+		}
+	}
+	name := names[subresource]
+	if name == "PutObject" && query.Has("partNumber") {
+		return "" // a part of no upload
+	}
+	if r.Header.Get("X-Amz-Copy-Source") != "" {
+		switch name {
+		case "PutObject":
+			return "CopyObject"
+		case "UploadPart":
+			return "UploadPartCopy"
+		}
+	}
+	return name
+}
+
+// decode reads a request to its end.
+func decode(r *http.Request) *request {
+	q := &request{method: r.Method, query: r.URL.Query(), header: r.Header,
+		location: "http://" + r.Host + r.URL.EscapedPath()}
+	bucket, escaped, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
+	key, err := url.PathUnescape(escaped)
+	if err != nil {
+		q.refusal = refuse(http.StatusBadRequest, "InvalidURI")
+	}
+	q.Operation = Operation{
+		Name: operation(r, q.query, bucket, key), Bucket: bucket, Key: key, Prefix: q.query.Get("prefix"),
+		UploadID: q.query.Get("uploadId"),
+	}
+	refusal := q.readBody(r)
+	switch {
+	case refusal != nil:
+		q.refusal = refusal
+	case len(key) > maxKeyBytes:
+		q.refusal = refuse(http.StatusBadRequest, "KeyTooLongError")
+	}
+	return q
+}
+
+// readBody reads the body, and compares it with the length and the checksums that the request announces.
+func (q *request) readBody(r *http.Request) *reply {
+	body, err := readAll(r.Body, r.ContentLength)
+	if err != nil {
+		return refuse(http.StatusBadRequest, "IncompleteBody")
+	}
+	sums := q.header
+	digest := q.header.Get("X-Amz-Content-Sha256")
+	if strings.HasPrefix(digest, "STREAMING-") {
+		var trailer http.Header
+		if body, trailer, err = unchunk(body); err != nil {
+			return refuse(http.StatusBadRequest, "IncompleteBody")
+		}
+		if q.header.Get("X-Amz-Decoded-Content-Length") != strconv.Itoa(len(body)) {
+			return refuse(http.StatusBadRequest, "IncompleteBody")
+		}
+		if announced := q.header.Get("X-Amz-Trailer"); announced != "" {
+			if trailer.Get(announced) == "" {
+				return refuse(http.StatusBadRequest, "MalformedTrailerError")
+			}
+			sums = trailer
+		}
+	}
+	q.body, q.checksums = body, http.Header{}
+	if len(digest) == hex.EncodedLen(sha256.Size) && digest != hex.EncodeToString(sum(sha256.New(), body)) {
+		return refuse(http.StatusBadRequest, "XAmzContentSHA256Mismatch")
+	}
+	if refusal := q.compareMD5(); refusal != nil {
+		return refusal
+	}
+	return q.compareChecksums(sums)
+}
+
+// compareMD5 compares Content-MD5 with the body.
+func (q *request) compareMD5() *reply {
+	values := q.header.Values("Content-Md5")
+	if len(values) == 0 {
+		return nil
+	}
+	expected, err := base64.StdEncoding.DecodeString(values[0])
+	switch {
+	case err != nil || len(expected) != md5.Size:
+		return refuse(http.StatusBadRequest, "InvalidDigest")
+	case !bytes.Equal(expected, sum(md5.New(), q.body)):
+		return refuse(http.StatusBadRequest, "BadDigest")
+	}
+	return nil
+}
+
+// compareChecksums compares the checksum of the headers, or of the trailer, with the body. The checksum of a request
+// that completes an upload is of the object, and is compared there.
+func (q *request) compareChecksums(sums http.Header) *reply {
+	if q.Name == "CompleteMultipartUpload" {
+		return nil
+	}
+	if refusal := q.wellFormedChecksums(sums); refusal != nil {
+		return refusal
+	}
+	for name, newHash := range algorithms() {
+		expected := sums.Get(checksumHeader + name)
+		if expected == "" {
+			continue
+		}
+		if expected != base64.StdEncoding.EncodeToString(sum(newHash(), q.body)) {
+			return refuse(
+				http.StatusBadRequest, "BadDigest",
+				"The "+strings.ToUpper(name)+" you specified did not match the calculated checksum.")
+		}
+		q.checksums.Set(checksumHeader+name, expected)
+	}
+	return nil
+}
+
+// wellFormedChecksums refuses several checksums, one of an algorithm that is unknown or is not the one that is
+// announced, and one that has another length than its algorithm's.
+func (q *request) wellFormedChecksums(sums http.Header) *reply {
+	announced := strings.ToUpper(q.header.Get("X-Amz-Sdk-Checksum-Algorithm"))
+	var found []string
+	for header := range sums {
+		name, isChecksum := strings.CutPrefix(header, checksumHeader)
+		if isChecksum && !slices.Contains([]string{"Algorithm", "Mode", "Type"}, name) {
+			found = append(found, name)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return nil
+	case len(found) > 1:
+		return refuse(
+			http.StatusBadRequest, "InvalidRequest",
+			"Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.")
+	case algorithms()[found[0]] == nil:
+		return refuse(
+			http.StatusBadRequest, "InvalidRequest",
+			"The algorithm type you specified in x-amz-checksum- header is invalid.")
+	case announced != "" && announced != strings.ToUpper(found[0]):
+		return refuse(
+			http.StatusBadRequest, "InvalidRequest", "Value for x-amz-sdk-checksum-algorithm header is invalid.")
+	case !wellFormed(found[0], sums.Get(checksumHeader+found[0])):
+		kind := "header"
+		if q.header.Get("X-Amz-Trailer") != "" {
+			kind = "trailing header"
+		}
+		return refuse(
+			http.StatusBadRequest, "InvalidRequest",
+			"Value for "+strings.ToLower(checksumHeader+found[0])+" "+kind+" is invalid.")
+	}
+	return nil
+}
+
+// wellFormed reports whether a checksum has the form that those of its algorithm have.
+func wellFormed(algorithm, value string) bool {
+	if sum, parts, found := strings.Cut(value, "-"); found {
+		if _, valid := position(parts); valid {
+			value = sum // of a multipart upload
+		}
+	}
+	decoded, err := base64.StdEncoding.DecodeString(value)
+	return err == nil && len(decoded) == algorithms()[algorithm]().Size()
+}
+
+// checksumHeader is the beginning of the name of each header that holds a checksum.
+const checksumHeader = "X-Amz-Checksum-"
+
+// nvme is the polynomial of CRC-64/NVME, its bits reversed.
+const nvme = 0x9a6c9329ac4bc9b5
+
+// algorithms returns the algorithms of checksums, by their names in a header.
+func algorithms() map[string]func() hash.Hash {
+	return map[string]func() hash.Hash{
+		"Crc32":     func() hash.Hash { return crc32.NewIEEE() },
+		"Crc32c":    func() hash.Hash { return crc32.New(crc32.MakeTable(crc32.Castagnoli)) },
+		"Crc64nvme": func() hash.Hash { return crc64.New(crc64.MakeTable(nvme)) },
+		"Md5":       md5.New,
+		"Sha1":      sha1.New,
+		"Sha256":    sha256.New,
+		"Sha512":    sha512.New,
+		"Xxhash64":  func() hash.Hash { return xxhash.New() },
+		"Xxhash3":   func() hash.Hash { return xxh3.New() },
+		"Xxhash128": func() hash.Hash { return xxh3.New128() },
+	}
+}
+
+func sum(h hash.Hash, pieces ...[]byte) []byte {
+	for _, piece := range pieces {
+		h.Write(piece)
+	}
+	return h.Sum(nil)
+}
+
+// readAll reads length bytes, or all where the length is unknown. Fewer or more bytes are an error.
+func readAll(r io.Reader, length int64) ([]byte, error) {
+	if r == nil {
+		r = http.NoBody
+	}
+	if length < 0 {
+		return io.ReadAll(r)
+	}
+	body := make([]byte, length)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return nil, err
+	}
+	if n, err := io.Copy(io.Discard, r); n > 0 || err != nil {
+		return nil, errors.Join(errors.New("more bytes than announced"), err)
+	}
+	return body, nil
+}
+
+// unchunk decodes the content encoding aws-chunked:
+// https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html
+func unchunk(encoded []byte) (body []byte, trailer http.Header, err error) {
+	in := bufio.NewReader(bytes.NewReader(encoded))
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return nil, nil, err
+		}
+		digits, _, _ := strings.Cut(strings.TrimSpace(line), ";")
+		size, err := strconv.ParseInt(digits, 16, 64)
+		if err != nil {
+			return nil, nil, err
+		}
+		if size == 0 {
+			break
+		}
+		chunk := make([]byte, size+int64(len("\r\n")))
+		if _, err := io.ReadFull(in, chunk); err != nil {
+			return nil, nil, err
+		}
+		body = append(body, chunk[:size]...)
+	}
+	trailer = http.Header{}
+	for {
+		line, err := in.ReadString('\n')
+		if name, value, found := strings.Cut(strings.TrimSpace(line), ":"); found {
+			trailer.Set(name, value)
+		}
+		if err != nil {
+			return body, trailer, nil
+		}
+	}
+}
+
+// refuse is an error of S3. The message is that of the code unless there is a detail.
+func refuse(status int, code string, detail ...string) *reply {
+	message := messages()[code]
+	if len(detail) > 0 {
+		message = detail[0]
+	}
+	return answerXML(status, &struct {
+		XMLName   xml.Name `xml:"Error"`
+		Code      string
+		Message   string
+		RequestID string `xml:"RequestId"`
+	}{Code: code, Message: cmp.Or(message, "refused by the simulator"), RequestID: "s3sim"})
+}
+
+// messages are those of S3, by code, which its clients and their tests compare.
+func messages() map[string]string {
+	return map[string]string{
+		"BadDigest":               "The Content-MD5 you specified did not match what we received.",
+		"BucketAlreadyOwnedByYou": "Your previous request to create the named bucket succeeded and you already own it.",
+		"BucketNotEmpty":          "The bucket you tried to delete is not empty.",
+		"EntityTooSmall":          "Your proposed upload is smaller than the minimum allowed size",
+		"IncompleteBody":          "The request body terminated unexpectedly",
+		"InvalidBucketState": "An Object Lock configuration is present on this bucket, so the versioning state " +
+			"cannot be changed.",
+		"InvalidDigest": "The Content-Md5 you specified is not valid.",
+		"InvalidPart": "One or more of the specified parts could not be found.  The part may not have been " +
+			"uploaded, or the specified " +
+			"entity tag may not match the part's entity tag.",
+		"InvalidPartNumber": "The requested partnumber is not satisfiable.",
+		"InvalidPartOrder":  "The list of parts was not in ascending order. Parts must be ordered by part number.",
+		"InvalidRange":      "The requested range is not satisfiable",
+		"KeyTooLongError":   "Your key is too long.",
+		"MalformedTrailerError": "The request contained trailing data that was not well-formed or did not conform " +
+			"to our published schema.",
+		"MalformedXML":     "The XML you provided was not well-formed or did not validate against our published schema.",
+		"MetadataTooLarge": "Your metadata headers exceed the maximum allowed metadata size",
+		"MethodNotAllowed": "The specified method is not allowed against this resource.",
+		"NoSuchBucket":     "The specified bucket does not exist.",
+		"NoSuchKey":        "The specified key does not exist.",
+		"NoSuchUpload": "The specified multipart upload does not exist. The upload ID may be invalid, or the upload " +
+			"may have been aborted " +
+			"or completed.",
+		"NoSuchVersion":             "The specified version does not exist.",
+		"NotImplemented":            "A header you provided implies functionality that is not implemented.",
+		"PreconditionFailed":        "At least one of the pre-conditions you specified did not hold.",
+		"XAmzContentSHA256Mismatch": "The provided 'x-amz-content-sha256' header does not match what was computed.",
+	}
+}
+
+// answerXML is an answer with a body.
+func answerXML(status int, document any) *reply {
+	body, err := xml.Marshal(document)
+	if err != nil {
+		return &reply{status: http.StatusInternalServerError}
+	}
+	return &reply{
+		status: status, header: http.Header{"Content-Type": {"application/xml"}},
+		body: Content{[]byte(xml.Header), body},
+	}
+}
+
+// The answers of which there are many.
+func ok() *reply                 { return &reply{status: http.StatusOK, header: http.Header{}} }
+func noContent() *reply          { return &reply{status: http.StatusNoContent, header: http.Header{}} }
+func noSuchKey() *reply          { return refuse(http.StatusNotFound, "NoSuchKey") }
+func malformed() *reply          { return refuse(http.StatusBadRequest, "MalformedXML") }
+func notImplemented() *reply     { return refuse(http.StatusNotImplemented, "NotImplemented") }
+func preconditionFailed() *reply { return refuse(http.StatusPreconditionFailed, "PreconditionFailed") }
+func noUpload() *reply           { return refuse(http.StatusNotFound, "NoSuchUpload") }
+func invalidArg(detail ...string) *reply {
+	return refuse(http.StatusBadRequest, "InvalidArgument", detail...)
+}

@@ -1,0 +1,588 @@
+package s3sim_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
+)
+
+// bucket is the name of the only bucket of each test.
+const bucket = "bucket"
+
+// A fixture is a server with a bucket.
+type fixture struct {
+	*testing.T
+	*s3sim.Server
+	client *s3.Client
+}
+
+func newFixture(t *testing.T, opts s3sim.Options) *fixture {
+	s := s3sim.New(opts)
+	s.CreateBucket(bucket)
+	return &fixture{T: t, Server: s, client: s.Client(nil, once)}
+}
+
+// once is an option of a client that makes no second attempt.
+func once(o *s3.Options) { o.RetryMaxAttempts = 1 }
+
+func profile(t *testing.T, name string) driver.Profile {
+	t.Helper()
+	p, known := driver.ProfileNamed(name)
+	if !known {
+		t.Fatalf("no profile is called %q", name)
+	}
+	return p
+}
+
+func (x *fixture) put(key, content string, change ...func(*s3.PutObjectInput)) (string, error) {
+	in := &s3.PutObjectInput{Bucket: aws.String(bucket), Key: &key, Body: strings.NewReader(content)}
+	for _, f := range change {
+		f(in)
+	}
+	out, err := x.client.PutObject(x.Context(), in)
+	if err != nil {
+		return "", err
+	}
+	return *out.ETag, nil
+}
+
+func (x *fixture) mustPut(key, content string, change ...func(*s3.PutObjectInput)) string {
+	x.Helper()
+	etag, err := x.put(key, content, change...)
+	if err != nil {
+		x.Fatal(err)
+	}
+	return etag
+}
+
+// want checks the objects of the bucket: keys and contents in turn.
+func (x *fixture) want(pairs ...string) {
+	x.Helper()
+	got := []string{}
+	for _, o := range x.Objects(bucket) {
+		got = append(got, o.Key, string(o.Content.Bytes()))
+	}
+	if !slices.Equal(got, pairs) {
+		x.Errorf("the bucket holds %q, want %q", got, pairs)
+	}
+}
+
+// wantCode checks S3's code of an error. An empty code means success.
+func wantCode(t *testing.T, err error, code string) {
+	t.Helper()
+	var api smithy.APIError
+	switch {
+	case code == "" && err == nil:
+	case !errors.As(err, &api) || api.ErrorCode() != code:
+		t.Errorf("error is %v, want %s", err, code)
+	}
+}
+
+// A parts describes how a multipart upload is made, and what the server makes of it.
+type parts struct {
+	profile string
+	sizes   []int
+	numbers []int // 1, 2, 3 when nil
+	summed  bool  // with CRC-32C
+	forgets bool  // completes without the sums
+	code    string
+}
+
+func TestRulesOfParts(t *testing.T) {
+	for name, test := range map[string]parts{
+		"aws":           {profile: "aws", sizes: []int{10, 10, 3}},
+		"aws-gap":       {profile: "aws", sizes: []int{10, 3}, numbers: []int{1, 3}},
+		"aws-checksums": {profile: "aws", sizes: []int{10, 3}, summed: true},
+		"aws-checksums-gap": {profile: "aws", sizes: []int{10, 3}, numbers: []int{1, 3}, summed: true,
+			code: "InvalidPartOrder"},
+		"aws-checksums-not-completed": {profile: "aws", sizes: []int{10, 3}, summed: true, forgets: true,
+			code: "InvalidRequest"},
+		"aws-unequal": {profile: "aws", sizes: []int{10, 12, 3}},
+		"aws-small":   {profile: "aws", sizes: []int{10, 9, 3}, code: "EntityTooSmall"},
+		"aws-directory-gap": {profile: "aws-directory", sizes: []int{10, 3}, numbers: []int{1, 3},
+			code: "InvalidPartOrder"},
+		"aws-directory-not-from-one": {profile: "aws-directory", sizes: []int{10, 3}, numbers: []int{2, 3},
+			code: "InvalidPartOrder"},
+		"r2":             {profile: "r2", sizes: []int{10, 10, 3}},
+		"r2-gap":         {profile: "r2", sizes: []int{10, 3}, numbers: []int{1, 3}},
+		"r2-unequal":     {profile: "r2", sizes: []int{10, 12, 3}, code: "InvalidPart"},
+		"r2-last-larger": {profile: "r2", sizes: []int{10, 12}, code: "InvalidPart"},
+		"strict":         {profile: "strict", sizes: []int{10, 10, 3}},
+		"strict-gap":     {profile: "strict", sizes: []int{10, 3}, numbers: []int{1, 3}, code: "InvalidPartOrder"},
+		"strict-unequal": {profile: "strict", sizes: []int{10, 12, 3}, code: "InvalidPart"},
+		"minio-gap":      {profile: "minio", sizes: []int{10, 3}, numbers: []int{1, 3}, summed: true},
+		"order":          {profile: "minio", sizes: []int{10, 10}, numbers: []int{2, 1}, code: "InvalidPartOrder"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newFixture(t, s3sim.Options{Profile: profile(t, test.profile), MinPartSize: 10})
+			wantCode(t, x.upload("file", test), test.code)
+			if open := len(x.Uploads(bucket)); (open == 0) != (test.code == "") {
+				t.Errorf("%d uploads are open", open)
+			}
+		})
+	}
+}
+
+func (x *fixture) upload(key string, test parts) error {
+	create := &s3.CreateMultipartUploadInput{Bucket: aws.String(bucket), Key: &key}
+	if test.summed {
+		create.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32c
+	}
+	plain := func(o *s3.Options) { o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired }
+	u, err := x.client.CreateMultipartUpload(x.Context(), create, plain)
+	if err != nil {
+		return err
+	}
+	completed := &types.CompletedMultipartUpload{}
+	for i, size := range test.sizes {
+		number := int32(i + 1)
+		if test.numbers != nil {
+			number = int32(test.numbers[i])
+		}
+		in := &s3.UploadPartInput{
+			Bucket: aws.String(bucket), Key: &key, UploadId: u.UploadId, PartNumber: &number,
+			Body: strings.NewReader(strings.Repeat("x", size)), ChecksumAlgorithm: create.ChecksumAlgorithm,
+		}
+		p, err := x.client.UploadPart(x.Context(), in, plain)
+		if err != nil {
+			return err
+		}
+		part := types.CompletedPart{PartNumber: &number, ETag: p.ETag}
+		if !test.forgets {
+			part.ChecksumCRC32C = p.ChecksumCRC32C
+		}
+		completed.Parts = append(completed.Parts, part)
+	}
+	_, err = x.client.CompleteMultipartUpload(x.Context(), &s3.CompleteMultipartUploadInput{
+		Bucket: aws.String(bucket), Key: &key, UploadId: u.UploadId, MultipartUpload: completed,
+	})
+	return err
+}
+
+func TestPartWithoutItsChecksum(t *testing.T) {
+	x := newFixture(t, s3sim.Options{Profile: profile(t, "aws")})
+	u, err := x.client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{
+		Bucket: aws.String(bucket), Key: aws.String("file"), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32c,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = x.client.UploadPart(t.Context(), &s3.UploadPartInput{
+		Bucket: aws.String(bucket), Key: aws.String("file"), UploadId: u.UploadId, PartNumber: aws.Int32(1),
+		Body: strings.NewReader("x"),
+	}, func(o *s3.Options) { o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired })
+	wantCode(t, err, "InvalidRequest")
+}
+
+// TestConditions makes each conditional request whose condition does not hold.
+func TestConditions(t *testing.T) {
+	other := aws.String(`"other"`)
+	for name, request := range map[string]func(x *fixture) error{
+		"put-if-none-match": func(x *fixture) error {
+			_, err := x.put("file", "new", func(in *s3.PutObjectInput) { in.IfNoneMatch = aws.String("*") })
+			return err
+		},
+		"put-if-match": func(x *fixture) error {
+			_, err := x.put("file", "new", func(in *s3.PutObjectInput) { in.IfMatch = other })
+			return err
+		},
+		"copy": func(x *fixture) error {
+			_, err := x.client.CopyObject(x.Context(), &s3.CopyObjectInput{
+				Bucket: aws.String(bucket), Key: aws.String("file"), CopySource: aws.String(bucket + "/source"),
+				IfNoneMatch: aws.String("*"),
+			})
+			return err
+		},
+		"delete": func(x *fixture) error {
+			_, err := x.client.DeleteObject(x.Context(), &s3.DeleteObjectInput{
+				Bucket: aws.String(bucket), Key: aws.String("file"), IfMatch: other,
+			})
+			return err
+		},
+	} {
+		for server, code := range map[string]string{"aws": "PreconditionFailed", "gcs": "",
+			"strict": "NotImplemented"} {
+			t.Run(name+"-"+server, func(t *testing.T) {
+				x := newFixture(t, s3sim.Options{Profile: profile(t, server), RefuseUnsupported: server == "strict"})
+				x.mustPut("file", "old")
+				x.mustPut("source", "new")
+				wantCode(t, request(x), code)
+				changed := len(x.Objects(bucket)) != 2 || string(x.Objects(bucket)[0].Content.Bytes()) != "old"
+				if changed != (code == "") {
+					t.Errorf("changed: %v", changed)
+				}
+			})
+		}
+	}
+}
+
+func TestConditionOfTheSource(t *testing.T) {
+	x := newFixture(t, s3sim.Options{})
+	x.mustPut("source", "bytes")
+	_, err := x.client.CopyObject(t.Context(), &s3.CopyObjectInput{
+		Bucket: aws.String(bucket), Key: aws.String("copy"), CopySource: aws.String(bucket + "/source"),
+		CopySourceIfMatch: aws.String("other"),
+	})
+	wantCode(t, err, "PreconditionFailed")
+	x.want("source", "bytes")
+}
+
+func TestDeleteObjectsByETag(t *testing.T) {
+	x := newFixture(t, s3sim.Options{Profile: profile(t, "aws")})
+	etag := x.mustPut("a", "1")
+	x.mustPut("b", "2")
+	out, err := x.client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{
+		Bucket: aws.String(bucket), Delete: &types.Delete{Objects: []types.ObjectIdentifier{
+			{Key: aws.String("a"), ETag: &etag}, {Key: aws.String("b"), ETag: &etag},
+		}},
+	})
+	if err != nil || len(out.Errors) != 1 || *out.Errors[0].Key != "b" || *out.Errors[0].Code != "PreconditionFailed" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	x.want("b", "2")
+}
+
+func TestUnsupportedOperations(t *testing.T) {
+	x := newFixture(t, s3sim.Options{})
+	x.mustPut("file", "bytes")
+	_, err := x.client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{
+		Bucket: aws.String(bucket), Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("file")}}},
+	})
+	wantCode(t, err, "NotImplemented")
+	_, err = x.client.UploadPartCopy(t.Context(), &s3.UploadPartCopyInput{
+		Bucket: aws.String(bucket), Key: aws.String("file"), UploadId: aws.String("none"), PartNumber: aws.Int32(1),
+		CopySource: aws.String(bucket + "/file"),
+	})
+	wantCode(t, err, "NotImplemented")
+	_, err = x.client.ListObjectsV2(
+		t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(bucket), StartAfter: aws.String("a")})
+	wantCode(t, err, "NotImplemented")
+	x.want("file", "bytes")
+}
+
+func TestPrefixesOfDirectoryBuckets(t *testing.T) {
+	x := newFixture(t, s3sim.Options{Profile: profile(t, "aws-directory")})
+	x.mustPut("dir/file", "bytes")
+	for prefix, code := range map[string]string{"": "", "dir/": "", "dir": "NotImplemented"} {
+		_, err := x.client.ListObjectsV2(
+			t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(bucket), Prefix: &prefix})
+		wantCode(t, err, code)
+	}
+}
+
+// TestETagsOfAServerThatKnowsNone deletes by ETags that the server does not look at.
+func TestETagsOfAServerThatKnowsNone(t *testing.T) {
+	x := newFixture(t, s3sim.Options{Profile: profile(t, "minio")})
+	x.mustPut("file", "bytes")
+	_, err := x.client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{
+		Bucket: aws.String(
+			bucket), Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("file"),
+			ETag: aws.String("other")}}},
+	})
+	wantCode(t, err, "")
+	x.want()
+}
+
+func TestETags(t *testing.T) {
+	digest := md5.Sum([]byte("bytes"))
+	for server, isMD5 := range map[string]bool{"aws": true, "r2": true, "strict": false, "aws-directory": false} {
+		t.Run(server, func(t *testing.T) {
+			x := newFixture(t, s3sim.Options{Profile: profile(t, server)})
+			first, again := x.mustPut("a", "bytes"), x.mustPut("b", "bytes")
+			if got := strings.Trim(first, `"`) == hex.EncodeToString(digest[:]); got != isMD5 ||
+				(first == again) != isMD5 {
+				t.Errorf("ETags are %s and %s", first, again)
+			}
+			encrypted := x.mustPut("c", "bytes", func(in *s3.PutObjectInput) {
+				in.ServerSideEncryption = types.ServerSideEncryptionAwsKms
+			})
+			if encrypted == first {
+				t.Error("the ETag of what KMS encrypts is the MD5")
+			}
+		})
+	}
+}
+
+// TestCorruptedBody sends bytes with a checksum, or a length, of others.
+func TestCorruptedBody(t *testing.T) {
+	server := s3sim.New(s3sim.Options{})
+	server.CreateBucket(bucket)
+	web := httptest.NewServer(server)
+	t.Cleanup(web.Close)
+	chunked := "5\r\nbytes\r\n0\r\nx-amz-checksum-crc32c:%s\r\n\r\n"
+	for name, test := range map[string]struct {
+		header map[string]string
+		body   string
+		status int
+	}{
+		"right-crc32c": {map[string]string{"X-Amz-Checksum-Crc32c": "k7GWgg=="}, "bytes", http.StatusBadRequest},
+		"wrong-crc32":  {map[string]string{"X-Amz-Checksum-Crc32": "AAAAAA=="}, "bytes", http.StatusBadRequest},
+		"wrong-crc64nvme": {map[string]string{"X-Amz-Checksum-Crc64nvme": "AAAAAAAAAAA="}, "bytes",
+			http.StatusBadRequest},
+		"wrong-sha1": {map[string]string{"X-Amz-Checksum-Sha1": "AAAA"}, "bytes", http.StatusBadRequest},
+		"wrong-sha256": {map[string]string{"X-Amz-Content-Sha256": strings.Repeat("0", 64)}, "bytes",
+			http.StatusBadRequest},
+		"wrong-md5":    {map[string]string{"Content-Md5": "AAAA"}, "bytes", http.StatusBadRequest},
+		"nothing-told": {nil, "bytes", http.StatusOK},
+		"wrong-trailer": {map[string]string{
+			"X-Amz-Content-Sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "X-Amz-Decoded-Content-Length": "5",
+			"X-Amz-Trailer": "x-amz-checksum-crc32c",
+		}, strings.Replace(chunked, "%s", "AAAAAA==", 1), http.StatusBadRequest},
+		"wrong-decoded-length": {map[string]string{
+			"X-Amz-Content-Sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "X-Amz-Decoded-Content-Length": "6",
+		}, strings.Replace(chunked, "%s", "AAAAAA==", 1), http.StatusBadRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "right-crc32c" {
+				test.header["X-Amz-Checksum-Crc32c"], test.status = crc32c("bytes"), http.StatusOK
+			}
+			r, err := http.NewRequestWithContext(
+				t.Context(), http.MethodPut, web.URL+"/"+bucket+"/"+name, strings.NewReader(test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, value := range test.header {
+				r.Header.Set(key, value)
+			}
+			response, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			if response.StatusCode != test.status {
+				t.Errorf("status %d, want %d", response.StatusCode, test.status)
+			}
+		})
+	}
+}
+
+// TestSDKChecksums stores by the ways in which the SDK sends checksums: in a header, and in a trailer over https only.
+func TestSDKChecksums(t *testing.T) {
+	for _, algorithm := range types.ChecksumAlgorithm("").Values() {
+		if !slices.Contains([]types.ChecksumAlgorithm{"CRC32", "CRC32C", "SHA1", "SHA256", "CRC64NVME"}, algorithm) {
+			continue // those that the SDK does not compute
+		}
+		t.Run(string(algorithm), func(t *testing.T) {
+			x := newFixture(t, s3sim.Options{Profile: profile(t, "aws")})
+			web := httptest.NewTLSServer(x.Server)
+			t.Cleanup(web.Close)
+			x.client = x.Client(nil, once, func(o *s3.Options) {
+				o.BaseEndpoint, o.HTTPClient = aws.String(web.URL), web.Client()
+			})
+			x.mustPut("file", "bytes", func(in *s3.PutObjectInput) { in.ChecksumAlgorithm = algorithm })
+			x.want("file", "bytes")
+			out, err := x.client.GetObject(t.Context(), &s3.GetObjectInput{
+				Bucket: aws.String(bucket), Key: aws.String("file"), ChecksumMode: types.ChecksumModeEnabled,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer out.Body.Close()
+			if content, err := io.ReadAll(out.Body); string(content) != "bytes" || err != nil {
+				t.Errorf("%q, %v", content, err)
+			}
+		})
+	}
+}
+
+func TestLimits(t *testing.T) {
+	x := newFixture(t, s3sim.Options{})
+	_, err := x.put(strings.Repeat("k", 1025), "")
+	wantCode(t, err, "KeyTooLongError")
+	_, err = x.put("file", "", func(in *s3.PutObjectInput) {
+		in.Metadata = map[string]string{"a": strings.Repeat("b", 2048)}
+	})
+	wantCode(t, err, "MetadataTooLarge")
+	x.want()
+}
+
+func TestArchived(t *testing.T) {
+	x := newFixture(t, s3sim.Options{})
+	x.mustPut("file", "bytes", func(in *s3.PutObjectInput) { in.StorageClass = types.StorageClassGlacier })
+	_, err := x.client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
+	wantCode(t, err, "InvalidObjectState")
+	_, err = x.client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
+	wantCode(t, err, "")
+}
+
+func TestListings(t *testing.T) {
+	keys := []string{"a", "b/", "b/1", "b/2", "c d", "e\x01", "é"}
+	for server, sorted := range map[string]bool{"aws": true, "strict": false} {
+		t.Run(server, func(t *testing.T) {
+			x := newFixture(t, s3sim.Options{Profile: profile(t, server)})
+			for _, key := range keys {
+				x.mustPut(key, key)
+			}
+			got := []string{}
+			pages := s3.NewListObjectsV2Paginator(
+				x.client, &s3.ListObjectsV2Input{Bucket: aws.String(bucket), MaxKeys: aws.Int32(2)})
+			for pages.HasMorePages() {
+				page, err := pages.NextPage(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, o := range page.Contents {
+					got = append(got, *o.Key)
+				}
+			}
+			// XML cannot hold it
+			got = slices.DeleteFunc(got, func(key string) bool { return strings.HasPrefix(key, "e") })
+			want := slices.Delete(slices.Clone(keys), 5, 6)
+			if slices.Equal(got, want) != sorted {
+				t.Errorf("listed in the order %q", got)
+			}
+			if slices.Sort(got); !slices.Equal(got, want) {
+				t.Errorf("listed %q, want %q", got, want)
+			}
+			out, err := x.client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{
+				Bucket: aws.String(bucket), Delimiter: aws.String("/"), EncodingType: types.EncodingTypeUrl,
+			})
+			if err != nil || len(out.Contents) != 4 || len(out.CommonPrefixes) != 1 ||
+				*out.CommonPrefixes[0].Prefix != "b/" {
+				t.Errorf("%+v, %v", out, err)
+			}
+		})
+	}
+}
+
+func TestVersions(t *testing.T) {
+	x := newFixture(t, s3sim.Options{Versioning: true})
+	x.mustPut("file", "old")
+	first := x.Objects(bucket)[0].VersionID
+	x.mustPut("file", "new")
+	_, err := x.client.DeleteObject(t.Context(), &s3.DeleteObjectInput{
+		Bucket: aws.String(bucket), Key: aws.String("file"), VersionId: aws.String(x.Objects(bucket)[0].VersionID),
+	})
+	wantCode(t, err, "")
+	x.want("file", "old")
+	out, err := x.client.DeleteObject(
+		t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
+	if err != nil || !aws.ToBool(out.DeleteMarker) || aws.ToString(out.VersionId) == "" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	x.want()
+	_, err = x.client.GetObject(
+		t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: aws.String("file"), VersionId: &first})
+	wantCode(t, err, "")
+}
+
+// TestFaults runs each fault under virtual time.
+func TestFaults(t *testing.T) {
+	for name, test := range map[string]struct {
+		fault   s3sim.Fault
+		timeout time.Duration
+		took    time.Duration
+		code    string // of the error, or "lost"
+		done    bool
+	}{
+		"none": {done: true},
+		"delays": {fault: s3sim.Fault{Before: time.Second, After: time.Minute}, took: 61 * time.Second,
+			done: true},
+		"request-lost": {fault: s3sim.Fault{Before: time.Second, LoseRequest: true}, took: time.Second, code: "lost"},
+		"answer-lost":  {fault: s3sim.Fault{LoseAnswer: true}, code: "lost", done: true},
+		"slow-down":    {fault: s3sim.Fault{Status: http.StatusServiceUnavailable, Code: "SlowDown"}, code: "SlowDown"},
+		"error-after": {
+			fault: s3sim.Fault{Status: http.StatusInternalServerError, Code: "InternalError", Performed: true},
+			code:  "InternalError", done: true,
+		},
+		"given-up": {fault: s3sim.Fault{Before: time.Minute}, timeout: time.Second, took: time.Second,
+			code: "lost", done: true},
+		"given-up-early": {fault: s3sim.Fault{Before: time.Minute, Forget: true}, timeout: time.Second,
+			took: time.Second, code: "lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := newFixture(t, s3sim.Options{})
+				x.client = x.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault { return test.fault }}, once)
+				ctx := t.Context()
+				if test.timeout > 0 {
+					var done context.CancelFunc
+					ctx, done = context.WithTimeout(ctx, test.timeout)
+					defer done()
+				}
+				begin := time.Now()
+				_, err := x.client.PutObject(ctx, &s3.PutObjectInput{
+					Bucket: aws.String(bucket), Key: aws.String("file"), Body: bytes.NewReader([]byte("bytes")),
+				})
+				if test.code == "lost" {
+					if err == nil {
+						t.Error("the request succeeded")
+					}
+				} else {
+					wantCode(t, err, test.code)
+				}
+				if took := time.Since(begin); took != test.took {
+					t.Errorf("it took %v, want %v", took, test.took)
+				}
+				time.Sleep(time.Hour)
+				if got := len(x.Objects(bucket)) == 1; got != test.done {
+					t.Errorf("it took effect: %v", got)
+				}
+			})
+		})
+	}
+}
+
+// TestCut cuts the body of an answer.
+func TestCut(t *testing.T) {
+	x := newFixture(t, s3sim.Options{})
+	x.mustPut("file", "bytes")
+	client := x.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault { return s3sim.Fault{Cut: 2} }}, once)
+	out, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if content, err := io.ReadAll(out.Body); string(content) != "by" || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%q, %v", content, err)
+	}
+}
+
+// TestObserve checks that Observe gets every request, with its changes and its caller.
+func TestObserve(t *testing.T) {
+	var seen []string
+	x := newFixture(t, s3sim.Options{Observe: func(e s3sim.Event) {
+		change := e.Name
+		if e.Old != nil {
+			change += " " + string(e.Old.Content.Bytes())
+		}
+		if e.New != nil {
+			change += " -> " + string(e.New.Content.Bytes())
+		}
+		seen = append(seen, e.Tag.(string)+": "+change)
+	}})
+	x.client = x.Client(&s3sim.Caller{Tag: func() any { return "test" }}, once)
+	x.mustPut("file", "old")
+	x.mustPut("file", "new")
+	_, _ = x.client.DeleteObject(
+		t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
+	if want := []string{"test: PutObject -> old", "test: PutObject old -> new",
+		"test: DeleteObject new"}; !slices.Equal(seen, want) {
+		t.Errorf("observed %q, want %q", seen, want)
+	}
+}
+
+func crc32c(content string) string {
+	sum := crc32.Checksum([]byte(content), crc32.MakeTable(crc32.Castagnoli))
+	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
+}

@@ -1,0 +1,145 @@
+package s3sim
+
+import (
+	"cmp"
+	"encoding/xml"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// The states of versioning.
+const enabled, suspended = "Enabled", "Suspended"
+
+// nullVersion is the ID of the version that is stored while a bucket keeps no versions. [Object.VersionID] of it is
+// empty.
+const nullVersion = "null"
+
+func (b *bucket) getVersioning() *reply {
+	return answerXML(http.StatusOK, &struct {
+		XMLName xml.Name `xml:"VersioningConfiguration"`
+		Status  string   `xml:",omitempty"`
+	}{Status: b.versioning})
+}
+
+func (s *Server) putVersioning(b *bucket, q *request) *reply {
+	var in struct{ Status string }
+	switch {
+	case s.opts.Profile.Name == "r2":
+		return notImplemented() // R2 keeps no versions
+	case xml.Unmarshal(q.body, &in) != nil, in.Status != enabled && in.Status != suspended:
+		return malformed()
+	case b.lock != nil && in.Status == suspended:
+		return refuse(http.StatusConflict, "InvalidBucketState")
+	}
+	b.versioning = in.Status
+	return ok()
+}
+
+// store makes an object the current one of its key. It replaces the null version unless the bucket keeps versions.
+func (s *Server) store(b *bucket, o *Object) {
+	b.changes[o.Key]++
+	if b.versioning == enabled {
+		o.VersionID = s.next()
+	} else {
+		b.objects[o.Key] = slices.DeleteFunc(slices.Clone(b.objects[o.Key]), func(old *Object) bool {
+			return old.VersionID == ""
+		})
+	}
+	b.objects[o.Key] = append(b.objects[o.Key], o)
+}
+
+// replace puts a version in the place of another: one with other tags, or another retention.
+func (b *bucket) replace(old, changed *Object) {
+	versions := slices.Clone(b.objects[old.Key])
+	versions[slices.Index(versions, old)] = changed
+	b.objects[old.Key] = versions
+}
+
+// remove deletes the current object of a key, and returns the delete marker where the bucket keeps versions, or has
+// kept some.
+func (s *Server) remove(b *bucket, key string) (marker *Object) {
+	if b.current(key) != nil {
+		defer b.emptied(key)
+	}
+	if b.versioning == "" {
+		b.changes[key]++
+		delete(b.objects, key)
+		return nil
+	}
+	marker = &Object{Key: key, Modified: s.now(), deleted: true}
+	s.store(b, marker)
+	return marker
+}
+
+// removeVersion deletes a version of a key for good. It returns the version, nil where there is none.
+func (b *bucket) removeVersion(key, id string) *Object {
+	o := b.find(key, id)
+	if o == nil {
+		return nil
+	}
+	b.changes[key]++
+	b.objects[key] = slices.DeleteFunc(slices.Clone(b.objects[key]), func(other *Object) bool { return other == o })
+	if len(b.objects[key]) == 0 {
+		delete(b.objects, key)
+	}
+	return o
+}
+
+// find returns a version of a key, which may be a delete marker, or the latest one where the ID is empty. It returns
+// nil where there is none.
+func (b *bucket) find(key, id string) *Object {
+	for _, o := range slices.Backward(b.objects[key]) {
+		if id == "" || cmp.Or(o.VersionID, nullVersion) == id {
+			return o
+		}
+	}
+	return nil
+}
+
+// lookup returns the object that a request names by a key and a version.
+func (b *bucket) lookup(key, id string) (*Object, *reply) {
+	o := b.find(key, id)
+	switch {
+	case o == nil && id == "":
+		return nil, noSuchKey()
+	case o == nil && strings.ContainsFunc(id, notInVersionIDs):
+		return nil, invalidVersion()
+	case o == nil:
+		return nil, refuse(http.StatusNotFound, "NoSuchVersion")
+	case !o.deleted:
+		return o, nil
+	}
+	refusal := noSuchKey()
+	if id != "" {
+		refusal = refuse(http.StatusMethodNotAllowed, "MethodNotAllowed")
+		refusal.header.Set("Allow", http.MethodDelete)
+		refusal.header.Set("Last-Modified", o.Modified.Format(http.TimeFormat))
+	}
+	b.describe(refusal.header, o)
+	return nil, refusal
+}
+
+// notInVersionIDs reports whether no ID of a version has a character.
+func notInVersionIDs(r rune) bool {
+	return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+}
+
+func invalidVersion() *reply { return invalidArg("Invalid version id specified") }
+
+// describeNew sets the header that says which version a new object is. The null version is not named.
+func (b *bucket) describeNew(h http.Header, o *Object) {
+	if b.versioning == enabled {
+		b.describe(h, o)
+	}
+}
+
+// describe sets the headers that say which version an object is.
+func (b *bucket) describe(h http.Header, o *Object) {
+	if b.versioning != "" {
+		h.Set("X-Amz-Version-Id", cmp.Or(o.VersionID, nullVersion))
+	}
+	if o.deleted {
+		h.Set("X-Amz-Delete-Marker", "true")
+	}
+}

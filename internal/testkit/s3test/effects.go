@@ -1,0 +1,217 @@
+package s3test
+
+import (
+	"encoding/xml"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// An Effect handles a request in place of the proxy, which would forward the request and return the answer.
+type Effect func(e *exchange)
+
+// Refuse answers with an error of S3, such as 503 SlowDown. The server does not get the request.
+func Refuse(status int, code string) Effect {
+	return func(e *exchange) {
+		_, _ = io.Copy(io.Discard, e.r.Body) // a server that does not read it may break the connection instead
+		e.w.Header().Set("Content-Type", "application/xml")
+		e.w.WriteHeader(status)
+		if e.r.Method != http.MethodHead {
+			_, _ = io.WriteString(e.w, errorBody(code)) // the client may have disconnected
+		}
+	}
+}
+
+// InTurn has each of the effects for one request, and then begins again.
+func InTurn(effects ...Effect) Effect {
+	var requests atomic.Uint64
+	return func(e *exchange) { effects[(requests.Add(1)-1)%uint64(len(effects))](e) }
+}
+
+// RefuseWithOK answers 200 with an error in the body, as S3 does when it has begun to answer CompleteMultipartUpload,
+// CopyObject or UploadPartCopy and then fails. The server does not get the request.
+func RefuseWithOK(code string) Effect { return Refuse(http.StatusOK, code) }
+
+func errorBody(code string) string {
+	body, err := xml.Marshal(struct {
+		XMLName   xml.Name `xml:"Error"`
+		Code      string
+		Message   string
+		RequestID string `xml:"RequestId"`
+	}{Code: code, Message: "answered by the proxy", RequestID: "proxy"})
+	if err != nil {
+		return err.Error()
+	}
+	return xml.Header + string(body)
+}
+
+// Delay forwards the request after some time.
+func Delay(d time.Duration) Effect {
+	return func(e *exchange) {
+		select {
+		case <-time.After(d):
+		case <-e.r.Context().Done():
+		}
+		e.relay(e.r.Body, func(r *http.Response) io.Reader { return r.Body })
+	}
+}
+
+// Hold sends the first half of the answer's body, and the rest when until is closed. Of an answer without a body it
+// sends nothing before.
+func Hold(until <-chan struct{}) Effect {
+	return func(e *exchange) {
+		e.relay(e.r.Body, func(r *http.Response) io.Reader {
+			if r.ContentLength <= 0 {
+				select {
+				case <-until:
+				case <-e.r.Context().Done():
+				}
+				return r.Body
+			}
+			half := io.LimitReader(r.Body, r.ContentLength/2)
+			return io.MultiReader(half, &held{e, until}, r.Body)
+		})
+	}
+}
+
+// held is a body that ends when the channel is closed.
+type held struct {
+	e     *exchange
+	until <-chan struct{}
+}
+
+func (h *held) Read([]byte) (int, error) {
+	_ = http.NewResponseController(h.e.w).Flush()
+	select {
+	case <-h.until:
+		return 0, io.EOF
+	case <-h.e.r.Context().Done():
+		return 0, errCut
+	}
+}
+
+// Advance lets the clock of S3 be ahead, by the Date of the answer: what the server stored counts as older by d.
+func Advance(d time.Duration) Effect {
+	return func(e *exchange) {
+		e.relay(e.r.Body, func(r *http.Response) io.Reader {
+			if now, err := http.ParseTime(r.Header.Get("Date")); err == nil {
+				r.Header.Set("Date", now.Add(d).Format(http.TimeFormat))
+			}
+			return r.Body
+		})
+	}
+}
+
+// Stall never answers; the server does not get the request.
+func Stall() Effect {
+	return func(e *exchange) {
+		_, _ = io.Copy(io.Discard, e.r.Body)
+		<-e.r.Context().Done()
+		e.reset()
+	}
+}
+
+// ResetRequest breaks the connection on both sides, in the middle of the request's body. A request without a body
+// does not reach the server.
+func ResetRequest() Effect {
+	return func(e *exchange) {
+		if half := e.r.ContentLength / 2; half > 0 {
+			if response, err := e.forward(io.MultiReader(io.LimitReader(e.r.Body, half), cut{})); err == nil {
+				_ = response.Body.Close()
+			}
+		}
+		e.reset()
+	}
+}
+
+// LoseAnswer lets the server perform the request, and breaks the connection before a byte of its answer.
+func LoseAnswer() Effect {
+	return func(e *exchange) {
+		if response, err := e.forward(e.r.Body); err == nil {
+			_, _ = io.Copy(io.Discard, response.Body) // some servers finish while they answer
+			_ = response.Body.Close()
+		}
+		e.reset()
+	}
+}
+
+// ResetResponse breaks the connection by RST in the middle of the answer's body, or before an answer without one.
+func ResetResponse() Effect { return breakResponse((*exchange).reset) }
+
+// ShortResponse closes the connection in the middle of the answer's body, or before an answer without one. It closes
+// only the direction to the client. The Content-Length stays.
+func ShortResponse() Effect { return breakResponse((*exchange).hangUp) }
+
+func breakResponse(end func(*exchange)) Effect {
+	return func(e *exchange) {
+		response, err := e.forward(e.r.Body)
+		if err == nil {
+			defer response.Body.Close()
+			if half := response.ContentLength / 2; half > 0 && e.r.Method != http.MethodHead {
+				_ = e.answer(response, io.LimitReader(response.Body, half)) // broken anyhow
+				_ = http.NewResponseController(e.w).Flush()
+			}
+		}
+		end(e)
+	}
+}
+
+// HalfClose reads the request and closes the direction to the client, without an answer. The server does not get the
+// request.
+func HalfClose() Effect {
+	return func(e *exchange) {
+		_, _ = io.Copy(io.Discard, e.r.Body)
+		e.hangUp()
+	}
+}
+
+// CorruptRequest changes a byte in the middle of the request's body, so that every checksum is wrong.
+func CorruptRequest() Effect {
+	return func(e *exchange) {
+		e.relay(&corruptingReader{r: e.r.Body, left: e.r.ContentLength / 2}, func(r *http.Response) io.Reader {
+			return r.Body
+		})
+	}
+}
+
+// CorruptResponse changes a byte in the middle of the answer's body.
+func CorruptResponse() Effect {
+	return func(e *exchange) {
+		e.relay(e.r.Body, func(r *http.Response) io.Reader {
+			return &corruptingReader{r: r.Body, left: r.ContentLength / 2}
+		})
+	}
+}
+
+// relay forwards the request with one body, and its answer with another.
+func (e *exchange) relay(body io.Reader, answer func(*http.Response) io.Reader) {
+	response, err := e.forward(body)
+	if err != nil {
+		e.reset()
+	}
+	defer response.Body.Close()
+	if err := e.answer(response, answer(response)); err != nil {
+		e.reset()
+	}
+}
+
+// A corruptingReader changes the byte after the first left bytes.
+type corruptingReader struct {
+	r    io.Reader
+	left int64
+}
+
+func (r *corruptingReader) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if r.left >= 0 && r.left < int64(n) {
+		p[r.left] ^= 1
+	}
+	r.left -= int64(n)
+	return n, err
+}
+
+// cut is a body that ends with an error.
+type cut struct{}
+
+func (cut) Read([]byte) (int, error) { return 0, errCut }

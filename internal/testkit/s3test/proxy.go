@@ -1,0 +1,214 @@
+package s3test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A Proxy is between an S3 server and its clients. It counts their requests, and injects faults where a test asks for
+// them.
+type Proxy struct {
+	server   *Server
+	target   *url.URL
+	listener net.Listener
+	web      *http.Server
+
+	mu     sync.Mutex
+	seen   []Operation
+	faults []*Fault
+}
+
+// NewProxy starts a proxy of a server.
+func NewProxy(s *Server) (*Proxy, error) {
+	target, err := url.Parse(s.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{server: s, target: target, listener: listener}
+	p.web = &http.Server{
+		Handler: p,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, conn)
+		},
+	}
+	go func() { _ = p.web.Serve(listener) }()
+	return p, nil
+}
+
+// connKey is the key of a request's connection in its context.
+type connKey struct{}
+
+// Server is the server as clients see it through the proxy.
+func (p *Proxy) Server() *Server {
+	s := *p.server
+	s.Endpoint = "http://" + p.listener.Addr().String()
+	s.HTTPClient = &http.Client{Transport: &http.Transport{DisableCompression: true}}
+	return &s
+}
+
+// Close ends all connections.
+func (p *Proxy) Close() error { return p.web.Close() }
+
+// Reset forgets the requests so far.
+func (p *Proxy) Reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen = nil
+}
+
+// Operations returns the requests so far.
+func (p *Proxy) Operations() []Operation {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.seen)
+}
+
+// Counts returns how many requests there were for each operation.
+func (p *Proxy) Counts() map[string]int {
+	counts := map[string]int{}
+	for _, o := range p.Operations() {
+		counts[o.Name]++
+	}
+	return counts
+}
+
+// A Fault applies an Effect to some of the requests.
+type Fault struct {
+	Operation string // "PutObject", any when empty
+	KeyPrefix string // of their keys, or of the prefixes of listings
+	After     int    // how many such requests pass before the first
+	Times     int    // how many the fault meets, all when 0
+	Effect    Effect
+
+	passed, applied int
+}
+
+// Inject adds a fault. It has priority over the faults before it. End removes it.
+func (p *Proxy) Inject(f Fault) *Injection {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := &Injection{proxy: p, fault: &f}
+	p.faults = append([]*Fault{i.fault}, p.faults...)
+	return i
+}
+
+// An Injection is an active fault.
+type Injection struct {
+	proxy *Proxy
+	fault *Fault
+}
+
+// Applied is how many requests the fault has handled so far.
+func (i *Injection) Applied() int {
+	i.proxy.mu.Lock()
+	defer i.proxy.mu.Unlock()
+	return i.fault.applied
+}
+
+// End removes the fault.
+func (i *Injection) End() {
+	i.proxy.mu.Lock()
+	defer i.proxy.mu.Unlock()
+	for k, f := range i.proxy.faults {
+		if f == i.fault {
+			i.proxy.faults = append(i.proxy.faults[:k:k], i.proxy.faults[k+1:]...)
+			return
+		}
+	}
+}
+
+// enter counts a request and returns the effect of a fault on it, nil for none.
+func (p *Proxy) enter(o Operation) Effect {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen = append(p.seen, o)
+	for _, f := range p.faults {
+		if f.Operation != "" && f.Operation != o.Name || !o.HasPrefix(f.KeyPrefix) {
+			continue
+		}
+		if f.passed < f.After {
+			f.passed++
+			continue
+		}
+		if f.Times == 0 || f.applied < f.Times {
+			f.applied++
+			return f.Effect
+		}
+	}
+	return nil
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e := &exchange{proxy: p, w: w, r: r}
+	if effect := p.enter(operationOf(r)); effect != nil {
+		effect(e)
+		return
+	}
+	e.relay(r.Body, func(response *http.Response) io.Reader { return response.Body })
+}
+
+// An exchange is a request and its answer.
+type exchange struct {
+	proxy *Proxy
+	w     http.ResponseWriter
+	r     *http.Request
+}
+
+// forward sends the request to the server, with a body in place of its own.
+func (e *exchange) forward(body io.Reader) (*http.Response, error) {
+	out := e.r.Clone(e.r.Context())
+	out.RequestURI = "" // of servers only
+	out.URL.Scheme, out.URL.Host = e.proxy.target.Scheme, e.proxy.target.Host
+	// The Host stays, because the client has signed it.
+	if out.Body = io.NopCloser(body); out.ContentLength == 0 {
+		out.Body = http.NoBody
+	}
+	return e.proxy.server.HTTPClient.Transport.RoundTrip(out)
+}
+
+// answer sends an answer to the client, with a body in place of its own.
+func (e *exchange) answer(response *http.Response, body io.Reader) error {
+	maps.Copy(e.w.Header(), response.Header)
+	e.w.WriteHeader(response.StatusCode)
+	_, err := io.Copy(e.w, body)
+	return err
+}
+
+// conn is the client's connection.
+func (e *exchange) conn() net.Conn { return e.r.Context().Value(connKey{}).(net.Conn) }
+
+// reset ends the connection by RST. It does not return.
+func (e *exchange) reset() {
+	reset(e.conn())
+	panic(http.ErrAbortHandler)
+}
+
+// hangUp closes the connection in one direction only, and waits for the client to do the same. It does not return.
+func (e *exchange) hangUp() {
+	_ = closeWrite(e.conn())
+	_, _ = io.Copy(io.Discard, e.r.Body) // the client may still be sending
+	select {
+	case <-e.r.Context().Done(): // the client has closed it too
+	case <-time.After(hangUpTimeout):
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// hangUpTimeout is how long a half-closed connection waits for a client that does not close it.
+const hangUpTimeout = 30 * time.Second
+
+// errCut ends a body that was cut.
+var errCut = errors.New("cut by the proxy")

@@ -1,0 +1,214 @@
+// Package s3test starts S3 servers for tests. It embeds versitygw as the demonstration does, and runs MinIO and
+// versitygw as processes. The simulators of package s3sim enforce rules that these servers do not.
+//
+// A package that uses it hands its tests to [Main]:
+//
+//	func TestMain(m *testing.M) { s3test.Main(m) }
+//
+//	func TestUpload(t *testing.T) {
+//		s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+//			client, bucket := s.Client(), s.Bucket(t)
+//			...
+//		})
+//	}
+//
+// A server starts when the first test asks for it, on a free loopback port. It serves every test of the process, and
+// each test takes a bucket of its own. Main ends the servers and removes their data.
+//
+// With -short only the embedded server runs, and tests on others are skipped.
+//
+// [Limits] say what a server cannot store, each with the reason, so that a test can expect the refusal and need not
+// skip.
+//
+// The embedded server moves the working directory of the test process (see package embeddeds3). A test that reads
+// testdata during that time embeds the files, or makes their path absolute before.
+package s3test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Main runs the tests of a package, ends the servers they started, removes their data and exits the process. m is the
+// *testing.M, or what wraps it to clean up more.
+func Main(m interface{ Run() int }) {
+	os.Exit(shared.run(m))
+}
+
+// Run runs f as a subtest on every real server, named after it.
+func Run(t *testing.T, f func(t *testing.T, s *Server)) {
+	t.Helper()
+	runOn(t, plainDescriptors(), f)
+}
+
+// RunAll is Run on the simulators too. They accept any credentials, and send no Server header.
+func RunAll(t *testing.T, f func(t *testing.T, s *Server)) {
+	t.Helper()
+	runOn(t, append(plainDescriptors(), simulators()...), f)
+}
+
+// RunPackaged is Run on the servers that Debian's packages bring. CI runs few tests on them, and make s3-servers all.
+func RunPackaged(t *testing.T, f func(t *testing.T, s *Server)) {
+	t.Helper()
+	runOn(t, packaged(), f)
+}
+
+func runOn(t *testing.T, servers []descriptor, f func(t *testing.T, s *Server)) {
+	t.Helper()
+	for _, d := range servers {
+		t.Run(d.name, func(t *testing.T) { f(t, Start(t, d.name)) })
+	}
+}
+
+// Start returns the server called name ("embedded", "minio", "versitygw", "sim-aws", "sim-r2", "sim-strict", or
+// "minio-tls", which is MinIO over https). It starts the server when no test has yet. With -short it skips the test
+// unless the server is the embedded one.
+func Start(tb testing.TB, name string) *Server {
+	tb.Helper()
+	if testing.Short() && name != embedded {
+		tb.Skipf("-short has no S3 server but the embedded one; this test needs %s", name)
+	}
+	for _, d := range descriptors() {
+		if d.name != name {
+			continue
+		}
+		s, err := shared.server(tb.Context(), d)
+		if err != nil {
+			tb.Fatalf("S3 server %s: %v", name, err)
+		}
+		return s
+	}
+	tb.Fatalf("no S3 server is called %q", name)
+	return nil
+}
+
+// A Program is a server outside of tests. Start chooses the value of a field that is zero.
+type Program struct {
+	Binary string // needed
+	Data   string // folder, needed
+
+	Address                      string // host and port
+	AccessKeyID, SecretAccessKey string
+}
+
+// Start starts the server called name, "minio" or "versitygw", and waits until it answers. The server ends with stop
+// or with the process. Its data stay.
+func (p Program) Start(ctx context.Context, name string) (s *Server, stop func() error, err error) {
+	for _, d := range descriptors() {
+		if d.name == name && d.command != nil {
+			return d.start(ctx, d, workspace{p.Binary, p.Data, p.Address, login{p.AccessKeyID, p.SecretAccessKey}})
+		}
+	}
+	return nil, nil, fmt.Errorf("no S3 server that is a program is called %q", name)
+}
+
+// shared holds the servers of the test process. It is a variable of the package because tests of one process can
+// share nothing else, and a server for each test would take longer than the test.
+var shared registry
+
+// registry is the servers that were started, and where.
+type registry struct {
+	mu       sync.Mutex
+	root     string // the repository; empty until run
+	data     string // one folder a server
+	launches map[string]*launch
+}
+
+// launch is the start of a server, once in this process.
+type launch struct {
+	once   sync.Once
+	server *Server
+	stop   func() error
+	err    error
+}
+
+func (r *registry) run(m interface{ Run() int }) (code int) {
+	fail := func(err error) int {
+		fmt.Fprintln(os.Stderr, "s3test:", err)
+		return 1
+	}
+	// This comes first, because the embedded server moves the working directory.
+	root, err := repository()
+	if err != nil {
+		return fail(err)
+	}
+	data, err := os.MkdirTemp("", "babelftp-s3test-")
+	if err != nil {
+		return fail(err)
+	}
+	r.mu.Lock()
+	r.root, r.data, r.launches = root, data, map[string]*launch{}
+	r.mu.Unlock()
+
+	defer func() {
+		if err := r.stop(); err != nil {
+			code = max(code, fail(err))
+		}
+	}()
+	return m.Run()
+}
+
+// server returns the server that d describes, started once.
+func (r *registry) server(ctx context.Context, d descriptor) (*Server, error) {
+	r.mu.Lock()
+	if r.launches == nil {
+		r.mu.Unlock()
+		return nil, errors.New("call s3test.Main from TestMain")
+	}
+	l := r.launches[d.name]
+	if l == nil {
+		l = &launch{}
+		r.launches[d.name] = l
+	}
+	r.mu.Unlock()
+
+	l.once.Do(func() {
+		place := workspace{
+			binary: filepath.Join(r.root, ".tools", "bin", strings.TrimSuffix(d.name, "-tls")),
+			data:   filepath.Join(r.data, d.name),
+		}
+		if l.err = os.Mkdir(place.data, 0o700); l.err != nil {
+			return
+		}
+		l.server, l.stop, l.err = d.start(ctx, d, place)
+	})
+	return l.server, l.err
+}
+
+// stop ends the servers and removes their data.
+func (r *registry) stop() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var errs []error
+	for name, l := range r.launches {
+		if l.stop == nil {
+			continue
+		}
+		if err := l.stop(); err != nil {
+			errs = append(errs, fmt.Errorf("stop S3 server %s: %w", name, err))
+		}
+	}
+	return errors.Join(append(errs, os.RemoveAll(r.data))...)
+}
+
+// repository is the folder of go.mod above the working directory.
+func repository() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("no go.mod above %s", start)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package s3test
+
+import (
+	"context"
+	"encoding/base64"
+	"slices"
+
+	"github.com/babelftp/babelftp/internal/storage/embeddeds3"
+)
+
+// embedded is the name of the server that runs inside the process of the test.
+const embedded = "embedded"
+
+// region is the region of every server, which their clients sign for.
+const region = embeddeds3.Region
+
+// KMSKey is the name of the only key that a server encrypts with, where it encrypts.
+const KMSKey = "test-key"
+
+// descriptor describes a kind of server.
+type descriptor struct {
+	name   string
+	limits Limits
+
+	// start starts it at a place and returns how to stop it.
+	start func(ctx context.Context, d descriptor, p workspace) (*Server, func() error, error)
+
+	// folders says that the buckets are folders in the data folder.
+	folders bool
+
+	// tls says that clients reach the server over https. Run does not use it.
+	tls bool
+
+	// command is the arguments and the environment that make the binary serve address from the data folder with the
+	// given credentials; for processes only. Credentials are passed in the environment, where other users do not see
+	// them.
+	command func(data, address string, c login) (args, env []string)
+}
+
+// workspace is where a server of this process finds its binary (if it has one) and keeps its data.
+type workspace struct {
+	binary, data string
+	address      string // to serve; a free one when empty
+	login        login  // a new one when empty
+}
+
+// login is the credentials of a server's account.
+type login struct{ accessKeyID, secretAccessKey string }
+
+// descriptors lists the real servers, then the simulators, then MinIO over https, then the servers of packages. S3
+// accepts keys of its customers over https only.
+func descriptors() []descriptor {
+	all := plainDescriptors()
+	withTLS := all[1]
+	withTLS.name, withTLS.tls = "minio-tls", true
+	return slices.Concat(all, simulators(), []descriptor{withTLS}, packaged())
+}
+
+// packaged are the servers that Debian's packages bring. They take longer than the others to start, and much memory,
+// so [Run] leaves them out.
+func packaged() []descriptor {
+	return []descriptor{
+		{name: "ceph", limits: Limits{
+			ControlCharactersInDeleteObjects: notInXML,
+			Encryption:                       "there is no server of keys; 400",
+		}, start: startCeph},
+		{name: "swift", limits: Limits{
+			ControlCharactersInDeleteObjects: notInXML,
+			Encryption:                       "501 NotImplemented",
+		}, start: startSwift},
+	}
+}
+
+func plainDescriptors() []descriptor {
+	return []descriptor{
+		{
+			name:   embedded,
+			limits: embeddedLimits(),
+			start:  startEmbedded,
+		},
+		{
+			name:   "minio",
+			limits: minioLimits(),
+			start:  startProcess,
+			command: func(data, address string, c login) (args, env []string) {
+				return []string{"server", "--quiet", "--address", address, "--certs-dir", data + "/.certs",
+						data + "/drive"}, []string{
+						"MINIO_ROOT_USER=" + c.accessKeyID,
+						"MINIO_ROOT_PASSWORD=" + c.secretAccessKey,
+						"MINIO_REGION=" + region,
+						"MINIO_BROWSER=off", // it would take a second port
+						"MINIO_UPDATE=off",  // it would ask the network
+						"MINIO_KMS_SECRET_KEY=" + KMSKey + ":" + base64.StdEncoding.EncodeToString(make([]byte, 32)),
+					}
+			},
+		},
+		{
+			name:    "versitygw",
+			limits:  posixLimits(),
+			start:   startProcess,
+			folders: true,
+			command: func(data, address string, c login) (args, env []string) {
+				return []string{"posix", data}, []string{
+					"ROOT_ACCESS_KEY_ID=" + c.accessKeyID,
+					"ROOT_SECRET_ACCESS_KEY=" + c.secretAccessKey,
+					"VGW_PORT=" + address,
+					"VGW_REGION=" + region,
+					"VGW_KEEP_ALIVE=true",
+					"VGW_QUIET=true",
+				}
+			},
+		},
+	}
+}
+
+func startEmbedded(ctx context.Context, d descriptor, p workspace) (*Server, func() error, error) {
+	e, err := embeddeds3.Start(ctx, embeddeds3.Options{Dir: p.data})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Server{
+		Name:            d.name,
+		Endpoint:        embeddeds3.Endpoint,
+		Region:          embeddeds3.Region,
+		AccessKeyID:     e.AccessKeyID,
+		SecretAccessKey: e.SecretAccessKey,
+		HTTPClient:      e.HTTPClient(),
+		Folder:          p.data,
+		Limits:          d.limits,
+	}, func() error { return e.Close(context.Background()) }, nil
+}

@@ -1,0 +1,53 @@
+package s3test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
+)
+
+// simulated is the beginning of the name of a simulator. The name of its profile follows.
+const simulated = "sim-"
+
+// simulators are the servers of package s3sim. They enforce the rules of AWS, those of R2, and all rules that there
+// are.
+func simulators() []descriptor {
+	var all []descriptor
+	for _, profile := range []string{"aws", "r2", "strict"} {
+		limits := Limits{ControlCharactersInDeleteObjects: notInXML}
+		if profile == "strict" {
+			limits[CopyIntoChecksumUpload] = "UploadPartCopy is not implemented"
+		}
+		all = append(all, descriptor{name: simulated + profile, limits: limits, start: startSimulator})
+	}
+	return all
+}
+
+func startSimulator(ctx context.Context, d descriptor, _ workspace) (*Server, func() error, error) {
+	profile, known := driver.ProfileNamed(strings.TrimPrefix(d.name, simulated))
+	if !known {
+		return nil, nil, fmt.Errorf("no profile is called %q", strings.TrimPrefix(d.name, simulated))
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	web := &http.Server{Handler: s3sim.New(
+		s3sim.Options{Profile: profile, RefuseUnsupported: profile.Name == "strict"})}
+	go func() { _ = web.Serve(listener) }()
+	return &Server{
+		Name:            d.name,
+		Endpoint:        "http://" + listener.Addr().String(),
+		Region:          s3sim.Region,
+		AccessKeyID:     rand.Text(),
+		SecretAccessKey: rand.Text(),
+		HTTPClient:      &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
+		Limits:          d.limits,
+	}, web.Close, nil
+}

@@ -1,0 +1,172 @@
+// Package tracetest is a collector of traces for tests, which takes OTLP over HTTP.
+package tracetest
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// A Span is a span that has come, in the form that tests compare.
+type Span struct {
+	Name, Kind           string
+	Trace, ID, Parent    string   // in hex; Parent is empty for a root
+	Links                []string // IDs of spans
+	Events               []string
+	Failed               bool
+	Attributes, Resource map[string]string
+	Begin, End           time.Time
+}
+
+// A Collector keeps the spans that it gets.
+type Collector struct {
+	URL string // for OTEL_EXPORTER_OTLP_ENDPOINT
+
+	tb      testing.TB
+	mu      sync.Mutex
+	answer  int // of the next requests
+	spans   []Span
+	header  http.Header
+	refused int
+	grown   chan struct{} // closed by the next request
+}
+
+// Start runs a collector until the test ends.
+func Start(tb testing.TB) *Collector {
+	c := &Collector{tb: tb, answer: http.StatusOK, grown: make(chan struct{})}
+	server := httptest.NewServer(http.HandlerFunc(c.serve))
+	tb.Cleanup(server.Close)
+	c.URL = server.URL
+	return c
+}
+
+func (c *Collector) serve(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer func() {
+		close(c.grown)
+		c.grown = make(chan struct{})
+	}()
+	if c.answer != http.StatusOK {
+		c.refused++
+		w.WriteHeader(c.answer)
+		return
+	}
+	c.header = r.Header
+	spans, err := decode(r)
+	if err != nil {
+		c.tb.Errorf("the collector cannot read a request: %v", err)
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	c.spans = append(c.spans, spans...)
+}
+
+func decode(r *http.Request) ([]Span, error) {
+	if r.URL.Path != "/v1/traces" || r.Method != http.MethodPost ||
+		r.Header.Get("Content-Type") != "application/x-protobuf" {
+		return nil, fmt.Errorf("%s %s of %s is no OTLP", r.Method, r.URL, r.Header.Get("Content-Type"))
+	}
+	message, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	var request otlp.TracesData
+	if err := proto.Unmarshal(message, &request); err != nil {
+		return nil, err
+	}
+	var spans []Span
+	for _, of := range request.ResourceSpans {
+		for _, scope := range of.ScopeSpans {
+			for _, s := range scope.Spans {
+				spans = append(spans, span(s, attributes(of.Resource.Attributes)))
+			}
+		}
+	}
+	return spans, nil
+}
+
+func span(s *otlp.Span, resource map[string]string) Span {
+	found := Span{
+		Name: s.Name, Kind: strings.ToLower(strings.TrimPrefix(s.Kind.String(), "SPAN_KIND_")),
+		Trace: hex.EncodeToString(s.TraceId), ID: hex.EncodeToString(s.SpanId),
+		Parent: hex.EncodeToString(s.ParentSpanId),
+		Failed: s.Status.GetCode() == otlp.Status_STATUS_CODE_ERROR, Attributes: attributes(s.Attributes),
+		Resource: resource,
+		Begin:    time.Unix(0, int64(s.StartTimeUnixNano)), End: time.Unix(0, int64(s.EndTimeUnixNano)),
+	}
+	for _, l := range s.Links {
+		found.Links = append(found.Links, hex.EncodeToString(l.SpanId))
+	}
+	for _, e := range s.Events {
+		found.Events = append(found.Events, e.Name)
+	}
+	return found
+}
+
+func attributes(all []*common.KeyValue) map[string]string {
+	found := map[string]string{}
+	for _, a := range all {
+		switch v := a.Value.Value.(type) {
+		case *common.AnyValue_StringValue:
+			found[a.Key] = v.StringValue
+		case *common.AnyValue_IntValue:
+			found[a.Key] = strconv.FormatInt(v.IntValue, 10)
+		default:
+			found[a.Key] = a.Value.String()
+		}
+	}
+	return found
+}
+
+// Answer lets the collector answer with a status, 200 for one that takes spans.
+func (c *Collector) Answer(status int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answer = status
+}
+
+// Spans returns those that have come.
+func (c *Collector) Spans() []Span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.spans)
+}
+
+// Header is that of the last request.
+func (c *Collector) Header() http.Header {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.header.Clone()
+}
+
+// Await waits until a condition holds of the spans that have come, and of how many requests were refused.
+func (c *Collector) Await(what string, holds func(spans []Span, refused int) bool) {
+	c.tb.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		c.mu.Lock()
+		spans, refused, grown := slices.Clone(c.spans), c.refused, c.grown
+		c.mu.Unlock()
+		if holds(spans, refused) {
+			return
+		}
+		select {
+		case <-grown:
+		case <-deadline:
+			c.tb.Fatalf("the collector waits for %s, and has %+v", what, spans)
+		}
+	}
+}

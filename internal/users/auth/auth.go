@@ -1,0 +1,57 @@
+// Package auth asks services whether users may log in whom the configuration does not have, and what these users may
+// do.
+//
+// A [Source] is such a service: [New] makes one that POSTs each login to an HTTP hook, or that binds to a directory
+// as the user. Package tenant decides who is asked, makes clients wait in turns and after failures, and makes a user
+// of the answer.
+//
+// Implemented here:
+//
+//   - RFC 4511, sections 4.2, 4.5 and 4.14: bind, search and StartTLS
+//   - RFC 4513, section 5.1.2: no bind has a name and no password
+//   - RFC 4514 and RFC 4515, section 3: names in distinguished names and filters are escaped
+package auth
+
+import (
+	"context"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config"
+)
+
+// A Request is a login of a user whom the configuration does not have.
+type Request struct {
+	Tenant    string
+	User      string // without the tenant
+	Password  string // never empty
+	Address   string // of the client, without the port
+	Encrypted bool   // whether the control connection is under TLS
+}
+
+// A Source decides on logins.
+type Source interface {
+	// Authenticate returns the settings of the user, which have been checked. The error is [account.ErrLoginRefused],
+	// wrapped, for a wrong name or password. Any other error means that the source could not decide. No error has a
+	// name of a user or a password.
+	Authenticate(ctx context.Context, req *Request) (*config.User, error)
+}
+
+// New makes the source of a tenant, nil if the tenant has none. The error says which file cannot be used.
+func New(cfg *config.Auth) (Source, error) {
+	switch {
+	case cfg.Hook.URL != "":
+		hook, err := newHook(&cfg.Hook)
+		return withCache(hook, cfg.Hook.Cache, err)
+	case len(cfg.LDAP.URLs) > 0:
+		directory, err := newDirectory(cfg)
+		return withCache(directory, cfg.LDAP.Cache, err)
+	}
+	return nil, nil
+}
+
+func withCache(s Source, ttl time.Duration, err error) (Source, error) {
+	if err != nil || ttl == 0 {
+		return s, err
+	}
+	return newCache(s, ttl), nil
+}

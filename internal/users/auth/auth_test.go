@@ -1,0 +1,300 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/external"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// request is the login of each test. Messages have neither the user nor the password nor the key in the URL.
+var request = Request{Tenant: "acme", User: "al\u00eece", Password: "correct \"horse\"", Address: "192.0.2.7",
+	Encrypted: true}
+
+const secret = "a-shared-secret"
+
+// serve starts a service, and returns a source that asks it.
+func serve(t *testing.T, answer http.HandlerFunc, change func(*external.Hook)) Source {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	cfg := external.Hook{URL: server.URL + "/login?key=hidden", Secret: value.NewSecret(secret), Timeout: time.Minute}
+	if change != nil {
+		change(&cfg)
+	}
+	source, err := New(&config.Auth{Services: external.Services{Hook: cfg}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
+func answers(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// The hook gets the login in JSON. Its answer has the settings of the user.
+func TestHook(t *testing.T) {
+	type received struct {
+		method, path, contentType, authorization string
+		login                                    map[string]any
+	}
+	got := make(chan received, 1)
+	source := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		var login map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&login)
+		got <- received{r.Method, r.URL.String(), r.Header.Get("Content-Type"), r.Header.Get("Authorization"), login}
+		_, _ = io.WriteString(
+			w,
+			"{\r\n\t\"user\": {\"home\": \"/\\ud83d\\ude00\\/\", \"root\":\"/a\", \"permissions\": [\"list\"], "+
+				"\"quota\": 1048576, \"language\": \"pt-BR\",\n"+
+				`"path_permissions": {"/in/*.pdf": ["write", "read"]}}}`+"\n")
+	}, nil)
+	user, err := source.Authenticate(t.Context(), &request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &config.User{
+		Home: "/\U0001f600", Root: "/a", Permissions: []config.Permission{config.List}, Quota: value.MiB,
+		Language:        language.BrazilianPortuguese,
+		PathPermissions: map[string][]config.Permission{"/in/*.pdf": {config.Write, config.Read}},
+	}
+	if !reflect.DeepEqual(user, want) {
+		t.Errorf("the user is %+v, want %+v", user, want)
+	}
+	sent := received{http.MethodPost, "/login?key=hidden", "application/json", "Bearer " + secret, map[string]any{
+		"tenant": "acme", "user": request.User, "password": request.Password, "address": "192.0.2.7", "protocol": "ftp",
+		"tls": true,
+	}}
+	if r := <-got; !reflect.DeepEqual(r, sent) {
+		t.Errorf("the hook got %+v, want %+v", r, sent)
+	}
+}
+
+// No client gets in by an answer that does not name a user. Only 401 and 403 mean a wrong password.
+func TestHookRefuses(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("the hook led the password elsewhere")
+	}))
+	defer elsewhere.Close()
+	for name, tc := range map[string]struct {
+		answer http.HandlerFunc
+		want   string // part of the error; empty for a wrong password
+	}{
+		"unauthorized": {answers(401, `{"user": {}}`), ""},
+		"forbidden":    {answers(403, ""), ""},
+		"error":        {answers(500, `{"user": {}}`), "answered 500"},
+		"created":      {answers(201, `{"user": {}}`), "answered 201"},
+		"redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+		}, "answered 307"},
+		"empty":         {answers(200, ""), `no JSON object with the key "user"`},
+		"no-user":       {answers(200, "{}"), `no JSON object with the key "user"`},
+		"null":          {answers(200, `{"user": null}`), `no JSON object with the key "user"`},
+		"page":          {answers(200, "<html>"), `no JSON object with the key "user"`},
+		"yaml":          {answers(200, "user: {}"), `no JSON object with the key "user"`},
+		"two":           {answers(200, `{"user": {}} {}`), `no JSON object with the key "user"`},
+		"list":          {answers(200, `{"user": []}`), "user: must be a mapping"},
+		"true":          {answers(200, `{"user": true}`), "user: must be a mapping"},
+		"unknown-key":   {answers(200, `{"user": {"hom": "/a"}}`), "user.hom: unknown key: did you mean home?"},
+		"other-key":     {answers(200, `{"user": {}, "users": {}}`), "users: unknown key"},
+		"file":          {answers(200, `{"user": {"home_file": "/etc/hostname"}}`), "user.home_file: unknown key"},
+		"relative-root": {answers(200, `{"user": {"root": "a"}}`), `user.root: "a" is not absolute`},
+		"permission":    {answers(200, `{"user": {"permissions": ["fly"]}}`), `"fly" is not known`},
+		"none":          {answers(200, `{"user": {"permissions": []}}`), "user.permissions: there are none"},
+		"hash":          {answers(200, `{"user": {"password_hash": "$6$"}}`), "user.password_hash: has no place here"},
+		"overwrite":     {answers(200, `{"user": {"overwrite": "deny"}}`), "user.overwrite: has no place here"},
+		"deep": {answers(200, `{"user": `+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`}`),
+			"has values in more than 20 others"},
+		"quoted": {answers(200, `{"user": {"home": "`+strings.Repeat(`\"[`, 100)+`"}}`), "user.home: "},
+		"long":   {answers(200, `{"user": {}}`+strings.Repeat(" ", maxAnswer)), "longer than"},
+		"cut": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			_, _ = io.WriteString(w, `{"user": {}}`)
+		}, "ends early"},
+		"hang-up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			user, err := serve(t, tc.answer, nil).Authenticate(t.Context(), &request)
+			if user != nil || err == nil || errors.Is(err, account.ErrLoginRefused) != (tc.want == "") ||
+				!strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("user %v, error %v; want %q", user, err, tc.want)
+			}
+			for _, hidden := range []string{request.User, request.Password, secret, "hidden"} {
+				if strings.Contains(err.Error(), hidden) {
+					t.Errorf("the error shows %q: %v", hidden, err)
+				}
+			}
+		})
+	}
+}
+
+// A hook that does not answer in time, or that cannot be reached, decides nothing.
+func TestHookIsDown(t *testing.T) {
+	slow := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}, func(h *external.Hook) { h.Timeout = time.Millisecond })
+	closed := serve(t, answers(200, `{"user": {}}`), func(h *external.Hook) {
+		server := httptest.NewServer(nil)
+		server.Close()
+		h.URL = server.URL + "?key=hidden"
+	})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, tc := range map[string]struct {
+		ctx    context.Context
+		source Source
+		want   string
+	}{
+		"slow": {t.Context(), slow, "deadline exceeded"}, "closed": {t.Context(), closed, "connection refused"},
+		"ended": {ended, slow, "canceled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := tc.source.Authenticate(tc.ctx, &request)
+			if err == nil || errors.Is(err, account.ErrLoginRefused) || !strings.Contains(err.Error(), tc.want) ||
+				strings.Contains(err.Error(), "hidden") {
+				t.Errorf("the error is %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// The certificate of the hook must come from an authority of the system, or from one of ca_file.
+func TestHookUnderTLS(t *testing.T) {
+	server := httptest.NewTLSServer(answers(200, `{"user": {}}`))
+	defer server.Close()
+	dir := t.TempDir()
+	own, broken := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "broken.pem")
+	for name, text := range map[string][]byte{
+		own:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		broken: []byte("no PEM"),
+	} {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, want := range map[string]string{
+		own: "", "": "certificate", broken: "has no certificate in PEM", filepath.Join(dir, "none.pem"): "no such file",
+	} {
+		source, err := New(
+			&config.Auth{Services: external.Services{Hook: external.Hook{URL: server.URL, CAFile: file,
+				Timeout: time.Minute}}})
+		if err == nil {
+			_, err = source.Authenticate(t.Context(), &request)
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", file, err, want)
+		}
+	}
+}
+
+// A counting source counts how often it is asked. It refuses the password "wrong".
+type counting struct{ asked int }
+
+func (c *counting) Authenticate(_ context.Context, req *Request) (*config.User, error) {
+	c.asked++
+	if req.Password == "wrong" {
+		return nil, fmt.Errorf("counting: %w", account.ErrLoginRefused)
+	}
+	return &config.User{Home: "/" + req.User}, nil
+}
+
+// The same login is not asked again until its time is over. Any other login is.
+func TestCache(t *testing.T) {
+	source := &counting{}
+	c := newCache(source, time.Minute)
+	now := time.Now()
+	c.now = func() time.Time { return now }
+	for _, step := range []struct {
+		name   string
+		change func(*Request)
+		later  time.Duration
+		asked  int
+	}{
+		{"first", func(*Request) {}, 0, 1},
+		{"again", func(*Request) {}, time.Minute - 1, 1},
+		{"other-password", func(r *Request) { r.Password = "wrong" }, 0, 2},
+		{"other-password-again", func(r *Request) { r.Password = "wrong" }, 0, 3},
+		{"other-user", func(r *Request) { r.User = "bob" }, 0, 4},
+		{"other-tenant", func(r *Request) { r.Tenant = "b" }, 0, 5},
+		{"other-address", func(r *Request) { r.Address = "192.0.2.8" }, 0, 6},
+		{"in-the-clear", func(r *Request) { r.Encrypted = false }, 0, 7},
+		{"same-texts-cut-elsewhere", func(r *Request) {
+			r.Tenant, r.User = "acmea", strings.TrimPrefix(r.User, "a")
+		}, 0, 8},
+		{"first-again", func(*Request) {}, 0, 8},
+		{"over", func(*Request) {}, 1, 9},
+	} {
+		now = now.Add(step.later)
+		req := request
+		step.change(&req)
+		user, err := c.Authenticate(t.Context(), &req)
+		if refused := req.Password == "wrong"; refused != errors.Is(err, account.ErrLoginRefused) || !refused &&
+			user.Home != "/"+req.User {
+			t.Errorf("%s: %v, %v", step.name, user, err)
+		}
+		if source.asked != step.asked {
+			t.Errorf("%s: the source was asked %d times, want %d", step.name, source.asked, step.asked)
+		}
+	}
+	if len(c.accepted) == 0 || bytes.Contains(fmt.Append(nil, c.accepted), []byte(request.Password)) {
+		t.Error("the cache holds a password")
+	}
+}
+
+// The cache does not grow without an end.
+func TestCacheIsBounded(t *testing.T) {
+	c := newCache(&counting{}, time.Minute)
+	now := time.Now()
+	c.now = func() time.Time { return now }
+	login := func(n int) {
+		t.Helper()
+		if _, err := c.Authenticate(t.Context(), &Request{User: fmt.Sprint(n), Password: "x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range maxCached + 10 {
+		login(n)
+	}
+	if len(c.accepted) != maxCached {
+		t.Errorf("the cache holds %d logins, want %d", len(c.accepted), maxCached)
+	}
+	now = now.Add(time.Minute)
+	if login(-1); len(c.accepted) != 1 {
+		t.Errorf("after their time the cache holds %d logins", len(c.accepted))
+	}
+}
+
+// A tenant without a service has no source.
+func TestNoSource(t *testing.T) {
+	if source, err := New(&config.Auth{}); source != nil || err != nil {
+		t.Errorf("%v, %v", source, err)
+	}
+	if source, err := New(
+		&config.Auth{Services: external.Services{Hook: external.Hook{URL: "http://127.0.0.1",
+			Cache: time.Minute}}}); err != nil || reflect.TypeOf(source) != reflect.TypeFor[*cache]() {
+		t.Errorf("with a cache: %T, %v", source, err)
+	}
+}

@@ -1,0 +1,123 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config/external"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+const (
+	// maxAnswer is many times the settings of a user.
+	maxAnswer = 64 << 10
+	// maxIdle is how many connections to a hook stay open between logins.
+	maxIdle = 16
+	// idleTime is how long such a connection stays open.
+	idleTime = time.Minute
+)
+
+// A hook is an HTTP service.
+type hook struct {
+	url, shown string // shown is for messages: a query may hold a key
+	secret     string
+	timeout    time.Duration
+	client     *http.Client
+}
+
+func newHook(cfg *external.Hook) (*hook, error) {
+	shown, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, errors.New("the URL of the hook cannot be read")
+	}
+	shown.RawQuery, shown.User = "", nil
+	authorities, err := encryption.Authorities(cfg.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("authorities of the hook: %w", err)
+	}
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}, ForceAttemptHTTP2: true,
+		MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTime,
+	}
+	return &hook{
+		url: cfg.URL, shown: shown.String(), secret: cfg.Secret.Reveal(), timeout: cfg.TimeoutOf(),
+		client: &http.Client{
+			Transport: transport,
+			// A redirect would carry the password to another server.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// A login is what the hook gets. Its keys are a contract.
+type login struct {
+	Tenant   string `json:"tenant"`
+	User     string `json:"user"`
+	Password string `json:"password"`
+	Address  string `json:"address"`
+	Protocol string `json:"protocol"`
+	TLS      bool   `json:"tls"`
+}
+
+// Authenticate implements [Source].
+func (h *hook) Authenticate(ctx context.Context, req *Request) (*config.User, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+	defer cancel()
+	answer, status, err := h.post(ctx, login{
+		Tenant: req.Tenant, User: req.User, Password: req.Password, Address: req.Address, Protocol: "ftp",
+		TLS: req.Encrypted,
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("hook %s: %w", h.shown, err)
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return nil, fmt.Errorf("hook %s: %w", h.shown, account.ErrLoginRefused)
+	case status != http.StatusOK:
+		return nil, fmt.Errorf(
+			"hook %s: answered %d: write 200 with the user, or 401 for a wrong password", h.shown, status)
+	}
+	return decodeUser("answer of the hook "+h.shown, answer)
+}
+
+// post sends a login and returns the answer.
+func (h *hook) post(ctx context.Context, l login) (answer []byte, status int, err error) {
+	body, err := json.Marshal(l)
+	if err != nil {
+		return nil, 0, errors.New("the login cannot be written in JSON")
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, 0, errors.New("the URL cannot be used")
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	if h.secret != "" {
+		request.Header.Set("Authorization", "Bearer "+h.secret)
+	}
+	response, err := h.client.Do(request)
+	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err // without the URL, whose query may hold a key
+		}
+		return nil, 0, err
+	}
+	defer response.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, 0, fmt.Errorf("the answer ends early: %w", err)
+	case len(answer) > maxAnswer:
+		return nil, 0, fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
+	}
+	return answer, response.StatusCode, nil
+}

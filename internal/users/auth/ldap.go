@@ -1,0 +1,336 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-ldap/ldap/v3"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config/external"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// A directory is LDAP servers that have the same entries.
+type directory struct {
+	template
+	cfg     *external.LDAP
+	servers []*url.URL
+	tls     *tls.Config
+
+	mu   sync.Mutex
+	idle []*connection
+}
+
+// A connection is one to a server of a directory. Each login binds anew, so it does not matter as whom it was bound
+// before.
+type connection struct {
+	*ldap.Conn
+	tcp net.Conn
+}
+
+func newDirectory(cfg *config.Auth) (*directory, error) {
+	authorities, err := encryption.Authorities(cfg.LDAP.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("authorities of the directory: %w", err)
+	}
+	d := &directory{
+		template: template{source: "directory", user: cfg.User, groups: cfg.Groups, names: cfg.LDAP.Attributes},
+		cfg:      &cfg.LDAP, tls: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities},
+	}
+	for _, text := range cfg.LDAP.URLs {
+		server, err := url.Parse(text)
+		if err != nil {
+			return nil, errors.New("the URL of the directory cannot be read")
+		}
+		d.servers = append(d.servers, server)
+	}
+	return d, nil
+}
+
+// Authenticate implements [Source].
+func (d *directory) Authenticate(ctx context.Context, req *Request) (*config.User, error) {
+	// such a bind succeeds as anonymous (RFC 4513 5.1.2)
+	if req.Password == "" || strings.ContainsRune(req.Password, 0) {
+		return nil, fmt.Errorf("directory: a password that is empty or has a NUL: %w", account.ErrLoginRefused)
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.TimeoutOf())
+	defer cancel()
+	entry, err := d.ask(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("directory: %w", err)
+	}
+	return d.settings(req.User, func(name string) []string {
+		if values := entry.GetEqualFoldAttributeValues(name); len(values) > 0 {
+			return values
+		}
+		return nil
+	}, sameName)
+}
+
+// sameName reports whether two texts are the same distinguished name, or the same text.
+func sameName(a, b string) bool {
+	if a == b {
+		return true
+	}
+	first, errFirst := ldap.ParseDN(a)
+	second, errSecond := ldap.ParseDN(b)
+	return errFirst == nil && errSecond == nil && first.EqualFold(second)
+}
+
+// ask returns the entry of a user whose password is right, from the first server that answers.
+func (d *directory) ask(ctx context.Context, req *Request) (*ldap.Entry, error) {
+	deadline, _ := ctx.Deadline()
+	share := func(others int) time.Duration { return time.Until(deadline) / time.Duration(others+1) }
+	if c := d.takeIdle(); c != nil {
+		if entry, err := d.askOne(ctx, share(len(d.servers)), req, func(context.Context) (*connection, error) {
+			return c, nil
+		}); !isDown(err) {
+			return entry, err
+		}
+	}
+	var failures []string
+	for i, server := range d.servers {
+		entry, err := d.askOne(ctx, share(len(d.servers)-1-i), req, func(ctx context.Context) (*connection, error) {
+			return d.dial(ctx, server)
+		})
+		if !isDown(err) {
+			return entry, err
+		}
+		failures = append(failures, server.Redacted()+": "+err.Error())
+	}
+	return nil, errors.New(strings.Join(failures, "; "))
+}
+
+// askOne asks a server that has so long to answer.
+func (d *directory) askOne(
+	ctx context.Context, timeout time.Duration, req *Request, connect func(context.Context) (*connection, error),
+) (*ldap.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	c, err := connect(ctx)
+	if err != nil {
+		return nil, cmp.Or(ctx.Err(), err)
+	}
+	entry, err := d.login(ctx, c, req)
+	if isDown(err) {
+		return nil, cmp.Or(ctx.Err(), err)
+	}
+	return entry, err
+}
+
+// isDown reports whether an error means that another server should be asked.
+func isDown(err error) bool {
+	if err == nil || errors.Is(err, account.ErrLoginRefused) {
+		return false
+	}
+	answer, ok := errors.AsType[*ldap.Error](err)
+	return !ok || answer.ResultCode >= ldap.ErrorNetwork || answer.ResultCode == ldap.LDAPResultBusy ||
+		answer.ResultCode == ldap.LDAPResultUnavailable
+}
+
+// dial connects to a server. The connection is under TLS unless the configuration says otherwise.
+func (d *directory) dial(ctx context.Context, server *url.URL) (*connection, error) {
+	secure := server.Scheme == "ldaps"
+	port := server.Port()
+	switch {
+	case port == "" && secure:
+		port = ldap.DefaultLdapsPort
+	case port == "":
+		port = ldap.DefaultLdapPort
+	}
+	tcp, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(server.Hostname(), port))
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = tcp.Close() })
+	defer stop()
+	config := d.tls.Clone()
+	config.ServerName = server.Hostname()
+	if secure {
+		under := tls.Client(tcp, config)
+		if err := under.HandshakeContext(ctx); err != nil {
+			_ = tcp.Close()
+			return nil, err
+		}
+		c := &connection{ldap.NewConn(under, true), tcp}
+		c.Start()
+		return c, nil
+	}
+	c := &connection{ldap.NewConn(tcp, false), tcp}
+	c.Start()
+	if d.cfg.UsesStartTLS() {
+		if err := c.StartTLS(config); err != nil {
+			c.end()
+			return nil, fmt.Errorf("StartTLS: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// end closes the connection, also when the server reads no more.
+func (c *connection) end() {
+	_ = c.tcp.Close()
+	_ = c.Close()
+}
+
+// takeIdle returns a connection of a login before, nil if there is none.
+func (d *directory) takeIdle() *connection {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for len(d.idle) > 0 {
+		last := len(d.idle) - 1
+		c := d.idle[last]
+		d.idle = d.idle[:last]
+		if !c.IsClosing() && c.tcp.SetDeadline(time.Time{}) == nil {
+			return c
+		}
+		c.end()
+	}
+	return nil
+}
+
+// keep leaves a connection to the next login. It closes itself if none comes in time.
+func (d *directory) keep(c *connection) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.idle = slices.DeleteFunc(d.idle, func(c *connection) bool { return c.IsClosing() })
+	if len(d.idle) >= maxIdle || c.tcp.SetDeadline(time.Now().Add(idleTime)) != nil {
+		c.end()
+		return
+	}
+	d.idle = append(d.idle, c)
+}
+
+// login returns the entry of a user whose password is right. The end of ctx closes the connection.
+func (d *directory) login(ctx context.Context, c *connection, req *Request) (entry *ldap.Entry, err error) {
+	stop := context.AfterFunc(ctx, func() { _ = c.tcp.Close() })
+	defer func() {
+		if stop() && !isDown(err) {
+			d.keep(c)
+			return
+		}
+		c.end()
+	}()
+	if d.cfg.UserDN != "" {
+		return d.bindAndRead(c, req)
+	}
+	return d.searchAndBind(c, req)
+}
+
+// bindAndRead binds by the pattern of distinguished names. The user reads the own entry.
+func (d *directory) bindAndRead(c *connection, req *Request) (*ldap.Entry, error) {
+	dn := d.cfg.UserDNOf(req.User)
+	if err := bind(c, dn, req.Password); err != nil {
+		return nil, err
+	}
+	entry, err := d.find(c, dn, ldap.ScopeBaseObject, req.User)
+	if ldap.IsErrorWithCode(err, ldap.LDAPResultNoSuchObject) || err == nil && entry == nil {
+		return nil, fmt.Errorf("the user may read no entry with the name and the filter: %w", account.ErrLoginRefused)
+	}
+	return entry, err
+}
+
+// searchAndBind finds the entry of the user, and binds as it. It binds for an unknown user too, so that the reply
+// does not come sooner.
+func (d *directory) searchAndBind(c *connection, req *Request) (*ldap.Entry, error) {
+	var err error
+	if d.cfg.BindDN == "" {
+		err = c.UnauthenticatedBind("")
+	} else {
+		err = c.Bind(d.cfg.BindDN, d.cfg.BindPassword.Reveal())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("bind_dn: %w", err)
+	}
+	scope := ldap.ScopeWholeSubtree
+	if d.cfg.Scope == external.One {
+		scope = ldap.ScopeSingleLevel
+	}
+	entry, err := d.find(c, d.cfg.BaseDN, scope, req.User)
+	if err != nil {
+		return nil, err
+	}
+	dn := d.cfg.UserAttributeOf() + "=" + ldap.EscapeDN(req.User) + "," + d.cfg.BaseDN
+	if entry != nil && entry.DN != "" {
+		dn = entry.DN
+	}
+	err = bind(c, dn, req.Password)
+	switch {
+	case err != nil && (entry != nil || !errors.Is(err, account.ErrLoginRefused)):
+		return nil, err
+	case entry == nil || entry.DN == "":
+		return nil, fmt.Errorf("no entry has the name and meets the filter: %w", account.ErrLoginRefused)
+	}
+	return entry, nil
+}
+
+// find returns the only entry that has the name, nil if there is none. To a directory, names in
+// other cases and with other spaces are the same. They would give a user several homes and limits, and avoid bans.
+func (d *directory) find(c *connection, base string, scope int, user string) (*ldap.Entry, error) {
+	attribute, filter := d.cfg.UserAttributeOf(), d.cfg.Filter
+	condition := "(" + attribute + "=" + ldap.EscapeFilter(user) + ")"
+	if filter != "" {
+		condition = "(&" + condition + filter + ")"
+	}
+	wanted := []string{attribute}
+	for _, name := range []string{d.names.Root, d.names.Home, d.names.Quota, d.names.Language, d.names.Permissions,
+		d.names.Groups} {
+		if name != "" {
+			wanted = append(wanted, name)
+		}
+	}
+	const most = 2 // one more than a name may have
+	result, err := c.Search(
+		ldap.NewSearchRequest(base, scope, ldap.NeverDerefAliases, most, 0, false, condition, wanted, nil))
+	switch {
+	case ldap.IsErrorWithCode(err, ldap.LDAPResultSizeLimitExceeded) || err == nil && len(result.Entries) > 1:
+		several := &ldap.Error{ResultCode: ldap.LDAPResultSizeLimitExceeded,
+			Err: errors.New("correct user_attribute or filter")}
+		return nil, fmt.Errorf("several entries have the name: %w", several)
+	case err != nil:
+		return nil, describe("search", err)
+	case len(result.Entries) == 0:
+		return nil, nil
+	}
+	entry := result.Entries[0]
+	if !slices.ContainsFunc(entry.GetEqualFoldAttributeValues(attribute), func(v string) bool {
+		return config.NormalizeUser(v) == user
+	}) {
+		return nil, nil
+	}
+	return entry, nil
+}
+
+// bind binds as a user.
+func bind(c *connection, dn, password string) error {
+	err := c.Bind(dn, password)
+	// What servers answer if the password is wrong, the account locked, or the name none of a user.
+	if ldap.IsErrorAnyOf(
+		err, ldap.LDAPResultInvalidCredentials, ldap.LDAPResultInappropriateAuthentication, ldap.LDAPResultNoSuchObject,
+		ldap.LDAPResultInvalidDNSyntax, ldap.LDAPResultConstraintViolation, ldap.LDAPResultUnwillingToPerform) {
+		return fmt.Errorf("%w: %w", describe("bind", err), account.ErrLoginRefused)
+	}
+	return describe("bind", err)
+}
+
+// describe is an answer of a directory without its message, which may have names of users. Other errors stay as they
+// are.
+func describe(operation string, err error) error {
+	answer, ok := errors.AsType[*ldap.Error](err)
+	if !ok || answer.ResultCode >= ldap.ErrorNetwork {
+		return err
+	}
+	return fmt.Errorf(
+		"%s: %w", operation, &ldap.Error{ResultCode: answer.ResultCode, Err: errors.New("its log may say why")})
+}

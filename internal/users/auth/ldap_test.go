@@ -1,0 +1,264 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"net"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/external"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/ldaptest"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// searching finds users by a search under LDAPS.
+func searching(s *ldaptest.Server) *config.Auth {
+	return &config.Auth{Services: external.Services{LDAP: external.LDAP{
+		URLs: []string{s.LDAPS}, CAFile: s.CAFile, BaseDN: ldaptest.People, BindDN: ldaptest.BindDN,
+		BindPassword: value.NewSecret(ldaptest.Password),
+		Timeout:      time.Minute,
+	}}}
+}
+
+// binding finds users by a pattern of distinguished names under StartTLS.
+func binding(s *ldaptest.Server) *config.Auth {
+	return &config.Auth{Services: external.Services{LDAP: external.LDAP{
+		URLs: []string{s.LDAP}, CAFile: s.CAFile, UserDN: "uid={user}," + ldaptest.People, Timeout: time.Minute,
+	}}}
+}
+
+func newSource(t *testing.T, cfg *config.Auth) Source {
+	t.Helper()
+	source, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
+func authenticate(t *testing.T, s Source, user, password string) (*config.User, error) {
+	t.Helper()
+	found, err := s.Authenticate(t.Context(), &Request{Tenant: "acme", User: user, Password: password})
+	if err != nil && (strings.Contains(err.Error(), "horse") || len(user) > 2 && strings.Contains(err.Error(), user)) {
+		t.Errorf("the error shows the name or the password: %v", err)
+	}
+	return found, err
+}
+
+// The directory decides on passwords. Only the name of an entry is one, letter by letter.
+func TestDirectory(t *testing.T) {
+	s := ldaptest.Start(t)
+	anonymous := searching(s)
+	anonymous.LDAP.BindDN, anonymous.LDAP.BindPassword, anonymous.LDAP.Scope = "", value.Secret{}, external.One
+	for kind, cfg := range map[string]*config.Auth{"search": searching(s), "bind": binding(s), "anonymous": anonymous} {
+		t.Run(kind, func(t *testing.T) {
+			source := newSource(t, cfg)
+			for _, user := range []string{"bob", "*", "a,ou=b", "(x)", " #+;<>=\"", "été", `back\slash`, "../.."} {
+				if _, err := authenticate(t, source, user, ldaptest.Password); err != nil {
+					t.Errorf("%q: %v", user, err)
+				}
+			}
+			for name, tc := range map[string]struct{ user, password string }{
+				"wrong-password":    {"bob", "wrong"},
+				"empty-password":    {"bob", ""},
+				"nul":               {"bob", "\x00"},
+				"nul-at-the-end":    {"bob", ldaptest.Password + "\x00"},
+				"nul-in-the-name":   {"bob\x00", ldaptest.Password},
+				"unknown":           {"nobody", ldaptest.Password},
+				"empty-name":        {"", ldaptest.Password},
+				"any":               {"b*", ldaptest.Password},
+				"filter":            {"*)(uid=*", ldaptest.Password},
+				"filter-or":         {"x)(|(uid=bob", ldaptest.Password},
+				"name-in-upper":     {"BOB", ldaptest.Password},
+				"name-with-a-space": {"bob ", ldaptest.Password},
+				"dn":                {"bob," + ldaptest.People, ldaptest.Password},
+				"dn-elsewhere":      {"x,cn=babelftp," + ldaptest.BaseDN, ldaptest.Password},
+				"two-attributes":    {"bob+cn=bob", ldaptest.Password},
+				"hex-dn":            {"#04036f6262", ldaptest.Password},
+				"long":              {strings.Repeat("a", 3000), ldaptest.Password},
+			} {
+				if _, err := authenticate(t, source, tc.user, tc.password); !errors.Is(err, account.ErrLoginRefused) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			if idle := len(source.(*directory).idle); idle != 1 {
+				t.Errorf("%d connections are open, want that of all logins", idle)
+			}
+		})
+	}
+}
+
+// The entry and the groups of a user say what the user may do. The configuration says the rest.
+func TestDirectorySettings(t *testing.T) {
+	s := ldaptest.Start(t)
+	cfg := searching(s)
+	cfg.User = config.User{Root: "/home/{user}", Home: "/{user}", Quota: value.MiB,
+		PathPermissions: map[string][]config.Permission{"/x": {config.List}}}
+	attributes := &cfg.LDAP.Attributes
+	*attributes = external.Attributes{Root: "ftpRoot", Home: "ftphome", Quota: "ftpQuota",
+		Language: "preferredLanguage", Permissions: "ftpPermission"}
+	grouped := binding(s)
+	grouped.LDAP.Attributes.Groups = "memberOf"
+	grouped.Groups = map[string][]config.Permission{
+		"CN=readers, OU=Groups, " + ldaptest.BaseDN: {config.Read, config.List},
+		ldaptest.Writers: {config.Write, config.Read},
+	}
+	for _, tc := range []struct {
+		name, user string
+		cfg        *config.Auth
+		want       config.User
+	}{
+		{"own", "alice", cfg, config.User{
+			Root: "/teams/alice", Home: "/in", Quota: 20, Language: language.CanadianFrench,
+			Permissions:     []config.Permission{config.List, config.Read, config.Write},
+			PathPermissions: cfg.User.PathPermissions,
+		}},
+		{"configured", "bob", cfg, config.User{Root: "/home/bob", Home: "/bob", Quota: value.MiB,
+			PathPermissions: cfg.User.PathPermissions}},
+		{"two-groups", "alice", grouped,
+			config.User{Permissions: []config.Permission{config.List, config.Read, config.Write}}},
+		{"group", "bob", grouped, config.User{Permissions: []config.Permission{config.List, config.Read}}},
+	} {
+		if got, err := authenticate(t, newSource(t, tc.cfg), tc.user, ldaptest.Password); err != nil ||
+			!reflect.DeepEqual(got, &tc.want) {
+			t.Errorf("%s: %+v, %v", tc.name, got, err)
+		}
+	}
+	for _, tc := range []struct {
+		name, user string
+		cfg        *config.Auth
+		refused    bool
+		want       string
+	}{
+		{"relative", "carol", cfg, false, "user.root: \"relative\" is not absolute"},
+		{"several-values", "dave", cfg, false, "ftpRoot has 2 values"},
+		{"parent-as-name", "../..", cfg, true, "can be no directory"},
+		{"path-as-name", "a/b", cfg, true, "can be no directory"},
+		{"no-group", "carol", grouped, true, "in none of the groups"},
+	} {
+		if _, err := authenticate(t, newSource(t, tc.cfg), tc.user, ldaptest.Password); err == nil ||
+			errors.Is(err, account.ErrLoginRefused) != tc.refused ||
+			!strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+	cfg.LDAP.Filter = "(!(employeeType=suspended))"
+	if _, err := authenticate(t, newSource(t, cfg), "erin", ldaptest.Password); !errors.Is(
+		err, account.ErrLoginRefused) {
+		t.Errorf("filter: %v", err)
+	}
+	if _, err := authenticate(t, newSource(t, cfg), "bob", ldaptest.Password); err != nil {
+		t.Errorf("filter that the user meets: %v", err)
+	}
+}
+
+// A directory that does not answer, or that is configured wrong, decides nothing.
+func TestDirectoryDoesNotDecide(t *testing.T) {
+	s := ldaptest.Start(t)
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // it accepts no connection
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for name, tc := range map[string]struct {
+		cfg    *config.Auth
+		change func(*external.LDAP)
+		user   string
+		want   string
+	}{
+		"down": {binding(s), func(l *external.LDAP) {
+			l.URLs = []string{"ldap://127.0.0.1:1"}
+		}, "bob", "connection refused"},
+		"silent": {binding(s), func(l *external.LDAP) {
+			l.URLs[0], l.Timeout = "ldap://"+silent.Addr().String(), time.Second/4
+		}, "bob", "deadline exceeded"},
+		"silent-under-tls": {binding(s), func(l *external.LDAP) {
+			l.URLs[0], l.Timeout = "ldaps://"+silent.Addr().String(), time.Second/4
+		}, "bob", "deadline exceeded"},
+		"authority":           {binding(s), func(l *external.LDAP) { l.CAFile = "" }, "bob", "certificate"},
+		"authority-under-tls": {searching(s), func(l *external.LDAP) { l.CAFile = "" }, "bob", "certificate"},
+		"other-host": {searching(s), func(l *external.LDAP) {
+			l.URLs[0] = strings.Replace(l.URLs[0], "127.0.0.1", "localhost", 1)
+		}, "bob", "certificate"},
+		"in-the-clear": {binding(s), func(l *external.LDAP) {
+			l.StartTLS = new(bool)
+		}, "bob", "Confidentiality Required"},
+		"account": {searching(s), func(l *external.LDAP) {
+			l.BindPassword = value.NewSecret("other")
+		}, "bob", "bind_dn"},
+		"base": {searching(s), func(l *external.LDAP) {
+			l.BaseDN = "ou=none," + ldaptest.BaseDN
+		}, "bob", "No Such Object"},
+		"base-elsewhere": {searching(s), func(l *external.LDAP) {
+			l.BaseDN = "ou=elsewhere," + ldaptest.People
+		}, "bob", "Referral"},
+		"user-elsewhere": {binding(s), func(l *external.LDAP) {
+			l.UserDN = "uid={user},ou=elsewhere," + ldaptest.People
+		}, "bob", ""},
+		"name-of-two": {searching(s), func(l *external.LDAP) {
+			l.UserAttribute = "mail"
+		}, "twin@acme.example", "several entries"},
+		"all-servers": {searching(s), func(l *external.LDAP) {
+			l.URLs = []string{"ldap://127.0.0.1:1", "ldap://127.0.0.1:2"}
+		}, "bob", ":2: "},
+		"no-directory-at-all": {searching(s), func(l *external.LDAP) {
+			l.URLs[0] = strings.Replace(s.LDAP, "ldap:", "ldaps:", 1)
+		}, "bob", ""},
+		"no-tls-at-the-address": {binding(s), func(l *external.LDAP) {
+			l.URLs[0] = strings.Replace(s.LDAPS, "ldaps:", "ldap:", 1)
+		}, "bob", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.change(&tc.cfg.LDAP)
+			_, err := authenticate(t, newSource(t, tc.cfg), tc.user, ldaptest.Password)
+			if err == nil || !strings.Contains(err.Error(), tc.want) ||
+				errors.Is(err, account.ErrLoginRefused) != (name == "user-elsewhere") {
+				t.Errorf("%v, want %q", err, tc.want)
+			}
+		})
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := newSource(t, binding(s)).Authenticate(ended, &Request{User: "bob", Password: "x"}); err == nil ||
+		errors.Is(err, account.ErrLoginRefused) {
+		t.Errorf("after the end of the login: %v", err)
+	}
+	if _, err := New(
+		&config.Auth{Services: external.Services{LDAP: external.LDAP{URLs: []string{"ldap://a"},
+			CAFile: "none.pem"}}}); err == nil {
+		t.Error("a directory without its authorities")
+	}
+}
+
+// A login asks the next server when one is down, also when the connection of the login before has ended.
+func TestDirectoryServers(t *testing.T) {
+	first, second := ldaptest.Start(t), ldaptest.Start(t)
+	cfg := binding(first)
+	cfg.LDAP.URLs = []string{first.LDAP, second.LDAP}
+	cfg.LDAP.CAFile = ldaptest.Bundle(t, first, second)
+	source := newSource(t, cfg)
+	for _, step := range []struct {
+		name    string
+		before  func()
+		decides bool
+	}{
+		{"both", func() {}, true},
+		{"second", first.Stop, true},
+		{"none", second.Stop, false},
+	} {
+		step.before()
+		if _, err := authenticate(t, source, "bob", ldaptest.Password); (err == nil) != step.decides {
+			t.Errorf("%s: %v", step.name, err)
+		}
+		if _, err := authenticate(t, source, "bob", "wrong"); errors.Is(err, account.ErrLoginRefused) != step.decides {
+			t.Errorf("%s: wrong password: %v", step.name, err)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package auth
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/external"
+	"github.com/babelftp/babelftp/internal/config/rule"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// A template makes the settings of users of a service that has no settings in babelftp's form.
+type template struct {
+	source string // for messages
+	user   config.User
+	groups map[string][]config.Permission
+	names  external.Attributes
+}
+
+// settings are those of a user. values returns what the service has under a name, nil if it has not the name. inGroup
+// tells whether one of these values is a group. The error is [account.ErrLoginRefused], wrapped, for a user who may
+// not log in.
+func (t *template) settings(
+	name string, values func(string) []string, inGroup func(value, group string) bool,
+) (*config.User, error) {
+	u := t.user
+	for _, directory := range []*string{&u.Root, &u.Home} {
+		if !strings.Contains(*directory, external.UserPlaceholder) {
+			continue
+		}
+		// it would be another directory, or one of the server's own
+		if strings.Contains(name, "/") || rule.Prefix(name) != "" {
+			return nil, fmt.Errorf(
+				"%s: the name of the user can be no directory: %w", t.source, account.ErrLoginRefused)
+		}
+		*directory = strings.ReplaceAll(*directory, external.UserPlaceholder, name)
+	}
+	own, err := t.own(values)
+	if err != nil {
+		return nil, err
+	}
+	spoken := t.language(values)
+	for _, s := range []struct {
+		given bool
+		take  func()
+	}{
+		{own.Root != "", func() { u.Root = own.Root }},
+		{own.Home != "", func() { u.Home = own.Home }},
+		{own.Quota != 0, func() { u.Quota = own.Quota }},
+		{own.Permissions != nil, func() { u.Permissions = own.Permissions }},
+		{spoken != language.Und, func() { u.Language = spoken }},
+	} {
+		if s.given {
+			s.take()
+		}
+	}
+	if len(t.groups) > 0 {
+		if u.Permissions = t.permissions(values(t.names.Groups), inGroup); u.Permissions == nil {
+			return nil, fmt.Errorf("%s: the user is in none of the groups: %w", t.source, account.ErrLoginRefused)
+		}
+	}
+	return &u, nil
+}
+
+// own are the settings that the service has of the user. A name without a value is an error: it does not give the
+// user what counts where the name is missing, which may be more.
+func (t *template) own(values func(string) []string) (*config.User, error) {
+	object := map[string]any{}
+	for key, name := range map[string]string{"root": t.names.Root, "home": t.names.Home, "quota": t.names.Quota} {
+		if name == "" {
+			continue
+		}
+		switch found := values(name); {
+		case found == nil:
+		case len(found) == 0 || found[0] == "":
+			return nil, fmt.Errorf("%s: %s is there without a %s: remove it, or give it a value", t.source, name, key)
+		case len(found) == 1:
+			object[key] = found[0]
+		default:
+			return nil, fmt.Errorf("%s: %s has %d values, and a user one %s", t.source, name, len(found), key)
+		}
+	}
+	if t.names.Permissions != "" {
+		if found := values(t.names.Permissions); found != nil {
+			object["permissions"] = found
+		}
+	}
+	if len(object) == 0 {
+		return &config.User{}, nil
+	}
+	text, err := json.Marshal(map[string]any{"user": object})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.source, err)
+	}
+	return decodeUser(t.source, text)
+}
+
+// language is the first one of a list as HTTP has it (RFC 9110 12.5.4), undetermined if there is none. It grants
+// nothing, so a value that is no such list refuses no login.
+func (t *template) language(values func(string) []string) language.Tag {
+	if t.names.Language == "" {
+		return language.Und
+	}
+	for _, value := range values(t.names.Language) {
+		if tags, _, err := language.ParseAcceptLanguage(value); err == nil && len(tags) > 0 {
+			return tags[0]
+		}
+	}
+	return language.Und
+}
+
+// permissions are those of all groups of a user, nil for a user of none.
+func (t *template) permissions(memberOf []string, inGroup func(value, group string) bool) []config.Permission {
+	var granted []config.Permission
+	for group, permissions := range t.groups {
+		if slices.ContainsFunc(memberOf, func(value string) bool { return inGroup(value, group) }) {
+			granted = append(slices.Clip(granted), permissions...)
+			if granted == nil {
+				granted = []config.Permission{}
+			}
+		}
+	}
+	if granted == nil {
+		return nil
+	}
+	// In their one order, so that the same settings are equal.
+	return slices.DeleteFunc(config.AllPermissions(), func(p config.Permission) bool {
+		return !slices.Contains(granted, p)
+	})
+}

@@ -1,0 +1,366 @@
+// Package bans refuses addresses and users for a time after many failures, or because an administrator says so.
+//
+// A [List] keeps scores, which decay, and bans. [List.Enter] refuses the connections of an address (reply 421, RFC
+// 959, section 4.2.1), and [List.Check] and [List.LogIn] refuse logins. They return a [limits.Error]. A new ban cuts
+// sessions.
+//
+// The list is in the memory of one process.
+package bans
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/config/limit"
+)
+
+const (
+	// loginPoints is what a failed login adds to the scores.
+	loginPoints = 1
+	// offencePoints is what an unknown command, or a connection that a limit refuses, adds to the score of an
+	// address. Clients do that by mistake too.
+	offencePoints = 0.1
+	// sweepAt is the least number of scores and bans at which the list looks for those to remove.
+	sweepAt = 1000
+	// forgotten is the score below which it is removed.
+	forgotten = 0.05
+	// administrator is the reason of a ban that no failures have caused.
+	administrator = "an administrator"
+)
+
+// A Ban is an address, a network or a user whom the server refuses.
+type Ban struct {
+	// Name is that of [Parse].
+	Name   string    `json:"name"`
+	Until  time.Time `json:"until"`
+	Reason string    `json:"reason"`
+}
+
+// Kind is the kind of the name: "user", "network" or "address". A network that counts as one address is an address.
+func (b Ban) Kind() string {
+	switch {
+	case strings.Contains(b.Name, "@"):
+		return "user"
+	case b.network().IsValid():
+		return "network"
+	}
+	return "address"
+}
+
+// network is that of a ban of several addresses, and not valid for any other.
+func (b Ban) network() netip.Prefix {
+	network, err := netip.ParsePrefix(b.Name)
+	if err != nil || network == limits.Network(network.Addr()) {
+		return netip.Prefix{}
+	}
+	return network
+}
+
+// A List has the scores and the bans.
+type List struct {
+	cfg    limit.Bans
+	rules  limit.Networks
+	log    *slog.Logger
+	banned func(kind string)
+	key    []byte // of the names of unknown users
+
+	mu       sync.Mutex
+	scores   map[string]*score
+	bans     map[string]Ban
+	networks map[string]netip.Prefix    // of bans of several addresses
+	sessions map[*limits.Session]string // their users, empty before the login
+	sweepAt  int
+}
+
+// A score is the number of failures, and when that was right.
+type score struct {
+	points float64
+	at     time.Time
+}
+
+// New makes a list without bans. It calls banned for each ban, with "address", "network" or "user".
+func New(cfg limit.Bans, networks limit.Networks, log *slog.Logger, banned func(kind string)) *List {
+	return &List{
+		cfg: cfg, rules: networks, log: log, banned: banned, key: []byte(rand.Text()),
+		scores: map[string]*score{}, bans: map[string]Ban{}, networks: map[string]netip.Prefix{},
+		sessions: map[*limits.Session]string{}, sweepAt: sweepAt,
+	}
+}
+
+// Adopt takes other rules. Scores and bans stay, and bans keep their time. Networks that are denied from then on lose
+// no session that they have.
+func (l *List) Adopt(cfg limit.Bans, networks limit.Networks) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cfg, l.rules = cfg, networks
+}
+
+// addressName is the name of what an address counts as: see [limits.Network].
+func addressName(addr netip.Addr) string {
+	network := limits.Network(addr)
+	if network.IsSingleIP() {
+		return network.Addr().String()
+	}
+	return network.String()
+}
+
+// Parse returns the name of an address, of a network, or of a user, which is written USER@TENANT.
+func Parse(name string) (string, error) {
+	if at := strings.LastIndexByte(name, '@'); at > 0 && at < len(name)-1 {
+		return name, nil
+	}
+	if addr, err := netip.ParseAddr(name); err == nil {
+		return addressName(addr), nil
+	}
+	network, err := netip.ParsePrefix(name)
+	counted := limits.Network(network.Addr())
+	switch {
+	case err != nil, network.Addr().Is4In6():
+		return "", fmt.Errorf(
+			"%q is no address, network or user: write it like 203.0.113.7, 203.0.113.0/24 or alice@acme", name)
+	case network.Bits() >= counted.Bits():
+		return addressName(network.Addr()), nil
+	case network != network.Masked():
+		return "", fmt.Errorf("%s is no network: write %s", name, network.Masked())
+	}
+	return network.String(), nil
+}
+
+// UnknownUser is what the failures of a name count for that no tenant has. So the server bans it like a user, and the
+// reply does not tell which names exist. People type passwords there, so the name itself is not kept, and the hash
+// cannot be compared with that of a guess.
+func (l *List) UnknownUser(name string) string {
+	const digits = 16
+	sum := hmac.New(sha256.New, l.key)
+	sum.Write([]byte(name))
+	return "unknown-" + hex.EncodeToString(sum.Sum(nil))[:digits] + "@"
+}
+
+// Enter implements [limits.Guard].
+func (l *List) Enter(s *limits.Session) (leave func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refusal(s.Addr, ""); err != nil {
+		return nil, err
+	}
+	l.sessions[s] = ""
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.sessions, s)
+	}, nil
+}
+
+// Check returns an error for a login from an address that is refused, or as a user who is banned.
+func (l *List) Check(addr netip.Addr, user string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refusal(addr, user)
+}
+
+// LogIn is Check for a session, which from then on ends with a ban of its user. The session calls leave when the user
+// has logged out.
+func (l *List) LogIn(s *limits.Session, user string) (leave func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refusal(s.Addr, user); err != nil {
+		return nil, err
+	}
+	l.setUser(s, user)
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.setUser(s, "")
+	}, nil
+}
+
+// setUser sets the user of a session that has not ended.
+func (l *List) setUser(s *limits.Session, user string) {
+	if _, found := l.sessions[s]; found {
+		l.sessions[s] = user
+	}
+}
+
+// refusal is why an address or a user is refused, nil for those that are not.
+func (l *List) refusal(addr netip.Addr, user string) error {
+	switch {
+	case l.live(user), !l.rules.Allows(addr) && l.bansAddress(addr):
+		return &limits.Error{Limit: limits.Bans}
+	case l.rules.Refuses(addr):
+		return &limits.Error{Limit: limits.Deny}
+	}
+	return nil
+}
+
+// live tells whether a name is banned.
+func (l *List) live(name string) bool { return time.Now().Before(l.bans[name].Until) }
+
+func (l *List) bansAddress(addr netip.Addr) bool {
+	return slices.ContainsFunc(l.namesOf(addr, nil), l.live)
+}
+
+// namesOf appends the names of bans that an address may have.
+func (l *List) namesOf(addr netip.Addr, names []string) []string {
+	names = append(names, addressName(addr))
+	for name, network := range l.networks {
+		if network.Contains(addr.Unmap().WithZone("")) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Offended implements [limits.Guard].
+func (l *List) Offended(addr netip.Addr) {
+	l.count("unknown commands or refused connections", offencePoints, addr, "")
+}
+
+// LoginFailed counts a failed login from an address as a user.
+func (l *List) LoginFailed(addr netip.Addr, user string) {
+	l.count("failed logins", loginPoints, addr, user)
+}
+
+// count adds to the scores of an address and of a user. A maximum of 0 is none.
+func (l *List) count(reason string, points float64, addr netip.Addr, user string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cfg.AddressScore > 0 && addr.IsValid() && !l.rules.Allows(addr) {
+		l.add(reason, points, addressName(addr), l.cfg.AddressScore)
+	}
+	if l.cfg.UserScore > 0 && user != "" {
+		l.add(reason, points, user, l.cfg.UserScore)
+	}
+}
+
+// add adds to a score, and bans its name at the maximum.
+func (l *List) add(reason string, points float64, name string, most int) {
+	now := time.Now()
+	s := l.scores[name]
+	if s == nil {
+		l.sweep(now)
+		s = &score{at: now}
+		l.scores[name] = s
+	}
+	l.decay(s, now)
+	if s.points += points; s.points < float64(most)-forgotten {
+		return
+	}
+	delete(l.scores, name)
+	l.ban(Ban{Name: name, Until: now.Add(l.cfg.Time), Reason: reason})
+}
+
+func (l *List) decay(s *score, now time.Time) {
+	s.points *= math.Exp2(-now.Sub(s.at).Seconds() / l.cfg.HalfLife.Seconds())
+	s.at = now
+}
+
+// ban adds a ban, unless there is a longer one, and reports it.
+func (l *List) ban(b Ban) {
+	if l.bans[b.Name].Until.After(b.Until) {
+		return
+	}
+	l.put(b)
+	l.cut()
+	l.banned(b.Kind())
+	l.log.Warn("banned", "kind", b.Kind(), "name", b.Name, "until", b.Until, "reason", b.Reason)
+}
+
+// put adds a ban, in place of another one.
+func (l *List) put(b Ban) {
+	l.sweep(time.Now())
+	l.bans[b.Name] = b
+	if network := b.network(); network.IsValid() {
+		l.networks[b.Name] = network
+	}
+}
+
+// cut ends the sessions that are banned. Failures end those of the address that are not logged in: who has logged in
+// has shown a right password, and strangers must not end the transfers of a user by guesses. An administrator ends
+// all.
+func (l *List) cut() {
+	for s, user := range l.sessions {
+		if user == "" && l.refusal(s.Addr, "") != nil || user != "" && l.bannedByAdministrator(s.Addr, user) {
+			s.Cut(&limits.Error{Limit: limits.Bans})
+		}
+	}
+}
+
+func (l *List) bannedByAdministrator(addr netip.Addr, user string) bool {
+	names := []string{user}
+	if !l.rules.Allows(addr) {
+		names = l.namesOf(addr, names)
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		return l.live(name) && l.bans[name].Reason == administrator
+	})
+}
+
+// sweep removes what is over, each time when there is twice as much.
+func (l *List) sweep(now time.Time) {
+	if len(l.scores)+len(l.bans) < l.sweepAt {
+		return
+	}
+	for name, s := range l.scores {
+		if l.decay(s, now); s.points < forgotten {
+			delete(l.scores, name)
+		}
+	}
+	for name, b := range l.bans {
+		if !now.Before(b.Until) {
+			l.drop(name)
+		}
+	}
+	l.sweepAt = max(sweepAt, 2*(len(l.scores)+len(l.bans)))
+}
+
+// drop removes a ban.
+func (l *List) drop(name string) {
+	delete(l.bans, name)
+	delete(l.networks, name)
+}
+
+// Add bans a name for a time, or for that of the configuration with 0. The name is that of [Parse].
+func (l *List) Add(name string, d time.Duration) Ban {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := Ban{Name: name, Until: time.Now().Add(cmp.Or(d, l.cfg.Time)), Reason: administrator}
+	l.drop(name) // a new time may be shorter
+	l.ban(b)
+	return b
+}
+
+// Remove ends a ban, and forgets the failures. It returns false where there is no ban.
+func (l *List) Remove(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	found := l.live(name)
+	l.drop(name)
+	delete(l.scores, name)
+	return found
+}
+
+// All returns the bans, sorted by name.
+func (l *List) All() []Ban {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := []Ban{}
+	for _, b := range l.bans {
+		if l.live(b.Name) {
+			all = append(all, b)
+		}
+	}
+	slices.SortFunc(all, func(a, b Ban) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}

@@ -1,0 +1,126 @@
+package tenant
+
+import (
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"github.com/babelftp/babelftp/internal/base/clientcert"
+	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// certificates say which certificates clients may show, and must.
+type certificates struct {
+	authorities *clientcert.Authorities // nil if the server asks for no certificates
+	required    bool
+}
+
+func newCertificates(cfg encryption.ClientCertificates, log *slog.Logger) (certificates, error) {
+	c := certificates{required: cfg.Required}
+	if cfg.CAFile == "" {
+		return c, nil
+	}
+	var err error
+	c.authorities, err = clientcert.Open(clientcert.Files{CA: cfg.CAFile, CRL: cfg.CRLFile}, log)
+	return c, err
+}
+
+// accepts returns [account.ErrCertificate], wrapped, if the client has shown a certificate that is not valid, or
+// lacks one.
+func (c certificates) accepts(shown []*x509.Certificate) error {
+	var err error
+	switch {
+	case c.required && (len(shown) == 0 || c.authorities == nil):
+		err = clientcert.ErrNone
+	case len(shown) == 0 || c.authorities == nil:
+		return nil
+	default:
+		err = c.authorities.Verify(shown)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s%w", account.ErrCertificate, about(shown), err)
+	}
+	return nil
+}
+
+// about is the subject of a certificate, for the log.
+func about(shown []*x509.Certificate) string {
+	if len(shown) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%q: ", value.CertificateSubject(shown[0]))
+}
+
+// subject is that of an accepted certificate, empty without one.
+func (t *tenant) subject(shown []*x509.Certificate) string {
+	if t.authorities == nil || len(shown) == 0 {
+		return ""
+	}
+	return value.CertificateSubject(shown[0])
+}
+
+// accepts is that of the tenant, and returns the same error if the user has certificates and the client has shown
+// none of them.
+func (u *user) accepts(shown []*x509.Certificate) error {
+	if err := u.tenant.accepts(shown); err != nil || len(u.certificates) == 0 {
+		return err
+	}
+	switch {
+	case len(shown) == 0 || u.tenant.authorities == nil:
+		return fmt.Errorf("%w: %w", account.ErrCertificate, clientcert.ErrNone)
+	case !slices.ContainsFunc(u.certificates, func(c value.ClientCertificate) bool { return c.Matches(shown[0]) }):
+		return fmt.Errorf("%w: %sis none of the user", account.ErrCertificate, about(shown))
+	}
+	return nil
+}
+
+// needsNoPassword tells whether certificates are all that the user has.
+func (u *user) needsNoPassword() bool { return u.credential.hash == "" && len(u.certificates) > 0 }
+
+// ByCertificate implements [account.Backend].
+func (r *Registry) ByCertificate(req *account.LoginRequest) bool {
+	d := r.current.Load()
+	u := d.find(req.Host, req.User)
+	if u == nil || !u.needsNoPassword() {
+		t, _ := d.asked(req.Host, req.User)
+		_ = d.certificatesOf(t).accepts(req.Certificates)
+		return false
+	}
+	return u.accepts(req.Certificates) == nil
+}
+
+// certificatesOf are the rules for unknown users of a tenant, or of none. To verify what the client has shown takes
+// time, also where it decides nothing. Otherwise that time would tell which users exist.
+func (d *directory) certificatesOf(t *tenant) certificates {
+	if t != nil {
+		return t.certificates
+	}
+	if d.certificates.authorities != nil {
+		return d.certificates
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.tenants)) {
+		if d.tenants[name].authorities != nil {
+			return d.tenants[name].certificates
+		}
+	}
+	return certificates{}
+}
+
+// Admit implements [account.Backend]. A certificate of any tenant's authorities is one that the server accepts.
+func (r *Registry) Admit(shown []*x509.Certificate) error {
+	d := r.current.Load()
+	if !d.certificates.required {
+		return nil
+	}
+	err := d.certificates.accepts(shown)
+	for _, t := range d.tenants {
+		if err != nil && t.accepts(shown) == nil {
+			return nil
+		}
+	}
+	return err
+}

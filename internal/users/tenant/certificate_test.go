@@ -1,0 +1,97 @@
+package tenant
+
+import (
+	"context"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// TestPasswordWithoutCertificate: where the certificate is missing, no cached password answers sooner, so the time
+// does not tell that the password is right.
+func TestPasswordWithoutCertificate(t *testing.T) {
+	root := certtest.NewAuthority(t, "root")
+	text, _ := root.Issue(&x509.Certificate{Subject: pkix.Name{CommonName: "alice"}})
+	block, _ := pem.Decode([]byte(text))
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var named value.ClientCertificate
+	if err := named.UnmarshalText([]byte("subject:CN=alice")); err != nil {
+		t.Fatal(err)
+	}
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(ca, []byte(root.Certificate), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.TLS.ClientCertificates.CAFile = ca
+	cfg.Tenants = map[string]*config.Tenant{"acme": {Bucket: "acme-data", Users: map[string]*config.User{
+		"alice": {PasswordHash: configtest.PasswordHash(), Certificates: []value.ClientCertificate{named}},
+	}}}
+	r := registryOf(t, cfg)
+	decide := func(ctx context.Context, shown ...*x509.Certificate) error {
+		req := &account.LoginRequest{User: "alice", Password: password, Certificates: shown}
+		_, err := r.decide(ctx, client, r.identify(req), req)
+		return err
+	}
+	if err := decide(t.Context(), cert); err != nil {
+		t.Fatal(err)
+	}
+	if err := decide(t.Context()); !errors.Is(err, account.ErrCertificate) {
+		t.Errorf("without the certificate: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range max(1, runtime.GOMAXPROCS(0)-1) { // a login that hashes waits for its turn
+		leave, err := r.verifier.queue.Enter(t.Context(), client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave()
+	}
+	if err := decide(ended, cert); err != nil {
+		t.Errorf("the password is not cached: %v", err)
+	}
+	if err := decide(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("without the certificate: %v, want a hash", err)
+	}
+}
+
+// What the client shows to TLS is verified by the same rules for all names. So the time of an answer does not tell
+// which of them are users.
+func TestUnknownUsersHaveRules(t *testing.T) {
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(ca, []byte(certtest.NewAuthority(t, "root").Certificate), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.Tenants = map[string]*config.Tenant{
+		"acme": {Bucket: "acme-data",
+			Users: map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash()}}},
+		"umbrella": {Bucket: "umbrella-data",
+			Users: map[string]*config.User{"bob": {PasswordHash: configtest.PasswordHash()}}},
+	}
+	cfg.Tenants["acme"].TLS.ClientCertificates.CAFile = ca
+	r := registryOf(t, cfg)
+	for _, pair := range [][2]string{{"alice", "nobody"}, {"alice@acme", "nobody@acme"},
+		{"bob@umbrella", "nobody@umbrella"}} {
+		known, unknown := r.identify(&account.LoginRequest{User: pair[0]}),
+			r.identify(&account.LoginRequest{User: pair[1]})
+		if of := known.user.tenant.authorities; unknown.rules.authorities != of {
+			t.Errorf("certificates are verified for %s and not for %s, or by others", pair[0], pair[1])
+		}
+	}
+}

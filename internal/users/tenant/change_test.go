@@ -1,0 +1,254 @@
+package tenant
+
+import (
+	"errors"
+	"maps"
+	"net"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/limit"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// change applies another configuration to a registry with these buckets.
+func change(t *testing.T, r *Registry, cfg *config.Config, buckets map[string]*s3client.Bucket) *Change {
+	t.Helper()
+	withEndpoint(buckets)
+	c, err := r.Prepare(cfg, r.current.Load().settings.bundle, buckets, nil, driver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Apply()
+	return c
+}
+
+// twoTenants is a configuration with the user alice in acme and bob in umbrella, and a copy in which acme is another
+// one.
+func twoTenants(t *testing.T) (cfg, next *config.Config, buckets map[string]*s3client.Bucket) {
+	t.Helper()
+	cfg = config.Default()
+	cfg.Tenants = map[string]*config.Tenant{
+		"acme": {Bucket: "acme-data", Quota: 1000,
+			Users: map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash(), Quota: 100}}},
+		"umbrella": {Bucket: "umbrella-data",
+			Users: map[string]*config.User{"bob": {PasswordHash: configtest.PasswordHash()}}},
+	}
+	changed, copied := *cfg.Tenants["acme"], *cfg
+	changed.Users = maps.Clone(changed.Users)
+	next = &copied
+	next.Tenants = maps.Clone(cfg.Tenants)
+	next.Tenants["acme"] = &changed
+	return cfg, next, map[string]*s3client.Bucket{"acme": {Tenant: "acme"}, "umbrella": {Tenant: "umbrella"}}
+}
+
+// A tenant that has not changed stays. In another one users keep what belongs to no configuration.
+func TestChangeKeeps(t *testing.T) {
+	cfg, next, buckets := twoTenants(t)
+	r := registryWith(t, cfg, buckets)
+	before := maps.Clone(r.current.Load().tenants)
+	alice := before["acme"].users["alice"]
+	leave, err := limits.Scopes{before["acme"].scope, alice.scope}.EnterSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice.loggedIn(time.Unix(1, 0))
+	if right, err := r.verifier.check(
+		t.Context(), netip.Prefix{}, &alice.credential, configtest.Password); err != nil || !right {
+		t.Fatal(right, err)
+	}
+	next.Tenants["acme"].Quota = 2000
+	next.Tenants["acme"].Limits.Sessions = 1
+	next.Tenants["acme"].Users["carol"] = &config.User{PasswordHash: configtest.PasswordHash(), Quota: 7}
+	c := change(t, r, next, buckets)
+	after := r.current.Load().tenants
+	if after["umbrella"] != before["umbrella"] || before["umbrella"].isReplaced() || !before["acme"].isReplaced() {
+		t.Error("the wrong tenants are replaced")
+	}
+	now := after["acme"].users["alice"]
+	if now == alice || now.scope != alice.scope || now.quota != alice.quota || now.lastLogin.Load().Unix() != 1 ||
+		now.credential.cached.Load() == nil {
+		t.Errorf("the user is %+v", now)
+	}
+	if after["acme"].quota != before["acme"].quota || after["acme"].quota.Limit() != 2000 {
+		t.Error("the quota of the tenant is not that from before with another limit")
+	}
+	if len(c.Quotas) != 1 || c.Quotas[0].User != "carol" {
+		t.Errorf("to be counted are %v", c.Quotas)
+	}
+	if _, err := (limits.Scopes{after["acme"].scope}).EnterSession(); err == nil {
+		t.Error("the session from before does not count")
+	}
+	leave()
+
+	// Other settings of the server, another password, another bucket.
+	all := *next
+	all.IdleTimeout, all.Limits.FailedLoginDelay = time.Minute, time.Second
+	another, err := passwordhash.New("another")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := *next.Tenants["acme"]
+	changed.Users = map[string]*config.User{"alice": {PasswordHash: value.NewSecret(another), Quota: 100}}
+	all.Tenants = map[string]*config.Tenant{"acme": &changed, "umbrella": next.Tenants["umbrella"]}
+	c = change(
+		t, r, &all, map[string]*s3client.Bucket{"acme": {Tenant: "acme", Name: "other"},
+			"umbrella": buckets["umbrella"]})
+	last := r.current.Load().tenants
+	if last["umbrella"] == before["umbrella"] || last["umbrella"].users["bob"].times.IdleTimeout != time.Minute {
+		t.Error("the idle timeout of the server did not reach the users")
+	}
+	if u := last["acme"].users["alice"]; u.credential.cached.Load() != nil || u.quota == now.quota ||
+		len(c.Quotas) != 2 {
+		t.Errorf("the user is %+v, and to be counted are %v", u, c.Quotas)
+	}
+}
+
+// Sessions from before other credentials count for the same quota as those after.
+func TestChangeOfCredentialsKeepsQuotas(t *testing.T) {
+	cfg, next, buckets := twoTenants(t)
+	r := registryWith(t, cfg, buckets)
+	before := r.current.Load().tenants["acme"]
+	next.Tenants["acme"].Quota = 2000
+	again := &s3client.Bucket{Tenant: "acme"} // the same place
+	c := change(t, r, next, map[string]*s3client.Bucket{"acme": again, "umbrella": buckets["umbrella"]})
+	now := r.current.Load().tenants["acme"]
+	if now.quota.Quota != before.quota.Quota || now.users["alice"].quota.Quota != before.users["alice"].quota.Quota ||
+		len(c.Quotas) != 0 {
+		t.Errorf("the quotas are %+v and %+v, and to be counted are %v", now.quota, now.users["alice"].quota, c.Quotas)
+	}
+	if now.quota.Limit() != 2000 || !now.quota.In(again) {
+		t.Errorf("the quota is %+v", now.quota)
+	}
+}
+
+// A login that has begun before a change is to the tenant that there is after it.
+func TestLoginWhileTheTenantChanges(t *testing.T) {
+	cfg, next, buckets := twoTenants(t)
+	r := registryBefore(t, cfg, s3test.Start(t, "embedded"))
+	for name, tenant := range r.current.Load().tenants {
+		buckets[name] = tenant.bucket
+	}
+	alice := r.current.Load().tenants["acme"].users["alice"]
+	change(t, r, next, buckets)
+	req := &account.LoginRequest{User: "alice"}
+	if _, err := r.enter(req, alice, limits.Scopes{alice.scope}); !errors.Is(err, errReplaced) {
+		t.Errorf("the login to the tenant before returns %v", err)
+	}
+	login, err := r.Login(
+		t.Context(), &account.LoginRequest{User: "alice", Password: configtest.Password,
+			RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}})
+	if err != nil || login.Tenant != &r.current.Load().tenants["acme"].Tenant {
+		t.Errorf("the login is %+v, %v", login, err)
+	}
+}
+
+// A login that waits for a bucket does not wait for one that a change replaces, and counts once for rates.
+func TestLoginWhileTheBucketChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, next, buckets := twoTenants(t)
+		cfg.Tenants["acme"].Limits.PerUser.LoginRate, next.Tenants["acme"].Limits.PerUser.LoginRate = 1, 1
+		r := registryWith(t, cfg, buckets)
+		(&s3client.Watcher{}).Watch(s3client.All(buckets)) // which never looks
+		begun := time.Now()
+		var login *account.Login
+		var failed error
+		go func() {
+			server := limits.Scopes{limits.NewTenant("", 0, limits.Usage{Logins: 1})}
+			login, failed = r.Login(t.Context(), &account.LoginRequest{
+				User: "alice", Password: configtest.Password, RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)},
+				Limits: server,
+			})
+		}()
+		synctest.Wait()
+		if login != nil || failed != nil {
+			t.Fatalf("the login does not wait for the bucket: %+v, %v", login, failed)
+		}
+		good := &s3client.Bucket{Tenant: "acme", Name: "good"}
+		change(t, r, next, map[string]*s3client.Bucket{"acme": good, "umbrella": buckets["umbrella"]})
+		synctest.Wait()
+		if failed != nil || login == nil || login.Tenant != &r.current.Load().tenants["acme"].Tenant {
+			t.Errorf("the login is %+v, %v", login, failed)
+		}
+		if waited := time.Since(begun); waited != 0 {
+			t.Errorf("the login has waited %v for the bucket before", waited)
+		}
+	})
+}
+
+// A tenant and users who come back count with the sessions that they had when they were removed.
+func TestRemovedAndAddedAgain(t *testing.T) {
+	cfg, next, buckets := twoTenants(t)
+	next.Tenants["acme"].Users = map[string]*config.User{"carol": {PasswordHash: configtest.PasswordHash()}}
+	none := *cfg
+	none.Tenants = map[string]*config.Tenant{"umbrella": cfg.Tenants["umbrella"]}
+	for name, between := range map[string][]*config.Config{"tenant": {&none}, "user": {next}, "both": {next, &none},
+		"both-in-turn": {&none, next}} {
+		t.Run(name, func(t *testing.T) {
+			r := registryWith(t, cfg, buckets)
+			acme := r.current.Load().tenants["acme"]
+			alice := acme.users["alice"]
+			leave, err := limits.Scopes{acme.scope, alice.scope}.EnterSession()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, cfg := range between {
+				change(t, r, cfg, buckets)
+			}
+			change(t, r, cfg, buckets)
+			now := r.current.Load().tenants["acme"]
+			if now == acme || now.scope != acme.scope || now.users["alice"].scope != alice.scope ||
+				now.users["alice"].quota != alice.quota {
+				t.Errorf("the tenant is %+v", now)
+			}
+			leave()
+			for _, cfg := range between {
+				change(t, r, cfg, buckets)
+			}
+			d := r.current.Load()
+			if len(d.removed) != 0 || d.tenants["acme"] != nil && len(d.tenants["acme"].removed) != 0 {
+				t.Errorf("without sessions are remembered %+v", d.removed)
+			}
+		})
+	}
+}
+
+// Users whom a source brought keep their limits and quotas.
+func TestChangeKeepsExternalUsers(t *testing.T) {
+	cfg := config.Default()
+	hook := config.Tenant{Bucket: "acme-data"}
+	hook.Auth.Hook.URL = "http://127.0.0.1:1/"
+	cfg.Tenants = map[string]*config.Tenant{"acme": &hook}
+	buckets := map[string]*s3client.Bucket{"acme": {Tenant: "acme"}}
+	r := registryWith(t, cfg, buckets)
+	bob, err := r.externalUser(r.current.Load().tenants["acme"], "bob", &config.User{Quota: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, next := hook, *cfg
+	changed.Limits.PerUser = limit.Usage{Transfers: 1}
+	next.Tenants = map[string]*config.Tenant{"acme": &changed}
+	c := change(t, r, &next, buckets)
+	now := r.current.Load().tenants["acme"].external.users["bob"]
+	if now == nil || now == bob || now.scope != bob.scope || now.quota != bob.quota || len(c.Quotas) != 0 {
+		t.Errorf("the user is %+v", now)
+	}
+	leave, err := limits.Scopes{now.scope}.EnterTransfer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	if _, err := (limits.Scopes{bob.scope}).EnterTransfer(); err == nil {
+		t.Error("the new limit does not count")
+	}
+}

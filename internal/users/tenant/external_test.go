@@ -1,0 +1,258 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/users/account"
+	"github.com/babelftp/babelftp/internal/users/auth"
+)
+
+// A fakeSource accepts the password of all tests.
+type fakeSource struct {
+	asked    []string // what it got: tenant, user and password
+	settings config.User
+	err      error
+}
+
+func (s *fakeSource) Authenticate(_ context.Context, req *auth.Request) (*config.User, error) {
+	s.asked = append(s.asked, req.Tenant+" "+req.User+" "+req.Password)
+	if s.err == nil && req.Password != password {
+		return nil, fmt.Errorf("source: %w", account.ErrLoginRefused)
+	}
+	settings := s.settings
+	return &settings, s.err
+}
+
+// withSources is a registry of tenants, of which some have a source.
+func withSources(t *testing.T, tenants map[string]*config.Tenant, source auth.Source, names ...string) *Registry {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Tenants = tenants
+	r := registryOf(t, cfg)
+	for _, name := range names {
+		r.current.Load().tenants[name].external = &external{
+			source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*user{},
+		}
+	}
+	return r
+}
+
+func login(r *Registry, host, user, password string) (*account.Login, error) {
+	return r.Login(context.Background(), &account.LoginRequest{
+		Host: host, User: user, Password: password, RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)},
+	})
+}
+
+// The source of a tenant gets the logins of this tenant alone, and none of configured users.
+func TestWhoIsAsked(t *testing.T) {
+	users := map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash()}}
+	several := map[string]*config.Tenant{
+		"acme":  {Bucket: "acme-data", Hosts: []string{"ftp.acme.example"}, Users: users},
+		"other": {Bucket: "other-data", Hosts: []string{"other.example"}, Users: users},
+		"plain": {Bucket: "plain-data", Hosts: []string{"plain.example"}},
+	}
+	one := map[string]*config.Tenant{"acme": {Bucket: "acme-data", Users: users,
+		PathnameEncoding: configtest.Encoding(t, "windows-1252")}}
+	for _, tc := range []struct {
+		name                 string
+		tenants              map[string]*config.Tenant
+		host, user, password string
+		want                 string // what the source gets, empty for nothing
+	}{
+		{"host", several, "FTP.acme.example", "bob", "x", "acme bob x"},
+		{"host-and-qualified", several, "ftp.acme.example", "bob@acme", "x", "acme bob x"},
+		{"host-and-another-tenant", several, "ftp.acme.example", "bob@other", "x", "acme bob@other x"},
+		{"host-without-a-source", several, "plain.example", "bob", "x", ""},
+		{"unknown-host", several, "ftp.example", "bob", "x", ""},
+		{"qualified", several, "", "bob@acme", "x", "acme bob x"},
+		{"qualified-twice", several, "", "bob@home@other", "x", "other bob@home x"},
+		{"qualified-without-a-source", several, "", "bob@plain", "x", ""},
+		{"qualified-by-no-tenant", several, "", "bob@nowhere", "x", ""},
+		{"name-alone", several, "", "bob", "x", ""},
+		{"name-of-two-tenants", several, "", "alice", "x", ""},
+		{"configured", several, "ftp.acme.example", "alice", "x", ""},
+		{"configured-and-qualified", several, "", "alice@acme", "x", ""},
+		{"only-tenant", one, "", "bob", "x", "acme bob x"},
+		{"only-tenant-qualified", one, "", "bob@acme", "x", "acme bob x"},
+		{"only-tenant-configured", one, "", "alice", "x", ""},
+		{"unicode-form", one, "", "e\u0301t\u00e9", "x", "acme \u00e9t\u00e9 x"},
+		{"charset", one, "", "\xe9t\xe9", "\xe9", "acme \u00e9t\u00e9 \u00e9"},
+		{"no-name", one, "", "@acme", "x", ""},
+		{"control-character", one, "", "bob\t", "x", ""},
+		{"no-password", one, "", "bob", "", ""},
+		{"no-text", several, "ftp.acme.example", "bob", "\xe9", ""},
+		{"no-text-as-name", several, "ftp.acme.example", "\xe9", "x", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			source := &fakeSource{}
+			names := []string{"acme", "other"}
+			if len(tc.tenants) == 1 {
+				names = names[:1]
+			}
+			if _, err := login(withSources(t, tc.tenants, source, names...), tc.host, tc.user, tc.password); !errors.Is(
+				err, account.ErrLoginRefused) {
+				t.Fatal(err)
+			}
+			if got := strings.Join(source.asked, ", "); got != tc.want {
+				t.Errorf("the source got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A refused login counts for the throttle. One that a source could not decide does not.
+func TestSourceFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &fakeSource{}
+		r := withSources(t, map[string]*config.Tenant{"acme": {Bucket: "acme-data"}}, source, "acme")
+		down := errors.New("down")
+		for _, step := range []struct {
+			password string
+			err      error
+			want     error
+			waits    time.Duration
+		}{
+			{password, down, down, 0},
+			{password, down, down, 0},
+			{"wrong", nil, account.ErrLoginRefused, 0},
+			{password, down, down, 250 * time.Millisecond},
+			{password, nil, nil, 250 * time.Millisecond},
+		} {
+			source.err = step.err
+			begin := time.Now()
+			_, err := login(r, "", "bob", step.password)
+			if waits := time.Since(begin).Round(10 * time.Millisecond); !errors.Is(err, step.want) ||
+				waits != step.waits {
+				t.Errorf("%s: %v after %v, want %v after %v", step.password, err, waits, step.want, step.waits)
+			}
+			if err != nil && strings.Contains(err.Error(), "bob") {
+				t.Errorf("the error names the user: %v", err)
+			}
+		}
+	})
+}
+
+// A login that a source has refused waits for its turn to hash the password, like any other.
+func TestSourceRefusalHashes(t *testing.T) {
+	r := withSources(t, map[string]*config.Tenant{"acme": {Bucket: "acme-data"}}, &fakeSource{}, "acme")
+	for range max(1, runtime.GOMAXPROCS(0)-1) {
+		if _, err := r.verifier.queue.Enter(t.Context(), client); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for password, want := range map[string]error{"wrong": context.Canceled, password: nil} {
+		if _, err := r.decide(
+			ended, client, r.identify(&account.LoginRequest{User: "bob"}),
+			&account.LoginRequest{Password: password}); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", password, err, want)
+		}
+	}
+}
+
+// A user keeps the quota while the settings stay, and the process remembers no more users than it must.
+func TestExternalUsersAreRemembered(t *testing.T) {
+	source := &fakeSource{settings: config.User{Root: "/bob", Quota: 1000}}
+	r := withSources(t, map[string]*config.Tenant{"acme": {Bucket: "acme-data"}}, source, "acme")
+	acme := r.current.Load().tenants["acme"]
+	get := func(name string) *user {
+		t.Helper()
+		settings := source.settings
+		u, err := r.externalUser(acme, name, &settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	first := get("bob")
+	if first.quota == nil || get("bob") != first || !slices.Contains(r.Quotas(), first.quota) {
+		t.Error("the user has lost the quota")
+	}
+	if q := <-r.NewQuotas(); q != first.quota {
+		t.Error("another quota is to be counted")
+	}
+	source.settings.Quota = 2000
+	second := get("bob")
+	if second == first || second.quota.Limit() != 2000 {
+		t.Error("the user has the settings from before")
+	}
+	if second.quota != first.quota || second.scope != first.scope {
+		t.Error("what the user has stored and the sessions of the user no longer count")
+	}
+	leave, err := limits.Scopes{second.scope}.EnterSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	for i := range maxRemembered + 1 {
+		get(fmt.Sprint(i))
+	}
+	if n := len(acme.external.users); n > maxRemembered {
+		t.Errorf("the tenant remembers %d users", n)
+	}
+	if get("bob") != second {
+		t.Error("a user with a session is forgotten")
+	}
+}
+
+// The refusal of a configured user takes as long as that of a user of the source, and so does that of a name that
+// neither knows.
+func TestRefusalsTakeTheTimeOfTheSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := map[string]*config.Tenant{
+			"acme": {Bucket: "acme-data",
+				Users: map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash()}}},
+			"umbrella": {Bucket: "umbrella-data",
+				Users: map[string]*config.User{"bob": {PasswordHash: configtest.PasswordHash()}}},
+		}
+		const takes = 3 * time.Second
+		r := withSources(t, cfg, slowSource(takes), "acme")
+		r.throttle.SetLongest(0)
+		for _, tc := range []struct {
+			user, password string
+			want           time.Duration
+		}{
+			{"nobody@acme", "wrong", takes},
+			{"alice@acme", "wrong", takes},
+			{"alice@acme", "", 0},
+			{"nobody@acme", "", 0},
+			{"alice", "wrong", 0},
+			{"nobody", "wrong", 0},
+			{"bob@umbrella", "wrong", 0},
+			{"nobody@umbrella", "wrong", 0},
+		} {
+			began := time.Now()
+			if _, err := login(r, "", tc.user, tc.password); !errors.Is(err, account.ErrLoginRefused) {
+				t.Errorf("%s: %v", tc.user, err)
+			}
+			if took := time.Since(began); took != tc.want {
+				t.Errorf(
+					"the refusal of %s with the password %q takes %v, want %v", tc.user, tc.password, took, tc.want)
+			}
+		}
+	})
+}
+
+// A slowSource refuses everyone after a time.
+type slowSource time.Duration
+
+func (s slowSource) Authenticate(ctx context.Context, _ *auth.Request) (*config.User, error) {
+	if err := limits.Sleep(ctx, time.Duration(s)); err != nil {
+		return nil, err
+	}
+	return nil, account.ErrLoginRefused
+}

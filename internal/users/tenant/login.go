@@ -1,0 +1,289 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// errReplaced is for a login to a tenant that a change has replaced meanwhile.
+var errReplaced = errors.New("the tenant was replaced")
+
+// Login implements [account.Backend].
+func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*account.Login, error) {
+	limited := req.Limits.Login() // once, however often the tenant is replaced
+	for {
+		if login, err := r.login(ctx, req, limited); !errors.Is(err, errReplaced) {
+			return login, err
+		}
+	}
+}
+
+// login returns errReplaced where the login must begin again. limited is the error of the rates of the server and of
+// the address.
+func (r *Registry) login(ctx context.Context, req *account.LoginRequest, limited error) (*account.Login, error) {
+	addr, who := netaddr.Of(req.RemoteAddr), r.identify(req)
+	for _, err := range []error{r.bans.Check(addr, who.id), limited} {
+		if err != nil {
+			return nil, full(nil, err)
+		}
+	}
+	u, err := r.authenticate(ctx, limits.Network(addr), who, req)
+	if err != nil {
+		switch t := who.tenant(); {
+		case errors.Is(err, account.ErrLoginRefused):
+			r.bans.LoginFailed(addr, who.id)
+		case t != nil && t.isReplaced(): // and its source with it, which may have failed
+			return nil, errReplaced
+		}
+		failed := account.LoginError{Err: err}
+		if t := who.tenant(); who.user != nil {
+			failed.Tenant, failed.User = t.Name, who.user.name
+		} else if t != nil && !errors.Is(err, account.ErrLoginRefused) {
+			failed.Tenant = t.Name // whose source does not know whether there is such a user
+		}
+		return nil, &failed
+	}
+	for _, networks := range u.networks {
+		if networks.Refuses(addr) {
+			return nil, full(&u.tenant.Tenant, &limits.Error{Tenant: u.tenant.Name, Limit: limits.Deny})
+		}
+	}
+	own := limits.Scopes{u.tenant.scope, u.scope}
+	scopes := slices.Concat(req.Limits, own)
+	mounts, err := r.mounts(ctx, u, req, scopes)
+	if err != nil {
+		if u.tenant.isReplaced() {
+			err = errReplaced
+		}
+		return nil, err
+	}
+	leave, err := r.enter(req, u, own)
+	if err != nil {
+		return nil, full(&u.tenant.Tenant, err)
+	}
+	unseen := &view.Unseen{}
+	storage := func(ctx context.Context) view.ObjectStorage {
+		ctx = account.InTenant(ctx, u.tenant.Name)
+		mounts := slices.Clone(mounts)
+		for i := range mounts {
+			mounts[i].Storage = mounts[i].Storage.WithContext(ctx)
+		}
+		seen := view.NewDirectoryFS(view.NewMountFS(mounts), u.directories)
+		if u.tenant.resumable {
+			seen = view.NewEndingFS(ctx, seen, Owner(u.name, u.tenant.Name), &r.endings)
+		}
+		if u.tenant.events != nil {
+			seen = u.tenant.events.Watch(ctx, seen, u.name)
+		}
+		if u.tenant.printable {
+			seen = view.NewPrintableFS(seen)
+		}
+		return view.NewPolicyFS(seen, u.policy, u.tenant.Normalization.Normalize, unseen)
+	}
+	login := &account.Login{
+		User:               u.name,
+		Tenant:             &u.tenant.Tenant,
+		Language:           u.language,
+		Certificate:        u.tenant.subject(req.Certificates),
+		NoPassword:         who.user != nil && u.needsNoPassword(),
+		End:                leave,
+		Limits:             scopes,
+		IdleTimeout:        u.times.IdleTimeout,
+		CommandTimeout:     u.times.CommandTimeout,
+		Storage:            storage,
+		Home:               u.home,
+		Rights:             u.rights,
+		NoOverwrite:        u.overwrite == config.DenyOverwrite,
+		LastLogin:          u.loggedIn(time.Now()),
+		DirectoryEncodings: u.encodings,
+		ObjectURI:          storage(ctx).URI,
+		LinkLifetime:       u.tenant.maxPresign,
+		Resumable:          u.tenant.resumable,
+	}
+	if memory := r.current.Load().files.Memory; memory != nil {
+		login.Scarce = memory.For(u.tenant.Name, u.name).Scarce
+	}
+	if len(u.quotas()) > 0 {
+		login.Quota = u.usage
+	}
+	least, most := u.policy.Bounds("/")
+	login.QuotaHidden = !least.List
+	if most.Read && u.tenant.maxPresign > 0 {
+		login.Presign = func(ctx context.Context, name string, valid time.Duration) (string, error) {
+			return storage(ctx).Presign(ctx, name, valid)
+		}
+	}
+	return login, nil
+}
+
+// isReplaced reports whether a change has replaced the tenant.
+func (t *tenant) isReplaced() bool {
+	select {
+	case <-t.replaced:
+		return true
+	default:
+		return false
+	}
+}
+
+// enter counts the login and the session of a user who has shown the right password, and lets a ban of the user cut it.
+func (r *Registry) enter(req *account.LoginRequest, u *user, own limits.Scopes) (leave func(), err error) {
+	r.entering.RLock()
+	defer r.entering.RUnlock()
+	if u.tenant.isReplaced() {
+		return nil, errReplaced
+	}
+	if err := own.Login(); err != nil {
+		return nil, err
+	}
+	left, err := own.EnterSession()
+	if err != nil {
+		return nil, err
+	}
+	if req.Session != nil {
+		scopes := left
+		loggedOut, err := r.bans.LogIn(req.Session, Owner(u.name, u.tenant.Name))
+		if err != nil {
+			scopes()
+			return nil, err
+		}
+		beforeLogin := req.Limits.LogIn()
+		left = func() { scopes(); loggedOut(); beforeLogin() }
+	}
+	forget := u.directories.Enter()
+	if u.tenant.events == nil {
+		return func() { left(); forget() }, nil
+	}
+	done := u.tenant.events.Use()
+	return func() { left(); forget(); done() }, nil
+}
+
+// An identity is whom a login names.
+type identity struct {
+	id     string  // what failures count for
+	asked  *tenant // whom the client has asked for, nil for none
+	rules  certificates
+	user   *user   // of the configuration, nil for others
+	source *tenant // whose source decides, nil if none does
+	name   string  // of the user there
+}
+
+// tenant is that of the user, or nil.
+func (who identity) tenant() *tenant {
+	if who.user != nil {
+		return who.user.tenant
+	}
+	return who.source
+}
+
+const (
+	// anyTenant is in the place of a tenant where a client has named none.
+	anyTenant = "*"
+	// maxIdentity is how long a name may be, in bytes, that failures count for as it is.
+	maxIdentity = 128
+)
+
+// identify finds whom a login names, and asks no source.
+//
+// What failures count for is the name that the client has asked for, whether there is such a user or not. So a client
+// does not learn from bans who exists. A user who needs no tenant in the name is another one with it, unless there is
+// one tenant only. People type passwords as names, so those of unknown users are not kept, and neither are long ones,
+// which a source may know.
+func (r *Registry) identify(req *account.LoginRequest) identity {
+	d := r.current.Load()
+	t, name := d.asked(req.Host, req.User)
+	who := identity{id: name + "@" + anyTenant, asked: t, rules: d.certificatesOf(t)}
+	if t != nil {
+		who.id = Owner(name, t.Name)
+	}
+	if who.user = d.find(req.Host, req.User); who.user == nil {
+		who.source, who.name = d.sourceOf(req.Host, req.User)
+	}
+	if who.tenant() == nil || len(who.id) > maxIdentity {
+		who.id = r.bans.UnknownUser(who.id)
+	}
+	return who
+}
+
+// full is the error of a limit that is reached, with the tenant that has the language of the reply.
+func full(t *account.Tenant, err error) error {
+	if reached, ok := errors.AsType[*limits.Error](err); ok {
+		return &account.FullError{Tenant: t, Limit: reached}
+	}
+	return err
+}
+
+// authenticate returns the user whose password is right. A client waits after failures.
+func (r *Registry) authenticate(
+	ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest,
+) (*user, error) {
+	if err := r.throttle.Wait(ctx, client, who.id); err != nil {
+		return nil, abandoned(err)
+	}
+	u, err := r.decide(ctx, client, who, req)
+	switch {
+	case errors.Is(err, account.ErrLoginRefused):
+		r.throttle.Failed(client, who.id)
+	case err == nil:
+		r.throttle.Succeeded(client, who.id)
+	}
+	return u, err
+}
+
+// abandoned is the error of a login whose context has ended while it waited.
+func abandoned(err error) error { return fmt.Errorf("%w: %w", account.ErrAbandoned, err) }
+
+// decide compares the password of a configured user, or asks the source of the tenant. The error names no user.
+func (r *Registry) decide(
+	ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest,
+) (*user, error) {
+	refused := account.ErrLoginRefused
+	var c *credential
+	password := req.Password
+	switch {
+	case who.user != nil:
+		if err := who.user.accepts(req.Certificates); err != nil {
+			refused = err
+			break // the login takes the time of an unknown user, whether the password is right or not
+		}
+		if who.user.needsNoPassword() {
+			return who.user, nil
+		}
+		c, password = &who.user.credential, who.user.tenant.inUTF8(password)
+	case who.source != nil:
+		if refused = who.source.accepts(req.Certificates); refused != nil {
+			break
+		}
+		var u *user
+		u, refused = r.askSource(ctx, client, who, req)
+		if refused == nil {
+			refused = u.accepts(req.Certificates)
+		}
+		if refused == nil || !errors.Is(refused, account.ErrLoginRefused) {
+			return u, refused
+		}
+	default:
+		_ = who.rules.accepts(req.Certificates)
+	}
+	// A refusal of the source comes no sooner than that of a configured user.
+	switch right, err := r.verifier.check(ctx, client, c, password); {
+	case err != nil:
+		return nil, err
+	case !right:
+		if err := r.pretend(ctx, who, req); err != nil {
+			return nil, abandoned(err)
+		}
+		return nil, refused
+	}
+	return who.user, nil
+}

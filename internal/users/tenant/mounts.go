@@ -1,0 +1,154 @@
+package tenant
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// A mount is a directory under which a user sees a bucket, or a part of one.
+type mount struct {
+	at     string // absolute, as the user sees it
+	bucket *s3client.Bucket
+	prefix string // of the keys
+}
+
+// userMounts returns the mounts of a user whose "/" is root in the bucket of the tenant: those of the folders below
+// root, then that of "/".
+func userMounts(b *s3client.Bucket, root string, form func(name string) string) []mount {
+	root = path.Clean("/" + root)
+	whole := mount{at: "/", bucket: b, prefix: b.Prefix + keyPrefix(root)}
+	around := ""
+	var below []mount
+	for _, f := range b.Folders {
+		folder := view.Canonical(f.Folder)
+		if rest, ok := view.Within(view.Canonical(root), folder); ok {
+			if len(folder) > len(around) {
+				around = folder
+				whole = mount{at: "/", bucket: f, prefix: f.Prefix + keyPrefix(lastSegments(root, rest))}
+			}
+		} else if rest, ok := view.Within(folder, view.Canonical(root)); ok {
+			below = append(below, mount{at: form(lastSegments(f.Folder, rest)), bucket: f, prefix: f.Prefix})
+		}
+	}
+	return append(below, whole)
+}
+
+// lastSegments returns as many segments from the end of a pathname as suffix has. They keep the Unicode form of the
+// pathname.
+func lastSegments(name, suffix string) string {
+	if suffix == "/" {
+		return suffix
+	}
+	all := strings.Split(name, "/")
+	return "/" + strings.Join(all[len(all)-strings.Count(suffix, "/"):], "/")
+}
+
+// keyPrefix is what the keys below a directory begin with, behind the prefix of the bucket.
+func keyPrefix(dir string) string {
+	if dir = strings.Trim(dir, "/"); dir == "" {
+		return ""
+	}
+	return dir + "/"
+}
+
+// folderPermissions returns the layer of a policy that restricts users to the permissions of the folders.
+func folderPermissions(folders map[string]*config.Folder) view.Layer {
+	plain := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
+	byPath := map[string][]config.Permission{}
+	for name, f := range folders {
+		permissions := f.Permissions
+		if permissions == nil {
+			permissions = config.AllPermissions() // also in a folder that has fewer
+		}
+		byPath[plain.Replace(norm.NFC.String(name))] = permissions
+	}
+	return layerOf(nil, byPath)
+}
+
+// mounts returns the file systems of the user's folders for the time of ctx. In a folder whose bucket cannot be used
+// all fails until the next login. Without the bucket of "/" there is no login. The wait for buckets ends when a
+// change replaces the tenant.
+func (r *Registry) mounts(
+	ctx context.Context, u *user, req *account.LoginRequest, scopes limits.Scopes,
+) ([]view.Mount[*driver.Fs], error) {
+	cache := driver.NewMetadataCache(u.tenant.listingCache)
+	var mounts []view.Mount[*driver.Fs]
+	for _, m := range u.mounts {
+		objects, shared := m.bucket.ObjectClient(), m.bucket.Client
+		if err := m.bucket.AwaitUsable(ctx, u.tenant.replaced); err != nil {
+			if m.at == "/" {
+				return nil, &account.UnavailableError{Tenant: &u.tenant.Tenant,
+					Err: fmt.Errorf("user %s: %w", u.name, err)}
+			}
+			shared = m.bucket.RefusingClient()
+			objects = shared
+		}
+		opts := r.storageOptions(r.current.Load().files, u, m)
+		opts.BeforeCommit, opts.MetadataCache, opts.BeginOperation = req.BeforeCommit, cache, scopes.EnterOperation
+		opts.BeginHash = func() (func(context.Context, int) error, func(), error) {
+			end, err := scopes.EnterTransfer()
+			return scopes.Pace(false).Take, end, err
+		}
+		storage, err := driver.New(ctx, objects, m.bucket.Name, &opts)
+		if err != nil {
+			return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", u.tenant.Name, u.name, m.at, err)
+		}
+		mounts = append(mounts, view.Mount[*driver.Fs]{Dir: m.at, Storage: storage, Account: shared})
+	}
+	return mounts, nil
+}
+
+// storageOptions returns the options of the file system of a folder, but for those of a session.
+func (r *Registry) storageOptions(opts driver.Options, u *user, m mount) driver.Options {
+	b := m.bucket
+	opts.NoOverwrite = u.overwrite == config.DenyOverwrite
+	opts.Truncate = u.tenant.truncates
+	if u.tenant.resumable {
+		opts.Owner = Owner(u.name, u.tenant.Name)
+	}
+	opts.Prefix, opts.Quotas = m.prefix, u.quotasAt(b, m.prefix)
+	opts.Presigner, opts.Endpoint, opts.Objects = b.Presigner, b.Endpoint, b.Objects
+	if b.Usable() { // else a Watcher may be about to set them
+		opts.Journal, opts.Profile = b.Journal, b.SessionProfile()
+	}
+	if opts.Memory != nil {
+		opts.Memory = opts.Memory.For(u.tenant.Name, u.name)
+	}
+	if opts.Endpoint != nil {
+		opts.Endpoint = opts.Endpoint.For(u.tenant.Name, u.name)
+	}
+	opts.Logger = r.log.With("tenant", u.tenant.Name, "user", u.name)
+	return opts
+}
+
+// layerOf is the layer of a policy that a configuration describes: nil stands for all permissions.
+func layerOf(everywhere []config.Permission, byPattern map[string][]config.Permission) view.Layer {
+	if everywhere == nil {
+		everywhere = config.AllPermissions()
+	}
+	rights := make(map[string]view.Rights, len(byPattern))
+	for pattern, permissions := range byPattern {
+		rights[pattern] = rightsOf(permissions)
+	}
+	return view.NewLayer(rightsOf(everywhere), rights)
+}
+
+func rightsOf(permissions []config.Permission) view.Rights {
+	has := func(p config.Permission) bool { return slices.Contains(permissions, p) }
+	return view.Rights{
+		List: has(config.List), Read: has(config.Read), Write: has(config.Write),
+		Delete: has(config.Delete), Rename: has(config.Rename), Mkdir: has(config.Mkdir),
+	}
+}

@@ -1,0 +1,95 @@
+package tenant
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/object"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// loginTo is what alice of acme sees.
+func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) view.Storage {
+	t.Helper()
+	l, err := registryBefore(t, cfg, s).Login(t.Context(), &account.LoginRequest{
+		User: "alice", Password: password, BeforeCommit: func(context.Context) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Storage(t.Context())
+}
+
+// What a tenant says of its objects is what they are stored with.
+func TestObjects(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	for name, tc := range map[string]struct {
+		encryption object.Encryption
+		keyID      string
+		want       types.ServerSideEncryption
+	}{
+		"none":    {"", "", ""},
+		"s3":      {object.EncryptionS3, "", types.ServerSideEncryptionAes256},
+		"kms":     {object.EncryptionKMS, "", types.ServerSideEncryptionAwsKms},
+		"kms-key": {object.EncryptionKMS, s3test.KMSKey, types.ServerSideEncryptionAwsKms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := configtest.New(t, s)
+			acme := cfg.Tenants["acme"]
+			acme.Objects = object.Objects{
+				ContentTypes: map[string]string{".dwg": "application/x-own"}, CacheControl: "no-cache",
+				StorageClass: "REDUCED_REDUNDANCY",
+				ACL:          "bucket-owner-full-control", Tags: map[string]string{"source": "ftp"}, Checksum: "sha256",
+				Encryption: tc.encryption,
+				KMSKeyID:   tc.keyID,
+			}
+			if err := afero.WriteFile(loginTo(t, s, cfg), "/a.DWG", []byte("content"), 0); err != nil {
+				t.Fatal(err)
+			}
+			out, err := s.Client().HeadObject(t.Context(), &s3.HeadObjectInput{
+				Bucket: &acme.Bucket, Key: aws.String("inbox/a.DWG"), ChecksumMode: types.ChecksumModeEnabled,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if aws.ToString(out.ContentType) != "application/x-own" || aws.ToString(out.CacheControl) != "no-cache" ||
+				out.StorageClass != types.StorageClassReducedRedundancy || aws.ToInt32(out.TagCount) != 1 ||
+				out.ChecksumSHA256 == nil ||
+				out.ServerSideEncryption != tc.want {
+				t.Errorf("stored as %+v", out)
+			}
+		})
+	}
+}
+
+// A key of the tenant's own comes from a file, and no client reads the objects without it.
+func TestObjectsWithCustomerKey(t *testing.T) {
+	s := s3test.Start(t, "minio-tls")
+	cfg := configtest.New(t, s)
+	acme := cfg.Tenants["acme"]
+	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
+	acme.Objects = object.Objects{Encryption: object.EncryptionCustomer, CustomerKey: value.NewSecret(key)}
+	storage := loginTo(t, s, cfg)
+	if err := afero.WriteFile(storage, "/secret", []byte("content"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := afero.ReadFile(storage, "/secret"); err != nil || string(content) != "content" {
+		t.Errorf("read %q, %v", content, err)
+	}
+	if _, err := s.Client().GetObject(
+		t.Context(), &s3.GetObjectInput{Bucket: &acme.Bucket, Key: aws.String("inbox/secret")}); err == nil {
+		t.Error("the object can be read without the key")
+	}
+}

@@ -1,0 +1,154 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// password is that of each credential.
+const password = configtest.Password
+
+// client is the network of each client.
+var client = netip.MustParsePrefix("192.0.2.1/32")
+
+// Hashes of password that other servers have made.
+const (
+	bcrypt = "$2y$05$abcdefghijklmnopqrstuuHNbAKRhpaujgo33bRWs.NLUTJO3lOy2"
+	sha512 = "$6$saltsaltsalt$Cy2drr8kDRji6smvDcT28wkqtq0R0VzVL5CkrjPQCITc5d/31j94knt9rGTcVSyjLXfjsiIsBh5ee8qR/3QDx1"
+)
+
+// newCredential is a credential with a hash of its own.
+func newCredential(t *testing.T) *credential {
+	t.Helper()
+	hash, err := passwordhash.New(password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &credential{hash: hash}
+}
+
+func TestCheckPassword(t *testing.T) {
+	v, err := newVerifier(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nfd, err := passwordhash.New("cafe\u0301")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name       string
+		credential *credential
+		password   string
+		want       bool
+	}{
+		{"right", newCredential(t), password, true},
+		{"wrong", newCredential(t), "wrong", false},
+		{"empty", newCredential(t), "", false},
+		{"unknown-user", nil, password, false},
+		{"other-unicode-form", &credential{hash: nfd}, "caf\u00e9", true},
+		{"bcrypt", &credential{hash: bcrypt}, password, true},
+		{"bcrypt-wrong", &credential{hash: bcrypt}, "wrong", false},
+		{"sha-512", &credential{hash: sha512}, password, true},
+		{"sha-512-wrong", &credential{hash: sha512}, "wrong", false},
+		{"not-utf-8", newCredential(t), "caf\xe9", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for range 2 { // the second time from memory, where it was right
+				if got, err := v.check(t.Context(), client, tc.credential, tc.password); err != nil || got != tc.want {
+					t.Errorf("right is %v, %v; want %v", got, err, tc.want)
+				}
+			}
+		})
+	}
+}
+
+// With every slot taken only who was right a while ago gets in: an unknown user costs what a known one does, and no
+// number of clients makes more hashes at once.
+func TestCheckPasswordIsLimited(t *testing.T) {
+	v, err := newVerifier(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	v.now = func() time.Time { return now }
+	known := newCredential(t)
+	if right, err := v.check(t.Context(), client, known, password); err != nil || !right {
+		t.Fatalf("right is %v, %v", right, err)
+	}
+	for range max(1, runtime.GOMAXPROCS(0)-1) {
+		if _, err := v.queue.Enter(t.Context(), client); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	if right, err := v.check(ended, client, known, password); err != nil || !right {
+		t.Errorf("the password that was right: %v, %v", right, err)
+	}
+	for _, tc := range []struct {
+		name       string
+		credential *credential
+		password   string
+		later      time.Duration
+	}{
+		{"unknown-user", nil, password, 0},
+		{"wrong-password", known, "wrong", 0},
+		{"forgotten", known, password, passwordCacheTime},
+		{"same-password-of-another", newCredential(t), password, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			defer func(before time.Time) { now = before }(now)
+			now = now.Add(tc.later)
+			if _, err := v.check(ended, client, tc.credential, tc.password); !errors.Is(err, context.Canceled) {
+				t.Errorf("the check did not wait: %v", err)
+			}
+		})
+	}
+}
+
+// Logins of an address wait after a failure, and no more after a success. Logins of other addresses never wait.
+func TestLoginWaitsAfterFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config.Default()
+		cfg.Tenants = map[string]*config.Tenant{"acme": {
+			Bucket: "acme-data",
+			Users:  map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash()}},
+		}}
+		r := registryOf(t, cfg)
+		for _, step := range []struct {
+			address, user, password string
+			want                    error
+			waits                   time.Duration
+		}{
+			{"192.0.2.1", "alice", "wrong", account.ErrLoginRefused, 0},
+			{"192.0.2.1", "nobody", password, account.ErrLoginRefused, 250 * time.Millisecond},
+			{"192.0.2.2", "alice", password, nil, 0},
+			{"192.0.2.1", "alice", password, nil, 500 * time.Millisecond},
+			{"192.0.2.1", "alice", "wrong", account.ErrLoginRefused, 0},
+		} {
+			begin := time.Now()
+			_, err := r.Login(t.Context(), &account.LoginRequest{
+				User: step.user, Password: step.password, RemoteAddr: &net.TCPAddr{IP: net.ParseIP(step.address)},
+			})
+			if waits := time.Since(begin).Round(10 * time.Millisecond); !errors.Is(err, step.want) ||
+				waits != step.waits {
+				t.Errorf(
+					"%s at %s: %v after %v, want %v after %v", step.user, step.address, err, waits, step.want,
+					step.waits)
+			}
+		}
+	})
+}

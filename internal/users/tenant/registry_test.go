@@ -1,0 +1,484 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/spf13/afero"
+	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/i18n/gotext"
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/names/pathname"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+func TestFindUser(t *testing.T) {
+	cfg := config.Default()
+	hash := configtest.PasswordHash()
+	users := func(names ...string) map[string]*config.User {
+		m := map[string]*config.User{}
+		for _, name := range names {
+			m[name] = &config.User{PasswordHash: hash}
+		}
+		return m
+	}
+	cfg.Tenants = map[string]*config.Tenant{
+		"acme": {Bucket: "acme-data", Hosts: []string{"ftp.acme.example"},
+			Users: users("alice", "carol", "Jos\u00e9")},
+		"umbrella": {Bucket: "umbrella", Hosts: []string{"xn--mnchen-3ya.example"}, Users: users("alice", "dave@home")},
+		"zebra":    {Bucket: "zebra", Users: users("erin")},
+		"tokyo":    {Bucket: "tokyo", Users: users("花子"), PathnameEncoding: configtest.Encoding(t, "shift_jis")},
+		"moscow": {Bucket: "moscow", Users: users("Женя"), PathnameEncoding: configtest.Encoding(t, "windows-1251"),
+			Hosts: []string{"moscow.example"}},
+		"mirror": {Bucket: "mirror", Users: users("‛C6enia"), PathnameEncoding: configtest.Encoding(t, "raw")},
+	}
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	r := registryOf(t, cfg)
+	for _, tc := range []struct {
+		name, host, login string
+		want              string // the tenant, empty for none
+	}{
+		{"name-of-one-tenant", "", "carol", "acme"},
+		{"name-of-two-tenants", "", "alice", ""},
+		{"qualified", "", "alice@umbrella", "umbrella"},
+		{"qualified-by-an-unknown-tenant", "", "alice@nowhere", ""},
+		{"qualified-by-the-tenant-of-another", "", "carol@umbrella", ""},
+		{"with-an-at", "", "dave@home", "umbrella"},
+		{"with-an-at-and-qualified", "", "dave@home@umbrella", "umbrella"},
+		{"tenant-without-host", "", "erin", "zebra"},
+		{"host", "ftp.acme.example", "alice", "acme"},
+		{"host-in-another-form", "FTP.ACME.example.", "alice", "acme"},
+		{"host-in-unicode", "m\u00fcnchen.example", "alice", "umbrella"},
+		{"host-and-qualified", "ftp.acme.example", "alice@acme", "acme"},
+		{"host-of-another", "ftp.acme.example", "alice@umbrella", ""},
+		{"host-without-the-user", "ftp.acme.example", "erin", ""},
+		{"unknown-host", "ftp.example", "carol", ""},
+		{"other-unicode-form", "", "Jose\u0301", "acme"},
+		{"other-case", "", "Carol", ""},
+		{"empty", "", "", ""},
+		{"at-alone", "", "@", ""},
+		{"tenant-alone", "", "@acme", ""},
+		{"charset", "", "\x89\xd4\x8eq", "tokyo"},
+		{"charset-and-qualified", "", "\xc6\xe5\xed\xff@moscow", "moscow"},
+		{"charset-of-another-tenant", "", "\xc6\xe5\xed\xff@tokyo", ""},
+		{"charset-of-the-host", "moscow.example", "\xc6\xe5\xed\xff", "moscow"},
+		{"charset-of-another-host", "ftp.acme.example", "\xc6\xe5\xed\xff", ""},
+		{"no-charset", "", "\xc6enia", ""},
+		{"utf-8-in-a-tenant-with-a-charset", "", "花子", "tokyo"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := ""
+			if u := r.current.Load().find(tc.host, tc.login); u != nil {
+				got = u.tenant.Name
+			}
+			if got != tc.want {
+				t.Errorf("found in %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestHost(t *testing.T) {
+	cfg := config.Default()
+	cfg.Tenants = map[string]*config.Tenant{"acme": {Hosts: []string{"ftp.acme.example", "2001:db8::7"}}}
+	r := registryOf(t, cfg)
+	for host, want := range map[string]bool{
+		"ftp.acme.example": true, "FTP.Acme.Example": true, "2001:DB8:0::7": true, "acme.example": false, "": false,
+		"*": false,
+	} {
+		t.Run(host, func(t *testing.T) {
+			tenant, ok := r.Host(host)
+			if ok != want || ok && tenant.Name != "acme" {
+				t.Errorf("found %v, want %v", ok, want)
+			}
+		})
+	}
+}
+
+func TestRootOfAUser(t *testing.T) {
+	for _, tc := range []struct{ name, prefix, root, want string }{
+		{"neither", "", "", ""},
+		{"prefix", "inbox/", "", "inbox/"},
+		{"root", "", "/alice", "alice/"},
+		{"both", "inbox/", "/teams/alice", "inbox/teams/alice/"},
+		{"root-of-everything", "inbox/", "/", "inbox/"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			mounts := userMounts(&s3client.Bucket{Prefix: tc.prefix}, tc.root, norm.NFC.String)
+			if len(mounts) != 1 || mounts[0].at != "/" || mounts[0].prefix != tc.want {
+				t.Errorf("the user sees %v, want keys with %q", mounts, tc.want)
+			}
+		})
+	}
+}
+
+// A user with a root has the encodings of what is below it, and "/" has that of what it is in.
+func TestEncodingsBelow(t *testing.T) {
+	dirs := map[string]value.Encoding{
+		"/legacy": configtest.Encoding(t, "shift_jis"), "/legacy/dos": configtest.Encoding(t, "ibm850"),
+		"/legacy/dos/new/old": configtest.Encoding(t, "utf-8"),
+		"/legacy2":            configtest.Encoding(t, "big5"), "/scans": configtest.Encoding(t, "raw"),
+		"/cafe\u0301/old": configtest.Encoding(t, "gbk"),
+	}
+	for _, tc := range []struct {
+		name, root, want string
+	}{
+		{"none", "",
+			"map[/café/old:gbk /legacy:shift_jis /legacy/dos:ibm850 /legacy/dos/new/old:utf-8 /legacy2:big5 /scans:raw]"},
+		{"everything", "/",
+			"map[/café/old:gbk /legacy:shift_jis /legacy/dos:ibm850 /legacy/dos/new/old:utf-8 /legacy2:big5 /scans:raw]"},
+		{"directory-itself", "/legacy", "map[/:shift_jis /dos:ibm850 /dos/new/old:utf-8]"},
+		{"below", "/legacy/new/mine", "map[/:shift_jis]"},
+		{"nearest", "/legacy/dos/new", "map[/:ibm850 /old:utf-8]"},
+		{"back-to-utf-8", "/legacy/dos/new/old", "map[/:utf-8]"},
+		{"other-unicode-form", "/caf\u00e9", "map[/old:gbk]"},
+		{"begins-alike", "/leg", "map[]"},
+		{"elsewhere", "/other", "map[]"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := fmt.Sprint(encodingsBelow(tc.root, dirs)); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestLanguageOfATenant(t *testing.T) {
+	tags := func(names ...string) (tags []language.Tag) {
+		for _, name := range names {
+			tags = append(tags, language.MustParse(name))
+		}
+		return tags
+	}
+	for _, tc := range []struct {
+		name      string
+		languages []language.Tag
+		own       language.Tag
+		want      string
+	}{
+		{"of-the-server", nil, language.Und, "de"},
+		{"own", nil, language.French, "fr"},
+		{"nearest", nil, language.CanadianFrench, "fr"},
+		{"offered-by-the-server-and-the-tenant", tags("fr", "de"), language.Und, "de"},
+		{"not-offered", tags("ja", "fr"), language.Und, "ja"},
+		{"own-and-offered", tags("ja", "fr", "de"), language.French, "fr"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cfg := config.Default()
+			cfg.DefaultLanguage = language.German
+			cfg.Tenants = map[string]*config.Tenant{"acme": {Languages: tc.languages, DefaultLanguage: tc.own}}
+			acme := registryOf(t, cfg).current.Load().tenants["acme"]
+			if got := acme.DefaultLanguage.String(); got != tc.want {
+				t.Errorf("language %s, want %s", got, tc.want)
+			}
+			if got := acme.Bundle.Tags(); len(tc.languages) > 0 && fmt.Sprint(got) != fmt.Sprint(tc.languages) {
+				t.Errorf("languages %v, want %v", got, tc.languages)
+			}
+		})
+	}
+}
+
+// What a tenant says of itself reaches the control connection.
+func TestTenant(t *testing.T) {
+	cfg := config.Default()
+	cfg.Tenants = map[string]*config.Tenant{
+		"acme": {
+			Greeting:         map[language.Tag]string{language.French: "Bonjour"},
+			Welcome:          map[language.Tag]string{language.English: "Hello {User}"},
+			GreetAfterLang:   true,
+			Messages:         map[i18n.ID]map[language.Tag]gotext.Text{i18n.Goodbye: {language.English: {Msg: "Bye."}}},
+			PathnameEncoding: configtest.Encoding(t, "shift_jis"),
+			Normalization:    pathname.NFD,
+		},
+		"mirror": {PathnameEncoding: configtest.Encoding(t, "raw")},
+		"plain":  {},
+	}
+	r := registryOf(t, cfg)
+	acme := r.current.Load().tenants["acme"].Tenant
+	if got := acme.Bundle.Localizer(language.English).Text(i18n.Goodbye); got != "Bye." {
+		t.Errorf("goodbye is %q", got)
+	}
+	if acme.Greeting["fr"] != "Bonjour" || acme.Welcome["en"] != "Hello {User}" || !acme.GreetAfterLang {
+		t.Errorf("texts are %v, %v, %v", acme.Greeting, acme.Welcome, acme.GreetAfterLang)
+	}
+	for name, want := range map[string]struct {
+		encoding      string
+		normalization pathname.Normalization
+	}{
+		"acme":   {"shift_jis", pathname.NFD},
+		"mirror": {"raw", pathname.None},
+		"plain":  {"utf-8", pathname.NFC},
+	} {
+		if got := r.current.Load().tenants[name]; got.Encoding.String() != want.encoding ||
+			got.Normalization != want.normalization {
+			t.Errorf(
+				"%s: names are %s and %s, want %s and %s", name, got.Encoding, got.Normalization, want.encoding,
+				want.normalization)
+		}
+	}
+	cfg.Tenants["plain"].Messages = map[i18n.ID]map[language.Tag]gotext.Text{"godbye": nil}
+	registryOf(t, cfg) // which serves the built-in text
+	cfg.Tenants["plain"].Languages = []language.Tag{language.MustParse("tlh")}
+	bundle, err := cfg.Bundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	buckets := map[string]*s3client.Bucket{"acme": {}, "mirror": {}, "plain": {}}
+	if _, err := NewRegistry(cfg, bundle, buckets, Options{}); err == nil ||
+		!strings.HasPrefix(err.Error(), "tenant plain: languages: ") {
+		t.Errorf("a language that does not exist: %v", err)
+	}
+}
+
+// What a login says of the user agrees with what the storage lets the user do.
+func TestLogin(t *testing.T) {
+	s := s3test.Start(t, "minio") // whose links every HTTP client reaches
+	cfg := configtest.New(t, s)
+	acme := cfg.Tenants["acme"]
+	acme.DirectoryEncodings = map[string]value.Encoding{"/legacy/dos": configtest.Encoding(t, "ibm850")}
+	acme.Presign = time.Hour
+	hash := configtest.PasswordHash()
+	maps.Copy(acme.Users, map[string]*config.User{
+		"writer": {PasswordHash: hash, Permissions: []config.Permission{config.Write}},
+		"rooted": {PasswordHash: hash, Root: "/legacy",
+			PathPermissions: map[string][]config.Permission{"/in": {config.Write}}},
+	})
+	acme.PathPermissions = map[string][]config.Permission{"/legacy/keep": {config.List, config.Read}}
+	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: s.Bucket(t),
+		Users: map[string]*config.User{"dave": {PasswordHash: hash}}}
+	cfg.Tenants["initech"] = &config.Tenant{
+		Bucket: s.Bucket(t), Users: map[string]*config.User{"peter": {PasswordHash: hash}}, Presign: time.Hour,
+		S3: bucket.S3{PublicEndpoint: "https://files.example"},
+	}
+	umlaut, err := passwordhash.New("wörd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Tenants["berlin"] = &config.Tenant{
+		Bucket: s.Bucket(t), Users: map[string]*config.User{"hans": {PasswordHash: value.NewSecret(umlaut)}},
+		PathnameEncoding: configtest.Encoding(t, "iso-8859-1"),
+	}
+	r := registryBefore(t, cfg, s)
+	login := func(t *testing.T, name string) *account.Login {
+		t.Helper()
+		l, err := r.Login(
+			t.Context(), &account.LoginRequest{User: name, Password: password,
+				BeforeCommit: func(context.Context) error {
+					return nil
+				}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	t.Run("last-login", func(t *testing.T) {
+		if first := login(t, "alice").LastLogin; !first.IsZero() {
+			t.Errorf("before the first login there was one at %v", first)
+		}
+		if other := login(t, "dave").LastLogin; !other.IsZero() {
+			t.Errorf("another user's login is %v", other)
+		}
+		if _, err := r.Login(t.Context(), &account.LoginRequest{User: "alice", Password: "wrong"}); !errors.Is(
+			err, account.ErrLoginRefused) {
+			t.Errorf("a wrong password: %v", err)
+		}
+		before := time.Now()
+		second := login(t, "alice").LastLogin
+		if third := login(t, "alice").LastLogin; second.IsZero() || !second.Before(before) || third.Before(before) {
+			t.Errorf("logins were at %v and %v, the second began at %v", second, third, before)
+		}
+	})
+	t.Run("password-in-the-charset", func(t *testing.T) {
+		for password, right := range map[string]bool{"w\xf6rd": true, "wörd": true, "w\xf6rt": false,
+			"w\xc3\xb6\xf6rd": false} {
+			_, err := r.Login(t.Context(), &account.LoginRequest{User: "hans", Password: password})
+			if (err == nil) != right {
+				t.Errorf("%q: %v", password, err)
+			}
+		}
+	})
+	t.Run("rights", func(t *testing.T) {
+		for user, want := range map[string]map[string]string{
+			"alice":  {"/": "lrwdnm", "/legacy/x": "lrwdnm", "/legacy/keep": "lr"},
+			"writer": {"/": "w", "/legacy/keep": ""},
+			"rooted": {"/": "lrwdnm", "/in": "w", "/keep/x": "lr"},
+		} {
+			for name, want := range want {
+				if got := letters(login(t, user).Rights(name)); got != want {
+					t.Errorf("%s has %q for %s, want %q", user, got, name, want)
+				}
+			}
+		}
+	})
+	t.Run("directory-encodings", func(t *testing.T) {
+		if got := fmt.Sprint(login(t, "rooted").DirectoryEncodings); got != "map[/dos:ibm850]" {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("object-uri", func(t *testing.T) {
+		if got, want := login(t, "rooted").ObjectURI("/dos/caf\u00e9"),
+			"s3://"+acme.Bucket+"/inbox/legacy/dos/caf%C3%A9"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+	t.Run("links", func(t *testing.T) {
+		rooted := login(t, "rooted")
+		if err := afero.WriteFile(rooted.Storage(t.Context()), "/rapport été.txt", []byte("bonjour"), 0); err != nil {
+			t.Fatal(err)
+		}
+		link, err := rooted.Presign(t.Context(), "/rapport été.txt", rooted.LinkLifetime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.Get(link)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if content, err := io.ReadAll(response.Body); err != nil || string(content) != "bonjour" ||
+			!strings.Contains(link, "X-Amz-Expires=3600&") {
+			t.Errorf("%s gives %q, %v", link, content, err)
+		}
+		if _, err := rooted.Presign(t.Context(), "/nothing", time.Hour); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a link to nothing: %v", err)
+		}
+		if _, err := rooted.Presign(t.Context(), "/in/nothing", time.Hour); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("a link to what may not be read: %v", err)
+		}
+		peter := login(t, "peter")
+		if err := afero.WriteFile(peter.Storage(t.Context()), "/f", nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		if link, err := peter.Presign(t.Context(), "/f", time.Hour); err != nil ||
+			!strings.HasPrefix(link, "https://files.example/") &&
+				!strings.HasPrefix(link, "https://"+cfg.Tenants["initech"].Bucket+".files.example/") {
+			t.Errorf("a link for the public: %s, %v", link, err)
+		}
+		if login(t, "writer").Presign != nil {
+			t.Error("who may not read gets links")
+		}
+		if dave := login(t, "dave"); dave.Presign != nil || dave.LinkLifetime != 0 {
+			t.Error("a tenant without presign has links")
+		}
+	})
+}
+
+// TestRequireSessionReuse: the tenant decides, or else the server.
+func TestRequireSessionReuse(t *testing.T) {
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		server bool
+		tenant *bool
+		want   bool
+	}{{false, nil, false}, {true, nil, true}, {true, aws.Bool(false), false}, {false, aws.Bool(true), true}} {
+		cfg := &config.Config{TLS: encryption.TLS{RequireSessionReuse: test.server}}
+		tenant, err := newTenant(
+			cfg, "acme", &config.Tenant{TLS: encryption.TenantTLS{RequireSessionReuse: test.tenant}}, bundle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tenant.RequireSessionReuse != test.want {
+			t.Errorf(
+				"server %t, tenant %v: %t, want %t", test.server, test.tenant, tenant.RequireSessionReuse, test.want)
+		}
+	}
+}
+
+// The end of an upload under TLS is close_notify unless the tenant says otherwise.
+func TestStrictDataEOF(t *testing.T) {
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		strict  *bool
+		lenient bool
+	}{"absent": {nil, false}, "strict": {aws.Bool(true), false}, "lenient": {aws.Bool(false), true}} {
+		t.Run(name, func(t *testing.T) {
+			tc := &config.Tenant{TLS: encryption.TenantTLS{StrictDataEOF: test.strict}}
+			tenant, err := newTenant(config.Default(), "acme", tc, bundle)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tenant.LenientDataEOF != test.lenient {
+				t.Errorf("lenient: %t, want %t", tenant.LenientDataEOF, test.lenient)
+			}
+		})
+	}
+}
+
+// TestLeniency: what clients may do that FTP does not ask for, or asks for otherwise.
+func TestLeniency(t *testing.T) {
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name   string
+		config config.Tenant
+		want   account.Tenant
+	}{
+		{"none", config.Tenant{}, account.Tenant{}},
+		{"default", config.Tenant{ASCII: config.ConvertLineEnds, Chmod: config.RefuseChmod}, account.Tenant{}},
+		{"ascii", config.Tenant{ASCII: config.KeepLineEnds}, account.Tenant{KeepLineEnds: true}},
+		{"chmod", config.Tenant{Chmod: config.IgnoreChmod}, account.Tenant{IgnoreChmod: true}},
+		{"backslash", config.Tenant{Backslash: pathname.BackslashSeparates},
+			account.Tenant{Backslash: pathname.BackslashSeparates}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tenant, err := newTenant(config.Default(), "acme", &test.config, bundle)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := account.Tenant{KeepLineEnds: tenant.KeepLineEnds, IgnoreChmod: tenant.IgnoreChmod,
+				Backslash: tenant.Backslash}
+			if got.KeepLineEnds != test.want.KeepLineEnds || got.IgnoreChmod != test.want.IgnoreChmod ||
+				got.Backslash != test.want.Backslash {
+				t.Errorf("%+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestStorageOptionOutOfRange checks that a registry with options that the driver refuses is not made, and that the
+// error names the tenant.
+func TestStorageOptionOutOfRange(t *testing.T) {
+	cfg := config.Default()
+	cfg.Tenants = map[string]*config.Tenant{"acme": {Users: map[string]*config.User{"alice": {}}}}
+	bundle, err := cfg.Bundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = NewRegistry(
+		cfg, bundle, map[string]*s3client.Bucket{"acme": {Endpoint: endpoint}},
+		Options{Files: driver.Options{PartSize: 1}})
+	want := "tenant acme: user alice: directory /: driver: option PartSize: 1 bytes is out of range: "
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+}

@@ -1,0 +1,73 @@
+package tenant
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+)
+
+func TestMain(m *testing.M) { s3test.Main(m) }
+
+// registryOf is the tenants of a configuration, with buckets that nothing reaches.
+func registryOf(t *testing.T, cfg *config.Config) *Registry {
+	t.Helper()
+	buckets := map[string]*s3client.Bucket{}
+	for name := range cfg.Tenants {
+		buckets[name] = &s3client.Bucket{}
+	}
+	return registryWith(t, cfg, buckets)
+}
+
+// registryBefore is the tenants of a configuration, with their buckets at an S3 server.
+func registryBefore(t *testing.T, cfg *config.Config, s *s3test.Server) *Registry {
+	t.Helper()
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	buckets, err := s3client.NewFactory(s.AWSConfig(), nil, slog.New(slog.DiscardHandler)).Buckets(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registryWith(t, cfg, buckets)
+}
+
+func registryWith(t *testing.T, cfg *config.Config, buckets map[string]*s3client.Bucket) *Registry {
+	t.Helper()
+	bundle, err := cfg.Bundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	withEndpoint(buckets)
+	r, err := NewRegistry(cfg, bundle, buckets, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// withEndpoint says that buckets which no factory has made are those of one S3 server.
+func withEndpoint(buckets map[string]*s3client.Bucket) {
+	for _, b := range buckets {
+		if b.Endpoint == nil {
+			b.Endpoint = endpoint
+		}
+	}
+}
+
+var endpoint = driver.NewEndpoint()
+
+// letters writes rights for short tables: l(ist) r(ead) w(rite) d(elete) n(ame, rename) m(kdir).
+func letters(rights view.Rights) string {
+	text := ""
+	for i, right := range []bool{rights.List, rights.Read, rights.Write, rights.Delete, rights.Rename, rights.Mkdir} {
+		if right {
+			text += "lrwdnm"[i : i+1]
+		}
+	}
+	return text
+}

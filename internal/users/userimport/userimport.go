@@ -1,0 +1,129 @@
+// Package userimport turns the users of other FTP servers into users of a configuration.
+//
+// [SFTPGo] reads a dump in JSON. [ProFTPD] reads an AuthUserFile, whose lines are those of passwd(5). A permission
+// that the other server gave in part only is left out. All that a configuration cannot express becomes a warning.
+package userimport
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/rule"
+)
+
+// Users are the users of a tenant that another server had.
+type Users struct {
+	// Warnings say what was not carried over, a line each.
+	Warnings []string
+
+	strip string // the directory of the other server that is the root of the tenant
+	users map[string]*user
+}
+
+type user struct {
+	hash, home, root string
+	permissions      []config.Permission // nil for all
+	paths            map[string][]config.Permission
+	overwrite        config.Overwrite
+	quota            int64
+}
+
+func newUsers(strip string) *Users {
+	return &Users{strip: path.Clean("/" + strip), users: map[string]*user{}}
+}
+
+// warn adds a warning about a user.
+func (us *Users) warn(name, format string, args ...any) {
+	us.Warnings = append(us.Warnings, fmt.Sprintf("user %q: %s", name, fmt.Sprintf(format, args...)))
+}
+
+// add adds a user, unless something in it cannot be used.
+func (us *Users) add(name string, u *user) {
+	problem := passwordhash.Problem(u.hash)
+	switch {
+	case us.users[name] != nil:
+		us.warn(name, "left out: an earlier user has this name")
+	case name == "" || strings.ContainsFunc(name, unicode.IsControl):
+		us.warn(name, "left out: the name is empty or has control characters")
+	case !strings.HasPrefix(u.hash, "$"):
+		us.warn(
+			name,
+			"left out: there is no password hash, or the user is locked: give the user a new password with "+
+				"`babelftp hash-password`")
+	case problem != "":
+		us.warn(
+			name,
+			"left out: the password hash cannot be used, because it %s: give the user a new password with `babelftp "+
+				"hash-password`", problem)
+	case !path.IsAbs(u.root) || strings.ContainsFunc(u.root, unicode.IsControl):
+		us.warn(
+			name, "left out: the home directory %q is no absolute pathname: write a user with a root by hand", u.root)
+	case u.permissions != nil && len(u.permissions) == 0 && len(u.paths) == 0:
+		us.warn(name, "left out: the user may do nothing that this server knows")
+	default:
+		us.users[name] = u
+	}
+}
+
+// rootOf is the root of a user whose home directory on the other server is dir.
+func (us *Users) rootOf(name, dir string) string {
+	if !path.IsAbs(dir) {
+		return dir
+	}
+	dir = path.Clean(dir)
+	if rest, ok := strings.CutPrefix(dir+"/", strings.TrimSuffix(us.strip, "/")+"/"); ok {
+		return path.Clean("/" + rest)
+	}
+	us.warn(name, "the home directory %s is not below %s: root is the whole pathname", dir, us.strip)
+	return dir
+}
+
+// brokenPattern says which path is no pattern of a configuration, and why; it is empty where all are.
+func (u *user) brokenPattern() string {
+	for _, pattern := range slices.Sorted(maps.Keys(u.paths)) {
+		if broken := rule.Pattern(pattern); broken != "" {
+			return pattern + " " + broken
+		}
+	}
+	return ""
+}
+
+// Count is the number of users that can be carried over.
+func (us *Users) Count() int { return len(us.users) }
+
+// YAML is the key users of a tenant, which users_file can name.
+func (us *Users) YAML() ([]byte, error) {
+	users := yaml.MapSlice{}
+	for _, name := range slices.Sorted(maps.Keys(us.users)) {
+		users = append(users, yaml.MapItem{Key: name, Value: us.users[name].yaml()})
+	}
+	text, err := yaml.MarshalWithOptions(yaml.MapSlice{{Key: "users", Value: users}}, yaml.IndentSequence(true))
+	if err != nil {
+		return nil, fmt.Errorf("write users: %w", err)
+	}
+	return text, nil
+}
+
+func (u *user) yaml() yaml.MapSlice {
+	m := yaml.MapSlice{{Key: "password_hash", Value: u.hash}}
+	add := func(key string, value any, given bool) {
+		if given {
+			m = append(m, yaml.MapItem{Key: key, Value: value})
+		}
+	}
+	add("root", u.root, u.root != "/")
+	add("home", u.home, u.home != "" && u.home != "/")
+	add("permissions", u.permissions, u.permissions != nil)
+	add("path_permissions", u.paths, len(u.paths) > 0)
+	add("overwrite", u.overwrite, u.overwrite != "")
+	add("quota", u.quota, u.quota > 0)
+	return m
+}
