@@ -9,10 +9,10 @@ TEST_TOOLS := minio versitygw pebble helm compose-go
 # they compute.
 #
 # The tests of these packages run without the race detector: one goroutine does the work, or a program that is built with the race
-# detector does it (internal/acceptance). The same bytes go through the sessions of internal/control with it, and the simulator of internal/s3sim
+# detector does it (internal/acceptance). The same bytes go through the sessions of internal/ftp/control with it, and the simulator of internal/testkit/s3sim
 # through the driver's histories. They run without cgo, as the program does that people deploy.
-SERIAL := ./internal/acceptance ./bench ./deploy ./i18n/... ./locales ./tools/... ./internal/charset ./internal/config/... ./internal/conformance \
-  ./internal/s3sim
+SERIAL := ./internal/acceptance ./bench ./deploy ./i18n/... ./locales ./tools/... ./internal/names/charset ./internal/config/... ./internal/conformance \
+  ./internal/testkit/s3sim
 
 # What CI runs on Ceph and OpenStack Swift, in seconds.
 PACKAGED_GROUPS := stat|write|append|mkdir|remove
@@ -46,7 +46,7 @@ test: packages s3-packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin
 	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw)$$|Packaged$$' $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
 	CGO_ENABLED=1 go test $(TESTFLAGS) -race -run '^TestConcurrentSessions$$' ./i18n
 	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip '^TestConformance$$/^(minio|embedded)$$|Packaged$$' ./driver $(SERIAL)
-	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -p 1 -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^Test(ProfilesOf|LimitsOf|Unknown)Packaged$$' ./driver ./internal/s3test ./internal/s3client
+	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -p 1 -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^Test(ProfilesOf|LimitsOf|Unknown)Packaged$$' ./driver ./internal/testkit/s3test ./internal/storage/s3client
 
 # All of the suite takes Ceph nine minutes and Swift twenty, and Ceph 3 GiB of memory. When it has passed, docs/s3-servers.md gets the versions, the month
 # and the number of cases.

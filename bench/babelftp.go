@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // configuration is the default one with the place of the bucket, for any number of sessions of one client.
@@ -47,7 +47,8 @@ type babelftp struct {
 // build builds babelftp into a folder, as for a release.
 func build(ctx context.Context, repository, dir string) (string, error) {
 	binary := filepath.Join(dir, "babelftp")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, "./cmd/babelftp")
+	cmd := exec.CommandContext(
+		ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, "./cmd/babelftp")
 	cmd.Dir = repository
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -68,7 +69,8 @@ func (b *babelftp) start(ctx context.Context, link, endpoint string) (*ftpServer
 		return nil, err
 	}
 	file := filepath.Join(dir, "babelftp.yaml")
-	text := fmt.Sprintf(configuration, endpoint, b.server.Region, b.server.AccessKeyID, b.server.SecretAccessKey, bucket, hash,
+	text := fmt.Sprintf(
+		configuration, endpoint, b.server.Region, b.server.AccessKeyID, b.server.SecretAccessKey, bucket, hash,
 		strings.Join(b.lines, "\n"))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
@@ -92,7 +94,8 @@ func (b *babelftp) start(ctx context.Context, link, endpoint string) (*ftpServer
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.binary, err)
 	}
-	return &ftpServer{address: address, user: userAndPassword, password: userAndPassword, dir: "/", content: b.content}, nil
+	return &ftpServer{address: address, user: userAndPassword, password: userAndPassword, dir: "/", content: b.content},
+		nil
 }
 
 // hash is the password's hash.

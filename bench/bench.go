@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // The distance of the slow S3.
@@ -82,7 +82,8 @@ func start(ctx context.Context, o options, data string, log io.Writer) (b *bench
 	if _, err := b.client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: new(bucket)}); err != nil {
 		return b, err
 	}
-	if b.distance, err = s3test.NewLinkProxy(s, o.slowAddress, s3test.Link{Latency: slowLatency, Bandwidth: slowBandwidth}); err != nil {
+	if b.distance, err = s3test.NewLinkProxy(
+		s, o.slowAddress, s3test.Link{Latency: slowLatency, Bandwidth: slowBandwidth}); err != nil {
 		return b, err
 	}
 	b.stops = append(b.stops, func() { _ = b.distance.Close() })
@@ -117,7 +118,8 @@ func (b *bench) addRaw() {
 
 // addBabelftp adds a binary of babelftp, with a folder for its logs and lines that are added to its configuration.
 func (b *bench) addBabelftp(ctx context.Context, binary, dir string, lines []string) error {
-	own := &babelftp{binary: binary, lines: lines, server: b.server, content: b.content, dir: dir, running: map[string]*running{}}
+	own := &babelftp{binary: binary, lines: lines, server: b.server, content: b.content, dir: dir,
+		running: map[string]*running{}}
 	c := &contender{name: filepath.Base(binary), targets: map[string]target{}, own: own}
 	b.contenders = append(b.contenders, c)
 	b.stops = append(b.stops, c.own.stopAll)
@@ -246,7 +248,8 @@ func (b *bench) tryRemove(ctx context.Context, name string) error {
 		if len(keys) == 0 {
 			return nil
 		}
-		_, err = b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: new(bucket), Delete: &types.Delete{Objects: keys}})
+		_, err = b.client.DeleteObjects(
+			ctx, &s3.DeleteObjectsInput{Bucket: new(bucket), Delete: &types.Delete{Objects: keys}})
 		if err != nil {
 			return err
 		}
@@ -275,8 +278,8 @@ func (b *bench) directory(ctx context.Context, entries int) (string, error) {
 	return dir, nil
 }
 
-// run does all works whose name contains a text. Each round takes the contenders in turn. The error has the works that failed, and the table
-// the others.
+// run does all works whose name contains a text. Each round takes the contenders in turn. The error has the works
+// that failed, and the table the others.
 func (b *bench) run(ctx context.Context, all []work, only string, rounds int) (*table, error) {
 	t := &table{}
 	for _, c := range b.contenders {
@@ -292,7 +295,8 @@ func (b *bench) run(ctx context.Context, all []work, only string, rounds int) (*
 				c := b.contenders[(i+round)%len(b.contenders)] // who goes first is not always the same
 				err := w.run(ctx, &job{bench: b, contender: c, report: func(r row, value float64) {
 					t.add(r, c.name, round, value)
-					fmt.Fprintf(b.log, "%d/%d  %-12s %-50s %8s %s\n", round+1, rounds, c.name, r.name, number(value), r.unit)
+					fmt.Fprintf(
+						b.log, "%d/%d  %-12s %-50s %8s %s\n", round+1, rounds, c.name, r.name, number(value), r.unit)
 				}})
 				if ctx.Err() != nil {
 					return t, errors.Join(append(errs, ctx.Err())...)

@@ -27,8 +27,9 @@ func TestSmoke(t *testing.T) {
 	}
 	const rounds = 1
 	o := options{
-		data: t.TempDir(), minio: filepath.Join(root, ".tools", "bin", "minio"), rounds: rounds, slowAddress: "127.0.0.1:0",
-		shrink: 1 << 10,
+		data: t.TempDir(), minio: filepath.Join(root, ".tools", "bin", "minio"), rounds: rounds,
+		slowAddress: "127.0.0.1:0",
+		shrink:      1 << 10,
 	}
 	var log strings.Builder
 	table, err := measure(t.Context(), o, &log)
@@ -50,7 +51,8 @@ func TestSmoke(t *testing.T) {
 		names = append(names, r.name)
 	}
 	for _, want := range []string{
-		"direct: 1 MiB up", "direct: 1 MiB down", "direct: 8 x 8 files of 16 KiB up", "direct: 4 x 4 files of 4 KiB down",
+		"direct: 1 MiB up", "direct: 1 MiB down", "direct: 8 x 8 files of 16 KiB up",
+		"direct: 4 x 4 files of 4 KiB down",
 		"direct: MLSD of 97", "logins and quits a second", "S3 requests for a new small file, up", "slow: 256 KiB up",
 		"slow: 1 x 4 files of 4 KiB up", "slow: MLSD of 9", "memory of an idle session",
 	} {
@@ -99,7 +101,8 @@ func TestTable(t *testing.T) {
 	if err := json.Unmarshal(text.Bytes(), &lines); err != nil {
 		t.Fatal(err)
 	}
-	if len(lines) != 2 || len(lines[0].Results) != 3 || !slices.Equal(lines[0].Results[1].Values, []float64{50, 180, 30}) {
+	if len(lines) != 2 || len(lines[0].Results) != 3 ||
+		!slices.Equal(lines[0].Results[1].Values, []float64{50, 180, 30}) {
 		t.Errorf("JSON is %+v", lines)
 	}
 }
@@ -119,8 +122,9 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := regexp.MustCompile("(?s)^before\n" + regexp.QuoteMeta(figuresBegin) + "Date: 2026-01-02[.] Machine: .+[.] " +
-		"Command: `go run ./bench -short`[.]\n\n[|] work .*[|]\n" + figuresEnd + "\nafter\n$")
+	want := regexp.MustCompile(
+		"(?s)^before\n" + regexp.QuoteMeta(figuresBegin) + "Date: 2026-01-02[.] Machine: .+[.] " +
+			"Command: `go run ./bench -short`[.]\n\n[|] work .*[|]\n" + figuresEnd + "\nafter\n$")
 	if !want.Match(page) || bytes.Contains(page, []byte("old")) {
 		t.Errorf("the page is\n%s", page)
 	}
@@ -164,11 +168,14 @@ func TestContent(t *testing.T) {
 }
 
 func TestCommandLine(t *testing.T) {
-	o, err := parse([]string{"-short", "-peer", "a=ftp://u:p@h:1/d", "-peer", "b=ftp://u:p@h:1/d,ftp://u:p@h:2", "-set", "part_size: 5MiB"}, io.Discard)
+	o, err := parse(
+		[]string{"-short", "-peer", "a=ftp://u:p@h:1/d", "-peer", "b=ftp://u:p@h:1/d,ftp://u:p@h:2", "-set",
+			"part_size: 5MiB"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.shrink != 8 || len(o.peers) != 2 || len(o.peers[0].urls) != 1 || o.peers[1].urls[slow] != "ftp://u:p@h:2" || len(o.lines) != 1 {
+	if o.shrink != 8 || len(o.peers) != 2 || len(o.peers[0].urls) != 1 || o.peers[1].urls[slow] != "ftp://u:p@h:2" ||
+		len(o.lines) != 1 {
 		t.Errorf("options are %+v", o)
 	}
 	for _, args := range [][]string{{"-peer", "a"}, {"here"}, {"-rounds", "many"}} {
@@ -182,7 +189,8 @@ func TestCommandLine(t *testing.T) {
 		}
 	}
 	var help strings.Builder
-	if err := run(t.Context(), []string{"-help"}, io.Discard, &help); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(), "-rounds") {
+	if err := run(t.Context(), []string{"-help"}, io.Discard, &help); !errors.Is(err, flag.ErrHelp) ||
+		!strings.Contains(help.String(), "-rounds") {
 		t.Errorf("help is %q, %v", help.String(), err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// period is after how many bytes the content repeats. It is no multiple of any part or buffer, so that the check finds a part in the
-	// place of another.
+	// period is after how many bytes the content repeats. It is no multiple of any part or buffer, so that the check
+	// finds a part in the place of another.
 	period = 16<<20 - 3
 	// stretch is how many bytes of content lie together in memory, wherever they begin.
 	stretch = rawThreshold

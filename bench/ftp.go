@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
 
 // workTimeout is the maximum time for one answer of a server, and for one transfer.

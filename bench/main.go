@@ -1,5 +1,5 @@
-// Command bench measures babelftp and its S3 server. The AWS SDK does the same work alone and over FTP, in turn, in one run. The bench
-// prints ratios, because absolute numbers of one machine say little about another. It needs Linux.
+// Command bench measures babelftp and its S3 server. The AWS SDK does the same work alone and over FTP, in turn, in
+// one run. The bench prints ratios, because absolute numbers of one machine say little about another. It needs Linux.
 //
 //	make bench                                   # everything, against MinIO
 //	go run ./bench -short -only "direct: 1"      # works whose name has the text, an eighth of the bytes
@@ -62,32 +62,41 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.only, "only", "", "works whose name has this `text`")
 	f.IntVar(&o.rounds, "rounds", 5, "how often each work is done by each; the table has the medians")
 	f.BoolVar(&o.json, "json", false, "print all values as JSON")
-	f.StringVar(&o.page, "page", "", "write the table into this `file` too, with the date and the machine, like docs/benchmarks.md")
+	f.StringVar(
+		&o.page, "page", "",
+		"write the table into this `file` too, with the date and the machine, like docs/benchmarks.md")
 	f.StringVar(&o.minio, "minio", "", "MinIO's `binary` (default .tools/bin/minio, from make tools)")
 	f.StringVar(&o.data, "data", "", "`folder` for MinIO's files (default a temporary one)")
-	f.Func("binary", "a `binary` of babelftp to measure, instead of one built from this source; may be repeated", func(s string) error {
-		name, err := filepath.Abs(s)
-		o.binaries = append(o.binaries, name)
-		return err
-	})
-	f.Func("set", "a `line` to add to babelftp's configuration, such as \"upload_concurrency: 8\"; may be repeated", func(s string) error {
-		o.lines = append(o.lines, s)
-		return nil
-	})
-	f.Func("peer", "another server, as `NAME=URL` or NAME=URL,URL: ftp://user:password@host:port/directory before S3, and before the "+
-		"slow S3; may be repeated", func(s string) error {
-		name, urls, found := strings.Cut(s, "=")
-		if !found {
-			return errors.New("want NAME=URL")
-		}
-		p := peer{name: name, urls: map[string]string{}}
-		direct, slow, both := strings.Cut(urls, ",")
-		if p.urls["direct"] = direct; both {
-			p.urls["slow"] = slow
-		}
-		o.peers = append(o.peers, p)
-		return nil
-	})
+	f.Func(
+		"binary", "a `binary` of babelftp to measure, instead of one built from this source; may be repeated",
+		func(s string) error {
+			name, err := filepath.Abs(s)
+			o.binaries = append(o.binaries, name)
+			return err
+		})
+	f.Func(
+		"set", "a `line` to add to babelftp's configuration, such as \"upload_concurrency: 8\"; may be repeated",
+		func(s string) error {
+			o.lines = append(o.lines, s)
+			return nil
+		})
+	f.Func(
+		"peer",
+		"another server, as `NAME=URL` or NAME=URL,URL: ftp://user:password@host:port/directory before S3, and "+
+			"before the "+
+			"slow S3; may be repeated", func(s string) error {
+			name, urls, found := strings.Cut(s, "=")
+			if !found {
+				return errors.New("want NAME=URL")
+			}
+			p := peer{name: name, urls: map[string]string{}}
+			direct, slow, both := strings.Cut(urls, ",")
+			if p.urls["direct"] = direct; both {
+				p.urls["slow"] = slow
+			}
+			o.peers = append(o.peers, p)
+			return nil
+		})
 	f.StringVar(&o.s3Address, "s3-address", "", "`address` of MinIO, for peers (default a free port)")
 	f.StringVar(&o.slowAddress, "slow-address", "127.0.0.1:0", "`address` of the slow S3, for peers")
 	if err := f.Parse(args); err != nil {

@@ -16,7 +16,8 @@ const (
 	figuresEnd   = "<!-- end -->"
 )
 
-// writePage replaces the figures of a page by the table, with the date, the machine and the arguments of the command line.
+// writePage replaces the figures of a page by the table, with the date, the machine and the arguments of the command
+// line.
 func (t *table) writePage(file string, args []string, date time.Time) error {
 	page, err := os.ReadFile(file)
 	if err != nil {
@@ -25,10 +26,13 @@ func (t *table) writePage(file string, args []string, date time.Time) error {
 	head, rest, found := bytes.Cut(page, []byte(figuresBegin))
 	_, tail, closed := bytes.Cut(rest, []byte(figuresEnd))
 	if !found || !closed {
-		return fmt.Errorf("%s: no place for figures: add the lines %q and %q", file, strings.TrimSpace(figuresBegin), figuresEnd)
+		return fmt.Errorf(
+			"%s: no place for figures: add the lines %q and %q", file, strings.TrimSpace(figuresBegin), figuresEnd)
 	}
 	var figures bytes.Buffer
-	fmt.Fprintf(&figures, "Date: %s. Machine: %s. Command: `go run ./bench %s`.\n\n", date.Format(time.DateOnly), machine(), strings.Join(args, " "))
+	fmt.Fprintf(
+		&figures, "Date: %s. Machine: %s. Command: `go run ./bench %s`.\n\n", date.Format(time.DateOnly), machine(),
+		strings.Join(args, " "))
 	if err := t.print(&figures); err != nil {
 		return err
 	}

@@ -77,7 +77,8 @@ func listening(port int) (*process, error) {
 		for line := range strings.Lines(string(text)) {
 			fields := strings.Fields(line)
 			const address, state, inode, listen = 1, 3, 9, "0A"
-			if len(fields) > inode && fields[state] == listen && strings.HasSuffix(fields[address], fmt.Sprintf(":%04X", port)) {
+			if len(fields) > inode && fields[state] == listen &&
+				strings.HasSuffix(fields[address], fmt.Sprintf(":%04X", port)) {
 				sockets["socket:["+fields[inode]+"]"] = true
 			}
 		}

@@ -35,7 +35,8 @@ func (rawSession) close() {}
 
 func (r rawSession) store(ctx context.Context, name string, size int64) error {
 	if size <= rawThreshold {
-		_, err := r.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &r.bucket, Key: &name, Body: bytes.NewReader(r.content.at(0, size))})
+		_, err := r.client.PutObject(
+			ctx, &s3.PutObjectInput{Bucket: &r.bucket, Key: &name, Body: bytes.NewReader(r.content.at(0, size))})
 		return err
 	}
 	created, err := r.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
@@ -53,7 +54,8 @@ func (r rawSession) store(ctx context.Context, name string, size int64) error {
 			number := aws.Int32(int32(i + 1))
 			out, err := r.client.UploadPart(groupCtx, &s3.UploadPartInput{
 				Bucket: &r.bucket, Key: &name, UploadId: created.UploadId, PartNumber: number,
-				Body: bytes.NewReader(r.content.at(offset, min(rawPart, size-offset))), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
+				Body:              bytes.NewReader(r.content.at(offset, min(rawPart, size-offset))),
+				ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
 			})
 			if err == nil {
 				parts[i] = types.CompletedPart{ETag: out.ETag, PartNumber: number, ChecksumCRC32: out.ChecksumCRC32}
@@ -65,7 +67,8 @@ func (r rawSession) store(ctx context.Context, name string, size int64) error {
 		return err
 	}
 	_, err = r.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-		Bucket: &r.bucket, Key: &name, UploadId: created.UploadId, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
+		Bucket: &r.bucket, Key: &name, UploadId: created.UploadId,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
 	})
 	return err
 }

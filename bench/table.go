@@ -13,8 +13,8 @@ import (
 type row struct {
 	name string
 	unit string
-	// speed says that more is better and that it is shown as a ratio to the first contender's in the same round. Anything else is
-	// an amount, shown as it is.
+	// speed says that more is better and that it is shown as a ratio to the first contender's in the same round.
+	// Anything else is an amount, shown as it is.
 	speed bool
 }
 
@@ -86,8 +86,8 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// print writes the table in Markdown. The first contender's column has what it did, the others' the ratio to it where there is
-// one.
+// print writes the table in Markdown. The first contender's column has what it did, the others' the ratio to it where
+// there is one.
 func (t *table) print(w io.Writer) error {
 	lines := [][]string{append([]string{"work", "unit"}, t.contenders...)}
 	for _, r := range t.rows {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// twoUsers measures what two users lose by sharing the S3 server fairly: how many files they move together, each in so many sessions, against one of
-// them in twice as many.
+// twoUsers measures what two users lose by sharing the S3 server fairly: how many files they move together, each in
+// so many sessions, against one of them in twice as many.
 func twoUsers(sessions, files int, size int64) work {
 	name := fmt.Sprintf("2 users: %d sessions of each, %d files of %s a session", sessions, files, bytesText(size))
 	return work{name, func(ctx context.Context, j *job) error {
@@ -64,7 +64,8 @@ func twoUsers(sessions, files int, size int64) work {
 				took[users-1] += time.Since(begin)
 			}
 			j.report(amount(name+" "+way.name, "files/s"), float64(4*sessions*files)/took[1].Seconds())
-			j.report(amount(name+" "+way.name+", against one user of all", "ratio"), took[0].Seconds()/took[1].Seconds())
+			j.report(
+				amount(name+" "+way.name+", against one user of all", "ratio"), took[0].Seconds()/took[1].Seconds())
 		}
 		return nil
 	}}

@@ -14,11 +14,12 @@ import (
 // attackerName is a further user of the server that the bench starts, with the password of the first one.
 const attackerName = "attacker"
 
-// victims measure what small uploads of one user lose while another user keeps sessions busy: with one kind of work each, and with all of them. What
-// a session can do to S3 itself is measured there as well.
+// victims measure what small uploads of one user lose while another user keeps sessions busy: with one kind of work
+// each, and with all of them. What a session can do to S3 itself is measured there as well.
 func victims(sessions, files int) []work {
 	ofS3 := []activity{{"uploads", (*attack).upload}, {"downloads", (*attack).download}, {"listings", (*attack).list}}
-	ofFTP := []activity{{"wrong passwords", (*attack).guess}, {"renames", (*attack).rename}, {"stalled uploads", (*attack).stall}}
+	ofFTP := []activity{{"wrong passwords", (*attack).guess}, {"renames", (*attack).rename},
+		{"stalled uploads", (*attack).stall}}
 	var works []work
 	for _, one := range ofS3 {
 		works = append(works, victim(1, files, true, one), victim(sessions, files, true, one))
@@ -29,9 +30,9 @@ func victims(sessions, files int) []work {
 	return append(works, victim(sessions, files, false, append(ofS3, ofFTP...)...))
 }
 
-// victim measures what the victim loses while the sessions do some kinds of work. The ratio is of one run. The machine shares its processors
-// among the server, S3 and the attacker, so the attacker slows the victim outside of the server too. How much that is, the row of one session with
-// raw S3 shows.
+// victim measures what the victim loses while the sessions do some kinds of work. The ratio is of one run. The
+// machine shares its processors among the server, S3 and the attacker, so the attacker slows the victim outside of
+// the server too. How much that is, the row of one session with raw S3 shows.
 func victim(sessions, files int, withS3 bool, do ...activity) work {
 	what, by := "all of these", strconv.Itoa(sessions)+" sessions"
 	if len(do) == 1 {

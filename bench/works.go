@@ -145,7 +145,8 @@ func many(link string, sessions, files int, size int64) work {
 				return err
 			}
 			if link == direct && unit == "files/s" && cpu > 0 {
-				j.report(amount(fmt.Sprintf("server CPU milliseconds a file of %s, %s", bytesText(size), way.name), "ms"),
+				j.report(
+					amount(fmt.Sprintf("server CPU milliseconds a file of %s, %s", bytesText(size), way.name), "ms"),
 					cpu.Seconds()*1000/float64(sessions*files))
 			}
 		}
@@ -235,7 +236,8 @@ func requests() work {
 			if err != nil {
 				return err
 			}
-			j.report(amount("S3 requests for a new small file, "+way.name, "requests"), float64(len(j.proxy.Operations())))
+			j.report(
+				amount("S3 requests for a new small file, "+way.name, "requests"), float64(len(j.proxy.Operations())))
 		}
 		return nil
 	}}

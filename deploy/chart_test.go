@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/cluster"
-	"github.com/babelftp/babelftp/internal/config/fixed"
+	"github.com/babelftp/babelftp/internal/ftp/relay"
+	"github.com/babelftp/babelftp/internal/server/fixed"
 )
 
 func TestLintStrict(t *testing.T) {
@@ -54,7 +54,9 @@ func TestPassiveRange(t *testing.T) {
 				}
 				inService = append(inService, p.Port)
 				if fmt.Sprint(p.TargetPort) != fmt.Sprint(p.Port) {
-					t.Errorf("the Service sends port %d to %v: a client connects to the port that PASV names", p.Port, p.TargetPort)
+					t.Errorf(
+						"the Service sends port %d to %v: a client connects to the port that PASV names", p.Port,
+						p.TargetPort)
 				}
 				if p.NodePort != 0 {
 					onNode = append(onNode, p.NodePort)
@@ -80,42 +82,57 @@ func TestPassiveRange(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for _, tt := range []struct{ name, set, want string }{
 		{"one-port", "passive.ports=30000", `passive.ports: "30000" is no range of ports: write it like 30000-30019`},
-		{"no-last-port", "passive.ports=30000-", `passive.ports: "30000-" is no range of ports: write it like 30000-30019`},
+		{"no-last-port", "passive.ports=30000-",
+			`passive.ports: "30000-" is no range of ports: write it like 30000-30019`},
 		{"no-number", "passive.ports=low-high", `passive.ports: "low-high" is no range of ports`},
 		{"octal", "passive.ports=01024-01030", `passive.ports: "01024-01030" is no range of ports`},
 		{"empty", "passive.ports=", `passive.ports: "" is no range of ports`},
-		{"backwards", "passive.ports=30019-30000", "passive.ports: 30019-30000 ends before it begins: write 30000-30019"},
+		{"backwards", "passive.ports=30019-30000",
+			"passive.ports: 30019-30000 ends before it begins: write 30000-30019"},
 		{"privileged", "passive.ports=1000-1030", "passive.ports: 1000-1030 is not between 1024 and 65535"},
 		{"no-such-port", "passive.ports=65530-65540", "passive.ports: 65530-65540 is not between 1024 and 65535"},
 		{"too-many", "passive.ports=30000-30100", "passive.ports: 30000-30100 is 101 ports, and 100 is the most"},
-		{"listener", "passive.ports=2100-2130", "passive.ports: 2100-2130 contains port 2121, where the container listens for ftp"},
-		{"public-address", "passive.publicAddress=ftp://ftp.example.com", "'ftp://ftp.example.com' does not match pattern"},
-		{"public-address-in-the-configuration", "config.passive.public_address=192.0.2.1", "config.passive.public_address is set by the chart: use passive.publicAddress"},
+		{"listener", "passive.ports=2100-2130",
+			"passive.ports: 2100-2130 contains port 2121, where the container listens for ftp"},
+		{"public-address", "passive.publicAddress=ftp://ftp.example.com",
+			"'ftp://ftp.example.com' does not match pattern"},
+		{"public-address-in-the-configuration", "config.passive.public_address=192.0.2.1",
+			"config.passive.public_address is set by the chart: use passive.publicAddress"},
 		{"no-image", "image.repository=", "image.repository is empty: build the image with the Dockerfile"},
 		{"no-tenants", "config.tenants=null", "config.tenants is empty: write one tenant at least"},
-		{"too-few-ports", "passive.ports=30000-30002", "passive.ports: 3 ports are too few for 4 pods (maxReplicas): each needs its own"},
+		{"too-few-ports", "passive.ports=30000-30002",
+			"passive.ports: 3 ports are too few for 4 pods (maxReplicas): each needs its own"},
 		{"too-many-pods", "replicas=5", "maxReplicas: 4 is less than the 5 replicas: raise it"},
-		{"too-many-pods-at-least", "autoscaling.enabled=true,autoscaling.minReplicas=5", "maxReplicas: 4 is less than the 5 replicas"},
+		{"too-many-pods-at-least", "autoscaling.enabled=true,autoscaling.minReplicas=5",
+			"maxReplicas: 4 is less than the 5 replicas"},
 		{"cluster", "config.cluster.replicas=3", "config.cluster is set by the chart: use replicas and maxReplicas"},
 		{"a-service-for-each-pod", "service.perPod=true", "service.perPod needs service.type: LoadBalancer"},
-		{"an-address-for-each-pod", "service.perPod=true,service.type=LoadBalancer", "service.perPod needs an address for each pod"},
+		{"an-address-for-each-pod", "service.perPod=true,service.type=LoadBalancer",
+			"service.perPod needs an address for each pod"},
 		{"two-configurations", "existingSecret=x", "existingSecret and config.tenants do not go together"},
 		{"secret-of-the-check", "secrets.check.existingSecret=x", "invalid propertyName 'check'"},
-		{"two-certificates", "tls.existingSecret=x,tls.certificate.enabled=true", "tls.existingSecret and tls.certificate.enabled do not go together"},
+		{"two-certificates", "tls.existingSecret=x,tls.certificate.enabled=true",
+			"tls.existingSecret and tls.certificate.enabled do not go together"},
 		{"no-issuer", "tls.certificate.enabled=true", "tls.certificate.issuerRef.name is empty"},
-		{"no-names", "tls.certificate.enabled=true,tls.certificate.issuerRef.name=x", "tls.certificate.dnsNames is empty: list the names"},
-		{"little-memory", "resources.limits.memory=256Mi", "resources.limits.memory: 256Mi leaves less than 64Mi beside config.memory (256MiB)"},
+		{"no-names", "tls.certificate.enabled=true,tls.certificate.issuerRef.name=x",
+			"tls.certificate.dnsNames is empty: list the names"},
+		{"little-memory", "resources.limits.memory=256Mi",
+			"resources.limits.memory: 256Mi leaves less than 64Mi beside config.memory (256MiB)"},
 		{"no-budget", "podDisruptionBudget.maxUnavailable=0", "podDisruptionBudget/maxUnavailable"},
 		{"strategy", "updateStrategy.type=Recreate", "updateStrategy/type"},
 		{"address-family", "service.ipFamilies={IPv5}", "service/ipFamilies/0"},
 		{"admin-socket", "config.admin_socket=/x", "config.admin_socket is set by the chart"},
-		{"administrators-without-a-token", "admin.enabled=true", "admin.enabled needs a token: name a Secret with the key token in secrets.admin.existingSecret"},
-		{"administrators-twice", "admin.enabled=true,config.admin.listen=x", "config.admin and admin.enabled do not go together"},
+		{"administrators-without-a-token", "admin.enabled=true",
+			"admin.enabled needs a token: name a Secret with the key token in secrets.admin.existingSecret"},
+		{"administrators-twice", "admin.enabled=true,config.admin.listen=x",
+			"config.admin and admin.enabled do not go together"},
 		{"listen", "config.listen=:21", "config.listen is set by the chart: use service.ports.ftp"},
-		{"drain-timeout", "config.drain_timeout=1m", "config.drain_timeout is set by the chart: use drainTimeoutSeconds"},
+		{"drain-timeout", "config.drain_timeout=1m",
+			"config.drain_timeout is set by the chart: use drainTimeoutSeconds"},
 		{"passive", "config.passive.ports=1-2", "config.passive.ports is set by the chart: use passive.ports"},
 		{"certificate", "config.tls.cert_file=x", "config.tls.cert_file is set by the chart: use tls.existingSecret"},
-		{"implicit-without-certificate", "tls.implicit=true", "tls.implicit needs a certificate: name its Secret in tls.existingSecret"},
+		{"implicit-without-certificate", "tls.implicit=true",
+			"tls.implicit needs a certificate: name its Secret in tls.existingSecret"},
 		{"required-without-certificate", "config.tls.required=true", "config.tls.required needs a certificate"},
 		{"secret-without-content", "secrets.s3.name=x", "missing property 'existingSecret'"},
 		{"unknown-value", "passve.ports=30000-30001", "additional properties 'passve' not allowed"},
@@ -133,8 +150,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestPodSecurity checks how the pods of the server, of the check and of the test run. Module kubetest checks them by the Pod Security
-// Standards.
+// TestPodSecurity checks how the pods of the server, of the check and of the test run. Module kubetest checks them by
+// the Pod Security Standards.
 func TestPodSecurity(t *testing.T) {
 	for _, values := range valueFiles(t) {
 		openshift := strings.Contains(values, "openshift")
@@ -171,7 +188,9 @@ func TestPodSecurity(t *testing.T) {
 				}
 				for _, v := range pod.Volumes {
 					if v.Secret.SecretName != "" && v.Secret.DefaultMode != 0o440 {
-						t.Errorf("volume %s: mode %#o, which others than the group of the pod can read", v.Name, v.Secret.DefaultMode)
+						t.Errorf(
+							"volume %s: mode %#o, which others than the group of the pod can read", v.Name,
+							v.Secret.DefaultMode)
 					}
 				}
 			})
@@ -184,7 +203,8 @@ func TestSecretsOnly(t *testing.T) {
 	for _, values := range valueFiles(t) {
 		t.Run(filepath.Base(values), func(t *testing.T) {
 			for manifest := range strings.SplitSeq(renderText(t, values), "\n---\n") {
-				if !strings.Contains(manifest, "\nkind: Secret\n") && (strings.Contains(manifest, "argon2id") || strings.Contains(manifest, "bucket: acme-data")) {
+				if !strings.Contains(manifest, "\nkind: Secret\n") &&
+					(strings.Contains(manifest, "argon2id") || strings.Contains(manifest, "bucket: acme-data")) {
 					t.Errorf("part of the configuration is in\n%s", manifest)
 				}
 			}
@@ -219,7 +239,8 @@ func TestReferences(t *testing.T) {
 				}
 			}
 			if m := r.find("PodMonitor", r.statefulSet.Metadata.Name); m.Kind != "" {
-				if ends := m.Spec.PodMetricsEndpoints; len(ends) != 1 || ends[0].Port != "metrics" || ends[0].Path != "/metrics" {
+				if ends := m.Spec.PodMetricsEndpoints; len(ends) != 1 || ends[0].Port != "metrics" ||
+					ends[0].Path != "/metrics" {
 					t.Errorf("the PodMonitor asks %v", ends)
 				}
 			}
@@ -245,7 +266,8 @@ func checkPorts(t *testing.T, r release) {
 		ports[p.Name] = p.ContainerPort
 	}
 	cfg := loadConfig(t, r)
-	for name, address := range map[string]string{"ftp": cfg.Listen, "metrics": cfg.MetricsListen, "ftps": cfg.TLS.ImplicitListen} {
+	for name, address := range map[string]string{"ftp": cfg.Listen, "metrics": cfg.MetricsListen,
+		"ftps": cfg.TLS.ImplicitListen} {
 		port, exists := ports[name]
 		if want := address != ""; exists != want || want && address != fmt.Sprintf(":%d", port) {
 			t.Errorf("the server listens on %q for %s, the container's port is %d", address, name, port)
@@ -259,21 +281,26 @@ func checkPorts(t *testing.T, r release) {
 	if slices.ContainsFunc(r.service.Spec.Ports, func(p servicePort) bool { return p.TargetPort == "metrics" }) {
 		t.Error("the Service shows the metrics to the outside")
 	}
-	live, ready, start := r.container().LivenessProbe.HTTPGet, r.container().ReadinessProbe.HTTPGet, r.container().StartupProbe.HTTPGet
-	if live.Path != "/healthz" || live.Port != "metrics" || ready.Path != "/readyz" || ready.Port != "metrics" || start != live {
+	live, ready, start := r.container().LivenessProbe.HTTPGet, r.container().ReadinessProbe.HTTPGet,
+		r.container().StartupProbe.HTTPGet
+	if live.Path != "/healthz" || live.Port != "metrics" || ready.Path != "/readyz" || ready.Port != "metrics" ||
+		start != live {
 		t.Errorf("probes: %v, %v and %v", live, ready, start)
 	}
 	for _, rule := range r.find("NetworkPolicy", r.statefulSet.Metadata.Name).Spec.Ingress {
 		for _, p := range rule.Ports {
 			name, named := p.Port.(string)
-			if named && ports[name] == 0 || !named && (fmt.Sprint(p.Port) != fmt.Sprint(cfg.Passive.Ports.First) || p.EndPort != int(cfg.Passive.Ports.Last)) {
+			if named && ports[name] == 0 || !named &&
+				(fmt.Sprint(p.Port) != fmt.Sprint(cfg.Passive.Ports.First) ||
+					p.EndPort != int(cfg.Passive.Ports.Last)) {
 				t.Errorf("the network policy lets in %v to %d", p.Port, p.EndPort)
 			}
 		}
 	}
 }
 
-// TestRelaysPassThePolicy checks that pods may pass on data connections to each other, in whatever else a network policy limits them.
+// TestRelaysPassThePolicy checks that pods may pass on data connections to each other, in whatever else a network
+// policy limits them.
 func TestRelaysPassThePolicy(t *testing.T) {
 	r := render(t, filepath.Join(chart, "ci", "metallb-values.yaml"))
 	labels, ports := r.statefulSet.Spec.Template.Metadata.Labels, loadConfig(t, r).Passive.Ports
@@ -283,8 +310,11 @@ func TestRelaysPassThePolicy(t *testing.T) {
 	}
 	for name, rules := range map[string][]policyRule{"in": policy.Ingress, "out": policy.Egress} {
 		if !slices.ContainsFunc(rules, func(rule policyRule) bool {
-			return len(rule.Ports) == 1 && fmt.Sprint(rule.Ports[0].Port) == fmt.Sprint(ports.First) && rule.Ports[0].EndPort == int(ports.Last) &&
-				slices.ContainsFunc(slices.Concat(rule.From, rule.To), func(peer policyPeer) bool { return selects(peer.PodSelector, labels) })
+			toPeer := slices.ContainsFunc(slices.Concat(rule.From, rule.To), func(peer policyPeer) bool {
+				return selects(peer.PodSelector, labels)
+			})
+			return toPeer && len(rule.Ports) == 1 && fmt.Sprint(rule.Ports[0].Port) == fmt.Sprint(ports.First) &&
+				rule.Ports[0].EndPort == int(ports.Last)
 		}) {
 			t.Errorf("the policy lets no relays %s", name)
 		}
@@ -316,7 +346,8 @@ func TestTrafficPolicy(t *testing.T) {
 	}
 }
 
-// TestChangesReachThePod checks that a change makes new pods if the server cannot take it while it runs, and that it makes none otherwise.
+// TestChangesReachThePod checks that a change makes new pods if the server cannot take it while it runs, and that it
+// makes none otherwise.
 func TestChangesReachThePod(t *testing.T) {
 	values := filepath.Join(chart, "ci", "metallb-values.yaml")
 	before, root := render(t, values), t.TempDir()
@@ -350,7 +381,8 @@ func TestChangesReachThePod(t *testing.T) {
 			if (len(fixedKeys) > 0) != tt.restart {
 				t.Errorf("the server needs a restart for %v", fixedKeys)
 			}
-			if restart := !reflect.DeepEqual(before.statefulSet.Spec.Template, after.statefulSet.Spec.Template); restart != tt.restart {
+			restart := !reflect.DeepEqual(before.statefulSet.Spec.Template, after.statefulSet.Spec.Template)
+			if restart != tt.restart {
 				t.Errorf("--set %s: new pods %t, want %t", tt.set, restart, tt.restart)
 			}
 		})
@@ -489,7 +521,7 @@ func checkServicePerPod(t *testing.T, r release, annotations func(pod int) map[s
 			ports = append(ports, p.Port)
 		}
 		var want []int
-		own := cluster.Slice(cfg.Passive.Ports, pod, cfg.Cluster.Replicas)
+		own := relay.Slice(cfg.Passive.Ports, pod, cfg.Cluster.Replicas)
 		for port := int(own.First); port <= int(own.Last); port++ {
 			want = append(want, port)
 		}

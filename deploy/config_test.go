@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
 )
 
 const configFile = "/etc/babelftp/babelftp.yaml"
@@ -26,7 +26,8 @@ func loadConfig(t *testing.T, r release) *config.Config {
 	return loadPod(t, r, r.pod(), t.TempDir())
 }
 
-// loadPod loads the configuration as a pod would: from its variables, and from the files of its volumes, which it makes below root.
+// loadPod loads the configuration as a pod would: from its variables, and from the files of its volumes, which it
+// makes below root.
 func loadPod(t *testing.T, r release, pod podSpec, root string) *config.Config {
 	t.Helper()
 	environ := mount(t, r, pod, root)
@@ -44,7 +45,8 @@ func loadPod(t *testing.T, r release, pod podSpec, root string) *config.Config {
 	return cfg
 }
 
-// mount makes the files of a pod's volumes below root and returns its variables. Paths below /run/babelftp lead below root.
+// mount makes the files of a pod's volumes below root and returns its variables. Paths below /run/babelftp lead below
+// root.
 func mount(t *testing.T, r release, pod podSpec, root string) (environ []string) {
 	t.Helper()
 	below := func(text string) string { return strings.ReplaceAll(text, "/run/babelftp/", root+"/run/babelftp/") }
@@ -115,7 +117,8 @@ func secretData(t *testing.T, r release, v volume) map[string]string {
 		cert, _ := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 		return map[string]string{"ca.crt": cert}
 	case "babelftp-config":
-		return map[string]string{"babelftp.yaml": "tenants: {acme: {bucket: acme-data, users_file: users.yaml}}\n", "users.yaml": "users: {alice: {password_hash: \"" + someHash + "\"}}\n"}
+		return map[string]string{"babelftp.yaml": "tenants: {acme: {bucket: acme-data, users_file: users.yaml}}\n",
+			"users.yaml": "users: {alice: {password_hash: \"" + someHash + "\"}}\n"}
 	case "ftp-acme-example-tls", "acme-tenant-tls", "test-babelftp-tls":
 		cert, key := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 		return map[string]string{"tls.crt": cert, "tls.key": key}
@@ -144,7 +147,8 @@ func TestConfiguration(t *testing.T) {
 		drain   time.Duration
 	}{
 		{values: "minimal", drain: 25 * time.Second},
-		{values: "loadbalancer", keyID: "AKIAIOSFODNN7EXAMPLE", address: "203.0.113.7", tls: true, drain: 5 * time.Minute},
+		{values: "loadbalancer", keyID: "AKIAIOSFODNN7EXAMPLE", address: "203.0.113.7", tls: true,
+			drain: 5 * time.Minute},
 		{values: "nodeport", address: "198.51.100.20", drain: 25 * time.Second},
 		{values: "metallb", keyID: "AKIAIOSFODNN7EXAMPLE", address: "198.51.100.20", drain: 25 * time.Second},
 		{values: "openshift", address: "203.0.113.7", drain: 25 * time.Second},
@@ -161,7 +165,8 @@ func TestConfiguration(t *testing.T) {
 			if got := cfg.TLS.CertFile != "" && cfg.TLS.ImplicitListen != "" && cfg.TLS.Required; got != tt.tls {
 				t.Errorf("TLS %+v, want %t", cfg.TLS, tt.tls)
 			}
-			if got := cfg.Admin.Listen == "127.0.0.1:9122" && len(cfg.Admin.Token.Reveal()) == 32; got != (tt.values == "loadbalancer") {
+			if got := cfg.Admin.Listen == "127.0.0.1:9122" &&
+				len(cfg.Admin.Token.Reveal()) == 32; got != (tt.values == "loadbalancer") {
 				t.Errorf("the address of administrators is %q", cfg.Admin.Listen)
 			}
 			if cfg.DrainTimeout != tt.drain {
@@ -171,17 +176,21 @@ func TestConfiguration(t *testing.T) {
 			if wait != 5*time.Second {
 				t.Errorf("the pod waits %v before it stops", wait)
 			}
-			if grace := time.Duration(r.pod().TerminationGracePeriodSeconds) * time.Second; grace <= wait+cfg.DrainTimeout {
+			if grace := time.Duration(r.pod().TerminationGracePeriodSeconds) * time.Second; grace <= wait+
+				cfg.DrainTimeout {
 				t.Errorf("the pod is killed after %s, before the drain timeout of %s", grace, cfg.DrainTimeout)
-			} else if ready := r.container().ReadinessProbe; time.Duration((ready.FailureThreshold-1)*ready.PeriodSeconds)*time.Second < grace-wait {
-				t.Errorf("the pod stays ready for %d probes in %d seconds each, less than the %s that it has after SIGTERM", ready.FailureThreshold, ready.PeriodSeconds, grace-wait)
+			} else if ready := r.container().ReadinessProbe; time.Duration(
+				(ready.FailureThreshold-1)*ready.PeriodSeconds)*time.Second < grace-wait {
+				t.Errorf(
+					"the pod stays ready for %d probes in %d seconds each, less than the %s that it has after SIGTERM",
+					ready.FailureThreshold, ready.PeriodSeconds, grace-wait)
 			}
 		})
 	}
 }
 
-// TestHooksReadTheSame checks that the pods of hooks load what the server loads, without the objects that Helm makes after them. Only a
-// certificate that cert-manager has to obtain is missing before the installation.
+// TestHooksReadTheSame checks that the pods of hooks load what the server loads, without the objects that Helm makes
+// after them. Only a certificate that cert-manager has to obtain is missing before the installation.
 func TestHooksReadTheSame(t *testing.T) {
 	for _, values := range valueFiles(t) {
 		t.Run(filepath.Base(values), func(t *testing.T) {
@@ -191,13 +200,16 @@ func TestHooksReadTheSame(t *testing.T) {
 			for name, pod := range r.pods() {
 				for _, v := range pod.Volumes {
 					o := r.find("Secret", v.Secret.SecretName)
-					if before := strings.HasPrefix(o.Metadata.Annotations["helm.sh/hook"], "pre-install"); name == "check" && o.Kind != "" && !before {
+					if before := strings.HasPrefix(
+						o.Metadata.Annotations["helm.sh/hook"],
+						"pre-install"); name == "check" && o.Kind != "" && !before {
 						t.Errorf("the check mounts the Secret %s, which Helm makes after it", o.Metadata.Name)
 					}
 				}
 				got := loadPod(t, r, pod, root)
 				if name == "check" && r.find("Certificate", r.statefulSet.Metadata.Name).Kind != "" {
-					got.TLS.CertFile, got.TLS.KeyFile, got.TLS.ImplicitListen = want.TLS.CertFile, want.TLS.KeyFile, want.TLS.ImplicitListen
+					got.TLS.CertFile, got.TLS.KeyFile, got.TLS.ImplicitListen = want.TLS.CertFile, want.TLS.KeyFile,
+						want.TLS.ImplicitListen
 					got.TLS.Required = want.TLS.Required
 				}
 				read := func(c *config.Config) []any {

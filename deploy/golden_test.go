@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestGolden compares the rendered manifests of each file of values with testdata/golden. Module kubetest validates these files as the API
-// server would. To write them: go test ./deploy -run TestGolden -update
+// TestGolden compares the rendered manifests of each file of values with testdata/golden. Module kubetest validates
+// these files as the API server would. To write them: go test ./deploy -run TestGolden -update
 func TestGolden(t *testing.T) {
 	var want []string
 	for _, values := range valueFiles(t) {
@@ -33,7 +33,9 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if string(now) != rendered {
-				t.Errorf("%s is not what the chart renders now: go test ./deploy -run TestGolden -update, and read the difference", golden)
+				t.Errorf(
+					"%s is not what the chart renders now: go test ./deploy -run TestGolden -update, and read the "+
+						"difference", golden)
 			}
 		})
 	}
@@ -42,11 +44,13 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(there) != len(want) {
-		t.Errorf("testdata/golden has %d files, but there are %d files of values: remove the others", len(there), len(want))
+		t.Errorf(
+			"testdata/golden has %d files, but there are %d files of values: remove the others", len(there), len(want))
 	}
 }
 
-// TestNetworkLoadBalancer wants the load balancer of testdata/nlb.yaml to be that of the rendered Service. The module nlbtest makes it, which takes minutes.
+// TestNetworkLoadBalancer wants the load balancer of testdata/nlb.yaml to be that of the rendered Service. The module
+// nlbtest makes it, which takes minutes.
 func TestNetworkLoadBalancer(t *testing.T) {
 	load := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("testdata", name))
@@ -57,7 +61,8 @@ func TestNetworkLoadBalancer(t *testing.T) {
 	}
 	made := load("nlb.yaml")
 	for document := range strings.SplitSeq(load("golden/aws.yaml"), "\n---\n") {
-		if strings.Contains(document, "\n  type: LoadBalancer\n") && !strings.Contains(made, fmt.Sprintf("\n# %x.\n", sha256.Sum256([]byte(document)))) {
+		if strings.Contains(document, "\n  type: LoadBalancer\n") &&
+			!strings.Contains(made, fmt.Sprintf("\n# %x.\n", sha256.Sum256([]byte(document)))) {
 			t.Error("the Service has changed: cd deploy/nlbtest && go test -update, and read the difference")
 		}
 	}

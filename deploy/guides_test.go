@@ -12,8 +12,8 @@ import (
 
 var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 
-// TestValuesOfPages renders the chart with all values that the pages about it show. Blocks with an image are complete, and the
-// configuration that they make is one that babelftp takes. The others add to complete values.
+// TestValuesOfPages renders the chart with all values that the pages about it show. Blocks with an image are
+// complete, and the configuration that they make is one that babelftp takes. The others add to complete values.
 func TestValuesOfPages(t *testing.T) {
 	for _, page := range []string{"README.md", "../docs/guides/kubernetes.md", "../docs/guides/translating.md"} {
 		text, err := os.ReadFile(page)
@@ -38,7 +38,9 @@ func TestValuesOfPages(t *testing.T) {
 				if strings.HasPrefix(block, "existingSecret: ") { // which has the whole configuration
 					base = []string{"--set", "image.repository=babelftp"}
 				}
-				if _, errs, err := runHelm(t, slices.Concat([]string{"template", "test", chart}, base, []string{"--values", file})...); err != nil {
+				if _, errs, err := runHelm(
+					t, slices.Concat(
+						[]string{"template", "test", chart}, base, []string{"--values", file})...); err != nil {
 					t.Errorf("helm template: %v\n%s", err, errs)
 				}
 			})

@@ -20,14 +20,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
 )
 
 // kubeAPIServer is built by make kube.
 const kubeAPIServer = "../.tools/bin/kube-apiserver"
 
-// TestKube installs the chart on an API server of Kubernetes, changes the release from one set of values to the other, and removes it. There
-// are no nodes, so no pod runs. The test itself runs the Job of the check. The schemas of operators' kinds allow everything here; module kubetest decodes them.
+// TestKube installs the chart on an API server of Kubernetes, changes the release from one set of values to the
+// other, and removes it. There are no nodes, so no pod runs. The test itself runs the Job of the check. The schemas
+// of operators' kinds allow everything here; module kubetest decodes them.
 func TestKube(t *testing.T) {
 	k := startKube(t)
 	k.createNamespace("ftp")
@@ -60,14 +61,17 @@ func TestKube(t *testing.T) {
 			if name := filepath.Base(file); name == "loadbalancer-values.yaml" || name == "nodeport-values.yaml" {
 				continue // another class of load balancer, and other names
 			}
-			k.helm("upgrade", "test", chart, "--values", file, "--no-hooks", "--set", "service.loadBalancerClass=service.k8s.aws/nlb", "--set", "service.type=LoadBalancer")
+			k.helm(
+				"upgrade", "test", chart, "--values", file, "--no-hooks", "--set",
+				"service.loadBalancerClass=service.k8s.aws/nlb", "--set", "service.type=LoadBalancer")
 		}
 	})
 	t.Run("check", func(t *testing.T) {
 		k.t = t
 		babelftp, file := binary(t, "-tags", "nodemo"), filepath.Join(chart, "ci", "minimal-values.yaml")
 		wrong := []string{"--set", "config.tenants.acme.users.alice.password_hash=secret"}
-		if err := k.helmWithJobs(babelftp, append([]string{"install", "wrong", chart, "--values", file}, wrong...)...); err == nil {
+		if err := k.helmWithJobs(
+			babelftp, append([]string{"install", "wrong", chart, "--values", file}, wrong...)...); err == nil {
 			t.Error("a configuration with a mistake was installed")
 		}
 		const path = "/apis/apps/v1/namespaces/ftp/statefulsets/"
@@ -81,7 +85,10 @@ func TestKube(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := k.helmWithJobs(babelftp, append([]string{"upgrade", "right", chart, "--values", file, "--set", "passive.ports=40000-40039"}, wrong...)...); err == nil {
+		if err := k.helmWithJobs(
+			babelftp, append(
+				[]string{"upgrade", "right", chart, "--values", file, "--set", "passive.ports=40000-40039"},
+				wrong...)...); err == nil {
 			t.Error("a configuration with a mistake replaced a right one")
 		}
 		if _, after, err := k.request(http.MethodGet, path+"right-babelftp", "", ""); err != nil || after != before {
@@ -123,13 +130,17 @@ func startKube(t *testing.T) *kube {
 	t.Helper()
 	dir := t.TempDir()
 	k := &kube{t: t, token: "test", config: filepath.Join(dir, "kubeconfig"), client: &http.Client{
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, // the API server signs its certificate itself
+		// the API server signs its certificate itself
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		Timeout:   waitTimeout,
 	}}
 	store, peers, address := "http://"+closedPort(t), "http://"+closedPort(t), closedPort(t)
 	k.url = "https://" + address
-	k.run("etcd", "--data-dir", filepath.Join(dir, "etcd"), "--listen-client-urls", store, "--advertise-client-urls", store,
-		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default="+peers, "--unsafe-no-fsync")
+	k.run(
+		"etcd", "--data-dir", filepath.Join(dir, "etcd"), "--listen-client-urls", store, "--advertise-client-urls",
+		store,
+		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default="+peers,
+		"--unsafe-no-fsync")
 
 	cert, key := filepath.Join(dir, "account.crt"), filepath.Join(dir, "account.key")
 	public, private := certtest.New(t, &x509.Certificate{DNSNames: []string{"accounts.example"}})
@@ -141,9 +152,13 @@ func startKube(t *testing.T) *kube {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.run(kubeAPIServer, "--etcd-servers", store, "--cert-dir", filepath.Join(dir, "certs"), "--bind-address", "127.0.0.1", "--secure-port", port,
-		"--service-cluster-ip-range", "10.0.0.0/16,fd00::/108", "--token-auth-file", tokens, "--authorization-mode", "RBAC",
-		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", cert, "--service-account-signing-key-file", key,
+	k.run(
+		kubeAPIServer, "--etcd-servers", store, "--cert-dir", filepath.Join(dir, "certs"), "--bind-address",
+		"127.0.0.1", "--secure-port", port,
+		"--service-cluster-ip-range", "10.0.0.0/16,fd00::/108", "--token-auth-file", tokens, "--authorization-mode",
+		"RBAC",
+		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", cert,
+		"--service-account-signing-key-file", key,
 		"--disable-admission-plugins", "ServiceAccount")
 	writeFile(t, k.config, fmt.Sprintf(`apiVersion: v1
 kind: Config
@@ -225,13 +240,16 @@ func (k *kube) post(path, kind, body string) {
 func (k *kube) createNamespace(name string) {
 	k.t.Helper()
 	k.post("/api/v1/namespaces", "application/yaml", fmt.Sprintf(
-		"apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: {pod-security.kubernetes.io/enforce: restricted}}\n", name))
+		"apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: {pod-security.kubernetes.io/enforce: "+
+			"restricted}}\n", name))
 }
 
 // createCRD makes a kind of an operator known, and waits until it is served.
 func (k *kube) createCRD(group, version, kind, plural string) {
 	k.t.Helper()
-	k.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/yaml", fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
+	k.post(
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/yaml",
+		fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: %[4]s.%[1]s, annotations: {api-approved.kubernetes.io: unapproved}}
 spec:
@@ -255,7 +273,8 @@ func (k *kube) helm(args ...string) {
 	}
 }
 
-// helmWithJobs runs helm, and the Job that checks the configuration meanwhile: the built program with the files and variables of the Job's pod.
+// helmWithJobs runs helm, and the Job that checks the configuration meanwhile: the built program with the files and
+// variables of the Job's pod.
 func (k *kube) helmWithJobs(babelftp string, args ...string) error {
 	k.t.Helper()
 	name := args[1] + "-babelftp-check"
@@ -307,7 +326,9 @@ func (k *kube) finishJob(path string, conditions [2]string) {
 	status := map[string]any{"startTime": now}
 	var all []map[string]string
 	for _, c := range conditions {
-		all = append(all, map[string]string{"type": c, "status": "True", "lastProbeTime": now, "lastTransitionTime": now, "reason": "Test"})
+		all = append(
+			all, map[string]string{"type": c, "status": "True", "lastProbeTime": now, "lastTransitionTime": now,
+				"reason": "Test"})
 	}
 	status["conditions"] = all
 	if conditions[1] == "Complete" {
@@ -317,7 +338,9 @@ func (k *kube) finishJob(path string, conditions [2]string) {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	if code, text, err := k.request(http.MethodPatch, path+"/status", "application/merge-patch+json", string(body)); err != nil || code != http.StatusOK {
+	if code, text, err := k.request(
+		http.MethodPatch, path+"/status", "application/merge-patch+json",
+		string(body)); err != nil || code != http.StatusOK {
 		k.t.Fatalf("the status of the Job: %d %v %s", code, err, text)
 	}
 }
@@ -326,9 +349,11 @@ func (k *kube) finishJob(path string, conditions [2]string) {
 func (k *kube) want(o object) {
 	k.t.Helper()
 	group, plural := map[string]string{
-		"Certificate": "apis/cert-manager.io/v1", "HorizontalPodAutoscaler": "apis/autoscaling/v2", "NetworkPolicy": "apis/networking.k8s.io/v1",
-		"PodDisruptionBudget": "apis/policy/v1", "PodMonitor": "apis/monitoring.coreos.com/v1", "PrometheusRule": "apis/monitoring.coreos.com/v1",
-		"StatefulSet": "apis/apps/v1",
+		"Certificate": "apis/cert-manager.io/v1", "HorizontalPodAutoscaler": "apis/autoscaling/v2",
+		"NetworkPolicy":       "apis/networking.k8s.io/v1",
+		"PodDisruptionBudget": "apis/policy/v1", "PodMonitor": "apis/monitoring.coreos.com/v1",
+		"PrometheusRule": "apis/monitoring.coreos.com/v1",
+		"StatefulSet":    "apis/apps/v1",
 	}[o.Kind], strings.ToLower(o.Kind)+"s"
 	if group == "" {
 		group = "api/v1"
@@ -336,7 +361,8 @@ func (k *kube) want(o object) {
 	if o.Kind == "NetworkPolicy" {
 		plural = "networkpolicies"
 	}
-	code, text, err := k.request(http.MethodGet, fmt.Sprintf("/%s/namespaces/ftp/%s/%s", group, plural, o.Metadata.Name), "", "")
+	code, text, err := k.request(
+		http.MethodGet, fmt.Sprintf("/%s/namespaces/ftp/%s/%s", group, plural, o.Metadata.Name), "", "")
 	var there struct{ Kind string }
 	if err != nil || code != http.StatusOK || json.Unmarshal([]byte(text), &there) != nil || there.Kind != o.Kind {
 		k.t.Errorf("%s %s: %d %v %.300s", o.Kind, o.Metadata.Name, code, err, text)

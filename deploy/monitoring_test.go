@@ -82,7 +82,8 @@ func TestAlerts(t *testing.T) {
 		}
 	}
 	if own == 0 || len(headings) > 0 {
-		t.Errorf("%d alerts; %s has headings without an alert: %v", own, operations, slices.Collect(maps.Values(headings)))
+		t.Errorf(
+			"%d alerts; %s has headings without an alert: %v", own, operations, slices.Collect(maps.Values(headings)))
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package deploy holds the Helm chart. Its tests render it with each file of values in babelftp/ci and check what a cluster would
-// be given, the configuration included.
+// Package deploy holds the Helm chart. Its tests render it with each file of values in babelftp/ci and check what a
+// cluster would be given, the configuration included.
 package deploy
 
 import (

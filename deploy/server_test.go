@@ -15,8 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/ftptest"
-	// All of the program but its main package, so that go test takes no result from its cache when the program has changed.
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	// All of the program but its main package, so that go test takes no result from its cache when the program has
+	// changed.
 	_ "github.com/babelftp/babelftp/internal/server"
 )
 
@@ -44,8 +45,9 @@ func TestBinary(t *testing.T) {
 	t.Run("check", func(t *testing.T) { testCheck(t, babelftp) })
 }
 
-// testServer runs the pod's command with the pod's files and variables, and asks at the ports of the pod what its probes, its Services and
-// the monitoring ask. Each server has an address of this machine for itself, so the ports are those of the pod.
+// testServer runs the pod's command with the pod's files and variables, and asks at the ports of the pod what its
+// probes, its Services and the monitoring ask. Each server has an address of this machine for itself, so the ports
+// are those of the pod.
 func testServer(t *testing.T, babelftp string) {
 	for _, values := range valueFiles(t) {
 		t.Run(filepath.Base(values), func(t *testing.T) {
@@ -85,7 +87,8 @@ func testServer(t *testing.T, babelftp string) {
 			}
 			if m := r.find("PodMonitor", r.statefulSet.Metadata.Name); m.Kind != "" {
 				end := m.Spec.PodMetricsEndpoints[0]
-				if code, body := get(t, at(end.Port), end.Path); code != http.StatusOK || !strings.Contains(body, "\nbabelftp_sessions ") {
+				if code, body := get(t, at(end.Port), end.Path); code != http.StatusOK ||
+					!strings.Contains(body, "\nbabelftp_sessions ") {
 					t.Errorf("Prometheus gets %d: %.200s", code, body)
 				}
 			}
@@ -113,7 +116,9 @@ func startServer(t *testing.T, babelftp string, r release) string {
 	cmd.Env = append(environ, "HOME="+root, "AWS_REGION=eu-west-3", "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x",
 		"AWS_ENDPOINT_URL=http://"+closedPort(t), "BABELFTP_LOG_FORMAT=json")
 	if loadConfig(t, r).Cluster.Given() { // a pod is ready when its name has its address
-		cmd.Env = append(cmd.Env, "BABELFTP_CLUSTER_REPLICA=0", "BABELFTP_CLUSTER_PEERS="+strings.TrimSuffix(address, "0")+"{replica}")
+		cmd.Env = append(
+			cmd.Env, "BABELFTP_CLUSTER_REPLICA=0",
+			"BABELFTP_CLUSTER_PEERS="+strings.TrimSuffix(address, "0")+"{replica}")
 	}
 	startAndWait(t, cmd, address, listeners)
 	return address
@@ -244,7 +249,8 @@ func testCheck(t *testing.T, babelftp string) {
 		{"secrets", "loadbalancer", "preStopSeconds=1", "configuration ok: 1 tenant, 1 user", true},
 		{"certificate-to-come", "gke", "preStopSeconds=1", "configuration ok: 1 tenant, 1 user", true},
 		{"own-configuration", "openshift", "preStopSeconds=1", "configuration ok: 1 tenant, 1 user", true},
-		{"bad-hash", "minimal", "config.tenants.acme.users.alice.password_hash=secret", "babelftp.yaml:10:24: tenants.acme.users.alice.password_hash", false},
+		{"bad-hash", "minimal", "config.tenants.acme.users.alice.password_hash=secret",
+			"babelftp.yaml:10:24: tenants.acme.users.alice.password_hash", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := render(t, filepath.Join(chart, "ci", tt.values+"-values.yaml"), tt.set)

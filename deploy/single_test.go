@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
 )
 
 // tool runs a program and returns what it printed.
@@ -89,7 +89,8 @@ func TestCompose(t *testing.T) {
 	}
 	service := project.Services["babelftp"]
 	if !service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"}) {
-		t.Errorf("babelftp runs with a root file system that it can write, or with capabilities %v dropped", service.CapDrop)
+		t.Errorf(
+			"babelftp runs with a root file system that it can write, or with capabilities %v dropped", service.CapDrop)
 	}
 	var env []string
 	for key, value := range service.Environment {
@@ -111,7 +112,8 @@ func TestCompose(t *testing.T) {
 			t.Errorf("port %d is not published", port)
 		}
 	}
-	if made := project.Services["bucket"].Command; len(made) != 1 || !strings.HasSuffix(made[0], "/"+cfg.Tenants["acme"].Bucket) {
+	if made := project.Services["bucket"].Command; len(made) != 1 ||
+		!strings.HasSuffix(made[0], "/"+cfg.Tenants["acme"].Bucket) {
 		t.Errorf("the bucket %s is not made: %q", cfg.Tenants["acme"].Bucket, made)
 	}
 }

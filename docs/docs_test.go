@@ -14,8 +14,8 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
 )
 
 // root is the folder of the repository.
@@ -112,7 +112,8 @@ func anchors(t *testing.T, page string) []string {
 	return names
 }
 
-// TestLinks follows the links from each page to files and headings of the repository, and wants each mention of a page to be a link.
+// TestLinks follows the links from each page to files and headings of the repository, and wants each mention of a
+// page to be a link.
 func TestLinks(t *testing.T) {
 	for _, page := range pages(t) {
 		t.Run(page, func(t *testing.T) {
@@ -217,8 +218,10 @@ func load(t *testing.T, text string) error {
 	cert, key := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 	clients := certtest.NewAuthority(t, "clients")
 	files := map[string]string{
-		"babelftp.yaml": text, "scanner": hash, "s3": "secret", "ldap": "secret", "collector": "Authorization: Bearer 3f2a", "tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key,
-		"scanner.hash": hash, "store-ca.crt": cert, "admin-token": "0123456789abcdef0123456789abcdef", "administrators.crt": cert, "acme/users.yaml": "users: {scanner: {password_hash: '" + hash + "'}}",
+		"babelftp.yaml": text, "scanner": hash, "s3": "secret", "ldap": "secret",
+		"collector": "Authorization: Bearer 3f2a", "tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key,
+		"scanner.hash": hash, "store-ca.crt": cert, "admin-token": "0123456789abcdef0123456789abcdef",
+		"administrators.crt": cert, "acme/users.yaml": "users: {scanner: {password_hash: '" + hash + "'}}",
 		"locales/sv/messages.gotext.json": `{"language": "sv", "messages": []}`,
 		"clients.crt":                     clients.Certificate, "clients.crl": clients.Revoke(&x509.RevocationList{}),
 	}

@@ -99,7 +99,8 @@ func (s schema) child(key string, definitions map[string]schema) []schema {
 	for _, part := range slices.Concat(s.AllOf, s.AnyOf) {
 		found = append(found, part.child(key, definitions)...)
 	}
-	if len(found) == 0 && s.AdditionalProperties != nil && (s.AdditionalProperties.Ref != "" || s.AdditionalProperties.Properties != nil) {
+	if len(found) == 0 && s.AdditionalProperties != nil &&
+		(s.AdditionalProperties.Ref != "" || s.AdditionalProperties.Properties != nil) {
 		found = append(found, *s.AdditionalProperties)
 	}
 	return found
@@ -118,7 +119,8 @@ func (s schema) has(path ...string) bool {
 	return len(at) > 0
 }
 
-// partOf puts a part of a configuration where it belongs in a complete one: to the server, or to the tenant acme if it has another key.
+// partOf puts a part of a configuration where it belongs in a complete one: to the server, or to the tenant acme if
+// it has another key.
 func partOf(s schema, text string) (string, error) {
 	var part map[string]any
 	if err := yaml.Unmarshal([]byte(text), &part); err != nil {
@@ -154,7 +156,8 @@ func merge(to, from map[string]any) {
 	}
 }
 
-// How blocks begin that are values of the chart, objects of Kubernetes, and rules of a language. On the pages about the chart all others are values.
+// How blocks begin that are values of the chart, objects of Kubernetes, and rules of a language. On the pages about
+// the chart all others are values.
 const (
 	firstLineOfValues = "# values.yaml"
 	firstLineOfObject = "apiVersion: "
@@ -173,7 +176,8 @@ func (b block) isPart() bool {
 	return !slices.Contains(chartPages, filepath.ToSlash(b.page))
 }
 
-// TestFragments loads every part of a configuration that a page shows, within a complete one. The tests of deploy load values of the chart.
+// TestFragments loads every part of a configuration that a page shows, within a complete one. The tests of deploy
+// load values of the chart.
 func TestFragments(t *testing.T) {
 	found := 0
 	s := configurationSchema()
@@ -200,7 +204,8 @@ func TestFragments(t *testing.T) {
 // TestWrongFragments shows that a part with a wrong key or value is refused.
 func TestWrongFragments(t *testing.T) {
 	s := configurationSchema()
-	for _, wrong := range []string{"passive: {port: 1}", "quotas: 1GiB", "limits: {bans: {time: 15}}", "users: {alice: {roots: /}}"} {
+	for _, wrong := range []string{"passive: {port: 1}", "quotas: 1GiB", "limits: {bans: {time: 15}}",
+		"users: {alice: {roots: /}}"} {
 		text, err := partOf(s, wrong)
 		if err != nil {
 			t.Fatal(err)
@@ -217,7 +222,8 @@ var (
 	dottedKey = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+$`)
 )
 
-// TestKeys wants each path of keys that a page names to be one of the configuration, of a tenant, of a user or of the chart's values.
+// TestKeys wants each path of keys that a page names to be one of the configuration, of a tenant, of a user or of the
+// chart's values.
 func TestKeys(t *testing.T) {
 	s, chart := configurationSchema(), chartSchema(t)
 	found := 0
@@ -246,7 +252,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// isKey also takes keys of a tenant and of a user, and those of the server below config of the chart. What resources has is Kubernetes' own.
+// isKey also takes keys of a tenant and of a user, and those of the server below config of the chart. What resources
+// has is Kubernetes' own.
 func isKey(s, chart schema, path ...string) bool {
 	tenant := []string{"tenants", "NAME"}
 	switch {
@@ -255,14 +262,16 @@ func isKey(s, chart schema, path ...string) bool {
 	case path[0] == "config" && len(path) > 1:
 		return s.has(path[1:]...)
 	}
-	return s.has(path...) || chart.has(path...) || s.has(append(tenant, path...)...) || s.has(slices.Concat(tenant, []string{"users", "NAME"}, path)...)
+	return s.has(path...) || chart.has(path...) || s.has(append(tenant, path...)...) ||
+		s.has(slices.Concat(tenant, []string{"users", "NAME"}, path)...)
 }
 
 // TestKnownKeys shows that TestKeys finds a key that is not there.
 func TestKnownKeys(t *testing.T) {
 	s, chart := configurationSchema(), chartSchema(t)
 	for path, want := range map[string]bool{
-		"passive.ports": true, "tenants.acme.bucket": true, "tls.strict_data_eof": true, "passive.publicAddress": true, "quota": true,
+		"passive.ports": true, "tenants.acme.bucket": true, "tls.strict_data_eof": true, "passive.publicAddress": true,
+		"quota":        true,
 		"passive.port": false, "tenants.acme.buckets": false, "passive.publicaddress": false, "listen.port": false,
 	} {
 		if isKey(s, chart, strings.Split(path, ".")...) != want {
@@ -293,12 +302,13 @@ func TestLogLines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	program := regexp.MustCompile(`" ?\+\s+"`).ReplaceAll(source.Bytes(), nil) // a long message stands on two lines
 	found := 0
 	for _, page := range pages(t) {
 		for _, l := range lines(t, page) {
 			if m := logLine.FindStringSubmatch(l.text); m != nil && (levelled.MatchString(l.text) || l.fence == "") {
 				found++
-				if message := `"` + strings.Trim(m[1], `"`) + `"`; !bytes.Contains(source.Bytes(), []byte(message)) {
+				if message := `"` + strings.Trim(m[1], `"`) + `"`; !bytes.Contains(program, []byte(message)) {
 					t.Errorf("%s:%d: no line of the log says %s", page, l.number, message)
 				}
 			}

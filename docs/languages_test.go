@@ -24,7 +24,8 @@ func TestLanguages(t *testing.T) {
 		if c.Translated != c.Total {
 			t.Errorf("%v has %d texts of %d", c.Tag, c.Translated, c.Total)
 		}
-		fmt.Fprintf(&b, "| [`%s`](../../locales/%[1]s) | %s | %s |\n", c.Tag, display.English.Tags().Name(c.Tag), c.Name)
+		fmt.Fprintf(
+			&b, "| [`%s`](../../locales/%[1]s) | %s | %s |\n", c.Tag, display.English.Tags().Name(c.Tag), c.Name)
 	}
 	generated(t, filepath.Join("guides", "languages-and-greetings.md"), map[string]string{"languages": b.String()})
 }

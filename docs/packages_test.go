@@ -6,6 +6,7 @@ import (
 	"go/doc"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -21,7 +22,8 @@ var update = flag.Bool("update", false, "write the generated parts of pages")
 // module is the path of the module, with a slash.
 const module = "github.com/babelftp/babelftp/"
 
-// A programPackage is a package of the program: the first sentence of its comment, and the packages of the module that it imports.
+// A programPackage is a package of the program: the first sentence of its comment, and the packages of the module
+// that it imports.
 type programPackage struct {
 	synopsis string
 	imports  []string
@@ -31,22 +33,56 @@ type programPackage struct {
 func programPackages(t *testing.T) map[string]programPackage {
 	t.Helper()
 	found := map[string]programPackage{}
-	for _, pattern := range []string{"cmd/*", "driver", "driver/internal/*", "i18n", "i18n/*", "internal/*", "internal/config/*", "locales"} {
-		folders, err := filepath.Glob(filepath.Join(root, pattern))
+	forTests := []string{"internal/testkit", "internal/acceptance", "internal/conformance", "driver/drivertest",
+		"driver/internal/s3fake"}
+	for _, top := range []string{"cmd", "driver", "i18n", "internal", "locales"} {
+		err := filepath.WalkDir(filepath.Join(root, top), func(folder string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.IsDir() {
+				return err
+			}
+			name, err := filepath.Rel(root, folder)
+			if err != nil {
+				return err
+			}
+			if name = filepath.ToSlash(name); slices.Contains(forTests, name) || entry.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			if p, ok := readPackage(t, folder); ok {
+				found[name] = p
+			}
+			return nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, folder := range folders {
-			name, err := filepath.Rel(root, folder)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if p, ok := readPackage(t, folder); ok && !strings.HasSuffix(name, "test") && name != "internal/s3sim" {
-				found[filepath.ToSlash(name)] = p
-			}
-		}
 	}
 	return found
+}
+
+// group returns the group of a package: its first two folders in internal, else the first.
+func group(name string) string {
+	folders := strings.Split(name, "/")
+	if folders[0] == "internal" {
+		return path.Join(folders[:2]...)
+	}
+	return folders[0]
+}
+
+// groups returns the groups of packages and what their packages import of other groups.
+func groups(packages map[string]programPackage) map[string]programPackage {
+	grouped := map[string]programPackage{}
+	for name, p := range packages {
+		from := group(name)
+		g := grouped[from]
+		for _, to := range p.imports {
+			if to = group(to); to != from && !slices.Contains(g.imports, to) {
+				g.imports = append(g.imports, to)
+			}
+		}
+		slices.Sort(g.imports)
+		grouped[from] = g
+	}
+	return grouped
 }
 
 // readPackage reads the Go files of a folder that are not tests. It returns false where they have no code.
@@ -97,7 +133,8 @@ func reaches(packages map[string]programPackage, from, to string) bool {
 	return slices.ContainsFunc(packages[from].imports, below)
 }
 
-// draw returns a flow chart of the packages that keep accepts. An arrow is an import; imports that a longer way shows are left out.
+// draw returns a flow chart of the packages that keep accepts. An arrow is an import; imports that a longer way shows
+// are left out.
 func draw(packages map[string]programPackage, keep func(name string) bool) string {
 	var b strings.Builder
 	b.WriteString("```mermaid\nflowchart TD\n")
@@ -141,12 +178,13 @@ func TestPackages(t *testing.T) {
 	inDriver := func(name string) bool { return strings.HasPrefix(name, "driver") }
 	generated(t, "architecture.md", map[string]string{
 		"packages": table(all),
-		"server":   draw(all, func(name string) bool { return !inDriver(name) || name == "driver" }),
+		"groups":   draw(groups(all), func(string) bool { return true }),
 		"driver":   draw(all, inDriver),
 	})
 }
 
-// generated compares the generated parts of a page of docs, by their names, with their content, or writes them with -update.
+// generated compares the generated parts of a page of docs, by their names, with their content, or writes them with
+// -update.
 func generated(t *testing.T, page string, parts map[string]string) {
 	t.Helper()
 	file := filepath.Join(root, "docs", page)

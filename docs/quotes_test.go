@@ -20,7 +20,8 @@ type metric struct {
 	help   string
 }
 
-// metrics returns the metrics in the table of the guide to operations, by their names. A test of internal/server holds it against the code.
+// metrics returns the metrics in the table of the guide to operations, by their names. A test of internal/server
+// holds it against the code.
 func metrics(t *testing.T) map[string]metric {
 	t.Helper()
 	all := map[string]metric{}
@@ -49,11 +50,13 @@ var (
 	listed   = regexp.MustCompile(`\b(\w+) \(([^()]*)\)`)
 )
 
-// isLimit reports whether a text can be the value of a label limit. It is a key below limits of the server or of a tenant, or one of two other names.
+// isLimit reports whether a text can be the value of a label limit. It is a key below limits of the server or of a
+// tenant, or one of two other names.
 func isLimit(text string) bool {
 	s := decodeSchema(config.Schema())
 	path := append([]string{"limits"}, strings.Split(text, ".")...)
-	return s.has(path...) || s.has(append([]string{"tenants", "NAME"}, path...)...) || text == "passive.ports" || text == "descriptors"
+	return s.has(path...) || s.has(append([]string{"tenants", "NAME"}, path...)...) || text == "passive.ports" ||
+		text == "descriptors"
 }
 
 // wrongSelectors returns what no metric has: names, labels, and values of labels whose values the table lists.
@@ -77,7 +80,9 @@ func wrongSelectors(known map[string]metric, text string) []string {
 			}
 			for _, l := range listed.FindAllStringSubmatch(m.help, -1) {
 				// The list names all values where it has nothing but words.
-				if words := strings.Split(l[2], ", "); l[1] == name && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, " ") }) {
+				if words := strings.Split(l[2], ", "); l[1] == name && !slices.ContainsFunc(words, func(w string) bool {
+					return strings.Contains(w, " ")
+				}) {
 					for v := range strings.SplitSeq(value, "|") {
 						if !slices.Contains(words, v) {
 							wrong = append(wrong, s[1]+" with "+name+"="+v)
@@ -115,16 +120,19 @@ func TestSelectors(t *testing.T) {
 func TestWrongSelectors(t *testing.T) {
 	known := metrics(t)
 	for text, want := range map[string]string{
-		`rate(babelftp_transfers_total{result="failed"}[5m])`:                 "",
-		`babelftp_s3_request_duration_seconds_bucket{le="1", job="ftp/b"}`:    "",
-		`babelftp_refusals_total{limit=~"sessions|descriptors"}`:              "",
-		`babelftp_refusals_total{limit="per_user.transfers"}`:                 "",
-		`babelftp_refusals_total{limit=~"limits.sessions|descriptors"}`:       "babelftp_refusals_total with limit=limits.sessions",
-		`babelftp_transfer_total`:                                             "babelftp_transfer_total",
-		`babelftp_transfers_total{user="alice"}`:                              "babelftp_transfers_total by user",
-		`babelftp_relays_total{result=~"unreachable|unmatching"}`:             "babelftp_relays_total with result=unmatching",
-		`babelftp_sessions_bucket`:                                            "babelftp_sessions_bucket",
-		`babelftp_transfers_total{direction="upload", result="interrupted"}`:  "babelftp_transfers_total with result=interrupted",
+		`rate(babelftp_transfers_total{result="failed"}[5m])`:              "",
+		`babelftp_s3_request_duration_seconds_bucket{le="1", job="ftp/b"}`: "",
+		`babelftp_refusals_total{limit=~"sessions|descriptors"}`:           "",
+		`babelftp_refusals_total{limit="per_user.transfers"}`:              "",
+		`babelftp_refusals_total{limit=~"limits.sessions|descriptors"}`: "babelftp_refusals_total with " +
+			"limit=limits.sessions",
+		`babelftp_transfer_total`:                "babelftp_transfer_total",
+		`babelftp_transfers_total{user="alice"}`: "babelftp_transfers_total by user",
+		`babelftp_relays_total{result=~"unreachable|unmatching"}`: "babelftp_relays_total with " +
+			"result=unmatching",
+		`babelftp_sessions_bucket`: "babelftp_sessions_bucket",
+		`babelftp_transfers_total{direction="upload", result="interrupted"}`: "babelftp_transfers_total with " +
+			"result=interrupted",
 		`babelftp_tls_certificate_expiry_timestamp_seconds_sum{tenant="acme"`: "babelftp_tls_certificate_expiry_timestamp_seconds_sum",
 	} {
 		if got := strings.Join(wrongSelectors(known, text), ", "); got != want {
@@ -177,7 +185,8 @@ func replies(t *testing.T) []*regexp.Regexp {
 var (
 	placeholder = regexp.MustCompile(`\\\{[A-Za-z]+\\\}`)
 	// A quotedReply is a reply in code within a line, or a line of a block that a client has printed.
-	quotedReply = regexp.MustCompile("(?:`|^(?:< |\\S+Error: |ftplib\\.error_\\w+: )?)([1-5][0-9][0-9])[ -]([A-Z][^`]*[^`\\s])(?:`|$)")
+	quotedReply = regexp.MustCompile(
+		"(?:`|^(?:< |\\S+Error: |ftplib\\.error_\\w+: )?)([1-5][0-9][0-9])[ -]([A-Z][^`]*[^`\\s])(?:`|$)")
 )
 
 // isReply reports whether the server can say the sentence, or one that begins with it where it ends in an ellipsis.

@@ -11,38 +11,41 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/tree"
 )
 
-// Mkdir makes a directory by writing its marker, and fails with fs.ErrExist where there is a file or a directory of the name. It
-// takes two requests. The parents need not exist; the mode is not kept.
+// Mkdir makes a directory by writing its marker, and fails with fs.ErrExist where there is a file or a directory of
+// the name. It takes two requests. The parents need not exist; the mode is not kept.
 func (f *Fs) Mkdir(name string, _ fs.FileMode) error { return f.change("mkdir", name, f.tree.Mkdir) }
 
-// MkdirAll makes a directory, and its parents where they are missing. It fails with ENOTDIR where one of them is a file.
+// MkdirAll makes a directory, and its parents where they are missing. It fails with ENOTDIR where one of them is a
+// file.
 func (f *Fs) MkdirAll(name string, _ fs.FileMode) error {
 	return f.change("mkdir", name, f.tree.MkdirAll)
 }
 
-// Rename moves a file or, where there is none of the name, a directory. S3 copies each object with its metadata, tags, storage class and
-// encryption. Rename deletes an object only after S3 has confirmed all copies. A file without a set time gets the time of the copy.
+// Rename moves a file or, where there is none of the name, a directory. S3 copies each object with its metadata,
+// tags, storage class and encryption. Rename deletes an object only after S3 has confirmed all copies. A file without
+// a set time gets the time of the copy.
 //
-// Where S3 refuses to delete a file, Rename removes the copy again if it knows that nothing had the new name before. It knows that under
-// [Options.NoOverwrite], and from the second such Rename on. Otherwise, and where S3 does not answer, the file may have both names. None is
-// lost, and the same Rename completes it.
+// Where S3 refuses to delete a file, Rename removes the copy again if it knows that nothing had the new name before.
+// It knows that under [Options.NoOverwrite], and from the second such Rename on. Otherwise, and where S3 does not
+// answer, the file may have both names. None is lost, and the same Rename completes it.
 //
-// A file replaces a file of the new name, but for [Options.NoOverwrite]. A directory moves to a name that nothing has, or to an empty
-// directory. The error is ENOTEMPTY otherwise, so that two directories do not mix.
+// A file replaces a file of the new name, but for [Options.NoOverwrite]. A directory moves to a name that nothing
+// has, or to an empty directory. The error is ENOTEMPTY otherwise, so that two directories do not mix.
 //
-// When the move of a directory was interrupted, some files have both names. None is lost, and the same Rename completes it, in any session. It
-// continues only if what has the new name of a file is proven to be its copy. Equal MD5s or checksums prove it. Where ETags prove nothing,
-// copies get user metadata that does.
+// When the move of a directory was interrupted, some files have both names. None is lost, and the same Rename
+// completes it, in any session. It continues only if what has the new name of a file is proven to be its copy. Equal
+// MD5s or checksums prove it. Where ETags prove nothing, copies get user metadata that does.
 //
-// Rename deletes only what it has copied. A file that another client replaces meanwhile stays where it is: the error is ESTALE, and EAGAIN for a
-// directory. A server without conditional deletes ([Profile]) is asked right before. What is stored between these two requests is deleted.
-// In a bucket that keeps versions a file comes back, and S3 keeps the version of what was in a directory.
+// Rename deletes only what it has copied. A file that another client replaces meanwhile stays where it is: the error
+// is ESTALE, and EAGAIN for a directory. A server without conditional deletes ([Profile]) is asked right before. What
+// is stored between these two requests is deleted. In a bucket that keeps versions a file comes back, and S3 keeps
+// the version of what was in a directory.
 //
-// What another client stores under a new name while a directory is moved stays, and the error is ENOTEMPTY. A server without this condition
-// (of CopyObject) is asked right before, too.
+// What another client stores under a new name while a directory is moved stays, and the error is ENOTEMPTY. A server
+// without this condition (of CopyObject) is asked right before, too.
 //
-// A directory in the place of the new file is EISDIR, a file in the place of the new directory ENOTDIR. A directory moved into itself is an
-// fs.ErrInvalid. Nothing happens where both names are the same.
+// A directory in the place of the new file is EISDIR, a file in the place of the new directory ENOTDIR. A directory
+// moved into itself is an fs.ErrInvalid. Nothing happens where both names are the same.
 func (f *Fs) Rename(oldname, newname string) error { return f.RenameTo(f, oldname, newname) }
 
 // RenameTo is [Fs.Rename] to a name in another file system, which must be of the same account of the same S3 server.
@@ -50,8 +53,9 @@ func (f *Fs) RenameTo(target *Fs, oldname, newname string) error {
 	return f.move(f.ctx, "rename", f.tree.Rename, target, oldname, newname)
 }
 
-// Copy copies a file or, where there is none of the name, a directory. It takes along what Rename does, by the same rules, and the source
-// stays. It completes a directory that an interrupted attempt has copied in part. The end of ctx ends the copying.
+// Copy copies a file or, where there is none of the name, a directory. It takes along what Rename does, by the same
+// rules, and the source stays. It completes a directory that an interrupted attempt has copied in part. The end of
+// ctx ends the copying.
 func (f *Fs) Copy(ctx context.Context, oldname, newname string) error {
 	return f.CopyTo(ctx, f, oldname, newname)
 }
@@ -73,28 +77,30 @@ func (f *Fs) Remove(name string) error {
 	})
 }
 
-// RemoveFile removes a file, and fails with EISDIR for a directory. It takes two requests: S3 does not say whether what it
-// deletes was there.
+// RemoveFile removes a file, and fails with EISDIR for a directory. It takes two requests: S3 does not say whether
+// what it deletes was there.
 func (f *Fs) RemoveFile(name string) error { return f.change("remove", name, f.tree.RemoveFile) }
 
-// RemoveDir removes an empty directory, and fails with ENOTEMPTY or ENOTDIR for others. A directory without a marker is never
-// empty, so it takes two requests. A marker that other software has stored bytes in is content. Where S3 has no conditional delete
-// ([Profile]), bytes that are stored in the marker between both requests are lost.
+// RemoveDir removes an empty directory, and fails with ENOTEMPTY or ENOTDIR for others. A directory without a marker
+// is never empty, so it takes two requests. A marker that other software has stored bytes in is content. Where S3 has
+// no conditional delete ([Profile]), bytes that are stored in the marker between both requests are lost.
 func (f *Fs) RemoveDir(name string) error { return f.change("remove", name, f.tree.RemoveDir) }
 
-// RemoveAll removes a file and a directory of the name with all that it holds. Where there is neither it does nothing. When it
-// fails some of it may be gone; it can be run again.
+// RemoveAll removes a file and a directory of the name with all that it holds. Where there is neither it does
+// nothing. When it fails some of it may be gone; it can be run again.
 func (f *Fs) RemoveAll(name string) error { return f.change("remove", name, f.tree.RemoveAll) }
 
-// Chtimes sets the modification time of a file; S3 has no other time. The time is in the user metadata that rclone reads too, so S3 copies the
-// object onto itself. The error is errors.ErrUnsupported for a directory. It is ESTALE where another client replaces the file meanwhile,
-// which then stays as it is.
+// Chtimes sets the modification time of a file; S3 has no other time. The time is in the user metadata that rclone
+// reads too, so S3 copies the object onto itself. The error is errors.ErrUnsupported for a directory. It is ESTALE
+// where another client replaces the file meanwhile, which then stays as it is.
 //
-// Where S3 has no condition for the copy ([Profile]), a file smaller than a part goes through this process, and S3 copies others by parts.
-// A server without any conditions is asked right before whether the file is still the same. What is stored between these two requests may
-// be replaced by the old bytes.
+// Where S3 has no condition for the copy ([Profile]), a file smaller than a part goes through this process, and S3
+// copies others by parts. A server without any conditions is asked right before whether the file is still the same.
+// What is stored between these two requests may be replaced by the old bytes.
 func (f *Fs) Chtimes(name string, _, mtime time.Time) error {
-	return f.change("chtimes", name, func(ctx context.Context, key string) error { return f.tree.SetTime(ctx, key, mtime) })
+	return f.change("chtimes", name, func(ctx context.Context, key string) error {
+		return f.tree.SetTime(ctx, key, mtime)
+	})
 }
 
 // change does what changes the file or directory of a name.
@@ -108,7 +114,8 @@ func (f *Fs) change(op, name string, do func(ctx context.Context, key string) er
 
 // move renames or copies from one name to another.
 func (f *Fs) move(
-	ctx context.Context, op string, do func(ctx context.Context, target *tree.Tree, oldKey, newKey string) error, target *Fs, oldname, newname string,
+	ctx context.Context, op string,
+	do func(ctx context.Context, target *tree.Tree, oldKey, newKey string) error, target *Fs, oldname, newname string,
 ) error {
 	oldKey, err := f.keys.Key(oldname)
 	if err == nil {

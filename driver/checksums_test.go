@@ -1,6 +1,7 @@
 //go:build !race
 
-// One goroutine moves megabytes to four servers. The same parts go in parallel in the conformance suite, with the race detector.
+// One goroutine moves megabytes to four servers. The same parts go in parallel in the conformance suite, with the
+// race detector.
 
 package driver_test
 
@@ -17,11 +18,11 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestChecksumUse writes, copies, reads and deletes with the checksums that the AWS SDK computes by itself and without them. Over https
-// it would send those at the end of a body, which not every server understands.
+// TestChecksumUse writes, copies, reads and deletes with the checksums that the AWS SDK computes by itself and
+// without them. Over https it would send those at the end of a body, which not every server understands.
 func TestChecksumUse(t *testing.T) {
 	for _, server := range []string{"embedded", "minio", "versitygw", "minio-tls"} {
 		for label, required := range map[string]bool{"supported": false, "required": true} {
@@ -43,7 +44,8 @@ func TestChecksumUse(t *testing.T) {
 
 func checkTransfers(t *testing.T, f *driver.Fs) {
 	t.Helper()
-	files := map[string][]byte{"/empty": nil, "/small": []byte("content"), "/large": bytes.Repeat([]byte("0123456789"), 1<<20+1)}
+	files := map[string][]byte{"/empty": nil, "/small": []byte("content"),
+		"/large": bytes.Repeat([]byte("0123456789"), 1<<20+1)}
 	for name, content := range files {
 		if err := afero.WriteFile(f, "dir"+name, content, 0); err != nil {
 			t.Fatalf("write %s: %v", name, err)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/s3sim"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 // A settableClock is the clock of an S3 server. It dates the answers, and what is stored from when it was set.
@@ -50,8 +50,8 @@ func (c *settableClock) Do(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// TestClockOfS3 sets the clock of S3 while a request to store a file has no answer. Another client has stored the file since S3 has performed the
-// request, or else S3 has not performed it.
+// TestClockOfS3 sets the clock of S3 while a request to store a file has no answer. Another client has stored the
+// file since S3 has performed the request, or else S3 has not performed it.
 func TestClockOfS3(t *testing.T) {
 	for label, test := range map[string]struct {
 		ahead, before time.Duration // before another client stores the file, and after that
@@ -74,11 +74,14 @@ func TestClockOfS3(t *testing.T) {
 				server := s3sim.New(s3sim.Options{Profile: p})
 				server.CreateBucket("bucket")
 				clock := &settableClock{stores: test.before != 0}
-				client := server.Client(nil, func(o *s3.Options) { clock.HTTPClient, o.HTTPClient = o.HTTPClient, clock })
+				client := server.Client(nil, func(o *s3.Options) {
+					clock.HTTPClient, o.HTTPClient = o.HTTPClient, clock
+				})
 				spy := drivertest.NewSpy(client)
 				f := drivertest.MustNewSteady(t.Context(), spy, "bucket", &driver.Options{Profile: p})
 				other := func(content string) {
-					in := &s3.PutObjectInput{Bucket: aws.String("bucket"), Key: aws.String("file"), Body: strings.NewReader(content)}
+					in := &s3.PutObjectInput{Bucket: aws.String("bucket"), Key: aws.String("file"),
+						Body: strings.NewReader(content)}
 					if _, err := server.Client(nil).PutObject(t.Context(), in); err != nil {
 						t.Error(err)
 					}
@@ -124,7 +127,8 @@ func TestClockOfS3(t *testing.T) {
 					want = "other"
 				}
 				if !lost || !errors.Is(err, test.want) || readErr != nil || string(content) != want {
-					t.Errorf("it ended with %v, and %q is there, %v; want %v and %q", err, content, readErr, test.want, want)
+					t.Errorf(
+						"it ended with %v, and %q is there, %v; want %v and %q", err, content, readErr, test.want, want)
 				}
 			})
 		})

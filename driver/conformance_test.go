@@ -8,8 +8,8 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	s3profile "github.com/babelftp/babelftp/internal/s3client/profile"
-	"github.com/babelftp/babelftp/internal/s3test"
+	s3profile "github.com/babelftp/babelftp/internal/storage/s3client/profile"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
@@ -22,7 +22,9 @@ func TestConformance(t *testing.T) {
 func conform(t *testing.T, s *s3test.Server) {
 	t.Parallel()
 	drivertest.Run(t, drivertest.Harness{
-		Bucket:  func(tb testing.TB) (*s3.Client, string) { return s.Client(s3profile.RepeatUnstored("")), s.Bucket(tb) },
+		Bucket: func(tb testing.TB) (*s3.Client, string) {
+			return s.Client(s3profile.RepeatUnstored("")), s.Bucket(tb)
+		},
 		Limits:  limits(s),
 		Profile: profile(t, s),
 	})

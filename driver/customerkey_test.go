@@ -14,7 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // TestCustomerKey does everything with objects that S3 cannot read without a key of ours.
@@ -22,9 +22,10 @@ func TestCustomerKey(t *testing.T) {
 	s := s3test.Start(t, "minio-tls")
 	client, bucket := s.Client(), s.Bucket(t)
 	spy := drivertest.NewSpy(client)
-	f := drivertest.MustNew(t.Context(), driver.WithCustomerKey(spy, bytes.Repeat([]byte{7}, 32)), bucket, &driver.Options{
-		PartSize: 5 << 20, CopyLimit: 10 << 20, Profile: profile(t, s),
-	})
+	f := drivertest.MustNew(
+		t.Context(), driver.WithCustomerKey(spy, bytes.Repeat([]byte{7}, 32)), bucket, &driver.Options{
+			PartSize: 5 << 20, CopyLimit: 10 << 20, Profile: profile(t, s),
+		})
 	large := bytes.Repeat([]byte("0123456789"), 1<<20+1)
 	for name, content := range map[string][]byte{"dir/small": []byte("content"), "dir/large": large} {
 		if err := afero.WriteFile(f, name, content, 0); err != nil {
@@ -78,7 +79,8 @@ func TestCustomerKey(t *testing.T) {
 		t.Error(err)
 	}
 	for _, dir := range []string{"renamed", "copy"} {
-		for name, want := range map[string][]byte{"/small": []byte("content!"), "/large": append(slices.Clone(large), '!')} {
+		for name, want := range map[string][]byte{"/small": []byte("content!"),
+			"/large": append(slices.Clone(large), '!')} {
 			got, err := afero.ReadFile(f, dir+name)
 			if err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%s%s has %d bytes, %v; want %d", dir, name, len(got), err, len(want))

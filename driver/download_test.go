@@ -16,8 +16,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// A store is a server with one object, which sends so much by a connection and so much in all, both in bytes a second. In a synctest bubble
-// it takes no real time.
+// A store is a server with one object, which sends so much by a connection and so much in all, both in bytes a
+// second. In a synctest bubble it takes no real time.
 type store struct {
 	s3api.Client
 	size               int64
@@ -32,7 +32,9 @@ type store struct {
 }
 
 // GetObject answers after the latency.
-func (s *store) GetObject(ctx context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+func (s *store) GetObject(
+	ctx context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options),
+) (*s3.GetObjectOutput, error) {
 	first, last := int64(0), s.size-1
 	out := &s3.GetObjectOutput{ETag: aws.String("e"), LastModified: aws.Time(time.Now())}
 	if in.Range != nil {
@@ -161,7 +163,8 @@ func TestRequestsOfDownload(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &store{latency: test.latency, connection: test.connection, server: test.server}
 				s.size = int64(min(16*test.connection, test.server, test.client) * 1.2 * settled.Seconds())
-				opts := &Options{Endpoint: NewEndpoint(), Memory: NewBudget(128 * mib), Profile: Profile{AtomicReads: true}}
+				opts := &Options{Endpoint: NewEndpoint(), Memory: NewBudget(128 * mib),
+					Profile: Profile{AtomicReads: true}}
 				for range test.reservations {
 					defer opts.Memory.Reserve(func() {}).Close()
 				}
@@ -217,7 +220,8 @@ func TestDownloads(t *testing.T) {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &store{size: test.size, latency: test.latency, connection: test.connection, server: test.server}
-				opts := &Options{Endpoint: NewEndpoint(), Memory: NewBudget(256 * mib), Profile: Profile{AtomicReads: true}}
+				opts := &Options{Endpoint: NewEndpoint(), Memory: NewBudget(256 * mib),
+					Profile: Profile{AtomicReads: true}}
 				begin := time.Now()
 				var downloads sync.WaitGroup
 				for range test.downloads {

@@ -11,9 +11,9 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/tree"
 )
 
-// An Endpoint holds what file systems have measured of an S3 server: its distance, and how many parallel requests pay. It also remembers how long
-// a page of a listing takes, which keys they have written, and which renames are running. Share one among all file systems of a server, so that each need not measure
-// anew.
+// An Endpoint holds what file systems have measured of an S3 server: its distance, and how many parallel requests
+// pay. It also remembers how long a page of a listing takes, which keys they have written, and which renames are
+// running. Share one among all file systems of a server, so that each need not measure anew.
 type Endpoint struct {
 	uploads     *concurrency.Limiter
 	stats       *endpoint.Stats
@@ -28,18 +28,20 @@ type Endpoint struct {
 func NewEndpoint() *Endpoint {
 	stats := &endpoint.Stats{}
 	return &Endpoint{
-		stats: stats, uploads: concurrency.New(stats), splitPoints: &listing.SplitPointCache{}, writes: clients.NewWriteLog(), moves: &tree.Moves{},
+		stats: stats, uploads: concurrency.New(stats), splitPoints: &listing.SplitPointCache{},
+		writes: clients.NewWriteLog(), moves: &tree.Moves{},
 		requests: fairness.New(stats),
 	}
 }
 
-// For is the endpoint for the file systems of a user. While the server is busy, and other users make requests too, those of each tenant
-// and of each of its users go in turn.
+// For is the endpoint for the file systems of a user. While the server is busy, and other users make requests too,
+// those of each tenant and of each of its users go in turn.
 func (e *Endpoint) For(tenant, user string) *Endpoint {
 	of := *e
 	of.user = e.requests.For(tenant, user)
 	return &of
 }
 
-// Answered reports how long S3 took to answer a request that was not made for files. A check whether a bucket exists is an example.
+// Answered reports how long S3 took to answer a request that was not made for files. A check whether a bucket exists
+// is an example.
 func (e *Endpoint) Answered(took time.Duration) { e.stats.Observe(time.Now(), took) }

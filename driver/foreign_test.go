@@ -14,11 +14,12 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	s3profile "github.com/babelftp/babelftp/internal/s3client/profile"
-	"github.com/babelftp/babelftp/internal/s3test"
+	s3profile "github.com/babelftp/babelftp/internal/storage/s3client/profile"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestForeignFiles works with files that a program has put into the folder of a bucket, past versitygw. They have no ETag.
+// TestForeignFiles works with files that a program has put into the folder of a bucket, past versitygw. They have no
+// ETag.
 func TestForeignFiles(t *testing.T) {
 	const content = "stored by NFS"
 	for _, name := range []string{"embedded", "versitygw"} {
@@ -35,7 +36,8 @@ func TestForeignFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			f := drivertest.MustNew(t.Context(), s.Client(s3profile.RepeatUnstored("")), bucket, &driver.Options{Profile: profile(t, s)})
+			f := drivertest.MustNew(
+				t.Context(), s.Client(s3profile.RepeatUnstored("")), bucket, &driver.Options{Profile: profile(t, s)})
 			want := func(name, content string) {
 				t.Helper()
 				if got, err := afero.ReadFile(f, "dir/"+name); err != nil || string(got) != content {
@@ -72,7 +74,9 @@ func TestForeignFiles(t *testing.T) {
 				t.Errorf("REST and STOR: %v", err)
 			}
 			want("restart", "stored BY NFS")
-			if err := write("changed", ", and more", size, func() { put("changed", "another") }); !errors.Is(err, syscall.ESTALE) {
+			if err := write("changed", ", and more", size, func() {
+				put("changed", "another")
+			}); !errors.Is(err, syscall.ESTALE) {
 				t.Errorf("APPE to a file that has changed: %v", err)
 			}
 			want("changed", "another")

@@ -1,15 +1,17 @@
-// Package driver shows a part of an S3 bucket as a file system: an [afero.Fs], and operations that need fewer requests.
+// Package driver shows a part of an S3 bucket as a file system: an [afero.Fs], and operations that need fewer
+// requests.
 //
 //	fs, err := driver.New(ctx, s3.NewFromConfig(cfg), "acme-data", &driver.Options{Prefix: "inbox/"})
 //
-// A file is an object. A directory is a prefix that some key has; an empty object at "directory/" may mark it. It needs no parents. Without a
-// marker it ends with its last file. A file and a directory of the same name may exist side by side. Pathnames are UTF-8 (RFC 3629
-// section 4) and become keys unchanged.
+// A file is an object. A directory is a prefix that some key has; an empty object at "directory/" may mark it. It
+// needs no parents. Without a marker it ends with its last file. A file and a directory of the same name may exist
+// side by side. Pathnames are UTF-8 (RFC 3629 section 4) and become keys unchanged.
 //
-// An object cannot be changed, only replaced. What is written becomes visible when the file is closed: all at once, or not at all. It goes
-// to S3 from memory, which a [Budget] bounds, and never over a disk.
+// An object cannot be changed, only replaced. What is written becomes visible when the file is closed: all at once,
+// or not at all. It goes to S3 from memory, which a [Budget] bounds, and never over a disk.
 //
-// Errors are [*fs.PathError] and, of Rename, [*os.LinkError]. errors.Is tells the kind, by values of the standard library:
+// Errors are [*fs.PathError] and, of Rename, [*os.LinkError]. errors.Is tells the kind, by values of the standard
+// library:
 //
 //	fs.ErrNotExist, ErrExist, ErrPermission, ErrClosed  as package fs has them
 //	fs.ErrInvalid, EINVAL  an argument makes no sense: an offset beyond the end
@@ -54,11 +56,13 @@ import (
 // A Budget bounds the memory in which uploads collect their parts, downloads prefetch and listings hold pages.
 type Budget = membudget.Budget
 
-// NewBudget returns a budget of so many bytes. [New] refuses one below 5 MiB, S3's smallest part. No part is larger than the budget, and an
-// object has 10,000 parts at most. So 256 MiB are enough for objects of 1 TiB, and 4 GiB for S3's largest, 5 TiB.
+// NewBudget returns a budget of so many bytes. [New] refuses one below 5 MiB, S3's smallest part. No part is larger
+// than the budget, and an object has 10,000 parts at most. So 256 MiB are enough for objects of 1 TiB, and 4 GiB for
+// S3's largest, 5 TiB.
 func NewBudget(bytes int64) *Budget { return membudget.New(bytes) }
 
-// An Fs is a file system in a bucket. It is safe for concurrent use; the files that it opens are not, but for their Abort.
+// An Fs is a file system in a bucket. It is safe for concurrent use; the files that it opens are not, but for their
+// Abort.
 type Fs struct {
 	ctx     context.Context // of the session: afero has no other place for one
 	opts    Options
@@ -71,8 +75,8 @@ type Fs struct {
 
 var _ afero.Fs = (*Fs)(nil)
 
-// New returns a file system over a bucket, without a request. The end of ctx, the session's, ends every operation and every
-// transfer. The options may be nil. The error is that of [Options.Validate].
+// New returns a file system over a bucket, without a request. The end of ctx, the session's, ends every operation and
+// every transfer. The options may be nil. The error is that of [Options.Validate].
 func New(ctx context.Context, client Client, bucketName string, opts *Options) (*Fs, error) {
 	var o Options
 	if opts != nil {
@@ -96,11 +100,13 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 		Bucket: f.bucket, Keys: f.keys, Memory: o.Memory, Log: o.Logger,
 		Limiter: o.Endpoint.uploads, Concurrency: o.UploadConcurrency,
 		PartSize: o.PartSize, SmallestPart: o.smallestPart, CopyLimit: o.CopyLimit,
-		NoOverwrite: o.NoOverwrite, Truncate: o.Truncate, Quotas: o.Quotas, Objects: o.Objects, BeforeCommit: o.BeforeCommit,
+		NoOverwrite: o.NoOverwrite, Truncate: o.Truncate, Quotas: o.Quotas, Objects: o.Objects,
+		BeforeCommit:   o.BeforeCommit,
 		BeginOperation: o.BeginOperation, Journal: o.Journal, Owner: o.Owner,
 	})
 	f.tree = tree.New(tree.Options{
-		Finder: f.find, Memory: o.Memory, Uploads: f.uploads, CopyLimit: o.CopyLimit, NoOverwrite: o.NoOverwrite, Quotas: o.Quotas, Objects: o.Objects,
+		Finder: f.find, Memory: o.Memory, Uploads: f.uploads, CopyLimit: o.CopyLimit, NoOverwrite: o.NoOverwrite,
+		Quotas: o.Quotas, Objects: o.Objects,
 		BeginOperation: o.BeginOperation, Moves: o.Endpoint.moves,
 	})
 	return f, nil
@@ -140,24 +146,25 @@ func (f *Fs) OpenFile(name string, flag int, _ fs.FileMode) (afero.File, error) 
 // accessMode is the bits of a flag that tell reading from writing.
 const accessMode = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 
-// OpenAt opens a file for a transfer that starts offset bytes after its beginning. Besides the methods of afero.File the file has ReadFrom or
-// WriteTo, and Abort(error). Abort may be called while another method runs. It ends the transfer: the file system stays as it was, and
-// Close returns the error.
+// OpenAt opens a file for a transfer that starts offset bytes after its beginning. Besides the methods of afero.File
+// the file has ReadFrom or WriteTo, and Abort(error). Abort may be called while another method runs. It ends the
+// transfer: the file system stays as it was, and Close returns the error.
 //
-// For reading (os.O_RDONLY) one request asks for the object at once. The file reads the same version of the object to its end, also over
-// another connection. When something replaces the object meanwhile, the error is ESTALE.
+// For reading (os.O_RDONLY) one request asks for the object at once. The file reads the same version of the object to
+// its end, also over another connection. When something replaces the object meanwhile, the error is ESTALE.
 //
-// For writing (os.O_WRONLY) with an offset the object will hold its first offset bytes, and then what is written. The bytes that it has after
-// these stay, unless [Options.Truncate] is set. With os.O_APPEND it will hold all of its bytes before what is written. With os.O_TRUNC, and
-// with offset 0, it will hold only what is written. An object cannot be overwritten in place, so os.O_RDWR needs os.O_TRUNC or os.O_EXCL. It
-// is then the same as os.O_WRONLY.
+// For writing (os.O_WRONLY) with an offset the object will hold its first offset bytes, and then what is written. The
+// bytes that it has after these stay, unless [Options.Truncate] is set. With os.O_APPEND it will hold all of its
+// bytes before what is written. With os.O_TRUNC, and with offset 0, it will hold only what is written. An object
+// cannot be overwritten in place, so os.O_RDWR needs os.O_TRUNC or os.O_EXCL. It is then the same as os.O_WRONLY.
 //
-// One request looks at the object where bytes of it stay, where it must exist (without os.O_CREATE), and where it must not (os.O_EXCL).
-// Otherwise the first request sends a part, or comes with Close.
+// One request looks at the object where bytes of it stay, where it must exist (without os.O_CREATE), and where it
+// must not (os.O_EXCL). Otherwise the first request sends a part, or comes with Close.
 //
-// Where an upload of the owner is pending, OpenAt resumes it, and offset must be its size. Otherwise the error is a [ResumeError]. Where the
-// file does not exist, os.O_APPEND resumes an upload too. [Fs.PendingUpload] must have reported it since this file system last opened the file
-// for writing. OpenAt appends to a file that exists, whatever is pending. os.O_TRUNC begins anew.
+// Where an upload of the owner is pending, OpenAt resumes it, and offset must be its size. Otherwise the error is a
+// [ResumeError]. Where the file does not exist, os.O_APPEND resumes an upload too. [Fs.PendingUpload] must have
+// reported it since this file system last opened the file for writing. OpenAt appends to a file that exists, whatever
+// is pending. os.O_TRUNC begins anew.
 //
 // An offset beyond the end is an fs.ErrInvalid. OpenAt does not look for a directory of the name.
 func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {

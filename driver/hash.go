@@ -12,11 +12,12 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// Hash returns the hash of the bytes [from, to) of a file, and where they end. A negative to, or one beyond the end, stands for the end
-// of the file. The algorithms are SHA-256, SHA-512, SHA-1, MD5 and CRC32; others are errors.ErrUnsupported. The end of ctx ends it.
+// Hash returns the hash of the bytes [from, to) of a file, and where they end. A negative to, or one beyond the end,
+// stands for the end of the file. The algorithms are SHA-256, SHA-512, SHA-1, MD5 and CRC32; others are
+// errors.ErrUnsupported. The end of ctx ends it.
 //
-// S3 keeps a checksum of most objects. Where it is one of the whole object, and of the algorithm, one request asks for it. Everything
-// else is read, in a second one.
+// S3 keeps a checksum of most objects. Where it is one of the whole object, and of the algorithm, one request asks
+// for it. Everything else is read, in a second one.
 //
 // An offset beyond the end is an fs.ErrInvalid, a directory EISDIR.
 func (f *Fs) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {

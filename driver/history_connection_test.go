@@ -12,10 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// A connection is the way from a replica to S3. The clock of the replica may differ from that of S3, and its process may be frozen for a while.
+// A connection is the way from a replica to S3. The clock of the replica may differ from that of S3, and its process
+// may be frozen for a while.
 //
-// A frozen process begins no request, and reads no answer. What it has sent before takes effect all the same. Its timers fire when it goes on, at
-// the same time as its requests.
+// A frozen process begins no request, and reads no answer. What it has sent before takes effect all the same. Its
+// timers fire when it goes on, at the same time as its requests.
 type connection struct {
 	s3.HTTPClient
 	replica   *replica
@@ -91,7 +92,8 @@ func (o *outage) left(at time.Duration) time.Duration {
 // timersFire is how long after a frozen process goes on its timers fire.
 const timersFire = 5 * time.Millisecond
 
-// awake returns a context that ends with another one, unless the replica is frozen then: what has been sent is not taken back.
+// awake returns a context that ends with another one, unless the replica is frozen then: what has been sent is not
+// taken back.
 func (r *replica) awake(ctx context.Context) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

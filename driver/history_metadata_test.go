@@ -13,13 +13,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/s3sim"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 // tagsHeader has the tags of an object among its attributes.
 const tagsHeader = "X-Amz-Tagging"
 
-// attributesOf are the headers and the tags of an object, but for those by which the driver knows its own requests, and for the time, which state has.
+// attributesOf are the headers and the tags of an object, but for those by which the driver knows its own requests,
+// and for the time, which state has.
 func (m *model) attributesOf(o *s3sim.Object) string {
 	if o == nil {
 		return ""
@@ -49,7 +50,8 @@ func (h *history) objects() driver.Objects {
 		return driver.Objects{}
 	}
 	return driver.Objects{
-		CacheControl: "max-age=60", StorageClass: types.StorageClassReducedRedundancy, Tags: map[string]string{"by": "ftp"},
+		CacheControl: "max-age=60", StorageClass: types.StorageClassReducedRedundancy,
+		Tags: map[string]string{"by": "ftp"},
 	}
 }
 
@@ -73,9 +75,11 @@ func (m *model) newAttributes(key string) string {
 func foreignAttributes(id int) s3.PutObjectInput {
 	text := func(format string) *string { return aws.String(fmt.Sprintf(format, id)) }
 	in := s3.PutObjectInput{
-		ContentType: text("text/x-%d"), ContentDisposition: text("inline; filename=%d"), ContentLanguage: text("x-%d"), CacheControl: text("max-age=%d"),
-		ContentEncoding: text("x-%d"), Expires: aws.Time(time.Unix(2_000_000_000+int64(id), 0)), Metadata: map[string]string{"by": fmt.Sprint(id)},
-		Tagging: text("by=%d"),
+		ContentType: text("text/x-%d"), ContentDisposition: text("inline; filename=%d"), ContentLanguage: text("x-%d"),
+		CacheControl:    text("max-age=%d"),
+		ContentEncoding: text("x-%d"), Expires: aws.Time(time.Unix(2_000_000_000+int64(id), 0)),
+		Metadata: map[string]string{"by": fmt.Sprint(id)},
+		Tagging:  text("by=%d"),
 	}
 	const some = 3 // of the clients
 	if id%some == 0 {
@@ -113,7 +117,9 @@ func (m *model) follows(op *operation, old, content []byte) bool {
 
 func (m *model) wantAttributes(e s3sim.Event, op *operation, got string, allowed []string) {
 	if !slices.Contains(allowed, got) {
-		m.violate("metadata", "step %d (%s %q %q) has stored %q with\n%s\nand not with\n%s", op.ID, op.Do, op.Name, op.To, e.Key, got, strings.Join(allowed, "\nor\n"))
+		m.violate(
+			"metadata", "step %d (%s %q %q) has stored %q with\n%s\nand not with\n%s", op.ID, op.Do, op.Name, op.To,
+			e.Key, got, strings.Join(allowed, "\nor\n"))
 	}
 }
 

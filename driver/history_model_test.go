@@ -17,11 +17,11 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/s3sim"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// A model follows what becomes of each object, in the order in which requests took effect, and judges every change by the operation that
-// made it. It need not guess which of several operations at once came first: the simulator tells.
+// A model follows what becomes of each object, in the order in which requests took effect, and judges every change by
+// the operation that made it. It need not guess which of several operations at once came first: the simulator tells.
 type model struct {
 	world   *world
 	profile driver.Profile
@@ -164,8 +164,8 @@ func (m *model) beginsAnew(op *operation) {
 	op.sizeReported = false
 }
 
-// sawPending notes that a session has seen a pending upload. No session may see one that is live, that belongs to another user, or that has all
-// bytes of its client: the client would send no more.
+// sawPending notes that a session has seen a pending upload. No session may see one that is live, that belongs to
+// another user, or that has all bytes of its client: the client would send no more.
 func (m *model) sawPending(op *operation, n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -179,7 +179,10 @@ func (m *model) sawPending(op *operation, n int64) {
 		fits = fits || int64(len(other)) > n
 	}
 	if !fits {
-		m.violate("live-upload-shown", "step %d was shown a pending upload of %q of %d bytes, and none was interrupted whose client has sent more", op.ID, op.Name, n)
+		m.violate(
+			"live-upload-shown",
+			"step %d was shown a pending upload of %q of %d bytes, and none was interrupted whose client has sent more",
+			op.ID, op.Name, n)
 	}
 }
 
@@ -206,7 +209,8 @@ func (m *model) alive(key string, from, to int) []state {
 // stateOf is the state of a key that has an object from now on.
 func (m *model) stateOf(o *s3sim.Object, by, began *operation) state {
 	s := state{
-		from: m.seq, exists: o != nil, content: bytesOf(o), mtime: o.Metadata("mtime"), attributes: m.attributesOf(o), by: by, began: began,
+		from: m.seq, exists: o != nil, content: bytesOf(o), mtime: o.Metadata("mtime"), attributes: m.attributesOf(o),
+		by: by, began: began,
 	}
 	if o != nil {
 		s.stored = o.Modified
@@ -269,8 +273,8 @@ func (m *model) observe(e s3sim.Event) {
 	m.judgeQuota(e, op)
 }
 
-// recorded notes what a record of an upload says. A session may take over and end an upload whose record says that it has stalled, also
-// when its client sends something just before the record says so.
+// recorded notes what a record of an upload says. A session may take over and end an upload whose record says that it
+// has stalled, also when its client sends something just before the record says so.
 func (m *model) recorded(e s3sim.Event) {
 	const holder, state, stalled, upload = "holder", "state", "stalled", "upload"
 	owner := m.uploads[e.New.Metadata(upload)]
@@ -304,7 +308,9 @@ func (m *model) touched(e s3sim.Event, op *operation) {
 	}
 	completes := e.Name == "CompleteMultipartUpload" && e.Status < 300 && e.Old != e.New
 	if completes && op != nil && owner == op && op.takenOver && m.profile.ConditionalPut && !op.faulty.Load() {
-		m.violate("taken-over", "step %d (%s %q) has completed its upload after another session has taken it over", op.ID, op.Do, op.Name)
+		m.violate(
+			"taken-over", "step %d (%s %q) has completed its upload after another session has taken it over", op.ID,
+			op.Do, op.Name)
 	}
 	if e.Status >= 300 || owner == nil || owner == op || owner.Do != "foreign-multipart" && !m.live(owner) {
 		return // no session may touch an upload of another S3 client
@@ -324,7 +330,8 @@ func (m *model) live(op *operation) bool {
 	if !op.deadFrom.IsZero() && op.session.replica.outage() != nil && time.Now().After(op.deadFrom) {
 		return false
 	}
-	return !op.ended && !op.lost && !op.takenOver && op.session.replica.ctx.Err() == nil && (op.waiting.IsZero() || time.Since(op.waiting) < stalled)
+	return !op.ended && !op.lost && !op.takenOver && op.session.replica.ctx.Err() == nil &&
+		(op.waiting.IsZero() || time.Since(op.waiting) < stalled)
 }
 
 // judge judges a change of an object.
@@ -340,13 +347,19 @@ func (m *model) judge(e s3sim.Event, op *operation) {
 	content := bytesOf(e.New)
 	if e.Name == "DeleteObject" { // of the delete marker that has just covered what another client has stored
 		if !m.isBack(e.Key, op, content) {
-			m.violate("unnamed", "step %d (%s %q) has made an older version of %q the current one, which is %s", op.ID, op.Do, op.Name, e.Key, m.describe(content))
+			m.violate(
+				"unnamed", "step %d (%s %q) has made an older version of %q the current one, which is %s", op.ID, op.Do,
+				op.Name, e.Key, m.describe(content))
 		}
 		op.moved = slices.DeleteFunc(op.moved, func(key string) bool { return key == e.Key })
 		return
 	}
-	if by := m.versions[e.Key]; slices.ContainsFunc(by, func(s state) bool { return s.by == op && s.exists }) && by[len(by)-1].by != op {
-		m.violate("twice", "step %d (%s %q %q) has stored %q a second time, over what step %d has done since", op.ID, op.Do, op.Name, op.To, e.Key, by[len(by)-1].by.ID)
+	if by := m.versions[e.Key]; slices.ContainsFunc(by, func(s state) bool {
+		return s.by == op && s.exists
+	}) && by[len(by)-1].by != op {
+		m.violate(
+			"twice", "step %d (%s %q %q) has stored %q a second time, over what step %d has done since", op.ID, op.Do,
+			op.Name, op.To, e.Key, by[len(by)-1].by.ID)
 	}
 	op.published = append(op.published, content)
 	switch op.Do {
@@ -362,7 +375,9 @@ func (m *model) judge(e s3sim.Event, op *operation) {
 		m.wantAttributes(e, op, m.attributesOf(e.New), []string{m.newAttributes(e.Key)})
 	case "chtimes":
 		if e.Key != op.Name || !bytes.Equal(content, bytesOf(e.Old)) && !m.inWindow(e, op) {
-			m.violate("overwritten", "step %d (chtimes %q) has replaced %s by %s", op.ID, op.Name, m.describe(bytesOf(e.Old)), m.describe(content))
+			m.violate(
+				"overwritten", "step %d (chtimes %q) has replaced %s by %s", op.ID, op.Name, m.describe(bytesOf(e.Old)),
+				m.describe(content))
 		}
 		if got := e.New.Metadata("mtime"); got != timeOf(op) {
 			m.violate("metadata", "step %d (chtimes %q) has set the time %q", op.ID, op.Name, got)
@@ -392,12 +407,13 @@ func (m *model) lastBy(key string) *operation {
 	return states[len(states)-1].by
 }
 
-// inWindow tells whether an operation could not know better: the server lacks a condition for its request, and the object was replaced
-// after the operation has looked at it.
+// inWindow tells whether an operation could not know better: the server lacks a condition for its request, and the
+// object was replaced after the operation has looked at it.
 func (m *model) inWindow(e s3sim.Event, op *operation) bool {
 	p := m.profile
 	has := map[string]bool{
-		"PutObject": p.ConditionalPut, "CompleteMultipartUpload": p.ConditionalComplete, "CopyObject": p.ConditionalCopy,
+		"PutObject": p.ConditionalPut, "CompleteMultipartUpload": p.ConditionalComplete,
+		"CopyObject":   p.ConditionalCopy,
 		"DeleteObject": p.ConditionalDelete, "DeleteObjects": p.ConditionalBatchDelete,
 	}[e.Name]
 	last := max(op.looked[e.Key], m.lastListed(e.Key, op))
@@ -418,18 +434,23 @@ func (m *model) lastListed(key string, op *operation) (last int) {
 	return last
 }
 
-// lostTime tells whether an operation deletes a time that a file has got since it was copied, and could know it. In one replica it always can. Elsewhere
-// it must have looked after the copy. No condition of S3 tells the file from the one before, which has the same ETag, and a listing tells only in which
-// second it was stored. A younger file with the same bytes counts as a copy of an attempt before, and so does any where files are not replaced.
+// lostTime tells whether an operation deletes a time that a file has got since it was copied, and could know it. In
+// one replica it always can. Elsewhere it must have looked after the copy. No condition of S3 tells the file from the
+// one before, which has the same ETag, and a listing tells only in which second it was stored. A younger file with
+// the same bytes counts as a copy of an attempt before, and so does any where files are not replaced.
 func (m *model) lostTime(e s3sim.Event, op *operation) bool {
 	to, mtime := op.To+strings.TrimPrefix(e.Key, op.Name), e.Old.Metadata("mtime")
 	states := m.versions[e.Key]
 	copies := m.alive(to, op.start, m.seq)
-	if mtime == "" || len(states) < 2 || slices.ContainsFunc(copies, func(s state) bool { return s.exists && s.mtime == mtime }) {
+	if mtime == "" || len(states) < 2 || slices.ContainsFunc(copies, func(s state) bool {
+		return s.exists && s.mtime == mtime
+	}) {
 		return false
 	}
 	if op.copiedAt[e.Key] == 0 {
-		return !op.session.plan.NoOverwrite && !slices.ContainsFunc(copies, func(s state) bool { return s.exists && s.stored.After(e.Old.Modified) })
+		return !op.session.plan.NoOverwrite && !slices.ContainsFunc(copies, func(s state) bool {
+			return s.exists && s.stored.After(e.Old.Modified)
+		})
 	}
 	now, before, last := states[len(states)-1], states[len(states)-2], op.looked[e.Key]
 	if now.stored.After(before.stored) {
@@ -438,19 +459,24 @@ func (m *model) lostTime(e s3sim.Event, op *operation) bool {
 	return now.by.session.replica == op.session.replica || last < op.copiedAt[e.Key] || last > now.from
 }
 
-// judgeUpload judges what an upload has made of an object. It must begin with what was there before, as far as the client wants to keep it, or
-// with the bytes of the interrupted upload that it resumes. All that the client has sent must follow.
+// judgeUpload judges what an upload has made of an object. It must begin with what was there before, as far as the
+// client wants to keep it, or with the bytes of the interrupted upload that it resumes. All that the client has sent
+// must follow.
 func (m *model) judgeUpload(e s3sim.Event, op *operation, content []byte) {
 	old := bytesOf(e.Old)
 	switch {
 	case e.Key != op.Name:
 		m.violate("unnamed", "step %d (%s %q) has written %q", op.ID, op.Do, op.Name, e.Key)
 	case op.session.plan.NoOverwrite && e.Old != nil && !m.inWindow(e, op):
-		m.violate("overwritten", "step %d (%s %q) has replaced %s, which it must not", op.ID, op.Do, op.Name, m.describe(old))
+		m.violate(
+			"overwritten", "step %d (%s %q) has replaced %s, which it must not", op.ID, op.Do, op.Name, m.describe(old))
 	case !op.wholly || op.sent < len(op.content):
-		m.violate("fragment", "step %d (%s %q) has stored %s, but its client was lost", op.ID, op.Do, op.Name, m.describe(content))
+		m.violate(
+			"fragment", "step %d (%s %q) has stored %s, but its client was lost", op.ID, op.Do, op.Name,
+			m.describe(content))
 	case e.New.Metadata("mtime") != "":
-		m.violate("metadata", "step %d (%s %q) has stored new bytes with the time of the old ones", op.ID, op.Do, op.Name)
+		m.violate(
+			"metadata", "step %d (%s %q) has stored new bytes with the time of the old ones", op.ID, op.Do, op.Name)
 	case m.lastBy(e.Key) == op: // a second attempt, because no answer came to the first
 	default:
 		for _, base := range m.bases(e, op) {
@@ -465,7 +491,9 @@ func (m *model) judgeUpload(e s3sim.Event, op *operation, content []byte) {
 				return
 			}
 		}
-		m.violate("mixture", "step %d (%s %q, offset %d) has stored %s; its client has sent %s, and there was %s", op.ID, op.Do, op.Name, op.Offset,
+		m.violate(
+			"mixture", "step %d (%s %q, offset %d) has stored %s; its client has sent %s, and there was %s", op.ID,
+			op.Do, op.Name, op.Offset,
 			m.describe(content), m.describe(op.content), m.describe(old))
 	}
 }
@@ -487,9 +515,11 @@ func (m *model) replaced(e s3sim.Event, op *operation) (objects [][]byte, absent
 	return objects, absent
 }
 
-// restarted are the objects that an upload from an offset on may make. It keeps what follows its own bytes, unless its session truncates.
+// restarted are the objects that an upload from an offset on may make. It keeps what follows its own bytes, unless
+// its session truncates.
 func (m *model) restarted(e s3sim.Event, op *operation) (made [][]byte) {
-	if op.Do != "rest" || op.sizeReported && int64(op.Offset) == op.reportedSize { // its client resumes a pending upload
+	// its client resumes a pending upload
+	if op.Do != "rest" || op.sizeReported && int64(op.Offset) == op.reportedSize {
 		return nil
 	}
 	objects, _ := m.replaced(e, op)
@@ -542,12 +572,14 @@ func heads(contents [][]byte, n int64) [][]byte {
 	return heads
 }
 
-// interrupted are the files of the interrupted uploads to the same name by the same owner, as far as their clients have sent them. An upload
-// counts that was not live at some time since the operation began. Where it is unknown what their bytes follow, each possibility is among them.
+// interrupted are the files of the interrupted uploads to the same name by the same owner, as far as their clients
+// have sent them. An upload counts that was not live at some time since the operation began. Where it is unknown what
+// their bytes follow, each possibility is among them.
 func (m *model) interrupted(op *operation) [][]byte {
 	var files [][]byte
 	for _, other := range m.operations {
-		if other == op || other.openedAt == 0 && other.content == nil || other.Name != op.Name || other.start > op.start && op.ended {
+		if other == op || other.openedAt == 0 && other.content == nil || other.Name != op.Name ||
+			other.start > op.start && op.ended {
 			continue
 		}
 		if m.live(other) && other.stalledTo < op.start {
@@ -615,16 +647,26 @@ func (m *model) judgeCopy(e s3sim.Event, op *operation, content []byte) {
 	states := m.alive(source, op.start, m.seq)
 	was := slices.ContainsFunc(states, same)
 	switch {
-	case was && !m.unsure() && !slices.ContainsFunc(states, func(s state) bool { return same(s) && s.mtime == mtime && s.attributes == attributes }):
-		m.violate("metadata", "step %d (%s %q %q) has written %q with the time %q and %s, which %q never had", op.ID, op.Do, op.Name, op.To, e.Key, mtime, attributes, source)
+	case was && !m.unsure() && !slices.ContainsFunc(states, func(s state) bool {
+		return same(s) && s.mtime == mtime && s.attributes == attributes
+	}):
+		m.violate(
+			"metadata", "step %d (%s %q %q) has written %q with the time %q and %s, which %q never had", op.ID, op.Do,
+			op.Name, op.To, e.Key, mtime, attributes, source)
 	case !was:
-		m.violate("mixture", "step %d (%s %q %q) has written %s to %q, which %q never was", op.ID, op.Do, op.Name, op.To, m.describe(content), e.Key, source)
+		m.violate(
+			"mixture", "step %d (%s %q %q) has written %s to %q, which %q never was", op.ID, op.Do, op.Name, op.To,
+			m.describe(content), e.Key, source)
 	case e.Old == nil || m.lastBy(e.Key) == op || below && bytes.Equal(bytesOf(e.Old), content) || m.inWindow(e, op):
 	case below:
-		m.violate("directory-overwritten", "step %d (%s %q %q) has replaced %q, which was %s, by %s", op.ID, op.Do, op.Name, op.To, e.Key,
+		m.violate(
+			"directory-overwritten", "step %d (%s %q %q) has replaced %q, which was %s, by %s", op.ID, op.Do, op.Name,
+			op.To, e.Key,
 			m.describe(bytesOf(e.Old)), m.describe(content))
 	case op.session.plan.NoOverwrite:
-		m.violate("overwritten", "step %d (%s %q %q) has replaced %s, which it must not", op.ID, op.Do, op.Name, op.To, m.describe(bytesOf(e.Old)))
+		m.violate(
+			"overwritten", "step %d (%s %q %q) has replaced %s, which it must not", op.ID, op.Do, op.Name, op.To,
+			m.describe(bytesOf(e.Old)))
 	}
 }
 
@@ -634,13 +676,16 @@ func (m *model) judgeDelete(e s3sim.Event, op *operation) {
 	moved := e.Key == op.Name || strings.HasPrefix(e.Key, op.Name+"/")
 	undone := e.Key == op.To || strings.HasPrefix(e.Key, op.To+"/")
 	switch {
-	case op.Do == "foreign-delete", op.Do == "remove" && e.Key == op.Name, op.Do == "rmdir" && e.Key == op.Name+"/" && len(old) == 0:
+	case op.Do == "foreign-delete", op.Do == "remove" && e.Key == op.Name,
+		op.Do == "rmdir" && e.Key == op.Name+"/" && len(old) == 0:
 		return
 	case strings.HasSuffix(e.Key, "/") && len(old) == 0 && op.Do == "rename" && moved:
 		return
 	case op.Do == "rename" && moved && m.hasCopy(e.Key, old, op):
 		if m.lostTime(e, op) {
-			m.violate("time-lost", "step %d (rename %q %q) has deleted %q with the time %q, which it has not copied", op.ID, op.Name, op.To, e.Key, e.Old.Metadata("mtime"))
+			m.violate(
+				"time-lost", "step %d (rename %q %q) has deleted %q with the time %q, which it has not copied", op.ID,
+				op.Name, op.To, e.Key, e.Old.Metadata("mtime"))
 		}
 		op.moved = append(op.moved, e.Key)
 		return
@@ -650,16 +695,23 @@ func (m *model) judgeDelete(e s3sim.Event, op *operation) {
 		}
 		return
 	case op.Do == "rename" && undone && m.hasDeleted(op.Name+strings.TrimPrefix(e.Key, op.To), old, op):
-		m.violate("both-deleted", "step %d (%s %q %q) has deleted %q, which was %s, and what it was copied from", op.ID, op.Do, op.Name, op.To, e.Key, m.describe(old))
+		m.violate(
+			"both-deleted", "step %d (%s %q %q) has deleted %q, which was %s, and what it was copied from", op.ID,
+			op.Do, op.Name, op.To, e.Key, m.describe(old))
 		return
-	case (op.Do == "rename" || op.Do == "copy") && undone && slices.ContainsFunc(op.published, func(c []byte) bool { return bytes.Equal(c, old) }):
+	case (op.Do == "rename" || op.Do == "copy") && undone && slices.ContainsFunc(op.published, func(c []byte) bool {
+		return bytes.Equal(c, old)
+	}):
 		return
 	}
-	m.violate("deleted", "step %d (%s %q %q) has deleted %q, which was %s; it has copied %d versions of it", op.ID, op.Do, op.Name, op.To, e.Key,
+	m.violate(
+		"deleted", "step %d (%s %q %q) has deleted %q, which was %s; it has copied %d versions of it", op.ID, op.Do,
+		op.Name, op.To, e.Key,
 		m.describe(old), len(op.copied[e.Key]))
 }
 
-// hasDeleted tells whether an operation itself has deleted a content of a key, and has not made it the current one again.
+// hasDeleted tells whether an operation itself has deleted a content of a key, and has not made it the current one
+// again.
 func (m *model) hasDeleted(key string, content []byte, op *operation) bool {
 	states, deleted := m.versions[key], false
 	for i, s := range states {
@@ -771,7 +823,9 @@ func (m *model) wasAbsent(key string, op *operation) bool {
 
 func (m *model) judgeUploadReply(op *operation) {
 	refused := false
-	for _, kind := range []error{fs.ErrExist, fs.ErrInvalid, fs.ErrNotExist, syscall.EDQUOT, syscall.ESTALE, errClientLost} {
+	for _, kind := range []error{
+		fs.ErrExist, fs.ErrInvalid, fs.ErrNotExist, syscall.EDQUOT, syscall.ESTALE, errClientLost,
+	} {
 		refused = refused || errors.Is(op.err, kind)
 	}
 	nothing := op.Do != "stor" && len(op.content) == 0
@@ -790,7 +844,8 @@ func (m *model) hadContent(op *operation) bool {
 	})
 }
 
-// judgeOwed judges whether what an operation has deleted by mistake has come back, unless others have stored something there since.
+// judgeOwed judges whether what an operation has deleted by mistake has come back, unless others have stored
+// something there since.
 func (m *model) judgeOwed(op *operation) {
 	for _, key := range op.owed {
 		states := m.versions[key]
@@ -805,7 +860,8 @@ func (m *model) judgeCopyReply(op *operation) {
 	case op.Name == op.To:
 	case errors.Is(op.err, fs.ErrNotExist) && len(op.copied[op.Name]) > 0:
 		m.violate("reply", "step %d (%s %q %q) was refused (%v), and it has replaced the target", op.ID, op.Do, op.Name, op.To, op.err)
-	case errors.Is(op.err, syscall.ESTALE) && slices.Contains(op.moved, op.Name) && len(op.owed) == 0 && !op.faulty.Load():
+	case errors.Is(op.err, syscall.ESTALE) && slices.Contains(op.moved, op.Name) && len(op.owed) == 0 &&
+		!op.faulty.Load():
 		m.violate("reply", "step %d (%s %q %q) was refused (%v), and it has done all", op.ID, op.Do, op.Name, op.To, op.err)
 	case op.err != nil:
 	case len(op.published) == 0 && !m.hadTarget(op):
@@ -861,7 +917,8 @@ func (m *model) judgeRmdir(op *operation) {
 
 // judgeTime judges whether a file had the time that was set.
 func (m *model) judgeTime(op *operation) {
-	if !slices.ContainsFunc(m.alive(op.Name, op.start, op.end), func(s state) bool { return s.exists && s.mtime == timeOf(op) }) {
+	dated := func(s state) bool { return s.exists && s.mtime == timeOf(op) }
+	if !slices.ContainsFunc(m.alive(op.Name, op.start, op.end), dated) {
 		m.violate("reply", "step %d (chtimes %q) has succeeded, and the file never had the time", op.ID, op.Name)
 	}
 }
@@ -874,7 +931,8 @@ func (m *model) hadFiles(op *operation) bool {
 		}
 		from := m.alive(key, op.start, op.end)
 		to := m.alive(op.To+strings.TrimPrefix(key, op.Name), op.start, op.end)
-		if len(from) == 1 && from[0].exists && len(to) == 1 && (!to[0].exists || !bytes.Equal(from[0].content, to[0].content)) {
+		if len(from) == 1 && from[0].exists && len(to) == 1 &&
+			(!to[0].exists || !bytes.Equal(from[0].content, to[0].content)) {
 			return true
 		}
 	}
@@ -886,7 +944,9 @@ func (m *model) judgeRead(op *operation) {
 	case errors.Is(op.err, fs.ErrNotExist) && !m.wasAbsent(op.Name, op):
 		m.violate("reply", "step %d (read %q) has found nothing, and it was there", op.ID, op.Name)
 	case op.err != nil:
-	case !slices.ContainsFunc(m.alive(op.Name, op.start, op.end), func(s state) bool { return s.exists && bytes.Equal(s.content, op.got) }):
+	case !slices.ContainsFunc(m.alive(op.Name, op.start, op.end), func(s state) bool {
+		return s.exists && bytes.Equal(s.content, op.got)
+	}):
 		m.violate("read", "step %d (read %q) has got %s, which it never was", op.ID, op.Name, m.describe(op.got))
 	}
 }
@@ -972,10 +1032,12 @@ func (m *model) stored() (sum int64, by map[*replica]int64) {
 	return sum, by
 }
 
-// judgeQuota judges whether a quota has let pass what a request has stored. Replicas count alone, so it does where there is one. A rename has a file
-// twice for a while, and a file that has grown by an append or a copy counts too.
+// judgeQuota judges whether a quota has let pass what a request has stored. Replicas count alone, so it does where
+// there is one. A rename has a file twice for a while, and a file that has grown by an append or a copy counts too.
 func (m *model) judgeQuota(e s3sim.Event, op *operation) {
-	renames := slices.ContainsFunc(m.operations, func(other *operation) bool { return other.Do == "rename" && (!other.ended || other.err != nil) })
+	renames := slices.ContainsFunc(m.operations, func(other *operation) bool {
+		return other.Do == "rename" && (!other.ended || other.err != nil)
+	})
 	if m.world.Quota == 0 || len(m.world.replicas) > 1 || renames || len(bytesOf(e.New)) <= len(bytesOf(e.Old)) {
 		return
 	}
@@ -984,7 +1046,8 @@ func (m *model) judgeQuota(e s3sim.Event, op *operation) {
 	}
 }
 
-// countQuotas compares quotas with what the bucket holds. A quota knows of all that its replica has stored, and after a count of all that there is.
+// countQuotas compares quotas with what the bucket holds. A quota knows of all that its replica has stored, and after
+// a count of all that there is.
 func (w *world) countQuotas(ctx context.Context) {
 	var sum int64
 	for _, o := range w.s3.Objects(historyBucket) {
@@ -997,7 +1060,8 @@ func (w *world) countQuotas(ctx context.Context) {
 		if r.quota == nil || r.ctx.Err() != nil {
 			continue
 		}
-		if used, _ := r.quota.Used(); used < stored[r] && !w.profile.UncheckedSources { // where a copy may be one of a larger version
+		// where a copy may be one of a larger version
+		if used, _ := r.quota.Used(); used < stored[r] && !w.profile.UncheckedSources {
 			w.fail("quota", "replica %d knows of %d bytes, and has stored %d of those that are there", r.index, used, stored[r])
 		}
 		if err := r.quota.Count(ctx); err != nil {

@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// judgeRefusal judges whether there was a reason for what an operation was refused with. Where nothing went wrong on the way to S3, a definite refusal says
-// what there was at some moment, and any other one what somebody else was doing.
+// judgeRefusal judges whether there was a reason for what an operation was refused with. Where nothing went wrong on
+// the way to S3, a definite refusal says what there was at some moment, and any other one what somebody else was
+// doing.
 func (m *model) judgeRefusal(op *operation) {
 	if op.err == nil || strings.HasPrefix(op.Do, "foreign") || op.Do == "sweep" || errors.Is(op.err, errClientLost) {
 		return
@@ -18,7 +19,8 @@ func (m *model) judgeRefusal(op *operation) {
 		reason = op.faulty.Load() || op.session.replica.outage() != nil || m.disturbed(op)
 	}
 	if !reason {
-		m.violate("refusal", "step %d (%s %q %q) was refused without a reason: %v", op.ID, op.Do, op.Name, op.To, op.err)
+		m.violate(
+			"refusal", "step %d (%s %q %q) was refused without a reason: %v", op.ID, op.Do, op.Name, op.To, op.err)
 	}
 }
 
@@ -56,7 +58,9 @@ func (m *model) reasonOf(op *operation) (definite, reason bool) {
 	case is(syscall.EDQUOT):
 		return true, m.world.Quota > 0 && m.mostStored(op) > m.world.Quota
 	case is(fs.ErrInvalid):
-		return true, op.Do == "rest" && m.once(op, func(at int) bool { return len(m.at(op.Name, at).content) < op.Offset }) ||
+		return true, op.Do == "rest" && m.once(op, func(at int) bool {
+			return len(m.at(op.Name, at).content) < op.Offset
+		}) ||
 			upload && (op.sizeReported || len(m.interrupted(op)) > 0)
 	case is(fs.ErrPermission), is(errors.ErrUnsupported), is(syscall.ENAMETOOLONG):
 		return true, false

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A history is what several sessions do, on several replicas of the server, with one bucket. It is written as one JSON object a line: the
-// first is the history without its steps, each other a step.
+// A history is what several sessions do, on several replicas of the server, with one bucket. It is written as one
+// JSON object a line: the first is the history without its steps, each other a step.
 type history struct {
 	Seed    uint64 `json:"seed"` // of the time that each request takes
 	Profile string `json:"profile"`
@@ -138,7 +138,8 @@ const productionAge = 24 * time.Hour
 
 // historyProfiles are the servers of histories, as often as they are there.
 var historyProfiles = []string{
-	"aws", "aws", "aws", "aws-directory", "minio", "minio", "ceph", "r2", "gcs", "strict", "strict", "swift", "seaweedfs", "versitygw",
+	"aws", "aws", "aws", "aws-directory", "minio", "minio", "ceph", "r2", "gcs", "strict", "strict", "swift",
+	"seaweedfs", "versitygw",
 }
 
 // randomHistory makes the history of a seed.
@@ -157,7 +158,9 @@ func randomHistory(seed uint64) *history {
 	}
 	h.Same = chance(r, 20)
 	if chance(r, 25) {
-		h.Ahead = pick(r, []time.Duration{-10 * time.Minute, -3 * time.Minute, -2 * time.Second, 2 * time.Second, 3 * time.Minute, 10 * time.Minute})
+		h.Ahead = pick(
+			r, []time.Duration{-10 * time.Minute, -3 * time.Minute, -2 * time.Second, 2 * time.Second, 3 * time.Minute,
+				10 * time.Minute})
 	}
 	if chance(r, 25) {
 		h.Page = 1 + r.IntN(4)
@@ -179,30 +182,37 @@ func randomHistory(seed uint64) *history {
 	}
 	if chance(r, 20) {
 		h.Cut = &outage{
-			Replica: r.IntN(replicas), After: pick(r, []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second, 20 * time.Second}),
-			For: pick(r, []time.Duration{20 * time.Second, time.Minute, 3 * time.Minute, 5 * time.Minute}), Frozen: chance(r, 60),
+			Replica: r.IntN(replicas), After: pick(
+				r, []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second, 20 * time.Second}),
+			For:    pick(r, []time.Duration{20 * time.Second, time.Minute, 3 * time.Minute, 5 * time.Minute}),
+			Frozen: chance(r, 60),
 		}
 	}
 	for range 1 + r.IntN(4) {
 		replica := r.IntN(replicas)
 		h.Sessions = append(h.Sessions, sessionPlan{
-			Replica: replica, Part: parts[replica], Skew: skews[replica], Owner: pick(r, []string{"alice", "alice", "alice", "bob", ""}), NoOverwrite: chance(r, 8), Truncate: chance(r, 30),
+			Replica: replica, Part: parts[replica], Skew: skews[replica],
+			Owner: pick(r, []string{"alice", "alice", "alice", "bob", ""}), NoOverwrite: chance(r, 8),
+			Truncate: chance(r, 30),
 		})
 	}
 	files, sizes := slices.Clone(historyFiles), slices.Clone(historySizes)
 	r.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
 	r.Shuffle(len(sizes), func(i, j int) { sizes[i], sizes[j] = sizes[j], sizes[i] })
 	g := &generator{ // fewer names and sizes, and less time, so that sessions meet
-		Rand: r, history: h, theme: pick(r, historyThemes), files: files[:1+r.IntN(len(files))], sizes: sizes[:1+r.IntN(len(sizes))],
+		Rand: r, history: h, theme: pick(r, historyThemes), files: files[:1+r.IntN(len(files))],
+		sizes:   sizes[:1+r.IntN(len(sizes))],
 		maxWait: pick(r, []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 300 * time.Millisecond}),
 		long:    chance(r, 30) || h.Cut != nil && chance(r, 70),
 	}
 	if g.files = slices.Clone(g.files); len(g.theme) < 12 { // which are few operations, for few names
-		g.files, g.sizes = pick(r, [][]string{{"d/x"}, {"d/x", "e/x"}, {"d/x", "d/y", "e/x", "e/y"}}), sizes[:1+r.IntN(2)]
+		g.files, g.sizes = pick(r, [][]string{{"d/x"}, {"d/x", "e/x"}, {"d/x", "d/y", "e/x", "e/y"}}),
+			sizes[:1+r.IntN(2)]
 	}
 	g.dirs = historyDirs
 	if h.Quota == 0 && chance(r, 25) { // the quota of a bucket counts nothing else
-		g.files, g.dirs = append(g.files, inOther+g.files[0]), append(slices.Clone(historyDirs), inOther+"d", inOther+"e")
+		g.files, g.dirs = append(g.files, inOther+g.files[0]),
+			append(slices.Clone(historyDirs), inOther+"d", inOther+"e")
 	}
 	if chance(r, 20) || h.Abandoned > 0 { // one that does nothing else
 		g.sweeper = len(h.Sessions)
@@ -214,7 +224,8 @@ func randomHistory(seed uint64) *history {
 	}
 	steps := 3 + r.IntN(14)
 	for _, name := range g.files[:r.IntN(len(g.files)+1)] {
-		s := step{ID: len(h.Steps) + 1, Session: r.IntN(g.users()), First: true, Do: "stor", Name: name, Size: pick(r, g.sizes)}
+		s := step{ID: len(h.Steps) + 1, Session: r.IntN(g.users()), First: true, Do: "stor", Name: name,
+			Size: pick(r, g.sizes)}
 		if s.Breaks = chance(r, 30); s.Breaks {
 			s.Cut = r.IntN(s.Size + 1)
 		}
@@ -222,10 +233,12 @@ func randomHistory(seed uint64) *history {
 		if h.Versions != "" && !s.Breaks && chance(r, 30) { // there is a delete marker below the file
 			again := s
 			again.ID = s.ID + 2
-			h.Steps = append(h.Steps, step{ID: s.ID + 1, Session: s.Session, First: true, Do: "remove", Name: name}, again)
+			h.Steps = append(
+				h.Steps, step{ID: s.ID + 1, Session: s.Session, First: true, Do: "remove", Name: name}, again)
 		}
 		if s.Breaks {
-			h.Steps = append(h.Steps, step{ID: s.ID + 1, Session: r.IntN(g.users()), First: true, Do: "size", Name: name})
+			h.Steps = append(
+				h.Steps, step{ID: s.ID + 1, Session: r.IntN(g.users()), First: true, Do: "size", Name: name})
 		}
 	}
 	for range steps {
@@ -251,12 +264,15 @@ type generator struct {
 // historyThemes are what the sessions of a history do, as often as it is there.
 var historyThemes = [][]string{
 	{ // everything
-		"stor", "stor", "stor", "stor", "stor", "appe", "appe", "appe", "rest", "resume", "resume", "size", "size", "read", "read",
-		"rename", "rename", "rename-dir", "rename-dir", "copy", "copy-dir", "remove", "remove", "mkdir", "rmdir", "chtimes", "list", "cwd",
+		"stor", "stor", "stor", "stor", "stor", "appe", "appe", "appe", "rest", "resume", "resume", "size", "size",
+		"read", "read",
+		"rename", "rename", "rename-dir", "rename-dir", "copy", "copy-dir", "remove", "remove", "mkdir", "rmdir",
+		"chtimes", "list", "cwd",
 		"sweep", "quit", "die", "reload",
 	},
 	{ // one name, and uploads to it
-		"stor", "stor", "stor", "stor", "appe", "appe", "rest", "resume", "resume", "size", "size", "read", "remove", "list", "cwd", "quit",
+		"stor", "stor", "stor", "stor", "appe", "appe", "rest", "resume", "resume", "size", "size", "read", "remove",
+		"list", "cwd", "quit",
 	},
 	{ // interrupted uploads that one session has seen and another one ends
 		"stor", "stor", "stor", "appe", "appe", "rest", "resume", "size", "size", "remove",
@@ -268,12 +284,14 @@ var historyThemes = [][]string{
 		"stor", "stor", "stor", "appe", "copy", "rename", "rename-dir", "chtimes",
 	},
 	{ // what another S3 client changes
-		"stor", "stor", "appe", "appe", "rest", "rename", "rename", "remove", "read", "size", "foreign-put", "foreign-put", "foreign-delete", "foreign-restore",
+		"stor", "stor", "appe", "appe", "rest", "rename", "rename", "remove", "read", "size", "foreign-put",
+		"foreign-put", "foreign-delete", "foreign-restore",
 		"foreign-restore", "foreign-multipart", "foreign-abort",
 	},
 }
 
-// duel makes two sessions do something with one file within the time of a few requests. What a look does not show has then a chance to come.
+// duel makes two sessions do something with one file within the time of a few requests. What a look does not show has
+// then a chance to come.
 func (h *generator) duel() {
 	const file, other, short, long = "d/x", "d/y", 25 * time.Millisecond, 120 * time.Millisecond
 	r, size := h.Rand, pick(h.Rand, []int{300, 2500, 5000})
@@ -281,7 +299,9 @@ func (h *generator) duel() {
 		h.Sessions = append(h.Sessions, sessionPlan{Replica: len(h.Sessions), Owner: "alice"})
 		h.sweeper = 0
 	}
-	if keepsDirectories := h.Profile == "minio" || h.Profile == "versitygw" || h.Profile == "seaweedfs"; keepsDirectories && chance(r, 50) { // a file comes while the last one of its directory goes
+	// a file comes while the last one of its directory goes
+	if keepsDirectories := h.Profile == "minio" || h.Profile == "versitygw" ||
+		h.Profile == "seaweedfs"; keepsDirectories && chance(r, 50) {
 		h.Emptying = true
 		wait := func() time.Duration { return time.Duration(r.Int64N(int64(short))) }
 		h.Steps = append(h.Steps, step{ID: 1, First: true, Do: "stor", Name: other, Size: size},
@@ -300,8 +320,11 @@ func (h *generator) duel() {
 	if h.Quota == 0 {
 		theirs = append(theirs, "foreign-put", "foreign-delete")
 	}
-	for i, do := range []string{pick(r, []string{"rename", "rename", "copy", "rename-dir", "rename-dir", "copy-dir", "appe", "chtimes", "remove"}), pick(r, theirs)} {
-		s := step{ID: len(h.Steps) + 1, Session: i, Do: do, Name: file, To: "e/x", Size: size, Wait: time.Duration(r.Int64N(int64(long)))}
+	for i, do := range []string{pick(
+		r, []string{"rename", "rename", "copy", "rename-dir", "rename-dir", "copy-dir", "appe", "chtimes",
+			"remove"}), pick(r, theirs)} {
+		s := step{ID: len(h.Steps) + 1, Session: i, Do: do, Name: file, To: "e/x", Size: size,
+			Wait: time.Duration(r.Int64N(int64(long)))}
 		if directory := strings.TrimSuffix(do, "-dir"); directory != do {
 			s.Do, s.Name, s.To = directory, "d", "e"
 		}
@@ -334,14 +357,16 @@ func (h *generator) step(id int) step {
 		}
 		return s
 	}
-	s := step{ID: id, Session: r.IntN(h.users()), Wait: time.Duration(r.Int64N(int64(h.maxWait))), Name: pick(r, h.files)}
+	s := step{ID: id, Session: r.IntN(h.users()), Wait: time.Duration(r.Int64N(int64(h.maxWait))),
+		Name: pick(r, h.files)}
 	if h.long && chance(r, 15) {
 		s.Wait = time.Duration(r.IntN(200)) * time.Second
 		if h.Abandoned > 0 && chance(r, 50) {
 			s.Wait = time.Duration(r.Int64N(int64(h.Abandoned * 3 / 2)))
 		}
 	}
-	if s.Do = pick(r, h.theme); h.Quota > 0 && strings.HasPrefix(s.Do, "foreign") { // a quota learns of other clients by its next count
+	// a quota learns of other clients by its next count
+	if s.Do = pick(r, h.theme); h.Quota > 0 && strings.HasPrefix(s.Do, "foreign") {
 		s.Do = "read"
 	}
 	switch s.Do {
@@ -352,7 +377,8 @@ func (h *generator) step(id int) step {
 		s.Pause = pick(r, []time.Duration{0, time.Second, 3 * time.Minute})
 	case "stor", "appe", "rest":
 		s.Size = pick(r, h.sizes)
-		if asked := h.stepsThat("size"); s.Do != "stor" && len(asked) > 0 && chance(r, 50) { // clients that resume ask first
+		// clients that resume ask first
+		if asked := h.stepsThat("size"); s.Do != "stor" && len(asked) > 0 && chance(r, 50) {
 			of := pick(r, asked)
 			s.Session, s.Name = of.Session, of.Name
 		}
@@ -379,7 +405,8 @@ func (h *generator) step(id int) step {
 		s.Of, s.Name, s.Size = of.ID, of.Name, of.Size
 		s.Do = pick(r, []string{"resume", "resume-append"})
 		if !of.Breaks { // take it over while its client is silent, and be slow
-			s.Wait, s.Pause = halfMinute/2+time.Duration(r.Int64N(int64(halfMinute/2))), pick(r, []time.Duration{0, halfMinute})
+			s.Wait, s.Pause = halfMinute/2+time.Duration(r.Int64N(int64(halfMinute/2))),
+				pick(r, []time.Duration{0, halfMinute})
 		}
 	case "rename", "copy":
 		s.To = pick(r, append(slices.Clone(h.files), "c"))
@@ -395,8 +422,12 @@ func (h *generator) step(id int) step {
 		}
 	}
 	for chance(r, 20) {
-		f := stepFault{Request: 1 + r.IntN(6), Kind: pick(r, []string{"delay", "delay", "delay", "lose-request", "lose-answer", "lose-answer", "slow-down", "too-many",
-			"refuse-three", "fail", "fail-performed", "fail-behind-ok", "fail-performed-behind-ok", "cut", "die"})}
+		f := stepFault{Request: 1 + r.IntN(6),
+			Kind: pick(
+				r, []string{"delay", "delay", "delay", "lose-request", "lose-answer", "lose-answer", "slow-down",
+					"too-many",
+					"refuse-three", "fail", "fail-performed", "fail-behind-ok", "fail-performed-behind-ok", "cut",
+					"die"})}
 		if f.Kind == "delay" {
 			f.Delay = pick(r, []time.Duration{200 * time.Millisecond, time.Second, 4 * time.Second, 20 * time.Second})
 		}
@@ -438,10 +469,18 @@ func (h *history) shrink(fails func(*history) bool) *history {
 		}
 	}
 	for _, change := range []func(*history){
-		func(next *history) { next.Calm = true }, func(next *history) { next.Quota = 0 }, func(next *history) { next.Copies = 0 },
-		func(next *history) { next.Conflicts = false }, func(next *history) { next.Forgets = false }, func(next *history) { next.Throttled = 0 },
-		func(next *history) { next.Opaque = false }, func(next *history) { next.Same = false }, func(next *history) { next.Ahead = 0 },
-		func(next *history) { next.Page = 0 }, func(next *history) { next.Versions = "kept" }, func(next *history) { next.Versions = "" }, func(next *history) { next.Torn = false },
+		func(next *history) { next.Calm = true }, func(next *history) {
+			next.Quota = 0
+		}, func(next *history) { next.Copies = 0 },
+		func(next *history) { next.Conflicts = false }, func(next *history) {
+			next.Forgets = false
+		}, func(next *history) { next.Throttled = 0 },
+		func(next *history) { next.Opaque = false }, func(next *history) {
+			next.Same = false
+		}, func(next *history) { next.Ahead = 0 },
+		func(next *history) { next.Page = 0 }, func(next *history) {
+			next.Versions = "kept"
+		}, func(next *history) { next.Versions = "" }, func(next *history) { next.Torn = false },
 		func(next *history) { next.Emptying = false }, func(next *history) { next.Attributes = false },
 		func(next *history) { next.Abandoned = 0 }, func(next *history) { next.Cut = nil },
 		func(next *history) {

@@ -14,16 +14,19 @@ import (
 )
 
 var (
-	historyCount  = flag.Int("histories", 0, "how many random histories to run; 0 stands for 500, for 200 with the race detector, for 100 with -short")
+	historyCount = flag.Int(
+		"histories", 0,
+		"how many random histories to run; 0 stands for 500, for 200 with the race detector, for 100 with -short")
 	historySeed   = flag.Uint64("histories.seed", 1, "the seed of the first history")
 	historyTime   = flag.Duration("histories.time", 0, "run random histories for so long, whatever their number")
 	historyReplay = flag.String("histories.replay", "", "replay the history in a file")
-	historyTrace  = flag.Bool("histories.trace", false, "print what each step came to, and each request that changed something")
-	historyKinds  = flag.Bool("histories.all", false, "continue after a failure, and show one history of each kind")
+	historyTrace  = flag.Bool(
+		"histories.trace", false, "print what each step came to, and each request that changed something")
+	historyKinds = flag.Bool("histories.all", false, "continue after a failure, and show one history of each kind")
 )
 
-// TestHistories runs random histories of several sessions on several replicas before a simulated S3, and judges everything that happens
-// by a model. A history that fails is shrunk and printed.
+// TestHistories runs random histories of several sessions on several replicas before a simulated S3, and judges
+// everything that happens by a model. A history that fails is shrunk and printed.
 //
 //	go test ./driver -run TestHistories -histories 1 -histories.seed 42
 //	go test ./driver -run TestHistories -histories.replay failed.json
@@ -121,8 +124,8 @@ func replayHistory(t *testing.T, text []byte) {
 	}
 }
 
-// watchdogTime is how long a history may take in real time, on a machine that is busy. A goroutine that waits for a mutex keeps virtual time
-// from passing.
+// watchdogTime is how long a history may take in real time, on a machine that is busy. A goroutine that waits for a
+// mutex keeps virtual time from passing.
 const watchdogTime = 5 * time.Minute
 
 // runHistory runs a history in virtual time and returns the first violation, if any.

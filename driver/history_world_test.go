@@ -26,8 +26,8 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
-	s3profile "github.com/babelftp/babelftp/internal/s3client/profile"
-	"github.com/babelftp/babelftp/internal/s3sim"
+	s3profile "github.com/babelftp/babelftp/internal/storage/s3client/profile"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 // The buckets of every history. What steps name is in the first one, unless the name begins with inOther.
@@ -185,7 +185,8 @@ func (w *world) setVersioning(bucket string, status types.BucketVersioningStatus
 func (w *world) lock(bucket string) {
 	_, err := w.s3.Client(nil).PutObjectLockConfiguration(w.t.Context(), &s3.PutObjectLockConfigurationInput{
 		Bucket: &bucket, ObjectLockConfiguration: &types.ObjectLockConfiguration{
-			ObjectLockEnabled: types.ObjectLockEnabledEnabled, Rule: &types.ObjectLockRule{DefaultRetention: &types.DefaultRetention{
+			ObjectLockEnabled: types.ObjectLockEnabledEnabled,
+			Rule: &types.ObjectLockRule{DefaultRetention: &types.DefaultRetention{
 				Mode: types.ObjectLockRetentionModeGovernance, Days: aws.Int32(1),
 			}},
 		},
@@ -235,7 +236,8 @@ func (w *world) newSession(plan sessionPlan) *session {
 func (s *session) open(journals map[string]*driver.Journal) {
 	w, r := s.world, s.replica
 	opts := driver.Options{
-		Objects: w.objects(), PartSize: max(historyPart, s.plan.Part), CopyLimit: w.Copies, Memory: r.memory, Endpoint: r.route, NoOverwrite: s.plan.NoOverwrite,
+		Objects: w.objects(), PartSize: max(historyPart, s.plan.Part), CopyLimit: w.Copies, Memory: r.memory,
+		Endpoint: r.route, NoOverwrite: s.plan.NoOverwrite,
 		Truncate: s.plan.Truncate, Owner: s.plan.Owner, Profile: w.profile, UploadConcurrency: 4,
 	}
 	if r.quota != nil {
@@ -244,7 +246,8 @@ func (s *session) open(journals map[string]*driver.Journal) {
 	s.files = map[string]*driver.Fs{}
 	for bucket, journal := range journals {
 		opts.Journal = journal
-		s.files[bucket] = drivertest.MustNewSteady(s.ctx, r.client(s.operation), bucket, opts.WithSmallestPart(historyPart))
+		s.files[bucket] = drivertest.MustNewSteady(
+			s.ctx, r.client(s.operation), bucket, opts.WithSmallestPart(historyPart))
 	}
 }
 
@@ -266,7 +269,8 @@ func (r *replica) newJournals() map[string]*driver.Journal {
 	return journals
 }
 
-// client is the replica's, for requests of the operation that runs when each is made. The function is nil for requests of no operation.
+// client is the replica's, for requests of the operation that runs when each is made. The function is nil for
+// requests of no operation.
 func (r *replica) client(current func() *operation) *s3.Client {
 	caller := &s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault {
 		op, _ := o.Tag.(*operation)
@@ -298,9 +302,11 @@ func (w *world) fault(r *replica, op *operation, o s3sim.Operation) s3sim.Fault 
 	fmt.Fprint(hash, w.Seed, id, o.Name, steadyKey(o.Key), same)
 	h := hash.Sum64()
 	f := s3sim.Fault{
-		Before: time.Millisecond + time.Duration(h%8_000_000), After: time.Millisecond + time.Duration(h>>24%8_000_000), Forget: h>>50%2 == 0,
+		Before: time.Millisecond + time.Duration(h%8_000_000), After: time.Millisecond + time.Duration(h>>24%8_000_000),
+		Forget: h>>50%2 == 0,
 	}
-	if passed := time.Since(w.begun); w.Throttled > 0 && passed > throttledAfter && passed < throttledAfter+w.Throttled {
+	if passed := time.Since(w.begun); w.Throttled > 0 && passed > throttledAfter &&
+		passed < throttledAfter+w.Throttled {
 		if op != nil {
 			op.faulty.Store(true)
 		}
@@ -501,8 +507,8 @@ func (s *session) perform(op *operation) error {
 	return fmt.Errorf("no step is called %q", op.Do)
 }
 
-// foreign is what another S3 client does with a file, which knows nothing of the driver. It also stores again what the file held before, with the same
-// ETag.
+// foreign is what another S3 client does with a file, which knows nothing of the driver. It also stores again what
+// the file held before, with the same ETag.
 func (w *world) foreign(ctx context.Context, op *operation) error {
 	client := w.client(&s3sim.Caller{Tag: func() any { return op }})
 	bucket, key := placeOf(op.Name)
@@ -533,7 +539,8 @@ func (w *world) foreignMultipart(ctx context.Context, op *operation) error {
 	bucket, key := placeOf(op.Name)
 	a := foreignAttributes(op.ID)
 	upload, err := client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
-		Bucket: &bucket, Key: &key, ContentType: a.ContentType, Metadata: a.Metadata, Tagging: a.Tagging, StorageClass: a.StorageClass, CacheControl: a.CacheControl,
+		Bucket: &bucket, Key: &key, ContentType: a.ContentType, Metadata: a.Metadata, Tagging: a.Tagging,
+		StorageClass: a.StorageClass, CacheControl: a.CacheControl,
 	})
 	if err != nil {
 		return err
@@ -558,7 +565,9 @@ func (w *world) foreignMultipart(ctx context.Context, op *operation) error {
 		time.Sleep(op.Pause)
 	}
 	if op.Breaks {
-		_, err := client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &bucket, Key: &key, UploadId: upload.UploadId})
+		_, err := client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
+			Bucket: &bucket, Key: &key, UploadId: upload.UploadId,
+		})
 		return err
 	}
 	_, err = client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
@@ -571,7 +580,9 @@ func (w *world) foreignMultipart(ctx context.Context, op *operation) error {
 func (w *world) foreignAbort(ctx context.Context, op *operation) error {
 	client, bucket := w.client(&s3sim.Caller{Tag: func() any { return op }}), historyBucket
 	for id, key := range w.s3.Uploads(historyBucket) {
-		_, err := client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &bucket, Key: &key, UploadId: &id})
+		_, err := client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
+			Bucket: &bucket, Key: &key, UploadId: &id,
+		})
 		if err != nil && !s3errors.HasCode(err, "NoSuchUpload") {
 			return err
 		}
@@ -579,7 +590,8 @@ func (w *world) foreignAbort(ctx context.Context, op *operation) error {
 	return nil
 }
 
-// fileOf is the content of the file that a step uploads. Where all files begin with the same bytes, it is that of step 0.
+// fileOf is the content of the file that a step uploads. Where all files begin with the same bytes, it is that of
+// step 0.
 func (w *world) fileOf(id, size int) []byte {
 	if w.Same {
 		id = 0
@@ -587,7 +599,8 @@ func (w *world) fileOf(id, size int) []byte {
 	return fileOf(id, size)
 }
 
-// fileOf is the content of the file that a step uploads. Every eight bytes of it say of which step they are, and where they belong.
+// fileOf is the content of the file that a step uploads. Every eight bytes of it say of which step they are, and
+// where they belong.
 func fileOf(id, size int) []byte {
 	var b bytes.Buffer
 	for i := 0; b.Len() < size; i++ {

@@ -24,7 +24,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/s3sim"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 const (
@@ -59,7 +59,8 @@ func inVirtualTime(t *testing.T, run func(x *journalTest)) {
 func (x *journalTest) replica(ctx context.Context, owner string) (*driver.Fs, *driver.Journal, *drivertest.Spy) {
 	spy := drivertest.NewSpy(x.s3.Client(nil))
 	journal := driver.NewJournal(spy, journalBucket, "", x.profile, driver.Objects{}, nil)
-	return drivertest.MustNew(ctx, spy, journalBucket, &driver.Options{Profile: x.profile, Journal: journal, Owner: owner}), journal, spy
+	return drivertest.MustNew(
+		ctx, spy, journalBucket, &driver.Options{Profile: x.profile, Journal: journal, Owner: owner}), journal, spy
 }
 
 // pending is the size of the pending upload that a file system tells of, 0 for none.
@@ -130,7 +131,8 @@ func (x *journalTest) wantNothingLeft(content []byte) {
 // parts counts the parts of an open upload.
 func (x *journalTest) parts(key, id string) int {
 	x.Helper()
-	out, err := x.s3.Client(nil).ListParts(x.Context(), &s3.ListPartsInput{Bucket: aws.String(journalBucket), Key: &key, UploadId: &id})
+	out, err := x.s3.Client(nil).ListParts(
+		x.Context(), &s3.ListPartsInput{Bucket: aws.String(journalBucket), Key: &key, UploadId: &id})
 	if err != nil {
 		x.Fatal(err)
 	}
@@ -161,7 +163,8 @@ func refuse(spy *drivertest.Spy, operation string) {
 // refusal is an error of S3.
 func refusal(status int, code string) error {
 	return &smithyhttp.ResponseError{
-		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: &smithy.GenericAPIError{Code: code},
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}},
+		Err:      &smithy.GenericAPIError{Code: code},
 	}
 }
 
@@ -202,8 +205,9 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// An upload without an owner writes its record a few times a day, because each version stays in a bucket that keeps versions. No sweep ends it while its
-// server lives, also one of a server that removes uploads sooner. What its server leaves is removed after the age, not later.
+// An upload without an owner writes its record a few times a day, because each version stays in a bucket that keeps
+// versions. No sweep ends it while its server lives, also one of a server that removes uploads sooner. What its
+// server leaves is removed after the age, not later.
 func TestHeartbeatWithoutOwner(t *testing.T) {
 	const age = 24 * time.Hour
 	inVirtualTime(t, func(x *journalTest) {
@@ -330,8 +334,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// The last whole part of a file counts only when a client has sent a byte after it, however many sessions resume the upload. A client that
-// finds its whole file there sends no more.
+// The last whole part of a file counts only when a client has sent a byte after it, however many sessions resume the
+// upload. A client that finds its whole file there sends no more.
 func TestResumedUploadIsNeverWhole(t *testing.T) {
 	for name, end := range map[string]time.Duration{"stalls": 16 * time.Second, "dies": 3 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -440,11 +444,13 @@ func TestStalledClientContinues(t *testing.T) {
 	})
 }
 
-// A server dies at each request of an upload. Its owner resumes what there is two minutes later, and a sweep leaves nothing.
+// A server dies at each request of an upload. Its owner resumes what there is two minutes later, and a sweep leaves
+// nothing.
 func TestServerDies(t *testing.T) {
 	content := patterned(2*journalPart + 5000)
 	for _, owner := range []string{"alice", ""} {
-		for _, operation := range []string{"PutObject", "CreateMultipartUpload", "UploadPart", "CompleteMultipartUpload"} {
+		for _, operation := range []string{"PutObject", "CreateMultipartUpload", "UploadPart",
+			"CompleteMultipartUpload"} {
 			for when, dies := range map[string]func(s *drivertest.Spy, die func() error){
 				"before": func(s *drivertest.Spy, die func() error) {
 					s.Before(func(_ context.Context, o string, _ any) error {
@@ -499,7 +505,8 @@ func TestServerDies(t *testing.T) {
 	}
 }
 
-// S3 has refused to create an upload, and the client sends the file again. What is left of the first attempt does no harm to the second one.
+// S3 has refused to create an upload, and the client sends the file again. What is left of the first attempt does no
+// harm to the second one.
 func TestCreationRefused(t *testing.T) {
 	inVirtualTime(t, func(x *journalTest) {
 		content := patterned(journalPart + 5000)
@@ -539,8 +546,8 @@ func TestCreationRefused(t *testing.T) {
 	})
 }
 
-// A server dies when it has created an upload, and before it knows the ID. The upload of the same file that another user, or other software,
-// begins at that time goes on when its owner removes the file, and when a sweep comes.
+// A server dies when it has created an upload, and before it knows the ID. The upload of the same file that another
+// user, or other software, begins at that time goes on when its owner removes the file, and when a sweep comes.
 func TestUploadOfOthers(t *testing.T) {
 	inVirtualTime(t, func(x *journalTest) {
 		content := patterned(2*journalPart + 5000)
@@ -622,8 +629,8 @@ func TestRecordNamesUpload(t *testing.T) {
 	})
 }
 
-// S3 refuses a part for good. Where the server says that the upload is kept, its client can resume it at once, after the parts before that one. The server does not
-// say so where the record could not be written.
+// S3 refuses a part for good. Where the server says that the upload is kept, its client can resume it at once, after
+// the parts before that one. The server does not say so where the record could not be written.
 func TestPartRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		size, part     int
@@ -689,8 +696,8 @@ func TestPartRefused(t *testing.T) {
 	}
 }
 
-// S3 makes a session the holder of an upload that it resumes, and the answer is lost. The server says that the upload is kept, and its client can resume it at
-// once.
+// S3 makes a session the holder of an upload that it resumes, and the answer is lost. The server says that the upload
+// is kept, and its client can resume it at once.
 func TestResumeWithoutAnswer(t *testing.T) {
 	for name, sent := range map[string]int{"parts": 2*journalPart + 1, "tail": 2*journalPart + 4000} {
 		t.Run(name, func(t *testing.T) {
@@ -743,7 +750,8 @@ func TestResumeWithoutAnswer(t *testing.T) {
 	}
 }
 
-// An upload that is larger than all interrupted ones of its user may be together is not kept, and its client is not told so.
+// An upload that is larger than all interrupted ones of its user may be together is not kept, and its client is not
+// told so.
 func TestTooLargeToKeep(t *testing.T) {
 	inVirtualTime(t, func(x *journalTest) {
 		spy := drivertest.NewSpy(x.s3.Client(nil))
@@ -813,7 +821,8 @@ func TestTakenOverTooLargeToKeep(t *testing.T) {
 	})
 }
 
-// S3 takes a request and does not answer. Then it refuses the next attempt for good. The error is that of a doubt, because the first attempt may be late.
+// S3 takes a request and does not answer. Then it refuses the next attempt for good. The error is that of a doubt,
+// because the first attempt may be late.
 func TestRefusedAfterDoubt(t *testing.T) {
 	inVirtualTime(t, func(x *journalTest) {
 		f, _, spy := x.replica(x.Context(), "")
@@ -825,7 +834,8 @@ func TestRefusedAfterDoubt(t *testing.T) {
 				x.Fatal(err)
 			}
 			time.Sleep(time.Minute)
-			answers := []error{refusal(http.StatusInternalServerError, "InternalError"), refusal(http.StatusForbidden, "AccessDenied")}
+			answers := []error{refusal(http.StatusInternalServerError, "InternalError"),
+				refusal(http.StatusForbidden, "AccessDenied")}
 			spy.Before(func(_ context.Context, o string, _ any) (err error) {
 				if o == name && len(answers) > 0 {
 					err, answers = answers[0], answers[1:]

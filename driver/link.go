@@ -18,8 +18,8 @@ const maxLinkLifetime = 7 * 24 * time.Hour
 // A Presigner signs a request that another program will send. *s3.PresignClient is one.
 type Presigner = link.Presigner
 
-// URI names the object of a file as S3's own tools do, in percent-encoding: "s3://bucket/caf%C3%A9". Whether there is one it does not
-// ask. A name that no file can have gives "".
+// URI names the object of a file as S3's own tools do, in percent-encoding: "s3://bucket/caf%C3%A9". Whether there is
+// one it does not ask. A name that no file can have gives "".
 func (f *Fs) URI(name string) string {
 	key, err := f.keys.Key(name)
 	if err != nil {
@@ -28,10 +28,12 @@ func (f *Fs) URI(name string) string {
 	return link.URI(f.bucket, key)
 }
 
-// Presign returns a link by which any HTTP client downloads a file, under the name that it has here. The link works for the duration valid,
-// but no longer than the credentials that signed it. One request asks whether there is such a file.
+// Presign returns a link by which any HTTP client downloads a file, under the name that it has here. The link works
+// for the duration valid, but no longer than the credentials that signed it. One request asks whether there is such a
+// file.
 //
-// The error is EINVAL for less than a second or more than seven days, and errors.ErrUnsupported without [Options.Presigner].
+// The error is EINVAL for less than a second or more than seven days, and errors.ErrUnsupported without
+// [Options.Presigner].
 func (f *Fs) Presign(ctx context.Context, name string, valid time.Duration) (string, error) {
 	url, err := f.presign(ctx, name, valid)
 	if err != nil {
@@ -49,7 +51,8 @@ func (f *Fs) presign(ctx context.Context, name string, valid time.Duration) (str
 		return "", errors.ErrUnsupported
 	case f.keys.IsRoot(key):
 		return "", syscall.EISDIR
-	case valid < time.Second || valid > maxLinkLifetime: // a fraction of a second would become the SDK's default of 15 minutes
+	case valid < time.Second || valid > maxLinkLifetime:
+		// a fraction of a second would become the SDK's default of 15 minutes
 		return "", s3errors.ErrInvalid
 	}
 	return link.Presign(ctx, f.bucket, f.opts.Presigner, key, path.Base(key), valid)

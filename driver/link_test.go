@@ -19,14 +19,15 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // presigningFs is a file system that makes links, in a fresh bucket of a server that every HTTP client reaches.
 func presigningFs(t *testing.T, s *s3test.Server, prefix string) *driver.Fs {
 	t.Helper()
 	client := s.Client()
-	return drivertest.MustNew(t.Context(), client, s.Bucket(t), &driver.Options{Prefix: prefix, Presigner: s3.NewPresignClient(client)})
+	return drivertest.MustNew(
+		t.Context(), client, s.Bucket(t), &driver.Options{Prefix: prefix, Presigner: s3.NewPresignClient(client)})
 }
 
 // fetch follows a link as a browser does.
@@ -55,7 +56,10 @@ func TestPresign(t *testing.T) {
 			f := presigningFs(t, s, "in box/")
 			limited := limits(s)
 			for _, n := range drivertest.Names() {
-				if slices.ContainsFunc(n.Needs, func(l drivertest.Limit) bool { _, cannot := limited[l]; return cannot }) {
+				if slices.ContainsFunc(n.Needs, func(l drivertest.Limit) bool {
+					_, cannot := limited[l]
+					return cannot
+				}) {
 					continue
 				}
 				t.Run(n.Label, func(t *testing.T) {
@@ -153,7 +157,8 @@ func TestURI(t *testing.T) {
 		t.Run(n.Label, func(t *testing.T) {
 			uri := f.URI("/" + n.Path)
 			parsed, err := url.Parse(uri)
-			if err != nil || parsed.Scheme != "s3" || parsed.Host != "acme-data" || parsed.Path != "/in box/"+n.Path || parsed.RawQuery != "" {
+			if err != nil || parsed.Scheme != "s3" || parsed.Host != "acme-data" || parsed.Path != "/in box/"+n.Path ||
+				parsed.RawQuery != "" {
 				t.Errorf("%s is read as %+v, %v", uri, parsed, err)
 			}
 		})

@@ -14,16 +14,20 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// ReadDirSeq lists a directory in the order of its keys, which is by bytes and counts a directory's final slash. The sequence is for one loop.
+// ReadDirSeq lists a directory in the order of its keys, which is by bytes and counts a directory's final slash. The
+// sequence is for one loop.
 //
-// It takes one request for each 1,000 entries. The first comes before ReadDirSeq returns, so that a missing directory is an error here. Each other
-// one comes while the loop reads the entries of the page before. Where S3 is far away, requests for several pages run in parallel, and
-// some of them find nothing. In a directory that was listed before they begin along with the first.
+// It takes one request for each 1,000 entries. The first comes before ReadDirSeq returns, so that a missing directory
+// is an error here. Each other one comes while the loop reads the entries of the page before. Where S3 is far away,
+// requests for several pages run in parallel, and some of them find nothing. In a directory that was listed before
+// they begin along with the first.
 //
-// A listing holds a few pages in memory. Where many directories are listed at once, it asks for small pages, which takes more requests. If
-// the loop does not read the first page for some seconds, the listing gives it up and asks for it again.
+// A listing holds a few pages in memory. Where many directories are listed at once, it asks for small pages, which
+// takes more requests. If the loop does not read the first page for some seconds, the listing gives it up and asks
+// for it again.
 //
-// A file and a directory of one name are both listed. A directory's modification time is zero, unless [Objects.ListSetTimes] asks for its marker.
+// A file and a directory of one name are both listed. A directory's modification time is zero, unless
+// [Objects.ListSetTimes] asks for its marker.
 func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	key, err := f.keys.Key(name)
 	if err != nil {
@@ -70,14 +74,15 @@ func (f *Fs) openDirectory(name string) (*dirFile, error) {
 		return nil, errors.Unwrap(err)
 	}
 	info := fileinfo.NewDir(f.keys.Base(key), f.keys.Directory(key), time.Time{})
-	return &dirFile{Handle: openfile.Handle{FileName: name, Unsupported: syscall.EISDIR}, info: info, entries: entries}, nil
+	return &dirFile{Handle: openfile.Handle{FileName: name, Unsupported: syscall.EISDIR}, info: info, entries: entries},
+		nil
 }
 
 // Stat describes the directory as it was opened.
 func (d *dirFile) Stat() (fs.FileInfo, error) { return d.info, nil }
 
-// Readdir returns the next count entries, and io.EOF after the last. A count of 0 or less stands for all that are left, without an io.EOF.
-// The order is that of [Fs.ReadDirSeq].
+// Readdir returns the next count entries, and io.EOF after the last. A count of 0 or less stands for all that are
+// left, without an io.EOF. The order is that of [Fs.ReadDirSeq].
 func (d *dirFile) Readdir(count int) ([]fs.FileInfo, error) {
 	if d.Closed {
 		return nil, s3errors.PathError("readdir", d.FileName, fs.ErrClosed)

@@ -16,7 +16,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3fake"
 )
 
-// scriptedListings answers listings as none of the servers does that the conformance suite runs on, but S3 or others may.
+// scriptedListings answers listings as none of the servers does that the conformance suite runs on, but S3 or others
+// may.
 type scriptedListings struct {
 	s3api.Client
 	answers []*s3.ListObjectsV2Output
@@ -61,12 +62,14 @@ func TestListings(t *testing.T) {
 			[]string{"a", "a-b", "a/", "b"}, nil},
 		{"encoded", []*s3.ListObjectsV2Output{answer(url, "", "d/a%2Bb", "d/a+b", "d/%2541", "d/%01/", "d/%EF%BF%BD")},
 			[]string{"\x01/", "a+b", "a b", "%41", "\uFFFD"}, nil},
-		{"not-encoded", []*s3.ListObjectsV2Output{answer(plain, "", "d/a%2Bb", "d/a+b", "d/%zz", "d/\uFFFD", "d/\uFFFD/")},
+		{"not-encoded", []*s3.ListObjectsV2Output{answer(
+			plain, "", "d/a%2Bb", "d/a+b", "d/%zz", "d/\uFFFD", "d/\uFFFD/")},
 			[]string{"a%2Bb", "a+b", "%zz"}, nil},
 		{"without-pathname", []*s3.ListObjectsV2Output{
 			answer(url, "", "d/.", "d/..", "d/...", "d/%FF", "d/%00", "d/x", "d//", "d/./", "d/../", "d/%ED%A0%80/"),
 		}, []string{"...", "x"}, nil},
-		{"outside-of-the-prefix", []*s3.ListObjectsV2Output{answer(url, "", "c", "d", "d/x", "e/f", "e/")}, []string{"x"}, nil},
+		{"outside-of-the-prefix", []*s3.ListObjectsV2Output{answer(url, "", "c", "d", "d/x", "e/f", "e/")},
+			[]string{"x"}, nil},
 		{"encoded-wrongly", []*s3.ListObjectsV2Output{answer(url, "", "d/%zz", "d/x")}, []string{"x"}, nil},
 		{"empty-pages", []*s3.ListObjectsV2Output{
 			answer(plain, "1"), answer(plain, "2", "d/x"), answer(plain, "3"), answer(plain, "", "d/y"),
@@ -74,7 +77,8 @@ func TestListings(t *testing.T) {
 		{"no-token", []*s3.ListObjectsV2Output{
 			answer(plain, "1", "d/x"), {IsTruncated: aws.Bool(true)},
 		}, []string{"x"}, syscall.EIO},
-		{"same-token", []*s3.ListObjectsV2Output{answer(plain, "1", "d/x"), answer(plain, "1", "d/y")}, []string{"x"}, syscall.EIO},
+		{"same-token", []*s3.ListObjectsV2Output{answer(plain, "1", "d/x"), answer(plain, "1", "d/y")}, []string{"x"},
+			syscall.EIO},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			f := mustNew(t.Context(), &scriptedListings{answers: test.answers}, nil)
@@ -100,7 +104,8 @@ func TestListings(t *testing.T) {
 	}
 }
 
-// TestWalkTakesAll checks that what removes or moves a directory fails rather than forget a key that the server cannot write.
+// TestWalkTakesAll checks that what removes or moves a directory fails rather than forget a key that the server
+// cannot write.
 func TestWalkTakesAll(t *testing.T) {
 	client := &scriptedListings{answers: []*s3.ListObjectsV2Output{answer("", "", "d/\uFFFD")}}
 	f := mustNew(t.Context(), client, nil)

@@ -20,11 +20,12 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	s3profile "github.com/babelftp/babelftp/internal/s3client/profile"
-	"github.com/babelftp/babelftp/internal/s3test"
+	s3profile "github.com/babelftp/babelftp/internal/storage/s3client/profile"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestObjectLock works in a bucket whose objects may not be deleted for a day. Requests that AWS would refuse there get no answer.
+// TestObjectLock works in a bucket whose objects may not be deleted for a day. Requests that AWS would refuse there
+// get no answer.
 func TestObjectLock(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	plain := profile(t, s)
@@ -84,7 +85,8 @@ func testObjectLock(t *testing.T, s *s3test.Server, p driver.Profile) {
 	if err != nil || len(infos) != 1 || infos[0].Name() != "moved" {
 		t.Errorf("the listing has %v, %v; want only what was moved", infos, err)
 	}
-	if err := errors.Join(afero.WriteFile(f, "gone/sub/file", []byte("content"), 0), f.Remove("gone/sub/file")); err != nil {
+	if err := errors.Join(
+		afero.WriteFile(f, "gone/sub/file", []byte("content"), 0), f.Remove("gone/sub/file")); err != nil {
 		t.Error(err)
 	}
 	if infos, err := f.ReadDirSeq("gone"); !errors.Is(err, fs.ErrNotExist) {
@@ -100,8 +102,8 @@ func sumOf(content []byte) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// checksummed sends requests that store something, or delete many objects, only with what AWS wants of them in a bucket with a default retention. That is
-// a checksum, in a header or in a trailer, or a Content-MD5.
+// checksummed sends requests that store something, or delete many objects, only with what AWS wants of them in a
+// bucket with a default retention. That is a checksum, in a header or in a trailer, or a Content-MD5.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lock-managing.html
 type checksummed struct {
 	to   s3.HTTPClient

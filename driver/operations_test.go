@@ -14,10 +14,11 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/s3sim"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// TestWorkThatIsCounted does what makes many requests, or has S3 copy much, where no operation may begin. It reads for hashes where none may begin either.
+// TestWorkThatIsCounted does what makes many requests, or has S3 copy much, where no operation may begin. It reads
+// for hashes where none may begin either.
 func TestWorkThatIsCounted(t *testing.T) {
 	p, _ := driver.ProfileNamed("aws")
 	server := s3sim.New(s3sim.Options{Profile: p})

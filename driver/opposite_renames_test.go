@@ -10,11 +10,11 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/s3sim"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// TestOppositeRenames renames a file or a directory back while another session has made its copies and has not deleted the originals. Each
-// profile has other conditions.
+// TestOppositeRenames renames a file or a directory back while another session has made its copies and has not
+// deleted the originals. Each profile has other conditions.
 func TestOppositeRenames(t *testing.T) {
 	for _, profile := range []string{"aws", "minio", "r2", "strict"} {
 		for what, name := range map[string]string{"file": "a", "directory": "a/1"} {
@@ -25,8 +25,10 @@ func TestOppositeRenames(t *testing.T) {
 					server.CreateBucket("bucket")
 					spy := drivertest.NewSpy(server.Client(nil))
 					endpoint := driver.NewEndpoint()
-					first := drivertest.MustNew(t.Context(), spy, "bucket", &driver.Options{Profile: p, Endpoint: endpoint})
-					second := drivertest.MustNew(t.Context(), server.Client(nil), "bucket", &driver.Options{Profile: p, Endpoint: endpoint})
+					first := drivertest.MustNew(
+						t.Context(), spy, "bucket", &driver.Options{Profile: p, Endpoint: endpoint})
+					second := drivertest.MustNew(
+						t.Context(), server.Client(nil), "bucket", &driver.Options{Profile: p, Endpoint: endpoint})
 					if err := afero.WriteFile(first, name, []byte("content"), 0); err != nil {
 						t.Fatal(err)
 					}

@@ -28,81 +28,90 @@ const maxCopyLimit = 5 << 30
 
 // Options says how a file system works. The zero value of each field is its default.
 type Options struct {
-	// Prefix is what the keys start with, "inbox/" for example. The file system does not show other keys. The default is "", the whole bucket.
-	// The maximum is 1,024 bytes, S3's longest key.
+	// Prefix is what the keys start with, "inbox/" for example. The file system does not show other keys. The default
+	// is "", the whole bucket. The maximum is 1,024 bytes, S3's longest key.
 	Prefix string
 
-	// PartSize is how many bytes one request sends: a smaller file takes one request, a larger one has parts. The default, and the minimum, is
-	// 5 MiB, S3's own; the maximum is 5 GiB. The parts of a file beyond 1,280 of them grow with it, so that 10,000 reach 5 TiB.
+	// PartSize is how many bytes one request sends: a smaller file takes one request, a larger one has parts. The
+	// default, and the minimum, is 5 MiB, S3's own; the maximum is 5 GiB. The parts of a file beyond 1,280 of them
+	// grow with it, so that 10,000 reach 5 TiB.
 	PartSize int64
 
-	// UploadConcurrency is how many parts one upload may send in parallel, where fewer are slower than its client. The default is 16, the minimum
-	// 1, the maximum 10,000, as many parts as an object has.
+	// UploadConcurrency is how many parts one upload may send in parallel, where fewer are slower than its client.
+	// The default is 16, the minimum 1, the maximum 10,000, as many parts as an object has.
 	UploadConcurrency int
 
-	// DownloadConcurrency is how many requests one download may make in parallel, where one is slower than its client. The default is 16, the
-	// minimum 1, the maximum 10,000.
+	// DownloadConcurrency is how many requests one download may make in parallel, where one is slower than its
+	// client. The default is 16, the minimum 1, the maximum 10,000.
 	DownloadConcurrency int
 
-	// Memory bounds the bytes that uploads collect and downloads prefetch. All file systems of a process share one: give each [Budget.For] the
-	// user that it belongs to. The default is a budget of 64 MiB for this file system alone; the minimum is 5 MiB.
+	// Memory bounds the bytes that uploads collect and downloads prefetch. All file systems of a process share one:
+	// give each [Budget.For] the user that it belongs to. The default is a budget of 64 MiB for this file system
+	// alone; the minimum is 5 MiB.
 	Memory *Budget
 
-	// Endpoint holds what requests have measured of the S3 server, and the keys that were written there recently. All file systems of a server
-	// share one. The default is a new one.
+	// Endpoint holds what requests have measured of the S3 server, and the keys that were written there recently. All
+	// file systems of a server share one. The default is a new one.
 	Endpoint *Endpoint
 
-	// IdleTimeout is how long S3 may send nothing of an object before the file system takes the connection for broken. The default is 30 seconds,
-	// the minimum a millisecond.
+	// IdleTimeout is how long S3 may send nothing of an object before the file system takes the connection for
+	// broken. The default is 30 seconds, the minimum a millisecond.
 	IdleTimeout time.Duration
 
-	// MaxAttempts is how often a request is sent at most while S3 does not perform it. The default is no limit but time: 25 seconds, and five minutes
-	// for a request of an upload of several parts. The retries of the client do not count, because the file system looks at the object before it sends
-	// a request again.
+	// MaxAttempts is how often a request is sent at most while S3 does not perform it. The default is no limit but
+	// time: 25 seconds, and five minutes for a request of an upload of several parts. The retries of the client do
+	// not count, because the file system looks at the object before it sends a request again.
 	MaxAttempts int
 
-	// CopyLimit is the size in bytes above which an object is copied by parts. The default, and the maximum, is 5 GiB; the
-	// minimum is 1.
+	// CopyLimit is the size in bytes above which an object is copied by parts. The default, and the maximum, is 5
+	// GiB; the minimum is 1.
 	CopyLimit int64
 
-	// NoOverwrite keeps every file that exists: what is written or moved needs a new name, and fails with fs.ErrExist otherwise. S3 decides
-	// where two clients do that at once (If-None-Match). It takes one request more to open a file for writing. The default is false.
+	// NoOverwrite keeps every file that exists: what is written or moved needs a new name, and fails with fs.ErrExist
+	// otherwise. S3 decides where two clients do that at once (If-None-Match). It takes one request more to open a
+	// file for writing. The default is false.
 	NoOverwrite bool
 
-	// Truncate ends a file with the last byte that is written after an offset ([Fs.OpenAt]). The default keeps the bytes of the object that
-	// follow. They take a request more, and another one for each GiB that S3 copies, or each part where all parts must have one size.
+	// Truncate ends a file with the last byte that is written after an offset ([Fs.OpenAt]). The default keeps the
+	// bytes of the object that follow. They take a request more, and another one for each GiB that S3 copies, or each
+	// part where all parts must have one size.
 	Truncate bool
 
-	// Quotas bound how many bytes are stored. They take one request more to write or copy a file, for the size of what it replaces; a write
-	// does not wait for it. The default is none.
+	// Quotas bound how many bytes are stored. They take one request more to write or copy a file, for the size of
+	// what it replaces; a write does not wait for it. The default is none.
 	Quotas []*Quota
 
-	// Objects is what the file system stores objects with, besides their bytes. The default leaves everything to the bucket.
+	// Objects is what the file system stores objects with, besides their bytes. The default leaves everything to the
+	// bucket.
 	Objects Objects
 
-	// BeforeCommit is called when all bytes of an upload have come, before its object becomes visible. After an error it does not, and
-	// Close returns the error. After an fs.ErrInvalid the bytes are wrong, and no owner can resume the upload. The default allows all.
+	// BeforeCommit is called when all bytes of an upload have come, before its object becomes visible. After an error
+	// it does not, and Close returns the error. After an fs.ErrInvalid the bytes are wrong, and no owner can resume
+	// the upload. The default allows all.
 	BeforeCommit func(context.Context) error
 
-	// BeginOperation is called before a whole directory is renamed, copied or removed, and before directories are made many levels deep. It is also called
-	// before a large object is copied, as a rename, a set time or an append needs. It can refuse that by an error. The file system calls end when that
-	// has ended. The default allows all.
+	// BeginOperation is called before a whole directory is renamed, copied or removed, and before directories are
+	// made many levels deep. It is also called before a large object is copied, as a rename, a set time or an append
+	// needs. It can refuse that by an error. The file system calls end when that has ended. The default allows all.
 	BeginOperation func() (end func(), err error)
 
-	// BeginHash is called before the bytes of a file are read for a hash, which it can refuse by an error. The file system calls wait for the bytes that it
-	// has read, and end when it has read all. The default allows all, without a wait.
+	// BeginHash is called before the bytes of a file are read for a hash, which it can refuse by an error. The file
+	// system calls wait for the bytes that it has read, and end when it has read all. The default allows all, without
+	// a wait.
 	BeginHash func() (wait func(ctx context.Context, bytes int) error, end func(), err error)
 
-	// Journal records uploads of more than one part while they are open, so that its Sweep finds abandoned ones. The default is none: such
-	// uploads stay in the bucket if this process dies.
+	// Journal records uploads of more than one part while they are open, so that its Sweep finds abandoned ones. The
+	// default is none: such uploads stay in the bucket if this process dies.
 	Journal *Journal
 
-	// Owner is the user who may resume interrupted uploads ([Fs.PendingUpload]), in any file system of the same owner and bucket. The
-	// default is "": an interrupted upload leaves nothing. So it does without a Journal. An owner has 100 of them at most. They take at most
-	// half as many bytes as the smallest of the quotas. The file system removes the oldest first.
+	// Owner is the user who may resume interrupted uploads ([Fs.PendingUpload]), in any file system of the same owner
+	// and bucket. The default is "": an interrupted upload leaves nothing. So it does without a Journal. An owner has
+	// 100 of them at most. They take at most half as many bytes as the smallest of the quotas. The file system
+	// removes the oldest first.
 	Owner string
 
-	// MetadataCache remembers the files that listings have shown. All file systems of a session share one. The default remembers none.
+	// MetadataCache remembers the files that listings have shown. All file systems of a session share one. The
+	// default remembers none.
 	MetadataCache *MetadataCache
 
 	// Presigner signs the links of [Fs.Presign]. The default is none, and Presign fails with errors.ErrUnsupported.
@@ -111,7 +120,8 @@ type Options struct {
 	// Profile is what the S3 server can do, and its rules. The default is the strictest server.
 	Profile Profile
 
-	// Logger gets what no error says: keys that no name can show, uploads that could not be aborted. The default discards it.
+	// Logger gets what no error says: keys that no name can show, uploads that could not be aborted. The default
+	// discards it.
 	Logger *slog.Logger
 
 	// smallestPart is how many bytes each part but the last has at least: minPartSize, unless a test says less.
@@ -180,10 +190,15 @@ func (o *Options) Validate() error {
 		checkRange("CopyLimit", o.CopyLimit, 1, maxCopyLimit, " bytes"),
 	}
 	if o.Memory != nil && o.Memory.Limit() < membudget.MinLimit {
-		errs = append(errs, fmt.Errorf("driver: option Memory: %d bytes is out of range: want at least %d bytes", o.Memory.Limit(), membudget.MinLimit))
+		errs = append(
+			errs, fmt.Errorf(
+				"driver: option Memory: %d bytes is out of range: want at least %d bytes", o.Memory.Limit(),
+				membudget.MinLimit))
 	}
 	if o.IdleTimeout != 0 && o.IdleTimeout < minIdleTimeout {
-		errs = append(errs, fmt.Errorf("driver: option IdleTimeout: %v is out of range: want at least %v", o.IdleTimeout, minIdleTimeout))
+		errs = append(
+			errs, fmt.Errorf(
+				"driver: option IdleTimeout: %v is out of range: want at least %v", o.IdleTimeout, minIdleTimeout))
 	}
 	return errors.Join(errs...)
 }
@@ -193,5 +208,6 @@ func checkRange[N int | int64](option string, value, least, most N, unit string)
 	if value == 0 || least <= value && value <= most {
 		return nil
 	}
-	return fmt.Errorf("driver: option %s: %d%s is out of range: want %d to %d%s", option, value, unit, least, most, unit)
+	return fmt.Errorf(
+		"driver: option %s: %d%s is out of range: want %d to %d%s", option, value, unit, least, most, unit)
 }

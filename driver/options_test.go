@@ -46,22 +46,36 @@ func TestOptionOutOfRange(t *testing.T) {
 		opts Options
 		want string
 	}{
-		"prefix-too-long":               {Options{Prefix: strings.Repeat("p", 1025)}, "option Prefix: 1025 bytes is out of range: want 0 to 1024 bytes"},
-		"part-negative":                 {Options{PartSize: -1}, "option PartSize: -1 bytes is out of range: " + parts},
-		"part-too-small":                {Options{PartSize: 5<<20 - 1}, "option PartSize: 5242879 bytes is out of range: " + parts},
-		"part-too-large":                {Options{PartSize: 5<<30 + 1}, "option PartSize: 5368709121 bytes is out of range: " + parts},
-		"upload-concurrency-negative":   {Options{UploadConcurrency: -1}, "option UploadConcurrency: -1 parts is out of range: " + numbers + "parts"},
-		"upload-concurrency-too-high":   {Options{UploadConcurrency: 10_001}, "option UploadConcurrency: 10001 parts is out of range: " + numbers + "parts"},
-		"download-concurrency-negative": {Options{DownloadConcurrency: math.MinInt}, "option DownloadConcurrency: -9223372036854775808 requests is out of range: " + numbers + "requests"},
-		"download-concurrency-too-high": {Options{DownloadConcurrency: 10_001}, "option DownloadConcurrency: 10001 requests is out of range: " + numbers + "requests"},
-		"memory-none":                   {Options{Memory: NewBudget(0)}, "option Memory: 0 bytes is out of range: want at least 5242880 bytes"},
-		"memory-negative":               {Options{Memory: NewBudget(-1 << 20)}, "option Memory: -1048576 bytes is out of range: want at least 5242880 bytes"},
-		"memory-too-small":              {Options{Memory: NewBudget(4 << 20)}, "option Memory: 4194304 bytes is out of range: want at least 5242880 bytes"},
-		"timeout-negative":              {Options{IdleTimeout: -time.Second}, "option IdleTimeout: -1s is out of range: want at least 1ms"},
-		"timeout-without-unit":          {Options{IdleTimeout: 30}, "option IdleTimeout: 30ns is out of range: want at least 1ms"},
-		"copy-negative":                 {Options{CopyLimit: -1}, "option CopyLimit: -1 bytes is out of range: " + copies},
-		"copy-too-large":                {Options{CopyLimit: 5<<30 + 1}, "option CopyLimit: 5368709121 bytes is out of range: " + copies},
-		"two":                           {Options{DownloadConcurrency: -1, CopyLimit: -1}, numbers + "requests\ndriver: option CopyLimit: -1 bytes"},
+		"prefix-too-long": {Options{Prefix: strings.Repeat("p", 1025)},
+			"option Prefix: 1025 bytes is out of range: want 0 to 1024 bytes"},
+		"part-negative": {Options{PartSize: -1}, "option PartSize: -1 bytes is out of range: " + parts},
+		"part-too-small": {Options{PartSize: 5<<20 - 1},
+			"option PartSize: 5242879 bytes is out of range: " + parts},
+		"part-too-large": {Options{PartSize: 5<<30 + 1},
+			"option PartSize: 5368709121 bytes is out of range: " + parts},
+		"upload-concurrency-negative": {Options{UploadConcurrency: -1},
+			"option UploadConcurrency: -1 parts is out of range: " + numbers + "parts"},
+		"upload-concurrency-too-high": {Options{UploadConcurrency: 10_001},
+			"option UploadConcurrency: 10001 parts is out of range: " + numbers + "parts"},
+		"download-concurrency-negative": {Options{DownloadConcurrency: math.MinInt},
+			"option DownloadConcurrency: -9223372036854775808 requests is out of range: " + numbers + "requests"},
+		"download-concurrency-too-high": {Options{DownloadConcurrency: 10_001},
+			"option DownloadConcurrency: 10001 requests is out of range: " + numbers + "requests"},
+		"memory-none": {Options{Memory: NewBudget(0)},
+			"option Memory: 0 bytes is out of range: want at least 5242880 bytes"},
+		"memory-negative": {Options{Memory: NewBudget(-1 << 20)},
+			"option Memory: -1048576 bytes is out of range: want at least 5242880 bytes"},
+		"memory-too-small": {Options{Memory: NewBudget(4 << 20)},
+			"option Memory: 4194304 bytes is out of range: want at least 5242880 bytes"},
+		"timeout-negative": {Options{IdleTimeout: -time.Second},
+			"option IdleTimeout: -1s is out of range: want at least 1ms"},
+		"timeout-without-unit": {Options{IdleTimeout: 30},
+			"option IdleTimeout: 30ns is out of range: want at least 1ms"},
+		"copy-negative": {Options{CopyLimit: -1}, "option CopyLimit: -1 bytes is out of range: " + copies},
+		"copy-too-large": {Options{CopyLimit: 5<<30 + 1},
+			"option CopyLimit: 5368709121 bytes is out of range: " + copies},
+		"two": {Options{DownloadConcurrency: -1, CopyLimit: -1},
+			numbers + "requests\ndriver: option CopyLimit: -1 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := New(t.Context(), nil, "bucket", &test.opts)
@@ -75,10 +89,12 @@ func TestOptionOutOfRange(t *testing.T) {
 // TestOptionAtItsBound checks that New takes the least and the greatest value of each option, and the zero value.
 func TestOptionAtItsBound(t *testing.T) {
 	for name, opts := range map[string]*Options{
-		"none":     nil,
-		"zero":     {},
-		"least":    {PartSize: 5 << 20, UploadConcurrency: 1, DownloadConcurrency: 1, Memory: NewBudget(5 << 20), IdleTimeout: time.Millisecond, CopyLimit: 1},
-		"greatest": {Prefix: strings.Repeat("p", 1024), PartSize: 5 << 30, UploadConcurrency: 10_000, DownloadConcurrency: 10_000, CopyLimit: 5 << 30},
+		"none": nil,
+		"zero": {},
+		"least": {PartSize: 5 << 20, UploadConcurrency: 1, DownloadConcurrency: 1, Memory: NewBudget(5 << 20),
+			IdleTimeout: time.Millisecond, CopyLimit: 1},
+		"greatest": {Prefix: strings.Repeat("p", 1024), PartSize: 5 << 30, UploadConcurrency: 10_000,
+			DownloadConcurrency: 10_000, CopyLimit: 5 << 30},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := New(t.Context(), nil, "bucket", opts); err != nil {

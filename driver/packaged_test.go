@@ -7,17 +7,17 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestConformancePackaged runs the suite on the servers that Debian's packages bring: Ceph and OpenStack Swift. CI runs some groups of it, and
-// make s3-servers all.
+// TestConformancePackaged runs the suite on the servers that Debian's packages bring: Ceph and OpenStack Swift. CI
+// runs some groups of it, and make s3-servers all.
 func TestConformancePackaged(t *testing.T) {
 	s3test.RunPackaged(t, func(t *testing.T, s *s3test.Server) { conform(t, s) })
 }
 
-// A page of a listing may end with a name that has characters which XML does not have, or the character that others write for them. Ceph's token of the
-// next page is that name.
+// A page of a listing may end with a name that has characters which XML does not have, or the character that others
+// write for them. Ceph's token of the next page is that name.
 func TestPagesPackaged(t *testing.T) {
 	s3test.RunPackaged(t, func(t *testing.T, s *s3test.Server) {
 		x := &prober{ctx: t.Context(), client: s.Client(), bucket: s.Bucket(t)}

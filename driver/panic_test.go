@@ -12,8 +12,8 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/panics"
-	"github.com/babelftp/babelftp/internal/s3sim"
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 // A panickingClient panics in every request of one operation.
@@ -28,39 +28,50 @@ func (c *panickingClient) panics(operation string) {
 	}
 }
 
-func (c *panickingClient) UploadPart(ctx context.Context, in *s3.UploadPartInput, o ...func(*s3.Options)) (*s3.UploadPartOutput, error) {
+func (c *panickingClient) UploadPart(
+	ctx context.Context, in *s3.UploadPartInput, o ...func(*s3.Options),
+) (*s3.UploadPartOutput, error) {
 	c.panics("UploadPart")
 	return c.Client.UploadPart(ctx, in, o...)
 }
 
-func (c *panickingClient) GetObject(ctx context.Context, in *s3.GetObjectInput, o ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+func (c *panickingClient) GetObject(
+	ctx context.Context, in *s3.GetObjectInput, o ...func(*s3.Options),
+) (*s3.GetObjectOutput, error) {
 	c.panics("GetObject")
 	return c.Client.GetObject(ctx, in, o...)
 }
 
-func (c *panickingClient) ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input, o ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+func (c *panickingClient) ListObjectsV2(
+	ctx context.Context, in *s3.ListObjectsV2Input, o ...func(*s3.Options),
+) (*s3.ListObjectsV2Output, error) {
 	c.panics("ListObjectsV2")
 	return c.Client.ListObjectsV2(ctx, in, o...)
 }
 
-func (c *panickingClient) HeadObject(ctx context.Context, in *s3.HeadObjectInput, o ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
+func (c *panickingClient) HeadObject(
+	ctx context.Context, in *s3.HeadObjectInput, o ...func(*s3.Options),
+) (*s3.HeadObjectOutput, error) {
 	c.panics("HeadObject")
 	return c.Client.HeadObject(ctx, in, o...)
 }
 
-func (c *panickingClient) CopyObject(ctx context.Context, in *s3.CopyObjectInput, o ...func(*s3.Options)) (*s3.CopyObjectOutput, error) {
+func (c *panickingClient) CopyObject(
+	ctx context.Context, in *s3.CopyObjectInput, o ...func(*s3.Options),
+) (*s3.CopyObjectOutput, error) {
 	c.panics("CopyObject")
 	return c.Client.CopyObject(ctx, in, o...)
 }
 
-// TestPanics: a panic in a goroutine of the driver reaches the caller as an error or as a panic. It does not end the process, and publishes
-// nothing.
+// TestPanics: a panic in a goroutine of the driver reaches the caller as an error or as a panic. It does not end the
+// process, and publishes nothing.
 func TestPanics(t *testing.T) {
 	p, _ := driver.ProfileNamed("aws")
 	server := s3sim.New(s3sim.Options{Profile: p})
 	server.CreateBucket("bucket")
 	client := &panickingClient{Client: server.Client(nil)}
-	f := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{Profile: p, Objects: driver.Objects{ListSetTimes: true}})
+	f := drivertest.MustNew(
+		t.Context(), client, "bucket", &driver.Options{Profile: p, Objects: driver.Objects{ListSetTimes: true}})
 	write := func(name string) error {
 		file, err := f.OpenAt(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
 		if err != nil {

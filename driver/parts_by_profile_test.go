@@ -14,7 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/s3sim"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 // onSim runs a test on a simulated S3 server of each profile whose rules about parts differ.
@@ -26,7 +26,9 @@ func onSim(t *testing.T, run func(t *testing.T, x *simFixture)) {
 				t.Fatal(name)
 			}
 			x := &simFixture{T: t}
-			server := s3sim.New(s3sim.Options{Profile: p, Observe: func(e s3sim.Event) { x.events = append(x.events, e.Name) }})
+			server := s3sim.New(s3sim.Options{Profile: p, Observe: func(e s3sim.Event) {
+				x.events = append(x.events, e.Name)
+			}})
 			server.CreateBucket("bucket")
 			x.client = server.Client(nil)
 			x.Fs = drivertest.MustNew(t.Context(), x.client, "bucket", &driver.Options{Profile: p, CopyLimit: 12 << 20})

@@ -27,8 +27,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/s3error"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/base/s3error"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 var update = flag.Bool("update", false, "write the table of S3 servers anew")
@@ -61,7 +61,9 @@ func TestServersPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("%s shows another table than driver/internal/profile/profile.go has: run go test ./driver -run TestServersPage -update", serversPage)
+		t.Errorf(
+			"%s shows another table than driver/internal/profile/profile.go has: run go test ./driver -run "+
+				"TestServersPage -update", serversPage)
 	}
 }
 
@@ -104,25 +106,51 @@ type fact struct {
 
 func facts() []fact {
 	return []fact{
-		{"`PutObject` on a condition", func(p driver.Profile) bool { return p.ConditionalPut }, (*prober).conditionalPut},
-		{"conditions with quoted ETags", func(p driver.Profile) bool { return !p.UnquotedETags }, (*prober).quotedETags},
-		{"`CompleteMultipartUpload` on a condition", func(p driver.Profile) bool { return p.ConditionalComplete }, (*prober).conditionalComplete},
-		{"`PutObject` of new objects only", func(p driver.Profile) bool { return p.PutsOn(true) }, (*prober).exclusivePut},
-		{"`CompleteMultipartUpload` of new objects only", func(p driver.Profile) bool { return p.CompletesOn(true) }, (*prober).exclusiveComplete},
-		{"`CopyObject` on a condition", func(p driver.Profile) bool { return p.ConditionalCopy }, (*prober).conditionalCopy},
-		{"`DeleteObject` on a condition", func(p driver.Profile) bool { return p.ConditionalDelete }, (*prober).conditionalDelete},
-		{"`DeleteObjects` on a condition", func(p driver.Profile) bool { return p.ConditionalBatchDelete }, (*prober).conditionalBatchDelete},
-		{"copies on the ETag of their source", func(p driver.Profile) bool { return !p.UncheckedSources }, (*prober).checkedSources},
+		{"`PutObject` on a condition", func(p driver.Profile) bool {
+			return p.ConditionalPut
+		}, (*prober).conditionalPut},
+		{"conditions with quoted ETags", func(p driver.Profile) bool {
+			return !p.UnquotedETags
+		}, (*prober).quotedETags},
+		{"`CompleteMultipartUpload` on a condition", func(p driver.Profile) bool {
+			return p.ConditionalComplete
+		}, (*prober).conditionalComplete},
+		{"`PutObject` of new objects only", func(p driver.Profile) bool {
+			return p.PutsOn(true)
+		}, (*prober).exclusivePut},
+		{"`CompleteMultipartUpload` of new objects only", func(p driver.Profile) bool {
+			return p.CompletesOn(true)
+		}, (*prober).exclusiveComplete},
+		{"`CopyObject` on a condition", func(p driver.Profile) bool {
+			return p.ConditionalCopy
+		}, (*prober).conditionalCopy},
+		{"`DeleteObject` on a condition", func(p driver.Profile) bool {
+			return p.ConditionalDelete
+		}, (*prober).conditionalDelete},
+		{"`DeleteObjects` on a condition", func(p driver.Profile) bool {
+			return p.ConditionalBatchDelete
+		}, (*prober).conditionalBatchDelete},
+		{"copies on the ETag of their source", func(p driver.Profile) bool {
+			return !p.UncheckedSources
+		}, (*prober).checkedSources},
 		{"tags of copies and of uploads by parts", func(p driver.Profile) bool { return !p.LosesTags }, (*prober).tags},
 		{"`CopyObject` onto itself leaves bytes alone", func(p driver.Profile) bool { return p.InPlaceCopy }, nil},
 		{"`UploadPartCopy`", func(p driver.Profile) bool { return p.PartCopy }, (*prober).partCopy},
-		{"`UploadPartCopy` of a key with a percent sign", func(p driver.Profile) bool { return p.PartCopy && !p.MisreadPartSources }, (*prober).percentPartCopy},
+		{"`UploadPartCopy` of a key with a percent sign", func(p driver.Profile) bool {
+			return p.PartCopy && !p.MisreadPartSources
+		}, (*prober).percentPartCopy},
 		{"parts of different sizes", func(p driver.Profile) bool { return p.UnequalParts }, (*prober).unequalParts},
 		{"answers to `HeadObject` end where they say", func(p driver.Profile) bool { return !p.UnframedHeads }, nil},
 		{"10,000 parts", func(p driver.Profile) bool { return !p.FewParts }, (*prober).manyParts},
-		{"uploads end when they are completed", func(p driver.Profile) bool { return !p.UnendedUploads }, (*prober).endedUploads},
-		{"the ETag of a completed upload in the answer", func(p driver.Profile) bool { return !p.UntoldETags }, (*prober).toldETags},
-		{"listings with the ETag of a copy of parts", func(p driver.Profile) bool { return !p.OtherListedETags }, (*prober).listedETags},
+		{"uploads end when they are completed", func(p driver.Profile) bool {
+			return !p.UnendedUploads
+		}, (*prober).endedUploads},
+		{"the ETag of a completed upload in the answer", func(p driver.Profile) bool {
+			return !p.UntoldETags
+		}, (*prober).toldETags},
+		{"listings with the ETag of a copy of parts", func(p driver.Profile) bool {
+			return !p.OtherListedETags
+		}, (*prober).listedETags},
 		{"gaps in part numbers", func(p driver.Profile) bool { return p.PartGaps }, (*prober).partGaps},
 		{"interrupted uploads can be resumed", func(p driver.Profile) bool { return p.Resumes() }, nil},
 		{"checksums in requests", func(p driver.Profile) bool { return p.Checksums }, (*prober).checksums},
@@ -131,14 +159,22 @@ func facts() []fact {
 		{"listings of any prefix", func(p driver.Profile) bool { return !p.SlashPrefixes }, (*prober).anyPrefix},
 		{"`DeleteObjects`", func(p driver.Profile) bool { return p.BatchDelete }, (*prober).batchDelete},
 		{"markers and files in one `DeleteObjects`", func(p driver.Profile) bool { return p.BatchDeletesMarkers }, nil},
-		{"listings without prefixes that hold delete markers only", func(p driver.Profile) bool { return !p.GhostPrefixes }, nil},
+		{"listings without prefixes that hold delete markers only", func(p driver.Profile) bool {
+			return !p.GhostPrefixes
+		}, nil},
 		{"`DeleteObject` of markers under Object Lock", func(p driver.Profile) bool { return !p.LockedMarkers }, nil},
-		{"files in a directory that becomes empty", func(p driver.Profile) bool { return p.EmptyDirectoryCode == "" }, nil},
+		{"files in a directory that becomes empty", func(p driver.Profile) bool {
+			return p.EmptyDirectoryCode == ""
+		}, nil},
 		{"answers of one object", func(p driver.Profile) bool { return p.AtomicReads }, nil},
-		{"200 only for what is stored", func(p driver.Profile) bool { return !p.UnstoredAnswers }, (*prober).storedAnswers},
+		{"200 only for what is stored", func(p driver.Profile) bool {
+			return !p.UnstoredAnswers
+		}, (*prober).storedAnswers},
 		{"milliseconds in listings", func(p driver.Profile) bool { return p.PreciseTimes }, (*prober).preciseTimes},
 		{"ACLs and keys of KMS in policies of IAM", func(p driver.Profile) bool { return p.FullIAM }, nil},
-		{"objects as they are stored, without `Accept-Encoding`", func(p driver.Profile) bool { return !p.Decompresses }, nil},
+		{"objects as they are stored, without `Accept-Encoding`", func(p driver.Profile) bool {
+			return !p.Decompresses
+		}, nil},
 		{"signed `Accept-Encoding`", func(p driver.Profile) bool { return p.SignedAcceptEncoding }, nil},
 	}
 }
@@ -181,7 +217,8 @@ const probePart = 5 << 20 // the minimum of a part that others follow
 
 // put stores an object, and returns its ETag for a condition.
 func (x *prober) put(key, content string) (etag *string, err error) {
-	out, err := x.client.PutObject(x.ctx, &s3.PutObjectInput{Bucket: &x.bucket, Key: &key, Body: strings.NewReader(content)})
+	out, err := x.client.PutObject(
+		x.ctx, &s3.PutObjectInput{Bucket: &x.bucket, Key: &key, Body: strings.NewReader(content)})
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +304,9 @@ func (x *prober) conditionalComplete() (bool, error) {
 	if err != nil || !known {
 		return false, err
 	}
-	return both(complete(s3.CompleteMultipartUploadInput{IfMatch: aws.String(otherETag)}), complete(s3.CompleteMultipartUploadInput{IfMatch: etag}))
+	return both(
+		complete(s3.CompleteMultipartUploadInput{IfMatch: aws.String(otherETag)}),
+		complete(s3.CompleteMultipartUploadInput{IfMatch: etag}))
 }
 
 // storedAnswers completes an upload that was aborted, where an older object has the key.
@@ -391,7 +430,9 @@ func (x *prober) checkedSources() (bool, error) {
 	}
 	source := aws.String(x.bucket + "/source")
 	whole := func(etag *string) error {
-		_, err := x.client.CopyObject(x.ctx, &s3.CopyObjectInput{Bucket: &x.bucket, Key: aws.String("a"), CopySource: source, CopySourceIfMatch: etag})
+		_, err := x.client.CopyObject(
+			x.ctx, &s3.CopyObjectInput{Bucket: &x.bucket, Key: aws.String("a"), CopySource: source,
+				CopySourceIfMatch: etag})
 		return err
 	}
 	if checked, err := both(whole(aws.String(otherETag)), whole(etag)); err != nil || !checked {
@@ -403,7 +444,8 @@ func (x *prober) checkedSources() (bool, error) {
 	}
 	part := func(etag *string) error {
 		_, err := x.client.UploadPartCopy(x.ctx, &s3.UploadPartCopyInput{
-			Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, PartNumber: aws.Int32(1), CopySource: source, CopySourceIfMatch: etag,
+			Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, PartNumber: aws.Int32(1), CopySource: source,
+			CopySourceIfMatch: etag,
 		})
 		return err
 	}
@@ -413,7 +455,8 @@ func (x *prober) checkedSources() (bool, error) {
 // tags begins an upload with a tag.
 func (x *prober) tags() (bool, error) {
 	created, err := x.client.CreateMultipartUpload(x.ctx, &s3.CreateMultipartUploadInput{
-		Bucket: &x.bucket, Key: aws.String("a"), Tagging: aws.String("color=red"), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
+		Bucket: &x.bucket, Key: aws.String("a"), Tagging: aws.String("color=red"),
+		ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
 	})
 	if err != nil {
 		return done(err)
@@ -487,7 +530,8 @@ func (x *prober) conditionalDelete() (bool, error) {
 		return false, err
 	}
 	one := func(etag *string) error {
-		_, err := x.client.DeleteObject(x.ctx, &s3.DeleteObjectInput{Bucket: &x.bucket, Key: aws.String("a"), IfMatch: etag})
+		_, err := x.client.DeleteObject(
+			x.ctx, &s3.DeleteObjectInput{Bucket: &x.bucket, Key: aws.String("a"), IfMatch: etag})
 		return err
 	}
 	return both(one(aws.String(otherETag)), one(etag))
@@ -500,10 +544,12 @@ func (x *prober) conditionalBatchDelete() (bool, error) {
 	}
 	batch := func(etag *string) error {
 		out, err := x.client.DeleteObjects(x.ctx, &s3.DeleteObjectsInput{
-			Bucket: &x.bucket, Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("a"), ETag: etag}}},
+			Bucket: &x.bucket, Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("a"),
+				ETag: etag}}},
 		}, withMD5)
 		if err == nil && len(out.Errors) > 0 {
-			return &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusPreconditionFailed}}}
+			refused := &http.Response{StatusCode: http.StatusPreconditionFailed}
+			return &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: refused}}
 		}
 		return err
 	}
@@ -552,7 +598,8 @@ func (x *prober) part(u *begunUpload, number int32, content string) error {
 		Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, PartNumber: &number, Body: strings.NewReader(content),
 	})
 	if err == nil {
-		u.parts.Parts = append(u.parts.Parts, types.CompletedPart{PartNumber: &number, ETag: part.ETag, ChecksumCRC32: part.ChecksumCRC32})
+		u.parts.Parts = append(
+			u.parts.Parts, types.CompletedPart{PartNumber: &number, ETag: part.ETag, ChecksumCRC32: part.ChecksumCRC32})
 	}
 	return err
 }
@@ -587,7 +634,8 @@ func (x *prober) copyPart(key, source string) (bool, error) {
 		return false, err
 	}
 	out, err := x.client.UploadPartCopy(x.ctx, &s3.UploadPartCopyInput{
-		Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, PartNumber: aws.Int32(1), CopySource: aws.String(x.bucket + "/" + source),
+		Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, PartNumber: aws.Int32(1),
+		CopySource: aws.String(x.bucket + "/" + source),
 	})
 	if err != nil {
 		return done(err)
@@ -665,7 +713,8 @@ func (x *prober) anyPrefix() (bool, error) {
 	if _, err := x.put("dir/name.one", ""); err != nil {
 		return false, err
 	}
-	out, err := x.client.ListObjectsV2(x.ctx, &s3.ListObjectsV2Input{Bucket: &x.bucket, Prefix: aws.String("dir/name.")})
+	out, err := x.client.ListObjectsV2(
+		x.ctx, &s3.ListObjectsV2Input{Bucket: &x.bucket, Prefix: aws.String("dir/name.")})
 	if err != nil {
 		return done(err)
 	}
@@ -695,5 +744,7 @@ func (x *prober) preciseTimes() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(out.Contents, func(o types.Object) bool { return o.LastModified.Truncate(time.Second) != *o.LastModified }), nil
+	return slices.ContainsFunc(out.Contents, func(o types.Object) bool {
+		return o.LastModified.Truncate(time.Second) != *o.LastModified
+	}), nil
 }

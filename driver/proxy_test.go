@@ -12,15 +12,17 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/s3sim"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// A repeatingProxy sends each PUT and each DELETE twice, and passes on the second answer. It is as if the connection to S3 had broken before the first one.
+// A repeatingProxy sends each PUT and each DELETE twice, and passes on the second answer. It is as if the connection
+// to S3 had broken before the first one.
 type repeatingProxy struct{ s3.HTTPClient }
 
 // Do implements [s3.HTTPClient].
 func (p repeatingProxy) Do(request *http.Request) (*http.Response, error) {
-	if request.Method != http.MethodPut && request.Method != http.MethodDelete || request.URL.Query().Has("partNumber") {
+	if request.Method != http.MethodPut && request.Method != http.MethodDelete ||
+		request.URL.Query().Has("partNumber") {
 		return p.HTTPClient.Do(request)
 	}
 	var content []byte
@@ -41,7 +43,8 @@ func (p repeatingProxy) Do(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// TestRepeatingProxy works through a proxy that repeats requests. S3 refuses the second one on its condition, which the first one has changed.
+// TestRepeatingProxy works through a proxy that repeats requests. S3 refuses the second one on its condition, which
+// the first one has changed.
 func TestRepeatingProxy(t *testing.T) {
 	for _, name := range driver.ProfileNames() {
 		t.Run(name, func(t *testing.T) {

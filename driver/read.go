@@ -29,7 +29,8 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 	ctx, cancel := context.WithCancelCause(f.ctx)
 	v, a, body, err := f.bucket.Get(ctx, key, offset)
 	if offset > 0 && errors.Is(err, fs.ErrInvalid) {
-		// There is no byte at offset. Where it is the end that is no error, but few servers tell the size with the refusal.
+		// There is no byte at offset. Where it is the end that is no error, but few servers tell the size with the
+		// refusal.
 		var headErr error
 		if v, a, headErr = f.bucket.Head(ctx, key); headErr != nil || v.Size == offset {
 			err = headErr
@@ -47,8 +48,9 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 	return &reader{
 		Handle: openfile.Handle{FileName: name, Unsupported: syscall.EBADF},
 		ctx:    ctx, cancel: cancel, bucket: f.bucket, version: v,
-		info:    &fileinfo.Stored{Info: fileinfo.New(f.keys.Base(key), &v, &a), Answer: answer},
-		content: download.NewReader(ctx, f.bucket, v, offset, stream, f.opts.Memory, f.opts.Endpoint.stats, f.opts.DownloadConcurrency),
+		info: &fileinfo.Stored{Info: fileinfo.New(f.keys.Base(key), &v, &a), Answer: answer},
+		content: download.NewReader(
+			ctx, f.bucket, v, offset, stream, f.opts.Memory, f.opts.Endpoint.stats, f.opts.DownloadConcurrency),
 	}, nil
 }
 
@@ -90,8 +92,8 @@ func (r *reader) readError(err error) error {
 	return s3errors.PathError("read", r.FileName, err)
 }
 
-// ReadAt reads from an offset, by a request of its own. It neither moves the offset of Read nor minds other calls at the same
-// time.
+// ReadAt reads from an offset, by a request of its own. It neither moves the offset of Read nor minds other calls at
+// the same time.
 func (r *reader) ReadAt(p []byte, offset int64) (int, error) {
 	if r.Closed {
 		return 0, r.Refuse("read")

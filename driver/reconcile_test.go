@@ -14,11 +14,11 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestReconcileBehindProxy loses answers on the way, so that the SDK asks for the same twice. S3 refuses it the second time, or does it
-// again.
+// TestReconcileBehindProxy loses answers on the way, so that the SDK asks for the same twice. S3 refuses it the
+// second time, or does it again.
 func TestReconcileBehindProxy(t *testing.T) {
 	const large = 5<<20 + 1
 	old, added := bytes.Repeat([]byte("old"), large/3+1), []byte("added")
@@ -30,13 +30,15 @@ func TestReconcileBehindProxy(t *testing.T) {
 		data, after      []byte
 	}{
 		{label: "write", operation: "PutObject", flag: os.O_TRUNC, data: added, after: added},
-		{label: "write-new", operation: "PutObject", opts: driver.Options{NoOverwrite: true}, flag: os.O_TRUNC, data: added, after: added},
+		{label: "write-new", operation: "PutObject", opts: driver.Options{NoOverwrite: true}, flag: os.O_TRUNC,
+			data: added, after: added},
 		{label: "write-parts", operation: "CompleteMultipartUpload", flag: os.O_TRUNC, data: old, after: old},
 		{
 			label: "write-new-parts", operation: "CompleteMultipartUpload", opts: driver.Options{NoOverwrite: true},
 			flag: os.O_TRUNC, data: old, after: old,
 		},
-		{label: "append", operation: "PutObject", before: []byte("old"), flag: os.O_APPEND, data: added, after: []byte("oldadded")},
+		{label: "append", operation: "PutObject", before: []byte("old"), flag: os.O_APPEND, data: added,
+			after: []byte("oldadded")},
 		{
 			label: "append-parts", operation: "CompleteMultipartUpload", before: old, flag: os.O_APPEND, data: added,
 			after: append(bytes.Clone(old), added...),
@@ -52,14 +54,17 @@ func TestReconcileBehindProxy(t *testing.T) {
 					defer proxy.Close()
 					direct, bucket, name := s.Client(), s.Bucket(t), "file"
 					if test.before != nil {
-						_, err := direct.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &name, Body: bytes.NewReader(test.before)})
+						_, err := direct.PutObject(
+							t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &name,
+								Body: bytes.NewReader(test.before)})
 						if err != nil {
 							t.Fatal(err)
 						}
 					}
 					opts := test.opts
 					opts.PartSize, opts.Profile = 5<<20, profile(t, s)
-					f, err := drivertest.MustNew(t.Context(), proxy.Server().Client(impatient), bucket, &opts).OpenAt(name, os.O_WRONLY|os.O_CREATE|test.flag, 0)
+					f, err := drivertest.MustNew(t.Context(), proxy.Server().Client(impatient), bucket, &opts).OpenAt(
+						name, os.O_WRONLY|os.O_CREATE|test.flag, 0)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -107,7 +112,8 @@ func TestHeadCorruptedOnTheWay(t *testing.T) {
 		defer proxy.Close()
 		bucket := s.Bucket(t)
 		opts := &driver.Options{Profile: profile(t, s)}
-		direct, hurt := drivertest.MustNew(t.Context(), s.Client(), bucket, opts), drivertest.MustNew(t.Context(), proxy.Server().Client(), bucket, opts)
+		direct, hurt := drivertest.MustNew(t.Context(), s.Client(), bucket, opts),
+			drivertest.MustNew(t.Context(), proxy.Server().Client(), bucket, opts)
 		proxy.Inject(s3test.Fault{Operation: "GetObject", Effect: s3test.CorruptResponse()})
 		for label, keep := range map[string]int64{"all": 7, "some": 4} {
 			if err := afero.WriteFile(direct, "file", []byte("content"), 0); err != nil {

@@ -15,15 +15,17 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/s3sim"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// TestRenameRequests counts the requests to rename a directory of three files. Two look for a file of each name, and for a directory of the
-// new one. One lists the old directory. Three look at the files, and three copy them. Two list both directories, and one deletes. Where S3 has no
-// condition for copies, or deletes one by one, a request looks right before each. Where it does not compare the source of a copy, one looks at the
-// source after each. Files that were stored within the last second are looked at once more where S3 deletes several at once.
+// TestRenameRequests counts the requests to rename a directory of three files. Two look for a file of each name, and
+// for a directory of the new one. One lists the old directory. Three look at the files, and three copy them. Two list
+// both directories, and one deletes. Where S3 has no condition for copies, or deletes one by one, a request looks
+// right before each. Where it does not compare the source of a copy, one looks at the source after each. Files that
+// were stored within the last second are looked at once more where S3 deletes several at once.
 func TestRenameRequests(t *testing.T) {
-	for name, want := range map[string]int{"aws": 12, "aws-directory": 13, "minio": 15, "ceph": 18, "r2": 15, "gcs": 15, "versitygw": 20, "strict": 21} {
+	for name, want := range map[string]int{"aws": 12, "aws-directory": 13, "minio": 15, "ceph": 18, "r2": 15, "gcs": 15,
+		"versitygw": 20, "strict": 21} {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testRenameRequests(t, name, want) }) })
 	}
 }
@@ -57,8 +59,8 @@ func testRenameRequests(t *testing.T, name string, want int) {
 	rename("new", "dir", want)
 }
 
-// TestRenameBackDuringRename lets another session move a directory back when all of its files have been copied. Their originals are then the
-// only ones, and must stay.
+// TestRenameBackDuringRename lets another session move a directory back when all of its files have been copied. Their
+// originals are then the only ones, and must stay.
 func TestRenameBackDuringRename(t *testing.T) {
 	for _, name := range driver.ProfileNames() {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +69,8 @@ func TestRenameBackDuringRename(t *testing.T) {
 			server.CreateBucket("bucket")
 			spy := drivertest.NewSpy(server.Client(nil))
 			opts := driver.Options{Profile: p}
-			f, other := drivertest.MustNew(t.Context(), spy, "bucket", &opts), drivertest.MustNew(t.Context(), server.Client(nil), "bucket", &opts)
+			f, other := drivertest.MustNew(t.Context(), spy, "bucket", &opts),
+				drivertest.MustNew(t.Context(), server.Client(nil), "bucket", &opts)
 			for i := range 3 {
 				if err := afero.WriteFile(f, fmt.Sprintf("dir/%d", i), []byte("content"), 0); err != nil {
 					t.Fatal(err)
@@ -78,7 +81,8 @@ func TestRenameBackDuringRename(t *testing.T) {
 			var backErr error
 			spy.Before(func(_ context.Context, operation string, _ any) error {
 				counts := spy.Counts()
-				if counts["CopyObject"]+counts["PutObject"] == 3 && (operation == "ListObjectsV2" || strings.HasPrefix(operation, "Delete")) {
+				if counts["CopyObject"]+counts["PutObject"] == 3 &&
+					(operation == "ListObjectsV2" || strings.HasPrefix(operation, "Delete")) {
 					back.Do(func() { backErr = other.Rename("new", "dir") })
 				}
 				return nil

@@ -15,7 +15,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/upload"
 )
 
-// A Profile says what an S3 server can do beyond what all of them can, and which rules it enforces. The zero value is the strictest server.
+// A Profile says what an S3 server can do beyond what all of them can, and which rules it enforces. The zero value is
+// the strictest server.
 type Profile = profile.Profile
 
 // ProfileNamed returns the profile of a name, "aws" for example, and false where there is none.
@@ -24,32 +25,35 @@ func ProfileNamed(name string) (Profile, bool) { return profile.Named(name) }
 // ProfileNames are the names of all profiles.
 func ProfileNames() []string { return profile.Names() }
 
-// Objects says what a file system stores objects with, besides their bytes. The zero value leaves everything to the bucket.
+// Objects says what a file system stores objects with, besides their bytes. The zero value leaves everything to the
+// bucket.
 type Objects = attributes.Objects
 
 // Client is the part of S3 that a file system uses. *s3.Client is one; others wrap it to count, to measure or to break.
 type Client = s3api.Client
 
-// WriteMetadata is the user metadata that names the request which has stored an object. No two requests have the same name. So it tells an object from an
-// equal one that another client has stored.
+// WriteMetadata is the user metadata that names the request which has stored an object. No two requests have the same
+// name. So it tells an object from an equal one that another client has stored.
 const WriteMetadata = attributes.WriteKey
 
 // An Object is what [fs.FileInfo]'s Sys returns, as a pointer.
 type Object = fileinfo.Object
 
-// WithCustomerKey returns a client whose objects S3 encrypts with a key of 32 bytes that it then forgets (SSE-C). It must be the key of all
-// objects that the client meets. Links to them do not work, because a link cannot hold the key.
+// WithCustomerKey returns a client whose objects S3 encrypts with a key of 32 bytes that it then forgets (SSE-C). It
+// must be the key of all objects that the client meets. Links to them do not work, because a link cannot hold the
+// key.
 func WithCustomerKey(client Client, key []byte) Client { return clients.WithCustomerKey(client, key) }
 
-// MetadataCache remembers for a short time which files the listings of a session have shown, so that [Fs.StatFile] need not ask for them again.
-// What other software writes makes it out of date. What any file system of the same [Endpoint] writes does not.
+// MetadataCache remembers for a short time which files the listings of a session have shown, so that [Fs.StatFile]
+// need not ask for them again. What other software writes makes it out of date. What any file system of the same
+// [Endpoint] writes does not.
 type MetadataCache = listing.MetadataCache
 
 // NewMetadataCache returns an empty cache that keeps a file for so long; 0 stands for not at all.
 func NewMetadataCache(keep time.Duration) *MetadataCache { return listing.NewMetadataCache(keep) }
 
-// Quota bounds how many bytes the objects whose keys start with a prefix have together. Share one among all file systems in which such keys
-// are stored. Its Count lists the objects. Before the first Count there is no bound.
+// Quota bounds how many bytes the objects whose keys start with a prefix have together. Share one among all file
+// systems in which such keys are stored. Its Count lists the objects. Before the first Count there is no bound.
 type Quota = quota.Quota
 
 // NewQuota returns a quota of limit bytes, without a request.
@@ -57,18 +61,19 @@ func NewQuota(client Client, bucketName, prefix string, limit int64) *Quota {
 	return quota.New(client, bucketName, prefix, limit)
 }
 
-// A Journal is the journal of the multipart uploads that are open, in the bucket itself. Any server finds there what an owner can resume. Its
-// Sweep removes the uploads on which no session has worked for an age, and returns how many. Share one among all file systems of a process
-// in a bucket below a prefix. Only uploads of more than one part have a record. It costs two requests.
+// A Journal is the journal of the multipart uploads that are open, in the bucket itself. Any server finds there what
+// an owner can resume. Its Sweep removes the uploads on which no session has worked for an age, and returns how many.
+// Share one among all file systems of a process in a bucket below a prefix. Only uploads of more than one part have a
+// record. It costs two requests.
 type Journal = journal.Journal
 
-// NewJournal returns the journal of the uploads to keys that start with prefix, without a request. Its records are objects too. The logger
-// may be nil.
+// NewJournal returns the journal of the uploads to keys that start with prefix, without a request. Its records are
+// objects too. The logger may be nil.
 func NewJournal(client Client, bucketName, prefix string, profile Profile, objects Objects, log *slog.Logger) *Journal {
 	return journal.New(clients.WithReasons(client), bucketName, prefix, profile, objects, log)
 }
 
-// A ResumeError refuses to write to a file while an upload of this owner is pending, because the bytes of two uploads must not mix. It also
-// refuses the rest of an upload that has ended since [Fs.PendingUpload] reported it. The owner can go on at Size, or begin anew with
-// os.O_TRUNC. It is an fs.ErrInvalid.
+// A ResumeError refuses to write to a file while an upload of this owner is pending, because the bytes of two uploads
+// must not mix. It also refuses the rest of an upload that has ended since [Fs.PendingUpload] reported it. The owner
+// can go on at Size, or begin anew with os.O_TRUNC. It is an fs.ErrInvalid.
 type ResumeError = upload.ResumeError

@@ -7,7 +7,7 @@ package driver_test
 import (
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // TestConformanceSimulated runs the conformance suite on simulated servers.

@@ -41,17 +41,22 @@ func (f *Fs) statFile(ctx context.Context, key string) (*fileinfo.Info, error) {
 	return info, err
 }
 
-// StatDir describes a directory, in one request, or two where listings are not sorted. The root always exists, which takes none.
+// StatDir describes a directory, in one request, or two where listings are not sorted. The root always exists, which
+// takes none.
 func (f *Fs) StatDir(name string) (fs.FileInfo, error) { return f.stat(name, f.find.DirAndMarker) }
 
-// PendingUpload describes the interrupted upload of a file that this owner can resume: the bytes that S3 holds of it. There is none, which
-// is an fs.ErrNotExist, where the file exists, and none that a session works on. It takes one request where nothing is pending.
+// PendingUpload describes the interrupted upload of a file that this owner can resume: the bytes that S3 holds of it.
+// There is none, which is an fs.ErrNotExist, where the file exists, and none that a session works on. It takes one
+// request where nothing is pending.
 //
-// A file system that has reported an upload resumes it when it opens the file with that size as the offset, or next with os.O_APPEND.
+// A file system that has reported an upload resumes it when it opens the file with that size as the offset, or next
+// with os.O_APPEND.
 func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) { return f.stat(name, f.uploads.Pending) }
 
 // stat describes what find finds under the key of a name.
-func (f *Fs) stat(name string, find func(ctx context.Context, key string) (*fileinfo.Info, error)) (fs.FileInfo, error) {
+func (f *Fs) stat(
+	name string, find func(ctx context.Context, key string) (*fileinfo.Info, error),
+) (fs.FileInfo, error) {
 	var info *fileinfo.Info
 	key, err := f.keys.Key(name)
 	if err == nil {

@@ -14,10 +14,11 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/s3sim"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// Where listings are in no order a file is found wherever it stands in them, and so is the marker of a directory. Each entry is listed once.
+// Where listings are in no order a file is found wherever it stands in them, and so is the marker of a directory.
+// Each entry is listed once.
 func TestUnsortedListings(t *testing.T) {
 	for _, name := range []string{"strict", "aws-directory"} {
 		t.Run(name, func(t *testing.T) {

@@ -14,11 +14,12 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/s3sim"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// TestWrongCopy replaces a file right before S3 copies it, on a server that compares no ETags of sources, and whose ETags show nothing of the bytes. The
-// copy is one of the later file, and must not be in the way of the next attempt. What another client has stored in its place must stay, also the same bytes.
+// TestWrongCopy replaces a file right before S3 copies it, on a server that compares no ETags of sources, and whose
+// ETags show nothing of the bytes. The copy is one of the later file, and must not be in the way of the next attempt.
+// What another client has stored in its place must stay, also the same bytes.
 func TestWrongCopy(t *testing.T) {
 	const key = "new/file"
 	for _, label := range []string{"copy", "equal-file-in-its-place"} {
@@ -77,8 +78,8 @@ func TestWrongCopy(t *testing.T) {
 	}
 }
 
-// TestRightCopy replaces a file right after S3 has copied it, on a server that compares no ETags of sources. The ETag of the copy shows that it is the right
-// one, and it stays.
+// TestRightCopy replaces a file right after S3 has copied it, on a server that compares no ETags of sources. The ETag
+// of the copy shows that it is the right one, and it stays.
 func TestRightCopy(t *testing.T) {
 	p, _ := driver.ProfileNamed("swift")
 	server := s3sim.New(s3sim.Options{Profile: p})

@@ -75,7 +75,8 @@ func messageIDs(t *testing.T) []i18n.ID {
 }
 
 func TestIdentifiersAreTheEnglishMessages(t *testing.T) {
-	// A test of internal/admin/page knows the messages of the page, and one of internal/control the words in syntax.
+	// A test of internal/admin/page knows the messages of the page, and one of internal/ftp/control the words in
+	// syntax.
 	messages := slices.DeleteFunc(messageIDs(t), func(id i18n.ID) bool { return id.OnPage() || id.InSyntax() })
 	if ids := declaredIDs(t); !slices.Equal(ids, messages) {
 		for _, id := range ids {
@@ -128,7 +129,8 @@ func TestCompleteness(t *testing.T) {
 			t.Errorf("%v: %d of %d, want %d of %d", c.Tag, c.Translated, c.Total, want, total)
 		}
 	}
-	for tag, want := range map[string]string{"en": "English", "fr": "français", "ja": "日本語", "zh-Hans": "简体中文", "ar": "العربية"} {
+	for tag, want := range map[string]string{"en": "English", "fr": "français", "ja": "日本語", "zh-Hans": "简体中文",
+		"ar": "العربية"} {
 		if names[tag] != want {
 			t.Errorf("the name of %s is %q, want %q", tag, names[tag], want)
 		}
@@ -138,7 +140,8 @@ func TestCompleteness(t *testing.T) {
 func TestOverlay(t *testing.T) {
 	first := fstest.MapFS{
 		"is/messages.gotext.json": catalogueFile("is", text(i18n.Goodbye, "Bless.")),
-		"fr/messages.gotext.json": catalogueFile("fr", text(i18n.Goodbye, "Salut.")+","+text(i18n.LoggedIn, "Bienvenue.")),
+		"fr/messages.gotext.json": catalogueFile(
+			"fr", text(i18n.Goodbye, "Salut.")+","+text(i18n.LoggedIn, "Bienvenue.")),
 	}
 	second := fstest.MapFS{
 		"fr/messages.gotext.json":    catalogueFile("fr", text(i18n.Goodbye, "À bientôt.")),
@@ -238,7 +241,8 @@ func TestOverlayForms(t *testing.T) {
 
 func TestOverlayErrors(t *testing.T) {
 	plural := func(cases string) string {
-		return `{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {` + cases + `}}}}`
+		return `{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {` +
+			cases + `}}}}`
 	}
 	tests := []struct {
 		name     string
@@ -248,21 +252,34 @@ func TestOverlayErrors(t *testing.T) {
 	}{
 		{"unknown-message", "", text("good-bye", "Bless."), []string{`"good-bye": no such message; is it "goodbye"?`}},
 		{"duplicate", "", text("goodbye", "Bless.") + "," + text("goodbye", "Bless."), []string{`"goodbye"`, "twice"}},
-		{"unknown-placeholder", "", text("password-required", "Password di {Utente}"), []string{`"password-required"`, "{Utente} is unknown", "use {User}"}},
-		{"placeholder-of-none", "", text("goodbye", "Bless {User}."), []string{`"goodbye"`, "{User} is unknown", "has none"}},
-		{"missing-placeholder", "", text("password-required", "Password?"), []string{`"password-required"`, "{User} is missing", "put it"}},
-		{"missing-second", "", text("language-set-nearest", "{Requested}?"), []string{`"language-set-nearest"`, "{Tag} is missing"}},
+		{"unknown-placeholder", "", text("password-required", "Password di {Utente}"),
+			[]string{`"password-required"`, "{Utente} is unknown", "use {User}"}},
+		{"placeholder-of-none", "", text("goodbye", "Bless {User}."),
+			[]string{`"goodbye"`, "{User} is unknown", "has none"}},
+		{"missing-placeholder", "", text("password-required", "Password?"),
+			[]string{`"password-required"`, "{User} is missing", "put it"}},
+		{"missing-second", "", text("language-set-nearest", "{Requested}?"),
+			[]string{`"language-set-nearest"`, "{Tag} is missing"}},
 		{"open-brace", "", text("password-required", "{User} {"), []string{`"password-required"`, "brace"}},
 		{"closed-brace", "", text("password-required", "{User}}"), []string{`"password-required"`, "brace"}},
 		{"no-other", "", plural(`"one": "{Seconds}"`), []string{`"idle-timeout"`, `"other" is missing`}},
-		{"other-without-number", "", plural(`"other": "secondi"`), []string{`"idle-timeout"`, `"other"`, "{Seconds} is missing"}},
-		{"form-unknown", "", plural(`"single": "{Seconds}", "other": "{Seconds}"`), []string{`"idle-timeout"`, `"single" is no plural form; remove it`}},
-		{"number-unknown", "", plural(`"=01": "{Seconds}", "other": "{Seconds}"`), []string{`"idle-timeout"`, `"=01" is no plural form; remove it`}},
-		{"nested-select", "", plural(`"other": {"select": {"cases": {"one": "1"}}}`), []string{`"idle-timeout"`, "make it a plain text"}},
-		{"select-by-gender", "", `{"id": "goodbye", "translation": {"select": {"feature": "gender", "cases": {"other": "x"}}}}`, []string{`"goodbye"`, "use plural"}},
-		{"select-by-unknown", "", `{"id": "status-user", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"other": "x"}}}}`, []string{`"status-user"`, `"Bytes" is not`, "{User}"}},
-		{"misspelt-field", "", `{"id": "goodbye", "translaton": "Bless."}`, []string{`"goodbye"`, "translaton", "English catalogue"}},
-		{"misspelt-in-text", "", `{"id": "goodbye", "translation": {"message": "Bless."}}`, []string{`"goodbye"`, `"message"`}},
+		{"other-without-number", "", plural(`"other": "secondi"`),
+			[]string{`"idle-timeout"`, `"other"`, "{Seconds} is missing"}},
+		{"form-unknown", "", plural(`"single": "{Seconds}", "other": "{Seconds}"`),
+			[]string{`"idle-timeout"`, `"single" is no plural form; remove it`}},
+		{"number-unknown", "", plural(`"=01": "{Seconds}", "other": "{Seconds}"`),
+			[]string{`"idle-timeout"`, `"=01" is no plural form; remove it`}},
+		{"nested-select", "", plural(`"other": {"select": {"cases": {"one": "1"}}}`),
+			[]string{`"idle-timeout"`, "make it a plain text"}},
+		{"select-by-gender", "",
+			`{"id": "goodbye", "translation": {"select": {"feature": "gender", "cases": {"other": "x"}}}}`,
+			[]string{`"goodbye"`, "use plural"}},
+		{"select-by-unknown", "",
+			`{"id": "status-user", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"other": "x"}}}}`, []string{`"status-user"`, `"Bytes" is not`, "{User}"}},
+		{"misspelt-field", "", `{"id": "goodbye", "translaton": "Bless."}`,
+			[]string{`"goodbye"`, "translaton", "English catalogue"}},
+		{"misspelt-in-text", "", `{"id": "goodbye", "translation": {"message": "Bless."}}`,
+			[]string{`"goodbye"`, `"message"`}},
 		{"without-id", "", `{"translation": "Bless."}`, []string{":1: a message has no", "English catalogue"}},
 		{"not-an-object", "", text("goodbye", "Bless.") + `, "Bless."`, []string{"number 2"}},
 		{"line-feed", "", text("goodbye", "Bless.\n220 Bless."), []string{`"goodbye"`, "U+000A", "remove"}},
@@ -275,10 +292,14 @@ func TestOverlayErrors(t *testing.T) {
 		{"bidi-isolate", "", text("goodbye", "\u2066Bless\u2069."), []string{`"goodbye"`, "U+2066"}},
 		{"lone-surrogate", "", `{"id": "goodbye", "translation": "Bless \ud800."}`, []string{`"goodbye"`, "U+FFFD"}},
 		{"outer-space", "", text("goodbye", "Bless. "), []string{`"goodbye"`, "white space"}},
-		{"digit-before-address", "", text("entering-passive", "Modo passivo 2"), []string{`"entering-passive"`, "leave it out"}},
-		{"arabic-digit", "", text("entering-passive", "Modo passivo ٢"), []string{`"entering-passive"`, "leave it out"}},
-		{"parenthesis-before-port", "", text("entering-extended-passive", "Modo (passivo)"), []string{`"entering-extended-passive"`, "leave it out"}},
-		{"full-stop-before-protocols", "", text("data-protocol-unsupported", "Non supportato."), []string{`"data-protocol-unsupported"`, "leave it out"}},
+		{"digit-before-address", "", text("entering-passive", "Modo passivo 2"),
+			[]string{`"entering-passive"`, "leave it out"}},
+		{"arabic-digit", "", text("entering-passive", "Modo passivo ٢"),
+			[]string{`"entering-passive"`, "leave it out"}},
+		{"parenthesis-before-port", "", text("entering-extended-passive", "Modo (passivo)"),
+			[]string{`"entering-extended-passive"`, "leave it out"}},
+		{"full-stop-before-protocols", "", text("data-protocol-unsupported", "Non supportato."),
+			[]string{`"data-protocol-unsupported"`, "leave it out"}},
 		{"english-not-ascii", "en", text("goodbye", "Ciào."), []string{`"goodbye"`, "ASCII", "4.1"}},
 		{"folder-not-a-tag", "italiano", text("goodbye", "Bless."), []string{`"italiano"`, "name the folder"}},
 		{"folder-not-canonical", "pt_br", text("goodbye", "Bless."), []string{`"pt_br"`, "name the folder"}},
@@ -307,9 +328,11 @@ func TestOverlayFileErrors(t *testing.T) {
 		{"truncated", `{"language": "is",`, []string{"gotext.json:1:", "not JSON"}},
 		{"two-objects", "{\"language\": \"it\"}\n{}", []string{"gotext.json:2:", "not JSON"}},
 		{"empty-file", "", []string{"gotext.json:1:", "not JSON"}},
-		{"macros", `{"language": "is", "macros": {"x": "y"}}`, []string{`"macros" are not supported; write their texts into the messages`}},
+		{"macros", `{"language": "is", "macros": {"x": "y"}}`,
+			[]string{`"macros" are not supported; write their texts into the messages`}},
 		{"unknown-top-field", `{"language": "is", "makros": {}}`, []string{"makros"}},
-		{"latin-1", "{\"language\": \"it\", \"messages\": [{\"id\": \"goodbye\", \"translation\": \"Citt\xe0\"}]}", []string{"not UTF-8", "save it"}},
+		{"latin-1", "{\"language\": \"it\", \"messages\": [{\"id\": \"goodbye\", \"translation\": \"Citt\xe0\"}]}",
+			[]string{"not UTF-8", "save it"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -318,7 +341,8 @@ func TestOverlayFileErrors(t *testing.T) {
 	}
 }
 
-// checkLoadError expects that the file, or a message of it, is refused with an error that names the file and has each of want.
+// checkLoadError expects that the file, or a message of it, is refused with an error that names the file and has each
+// of want.
 func checkLoadError(t *testing.T, folder string, file *fstest.MapFile, want []string) {
 	t.Helper()
 	name := folder + "/messages.gotext.json"
@@ -342,10 +366,12 @@ func checkLoadError(t *testing.T, folder string, file *fstest.MapFile, want []st
 
 // A text that is wrong does not count, and the others of its file do.
 func TestRefused(t *testing.T) {
-	first := fstest.MapFS{"fr/messages.gotext.json": catalogueFile("fr", text(i18n.OK, "Bon.")+","+text(i18n.TransferComplete, "Fini."))}
-	second := fstest.MapFS{"fr/messages.gotext.json": catalogueFile("fr", text(i18n.Goodbye, "Salut {User}.")+","+text(i18n.OK, "Bon\n.")+","+
-		`{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {"one": {"msg": "Une {X}"}, "other": {"msg": "{Seconds}"}}}}},`+
-		`{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": "Un seul"}, "other": {"msg": "{Bytes} octets"}}}}}`)}
+	first := fstest.MapFS{"fr/messages.gotext.json": catalogueFile(
+		"fr", text(i18n.OK, "Bon.")+","+text(i18n.TransferComplete, "Fini."))}
+	second := fstest.MapFS{"fr/messages.gotext.json": catalogueFile(
+		"fr", text(i18n.Goodbye, "Salut {User}.")+","+text(i18n.OK, "Bon\n.")+","+
+			`{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {"one": {"msg": "Une {X}"}, "other": {"msg": "{Seconds}"}}}}},`+
+			`{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": "Un seul"}, "other": {"msg": "{Bytes} octets"}}}}}`)}
 	bundle := load(t, first, second)
 	builtIn, l := load(t).Localizer(language.French), bundle.Localizer(language.French)
 	for id, want := range map[i18n.ID]string{
@@ -377,7 +403,8 @@ func TestLoadJoinsErrors(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"is/messages.gotext.json:1: is not JSON", "cy/messages.gotext.json", "no <language tag>/messages.gotext.json"} {
+	for _, want := range []string{"is/messages.gotext.json:1: is not JSON", "cy/messages.gotext.json",
+		"no <language tag>/messages.gotext.json"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %q: %v", want, err)
 		}

@@ -14,7 +14,8 @@ import (
 // fileName is what gotext and translation tools call a catalogue.
 const fileName = "messages.gotext.json"
 
-var errNoCatalogue = fmt.Errorf("there is no <language tag>/%s in the folder of catalogues; add one, such as fr/%[1]s", fileName)
+var errNoCatalogue = fmt.Errorf(
+	"there is no <language tag>/%s in the folder of catalogues; add one, such as fr/%[1]s", fileName)
 
 // A catalogue is one file in gotext's JSON syntax, and its problems so far.
 type catalogue struct {
@@ -30,7 +31,9 @@ func readCatalogue(fsys fs.FS, folder string) *catalogue {
 	c := &catalogue{name: path.Join(folder, fileName)}
 	tag, err := language.Parse(folder)
 	if err != nil || tag == language.Und || tag.String() != folder {
-		c.errorf(gotext.Message{}, "%q is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans", folder)
+		c.errorf(
+			gotext.Message{}, "%q is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans",
+			folder)
 		return c
 	}
 	if strings.ContainsAny(folder, "0123456789") {

@@ -45,14 +45,18 @@ func (p parameters) checkSelect(id ID, tag language.Tag, s gotext.Select) (probl
 	case s.Feature != "plural":
 		return []string{fmt.Sprintf("a select by %q is not supported; use plural", s.Feature)}
 	case !slices.Contains(p, s.Arg):
-		return []string{fmt.Sprintf("the select's argument %q is not a placeholder of this message; %s", s.Arg, p.advice())}
+		return []string{fmt.Sprintf(
+			"the select's argument %q is not a placeholder of this message; %s", s.Arg, p.advice())}
 	}
 	if s.Cases["other"] == "" {
 		problems = append(problems, `the plural form "other" is missing; add it`)
 	}
 	for _, selector := range s.Cases.Selectors() {
 		if !gotext.IsNumber(selector) && !slices.Contains(gotext.Forms(), selector) {
-			problems = append(problems, fmt.Sprintf("%q is no plural form; remove it, or write zero, one, two, few, many, other or a number such as =1", selector))
+			problems = append(
+				problems, fmt.Sprintf(
+					"%q is no plural form; remove it, or write zero, one, two, few, many, other or a number such as =1",
+					selector))
 			continue
 		}
 		missing, wrong := p.checkText(id, tag, s.Cases[selector])
@@ -79,11 +83,14 @@ func checkForms(cases gotext.Cases, arg string, numbers map[string][]int) (probl
 		switch {
 		case form == "other": // checkSelect wants it
 		case !ok:
-			problems = append(problems, fmt.Sprintf("the plural form %q is missing, which the language has for %s; add it",
-				form, gotext.Examples(numbers[form])))
+			problems = append(
+				problems, fmt.Sprintf("the plural form %q is missing, which the language has for %s; add it",
+					form, gotext.Examples(numbers[form])))
 		case len(numbers[form]) > 1 && !strings.Contains(text, "{"+arg+"}"):
-			problems = append(problems, inForm(form, fmt.Sprintf("the placeholder {%s} is missing, and the form stands for %s; show the number",
-				arg, gotext.Examples(numbers[form]))))
+			problems = append(
+				problems, inForm(
+					form, fmt.Sprintf("the placeholder {%s} is missing, and the form stands for %s; show the number",
+						arg, gotext.Examples(numbers[form]))))
 		}
 	}
 	return problems
@@ -166,7 +173,8 @@ func checkCharacter(id ID, tag language.Tag, r rune) (problem string) {
 	case r == '\ufeff', r == unicode.ReplacementChar:
 		return fmt.Sprintf("%U stands for no character; remove it", r)
 	case tag == language.English && r > unicode.MaxASCII:
-		return fmt.Sprintf("%q is not ASCII, which the default language keeps to (RFC 2640, section 4.1); replace it", r)
+		return fmt.Sprintf(
+			"%q is not ASCII, which the default language keeps to (RFC 2640, section 4.1); replace it", r)
 	case precedesField(id) && (unicode.IsDigit(r) || strings.ContainsRune("().。．（）", r)):
 		return fmt.Sprintf("%q confuses clients that look for the number after this text; leave it out", r)
 	}

@@ -48,7 +48,9 @@ func (d Diagnostic) Error() string {
 
 // errorf adds an error about a message, or about the file when e has no identifier.
 func (c *catalogue) errorf(e gotext.Message, format string, args ...any) {
-	c.diagnostics = append(c.diagnostics, Diagnostic{File: c.name, Line: e.Line, Column: e.Column, Message: ID(e.ID), Problem: fmt.Sprintf(format, args...)})
+	c.diagnostics = append(
+		c.diagnostics, Diagnostic{File: c.name, Line: e.Line, Column: e.Column, Message: ID(e.ID),
+			Problem: fmt.Sprintf(format, args...)})
 }
 
 // warnf adds a warning about something that may be intended.

@@ -21,20 +21,28 @@ func TestCataloguesAreFormatted(t *testing.T) {
 
 func TestFormat(t *testing.T) {
 	const begin, end = "{\n  \"language\": \"is\",\n  \"messages\": [\n", "\n  ]\n}\n"
-	const goodbye = "    {\n      \"id\": \"goodbye\",\n      \"message\": \"Goodbye.\",\n      \"translation\": \"Bless.\"\n    }"
+	const goodbye = "    {\n      \"id\": \"goodbye\",\n      \"message\": \"Goodbye.\",\n      \"translation\": " +
+		"\"Bless.\"\n    }"
 	tests := []struct{ name, messages, want string }{
 		{"one", text("goodbye", "Bless."), goodbye},
 		{"order-of-english", text("ok", "Já <b> & nei.") + "," + text("goodbye", "Bless."),
-			goodbye + ",\n    {\n      \"id\": \"ok\",\n      \"message\": \"OK.\",\n      \"translation\": \"Já <b> & nei.\"\n    }"},
+			goodbye +
+				",\n    {\n      \"id\": \"ok\",\n      \"message\": \"OK.\",\n      \"translation\": \"Já <b> & " +
+				"nei.\"\n    }"},
 		{"unknown-message-stays", text("good-bye", "Bless.") + "," + text("goodbye", "Bless."),
 			goodbye + ",\n    {\n      \"id\": \"good-bye\",\n      \"translation\": \"Bless.\"\n    }"},
 		{"twice-stays", text("goodbye", "Bless.") + "," + text("goodbye", "Bless."), goodbye + ",\n" + goodbye},
 		{"english-has-changed", `{"id": "goodbye", "message": "Bye.", "translation": "Bless."}`,
 			strings.TrimSuffix(goodbye, "\n    }") + ",\n      \"fuzzy\": true\n    }"},
-		{"english-has-changed-without-a-translation", `{"id": "goodbye", "message": "Bye.", "translation": ""}`, strings.Replace(goodbye, "Bless.", "", 1)},
-		{"comment-of-english-goes", `{"id": "goodbye", "message": "Goodbye.", "translation": "Bless.", "translatorComment": "221"}`, goodbye},
-		{"what-tools-add", `{"id": ["goodbye"], "message": {"msg": "Goodbye."}, "translation": {"msg": "Bless."}, "meaning": "m", "key": "k", "comment": "c", "translatorComment": "t", "position": "p", "fuzzy": true}`,
-			strings.TrimSuffix(goodbye, "\n    }") + ",\n      \"translatorComment\": \"t\",\n      \"comment\": \"c\",\n      \"key\": \"k\",\n      \"meaning\": \"m\",\n      \"fuzzy\": true,\n      \"position\": \"p\"\n    }"},
+		{"english-has-changed-without-a-translation", `{"id": "goodbye", "message": "Bye.", "translation": ""}`,
+			strings.Replace(goodbye, "Bless.", "", 1)},
+		{"comment-of-english-goes",
+			`{"id": "goodbye", "message": "Goodbye.", "translation": "Bless.", "translatorComment": "221"}`, goodbye},
+		{"what-tools-add",
+			`{"id": ["goodbye"], "message": {"msg": "Goodbye."}, "translation": {"msg": "Bless."}, "meaning": "m", "key": "k", "comment": "c", "translatorComment": "t", "position": "p", "fuzzy": true}`,
+			strings.TrimSuffix(goodbye, "\n    }") +
+				",\n      \"translatorComment\": \"t\",\n      \"comment\": \"c\",\n      \"key\": \"k\",\n      " +
+				"\"meaning\": \"m\",\n      \"fuzzy\": true,\n      \"position\": \"p\"\n    }"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -57,23 +65,31 @@ func TestFormat(t *testing.T) {
 
 func TestFormatPluralForms(t *testing.T) {
 	tests := []struct{ name, tag, cases, want string }{
-		{"numbers-first", "is", `"other": "{Seconds}", "one": {"msg": "1"}, "=2": "2", "=10": "10"`, "=2 2, =10 10, one 1, other {Seconds}"},
+		{"numbers-first", "is", `"other": "{Seconds}", "one": {"msg": "1"}, "=2": "2", "=10": "10"`,
+			"=2 2, =10 10, one 1, other {Seconds}"},
 		{"empty", "is", `"one": "", "other": "{Seconds}"`, "other {Seconds}"},
 		{"other-by-position", "fr", `"one": "1", "many": "{Seconds}", "other": ""`, "one 1, other {Seconds}"},
-		{"own-many", "fr", `"one": "1", "many": "de {Seconds}", "other": "{Seconds}"`, "one 1, many de {Seconds}, other {Seconds}"},
-		{"without-other", "pl", `"one": "1", "few": "{Seconds} f", "many": "{Seconds} m"`, "one 1, few {Seconds} f, many {Seconds} m, other {Seconds} m"},
-		{"many-of-hebrew", "he", `"one": "1", "two": "2", "many": "{Seconds}", "other": ""`, "one 1, two 2, other {Seconds}"},
+		{"own-many", "fr", `"one": "1", "many": "de {Seconds}", "other": "{Seconds}"`,
+			"one 1, many de {Seconds}, other {Seconds}"},
+		{"without-other", "pl", `"one": "1", "few": "{Seconds} f", "many": "{Seconds} m"`,
+			"one 1, few {Seconds} f, many {Seconds} m, other {Seconds} m"},
+		{"many-of-hebrew", "he", `"one": "1", "two": "2", "many": "{Seconds}", "other": ""`,
+			"one 1, two 2, other {Seconds}"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			formatted, err := i18n.Format(fstest.MapFS{test.tag + "/messages.gotext.json": catalogueFile(test.tag,
-				`{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {`+test.cases+`}}}}`)})
+				`{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {`+
+					test.cases+`}}}}`)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, cases, _ := strings.Cut(string(formatted[test.tag+"/messages.gotext.json"]), `"cases": {`)
 			cases, _, _ = strings.Cut(cases, "\n          }\n")
-			got := strings.Join(strings.Fields(strings.NewReplacer(`"msg": `, "", `": {`, "", "},", ",", "}\n", "\n", `"`, "").Replace(cases)), " ")
+			got := strings.Join(
+				strings.Fields(
+					strings.NewReplacer(`"msg": `, "", `": {`, "", "},", ",", "}\n", "\n", `"`, "").Replace(
+						cases)), " ")
 			if got = strings.TrimSuffix(strings.ReplaceAll(got, " ,", ","), " }"); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}

@@ -56,7 +56,9 @@ func Lint(dir fs.FS) (*Report, error) {
 // review adds the problems that Load does not refuse.
 func (l *loader) review(c *catalogue, dir fs.FS, english *rules.Rules) {
 	if missing := l.missing(c.tag); len(missing) > 0 {
-		c.warnf(gotext.Message{}, "lacks %d of %d texts, which are shown in English: %s", len(missing), len(l.ids), l.list(missing))
+		c.warnf(
+			gotext.Message{}, "lacks %d of %d texts, which are shown in English: %s", len(missing), len(l.ids),
+			l.list(missing))
 	}
 	own := l.reviewRules(c, dir, english)
 	forms := gotext.NumbersByForm(c.tag)
@@ -114,7 +116,9 @@ func (c *catalogue) reviewEntry(e gotext.Message, source source, forms map[strin
 		c.warnf(e, `is marked "fuzzy"; compare it with the English text and remove the mark`)
 	}
 	if !e.Message.IsZero() && !reflect.DeepEqual(e.Message, source.entry.Message) {
-		c.warnf(e, `translates %q, but the English text is now %q; compare the translation with it and copy it to "message"`,
+		c.warnf(
+			e,
+			`translates %q, but the English text is now %q; compare the translation with it and copy it to "message"`,
 			e.Message.Msg, source.entry.Message.Msg)
 	}
 	if e.Translation.IsZero() {
@@ -132,14 +136,18 @@ func (c *catalogue) reviewEntry(e gotext.Message, source source, forms map[strin
 // the English words are right.
 func (c *catalogue) reviewText(e gotext.Message, source source, form, text string, mayBeEnglish bool) {
 	if !norm.NFC.IsNormalString(text) {
-		c.errorf(e, "%s", inForm(form, "the text is not in the Unicode form NFC; type its letters anew or let an editor convert it"))
+		c.errorf(
+			e, "%s", inForm(
+				form, "the text is not in the Unicode form NFC; type its letters anew or let an editor convert it"))
 	}
 	if strings.Contains(text, "  ") {
 		c.errorf(e, "%s", inForm(form, "there are two spaces in a row; leave one"))
 	}
 	for _, name := range protocolWords(source.entry.Message.Msg) {
 		if !strings.Contains(text, name) {
-			c.errorf(e, "%s", inForm(form, fmt.Sprintf("%s is missing; it is a word of the protocol and stays in every language", name)))
+			c.errorf(
+				e, "%s", inForm(
+					form, fmt.Sprintf("%s is missing; it is a word of the protocol and stays in every language", name)))
 		}
 	}
 	if base(c.tag) != base(language.English) && !mayBeEnglish && source.entry.Translation.Has(text) {
@@ -158,7 +166,9 @@ func protocolWords(english string) []string {
 func (c *catalogue) reviewPlural(e gotext.Message, arg string, numbers map[string][]int) {
 	if e.Translation.Select == nil {
 		if len(numbers) > 1 {
-			c.warnf(e, "is one text for every number, but the language has the plural forms %s; give one text for each", gotext.FormNames(numbers))
+			c.warnf(
+				e, "is one text for every number, but the language has the plural forms %s; give one text for each",
+				gotext.FormNames(numbers))
 		}
 		return
 	}

@@ -33,7 +33,8 @@ func lint(t *testing.T, tag string, file *fstest.MapFile) (diagnostics []i18n.Di
 
 func TestLintMessages(t *testing.T) {
 	plural := func(cases string) string {
-		return `{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {` + cases + `}}}}`
+		return `{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {` +
+			cases + `}}}}`
 	}
 	tests := []struct {
 		name     string
@@ -79,7 +80,8 @@ func TestLintMessages(t *testing.T) {
 			[]string{`1: message "tls-first": AUTH is missing; it is a word of the protocol and stays in every language`}},
 		{"english", "", text("goodbye", "Goodbye."),
 			[]string{`1: warning: message "goodbye": is the English text; translate it unless the words are the same`}},
-		{"english-plural-form", "", plural(`"one": "Idle timeout ({Seconds} second): closing control connection.", "other": "{Seconds}"`),
+		{"english-plural-form", "", plural(
+			`"one": "Idle timeout ({Seconds} second): closing control connection.", "other": "{Seconds}"`),
 			[]string{`1: warning: message "idle-timeout": plural form "one": is the English text; translate it unless the words are the same`}},
 		{"english-in-english", "en-GB", text("goodbye", "Goodbye."), nil},
 		{"stale", "", `{"id": "goodbye", "message": "Bye.", "translation": "Bonjour."}`,
@@ -103,13 +105,15 @@ func TestLintMessages(t *testing.T) {
 			}},
 		{"other-missing", "de", plural(`"one": "{Seconds}"`),
 			[]string{`1: message "idle-timeout": the plural form "other" is missing; add it`}},
-		{"form-without-its-number", "uk", plural(`"one": "секунда", "few": "{Seconds}", "many": "{Seconds}", "other": "{Seconds}"`),
+		{"form-without-its-number", "uk",
+			plural(`"one": "секунда", "few": "{Seconds}", "many": "{Seconds}", "other": "{Seconds}"`),
 			[]string{`1: message "idle-timeout": plural form "one": the placeholder {Seconds} is missing, and the form stands for 1, 21, 31 and others; show the number`}},
 		{"form-for-one-number", "de", plural(`"one": "eine", "other": "{Seconds}"`), nil},
 		{"one-text-for-all-numbers", "pl", text("idle-timeout", "Sekund: {Seconds}."),
 			[]string{`1: warning: message "idle-timeout": is one text for every number, but the language has the plural forms one, few, many, other; give one text for each`}},
 		{"language-without-forms", "ja", text("idle-timeout", "{Seconds}秒。"), nil},
-		{"form-of-a-million", "br", plural(`"one": "{Seconds}", "two": "{Seconds}", "few": "{Seconds}", "other": "{Seconds}"`),
+		{"form-of-a-million", "br", plural(
+			`"one": "{Seconds}", "two": "{Seconds}", "few": "{Seconds}", "other": "{Seconds}"`),
 			[]string{`1: message "idle-timeout": the plural form "many" is missing, which the language has for 1000000; add it`}},
 	}
 	for _, test := range tests {
@@ -129,13 +133,18 @@ func TestLintMessages(t *testing.T) {
 
 func TestLintFiles(t *testing.T) {
 	tests := []struct{ name, folder, file, want string }{
-		{"not-json", "is", "{\n\"language\": \"is\",\n\"messages\": [,]}", `3: is not JSON: invalid character ',' looking for beginning of value; correct it there or just before`},
+		{"not-json", "is", "{\n\"language\": \"is\",\n\"messages\": [,]}",
+			`3: is not JSON: invalid character ',' looking for beginning of value; correct it there or just before`},
 		{"not-utf8", "is", "\xff", " is not UTF-8; save it in this encoding"},
-		{"unknown-field", "is", `{"language": "is", "makros": {}}`, ` json: unknown field "makros"; see the English catalogue for the form`},
+		{"unknown-field", "is", `{"language": "is", "makros": {}}`,
+			` json: unknown field "makros"; see the English catalogue for the form`},
 		{"wrong-language", "fr-CA", `{"language": "fr"}`, ` "language" is "fr"; write "fr-CA", the name of the folder`},
-		{"no-tag", "íslenska", "{}", ` "íslenska" is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans`},
-		{"undetermined", "und", "{}", ` "und" is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans`},
-		{"tag-not-for-lang", "es-419", "{}", ` FEAT cannot show "es-419", because RFC 2640 allows letters only; use another tag`},
+		{"no-tag", "íslenska", "{}",
+			` "íslenska" is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans`},
+		{"undetermined", "und", "{}",
+			` "und" is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans`},
+		{"tag-not-for-lang", "es-419", "{}",
+			` FEAT cannot show "es-419", because RFC 2640 allows letters only; use another tag`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -154,8 +163,12 @@ func TestLintUntranslated(t *testing.T) {
 		rest = append(rest, string(id))
 	}
 	total := len(rest) + 2
-	all := fmt.Sprintf(" warning: lacks %d of %d texts, which are shown in English: service-ready, goodbye, %s", total, total, strings.Join(rest, ", "))
-	but := fmt.Sprintf(" warning: lacks %d of %d texts, which are shown in English: service-ready, %s", total-1, total, strings.Join(rest, ", "))
+	all := fmt.Sprintf(
+		" warning: lacks %d of %d texts, which are shown in English: service-ready, goodbye, %s", total, total,
+		strings.Join(rest, ", "))
+	but := fmt.Sprintf(
+		" warning: lacks %d of %d texts, which are shown in English: service-ready, %s", total-1, total,
+		strings.Join(rest, ", "))
 	tests := []struct {
 		name, folder, translation string
 		want                      []string
@@ -177,8 +190,9 @@ func TestLintUntranslated(t *testing.T) {
 
 func TestLintReport(t *testing.T) {
 	report, err := i18n.Lint(fstest.MapFS{
-		"is/messages.gotext.json":      catalogueFile("is", text("goodbye", "Bless.")),
-		"fr/messages.gotext.json":      catalogueFile("fr", "\n"+text("ok", "Bon.")+",\n"+text("ok", "Bon.")+",\n"+text("goodbye", "{")),
+		"is/messages.gotext.json": catalogueFile("is", text("goodbye", "Bless.")),
+		"fr/messages.gotext.json": catalogueFile(
+			"fr", "\n"+text("ok", "Bon.")+",\n"+text("ok", "Bon.")+",\n"+text("goodbye", "{")),
 		"Svenska/messages.gotext.json": catalogueFile("is", ""),
 		"notes/README":                 {},
 	})
@@ -189,12 +203,14 @@ func TestLintReport(t *testing.T) {
 	for _, d := range report.Diagnostics {
 		files = append(files, fmt.Sprintf("%s:%d", d.File, d.Line))
 	}
-	want := []string{"Svenska/messages.gotext.json:0", "fr/messages.gotext.json:3", "fr/messages.gotext.json:4", "is/messages.gotext.json:0"}
+	want := []string{"Svenska/messages.gotext.json:0", "fr/messages.gotext.json:3", "fr/messages.gotext.json:4",
+		"is/messages.gotext.json:0"}
 	if !slices.Equal(files, want) {
 		t.Errorf("diagnostics at %s, want %s", files, want)
 	}
 	total := len(messageIDs(t))
-	languages := []i18n.Coverage{{language.French, "français", total, total}, {language.Icelandic, "íslenska", 1, total}}
+	languages := []i18n.Coverage{{language.French, "français", total, total},
+		{language.Icelandic, "íslenska", 1, total}}
 	if !slices.Equal(report.Languages, languages) {
 		t.Errorf("languages %v, want %v", report.Languages, languages)
 	}

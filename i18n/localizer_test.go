@@ -11,7 +11,8 @@ import (
 
 func TestLocalizer(t *testing.T) {
 	bundle := load(t)
-	for tag, want := range map[string]string{"fr": "fr", "fr-CA": "fr", "pt": "pt-BR", "zh-CN": "zh-Hans", "zh-TW": "zh-Hant", "is": "en", "und": "en"} {
+	for tag, want := range map[string]string{"fr": "fr", "fr-CA": "fr", "pt": "pt-BR", "zh-CN": "zh-Hans",
+		"zh-TW": "zh-Hant", "is": "en", "und": "en"} {
 		l := bundle.Localizer(language.MustParse(tag))
 		if l.Tag().String() != want {
 			t.Errorf("Localizer(%s) is %v, want %s", tag, l.Tag(), want)
@@ -33,15 +34,20 @@ func TestText(t *testing.T) {
 	}{
 		{"plain", "de", i18n.TransferComplete, nil, "Übertragung abgeschlossen."},
 		{"argument", "ja", i18n.PasswordRequired, []string{"alice"}, "aliceのパスワードが必要です。"},
-		{"two-arguments", "en", i18n.LanguageSetNearest, []string{"pt-PT", "PT-BR"}, "pt-PT is not available; replies are now in PT-BR."},
-		{"digits-not-grouped", "de", i18n.RestartAccepted, []string{"65535"}, "Die nächste Übertragung beginnt bei Byte 65535."},
-		{"argument-like-a-format", "en", i18n.StatusUser, []string{"%d ${x} {User} 100%"}, "Logged in as %d ${x} {User} 100%"},
+		{"two-arguments", "en", i18n.LanguageSetNearest, []string{"pt-PT", "PT-BR"},
+			"pt-PT is not available; replies are now in PT-BR."},
+		{"digits-not-grouped", "de", i18n.RestartAccepted, []string{"65535"},
+			"Die nächste Übertragung beginnt bei Byte 65535."},
+		{"argument-like-a-format", "en", i18n.StatusUser, []string{"%d ${x} {User} 100%"},
+			"Logged in as %d ${x} {User} 100%"},
 		{"argument-not-utf-8", "en", i18n.StatusUser, []string{"\xff"}, "Logged in as \xff"},
 		{"empty-argument", "en", i18n.StatusUser, []string{""}, "Logged in as "},
 
 		{"english-one", "en", i18n.IdleTimeout, []string{"1"}, "Idle timeout (1 second): closing control connection."},
-		{"english-other", "en", i18n.IdleTimeout, []string{"300"}, "Idle timeout (300 seconds): closing control connection."},
-		{"french-zero", "fr", i18n.StatusTransfer, []string{"0"}, "Transfert en cours, 0 octet transféré jusqu’à présent"},
+		{"english-other", "en", i18n.IdleTimeout, []string{"300"},
+			"Idle timeout (300 seconds): closing control connection."},
+		{"french-zero", "fr", i18n.StatusTransfer, []string{"0"},
+			"Transfert en cours, 0 octet transféré jusqu’à présent"},
 		{"arabic-one", "ar", i18n.StatusTransfer, []string{"1"}, "يجري نقل، بايت واحد حتى الآن"},
 		{"arabic-two", "ar", i18n.StatusTransfer, []string{"2"}, "يجري نقل، بايتان حتى الآن"},
 		{"arabic-few", "ar", i18n.StatusTransfer, []string{"10"}, "يجري نقل، 10 بايتات حتى الآن"},
@@ -50,7 +56,8 @@ func TestText(t *testing.T) {
 		{"russian-one", "ru", i18n.StatusTransfer, []string{"21"}, "Идёт передача, пока передан 21 байт"},
 		{"russian-few", "ru", i18n.StatusTransfer, []string{"22"}, "Идёт передача, пока передано 22 байта"},
 		{"russian-many", "ru", i18n.StatusTransfer, []string{"11"}, "Идёт передача, пока передано 11 байт"},
-		{"russian-big", "ru", i18n.StatusTransfer, []string{"9007199254740993"}, "Идёт передача, пока передано 9007199254740993 байта"},
+		{"russian-big", "ru", i18n.StatusTransfer, []string{"9007199254740993"},
+			"Идёт передача, пока передано 9007199254740993 байта"},
 		{"not-a-number", "ru", i18n.StatusTransfer, []string{"?"}, "Идёт передача, пока передано ? байт"},
 	}
 	for _, test := range tests {

@@ -107,7 +107,9 @@ func TestNegotiate(t *testing.T) {
 			continue
 		}
 		if match.Tag.String() != test.tag || match.Exact != test.exact {
-			t.Errorf("Negotiate(%q) = %v, exact %t; want %s, exact %t", test.arg, match.Tag, match.Exact, test.tag, test.exact)
+			t.Errorf(
+				"Negotiate(%q) = %v, exact %t; want %s, exact %t", test.arg, match.Tag, match.Exact, test.tag,
+				test.exact)
 		}
 	}
 }
@@ -170,7 +172,9 @@ func TestNegotiateOverlay(t *testing.T) {
 	for _, test := range tests {
 		match, err := bundle.Negotiate(test.arg)
 		if err != nil || match.Tag.String() != test.tag || match.Exact != test.exact {
-			t.Errorf("Negotiate(%q) = %v, exact %t, error %v; want %s, exact %t", test.arg, match.Tag, match.Exact, err, test.tag, test.exact)
+			t.Errorf(
+				"Negotiate(%q) = %v, exact %t, error %v; want %s, exact %t", test.arg, match.Tag, match.Exact, err,
+				test.tag, test.exact)
 		}
 	}
 	if match, err := bundle.Negotiate("sr-Cyrl"); err == nil {
@@ -230,7 +234,8 @@ func TestSelectText(t *testing.T) {
 }
 
 func FuzzNegotiate(f *testing.F) {
-	for _, arg := range []string{"", "fr", "FR-ca", "zh-Hant-TW", "i-klingon", "x", "en-x-pirate", "es-419", "en_US", "fr-a-bb-b", "de-u-co-phonebk", "日本", "a-b-c-d"} {
+	for _, arg := range []string{"", "fr", "FR-ca", "zh-Hant-TW", "i-klingon", "x", "en-x-pirate", "es-419", "en_US",
+		"fr-a-bb-b", "de-u-co-phonebk", "日本", "a-b-c-d"} {
 		f.Add(arg)
 	}
 	bundle := load(f)

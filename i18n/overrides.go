@@ -67,9 +67,13 @@ func (b *Bundle) restrict(languages []language.Tag) ([]language.Tag, error) {
 	for _, want := range languages {
 		switch tag, ok := b.Match(want); {
 		case !ok:
-			errs = append(errs, fmt.Errorf("there is no catalogue for the language %s; write one of %s, or remove it", want, listTags(b.tags)))
+			errs = append(
+				errs, fmt.Errorf(
+					"there is no catalogue for the language %s; write one of %s, or remove it", want, listTags(b.tags)))
 		case slices.Contains(tags, tag):
-			errs = append(errs, fmt.Errorf("the language %s is offered as %s, which is in the list already; remove one", want, tag))
+			errs = append(
+				errs, fmt.Errorf(
+					"the language %s is offered as %s, which is in the list already; remove one", want, tag))
 		default:
 			tags = append(tags, tag)
 		}
@@ -86,7 +90,9 @@ func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]gotext.Text) {
 		case !known:
 			b.refuse(id, language.Und, "no such message; %s", adviseID(b.sources, id))
 		case id.OnPage():
-			b.refuse(id, language.Und, "stands on the page of the admin listener, which all tenants share; put the text into a catalogue")
+			b.refuse(
+				id, language.Und,
+				"stands on the page of the admin listener, which all tenants share; put the text into a catalogue")
 		case len(texts[id]) == 0:
 			b.refuse(id, language.Und, "has no texts; write one for a language, or remove the message")
 		default:
@@ -99,7 +105,9 @@ func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]gotext.Text) {
 }
 
 // setOverride adds those of the tenant's texts of one message that are right to own.
-func (b *Bundle) setOverride(own map[language.Tag]map[ID]*text, id ID, source source, texts map[language.Tag]gotext.Text) {
+func (b *Bundle) setOverride(
+	own map[language.Tag]map[ID]*text, id ID, source source, texts map[language.Tag]gotext.Text,
+) {
 	given := make(map[language.Tag]language.Tag) // the tags of the texts, by the languages that they match
 	for _, want := range slices.SortedFunc(maps.Keys(texts), compareTags) {
 		tag, ok := b.Match(want)

@@ -107,7 +107,8 @@ func TestWithOverridesNegotiate(t *testing.T) {
 func TestWithOverridesLocalizer(t *testing.T) {
 	bundle := load(t)
 	overridden := override(t, bundle, "ja pt", overrides{i18n.Goodbye: {language.Japanese: "またどうぞ。"}})
-	for tag, want := range map[string]string{"ja": "ja", "ja-JP": "ja", "pt-PT": "pt-BR", "en": "ja", "fr": "ja", "und": "ja"} {
+	for tag, want := range map[string]string{"ja": "ja", "ja-JP": "ja", "pt-PT": "pt-BR", "en": "ja", "fr": "ja",
+		"und": "ja"} {
 		l := overridden.Localizer(language.MustParse(tag))
 		if l.Tag().String() != want {
 			t.Errorf("Localizer(%s) is %v, want %s", tag, l.Tag(), want)
@@ -123,7 +124,8 @@ func TestWithOverridesLocalizer(t *testing.T) {
 
 func TestMatch(t *testing.T) {
 	bundle := load(t)
-	for want, found := range map[string]string{"fr": "fr", "fr-CA": "fr", "pt": "pt-BR", "es-419": "es", "is": "", "und": ""} {
+	for want, found := range map[string]string{"fr": "fr", "fr-CA": "fr", "pt": "pt-BR", "es-419": "es", "is": "",
+		"und": ""} {
 		tag, ok := bundle.Match(language.MustParse(want))
 		if ok != (found != "") || ok && tag.String() != found {
 			t.Errorf("Match(%s) = %v, %t, want %q", want, tag, ok, found)
@@ -139,12 +141,13 @@ func TestWithOverridesTexts(t *testing.T) {
 		"fr-CA/messages.gotext.json": catalogueFile("fr-CA", text(i18n.Goodbye, "Bonjour.")),
 	})
 	overridden := override(t, bundle, "en fr fr-CA de pt-BR is", overrides{
-		i18n.Goodbye:          {language.English: "Bye from Acme.", language.French: "Acme vous salue."},
-		i18n.QuotaExceeded:    {language.French: "Acme n’a plus de place. 100%"},
-		i18n.PasswordRequired: {language.English: "Acme wants the password of {User}.", language.Portuguese: "Senha de {User}, 100% {User}?"},
-		i18n.OK:               {language.English: "Acme says OK."},
-		i18n.TypeBinary:       {language.Icelandic: "Tvíundarform."},
-		i18n.TypeASCII:        {language.CanadianFrench: "Texte, eh."},
+		i18n.Goodbye:       {language.English: "Bye from Acme.", language.French: "Acme vous salue."},
+		i18n.QuotaExceeded: {language.French: "Acme n’a plus de place. 100%"},
+		i18n.PasswordRequired: {language.English: "Acme wants the password of {User}.",
+			language.Portuguese: "Senha de {User}, 100% {User}?"},
+		i18n.OK:         {language.English: "Acme says OK."},
+		i18n.TypeBinary: {language.Icelandic: "Tvíundarform."},
+		i18n.TypeASCII:  {language.CanadianFrench: "Texte, eh."},
 	})
 	tests := []struct {
 		name string
@@ -200,17 +203,21 @@ func TestWithOverridesPlurals(t *testing.T) {
 	builtIn := load(t)
 	forms := func(cases gotext.Cases) (bundle *i18n.Bundle, refused string) {
 		text := gotext.Text{Select: &gotext.Select{Feature: "plural", Arg: "Seconds", Cases: cases}}
-		bundle, err := builtIn.WithOverrides(nil, map[i18n.ID]map[language.Tag]gotext.Text{i18n.IdleTimeout: {language.Polish: text}})
+		bundle, err := builtIn.WithOverrides(
+			nil, map[i18n.ID]map[language.Tag]gotext.Text{i18n.IdleTimeout: {language.Polish: text}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return bundle, fmt.Sprint(bundle.Refused())
 	}
-	bundle, refused := forms(gotext.Cases{"one": "Sekunda.", "few": "{Seconds} sekundy.", "many": "{Seconds} sekund.", "=0": "Od razu.", "other": "{Seconds} sekund."})
+	bundle, refused := forms(
+		gotext.Cases{"one": "Sekunda.", "few": "{Seconds} sekundy.", "many": "{Seconds} sekund.", "=0": "Od razu.",
+			"other": "{Seconds} sekund."})
 	if refused != "[]" {
 		t.Fatal(refused)
 	}
-	for seconds, want := range map[string]string{"0": "Od razu.", "1": "Sekunda.", "2": "2 sekundy.", "5": "5 sekund.", "22": "22 sekundy."} {
+	for seconds, want := range map[string]string{"0": "Od razu.", "1": "Sekunda.", "2": "2 sekundy.", "5": "5 sekund.",
+		"22": "22 sekundy."} {
 		if got := bundle.Localizer(language.Polish).Text(i18n.IdleTimeout, seconds); got != want {
 			t.Errorf("%s seconds: got %q, want %q", seconds, got, want)
 		}
@@ -227,7 +234,8 @@ func TestWithOverridesPlurals(t *testing.T) {
 		if !strings.Contains(refused, want) {
 			t.Errorf("got %s, want %s", refused, want)
 		}
-		if got, want := bundle.Localizer(language.Polish).Text(i18n.IdleTimeout, "5"), builtIn.Localizer(language.Polish).Text(i18n.IdleTimeout, "5"); got != want {
+		if got, want := bundle.Localizer(language.Polish).Text(i18n.IdleTimeout, "5"),
+			builtIn.Localizer(language.Polish).Text(i18n.IdleTimeout, "5"); got != want {
 			t.Errorf("the text is %q, want the built-in one, %q", got, want)
 		}
 	}
@@ -268,7 +276,8 @@ func TestWithOverridesErrors(t *testing.T) {
 	}{
 		{"no-such-language", "fr is", []string{"there is no catalogue for the language is; write one of en, ar, "}},
 		{"languages-joined", "is cy", []string{"language is;", "language cy;"}},
-		{"language-twice", "fr de fr", []string{"the language fr is offered as fr, which is in the list already; remove one"}},
+		{"language-twice", "fr de fr",
+			[]string{"the language fr is offered as fr, which is in the list already; remove one"}},
 		{"relatives", "pt-BR pt", []string{"the language pt is offered as pt-BR, which is in the list already"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -293,31 +302,47 @@ func TestWithOverridesRefused(t *testing.T) {
 		texts     overrides
 		want      []string
 	}{
-		{"unknown-message", "", one("goodby", "fr", "Salut."), []string{`message "goodby": no such message; is it "goodbye"?`}},
-		{"word-of-a-message", "", one("disabled", "fr", "Non."), []string{`message "disabled": no such message; is it "links-disabled"?`}},
+		{"unknown-message", "", one("goodby", "fr", "Salut."),
+			[]string{`message "goodby": no such message; is it "goodbye"?`}},
+		{"word-of-a-message", "", one("disabled", "fr", "Non."),
+			[]string{`message "disabled": no such message; is it "links-disabled"?`}},
 		{"like-several", "", one("type-asci", "fr", "Texte."), []string{`is it "type-ascii"?`}},
-		{"like-none", "", one("bananas", "fr", "Bananes."), []string{`message "bananas": no such message; take the identifiers from the English catalogue`}},
-		{"like-one-of-the-page", "", one("unban", "fr", "Non."), []string{`message "unban": no such message; take the identifiers`}},
-		{"message-of-the-page", "", one("page-title", "fr", "Gestion"), []string{`message "page-title": stands on the page of the admin listener, which all tenants share`}},
+		{"like-none", "", one("bananas", "fr", "Bananes."),
+			[]string{`message "bananas": no such message; take the identifiers from the English catalogue`}},
+		{"like-one-of-the-page", "", one("unban", "fr", "Non."),
+			[]string{`message "unban": no such message; take the identifiers`}},
+		{"message-of-the-page", "", one("page-title", "fr", "Gestion"),
+			[]string{`message "page-title": stands on the page of the admin listener, which all tenants share`}},
 		{"empty-message", "", one("", "fr", "Rien."), []string{`no such message; take the identifiers`}},
 
-		{"no-texts", "", overrides{i18n.Goodbye: {}}, []string{`message "goodbye": has no texts; write one for a language, or remove the message`}},
-		{"language-not-offered", "fr ja", one(i18n.Goodbye, "de", "Tschüs."), []string{`message "goodbye": language de: the language is not offered; write one of fr, ja, or remove the text`}},
-		{"two-texts", "", overrides{i18n.OK: {language.Portuguese: "Certo. ", language.BrazilianPortuguese: "Até."}}, []string{`message "ok": language pt: the text begins`, `message "ok": language pt-BR: the texts for pt and pt-BR are both for pt-BR; remove one`}},
+		{"no-texts", "", overrides{i18n.Goodbye: {}},
+			[]string{`message "goodbye": has no texts; write one for a language, or remove the message`}},
+		{"language-not-offered", "fr ja", one(i18n.Goodbye, "de", "Tschüs."),
+			[]string{`message "goodbye": language de: the language is not offered; write one of fr, ja, or remove the text`}},
+		{"two-texts", "", overrides{i18n.OK: {language.Portuguese: "Certo. ", language.BrazilianPortuguese: "Até."}},
+			[]string{`message "ok": language pt: the text begins`,
+				`message "ok": language pt-BR: the texts for pt and pt-BR are both for pt-BR; remove one`}},
 
-		{"unknown-placeholder", "", one(i18n.Goodbye, "fr", "Salut {User}."), []string{`message "goodbye": language fr: the placeholder {User} is unknown; this message has none`}},
-		{"missing-placeholder", "", one(i18n.PasswordRequired, "fr", "Mot de passe ?"), []string{`message "password-required": language fr: the placeholder {User} is missing; put it`}},
+		{"unknown-placeholder", "", one(i18n.Goodbye, "fr", "Salut {User}."),
+			[]string{`message "goodbye": language fr: the placeholder {User} is unknown; this message has none`}},
+		{"missing-placeholder", "", one(i18n.PasswordRequired, "fr", "Mot de passe ?"),
+			[]string{`message "password-required": language fr: the placeholder {User} is missing; put it`}},
 		{"brace", "", one(i18n.Goodbye, "fr", "Salut }."), []string{"a brace stands alone"}},
 		{"empty", "", one(i18n.Goodbye, "fr", ""), []string{"language fr: the text is empty; write one"}},
 		{"white-space", "", one(i18n.Goodbye, "fr", "Salut. "), []string{"begins or ends with white space; remove it"}},
-		{"line-end", "", one(i18n.Goodbye, "fr", "Salut.\r\n220 Bonjour."), []string{"U+000D is a control character or ends a line; remove it"}},
+		{"line-end", "", one(i18n.Goodbye, "fr", "Salut.\r\n220 Bonjour."),
+			[]string{"U+000D is a control character or ends a line; remove it"}},
 		{"line-separator", "", one(i18n.Goodbye, "fr", "Salut.\u2028"), []string{"white space"}},
-		{"bidirectional-control", "", one(i18n.Goodbye, "ar", "\u202eوداعا"), []string{"language ar: U+202E is a bidirectional control; remove it"}},
+		{"bidirectional-control", "", one(i18n.Goodbye, "ar", "\u202eوداعا"),
+			[]string{"language ar: U+202E is a bidirectional control; remove it"}},
 		{"not-utf-8", "", one(i18n.Goodbye, "fr", "Salut\xff."), []string{"U+FFFD stands for no character"}},
-		{"english-not-ascii", "", one(i18n.Goodbye, "en-GB", "Café closed."), []string{"language en-GB:", "is not ASCII"}},
+		{"english-not-ascii", "", one(i18n.Goodbye, "en-GB", "Café closed."),
+			[]string{"language en-GB:", "is not ASCII"}},
 		{"number-before-a-field", "", one(i18n.EnteringPassive, "fr", "Mode 2"), []string{"confuses clients"}},
-		{"space-in-a-syntax", "", one("syntax-pathname", "fr", "nom de fichier"), []string{`language fr: a word in the syntax of a command has a space; write a hyphen`}},
-		{"all-joined", "", overrides{"goodby": {language.French: "Salut."}, i18n.OK: {language.French: "", language.German: "\t."}}, []string{
+		{"space-in-a-syntax", "", one("syntax-pathname", "fr", "nom de fichier"),
+			[]string{`language fr: a word in the syntax of a command has a space; write a hyphen`}},
+		{"all-joined", "", overrides{"goodby": {language.French: "Salut."},
+			i18n.OK: {language.French: "", language.German: "\t."}}, []string{
 			`message "goodby"`, `message "ok": language de`, `message "ok": language fr`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -339,7 +364,8 @@ func TestWithOverridesRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for tag, want := range map[language.Tag]string{language.German: "Tschüs.", language.French: bundle.Localizer(language.French).Text(i18n.Goodbye)} {
+	for tag, want := range map[language.Tag]string{language.German: "Tschüs.",
+		language.French: bundle.Localizer(language.French).Text(i18n.Goodbye)} {
 		if got := overridden.Localizer(tag).Text(i18n.Goodbye); got != want {
 			t.Errorf("%v: %q, want %q", tag, got, want)
 		}

@@ -24,7 +24,8 @@ func lintWithRules(t *testing.T, tag, rules, messages string) []string {
 	}
 	var shown []string
 	for _, d := range report.Diagnostics {
-		if text := d.Error(); !strings.Contains(text, ": warning: lacks ") && !strings.Contains(text, "is missing; add what the language calls it") {
+		if text := d.Error(); !strings.Contains(text, ": warning: lacks ") &&
+			!strings.Contains(text, "is missing; add what the language calls it") {
 			shown = append(shown, strings.TrimPrefix(text, tag+"/"))
 		}
 	}
@@ -35,38 +36,51 @@ func TestLintRules(t *testing.T) {
 	const glossary = head + "glossary:\n"
 	tests := []struct{ name, tag, rules, messages, want string }{
 		{"term", "fo", glossary + "  directory: {say: [skjátt]}", text("not-a-directory", "Skjáttan er horvin."), ""},
-		{"term-in-capitals", "fo", glossary + "  directory: {say: [Skjátt, annað]}", text("not-a-directory", "Eingin skjátta."), ""},
+		{"term-in-capitals", "fo", glossary + "  directory: {say: [Skjátt, annað]}",
+			text("not-a-directory", "Eingin skjátta."), ""},
 		{"term-missing", "fo", glossary + "  directory: {say: [skjátt, mappu]}", text("not-a-directory", "Horvin."),
 			`messages.gotext.json:1: message "not-a-directory": does not name the term "directory" as the glossary does; say skjátt or mappu`},
-		{"term-not-in-the-english-text", "fo", glossary + "  directory: {say: [skjátt]}", text("file-deleted", "Strikað."), ""},
+		{"term-not-in-the-english-text", "fo", glossary + "  directory: {say: [skjátt]}",
+			text("file-deleted", "Strikað."), ""},
 		{"command-is-no-term", "fo", glossary + "  user: {say: [brúkar]}", text("user-first", "Fyrst USER."), ""},
-		{"placeholder-is-no-term", "fo", glossary + "  user: {say: [brúkar]}", text("password-required", "{User}."), ""},
-		{"exception", "fo", glossary + "  directory: {say: [skjátt], except: [not-a-directory]}", text("not-a-directory", "Horvin."), ""},
+		{"placeholder-is-no-term", "fo", glossary + "  user: {say: [brúkar]}", text("password-required", "{User}."),
+			""},
+		{"exception", "fo", glossary + "  directory: {say: [skjátt], except: [not-a-directory]}",
+			text("not-a-directory", "Horvin."), ""},
 		{"exception-of-english", "fo", glossary + "  log-in: {say: [innrit]}", text("login-failed", "Skeivt."), ""},
-		{"excluded", "fo", glossary + "  directory: {say: [skjátt], not: [mapp]}", text("file-deleted", "Mappan er strikað."),
+		{"excluded", "fo", glossary + "  directory: {say: [skjátt], not: [mapp]}",
+			text("file-deleted", "Mappan er strikað."),
 			`messages.gotext.json:1: message "file-deleted": says "Mapp", which the glossary excludes for the term "directory"; say skjátt`},
 		{"plural-form", "fo", glossary + "  time-out: {say: [tíð]}",
 			`{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {"one": "{Seconds} tíð.", "other": "{Seconds}."}}}}`,
 			`messages.gotext.json:1: message "idle-timeout": plural form "other": does not name the term "time-out" as the glossary does; say tíð`},
 
-		{"end", "fo", head, text("goodbye", "Farvæl"), `messages.gotext.json:1: message "goodbye": does not end in "." as the English text ends in "."; correct the end`},
-		{"end-of-a-heading", "fo", head, text("features-intro", "Evni"), `messages.gotext.json:1: message "features-intro": does not end in ":" as the English text ends in ":"; correct the end`},
-		{"end-that-english-has-not", "fo", head, text("page-user", "Brúkari."), `messages.gotext.json:1: message "page-user": ends in punctuation, which the text does not have in this language; leave it out`},
+		{"end", "fo", head, text("goodbye", "Farvæl"),
+			`messages.gotext.json:1: message "goodbye": does not end in "." as the English text ends in "."; correct the end`},
+		{"end-of-a-heading", "fo", head, text("features-intro", "Evni"),
+			`messages.gotext.json:1: message "features-intro": does not end in ":" as the English text ends in ":"; correct the end`},
+		{"end-that-english-has-not", "fo", head, text("page-user", "Brúkari."),
+			`messages.gotext.json:1: message "page-user": ends in punctuation, which the text does not have in this language; leave it out`},
 		{"own-end", "th", head + `ends: {".": ""}`, text("goodbye", "ลาก่อน"), ""},
-		{"own-end-missing", "th", head + `ends: {".": ""}`, text("goodbye", "ลาก่อน."), `messages.gotext.json:1: message "goodbye": ends in punctuation, which the text does not have in this language; leave it out`},
+		{"own-end-missing", "th", head + `ends: {".": ""}`, text("goodbye", "ลาก่อน."),
+			`messages.gotext.json:1: message "goodbye": ends in punctuation, which the text does not have in this language; leave it out`},
 		{"own-question", "el", head + `ends: {"?": ";"}`, text("page-unban-question", "Άρση αποκλεισμού;"), ""},
-		{"unknown-end", "fo", head + `ends: {"!": "."}`, text("goodbye", "Farvæl."), `language.yaml: "ends" has "!"; write only . : ? there`},
+		{"unknown-end", "fo", head + `ends: {"!": "."}`, text("goodbye", "Farvæl."),
+			`language.yaml: "ends" has "!"; write only . : ? there`},
 
-		{"typography", "fo", head + "typography: [{rule: no ASCII apostrophe, wrong: \"'\"}]", text("goodbye", "Far'vel."),
+		{"typography", "fo", head + "typography: [{rule: no ASCII apostrophe, wrong: \"'\"}]",
+			text("goodbye", "Far'vel."),
 			`messages.gotext.json:1: message "goodbye": breaks the rule "no ASCII apostrophe": "'"`},
 		{"typography-without-rule", "fo", head + "typography: [{wrong: \"'\"}]", text("goodbye", "Farvæl."),
 			`language.yaml: typography rule "": "wrong" is no regular expression, or "rule" is missing: <nil>`},
 
-		{"script", "el", head, text("page-user", "User name"), "messages.gotext.json:1: message \"page-user\": has no letter of the script of the language; translate it\n" +
-			`messages.gotext.json:1: message "page-user": has the word "User" in Latin letters; translate it, or add it to "names"` + "\n" +
-			`messages.gotext.json:1: message "page-user": has the word "name" in Latin letters; translate it, or add it to "names"`},
+		{"script", "el", head, text("page-user", "User name"),
+			"messages.gotext.json:1: message \"page-user\": has no letter of the script of the language; translate it\n" +
+				`messages.gotext.json:1: message "page-user": has the word "User" in Latin letters; translate it, or add it to "names"` + "\n" +
+				`messages.gotext.json:1: message "page-user": has the word "name" in Latin letters; translate it, or add it to "names"`},
 		{"names-and-commands", "el", head + "names: [PuTTY]", text("goodbye", "Αντίο PuTTY, babelftp, QUIT."), ""},
-		{"english-text", "fo", head, text("page-server", "Server"), `messages.gotext.json:1: warning: message "page-server": is the English text; translate it unless the words are the same`},
+		{"english-text", "fo", head, text("page-server", "Server"),
+			`messages.gotext.json:1: warning: message "page-server": is the English text; translate it unless the words are the same`},
 		{"english-word", "fo", head, text("session-ended", "Fundurin endaði á server."),
 			`messages.gotext.json:1: message "session-ended": has the English word "server"; translate it, or add it to "cognates"`},
 		{"cognate", "fo", head + "cognates: [server]", text("session-ended", "Fundurin endaði á Server."), ""},
@@ -74,14 +88,21 @@ func TestLintRules(t *testing.T) {
 		{"english-word-in-english", "en-GB", head, text("session-ended", "Session finished by the server."), ""},
 		{"right-english-text", "fo", head + "same_as_english: [page-server]", text("page-server", "Server"), ""},
 
-		{"no-such-message", "fo", head + "same_as_english: [page-sever]", text("goodbye", "Farvæl."), `language.yaml: message "page-sever": no such message; remove it`},
-		{"no-such-term", "fo", glossary + "  folder: {say: [x]}", text("goodbye", "Farvæl."), `language.yaml: term "folder": no such term; the terms are command, control-connection,`},
-		{"term-without-form", "fo", glossary + "  directory: {not: [x]}", text("goodbye", "Farvæl."), `language.yaml: term "directory": "say" is missing; write what the language calls it`},
-		{"wrong-form", "fo", glossary + "  directory: {say: ['(']}", text("goodbye", "Farvæl."), `language.yaml: term "directory": error parsing regexp:`},
-		{"unknown-key", "fo", head + "glosary: {}", text("goodbye", "Farvæl."), `language.yaml: is not such a file: [3:1] unknown field "glosary"`},
+		{"no-such-message", "fo", head + "same_as_english: [page-sever]", text("goodbye", "Farvæl."),
+			`language.yaml: message "page-sever": no such message; remove it`},
+		{"no-such-term", "fo", glossary + "  folder: {say: [x]}", text("goodbye", "Farvæl."),
+			`language.yaml: term "folder": no such term; the terms are command, control-connection,`},
+		{"term-without-form", "fo", glossary + "  directory: {not: [x]}", text("goodbye", "Farvæl."),
+			`language.yaml: term "directory": "say" is missing; write what the language calls it`},
+		{"wrong-form", "fo", glossary + "  directory: {say: ['(']}", text("goodbye", "Farvæl."),
+			`language.yaml: term "directory": error parsing regexp:`},
+		{"unknown-key", "fo", head + "glosary: {}", text("goodbye", "Farvæl."),
+			`language.yaml: is not such a file: [3:1] unknown field "glosary"`},
 		{"no-yaml", "fo", "reviewer: [", text("goodbye", "Farvæl."), "language.yaml: is not such a file: "},
-		{"no-reviewer", "fo", "reviewed: 2026-11-23", text("goodbye", "Farvæl."), `language.yaml: "reviewer" is missing; write who has read the texts`},
-		{"no-day", "fo", "reviewer: x\nreviewed: May", text("goodbye", "Farvæl."), `language.yaml: "reviewed" is "May"; write the day of the review, such as 2026-11-23`},
+		{"no-reviewer", "fo", "reviewed: 2026-11-23", text("goodbye", "Farvæl."),
+			`language.yaml: "reviewer" is missing; write who has read the texts`},
+		{"no-day", "fo", "reviewer: x\nreviewed: May", text("goodbye", "Farvæl."),
+			`language.yaml: "reviewed" is "May"; write the day of the review, such as 2026-11-23`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -104,7 +125,8 @@ func TestLintWantsEachTerm(t *testing.T) {
 	}
 	var missing []string
 	for _, d := range report.Diagnostics {
-		if term, ok := strings.CutSuffix(d.Problem, ": is missing; add what the language calls it"); ok && d.File == "fo/language.yaml" && !d.Warning {
+		if term, ok := strings.CutSuffix(d.Problem, ": is missing; add what the language calls it"); ok &&
+			d.File == "fo/language.yaml" && !d.Warning {
 			missing = append(missing, strings.TrimPrefix(term, "term "))
 		}
 	}

@@ -33,57 +33,53 @@ func house() []string {
 
 // driverHouse lists the packages below driver/internal in the same way.
 func driverHouse() []string {
-	return []string{
-		"tree", "listing", "upload", "openfile", "download", "quota", "journal", "clients", "fairness", "concurrency",
-		"membudget", "fileinfo",
-		"link", "s3api", "attributes", "checksums", "endpoint", "keys", "profile", "s3errors", "idle", "listxml",
-		"mediatype",
-	}
+	return strings.Fields(`
+		tree listing upload openfile download quota journal clients fairness concurrency membudget fileinfo
+		link s3api attributes checksums endpoint keys profile s3errors idle listxml mediatype`)
 }
 
-// keepers lists packages that only some others may import, each with the reason. A name that ends in /... stands for
-// all packages below, as in Go.
-func keepers() map[string]keeper {
-	return map[string]keeper{
-		"github.com/fclairamb/ftpserverlib/...": {[]string{"internal/ftp/engine"},
-			"the session engine has one adapter"},
-		"github.com/pires/go-proxyproto/...": {[]string{"internal/ftp/proxyproto"},
-			"PROXY headers are read in one place"},
-		"go.opentelemetry.io/otel/sdk/...": {[]string{"internal/report/tracing"},
-			"spans are sent from one place"},
-		"go.opentelemetry.io/otel/exporters/...": {[]string{"internal/report/tracing"},
-			"spans are sent from one place"},
-		"github.com/prometheus/client_golang/...": {[]string{"internal/admin/metrics",
-			"internal/server"}, "other packages count, and these show the counts"},
-		"github.com/spf13/afero/...": {[]string{"driver", "internal/ftp/engine",
-			"internal/report", "internal/storage/view"}, "afero is how engine and driver meet"},
-		"github.com/babelftp/babelftp/internal/storage/embeddeds3": {[]string{"cmd"},
-			"only the demonstration has an S3 server inside"},
-		"github.com/babelftp/babelftp/driver": {
-			[]string{"internal/server", "internal/admin", "internal/users/tenant", "internal/storage"},
-			"a session asks for a view, and the server makes one of the driver",
-		},
-		"github.com/aws/aws-sdk-go-v2/service/s3": {
-			[]string{
-				"cmd", "driver/internal/attributes", "driver/internal/checksums", "driver/internal/clients",
-				"driver/internal/link",
-				"driver/internal/listxml", "driver/internal/s3api", "internal/base/s3lock", "internal/report/events",
-				"internal/storage",
-			},
-			"requests are made, and answers checked, in few places",
-		},
-		"net": {
-			[]string{"!i18n", "!internal/ftp/reply", "!internal/ftp/list", "!internal/names/charset",
-				"!internal/names/pathname"},
-			"these packages make texts, and write to no socket",
-		},
-	}
-}
-
-// A keeper is who may import a package, or who may not, by folders, and why.
+// A keeper says who may import a package, or who may not, and why.
 type keeper struct {
-	folders []string // one that begins with ! may not
+	kept    string // a package, or all below it if it ends in /...
+	folders string // those that may; if they begin with "not", those that may not
 	reason  string
+}
+
+func keepers() []keeper {
+	return []keeper{
+		{"github.com/fclairamb/ftpserverlib/...", "internal/ftp/engine", "the session engine has one adapter"},
+		{"github.com/pires/go-proxyproto/...", "internal/ftp/proxyproto", "PROXY headers are read in one place"},
+		{"go.opentelemetry.io/otel/sdk/...", "internal/report/tracing", "spans are sent from one place"},
+		{"go.opentelemetry.io/otel/exporters/...", "internal/report/tracing", "spans are sent from one place"},
+		{"github.com/prometheus/client_golang/...", "internal/admin/metrics internal/server",
+			"others count, and these show the counts"},
+		{"github.com/spf13/afero/...", "driver internal/ftp/engine internal/report internal/storage/view",
+			"afero is how the engine and the driver meet"},
+		{"github.com/aws/aws-sdk-go-v2/service/s3",
+			"cmd driver/internal/attributes driver/internal/checksums driver/internal/clients driver/internal/link " +
+				"driver/internal/listxml driver/internal/s3api internal/base/s3lock internal/report/events internal/storage",
+			"requests are made, and answers checked, in few places"},
+		{module + "driver", "internal/server internal/admin internal/users/tenant internal/storage",
+			"a session asks for a view, and the server makes one of the driver"},
+		{module + "i18n/...", "cmd i18n internal/server internal/admin/page internal/ftp internal/users internal/config",
+			"the session writes what a client reads; the others return errors"},
+		{module + "internal/names/...", "not driver", "any program can use the driver, so it knows no FTP"},
+		{module + "internal/storage/embeddeds3", "cmd", "only the demonstration has an S3 server inside"},
+		{"net", "not i18n internal/ftp/reply internal/ftp/list internal/names/charset internal/names/pathname",
+			"these packages make texts, and write to no socket"},
+	}
+}
+
+// covers reports whether the keeper keeps a package.
+func (k keeper) covers(name string) bool {
+	folder, all := strings.CutSuffix(k.kept, "/...")
+	return name == k.kept || all && below(name, []string{folder})
+}
+
+// allows reports whether a package may import what the keeper keeps.
+func (k keeper) allows(name string) bool {
+	others, refused := strings.CutPrefix(k.folders, "not ")
+	return below(name, strings.Fields(others)) != refused
 }
 
 // below reports whether a package is in one of these folders.
@@ -91,14 +87,6 @@ func below(name string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool {
 		return name == folder || strings.HasPrefix(name, folder+"/")
 	})
-}
-
-// allows reports whether a package may import what the keeper keeps.
-func (k keeper) allows(name string) bool {
-	if strings.HasPrefix(k.folders[0], "!") {
-		return !below("!"+name, k.folders)
-	}
-	return below(name, k.folders)
 }
 
 // forTests reports whether a package is only for tests and measurements.
@@ -127,9 +115,8 @@ func TestImports(t *testing.T) {
 		if !imports || forTests(from) {
 			continue
 		}
-		for kept, k := range keepers() {
-			folder, all := strings.CutSuffix(kept, "/...")
-			if (to == kept || all && below(to, []string{folder})) && !k.allows(from) {
+		for _, k := range keepers() {
+			if k.covers(to) && !k.allows(from) {
 				t.Errorf("%s imports %s: %s", from, to, k.reason)
 			}
 		}

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/admin"
-	"github.com/babelftp/babelftp/internal/bans"
 	"github.com/babelftp/babelftp/internal/config/limit"
-	"github.com/babelftp/babelftp/internal/sessionlog"
+	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
 // An asked is a command that asks a running server, and what it shows.
@@ -32,11 +32,13 @@ func ask(t *testing.T, command string, all []asked) {
 	defer os.RemoveAll(dir)
 	socket := filepath.Join(dir, "admin.sock")
 	file := filepath.Join(dir, "babelftp.yaml")
-	text := "admin_socket: admin.sock\n" + `tenants: {acme: {bucket: acme-data, users: {alice: {password_hash: "` + validHash + `"}}}}`
+	text := "admin_socket: admin.sock\n" + `tenants: {acme: {bucket: acme-data, users: {alice: {password_hash: "` +
+		validHash + `"}}}}`
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := output(t, "", command, "--socket", socket); code != 1 || !strings.Contains(stderr, "no server answers at "+socket) {
+	if code, _, stderr := output(t, "", command, "--socket", socket); code != 1 ||
+		!strings.Contains(stderr, "no server answers at "+socket) {
 		t.Errorf("without a server: exit code %d: %s", code, stderr)
 	}
 	l, err := admin.Listen(t.Context(), socket)
@@ -46,7 +48,9 @@ func ask(t *testing.T, command string, all []asked) {
 	defer l.Close()
 	list := bans.New(limit.Bans{Time: time.Hour}, limit.Networks{}, slog.New(slog.DiscardHandler), func(string) {})
 	go func() {
-		_ = http.Serve(l, admin.NewHandler(admin.Options{Bans: list, Debug: &sessionlog.Switch{}, Log: slog.New(slog.DiscardHandler)}))
+		_ = http.Serve(
+			l, admin.NewHandler(
+				admin.Options{Bans: list, Debug: &sessionlog.Switch{}, Log: slog.New(slog.DiscardHandler)}))
 	}() // until the listener is closed
 	for _, step := range all {
 		args := strings.Fields(command + " " + strings.NewReplacer("SOCKET", socket, "FILE", file).Replace(step.args))

@@ -10,12 +10,13 @@ import (
 	"testing"
 )
 
-// maxDeployedModules is how many modules the build that people deploy may link: each is one more to watch for vulnerabilities.
+// maxDeployedModules is how many modules the build that people deploy may link: each is one more to watch for
+// vulnerabilities.
 const maxDeployedModules = 72 // ten of them for traces
 
-// TestBuildWithoutDemo builds as for the image: there is no S3 server inside, and the build knows the version and the commit that it is given. It needs no
-// dynamic linker, which the image has not.
-// The tests of demo run the build without tags, which is that of the tests.
+// TestBuildWithoutDemo builds as for the image: there is no S3 server inside, and the build knows the version and the
+// commit that it is given. It needs no dynamic linker, which the image has not. The tests of demo run the build
+// without tags, which is that of the tests.
 func TestBuildWithoutDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("links the program")

@@ -14,22 +14,27 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/babelftp/babelftp/internal/access"
-	"github.com/babelftp/babelftp/internal/certificates"
+	"github.com/babelftp/babelftp/internal/certs/certificates"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/server"
+	"github.com/babelftp/babelftp/internal/storage/access"
 )
 
 func newCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check --config FILE",
 		Short: "Check a configuration and show every problem",
-		Long: "Check a configuration. Every problem is shown with its file, line and column, and the exit code is 1 if there is one.\n" +
-			"A wrong text in messages or in locales_dir is a problem, though the server starts with the built-in one in its place.\n" +
-			"A certificate that ends within 30 days is a warning, and one that has ended is a problem. In the folder of tls.acme the command stores\n" +
+		Long: "Check a configuration. Every problem is shown with its file, line and column, and the exit code is 1 " +
+			"if there is one.\n" +
+			"A wrong text in messages or in locales_dir is a problem, though the server starts with the built-in " +
+			"one in its place.\n" +
+			"A certificate that ends within 30 days is a warning, and one that has ended is a problem. In the " +
+			"folder of tls.acme the command stores\n" +
 			"a file for a moment, to see that the server may.\n\n" +
-			"With --probe S3 is asked too. The check does in the bucket of each tenant and folder what the server does there: it lists, reads, and\n" +
-			"stores, copies and deletes objects of its own, as far as users may. It says which action the IAM policy lacks, on which resource. Its\n" +
+			"With --probe S3 is asked too. The check does in the bucket of each tenant and folder what the server " +
+			"does there: it lists, reads, and\n" +
+			"stores, copies and deletes objects of its own, as far as users may. It says which action the IAM " +
+			"policy lacks, on which resource. Its\n" +
 			"objects lie below PREFIX.babelftp/, where no user sees them, and it deletes them.",
 		Example: "  babelftp check --config babelftp.yaml\n" +
 			"  babelftp check --config babelftp.yaml --probe",
@@ -91,9 +96,11 @@ func newCheckCommand() *cobra.Command {
 	return cmd
 }
 
-// probeBuckets prints a line for each bucket, in order, as soon as it and those before are tried. The error has a line for each that cannot be used.
+// probeBuckets prints a line for each bucket, in order, as soon as it and those before are tried. The error has a
+// line for each that cannot be used.
 func probeBuckets(cmd *cobra.Command, cfg *config.Config, asJSON bool) error {
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM) // after which the objects are deleted
+	// after which the objects are deleted
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)() // so that a second signal ends the process
 	srv, err := server.New(ctx, cfg, server.Options{Logger: slog.New(slog.DiscardHandler)})

@@ -20,12 +20,12 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/base/listen"
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/embeddeds3"
-	"github.com/babelftp/babelftp/internal/listen"
-	"github.com/babelftp/babelftp/internal/passwordhash"
 	"github.com/babelftp/babelftp/internal/server"
+	"github.com/babelftp/babelftp/internal/storage/embeddeds3"
 )
 
 const (
@@ -50,9 +50,11 @@ func newDemoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Try it: an FTP server with an S3 server inside",
-		Long: "Start an S3 server in this process and serve two tenants on it, until Ctrl-C: user demo, and user marie of the tenant atelier,\n" +
+		Long: "Start an S3 server in this process and serve two tenants on it, until Ctrl-C: user demo, and user " +
+			"marie of the tenant atelier,\n" +
 			"both with the password demo. It needs nothing else and prints what to type next.\n\n" +
-			"Files are stored in a temporary folder that is removed at the end, or under --data, where the next start finds them.",
+			"Files are stored in a temporary folder that is removed at the end, or under --data, where the next " +
+			"start finds them.",
 		Example: "  babelftp demo\n" +
 			"  babelftp demo --data ./demo-data --listen 127.0.0.1:2222",
 		Args: noArguments,
@@ -61,8 +63,10 @@ func newDemoCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&d.listen, "listen", demoListen, "the `ADDRESS` to serve FTP on, host:port")
 	flags.StringVar(&d.data, "data", "", "the `DIR` to store files under (default: a temporary folder)")
-	flags.StringVar(&d.locales, "locales", "", "a `DIR` of catalogues that add to the built-in ones, for trying a translation")
-	flags.StringVar(&d.s3Listen, "s3-listen", "", "an `ADDRESS` to serve S3 on too, for looking at the buckets with S3 clients")
+	flags.StringVar(
+		&d.locales, "locales", "", "a `DIR` of catalogues that add to the built-in ones, for trying a translation")
+	flags.StringVar(
+		&d.s3Listen, "s3-listen", "", "an `ADDRESS` to serve S3 on too, for looking at the buckets with S3 clients")
 	flags.BoolVarP(&d.verbose, "verbose", "v", false, "log what happens")
 	return cmd
 }
@@ -123,7 +127,8 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 	}
 	reach := storage.AWSConfig()
 	serve := func() error {
-		srv, err := server.New(ctx, cfg, server.Options{AWS: &reach, Certificate: certificate, Version: buildVersion(), Logger: log})
+		srv, err := server.New(
+			ctx, cfg, server.Options{AWS: &reach, Certificate: certificate, Version: buildVersion(), Logger: log})
 		if err != nil {
 			return err
 		}
@@ -139,7 +144,9 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 		busy, ok = errors.AsType[*listen.Error](err)
 	}
 	if ok {
-		return fmt.Errorf("cannot listen on %s: %w: choose another address with --listen, like --listen 127.0.0.1:0", busy.Address, busy.Err)
+		return fmt.Errorf(
+			"cannot listen on %s: %w: choose another address with --listen, like --listen 127.0.0.1:0", busy.Address,
+			busy.Err)
 	}
 	return err
 }
@@ -256,7 +263,8 @@ The buckets, for S3 clients:
 `, storage.AccessKeyID, storage.SecretAccessKey, embeddeds3.Region, storage.Addr())
 	}
 	if !ip.IsLoopback() {
-		text += fmt.Sprintf("\nWarning: %s may be reached from other machines, and everybody knows the password.\n", addr)
+		text += fmt.Sprintf(
+			"\nWarning: %s may be reached from other machines, and everybody knows the password.\n", addr)
 	}
 	return text
 }

@@ -4,7 +4,8 @@ package main
 
 import "golang.org/x/text/language"
 
-// demoGreeting is the greeting of the demo in each language that is built in. The second tenant has three, to show what readers of others get.
+// demoGreeting is the greeting of the demo in each language that is built in. The second tenant has three, to show
+// what readers of others get.
 func demoGreeting() map[language.Tag]string {
 	texts := map[language.Tag]string{}
 	for tag, text := range map[string]string{

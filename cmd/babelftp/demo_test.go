@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
 
 const welcomeLine = `^babelftp demo: FTP on (\S+), user demo, password demo`
@@ -145,14 +145,17 @@ func TestDemoProblems(t *testing.T) {
 	}{
 		{
 			"port-in-use", []string{"--listen", address},
-			"cannot listen on " + address + ": address already in use: choose another address with --listen, like --listen 127.0.0.1:0",
+			"cannot listen on " + address +
+				": address already in use: choose another address with --listen, like --listen 127.0.0.1:0",
 		},
-		{"s3-port-in-use", []string{"--listen", "127.0.0.1:0", "--s3-listen", address}, "address already in use: choose another address with --s3-listen"},
+		{"s3-port-in-use", []string{"--listen", "127.0.0.1:0", "--s3-listen", address},
+			"address already in use: choose another address with --s3-listen"},
 		{"data-is-a-file", []string{"--listen", "127.0.0.1:0", "--data", file}, "choose another folder with --data"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			code, stdout, stderr := output(t, "", append([]string{"demo"}, tc.args...)...)
-			if code != 1 || stdout != "" || !strings.HasPrefix(stderr, "babelftp: ") || !strings.HasSuffix(stderr, tc.want+"\n") ||
+			if code != 1 || stdout != "" || !strings.HasPrefix(stderr, "babelftp: ") ||
+				!strings.HasSuffix(stderr, tc.want+"\n") ||
 				strings.Count(stderr, "\n") != 1 {
 				t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 			}
@@ -162,7 +165,8 @@ func TestDemoProblems(t *testing.T) {
 
 func TestDemoListensOnAnAddress(t *testing.T) {
 	const want = "babelftp: --listen \"21\" is no address: write it like 127.0.0.1:2121 (see babelftp demo --help)\n"
-	if code, stdout, stderr := output(t, "", "demo", "--listen", "21"); code != exitUsage || stdout != "" || stderr != want {
+	if code, stdout, stderr := output(t, "", "demo", "--listen", "21"); code != exitUsage || stdout != "" ||
+		stderr != want {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }

@@ -58,7 +58,8 @@ func documentedCommands(t *testing.T) []documentedCommand {
 					found = append(found, documentedCommand{where, strings.Fields(m[1])[1:], false})
 				}
 			case fence == "block sh", fence == "block console" && strings.HasPrefix(line, "$ "):
-				for part := range strings.SplitSeq(separators.ReplaceAllString(comment.ReplaceAllString(line, ""), "\n"), "\n") {
+				for part := range strings.SplitSeq(
+					separators.ReplaceAllString(comment.ReplaceAllString(line, ""), "\n"), "\n") {
 					if args, ok := argumentsOf(part); ok {
 						found = append(found, documentedCommand{where, args, true})
 					}
@@ -73,7 +74,8 @@ func documentedCommands(t *testing.T) []documentedCommand {
 	return found
 }
 
-// argumentsOf returns the arguments of babelftp in a simple command of the shell. It returns false if another program is called.
+// argumentsOf returns the arguments of babelftp in a simple command of the shell. It returns false if another program
+// is called.
 func argumentsOf(command string) ([]string, bool) {
 	words := strings.Fields(strings.ReplaceAll(command, `"`, " "))
 	if i := slices.Index(words, "--"); i >= 0 && slices.Contains(words[:i], "exec") { // kubectl exec POD -- babelftp
@@ -147,7 +149,8 @@ func TestWrongCommands(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	for _, line := range []string{"install -m 755 babelftp /usr/local/bin/", "helm install babelftp ./deploy/babelftp", ""} {
+	for _, line := range []string{"install -m 755 babelftp /usr/local/bin/", "helm install babelftp ./deploy/babelftp",
+		""} {
 		if args, ok := argumentsOf(line); ok {
 			t.Errorf("%s: babelftp %v", line, args)
 		}

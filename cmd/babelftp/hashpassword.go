@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/babelftp/babelftp/internal/passwordhash"
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
 )
 
 // maxPassword is more bytes than an FTP client can send in one command.
@@ -20,7 +20,8 @@ func newHashPasswordCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "hash-password",
 		Short: "Hash a password for the configuration",
-		Long: "Read a password from standard input and print its argon2id hash, which is a user's password_hash in the configuration.\n" +
+		Long: "Read a password from standard input and print its argon2id hash, which is a user's password_hash in " +
+			"the configuration.\n" +
 			"On a terminal the password is asked for twice and not shown.",
 		Example: "  babelftp hash-password\n" +
 			"  pwgen 20 1 | tee password | babelftp hash-password > hash",

@@ -23,13 +23,15 @@ const (
 	maxHealthText = 1 << 10
 )
 
-var errNoMetricsListen = errors.New("metrics_listen is not set, so the server answers no probes: set it, like 127.0.0.1:9121")
+var errNoMetricsListen = errors.New(
+	"metrics_listen is not set, so the server answers no probes: set it, like 127.0.0.1:9121")
 
 func newHealthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health [--address HOST:PORT | --config FILE]",
 		Short: "Ask a running server whether it is healthy",
-		Long: "Ask a running server for /healthz, and exit with 0 when it answers 200 and with 1 otherwise. It is meant for Docker's HEALTHCHECK,\n" +
+		Long: "Ask a running server for /healthz, and exit with 0 when it answers 200 and with 1 otherwise. It is " +
+			"meant for Docker's HEALTHCHECK,\n" +
 			"because the image has no curl. Kubernetes asks for /healthz and /readyz itself.\n\n" +
 			"The address is that of metrics_listen: from --address, or from the configuration that --config names, or " + healthAddress + ".",
 		Example: "  babelftp health --config /etc/babelftp/babelftp.yaml\n" +
@@ -72,7 +74,8 @@ func askHealth(ctx context.Context, address string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/healthz", nil)
+	request, err := http.NewRequestWithContext(
+		ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/healthz", nil)
 	if err != nil {
 		return "", err
 	}

@@ -25,7 +25,8 @@ func TestHealth(t *testing.T) {
 	_, port, _ := strings.Cut(address, ":")
 	file := func(metricsListen string) string {
 		name := filepath.Join(t.TempDir(), "babelftp.yaml")
-		text := `tenants: {acme: {bucket: acme-data, users: {alice: {password_hash: "` + validHash + `"}}}}` + "\n" + metricsListen + "\n"
+		text := `tenants: {acme: {bucket: acme-data, users: {alice: {password_hash: "` + validHash + `"}}}}` + "\n" +
+			metricsListen + "\n"
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +36,8 @@ func TestHealth(t *testing.T) {
 		{"--address", address}, {"--address", ":" + port}, {"--config", file("metrics_listen: \":" + port + "\"")},
 		{"--config", file("metrics_listen: \"0.0.0.0:" + port + "\"")},
 	} {
-		if code, stdout, stderr := output(t, "", append([]string{"health"}, args...)...); code != 0 || stdout != "ok\n" || stderr != "" {
+		if code, stdout, stderr := output(t, "", append([]string{"health"}, args...)...); code != 0 ||
+			stdout != "ok\n" || stderr != "" {
 			t.Errorf("%v: exit code %d: %s%s", args, code, stdout, stderr)
 		}
 	}
@@ -45,13 +47,16 @@ func TestHealth(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	server.Close()
-	if code, _, stderr := output(t, "", "health", "--address", address); code != 1 || !strings.HasPrefix(stderr, "babelftp: not healthy: ") {
+	if code, _, stderr := output(t, "", "health", "--address", address); code != 1 ||
+		!strings.HasPrefix(stderr, "babelftp: not healthy: ") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	if code, _, stderr := output(t, "", "health", "--config", file("")); code != 1 || stderr != "babelftp: "+errNoMetricsListen.Error()+"\n" {
+	if code, _, stderr := output(t, "", "health", "--config", file("")); code != 1 ||
+		stderr != "babelftp: "+errNoMetricsListen.Error()+"\n" {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	if code, _, stderr := output(t, "", "health", "--config", "x", "--address", address); code != 2 || !strings.Contains(stderr, "do not go together") {
+	if code, _, stderr := output(t, "", "health", "--config", "x", "--address", address); code != 2 ||
+		!strings.Contains(stderr, "do not go together") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

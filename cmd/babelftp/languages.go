@@ -20,11 +20,15 @@ func newLanguagesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "languages",
 		Short: "Show the languages and how complete each is, or check catalogues",
-		Long: "Show each language that the server speaks: its tag, which a client gives to LANG, how many of the texts are translated (the\n" +
+		Long: "Show each language that the server speaks: its tag, which a client gives to LANG, how many of the " +
+			"texts are translated (the\n" +
 			"others come in English), and its own name.\n\n" +
-			"With --lint check the catalogues in a folder before they are used or handed in. Everything that is wrong with them is shown with\n" +
-			"file, line, message and what to do. The exit code is 1 if there is an error; warnings are for a person to decide on.\n\n" +
-			"With --format write the catalogues in a folder in the order and the layout of the built-in ones, with the English texts of this version.\n" +
+			"With --lint check the catalogues in a folder before they are used or handed in. Everything that is " +
+			"wrong with them is shown with\n" +
+			"file, line, message and what to do. The exit code is 1 if there is an error; warnings are for a person " +
+			"to decide on.\n\n" +
+			"With --format write the catalogues in a folder in the order and the layout of the built-in ones, with " +
+			"the English texts of this version.\n" +
 			"A translation whose English has changed is marked fuzzy.",
 		Example: "  babelftp languages\n" +
 			"  babelftp languages --locales ./locales\n" +
@@ -32,11 +36,16 @@ func newLanguagesCommand() *cobra.Command {
 			"  babelftp languages --format ./locales",
 		Args: noArguments,
 	}
-	dir := cmd.Flags().String("locales", "", "a `DIR` of catalogues that add to the built-in ones, like locales_dir of the configuration")
+	dir := cmd.Flags().String(
+		"locales", "", "a `DIR` of catalogues that add to the built-in ones, like locales_dir of the configuration")
 	lint := cmd.Flags().String("lint", "", "check the catalogues in `DIR` and show these languages only")
-	format := cmd.Flags().String("format", "", "write the catalogues in `DIR` in the layout of the built-in ones, and show the files that change")
+	format := cmd.Flags().String(
+		"format", "",
+		"write the catalogues in `DIR` in the layout of the built-in ones, and show the files that change")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		changed := slices.DeleteFunc([]string{"--lint", "--locales", "--format"}, func(option string) bool { return !cmd.Flags().Changed(option[2:]) })
+		changed := slices.DeleteFunc([]string{"--lint", "--locales", "--format"}, func(option string) bool {
+			return !cmd.Flags().Changed(option[2:])
+		})
 		switch {
 		case len(changed) > 1:
 			return newUsageError(cmd, "%s do not go together", strings.Join(changed, " and "))
@@ -59,7 +68,8 @@ func newLanguagesCommand() *cobra.Command {
 // checkFolder returns an error of usage if an option does not name a folder.
 func checkFolder(cmd *cobra.Command, option, dir string) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return newUsageError(cmd, "--%s %q is no folder: name the one that holds a folder for each language", option, dir)
+		return newUsageError(
+			cmd, "--%s %q is no folder: name the one that holds a folder for each language", option, dir)
 	}
 	return nil
 }
@@ -106,8 +116,8 @@ func lintCatalogues(cmd *cobra.Command, dir string) error {
 	return showLanguages(cmd.OutOrStdout(), report.Languages)
 }
 
-// showLanguages writes one line a language. The name comes last, because terminals differ in how wide they show some scripts and in the
-// direction of others.
+// showLanguages writes one line a language. The name comes last, because terminals differ in how wide they show some
+// scripts and in the direction of others.
 func showLanguages(w io.Writer, languages []i18n.Coverage) error {
 	const columnGap = 2
 	table := tabwriter.NewWriter(w, 0, 0, columnGap, ' ', 0)

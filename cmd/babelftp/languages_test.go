@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// catalogueFolder returns a folder with one catalogue, whose messages begin on its second line, and the catalogue's file.
+// catalogueFolder returns a folder with one catalogue, whose messages begin on its second line, and the catalogue's
+// file.
 func catalogueFolder(t *testing.T, tag string, messages ...string) (dir, file string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -46,14 +47,16 @@ func TestLanguagesLint(t *testing.T) {
 			[]string{`:2: warning: message "goodbye": is the English text; translate it`}},
 		{"error", "fr", []string{message("goodbye", "{User}")}, 1, "",
 			[]string{`:2: message "goodbye": the placeholder {User} is unknown; this message has none`}},
-		{"errors-and-warning", "fr", []string{message("goodbye", "{User}"), message("ok", "OK."), message("fine", "Bien.")}, 1, "",
+		{"errors-and-warning", "fr", []string{message("goodbye", "{User}"), message("ok", "OK."),
+			message("fine", "Bien.")}, 1, "",
 			[]string{
 				`:2: message "goodbye": the placeholder {User} is unknown; this message has none`,
 				`:3: warning: message "ok": is the English text; translate it`,
 				`:4: message "fine": no such message; take the identifiers from the English catalogue`,
 			}},
 		{"untranslated", "is", nil, 0, fmt.Sprintf("is  0/%d    0 %%  íslenska\n", total),
-			[]string{fmt.Sprintf(": warning: lacks %d of %[1]d texts, which are shown in English: service-ready, ", total)}},
+			[]string{fmt.Sprintf(
+				": warning: lacks %d of %[1]d texts, which are shown in English: service-ready, ", total)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir, file := catalogueFolder(t, tc.tag, tc.messages...)
@@ -86,7 +89,8 @@ func TestLanguagesLint(t *testing.T) {
 func TestLanguagesLintFindsNoCatalogue(t *testing.T) {
 	dir := t.TempDir()
 	code, stdout, stderr := output(t, "", "languages", "--lint", dir)
-	if want := "babelftp: " + dir + ": there is no <language tag>/messages.gotext.json"; code != 1 || stdout != "" || !strings.HasPrefix(stderr, want) {
+	if want := "babelftp: " + dir + ": there is no <language tag>/messages.gotext.json"; code != 1 || stdout != "" ||
+		!strings.HasPrefix(stderr, want) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }
@@ -94,11 +98,13 @@ func TestLanguagesLintFindsNoCatalogue(t *testing.T) {
 func TestLanguagesFormat(t *testing.T) {
 	dir, file := catalogueFolder(t, "fr", `{"id": "goodbye", "translation": "Salut."}`)
 	for _, want := range []string{file + "\n", ""} { // the second time it is formatted
-		if code, stdout, stderr := output(t, "", "languages", "--format", dir); code != 0 || stdout != want || stderr != "" {
+		if code, stdout, stderr := output(t, "", "languages", "--format", dir); code != 0 || stdout != want ||
+			stderr != "" {
 			t.Errorf("exit code %d: %s%s, want %s", code, stdout, stderr, want)
 		}
 	}
-	want := "{\n  \"language\": \"fr\",\n  \"messages\": [\n    {\n      \"id\": \"goodbye\",\n      \"message\": \"Goodbye.\",\n      \"translation\": \"Salut.\"\n    }\n  ]\n}\n"
+	want := "{\n  \"language\": \"fr\",\n  \"messages\": [\n    {\n      \"id\": \"goodbye\",\n      \"message\": " +
+		"\"Goodbye.\",\n      \"translation\": \"Salut.\"\n    }\n  ]\n}\n"
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
@@ -109,7 +115,8 @@ func TestLanguagesFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := output(t, "", "languages", "--format", dir)
-	if after, err := os.ReadFile(file); err != nil || code != 1 || stdout != "" || !strings.Contains(stderr, `unknown field "translaton"`) || string(after) != string(before) {
+	if after, err := os.ReadFile(file); err != nil || code != 1 || stdout != "" ||
+		!strings.Contains(stderr, `unknown field "translaton"`) || string(after) != string(before) {
 		t.Errorf("exit code %d: %s%s; the file is now %s, %v", code, stdout, stderr, after, err)
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 // What a client sends reaches the log. A terminal that shows the log obeys nothing of it.
 func TestLogEscapes(t *testing.T) {
-	const hostile, want = "a\u202eb\u009b31m\x1b[31m\r\n\u65e5\u672c", `a\u{202E}b\u{9B}31m` + "\x1b[31m\r\n\u65e5\u672c"
+	const hostile, want = "a\u202eb\u009b31m\x1b[31m\r\n\u65e5\u672c",
+		`a\u{202E}b\u{9B}31m` + "\x1b[31m\r\n\u65e5\u672c"
 	for _, format := range []config.LogFormat{config.LogJSON, ""} {
 		var out strings.Builder
 		newLogger(&out, format, slog.LevelInfo).Info("event", "text", hostile, "err", errors.New(hostile))

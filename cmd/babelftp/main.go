@@ -1,4 +1,5 @@
-// FTP opens a port for each transfer. By default Go also listens for Multipath TCP, which costs more. No FTP client asks for it.
+// FTP opens a port for each transfer. By default Go also listens for Multipath TCP, which costs more. No FTP client
+// asks for it.
 //
 //go:debug multipathtcp=0
 

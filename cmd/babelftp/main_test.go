@@ -12,12 +12,12 @@ import (
 	"github.com/alexedwards/argon2id"
 	"github.com/spf13/pflag"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 const (
-	// runProgram is a variable that makes the test binary the program itself: signals, exit codes and the environment are a
-	// process's own, and so the race detector watches it too.
+	// runProgram is a variable that makes the test binary the program itself: signals, exit codes and the environment
+	// are a process's own, and so the race detector watches it too.
 	runProgram  = "RUN_PROGRAM_UNDER_TEST"
 	testVersion = "v0.0.0-test"
 )
@@ -65,22 +65,38 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"no-command", nil, 2, "babelftp: a command is missing (see babelftp --help)\n"},
 		{"unknown-command", []string{"peanuts"}, 2, "babelftp: unknown command \"peanuts\" (see babelftp --help)\n"},
-		{"similar-command", []string{"serv"}, 2, "babelftp: unknown command \"serv\", did you mean serve or users? (see babelftp --help)\n"},
-		{"unknown-flag", []string{"serve", "--port", "21"}, 2, "babelftp: unknown flag: --port (see babelftp serve --help)\n"},
-		{"flag-without-value", []string{"check", "--config"}, 2, "babelftp: flag needs an argument: --config (see babelftp check --help)\n"},
+		{"similar-command", []string{"serv"}, 2,
+			"babelftp: unknown command \"serv\", did you mean serve or users? (see babelftp --help)\n"},
+		{"unknown-flag", []string{"serve", "--port", "21"}, 2,
+			"babelftp: unknown flag: --port (see babelftp serve --help)\n"},
+		{"flag-without-value", []string{"check", "--config"}, 2,
+			"babelftp: flag needs an argument: --config (see babelftp check --help)\n"},
 		{"missing-flag", []string{"serve"}, 2, "babelftp: --config FILE is missing (see babelftp serve --help)\n"},
-		{"argument", []string{"languages", "fr"}, 2, "babelftp: unexpected argument \"fr\" (see babelftp languages --help)\n"},
-		{"lint-no-folder", []string{"languages", "--lint", "nowhere"}, 2, "babelftp: --lint \"nowhere\" is no folder: name the one that holds a folder for each language (see babelftp languages --help)\n"},
-		{"format-no-folder", []string{"languages", "--format", "nowhere"}, 2, "babelftp: --format \"nowhere\" is no folder: name the one that holds a folder for each language (see babelftp languages --help)\n"},
-		{"lint-and-format", []string{"languages", "--lint", ".", "--format", "."}, 2, "babelftp: --lint and --format do not go together (see babelftp languages --help)\n"},
-		{"lint-and-locales", []string{"languages", "--lint", ".", "--locales", "."}, 2, "babelftp: --lint and --locales do not go together (see babelftp languages --help)\n"},
+		{"argument", []string{"languages", "fr"}, 2,
+			"babelftp: unexpected argument \"fr\" (see babelftp languages --help)\n"},
+		{"lint-no-folder", []string{"languages", "--lint", "nowhere"}, 2,
+			"babelftp: --lint \"nowhere\" is no folder: name the one that holds a folder for each language (see " +
+				"babelftp languages --help)\n"},
+		{"format-no-folder", []string{"languages", "--format", "nowhere"}, 2,
+			"babelftp: --format \"nowhere\" is no folder: name the one that holds a folder for each language (see " +
+				"babelftp languages --help)\n"},
+		{"lint-and-format", []string{"languages", "--lint", ".", "--format", "."}, 2,
+			"babelftp: --lint and --format do not go together (see babelftp languages --help)\n"},
+		{"lint-and-locales", []string{"languages", "--lint", ".", "--locales", "."}, 2,
+			"babelftp: --lint and --locales do not go together (see babelftp languages --help)\n"},
 		{"users-no-command", []string{"users"}, 2, "babelftp: a command is missing (see babelftp users --help)\n"},
-		{"users-import-no-file", []string{"users", "import", "sftpgo"}, 2, "babelftp: give the kind of server and one FILE (see babelftp users import --help)\n"},
-		{"users-import-unknown", []string{"users", "import", "vms", "x"}, 2, "babelftp: unknown kind of server \"vms\": write sftpgo or proftpd (see babelftp users import --help)\n"},
-		{"users-import-missing-file", []string{"users", "import", "sftpgo", "nowhere.json"}, 1, "babelftp: cannot read nowhere.json: no such file or directory\n"},
-		{"users-import-nobody", []string{"users", "import", "proftpd", "/dev/null"}, 1, "babelftp: no user can be carried over\n"},
-		{"unknown-help", []string{"help", "peanuts"}, 2, "babelftp: unknown command \"peanuts\" (see babelftp --help)\n"},
-		{"missing-file", []string{"serve", "--config", "nowhere.yaml"}, 1, "babelftp: cannot read the configuration nowhere.yaml: no such file or directory\n"},
+		{"users-import-no-file", []string{"users", "import", "sftpgo"}, 2,
+			"babelftp: give the kind of server and one FILE (see babelftp users import --help)\n"},
+		{"users-import-unknown", []string{"users", "import", "vms", "x"}, 2,
+			"babelftp: unknown kind of server \"vms\": write sftpgo or proftpd (see babelftp users import --help)\n"},
+		{"users-import-missing-file", []string{"users", "import", "sftpgo", "nowhere.json"}, 1,
+			"babelftp: cannot read nowhere.json: no such file or directory\n"},
+		{"users-import-nobody", []string{"users", "import", "proftpd", "/dev/null"}, 1,
+			"babelftp: no user can be carried over\n"},
+		{"unknown-help", []string{"help", "peanuts"}, 2,
+			"babelftp: unknown command \"peanuts\" (see babelftp --help)\n"},
+		{"missing-file", []string{"serve", "--config", "nowhere.yaml"}, 1,
+			"babelftp: cannot read the configuration nowhere.yaml: no such file or directory\n"},
 		{"help", []string{"--help"}, 0, ""},
 		{"help-of-a-command", []string{"help", "serve"}, 0, ""},
 	} {
@@ -115,7 +131,8 @@ func TestHelp(t *testing.T) {
 func TestVersion(t *testing.T) {
 	for _, argument := range []string{"version", "--version"} {
 		code, stdout, _ := output(t, "", argument)
-		if code != 0 || !strings.HasPrefix(stdout, "babelftp "+testVersion+"\ncommit ") || !strings.Contains(stdout, "\ngo1.") {
+		if code != 0 || !strings.HasPrefix(stdout, "babelftp "+testVersion+"\ncommit ") ||
+			!strings.Contains(stdout, "\ngo1.") {
 			t.Errorf("%s: exit code %d: %s", argument, code, stdout)
 		}
 	}
@@ -126,7 +143,8 @@ func TestSchema(t *testing.T) {
 	var schema struct {
 		Properties map[string]any
 	}
-	if err := json.Unmarshal([]byte(stdout), &schema); err != nil || code != 0 || stderr != "" || schema.Properties["listen"] == nil {
+	if err := json.Unmarshal([]byte(stdout), &schema); err != nil || code != 0 || stderr != "" ||
+		schema.Properties["listen"] == nil {
 		t.Errorf("exit code %d, %v: %s", code, err, stderr)
 	}
 }

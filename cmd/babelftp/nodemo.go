@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var errNoDemo = errors.New("this build has no S3 server inside: build it without the tag nodemo, or use the image of the Dockerfile's target demo")
+var errNoDemo = errors.New(
+	"this build has no S3 server inside: build it without the tag nodemo, or use the image of the Dockerfile's " +
+		"target demo")
 
 // newDemoCommand stands in for the demo in the build that people deploy, which links no S3 server.
 func newDemoCommand() *cobra.Command {

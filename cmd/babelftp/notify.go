@@ -13,7 +13,8 @@ const (
 	serviceStopping = "STOPPING=1"
 )
 
-// notifySystemd tells systemd how far the server is, where a unit with Type=notify runs it. An address that begins with @ is an abstract one, to Go too.
+// notifySystemd tells systemd how far the server is, where a unit with Type=notify runs it. An address that begins
+// with @ is an abstract one, to Go too.
 func notifySystemd(state string) error {
 	address := os.Getenv("NOTIFY_SOCKET")
 	if address == "" {

@@ -10,17 +10,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/babelftp/babelftp/internal/access"
-	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/server"
+	"github.com/babelftp/babelftp/internal/storage/access"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
 func newPolicyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy TENANT --config FILE",
 		Short: "Print the least IAM policy that a tenant needs",
-		Long: "Print the least IAM policy (JSON) that the credentials of a tenant need, for what its configuration uses: the buckets and prefixes, the\n" +
-			"permissions of its users, tags, ACL, keys of KMS, versions, and what the server itself keeps in the bucket. It asks no S3 server.\n\n" +
+		Long: "Print the least IAM policy (JSON) that the credentials of a tenant need, for what its configuration " +
+			"uses: the buckets and prefixes, the\n" +
+			"permissions of its users, tags, ACL, keys of KMS, versions, and what the server itself keeps in the " +
+			"bucket. It asks no S3 server.\n\n" +
 			"Folders that other credentials or another role reach have a policy of their own: see --folder.",
 		Example: "  babelftp policy acme --config babelftp.yaml > policy.json\n" +
 			"  babelftp policy acme --folder /archive --config babelftp.yaml",
@@ -44,7 +46,9 @@ func newPolicyCommand() *cobra.Command {
 		}
 		whole, ok := srv.Bucket(args[0])
 		if !ok {
-			return fmt.Errorf("the configuration has no tenant %q, but %s", args[0], strings.Join(slices.Sorted(maps.Keys(cfg.Tenants)), ", "))
+			return fmt.Errorf(
+				"the configuration has no tenant %q, but %s", args[0],
+				strings.Join(slices.Sorted(maps.Keys(cfg.Tenants)), ", "))
 		}
 		all := append([]*s3client.Bucket{whole}, whole.Folders...)
 		i := slices.IndexFunc(all, func(b *s3client.Bucket) bool { return b.Folder == *folder })
@@ -56,11 +60,16 @@ func newPolicyCommand() *cobra.Command {
 			if b.SharesCredentials(all[i]) {
 				reached = append(reached, b)
 			} else if *folder == "" {
-				fmt.Fprintf(cmd.ErrOrStderr(), "note: other credentials reach the folder %s: print their policy with --folder %[1]s\n", b.Folder)
+				fmt.Fprintf(
+					cmd.ErrOrStderr(),
+					"note: other credentials reach the folder %s: print their policy with --folder %[1]s\n", b.Folder)
 			}
 		}
 		if role := all[i].RoleARN(); role != "" {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: this is the policy of the role %s; who assumes it needs sts:AssumeRole, and sts:TagSession for session_tags\n", role)
+			fmt.Fprintf(
+				cmd.ErrOrStderr(),
+				"note: this is the policy of the role %s; who assumes it needs sts:AssumeRole, and sts:TagSession "+
+					"for session_tags\n", role)
 		}
 		out := json.NewEncoder(cmd.OutOrStdout())
 		out.SetIndent("", "  ")

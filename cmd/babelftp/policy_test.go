@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // policy prints what the configuration uses, for the credentials of the tenant or of a folder.
@@ -51,7 +51,9 @@ tenants:
 		t.Fatal(err)
 	}
 	statement := func(actions, resource, condition string) string {
-		return fmt.Sprintf(`{"Effect":"Allow","Action":[%s],"Resource":["%s"]%s}`, `"`+strings.ReplaceAll(actions, " ", `","`)+`"`, resource, condition)
+		return fmt.Sprintf(
+			`{"Effect":"Allow","Action":[%s],"Resource":["%s"]%s}`, `"`+strings.ReplaceAll(actions, " ", `","`)+`"`,
+			resource, condition)
 	}
 	for name, tc := range map[string]struct {
 		args   []string
@@ -59,28 +61,44 @@ tenants:
 		stderr string
 	}{
 		"tenant": {[]string{"acme"}, []string{
-			statement("kms:Decrypt kms:GenerateDataKey", "arn:aws:kms:eu-west-3:*:key/*", `,"Condition":{"ForAnyValue:StringEquals":{"kms:ResourceAliases":["alias/ftp"]}}`),
+			statement(
+				"kms:Decrypt kms:GenerateDataKey", "arn:aws:kms:eu-west-3:*:key/*",
+				`,"Condition":{"ForAnyValue:StringEquals":{"kms:ResourceAliases":["alias/ftp"]}}`),
 			statement("s3:GetBucketObjectLockConfiguration", "arn:aws:s3:::acme-data", ""),
-			statement("s3:ListBucket", "arn:aws:s3:::acme-data", `,"Condition":{"StringLike":{"s3:prefix":["inbox/*"]}}`),
-			statement("s3:AbortMultipartUpload s3:GetObject s3:GetObjectTagging s3:ListMultipartUploadParts s3:PutObject s3:PutObjectAcl s3:PutObjectTagging",
+			statement(
+				"s3:ListBucket", "arn:aws:s3:::acme-data", `,"Condition":{"StringLike":{"s3:prefix":["inbox/*"]}}`),
+			statement(
+				"s3:AbortMultipartUpload s3:GetObject s3:GetObjectTagging s3:ListMultipartUploadParts s3:PutObject "+
+					"s3:PutObjectAcl s3:PutObjectTagging",
 				"arn:aws:s3:::acme-data/inbox/*", ""),
 			statement("s3:DeleteObject", "arn:aws:s3:::acme-data/inbox/.babelftp/*", ""),
 			statement("s3:ListBucket", "arn:aws:s3:::archive", ""),
 			statement("s3:GetObject", "arn:aws:s3:::archive/*", ""),
 		}, "note: other credentials reach the folder /other: print their policy with --folder /other\n"},
 		"folder": {[]string{"acme", "--folder", "/other"}, []string{
-			statement("kms:Decrypt kms:GenerateDataKey", "arn:aws:kms:eu-west-3:*:key/*", `,"Condition":{"ForAnyValue:StringEquals":{"kms:ResourceAliases":["alias/ftp"]}}`),
+			statement(
+				"kms:Decrypt kms:GenerateDataKey", "arn:aws:kms:eu-west-3:*:key/*",
+				`,"Condition":{"ForAnyValue:StringEquals":{"kms:ResourceAliases":["alias/ftp"]}}`),
 			statement("s3:GetBucketObjectLockConfiguration s3:ListBucket", "arn:aws:s3:::other", ""),
-			statement("s3:AbortMultipartUpload s3:GetObject s3:GetObjectTagging s3:ListMultipartUploadParts s3:PutObject s3:PutObjectAcl s3:PutObjectTagging",
+			statement(
+				"s3:AbortMultipartUpload s3:GetObject s3:GetObjectTagging s3:ListMultipartUploadParts s3:PutObject "+
+					"s3:PutObjectAcl s3:PutObjectTagging",
 				"arn:aws:s3:::other/*", ""),
 			statement("s3:DeleteObject", "arn:aws:s3:::other/.babelftp/*", ""),
 		}, ""},
 		"role-that-reads": {[]string{"umbrella"}, []string{
-			statement("s3:ListBucket", "arn:aws:s3:::umbrella-data", ""), statement("s3:GetObject", "arn:aws:s3:::umbrella-data/*", ""),
-		}, "note: this is the policy of the role arn:aws:iam::123456789012:role/ftp; who assumes it needs sts:AssumeRole, and sts:TagSession for session_tags\n"},
+			statement("s3:ListBucket", "arn:aws:s3:::umbrella-data", ""),
+			statement("s3:GetObject", "arn:aws:s3:::umbrella-data/*", ""),
+		},
+			"note: this is the policy of the role arn:aws:iam::123456789012:role/ftp; who assumes it needs " +
+				"sts:AssumeRole, and sts:TagSession for session_tags\n"},
 		"unknown-server": {[]string{"zebra"}, []string{
-			statement("s3:GetBucketObjectLockConfiguration s3:GetBucketVersioning s3:ListBucket s3:ListBucketVersions", "arn:aws:s3:::zebra-data", ""),
-			statement("s3:AbortMultipartUpload s3:DeleteObject s3:DeleteObjectVersion s3:GetObject s3:PutObject", "arn:aws:s3:::zebra-data/*", ""),
+			statement(
+				"s3:GetBucketObjectLockConfiguration s3:GetBucketVersioning s3:ListBucket s3:ListBucketVersions",
+				"arn:aws:s3:::zebra-data", ""),
+			statement(
+				"s3:AbortMultipartUpload s3:DeleteObject s3:DeleteObjectVersion s3:GetObject s3:PutObject",
+				"arn:aws:s3:::zebra-data/*", ""),
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +122,10 @@ tenants:
 		{[]string{"acme", "--folder", "/none"}, 1, "babelftp: tenant acme has no folder \"/none\"\n"},
 		{nil, 2, "babelftp: give one TENANT (see babelftp policy --help)\n"},
 	} {
-		if code, stdout, stderr := output(t, "", append([]string{"policy", "--config", file}, tc.args...)...); code != tc.code || stdout != "" || stderr != tc.stderr {
+		if code, stdout, stderr := output(
+			t, "", append(
+				[]string{"policy", "--config", file},
+				tc.args...)...); code != tc.code || stdout != "" || stderr != tc.stderr {
 			t.Errorf("%v: exit code %d: %s%s", tc.args, code, stdout, stderr)
 		}
 	}
@@ -134,7 +155,8 @@ func useCredentials(t *testing.T, s *s3test.Server) {
 	t.Setenv("AWS_SESSION_TOKEN", s.SessionToken)
 }
 
-// On a server that enforces it, the program works under the policy that it prints. Without one action check --probe names it, and so does the log.
+// On a server that enforces it, the program works under the policy that it prints. Without one action check --probe
+// names it, and so does the log.
 func TestPolicyIsEnforced(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	bucket := s.Bucket(t)
@@ -164,14 +186,18 @@ func TestPolicyIsEnforced(t *testing.T) {
 		t.Fatal(policy)
 	}
 	use(strings.Replace(withoutDelete, `"s3:AbortMultipartUpload",`, "", 1))
-	want := fmt.Sprintf("babelftp: tenant acme: bucket %q: the IAM policy lacks s3:DeleteObject on arn:aws:s3:::%[1]s/inbox/*, s3:AbortMultipartUpload on "+
-		"arn:aws:s3:::%[1]s/inbox/*: add it; babelftp policy acme prints all that it needs\n", bucket)
-	if code, stdout, stderr := output(t, "", "check", "--probe", "--config", file); code != 1 || stdout != "" || stderr != want {
+	want := fmt.Sprintf(
+		"babelftp: tenant acme: bucket %q: the IAM policy lacks s3:DeleteObject on arn:aws:s3:::%[1]s/inbox/*, "+
+			"s3:AbortMultipartUpload on "+
+			"arn:aws:s3:::%[1]s/inbox/*: add it; babelftp policy acme prints all that it needs\n", bucket)
+	if code, stdout, stderr := output(t, "", "check", "--probe", "--config", file); code != 1 || stdout != "" ||
+		stderr != want {
 		t.Errorf("exit code %d: %s%s\nwant %s", code, stdout, stderr, want)
 	}
 	code, stdout, _ := output(t, "", "check", "--probe", "--json", "--config", file)
-	wantJSON := fmt.Sprintf(`{"tenant":"acme","bucket":%q,"ok":false,"missing":[{"action":"s3:DeleteObject","resource":"arn:aws:s3:::%[1]s/inbox/*"},`+
-		`{"action":"s3:AbortMultipartUpload","resource":"arn:aws:s3:::%[1]s/inbox/*"}]}`+"\n", bucket)
+	wantJSON := fmt.Sprintf(
+		`{"tenant":"acme","bucket":%q,"ok":false,"missing":[{"action":"s3:DeleteObject","resource":"arn:aws:s3:::%[1]s/inbox/*"},`+
+			`{"action":"s3:AbortMultipartUpload","resource":"arn:aws:s3:::%[1]s/inbox/*"}]}`+"\n", bucket)
 	if code != 1 || stdout != wantJSON {
 		t.Errorf("exit code %d: %s\nwant %s", code, stdout, wantJSON)
 	}
@@ -208,7 +234,8 @@ func TestInterruptedProbe(t *testing.T) {
 	if code := p.ended(); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	if left := append(s3test.Objects(t, s.Client(), bucket), s3test.OpenUploads(t, s.Client(), bucket)...); len(left) > 0 {
+	if left := append(s3test.Objects(t, s.Client(), bucket), s3test.OpenUploads(t, s.Client(), bucket)...); len(
+		left) > 0 {
 		t.Errorf("the bucket holds %q", left)
 	}
 }

@@ -36,8 +36,8 @@ func stopSignals(parent context.Context) (first, second context.Context, stop fu
 	}
 }
 
-// serveUntil starts srv, calls started and serves until ctx ends. Then running transfers have the time of drain_timeout to end, unless now ends
-// first.
+// serveUntil starts srv, calls started and serves until ctx ends. Then running transfers have the time of
+// drain_timeout to end, unless now ends first.
 func serveUntil(ctx, now context.Context, srv *server.Server, log *slog.Logger, started func()) error {
 	if err := srv.Start(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -48,7 +48,8 @@ func serveUntil(ctx, now context.Context, srv *server.Server, log *slog.Logger, 
 	started()
 	tell := func(state string) {
 		if err := notifySystemd(state); err != nil {
-			log.Warn("systemd cannot be told of the state of the server; look at NOTIFY_SOCKET", "state", state, "err", err)
+			log.Warn("systemd cannot be told of the state of the server; look at NOTIFY_SOCKET",
+				"state", state, "err", err)
 		}
 	}
 	tell(serviceReady)
@@ -68,7 +69,8 @@ func serveUntil(ctx, now context.Context, srv *server.Server, log *slog.Logger, 
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 			return errors.Join(<-served, err)
 		}
-		log.Warn("sessions that still transferred were ended, by a second signal or at the end of drain_timeout", "err", err)
+		log.Warn("sessions that still transferred were ended, by a second signal or at the end of drain_timeout",
+			"err", err)
 	}
 	err := <-served
 	log.Info("stopped")

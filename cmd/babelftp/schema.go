@@ -10,7 +10,8 @@ func newSchemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Show the JSON Schema of the configuration",
-		Long: "Show the JSON Schema of the configuration, with the meaning of each key. Editors complete and check a file by it.\n" +
+		Long: "Show the JSON Schema of the configuration, with the meaning of each key. Editors complete and check " +
+			"a file by it.\n" +
 			"babelftp check finds more: what the values mean together, and whether files and languages exist.",
 		Example: "  babelftp schema > babelftp.schema.json",
 		Args:    noArguments,

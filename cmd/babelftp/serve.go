@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/babelftp/babelftp/internal/base/logline"
+	"github.com/babelftp/babelftp/internal/base/reload"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/logline"
-	"github.com/babelftp/babelftp/internal/reload"
 	"github.com/babelftp/babelftp/internal/server"
 )
 
@@ -19,12 +19,16 @@ func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --config FILE",
 		Short: "Serve the tenants of a configuration",
-		Long: "Serve the tenants of a configuration until SIGTERM or SIGINT. Then idle sessions and new ones get 421, and running transfers may end\n" +
-			"for the time of drain_timeout; a second signal cuts them. A bucket that cannot be used keeps out the users of its tenant, until\n" +
+		Long: "Serve the tenants of a configuration until SIGTERM or SIGINT. Then idle sessions and new ones get " +
+			"421, and running transfers may end\n" +
+			"for the time of drain_timeout; a second signal cuts them. A bucket that cannot be used keeps out the " +
+			"users of its tenant, until\n" +
 			"it can.\n\n" +
-			"The configuration is read again when one of its files changes, and with SIGHUP. Sessions keep what they began with. A configuration\n" +
+			"The configuration is read again when one of its files changes, and with SIGHUP. Sessions keep what " +
+			"they began with. A configuration\n" +
 			"with a problem is refused.\n\n" +
-			"Any single value of the configuration can come from a variable: BABELFTP_S3_ACCESS_KEY_ID for access_key_id under s3, or\n" +
+			"Any single value of the configuration can come from a variable: BABELFTP_S3_ACCESS_KEY_ID for " +
+			"access_key_id under s3, or\n" +
 			"BABELFTP_S3_ACCESS_KEY_ID_FILE for the file that holds it.",
 		Example: "  babelftp serve --config /etc/babelftp/babelftp.yaml\n" +
 			"  BABELFTP_LISTEN=:2121 babelftp serve --config babelftp.yaml",

@@ -18,11 +18,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/certtest"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/passwordhash"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // A process is a program under test that runs until it gets a signal.
@@ -137,8 +137,11 @@ tenants:
 func TestMissingBucket(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	file := writeConfig(t, s, "no-such-bucket")
-	want := fmt.Sprintf("tenant acme: bucket %q: does not exist at %s: create it, or correct tenants.acme.bucket", "no-such-bucket", s.Endpoint)
-	if code, stdout, stderr := output(t, "", "check", "--config", file, "--probe"); code != 1 || stdout != "" || stderr != "babelftp: "+want+"\n" {
+	want := fmt.Sprintf(
+		"tenant acme: bucket %q: does not exist at %s: create it, or correct tenants.acme.bucket", "no-such-bucket",
+		s.Endpoint)
+	if code, stdout, stderr := output(t, "", "check", "--config", file, "--probe"); code != 1 || stdout != "" ||
+		stderr != "babelftp: "+want+"\n" {
 		t.Errorf("check: exit code %d: %s%s", code, stdout, stderr)
 	}
 	p := start(t, nil, "serve", "--config", file)
@@ -195,7 +198,8 @@ func TestNotifiesSystemd(t *testing.T) {
 	}
 }
 
-// While a server stops, clients of a socket of systemd wait for the next process. The test has the socket as systemd does.
+// While a server stops, clients of a socket of systemd wait for the next process. The test has the socket as systemd
+// does.
 func TestClientsOfSystemdWait(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -250,7 +254,9 @@ func TestClientsOfSystemdWait(t *testing.T) {
 // A server that cannot reach systemd serves.
 func TestServesWithoutSystemd(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	p := start(t, []string{"NOTIFY_SOCKET=" + filepath.Join(t.TempDir(), "missing")}, "serve", "--config", writeConfig(t, s, s.Bucket(t)))
+	p := start(
+		t, []string{"NOTIFY_SOCKET=" + filepath.Join(t.TempDir(), "missing")}, "serve", "--config",
+		writeConfig(t, s, s.Bucket(t)))
 	p.expect(`level=WARN msg="systemd cannot be told`)
 	p.stop(syscall.SIGTERM)
 }
@@ -265,12 +271,14 @@ func TestCheck(t *testing.T) {
 		{"", ok}, {"--probe", probed + ok}, {"--buckets", probed + ok},
 		{"--probe --json", fmt.Sprintf(`{"tenant":"acme","bucket":%q,"ok":true}`, bucket) + "\n"},
 	} {
-		code, stdout, stderr := output(t, "", append([]string{"check", "--config", file}, strings.Fields(tc.flags)...)...)
+		code, stdout, stderr := output(
+			t, "", append([]string{"check", "--config", file}, strings.Fields(tc.flags)...)...)
 		if code != 0 || stdout != tc.want || stderr != "" {
 			t.Errorf("%s: exit code %d: %s%s", tc.flags, code, stdout, stderr)
 		}
 	}
-	if code, _, stderr := output(t, "", "check", "--config", file, "--json"); code != 2 || !strings.Contains(stderr, "--json needs --probe") {
+	if code, _, stderr := output(t, "", "check", "--config", file, "--json"); code != 2 ||
+		!strings.Contains(stderr, "--json needs --probe") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	t.Setenv("BABELFTP_TENANTS_ACME_BUCKET", "-")
@@ -288,7 +296,9 @@ babelftp: the configuration has 2 problems
 func TestCheckCertificates(t *testing.T) {
 	dir := t.TempDir()
 	file, cert, key := filepath.Join(dir, "babelftp.yaml"), filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	text := fmt.Sprintf("tls: {cert_file: tls.crt, key_file: tls.key}\ntenants: {acme: {bucket: acme, users: {alice: {password_hash: %q}}}}\n", configtest.PasswordHash().Reveal())
+	text := fmt.Sprintf(
+		"tls: {cert_file: tls.crt, key_file: tls.key}\ntenants: {acme: {bucket: acme, users: {alice: "+
+			"{password_hash: %q}}}}\n", configtest.PasswordHash().Reveal())
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -299,9 +309,12 @@ func TestCheckCertificates(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		"good":  {31 * day, 0, ok, ""},
-		"soon":  {9*day + time.Hour, 0, ok, "warning: tls.cert_file: the certificate in %s for ftp.example ends on %s, in 9 days: renew it\n"},
-		"ended": {-time.Minute, 1, "", "babelftp: tls.cert_file: the certificate in %s for ftp.example has ended on %s: renew it, clients refuse it\n"},
+		"good": {31 * day, 0, ok, ""},
+		"soon": {9*day + time.Hour, 0, ok,
+			"warning: tls.cert_file: the certificate in %s for ftp.example ends on %s, in 9 days: renew it\n"},
+		"ended": {-time.Minute, 1, "",
+			"babelftp: tls.cert_file: the certificate in %s for ftp.example has ended on %s: renew it, clients " +
+				"refuse it\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			end := time.Now().Add(tc.left)
@@ -310,7 +323,8 @@ func TestCheckCertificates(t *testing.T) {
 			if want != "" {
 				want = fmt.Sprintf(want, cert, end.UTC().Format(time.DateOnly))
 			}
-			if code, stdout, stderr := output(t, "", "check", "--config", file); code != tc.code || stdout != tc.stdout || stderr != want {
+			if code, stdout, stderr := output(t, "", "check", "--config", file); code != tc.code ||
+				stdout != tc.stdout || stderr != want {
 				t.Errorf("exit code %d: %s%s\nwant:\n%s", code, stdout, stderr, want)
 			}
 		})
@@ -320,23 +334,29 @@ func TestCheckCertificates(t *testing.T) {
 // TestLanguagesThatLeavePeopleOut has check warn of what some people cannot read, and accept the configuration.
 func TestLanguagesThatLeavePeopleOut(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "babelftp.yaml")
-	const advice = "who cannot read it cannot read the first reply (RFC 2277 4.5): write bilingual_greeting: true to greet in English too\n"
+	const advice = "who cannot read it cannot read the first reply (RFC 2277 4.5): write bilingual_greeting: true " +
+		"to greet in English too\n"
 	for name, tc := range map[string]struct{ server, tenant, want string }{
-		"english":   {"", "", ""},
-		"server":    {"default_language: fr\n", "", "warning: default_language is fr: " + advice},
-		"british":   {"default_language: en-GB\n", "", ""},
-		"tenant":    {"", "hosts: [ftp.acme.example], default_language: fr, ", "warning: tenants.acme.default_language is fr: " + advice},
-		"no-host":   {"", "default_language: fr, ", ""},
-		"bilingual": {"default_language: fr\nbilingual_greeting: true\n", "hosts: [ftp.acme.example], default_language: de, ", ""},
-		"greeting":  {"", "greeting: {fr: Bienvenue}, ", ""},
-		"default":   {"", "default_language: fr, greeting: {fr: Bienvenue, de: Willkommen}, ", ""},
+		"english": {"", "", ""},
+		"server":  {"default_language: fr\n", "", "warning: default_language is fr: " + advice},
+		"british": {"default_language: en-GB\n", "", ""},
+		"tenant": {"", "hosts: [ftp.acme.example], default_language: fr, ",
+			"warning: tenants.acme.default_language is fr: " + advice},
+		"no-host": {"", "default_language: fr, ", ""},
+		"bilingual": {"default_language: fr\nbilingual_greeting: true\n",
+			"hosts: [ftp.acme.example], default_language: de, ", ""},
+		"greeting": {"", "greeting: {fr: Bienvenue}, ", ""},
+		"default":  {"", "default_language: fr, greeting: {fr: Bienvenue, de: Willkommen}, ", ""},
 		"no-default": {
 			"", "default_language: ja, welcome: {fr: Bienvenue, de: Willkommen}, ",
-			"warning: tenants.acme.welcome has a text neither in ja, the default language, nor in English: readers of other languages get none: write one of the two\n",
+			"warning: tenants.acme.welcome has a text neither in ja, the default language, nor in English: readers " +
+				"of other languages get none: write one of the two\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := fmt.Sprintf("%stenants: {acme: {%sbucket: acme, users: {alice: {password_hash: %q}}}}\n", tc.server, tc.tenant, configtest.PasswordHash().Reveal())
+			text := fmt.Sprintf(
+				"%stenants: {acme: {%sbucket: acme, users: {alice: {password_hash: %q}}}}\n", tc.server, tc.tenant,
+				configtest.PasswordHash().Reveal())
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -352,16 +372,21 @@ func TestLanguagesThatLeavePeopleOut(t *testing.T) {
 func TestCheckRefusedText(t *testing.T) {
 	dir := t.TempDir()
 	catalogue, file := filepath.Join(dir, "texts", "fr", "messages.gotext.json"), filepath.Join(dir, "babelftp.yaml")
-	text := fmt.Sprintf("locales_dir: texts\ntenants: {acme: {bucket: acme, messages: {ok: {fr: Oui}, godbye: {fr: Salut}}, users: {alice: {password_hash: %q}}}}\n",
+	text := fmt.Sprintf(
+		"locales_dir: texts\ntenants: {acme: {bucket: acme, messages: {ok: {fr: Oui}, godbye: {fr: Salut}}, users: "+
+			"{alice: {password_hash: %q}}}}\n",
 		configtest.PasswordHash().Reveal())
 	const messages = `{"language": "fr", "messages": [
 {"id": "ok", "message": "OK.", "translation": "Oui."},
 {"id": "goodbye", "message": "Goodbye.", "translation": "Salut {User}."}]}`
-	if err := errors.Join(os.MkdirAll(filepath.Dir(catalogue), 0o700), os.WriteFile(catalogue, []byte(messages), 0o600), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+	if err := errors.Join(
+		os.MkdirAll(filepath.Dir(catalogue), 0o700), os.WriteFile(catalogue, []byte(messages), 0o600),
+		os.WriteFile(file, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	want := file + ":2:58: tenants.acme.messages.godbye: no such message: did you mean goodbye?\n" +
-		catalogue + ":3:1: locales_dir: message \"goodbye\": the placeholder {User} is unknown; this message has none\n" +
+		catalogue +
+		":3:1: locales_dir: message \"goodbye\": the placeholder {User} is unknown; this message has none\n" +
 		"babelftp: the configuration has 2 problems\n"
 	if code, stdout, stderr := output(t, "", "check", "--config", file); code != 1 || stdout != "" || stderr != want {
 		t.Errorf("exit code %d: %s%s\nwant:\n%s", code, stdout, stderr, want)

@@ -13,12 +13,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/activity"
-	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
 
-// The demo prints an address that logs a browser in, and other commands ask the same server with its token. No name reaches the terminal that
-// this would obey.
+// The demo prints an address that logs a browser in, and other commands ask the same server with its token. No name
+// reaches the terminal that this would obey.
 func TestSessions(t *testing.T) {
 	p := start(t, nil, "demo", "--listen", "127.0.0.1:0")
 	address := p.expect(welcomeLine)
@@ -124,12 +124,14 @@ func TestSessions(t *testing.T) {
 		want string
 	}{
 		{"sessions --url " + base + " --token-file " + tokenFile, 1, "no server answers at " + base},
-		{"sessions --url http://babelftp.example.com:9122 --token-file " + tokenFile, 1, "would send the token in the clear"},
+		{"sessions --url http://babelftp.example.com:9122 --token-file " + tokenFile, 1,
+			"would send the token in the clear"},
 		{"sessions --url babelftp.example.com --token-file " + tokenFile, 1, "is no address of a server"},
 		{"sessions --url " + base, 2, "--url needs --token-file"},
 		{"sessions --url " + base + " --cert-file x", 2, "--url needs --token-file, or --cert-file and --key-file"},
 		{"sessions --url " + base + " --cert-file x --key-file y", 1, "--cert-file x with --key-file y"},
-		{"sessions --url " + base + " --token-file " + tokenFile + " --ca-file nowhere.pem", 1, "--ca-file: cannot read nowhere.pem"},
+		{"sessions --url " + base + " --token-file " + tokenFile + " --ca-file nowhere.pem", 1,
+			"--ca-file: cannot read nowhere.pem"},
 		{"sessions --url " + base + " --token-file nowhere", 1, "--token-file: open nowhere"},
 		{"sessions --url " + base + " --token-file /dev/null", 1, "--token-file /dev/null is empty"},
 		{"sessions --url " + base + " --socket x", 2, "--url goes neither with --socket nor with --config"},

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/userimport"
+	"github.com/babelftp/babelftp/internal/users/userimport"
 )
 
 func newUsersCommand() *cobra.Command {
@@ -32,9 +32,11 @@ func newUsersImportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import {sftpgo | proftpd} FILE",
 		Short: "Print the users of another server as YAML",
-		Long: "Print the users of another server as the YAML of users, for a tenant of the configuration or for its users_file. FILE is a dump\n" +
+		Long: "Print the users of another server as the YAML of users, for a tenant of the configuration or for its " +
+			"users_file. FILE is a dump\n" +
 			"of SFTPGo (JSON) or an AuthUserFile of ProFTPD (lines like those of passwd); - is standard input.\n\n" +
-			"Passwords stay, because their hashes do. Each user gets the home directory as root, without what --strip names. Warnings on\n" +
+			"Passwords stay, because their hashes do. Each user gets the home directory as root, without what " +
+			"--strip names. Warnings on\n" +
 			"standard error say what a configuration cannot express, and which users were left out.",
 		Example: "  babelftp users import sftpgo dump.json > users.yaml\n" +
 			"  babelftp users import sftpgo --strip /srv/sftpgo/data dump.json > users.yaml\n" +

@@ -157,14 +157,16 @@ func (d decoders) create(document []byte) (runtime.Object, error) {
 		ctx = request.WithNamespace(ctx, namespace)
 	}
 	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{
-		APIGroup: kind.Group, APIVersion: kind.Version, Resource: strings.ToLower(kind.Kind) + "s", Verb: "create", IsResourceRequest: true,
+		APIGroup: kind.Group, APIVersion: kind.Version, Resource: strings.ToLower(kind.Kind) + "s", Verb: "create",
+		IsResourceRequest: true,
 	})
 	rest.FillObjectMetaSystemFields(accessor)
 	if err := rest.BeforeCreate(s, ctx, obj); err != nil {
 		return nil, err
 	}
 	if len(found.warnings) > 0 {
-		return nil, fmt.Errorf("warnings of %s %s: %s", kind.Kind, accessor.GetName(), strings.Join(found.warnings, "; "))
+		return nil, fmt.Errorf(
+			"warnings of %s %s: %s", kind.Kind, accessor.GetName(), strings.Join(found.warnings, "; "))
 	}
 	return obj, nil
 }
@@ -174,7 +176,8 @@ func allocate(s *core.Service) {
 	if s.Spec.ClusterIP != "" {
 		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP}
 	}
-	if s.Spec.Type == core.ServiceTypeLoadBalancer && s.Spec.ExternalTrafficPolicy == core.ServiceExternalTrafficPolicyLocal && s.Spec.HealthCheckNodePort == 0 {
+	if s.Spec.Type == core.ServiceTypeLoadBalancer &&
+		s.Spec.ExternalTrafficPolicy == core.ServiceExternalTrafficPolicyLocal && s.Spec.HealthCheckNodePort == 0 {
 		s.Spec.HealthCheckNodePort = 31000
 	}
 }
@@ -204,9 +207,12 @@ func restricted(given runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	for _, result := range evaluator.EvaluatePod(api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}, &pod.ObjectMeta, &pod.Spec) {
+	for _, result := range evaluator.EvaluatePod(
+		api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}, &pod.ObjectMeta, &pod.Spec) {
 		if !result.Allowed {
-			return fmt.Errorf("the level restricted of the Pod Security Standards: %s: %s", result.ForbiddenReason, result.ForbiddenDetail)
+			return fmt.Errorf(
+				"the level restricted of the Pod Security Standards: %s: %s", result.ForbiddenReason,
+				result.ForbiddenDetail)
 		}
 	}
 	return nil
@@ -273,8 +279,8 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// TestUpgrades changes each object of one set of values into the same object of another, as an upgrade with other values does. What the API
-// server refuses to change, the chart must not.
+// TestUpgrades changes each object of one set of values into the same object of another, as an upgrade with other
+// values does. What the API server refuses to change, the chart must not.
 func TestUpgrades(t *testing.T) {
 	d := newDecoders(t)
 	stored := func(file string) map[string]runtime.Object {
@@ -336,19 +342,27 @@ func TestUpgrades(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	d := newDecoders(t)
 	for _, tt := range []struct{ name, kind, text, instead, want string }{
-		{"misspelt-field", "StatefulSet", "readinessProbe:", "readynessProbe:", `unknown field "spec.template.spec.containers[0].readynessProbe"`},
-		{"twice", "StatefulSet", "      enableServiceLinks: false\n", "      enableServiceLinks: false\n      enableServiceLinks: false\n", "already set in map"},
-		{"enumeration", "Service", "externalTrafficPolicy: Local", "externalTrafficPolicy: Localy", "spec.externalTrafficPolicy: Unsupported value"},
-		{"policy", "StatefulSet", "podManagementPolicy: Parallel", "podManagementPolicy: Surge", "must be 'OrderedReady' or 'Parallel'"},
-		{"port-name", "StatefulSet", "name: metrics", "name: the-metrics-of-babelftp", "must be no more than 15 characters"},
+		{"misspelt-field", "StatefulSet", "readinessProbe:", "readynessProbe:",
+			`unknown field "spec.template.spec.containers[0].readynessProbe"`},
+		{"twice", "StatefulSet", "      enableServiceLinks: false\n",
+			"      enableServiceLinks: false\n      enableServiceLinks: false\n", "already set in map"},
+		{"enumeration", "Service", "externalTrafficPolicy: Local", "externalTrafficPolicy: Localy",
+			"spec.externalTrafficPolicy: Unsupported value"},
+		{"policy", "StatefulSet", "podManagementPolicy: Parallel", "podManagementPolicy: Surge",
+			"must be 'OrderedReady' or 'Parallel'"},
+		{"port-name", "StatefulSet", "name: metrics", "name: the-metrics-of-babelftp",
+			"must be no more than 15 characters"},
 		{"port-twice", "Service", "port: 21\n", "port: 990\n", "Duplicate value"},
-		{"selector", "StatefulSet", "matchLabels:\n      app.kubernetes.io/name: babelftp", "matchLabels:\n      app.kubernetes.io/name: other", "`selector` does not match template `labels`"},
+		{"selector", "StatefulSet", "matchLabels:\n      app.kubernetes.io/name: babelftp",
+			"matchLabels:\n      app.kubernetes.io/name: other", "`selector` does not match template `labels`"},
 		{"volume", "StatefulSet", "name: secret-acme\n", "name: secret-other\n", "Not found"},
 		{"quantity", "StatefulSet", "memory: 1Gi", "memory: 1GB", "quantities must match the regular expression"},
-		{"privileges", "StatefulSet", "allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true", "the level restricted of the Pod Security Standards"},
+		{"privileges", "StatefulSet", "allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true",
+			"the level restricted of the Pod Security Standards"},
 		{"restart", "Job", "restartPolicy: Never", "restartPolicy: Always", "restartPolicy: Required value"},
 		{"budget", "PodDisruptionBudget", "maxUnavailable: 1", "maxUnavailable: one", "maxUnavailable"},
-		{"monitor", "PodMonitor", "podMetricsEndpoints:", "podMetricsEndpoint:", `unknown field "spec.podMetricsEndpoint"`},
+		{"monitor", "PodMonitor", "podMetricsEndpoints:", "podMetricsEndpoint:",
+			`unknown field "spec.podMetricsEndpoint"`},
 		{"other-kind", "ServiceAccount", "kind: ServiceAccount", "kind: ServiceAcount", "no kind"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -357,7 +371,8 @@ func TestMistakes(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, document := range documents(t, content) {
-				if !bytes.Contains(document, []byte("\nkind: "+tt.kind+"\n")) || !bytes.Contains(document, []byte(tt.text)) {
+				if !bytes.Contains(document, []byte("\nkind: "+tt.kind+"\n")) ||
+					!bytes.Contains(document, []byte(tt.text)) {
 					continue
 				}
 				_, err := d.create(bytes.Replace(document, []byte(tt.text), []byte(tt.instead), 1))

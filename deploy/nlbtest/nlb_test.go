@@ -81,11 +81,14 @@ func goldenService(t *testing.T) (s corev1.Service, text string) {
 // suffixes are the annotations that the controller knows, without their prefix.
 func suffixes(t *testing.T) map[string]bool {
 	t.Helper()
-	dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "sigs.k8s.io/aws-load-balancer-controller/pkg/annotations").Output()
+	dir, err := exec.CommandContext(
+		t.Context(), "go", "list", "-f", "{{.Dir}}",
+		"sigs.k8s.io/aws-load-balancer-controller/pkg/annotations").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(strings.TrimSpace(string(dir)), "constants.go"), nil, 0)
+	file, err := parser.ParseFile(
+		token.NewFileSet(), filepath.Join(strings.TrimSpace(string(dir)), "constants.go"), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +121,8 @@ func TestAnnotations(t *testing.T) {
 		}
 		found := annotation.FindAllStringSubmatch(string(text), -1)
 		for _, m := range found {
-			of := m[1] == annotations.SvcLBSuffixlsAttsAnnotationPrefix || m[1] == annotations.SvcLBSuffixTargetGroupAttributes
+			of := m[1] == annotations.SvcLBSuffixlsAttsAnnotationPrefix ||
+				m[1] == annotations.SvcLBSuffixTargetGroupAttributes
 			if !known[m[1]] || m[2] != "" && !of {
 				t.Errorf("%s: the controller does not know %s", name, m[0])
 			}
@@ -136,10 +140,14 @@ type (
 	tagging struct{ elbv2.TaggingManager }
 )
 
-func (subnets) ResolveViaNameOrIDSlice(_ context.Context, ids []string, _ ...networking.SubnetsResolveOption) ([]ec2types.Subnet, error) {
+func (subnets) ResolveViaNameOrIDSlice(
+	_ context.Context, ids []string, _ ...networking.SubnetsResolveOption,
+) ([]ec2types.Subnet, error) {
 	var all []ec2types.Subnet
 	for _, id := range ids {
-		all = append(all, ec2types.Subnet{SubnetId: &id, AvailabilityZone: aws.String("eu-west-3a"), VpcId: aws.String("vpc-1"), CidrBlock: aws.String("192.168.0.0/24")})
+		all = append(
+			all, ec2types.Subnet{SubnetId: &id, AvailabilityZone: aws.String("eu-west-3a"), VpcId: aws.String("vpc-1"),
+				CidrBlock: aws.String("192.168.0.0/24")})
 	}
 	return all, nil
 }
@@ -160,8 +168,11 @@ func build(t *testing.T, s corev1.Service) core.Stack {
 	if !utils.IsServiceSupported(&s) {
 		t.Fatal("the controller leaves the Service alone")
 	}
-	builder := service.NewDefaultModelBuilder(parser, subnets{}, nil, "vpc-1", tracking.NewDefaultProvider("service.k8s.aws", "ftp"), tagging{}, nil, gates, "ftp",
-		nil, nil, "ELBSecurityPolicy-2016-08", "instance", "internal", true, utils, backend{}, nil, true, false, false, logr.Discard(),
+	builder := service.NewDefaultModelBuilder(
+		parser, subnets{}, nil, "vpc-1", tracking.NewDefaultProvider("service.k8s.aws", "ftp"), tagging{}, nil, gates,
+		"ftp",
+		nil, nil, "ELBSecurityPolicy-2016-08", "instance", "internal", true, utils, backend{}, nil, true, false, false,
+		logr.Discard(),
 		lbcmetrics.NewMockCollector(), false, service.NewDefaultEnhancedBackendBuilder(nil, parser, logr.Discard()))
 	stack, _, _, err := builder.Build(t.Context(), &s, lbcmetrics.NewMockCollector())
 	if err != nil {
@@ -196,7 +207,9 @@ func TestLoadBalancer(t *testing.T) {
 
 	listeners := resources[*elbv2model.Listener](t, stack)
 	if n := len(listeners); n != len(s.Spec.Ports) || n > maxListeners || n*maxReplicas(t) > maxZoneTargets {
-		t.Errorf("%d listeners of %d pods at most: the Service has %d ports, or a load balancer takes no more", n, maxReplicas(t), len(s.Spec.Ports))
+		t.Errorf(
+			"%d listeners of %d pods at most: the Service has %d ports, or a load balancer takes no more", n,
+			maxReplicas(t), len(s.Spec.Ports))
 	}
 	slices.SortFunc(listeners, func(a, b *elbv2model.Listener) int { return cmp.Compare(a.Spec.Port, b.Spec.Port) })
 	groups, bindings := map[string]*elbv2model.TargetGroup{}, map[string]*elbv2modelk8s.TargetGroupBindingResource{}
@@ -219,7 +232,8 @@ func TestLoadBalancer(t *testing.T) {
 		ports = append(ports, fmt.Sprintf("%s %d -> %s", l.Spec.Protocol, l.Spec.Port, rule.Ports[0].Port))
 		group.Name, group.Port = "", nil
 		each[plain(t, map[string]any{
-			"targetGroup": group, "listenerAttributes": l.Spec.ListenerAttributes, "podsTakeFrom": rule.From, "andAt": rule.Ports[1:],
+			"targetGroup": group, "listenerAttributes": l.Spec.ListenerAttributes, "podsTakeFrom": rule.From,
+			"andAt": rule.Ports[1:],
 		})] = true
 	}
 	if len(each) != 1 {
@@ -238,7 +252,9 @@ func TestLoadBalancer(t *testing.T) {
 		}
 		var rules []string
 		for _, rule := range sg.Spec.Ingress {
-			rules = append(rules, fmt.Sprintf("%s %d-%d from %s", rule.IPProtocol, *rule.FromPort, *rule.ToPort, rule.IPRanges[0].CIDRIP))
+			rules = append(
+				rules, fmt.Sprintf(
+					"%s %d-%d from %s", rule.IPProtocol, *rule.FromPort, *rule.ToPort, rule.IPRanges[0].CIDRIP))
 		}
 		slices.Sort(rules)
 		got["securityGroup"] = rules
@@ -247,8 +263,11 @@ func TestLoadBalancer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	content = append(fmt.Appendf(nil, "# What the AWS Load Balancer Controller makes of the Service in golden/aws.yaml with the SHA-256\n# %x.\n"+
-		"# To write it anew: cd deploy/nlbtest && go test -update\n", sha256.Sum256([]byte(text))), content...)
+	content = append(
+		fmt.Appendf(
+			nil,
+			"# What the AWS Load Balancer Controller makes of the Service in golden/aws.yaml with the SHA-256\n# %x.\n"+
+				"# To write it anew: cd deploy/nlbtest && go test -update\n", sha256.Sum256([]byte(text))), content...)
 	if *update {
 		if err := os.WriteFile(golden, content, 0o644); err != nil {
 			t.Fatal(err)

@@ -86,7 +86,8 @@ func testObjectAttributes(t *testing.T, h Harness) {
 			if aws.ToString(out.CacheControl) != "max-age=60" {
 				x.Errorf("it has the cache control %q", aws.ToString(out.CacheControl))
 			}
-			if out.StorageClass == types.StorageClassStandard && !unencrypted { // versitygw has no other, and no encryption
+			// versitygw has no other, and no encryption
+			if out.StorageClass == types.StorageClassStandard && !unencrypted {
 				x.Errorf("it is stored as %s", out.StorageClass)
 			}
 			if x.hasException(computedChecksum) {
@@ -99,7 +100,8 @@ func testObjectAttributes(t *testing.T, h Harness) {
 				return
 			}
 			if err != nil || sum.ChecksumCRC32C == nil || sum.ChecksumType == types.ChecksumTypeComposite {
-				x.Errorf("its checksum is %v of the type %q, %v", aws.ToString(sum.ChecksumCRC32C), sum.ChecksumType, err)
+				x.Errorf(
+					"its checksum is %v of the type %q, %v", aws.ToString(sum.ChecksumCRC32C), sum.ChecksumType, err)
 			}
 		})
 	}
@@ -109,7 +111,8 @@ func testObjectAttributes(t *testing.T, h Harness) {
 		}
 		out := want(x, "dir/", "application/x-directory")
 		if out.StorageClass == types.StorageClassReducedRedundancy || out.CacheControl != nil {
-			x.Errorf("a marker is stored as %q with the cache control %q", out.StorageClass, aws.ToString(out.CacheControl))
+			x.Errorf(
+				"a marker is stored as %q with the cache control %q", out.StorageClass, aws.ToString(out.CacheControl))
 		}
 	})
 	x.run("acl", func(x *fixture) {
@@ -157,7 +160,8 @@ func testListTimes(t *testing.T, h Harness) {
 	keys := numbered("dir/", 120)
 	for _, key := range keys {
 		_, err := x.client.PutObject(t.Context(), &s3.PutObjectInput{
-			Bucket: &x.bucket, Key: &key, Body: bytes.NewReader(nil), Metadata: map[string]string{"mtime": "1000000000.25"},
+			Bucket: &x.bucket, Key: &key, Body: bytes.NewReader(nil),
+			Metadata: map[string]string{"mtime": "1000000000.25"},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -11,7 +11,8 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// Bench measures the driver and the S3 client alone, with the same bytes. The ratio of the two is the cost of the driver.
+// Bench measures the driver and the S3 client alone, with the same bytes. The ratio of the two is the cost of the
+// driver.
 //
 //	go test ./driver -run ^$ -bench Transfer
 func Bench(b *testing.B, h Harness) {
@@ -22,7 +23,8 @@ func Bench(b *testing.B, h Harness) {
 			transfer func(client *s3.Client, bucket string, fs *driver.Fs) error
 		}{
 			{"up-client", func(client *s3.Client, bucket string, _ *driver.Fs) error {
-				_, err := client.PutObject(b.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: new("up"), Body: bytes.NewReader(content)})
+				_, err := client.PutObject(
+					b.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: new("up"), Body: bytes.NewReader(content)})
 				return err
 			}},
 			{"up-driver", func(_ *s3.Client, _ string, fs *driver.Fs) error {
@@ -57,7 +59,8 @@ func Bench(b *testing.B, h Harness) {
 			b.Run(fmt.Sprintf("%s-%dKiB", test.label, size>>10), func(b *testing.B) {
 				client, bucket := h.Bucket(b)
 				fs := MustNew(b.Context(), client, bucket, nil)
-				_, err := client.PutObject(b.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: new("down"), Body: bytes.NewReader(content)})
+				_, err := client.PutObject(
+					b.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: new("down"), Body: bytes.NewReader(content)})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -10,7 +10,8 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// testMetadataCache looks at what a session need not ask for twice, and at what it must ask for again: what this process has written.
+// testMetadataCache looks at what a session need not ask for twice, and at what it must ask for again: what this
+// process has written.
 func testMetadataCache(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	x.putAll("dir/a", "dir/b", "dir/sub/")
@@ -50,9 +51,13 @@ func testMetadataCacheWrites(t *testing.T, h Harness) {
 		size  int64 // of "a"
 	}{
 		{"nothing", func(*fixture) error { return nil }, []string{"a", "b", "empty/"}, 3},
-		{"create", func(x *fixture) error { return x.tryWrite("dir/new", nil) }, []string{"a", "b", "empty/", "new"}, 3},
+		{"create", func(x *fixture) error {
+			return x.tryWrite("dir/new", nil)
+		}, []string{"a", "b", "empty/", "new"}, 3},
 		{"replace", func(x *fixture) error { return x.tryWrite("dir/a", random(5)) }, []string{"a", "b", "empty/"}, 5},
-		{"by-parts", func(x *fixture) error { return x.tryWrite("dir/a", random(size)) }, []string{"a", "b", "empty/"}, size},
+		{"by-parts", func(x *fixture) error {
+			return x.tryWrite("dir/a", random(size))
+		}, []string{"a", "b", "empty/"}, size},
 		{"append", func(x *fixture) error { return x.tryAppend("dir/a", random(4)) }, []string{"a", "b", "empty/"}, 7},
 		{"mkdir", func(x *fixture) error { return x.Mkdir("dir/new", 0o755) }, []string{"a", "b", "empty/", "new/"}, 3},
 		{"remove", func(x *fixture) error { return x.Remove("dir/b") }, []string{"a", "empty/"}, 3},
@@ -60,16 +65,25 @@ func testMetadataCacheWrites(t *testing.T, h Harness) {
 		{"remove-dir", func(x *fixture) error { return x.RemoveDir("dir/empty") }, []string{"a", "b"}, 3},
 		{"remove-all", func(x *fixture) error { return x.RemoveAll("dir/empty") }, []string{"a", "b"}, 3},
 		{"rename", func(x *fixture) error { return x.Rename("dir/a", "dir/c") }, []string{"b", "c", "empty/"}, -1},
-		{"rename-directory", func(x *fixture) error { return x.Rename("other", "dir/other") }, []string{"a", "b", "empty/", "other/"}, 3},
-		{"copy", func(x *fixture) error { return x.Copy(x.Context(), "dir/b", "dir/c") }, []string{"a", "b", "c", "empty/"}, 3},
-		{"set-time", func(x *fixture) error { return x.Chtimes("dir/a", time.Time{}, time.Unix(1e9, 0)) }, []string{"a", "b", "empty/"}, 3},
+		{"rename-directory", func(x *fixture) error {
+			return x.Rename("other", "dir/other")
+		}, []string{"a", "b", "empty/", "other/"}, 3},
+		{"copy", func(x *fixture) error {
+			return x.Copy(x.Context(), "dir/b", "dir/c")
+		}, []string{"a", "b", "c", "empty/"}, 3},
+		{"set-time", func(x *fixture) error {
+			return x.Chtimes("dir/a", time.Time{}, time.Unix(1e9, 0))
+		}, []string{"a", "b", "empty/"}, 3},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			x := h.open(t, nil)
 			route := driver.NewEndpoint()
-			x.Fs = x.session(t.Context(), &driver.Options{MetadataCache: driver.NewMetadataCache(time.Hour), Endpoint: route})
+			x.Fs = x.session(
+				t.Context(), &driver.Options{MetadataCache: driver.NewMetadataCache(time.Hour), Endpoint: route})
 			reader := *x
-			reader.Fs = x.session(t.Context(), &driver.Options{Prefix: "dir/", MetadataCache: driver.NewMetadataCache(time.Hour), Endpoint: route})
+			reader.Fs = x.session(
+				t.Context(), &driver.Options{Prefix: "dir/", MetadataCache: driver.NewMetadataCache(time.Hour),
+					Endpoint: route})
 			x.put("dir/a", random(3))
 			x.put("dir/b", nil)
 			x.putAll("dir/empty/", "other/file")
@@ -133,7 +147,9 @@ func testMetadataCacheWrites(t *testing.T, h Harness) {
 // wantTimes wants the time that was set of a file that was listed before.
 func (x *fixture) wantTimes(reader *fixture) {
 	x.Helper()
-	reader.Fs = x.session(x.Context(), &driver.Options{Prefix: "dir/", MetadataCache: driver.NewMetadataCache(time.Hour), Objects: driver.Objects{ListSetTimes: true}})
+	reader.Fs = x.session(
+		x.Context(), &driver.Options{Prefix: "dir/", MetadataCache: driver.NewMetadataCache(time.Hour),
+			Objects: driver.Objects{ListSetTimes: true}})
 	reader.list("/")
 	x.spy.Reset()
 	info, err := reader.StatFile("a")

@@ -47,8 +47,10 @@ func (x *fixture) putWithAttributes(key string, content []byte) attributes {
 	x.Helper()
 	in := &s3.PutObjectInput{
 		Bucket: &x.bucket, Key: &key, Body: bytes.NewReader(content),
-		ContentType: aws.String("text/x-test"), ContentDisposition: aws.String("inline"), CacheControl: aws.String("no-cache"),
-		ContentLanguage: aws.String("fr"), ContentEncoding: aws.String("identity"), Expires: aws.Time(time.Unix(2_000_000_000, 0)),
+		ContentType: aws.String("text/x-test"), ContentDisposition: aws.String("inline"),
+		CacheControl:    aws.String("no-cache"),
+		ContentLanguage: aws.String("fr"), ContentEncoding: aws.String("identity"),
+		Expires:                 aws.Time(time.Unix(2_000_000_000, 0)),
 		WebsiteRedirectLocation: aws.String("/elsewhere"), StorageClass: types.StorageClassReducedRedundancy,
 		Metadata: map[string]string{"color": "blue", "mtime": "1000000000.25"},
 		Tagging:  aws.String("class=a%20b%2Bc&empty="),
@@ -85,8 +87,10 @@ func (x *fixture) wantAttributes(key string, want attributes) {
 	type texts [12]string
 	of := func(h *s3.HeadObjectOutput) texts {
 		return texts{
-			aws.ToString(h.ContentType), aws.ToString(h.ContentDisposition), aws.ToString(h.CacheControl), aws.ToString(h.ContentLanguage),
-			aws.ToString(h.ContentEncoding), aws.ToString(h.ExpiresString), aws.ToString(h.WebsiteRedirectLocation), string(h.StorageClass),
+			aws.ToString(h.ContentType), aws.ToString(h.ContentDisposition), aws.ToString(h.CacheControl),
+			aws.ToString(h.ContentLanguage),
+			aws.ToString(h.ContentEncoding), aws.ToString(h.ExpiresString), aws.ToString(h.WebsiteRedirectLocation),
+			string(h.StorageClass),
 			string(h.ServerSideEncryption), aws.ToString(h.SSEKMSKeyId),
 		}
 	}
@@ -123,7 +127,8 @@ func testCopy(t *testing.T, h Harness) {
 		{"file-onto-itself", []string{"a"}, "a", "a", nil, nil},
 		{"file-onto-a-directory", []string{"a", "d/x"}, "a", "d", syscall.EISDIR, nil},
 		{"missing", []string{"a"}, "b", "c", fs.ErrNotExist, nil},
-		{"directory", []string{"d/", "d/x", "d/y/z"}, "d", "e", nil, []string{"d/", "d/x", "d/y/z", "e/", "e/x", "e/y/z"}},
+		{"directory", []string{"d/", "d/x", "d/y/z"}, "d", "e", nil,
+			[]string{"d/", "d/x", "d/y/z", "e/", "e/x", "e/y/z"}},
 		{"directory-again", []string{"d/x", "d/y", "e/x"}, "d", "e", nil, []string{"d/x", "d/y", "e/x", "e/y"}},
 		{"directory-into-itself", []string{"d/x"}, "d", "d/e", syscall.ELOOP, nil},
 		{"directory-onto-a-full-one", []string{"d/x", "e/y"}, "d", "e", syscall.ENOTEMPTY, nil},
@@ -179,8 +184,8 @@ func testCopy(t *testing.T, h Harness) {
 	})
 }
 
-// testRenameContinued completes a rename that was interrupted, without a second copy of what is there. Where the server does not show that two
-// files are equal, the rename fails and changes nothing.
+// testRenameContinued completes a rename that was interrupted, without a second copy of what is there. Where the
+// server does not show that two files are equal, the rename fails and changes nothing.
 func testRenameContinued(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	for i, name := range []string{"a", "b", "c"} {
@@ -252,8 +257,8 @@ func testRenameFailed(t *testing.T, h Harness) {
 	}
 }
 
-// testDeletedOneByOne deletes where S3 does not do so by many: keys that XML cannot hold, a server that knows no such request, and one
-// that leaves some.
+// testDeletedOneByOne deletes where S3 does not do so by many: keys that XML cannot hold, a server that knows no such
+// request, and one that leaves some.
 func testDeletedOneByOne(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	if _, limited := h.Limits[ListControlCharacters]; !limited {

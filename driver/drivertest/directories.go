@@ -264,8 +264,9 @@ func testPages(t *testing.T, h Harness) {
 	})
 }
 
-// testListedBefore lists a directory from a distant server several times, also after it has changed. From the second listing on, the driver
-// asks for pages by keys that it remembers. It needs a server that encodes keys and sorts listings for that.
+// testListedBefore lists a directory from a distant server several times, also after it has changed. From the second
+// listing on, the driver asks for pages by keys that it remembers. It needs a server that encodes keys and sorts
+// listings for that.
 func (x *fixture) testListedBefore() {
 	const way = 50 * time.Millisecond
 	client, link := NewLink(x.client)
@@ -327,7 +328,8 @@ func (x *fixture) testPrefetchedPages() {
 	}
 }
 
-// testWhileKeysComeAndGo adds and deletes keys in a directory that is listed. The listing has each key that stays once, in the order of the server.
+// testWhileKeysComeAndGo adds and deletes keys in a directory that is listed. The listing has each key that stays
+// once, in the order of the server.
 func (x *fixture) testWhileKeysComeAndGo() {
 	entries, err := x.ReadDirSeq("many")
 	if err != nil {

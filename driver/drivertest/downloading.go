@@ -108,13 +108,14 @@ func testDownload(t *testing.T, h Harness) {
 		} {
 			t.Run(label, func(t *testing.T) {
 				x, link := open(t, nil)
-				link.InjectFault(func(n int, _ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
-					out, err := send()
-					if err == nil && n%2 == 0 {
-						out.Body = fault(out.Body)
-					}
-					return out, err
-				})
+				link.InjectFault(
+					func(n int, _ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+						out, err := send()
+						if err == nil && n%2 == 0 {
+							out.Body = fault(out.Body)
+						}
+						return out, err
+					})
 				equal(t, "file", x.read("file"), content)
 			})
 		}
@@ -202,8 +203,10 @@ func inWindow(t *testing.T, x *fixture, f io.Reader) []byte {
 func answer(r *http.Request, status int, code string) *http.Response {
 	body := "<Error><Code>" + code + "</Code><Message>made by the test</Message></Error>"
 	return &http.Response{
-		Status: http.StatusText(status), StatusCode: status, Request: r, Header: http.Header{"Content-Type": {"application/xml"}},
-		Body: io.NopCloser(bytes.NewReader([]byte(body))), ContentLength: int64(len(body)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Status: http.StatusText(status), StatusCode: status, Request: r,
+		Header: http.Header{"Content-Type": {"application/xml"}},
+		Body:   io.NopCloser(bytes.NewReader([]byte(body))), ContentLength: int64(len(body)), Proto: "HTTP/1.1",
+		ProtoMajor: 1, ProtoMinor: 1,
 	}
 }
 

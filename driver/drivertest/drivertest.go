@@ -1,10 +1,11 @@
-// Package drivertest is the conformance suite of package driver: what a file system over S3 must do on every S3 server.
+// Package drivertest is the conformance suite of package driver: what a file system over S3 must do on every S3
+// server.
 //
 //	drivertest.Run(t, drivertest.Harness{Bucket: func(tb testing.TB) (*s3.Client, string) { ... }})
 //
-// It looks at the bucket with the S3 client itself, not through the driver, and interferes with requests by a [Spy]. Where a
-// server is known to be less than S3, its [Limits] say so and the suite expects the refusal. Where its profile lacks a feature, the
-// suite wants what the driver promises without it. No test is skipped.
+// It looks at the bucket with the S3 client itself, not through the driver, and interferes with requests by a [Spy].
+// Where a server is known to be less than S3, its [Limits] say so and the suite expects the refusal. Where its
+// profile lacks a feature, the suite wants what the driver promises without it. No test is skipped.
 package drivertest
 
 import (
@@ -32,14 +33,16 @@ import (
 
 // A Harness is an S3 server to run the suite on.
 type Harness struct {
-	// Bucket makes an empty bucket that no other test uses, and returns a client for it. The client's retries are the SDK's. It also sends requests
-	// again that the server has not performed, see the profile's EmptyDirectoryCode and UnstoredAnswers.
+	// Bucket makes an empty bucket that no other test uses, and returns a client for it. The client's retries are the
+	// SDK's. It also sends requests again that the server has not performed, see the profile's EmptyDirectoryCode and
+	// UnstoredAnswers.
 	Bucket func(tb testing.TB) (*s3.Client, string)
 
 	// Limits is what the server is known not to do.
 	Limits Limits
 
-	// Profile is the server's. Without a feature the suite wants what docs/guarantees.md promises without it: see exceptions.go.
+	// Profile is the server's. Without a feature the suite wants what docs/guarantees.md promises without it: see
+	// exceptions.go.
 	Profile driver.Profile
 }
 
@@ -53,7 +56,8 @@ const (
 	// FileBesideDirectory is an object "a" and an object "a/b". A server with this limit refuses the second of them.
 	FileBesideDirectory Limit = "file-beside-directory"
 
-	// ListFileBesideDirectory is to list "a/b" where there is an object "a". A server with this limit stores it and hides it.
+	// ListFileBesideDirectory is to list "a/b" where there is an object "a". A server with this limit stores it and
+	// hides it.
 	ListFileBesideDirectory Limit = "list-file-beside-directory"
 
 	// LongSegments is a key with more than 255 bytes between two slashes. A server with this limit refuses it.
@@ -65,8 +69,8 @@ const (
 	// ReasonOfRefusal is to say that it is the name which is refused. A server with this limit may answer 500.
 	ReasonOfRefusal Limit = "reason-of-refusal"
 
-	// ListControlCharacters is to list keys with characters that XML cannot hold, in percent-encoding. A server with this limit
-	// stores them and lists other characters in their place.
+	// ListControlCharacters is to list keys with characters that XML cannot hold, in percent-encoding. A server with
+	// this limit stores them and lists other characters in their place.
 	ListControlCharacters Limit = "list-control-characters"
 
 	// Versions is to keep versions of objects in buckets that ask for it. A server with this limit refuses to.
@@ -85,7 +89,8 @@ const (
 	Tags Limit = "tags"
 )
 
-// Redirections and ChecksumsOfParts are to take a redirection of a website, and the checksums of parts. A server with one of these limits refuses it.
+// Redirections and ChecksumsOfParts are to take a redirection of a website, and the checksums of parts. A server with
+// one of these limits refuses it.
 const (
 	Redirections     Limit = "redirections"
 	ChecksumsOfParts Limit = "checksums-of-parts"
@@ -187,11 +192,12 @@ func (x *fixture) session(ctx context.Context, opts *driver.Options) *driver.Fs 
 // serverPatience is for how long a server repeats a request.
 const serverPatience = 25 * time.Second
 
-// attempts is how often the file systems of tests make a request. It is more often than a test lets one fail before it works, and no more: a server that
-// a test breaks needs no rest.
+// attempts is how often the file systems of tests make a request. It is more often than a test lets one fail before
+// it works, and no more: a server that a test breaks needs no rest.
 const attempts = 4
 
-// MustNew is [driver.New] for tests, whose options are in range. It panics for others, also on a goroutine that is not the test's.
+// MustNew is [driver.New] for tests, whose options are in range. It panics for others, also on a goroutine that is
+// not the test's.
 func MustNew(ctx context.Context, client driver.Client, bucket string, opts *driver.Options) *driver.Fs {
 	return mustNew(s3api.WithRetries(ctx, s3api.Retries{Attempts: attempts}), client, bucket, opts)
 }
@@ -224,7 +230,8 @@ const partSize = 5 << 20
 // put writes an object with the S3 client.
 func (x *fixture) put(key string, content []byte) {
 	x.Helper()
-	_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{Bucket: &x.bucket, Key: &key, Body: bytes.NewReader(content)})
+	_, err := x.client.PutObject(
+		x.Context(), &s3.PutObjectInput{Bucket: &x.bucket, Key: &key, Body: bytes.NewReader(content)})
 	if err != nil {
 		x.Fatalf("put %q: %v", key, err)
 	}
@@ -293,7 +300,8 @@ func (x *fixture) delete(key string) {
 func (x *fixture) keys() []string {
 	x.Helper()
 	keys := []string{}
-	pages := s3.NewListObjectsV2Paginator(x.client, &s3.ListObjectsV2Input{Bucket: &x.bucket, EncodingType: types.EncodingTypeUrl})
+	pages := s3.NewListObjectsV2Paginator(
+		x.client, &s3.ListObjectsV2Input{Bucket: &x.bucket, EncodingType: types.EncodingTypeUrl})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(x.Context())
 		if err != nil {
@@ -331,7 +339,8 @@ func (x *fixture) wantNoUploads(key string) {
 
 func (x *fixture) uploads(key string) int {
 	x.Helper()
-	out, err := x.client.ListMultipartUploads(x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: &key})
+	out, err := x.client.ListMultipartUploads(
+		x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: &key})
 	if err != nil {
 		x.Fatal(err)
 	}

@@ -2,15 +2,17 @@ package drivertest
 
 import "github.com/babelftp/babelftp/driver"
 
-// An exception is a promise of docs/guarantees.md that the driver cannot keep on a server without some feature. A test asks for it by name,
-// and then wants what the driver promises instead.
+// An exception is a promise of docs/guarantees.md that the driver cannot keep on a server without some feature. A
+// test asks for it by name, and then wants what the driver promises instead.
 type exception string
 
 const (
-	// unprovenBytes: a look at an object does not tell whether it has certain bytes. A directory does not move onto files of the same names.
+	// unprovenBytes: a look at an object does not tell whether it has certain bytes. A directory does not move onto
+	// files of the same names.
 	unprovenBytes exception = "unproven-bytes"
 
-	// severalPuts: of several clients that store a small file under a new name at the same time, several may succeed. The last one wins.
+	// severalPuts: of several clients that store a small file under a new name at the same time, several may succeed.
+	// The last one wins.
 	severalPuts exception = "several-puts"
 
 	// severalCompletions is the same for files of several parts.
@@ -37,8 +39,8 @@ const (
 	// markerLooks: a look at a directory takes a request for its marker in addition to the listing.
 	markerLooks exception = "marker-looks"
 
-	// secondLooks: before a request on the condition of an ETag, a look at the object takes two requests. After a download by several requests there
-	// is one too.
+	// secondLooks: before a request on the condition of an ETag, a look at the object takes two requests. After a
+	// download by several requests there is one too.
 	secondLooks exception = "second-looks"
 
 	// completionLooks: after an upload by parts, a look at the object takes a request.
@@ -70,7 +72,9 @@ func exceptions() map[exception]struct {
 		applies func(p *driver.Profile) bool
 	}{
 		unprovenBytes: {
-			"S3 shows neither the MD5 nor a checksum", func(p *driver.Profile) bool { return !p.MD5ETags && !p.Checksums },
+			"S3 shows neither the MD5 nor a checksum", func(p *driver.Profile) bool {
+				return !p.MD5ETags && !p.Checksums
+			},
 		},
 		severalPuts: {"PutObject has no condition", func(p *driver.Profile) bool { return !p.PutsOn(true) }},
 		severalCompletions: {
@@ -91,11 +95,19 @@ func exceptions() map[exception]struct {
 			"CompleteMultipartUpload has no condition", func(p *driver.Profile) bool { return !p.ConditionalComplete },
 		},
 		markerLooks: {
-			"the marker of a directory need not come first in a listing", func(p *driver.Profile) bool { return !p.SortedListings },
+			"the marker of a directory need not come first in a listing", func(p *driver.Profile) bool {
+				return !p.SortedListings
+			},
 		},
-		secondLooks:       {"an answer may have parts of two objects", func(p *driver.Profile) bool { return !p.AtomicReads }},
-		completionLooks:   {"CompleteMultipartUpload tells no ETag", func(p *driver.Profile) bool { return p.UntoldETags }},
-		sourceLooks:       {"S3 cannot compare the ETag of a source", func(p *driver.Profile) bool { return p.UncheckedSources }},
+		secondLooks: {"an answer may have parts of two objects", func(p *driver.Profile) bool {
+			return !p.AtomicReads
+		}},
+		completionLooks: {"CompleteMultipartUpload tells no ETag", func(p *driver.Profile) bool {
+			return p.UntoldETags
+		}},
+		sourceLooks: {"S3 cannot compare the ETag of a source", func(p *driver.Profile) bool {
+			return p.UncheckedSources
+		}},
 		unorderedListings: {"S3 does not sort listings", func(p *driver.Profile) bool { return !p.SortedListings }},
 		lostTags:          {"CreateMultipartUpload takes no tags", func(p *driver.Profile) bool { return p.LosesTags }},
 		computedMD5:       {"the ETag is not the MD5", func(p *driver.Profile) bool { return !p.MD5ETags }},

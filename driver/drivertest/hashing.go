@@ -105,7 +105,8 @@ func (x *fixture) wantHash(name, algorithm string, from, to int64, content []byt
 // testStoredHash checks that the driver asks S3 for a hash that S3 has, and reads the file where S3 has none.
 func (x *fixture) testStoredHash() {
 	for algorithm, stored := range map[string]types.ChecksumAlgorithm{
-		"SHA-256": types.ChecksumAlgorithmSha256, "SHA-1": types.ChecksumAlgorithmSha1, "CRC32": types.ChecksumAlgorithmCrc32, "MD5": "",
+		"SHA-256": types.ChecksumAlgorithmSha256, "SHA-1": types.ChecksumAlgorithmSha1,
+		"CRC32": types.ChecksumAlgorithmCrc32, "MD5": "",
 	} {
 		key := "stored-" + algorithm
 		_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{
@@ -147,7 +148,8 @@ func (x *fixture) testHashOfParts() {
 		if err != nil {
 			x.Fatal(err)
 		}
-		parts = append(parts, types.CompletedPart{PartNumber: number, ETag: out.ETag, ChecksumSHA256: out.ChecksumSHA256})
+		parts = append(
+			parts, types.CompletedPart{PartNumber: number, ETag: out.ETag, ChecksumSHA256: out.ChecksumSHA256})
 	}
 	_, err = x.client.CompleteMultipartUpload(x.Context(), &s3.CompleteMultipartUploadInput{
 		Bucket: &x.bucket, Key: aws.String("parts"), UploadId: created.UploadId,

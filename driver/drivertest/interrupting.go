@@ -77,8 +77,8 @@ func responseError(status int, code string) error {
 	}}
 }
 
-// testCancelledWhileCreated ends the session during the request for a multipart upload. A driver that did not wait for the answer would
-// not know the upload, which would stay open.
+// testCancelledWhileCreated ends the session during the request for a multipart upload. A driver that did not wait
+// for the answer would not know the upload, which would stay open.
 func testCancelledWhileCreated(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	u := x.upload("file", 0)
@@ -105,7 +105,8 @@ func testCancelledWhileCreated(t *testing.T, h Harness) {
 	x.wantKeys()
 }
 
-// testCancelledWhileCommitted loses the session when S3 has been asked to publish: what Close says is what the bucket holds.
+// testCancelledWhileCommitted loses the session when S3 has been asked to publish: what Close says is what the bucket
+// holds.
 func testCancelledWhileCommitted(t *testing.T, h Harness) {
 	for label, size := range map[string]int{"small": 1000, "parts": partSize + 1} {
 		t.Run(label, func(t *testing.T) {
@@ -219,7 +220,9 @@ type partGauge struct {
 }
 
 // UploadPart implements driver.Client.
-func (g *partGauge) UploadPart(ctx context.Context, in *s3.UploadPartInput, opts ...func(*s3.Options)) (*s3.UploadPartOutput, error) {
+func (g *partGauge) UploadPart(
+	ctx context.Context, in *s3.UploadPartInput, opts ...func(*s3.Options),
+) (*s3.UploadPartOutput, error) {
 	size, err := in.Body.(io.Seeker).Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, err

@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-
-	"github.com/babelftp/babelftp/internal/s3client/transport"
 )
 
-// A Link is the way between the SDK and an S3 server: it makes it long or narrow, or lets a [Fault] happen on it. Unlike a [Spy] it
-// is below the SDK, which retries, checks and decodes what comes over it. It is safe for concurrent use.
+// A Link is the way between the SDK and an S3 server: it makes it long or narrow, or lets a [Fault] happen on it.
+// Unlike a [Spy] it is below the SDK, which retries, checks and decodes what comes over it. It is safe for concurrent
+// use.
 type Link struct {
 	client s3.HTTPClient
 
@@ -26,16 +25,20 @@ type Link struct {
 // A Fault is what happens to a request on a link, which is the n-th. It calls send to have it answered, or not.
 type Fault func(n int, r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
 
-// NewLink returns a client like the one given, over a link. It asks S3 once where the SDK would try again, unless opts say otherwise.
+// NewLink returns a client like the one given, over a link. It asks S3 once where the SDK would try again, unless
+// opts say otherwise.
 func NewLink(client *s3.Client, opts ...func(*s3.Options)) (*s3.Client, *Link) {
 	l := &Link{client: client.Options().HTTPClient}
 	through := func(o *s3.Options) {
 		o.HTTPClient, o.RetryMaxAttempts = l, 1
 	}
-	return transport.Variant(client.Options(), append([]func(*s3.Options){through}, opts...)...), l
+	o := client.Options()
+	o.ExpressCredentials = nil // those of the client given stay its own
+	return s3.New(o, append([]func(*s3.Options){through}, opts...)...), l
 }
 
-// SetSpeed lets each answer come so much later, and bodies as so many bytes a second by each connection; 0 is as fast as they are.
+// SetSpeed lets each answer come so much later, and bodies as so many bytes a second by each connection; 0 is as fast
+// as they are.
 func (l *Link) SetSpeed(latency time.Duration, bandwidth int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

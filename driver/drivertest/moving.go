@@ -65,7 +65,9 @@ func testMkdir(t *testing.T, h Harness) {
 func testRemove(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	fill := func() {
-		x.putAll("file", "dir/file", "empty/", "marked/", "marked/file", "tree/", "tree/a", "tree/b/", "tree/b/c", "tree/d/e", "treeless")
+		x.putAll(
+			"file", "dir/file", "empty/", "marked/", "marked/file", "tree/", "tree/a", "tree/b/", "tree/b/c",
+			"tree/d/e", "treeless")
 	}
 	for _, test := range []struct {
 		label   string
@@ -155,8 +157,10 @@ func testRename(t *testing.T, h Harness) {
 		{"root", []string{"a"}, "/", "b", syscall.ELOOP, nil},
 		{"onto-the-root", []string{"a"}, "a", "/", fs.ErrInvalid, nil},
 		// Attempts that were interrupted: while files were copied, and while they were deleted.
-		{"copied-half", []string{"d/", "d/x", "d/y", "d/z", "e/", "e/x"}, "d", "e", nil, []string{"e/", "e/x", "e/y", "e/z"}},
-		{"deleted-half", []string{"d/y", "d/z", "e/", "e/x", "e/y", "e/z"}, "d", "e", nil, []string{"e/", "e/x", "e/y", "e/z"}},
+		{"copied-half", []string{"d/", "d/x", "d/y", "d/z", "e/", "e/x"}, "d", "e", nil,
+			[]string{"e/", "e/x", "e/y", "e/z"}},
+		{"deleted-half", []string{"d/y", "d/z", "e/", "e/x", "e/y", "e/z"}, "d", "e", nil,
+			[]string{"e/", "e/x", "e/y", "e/z"}},
 		{"deleted-all-but-one", []string{"d/x", "e/x", "e/y"}, "d", "e", nil, []string{"e/x", "e/y"}},
 	} {
 		x.run(test.label, func(x *fixture) {
@@ -312,8 +316,8 @@ func testRenameInterrupted(t *testing.T, h Harness) {
 	}
 }
 
-// testRenameCompletedLater interrupts the rename of a directory while S3 copies a file. S3 completes the copy when the next rename has listed
-// the directories.
+// testRenameCompletedLater interrupts the rename of a directory while S3 copies a file. S3 completes the copy when
+// the next rename has listed the directories.
 func testRenameCompletedLater(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	x.put("d/a", random(10))
@@ -352,7 +356,8 @@ func testRenameCompletedLater(t *testing.T, h Harness) {
 	x.wantContent("n/a", random(10))
 }
 
-// testRenameRemoved removes files of a directory right before they are copied. The others are renamed. Where there are none, nothing was.
+// testRenameRemoved removes files of a directory right before they are copied. The others are renamed. Where there
+// are none, nothing was.
 func testRenameRemoved(t *testing.T, h Harness) {
 	for label, test := range map[string]struct {
 		removed, want []string
@@ -369,8 +374,9 @@ func testRenameRemoved(t *testing.T, h Harness) {
 			x.spy.Before(func(_ context.Context, _ string, in any) error {
 				mu.Lock()
 				defer mu.Unlock()
-				if in, ok := in.(*s3.CopyObjectInput); ok && slices.Contains(test.removed, strings.TrimPrefix(*in.CopySource, x.bucket+"/")) {
-					x.delete(strings.TrimPrefix(*in.CopySource, x.bucket+"/"))
+				c, copies := in.(*s3.CopyObjectInput)
+				if copies && slices.Contains(test.removed, strings.TrimPrefix(*c.CopySource, x.bucket+"/")) {
+					x.delete(strings.TrimPrefix(*c.CopySource, x.bucket+"/"))
 				}
 				return nil
 			})

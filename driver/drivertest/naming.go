@@ -64,8 +64,8 @@ func longest(prefix string, segment int) string {
 	return name[:1024-len(prefix)]
 }
 
-// testNames takes every name of the table through the operations. The name is the same in the bucket, in listings and in file information,
-// or the driver refuses it and makes nothing.
+// testNames takes every name of the table through the operations. The name is the same in the bucket, in listings and
+// in file information, or the driver refuses it and makes nothing.
 func testNames(t *testing.T, h Harness) {
 	const prefix = "names/"
 	x := h.open(t, &driver.Options{Prefix: prefix})
@@ -137,7 +137,9 @@ func (x *fixture) wantInfo(stat func(string) (fs.FileInfo, error), name, key str
 		x.Fatal(err)
 	}
 	if info.Name() != path.Base(name) || info.Size() != size || info.Mode() != 0o644 || info.IsDir() {
-		x.Errorf("described as %q, %d bytes, %v; want %q, %d bytes", info.Name(), info.Size(), info.Mode(), path.Base(name), size)
+		x.Errorf(
+			"described as %q, %d bytes, %v; want %q, %d bytes", info.Name(), info.Size(), info.Mode(), path.Base(name),
+			size)
 	}
 	if object := info.Sys().(*driver.Object); object.Key != key || object.ETag == "" {
 		x.Errorf("described as object %+v", object)
@@ -226,7 +228,8 @@ func (x *fixture) testHiddenDirectory(name string) {
 	x.delete(name + "/")
 }
 
-// testRefusedNames checks that no operation makes anything of a name that the server refuses, or loses anything by trying.
+// testRefusedNames checks that no operation makes anything of a name that the server refuses, or loses anything by
+// trying.
 func testRefusedNames(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	content := random(100)
@@ -253,7 +256,9 @@ func testRefusedNames(t *testing.T, h Harness) {
 		{"remove", LongSegments, long, func() error { return x.Remove(long) }},
 		{"chtimes", LongSegments, long, func() error { return x.Chtimes(long, time.Now(), time.Now()) }},
 		{"write-below-a-file", FileBesideDirectory, "safe/x", func() error { return x.tryWrite("safe/x", content) }},
-		{"write-by-parts-below-a-file", FileBesideDirectory, "safe/x", func() error { return x.tryWrite("safe/x", random(partSize+1)) }},
+		{"write-by-parts-below-a-file", FileBesideDirectory, "safe/x", func() error {
+			return x.tryWrite("safe/x", random(partSize+1))
+		}},
 		{"mkdir-below-a-file", FileBesideDirectory, "safe/x/", func() error { return x.Mkdir("safe/x", 0o755) }},
 		{"rename-below-a-file", FileBesideDirectory, "safe/x", func() error { return x.Rename("tree/safe", "safe/x") }},
 		{"write-on-a-directory", FileBesideDirectory, "tree", func() error { return x.tryWrite("tree", content) }},
@@ -269,7 +274,8 @@ func testRefusedNames(t *testing.T, h Harness) {
 	x.wantContent("safe", content)
 }
 
-// testUnrepresentableKeys checks that every operation refuses a pathname which is no UTF-8, or too long for S3, before it asks S3.
+// testUnrepresentableKeys checks that every operation refuses a pathname which is no UTF-8, or too long for S3,
+// before it asks S3.
 func testUnrepresentableKeys(t *testing.T, h Harness) {
 	const prefix = "p/"
 	x := h.open(t, &driver.Options{Prefix: prefix})

@@ -33,7 +33,8 @@ func testOtherBucket(t *testing.T, h Harness) {
 		t.Helper()
 		in := &s3.PutObjectInput{
 			Bucket: &x.bucket, Key: &key, Body: bytes.NewReader(content),
-			ContentType: aws.String("text/x-test"), Metadata: map[string]string{"kept": "yes"}, Tagging: aws.String("color=red"),
+			ContentType: aws.String("text/x-test"), Metadata: map[string]string{"kept": "yes"},
+			Tagging: aws.String("color=red"),
 		}
 		if x.limits.has(Tags) {
 			in.Tagging = nil
@@ -43,7 +44,8 @@ func testOtherBucket(t *testing.T, h Harness) {
 		}
 	}
 	for label, size := range map[string]int{"empty": 0, "small": 100, "by-parts": byParts + 1} {
-		for variant, target := range map[string]*fixture{"replacing": y, "keeping": other(driver.Options{NoOverwrite: true})} {
+		for variant, target := range map[string]*fixture{"replacing": y,
+			"keeping": other(driver.Options{NoOverwrite: true})} {
 			x.run(label+"-"+variant, func(x *fixture) {
 				name := label + "-" + variant
 				putTagged("from/"+name, random(size))
@@ -59,8 +61,11 @@ func testOtherBucket(t *testing.T, h Harness) {
 				for _, key := range []string{"to/" + name, "to/" + name + "-copy"} {
 					y.wantContent(key, random(size))
 					head := y.head(key)
-					if aws.ToString(head.ContentType) != "text/x-test" || head.Metadata["kept"] != "yes" || aws.ToInt32(head.TagCount) != 1 && !x.hasException(lostTags) {
-						x.Errorf("%s is %s with %v and %d tags", key, aws.ToString(head.ContentType), head.Metadata, aws.ToInt32(head.TagCount))
+					if aws.ToString(head.ContentType) != "text/x-test" || head.Metadata["kept"] != "yes" ||
+						aws.ToInt32(head.TagCount) != 1 && !x.hasException(lostTags) {
+						x.Errorf(
+							"%s is %s with %v and %d tags", key, aws.ToString(head.ContentType), head.Metadata,
+							aws.ToInt32(head.TagCount))
 					}
 				}
 			})
@@ -112,7 +117,8 @@ func testOtherBucket(t *testing.T, h Harness) {
 		if err := x.RenameTo(inner, "inner/file", "file"); err != nil { // its own key
 			x.Error(err)
 		}
-		if err := x.RenameTo(inner, "inner", "deeper"); !errors.Is(err, syscall.ELOOP) || !errors.Is(err, fs.ErrInvalid) {
+		if err := x.RenameTo(inner, "inner", "deeper"); !errors.Is(err, syscall.ELOOP) ||
+			!errors.Is(err, fs.ErrInvalid) {
 			x.Errorf("a directory into itself: %v", err)
 		}
 		x.wantContent("from/inner/file", random(10))

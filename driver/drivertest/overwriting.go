@@ -135,7 +135,8 @@ func (x *fixture) testRenamesAtOnce(name string, size int) {
 	var sources []string
 	for i, key := range numbered(name+"-from-", clientsAtOnce) {
 		_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{
-			Bucket: &x.bucket, Key: &key, ContentType: aws.String("text/x-test"), Metadata: map[string]string{"kept": "yes"},
+			Bucket: &x.bucket, Key: &key, ContentType: aws.String("text/x-test"),
+			Metadata: map[string]string{"kept": "yes"},
 		})
 		if err != nil {
 			x.Fatal(err)
@@ -171,8 +172,8 @@ func (x *fixture) testRenamesAtOnce(name string, size int) {
 	wantError(x, x.Rename(name+"-late", name), fs.ErrExist)
 }
 
-// wantWinner makes all attempts at the same time, and wants all but one to fail because there is a file. Under the exception the driver can
-// only look before it stores, so that several may succeed.
+// wantWinner makes all attempts at the same time, and wants all but one to fail because there is a file. Under the
+// exception the driver can only look before it stores, so that several may succeed.
 func (x *fixture) wantWinner(attempts []func() error, several exception) (winners []int) {
 	x.Helper()
 	errs := make([]error, len(attempts))

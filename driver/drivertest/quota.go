@@ -81,7 +81,8 @@ func testQuota(t *testing.T, h Harness) {
 	})
 	// The file must fit into each quota, and takes nothing from one if it does not fit into another.
 	x.run("two", func(x *fixture) {
-		wide, narrow := driver.NewQuota(x.spy, x.bucket, "two/", 100), driver.NewQuota(x.spy, x.bucket, "two/narrow/", 10)
+		wide, narrow := driver.NewQuota(x.spy, x.bucket, "two/", 100),
+			driver.NewQuota(x.spy, x.bucket, "two/narrow/", 10)
 		for _, quota := range []*driver.Quota{wide, narrow} {
 			if err := quota.Count(x.Context()); err != nil {
 				x.Fatal(err)
@@ -169,7 +170,8 @@ func testQuotaSums(x *fixture) {
 	x.wantUsed(quota, 0)
 }
 
-// testQuotaOfRefusedKeys deletes a directory of which S3 refuses one file. The others have gone from the quota at once, also where one request deletes many.
+// testQuotaOfRefusedKeys deletes a directory of which S3 refuses one file. The others have gone from the quota at
+// once, also where one request deletes many.
 func testQuotaOfRefusedKeys(x *fixture) {
 	x.putAll("partly/1", "partly/2", "partly/4")
 	x.put("partly/3", random(500))
@@ -179,7 +181,9 @@ func testQuotaOfRefusedKeys(x *fixture) {
 	x.spy.Before(func(_ context.Context, operation string, in any) error {
 		switch in := in.(type) {
 		case *s3.DeleteObjectsInput:
-			in.Delete.Objects = slices.DeleteFunc(in.Delete.Objects, func(o types.ObjectIdentifier) bool { return *o.Key == "partly/3" })
+			in.Delete.Objects = slices.DeleteFunc(in.Delete.Objects, func(o types.ObjectIdentifier) bool {
+				return *o.Key == "partly/3"
+			})
 		case *s3.DeleteObjectInput:
 			if *in.Key == "partly/3" {
 				return denied
@@ -291,8 +295,8 @@ func testQuotaOfMoves(x *fixture) {
 	x.wantContent("free/back", random(60))
 }
 
-// testQuotaOfOneName lets several sessions and another client work on one file at the same time. What a quota subtracts, it subtracts once, and has added
-// before.
+// testQuotaOfOneName lets several sessions and another client work on one file at the same time. What a quota
+// subtracts, it subtracts once, and has added before.
 func testQuotaOfOneName(x *fixture) {
 	const large, limit = 2*partSize + 10, 3 * partSize
 	y, quota := x.withQuota("one/", limit)

@@ -39,7 +39,8 @@ type race struct {
 	open window
 }
 
-// A window is between the driver's last look at an object and the next request for it, which has no condition. It is open under an exception.
+// A window is between the driver's last look at an object and the next request for it, which has no condition. It is
+// open under an exception.
 type window struct {
 	exception
 	looks, next []string
@@ -65,15 +66,18 @@ func races() []race {
 			victim: "old", size: raceSize, moves: "new", open: deletes,
 		},
 		{
-			label: "rename-file-by-parts", opts: driver.Options{CopyLimit: 1}, before: map[string]int{"old": partSize}, run: rename,
+			label: "rename-file-by-parts", opts: driver.Options{CopyLimit: 1}, before: map[string]int{"old": partSize},
+			run:    rename,
 			victim: "old", size: partSize, moves: "new", open: deletes,
 		},
 		{
-			label: "rename-file-to-new-name", opts: driver.Options{NoOverwrite: true}, before: map[string]int{"old": raceSize}, run: rename,
+			label: "rename-file-to-new-name", opts: driver.Options{NoOverwrite: true},
+			before: map[string]int{"old": raceSize}, run: rename,
 			victim: "old", size: raceSize, moves: "new", open: deletes,
 		},
 		{
-			label: "rename-file-to-taken-name", opts: driver.Options{NoOverwrite: true}, before: map[string]int{"old": raceSize}, run: rename,
+			label: "rename-file-to-taken-name", opts: driver.Options{NoOverwrite: true},
+			before: map[string]int{"old": raceSize}, run: rename,
 			victim: "new", size: raceSize, open: puts,
 		},
 		{
@@ -105,7 +109,9 @@ func races() []race {
 			victim: "old/", size: raceSize, open: puts,
 		},
 		{
-			label: "make-directories", run: func(f *driver.Fs, dir string) error { return f.MkdirAll(dir+"/old/new", 0) },
+			label: "make-directories", run: func(f *driver.Fs, dir string) error {
+				return f.MkdirAll(dir+"/old/new", 0)
+			},
 			victim: "old/", size: raceSize, open: puts,
 		},
 		{
@@ -113,17 +119,21 @@ func races() []race {
 			victim: "old", size: raceSize,
 		},
 		{
-			label: "set-time-by-parts", opts: driver.Options{CopyLimit: 1}, before: map[string]int{"old": partSize}, run: chtimes,
+			label: "set-time-by-parts", opts: driver.Options{CopyLimit: 1}, before: map[string]int{"old": partSize},
+			run:    chtimes,
 			victim: "old", size: partSize, open: completes,
 		},
 		{
-			label: "remove-directory", before: map[string]int{"old/": 0}, run: func(f *driver.Fs, dir string) error { return f.RemoveDir(dir + "/old") },
+			label: "remove-directory", before: map[string]int{"old/": 0}, run: func(f *driver.Fs, dir string) error {
+				return f.RemoveDir(dir + "/old")
+			},
 			victim: "old/", size: raceSize, open: deletes,
 		},
 	}
 }
 
-// testRaces lets another client write right before each request of an operation. What it has written must be there in the end.
+// testRaces lets another client write right before each request of an operation. What it has written must be there in
+// the end.
 func testRaces(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	for _, r := range races() {
@@ -168,7 +178,8 @@ func (x *fixture) race(r race, dir string, at int) bool {
 			for underWay > 0 {
 				changed.Wait()
 			}
-			_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{Bucket: &x.bucket, Key: &victim, Body: bytes.NewReader(content)})
+			_, err := x.client.PutObject(
+				x.Context(), &s3.PutObjectInput{Bucket: &x.bucket, Key: &victim, Body: bytes.NewReader(content)})
 			if err == nil {
 				written = operation
 			}
@@ -205,7 +216,9 @@ func (x *fixture) race(r race, dir string, at int) bool {
 	case x.holds(victim, content), r.moves != "" && x.holds(dir+"/"+r.moves, content):
 	case slices.Contains(r.open.looks, last) && slices.Contains(r.open.next, next) && x.hasException(r.open.exception):
 	default:
-		x.Errorf("written before request %d, %s, and between %q and %q for it, it is lost; the operation ended with %v", at, written, last, next, opErr)
+		x.Errorf(
+			"written before request %d, %s, and between %q and %q for it, it is lost; the operation ended with %v", at,
+			written, last, next, opErr)
 	}
 	return true
 }
@@ -251,8 +264,8 @@ func inWholeSeconds(_ string, out any) error {
 	return nil
 }
 
-// testOntoUnprovenFiles renames and copies a directory onto another whose files have the same names and sizes, and are younger. Their
-// ETags do not tell whether they are copies.
+// testOntoUnprovenFiles renames and copies a directory onto another whose files have the same names and sizes, and
+// are younger. Their ETags do not tell whether they are copies.
 func testOntoUnprovenFiles(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	mine, theirs := random(partSize+1), bytes.Repeat([]byte("theirs"), (partSize+1)/6+1)[:partSize+1]
@@ -277,7 +290,8 @@ func testOntoUnprovenFiles(t *testing.T, h Harness) {
 	x.wantContent("e/file", theirs)
 }
 
-// testSourceReplaced replaces a file when its copy is made. Both stay, since other clients may rely on what they have seen, and the error is ESTALE.
+// testSourceReplaced replaces a file when its copy is made. Both stay, since other clients may rely on what they have
+// seen, and the error is ESTALE.
 func testSourceReplaced(t *testing.T, h Harness) {
 	for label, opts := range map[string]driver.Options{"replacing": {}, "keeping": {NoOverwrite: true}} {
 		t.Run(label, func(t *testing.T) {
@@ -307,7 +321,8 @@ func testSourceReplaced(t *testing.T, h Harness) {
 	}
 }
 
-// testSourceReplacedBeforeCopy replaces a file that is to get a name which nothing has, before it is copied: that is no file in the way.
+// testSourceReplacedBeforeCopy replaces a file that is to get a name which nothing has, before it is copied: that is
+// no file in the way.
 func testSourceReplacedBeforeCopy(t *testing.T, h Harness) {
 	for label, size := range map[string]int{"small": 10, "parts": partSize + 1} {
 		t.Run(label, func(t *testing.T) {
@@ -327,12 +342,13 @@ func testSourceReplacedBeforeCopy(t *testing.T, h Harness) {
 	}
 }
 
-// testVersioned renames a file in a bucket that keeps versions. A version that is stored while the file is deleted is not covered, and none
-// is removed from the history.
+// testVersioned renames a file in a bucket that keeps versions. A version that is stored while the file is deleted is
+// not covered, and none is removed from the history.
 func testVersioned(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	_, err := x.client.PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
-		Bucket: &x.bucket, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+		Bucket:                  &x.bucket,
+		VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
 	})
 	if _, limited := h.Limits[Versions]; limited {
 		if err == nil {
@@ -359,7 +375,8 @@ func testVersioned(t *testing.T, h Harness) {
 	wantError(t, x.Rename("old", "new"), syscall.ESTALE)
 	x.wantKeys("new", "old")
 	x.wantContent("old", []byte("third"))
-	out, err := x.client.ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &x.bucket, Prefix: aws.String("old")})
+	out, err := x.client.ListObjectVersions(
+		t.Context(), &s3.ListObjectVersionsInput{Bucket: &x.bucket, Prefix: aws.String("old")})
 	if err != nil || len(out.Versions) != 4 {
 		t.Errorf("%d versions are left, %v; want all of 4", len(out.Versions), err)
 	}
@@ -377,8 +394,8 @@ func testVersioned(t *testing.T, h Harness) {
 	x.wantContent("left", []byte("second"))
 }
 
-// testStamps renames and copies directories whose files have ETags that prove nothing. An attempt that was interrupted is completed by another
-// session, and what is made of the copies is none.
+// testStamps renames and copies directories whose files have ETags that prove nothing. An attempt that was
+// interrupted is completed by another session, and what is made of the copies is none.
 func testStamps(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	content := random(partSize + 1)
@@ -440,8 +457,9 @@ func testStamps(t *testing.T, h Harness) {
 	x.write("e/a", bytes.Repeat([]byte("o"), len(content)))
 	metadata := map[string]string{stamp: x.head("d/a").Metadata[stamp]}
 	_, err := x.client.CopyObject(t.Context(), &s3.CopyObjectInput{
-		Bucket: &x.bucket, Key: aws.String("e/a"), CopySource: aws.String(x.bucket + "/e/a"), MetadataDirective: types.MetadataDirectiveReplace,
-		Metadata: metadata,
+		Bucket: &x.bucket, Key: aws.String("e/a"), CopySource: aws.String(x.bucket + "/e/a"),
+		MetadataDirective: types.MetadataDirectiveReplace,
+		Metadata:          metadata,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,8 @@ func testRead(t *testing.T, h Harness) {
 
 	x.run("whole", func(x *fixture) { equal(x, "file", x.read("file.txt"), content) })
 	x.run("empty", func(x *fixture) { equal(x, "file", x.read("empty"), nil) })
-	for label, offset := range map[string]int64{"from-1": 1, "from-the-middle": size / 2, "from-the-last": size - 1, "from-the-end": size} {
+	for label, offset := range map[string]int64{"from-1": 1, "from-the-middle": size / 2, "from-the-last": size - 1,
+		"from-the-end": size} {
 		x.run(label, func(x *fixture) {
 			f := x.openAt("file.txt", os.O_RDONLY, offset)
 			defer x.close(f)
@@ -166,7 +167,8 @@ func (x *fixture) testReadAt(name string, content []byte) {
 	f := x.openAt(name, os.O_RDONLY, 0)
 	defer x.close(f)
 	for _, test := range []struct{ offset, length, want int64 }{
-		{0, 10, 10}, {12_345, 100_000, 100_000}, {size - 5, 5, 5}, {size - 5, 10, 5}, {size, 10, 0}, {size + 9, 10, 0}, {3, 0, 0},
+		{0, 10, 10}, {12_345, 100_000, 100_000}, {size - 5, 5, 5}, {size - 5, 10, 5}, {size, 10, 0}, {size + 9, 10, 0},
+		{3, 0, 0},
 	} {
 		got := make([]byte, test.length)
 		n, err := f.ReadAt(got, test.offset)
@@ -186,7 +188,8 @@ func (x *fixture) testReadAt(name string, content []byte) {
 	equal(x, "file after ReadAt", rest, content)
 }
 
-// testBroken breaks connections in the middle of an object: the reader does not notice, or gets an error that bytes are missing.
+// testBroken breaks connections in the middle of an object: the reader does not notice, or gets an error that bytes
+// are missing.
 func (x *fixture) testBroken(name string, content []byte) {
 	const bytesEach = 70_000
 	breakAfter := func(left int64, err error) {

@@ -19,8 +19,8 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// testReconcile loses the answers of S3. What the driver says is what the bucket holds, on each server: metadata show which request has made
-// an object.
+// testReconcile loses the answers of S3. What the driver says is what the bucket holds, on each server: metadata show
+// which request has made an object.
 func testReconcile(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	for _, test := range []struct {
@@ -35,22 +35,26 @@ func testReconcile(t *testing.T, h Harness) {
 		{label: "write-nothing", operation: "PutObject", run: writes(0)},
 		{label: "replace", operation: "PutObject", before: random(10), run: writes(1000), after: random(1000)},
 		{label: "write-new", operation: "PutObject", noOverwrite: true, run: writes(1000), after: random(1000)},
-		{label: "write-parts", operation: "CompleteMultipartUpload", run: writes(partSize + 1), after: random(partSize + 1)},
+		{label: "write-parts", operation: "CompleteMultipartUpload", run: writes(partSize + 1),
+			after: random(partSize + 1)},
 		{
 			label: "write-new-parts", operation: "CompleteMultipartUpload", noOverwrite: true,
 			run: writes(partSize + 1), after: random(partSize + 1),
 		},
 		{
 			label: "write-summed-parts", operation: "CompleteMultipartUpload",
-			objects: driver.Objects{Checksum: types.ChecksumAlgorithmCrc32}, run: writes(partSize + 1), after: random(partSize + 1),
+			objects: driver.Objects{Checksum: types.ChecksumAlgorithmCrc32}, run: writes(partSize + 1),
+			after: random(partSize + 1),
 		},
 		{
 			label: "write-encrypted", operation: "PutObject",
-			objects: driver.Objects{Encryption: types.ServerSideEncryptionAwsKms}, run: writes(1000), after: random(1000),
+			objects: driver.Objects{Encryption: types.ServerSideEncryptionAwsKms}, run: writes(1000),
+			after: random(1000),
 		},
 		{
 			label: "write-encrypted-parts", operation: "CompleteMultipartUpload",
-			objects: driver.Objects{Encryption: types.ServerSideEncryptionAwsKms}, run: writes(partSize + 1), after: random(partSize + 1),
+			objects: driver.Objects{Encryption: types.ServerSideEncryptionAwsKms}, run: writes(partSize + 1),
+			after: random(partSize + 1),
 		},
 		{
 			label: "append", operation: "PutObject", before: random(10), run: appends(1000),
@@ -61,10 +65,12 @@ func testReconcile(t *testing.T, h Harness) {
 			after: slices.Concat(random(partSize), random(1000)),
 		},
 		{
-			label: "restart", operation: "PutObject", before: random(100), run: restarts(10, 1000), after: slices.Concat(random(100)[:10], random(1000)),
+			label: "restart", operation: "PutObject", before: random(100), run: restarts(10, 1000),
+			after: slices.Concat(random(100)[:10], random(1000)),
 		},
 		{
-			label: "restart-in-parts", operation: "CompleteMultipartUpload", before: random(3 * partSize), run: restarts(1, 1000),
+			label: "restart-in-parts", operation: "CompleteMultipartUpload", before: random(3 * partSize),
+			run:   restarts(1, 1000),
 			after: slices.Concat(random(3 * partSize)[:1], random(1000), random(3 * partSize)[1001:]),
 		},
 	} {
@@ -92,9 +98,15 @@ func testReconcile(t *testing.T, h Harness) {
 	}{
 		{"mkdir", "PutObject", mkdir("new"), []string{"empty/", "file", "new/", "large"}},
 		{"remove", "DeleteObject", func(x *fixture) error { return x.RemoveFile("file") }, []string{"empty/", "large"}},
-		{"remove-directory", "DeleteObject", func(x *fixture) error { return x.RemoveDir("empty") }, []string{"file", "large"}},
-		{"time", "CopyObject", func(x *fixture) error { return x.setTime("file") }, []string{"empty/", "file", "large"}},
-		{"time-of-parts", "CopyObject", func(x *fixture) error { return x.setTime("large") }, []string{"empty/", "file", "large"}},
+		{"remove-directory", "DeleteObject", func(x *fixture) error {
+			return x.RemoveDir("empty")
+		}, []string{"file", "large"}},
+		{"time", "CopyObject", func(x *fixture) error {
+			return x.setTime("file")
+		}, []string{"empty/", "file", "large"}},
+		{"time-of-parts", "CopyObject", func(x *fixture) error {
+			return x.setTime("large")
+		}, []string{"empty/", "file", "large"}},
 		{"copy", "CopyObject", copies("file", "copy"), []string{"copy", "empty/", "file", "large"}},
 		{"rename-copied", "CopyObject", renames("file", "moved"), []string{"empty/", "large", "moved"}},
 		{"rename-deleted", "DeleteObject", renames("file", "moved"), []string{"empty/", "large", "moved"}},
@@ -114,8 +126,8 @@ func testReconcile(t *testing.T, h Harness) {
 	x.run("not-done", func(x *fixture) { x.testNotDone() })
 }
 
-// testAborted has uploads aborted by another client right before they are completed, by STOR and by a copy. What has the name stays, and the error says
-// so. versitygw answers 200 where an object has the key.
+// testAborted has uploads aborted by another client right before they are completed, by STOR and by a copy. What has
+// the name stays, and the error says so. versitygw answers 200 where an object has the key.
 func testAborted(t *testing.T, h Harness) {
 	for _, test := range []struct {
 		label string
@@ -153,8 +165,8 @@ func testAborted(t *testing.T, h Harness) {
 	}
 }
 
-// testAbortedWhileStored has the client end an upload while S3 stores it, and the answer is lost, as are those to all looks. The error says that S3 may have
-// stored the file, whatever has ended the upload.
+// testAbortedWhileStored has the client end an upload while S3 stores it, and the answer is lost, as are those to all
+// looks. The error says that S3 may have stored the file, whatever has ended the upload.
 func testAbortedWhileStored(t *testing.T, h Harness) {
 	for label, size := range map[string]int{"small": 10, "parts": partSize + 1} {
 		t.Run(label, func(t *testing.T) {
@@ -168,7 +180,9 @@ func testAbortedWhileStored(t *testing.T, h Harness) {
 					return nil
 				}
 				x.spy.After(nil)
-				x.spy.Before(func(context.Context, string, any) error { return responseError(http.StatusForbidden, "AccessDenied") })
+				x.spy.Before(func(context.Context, string, any) error {
+					return responseError(http.StatusForbidden, "AccessDenied")
+				})
 				file.(interface{ Abort(cause error) }).Abort(errors.New("the client has gone"))
 				return io.ErrUnexpectedEOF
 			})

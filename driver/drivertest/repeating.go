@@ -17,8 +17,9 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// A repetition is an operation whose request S3 performs without an answer, or refuses for a moment. Before the driver sends the request again, another
-// client works on the same names, and gets its own answers. What the other client has stored must stay, and what it has deleted must stay away.
+// A repetition is an operation whose request S3 performs without an answer, or refuses for a moment. Before the
+// driver sends the request again, another client works on the same names, and gets its own answers. What the other
+// client has stored must stay, and what it has deleted must stay away.
 type repetition struct {
 	label     string
 	opts      driver.Options
@@ -42,17 +43,22 @@ func testRepeat(t *testing.T, h Harness) {
 	deny := driver.Options{NoOverwrite: true}
 	for _, r := range []repetition{
 		{
-			label: "remove-then-stored", before: map[string]string{"f": "old"}, run: func(x *fixture) error { return x.RemoveFile("f") },
+			label: "remove-then-stored", before: map[string]string{"f": "old"}, run: func(x *fixture) error {
+				return x.RemoveFile("f")
+			},
 			operation: "DeleteObject", other: stores("f", "new"), kinds: unknown, after: map[string]string{"f": "new"},
 		},
 		{
-			label: "remove-then-stored-equal", before: map[string]string{"f": "old"}, run: func(x *fixture) error { return x.RemoveFile("f") },
+			label: "remove-then-stored-equal", before: map[string]string{"f": "old"}, run: func(x *fixture) error {
+				return x.RemoveFile("f")
+			},
 			operation: "DeleteObject", other: func(x *fixture) { x.write("f", []byte("old")) }, kinds: unknown,
 			after: map[string]string{"f": "old"},
 		},
 		{
 			label: "rename-then-stored", before: map[string]string{"f": "old"}, run: renames("f", "g"),
-			operation: "DeleteObject", other: stores("f", "new"), kinds: unknown, after: map[string]string{"f": "new", "g": "old"},
+			operation: "DeleteObject", other: stores("f", "new"), kinds: unknown,
+			after: map[string]string{"f": "new", "g": "old"},
 		},
 		{
 			label: "rename-then-stored-equal", before: map[string]string{"f": "old"}, run: renames("f", "g"),
@@ -60,7 +66,9 @@ func testRepeat(t *testing.T, h Harness) {
 			after: map[string]string{"f": "old", "g": "old"},
 		},
 		{
-			label: "remove-directory-then-made", before: map[string]string{"d/": ""}, run: func(x *fixture) error { return x.RemoveDir("d") },
+			label: "remove-directory-then-made", before: map[string]string{"d/": ""}, run: func(x *fixture) error {
+				return x.RemoveDir("d")
+			},
 			operation: "DeleteObject", other: func(x *fixture) {
 				if err := x.session(x.Context(), nil).Mkdir("d", 0); err != nil {
 					x.Error(err)
@@ -70,12 +78,17 @@ func testRepeat(t *testing.T, h Harness) {
 		},
 		{
 			label: "append-refused-then-equal-appended", before: map[string]string{"f": "old"},
-			run: func(x *fixture) error { return x.tryAppend("f", []byte("line")) }, operation: "PutObject", refused: true,
-			other: stores("f", "oldline"), kinds: []error{syscall.ESTALE, syscall.EAGAIN}, after: map[string]string{"f": "oldline"},
+			run: func(x *fixture) error {
+				return x.tryAppend("f", []byte("line"))
+			}, operation: "PutObject", refused: true,
+			other: stores("f", "oldline"), kinds: []error{syscall.ESTALE, syscall.EAGAIN},
+			after: map[string]string{"f": "oldline"},
 		},
 		{
 			label: "append-refused-then-deleted", before: map[string]string{"f": "old"},
-			run: func(x *fixture) error { return x.tryAppend("f", []byte("line")) }, operation: "PutObject", refused: true,
+			run: func(x *fixture) error {
+				return x.tryAppend("f", []byte("line"))
+			}, operation: "PutObject", refused: true,
 			other: func(x *fixture) { x.delete("f") }, kinds: []error{syscall.ESTALE}, after: map[string]string{},
 		},
 		{
@@ -84,22 +97,28 @@ func testRepeat(t *testing.T, h Harness) {
 			other: stores("f", "b"), kinds: unknown, after: map[string]string{"f": "b"},
 		},
 		{
-			label: "lock-refused-then-equal-stored", opts: deny, run: func(x *fixture) error { return x.tryWrite("lock", []byte("locked")) },
+			label: "lock-refused-then-equal-stored", opts: deny, run: func(x *fixture) error {
+				return x.tryWrite("lock", []byte("locked"))
+			},
 			operation: "PutObject", refused: true, other: stores("lock", "locked"), kinds: []error{fs.ErrExist},
 			after: map[string]string{"lock": "locked"}, needs: conditionalPut,
 		},
 		{
-			label: "rename-refused-then-equal-stored", opts: deny, before: map[string]string{"f": "same"}, run: renames("f", "g"),
+			label: "rename-refused-then-equal-stored", opts: deny, before: map[string]string{"f": "same"},
+			run:       renames("f", "g"),
 			operation: "CopyObject", refused: true, other: stores("g", "same"), kinds: []error{fs.ErrExist},
 			after: map[string]string{"f": "same", "g": "same"},
 		},
 		{
-			label: "rename-by-put-refused-then-equal-stored", opts: deny, before: map[string]string{"f": "same"}, run: renames("f", "g"),
+			label: "rename-by-put-refused-then-equal-stored", opts: deny, before: map[string]string{"f": "same"},
+			run:       renames("f", "g"),
 			operation: "PutObject", refused: true, other: stores("g", "same"), kinds: []error{fs.ErrExist},
 			after: map[string]string{"f": "same", "g": "same"},
 		},
 		{
-			label: "write-then-replaced", before: map[string]string{"f": "old"}, run: func(x *fixture) error { return x.tryWrite("f", []byte("mine")) },
+			label: "write-then-replaced", before: map[string]string{"f": "old"}, run: func(x *fixture) error {
+				return x.tryWrite("f", []byte("mine"))
+			},
 			operation: "PutObject", other: func(x *fixture) {
 				x.wantContent("f", []byte("mine"))
 				x.delete("f")
@@ -108,54 +127,88 @@ func testRepeat(t *testing.T, h Harness) {
 			kinds: unknown, after: map[string]string{"f": "other"},
 		},
 		{
-			label: "write-new-then-deleted", opts: deny, run: func(x *fixture) error { return x.tryWrite("f", []byte("mine")) },
-			operation: "PutObject", other: func(x *fixture) { x.delete("f") }, kinds: unknown, after: map[string]string{},
+			label: "write-new-then-deleted", opts: deny, run: func(x *fixture) error {
+				return x.tryWrite("f", []byte("mine"))
+			},
+			operation: "PutObject", other: func(x *fixture) {
+				x.delete("f")
+			}, kinds: unknown, after: map[string]string{},
 		},
 		{
 			label: "write-then-deleted", run: func(x *fixture) error { return x.tryWrite("f", []byte("mine")) },
-			operation: "PutObject", other: func(x *fixture) { x.delete("f") }, kinds: unknown, after: map[string]string{},
+			operation: "PutObject", other: func(x *fixture) {
+				x.delete("f")
+			}, kinds: unknown, after: map[string]string{},
 		},
 		{
-			label: "write-parts-then-replaced", run: func(x *fixture) error { return x.tryWrite("f", random(partSize+1)) },
-			operation: "CompleteMultipartUpload", other: stores("f", "other"), kinds: unknown, after: map[string]string{"f": "other"},
+			label: "write-parts-then-replaced", run: func(x *fixture) error {
+				return x.tryWrite("f", random(partSize+1))
+			},
+			operation: "CompleteMultipartUpload", other: stores("f", "other"), kinds: unknown,
+			after: map[string]string{"f": "other"},
 		},
 		{
-			label: "write-parts-refused-then-stored", opts: deny, run: func(x *fixture) error { return x.tryWrite("f", random(partSize+1)) },
-			operation: "CompleteMultipartUpload", refused: true, other: stores("f", string(random(partSize+1))), kinds: []error{fs.ErrExist},
-			after: map[string]string{"f": string(random(partSize + 1))}, needs: func(p *driver.Profile) bool { return p.ConditionalComplete },
+			label: "write-parts-refused-then-stored", opts: deny, run: func(x *fixture) error {
+				return x.tryWrite("f", random(partSize+1))
+			},
+			operation: "CompleteMultipartUpload", refused: true, other: stores("f", string(random(partSize+1))),
+			kinds: []error{fs.ErrExist},
+			after: map[string]string{"f": string(random(partSize + 1))}, needs: func(p *driver.Profile) bool {
+				return p.ConditionalComplete
+			},
 		},
 		{
-			label: "rename-copied-then-source-deleted", before: map[string]string{"f": "old", "g": "older"}, run: renames("f", "g"),
-			operation: "CopyObject", other: func(x *fixture) { x.delete("f") }, kinds: none, after: map[string]string{"g": "old"},
+			label: "rename-copied-then-source-deleted", before: map[string]string{"f": "old", "g": "older"},
+			run:       renames("f", "g"),
+			operation: "CopyObject", other: func(x *fixture) {
+				x.delete("f")
+			}, kinds: none, after: map[string]string{"g": "old"},
 		},
 		{
-			label: "rename-copied-then-stored-equal", before: map[string]string{"f": "same"}, run: renames("f", "g"), operation: "CopyObject",
-			other: func(x *fixture) { x.write("f", []byte("same")) }, kinds: []error{syscall.ESTALE}, after: map[string]string{"f": "same", "g": "same"},
+			label: "rename-copied-then-stored-equal", before: map[string]string{"f": "same"}, run: renames("f", "g"),
+			operation: "CopyObject",
+			other: func(x *fixture) {
+				x.write("f", []byte("same"))
+			}, kinds: []error{syscall.ESTALE}, after: map[string]string{"f": "same", "g": "same"},
 		},
 		{
-			label: "rename-directory-copied-then-stored-equal", before: map[string]string{"d/f": "same"}, run: renames("d", "e"), operation: "CopyObject",
-			other: func(x *fixture) { x.write("d/f", []byte("same")) }, kinds: unknown, after: map[string]string{"d/f": "same", "e/f": "same"},
+			label: "rename-directory-copied-then-stored-equal", before: map[string]string{"d/f": "same"},
+			run: renames("d", "e"), operation: "CopyObject",
+			other: func(x *fixture) {
+				x.write("d/f", []byte("same"))
+			}, kinds: unknown, after: map[string]string{"d/f": "same", "e/f": "same"},
 			needs: func(p *driver.Profile) bool { return !p.UncheckedSources }, // otherwise the copy is removed
 		},
 		{
-			label: "rename-refused-then-stored", before: map[string]string{"f": "old"}, run: renames("f", "g"), operation: "DeleteObject", refused: true,
+			label: "rename-refused-then-stored", before: map[string]string{"f": "old"}, run: renames("f", "g"),
+			operation: "DeleteObject", refused: true,
 			other: stores("f", "new"), kinds: []error{syscall.ESTALE}, after: map[string]string{"f": "new", "g": "old"},
 		},
 		{
-			label: "remove-refused-then-stored", before: map[string]string{"f": "old"}, run: func(x *fixture) error { return x.RemoveFile("f") },
-			operation: "DeleteObject", refused: true, other: stores("f", "new"), kinds: none, after: map[string]string{},
+			label: "remove-refused-then-stored", before: map[string]string{"f": "old"}, run: func(x *fixture) error {
+				return x.RemoveFile("f")
+			},
+			operation: "DeleteObject", refused: true, other: stores("f", "new"), kinds: none,
+			after: map[string]string{},
 		},
 		{
-			label: "rename-directory-then-stored-equal", before: map[string]string{"d/f": "old"}, run: renames("d", "e"),
-			operation: "DeleteObjects", other: stores("d/f", "old"), kinds: unknown, after: map[string]string{"d/f": "old", "e/f": "old"},
+			label: "rename-directory-then-stored-equal", before: map[string]string{"d/f": "old"},
+			run:       renames("d", "e"),
+			operation: "DeleteObjects", other: stores("d/f", "old"), kinds: unknown,
+			after: map[string]string{"d/f": "old", "e/f": "old"},
 		},
 		{
 			label: "rename-directory-then-directory-made", before: map[string]string{"d/": ""}, run: renames("d", "e"),
-			operation: "DeleteObjects", other: stores("d/", ""), kinds: unknown, after: map[string]string{"d/": "", "e/": ""},
+			operation: "DeleteObjects", other: stores("d/", ""), kinds: unknown,
+			after: map[string]string{"d/": "", "e/": ""},
 		},
 		{
-			label: "remove-all-then-stored-equal", before: map[string]string{"d/f": "old"}, run: func(x *fixture) error { return x.RemoveAll("d") },
-			operation: "DeleteObjects", other: stores("d/f", "old"), kinds: unknown, after: map[string]string{"d/f": "old"},
+			label: "remove-all-then-stored-equal", before: map[string]string{"d/f": "old"},
+			run: func(x *fixture) error {
+				return x.RemoveAll("d")
+			},
+			operation: "DeleteObjects", other: stores("d/f", "old"), kinds: unknown,
+			after: map[string]string{"d/f": "old"},
 		},
 		{
 			label: "rename-then-both-stored", opts: deny, before: map[string]string{"f": "old"}, run: renames("f", "g"),
@@ -199,7 +252,8 @@ func stores(key, content string) func(*fixture) {
 	return func(x *fixture) { x.put(key, []byte(content)) }
 }
 
-// interfere lets the other client work on the names once, when the first request of the operation has ended. It tells whether that has happened.
+// interfere lets the other client work on the names once, when the first request of the operation has ended. It tells
+// whether that has happened.
 func (x *fixture) interfere(r repetition) *bool {
 	done := false
 	once := func() {
@@ -234,12 +288,14 @@ func isRecord(in any) bool {
 	return ok && put.Key != nil && len(*put.Key) > 0 && (*put.Key)[0] == '.'
 }
 
-// testRefusedOften has S3 refuse each request a few times in a row, with the answers that say it was not performed. Nothing fails.
+// testRefusedOften has S3 refuse each request a few times in a row, with the answers that say it was not performed.
+// Nothing fails.
 func testRefusedOften(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	x.Fs = MustNewSteady(t.Context(), x.spy, x.bucket, &driver.Options{PartSize: partSize, Profile: x.profile})
 	answers := []error{
-		responseError(http.StatusServiceUnavailable, "SlowDown"), responseError(http.StatusTooManyRequests, "TooManyRequests"), nil,
+		responseError(http.StatusServiceUnavailable, "SlowDown"),
+		responseError(http.StatusTooManyRequests, "TooManyRequests"), nil,
 		responseError(http.StatusConflict, "ConditionalRequestConflict"), nil,
 	}
 	var mu sync.Mutex
@@ -252,7 +308,8 @@ func testRefusedOften(t *testing.T, h Harness) {
 	})
 	for _, err := range []error{
 		x.tryWrite("small", random(100)), x.tryWrite("large", random(3*partSize)), x.tryAppend("small", random(10)),
-		x.tryRestart("large", partSize, random(10)), x.Rename("small", "moved"), x.Mkdir("d", os.ModePerm), x.RemoveDir("d"), x.RemoveFile("moved"),
+		x.tryRestart("large", partSize, random(10)), x.Rename("small", "moved"), x.Mkdir("d", os.ModePerm),
+		x.RemoveDir("d"), x.RemoveFile("moved"),
 	} {
 		wantError(t, err, nil)
 	}

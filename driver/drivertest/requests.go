@@ -67,7 +67,9 @@ func testRequests(t *testing.T, h Harness) {
 		{"mkdir", 2 + marker, func() error { return x.Mkdir("made", 0o755) }},
 		{"remove-dir", 2, func() error { return x.RemoveDir("empty") }},
 		{"rename", 5 + again + sources, func() error { return x.Rename("file", "renamed") }},
-		{"set-time", 2 + puts + again, func() error { return x.Chtimes("renamed", time.Time{}, time.Unix(1_000_000_000, 0)) }},
+		{"set-time", 2 + puts + again, func() error {
+			return x.Chtimes("renamed", time.Time{}, time.Unix(1_000_000_000, 0))
+		}},
 		{"remove", 2, func() error { return x.Remove("renamed") }},
 	} {
 		x.run(test.label, func(x *fixture) {

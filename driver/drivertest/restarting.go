@@ -17,7 +17,8 @@ import (
 // restart is the flag of STOR after REST.
 const restart = os.O_WRONLY | os.O_CREATE
 
-// testRestart writes from an offset on. What the file has after the written bytes stays, unless [driver.Options.Truncate] is set.
+// testRestart writes from an offset on. What the file has after the written bytes stays, unless
+// [driver.Options.Truncate] is set.
 func testRestart(t *testing.T, h Harness) {
 	for _, keeps := range []bool{true, false} {
 		x := h.open(t, &driver.Options{Truncate: !keeps})
@@ -42,24 +43,26 @@ func testRestart(t *testing.T, h Harness) {
 			if !keeps && test.old > 2*partSize {
 				continue // it has no more cases
 			}
-			x.run(fmt.Sprintf("%d-bytes-at-%d-of-%d-keeps-%v", test.written, test.offset, test.old, keeps), func(x *fixture) {
-				old, written := random(test.old), random(test.written + 1)[1:]
-				x.put("file", old)
-				f := x.openAt("file", restart, test.offset)
-				if _, err := f.Write(written); err != nil {
-					x.Fatal(err)
-				}
-				x.close(f)
-				want := slices.Concat(old[:test.offset], written)
-				if keeps && test.offset > 0 {
-					want = slices.Concat(want, old[min(len(want), len(old)):])
-				}
-				x.wantContent("file", want)
-				x.wantNoUploads("file")
-				if info, err := f.Stat(); err != nil || info.Size() != int64(len(want)) {
-					x.Errorf("described as %v, %v; want %d bytes", info, err, len(want))
-				}
-			})
+			x.run(
+				fmt.Sprintf("%d-bytes-at-%d-of-%d-keeps-%v", test.written, test.offset, test.old, keeps),
+				func(x *fixture) {
+					old, written := random(test.old), random(test.written + 1)[1:]
+					x.put("file", old)
+					f := x.openAt("file", restart, test.offset)
+					if _, err := f.Write(written); err != nil {
+						x.Fatal(err)
+					}
+					x.close(f)
+					want := slices.Concat(old[:test.offset], written)
+					if keeps && test.offset > 0 {
+						want = slices.Concat(want, old[min(len(want), len(old)):])
+					}
+					x.wantContent("file", want)
+					x.wantNoUploads("file")
+					if info, err := f.Stat(); err != nil || info.Size() != int64(len(want)) {
+						x.Errorf("described as %v, %v; want %d bytes", info, err, len(want))
+					}
+				})
 		}
 	}
 	x := h.open(t, nil)
@@ -84,7 +87,8 @@ func (x *fixture) tryRestart(name string, offset int64, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// testRestartReplaced lets another client replace the file right before each kind of request that follows the first bytes of the client.
+// testRestartReplaced lets another client replace the file right before each kind of request that follows the first
+// bytes of the client.
 func (x *fixture) testRestartReplaced() {
 	const small, large = 100, 3*partSize + 7
 	for _, test := range []struct {

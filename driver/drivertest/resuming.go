@@ -169,13 +169,15 @@ func (x *fixture) awaitRecords(n int) {
 // awaitParts waits until the only upload to a key has so many parts.
 func (x *fixture) awaitParts(key string, n int) {
 	x.Helper()
-	uploads, err := x.client.ListMultipartUploads(x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: &key})
+	uploads, err := x.client.ListMultipartUploads(
+		x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: &key})
 	if err != nil || len(uploads.Uploads) != 1 {
 		x.Fatalf("uploads to %q: %v, %v", key, uploads, err)
 	}
 	deadline := time.Now().Add(time.Minute)
 	for {
-		parts, err := x.client.ListParts(x.Context(), &s3.ListPartsInput{Bucket: &x.bucket, Key: &key, UploadId: uploads.Uploads[0].UploadId})
+		parts, err := x.client.ListParts(
+			x.Context(), &s3.ListPartsInput{Bucket: &x.bucket, Key: &key, UploadId: uploads.Uploads[0].UploadId})
 		if err != nil {
 			x.Fatal(err)
 		}
@@ -197,7 +199,8 @@ func (x *fixture) testSweep() {
 	}
 	x.interrupt(died.as("alice"), "small", create, 0, random(1000))
 	x.awaitRecords(3)
-	foreign, err := x.client.CreateMultipartUpload(x.Context(), &s3.CreateMultipartUploadInput{Bucket: &x.bucket, Key: aws.String("file")})
+	foreign, err := x.client.CreateMultipartUpload(
+		x.Context(), &s3.CreateMultipartUploadInput{Bucket: &x.bucket, Key: aws.String("file")})
 	if err != nil {
 		x.Fatal(err)
 	}
@@ -313,8 +316,9 @@ func (x *fixture) testForeignRecord() {
 	}
 }
 
-// testLostMetadata takes the metadata of a record away, as a tool does that moves a bucket to another provider. Its owner can no longer resume the
-// upload. All else that the owner does with the file and with others works, and a sweep removes the record.
+// testLostMetadata takes the metadata of a record away, as a tool does that moves a bucket to another provider. Its
+// owner can no longer resume the upload. All else that the owner does with the file and with others works, and a
+// sweep removes the record.
 func (x *fixture) testLostMetadata() {
 	p := x.process()
 	quota := driver.NewQuota(x.spy, x.bucket, "", 4000)
@@ -464,7 +468,9 @@ func testResumeAfterErrors(t *testing.T, h Harness) {
 		kind    error
 		run     func(x *fixture, f afero.File, end context.CancelFunc)
 	}{
-		{"aborted", sent - 1, errInterrupted, func(_ *fixture, f afero.File, _ context.CancelFunc) { f.(aborter).Abort(errInterrupted) }},
+		{"aborted", sent - 1, errInterrupted, func(_ *fixture, f afero.File, _ context.CancelFunc) {
+			f.(aborter).Abort(errInterrupted)
+		}},
 		{"session-ended", sent - 1, context.Canceled, func(_ *fixture, _ afero.File, end context.CancelFunc) { end() }},
 		{"source-failed", sent - 1, errInterrupted, func(_ *fixture, f afero.File, _ context.CancelFunc) {
 			_, _ = io.Copy(f, iotest.ErrReader(errInterrupted))
@@ -484,12 +490,13 @@ func testResumeAfterErrors(t *testing.T, h Harness) {
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
 			p := x.process()
-			session := x.session(ctx, &driver.Options{Journal: p.journal, Owner: "alice", BeforeCommit: func(context.Context) error {
-				if test.label == "commit-failed" {
-					return nil
-				}
-				return errInterrupted
-			}})
+			session := x.session(
+				ctx, &driver.Options{Journal: p.journal, Owner: "alice", BeforeCommit: func(context.Context) error {
+					if test.label == "commit-failed" {
+						return nil
+					}
+					return errInterrupted
+				}})
 			f := x.begin(session, "file", create, 0, content[:sent])
 			test.run(x, f, end)
 			wantError(x, f.Close(), test.kind)
@@ -514,7 +521,8 @@ func (x *fixture) testPendingInvisible() {
 	p := x.process()
 	x.interrupt(p.as("alice"), "dir/file", create, 0, random(partSize+1000))
 	bob := p.as("bob")
-	for label, session := range map[string]*driver.Fs{"another-user": bob, "without-owner": p.as(""), "herself": p.as("alice")} {
+	for label, session := range map[string]*driver.Fs{"another-user": bob, "without-owner": p.as(""),
+		"herself": p.as("alice")} {
 		x.run(label, func(x *fixture) {
 			if label != "herself" && x.pendingSize(session, "dir/file") != 0 {
 				x.Error("shown")
@@ -581,7 +589,8 @@ func (x *fixture) testResumeOffsets() {
 				x.put("file", object)
 			}
 			x.interrupt(session, "file", create, 0, content[:pending+1])
-			for _, offset := range []int64{1, partSize, partSize + 50, 2 * partSize, pending - 1, pending + 1, 1 << 40} {
+			for _, offset := range []int64{1, partSize, partSize + 50, 2 * partSize, pending - 1, pending + 1,
+				1 << 40} {
 				_, err := session.OpenAt("file", goOn, offset)
 				x.wantResumeError(err, pending)
 			}
@@ -808,7 +817,8 @@ func (x *fixture) testResumePartNotSent() {
 	x.wantNoUploads("file")
 }
 
-// testResumeOtherPartSize interrupts an upload before its first part, resumes it with another part size, and interrupts it again.
+// testResumeOtherPartSize interrupts an upload before its first part, resumes it with another part size, and
+// interrupts it again.
 func (x *fixture) testResumeOtherPartSize() {
 	const size = 3 * partSize
 	content := random(size)
@@ -869,7 +879,8 @@ func (x *fixture) testPendingRemoved() {
 	x.wantNothingPending("file")
 }
 
-// testInterruptedAppend interrupts an upload that appends to an object. The object still exists, and the client can append again.
+// testInterruptedAppend interrupts an upload that appends to an object. The object still exists, and the client can
+// append again.
 func (x *fixture) testInterruptedAppend() {
 	for label, size := range map[string]int{"small": 1000, "parts": partSize} {
 		x.run(label, func(x *fixture) {
@@ -961,7 +972,8 @@ func (x *fixture) testPendingLimit() {
 func (x *fixture) testStaleRecord() {
 	p := x.process()
 	x.interrupt(p.as("alice"), "file", create, 0, random(partSize+1000))
-	out, err := x.client.ListMultipartUploads(x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: aws.String("file")})
+	out, err := x.client.ListMultipartUploads(
+		x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: aws.String("file")})
 	if err != nil || len(out.Uploads) != 1 {
 		x.Fatal(err, len(out.Uploads))
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/clients"
 )
 
-// A Spy is a driver.Client that counts the requests which go through it to another, and lets a test interfere with them: fail
-// them, hold them up, or break what they bring. It is safe for concurrent use.
+// A Spy is a driver.Client that counts the requests which go through it to another, and lets a test interfere with
+// them: fail them, hold them up, or break what they bring. It is safe for concurrent use.
 type Spy struct {
 	driver.Client
 
@@ -51,8 +51,8 @@ func (s *Spy) Answered(f func()) {
 	s.hooks.answered = f
 }
 
-// After sets what is called with the answer to each request, such as *s3.GetObjectOutput, which it may change. An error takes
-// the place of the answer. Nil ends that.
+// After sets what is called with the answer to each request, such as *s3.GetObjectOutput, which it may change. An
+// error takes the place of the answer. Nil ends that.
 func (s *Spy) After(f func(operation string, out any) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

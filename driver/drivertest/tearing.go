@@ -16,8 +16,9 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// testTornReads lets another client replace a file while the driver looks at it: the answer has the size and the attributes of the old file, and
-// the ETag of the new one. Nothing of the new file may be lost. It runs where the profile says that the server may answer so.
+// testTornReads lets another client replace a file while the driver looks at it: the answer has the size and the
+// attributes of the old file, and the ETag of the new one. Nothing of the new file may be lost. It runs where the
+// profile says that the server may answer so.
 func testTornReads(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	if x.profile.AtomicReads {
@@ -29,18 +30,27 @@ func testTornReads(t *testing.T, h Harness) {
 		label string
 		opts  driver.Options
 		run   func(x *fixture) error
-		want  func(content []byte) []byte // what the file has if the operation succeeds, nil: what the other client has stored
-		moved bool                        // the file has another name then
+		// what the file has if the operation succeeds, nil: what the other client has stored
+		want  func(content []byte) []byte
+		moved bool // the file has another name then
 	}{
 		{label: "append", run: func(x *fixture) error { return x.tryAppend("old", added) }, want: appended},
-		{label: "restart", run: func(x *fixture) error { return x.tryRestart("old", partSize+1000, added) }, want: appended},
-		{label: "set-time", run: func(x *fixture) error { return x.Chtimes("old", time.Time{}, time.Unix(1_000_000_000, 0)) }},
+		{label: "restart", run: func(x *fixture) error {
+			return x.tryRestart("old", partSize+1000, added)
+		}, want: appended},
+		{label: "set-time", run: func(x *fixture) error {
+			return x.Chtimes("old", time.Time{}, time.Unix(1_000_000_000, 0))
+		}},
 		{label: "set-time-by-parts", opts: driver.Options{CopyLimit: 1}, run: func(x *fixture) error {
 			return x.Chtimes("old", time.Time{}, time.Unix(1_000_000_000, 0))
 		}},
 		{label: "rename", run: func(x *fixture) error { return x.Rename("old", "new") }, moved: true},
-		{label: "rename-by-parts", opts: driver.Options{CopyLimit: 1}, run: func(x *fixture) error { return x.Rename("old", "new") }, moved: true},
-		{label: "rename-to-new-name", opts: driver.Options{NoOverwrite: true}, run: func(x *fixture) error { return x.Rename("old", "new") }, moved: true},
+		{label: "rename-by-parts", opts: driver.Options{CopyLimit: 1}, run: func(x *fixture) error {
+			return x.Rename("old", "new")
+		}, moved: true},
+		{label: "rename-to-new-name", opts: driver.Options{NoOverwrite: true}, run: func(x *fixture) error {
+			return x.Rename("old", "new")
+		}, moved: true},
 	} {
 		x.run(test.label, func(x *fixture) {
 			content := random(partSize + 1000)
@@ -92,7 +102,8 @@ func (x *fixture) tear(key string, content []byte) func(operation string, out an
 	}
 }
 
-// testTornBytes reads a file by two requests. The server compares the ETag for the second one, and then opens the object of another client.
+// testTornBytes reads a file by two requests. The server compares the ETag for the second one, and then opens the
+// object of another client.
 func (x *fixture) testTornBytes() {
 	const size = 1000
 	x.put("read", bytes.Repeat([]byte("o"), size))

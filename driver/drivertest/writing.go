@@ -18,7 +18,8 @@ import (
 func testWrite(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	for label, size := range map[string]int{
-		"empty": 0, "one-byte": 1, "block": 64 << 10, "block-and-one": 64<<10 + 1, "part-less-one": partSize - 1, "part": partSize,
+		"empty": 0, "one-byte": 1, "block": 64 << 10, "block-and-one": 64<<10 + 1, "part-less-one": partSize - 1,
+		"part":         partSize,
 		"part-and-one": partSize + 1, "two-parts": 2 * partSize, "parts": 17 << 20,
 	} {
 		x.run(label, func(x *fixture) {
@@ -47,7 +48,8 @@ func testWrite(t *testing.T, h Harness) {
 		x.wantContent("no/such/directory/file", random(10))
 	})
 	x.run("content-type", func(x *fixture) {
-		for name, want := range map[string]string{"page.html": "text/html", "x.unknown-type": "application/octet-stream", "none": "application/octet-stream"} {
+		for name, want := range map[string]string{"page.html": "text/html",
+			"x.unknown-type": "application/octet-stream", "none": "application/octet-stream"} {
 			x.write(name, nil)
 			if got := aws.ToString(x.head(name).ContentType); got != want {
 				x.Errorf("%s has the content type %q, want %q", name, got, want)
@@ -218,8 +220,9 @@ func (x *fixture) testAppendedAttributes() {
 	for label, size := range map[string]int{"attributes": 10, "attributes-parts": partSize} {
 		_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{
 			Bucket: &x.bucket, Key: &label, Body: bytes.NewReader(random(size)),
-			ContentType: aws.String("text/x-test"), ContentDisposition: aws.String("inline"), ContentLanguage: aws.String("fr"),
-			CacheControl: aws.String("no-cache"), ContentEncoding: aws.String("test"),
+			ContentType: aws.String("text/x-test"), ContentDisposition: aws.String("inline"),
+			ContentLanguage: aws.String("fr"),
+			CacheControl:    aws.String("no-cache"), ContentEncoding: aws.String("test"),
 			Metadata: map[string]string{"color": "blue", "mtime": "1000000000.0"},
 		})
 		if err != nil {
@@ -231,7 +234,8 @@ func (x *fixture) testAppendedAttributes() {
 		out := x.head(label)
 		got := []string{
 			aws.ToString(out.ContentType), aws.ToString(out.ContentDisposition), aws.ToString(out.ContentLanguage),
-			aws.ToString(out.CacheControl), aws.ToString(out.ContentEncoding), out.Metadata["color"], out.Metadata["mtime"],
+			aws.ToString(out.CacheControl), aws.ToString(out.ContentEncoding), out.Metadata["color"],
+			out.Metadata["mtime"],
 		}
 		for i, want := range []string{"text/x-test", "inline", "fr", "no-cache", "test", "blue", ""} {
 			if got[i] != want {
@@ -241,7 +245,8 @@ func (x *fixture) testAppendedAttributes() {
 	}
 }
 
-// testUnpublished ends uploads in every way but by closing them well: the object stays what it was, and no upload stays open.
+// testUnpublished ends uploads in every way but by closing them well: the object stays what it was, and no upload
+// stays open.
 func testUnpublished(t *testing.T, h Harness) {
 	errTest := errors.New("made by the test")
 	for _, test := range []struct {
@@ -260,14 +265,19 @@ func testUnpublished(t *testing.T, h Harness) {
 		{"cancelled-before-commit", context.Canceled, nil, func(u *upload) {
 			u.beforeCommit = func() error { u.cancel(); return nil }
 		}},
-		{"commit-fails", syscall.EAGAIN, func(x *fixture) { x.failRequests(always, "PutObject", "CompleteMultipartUpload") }, nil},
+		{"commit-fails", syscall.EAGAIN, func(x *fixture) {
+			x.failRequests(always, "PutObject", "CompleteMultipartUpload")
+		}, nil},
 		{"part-fails", syscall.EAGAIN, func(x *fixture) { x.failRequests(always, "PutObject", "UploadPart") }, nil},
-		{"create-fails", syscall.EAGAIN, func(x *fixture) { x.failRequests(always, "PutObject", "CreateMultipartUpload") }, nil},
+		{"create-fails", syscall.EAGAIN, func(x *fixture) {
+			x.failRequests(always, "PutObject", "CreateMultipartUpload")
+		}, nil},
 		{"abort-fails-twice", errTest, func(x *fixture) { x.failRequests(2, "AbortMultipartUpload") }, func(u *upload) {
 			u.File.(aborter).Abort(errTest)
 		}},
 	} {
-		for label, size := range map[string]int{"nothing": 0, "small": 1000, "part": partSize, "parts": 2*partSize + 1} {
+		for label, size := range map[string]int{"nothing": 0, "small": 1000, "part": partSize,
+			"parts": 2*partSize + 1} {
 			t.Run(test.label+"-"+label, func(t *testing.T) {
 				x := h.open(t, nil)
 				x.put("old", random(77))

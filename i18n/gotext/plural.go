@@ -12,7 +12,8 @@ import (
 // FormOf returns the plural form of a language for a whole number, by the rules of CLDR.
 func FormOf(tag language.Tag, n int) string {
 	form := map[plural.Form]string{
-		plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many", plural.Other: "other",
+		plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many",
+		plural.Other: "other",
 	}[plural.Cardinal.MatchPlural(tag, n, 0, 0, 0, 0)]
 	if base, _ := tag.Base(); form == "many" && base.String() == "he" {
 		return "other" // x/text has the rules of CLDR 32; Hebrew has lost the form in CLDR 42

@@ -135,7 +135,10 @@ func (r *Rules) Compare(english *Rules, known func(message string) bool) (proble
 	messages := slices.Clone(r.SameAsEnglish)
 	for _, id := range slices.Sorted(maps.Keys(r.Glossary)) {
 		if _, ok := english.Glossary[id]; !ok {
-			problems = append(problems, fmt.Sprintf("term %q: no such term; the terms are %s", id, strings.Join(slices.Sorted(maps.Keys(english.Glossary)), ", ")))
+			problems = append(
+				problems, fmt.Sprintf(
+					"term %q: no such term; the terms are %s", id,
+					strings.Join(slices.Sorted(maps.Keys(english.Glossary)), ", ")))
 		}
 		messages = append(messages, r.Glossary[id].Except...)
 	}
@@ -182,7 +185,9 @@ func (r *Rules) Check(english *Rules, message, source, text string) (problems []
 		term, form := r.Glossary[id], r.terms[id]
 		if form.not != nil {
 			if found := form.not.FindString(words); found != "" {
-				problem("says %q, which the glossary excludes for the term %q; say %s", found, id, strings.Join(term.Say, " or "))
+				problem(
+					"says %q, which the glossary excludes for the term %q; say %s", found, id,
+					strings.Join(term.Say, " or "))
 			}
 		}
 		if !english.has(id, message, source) || slices.Contains(term.Except, message) {
@@ -195,7 +200,9 @@ func (r *Rules) Check(english *Rules, message, source, text string) (problems []
 	switch {
 	case !r.latin:
 		problems = append(problems, r.wrongScript(english, text)...)
-	case !r.english && !r.MayBeEnglish(message) && !strings.HasPrefix(message, "page-") && !strings.HasPrefix(message, "syntax-"): // headings and arguments are words of many languages
+	case !r.english && !r.MayBeEnglish(message) && !strings.HasPrefix(message, "page-") &&
+		!strings.HasPrefix(message, "syntax-"):
+		// headings and arguments are words of many languages
 		for _, word := range r.LeftOver(source, words) {
 			problem(`has the English word %q; translate it, or add it to "cognates"`, word)
 		}
@@ -256,7 +263,8 @@ func (r *Rules) wrongScript(english *Rules, text string) (problems []string) {
 	}
 	for _, word := range latinWord.FindAllString(text, -1) {
 		if word != strings.ToUpper(word) && !slices.Contains(english.Names, word) && !slices.Contains(r.Names, word) {
-			problems = append(problems, fmt.Sprintf(`has the word %q in Latin letters; translate it, or add it to "names"`, word))
+			problems = append(
+				problems, fmt.Sprintf(`has the word %q in Latin letters; translate it, or add it to "names"`, word))
 		}
 	}
 	return problems

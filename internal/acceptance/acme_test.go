@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/acmetest"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/acmetest"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// curl trusts the certificate that the server has obtained by itself for the host of a tenant, and shows without a restart.
+// curl trusts the certificate that the server has obtained by itself for the host of a tenant, and shows without a
+// restart.
 func TestCertificateByACME(t *testing.T) {
 	t.Parallel()
 	storage := s3test.Start(t, "minio")
@@ -31,7 +32,8 @@ tenants:
     hosts: [ftp.acme.example]
     bucket: %s
     users: {alice: {password_hash: %q}}
-`, t.TempDir(), authority.Directory, authority.CAFile, authority.HTTPAddress, storage.Endpoint, storage.Region, storage.AccessKeyID, storage.SecretAccessKey,
+`, t.TempDir(), authority.Directory, authority.CAFile, authority.HTTPAddress, storage.Endpoint, storage.Region,
+		storage.AccessKeyID, storage.SecretAccessKey,
 		storage.Bucket(t), configtest.PasswordHash().Reveal()))
 	server := launch(t, binary(t), "serve", "--config", file)
 	t.Cleanup(server.mustBeClean)
@@ -43,13 +45,15 @@ tenants:
 	}
 	content := dir.write("content", []byte("content"))
 	waitUntil(t, func() bool { // certmagic has the certificate in memory soon after
-		return launch(t, "curl", "--silent", "--ssl-reqd", "--cacert", root, "--resolve", "ftp.acme.example:"+port+":127.0.0.1",
-			"--user", "alice:"+configtest.Password, "--upload-file", content, "ftp://ftp.acme.example:"+port+"/"+filepath.Base(content)).wait() == 0
+		return launch(
+			t, "curl", "--silent", "--ssl-reqd", "--cacert", root, "--resolve", "ftp.acme.example:"+port+":127.0.0.1",
+			"--user", "alice:"+configtest.Password, "--upload-file", content,
+			"ftp://ftp.acme.example:"+port+"/"+filepath.Base(content)).wait() == 0
 	}, func() { t.Error("curl does not trust the certificate") })
 }
 
-// Two servers share the certificate by a folder. The authority reaches only one of them, and when that is dead, curl trusts the other. babelftp check
-// finds the certificate.
+// Two servers share the certificate by a folder. The authority reaches only one of them, and when that is dead, curl
+// trusts the other. babelftp check finds the certificate.
 func TestSharedCertificate(t *testing.T) {
 	t.Parallel()
 	storage := s3test.Start(t, "minio")
@@ -69,13 +73,15 @@ tenants:
     hosts: [ftp.acme.example]
     bucket: %s
     users: {alice: {password_hash: %q}}
-`, certificates, authority.Directory, authority.CAFile, challenges, storage.Endpoint, storage.Region, storage.AccessKeyID, storage.SecretAccessKey,
+`, certificates, authority.Directory, authority.CAFile, challenges, storage.Endpoint, storage.Region,
+			storage.AccessKeyID, storage.SecretAccessKey,
 			files, configtest.PasswordHash().Reveal()))
 	}
 	reached, other := configure("reached.yaml", authority.HTTPAddress), configure("other.yaml", "127.0.0.1:0")
 	check := launch(t, binary(t), "check", "--probe", "--config", other)
 	check.succeed()
-	if text := check.stderr.String(); !strings.Contains(text, "tls.acme: there is no certificate for ftp.acme.example yet") {
+	if text := check.stderr.String(); !strings.Contains(
+		text, "tls.acme: there is no certificate for ftp.acme.example yet") {
 		t.Errorf("before: %s", text)
 	}
 	first := launch(t, binary(t), "serve", "--config", reached)
@@ -87,13 +93,17 @@ tenants:
 	first.mustBeClean()
 	content := dir.write("content", []byte("content"))
 	waitUntil(t, func() bool {
-		return launch(t, "curl", "--silent", "--ssl-reqd", "--cacert", root, "--resolve", "ftp.acme.example:"+port(t, address)+":127.0.0.1",
-			"--user", "alice:"+configtest.Password, "--upload-file", content, "ftp://ftp.acme.example:"+port(t, address)+"/content").wait() == 0
+		return launch(
+			t, "curl", "--silent", "--ssl-reqd", "--cacert", root, "--resolve",
+			"ftp.acme.example:"+port(t, address)+":127.0.0.1",
+			"--user", "alice:"+configtest.Password, "--upload-file", content,
+			"ftp://ftp.acme.example:"+port(t, address)+"/content").wait() == 0
 	}, func() { t.Error("curl does not trust the second server") })
 	if text := second.stderr.String(); strings.Contains(text, "ACME certificate obtained") {
 		t.Errorf("the second server has obtained another certificate: %s", text)
 	}
-	if out := launch(t, binary(t), "check", "--probe", "--config", other).succeed(); !strings.Contains(out, "tls.acme: the certificate for ftp.acme.example ends on ") {
+	if out := launch(t, binary(t), "check", "--probe", "--config", other).succeed(); !strings.Contains(
+		out, "tls.acme: the certificate for ftp.acme.example ends on ") {
 		t.Errorf("babelftp check says %s", out)
 	}
 }

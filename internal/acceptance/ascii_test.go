@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestASCII sends a text in TYPE A with each client: lines end with CR LF on the way, and with LF in the bucket and in files.
+// TestASCII sends a text in TYPE A with each client: lines end with CR LF on the way, and with LF in the bucket and
+// in files.
 func TestASCII(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "versitygw"))
@@ -70,7 +71,10 @@ func TestASCII(t *testing.T) {
 }
 
 // runJob lets a script of the folder clients do what a verb says, over the usual connection.
-func runJob(t *testing.T, s *site, job func(c *connection, verb string, names ...string) invocation, verb string, names ...string) {
+func runJob(
+	t *testing.T, s *site,
+	job func(c *connection, verb string, names ...string) invocation, verb string, names ...string,
+) {
 	t.Helper()
 	w := &worker{folder: newFolder(t), client: client{job: job}, site: s, connection: s.connection(t)}
 	if err := w.run(verb, names...); err != nil {

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 var (
@@ -24,9 +24,10 @@ var (
 	grammarSeed = flag.Uint64("grammar.seed", 1, "of TestGrammar; a seed decides what clients say, but not when")
 )
 
-// TestGrammar has many clients say what the grammar of FTP can make. There is each command, with right, wrong, huge and broken arguments, in any
-// order, in the clear and under TLS. Data connections are used, left open and reset, and sessions end at any point. The server has 2,000 descriptors.
-// Afterwards it has had no panic, holds nothing more than before, and serves.
+// TestGrammar has many clients say what the grammar of FTP can make. There is each command, with right, wrong, huge
+// and broken arguments, in any order, in the clear and under TLS. Data connections are used, left open and reset, and
+// sessions end at any point. The server has 2,000 descriptors. Afterwards it has had no panic, holds nothing more
+// than before, and serves.
 func TestGrammar(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), mallory(), "memory: 64MiB", "data_timeout: 2s", "stall_timeout: 2s")
@@ -65,7 +66,8 @@ func TestGrammar(t *testing.T) {
 		}
 	}
 	a.release()
-	t.Logf("%d sessions with %d commands; %.0f MiB of heap at most", a.sessions.Load(), a.commands.Load(), highest/(1<<20))
+	t.Logf(
+		"%d sessions with %d commands; %.0f MiB of heap at most", a.sessions.Load(), a.commands.Load(), highest/(1<<20))
 	const most = 64<<20 + 64<<20 + talkers*(1+maxLeft)*100<<10 // the process, memory, and sessions
 	if highest > most {
 		t.Errorf("the heap has had %.0f bytes, want %d at most", highest, most)
@@ -107,7 +109,8 @@ func (s *site) holdings(t *testing.T) holdings {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(table)) {
-		if fields := strings.Fields(line); len(fields) > inode && strings.HasSuffix(fields[remote], fmt.Sprintf(":%04X", number)) {
+		if fields := strings.Fields(line); len(fields) > inode &&
+			strings.HasSuffix(fields[remote], fmt.Sprintf(":%04X", number)) {
 			toStorage["socket:["+fields[inode]+"]"] = true
 		}
 	}

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/certtest"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // These are attacks of strangers at logins, and of users who have a right password at the logins of others.
@@ -25,9 +25,12 @@ import (
 func newSiteWithLimits(t *testing.T, limits string, lines ...string) *site {
 	t.Helper()
 	storage := s3test.Start(t, "minio")
-	s := &site{storage: storage, client: storage.Client(), buckets: map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)}}
+	s := &site{storage: storage, client: storage.Client(),
+		buckets: map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)}}
 	file := s.configure(t, lines...)
-	replaceIn(t, file, "limits: {sessions_per_address: 0, login_timeout: 5m", "limits: {sessions_per_address: 0, login_timeout: 5m, "+limits)
+	replaceIn(
+		t, file, "limits: {sessions_per_address: 0, login_timeout: 5m",
+		"limits: {sessions_per_address: 0, login_timeout: 5m, "+limits)
 	s.start(t, file)
 	return s
 }
@@ -46,7 +49,8 @@ func (s *site) guess(t *testing.T, user, password string) (code int) {
 	return code
 }
 
-// TestCostOfRefusals compares what refused logins cost where the hashes of users are of several kinds, as after an import.
+// TestCostOfRefusals compares what refused logins cost where the hashes of users are of several kinds, as after an
+// import.
 func TestCostOfRefusals(t *testing.T) {
 	t.Parallel()
 	s := newSiteWithLimits(t, "failed_login_delay: 0s",
@@ -74,12 +78,13 @@ func TestCostOfRefusals(t *testing.T) {
 	}
 }
 
-// TestNamesAreNotToldByBans guesses at a user and at a name that no one has until they are banned. By which other spellings they are banned too tells
-// no more.
+// TestNamesAreNotToldByBans guesses at a user and at a name that no one has until they are banned. By which other
+// spellings they are banned too tells no more.
 func TestNamesAreNotToldByBans(t *testing.T) {
 	t.Parallel()
 	const score = 3
-	s := newSiteWithLimits(t, fmt.Sprintf("failed_login_delay: 0s, bans: {user_score: %d, half_life: 24h}", score), mallory(),
+	s := newSiteWithLimits(
+		t, fmt.Sprintf("failed_login_delay: 0s, bans: {user_score: %d, half_life: 24h}", score), mallory(),
 		strings.Replace(mallory(), "mallory", "m\u00e1lloryx", 1))
 	answers := func(name string) (codes []int) {
 		for range score {
@@ -94,12 +99,14 @@ func TestNamesAreNotToldByBans(t *testing.T) {
 		}
 		return append(codes, s.guess(t, strings.Replace(name, "a", "a\u0301", 1)+"x", "wrong"))
 	}
-	if known, unknown := answers("mallory"), answers("nallory"); !slices.Equal(known, unknown) || !slices.Contains(known, 421) {
+	if known, unknown := answers("mallory"),
+		answers("nallory"); !slices.Equal(known, unknown) || !slices.Contains(known, 421) {
 		t.Errorf("the spellings of a user are answered by %v, those of another name by %v", known, unknown)
 	}
 }
 
-// TestGuessesBetweenLogins guesses at another user, and logs in after each guess. The guesses wait as they do without that.
+// TestGuessesBetweenLogins guesses at another user, and logs in after each guess. The guesses wait as they do without
+// that.
 func TestGuessesBetweenLogins(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), mallory())
@@ -119,7 +126,8 @@ func TestGuessesBetweenLogins(t *testing.T) {
 	}
 }
 
-// TestLargeClientCertificates: a stranger who shows many certificates, or one with many names, gets no session that keeps them.
+// TestLargeClientCertificates: a stranger who shows many certificates, or one with many names, gets no session that
+// keeps them.
 func TestLargeClientCertificates(t *testing.T) {
 	t.Parallel()
 	authority := certtest.NewAuthority(t, "stranger")
@@ -143,11 +151,14 @@ func TestLargeClientCertificates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			certificate, key := authority.Issue(&tc.template)
-			pair, err := tls.X509KeyPair([]byte(certificate+strings.Repeat(authority.Certificate, tc.between)), []byte(key))
+			pair, err := tls.X509KeyPair(
+				[]byte(certificate+strings.Repeat(authority.Certificate, tc.between)), []byte(key))
 			if err != nil {
 				t.Fatal(err)
 			}
-			conn, err := tls.Dial("tcp", s.implicit, &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true}) // any server will do
+			// any server will do
+			conn, err := tls.Dial(
+				"tcp", s.implicit, &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true})
 			reply := ""
 			if err == nil {
 				defer conn.Close()

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // These are attacks that come by what an operator gives the running program.

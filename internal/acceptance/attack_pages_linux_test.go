@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // These are attacks of strangers on the sleep of operators, and on what they read.
@@ -44,7 +44,8 @@ func TestHangUpsPageNoOne(t *testing.T) {
 	}
 }
 
-// TestRefusedConnectionsAreCounted: a flood of connections that are refused has few lines in the audit log, which have the number of all.
+// TestRefusedConnectionsAreCounted: a flood of connections that are refused has few lines in the audit log, which
+// have the number of all.
 func TestRefusedConnectionsAreCounted(t *testing.T) {
 	t.Parallel()
 	audit := filepath.Join(t.TempDir(), "audit.log")
@@ -91,7 +92,8 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 	}
 }
 
-// TestPortScan connects to all passive ports of replicas, for which no session waits. Replicas pass that on in vain, but no session misses its client.
+// TestPortScan connects to all passive ports of replicas, for which no session waits. Replicas pass that on in vain,
+// but no session misses its client.
 func TestPortScan(t *testing.T) {
 	t.Parallel()
 	c := newClusterSite(t, s3test.Start(t, "minio"), 0)
@@ -111,7 +113,9 @@ func TestPortScan(t *testing.T) {
 		_, _ = io.Copy(io.Discard, conn) // until it is closed
 		_ = conn.Close()
 	}
-	waitUntil(t, func() bool { return c.sum(`babelftp_relays_total{result="unmatched"}`) > 0 }, func() { t.Error("no connection is passed on in vain") })
+	waitUntil(t, func() bool {
+		return c.sum(`babelftp_relays_total{result="unmatched"}`) > 0
+	}, func() { t.Error("no connection is passed on in vain") })
 	if n := c.sum("babelftp_data_connections_missed_total"); n > 0 {
 		t.Errorf("%v sessions miss their clients, and BabelftpRelaysFail counts them", n)
 	}

@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
 
 // An attack is what many clients say to a server at the same time.
@@ -152,7 +152,8 @@ func (sp *speaker) startTLS() bool { return sp.all("AUTH TLS") && sp.encrypt() }
 
 // encrypt goes under TLS, or only begins to.
 func (sp *speaker) encrypt() bool {
-	cfg := &tls.Config{InsecureSkipVerify: true, ServerName: pick(sp.Rand, "", "ftp.acme.example", "ftp.unknown.example")}
+	cfg := &tls.Config{InsecureSkipVerify: true,
+		ServerName: pick(sp.Rand, "", "ftp.acme.example", "ftp.unknown.example")}
 	_ = sp.SetDeadline(time.Now().Add(10 * time.Second))
 	switch {
 	case sp.chance(12):
@@ -286,23 +287,32 @@ func (sp *speaker) value(word string) string {
 	}
 	switch word {
 	case "pathname":
-		return pick(sp.Rand, "a", "b", "a", "dir", "dir/b", "dir/deep/er/c", "/", "..", "/../a", " a ", "-la", "-la *", "*", "d*/?", "[a-", "é", "e\u0301", "\xe9", "\xff\xff",
-			"x\r\x00\ny", "a\x00b", "\x10", ".babelftp/x", "dir/", "\u202e", strings.Repeat("d/", sp.IntN(600)), strings.Repeat("*a", 240),
+		return pick(
+			sp.Rand, "a", "b", "a", "dir", "dir/b", "dir/deep/er/c", "/", "..", "/../a", " a ", "-la", "-la *", "*",
+			"d*/?", "[a-", "é", "e\u0301", "\xe9", "\xff\xff",
+			"x\r\x00\ny", "a\x00b", "\x10", ".babelftp/x", "dir/", "\u202e", strings.Repeat("d/", sp.IntN(600)),
+			strings.Repeat("*a", 240),
 			strings.Repeat("n", sp.IntN(1100)), `"a"`, fmt.Sprint("f", sp.IntN(20)))
 	case "bytes", "offset", "start", "end", "duration", "port":
-		return pick(sp.Rand, "0", "1", "4096", "20000000", "2600000000000", "-1", "9223372036854775807", "99999999999999999999", "1h", "1e9", "")
+		return pick(
+			sp.Rand, "0", "1", "4096", "20000000", "2600000000000", "-1", "9223372036854775807", "99999999999999999999",
+			"1h", "1e9", "")
 	case "YYYYMMDDhhmmss":
-		return pick(sp.Rand, "20240102030405", "20240102030405.678", "00000000000000", "99991231235959", "20240230000000")
+		return pick(
+			sp.Rand, "20240102030405", "20240102030405.678", "00000000000000", "99991231235959", "20240230000000")
 	case "h1,h2,h3,h4,p1,p2":
 		return fmt.Sprintf("127,0,2,%d,%d,%d", sp.IntN(256), sp.IntN(300), sp.IntN(256))
 	case "address":
 		return pick(sp.Rand, "127.0.2.1", "::1", "10.0.0.1", "fe80::1%lo")
 	case "name":
-		return pick(sp.Rand, "mallory@acme", "alice@acme", "nobody", "a@b@c", "\xff", strings.Repeat("u", sp.IntN(4090)))
+		return pick(
+			sp.Rand, "mallory@acme", "alice@acme", "nobody", "a@b@c", "\xff", strings.Repeat("u", sp.IntN(4090)))
 	case "password":
 		return pick(sp.Rand, configtest.Password, configtest.Password, "wrong", "")
 	case "hostname":
-		return pick(sp.Rand, "ftp.acme.example", "ftp.umbrella.example", "127.0.0.1", "[::1]", "a..b", strings.Repeat("a.", 200))
+		return pick(
+			sp.Rand, "ftp.acme.example", "ftp.umbrella.example", "127.0.0.1", "[::1]", "a..b",
+			strings.Repeat("a.", 200))
 	case "language-tag":
 		return pick(sp.Rand, "fr", "ja", "ar", "en-US-x-"+strings.Repeat("a-", sp.IntN(50)), "*", "und", "x")
 	case "command":
@@ -315,7 +325,9 @@ func (sp *speaker) value(word string) string {
 
 // junk is bytes that mean little.
 func (sp *speaker) junk() string {
-	piece := pick(sp.Rand, "\xff\xfb\x01", "\xff\xf4\xff\xf2", "\xff\xfa", "\x00", "\r\x00", "\xff\xff", " ", "a", "é", "\x10", "../", "%s", "PROXY ")
+	piece := pick(
+		sp.Rand, "\xff\xfb\x01", "\xff\xf4\xff\xf2", "\xff\xfa", "\x00", "\r\x00", "\xff\xff", " ", "a", "é", "\x10",
+		"../", "%s", "PROXY ")
 	return strings.Repeat(piece, 1+sp.IntN(pick(sp.Rand, 3, 500, 5000)))
 }
 

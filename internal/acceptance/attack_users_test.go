@@ -11,15 +11,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // These are attacks of users that have a right password, on the running program.
 
-// TestAnnouncedSizeTakesNoMemoryOfOthers announces huge files where all parts must have one size, and sends as much as it can of them. Others store files
-// meanwhile.
+// TestAnnouncedSizeTakesNoMemoryOfOthers announces huge files where all parts must have one size, and sends as much
+// as it can of them. Others store files meanwhile.
 func TestAnnouncedSizeTakesNoMemoryOfOthers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "sim-r2"), mallory(), "    s3: {profile: r2}", "memory: 64MiB")
@@ -47,8 +47,8 @@ func TestAnnouncedSizeTakesNoMemoryOfOthers(t *testing.T) {
 	}
 }
 
-// TestTrickle lets uploads hold the memory of a user and send more than the minimum rate, but far less than what fills their parts in time. As another of
-// its sessions waits for memory, one of them ends with 426.
+// TestTrickle lets uploads hold the memory of a user and send more than the minimum rate, but far less than what
+// fills their parts in time. As another of its sessions waits for memory, one of them ends with 426.
 func TestTrickle(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), mallory(), "memory: 64MiB", "stall_timeout: 10s")
@@ -61,8 +61,8 @@ func TestTrickle(t *testing.T) {
 	wantFirstToEnd(t, holding, "426 ")
 }
 
-// trickle sends 600 bytes each five seconds on connections, until ended is closed. So do those who know the default of `limits.min_upload_rate`. There is
-// not enough of it to fill a part.
+// trickle sends 600 bytes each five seconds on connections, until ended is closed. So do those who know the default
+// of `limits.min_upload_rate`. There is not enough of it to fill a part.
 func trickle(data []net.Conn, ended <-chan struct{}) {
 	drip := time.NewTicker(100 * time.Millisecond)
 	defer drip.Stop()
@@ -78,13 +78,17 @@ func trickle(data []net.Conn, ended <-chan struct{}) {
 	}
 }
 
-// TestOneDoor has a user that may do one transfer at the same time read and list by commands that have no data connection. During its transfer it asks
-// for the status again and again.
+// TestOneDoor has a user that may do one transfer at the same time read and list by commands that have no data
+// connection. During its transfer it asks for the status again and again.
 func TestOneDoor(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, s3test.Start(t, "minio"), mallory(), "    limits: {per_user: {transfers: 1, download_rate: 4KiB, command_rate: 2}}")
+	s := newSite(
+		t, s3test.Start(t, "minio"), mallory(),
+		"    limits: {per_user: {transfers: 1, download_rate: 4KiB, command_rate: 2}}")
 	key, bucket := prefix+"file", s.buckets[acme]
-	if _, err := s.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(content(smallSize))}); err != nil {
+	if _, err := s.client.PutObject(
+		t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key,
+			Body: bytes.NewReader(content(smallSize))}); err != nil {
 		t.Fatal(err)
 	}
 	first, second := ftptest.Dial(t, s.address), ftptest.Dial(t, s.address)

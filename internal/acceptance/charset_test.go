@@ -14,7 +14,7 @@ import (
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/simplifiedchinese"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // oldClients are tenants of clients from before UTF-8, and how the clients call the charset.
@@ -27,7 +27,8 @@ var oldClients = []struct {
 	dir     string
 	names   []string
 }{
-	// Many characters have 5C, which is "\", as their second byte, and ソ is one of them. ﾃｽﾄ is of one byte a character.
+	// Many characters have 5C, which is "\", as their second byte, and ソ is one of them. ﾃｽﾄ is of one byte a
+	// character.
 	{
 		"tokyo", "shift_jis", "CP932", "cp932", japanese.ShiftJIS, "予定表",
 		[]string{"日本語 のファイル.txt", "表示ソ能十.txt", "ﾃｽﾄ", "①㈱Ⅲ", "a\\b"},
@@ -38,8 +39,10 @@ var oldClients = []struct {
 		[]string{"Объявление №5.txt", "сияющий", "ясность", "«Ёлка» — да", "Я"},
 	},
 	{"odessa", "koi8-r", "KOI8-R", "koi8_r", charmap.KOI8R, "ПОДЪЕЗД", []string{"ОБЪЯВЛЕНИЕ.txt", "ёлка", "Ъ"}},
-	{"beijing", "gbk", "GBK", "gbk", simplifiedchinese.GBK, "中文目录", []string{"简体 文件.txt", "朱镕基", "誠", "囧 丂"}}, // 誠 is D5 5C
-	{"berlin", "iso-8859-1", "ISO-8859-1", "latin-1", charmap.ISO8859_1, "Grüße", []string{"Größe über alles.txt", "ñandú ÿ", "½ Æ"}},
+	// 誠 is D5 5C
+	{"beijing", "gbk", "GBK", "gbk", simplifiedchinese.GBK, "中文目录", []string{"简体 文件.txt", "朱镕基", "誠", "囧 丂"}},
+	{"berlin", "iso-8859-1", "ISO-8859-1", "latin-1", charmap.ISO8859_1, "Grüße",
+		[]string{"Größe über alles.txt", "ñandú ÿ", "½ Æ"}},
 }
 
 // oldPassword is in every charset.
@@ -51,14 +54,17 @@ func oldTenants(t *testing.T) string {
 	hash := passwordHash(t, oldPassword)
 	var b strings.Builder
 	for _, old := range oldClients {
-		fmt.Fprintf(&b, "  %[1]s: {hosts: [%[1]s.example], bucket: BUCKET, prefix: %[3]s%[1]s/, pathname_encoding: %[2]s, users: {alice: {password_hash: %[4]q}}}\n",
+		fmt.Fprintf(
+			&b,
+			"  %[1]s: {hosts: [%[1]s.example], bucket: BUCKET, prefix: %[3]s%[1]s/, pathname_encoding: %[2]s, "+
+				"users: {alice: {password_hash: %[4]q}}}\n",
 			old.tenant, old.label, prefix, hash)
 	}
 	return b.String()
 }
 
-// TestOldClients lets clients that know only a charset, and those of today, work with the same files: what the ones have stored, the
-// others find by its name.
+// TestOldClients lets clients that know only a charset, and those of today, work with the same files: what the ones
+// have stored, the others find by its name.
 func TestOldClients(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), oldTenants(t))
@@ -82,7 +88,9 @@ func TestOldClients(t *testing.T) {
 				for name, data := range tree {
 					s.mustStore(t, old.tenant+"/"+dir+"/"+name, data)
 				}
-				files := slices.DeleteFunc(s.objects(t, old.tenant+"/"+dir+"/"), func(name string) bool { return name == "" || strings.HasSuffix(name, "/") })
+				files := slices.DeleteFunc(s.objects(t, old.tenant+"/"+dir+"/"), func(name string) bool {
+					return name == "" || strings.HasSuffix(name, "/")
+				})
 				if want := slices.Sorted(maps.Keys(tree)); !slices.Equal(files, want) {
 					t.Errorf("%s: the bucket has %q, want %q", dir, files, want)
 				}
@@ -91,7 +99,9 @@ func TestOldClients(t *testing.T) {
 				there := t.TempDir()
 				client.run("mirror " + back + " " + lftpQuote(there))
 				if got := readTree(t, there); !maps.EqualFunc(got, tree, slices.Equal) {
-					t.Errorf("of %s came %q, want %q, or the contents differ", back, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(tree)))
+					t.Errorf(
+						"of %s came %q, want %q, or the contents differ", back, slices.Sorted(maps.Keys(got)),
+						slices.Sorted(maps.Keys(tree)))
 				}
 			}
 
@@ -121,17 +131,21 @@ func TestOldClients(t *testing.T) {
 				f.must("upload", local.file("back"), "/ftplib "+name)
 				s.mustStore(t, old.tenant+"/ftplib "+name, data)
 				down = append(down, move{inCharset("/ftplib " + name), local.file(name)})
-				up = append(up, move{local.write("new", content(i)), inCharset(path.Join("/now", old.dir, "curl "+name))})
+				up = append(
+					up, move{local.write("new", content(i)), inCharset(path.Join("/now", old.dir, "curl "+name))})
 			}
 			c.download(down...)
 			for _, name := range old.names {
 				local.mustHave(name, tree[path.Join(old.dir, name)])
 			}
 			c.upload(up...)
-			if got := c.run("--list-only", c.url(inCharset("/now/"+old.dir)+"/")); !strings.Contains(got, inCharset("curl "+old.names[0])+"\n") {
+			if got := c.run("--list-only", c.url(inCharset("/now/"+old.dir)+"/")); !strings.Contains(
+				got, inCharset("curl "+old.names[0])+"\n") {
 				t.Errorf("curl: %q", got)
 			}
-			c.run("--quote", "OPTS UTF8 ON", "--output", filepath.Join(here, "back"), c.url(path.Join("/now", old.dir, "curl "+old.names[0])))
+			c.run(
+				"--quote", "OPTS UTF8 ON", "--output", filepath.Join(here, "back"),
+				c.url(path.Join("/now", old.dir, "curl "+old.names[0])))
 		})
 	}
 }

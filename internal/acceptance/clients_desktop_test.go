@@ -64,9 +64,11 @@ func rcloneJob(c *connection, verb string, names ...string) invocation {
 	job := commands(lines...)
 	job.args[2] = `RCLONE_CONFIG_ACME_PASS=$(printf %s "$PASSWORD" | rclone --config= obscure -) && export RCLONE_CONFIG_ACME_PASS && ` + job.args[2]
 	job.env = []string{
-		"PASSWORD=" + c.password, "SSL_CERT_FILE=" + c.ca, "RCLONE_CONFIG_ACME_TYPE=ftp", "RCLONE_CONFIG_ACME_HOST=" + host,
+		"PASSWORD=" + c.password, "SSL_CERT_FILE=" + c.ca, "RCLONE_CONFIG_ACME_TYPE=ftp",
+		"RCLONE_CONFIG_ACME_HOST=" + host,
 		"RCLONE_CONFIG_ACME_PORT=" + c.port, "RCLONE_CONFIG_ACME_USER=" + c.user,
-		fmt.Sprintf("RCLONE_CONFIG_ACME_EXPLICIT_TLS=%t", c.tls == "explicit"), fmt.Sprintf("RCLONE_CONFIG_ACME_TLS=%t", c.tls == "implicit"),
+		fmt.Sprintf("RCLONE_CONFIG_ACME_EXPLICIT_TLS=%t", c.tls == "explicit"),
+		fmt.Sprintf("RCLONE_CONFIG_ACME_TLS=%t", c.tls == "implicit"),
 		fmt.Sprintf("RCLONE_CONFIG_ACME_DISABLE_TLS13=%t", c.version == "1.2"),
 	}
 	return job
@@ -77,7 +79,8 @@ var duplicityClient = client{
 	version: []string{"duplicity", "--version"},
 	simple:  true,
 	job:     duplicityJob,
-	lacks: lackingAllBut("it makes backups", "tree up", "tree down", "passive", "active", "explicit", "IPv6", "wrong password", "quota").
+	lacks: lackingAllBut(
+		"it makes backups", "tree up", "tree down", "passive", "active", "explicit", "IPv6", "wrong password", "quota").
 		and("its program for FTP, lftp, does that", "active"),
 	fails: reasons{"IPv6": "it writes addresses of IPv6 without brackets; use a name."},
 	instead: map[string]func(w *worker) error{
@@ -105,7 +108,9 @@ func (w *worker) backUp() error {
 	if err := w.mkdir(); err != nil {
 		return err
 	}
-	err := errors.Join(w.run("put-tree", local, w.remote("backup")), w.run("put-tree", local, w.remote("backup")), w.run("get-tree", w.remote("backup"), back))
+	err := errors.Join(
+		w.run("put-tree", local, w.remote("backup")), w.run("put-tree", local, w.remote("backup")),
+		w.run("get-tree", w.remote("backup"), back))
 	if err != nil {
 		return err
 	}
@@ -118,7 +123,8 @@ func (w *worker) backUp() error {
 func duplicityJob(c *connection, verb string, names ...string) invocation {
 	scheme := map[string]string{"plain": "ftp", "explicit": "ftpes"}[c.tls]
 	there := func(name string) string { return scheme + "://" + c.user + "@" + c.address() + "/" + name }
-	options := []string{"--no-encryption", "--backend-retry-delay=1", "--ssl-cacert-file=" + c.ca, "--archive-dir=" + c.file("archive"), "--name=" + c.host}
+	options := []string{"--no-encryption", "--backend-retry-delay=1", "--ssl-cacert-file=" + c.ca,
+		"--archive-dir=" + c.file("archive"), "--name=" + c.host}
 	var args []string
 	switch verb {
 	case "list":
@@ -131,7 +137,8 @@ func duplicityJob(c *connection, verb string, names ...string) invocation {
 	case "get-tree":
 		args = []string{"restore", there(names[0]), names[1]}
 	}
-	return invocation{args: append(append([]string{"duplicity"}, args...), options...), env: []string{"FTP_PASSWORD=" + c.password}}
+	return invocation{args: append(append([]string{"duplicity"}, args...), options...),
+		env: []string{"FTP_PASSWORD=" + c.password}}
 }
 
 var gioClient = client{

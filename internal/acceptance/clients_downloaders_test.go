@@ -9,14 +9,18 @@ var wgetClient = client{
 	name:    "wget",
 	version: []string{"wget", "--version"},
 	job:     wgetJob,
-	lacks: lacking("it downloads only", "upload", "resume up", "rename", "delete", "directories", "tree up", "time up", "abort", "quota").
+	lacks: lacking(
+		"it downloads only", "upload", "resume up", "rename", "delete", "directories", "tree up", "time up", "abort",
+		"quota").
 		and("it shows a listing as a page in HTML only", "list"),
-	fails: reasons{"time down": "with `--timestamping` it takes the time from LIST, which shows only the day of an old file."},
+	fails: reasons{"time down": "with `--timestamping` it takes the time from LIST, which shows only the day of an " +
+		"old file."},
 }
 
 func wgetJob(c *connection, verb string, names ...string) invocation {
 	args := []string{
-		"wget", "--no-verbose", "--tries=1", "--timeout=60", "--no-config", "--ca-certificate", c.ca, "--ftp-user", c.user, "--ftp-password", c.password,
+		"wget", "--no-verbose", "--tries=1", "--timeout=60", "--no-config", "--ca-certificate", c.ca, "--ftp-user",
+		c.user, "--ftp-password", c.password,
 	}
 	scheme := "ftp"
 	switch c.tls {
@@ -32,7 +36,8 @@ func wgetJob(c *connection, verb string, names ...string) invocation {
 	if c.data == "active" {
 		args = append(args, "--no-passive-ftp")
 	}
-	there := func(name string) string { return scheme + "://" + c.address() + "/" + escapePath(name) } // an absolute pathname begins with two slashes
+	// an absolute pathname begins with two slashes
+	there := func(name string) string { return scheme + "://" + c.address() + "/" + escapePath(name) }
 	var lines [][]string
 	with := func(more ...string) { lines = append(lines, append(args[:len(args):len(args)], more...)) }
 	switch verb {
@@ -46,7 +51,9 @@ func wgetJob(c *connection, verb string, names ...string) invocation {
 		with("--timestamping", "--directory-prefix", filepath.Dir(names[1]), there(names[0]))
 		lines = append(lines, []string{"mv", filepath.Join(filepath.Dir(names[1]), filepath.Base(names[0])), names[1]})
 	case "get-tree":
-		with("--recursive", "--level=inf", "--timestamping", "--no-host-directories", "--cut-dirs=4", "--restrict-file-names=nocontrol", "--directory-prefix", names[1], there(names[0])+"/")
+		with(
+			"--recursive", "--level=inf", "--timestamping", "--no-host-directories", "--cut-dirs=4",
+			"--restrict-file-names=nocontrol", "--directory-prefix", names[1], there(names[0])+"/")
 	}
 	return commands(lines...)
 }
@@ -61,14 +68,18 @@ var aria2Client = client{
 	name:    "aria2",
 	version: []string{"aria2c", "--version"},
 	job:     aria2Job,
-	lacks: lackingAllBut("it downloads single files only, without TLS", "names", "odd names", "download", "resume down", "time down", "passive", "active",
+	lacks: lackingAllBut(
+		"it downloads single files only, without TLS", "names", "odd names", "download", "resume down", "time down",
+		"passive", "active",
 		"IPv6", "IPv6 active", "wrong password"),
 }
 
 func aria2Job(c *connection, verb string, names ...string) invocation {
 	args := []string{
-		"aria2c", "--no-conf", "--quiet", "--max-tries=1", "--allow-overwrite=true", "--ftp-reuse-connection=false", "--auto-file-renaming=false", "--continue=true",
-		"--ftp-user", c.user, "--ftp-passwd", c.password, "--ftp-pasv=" + map[string]string{"passive": "true", "active": "false"}[c.data],
+		"aria2c", "--no-conf", "--quiet", "--max-tries=1", "--allow-overwrite=true", "--ftp-reuse-connection=false",
+		"--auto-file-renaming=false", "--continue=true",
+		"--ftp-user", c.user, "--ftp-passwd", c.password,
+		"--ftp-pasv=" + map[string]string{"passive": "true", "active": "false"}[c.data],
 	}
 	if verb == "get-time" {
 		args = append(args, "--remote-time=true")
@@ -76,7 +87,8 @@ func aria2Job(c *connection, verb string, names ...string) invocation {
 	var lines [][]string
 	pairwise(names, func(from, to string) {
 		there := "ftp://" + c.address() + "/" + escapePath(from)
-		lines = append(lines, append(args[:len(args):len(args)], "--dir", filepath.Dir(to), "--out", filepath.Base(to), there))
+		lines = append(
+			lines, append(args[:len(args):len(args)], "--dir", filepath.Dir(to), "--out", filepath.Base(to), there))
 	})
 	return commands(lines...)
 }
@@ -86,7 +98,9 @@ var axelClient = client{
 	simple:  true,
 	version: []string{"axel", "--version"},
 	job:     axelJob,
-	lacks:   lackingAllBut("it downloads single files only, by PASV, under implicit TLS of the version that it likes", "names", "odd names", "download", "passive", "implicit", "wrong password"),
+	lacks: lackingAllBut(
+		"it downloads single files only, by PASV, under implicit TLS of the version that it likes", "names",
+		"odd names", "download", "passive", "implicit", "wrong password"),
 	fails: reasons{
 		"download": "it crashes when a file is empty.",
 		"implicit": "it accepts certificates of names only, not of addresses.",

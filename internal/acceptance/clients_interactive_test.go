@@ -31,7 +31,8 @@ var ncftpClient = client{
 }
 
 func ncftpJob(c *connection, verb string, names ...string) invocation {
-	options := []string{"-u", c.user, "-p", c.password, "-P", c.port, "-t", "60", "-r", "1", map[string]string{"passive": "-F", "active": "-E"}[c.data]}
+	options := []string{"-u", c.user, "-p", c.password, "-P", c.port, "-t", "60", "-r", "1",
+		map[string]string{"passive": "-F", "active": "-E"}[c.data]}
 	var lines [][]string
 	run := func(program string, args ...string) {
 		lines = append(lines, append(append([]string{program}, options...), args...))
@@ -78,8 +79,9 @@ var tnftpClient = client{
 	simple:  true,
 	version: []string{"sh", "-c", "dpkg-query -W tnftp"},
 	job:     bsdJob("tnftp", "-n", "-i", "-v", "-e", "-g"),
-	lacks:   lacking("it has no TLS for FTP", withTLS...).and("it has no command for trees", "tree up", "tree down").and("it sets no time", "time up"),
-	fails:   reasons{"abort": storesTheBeginning, "odd names": noQuotes},
+	lacks: lacking("it has no TLS for FTP", withTLS...).and(
+		"it has no command for trees", "tree up", "tree down").and("it sets no time", "time up"),
+	fails: reasons{"abort": storesTheBeginning, "odd names": noQuotes},
 }
 
 var inetutilsClient = client{
@@ -147,7 +149,9 @@ func yafcJob(c *connection, verb string, names ...string) invocation {
 		return strings.NewReplacer(" ", `\ `, `"`, `\"`, "'", `\'`, `\`, `\\`, "[", `\[`, "{", `\{`).Replace(name)
 	}
 	put := func(command string) {
-		pairwise(names, func(from, to string) { lines = append(lines, "cd "+escaped(path.Dir(to)), command+" "+escaped(from)) })
+		pairwise(names, func(from, to string) {
+			lines = append(lines, "cd "+escaped(path.Dir(to)), command+" "+escaped(from))
+		})
 	}
 	after := "true" // a command
 	get := func(command string) {

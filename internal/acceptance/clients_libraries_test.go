@@ -48,7 +48,8 @@ var compileJavaClient = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := classes + ":/usr/share/java/commons-net.jar"
-	if out, err := exec.Command("javac", "-d", classes, "-cp", path, "clients/CommonsNet.java").CombinedOutput(); err != nil {
+	if out, err := exec.Command(
+		"javac", "-d", classes, "-cp", path, "clients/CommonsNet.java").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	return path, nil
@@ -78,7 +79,8 @@ const stores = "it closes the data connection in order, so the server stores wha
 
 var aioftpClient = client{
 	name: "aioftp", version: debianVersion("python3-aioftp"), job: byScript("python_aioftp.py", "/usr/bin/python3"),
-	lacks: lacking(noFunction, "time up", "time down", "explicit", "TLS 1.2", "TLS 1.3").and(allAgain, trees...).and(noActive, inActiveMode...).
+	lacks: lacking(noFunction, "time up", "time down", "explicit", "TLS 1.2", "TLS 1.3").and(allAgain, trees...).and(
+		noActive, inActiveMode...).
 		// A server negotiates TLS on the data connection after the command (RFC 4217, section 12).
 		and("it waits for TLS on the data connection before it sends the command", "implicit"),
 	fails: map[string]string{"abort": stores},
@@ -86,7 +88,8 @@ var aioftpClient = client{
 
 var fsspecClient = client{
 	name: "fsspec", version: debianVersion("python3-fsspec"), job: byScript("python_fsspec.py", "/usr/bin/python3"),
-	lacks: lacking(noFunction, "time up", "time down", "resume up").and(allAgain, trees...).and(noActive, inActiveMode...).and("it has no TLS", withTLS...),
+	lacks: lacking(noFunction, "time up", "time down", "resume up").and(allAgain, trees...).and(
+		noActive, inActiveMode...).and("it has no TLS", withTLS...),
 	fails: map[string]string{
 		"resume down": "it downloads in pieces, each in a transfer of its own.",
 		"abort":       "it uploads in pieces by REST and STOR, and those that have been sent stay.",
@@ -143,7 +146,8 @@ var promiseFTPClient = client{
 }
 
 var goClient = client{
-	name: "jlaffaye/ftp", version: []string{"go", "-C", "clients/jlaffaye", "list", "-m", "github.com/jlaffaye/ftp"}, core: true,
+	name: "jlaffaye/ftp", version: []string{"go", "-C", "clients/jlaffaye", "list", "-m", "github.com/jlaffaye/ftp"},
+	core: true,
 	job: func(c *connection, verb string, names ...string) invocation {
 		file, err := buildGoClient()
 		if err != nil {
@@ -161,7 +165,9 @@ var javaClient = client{
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		return byProgram("java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path, "CommonsNet")(c, verb, names...)
+		return byProgram(
+			"java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path, "CommonsNet")(c, verb,
+			names...)
 	},
 	lacks: lacking(noFunction, trees...),
 }

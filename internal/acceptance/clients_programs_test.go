@@ -21,7 +21,8 @@ var curlClient = client{
 
 func curlJob(c *connection, verb string, names ...string) invocation {
 	args := []string{
-		"curl", "-q", "--silent", "--show-error", "--fail-early", "--globoff", "--cacert", c.ca, "--user", c.user + ":" + c.password,
+		"curl", "-q", "--silent", "--show-error", "--fail-early", "--globoff", "--cacert", c.ca, "--user",
+		c.user + ":" + c.password,
 	}
 	base := "ftp://" + c.address()
 	switch c.tls {
@@ -103,7 +104,8 @@ func lftpJob(c *connection, verb string, names ...string) invocation {
 		scheme = "ftps"
 	}
 	lines := []string{
-		"set cmd:fail-exit yes", "set net:max-retries 1", "set net:timeout 30", "set xfer:log no", "set ssl:ca-file " + lftpQuote(c.ca),
+		"set cmd:fail-exit yes", "set net:max-retries 1", "set net:timeout 30", "set xfer:log no",
+		"set ssl:ca-file " + lftpQuote(c.ca),
 		"set ftp:passive-mode " + onOff[c.data == "passive"],
 		"set ftp:ssl-force " + onOff[c.tls != "plain"],
 		"set ftp:ssl-allow " + onOff[c.tls != "plain"],
@@ -111,7 +113,8 @@ func lftpJob(c *connection, verb string, names ...string) invocation {
 	if c.version != "" {
 		lines = append(lines, "set ssl:priority NORMAL:-VERS-ALL:+VERS-TLS"+c.version)
 	}
-	lines = append(lines, "open --user "+lftpQuote(c.user)+" --password "+lftpQuote(c.password)+" "+scheme+"://"+c.address())
+	lines = append(
+		lines, "open --user "+lftpQuote(c.user)+" --password "+lftpQuote(c.password)+" "+scheme+"://"+c.address())
 	quoted := make([]string, len(names))
 	for i, name := range names {
 		quoted[i] = lftpQuote(name)

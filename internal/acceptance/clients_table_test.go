@@ -47,7 +47,8 @@ func TestClientsTable(t *testing.T) {
 		versions[m[1]] = cmp.Or(versions[m[1]], m[2])
 	}
 	if want := clientsTable(versions); table != want {
-		t.Errorf("the table of %s is not up to date: run make clients UPDATE=-update; it should be\n%s", clientsPage, want)
+		t.Errorf(
+			"the table of %s is not up to date: run make clients UPDATE=-update; it should be\n%s", clientsPage, want)
 	}
 }
 
@@ -128,7 +129,9 @@ func clientsTable(versions map[string]string) string {
 // devicesTable has what the scripts of devices do, and the settings of their tenants.
 func devicesTable() string {
 	var b strings.Builder
-	b.WriteString("### Devices and programs that the tests imitate\n\nEach `make test` sends what these send, by their published logs, source code or manuals. It looks at the replies, and in the bucket.\n\n")
+	b.WriteString(
+		"### Devices and programs that the tests imitate\n\nEach `make test` sends what these send, by their " +
+			"published logs, source code or manuals. It looks at the replies, and in the bucket.\n\n")
 	b.WriteString("| device or program | what it does | settings of the tenant |\n| --- | --- | --- |\n")
 	for _, d := range devices() {
 		settings := ""

@@ -52,13 +52,21 @@ var fileTasks = []task{
 var connectionTasks = []task{
 	{"passive", "passive mode without TLS", connect(func(w *worker) { w.connection.data = "passive" })},
 	{"active", "active mode without TLS", connect(func(w *worker) { w.connection.data = "active" })},
-	{"active TLS", "active mode with explicit TLS", connect(func(w *worker) { w.connection.data, w.connection.tls = "active", "explicit" })},
+	{"active TLS", "active mode with explicit TLS", connect(func(w *worker) {
+		w.connection.data, w.connection.tls = "active", "explicit"
+	})},
 	{"explicit", "explicit TLS", connect(func(w *worker) { w.connection.tls = "explicit" })},
 	{"implicit", "implicit TLS", connect((*worker).implicit)},
-	{"TLS 1.2", "explicit TLS of version 1.2", connect(func(w *worker) { w.connection.tls, w.connection.version = "explicit", "1.2" })},
-	{"TLS 1.3", "explicit TLS of version 1.3", connect(func(w *worker) { w.connection.tls, w.connection.version = "explicit", "1.3" })},
+	{"TLS 1.2", "explicit TLS of version 1.2", connect(func(w *worker) {
+		w.connection.tls, w.connection.version = "explicit", "1.2"
+	})},
+	{"TLS 1.3", "explicit TLS of version 1.3", connect(func(w *worker) {
+		w.connection.tls, w.connection.version = "explicit", "1.3"
+	})},
 	{"IPv6", "passive mode over IPv6", connect(func(w *worker) { w.connection.host = "::1" })},
-	{"IPv6 active", "active mode over IPv6", connect(func(w *worker) { w.connection.host, w.connection.data = "::1", "active" })},
+	{"IPv6 active", "active mode over IPv6", connect(func(w *worker) {
+		w.connection.host, w.connection.data = "::1", "active"
+	})},
 	{"abort", "interrupt an upload, which stores nothing", abortTask},
 	{"wrong password", "report that the password is wrong", wrongPasswordTask},
 	{"quota", "report an upload that the quota refuses", quotaTask},
@@ -267,7 +275,9 @@ func (w *worker) moved(direction string, bytes int) error {
 
 // transfers are the bytes of each transfer but empty ones of the worker's files, as the server has logged it.
 func (w *worker) transfers(direction string) []string {
-	line := regexp.MustCompile(` msg=transfer .* direction=` + direction + ` command=\w+ path="?` + regexp.QuoteMeta(w.dir) + `/.* bytes=(\d+) `)
+	line := regexp.MustCompile(
+		` msg=transfer .* direction=` + direction + ` command=\w+ path="?` + regexp.QuoteMeta(w.dir) +
+			`/.* bytes=(\d+) `)
 	var found []string
 	for _, m := range line.FindAllStringSubmatch(w.site.server.stderr.String(), -1) {
 		if m[1] != "0" { // some clients ask for the end of a file that they have
@@ -425,7 +435,8 @@ func timeDownTask(w *worker) error {
 	return nil
 }
 
-// connect is a task that transfers files over some connection: what a client sends is stored, and it gets back what is there.
+// connect is a task that transfers files over some connection: what a client sends is stored, and it gets back what
+// is there.
 func connect(change func(w *worker)) func(w *worker) error {
 	return func(w *worker) error {
 		change(w)
@@ -454,10 +465,12 @@ func connect(change func(w *worker)) func(w *worker) error {
 	}
 }
 
-// abortTask interrupts an upload at a server of its own, which takes it slowly: long before its end, and after the beginning of the
-// multipart upload.
+// abortTask interrupts an upload at a server of its own, which takes it slowly: long before its end, and after the
+// beginning of the multipart upload.
 func abortTask(w *worker) error {
-	w.site = newSite(w.t, w.site.storage, "      till: {password_hash: "+strconv.Quote(passwordHash(w.t, oldPassword))+"}", "    limits: {upload_rate: 2MiB}")
+	w.site = newSite(
+		w.t, w.site.storage, "      till: {password_hash: "+strconv.Quote(passwordHash(w.t, oldPassword))+"}",
+		"    limits: {upload_rate: 2MiB}")
 	changed := w.site.connection(w.t)
 	w.connection.port, w.connection.ca = changed.port, changed.ca
 	if err := w.mkdir(); err != nil {
@@ -470,7 +483,9 @@ func abortTask(w *worker) error {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	const begun = `babelftp_s3_requests_total{operation="CreateMultipartUpload",status="200",tenant="acme"}`
-	waitUntil(w.t, func() bool { return len(ended) > 0 || w.site.metric(w.t, begun) == 1 }, func() { w.t.Error("no upload has begun") })
+	waitUntil(w.t, func() bool {
+		return len(ended) > 0 || w.site.metric(w.t, begun) == 1
+	}, func() { w.t.Error("no upload has begun") })
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil && len(ended) == 0 {
 		return err
 	}
@@ -487,7 +502,8 @@ func isExit(err error) bool {
 	return is
 }
 
-// refused wants the client to report an error: by its exit code, or by the reply that it shows, in full or without its code.
+// refused wants the client to report an error: by its exit code, or by the reply that it shows, in full or without
+// its code.
 func (w *worker) refused(reply *regexp.Regexp, verb string, names ...string) error {
 	switch out, err := w.do(verb, names...); {
 	case err == nil && !reply.MatchString(out+w.errors):

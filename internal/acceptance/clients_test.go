@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // A client is an FTP client that people use: a program, or a library with a script that uses it.
@@ -71,7 +71,8 @@ type invocation struct {
 	stdin string
 }
 
-// byScript runs a script of the folder clients. It takes the connection from the environment, and the verb and the names from its arguments.
+// byScript runs a script of the folder clients. It takes the connection from the environment, and the verb and the
+// names from its arguments.
 func byScript(file string, interpreter ...string) func(c *connection, verb string, names ...string) invocation {
 	return func(c *connection, verb string, names ...string) invocation {
 		file, err := filepath.Abs(filepath.Join("clients", file))
@@ -149,7 +150,8 @@ func TestClients(t *testing.T) {
 				}
 				t.Run(k.name, func(t *testing.T) {
 					t.Parallel()
-					w := &worker{folder: newFolder(t), client: c, site: s, dir: "/" + strings.ReplaceAll(c.name+"/"+k.name, " ", "-")}
+					w := &worker{folder: newFolder(t), client: c, site: s,
+						dir: "/" + strings.ReplaceAll(c.name+"/"+k.name, " ", "-")}
 					w.connection = s.connection(t)
 					if c.simple {
 						w.connection.user, w.connection.password = "till", oldPassword
@@ -175,7 +177,8 @@ func TestClients(t *testing.T) {
 func (s *site) connection(t *testing.T) connection {
 	t.Helper()
 	return connection{
-		folder: newFolder(t), host: "127.0.0.1", port: port(t, s.address), user: "alice@acme", password: password, ca: s.ca,
+		folder: newFolder(t), host: "127.0.0.1", port: port(t, s.address), user: "alice@acme", password: password,
+		ca:  s.ca,
 		tls: "plain", data: "passive",
 	}
 }
@@ -204,9 +207,11 @@ func (w *worker) key(name string) string { return strings.TrimPrefix(w.remote(na
 // untilClosed runs a client in a group with a watcher. The watcher kills the group when descriptor 3 is closed.
 const untilClosed = `(read _ <&3; kill -KILL 0) </dev/null >/dev/null 2>&1 & exec 3<&-; exec "$@"`
 
-// command is a command that does what a verb says. What the client has started, such as the daemons of a desktop, ends with ctx, or with the test
-// process, however that ends.
-func (w *worker) command(ctx context.Context, verb string, names ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
+// command is a command that does what a verb says. What the client has started, such as the daemons of a desktop,
+// ends with ctx, or with the test process, however that ends.
+func (w *worker) command(
+	ctx context.Context, verb string, names ...string,
+) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	job := w.client.job(&w.connection, verb, names...)
 	closed, open, err := os.Pipe()
 	if err != nil {

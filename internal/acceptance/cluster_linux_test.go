@@ -17,12 +17,13 @@ import (
 
 	"github.com/pires/go-proxyproto"
 
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // clusterTransfers is split between the subtests of TestCluster.
-var clusterTransfers = flag.Int("cluster.transfers", 600, "how many transfers TestCluster makes behind its load balancer")
+var clusterTransfers = flag.Int(
+	"cluster.transfers", 600, "how many transfers TestCluster makes behind its load balancer")
 
 const (
 	clusterReplicas = 3
@@ -54,7 +55,8 @@ type clusterSite struct {
 	network  clusterNetwork
 }
 
-// newClusterSite starts replicas on 127.0.0.2 and so on, and a balancer on 127.0.0.1 that sends PROXY headers of a version, 0 for none.
+// newClusterSite starts replicas on 127.0.0.2 and so on, and a balancer on 127.0.0.1 that sends PROXY headers of a
+// version, 0 for none.
 func newClusterSite(t *testing.T, storage *s3test.Server, version byte) *clusterSite {
 	t.Helper()
 	return newClusterSiteIn(t, loopback(), storage, version)
@@ -70,8 +72,10 @@ func newClusterSiteIn(t *testing.T, network clusterNetwork, storage *s3test.Serv
 	}
 	control, peers := int(ftptest.FreePorts(t, 1+ports, hosts...)), hosts[1:]
 	c := &clusterSite{
-		network:  network,
-		balancer: &balancer{t: t, host: hosts[0], version: version, choose: func(int) int { return mathrand.IntN(clusterReplicas) }},
+		network: network,
+		balancer: &balancer{t: t, host: hosts[0], version: version, choose: func(int) int {
+			return mathrand.IntN(clusterReplicas)
+		}},
 	}
 	headers := ""
 	if version > 0 {
@@ -81,8 +85,10 @@ func newClusterSiteIn(t *testing.T, network clusterNetwork, storage *s3test.Serv
 	for n, host := range peers {
 		s := &site{storage: storage, client: storage.Client(), buckets: buckets}
 		file := s.configure(t)
-		listen := fmt.Sprintf("%slisten: %q\npassive: {ports: %d-%d%s}\ncluster: {replica: %d, replicas: %d, peers: [\"%s\"]}",
-			headers, net.JoinHostPort(host, strconv.Itoa(control)), control+1, control+ports, network.public, n, clusterReplicas, strings.Join(peers, `", "`))
+		listen := fmt.Sprintf(
+			"%slisten: %q\npassive: {ports: %d-%d%s}\ncluster: {replica: %d, replicas: %d, peers: [\"%s\"]}",
+			headers, net.JoinHostPort(host, strconv.Itoa(control)), control+1, control+ports, network.public, n,
+			clusterReplicas, strings.Join(peers, `", "`))
 		replaceIn(t, file, `listen: "127.0.0.1:0"`, listen)
 		s.start(t, file)
 		c.replicas = append(c.replicas, s)
@@ -154,7 +160,8 @@ func (b *balancer) pass(client *net.TCPConn, port int) {
 		_ = client.SetWriteBuffer(smallBuffer)
 	}
 	if b.version > 0 {
-		if _, err := proxyproto.HeaderProxyFromAddrs(b.version, client.RemoteAddr(), client.LocalAddr()).WriteTo(server); err != nil {
+		if _, err := proxyproto.HeaderProxyFromAddrs(b.version, client.RemoteAddr(), client.LocalAddr()).WriteTo(
+			server); err != nil {
 			return
 		}
 	}
@@ -223,7 +230,8 @@ func (c *clusterSite) connect(number int) (*clusterClient, error) {
 		if reply, err := client.Send("AUTH TLS"); err != nil || !strings.HasPrefix(reply, "234") {
 			return client, fmt.Errorf("AUTH TLS: %q, %w", reply, err)
 		}
-		cfg := &tls.Config{InsecureSkipVerify: true, ClientSessionCache: tls.NewLRUClientSessionCache(8)} // the certificate is for other tests
+		// the certificate is for other tests
+		cfg := &tls.Config{InsecureSkipVerify: true, ClientSessionCache: tls.NewLRUClientSessionCache(8)}
 		if err := client.StartTLS(cfg); err != nil {
 			return client, err
 		}
@@ -324,7 +332,8 @@ func (c *clusterSite) work(number, transfers int) (done int, err error) {
 			} else {
 				var back []byte
 				if back, err = client.transfer(mathrand.IntN(2), line, nil); err == nil && !bytes.Equal(back, stored) {
-					err = fmt.Errorf("%s: %d bytes %.20x come back, want %d %.20x", line, len(back), back, len(stored), stored)
+					err = fmt.Errorf(
+						"%s: %d bytes %.20x come back, want %d %.20x", line, len(back), back, len(stored), stored)
 				}
 			}
 			if err != nil {
@@ -336,8 +345,9 @@ func (c *clusterSite) work(number, transfers int) (done int, err error) {
 	return done, nil
 }
 
-// Three replicas are behind a load balancer that sends each connection to any of them. 50 clients of ten addresses and two tenants store and read files, in the clear and
-// under TLS, by PASV and EPSV. Without headers all of them have one address. No transfer is lost, and no client gets the bytes of another.
+// Three replicas are behind a load balancer that sends each connection to any of them. 50 clients of ten addresses
+// and two tenants store and read files, in the clear and under TLS, by PASV and EPSV. Without headers all of them
+// have one address. No transfer is lost, and no client gets the bytes of another.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	for version, name := range []string{"without-headers", "headers-v1", "headers-v2"} {
@@ -388,8 +398,9 @@ func (c *clusterSite) judge(t *testing.T, each int) {
 	}
 }
 
-// The replica that relays is killed while the client has sent a part or all of a file, and has not said that this is all. Its kernel closes the connection to the owner as
-// if the client had. The file must not appear. Nor may a download be complete whose relay was killed.
+// The replica that relays is killed while the client has sent a part or all of a file, and has not said that this is
+// all. Its kernel closes the connection to the owner as if the client had. The file must not appear. Nor may a
+// download be complete whose relay was killed.
 func TestKilledRelay(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -447,7 +458,8 @@ func TestKilledRelay(t *testing.T) {
 			if len(objects) != 1 || objects[0] != "whole" {
 				t.Errorf("the bucket has %q, want the whole file", objects)
 			}
-			if _, err := client.transfer(0, "STOR part", make([]byte, tc.size)); err != nil { // by the replica that was killed
+			// by the replica that was killed
+			if _, err := client.transfer(0, "STOR part", make([]byte, tc.size)); err != nil {
 				t.Errorf("after the replica has come back: %v", err)
 			}
 		})

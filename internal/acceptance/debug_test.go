@@ -9,16 +9,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// babelftp debug makes the log of a running server show what one client does, and no other one, without a restart: commands, replies and
-// requests to S3, without passwords. The log has one line for each transfer in any case.
+// babelftp debug makes the log of a running server show what one client does, and no other one, without a restart:
+// commands, replies and requests to S3, without passwords. The log has one line for each transfer in any case.
 func TestDebug(t *testing.T) {
 	t.Parallel()
 	storage := s3test.Start(t, "minio")
-	s := &site{storage: storage, client: storage.Client(), buckets: map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)}}
+	s := &site{storage: storage, client: storage.Client(),
+		buckets: map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)}}
 	socket := filepath.Join(t.TempDir(), "admin.sock")
 	file := s.configure(t)
 	text, err := os.ReadFile(file)
@@ -37,7 +38,8 @@ func TestDebug(t *testing.T) {
 	const scanner, other = "127.0.0.7", "127.0.0.8"
 	visit := func(from, name string) {
 		t.Helper()
-		curl := launchWith(t, "the scan", "curl", "--silent", "--show-error", "--interface", from, "--user", "alice@acme:"+password,
+		curl := launchWith(
+			t, "the scan", "curl", "--silent", "--show-error", "--interface", from, "--user", "alice@acme:"+password,
 			"--quote", "-*SIZE missing", "--upload-file", "-", "ftp://"+s.address+"/"+name)
 		curl.succeed()
 	}
@@ -101,7 +103,8 @@ func TestDebug(t *testing.T) {
 			lines["transfer "+attribute("path")]++
 			name := attribute("path")
 			want := map[string]string{
-				"direction": "upload", "command": "STOR", "bytes": "8", "code": "226", "tls": "false", "tenant": "acme", "user": "alice",
+				"direction": "upload", "command": "STOR", "bytes": "8", "code": "226", "tls": "false", "tenant": "acme",
+				"user":   "alice",
 				"s3_uri": "s3://" + s.buckets[acme] + "/inbox" + name,
 			}
 			for key, value := range want {
@@ -123,9 +126,12 @@ func TestDebug(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]int{
-		"127.0.0.7 USER ***": 1, "127.0.0.7 PASS ***": 1, "127.0.0.7 STOR during": 1, "127.0.0.7 226": 1, "127.0.0.7 PutObject 200": 1,
-		"127.0.0.7 SIZE missing": 1, "127.0.0.7 550": 1, "127.0.0.7 STOR before": 0, "127.0.0.7 STOR after": 0, "127.0.0.8 STOR elsewhere": 0,
-		"127.0.0.8 226": 0, "127.0.0.1 CWD /": 1, "transfer /before": 1, "transfer /during": 1, "transfer /elsewhere": 1, "transfer /after": 1, "failed": 4,
+		"127.0.0.7 USER ***": 1, "127.0.0.7 PASS ***": 1, "127.0.0.7 STOR during": 1, "127.0.0.7 226": 1,
+		"127.0.0.7 PutObject 200": 1,
+		"127.0.0.7 SIZE missing":  1, "127.0.0.7 550": 1, "127.0.0.7 STOR before": 0, "127.0.0.7 STOR after": 0,
+		"127.0.0.8 STOR elsewhere": 0,
+		"127.0.0.8 226":            0, "127.0.0.1 CWD /": 1, "transfer /before": 1, "transfer /during": 1,
+		"transfer /elsewhere": 1, "transfer /after": 1, "failed": 4,
 	} {
 		if lines[line] != want {
 			t.Errorf("%d lines of %q, want %d", lines[line], line, want)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // Programs that delete the tree whose path is the last of their arguments: host, port, user, password, path.
@@ -87,8 +87,9 @@ delete.call(tree)
 `
 )
 
-// A tree that an S3 tool has made has no markers, so each directory ends with its last file. Programs in several languages, and scripts that know nothing
-// of S3, delete such a tree file by file and directory by directory. None of them may fail, and nothing may be left.
+// A tree that an S3 tool has made has no markers, so each directory ends with its last file. Programs in several
+// languages, and scripts that know nothing of S3, delete such a tree file by file and directory by directory. None of
+// them may fail, and nothing may be left.
 func TestDeleteTree(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))
@@ -122,12 +123,16 @@ func TestDeleteTree(t *testing.T) {
 		"lftp": func(t *testing.T, tree string) {
 			newLftp(t, s, way{tls: "plain", data: "passive"}).run("rm -r " + lftpQuote(tree))
 		},
-		"rclone": func(t *testing.T, tree string) { newRclone(t, s).run("purge", "acme:"+strings.TrimPrefix(tree, "/")) },
+		"rclone": func(t *testing.T, tree string) {
+			newRclone(t, s).run("purge", "acme:"+strings.TrimPrefix(tree, "/"))
+		},
 		"curl": func(t *testing.T, tree string) {
-			config := []string{"user = " + curlQuote("alice@acme:"+password), "silent", "show-error", "list-only", "output = /dev/null",
+			config := []string{"user = " + curlQuote("alice@acme:"+password), "silent", "show-error", "list-only",
+				"output = /dev/null",
 				"url = " + curlQuote("ftp://"+s.address+"/")}
 			for _, line := range []string{
-				"DELE top", "DELE a/b/g", "DELE a/b/h", "DELE a/f", "RMD a/b", "RMD a", "DELE c/d/e/i", "DELE c/j/k", "RMD c/d/e", "RMD c/d", "RMD c/j", "RMD c",
+				"DELE top", "DELE a/b/g", "DELE a/b/h", "DELE a/f", "RMD a/b", "RMD a", "DELE c/d/e/i", "DELE c/j/k",
+				"RMD c/d/e", "RMD c/d", "RMD c/j", "RMD c",
 				"DELE über/日本/語", "RMD über/日本", "RMD über",
 			} {
 				verb, file, _ := strings.Cut(line, " ")
@@ -142,7 +147,8 @@ func TestDeleteTree(t *testing.T) {
 			bucket, tree := s.buckets[acme], "/tree-"+name
 			for _, file := range files {
 				key := strings.TrimSuffix(prefix, "/") + tree + "/" + file
-				_, err := s.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader("content")})
+				_, err := s.client.PutObject(
+					t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader("content")})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -17,7 +17,8 @@ type demo struct {
 
 func startDemo(t *testing.T, data string) *demo {
 	t.Helper()
-	d := &demo{process: launch(t, binary(t), "demo", "--listen", "127.0.0.1:0", "--data", data), lines: map[string]string{}}
+	d := &demo{process: launch(t, binary(t), "demo", "--listen", "127.0.0.1:0", "--data", data),
+		lines: map[string]string{}}
 	d.expect(d.stdout, `marie.*\n`) // the last line
 	section := ""
 	for line := range strings.Lines(d.stdout.String()) {
@@ -71,7 +72,8 @@ func TestDemo(t *testing.T) {
 	if listed, _ := d.run("Type encrypted", ""); !strings.HasSuffix(listed, " hello.txt\n") {
 		t.Errorf("encrypted: %q", listed)
 	}
-	if listed, _ := d.run("Type lftp", d.lines["Change lftp"]+"\ncat hello.txt\nquote PWD\n"); !strings.Contains(listed, "bonjour\n") ||
+	if listed, _ := d.run("Type lftp", d.lines["Change lftp"]+"\ncat hello.txt\nquote PWD\n"); !strings.Contains(
+		listed, "bonjour\n") ||
 		!strings.Contains(listed, "現在のディレクトリ") {
 		t.Errorf("lftp: %q", listed)
 	}

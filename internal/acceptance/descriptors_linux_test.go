@@ -13,12 +13,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // TestOutOfDescriptors lowers the number of descriptors that the server may have while sessions last. Without a
-// descriptor the reply is a temporary one, and the session continues. The same transfer works when there are descriptors again.
+// descriptor the reply is a temporary one, and the session continues. The same transfer works when there are
+// descriptors again.
 func TestOutOfDescriptors(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))
@@ -64,7 +65,8 @@ func TestOutOfDescriptors(t *testing.T) {
 	}
 }
 
-// Where clients take all descriptors that they get, another one gets 421 at once, and the probes and metrics are answered.
+// Where clients take all descriptors that they get, another one gets 421 at once, and the probes and metrics are
+// answered.
 func TestDescriptorReserve(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))
@@ -89,7 +91,8 @@ func TestDescriptorReserve(t *testing.T) {
 	if last == nil || refused != "421 Too many connections. Please try again later." {
 		t.Fatalf("at the limit of descriptors the greeting is %q", refused)
 	}
-	for path, want := range map[string]string{"/healthz": "ok\n", "/readyz": "ready\n", "/metrics": "babelftp_refusals_total"} {
+	for path, want := range map[string]string{"/healthz": "ok\n", "/readyz": "ready\n",
+		"/metrics": "babelftp_refusals_total"} {
 		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		response, err := client.Get("http://" + s.metrics + path)
 		if err != nil {
@@ -183,7 +186,8 @@ func TestTransfersOpenNoListeners(t *testing.T) {
 // unlimited is as many descriptors as the server had at first.
 const unlimited = -1
 
-// allowDescriptors lets the server open so many descriptors more. The limit is on their numbers, of which the lowest free one is taken.
+// allowDescriptors lets the server open so many descriptors more. The limit is on their numbers, of which the lowest
+// free one is taken.
 func (s *site) allowDescriptors(t *testing.T, spare int) {
 	t.Helper()
 	pid := s.server.cmd.Process.Pid

@@ -2,9 +2,10 @@ package acceptance_test
 
 // cameras are network cameras.
 var cameras = []device{
-	// It looks for a marker by SIZE in small letters, and leaves when ALLO gets 202: https://github.com/alienatedsec/yi-hack-v5/issues/337,
-	// https://github.com/hassio-addons/app-ftp/issues/245. The pathname is that of
-	// https://github.com/blakejarvis/homeassistant-video-viewer, with the brackets that Dahua's pictures have.
+	// It looks for a marker by SIZE in small letters, and leaves when ALLO gets 202:
+	// https://github.com/alienatedsec/yi-hack-v5/issues/337, https://github.com/hassio-addons/app-ftp/issues/245. The
+	// pathname is that of https://github.com/blakejarvis/homeassistant-video-viewer, with the brackets that Dahua's
+	// pictures have.
 	{
 		name: "Dahua, Amcrest", does: "probes a marker, creates directories by date, stores names with brackets",
 		has: map[string]string{"gate/": ""},
@@ -55,7 +56,8 @@ var cameras = []device{
 			227 PASV
 			226 STOR gate_01_20190222080904.jpg <<< JPEG
 			221 QUIT`,
-		want: map[string]string{"camera_test20190222080904/": "", "camera_test20190222080904/gate_01_20190222080904.jpg": "JPEG"},
+		want: map[string]string{"camera_test20190222080904/": "",
+			"camera_test20190222080904/gate_01_20190222080904.jpg": "JPEG"},
 	},
 	// https://github.com/biddster/node-red-contrib-ftp-server/issues/4
 	{
@@ -73,10 +75,12 @@ var cameras = []device{
 			221 QUIT`,
 		want: map[string]string{"20171007/": "", "20171007/images/": "", "20171007/images/011012.jpg": "JPEG"},
 	},
-	// The script of the firmware sends a whole session at once, without a word in capitals of its own; BusyBox's ftpput uploads:
-	// https://github.com/roleoroleo/yi-hack-Allwinner-v2/issues/101, https://github.com/roleoroleo/yi-hack-Allwinner/issues/180
+	// The script of the firmware sends a whole session at once, without a word in capitals of its own; BusyBox's
+	// ftpput uploads: https://github.com/roleoroleo/yi-hack-Allwinner-v2/issues/101,
+	// https://github.com/roleoroleo/yi-hack-Allwinner/issues/180
 	{
-		name: "Yi with yi-hack", does: "sends a whole session at once to create a directory, uploads into it by its pathname",
+		name: "Yi with yi-hack",
+		does: "sends a whole session at once to create a directory, uploads into it by its pathname",
 		script: `
 			+ USER DEVICE
 			+ PASS SECRET
@@ -104,7 +108,8 @@ var cameras = []device{
 			221`,
 		want: map[string]string{"2023Y07M06D13H/": "", "2023Y07M06D13H/E201M57S03.mp4": "MP4"},
 	},
-	// The manual explains both ways: https://www.manualshelf.com/manual/intellinet/fixed-cameras/user-manual-english/page-90.html
+	// The manual explains both ways:
+	// https://www.manualshelf.com/manual/intellinet/fixed-cameras/user-manual-english/page-90.html
 	{
 		name: "Intellinet", does: "replaces a picture by DELE and STOR, then by an upload, DELE and a rename",
 		script: `
@@ -122,7 +127,8 @@ var cameras = []device{
 			221 QUIT`,
 		want: map[string]string{"camera.jpg": "second"},
 	},
-	// Their manuals have backslashes in pathnames: https://manualshive.com/en/manual/acti/a1d-220-v3-14-19-ac/2842786?page=54,
+	// Their manuals have backslashes in pathnames:
+	// https://manualshive.com/en/manual/acti/a1d-220-v3-14-19-ac/2842786?page=54,
 	// http://hs-help.net/hshelp/gira/v4_9/en/camftp.html
 	{
 		name: "ACTi, Gira", does: "writes pathnames with backslashes", settings: "backslash: separator",
@@ -138,7 +144,8 @@ var cameras = []device{
 			227 PASV
 			226 STOR \cam01\142\picture7.jpg <<< JPEG
 			221 QUIT`,
-		want: map[string]string{"Backgate0522/": "", "Backgate0522/Front_Door_2025.jpg": "JPEG", "cam01/142/picture7.jpg": "JPEG"},
+		want: map[string]string{"Backgate0522/": "", "Backgate0522/Front_Door_2025.jpg": "JPEG",
+			"cam01/142/picture7.jpg": "JPEG"},
 	},
 	// Its firmware sends an empty CWD where no directory is configured, and QUIT before it reads 226:
 	// https://github.com/s60sc/ESP32-CAM_MJPEG2SD (ftp.cpp), https://github.com/s60sc/ESP32-CAM_MJPEG2SD/issues/167
@@ -160,7 +167,8 @@ var cameras = []device{
 			221`,
 		want: map[string]string{"20230204/": "", "20230204/20230204_144234.avi": "AVI"},
 	},
-	// Its source opens the data connection early, and sends other commands before the transfer: https://github.com/ldab/ESP32_FTPClient
+	// Its source opens the data connection early, and sends other commands before the transfer:
+	// https://github.com/ldab/ESP32_FTPClient
 	{
 		name: "ESP32_FTPClient", does: "opens the data connection before CWD and MKD, and another before its use",
 		script: `
@@ -187,6 +195,7 @@ var cameras = []device{
 			250 RNTO test.txt
 			+ QUIT
 			221`,
-		want: map[string]string{"my_new_dir/": "", "my_new_dir/octocat.jpg": "JPEG", "my_new_dir/test.txt": "one\ntwo\n"},
+		want: map[string]string{"my_new_dir/": "", "my_new_dir/octocat.jpg": "JPEG",
+			"my_new_dir/test.txt": "one\ntwo\n"},
 	},
 }

@@ -37,8 +37,8 @@ var desktopPrograms = []device{
 			221 QUIT`,
 		want: map[string]string{"Übersicht/": "", "Übersicht/Maße.txt": "1 m\r\n"},
 	},
-	// It sends OPTS before USER, has the old names of commands and active mode only: https://github.com/xreef/SimpleFTPServer/issues/48,
-	// https://github.com/taoyouh/FtpServer/pull/12
+	// It sends OPTS before USER, has the old names of commands and active mode only:
+	// https://github.com/xreef/SimpleFTPServer/issues/48, https://github.com/taoyouh/FtpServer/pull/12
 	{
 		name: "Windows ftp.exe", does: "lists, puts, gets and deletes files in active mode",
 		script: `
@@ -66,7 +66,8 @@ var desktopPrograms = []device{
 			221 QUIT`,
 		want: map[string]string{"till1.txt": "1;2\r\n"},
 	},
-	// https://github.com/proftpd/proftpd/issues/1495, https://github.com/michaellukashov/Far-NetBox/issues/141 (which has WinSCP's code)
+	// https://github.com/proftpd/proftpd/issues/1495, https://github.com/michaellukashov/Far-NetBox/issues/141 (which
+	// has WinSCP's code)
 	{
 		name: "WinSCP", does: "explicit TLS, lists, uploads a file with its time, creates and renames a directory",
 		settings: "objects: {listing_times: set}",
@@ -102,7 +103,8 @@ var desktopPrograms = []device{
 			221 QUIT`,
 		want: map[string]string{"Fotos/": "", "Fotos/Zürich.jpg": "JPEG"},
 	},
-	// It tries REST at once, with a number for which there is no transfer: https://github.com/XboxUnity/freestyledash/issues/12
+	// It tries REST at once, with a number for which there is no transfer:
+	// https://github.com/XboxUnity/freestyledash/issues/12
 	{
 		name: "FlashFXP", does: "tries REST before anything else, lists with options, uploads",
 		script: `

@@ -22,7 +22,8 @@ var officeDevices = []device{
 			221 QUIT`,
 		want: map[string]string{"paperless/": "", "paperless/06022022_001.pdf": "%PDF"},
 	},
-	// It writes the header of a table only where NLST does not show the file: https://github.com/drakkan/sftpgo/issues/676
+	// It writes the header of a table only where NLST does not show the file:
+	// https://github.com/drakkan/sftpgo/issues/676
 	{
 		name: "Data loggers", does: "look for a file by NLST, append lines under TLS",
 		script: `
@@ -73,7 +74,8 @@ var hosts = []device{
 			221 QUIT`,
 		want: map[string]string{"MYFILE": "RECORD 1\nRECORD 2\n", "ftp-*": "RECORD 3\n"},
 	},
-	// https://www.ibm.com/docs/en/i/7.2?topic=ssw_ibm_i_72/rzaiq/rzaiqsitet.htm, https://github.com/robinrodricks/FluentFTP/issues/946
+	// https://www.ibm.com/docs/en/i/7.2?topic=ssw_ibm_i_72/rzaiq/rzaiqsitet.htm,
+	// https://github.com/robinrodricks/FluentFTP/issues/946
 	{
 		name: "IBM i (AS/400)", does: "asks for the format of names, puts and gets texts",
 		script: `

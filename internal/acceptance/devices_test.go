@@ -18,11 +18,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A device is a device or a program that does not run here. Its script is a dialogue that published logs, source code or manuals show.
+// A device is a device or a program that does not run here. Its script is a dialogue that published logs, source code
+// or manuals show.
 type device struct {
 	name     string // In the table of docs/guides/clients.md.
 	does     string // There too.
@@ -54,7 +55,10 @@ func TestClientsByScript(t *testing.T) {
 	t.Parallel()
 	var tenants strings.Builder
 	for i, d := range devices() {
-		fmt.Fprintf(&tenants, "  device-%d:\n    bucket: BUCKET\n    prefix: inbox/device/%d/\n    users: {device-%d: {password_hash: %q}}\n", i, i, i, passwordHash(t, oldPassword))
+		fmt.Fprintf(
+			&tenants,
+			"  device-%d:\n    bucket: BUCKET\n    prefix: inbox/device/%d/\n    users: {device-%d: "+
+				"{password_hash: %q}}\n", i, i, i, passwordHash(t, oldPassword))
 		if d.settings != "" {
 			fmt.Fprintf(&tenants, "    %s\n", d.settings)
 		}
@@ -69,7 +73,8 @@ func TestClientsByScript(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			p := &player{t: t, site: s, lines: strings.NewReplacer("DEVICE", fmt.Sprintf("device-%d", i), "SECRET", oldPassword, "EMPTY", "")}
+			p := &player{t: t, site: s, lines: strings.NewReplacer(
+				"DEVICE", fmt.Sprintf("device-%d", i), "SECRET", oldPassword, "EMPTY", "")}
 			p.play("connect")
 			for line := range strings.Lines(d.script) {
 				if line = strings.TrimSpace(line); line != "" {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // mixedTenants have a mirror, whose names are bytes, and directories of charsets of their own.
@@ -24,14 +24,15 @@ const mixedTenants = `
       root: {password_hash: HASH, root: /alt}
 `
 
-// TestMirrorOfBytes mirrors names that are in no charset, in several, or that escapes could be taken for, and wants them back byte
-// for byte.
+// TestMirrorOfBytes mirrors names that are in no charset, in several, or that escapes could be taken for, and wants
+// them back byte for byte.
 func TestMirrorOfBytes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), mixedTenants)
 	tree := map[string][]byte{}
 	for i, name := range []string{
-		"caf\xe9", "café", "cafe\u0301", "\x93\xfa\x96\x7b", "\xc0\xae\xc0\xae", "\xc0\xaf", "\xed\xa0\x80", "\xe3\x81", "\xff\xff", "\xff\xfe",
+		"caf\xe9", "café", "cafe\u0301", "\x93\xfa\x96\x7b", "\xc0\xae\xc0\xae", "\xc0\xaf", "\xed\xa0\x80", "\xe3\x81",
+		"\xff\xff", "\xff\xfe",
 		"\xe5\xff\xf4", "‛E9", "‛‛", "‛", " \xe9 ", "back\\slash\xe9", "\xe9",
 	} {
 		tree[name] = content(i)
@@ -79,8 +80,10 @@ func TestEncodingsOfDirectories(t *testing.T) {
 	german.must("mkdir", "/Büro")
 	german.must("upload", data, "/Büro/Größe")
 	c.args = append(c.args, "--ftp-create-dirs")
-	c.upload(move{data, "/alt/日本/\x93\xfa\x96\x7b"}, move{data, "/alt/日本/neu/日本"}, move{data, "/scans/\x93\xfa\x96\x7b"})
-	want := []string{"Büro/", "Büro/Größe", "alt/", "alt/日本/", "alt/日本/neu/", "alt/日本/neu/日本", "alt/日本/日本", "scans/", "scans/‛93‛FA‛96{"}
+	c.upload(
+		move{data, "/alt/日本/\x93\xfa\x96\x7b"}, move{data, "/alt/日本/neu/日本"}, move{data, "/scans/\x93\xfa\x96\x7b"})
+	want := []string{"Büro/", "Büro/Größe", "alt/", "alt/日本/", "alt/日本/neu/", "alt/日本/neu/日本", "alt/日本/日本", "scans/",
+		"scans/‛93‛FA‛96{"}
 	if got := s.objects(t, "mixed/"); !slices.Equal(got, want) {
 		t.Errorf("the bucket has %+q, want %+q", got, want)
 	}
@@ -94,7 +97,8 @@ func TestEncodingsOfDirectories(t *testing.T) {
 	c.args = append(c.args, "--user", "root@mixed:"+password)
 	c.upload(move{data, "/日本/\x83\\\x81[\x83X"})
 	s.mustStore(t, "mixed/alt/日本/ソース", []byte("data"))
-	for dir, want := range map[string][]string{"/日本": {"neu", "\x83\\\x81[\x83X", "\x93\xfa\x96\x7b"}, "/日本/neu": {"日本"}} {
+	for dir, want := range map[string][]string{"/日本": {"neu", "\x83\\\x81[\x83X", "\x93\xfa\x96\x7b"},
+		"/日本/neu": {"日本"}} {
 		got := strings.Fields(c.run("--list-only", c.url(dir)+"/"))
 		if slices.Sort(got); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", dir, got, want)

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/events"
-	"github.com/babelftp/babelftp/internal/s3test"
-	"github.com/babelftp/babelftp/internal/webhook"
+	"github.com/babelftp/babelftp/internal/report/events"
+	"github.com/babelftp/babelftp/internal/report/webhook"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 const webhookSecret = "0123456789abcdef"
@@ -99,8 +99,9 @@ func (r *eventReceiver) events(c change) []events.Event {
 	return slices.Clone(r.got[c])
 }
 
-// TestEventsOfKilledServers kills the server at several moments while clients change files and while the receiver gets events. For some of the time
-// the receiver is down. Each change with a positive reply has an event in the end. An event is confirmed only if the change has happened.
+// TestEventsOfKilledServers kills the server at several moments while clients change files and while the receiver
+// gets events. For some of the time the receiver is down. Each change with a positive reply has an event in the end.
+// An event is confirmed only if the change has happened.
 func TestEventsOfKilledServers(t *testing.T) {
 	t.Parallel()
 	const (
@@ -131,7 +132,8 @@ func TestEventsOfKilledServers(t *testing.T) {
 			for i, f := range users {
 				a, b := fmt.Sprintf("/%d-%d a é", round, i), fmt.Sprintf("/%d-%d b", round, i)
 				asked[i] = [steps]change{
-					{events.Upload, a, ""}, {events.Upload, b, ""}, {events.Rename, a, a + " 2"}, {events.Delete, b, ""}, {events.Upload, b + " 2", ""},
+					{events.Upload, a, ""}, {events.Upload, b, ""}, {events.Rename, a, a + " 2"},
+					{events.Delete, b, ""}, {events.Upload, b + " 2", ""},
 					{events.Copy, a + " 2", a + " 3"},
 				}[step]
 				switch c := asked[i]; c.kind {

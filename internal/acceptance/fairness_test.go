@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 const (
@@ -27,8 +27,9 @@ func mallory() string {
 	return "      mallory: {password_hash: " + strconv.Quote(configtest.PasswordHash().Reveal()) + "}"
 }
 
-// attackMemory lets mallory begin so many uploads, each of which sends just less than a part and then no more. The first ones, whose parts fill the
-// share of one user, have sent it when attackMemory returns. The others wait for memory. The connections end with the test.
+// attackMemory lets mallory begin so many uploads, each of which sends just less than a part and then no more. The
+// first ones, whose parts fill the share of one user, have sent it when attackMemory returns. The others wait for
+// memory. The connections end with the test.
 func (s *site) attackMemory(t *testing.T, first, others int) (uploads []*ftptest.Client, data []net.Conn) {
 	t.Helper()
 	var sent sync.WaitGroup
@@ -59,7 +60,8 @@ func (s *site) attackMemory(t *testing.T, first, others int) (uploads []*ftptest
 	return uploads, data
 }
 
-// TestMemoryOfOneUser lets a user hold all the memory that it gets. Others store files meanwhile, in its own tenant and in another one.
+// TestMemoryOfOneUser lets a user hold all the memory that it gets. Others store files meanwhile, in its own tenant
+// and in another one.
 func TestMemoryOfOneUser(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), mallory(), "memory: 64MiB")
@@ -70,7 +72,8 @@ func TestMemoryOfOneUser(t *testing.T) {
 		files int
 		size  int
 	}{
-		{"alice@umbrella", 50, 1000}, {"alice@umbrella", 3, 2*onePart + 1}, {"alice@acme", 50, 1000}, {"alice@acme", 3, onePart / 2},
+		{"alice@umbrella", 50, 1000}, {"alice@umbrella", 3, 2*onePart + 1}, {"alice@acme", 50, 1000},
+		{"alice@acme", 3, onePart / 2},
 	} {
 		c := ftptest.Dial(t, s.address)
 		c.Login(tc.user, password)
@@ -95,8 +98,9 @@ func wantFirstToEnd(t *testing.T, holding []*ftptest.Client, code string) {
 	}
 }
 
-// TestSlowUploads lets a user hold memory and send a byte now and then, which is less than the minimum. As others of its sessions wait for memory, one of
-// these uploads after another ends with 426. An upload of another tenant that is as slow may go on.
+// TestSlowUploads lets a user hold memory and send a byte now and then, which is less than the minimum. As others of
+// its sessions wait for memory, one of these uploads after another ends with 426. An upload of another tenant that is
+// as slow may go on.
 func TestSlowUploads(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), mallory(), "memory: 64MiB", "stall_timeout: 10s")

@@ -6,11 +6,11 @@ import (
 	"net"
 	"strings"
 
-	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
 
-// A faultClient is a session that returns every reply. Many talkers run in parallel, so a broken connection is an error and not the end of the
-// test.
+// A faultClient is a session that returns every reply. Many talkers run in parallel, so a broken connection is an
+// error and not the end of the test.
 type faultClient struct {
 	*ftptest.Conn
 	host string

@@ -17,13 +17,13 @@ type operation struct {
 	do     func(k *faultClient, dir string) response
 	// after is what the directory holds when the operation was done, the same as before when nil.
 	after objects
-	// byParts says that an operation which failed may have been done in part: a rename by two requests, for one. Then nothing is lost, and
-	// to do it again completes it.
+	// byParts says that an operation which failed may have been done in part: a rename by two requests, for one. Then
+	// nothing is lost, and to do it again completes it.
 	byParts bool
 }
 
-// objects are the contents of a directory by name, which for a marker ends with a slash. A large content is described by its size and
-// checksum. A modification time that was set stands behind the content.
+// objects are the contents of a directory by name, which for a marker ends with a slash. A large content is described
+// by its size and checksum. A modification time that was set stands behind the content.
 type objects map[string]string
 
 func (o objects) with(name, content string) objects {
@@ -101,9 +101,11 @@ func operations() []operation {
 				return upload("STOR {dir}/file", small)(k, dir)
 			},
 		},
-		{name: "APPE-small", before: file, do: upload("APPE {dir}/file", small), after: file.with("file", "content"+small)},
+		{name: "APPE-small", before: file, do: upload("APPE {dir}/file", small),
+			after: file.with("file", "content"+small)},
 		{name: "APPE-new", before: file, do: upload("APPE {dir}/new", small), after: file.with("new", small)},
-		{name: "APPE-large", before: objects{"file": large}, do: upload("APPE {dir}/file", small), after: objects{"file": large + small}},
+		{name: "APPE-large", before: objects{"file": large}, do: upload("APPE {dir}/file", small),
+			after: objects{"file": large + small}},
 		{name: "RETR-small", before: objects{"file": small}, do: download("RETR {dir}/file", is(small))},
 		{name: "RETR-large", before: objects{"file": large}, do: download("RETR {dir}/file", is(large))},
 		{
@@ -120,7 +122,8 @@ func operations() []operation {
 		{name: "CWD", before: tree, do: command("CWD {dir}/from")},
 		{name: "SIZE", before: file, do: command("SIZE {dir}/file")},
 		{name: "MDTM", before: file, do: command("MDTM {dir}/file")},
-		{name: "MFMT", before: file, do: command("MFMT 20200102030405 {dir}/file"), after: objects{"file": "content of 1577934245.000000000"}},
+		{name: "MFMT", before: file, do: command("MFMT 20200102030405 {dir}/file"),
+			after: objects{"file": "content of 1577934245.000000000"}},
 		{name: "DELE", before: file, do: command("DELE {dir}/file"), after: objects{}},
 		{name: "MKD", before: file, do: command("MKD {dir}/new"), after: file.with("new/", "")},
 		{name: "RMD", before: file.with("empty/", ""), do: command("RMD {dir}/empty"), after: file},
@@ -129,12 +132,14 @@ func operations() []operation {
 			after: objects{"beside": "beside"},
 		},
 		{name: "rename-file", before: file, do: rename("file", "new"), after: objects{"new": "content"}, byParts: true},
-		{name: "rename-onto-file", before: file.with("old", "old"), do: rename("file", "old"), after: objects{"old": "content"}, byParts: true},
+		{name: "rename-onto-file", before: file.with("old", "old"), do: rename("file", "old"),
+			after: objects{"old": "content"}, byParts: true},
 		{name: "rename-directory", before: tree, do: rename("from", "to"), after: moved, byParts: true},
 		{name: "copy-file", before: file, do: copies("file", "new"), after: file.with("new", "content")},
 		{
 			name: "copy-directory", before: tree, do: copies("from", "to"), byParts: true,
-			after: objects{"from/": "", "from/a": "a", "from/sub/b": "b", "to/": "", "to/a": "a", "to/sub/b": "b", "beside": "beside"},
+			after: objects{"from/": "", "from/a": "a", "from/sub/b": "b", "to/": "", "to/a": "a", "to/sub/b": "b",
+				"beside": "beside"},
 		},
 		{
 			name: "HASH", before: objects{"file": small},
@@ -146,9 +151,12 @@ func operations() []operation {
 				return r
 			},
 		},
-		{name: "deny-STOR-new", tenant: denying, before: file, do: upload("STOR {dir}/new", small), after: file.with("new", small)},
-		{name: "deny-STOR-large", tenant: denying, before: file, do: upload("STOR {dir}/new", large), after: file.with("new", large)},
-		{name: "deny-rename-file", tenant: denying, before: file, do: rename("file", "new"), after: objects{"new": "content"}, byParts: true},
+		{name: "deny-STOR-new", tenant: denying, before: file, do: upload("STOR {dir}/new", small),
+			after: file.with("new", small)},
+		{name: "deny-STOR-large", tenant: denying, before: file, do: upload("STOR {dir}/new", large),
+			after: file.with("new", large)},
+		{name: "deny-rename-file", tenant: denying, before: file, do: rename("file", "new"),
+			after: objects{"new": "content"}, byParts: true},
 	}
 }
 

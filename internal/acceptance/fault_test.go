@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // A fault is what may happen to requests, and the reply that a client gets then.
@@ -46,13 +46,16 @@ func faults() []fault {
 	writes := []string{
 		"PutObject", "CreateMultipartUpload", "UploadPart", "UploadPartCopy", "CopyObject", "CompleteMultipartUpload",
 	}
-	withBody := []string{"GetObject", "ListObjectsV2", "ListParts", "DeleteObject", "DeleteObjects", "AbortMultipartUpload"}
+	withBody := []string{"GetObject", "ListObjectsV2", "ListParts", "DeleteObject", "DeleteObjects",
+		"AbortMultipartUpload"}
 	inRanges := []string{"REST-RETR", "RETR-large"} // which have no checksum
 	return []fault{
 		{name: "delay", effect: s3test.Delay(50 * time.Millisecond), once: done},
 		// S3 may have performed the request, and another client may have deleted the new file since.
-		{name: "internal-error", effect: s3test.Refuse(http.StatusInternalServerError, "InternalError"), once: temporary, often: temporary},
-		{name: "slow-down", effect: s3test.Refuse(http.StatusServiceUnavailable, "SlowDown"), once: done, often: temporary},
+		{name: "internal-error", effect: s3test.Refuse(http.StatusInternalServerError, "InternalError"),
+			once: temporary, often: temporary},
+		{name: "slow-down", effect: s3test.Refuse(http.StatusServiceUnavailable, "SlowDown"), once: done,
+			often: temporary},
 		{name: "reset-request", effect: s3test.ResetRequest(), once: temporary, often: temporary},
 		{name: "lose-answer", effect: s3test.LoseAnswer(), once: done, often: temporary},
 		{name: "reset-response", effect: s3test.ResetResponse(), once: done, often: temporary},
@@ -62,15 +65,19 @@ func faults() []fault {
 			name: "error-behind-ok", effect: s3test.RefuseWithOK("InternalError"),
 			on: []string{"CompleteMultipartUpload", "CopyObject", "UploadPartCopy"}, once: temporary, often: temporary,
 		},
-		{name: "corrupt-request", effect: s3test.CorruptRequest(), on: []string{"PutObject", "UploadPart"}, often: temporary},
-		{name: "corrupt-response", effect: s3test.CorruptResponse(), on: []string{"GetObject"}, often: temporary, unseen: inRanges},
+		{name: "corrupt-request", effect: s3test.CorruptRequest(), on: []string{"PutObject", "UploadPart"},
+			often: temporary},
+		{name: "corrupt-response", effect: s3test.CorruptResponse(), on: []string{"GetObject"}, often: temporary,
+			unseen: inRanges},
 		{
 			name: "disk-full", effect: s3test.Refuse(http.StatusInsufficientStorage, "XMinioStorageFull"), on: writes,
 			often: temporary,
 		},
 		{
-			// The operator renews credentials, and the same command works then. The answer to a HEAD has no body, so it cannot say this.
-			name: "expired-token", effect: s3test.Refuse(http.StatusForbidden, "ExpiredToken"), on: slices.Concat(writes, withBody), often: temporary,
+			// The operator renews credentials, and the same command works then. The answer to a HEAD has no body, so
+			// it cannot say this.
+			name: "expired-token", effect: s3test.Refuse(http.StatusForbidden, "ExpiredToken"),
+			on: slices.Concat(writes, withBody), often: temporary,
 		},
 		{name: "denied", effect: s3test.Refuse(http.StatusForbidden, "AccessDenied"), often: permanent},
 	}
@@ -92,9 +99,9 @@ func (m mode) outcome(f fault) outcome {
 	return f.often
 }
 
-// TestFaults does each operation under each fault of each S3 operation of the operation. After a positive reply the client finds the operation done. After a
-// negative reply it finds everything as before, and repeats the operation in the same session with success. Nothing stays unfinished but a
-// multipart upload without parts, whose ID got lost.
+// TestFaults does each operation under each fault of each S3 operation of the operation. After a positive reply the
+// client finds the operation done. After a negative reply it finds everything as before, and repeats the operation in
+// the same session with success. Nothing stays unfinished but a multipart upload without parts, whose ID got lost.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -109,7 +116,8 @@ func TestFaults(t *testing.T) {
 			storage := s3test.Start(t, "minio")
 			strict := storage.Bucket(t)
 			b := &faultSite{}
-			b.site, b.proxy = newSiteBehindProxy(t, storage, fmt.Sprintf(denyingTenant, strict, passwordHash(t, password)))
+			b.site, b.proxy = newSiteBehindProxy(
+				t, storage, fmt.Sprintf(denyingTenant, strict, passwordHash(t, password)))
 			b.buckets[denying] = strict
 			b.runFaults(t, tt.modes)
 		})
@@ -142,9 +150,11 @@ func (b *faultSite) runFaults(t *testing.T, modes []mode) {
 		for operation, requests := range b.requests(t, d) {
 			for _, f := range faults() {
 				for _, m := range modes {
-					if requests > m.after && m.outcome(f) != untried && (f.on == nil || slices.Contains(f.on, operation)) && f.isVisible(d) {
+					if requests > m.after && m.outcome(f) != untried &&
+						(f.on == nil || slices.Contains(f.on, operation)) && f.isVisible(d) {
 						dir := fmt.Sprintf("d%04d", len(all))
-						all = append(all, faultCase{faultSite: b, operation: d, fault: f, request: operation, mode: m, dir: dir})
+						all = append(
+							all, faultCase{faultSite: b, operation: d, fault: f, request: operation, mode: m, dir: dir})
 					}
 				}
 			}
@@ -205,7 +215,8 @@ func (m faultCase) run(ctx context.Context) error {
 	}
 	defer k.Close()
 	injection := m.proxy.Inject(s3test.Fault{
-		Operation: m.request, KeyPrefix: prefix + m.dir + "/", After: m.mode.after, Times: m.mode.times, Effect: m.fault.effect,
+		Operation: m.request, KeyPrefix: prefix + m.dir + "/", After: m.mode.after, Times: m.mode.times,
+		Effect: m.fault.effect,
 	})
 	r := m.operation.do(k, "/"+m.dir)
 	injection.End()
@@ -263,7 +274,8 @@ func (m faultCase) mustHold(ctx context.Context, want objects, r response) error
 	return m.mustHaveNoUploads(ctx, r)
 }
 
-// mustHoldSomething wants the directory to be as before the operation, or in between where the operation may be done in part.
+// mustHoldSomething wants the directory to be as before the operation, or in between where the operation may be done
+// in part.
 func (m faultCase) mustHoldSomething(ctx context.Context, r response) error {
 	if !m.operation.byParts {
 		return m.mustHold(ctx, m.operation.before, r)
@@ -293,12 +305,14 @@ func (m faultCase) mustHaveNoUploads(ctx context.Context, r response) error {
 			if !strings.HasPrefix(*upload.Key, prefix+m.dir+"/") {
 				continue
 			}
-			parts, err := m.client.ListParts(ctx, &s3.ListPartsInput{Bucket: &bucket, Key: upload.Key, UploadId: upload.UploadId})
+			parts, err := m.client.ListParts(
+				ctx, &s3.ListPartsInput{Bucket: &bucket, Key: upload.Key, UploadId: upload.UploadId})
 			if err != nil {
 				return err
 			}
 			if m.request != "CreateMultipartUpload" || len(parts.Parts) > 0 { // otherwise its ID got lost
-				return fmt.Errorf("%v, and a multipart upload of %s is open, %d parts", r, *upload.Key, len(parts.Parts))
+				return fmt.Errorf(
+					"%v, and a multipart upload of %s is open, %d parts", r, *upload.Key, len(parts.Parts))
 			}
 		}
 	}
@@ -313,15 +327,16 @@ func (m faultCase) prepare(ctx context.Context) error {
 	bucket := m.bucket()
 	for name, content := range m.operation.before {
 		key := prefix + m.dir + "/" + name
-		if _, err := m.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(content)}); err != nil {
+		if _, err := m.client.PutObject(
+			ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(content)}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// holds returns what the bucket has below the directory. It looks again where an object is gone that was listed: S3 may still be at a
-// request that was cancelled, because another of the operation's had failed.
+// holds returns what the bucket has below the directory. It looks again where an object is gone that was listed: S3
+// may still be at a request that was cancelled, because another of the operation's had failed.
 func (m faultCase) holds(ctx context.Context) (objects, error) {
 	for {
 		got, err := m.look(ctx)

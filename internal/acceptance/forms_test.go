@@ -11,8 +11,8 @@ import (
 	"github.com/jlaffaye/ftp"
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // formTenants keep names in one form of Unicode, or as they come; acme keeps them in NFC.
@@ -74,7 +74,8 @@ func TestForms(t *testing.T) {
 	// A tool that compares names byte by byte finds its own again, and deletes no file because of its form.
 	t.Run("alice@verbatim", func(t *testing.T) {
 		here, back := t.TempDir(), t.TempDir()
-		tree := map[string][]byte{norm.NFD.String(dir + "/" + file): content(10), norm.NFC.String(dir + "/" + file): content(20)}
+		tree := map[string][]byte{norm.NFD.String(dir + "/" + file): content(10),
+			norm.NFC.String(dir + "/" + file): content(20)}
 		writeTree(t, here, tree)
 		l := newLftp(t, s, usual)
 		l.setup = strings.Replace(l.setup, "alice@acme", "alice@verbatim", 1)
@@ -104,7 +105,8 @@ var deviceNames = []struct{ name, listed string }{
 	{"␊ alone", ""},
 }
 
-// TestDevices stores names with spaces and line ends in odd places, which RFC 2640 3.1 allows, and lets clients fetch what they list.
+// TestDevices stores names with spaces and line ends in odd places, which RFC 2640 3.1 allows, and lets clients fetch
+// what they list.
 func TestDevices(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))

@@ -9,13 +9,15 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// namespaceBinary is the variable that has the path of babelftp in a test process which a test has started in a network of its own.
+// namespaceBinary is the variable that has the path of babelftp in a test process which a test has started in a
+// network of its own.
 const namespaceBinary = "BABELFTP_TEST_NAMESPACE_BINARY"
 
-// inNetwork runs the test in a process with a network of its own, and returns true there. Who is not root gets that by a namespace of users.
+// inNetwork runs the test in a process with a network of its own, and returns true there. Who is not root gets that
+// by a namespace of users.
 func inNetwork(t *testing.T) bool {
 	t.Helper()
 	if program := os.Getenv(namespaceBinary); program != "" {
@@ -65,7 +67,8 @@ func privateNetwork(t *testing.T) clusterNetwork {
 	return n
 }
 
-// Three replicas, their load balancer and all clients have IPv6 addresses. Without headers the replicas see the balancer only.
+// Three replicas, their load balancer and all clients have IPv6 addresses. Without headers the replicas see the
+// balancer only.
 func TestClusterIPv6(t *testing.T) {
 	t.Parallel()
 	if !inNetwork(t) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // rounds is how often each test kills its clients.
@@ -18,13 +18,16 @@ var rounds = flag.Int("kill.rounds", 3, "how many rounds of kills each test runs
 // A victim is a client in the middle of an upload that it cannot have finished yet.
 type victim func(t *testing.T, s *site, remote string, size int) *process
 
-// killedCurl uploads at a rate at which the bytes last about so long, and then waits for more. It is killed before three quarters of a second are over.
+// killedCurl uploads at a rate at which the bytes last about so long, and then waits for more. It is killed before
+// three quarters of a second are over.
 func killedCurl(duration time.Duration) victim {
 	return func(t *testing.T, s *site, remote string, size int) *process {
 		const moments = 750 * time.Millisecond
 		t.Helper()
 		c := newCurl(t, s, usual)
-		p := c.start("--verbose", "--limit-rate", strconv.Itoa(size*int(time.Second)/int(duration)), "--upload-file", "-", c.url(remote))
+		p := c.start(
+			"--verbose", "--limit-rate", strconv.Itoa(size*int(time.Second)/int(duration)), "--upload-file", "-",
+			c.url(remote))
 		p.expect(p.stderr, `(?m)^< 150 `)
 		go func() { _, _ = p.stdin.Write(content(size)) }() // until it is killed
 		select {
@@ -46,7 +49,8 @@ func killedFtplib(w way) victim {
 	}
 }
 
-// TestKilledClients kills clients in the middle of uploads, again and again: no file may appear, and no multipart upload stay open.
+// TestKilledClients kills clients in the middle of uploads, again and again: no file may appear, and no multipart
+// upload stay open.
 func TestKilledClients(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -71,7 +75,9 @@ func TestKilledClients(t *testing.T) {
 			for round := range *rounds {
 				p := tt.victim(t, s, "/upload "+strconv.Itoa(round), tt.size)
 				if round == 0 && tt.size > smallSize {
-					s.awaitMetric(t, `babelftp_s3_requests_total{operation="CreateMultipartUpload",status="200",tenant="acme"}`, 1)
+					s.awaitMetric(
+						t, `babelftp_s3_requests_total{operation="CreateMultipartUpload",status="200",tenant="acme"}`,
+						1)
 				}
 				p.kill()
 				if p.cmd.ProcessState.Exited() {
@@ -79,7 +85,8 @@ func TestKilledClients(t *testing.T) {
 				}
 			}
 			s.awaitMetric(t, "babelftp_sessions", 0)
-			s.awaitMetric(t, `babelftp_transfers_total{direction="upload",result="failed",tenant="acme"}`, float64(*rounds))
+			s.awaitMetric(
+				t, `babelftp_transfers_total{direction="upload",result="failed",tenant="acme"}`, float64(*rounds))
 			if objects := s.objects(t, ""); len(objects) > 0 {
 				t.Errorf("the bucket has %q", objects)
 			}
@@ -90,8 +97,8 @@ func TestKilledClients(t *testing.T) {
 	}
 }
 
-// A server that is killed in the middle of an upload leaves no file. Its multipart upload has a record, by which another server finds it
-// (TestAbandonedUploads).
+// A server that is killed in the middle of an upload leaves no file. Its multipart upload has a record, by which
+// another server finds it (TestAbandonedUploads).
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -105,13 +112,18 @@ func TestKilledServer(t *testing.T) {
 			f.must("begin", "STOR /never")
 			f.must("write", tt.size)
 			if tt.size == largeSize {
-				waitUntil(t, func() bool { return len(s.uploads(t, "")) > 0 }, func() { t.Fatal("no multipart upload has begun") })
+				waitUntil(t, func() bool {
+					return len(s.uploads(t, "")) > 0
+				}, func() { t.Fatal("no multipart upload has begun") })
 			}
 			s.server.kill()
 			if a := f.try("finish"); a.Error == "" {
 				t.Errorf("the client got the reply %s", a.Value)
 			}
-			files := slices.DeleteFunc(s.objects(t, ""), func(key string) bool { return strings.HasPrefix(key, ".babelftp/") }) // the record of the upload, for the sweep
+			// the record of the upload, for the sweep
+			files := slices.DeleteFunc(s.objects(t, ""), func(key string) bool {
+				return strings.HasPrefix(key, ".babelftp/")
+			})
 			if len(files) > 0 {
 				t.Errorf("the bucket has %q", files)
 			}

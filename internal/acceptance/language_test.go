@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // speakers choose a language and return what the client shows of the replies from then on, the one to PWD among them.
@@ -57,8 +57,8 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// TestHosts chooses the tenant by HOST, by the name in the TLS handshake and by the user's name: it greets in its language, and the
-// file is in its bucket.
+// TestHosts chooses the tenant by HOST, by the name in the TLS handshake and by the user's name: it greets in its
+// language, and the file is in its bucket.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "versitygw"))

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // TestLargeFiles sends files through that together are many times what the server may take of memory, several at once.
@@ -61,7 +61,8 @@ func TestPartsOfFiles(t *testing.T) {
 	local := newFolder(t)
 	t.Run("curl", func(t *testing.T) {
 		c := newCurl(t, s, usual)
-		for _, tt := range []struct{ from, to int }{{0, 0}, {100, 199}, {largeSize / 2, largeSize/2 + 1<<20}, {largeSize - 10, largeSize - 1}} {
+		for _, tt := range []struct{ from, to int }{{0, 0}, {100, 199}, {largeSize / 2, largeSize/2 + 1<<20},
+			{largeSize - 10, largeSize - 1}} {
 			c.run("--range", fmt.Sprintf("%d-%d", tt.from, tt.to), "--output", local.file("part"), c.url("/large"))
 			local.mustHave("part", all[tt.from:tt.to+1])
 		}

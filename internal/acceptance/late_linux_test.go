@@ -10,11 +10,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// The balancer holds some data connections until their sessions have left the ports. Nothing in them says whose they are, and all clients have its address.
-// They disturb no other transfer.
+// The balancer holds some data connections until their sessions have left the ports. Nothing in them says whose they
+// are, and all clients have its address. They disturb no other transfer.
 func TestLateDataConnections(t *testing.T) {
 	t.Parallel()
 	c := newClusterSite(t, s3test.Start(t, "minio"), 0)

@@ -19,20 +19,27 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"golang.org/x/crypto/bcrypt"
 
-	"github.com/babelftp/babelftp/internal/linearizability"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/acceptance/linearizability"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // The flags of TestLinearizable.
 var (
-	historiesTime    = flag.Duration("histories.time", 3*time.Second, "how long each part of TestLinearizable makes histories")
-	historiesSeed    = flag.Uint64("histories.seed", 1, "of TestLinearizable; a seed decides what clients and S3 do, but not when")
-	historiesKeep    = flag.String("histories.keep", "", "folder for pages that show the histories that TestLinearizable cannot explain")
+	historiesTime = flag.Duration(
+		"histories.time", 3*time.Second, "how long each part of TestLinearizable makes histories")
+	historiesSeed = flag.Uint64(
+		"histories.seed", 1, "of TestLinearizable; a seed decides what clients and S3 do, but not when")
+	historiesKeep = flag.String(
+		"histories.keep", "", "folder for pages that show the histories that TestLinearizable cannot explain")
 	historiesServers = flag.String("histories.servers", "minio,versitygw", "S3 servers of TestLinearizable")
-	historiesParts   = flag.String("histories.parts", "clean,faults,deny,large,kills,resume", "parts of TestLinearizable")
-	historiesTeams   = flag.Int("histories.teams", 4, "how many histories TestLinearizable makes at a time, on each S3 server")
-	historiesBinary  = flag.String("histories.binary", "", "program that TestLinearizable judges in place of one that it builds")
-	historiesGoOn    = flag.Bool("histories.go-on", false, "let TestLinearizable go on after a history that it cannot explain")
+	historiesParts   = flag.String(
+		"histories.parts", "clean,faults,deny,large,kills,resume", "parts of TestLinearizable")
+	historiesTeams = flag.Int(
+		"histories.teams", 4, "how many histories TestLinearizable makes at a time, on each S3 server")
+	historiesBinary = flag.String(
+		"histories.binary", "", "program that TestLinearizable judges in place of one that it builds")
+	historiesGoOn = flag.Bool(
+		"histories.go-on", false, "let TestLinearizable go on after a history that it cannot explain")
 )
 
 const (
@@ -42,11 +49,13 @@ const (
 	// judgedSweeper is the number of the replica that has no clients, and removes abandoned uploads.
 	judgedSweeper = judgedReplicas
 
-	// sweptAfter is the age of the uploads that it removes, and the time between two sweeps. The program takes no shorter one. The other replicas remove what is older than a day.
+	// sweptAfter is the age of the uploads that it removes, and the time between two sweeps. The program takes no
+	// shorter one. The other replicas remove what is older than a day.
 	sweptAfter = 10 * time.Second
 )
 
-// judgedSkews are by how much the clock of S3 is ahead of those of the replicas. Signatures are checked by the clocks of the S3 servers, which are right.
+// judgedSkews are by how much the clock of S3 is ahead of those of the replicas. Signatures are checked by the clocks
+// of the S3 servers, which are right.
 var judgedSkews = [...]time.Duration{-4 * time.Minute, 3 * time.Minute, 30 * time.Second}
 
 // largePart is the size of a part of the replicas.
@@ -55,8 +64,8 @@ const largePart = 5 << 20
 // judgedPatience is how long a history is judged.
 const judgedPatience = 20 * time.Second
 
-// judgedConfiguration is that of each replica. Two tenants share a bucket: open replaces files, denying does not. The buckets
-// of the others keep versions, where the server can.
+// judgedConfiguration is that of each replica. Two tenants share a bucket: open replaces files, denying does not. The
+// buckets of the others keep versions, where the server can.
 const judgedConfiguration = `
 listen: "127.0.0.1:0"
 limits: {sessions_per_address: 0, login_timeout: 5m}
@@ -143,7 +152,8 @@ type judgedBuckets struct{ plain, other, versions, locked string }
 
 // newJudgedReplica starts a replica behind a proxy.
 func newJudgedReplica(
-	t *testing.T, number int, storage *s3test.Server, buckets judgedBuckets, hash string, faults *linearizability.Faults,
+	t *testing.T, number int, storage *s3test.Server, buckets judgedBuckets, hash string,
+	faults *linearizability.Faults,
 ) *judgedReplica {
 	t.Helper()
 	proxy, err := faults.NewProxy(number, storage.Endpoint, storage.HTTPClient.Transport, judgedSkews[number])
@@ -162,7 +172,8 @@ func newJudgedReplica(
 		if size%2 == 0 {
 			quota = "    quota: 1TiB" // it is counted, and never reached
 		}
-		return fmt.Sprintf(judgedConfiguration, proxy.Endpoint(), storage.Region, storage.AccessKeyID, buckets.plain, hash,
+		return fmt.Sprintf(
+			judgedConfiguration, proxy.Endpoint(), storage.Region, storage.AccessKeyID, buckets.plain, hash,
 			buckets.versions, buckets.locked, size, abandoned, quota, buckets.other)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte(storage.SecretAccessKey), 0o600); err != nil {
@@ -173,7 +184,8 @@ func newJudgedReplica(
 	return r
 }
 
-// smallestPart is the size of the parts of the first replica, in MiB. The other one has larger parts, and a reload makes them larger still.
+// smallestPart is the size of the parts of the first replica, in MiB. The other one has larger parts, and a reload
+// makes them larger still.
 const smallestPart = 5
 
 // configure writes the configuration.
@@ -204,8 +216,9 @@ func (r *judgedReplica) start() {
 	r.address.Store(&address)
 }
 
-// trouble kills the process and starts it again, freezes it, cuts it off from S3, or reloads its configuration. Meanwhile the clock of S3 may jump ahead.
-// For S3 and the other replicas this one is then silent for longer than an upload stays its own. A jump alone is as if the machine of all replicas was suspended.
+// trouble kills the process and starts it again, freezes it, cuts it off from S3, or reloads its configuration.
+// Meanwhile the clock of S3 may jump ahead. For S3 and the other replicas this one is then silent for longer than an
+// upload stays its own. A jump alone is as if the machine of all replicas was suspended.
 func (r *judgedReplica) trouble(ctx context.Context, random *rand.Rand, clock *linearizability.Clock) {
 	const shortest, longest, silence = 1200 * time.Millisecond, 4 * time.Second, 150 * time.Second
 	var end func()
@@ -238,15 +251,16 @@ func (r *judgedReplica) trouble(ctx context.Context, random *rand.Rand, clock *l
 	end()
 }
 
-// TestLinearizable lets clients work on few names through two replicas, and judges their replies. There must be one order of all commands that explains each
-// reply. The part clean has no faults, so that it shows that the judge does not cry wolf. In the others a proxy before S3 loses answers, refuses and delays
-// requests. In deny files are not replaced. In large some have more than one part. In kills the replicas are killed, frozen and cut off from S3 too, and have
-// other configurations. In resume that happens while clients resume uploads.
+// TestLinearizable lets clients work on few names through two replicas, and judges their replies. There must be one
+// order of all commands that explains each reply. The part clean has no faults, so that it shows that the judge does
+// not cry wolf. In the others a proxy before S3 loses answers, refuses and delays requests. In deny files are not
+// replaced. In large some have more than one part. In kills the replicas are killed, frozen and cut off from S3 too,
+// and have other configurations. In resume that happens while clients resume uploads.
 //
 // Renames go between two buckets too, which are directories of one tenant.
 //
-// The clocks of S3 and of each replica differ by minutes. The clock of S3 jumps ahead while a replica is frozen or cut off, so that the uploads of all replicas
-// count as dead.
+// The clocks of S3 and of each replica differ by minutes. The clock of S3 jumps ahead while a replica is frozen or
+// cut off, so that the uploads of all replicas count as dead.
 func TestLinearizable(t *testing.T) {
 	t.Parallel()
 	for _, server := range strings.Split(*historiesServers, ",") {
@@ -288,7 +302,8 @@ func signNow(storage *s3test.Server) func(*http.Request) error {
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 	credentials := aws.Credentials{AccessKeyID: storage.AccessKeyID, SecretAccessKey: storage.SecretAccessKey}
 	return func(r *http.Request) error {
-		return signer.SignHTTP(r.Context(), credentials, r, r.Header.Get("X-Amz-Content-Sha256"), "s3", storage.Region, time.Now())
+		return signer.SignHTTP(
+			r.Context(), credentials, r, r.Header.Get("X-Amz-Content-Sha256"), "s3", storage.Region, time.Now())
 	}
 }
 
@@ -316,7 +331,8 @@ type judgement struct {
 func (j *judge) run(t *testing.T, part string) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	seen := &judgement{calm: part == "clean", replies: map[string]int{}, commands: map[string]int{}, refused: map[string]int{}}
+	seen := &judgement{calm: part == "clean", replies: map[string]int{}, commands: map[string]int{},
+		refused: map[string]int{}}
 	deadline := time.Now().Add(*historiesTime)
 	var teams, troubles sync.WaitGroup
 	if part != "clean" {
@@ -325,7 +341,8 @@ func (j *judge) run(t *testing.T, part string) {
 	for n := range *historiesTeams {
 		j.teams++
 		team := &linearizability.Team{
-			Number: j.teams, User: "alice@open", Password: judgedPassword, Faults: j.faults, Excuse: j.excuse, Elsewhere: part != "resume",
+			Number: j.teams, User: "alice@open", Password: judgedPassword, Faults: j.faults, Excuse: j.excuse,
+			Elsewhere: part != "resume",
 		}
 		switch {
 		case part == "deny" || part != "faults" && n%4 == 2:
@@ -337,7 +354,8 @@ func (j *judge) run(t *testing.T, part string) {
 		if part == "resume" {
 			team.User, team.Keeper, team.Rules = "alice@beside", "keeper-%d@resuming", linearizability.Rules{}
 			if n%2 == 1 {
-				team.User, team.Keeper, team.Rules.Versions = "alice@beside-versions", "keeper-%d@resuming-versions", j.versions
+				team.User, team.Keeper, team.Rules.Versions = "alice@beside-versions", "keeper-%d@resuming-versions",
+					j.versions
 			}
 		}
 		if part == "large" {
@@ -348,7 +366,8 @@ func (j *judge) run(t *testing.T, part string) {
 		}
 		teams.Go(func() {
 			defer team.Close()
-			for seed := *historiesSeed*1_000_000 + uint64(n)*10_000; time.Now().Before(deadline) && (*historiesGoOn || !seen.hasFailed()); seed++ {
+			for seed := *historiesSeed*1_000_000 + uint64(n)*10_000; time.Now().Before(deadline) &&
+				(*historiesGoOn || !seen.hasFailed()); seed++ {
 				record, err := team.Play(ctx, seed, part != "clean")
 				if err != nil {
 					t.Errorf("seed %d: %v", seed, err)
@@ -375,15 +394,18 @@ func (j *judge) run(t *testing.T, part string) {
 	teams.Wait()
 	stop()
 	troubles.Wait()
-	t.Logf("%d histories explained, %d not explained, %d undecided, %d faults, replies: %v", seen.explained, seen.failed, seen.undecided, seen.faults, seen.replies)
+	t.Logf(
+		"%d histories explained, %d not explained, %d undecided, %d faults, replies: %v", seen.explained, seen.failed,
+		seen.undecided, seen.faults, seen.replies)
 	if seen.explained == 0 {
 		t.Error("no history was explained")
 	}
 	seen.wantService(t)
 }
 
-// wantService wants that most commands are served: any register explains a server that always asks its clients to try again. Where there are faults, that
-// happens to about 4 per cent of all commands, and to up to 25 per cent of those of one verb.
+// wantService wants that most commands are served: any register explains a server that always asks its clients to try
+// again. Where there are faults, that happens to about 4 per cent of all commands, and to up to 25 per cent of those
+// of one verb.
 func (s *judgement) wantService(t *testing.T) {
 	const enough, most, mostOfVerb = 50, 15, 60 // commands that tell something, and per cent
 	commands, refused := 0, 0
@@ -427,7 +449,9 @@ func (s *judgement) add(t *testing.T, rules linearizability.Rules, record *linea
 	}
 	s.mu.Unlock()
 	if groundless := record.History.Groundless(); s.calm && len(groundless) > 0 {
-		t.Errorf("seed %d: refused without a reason:\n%v\nall commands:\n%v\nrequests to S3:\n%s", record.Seed, groundless, record.History, record.Log)
+		t.Errorf(
+			"seed %d: refused without a reason:\n%v\nall commands:\n%v\nrequests to S3:\n%s", record.Seed, groundless,
+			record.History, record.Log)
 	}
 	if verdict != linearizability.Unexplained {
 		return
@@ -437,7 +461,8 @@ func (s *judgement) add(t *testing.T, rules linearizability.Rules, record *linea
 	if *historiesKeep == "" {
 		return
 	}
-	page := filepath.Join(*historiesKeep, fmt.Sprintf("%s-%d.html", strings.ReplaceAll(t.Name(), "/", "-"), record.Seed))
+	page := filepath.Join(
+		*historiesKeep, fmt.Sprintf("%s-%d.html", strings.ReplaceAll(t.Name(), "/", "-"), record.Seed))
 	if err := rules.Visualize(record.History, judgedPatience, page); err != nil {
 		t.Error(err)
 		return

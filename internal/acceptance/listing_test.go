@@ -13,16 +13,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/jlaffaye/ftp"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // trickyNames are names that confuse parsers of LIST and MLSD.
 var trickyNames = []string{
-	" leading", "  two leading", "trailing ", "a -> b", "Jan 01 12:00", " Jan  1  2020 x", "total 5", "12", "-rw-r--r--", "a;b", "type=file; x",
+	" leading", "  two leading", "trailing ", "a -> b", "Jan 01 12:00", " Jan  1  2020 x", "total 5", "12",
+	"-rw-r--r--", "a;b", "type=file; x",
 	"x=y;", "100%", "<DIR>", "+i1.2,m3,r,s4,",
 }
 
-// TestListings lets clients read what LIST, NLST and MLSD send, and wants the names that the bucket has, and sizes and times.
+// TestListings lets clients read what LIST, NLST and MLSD send, and wants the names that the bucket has, and sizes
+// and times.
 func TestListings(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))
@@ -61,7 +63,8 @@ func TestListings(t *testing.T) {
 				t.Errorf("walk: %q, want %q", walked, want)
 			}
 			got, err := c.NameList("")
-			if want := slices.Sorted(slices.Values(append(slices.Clone(all), "sub"))); err != nil || !slices.Equal(got, want) {
+			if want := slices.Sorted(slices.Values(append(slices.Clone(all), "sub"))); err != nil ||
+				!slices.Equal(got, want) {
 				t.Errorf("NLST: %q, %v; want %q", got, err, want)
 			}
 		})
@@ -80,7 +83,8 @@ func TestListings(t *testing.T) {
 				t.Errorf("mirror: %q, want %q", names, want)
 			}
 			listed := l.run(use, "cd /dir", "cls -l --time-style=%Y")
-			if lines := strings.Count(listed, "\n"); lines < len(want) || !strings.Contains(listed, time.Now().UTC().Format("2006")) {
+			if lines := strings.Count(listed, "\n"); lines < len(want) ||
+				!strings.Contains(listed, time.Now().UTC().Format("2006")) {
 				t.Errorf("cls -l: %s", listed)
 			}
 		})
@@ -89,13 +93,15 @@ func TestListings(t *testing.T) {
 	t.Run("curl", func(t *testing.T) {
 		c := newCurl(t, s, usual)
 		want := slices.Sorted(slices.Values(append(slices.Clone(all), "sub")))
-		for verb, listed := range map[string]string{"NLST": c.run("--list-only", c.url("/dir")+"/"), "LIST": c.run(c.url("/dir") + "/")} {
+		for verb, listed := range map[string]string{"NLST": c.run("--list-only", c.url("/dir")+"/"),
+			"LIST": c.run(c.url("/dir") + "/")} {
 			got := namesIn(t, verb, listed)
 			if slices.Sort(got); !slices.Equal(got, want) {
 				t.Errorf("%s: %q, want %q", verb, got, want)
 			}
 		}
-		for command, want := range map[string][]string{"NLST *a*g*": {"  two leading", " leading", "trailing "}, "NLST *.none": nil} {
+		for command, want := range map[string][]string{"NLST *a*g*": {"  two leading", " leading", "trailing "},
+			"NLST *.none": nil} {
 			got := namesIn(t, "NLST", c.run("--request", command, c.url("/dir")+"/"))
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: %q, want %q", command, got, want)

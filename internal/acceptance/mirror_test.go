@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestMirror lets lftp mirror a tree to the bucket and back, with several sessions at once. To mirror it again transfers nothing,
-// because sizes and times are the same on both sides.
+// TestMirror lets lftp mirror a tree to the bucket and back, with several sessions at once. To mirror it again
+// transfers nothing, because sizes and times are the same on both sides.
 func TestMirror(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"minio", "versitygw", "sim-aws", "sim-r2", "sim-strict"} {
@@ -37,7 +37,9 @@ func TestMirror(t *testing.T) {
 			for name, data := range tree {
 				s.mustStore(t, "tree/"+name, data)
 			}
-			files := slices.DeleteFunc(s.objects(t, "tree/"), func(name string) bool { return name == "" || strings.HasSuffix(name, "/") })
+			files := slices.DeleteFunc(s.objects(t, "tree/"), func(name string) bool {
+				return name == "" || strings.HasSuffix(name, "/")
+			})
 			if want := slices.Sorted(maps.Keys(tree)); !slices.Equal(files, want) {
 				t.Errorf("the bucket has %q, want %q", files, want)
 			}

@@ -10,10 +10,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A breakableLink is a TCP connection to a server that can be cut. While it is, connections are closed as soon as they are accepted.
+// A breakableLink is a TCP connection to a server that can be cut. While it is, connections are closed as soon as
+// they are accepted.
 type breakableLink struct {
 	listener net.Listener
 	target   string
@@ -96,8 +97,8 @@ func (w *breakableLink) mend() {
 	w.down = false
 }
 
-// newSiteBehindLink is a site whose S3 server is at the other end of a wire, and which sends each request three times at most. The test itself looks
-// past the wire.
+// newSiteBehindLink is a site whose S3 server is at the other end of a wire, and which sends each request three times
+// at most. The test itself looks past the wire.
 func newSiteBehindLink(t *testing.T, storage *s3test.Server) (*site, *breakableLink) {
 	t.Helper()
 	endpoint, err := url.Parse(storage.Endpoint)
@@ -112,7 +113,8 @@ func newSiteBehindLink(t *testing.T, storage *s3test.Server) (*site, *breakableL
 	return s, w
 }
 
-// TestOutage cuts the S3 server off: each command gets a temporary reply, the session lives on, and works again when S3 is back.
+// TestOutage cuts the S3 server off: each command gets a temporary reply, the session lives on, and works again when
+// S3 is back.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	const temporary = "4"
@@ -123,8 +125,10 @@ func TestOutage(t *testing.T) {
 	f.must("upload", file, "/there")
 
 	calls := [][]any{
-		{"upload", file, "/new"}, {"append", file, "/there", 0}, {"download", "/there", local.file("back")}, {"list", "/"}, {"size", "/there"},
-		{"rename", "/there", "/elsewhere"}, {"remove", "/there"}, {"mkdir", "/dir"}, {"command", "CWD /dir"}, {"command", "MDTM /there"},
+		{"upload", file, "/new"}, {"append", file, "/there", 0}, {"download", "/there", local.file("back")},
+		{"list", "/"}, {"size", "/there"},
+		{"rename", "/there", "/elsewhere"}, {"remove", "/there"}, {"mkdir", "/dir"}, {"command", "CWD /dir"},
+		{"command", "MDTM /there"},
 	}
 	var sessions []*ftplib
 	for range calls {
@@ -152,13 +156,18 @@ func TestOutage(t *testing.T) {
 		f := newFtplib(t, s, usual)
 		f.must("begin", "STOR /never")
 		f.must("write", largeSize/2)
-		waitUntil(t, func() bool { return len(s.uploads(t, "")) > 0 }, func() { t.Fatal("no multipart upload has begun") })
+		waitUntil(t, func() bool {
+			return len(s.uploads(t, "")) > 0
+		}, func() { t.Fatal("no multipart upload has begun") })
 		w.cut()
 		f.try("write", largeSize/2) // the server may have closed the data connection already
 		f.refused(temporary, "finish")
 		w.mend()
 		f.must("upload", file, "/after")
-		files := slices.DeleteFunc(s.objects(t, ""), func(key string) bool { return strings.HasPrefix(key, ".babelftp/") }) // for the sweep
+		// for the sweep
+		files := slices.DeleteFunc(s.objects(t, ""), func(key string) bool {
+			return strings.HasPrefix(key, ".babelftp/")
+		})
 		if got := strings.Join(files, " "); got != "after new there" {
 			t.Errorf("the bucket has %s", got)
 		}
@@ -178,7 +187,8 @@ func TestOutage(t *testing.T) {
 	})
 }
 
-// TestStartWithoutS3 starts the server while S3 cannot be reached: it is ready, refuses users for the time, and serves them when S3 is there.
+// TestStartWithoutS3 starts the server while S3 cannot be reached: it is ready, refuses users for the time, and
+// serves them when S3 is there.
 func TestStartWithoutS3(t *testing.T) {
 	t.Parallel()
 	storage := s3test.Start(t, "minio")
@@ -191,7 +201,8 @@ func TestStartWithoutS3(t *testing.T) {
 	distant := *storage
 	distant.Endpoint = "http://" + w.listener.Addr().String()
 	s := &site{
-		storage: &distant, client: storage.Client(), buckets: map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)},
+		storage: &distant, client: storage.Client(),
+		buckets: map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)},
 	}
 	s.start(t, s.configure(t))
 	const up = `babelftp_bucket_up{folder="",tenant="acme"}`

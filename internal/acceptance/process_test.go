@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // waitTimeout is how long a test waits for what must come, on two cores that do much else.
@@ -35,8 +35,8 @@ func (s *suite) Run() int {
 	return s.M.Run()
 }
 
-// built is the binary, and what it has made of passwords. It is a variable of the package because go test gives the tests of one process nothing else to share, and
-// a build for each would take longer than the test.
+// built is the binary, and what it has made of passwords. It is a variable of the package because go test gives the
+// tests of one process nothing else to share, and a build for each would take longer than the test.
 var built struct {
 	once sync.Once
 	dir  string
@@ -54,8 +54,11 @@ func binary(t *testing.T) string {
 	}
 	const name = "babelftp"
 	built.once.Do(func() {
-		for _, source := range []string{"cmd", "driver", "i18n", "internal", "locales"} { // go test repeats the tests when a folder has changed that they read
-			if built.err = fs.WalkDir(os.DirFS("../.."), source, func(string, fs.DirEntry, error) error { return nil }); built.err != nil {
+		// go test repeats the tests when a folder has changed that they read
+		for _, source := range []string{"cmd", "driver", "i18n", "internal", "locales"} {
+			if built.err = fs.WalkDir(os.DirFS("../.."), source, func(string, fs.DirEntry, error) error {
+				return nil
+			}); built.err != nil {
 				return
 			}
 		}
@@ -84,12 +87,15 @@ type process struct {
 	done           chan struct{} // closed when it has ended
 }
 
-// launch starts a process. At the end of the test it is killed if it still runs, and its error output is shown if the test failed.
+// launch starts a process. At the end of the test it is killed if it still runs, and its error output is shown if the
+// test failed.
 func launch(t *testing.T, name string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, cmd: exec.Command(name, args...), stdout: newOutput(), stderr: newOutput(), done: make(chan struct{})}
+	p := &process{t: t, cmd: exec.Command(name, args...), stdout: newOutput(), stderr: newOutput(),
+		done: make(chan struct{})}
 	p.cmd.Dir = t.TempDir()
-	p.cmd.Env = []string{"HOME=" + p.cmd.Dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + p.cmd.Dir, "LC_ALL=C.UTF-8", "TERM=dumb",
+	p.cmd.Env = []string{"HOME=" + p.cmd.Dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + p.cmd.Dir, "LC_ALL=C.UTF-8",
+		"TERM=dumb",
 		"GORACE=atexit_sleep_ms=50"} // the default is a second for each process
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	p.cmd.SysProcAttr = dieWithParent()
@@ -99,7 +105,8 @@ func launch(t *testing.T, name string, args ...string) *process {
 	}
 	started := make(chan error)
 	go func() {
-		// The kernel sends the signal of dieWithParent when the thread ends that started the process (https://go.dev/issue/27505).
+		// The kernel sends the signal of dieWithParent when the thread ends that started the process
+		// (https://go.dev/issue/27505).
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := p.cmd.Start()

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // An rclone runs rclone(1) with a remote "acme:".
@@ -27,7 +27,8 @@ func newRclone(t *testing.T, s *site) *rclone {
 	host, port, _ := strings.Cut(s.address, ":")
 	hidden := strings.TrimSpace(launchWith(t, password, command(t, "rclone"), "obscure", "-").succeed())
 	r.config = newFolder(t).write("rclone.conf", []byte(strings.Join([]string{
-		"[acme]", "type = ftp", "host = " + host, "port = " + port, "user = alice@acme", "pass = " + hidden, "explicit_tls = true",
+		"[acme]", "type = ftp", "host = " + host, "port = " + port, "user = alice@acme", "pass = " + hidden,
+		"explicit_tls = true",
 		"no_check_certificate = true", "encoding = Slash,Del,Ctl,RightSpace,Dot,InvalidUtf8", "",
 	}, "\n")))
 	r.args = []string{"--config", r.config, "--retries", "1"}
@@ -42,11 +43,12 @@ func (r *rclone) run(args ...string) string {
 	return p.stderr.String()
 }
 
-// testItself runs rclone's integration tests, from the module of clients/rclone: those of its FTP backend, and of what it does with each
-// remote.
+// testItself runs rclone's integration tests, from the module of clients/rclone: those of its FTP backend, and of
+// what it does with each remote.
 func (r *rclone) testItself() {
 	const rclone = "github.com/rclone/rclone/"
-	cmd := exec.CommandContext(r.t.Context(), "go", "test", "-C", "clients/rclone", "-count", "1", "-timeout", "30m", "-vet", "off",
+	cmd := exec.CommandContext(
+		r.t.Context(), "go", "test", "-C", "clients/rclone", "-count", "1", "-timeout", "30m", "-vet", "off",
 		rclone+"backend/ftp", rclone+"fs/operations", rclone+"fs/sync", "-remote", "acme:")
 	cmd.Env = append(os.Environ(), "RCLONE_CONFIG="+r.config)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -54,8 +56,8 @@ func (r *rclone) testItself() {
 	}
 }
 
-// TestRclone syncs a tree whose files have times of their own to the bucket and back. To sync it again transfers nothing: rclone sets times
-// by MFMT and compares them with those that listings show.
+// TestRclone syncs a tree whose files have times of their own to the bucket and back. To sync it again transfers
+// nothing: rclone sets times by MFMT and compares them with those that listings show.
 func TestRclone(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"minio", "versitygw"} {

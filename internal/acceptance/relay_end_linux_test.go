@@ -13,7 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // freeze stops a process, and returns when each of its threads has stopped. Until then some of them still work.
@@ -39,8 +39,9 @@ func freeze(t *testing.T, p *process) {
 	}, func() { t.Fatal("the process does not stop") })
 }
 
-// The replica that relays a download or a listing is killed when the replica of the session has written all of it. The client sees the end of the data
-// connection, as after a whole file. The reply, the log, the audit log and the metrics must say that the transfer has failed.
+// The replica that relays a download or a listing is killed when the replica of the session has written all of it.
+// The client sees the end of the data connection, as after a whole file. The reply, the log, the audit log and the
+// metrics must say that the transfer has failed.
 func TestRelayKilledAtTheEnd(t *testing.T) {
 	t.Parallel()
 	storage := s3test.Start(t, "minio")
@@ -61,7 +62,8 @@ func TestRelayKilledAtTheEnd(t *testing.T) {
 	restart := func() { relay.start(t, relay.server.cmd.Args[3]) } // for the tests that follow too
 	bucket := session.buckets[acme]
 	put := func(key, content string) {
-		_, err := storage.Client().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(content)})
+		_, err := storage.Client().PutObject(
+			t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(content)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +119,8 @@ func TestRelayKilledAtTheEnd(t *testing.T) {
 			if got, _ := io.ReadAll(data); len(got) >= len(whole) {
 				t.Fatalf("the client has %d bytes of %d, so the test shows nothing", len(got), len(whole))
 			}
-			session.server.expect(session.server.stderr, `msg=transfer .*direction=`+tc.direction+` .* code=426 .*connection=`)
+			session.server.expect(
+				session.server.stderr, `msg=transfer .*direction=`+tc.direction+` .* code=426 .*connection=`)
 			session.awaitMetric(t, failed, 1)
 			restart()
 			if again, err := client.transfer(0, tc.line, nil); err != nil || len(again) != len(whole) {

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/certtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 const (
@@ -68,7 +68,8 @@ func (s *reloadSite) login(user string, code int) *ftptest.Client {
 	return c
 }
 
-// Users, tenants, texts and settings change without a restart, and no transfer ends. A broken configuration changes nothing.
+// Users, tenants, texts and settings change without a restart, and no transfer ends. A broken configuration changes
+// nothing.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	s := newReloadSite(t, "      bob: {password_hash: HASH}")
@@ -112,11 +113,14 @@ func TestReload(t *testing.T) {
 	s.after(reloaded, func() { s.server.signal(syscall.SIGHUP) })
 
 	// What cannot change is named, and the rest counts.
-	s.edit(reloaded, "listen: \"127.0.0.1:0\"\nmetrics_listen", "listen: \"127.0.0.1:1\"\nmemory: 64MiB\nmetrics_listen", "Willkommen bei", "Neues von")
+	s.edit(
+		reloaded, "listen: \"127.0.0.1:0\"\nmetrics_listen", "listen: \"127.0.0.1:1\"\nmemory: 64MiB\nmetrics_listen",
+		"Willkommen bei", "Neues von")
 	for _, key := range []string{"listen", "memory"} {
 		s.server.expect(s.server.stderr, `level=WARN msg="a changed value or file needs a restart[^"]*" key=`+key)
 	}
-	if got := ftptest.Dial(t, s.address).Command(220, "HOST ftp.umbrella.example"); !strings.Contains(got, "Neues von Umbrella") {
+	if got := ftptest.Dial(t, s.address).Command(220, "HOST ftp.umbrella.example"); !strings.Contains(
+		got, "Neues von Umbrella") {
 		t.Errorf("the greeting is %q", got)
 	}
 
@@ -136,7 +140,9 @@ func TestReloadTextsAndCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	say := func(text string) {
-		certtest.Replace(t, catalogue, fmt.Sprintf(`{"language": "fr", "messages": [{"id": "goodbye", "message": "Goodbye.", "translation": %q}]}`, text))
+		certtest.Replace(
+			t, catalogue, fmt.Sprintf(
+				`{"language": "fr", "messages": [{"id": "goodbye", "message": "Goodbye.", "translation": %q}]}`, text))
 	}
 	say("À demain.")
 	s.edit(reloaded, "part_size:", "locales_dir: texts\npart_size:")
@@ -152,7 +158,9 @@ func TestReloadTextsAndCertificate(t *testing.T) {
 	if got := s.login("alice@acme", 230).Command(221, "QUIT"); got != "Au revoir." {
 		t.Errorf("with a wrong text a session says %q, want the built-in one", got)
 	}
-	s.server.expect(s.server.stderr, refusedText+` file=`+catalogue+` line=1 column=33 key=locales_dir problem="message \\"goodbye\\": the placeholder {} is unknown; this message has none"`)
+	s.server.expect(
+		s.server.stderr, refusedText+` file=`+catalogue+
+			` line=1 column=33 key=locales_dir problem="message \\"goodbye\\": the placeholder {} is unknown; this message has none"`)
 	s.after(refused, func() { certtest.Replace(t, catalogue, "{") })
 	s.after(reloaded, func() { say("À demain.") })
 	s.edit(reloaded, "default_language: fr", `default_language: fr
@@ -168,7 +176,8 @@ func TestReloadTextsAndCertificate(t *testing.T) {
 
 	serial := func() int64 {
 		t.Helper()
-		conn, err := tls.Dial("tcp", s.implicit, &tls.Config{InsecureSkipVerify: true}) // it looks at the serial number only
+		// it looks at the serial number only
+		conn, err := tls.Dial("tcp", s.implicit, &tls.Config{InsecureSkipVerify: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +185,8 @@ func TestReloadTextsAndCertificate(t *testing.T) {
 		return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 	}
 	say("Bonne route.")
-	cert, key := certtest.New(t, &x509.Certificate{SerialNumber: big.NewInt(4711), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	cert, key := certtest.New(
+		t, &x509.Certificate{SerialNumber: big.NewInt(4711), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	s.after(refused, func() { certtest.Replace(t, filepath.Join(dir, "tls.crt"), cert) })
 	if got := serial(); got == 4711 {
 		t.Error("a certificate without its key is shown")
@@ -187,8 +197,8 @@ func TestReloadTextsAndCertificate(t *testing.T) {
 	}
 }
 
-// A wrong text of a tenant's is logged with its place, at the start and at a reload, and the built-in one serves. A value of another type is no
-// text: the configuration before stays.
+// A wrong text of a tenant's is logged with its place, at the start and at a reload, and the built-in one serves. A
+// value of another type is no text: the configuration before stays.
 func TestReloadWrongTexts(t *testing.T) {
 	t.Parallel()
 	const (
@@ -213,8 +223,9 @@ func TestReloadWrongTexts(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, _, _ := strings.Cut(string(text), "    messages: ")
-		s.server.expect(s.server.stderr, fmt.Sprintf(`%s file=%s line=%d column=%s key=tenants\.acme\.messages\.%s problem="%s`,
-			refusedText, s.file, 1+strings.Count(before, "\n"), column, message, problem))
+		s.server.expect(
+			s.server.stderr, fmt.Sprintf(`%s file=%s line=%d column=%s key=tenants\.acme\.messages\.%s problem="%s`,
+				refusedText, s.file, 1+strings.Count(before, "\n"), column, message, problem))
 	}
 	says("godbye", "44", "no such message: did you mean goodbye")
 	want("À demain.", 1)
@@ -223,11 +234,15 @@ func TestReloadWrongTexts(t *testing.T) {
 	says(`goodbye\.fr`, "30", `the placeholder {User} is unknown; this message has none"`)
 	want("Au revoir.", 2)
 	s.edit(reloaded, "godbye: {fr: Salut}", plural)
-	says(`idle-timeout\.pl`, `\d+`, `the plural form \\"few\\" is missing, which the language has for 2, 3, 4 and others; add it"`)
+	says(
+		`idle-timeout\.pl`, `\d+`,
+		`the plural form \\"few\\" is missing, which the language has for 2, 3, 4 and others; add it"`)
 	want("Au revoir.", 3)
 
 	s.edit(refused, wrong, `fr: ["À demain."]`)
-	s.server.expect(s.server.stderr, refused+` file=\S+ line=\d+ column=\d+ key=tenants\.acme\.messages\.goodbye\.fr problem="must be`)
+	s.server.expect(
+		s.server.stderr,
+		refused+` file=\S+ line=\d+ column=\d+ key=tenants\.acme\.messages\.goodbye\.fr problem="must be`)
 	want("Au revoir.", 3)
 	s.edit(reloaded, `fr: ["À demain."]`, right, plural, `ok: {fr: "Bien."}`)
 	want("À demain.", 0)

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // resumeConfig are the lines of a configuration that keeps uploads of clients which are killed.
@@ -27,7 +27,9 @@ type resumer func(t *testing.T, s *site, file, remote string, rate int) *process
 func resumingCurl(t *testing.T, s *site, file, remote string, rate int) *process {
 	t.Helper()
 	c := newCurl(t, s, usual)
-	return c.start("--ftp-create-dirs", "--limit-rate", strconv.Itoa(rate), "--continue-at", "-", "--upload-file", file, c.url(remote))
+	return c.start(
+		"--ftp-create-dirs", "--limit-rate", strconv.Itoa(rate), "--continue-at", "-", "--upload-file", file,
+		c.url(remote))
 }
 
 func resumingLftp(w way) resumer {
@@ -46,8 +48,8 @@ func mirroringLftp(t *testing.T, s *site, file, remote string, rate int) *proces
 		"mirror --reverse --continue "+lftpQuote(filepath.Dir(file))+" "+lftpQuote("/"+strings.Split(remote, "/")[1]))
 }
 
-// TestResumedUploads kills clients at several points of an upload, and lets them resume. Clients send nothing again that S3 has, the object
-// appears when all is there, and nothing is left behind.
+// TestResumedUploads kills clients at several points of an upload, and lets them resume. Clients send nothing again
+// that S3 has, the object appears when all is there, and nothing is left behind.
 func TestResumedUploads(t *testing.T) {
 	t.Parallel()
 	const (
@@ -68,7 +70,8 @@ func TestResumedUploads(t *testing.T) {
 		{"lftp-at-once", "minio", resumingLftp(usual), 4 * largeSize, false, true},
 		{"lftp-explicit", "minio", resumingLftp(way{"passive", "explicit"}), 4 * largeSize, true, true},
 		{"lftp-whole-parts", "minio", resumingLftp(usual), 40 << 20, true, true},
-		{"lftp-mirror", "minio", mirroringLftp, 4 * largeSize, true, false}, // it goes by the listing, where there is nothing
+		// it goes by the listing, where there is nothing
+		{"lftp-mirror", "minio", mirroringLftp, 4 * largeSize, true, false},
 		{"curl-versitygw", "versitygw", resumingCurl, 4 * largeSize, true, true},
 		{"lftp-versitygw", "versitygw", resumingLftp(usual), 4 * largeSize, true, true},
 		{"curl-aws", "sim-aws", resumingCurl, 4 * largeSize, true, true},
@@ -88,7 +91,9 @@ func TestResumedUploads(t *testing.T) {
 			for range kills {
 				before := s.uploadsBegun(t)
 				p := tt.resume(t, s, file, remote, rate)
-				waitUntil(t, func() bool { return s.uploadsBegun(t) > before || p.ended() }, func() { t.Fatal("no upload has begun") })
+				waitUntil(t, func() bool {
+					return s.uploadsBegun(t) > before || p.ended()
+				}, func() { t.Fatal("no upload has begun") })
 				select {
 				case <-time.After(duration/10 + rand.N(duration*2/3)): // what the test varies
 				case <-p.done:
@@ -102,7 +107,8 @@ func TestResumedUploads(t *testing.T) {
 					t.Errorf("there are %d bytes, and were %d before", has, had)
 				}
 				had = has
-				if finished = slices.Contains(s.files(t), remote[1:]); finished { // clients send more than the rate at first
+				// clients send more than the rate at first
+				if finished = slices.Contains(s.files(t), remote[1:]); finished {
 					break
 				}
 			}
@@ -203,22 +209,25 @@ func TestKilledServerResumed(t *testing.T) {
 	}
 }
 
-// serverDead lets two minutes pass for the clock of S3, by which the heartbeats in the records of uploads are judged: a server that was killed
-// counts as dead.
-var serverDead = s3test.Fault{Operation: "HeadObject", KeyPrefix: prefix + ".babelftp/", Effect: s3test.Advance(2 * time.Minute)}
+// serverDead lets two minutes pass for the clock of S3, by which the heartbeats in the records of uploads are judged:
+// a server that was killed counts as dead.
+var serverDead = s3test.Fault{Operation: "HeadObject", KeyPrefix: prefix + ".babelftp/",
+	Effect: s3test.Advance(2 * time.Minute)}
 
 // parts is how many parts S3 has of the only upload to a file of acme's, 0 where there is none.
 func (s *site) parts(t *testing.T, name string) int {
 	t.Helper()
 	bucket, key := s.buckets[acme], prefix+name
-	uploads, err := s.client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &bucket, Prefix: &key})
+	uploads, err := s.client.ListMultipartUploads(
+		t.Context(), &s3.ListMultipartUploadsInput{Bucket: &bucket, Prefix: &key})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(uploads.Uploads) == 0 {
 		return 0
 	}
-	parts, err := s.client.ListParts(t.Context(), &s3.ListPartsInput{Bucket: &bucket, Key: &key, UploadId: uploads.Uploads[0].UploadId})
+	parts, err := s.client.ListParts(
+		t.Context(), &s3.ListPartsInput{Bucket: &bucket, Key: &key, UploadId: uploads.Uploads[0].UploadId})
 	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() == "NoSuchUpload" {
 		return 0 // it has ended meanwhile
 	}
@@ -237,7 +246,8 @@ func TestAbandonedUploads(t *testing.T) {
 			s, proxy := newSiteBehindProxy(t, s3test.Start(t, storage), "abandoned_uploads: 10s")
 			bucket := s.buckets[acme]
 			for _, name := range []string{"file", "other"} {
-				_, err := s.client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: aws.String(prefix + name)})
+				_, err := s.client.CreateMultipartUpload(
+					t.Context(), &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: aws.String(prefix + name)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -245,13 +255,17 @@ func TestAbandonedUploads(t *testing.T) {
 			f := newFtplib(t, s, usual)
 			f.must("begin", "STOR /file")
 			f.must("write", largeSize)
-			waitUntil(t, func() bool { return len(s.objects(t, ".babelftp/")) > 0 }, func() { t.Fatal("no upload is recorded") })
+			waitUntil(t, func() bool {
+				return len(s.objects(t, ".babelftp/")) > 0
+			}, func() { t.Fatal("no upload is recorded") })
 			s.killed(t, "abandoned_uploads: 10s")
 			if uploads := s.uploads(t, ""); !slices.Equal(uploads, []string{"file", "file", "other"}) {
 				t.Errorf("open uploads are %q", uploads)
 			}
 			proxy.Inject(serverDead)
-			waitUntil(t, func() bool { return len(s.objects(t, "")) == 0 }, func() { t.Fatalf("the bucket has %q", s.objects(t, "")) })
+			waitUntil(t, func() bool {
+				return len(s.objects(t, "")) == 0
+			}, func() { t.Fatalf("the bucket has %q", s.objects(t, "")) })
 			if uploads := s.uploads(t, ""); !slices.Equal(uploads, []string{"file", "other"}) {
 				t.Errorf("open uploads are %q", uploads)
 			}

@@ -15,11 +15,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A rollout restarts the replicas of a site one after another while clients transfer. Like Kubernetes it takes a replica out of the load balancer
-// before it sends SIGTERM, and puts it back when it is ready.
+// A rollout restarts the replicas of a site one after another while clients transfer. Like Kubernetes it takes a
+// replica out of the load balancer before it sends SIGTERM, and puts it back when it is ready.
 type rollout struct {
 	*clusterSite
 	mu    sync.Mutex
@@ -130,8 +130,8 @@ func (c *rolloutClient) work(stop *atomic.Bool) error {
 	return nil
 }
 
-// TestRollout restarts three replicas one after another, twice, while clients transfer, and connect again after 421. Each transfer that has
-// begun completes, and no file is lost.
+// TestRollout restarts three replicas one after another, twice, while clients transfer, and connect again after 421.
+// Each transfer that has begun completes, and no file is lost.
 func TestRollout(t *testing.T) {
 	t.Parallel()
 	const clients = 20
@@ -162,7 +162,8 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// A replica that stops lets an upload end that it passes on to another replica, also where it has no session of its own.
+// A replica that stops lets an upload end that it passes on to another replica, also where it has no session of its
+// own.
 func TestStoppedRelay(t *testing.T) {
 	t.Parallel()
 	c := newClusterSite(t, s3test.Start(t, "minio"), 2)

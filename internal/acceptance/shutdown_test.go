@@ -17,8 +17,8 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // texts are the messages in a language.
@@ -50,7 +50,8 @@ func TestShutdown(t *testing.T) {
 	}
 	mustEnd(t, ftptest.NewConn(conn), "421 "+texts(t, "en").Text(i18n.ShuttingDown))
 	// The host that a client names to TLS chooses the language.
-	encrypted, err := tls.Dial("tcp", s.implicit, &tls.Config{ServerName: "ftp.umbrella.example", InsecureSkipVerify: true})
+	encrypted, err := tls.Dial(
+		"tcp", s.implicit, &tls.Config{ServerName: "ftp.umbrella.example", InsecureSkipVerify: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,8 @@ func transfers(t *testing.T, s *site, half []byte) (clients []*faultClient, data
 	t.Helper()
 	key := prefix + "large"
 	body := bytes.NewReader(make([]byte, 4*largeSize)) // more than the sockets hold
-	if _, err := s.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(s.buckets[acme]), Key: &key, Body: body}); err != nil {
+	if _, err := s.client.PutObject(
+		t.Context(), &s3.PutObjectInput{Bucket: aws.String(s.buckets[acme]), Key: &key, Body: body}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 20 {
@@ -154,7 +156,8 @@ func TestTransfersEndBeforeTheServer(t *testing.T) {
 	}
 }
 
-// TestTransfersCutAtTheEnd: at the end of drain_timeout, and at a second signal, the server tells each client, and leaves no partial object.
+// TestTransfersCutAtTheEnd: at the end of drain_timeout, and at a second signal, the server tells each client, and
+// leaves no partial object.
 func TestTransfersCutAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, drain := range map[string]string{"drain_timeout": "1ms", "second-signal": "1h"} {

@@ -19,8 +19,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/internal/certtest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // The site's users all have this password. Some of its characters have a meaning in shells and URLs.
@@ -81,8 +81,9 @@ type site struct {
 	ca       string // file of the certificate to trust
 }
 
-// newSite starts babelftp on fresh buckets of an S3 server, with lines that are added to its configuration: those that begin
-// with two SP are further tenants. In them BUCKET stands for acme's bucket and HASH for the users' password.
+// newSite starts babelftp on fresh buckets of an S3 server, with lines that are added to its configuration: those
+// that begin with two SP are further tenants. In them BUCKET stands for acme's bucket and HASH for the users'
+// password.
 func newSite(t *testing.T, storage *s3test.Server, lines ...string) *site {
 	t.Helper()
 	return newSiteOn(t, "", storage, lines...)
@@ -108,8 +109,8 @@ func (s *site) open(t *testing.T, storage *s3test.Server, lines ...string) *site
 // fewAttempts has a server give up soon.
 const fewAttempts = "AWS_MAX_ATTEMPTS=3"
 
-// newSiteBehindProxy is a site that reaches its S3 server through a proxy, and sends each request three times at most. The test itself looks past
-// the proxy.
+// newSiteBehindProxy is a site that reaches its S3 server through a proxy, and sends each request three times at
+// most. The test itself looks past the proxy.
 func newSiteBehindProxy(t *testing.T, storage *s3test.Server, lines ...string) (*site, *s3test.Proxy) {
 	t.Helper()
 	s := new(site)
@@ -139,8 +140,8 @@ func profileOf(storage string) []string {
 	return []string{"    s3: {profile: " + profile + "}"}
 }
 
-// start starts babelftp with a configuration, and waits for its first look at the buckets. A login waits a few seconds for that, which may be too
-// short on a busy machine.
+// start starts babelftp with a configuration, and waits for its first look at the buckets. A login waits a few
+// seconds for that, which may be too short on a busy machine.
 func (s *site) start(t *testing.T, file string) {
 	t.Helper()
 	command := []string{binary(t), "serve", "--config", file}
@@ -150,10 +151,14 @@ func (s *site) start(t *testing.T, file string) {
 	s.server = launch(t, command[0], command[1:]...)
 	t.Cleanup(func() { s.stop(t) })
 	s.server.expect(s.server.stderr, `msg=serving`)
-	s.address, s.implicit, s.metrics = s.listens("listen"), s.listens("tls.implicit_listen"), s.listens("metrics_listen")
+	s.address, s.implicit, s.metrics = s.listens("listen"), s.listens("tls.implicit_listen"),
+		s.listens("metrics_listen")
 	for _, tenant := range []string{acme, umbrella} {
 		up := fmt.Sprintf(`babelftp_bucket_up{folder="",tenant=%q}`, tenant)
-		waitUntil(t, func() bool { _, known := s.find(t, up); return known }, func() { t.Fatalf("/metrics lacks %s", up) })
+		waitUntil(t, func() bool {
+			_, known := s.find(t, up)
+			return known
+		}, func() { t.Fatalf("/metrics lacks %s", up) })
 	}
 }
 
@@ -181,7 +186,8 @@ func (s *site) configure(t *testing.T, lines ...string) string {
 	})
 	file := filepath.Join(dir, "babelftp.yaml")
 	hash := passwordHash(t, password)
-	added := strings.NewReplacer("BUCKET", s.buckets[acme], "HASH", strconv.Quote(hash)).Replace(strings.Join(lines, "\n"))
+	added := strings.NewReplacer("BUCKET", s.buckets[acme], "HASH", strconv.Quote(hash)).Replace(
+		strings.Join(lines, "\n"))
 	for name, text := range map[string]string{
 		"tls.crt": cert,
 		"tls.key": key,

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // Of buckets that cannot be used, check writes one line for each, with the tenant and the bucket.
@@ -20,16 +20,25 @@ func TestStorageProblems(t *testing.T) {
 				change func(s *s3test.Server, buckets map[string]string)
 				want   string
 			}{
-				{"missing-bucket", func(_ *s3test.Server, buckets map[string]string) { buckets[acme] = "no-such-bucket" },
+				{"missing-bucket", func(_ *s3test.Server, buckets map[string]string) {
+					buckets[acme] = "no-such-bucket"
+				},
 					`tenant acme: bucket "no-such-bucket": does not exist at `},
-				{"wrong-secret", func(s *s3test.Server, _ map[string]string) { s.SecretAccessKey = "wrong" }, `SignatureDoesNotMatch`},
-				{"wrong-key", func(s *s3test.Server, _ map[string]string) { s.AccessKeyID = "WRONG" }, `refuses the credentials`},
-				{"no-server", func(s *s3test.Server, _ map[string]string) { s.Endpoint = "http://" + closed.listener.Addr().String() },
+				{"wrong-secret", func(s *s3test.Server, _ map[string]string) {
+					s.SecretAccessKey = "wrong"
+				}, `SignatureDoesNotMatch`},
+				{"wrong-key", func(s *s3test.Server, _ map[string]string) {
+					s.AccessKeyID = "WRONG"
+				}, `refuses the credentials`},
+				{"no-server", func(s *s3test.Server, _ map[string]string) {
+					s.Endpoint = "http://" + closed.listener.Addr().String()
+				},
 					`cannot reach S3 at `},
 			} {
 				t.Run(tt.name, func(t *testing.T) {
 					changed := *real
-					s := &site{storage: &changed, buckets: map[string]string{acme: real.Bucket(t), umbrella: real.Bucket(t)}}
+					s := &site{storage: &changed, buckets: map[string]string{acme: real.Bucket(t),
+						umbrella: real.Bucket(t)}}
 					tt.change(&changed, s.buckets)
 					p := launch(t, binary(t), "check", "--probe", "--config", s.configure(t, "log: {level: error}"))
 					if code := p.wait(); code != 1 {

@@ -11,12 +11,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// dialFrom connects from an address of the loopback network, which the server counts as a client of its own, and reads the greeting.
+// dialFrom connects from an address of the loopback network, which the server counts as a client of its own, and
+// reads the greeting.
 func dialFrom(from, address string) (*ftptest.Conn, net.Conn, error) {
 	conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).Dial("tcp", address)
 	if err != nil {
@@ -30,17 +31,20 @@ func dialFrom(from, address string) (*ftptest.Conn, net.Conn, error) {
 	return c, conn, nil
 }
 
-// TestMemoryOfStrangers: lines that arrive while PASS waits take no more memory than a session may have, however long they are.
+// TestMemoryOfStrangers: lines that arrive while PASS waits take no more memory than a session may have, however long
+// they are.
 func TestMemoryOfStrangers(t *testing.T) {
 	t.Parallel()
 	const (
 		addresses, each = 20, 20
 		sessions        = addresses * each
-		// Each session has 50 KiB, and the collector lets as much again pile up before it looks. Checks of passwords take the rest.
+		// Each session has 50 KiB, and the collector lets as much again pile up before it looks. Checks of passwords
+		// take the rest.
 		most = sessions*100<<10 + 64<<20
 	)
 	s := newSite(t, s3test.Start(t, "minio"))
-	line := "NOOP \xff\xfb\x01" + strings.Repeat("a", 4000) + "\r\n" // it is kept in two forms: it may have a letter, or a request of Telnet
+	// it is kept in two forms: it may have a letter, or a request of Telnet
+	line := "NOOP \xff\xfb\x01" + strings.Repeat("a", 4000) + "\r\n"
 	attack := "USER x\r\nPASS y\r\n" + strings.Repeat(line, 70)
 	const heap = "go_memstats_heap_inuse_bytes"
 	before := s.metric(t, heap)
@@ -74,8 +78,8 @@ func TestMemoryOfSessions(t *testing.T) {
 	t.Parallel()
 	const sessions = 600
 	s := newSite(t, s3test.Start(t, "minio"), mallory())
-	// The collector begins again where the heap has grown to twice what it has found in use, and as much as the stacks. So this is both without
-	// garbage, half of the stacks at least.
+	// The collector begins again where the heap has grown to twice what it has found in use, and as much as the
+	// stacks. So this is both without garbage, half of the stacks at least.
 	used := func() float64 {
 		return (s.metric(t, "go_memstats_next_gc_bytes") + s.metric(t, "go_memstats_stack_inuse_bytes")) / 2
 	}
@@ -130,8 +134,8 @@ func TestMemoryOfSessions(t *testing.T) {
 	}
 }
 
-// TestIdleProbes: connections to the metrics listener that stay open keep out neither probes nor clients of FTP, whether they are idle, silent or in
-// the middle of a request.
+// TestIdleProbes: connections to the metrics listener that stay open keep out neither probes nor clients of FTP,
+// whether they are idle, silent or in the middle of a request.
 func TestIdleProbes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))

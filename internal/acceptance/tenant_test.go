@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/certtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // ownTenants say what they say in words of their own. CERT and KEY are files.
@@ -68,7 +68,8 @@ func TestTenantsOwnTexts(t *testing.T) {
 			{"LANG en", 200, `Welcome to the atelier\nReplies are now in English\.`},
 			{"USER alice", 331, `Badge number of alice, please\.`},
 			{"LANG de", 504, `.*FR;JA;EN`},
-			{"LANG ja", 200, `Bienvenue à l’atelier\n応答の言語を日本語に変更しました。`}, // a greeting that ja lacks is in the default language
+			{"LANG ja", 200,
+				`Bienvenue à l’atelier\n応答の言語を日本語に変更しました。`}, // a greeting that ja lacks is in the default language
 			{"LANG", 200, `Bienvenue à l’atelier\nLes réponses sont désormais en français\.`},
 			{"PASS " + password, 230, `Bonjour alice, ici atelier\.\n` + visit + `Authentification réussie\.`},
 			{"LANG ja", 200, `aliceさん、こんにちは。\n応答の言語を日本語に変更しました。`},
@@ -102,11 +103,14 @@ func TestLinks(t *testing.T) {
 		if m == nil {
 			t.Fatalf("%s: %s", asked, reply)
 		}
-		launch(t, command(t, "curl"), "-q", "--fail", "--silent", "--show-error", "--cacert", s.ca, "--output", local.file("back"),
+		launch(
+			t, command(t, "curl"), "-q", "--fail", "--silent", "--show-error", "--cacert", s.ca, "--output",
+			local.file("back"),
 			"--dump-header", local.file("header"), m[1]).succeed()
 		local.mustHave("back", []byte("content"))
 		header, err := os.ReadFile(local.file("header"))
-		if err != nil || !strings.Contains(string(header), `filename*=UTF-8''%E6%97%A5%E6%9C%AC%E8%AA%9E%20100%25%3F%20%231%2B%26.txt`) {
+		if err != nil || !strings.Contains(
+			string(header), `filename*=UTF-8''%E6%97%A5%E6%9C%AC%E8%AA%9E%20100%25%3F%20%231%2B%26.txt`) {
 			t.Errorf("%s: %s %v", asked, header, err)
 		}
 	}
@@ -132,8 +136,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestTenantCertificate: who names the tenant's host to TLS is shown the tenant's certificate, on all its connections, and everybody
-// else the server's.
+// TestTenantCertificate: who names the tenant's host to TLS is shown the tenant's certificate, on all its
+// connections, and everybody else the server's.
 func TestTenantCertificate(t *testing.T) {
 	t.Parallel()
 	s, ca := newTLSSite(t)
@@ -152,7 +156,9 @@ func TestTenantCertificate(t *testing.T) {
 				port = explicit
 			}
 			c := newCurl(t, s, usual)
-			c.run("--cacert", tt.ca, "--ssl-reqd", "--resolve", tt.host+":"+port+":127.0.0.1", "--user", tt.user+":"+password,
+			c.run(
+				"--cacert", tt.ca, "--ssl-reqd", "--resolve", tt.host+":"+port+":127.0.0.1", "--user",
+				tt.user+":"+password,
 				"--upload-file", file, tt.url+"/"+tt.name)
 			s.mustStore(t, tt.name, []byte("content"))
 		})
@@ -166,7 +172,8 @@ func TestTenantCertificate(t *testing.T) {
 	}
 	c := newCurl(t, s, usual)
 	waitUntil(t, func() bool {
-		return c.start("--cacert", ca, "--resolve", "ftp.atelier.example:"+implicit+":127.0.0.1", "--user", "alice:"+password,
+		return c.start(
+			"--cacert", ca, "--resolve", "ftp.atelier.example:"+implicit+":127.0.0.1", "--user", "alice:"+password,
 			"ftps://ftp.atelier.example:"+implicit+"/").wait() == 0
 	}, func() { t.Error("the new certificate is not shown") })
 }
@@ -201,7 +208,8 @@ func TestQuota(t *testing.T) {
 	claire.must("remove", "large")
 	claire.must("upload", small, "more")
 	again := s.connect(t, "", true)
-	if welcome := again.must("login", "claire@atelier", password); !strings.Contains(welcome, "Espace : 2 Mio / 12 Mio\n") {
+	if welcome := again.must("login", "claire@atelier", password); !strings.Contains(
+		welcome, "Espace : 2 Mio / 12 Mio\n") {
 		t.Errorf("the welcome is %s", welcome)
 	}
 }

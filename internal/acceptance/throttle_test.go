@@ -9,11 +9,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestThrottled has S3 refuse every request of everyone for 15 seconds, by 503 and 429 in turn, in the middle of fifty uploads: small ones, and ones of
-// several parts. All of them end with 226, and the bucket has them.
+// TestThrottled has S3 refuse every request of everyone for 15 seconds, by 503 and 429 in turn, in the middle of
+// fifty uploads: small ones, and ones of several parts. All of them end with 226, and the bucket has them.
 func TestThrottled(t *testing.T) {
 	t.Parallel()
 	const (
@@ -51,11 +51,14 @@ func TestThrottled(t *testing.T) {
 			return nil
 		})
 	}
-	waitUntil(t, func() bool { return proxy.Counts()["UploadPart"] > 0 && proxy.Counts()["PutObject"] > uploads/2 }, func() {
+	waitUntil(t, func() bool {
+		return proxy.Counts()["UploadPart"] > 0 && proxy.Counts()["PutObject"] > uploads/2
+	}, func() {
 		t.Fatal("no upload begins")
 	})
 	refused := proxy.Inject(s3test.Fault{Effect: s3test.InTurn(
-		s3test.Refuse(http.StatusServiceUnavailable, "SlowDown"), s3test.Refuse(http.StatusTooManyRequests, "TooManyRequests"),
+		s3test.Refuse(http.StatusServiceUnavailable, "SlowDown"),
+		s3test.Refuse(http.StatusTooManyRequests, "TooManyRequests"),
 	)})
 	time.AfterFunc(window, refused.End)
 	if err := clients.Wait(); err != nil {

@@ -9,19 +9,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/certtest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A tlsClient uploads files under TLS of one version. Some clients download them again, to files with ".back" behind their names.
+// A tlsClient uploads files under TLS of one version. Some clients download them again, to files with ".back" behind
+// their names.
 type tlsClient struct {
 	name   string
 	back   bool
 	upload func(t *testing.T, s *site, version string, files ...move)
 }
 
-// tlsClients differ in how they end a data connection: whether they read what the server sends, say close_notify and wait for the
-// server's, and resume the session of the control connection.
+// tlsClients differ in how they end a data connection: whether they read what the server sends, say close_notify and
+// wait for the server's, and resume the session of the control connection.
 func tlsClients() []tlsClient {
 	return []tlsClient{
 		{"ruby", true, func(t *testing.T, s *site, version string, files ...move) {
@@ -30,7 +31,8 @@ func tlsClients() []tlsClient {
 		{"perl", true, func(t *testing.T, s *site, version string, files ...move) {
 			thereAndBack(t, s, perlJob, "explicit", version, files)
 		}},
-		{"perl-implicit", true, func(t *testing.T, s *site, version string, files ...move) { // SSL => 1, which sends no PROT
+		// SSL => 1, which sends no PROT
+		{"perl-implicit", true, func(t *testing.T, s *site, version string, files ...move) {
 			thereAndBack(t, s, perlJob, "implicit", version, files)
 		}},
 		{"curl", false, func(t *testing.T, s *site, version string, files ...move) {
@@ -53,8 +55,12 @@ func tlsClients() []tlsClient {
 	}
 }
 
-// thereAndBack uploads files with a script of the folder clients, and downloads them to files with ".back" behind their names.
-func thereAndBack(t *testing.T, s *site, job func(c *connection, verb string, names ...string) invocation, mode, version string, files []move) {
+// thereAndBack uploads files with a script of the folder clients, and downloads them to files with ".back" behind
+// their names.
+func thereAndBack(
+	t *testing.T, s *site,
+	job func(c *connection, verb string, names ...string) invocation, mode, version string, files []move,
+) {
 	t.Helper()
 	w := &worker{folder: newFolder(t), client: client{job: job}, site: s, connection: s.connection(t)}
 	w.connection.tls, w.connection.version = mode, version
@@ -88,8 +94,8 @@ func port(t *testing.T, address string) string {
 	return port
 }
 
-// TestUploadsUnderTLS lets each client upload small and large files in each version of TLS: none may be taken for interrupted, and
-// each is stored as it is.
+// TestUploadsUnderTLS lets each client upload small and large files in each version of TLS: none may be taken for
+// interrupted, and each is stored as it is.
 func TestUploadsUnderTLS(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))
@@ -118,8 +124,8 @@ func TestUploadsUnderTLS(t *testing.T) {
 	}
 }
 
-// TestSessionReuse lets clients upload that resume the TLS session of the control connection, where the tenant requires it. A client that
-// does not resume gets nothing.
+// TestSessionReuse lets clients upload that resume the TLS session of the control connection, where the tenant
+// requires it. A client that does not resume gets nothing.
 func TestSessionReuse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), "    tls: {require_session_reuse: true}")
@@ -194,8 +200,11 @@ func TestLoginByCertificate(t *testing.T) {
 		},
 		"lftp": func(t *testing.T, version, name string) {
 			l := newLftp(t, s, way{"passive", "explicit"})
-			l.setup = script("set ssl:priority NORMAL:-VERS-ALL:+VERS-TLS"+version, "set ssl:cert-file "+lftpQuote(till), "set ssl:key-file "+lftpQuote(till)) +
-				strings.Replace(l.setup, "--user alice@acme --password "+lftpQuote(password), "--user till@acme --password none", 1)
+			l.setup = script(
+				"set ssl:priority NORMAL:-VERS-ALL:+VERS-TLS"+version, "set ssl:cert-file "+lftpQuote(till),
+				"set ssl:key-file "+lftpQuote(till)) +
+				strings.Replace(
+					l.setup, "--user alice@acme --password "+lftpQuote(password), "--user till@acme --password none", 1)
 			l.upload(move{file, name})
 		},
 		"ftplib": func(t *testing.T, version, name string) {

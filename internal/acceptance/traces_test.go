@@ -9,24 +9,29 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
-	"github.com/babelftp/babelftp/internal/tracetest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/tracetest"
 )
 
 // sentinel is in all that must not be in a trace.
 const sentinel = "sesame"
 
-// A collector of OpenTelemetry gets a span for each session, command and request to S3, and the log has the same IDs. No span has a secret.
+// A collector of OpenTelemetry gets a span for each session, command and request to S3, and the log has the same IDs.
+// No span has a secret.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	collector := tracetest.Start(t)
-	s := &site{env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL, "OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20" + sentinel}}
+	s := &site{env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL,
+		"OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20" + sentinel}}
 	proxy := s.openBehindProxy(t, s3test.Start(t, "minio"), "log: {level: debug}")
-	proxy.Inject(s3test.Fault{Operation: "PutObject", Times: 1, Effect: s3test.Refuse(http.StatusServiceUnavailable, "SlowDown")})
+	proxy.Inject(
+		s3test.Fault{Operation: "PutObject", Times: 1,
+			Effect: s3test.Refuse(http.StatusServiceUnavailable, "SlowDown")})
 	local := newFolder(t)
 	large := content(12 << 20)
-	newLftp(t, s, usual).run("put "+local.write("small", []byte("content"))+" -o small", "put "+local.write("large", large)+" -o large",
+	newLftp(t, s, usual).run(
+		"put "+local.write("small", []byte("content"))+" -o small", "put "+local.write("large", large)+" -o large",
 		"get large -o "+local.file("back"))
 	local.mustHave("back", large)
 
@@ -63,7 +68,9 @@ func TestTraces(t *testing.T) {
 	}
 	one := func(name, attribute, value string) tracetest.Span {
 		t.Helper()
-		found := slices.DeleteFunc(slices.Clone(byName[name]), func(s tracetest.Span) bool { return s.Attributes[attribute] != value })
+		found := slices.DeleteFunc(slices.Clone(byName[name]), func(s tracetest.Span) bool {
+			return s.Attributes[attribute] != value
+		})
 		if len(found) != 1 {
 			t.Fatalf("%d spans %s have %s=%s: %+v", len(found), name, attribute, value, byName[name])
 		}
@@ -80,16 +87,20 @@ func TestTraces(t *testing.T) {
 
 	stored := one("STOR", "babelftp.command.line", "STOR large")
 	has(stored, map[string]string{
-		"client.address": "127.0.0.1", "babelftp.tenant": acme, "user.name": "alice", "babelftp.reply.code": "226", "babelftp.transfer.bytes": fmt.Sprint(12 << 20),
-		"network.protocol.name": "ftp", "error.type": "",
+		"client.address": "127.0.0.1", "babelftp.tenant": acme, "user.name": "alice", "babelftp.reply.code": "226",
+		"babelftp.transfer.bytes": fmt.Sprint(12 << 20),
+		"network.protocol.name":   "ftp", "error.type": "",
 	})
-	if stored.Kind != "server" || stored.Parent != "" || stored.Failed || !slices.Equal(stored.Events, []string{"first byte"}) {
+	if stored.Kind != "server" || stored.Parent != "" || stored.Failed ||
+		!slices.Equal(stored.Events, []string{"first byte"}) {
 		t.Errorf("%+v", stored)
 	}
-	if stored.Resource["service.name"] != "babelftp" || stored.Resource["service.instance.id"] == "" || stored.Resource["service.version"] == "" {
+	if stored.Resource["service.name"] != "babelftp" || stored.Resource["service.instance.id"] == "" ||
+		stored.Resource["service.version"] == "" {
 		t.Errorf("the resource is %v", stored.Resource)
 	}
-	if len(stored.Links) != 1 || sessions[stored.Links[0]] == "" || sessions[stored.Links[0]] != stored.Attributes["session.id"] {
+	if len(stored.Links) != 1 || sessions[stored.Links[0]] == "" ||
+		sessions[stored.Links[0]] != stored.Attributes["session.id"] {
 		t.Errorf("%+v links to none of %v", stored, sessions)
 	}
 	operations := map[string]int{}
@@ -98,7 +109,8 @@ func TestTraces(t *testing.T) {
 			continue
 		}
 		operations[span.Name]++
-		if span.Kind != "client" || span.Parent != stored.ID || span.Failed || span.Begin.Before(stored.Begin) || span.End.Before(span.Begin) {
+		if span.Kind != "client" || span.Parent != stored.ID || span.Failed || span.Begin.Before(stored.Begin) ||
+			span.End.Before(span.Begin) {
 			t.Errorf("%+v", span)
 		}
 		has(span, map[string]string{"aws.s3.bucket": s.buckets[acme], "rpc.system.name": "aws-api"})
@@ -106,17 +118,22 @@ func TestTraces(t *testing.T) {
 			t.Errorf("%+v", span)
 		}
 	}
-	if operations["S3.CreateMultipartUpload"] != 1 || operations["S3.UploadPart"] != 3 || operations["S3.CompleteMultipartUpload"] != 1 {
+	if operations["S3.CreateMultipartUpload"] != 1 || operations["S3.UploadPart"] != 3 ||
+		operations["S3.CompleteMultipartUpload"] != 1 {
 		t.Errorf("the requests of the upload are %v", operations)
 	}
 	refused := one("S3.PutObject", "http.response.status_code", "503")
 	if !refused.Failed || refused.Attributes["error.type"] != "503" {
 		t.Errorf("%+v", refused)
 	}
-	byName["repeated"] = slices.DeleteFunc(slices.Clone(byName["S3.PutObject"]), func(s tracetest.Span) bool { return s.Parent != refused.Parent })
+	byName["repeated"] = slices.DeleteFunc(slices.Clone(byName["S3.PutObject"]), func(s tracetest.Span) bool {
+		return s.Parent != refused.Parent
+	})
 	has(one("repeated", "http.response.status_code", "200"), map[string]string{"http.request.resend_count": "1"})
 
-	has(one("PASS", "babelftp.reply.code", "530"), map[string]string{"babelftp.command.line": "PASS ***", "user.name": "", "error.type": "530"})
+	has(
+		one("PASS", "babelftp.reply.code", "530"),
+		map[string]string{"babelftp.command.line": "PASS ***", "user.name": "", "error.type": "530"})
 	has(one("other", "babelftp.command.line", "QUOT ***"), map[string]string{"babelftp.reply.code": "500"})
 	has(one("ACCT", "babelftp.command.line", "ACCT ***"), nil)
 	has(one("SITE", "babelftp.command.line", "SITE PSWD ***"), nil)
@@ -124,7 +141,8 @@ func TestTraces(t *testing.T) {
 	if missing.Failed || missing.Attributes["error.type"] != "550" {
 		t.Errorf("%+v", missing) // the client's mistake, and no fault
 	}
-	if half := one("STOR", "babelftp.command.line", "STOR half"); !half.Failed || half.Attributes["babelftp.reply.code"] != "426" {
+	if half := one("STOR", "babelftp.command.line", "STOR half"); !half.Failed ||
+		half.Attributes["babelftp.reply.code"] != "426" {
 		t.Errorf("%+v", half)
 	}
 	if got := collector.Header().Get("Authorization"); got != "Bearer "+sentinel {
@@ -133,7 +151,9 @@ func TestTraces(t *testing.T) {
 
 	log := s.server.stderr.String()
 	for _, line := range []string{
-		`msg=transfer session=%s .* path=/large .*trace_id=%s`, `msg=command session=%s .*line="STOR large" trace_id=%s`, `msg="S3 request" session=%s .*operation=UploadPart .*trace_id=%s`,
+		`msg=transfer session=%s .* path=/large .*trace_id=%s`,
+		`msg=command session=%s .*line="STOR large" trace_id=%s`,
+		`msg="S3 request" session=%s .*operation=UploadPart .*trace_id=%s`,
 		`msg=reply session=%s .*code=226 .*trace_id=%s`,
 	} {
 		pattern := fmt.Sprintf(line, stored.Attributes["session.id"], stored.Trace)
@@ -141,7 +161,8 @@ func TestTraces(t *testing.T) {
 			t.Errorf("the log has no line %s", pattern)
 		}
 	}
-	failed := fmt.Sprintf(`msg="command failed" session=%s .*command=SIZE .*trace_id=%s`, missing.Attributes["session.id"], missing.Trace)
+	failed := fmt.Sprintf(
+		`msg="command failed" session=%s .*command=SIZE .*trace_id=%s`, missing.Attributes["session.id"], missing.Trace)
 	if !regexp.MustCompile(failed).MatchString(log) {
 		t.Errorf("the log has no line %s", failed)
 	}
@@ -153,7 +174,8 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// Without a sampled session nothing is traced. A collector that is away costs spans and one line of the log, and delays neither clients nor the end.
+// Without a sampled session nothing is traced. A collector that is away costs spans and one line of the log, and
+// delays neither clients nor the end.
 func TestTracesThatAreLost(t *testing.T) {
 	t.Parallel()
 	collector := tracetest.Start(t)

@@ -16,8 +16,8 @@ import (
 //go:embed translate_toolkit.py
 var translateToolkit string
 
-// TestCataloguesSurviveWeblate saves each catalogue by the library of Weblate, with one text changed. The server takes the files, the check
-// finds nothing, and the formatter brings back all the rest, byte by byte.
+// TestCataloguesSurviveWeblate saves each catalogue by the library of Weblate, with one text changed. The server
+// takes the files, the check finds nothing, and the formatter brings back all the rest, byte by byte.
 func TestCataloguesSurviveWeblate(t *testing.T) {
 	const id, text = "goodbye", "Zai jian"
 	dir := t.TempDir()
@@ -29,7 +29,8 @@ func TestCataloguesSurviveWeblate(t *testing.T) {
 		t.Fatalf("%q, %v", files, err)
 	}
 	// Debian's packages are for Debian's Python, not for the first one on the path.
-	save := exec.CommandContext(t.Context(), "/usr/bin/python3", append([]string{"-c", translateToolkit, id, text + "."}, files...)...)
+	save := exec.CommandContext(
+		t.Context(), "/usr/bin/python3", append([]string{"-c", translateToolkit, id, text + "."}, files...)...)
 	if out, err := save.CombinedOutput(); err != nil {
 		t.Fatalf("%v; run: make test\n%s", err, out)
 	}

@@ -15,10 +15,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/activity"
-	"github.com/babelftp/babelftp/internal/bans"
 	"github.com/babelftp/babelftp/internal/config/administration"
-	"github.com/babelftp/babelftp/internal/sessionlog"
+	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
 // A Client asks a server.
@@ -38,24 +38,29 @@ func NewClient(socket string) *Client {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}
 	return &Client{
-		at: socket, advice: "set admin_socket in its configuration, and ask as the user who runs it", base: "http://server",
+		at: socket, advice: "set admin_socket in its configuration, and ask as the user who runs it",
+		base: "http://server",
 		http: &http.Client{Transport: &http.Transport{DialContext: dial}, Timeout: requestTimeout},
 	}
 }
 
-// NewRemoteClient makes a client of the server whose admin.listen has a URL. The token is empty for who shows a certificate.
+// NewRemoteClient makes a client of the server whose admin.listen has a URL. The token is empty for who shows a
+// certificate.
 func NewRemoteClient(address, token string, encryption *tls.Config) (*Client, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
+		strings.Trim(u.Path, "/") != "" {
 		return nil, fmt.Errorf("%q is no address of a server: write it like https://babelftp.example.com:9122", address)
 	}
 	if u.Scheme == "http" && !administration.IsLoopback(u.Host) {
 		return nil, fmt.Errorf("%s would send the token in the clear: write https", address)
 	}
 	return &Client{
-		at: address, advice: "set admin.listen in its configuration, and correct the address", base: u.Scheme + "://" + u.Host, token: token,
+		at: address, advice: "set admin.listen in its configuration, and correct the address",
+		base: u.Scheme + "://" + u.Host, token: token,
 		http: &http.Client{
-			Transport: &http.Transport{TLSClientConfig: encryption, Proxy: http.ProxyFromEnvironment}, Timeout: requestTimeout,
+			Transport:     &http.Transport{TLSClientConfig: encryption, Proxy: http.ProxyFromEnvironment},
+			Timeout:       requestTimeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
@@ -110,8 +115,11 @@ func (c *Client) Unban(ctx context.Context, name string) (unbanned string, err e
 	return unbanned, c.ask(ctx, http.MethodDelete, "/bans", url.Values{"name": {name}}, &unbanned)
 }
 
-// Debug lets the log have the commands and replies of the sessions of an address, a tenant and a user for a time. Empty texts mean any.
-func (c *Client) Debug(ctx context.Context, address, tenant, user string, d time.Duration) (rule sessionlog.Rule, err error) {
+// Debug lets the log have the commands and replies of the sessions of an address, a tenant and a user for a time.
+// Empty texts mean any.
+func (c *Client) Debug(
+	ctx context.Context, address, tenant, user string, d time.Duration,
+) (rule sessionlog.Rule, err error) {
 	query := url.Values{"address": {address}, "tenant": {tenant}, "user": {user}, "time": {d.String()}}
 	return rule, c.ask(ctx, http.MethodPut, "/debug", query, &rule)
 }
@@ -142,7 +150,9 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 	if err != nil {
 		err = errors.Unwrap(err)
 		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-			return fmt.Errorf("the certificate of %s is not trusted: %w: name its authorities with --ca-file, or correct the address", c.at, err)
+			return fmt.Errorf(
+				"the certificate of %s is not trusted: %w: name its authorities with --ca-file, or correct the address",
+				c.at, err)
 		}
 		return fmt.Errorf("no server answers at %s: %w: %s", c.at, err, c.advice)
 	}

@@ -9,15 +9,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/activity"
-	"github.com/babelftp/babelftp/internal/bans"
+	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
 const (
 	// changesEvery is the shortest time between two events.
 	changesEvery = time.Second
-	// keepAliveEvery is the time after which a stream without events gets the event "alive", before a proxy takes it for dead. Browsers tell no
-	// page of comments, so it is an event.
+	// keepAliveEvery is the time after which a stream without events gets the event "alive", before a proxy takes it
+	// for dead. Browsers tell no page of comments, so it is an event.
 	keepAliveEvery = 15 * time.Second
 	// writeTimeout is how long a client may take to read an event.
 	writeTimeout = 10 * time.Second
@@ -45,8 +45,10 @@ type State struct {
 // state is the state at this moment.
 func (h *Handler) state() State {
 	sessions := h.Source.Sessions()
-	s := State{Server: h.Source.Server(), Transfers: transfersOf(sessions), Tenants: h.Source.Tenants(sessions), Bans: h.Bans.All()}
-	s.Totals.Sessions, s.Totals.Transfers, s.Totals.Tenants, s.Totals.Bans = len(sessions), len(s.Transfers), len(s.Tenants), len(s.Bans)
+	s := State{Server: h.Source.Server(), Transfers: transfersOf(sessions), Tenants: h.Source.Tenants(sessions),
+		Bans: h.Bans.All()}
+	s.Totals.Sessions, s.Totals.Transfers, s.Totals.Tenants, s.Totals.Bans = len(sessions), len(s.Transfers),
+		len(s.Tenants), len(s.Bans)
 	idle := func(s *activity.Shown) int {
 		if s.Transfer == nil {
 			return 1
@@ -72,7 +74,8 @@ func (h *Handler) state() State {
 	return s
 }
 
-// first returns those of a list that come first, in order, maxListed at most. To sort 100,000 sessions each second would cost a processor.
+// first returns those of a list that come first, in order, maxListed at most. To sort 100,000 sessions each second
+// would cost a processor.
 func first[T any](list []T, compare func(a, b *T) int) []T {
 	best := make([]*T, 0, 2*maxListed)
 	var last *T // of those that were the best so far, nil before
@@ -136,7 +139,8 @@ func (e *events) leave() {
 	e.streams--
 }
 
-// serve sends server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html) until the client or the server ends.
+// serve sends server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html) until the client or
+// the server ends.
 func (e *events) serve(w http.ResponseWriter, r *http.Request) {
 	if !e.enter() {
 		Fail(w, &Error{http.StatusServiceUnavailable, "there are too many streams of events: close other pages"})

@@ -15,12 +15,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/activity"
-	"github.com/babelftp/babelftp/internal/bans"
-	"github.com/babelftp/babelftp/internal/sessionlog"
+	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
-// Root is where the API begins. Another version of the API, with answers that a client of this one would not understand, gets another root.
+// Root is where the API begins. Another version of the API, with answers that a client of this one would not
+// understand, gets another root.
 const Root = "/api/v1"
 
 // storageTimeout is how long buckets may take to answer a request. [Client] waits longer.
@@ -34,8 +35,8 @@ type Options struct {
 	Log    *slog.Logger // gets what administrators change
 }
 
-// A Handler answers requests below [Root] in JSON: names in snake_case, times as RFC 3339 has them, sizes in bytes. An error is an object with the
-// text "error".
+// A Handler answers requests below [Root] in JSON: names in snake_case, times as RFC 3339 has them, sizes in bytes.
+// An error is an object with the text "error".
 type Handler struct {
 	Options
 	mux    *http.ServeMux
@@ -149,7 +150,8 @@ func transfersOf(sessions []activity.Shown) []*activity.Transfer {
 func (h *Handler) disconnect(r *http.Request) (any, error) {
 	id := r.PathValue("id")
 	if !h.Source.Disconnect(id) {
-		return nil, &Error{http.StatusNotFound, "there is no session " + id + ": it may have ended, or be one of another replica"}
+		return nil, &Error{http.StatusNotFound,
+			"there is no session " + id + ": it may have ended, or be one of another replica"}
 	}
 	return id, nil
 }

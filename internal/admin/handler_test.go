@@ -14,10 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/activity"
-	"github.com/babelftp/babelftp/internal/bans"
 	"github.com/babelftp/babelftp/internal/config/limit"
-	"github.com/babelftp/babelftp/internal/sessionlog"
+	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
 // A source is a server with many sessions of many tenants.
@@ -81,8 +81,9 @@ func (*source) Audit() []json.RawMessage { return nil }
 func handlerOf(s *source, log *bytes.Buffer) *Handler {
 	discarded := slog.New(slog.DiscardHandler)
 	return NewHandler(Options{
-		Source: s, Bans: bans.New(limit.Bans{Time: time.Hour}, limit.Networks{}, discarded, func(string) {}), Debug: &sessionlog.Switch{},
-		Log: slog.New(slog.NewTextHandler(log, nil)),
+		Source: s, Bans: bans.New(limit.Bans{Time: time.Hour}, limit.Networks{}, discarded, func(string) {}),
+		Debug: &sessionlog.Switch{},
+		Log:   slog.New(slog.NewTextHandler(log, nil)),
 	})
 }
 
@@ -98,7 +99,8 @@ func TestLogOfChanges(t *testing.T) {
 		{http.MethodGet, "/bans", "", nil},
 		{http.MethodHead, "/bans", "", nil},
 		{http.MethodHead, "/sessions", "", nil},
-		{http.MethodPut, "/bans?name=192.0.2.1", "", []string{"method=PUT path=/api/v1/bans ", "form=\"name=192.0.2.1\" remote=192.0.2.1:1234\n"}},
+		{http.MethodPut, "/bans?name=192.0.2.1", "",
+			[]string{"method=PUT path=/api/v1/bans ", "form=\"name=192.0.2.1\" remote=192.0.2.1:1234\n"}},
 		{http.MethodPut, "/bans", "name=192.0.2.2&time=5m", []string{"name=192.0.2.2&time=5m"}},
 		{http.MethodPut, "/bans", "name=nobody", []string{"failed", "name=nobody", "is no address"}},
 		{http.MethodDelete, "/bans?name=192.0.2.2", "", []string{"method=DELETE", "name=192.0.2.2"}},
@@ -123,7 +125,9 @@ func TestLogOfChanges(t *testing.T) {
 func TestLogOfSocket(t *testing.T) {
 	var log bytes.Buffer
 	ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, &net.UnixAddr{Name: "admin.sock", Net: "unix"})
-	handlerOf(newSource(1, 1), &log).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPut, Root+"/bans?name=192.0.2.1", http.NoBody))
+	handlerOf(newSource(1, 1), &log).ServeHTTP(
+		httptest.NewRecorder(), httptest.NewRequestWithContext(
+			ctx, http.MethodPut, Root+"/bans?name=192.0.2.1", http.NoBody))
 	if !strings.Contains(log.String(), " remote=admin_socket\n") {
 		t.Errorf("the log has %q", &log)
 	}
@@ -134,7 +138,8 @@ func TestStorageDeadline(t *testing.T) {
 	for _, request := range [][2]string{{http.MethodGet, "/uploads"}, {http.MethodDelete, "/uploads/acme/a-b-c"}} {
 		s := newSource(1, 1)
 		w := httptest.NewRecorder()
-		handlerOf(s, &bytes.Buffer{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), request[0], Root+request[1], nil))
+		handlerOf(s, &bytes.Buffer{}).ServeHTTP(
+			w, httptest.NewRequestWithContext(t.Context(), request[0], Root+request[1], nil))
 		if w.Code != http.StatusOK || !s.bounded.Load() {
 			t.Errorf("%v: %d, with a deadline: %t", request, w.Code, s.bounded.Load())
 		}
@@ -150,7 +155,8 @@ func TestStreamsShareTheState(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		for range streams {
 			time.Sleep(130 * time.Millisecond) // fake time: each stream has a phase of its own
-			go h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, Root+"/events", nil))
+			go h.ServeHTTP(
+				httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, Root+"/events", nil))
 		}
 		time.Sleep(seconds * time.Second)
 		cancel()
@@ -178,7 +184,9 @@ func TestFirst(t *testing.T) {
 			t.Fatalf("%d is at %d", n, i)
 		}
 	}
-	if short := first(list[:3], func(a, b *int) int { return *b - *a }); len(got) != maxListed || len(short) != 3 || short[0] < short[1] {
+	if short := first(list[:3], func(a, b *int) int {
+		return *b - *a
+	}); len(got) != maxListed || len(short) != 3 || short[0] < short[1] {
 		t.Errorf("%d are first, and of three %v", len(got), short)
 	}
 }

@@ -1,7 +1,8 @@
 // Package admin is how administrators ask a running server: HTTP with JSON, and server-sent events.
 //
-// [Handler] answers what is below /api/v1 from a [Source], and a [Client] asks. [Listen] opens a Unix socket for the user of the process only, whose
-// permissions are the only authentication. Package listener serves the same over TCP, to those who have a token or a certificate.
+// [Handler] answers what is below /api/v1 from a [Source], and a [Client] asks. [Listen] opens a Unix socket for the
+// user of the process only, whose permissions are the only authentication. Package listener serves the same over TCP,
+// to those who have a token or a certificate.
 package admin
 
 import (
@@ -16,8 +17,8 @@ import (
 // socketMode lets the user of the process connect, and no other. folderMode is that of a folder which Listen makes.
 const socketMode, folderMode = 0o600, 0o700
 
-// Listen opens the socket, and makes the folder if it is missing. It replaces a socket that a killed server has left, and neither one that a server
-// answers nor another file.
+// Listen opens the socket, and makes the folder if it is missing. It replaces a socket that a killed server has left,
+// and neither one that a server answers nor another file.
 func Listen(ctx context.Context, path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), folderMode); err != nil {
 		return nil, err
@@ -40,7 +41,8 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 	return l, nil
 }
 
-// isLeft tells whether a socket is there that no server answers. The errors of a socket that is in use differ between systems, so none is looked at.
+// isLeft tells whether a socket is there that no server answers. The errors of a socket that is in use differ between
+// systems, so none is looked at.
 func isLeft(ctx context.Context, path string) bool {
 	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSocket {
 		return false

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/activity"
+	"github.com/babelftp/babelftp/internal/report/activity"
 )
 
 // A Source is the server of which a [Handler] tells. Any goroutine may call its methods.
@@ -19,8 +19,8 @@ type Source interface {
 	Tenants(sessions []activity.Shown) []Tenant
 	// Uploads are those of a tenant, or of all for an empty name, of all replicas.
 	Uploads(ctx context.Context, tenant string) (*Uploads, error)
-	// Abort removes an interrupted upload. The error is fs.ErrNotExist where there is none, and EBUSY where a session works on it. Any other says
-	// which bucket does not answer.
+	// Abort removes an interrupted upload. The error is fs.ErrNotExist where there is none, and EBUSY where a session
+	// works on it. Any other says which bucket does not answer.
 	Abort(ctx context.Context, tenant, id string) error
 	// Audit has the last events of the audit log, the oldest first.
 	Audit() []json.RawMessage

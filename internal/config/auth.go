@@ -14,7 +14,8 @@ type Auth struct {
 	external.Services
 	// Settings of each user of `ldap`. `{user}` in `root` and `home` stands for the name.
 	User User `yaml:"user" since:"0.2.0"`
-	// What members of a group may do, by the name of the group. Those of several groups add up. A user of none may not log in.
+	// What members of a group may do, by the name of the group. Those of several groups add up. A user of none may
+	// not log in.
 	Groups map[string][]Permission `yaml:"groups" default:"none" since:"0.2.0"`
 }
 
@@ -34,10 +35,14 @@ func (v *validator) auth(p yamlconf.Path, a *Auth) {
 	switch {
 	case len(a.Groups) == 0:
 		if names.Groups != "" {
-			v.report(p.Child("ldap").Child("attributes").Child("groups"), "needs the permissions of the groups: write auth.groups")
+			v.report(
+				p.Child("ldap").Child("attributes").Child("groups"),
+				"needs the permissions of the groups: write auth.groups")
 		}
 	case names.Groups == "":
-		v.report(groups, "need the name of what has the groups of a user: write it in ldap.attributes, like groups: memberOf")
+		v.report(
+			groups,
+			"need the name of what has the groups of a user: write it in ldap.attributes, like groups: memberOf")
 	case a.User.Permissions != nil || names.Permissions != "":
 		v.report(groups, "already say what users may do: remove the permissions of user and of ldap.attributes")
 	}
@@ -49,6 +54,9 @@ func (v *validator) noLocalSettings(p yamlconf.Path, u *User) {
 		v.report(p.Child("password_hash"), "has no place here: the service compares the password")
 	}
 	if u.Overwrite != "" {
-		v.report(p.Child("overwrite"), "has no place here: write it in the tenant, because the server checks at its start what the bucket can do")
+		v.report(
+			p.Child(
+				"overwrite"), "has no place here: write it in the tenant, because the server checks at its start "+
+				"what the bucket can do")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
 )
 
 func TestCertificate(t *testing.T) {
@@ -17,36 +17,49 @@ func TestCertificate(t *testing.T) {
 		files     map[string]string
 		want      string // what the problem begins and ends with, around names of files
 	}{
-		{"pair", "{cert_file: tls.crt, key_file: tls.key, required: true, min_version: 1.3}", map[string]string{"tls.crt": cert, "tls.key": key}, ""},
+		{"pair", "{cert_file: tls.crt, key_file: tls.key, required: true, min_version: 1.3}",
+			map[string]string{"tls.crt": cert, "tls.key": key}, ""},
 		{
-			"suites", "{cert_file: tls.crt, key_file: tls.key, cipher_suites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA]}",
+			"suites",
+			"{cert_file: tls.crt, key_file: tls.key, cipher_suites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, " +
+				"TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA]}",
 			map[string]string{"tls.crt": cert, "tls.key": key}, "",
 		},
 		{
 			"insecure-suite", "{cert_file: tls.crt, key_file: tls.key, cipher_suites: [TLS_RSA_WITH_RC4_128_SHA]}",
-			map[string]string{"tls.crt": cert, "tls.key": key}, `:1:62: tls.cipher_suites.0: "TLS_RSA_WITH_RC4_128_SHA" is not known: ...`,
+			map[string]string{"tls.crt": cert, "tls.key": key},
+			`:1:62: tls.cipher_suites.0: "TLS_RSA_WITH_RC4_128_SHA" is not known: ...`,
 		},
 		{
-			"no-suites", "{cert_file: tls.crt, key_file: tls.key, cipher_suites: []}", map[string]string{"tls.crt": cert, "tls.key": key},
+			"no-suites", "{cert_file: tls.crt, key_file: tls.key, cipher_suites: []}",
+			map[string]string{"tls.crt": cert, "tls.key": key},
 			":1:46: tls.cipher_suites: there are none: ...",
 		},
 		{
-			"suites-of-1.3", "{cert_file: tls.crt, key_file: tls.key, min_version: 1.3, cipher_suites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384]}",
-			map[string]string{"tls.crt": cert, "tls.key": key}, ":1:64: tls.cipher_suites: works with TLS 1.2 only: ...",
+			"suites-of-1.3",
+			"{cert_file: tls.crt, key_file: tls.key, min_version: 1.3, cipher_suites: " +
+				"[TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384]}",
+			map[string]string{"tls.crt": cert, "tls.key": key},
+			":1:64: tls.cipher_suites: works with TLS 1.2 only: ...",
 		},
 		{
-			"key-of-another", "{cert_file: tls.crt, key_file: tls.key}", map[string]string{"tls.crt": cert, "tls.key": otherKey},
-			":1:18: tls.cert_file: the certificate in ... do not work together: tls: private key does not match public key",
+			"key-of-another", "{cert_file: tls.crt, key_file: tls.key}",
+			map[string]string{"tls.crt": cert, "tls.key": otherKey},
+			":1:18: tls.cert_file: the certificate in ... do not work together: tls: private key does not match " +
+				"public key",
 		},
 		{
-			"no-certificate", "{cert_file: tls.crt, key_file: tls.key}", map[string]string{"tls.crt": "", "tls.key": key},
-			":1:18: tls.cert_file: the certificate in ... do not work together: tls: failed to find any PEM data in certificate input",
+			"no-certificate", "{cert_file: tls.crt, key_file: tls.key}",
+			map[string]string{"tls.crt": "", "tls.key": key},
+			":1:18: tls.cert_file: the certificate in ... do not work together: tls: failed to find any PEM data in " +
+				"certificate input",
 		},
 		{
 			"implicit-without", `{implicit_listen: ":990"}`, nil,
 			":1:24: tls.implicit_listen: needs a certificate: ...write tls.cert_file and tls.key_file, or tls.acme",
 		},
-		{"acme", `{required: true, acme: {agree: true, hosts: [FTP.acme.example], folder: ., http_listen: ":80"}}`, nil, ""},
+		{"acme", `{required: true, acme: {agree: true, hosts: [FTP.acme.example], folder: ., http_listen: ":80"}}`, nil,
+			""},
 		{
 			"acme-without-agreement", `{acme: {hosts: [ftp.acme.example], folder: ., tls_listen: ":443"}}`, nil,
 			":1:7: tls.acme.agree: is missing: ...read the terms of service of the authority, and write agree: true",
@@ -55,36 +68,46 @@ func TestCertificate(t *testing.T) {
 			"acme-without-listener", `{acme: {agree: true, hosts: [ftp.acme.example], folder: .}}`, nil,
 			`:1:7: tls.acme.http_listen: is missing...`,
 		},
-		{"acme-without-hosts", `{acme: {agree: true, folder: ., http_listen: ":80"}}`, nil, `:1:7: tls.acme.hosts: there are none: ...`},
+		{"acme-without-hosts", `{acme: {agree: true, folder: ., http_listen: ":80"}}`, nil,
+			`:1:7: tls.acme.hosts: there are none: ...`},
 		{
-			"acme-with-a-pattern", `{acme: {agree: true, hosts: ["*.acme.example"], folder: ., http_listen: ":80"}}`, nil,
+			"acme-with-a-pattern", `{acme: {agree: true, hosts: ["*.acme.example"], folder: ., http_listen: ":80"}}`,
+			nil,
 			`:1:35: tls.acme.hosts.0: "*.acme.example" is no host name: ...write it like ftp.example.com, without *`,
 		},
 		{
-			"acme-in-a-bucket", `{acme: {agree: true, hosts: [ftp.acme.example], folder: ., storage: {bucket: certificates}, tls_listen: ":443"}}`, nil,
+			"acme-in-a-bucket",
+			`{acme: {agree: true, hosts: [ftp.acme.example], folder: ., storage: {bucket: certificates}, tls_listen: ":443"}}`, nil,
 			":1:65: tls.acme.storage: this key has gone: ...",
 		},
 		{
-			"acme-account", `{acme: {agree: true, hosts: [ftp.acme.example], folder: ., tls_listen: ":443", eab: {key_id: "7", hmac_key: c2VjcmV0}}}`, nil, "",
+			"acme-account",
+			`{acme: {agree: true, hosts: [ftp.acme.example], folder: ., tls_listen: ":443", eab: {key_id: "7", hmac_key: c2VjcmV0}}}`, nil, "",
 		},
 		{
-			"acme-account-without-id", `{acme: {agree: true, hosts: [ftp.acme.example], folder: ., tls_listen: ":443", eab: {hmac_key: c2VjcmV0}}}`, nil,
+			"acme-account-without-id",
+			`{acme: {agree: true, hosts: [ftp.acme.example], folder: ., tls_listen: ":443", eab: {hmac_key: c2VjcmV0}}}`, nil,
 			":1:85: tls.acme.eab.key_id: is missing: ...",
 		},
 		{
-			"acme-account-with-another-key", `{acme: {agree: true, hosts: [ftp.acme.example], folder: ., tls_listen: ":443", eab: {key_id: "7", hmac_key: "a+b="}}}`, nil,
+			"acme-account-with-another-key",
+			`{acme: {agree: true, hosts: [ftp.acme.example], folder: ., tls_listen: ":443", eab: {key_id: "7", hmac_key: "a+b="}}}`, nil,
 			":1:114: tls.acme.eab.hmac_key: is no key in base64url: ...",
 		},
 		{
-			"acme-without-folder", `{acme: {agree: true, hosts: [ftp.acme.example], folder: nowhere, http_listen: ":80"}}`, nil,
+			"acme-without-folder",
+			`{acme: {agree: true, hosts: [ftp.acme.example], folder: nowhere, http_listen: ":80"}}`, nil,
 			`tls.acme.folder: cannot read ...no such file or directory`,
 		},
 		{
-			"acme-with-a-wrong-directory", `{acme: {agree: true, hosts: [ftp.acme.example], directory: "http://ca", folder: ., http_listen: ":80"}}`, nil,
+			"acme-with-a-wrong-directory",
+			`{acme: {agree: true, hosts: [ftp.acme.example], directory: "http://ca", folder: ., http_listen: ":80"}}`,
+			nil,
 			`tls.acme.directory: "http://ca" is no URL of a directory: ...`,
 		},
 		{
-			"acme-with-a-wrong-address", `{acme: {agree: true, email: admin, hosts: [ftp.acme.example], folder: ., http_listen: ":80"}}`, nil,
+			"acme-with-a-wrong-address",
+			`{acme: {agree: true, email: admin, hosts: [ftp.acme.example], folder: ., http_listen: ":80"}}`, nil,
 			`tls.acme.email: "admin" is no mail address: ...`,
 		},
 		{
@@ -114,7 +137,8 @@ func TestCertificate(t *testing.T) {
 func TestCertificateOfATenant(t *testing.T) {
 	cert, key := certtest.New(t, &x509.Certificate{})
 	_, otherKey := certtest.New(t, &x509.Certificate{})
-	files := map[string]string{"tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key, "other.key": otherKey}
+	files := map[string]string{"tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key,
+		"other.key": otherKey}
 	const (
 		server = "tls: {cert_file: tls.crt, key_file: tls.key}"
 		pair   = "    tls: {cert_file: acme.crt, key_file: acme.key}\n"
@@ -127,9 +151,11 @@ func TestCertificateOfATenant(t *testing.T) {
 		{"none-of-its-own", "", "    tls: {strict_data_eof: false}\n", ""},
 		{"without-hosts", server, pair, "tls: needs hosts: write the names"},
 		{"with-an-address", server, "    hosts: [203.0.113.7]\n" + pair, "tls: needs hosts: write the names"},
-		{"without-a-certificate-of-the-server", "", "    hosts: [ftp.acme.example]\n" + pair, "tls: needs a certificate of the server too"},
+		{"without-a-certificate-of-the-server", "", "    hosts: [ftp.acme.example]\n" + pair,
+			"tls: needs a certificate of the server too"},
 		{
-			"key-of-another", server, "    hosts: [ftp.acme.example]\n    tls: {cert_file: acme.crt, key_file: other.key}\n",
+			"key-of-another", server,
+			"    hosts: [ftp.acme.example]\n    tls: {cert_file: acme.crt, key_file: other.key}\n",
 			"tls.cert_file: the certificate in ",
 		},
 	} {
@@ -141,7 +167,8 @@ func TestCertificateOfATenant(t *testing.T) {
 				t.Fatal(err)
 			case tc.name == "none-of-its-own" && *cfg.Tenants["acme"].TLS.StrictDataEOF:
 				t.Error("strict_data_eof is true")
-			case tc.want == "" && strings.Contains(tc.tenant, "cert_file") && !filepath.IsAbs(cfg.Tenants["acme"].TLS.CertFile):
+			case tc.want == "" && strings.Contains(tc.tenant, "cert_file") &&
+				!filepath.IsAbs(cfg.Tenants["acme"].TLS.CertFile):
 				t.Errorf("%s is not relative to the folder of the configuration", cfg.Tenants["acme"].TLS.CertFile)
 			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), ": tenants.acme."+tc.want)):
 				t.Errorf("got  %v\nwant %s", err, tc.want)
@@ -168,17 +195,28 @@ func TestClientCertificates(t *testing.T) {
 		{"server", pair + ", client_certificates: {ca_file: ca.crt, crl_file: ca.crl, required: true}", "", "", ""},
 		{"user", pair + ", client_certificates: {ca_file: ca.crt}", "", list, ""},
 		{"tenant", pair, "tls: {client_certificates: {ca_file: ca.crt, crl_file: ca.crl, required: true}}", list, ""},
-		{"tenant-requires-those-of-the-server", pair + ", client_certificates: {ca_file: ca.crt}", "tls: {client_certificates: {required: true}}", "", ""},
-		{"tls-is-missing", "client_certificates: {ca_file: ca.crt}", "", "", "tls.client_certificates: needs a certificate of the server"},
-		{"authorities-are-missing", pair + ", client_certificates: {required: true}", "", "", "tls.client_certificates.required: needs ca_file"},
-		{"tenant-has-no-authorities", pair, "tls: {client_certificates: {required: true}}", "", "tenants.acme.tls.client_certificates.required: needs ca_file"},
-		{"list-without-authorities", pair + ", client_certificates: {crl_file: ca.crl}", "", "", "tls.client_certificates.crl_file: needs ca_file"},
-		{"no-such-file", pair + ", client_certificates: {ca_file: nowhere}", "", "", "tls.client_certificates.ca_file: cannot be used: open "},
-		{"empty-file", pair + ", client_certificates: {ca_file: none.crt}", "", "", "tls.client_certificates.ca_file: cannot be used: "},
-		{"list-of-another", pair + ", client_certificates: {ca_file: ca.crt, crl_file: other.crl}", "", "", "tls.client_certificates.crl_file: cannot be used: "},
-		{"user-without-authorities", pair, "", list, "tenants.acme.users.alice.certificates: needs authorities that issue them"},
-		{"user-with-neither", pair, "", "      alice: {home: /}\n", "tenants.acme.users.alice.password_hash: is missing"},
-		{"no-certificate", pair, "", `      alice: {certificates: [alice]}` + "\n", `tenants.acme.users.alice.certificates.0: "alice" names no certificate`},
+		{"tenant-requires-those-of-the-server", pair + ", client_certificates: {ca_file: ca.crt}",
+			"tls: {client_certificates: {required: true}}", "", ""},
+		{"tls-is-missing", "client_certificates: {ca_file: ca.crt}", "", "",
+			"tls.client_certificates: needs a certificate of the server"},
+		{"authorities-are-missing", pair + ", client_certificates: {required: true}", "", "",
+			"tls.client_certificates.required: needs ca_file"},
+		{"tenant-has-no-authorities", pair, "tls: {client_certificates: {required: true}}", "",
+			"tenants.acme.tls.client_certificates.required: needs ca_file"},
+		{"list-without-authorities", pair + ", client_certificates: {crl_file: ca.crl}", "", "",
+			"tls.client_certificates.crl_file: needs ca_file"},
+		{"no-such-file", pair + ", client_certificates: {ca_file: nowhere}", "", "",
+			"tls.client_certificates.ca_file: cannot be used: open "},
+		{"empty-file", pair + ", client_certificates: {ca_file: none.crt}", "", "",
+			"tls.client_certificates.ca_file: cannot be used: "},
+		{"list-of-another", pair + ", client_certificates: {ca_file: ca.crt, crl_file: other.crl}", "", "",
+			"tls.client_certificates.crl_file: cannot be used: "},
+		{"user-without-authorities", pair, "", list,
+			"tenants.acme.users.alice.certificates: needs authorities that issue them"},
+		{"user-with-neither", pair, "", "      alice: {home: /}\n",
+			"tenants.acme.users.alice.password_hash: is missing"},
+		{"no-certificate", pair, "", `      alice: {certificates: [alice]}` + "\n",
+			`tenants.acme.users.alice.certificates.0: "alice" names no certificate`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			text := "tls: {" + tc.server + "}" + minimal
@@ -214,7 +252,8 @@ tenants:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.Join(cfg.TLS.ACME.Hosts, " "), "ftp.acme.example ftp.umbrella.example ftp2.umbrella.example"; got != want {
+	if got, want := strings.Join(cfg.TLS.ACME.Hosts, " "),
+		"ftp.acme.example ftp.umbrella.example ftp2.umbrella.example"; got != want {
 		t.Errorf("the hosts are %s, want %s", got, want)
 	}
 }

@@ -18,23 +18,25 @@ import (
 
 // A Config is the configuration of a server. Make one with [Load], or with [Default] and Validate.
 //
-// The comments of its fields, and of the structs in it, are the meanings in docs/configuration.md. A tag `default:"..."` says what an absent
-// value stands for, where [Default] does not.
+// The comments of its fields, and of the structs in it, are the meanings in docs/configuration.md. A tag
+// `default:"..."` says what an absent value stands for, where [Default] does not.
 type Config struct {
 	// Address of the control connection, host:port.
 	Listen string `yaml:"listen"`
 	// Address of `/metrics`, `/healthz` and `/readyz`, host:port.
 	MetricsListen string `yaml:"metrics_listen" default:"none"`
-	// Unix socket on which the server answers `babelftp sessions`, `bans`, `debug` and others. Only the user of the server may connect to it. The server makes
-	// its folder if it is missing.
+	// Unix socket on which the server answers `babelftp sessions`, `bans`, `debug` and others. Only the user of the
+	// server may connect to it. The server makes its folder if it is missing.
 	AdminSocket string `yaml:"admin_socket" default:"none" since:"0.2.0"`
 	// Language of a session until LANG, HOST or the login choose another one.
 	DefaultLanguage language.Tag `yaml:"default_language"`
-	// Greet in English too where the language is another one, so that more people can read the first reply (RFC 2277 4.5).
+	// Greet in English too where the language is another one, so that more people can read the first reply (RFC 2277
+	// 4.5).
 	BilingualGreeting bool `yaml:"bilingual_greeting" since:"0.2.0"`
 	// Folder of catalogues, `TAG/messages.gotext.json`, that add languages or replace single messages.
 	LocalesDir string `yaml:"locales_dir" default:"none"`
-	// How HOST with a name that no tenant has is answered: `refuse` answers 504, `ignore` accepts it and chooses no tenant (RFC 7151 3.2).
+	// How HOST with a name that no tenant has is answered: `refuse` answers 504, `ignore` accepts it and chooses no
+	// tenant (RFC 7151 3.2).
 	UnknownHosts UnknownHosts `yaml:"unknown_hosts" default:"refuse"`
 
 	TLS           encryption.TLS        `yaml:"tls"`
@@ -62,13 +64,15 @@ type Config struct {
 
 	// Memory that all uploads hold together. Downloads and listings read ahead with what uploads leave of it.
 	Memory value.Size `yaml:"memory"`
-	// Size of the parts of a multipart upload, from 5 MiB to nine sixteenths of `memory`. Smaller files take one request.
+	// Size of the parts of a multipart upload, from 5 MiB to nine sixteenths of `memory`. Smaller files take one
+	// request.
 	PartSize value.Size `yaml:"part_size"`
 	// Most parts of one upload that are sent to S3 at the same time.
 	UploadConcurrency int `yaml:"upload_concurrency"`
 	// Most ranges of one download that are requested from S3 at the same time.
 	DownloadConcurrency int `yaml:"download_concurrency"`
-	// Age at which the server removes an interrupted upload on which no session works. With `0` it removes and records none.
+	// Age at which the server removes an interrupted upload on which no session works. With `0` it removes and
+	// records none.
 	AbandonedUploads time.Duration `yaml:"abandoned_uploads"`
 
 	// The tenants, by name. At least one is required.
@@ -92,16 +96,18 @@ const (
 	defaultIdleTimeout  = 5 * time.Minute // RFC 1123 4.1.3.2 asks for five minutes at least
 	defaultDataTimeout  = 30 * time.Second
 	defaultStallTimeout = 5 * time.Minute
-	// A killed client's kernel closes the data connection first and the control connection some 50 microseconds later. Where its machine
-	// is busy 20 milliseconds were seen with few tasks for each processor.
+	// A killed client's kernel closes the data connection first and the control connection some 50 microseconds
+	// later. Where its machine is busy 20 milliseconds were seen with few tasks for each processor.
 	defaultCommitDelay = 50 * time.Millisecond
-	// Kubernetes kills a pod 30 seconds after SIGTERM by default. The server needs the rest to end the transfers that still run.
-	defaultDrainTimeout        = 25 * time.Second
-	defaultMaxFailedLogins     = 5
-	defaultMemory              = 256 * value.MiB
-	defaultPartSize            = 5 * value.MiB
-	defaultUploadConcurrency   = 16
-	defaultDownloadConcurrency = 16             // where each carries 25 MiB/s, as from a distant S3, they are as fast as a server's disk
+	// Kubernetes kills a pod 30 seconds after SIGTERM by default. The server needs the rest to end the transfers that
+	// still run.
+	defaultDrainTimeout      = 25 * time.Second
+	defaultMaxFailedLogins   = 5
+	defaultMemory            = 256 * value.MiB
+	defaultPartSize          = 5 * value.MiB
+	defaultUploadConcurrency = 16
+	// where each carries 25 MiB/s, as from a distant S3, they are as fast as a server's disk
+	defaultDownloadConcurrency = 16
 	defaultAbandonedUploads    = 24 * time.Hour // a user can resume on the next day
 )
 

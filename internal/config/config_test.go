@@ -15,11 +15,11 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/object"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/dataconn"
-	"github.com/babelftp/babelftp/internal/pathname"
+	"github.com/babelftp/babelftp/internal/names/pathname"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -39,7 +39,10 @@ tenants:
 // Every problem of a file is reported at once, each where it stands.
 func TestLoadProblems(t *testing.T) {
 	for _, name := range []string{
-		"addresses", "admin-certificates", "admin-loopback", "admin-nowhere", "admin-open", "admin-token", "aliases", "ambiguous", "auth", "cluster", "cluster-peers", "cluster-size", "duplicate-keys", "empty", "limits", "limits-store", "limits-store-database", "limits-store-tls", "names", "network", "objects", "policies", "roles", "receivers", "syntax", "tenants", "texts", "two-documents",
+		"addresses", "admin-certificates", "admin-loopback", "admin-nowhere", "admin-open", "admin-token", "aliases",
+		"ambiguous", "auth", "cluster", "cluster-peers", "cluster-size", "duplicate-keys", "empty", "limits",
+		"limits-store", "limits-store-database", "limits-store-tls", "names", "network", "objects", "policies", "roles",
+		"receivers", "syntax", "tenants", "texts", "two-documents",
 		"unknown-keys", "uploads", "uploads-not-removed", "users-files",
 		"wrong-types",
 	} {
@@ -78,7 +81,7 @@ func TestLoad(t *testing.T) {
 		got, want any
 	}{
 		{"listen", cfg.Listen, ":2121"},
-		{"passive-ports", cfg.Passive.Ports, dataconn.PortRange{First: 30000, Last: 30099}},
+		{"passive-ports", cfg.Passive.Ports, netaddr.PortRange{First: 30000, Last: 30099}},
 		{"public-address", cfg.Passive.PublicAddress.Of(2), "203.0.113.7"},
 		{"number-as-text", cfg.S3.AccessKeyID, "0123"},
 		{"secret", cfg.S3.SecretAccessKey.Reveal(), "hidden"},
@@ -97,7 +100,8 @@ func TestLoad(t *testing.T) {
 		{"welcome", acme.Welcome[language.English], "Hello {User} of {Tenant} {-:\nYour last login: {LastLogin}\n"},
 		{"greet-after-lang", acme.GreetAfterLang, true},
 		{"message", acme.Messages[i18n.Goodbye][language.French].Msg, "À bientôt chez Acme."},
-		{"message-with-plural-forms", acme.Messages[i18n.IdleTimeout][language.French].Select.Cases["one"], "Acme a attendu {Seconds} seconde."},
+		{"message-with-plural-forms", acme.Messages[i18n.IdleTimeout][language.French].Select.Cases["one"],
+			"Acme a attendu {Seconds} seconde."},
 		{"pathname-encoding", acme.PathnameEncoding.String(), "windows-1252"},
 		{"pathname-encoding-by-default", umbrella.PathnameEncoding.String(), "utf-8"},
 		{"directory-encoding", acme.DirectoryEncodings["/legacy"].String(), "shift_jis"},
@@ -114,14 +118,16 @@ func TestLoad(t *testing.T) {
 		{"hook-secret", umbrella.Auth.Hook.Secret.Reveal(), "hidden"},
 		{"hook-cache", umbrella.Auth.Hook.Cache, time.Minute},
 		{"hook-timeout-by-default", umbrella.Auth.Hook.TimeoutOf(), 5 * time.Second},
-		{"ldap", fmt.Sprint(cfg.Tenants["zebra"].Auth.LDAP.URLs), "[ldaps://ldap1.zebra.example ldap://ldap2.zebra.example:3890/]"},
+		{"ldap", fmt.Sprint(cfg.Tenants["zebra"].Auth.LDAP.URLs),
+			"[ldaps://ldap1.zebra.example ldap://ldap2.zebra.example:3890/]"},
 		{"ldap-start-tls-by-default", cfg.Tenants["zebra"].Auth.LDAP.UsesStartTLS(), true},
 		{"ldap-timeout-by-default", cfg.Tenants["zebra"].Auth.LDAP.TimeoutOf(), 5 * time.Second},
 		{"ldap-name", cfg.Tenants["zebra"].Auth.LDAP.UserDNOf("a,b"), `CN = a\,b,ou=people,dc=zebra,dc=example`},
 		{"ldap-attribute-of-the-pattern", cfg.Tenants["zebra"].Auth.LDAP.UserAttributeOf(), "CN"},
 		{"ldap-attribute-by-default", acme.Auth.LDAP.UserAttributeOf(), "uid"},
 		{"inside-address", cfg.Passive.PublicAddressByNetwork[inside].Of(2), "10.0.0.20.example"},
-		{"peers", fmt.Sprint(cfg.Cluster.Hosts()), "[babelftp-0.babelftp-headless babelftp-1.babelftp-headless babelftp-2.babelftp-headless]"},
+		{"peers", fmt.Sprint(cfg.Cluster.Hosts()),
+			"[babelftp-0.babelftp-headless babelftp-1.babelftp-headless babelftp-2.babelftp-headless]"},
 		{"trusted", fmt.Sprint(cfg.ProxyProtocol.Networks()), "[10.0.0.0/24 10.1.0.7/32]"},
 		{"settings-of-external-users", cfg.Tenants["zebra"].Auth.User.Root, "/home/{user}"},
 		{"listing-cache", acme.ListingCache, 5 * time.Second},
@@ -145,13 +151,15 @@ func TestLoad(t *testing.T) {
 		{"home", acme.Users["alice"].Home, "/alice"},
 		{"permissions", len(acme.Users["alice"].Permissions), 2},
 		{"permissions-by-path", fmt.Sprint(acme.Users["alice"].PathPermissions), "map[/inbox:[write] /private:[]]"},
-		{"permissions-of-the-tenant", fmt.Sprint(acme.Permissions, acme.PathPermissions), "[list read write] map[/archive:[list read]]"},
+		{"permissions-of-the-tenant", fmt.Sprint(acme.Permissions, acme.PathPermissions),
+			"[list read write] map[/archive:[list read]]"},
 		{"overwrite-of-the-tenant", acme.OverwriteOf(acme.Users["alice"]), DenyOverwrite},
 		{"overwrite-of-the-user", acme.OverwriteOf(acme.Users["bob@home"]), VersionOverwrite},
 		{"overwrite-by-default", umbrella.OverwriteOf(umbrella.Users["alice"]), AllowOverwrite},
 		{"prefix-of-the-folder", acme.Folders["/archive"].Prefix, "2024/"},
 		{"permissions-of-the-folder", fmt.Sprint(acme.Folders["/archive"].Permissions), "[list read]"},
-		{"endpoint-of-the-folder", cfg.StorageOfFolder(acme, acme.Folders["/shared"]).Endpoint, "https://s3.shared.example"},
+		{"endpoint-of-the-folder", cfg.StorageOfFolder(acme, acme.Folders["/shared"]).Endpoint,
+			"https://s3.shared.example"},
 		{"key-of-the-server-for-a-folder", cfg.StorageOfFolder(acme, acme.Folders["/shared"]).AccessKeyID, "0123"},
 		{"all-permissions", acme.Users["bob@home"].Permissions == nil, true},
 		{"endpoint-of-the-server", cfg.StorageOf(acme).Endpoint, "http://127.0.0.1:9000"},
@@ -275,7 +283,8 @@ func TestUsersFolder(t *testing.T) {
 		}
 	}
 	for link, target := range map[string]string{
-		"..data": "..2026_11_22", "one.yaml": "..data/one.yaml", "two.YML": "..data/two.YML", "bob.hash": "..data/bob.hash",
+		"..data": "..2026_11_22", "one.yaml": "..data/one.yaml", "two.YML": "..data/two.YML",
+		"bob.hash": "..data/bob.hash",
 	} {
 		if err := os.Symlink(target, filepath.Join(dir, "secret", link)); err != nil {
 			t.Fatal(err)
@@ -286,7 +295,8 @@ func TestUsersFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	users := cfg.Tenants["acme"].Users
-	if len(users) != 3 || users["bob"].Home != "/bob" || users["bob"].PasswordHash.Reveal() != hash || users["carol"].Quota != value.GiB ||
+	if len(users) != 3 || users["bob"].Home != "/bob" || users["bob"].PasswordHash.Reveal() != hash ||
+		users["carol"].Quota != value.GiB ||
 		users["carol"].PasswordHash.Reveal() != hash {
 		t.Errorf("the users are %v", users)
 	}

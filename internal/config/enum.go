@@ -33,14 +33,16 @@ func AllPermissions() []Permission { return []Permission{List, Read, Write, Dele
 // Values implements [yamlconf.Enum].
 func (Permission) Values() []string { return yamlconf.EnumValues(AllPermissions()...) }
 
-// Overwrite is what happens when a file is stored whose name another one has. The zero value stands for what the layer above says.
+// Overwrite is what happens when a file is stored whose name another one has. The zero value stands for what the
+// layer above says.
 type Overwrite string
 
 // The modes.
 const (
-	AllowOverwrite   Overwrite = "allow"   // the file is replaced
-	DenyOverwrite    Overwrite = "deny"    // the file stays, and the other is refused
-	VersionOverwrite Overwrite = "version" // the file is replaced where the bucket keeps it as an older version, and only there
+	AllowOverwrite Overwrite = "allow" // the file is replaced
+	DenyOverwrite  Overwrite = "deny"  // the file stays, and the other is refused
+	// the file is replaced where the bucket keeps it as an older version, and only there
+	VersionOverwrite Overwrite = "version"
 )
 
 // Values implements [yamlconf.Enum].
@@ -48,7 +50,8 @@ func (Overwrite) Values() []string {
 	return yamlconf.EnumValues(AllowOverwrite, DenyOverwrite, VersionOverwrite)
 }
 
-// ControlCharacters is whether users may create names with control characters. The zero value is AllowControlCharacters.
+// ControlCharacters is whether users may create names with control characters. The zero value is
+// AllowControlCharacters.
 type ControlCharacters string
 
 // The answers.
@@ -86,7 +89,8 @@ const (
 // Values implements [yamlconf.Enum].
 func (Chmod) Values() []string { return yamlconf.EnumValues(RefuseChmod, IgnoreChmod) }
 
-// StorAfterRest is what STOR after REST does with the bytes of the file after those that the client sends. The zero value is KeepRest.
+// StorAfterRest is what STOR after REST does with the bytes of the file after those that the client sends. The zero
+// value is KeepRest.
 type StorAfterRest string
 
 // The choices. RFC 3659, section 5.3, leaves both to the server.

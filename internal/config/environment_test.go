@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/dataconn"
-	"github.com/babelftp/babelftp/internal/pathname"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
+	"github.com/babelftp/babelftp/internal/names/pathname"
 )
 
 // load reads a configuration with the variables in environ from a fresh folder that holds files.
@@ -60,7 +60,7 @@ func TestEnvironment(t *testing.T) {
 		},
 		{
 			"section-that-the-file-lacks", tenants, []string{"BABELFTP_PASSIVE_PORTS=40000-40009"},
-			func(c *Config) any { return c.Passive.Ports }, dataconn.PortRange{First: 40000, Last: 40009},
+			func(c *Config) any { return c.Passive.Ports }, netaddr.PortRange{First: 40000, Last: 40009},
 		},
 		{
 			"optional-value", tenants, []string{"BABELFTP_S3_PATH_STYLE=true"},
@@ -127,15 +127,18 @@ func TestEnvironment(t *testing.T) {
 			func(c *Config) any { return c.S3.AccessKeyID }, "id\n",
 		},
 		{
-			"variable-replaces-a-key-that-names-a-file", "s3: {access_key_id: id, secret_access_key_file: nowhere}" + tenants,
+			"variable-replaces-a-key-that-names-a-file",
+			"s3: {access_key_id: id, secret_access_key_file: nowhere}" + tenants,
 			[]string{"BABELFTP_S3_SECRET_ACCESS_KEY=from the environment"},
 			func(c *Config) any { return c.S3.SecretAccessKey.Reveal() }, "from the environment",
 		},
 		{
 			"variables-of-a-kubernetes-service", tenants,
 			[]string{
-				"BABELFTP_SERVICE_HOST=10.0.0.1", "BABELFTP_SERVICE_PORT=21", "BABELFTP_SERVICE_PORT_FTP=21", "BABELFTP_PORT=tcp://10.0.0.1:21",
-				"BABELFTP_PORT_21_TCP=tcp://10.0.0.1:21", "BABELFTP_PORT_21_TCP_PROTO=tcp", "BABELFTP_METRICS_PORT_9121_TCP_ADDR=10.0.0.1",
+				"BABELFTP_SERVICE_HOST=10.0.0.1", "BABELFTP_SERVICE_PORT=21", "BABELFTP_SERVICE_PORT_FTP=21",
+				"BABELFTP_PORT=tcp://10.0.0.1:21",
+				"BABELFTP_PORT_21_TCP=tcp://10.0.0.1:21", "BABELFTP_PORT_21_TCP_PROTO=tcp",
+				"BABELFTP_METRICS_PORT_9121_TCP_ADDR=10.0.0.1",
 			},
 			func(c *Config) any { return c.Listen }, ":21",
 		},
@@ -160,7 +163,8 @@ func TestEnvironmentProblems(t *testing.T) {
 	}{
 		{
 			"unknown-variable", minimal, []string{"BABELFTP_S3_SECRET_ACESS_KEY=x"},
-			"environment variable BABELFTP_S3_SECRET_ACESS_KEY: is no setting: did you mean BABELFTP_S3_SECRET_ACCESS_KEY?",
+			"environment variable BABELFTP_S3_SECRET_ACESS_KEY: is no setting: did you mean " +
+				"BABELFTP_S3_SECRET_ACCESS_KEY?",
 		},
 		{
 			"like-a-port-of-kubernetes", minimal, []string{"BABELFTP_PASSIVE_PORT=30000-30099"},
@@ -168,11 +172,13 @@ func TestEnvironmentProblems(t *testing.T) {
 		},
 		{
 			"credentials-in-an-address", minimal, []string{"BABELFTP_S3_ENDPOINT=http://id:hidden@127.0.0.1:9000"},
-			"environment variable BABELFTP_S3_ENDPOINT: s3.endpoint: holds credentials: write them as access_key_id and secret_access_key",
+			"environment variable BABELFTP_S3_ENDPOINT: s3.endpoint: holds credentials: write them as access_key_id " +
+				"and secret_access_key",
 		},
 		{
 			"unknown-tenant", minimal, []string{"BABELFTP_TENANTS_ACNE_BUCKET=x"},
-			"environment variable BABELFTP_TENANTS_ACNE_BUCKET: is no setting: did you mean BABELFTP_TENANTS_ACME_BUCKET?",
+			"environment variable BABELFTP_TENANTS_ACNE_BUCKET: is no setting: did you mean " +
+				"BABELFTP_TENANTS_ACME_BUCKET?",
 		},
 		{
 			"broken-value", minimal, []string{"BABELFTP_MAX_FAILED_LOGINS=many"},
@@ -191,9 +197,11 @@ func TestEnvironmentProblems(t *testing.T) {
 			"environment variable BABELFTP_LOCALES_DIR_FILE: is no setting: correct its name or remove it",
 		},
 		{
-			"two-meanings", minimal + "      a-b: {password_hash: \"" + hash + "\"}\n      a.b: {password_hash: \"" + hash + "\"}\n",
+			"two-meanings", minimal + "      a-b: {password_hash: \"" + hash + "\"}\n      a.b: {password_hash: \"" +
+				hash + "\"}\n",
 			[]string{"BABELFTP_TENANTS_ACME_USERS_A_B_HOME=/x"},
-			"environment variable BABELFTP_TENANTS_ACME_USERS_A_B_HOME: tenants.acme.users.a.b.home: the variable could mean " +
+			"environment variable BABELFTP_TENANTS_ACME_USERS_A_B_HOME: tenants.acme.users.a.b.home: the variable " +
+				"could mean " +
 				"tenants.acme.users.a-b.home as well: remove it and write the value into the file, or rename one",
 		},
 	} {
@@ -209,7 +217,8 @@ func TestEnvironmentProblems(t *testing.T) {
 func TestValueAndFileBothGiven(t *testing.T) {
 	cfg := "s3: {access_key_id: id, secret_access_key: a, secret_access_key_file: b}" + minimal
 	_, err := NewLoader("babelftp.yaml", nil).parse([]byte(cfg))
-	const want = "babelftp.yaml:1:47: s3.secret_access_key: secret_access_key and secret_access_key_file are both given: remove one"
+	const want = "babelftp.yaml:1:47: s3.secret_access_key: secret_access_key and secret_access_key_file are both " +
+		"given: remove one"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// A Loader loads a configuration again and again. A tenant whose text and files have not changed is the same [Tenant] as before, and is decoded
-// once. The zero value is not valid: make one with [NewLoader].
+// A Loader loads a configuration again and again. A tenant whose text and files have not changed is the same [Tenant]
+// as before, and is decoded once. The zero value is not valid: make one with [NewLoader].
 type Loader struct {
 	file    string
 	environ []string
@@ -37,8 +37,8 @@ func NewLoader(file string, environ []string) *Loader {
 	return &Loader{file: file, environ: environ, sources: yamlconf.NewSources()}
 }
 
-// Load reads the configuration in file and in the environment, which is given as os.Environ gives it, and validates it. What is
-// wrong with the configuration is returned as [Problems].
+// Load reads the configuration in file and in the environment, which is given as os.Environ gives it, and validates
+// it. What is wrong with the configuration is returned as [Problems].
 func Load(file string, environ []string) (*Config, error) { return NewLoader(file, environ).Load() }
 
 // Load is [Load]. An error changes nothing of what the Loader knows of the last valid configuration.
@@ -66,11 +66,14 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 	loader := yamlconf.Loader{
 		Environ: l.environ, Prefix: environmentPrefix, Section: "tenants", Cache: &l.cache, Sources: l.sources,
 		Advice: map[string]string{
-			"password":         "passwords are not kept in plain text: write password_hash with what `babelftp hash-password` prints",
-			"tls.acme.storage": "this key has gone: name a folder that the servers share, or let cert-manager obtain certificates on Kubernetes",
-			"limits.store":     "this key has gone: each replica bans for itself",
-			"auth.jwt":         "this key has gone: a hook can verify tokens, write auth.hook",
-			"traces":           "this key has gone: set OTEL_EXPORTER_OTLP_ENDPOINT, and the other variables of OpenTelemetry, in the environment",
+			"password": "passwords are not kept in plain text: write password_hash with what `babelftp " +
+				"hash-password` prints",
+			"tls.acme.storage": "this key has gone: name a folder that the servers share, or let cert-manager " +
+				"obtain certificates on Kubernetes",
+			"limits.store": "this key has gone: each replica bans for itself",
+			"auth.jwt":     "this key has gone: a hook can verify tokens, write auth.hook",
+			"traces": "this key has gone: set OTEL_EXPORTER_OTLP_ENDPOINT, and the other variables of " +
+				"OpenTelemetry, in the environment",
 		},
 	}
 	positions, problems := loader.Decode(l.file, text, cfg)
@@ -171,7 +174,8 @@ func (t *Tenant) files() []*string {
 	return append(append(t.TLS.Files(), t.Auth.Files()...), &t.Webhook.CAFile)
 }
 
-// KeepFiles notes that the server has read files as another configuration has them, and not again. It returns the keys of those with another content.
+// KeepFiles notes that the server has read files as another configuration has them, and not again. It returns the
+// keys of those with another content.
 func (c *Config) KeepFiles(read *Config) (keys []string) {
 	for key, sum := range c.atStart {
 		if sum != read.atStart[key] {

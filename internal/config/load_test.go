@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A Loader returns the same tenants as long as nothing of them has changed, and refuses what a new process would refuse, with the same places.
+// A Loader returns the same tenants as long as nothing of them has changed, and refuses what a new process would
+// refuse, with the same places.
 func TestLoader(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "babelftp.yaml")
@@ -49,7 +50,8 @@ tenants:
 		return cfg
 	}
 	before := load()
-	if before.Tenants["acme"].Prefix != "inbox/" || l.Changed() || !slices.Contains(l.Files(), filepath.Join(dir, "users")) {
+	if before.Tenants["acme"].Prefix != "inbox/" || l.Changed() ||
+		!slices.Contains(l.Files(), filepath.Join(dir, "users")) {
 		t.Errorf("the prefix is %s, changed %v, files %q", before.Tenants["acme"].Prefix, l.Changed(), l.Files())
 	}
 	for _, tc := range []struct {
@@ -101,8 +103,11 @@ tenants:
 	if err == nil || !strings.HasPrefix(err.Error(), file+":7:13: tenants.acme.resume: needs abandoned_uploads") {
 		t.Errorf("got %v", err)
 	}
-	write("babelftp.yaml", strings.Replace(text, "  umbrella:", "  umbrella:\n    hosts: [ftp.acme.example, ftp.acme.example]", 1))
-	if _, err := l.Load(); err == nil || !strings.HasPrefix(err.Error(), file+":11:31: tenants.umbrella.hosts.1: ftp.acme.example is written twice") {
+	write(
+		"babelftp.yaml", strings.Replace(
+			text, "  umbrella:", "  umbrella:\n    hosts: [ftp.acme.example, ftp.acme.example]", 1))
+	if _, err := l.Load(); err == nil ||
+		!strings.HasPrefix(err.Error(), file+":11:31: tenants.umbrella.hosts.1: ftp.acme.example is written twice") {
 		t.Errorf("got %v", err)
 	}
 	write("babelftp.yaml", "locales_dir: texts\n"+text)
@@ -117,13 +122,15 @@ tenants:
 	}
 }
 
-// A wrong text is named with its place, whichever tenants are decoded again, and does not make the configuration invalid.
+// A wrong text is named with its place, whichever tenants are decoded again, and does not make the configuration
+// invalid.
 func TestRefusedTexts(t *testing.T) {
 	dir := t.TempDir()
 	file, catalogue := filepath.Join(dir, "babelftp.yaml"), filepath.Join(dir, "texts", "is", "messages.gotext.json")
 	const wrong = `{"language": "is", "messages": [
 {"id": "ok", "message": "OK.", "translation": "{User}"}]}`
-	if err := errors.Join(os.MkdirAll(filepath.Dir(catalogue), 0o700), os.WriteFile(catalogue, []byte(wrong), 0o600)); err != nil {
+	if err := errors.Join(
+		os.MkdirAll(filepath.Dir(catalogue), 0o700), os.WriteFile(catalogue, []byte(wrong), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	const text = `
@@ -155,14 +162,17 @@ tenants:
 	}{
 		{"catalogue", overlay + text, true, []string{catalogue + `:2:1: locales_dir: message "ok": ` + unknown}},
 		{"tenant", overlay + broken, false, []string{
-			file + ":11:21: tenants.umbrella.messages.goodbye.fr: " + unknown, catalogue + `:2:1: locales_dir: message "ok": ` + unknown,
+			file + ":11:21: tenants.umbrella.messages.goodbye.fr: " + unknown,
+			catalogue + `:2:1: locales_dir: message "ok": ` + unknown,
 		}},
 		{"moved", overlay + "\n\n" + broken, false, []string{
-			file + ":13:21: tenants.umbrella.messages.goodbye.fr: " + unknown, catalogue + `:2:1: locales_dir: message "ok": ` + unknown,
+			file + ":13:21: tenants.umbrella.messages.goodbye.fr: " + unknown,
+			catalogue + `:2:1: locales_dir: message "ok": ` + unknown,
 		}},
 		{"mended", overlay + text, false, []string{catalogue + `:2:1: locales_dir: message "ok": ` + unknown}},
 		{"language-removed", text, true, []string{file + ":11:35: " + notOffered}},
-		{"language-still-removed", strings.Replace(text, "5m", "6m", 1), false, []string{file + ":11:35: " + notOffered}},
+		{"language-still-removed", strings.Replace(text, "5m", "6m", 1), false,
+			[]string{file + ":11:35: " + notOffered}},
 		{"none", strings.Replace(text, `, is: "Bless."`, "", 1), false, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/wire"
+	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
-// normalize gives values that may be written in several ways their one form. dir is what the paths of files are relative to. Tenants that are known
-// have it.
+// normalize gives values that may be written in several ways their one form. dir is what the paths of files are
+// relative to. Tenants that are known have it.
 func (c *Config) normalize(dir string, known map[*Tenant]bool) {
 	paths := append(c.files(), &c.LocalesDir, &c.TLS.ACME.Folder, &c.Audit.File, &c.AdminSocket)
 	for _, t := range c.Tenants {
@@ -24,7 +24,7 @@ func (c *Config) normalize(dir string, known map[*Tenant]bool) {
 		paths = append(paths, t.files()...)
 		t.Auth.User.Home, t.Auth.User.Root = cleanDirectory(t.Auth.User.Home), cleanDirectory(t.Auth.User.Root)
 		for i, host := range t.Hosts {
-			t.Hosts[i] = wire.NormalizeHost(host)
+			t.Hosts[i] = hostname.Normalize(host)
 		}
 		t.Prefix = withTrailingSlash(t.Prefix)
 		for _, f := range t.Folders {
@@ -40,11 +40,12 @@ func (c *Config) normalize(dir string, known map[*Tenant]bool) {
 	}
 }
 
-// acmeHosts gives the names to obtain certificates for their one form. By default they are those of all tenants without a certificate of their own.
+// acmeHosts gives the names to obtain certificates for their one form. By default they are those of all tenants
+// without a certificate of their own.
 func (c *Config) acmeHosts() {
 	a := &c.TLS.ACME
 	for i, host := range a.Hosts {
-		a.Hosts[i] = wire.NormalizeHost(host)
+		a.Hosts[i] = hostname.Normalize(host)
 	}
 	if !a.Given() || len(a.Hosts) > 0 {
 		return
@@ -74,6 +75,6 @@ func cleanDirectory(name string) string {
 	return path.Clean(name)
 }
 
-// NormalizeUser is the form in which the names of users are compared: Unicode's NFC, because systems differ in how they send an é
-// (RFC 8265, section 3.3 asks for it).
+// NormalizeUser is the form in which the names of users are compared: Unicode's NFC, because systems differ in how
+// they send an é (RFC 8265, section 3.3 asks for it).
 func NormalizeUser(name string) string { return norm.NFC.String(name) }

@@ -22,16 +22,17 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n/gotext"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config/network"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/dataconn"
 )
 
 // firstVersion is the version that has the keys without a tag `since:"..."`.
 const firstVersion = "0.1.0"
 
-// The reference, the JSON Schema and the schema of the chart's values are generated from the structs and their comments. To write them:
+// The reference, the JSON Schema and the schema of the chart's values are generated from the structs and their
+// comments. To write them:
 //
 //	go test ./internal/config -run TestReference -update
 func TestReference(t *testing.T) {
@@ -126,7 +127,8 @@ func (r *reference) add(path string, v reflect.Value) *section {
 		if len(f.Index) > 1 {
 			owner = v.Type().Field(f.Index[0]).Type.Name() // an embedded struct
 		}
-		k := key{name: name, typ: f.Type, meaning: r.comments[owner+"."+f.Name], since: cmp.Or(f.Tag.Get("since"), firstVersion)}
+		k := key{name: name, typ: f.Type, meaning: r.comments[owner+"."+f.Name],
+			since: cmp.Or(f.Tag.Get("since"), firstVersion)}
 		at := strings.TrimPrefix(path+"."+name, ".")
 		switch {
 		case yamlconf.IsScalar(f.Type):
@@ -165,7 +167,8 @@ func fallback(v reflect.Value, tag string) (text string, isValue bool) {
 		}
 		return fmt.Sprint(v), true
 	}
-	known := slices.Contains(words(v.Type()), tag) || slices.Contains([]string{"true", "false", "/", "utf-8", "nfc"}, tag) || tag[0] >= '0' && tag[0] <= '9'
+	known := slices.Contains(words(v.Type()), tag) ||
+		slices.Contains([]string{"true", "false", "/", "utf-8", "nfc"}, tag) || tag[0] >= '0' && tag[0] <= '9'
 	return tag, known
 }
 
@@ -250,17 +253,23 @@ func formOf(t reflect.Type) form {
 	}
 	switch t {
 	case reflect.TypeFor[gotext.Text]():
-		return form{"message", "a text, or one with [plural forms](guides/languages-and-greetings.md#plural-forms)", messageSchema()}
+		return form{"message", "a text, or one with [plural forms](guides/languages-and-greetings.md#plural-forms)",
+			messageSchema()}
 	case reflect.TypeFor[time.Duration]():
-		return form{"duration", "`30s`, `5m`, `1h30m`", text(`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`, "integer")}
+		return form{"duration", "`30s`, `5m`, `1h30m`",
+			text(`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`, "integer")}
 	case reflect.TypeFor[value.Size]():
-		return form{"size", "a whole number of bytes, or of a unit: `64MiB`, `1GB`", text(`^[0-9]+ *([TGMK]iB|[TGM]B|kB|B)?$`, "integer")}
-	case reflect.TypeFor[dataconn.PortRange]():
+		return form{"size", "a whole number of bytes, or of a unit: `64MiB`, `1GB`",
+			text(`^[0-9]+ *([TGMK]iB|[TGM]B|kB|B)?$`, "integer")}
+	case reflect.TypeFor[netaddr.PortRange]():
 		return form{"range of ports", "`30000-30099`, or one port", text(`^[0-9]+( *- *[0-9]+)?$`, "integer")}
 	case reflect.TypeFor[network.PublicAddress]():
-		return form{"public address", "`203.0.113.7`, `ftp.example.com`, `ftp-{replica}.example.com`, or one for each replica: `203.0.113.7, 203.0.113.8`", text("")}
+		return form{"public address",
+			"`203.0.113.7`, `ftp.example.com`, `ftp-{replica}.example.com`, or one for each replica: `203.0.113.7, " +
+				"203.0.113.8`", text("")}
 	case reflect.TypeFor[value.ClientCertificate]():
-		return form{"certificate", "`sha256:` and a fingerprint, `subject:CN=alice,O=Acme`, `email:…`, `dns:…` or `uri:…`", text("")}
+		return form{"certificate",
+			"`sha256:` and a fingerprint, `subject:CN=alice,O=Acme`, `email:…`, `dns:…` or `uri:…`", text("")}
 	case reflect.TypeFor[value.Network]():
 		return form{"network", "`203.0.113.0/24`, `2001:db8::/32`, or an address", text("")}
 	case reflect.TypeFor[netip.Addr]():
@@ -293,18 +302,21 @@ func text(pattern string, others ...string) map[string]any {
 // messageSchema is the schema of a text of a catalogue, which has plural forms where it is an object.
 func messageSchema() map[string]any {
 	object := func(required []string, properties map[string]any) map[string]any {
-		return map[string]any{"type": "object", "additionalProperties": false, "required": required, "properties": properties}
+		return map[string]any{"type": "object", "additionalProperties": false, "required": required,
+			"properties": properties}
 	}
 	msg := object([]string{"msg"}, map[string]any{"msg": text("")})
 	choice := object([]string{"feature", "arg", "cases"}, map[string]any{
 		"feature": map[string]any{"enum": []string{"plural"}},
 		"arg":     text(""),
 		"cases": map[string]any{
-			"type": "object", "required": []string{"other"}, "propertyNames": map[string]any{"pattern": `^(=[0-9]+|` + strings.Join(gotext.Forms(), "|") + `)$`},
+			"type": "object", "required": []string{"other"},
+			"propertyNames":        map[string]any{"pattern": `^(=[0-9]+|` + strings.Join(gotext.Forms(), "|") + `)$`},
 			"additionalProperties": map[string]any{"anyOf": []any{text(""), msg}},
 		},
 	})
-	return map[string]any{"anyOf": []any{text("", "number", "boolean"), msg, object([]string{"select"}, map[string]any{"select": choice})}}
+	return map[string]any{"anyOf": []any{text("", "number", "boolean"), msg,
+		object([]string{"select"}, map[string]any{"select": choice})}}
 }
 
 // typeName is the type of a value as the reference shows it.
@@ -324,8 +336,10 @@ const head = `# Configuration reference
 
 <!-- Generated by: go test ./internal/config -run TestReference -update. The meanings are the comments of the structs in internal/config. -->
 
-The configuration is one YAML file, given to ` + "`babelftp serve --config FILE`" + `. To see everything that is wrong with a file, with line and column, run
-` + "`babelftp check --config FILE`" + `. An unknown key is an error. The [guides](guides/tenants-and-users.md) begin with tasks; this page lists every key.
+The configuration is one YAML file, given to ` + "`babelftp serve --config FILE`" +
+	`. To see everything that is wrong with a file, with line and column, run
+` + "`babelftp check --config FILE`" +
+	`. An unknown key is an error. The [guides](guides/tenants-and-users.md) begin with tasks; this page lists every key.
 
 ` + "```yaml" + `
 # babelftp.yaml
@@ -343,14 +357,18 @@ tenants:
       alice: {password_hash: "$argon2id$...", home: /alice, permissions: [list, read, write]}
 ` + "```" + `
 
-To check the file while you type, give your editor the [JSON Schema](configuration.schema.json), which ` + "`babelftp schema`" + ` prints too.
+To check the file while you type, give your editor the [JSON Schema](configuration.schema.json), which ` +
+	"`babelftp schema`" + ` prints too.
 
 ## Values
 
-A single value can also come from a file, under its key with ` + "`_file`" + `, or from the environment. The variable is ` + "`BABELFTP_`" + ` and the keys in capitals, joined
-by ` + "`_`" + `, like ` + "`BABELFTP_S3_REGION`" + `. See [keep secrets out of the file](guides/tenants-and-users.md#keep-secrets-out-of-the-file).
+A single value can also come from a file, under its key with ` + "`_file`" +
+	`, or from the environment. The variable is ` + "`BABELFTP_`" + ` and the keys in capitals, joined
+by ` + "`_`" + `, like ` + "`BABELFTP_S3_REGION`" +
+	`. See [keep secrets out of the file](guides/tenants-and-users.md#keep-secrets-out-of-the-file).
 
-Anchors and aliases of YAML (` + "`&name`, `*name`" + `) work for whole values and whole mappings. Merge keys (` + "`<<`" + `) do not: write the keys out.
+Anchors and aliases of YAML (` + "`&name`, `*name`" + `) work for whole values and whole mappings. Merge keys (` +
+	"`<<`" + `) do not: write the keys out.
 
 | type | how to write it |
 | --- | --- |
@@ -394,7 +412,9 @@ func (r *reference) markdown() []byte {
 			if k.isDefault {
 				fallback = "`" + fallback + "`"
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", k.name, typ, fallback, k.since, cmp.Or(k.meaning, k.section.meaning(r)))
+			fmt.Fprintf(
+				&b, "| `%s` | %s | %s | %s | %s |\n", k.name, typ, fallback, k.since,
+				cmp.Or(k.meaning, k.section.meaning(r)))
 		}
 	}
 	return b.Bytes()
@@ -462,7 +482,8 @@ func (r *reference) schema(refs string) map[string]any {
 	}
 	root := definitions["Config"].(map[string]any)
 	delete(definitions, "Config")
-	root["$schema"], root["title"], root["definitions"] = "http://json-schema.org/draft-07/schema#", "babelftp.yaml", definitions
+	root["$schema"], root["title"], root["definitions"] = "http://json-schema.org/draft-07/schema#", "babelftp.yaml",
+		definitions
 	return root
 }
 
@@ -529,5 +550,6 @@ func chartSchema(t *testing.T, r *reference) []byte {
 	if !found {
 		t.Fatalf("the schema of the chart lacks the line %s", chartMark)
 	}
-	return fmt.Appendf(nil, "%s%s    \"config\": %s\n  }\n}\n", own, chartMark, bytes.TrimSpace(indented(t, schema, "    ")))
+	return fmt.Appendf(
+		nil, "%s%s    \"config\": %s\n  }\n}\n", own, chartMark, bytes.TrimSpace(indented(t, schema, "    ")))
 }

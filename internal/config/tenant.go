@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/object"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/pathname"
+	"github.com/babelftp/babelftp/internal/names/pathname"
 )
 
 // A Tenant owns a bucket, or a part of one, and the users who see it.
@@ -31,13 +31,15 @@ type Tenant struct {
 	Languages []language.Tag `yaml:"languages" default:"all"`
 	// Language of the tenant's sessions, one of `languages`.
 	DefaultLanguage language.Tag `yaml:"default_language" default:"the server's, or the first of languages"`
-	// Text by language, shown after HOST, and after the login without a `welcome`. It may hold `{User}`, `{Tenant}`, `{LastLogin}` and `{Quota}`.
+	// Text by language, shown after HOST, and after the login without a `welcome`. It may hold `{User}`, `{Tenant}`,
+	// `{LastLogin}` and `{Quota}`.
 	Greeting map[language.Tag]string `yaml:"greeting" default:"none"`
 	// Text by language, shown after the login, with the variables of `greeting`.
 	Welcome map[language.Tag]string `yaml:"welcome" default:"the greeting"`
 	// Answer LANG with the welcome in the new language too (RFC 2640 4.1).
 	GreetAfterLang bool `yaml:"greet_after_lang"`
-	// Texts of single replies, by message and language, in place of those of the catalogues. A text may have plural forms. A wrong one is refused alone.
+	// Texts of single replies, by message and language, in place of those of the catalogues. A text may have plural
+	// forms. A wrong one is refused alone.
 	Messages map[i18n.ID]map[language.Tag]gotext.Text `yaml:"messages" default:"none"`
 
 	// How clients without UTF-8 write pathnames: `utf-8`, `raw`, or the label of a charset.
@@ -49,7 +51,8 @@ type Tenant struct {
 	// Whether users may create names with control characters, such as line ends: `allow`, or `refuse` with 553.
 	ControlCharacters ControlCharacters `yaml:"control_characters" default:"allow" since:"0.2.0"`
 
-	// What a backslash in a pathname of a client is: a character of a `name`, or a `separator` of directories as a slash is.
+	// What a backslash in a pathname of a client is: a character of a `name`, or a `separator` of directories as a
+	// slash is.
 	Backslash pathname.Backslash `yaml:"backslash" default:"name" since:"0.2.0"`
 
 	// What TYPE A does to a file: `convert` between CR LF on the way and LF in the bucket, or `keep` all bytes.
@@ -61,11 +64,13 @@ type Tenant struct {
 	Quota value.Size `yaml:"quota" default:"no limit"`
 	// What happens to interrupted uploads: `keep` lets the user who began one resume it.
 	Resume Resume `yaml:"resume" default:"discard"`
-	// What STOR after REST does with the bytes of the file after those that the client sends: `keep` them, or `truncate` the file.
+	// What STOR after REST does with the bytes of the file after those that the client sends: `keep` them, or
+	// `truncate` the file.
 	StorAfterRest StorAfterRest `yaml:"stor_after_rest" default:"keep" since:"0.2.0"`
 	// Longest life of a link to a file, up to 168h.
 	Presign time.Duration `yaml:"presign" default:"no links"`
-	// How long SIZE and MDTM may answer from the session's listings, up to 1m. Changes by others in that time do not show.
+	// How long SIZE and MDTM may answer from the session's listings, up to 1m. Changes by others in that time do not
+	// show.
 	ListingCache time.Duration `yaml:"listing_cache" default:"not at all"`
 
 	// Most that any user of the tenant may do.
@@ -83,7 +88,8 @@ type Tenant struct {
 	Limits  limit.TenantLimits  `yaml:"limits"`
 	Webhook destination.Webhook `yaml:"webhook"`
 
-	// YAML file with more `users`, or a folder whose `.yaml` files have some. `users` is the only key there. The server reads it again when it changes.
+	// YAML file with more `users`, or a folder whose `.yaml` files have some. `users` is the only key there. The
+	// server reads it again when it changes.
 	UsersFile string `yaml:"users_file" default:"none" since:"0.2.0"`
 	// The users, by name. At least one is required, unless `auth` has a service.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
@@ -103,9 +109,11 @@ type Folder struct {
 
 // A User of a tenant.
 type User struct {
-	// Hash of the password, which `babelftp hash-password` prints. Hashes of other servers count too: argon2id, bcrypt, SHA-512 and SHA-256 crypt.
+	// Hash of the password, which `babelftp hash-password` prints. Hashes of other servers count too: argon2id,
+	// bcrypt, SHA-512 and SHA-256 crypt.
 	PasswordHash value.Secret `yaml:"password_hash" default:"required without certificates"`
-	// Certificates of the user's clients. Each login must show one of them, and without `password_hash` needs no password.
+	// Certificates of the user's clients. Each login must show one of them, and without `password_hash` needs no
+	// password.
 	Certificates []value.ClientCertificate `yaml:"certificates" default:"none" since:"0.2.0"`
 	// Directory in which a login starts, as the user sees it. It confines no user: use `root`.
 	Home string `yaml:"home" default:"/"`
@@ -124,7 +132,8 @@ type User struct {
 	Limits limit.UserLimits `yaml:"limits" since:"0.2.0"`
 }
 
-// NormalizationOf is the Unicode form of the tenant's names: NFC unless the tenant says otherwise, or has names that are no text.
+// NormalizationOf is the Unicode form of the tenant's names: NFC unless the tenant says otherwise, or has names that
+// are no text.
 func (t *Tenant) NormalizationOf() pathname.Normalization {
 	switch {
 	case t.Normalization != "":

@@ -23,13 +23,15 @@ const (
 )
 
 const (
-	// maxUploadConcurrency is where more parts at once gain nothing on any network that was seen, but each costs PartSize.
+	// maxUploadConcurrency is where more parts at once gain nothing on any network that was seen, but each costs
+	// PartSize.
 	maxUploadConcurrency = 64
 	// maxDownloadConcurrency is where one download would keep the connections that all share to itself.
 	maxDownloadConcurrency = 64
 	// maxCommitDelay is where users would feel every upload wait.
 	maxCommitDelay = time.Second
-	// minAbandonedUploads is more than the clocks of S3 and of the servers may differ. Below it a sweep could remove an upload under way.
+	// minAbandonedUploads is more than the clocks of S3 and of the servers may differ. Below it a sweep could remove
+	// an upload under way.
 	minAbandonedUploads = 10 * time.Second
 )
 
@@ -115,7 +117,9 @@ func (v *validator) language(p yamlconf.Path, tag language.Tag) bool {
 	if _, err := v.bundle.Negotiate(tag.String()); err == nil {
 		return true
 	}
-	v.report(p, "there is no catalogue for %s: write one that `babelftp languages` shows, or add a catalogue in locales_dir", tag)
+	v.report(
+		p, "there is no catalogue for %s: write one that `babelftp languages` shows, or add a catalogue in locales_dir",
+		tag)
 	return false
 }
 
@@ -154,10 +158,14 @@ func (v *validator) durations() {
 func (v *validator) uploads() {
 	c := v.cfg
 	if c.PartSize < minPartSize || c.PartSize > maxPartSize {
-		v.report(yamlconf.Path{"part_size"}, "%s is not between %s and %s, which S3 allows", c.PartSize, minPartSize, maxPartSize)
+		v.report(
+			yamlconf.Path{"part_size"}, "%s is not between %s and %s, which S3 allows", c.PartSize, minPartSize,
+			maxPartSize)
 	}
 	if c.Memory < c.PartSize {
-		v.report(yamlconf.Path{"memory"}, "%s has no room for one part of an upload: write at least %s", c.Memory, c.PartSize)
+		v.report(
+			yamlconf.Path{"memory"}, "%s has no room for one part of an upload: write at least %s", c.Memory,
+			c.PartSize)
 	}
 	if c.UploadConcurrency < 1 || c.UploadConcurrency > maxUploadConcurrency {
 		v.report(yamlconf.Path{"upload_concurrency"}, "must be between 1 and %d", maxUploadConcurrency)

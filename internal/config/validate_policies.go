@@ -14,7 +14,9 @@ import (
 func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath map[string][]Permission) {
 	all, paths := p.Child("permissions"), p.Child("path_permissions")
 	if everywhere != nil && len(everywhere) == 0 && len(byPath) == 0 {
-		v.report(all, "there are none: write one of %s, or remove the key for all of them", yamlconf.OneOf(yamlconf.EnumValues(AllPermissions()...)))
+		v.report(
+			all, "there are none: write one of %s, or remove the key for all of them",
+			yamlconf.OneOf(yamlconf.EnumValues(AllPermissions()...)))
 	}
 	v.checkDuplicates(all, everywhere)
 	seen := map[string]bool{} // in the form in which names are compared
@@ -29,7 +31,9 @@ func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath
 			v.report(at, "%s", broken)
 		}
 		if byPath[pattern] == nil {
-			v.report(at, "is empty: write one of %s, or [] for none of them", yamlconf.OneOf(yamlconf.EnumValues(AllPermissions()...)))
+			v.report(
+				at, "is empty: write one of %s, or [] for none of them",
+				yamlconf.OneOf(yamlconf.EnumValues(AllPermissions()...)))
 		}
 		v.checkDuplicates(at, byPath[pattern])
 	}

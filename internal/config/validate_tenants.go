@@ -13,12 +13,12 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/rule"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/passwordhash"
-	"github.com/babelftp/babelftp/internal/pathname"
-	"github.com/babelftp/babelftp/internal/wire"
+	"github.com/babelftp/babelftp/internal/names/hostname"
+	"github.com/babelftp/babelftp/internal/names/pathname"
 )
 
 func (v *validator) tenants() {
@@ -32,7 +32,8 @@ func (v *validator) tenants() {
 			continue
 		}
 		if !tenantName.MatchString(name) {
-			v.report(p.Child(name), "%q is no name for a tenant: write up to 63 ASCII letters, digits, -, _ and .", name)
+			v.report(
+				p.Child(name), "%q is no name for a tenant: write up to 63 ASCII letters, digits, -, _ and .", name)
 		}
 		v.tenant(p.Child(name), name, t)
 	}
@@ -53,7 +54,9 @@ func (v *validator) tenant(p yamlconf.Path, name string, t *Tenant) {
 	v.encodings(p, t)
 	v.presign(p.Child("presign"), t)
 	if t.ListingCache < 0 || t.ListingCache > maxListingCache {
-		v.report(p.Child("listing_cache"), "%s is not between 0s and %s: clients would be told of files that are no longer so",
+		v.report(
+			p.Child(
+				"listing_cache"), "%s is not between 0s and %s: clients would be told of files that are no longer so",
 			t.ListingCache, maxListingCache)
 	}
 	for key, problem := range t.Webhook.Problems() {
@@ -89,11 +92,17 @@ func (v *validator) tenant(p yamlconf.Path, name string, t *Tenant) {
 // presign checks the life of links. One that is signed with the credentials of a role ends with them.
 func (v *validator) presign(p yamlconf.Path, t *Tenant) {
 	if t.Presign != 0 && (t.Presign < time.Second || t.Presign > maxPresign) {
-		v.report(p, "%s is not between 1s and %.0fh, which S3 allows: write another, or remove the key for no links", t.Presign, maxPresign.Hours())
+		v.report(
+			p, "%s is not between 1s and %.0fh, which S3 allows: write another, or remove the key for no links",
+			t.Presign, maxPresign.Hours())
 	}
 	for _, s := range v.cfg.storagesOf(t) {
-		if most := s.AssumeRole.DurationOf() - bucket.RenewBefore; s.AssumeRole.Given() && most > 0 && t.Presign > most {
-			v.report(p, "%s is longer than the credentials of s3.assume_role are good: write at most %s, or a longer s3.assume_role.duration", t.Presign, most)
+		if most := s.AssumeRole.DurationOf() - bucket.RenewBefore; s.AssumeRole.Given() && most > 0 &&
+			t.Presign > most {
+			v.report(
+				p,
+				"%s is longer than the credentials of s3.assume_role are good: write at most %s, or a longer "+
+					"s3.assume_role.duration", t.Presign, most)
 			return
 		}
 	}
@@ -138,8 +147,8 @@ func (v *validator) user(p yamlconf.Path, name string, u *User) {
 	v.userSettings(p, u)
 }
 
-// Validate checks the settings that p leads to, of a user whom another service described: all but the name. It gives directories their one
-// form.
+// Validate checks the settings that p leads to, of a user whom another service described: all but the name. It gives
+// directories their one form.
 func (u *User) Validate(p yamlconf.Path, positions yamlconf.Positions) Problems {
 	u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
 	v := &validator{cfg: &Config{positions: positions}}
@@ -177,10 +186,14 @@ const maxListingCache = time.Minute
 // encodings checks how the names of a tenant are written.
 func (v *validator) encodings(p yamlconf.Path, t *Tenant) {
 	if t.PathnameEncoding.Raw() && t.Normalization != "" && t.Normalization != pathname.None {
-		v.report(p.Child("normalization"), "raw names are kept as they are, byte for byte: write none, or remove the key")
+		v.report(
+			p.Child("normalization"), "raw names are kept as they are, byte for byte: write none, or remove the key")
 	}
 	if t.PathnameEncoding.Raw() && t.Backslash == pathname.BackslashSeparates {
-		v.report(p.Child("backslash"), "in raw names no byte is known to be a backslash: remove the key, or name the charset in pathname_encoding")
+		v.report(
+			p.Child(
+				"backslash"), "in raw names no byte is known to be a backslash: remove the key, or name the charset "+
+				"in pathname_encoding")
 	}
 	seen := map[string]bool{} // in the form in which names are compared
 	for _, name := range slices.Sorted(maps.Keys(t.DirectoryEncodings)) {
@@ -203,7 +216,7 @@ func (v *validator) sharedHosts() {
 		for i, host := range v.cfg.Tenants[name].Hosts {
 			p := yamlconf.Path{"tenants", name, "hosts"}.Child(strconv.Itoa(i))
 			_, notAddress := netip.ParseAddr(host) // RFC 7151, section 3.1 allows one
-			if name, ok := wire.ParseHost(host); notAddress != nil && (!ok || name != host) {
+			if name, ok := hostname.Parse(host); notAddress != nil && (!ok || name != host) {
 				v.report(p, "%q is no host name: write it like ftp.example.com", host)
 				continue
 			}
@@ -211,7 +224,9 @@ func (v *validator) sharedHosts() {
 			case taken && owner == name:
 				v.report(p, "%s is written twice: remove one", host)
 			case taken:
-				v.report(p, "%s leads to the tenant %s too: a host chooses one tenant, remove it from one of them", host, owner)
+				v.report(
+					p, "%s leads to the tenant %s too: a host chooses one tenant, remove it from one of them", host,
+					owner)
 			default:
 				owners[host] = name
 			}
@@ -236,7 +251,9 @@ func (v *validator) ambiguousUsers() {
 			p := yamlconf.Path{"tenants", tenant, "users", user}
 			name := NormalizeUser(user)
 			if other, taken := qualified[name]; taken {
-				v.report(p, "%s is also how the user %s of the tenant %s logs in without a host: rename one", user, other.user, other.tenant)
+				v.report(
+					p, "%s is also how the user %s of the tenant %s logs in without a host: rename one", user,
+					other.user, other.tenant)
 			}
 			first, taken := plain[name]
 			switch {
@@ -245,8 +262,11 @@ func (v *validator) ambiguousUsers() {
 			case first.tenant == tenant:
 				v.report(p, "%s and %s differ in their Unicode form only: remove one", user, first.user)
 			case len(t.Hosts) == 0 || len(v.cfg.Tenants[first.tenant].Hosts) == 0:
-				v.report(p, "the tenant %s has a user of this name too, and %s has no host to tell them apart: give both tenants hosts, "+
-					"or rename one user", first.tenant, v.hostless(first.tenant, tenant))
+				v.report(
+					p,
+					"the tenant %s has a user of this name too, and %s has no host to tell them apart: give both "+
+						"tenants hosts, "+
+						"or rename one user", first.tenant, v.hostless(first.tenant, tenant))
 			}
 		}
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// languages checks which languages a tenant offers, and that its own is one of them. It returns them, nil if they are not known.
+// languages checks which languages a tenant offers, and that its own is one of them. It returns them, nil if they are
+// not known.
 func (v *validator) languages(p yamlconf.Path, t *Tenant) *i18n.Bundle {
 	list := p.Child("languages")
 	if t.Languages != nil && len(t.Languages) == 0 {
@@ -51,15 +52,17 @@ func (v *validator) oneOf(p yamlconf.Path, tag language.Tag, offered *i18n.Bundl
 	}
 }
 
-// RefusedTexts is what is wrong with texts of a configuration that was loaded. It is valid in spite of it: in their place those serve that are
-// built in.
+// RefusedTexts is what is wrong with texts of a configuration that was loaded. It is valid in spite of it: in their
+// place those serve that are built in.
 func (c *Config) RefusedTexts() Problems {
 	var problems Problems
 	if c.bundle != nil {
 		for _, d := range c.bundle.Refused() {
 			file := filepath.Join(c.LocalesDir, filepath.FromSlash(d.File))
 			message := fmt.Sprintf("message %q: %s", d.Message, d.Problem)
-			problems = append(problems, &yamlconf.Problem{Source: file, Line: d.Line, Column: d.Column, Path: "locales_dir", Message: message})
+			problems = append(
+				problems, &yamlconf.Problem{Source: file, Line: d.Line, Column: d.Column, Path: "locales_dir",
+					Message: message})
 		}
 	}
 	for _, ofTenant := range c.refused {
@@ -77,13 +80,16 @@ func (c *Config) Warnings() []string {
 		return base.String() == "en"
 	}
 	if !c.BilingualGreeting {
-		const advice = "who cannot read it cannot read the first reply (RFC 2277 4.5): write bilingual_greeting: true to greet in English too"
+		const advice = "who cannot read it cannot read the first reply (RFC 2277 4.5): write bilingual_greeting: " +
+			"true to greet in English too"
 		if !inEnglish(c.DefaultLanguage) {
 			warnings = append(warnings, fmt.Sprintf("default_language is %s: %s", c.DefaultLanguage, advice))
 		}
 		for _, name := range slices.Sorted(maps.Keys(c.Tenants)) {
-			if t := c.Tenants[name]; len(t.Hosts) > 0 && t.DefaultLanguage != language.Und && !inEnglish(t.DefaultLanguage) {
-				warnings = append(warnings, fmt.Sprintf("tenants.%s.default_language is %s: %s", name, t.DefaultLanguage, advice))
+			if t := c.Tenants[name]; len(t.Hosts) > 0 && t.DefaultLanguage != language.Und &&
+				!inEnglish(t.DefaultLanguage) {
+				warnings = append(
+					warnings, fmt.Sprintf("tenants.%s.default_language is %s: %s", name, t.DefaultLanguage, advice))
 				break // one is enough to decide
 			}
 		}
@@ -100,8 +106,10 @@ func (c *Config) Warnings() []string {
 				texts[tag.String()] = text
 			}
 			if len(texts) > 0 && i18n.SelectText(texts, own) == "" {
-				warnings = append(warnings, fmt.Sprintf("tenants.%s.%s has a text neither in %s, the default language, nor in English: "+
-					"readers of other languages get none: write one of the two", name, of.key, own))
+				warnings = append(
+					warnings, fmt.Sprintf(
+						"tenants.%s.%s has a text neither in %s, the default language, nor in English: "+
+							"readers of other languages get none: write one of the two", name, of.key, own))
 			}
 		}
 	}
@@ -133,7 +141,8 @@ func (v *validator) messages(p yamlconf.Path, tenant string, t *Tenant) {
 		if d.Language != language.Und {
 			at = at.Child(d.Language.String())
 		} else if known := v.bundle.IDs(); !slices.Contains(known, d.Message) {
-			message = "no such message: " + yamlconf.Suggest(string(d.Message), known, "take the identifiers from the English catalogue")
+			message = "no such message: " +
+				yamlconf.Suggest(string(d.Message), known, "take the identifiers from the English catalogue")
 		}
 		if problem := v.cfg.positions.Problem(at, message); problem != nil {
 			v.refused[tenant] = append(v.refused[tenant], problem)

@@ -18,15 +18,16 @@ var charsets = []struct{ charset, bytes, name string }{
 	{"koi8-r", "\xf0\xd2\xc9\xd7\xc5\xd4", "Привет"},
 	{"windows-874", "\xab", "ซ"}, // SO SO, of section 2.3.2
 	{"ibm850", "\x82t\x82", "été"},
-	{"shift_jis", "\x93\xfa\x96\x7b\x8c\xea \x83\x5c.txt", "日本語 ソ.txt"}, // 5C, a backslash, is the second byte of a character
+	// 5C, a backslash, is the second byte of a character
+	{"shift_jis", "\x93\xfa\x96\x7b\x8c\xea \x83\x5c.txt", "日本語 ソ.txt"},
 	{"euc-jp", "\xc6\xfc\xcb\xdc\xb8\xec", "日本語"},
 	{"gbk", "\xd6\xd0\xce\xc4", "中文"},
 	{"big5", "\xa4\xa4\xa4\xe5", "中文"},
 	{"euc-kr", "\xc7\xd1\xb1\xb9\xbe\xee", "한국어"},
 }
 
-// Section 3.1 and 3.1.1: the administrator configures a charset. The server translates its names, which are UTF-8, for clients that
-// know nothing of UTF-8, and takes names in either.
+// Section 3.1 and 3.1.1: the administrator configures a charset. The server translates its names, which are UTF-8,
+// for clients that know nothing of UTF-8, and takes names in either.
 func TestConfiguredCharset(t *testing.T) {
 	for _, tt := range charsets {
 		t.Run(tt.charset, func(t *testing.T) {
@@ -81,8 +82,8 @@ func TestConfiguredCharset(t *testing.T) {
 	}
 }
 
-// RFC 2640 4.1: LANG tells a client that knows UTF-8. HOST alone does not, because clients send it that know no more, and REIN begins
-// anew.
+// RFC 2640 4.1: LANG tells a client that knows UTF-8. HOST alone does not, because clients send it that know no more,
+// and REIN begins anew.
 func TestWhatBringsUTF8(t *testing.T) {
 	s := newSite(t, settings{acme: "pathname_encoding: iso-8859-15"})
 	s.put(t, "été", "x")
@@ -197,7 +198,9 @@ func TestRawNames(t *testing.T) {
 			names = append(names, tt)
 		}
 	}
-	names = append(names, pathname{"composed", "caf\u00e9"}, pathname{"decomposed", "cafe\u0301"}, pathname{"latin-1-cafe", "caf\xe9"})
+	names = append(
+		names, pathname{"composed", "caf\u00e9"}, pathname{"decomposed", "cafe\u0301"},
+		pathname{"latin-1-cafe", "caf\xe9"})
 	c := s.login(t)
 	seen := map[string]bool{}
 	for _, tt := range names {
@@ -240,7 +243,8 @@ func TestRawNamesLeadNowhereElse(t *testing.T) {
 	s.put(t, "secret", "x")
 	c := s.connect(t)
 	c.loginAs("bob") // whose root is inner
-	for _, name := range []string{"\xc0\xae\xc0\xae/secret", "..\xc0\xafsecret", "\xc0\xae./secret", "../secret", "/../secret", "\xe0\x80\xae./secret"} {
+	for _, name := range []string{"\xc0\xae\xc0\xae/secret", "..\xc0\xafsecret", "\xc0\xae./secret", "../secret",
+		"/../secret", "\xe0\x80\xae./secret"} {
 		c.want("550 ", "SIZE "+name)
 	}
 	c.store("\xc0\xae\xc0\xae", "two overlong dots")

@@ -70,12 +70,18 @@ func TestFeaturesAreListedOnce(t *testing.T) {
 func TestFEATNamesWhatIsThere(t *testing.T) {
 	s := newSite(t, settings{})
 	known := map[string]string{ // by command: the beginning of its feature line
-		"AUTH TLS": "AUTH TLS", "PBSZ 0": "PBSZ", "PROT P": "PROT", "CLNT test": "CLNT", "EPRT |1|127.0.0.1|2000|": "EPRT", "EPSV": "EPSV",
-		"HOST ftp.acme.example": "HOST", "LANG": "LANG", "MDTM f": "MDTM", "MFMT 20260101000000 f": "MFMT", "MFCT 20260101000000 f": "MFCT",
-		"MFF Modify=20260101000000; f": "MFF", "MLST": "MLST", "MLSD": "MLST", "REST 1": "REST STREAM", "SIZE f": "SIZE", "OPTS UTF8 ON": "UTF8",
-		"HASH f": "HASH", "RANG 0 1": "RANG", "COMB a b": "COMB", "AVBL": "AVBL", "CSID Name=x;": "CSID", "MD5 f": "MD5", "XMD5 f": "XMD5", "XCRC f": "XCRC",
-		"XSHA f": "XSHA", "XSHA1 f": "XSHA1", "XSHA256 f": "XSHA256", "XSHA512 f": "XSHA512", "MODE Z": "MODE Z", "THMB x": "THMB", "DSIZ": "DSIZ",
-		"RMDA d": "RMDA", "ESTP": "ESTP", "ESTA": "ESTA", "LPSV": "LPSV", "LPRT x": "LPRT", "SPSV": "SPSV", "ADAT x": "ADAT", "MIC x": "MIC",
+		"AUTH TLS": "AUTH TLS", "PBSZ 0": "PBSZ", "PROT P": "PROT", "CLNT test": "CLNT",
+		"EPRT |1|127.0.0.1|2000|": "EPRT", "EPSV": "EPSV",
+		"HOST ftp.acme.example": "HOST", "LANG": "LANG", "MDTM f": "MDTM", "MFMT 20260101000000 f": "MFMT",
+		"MFCT 20260101000000 f":        "MFCT",
+		"MFF Modify=20260101000000; f": "MFF", "MLST": "MLST", "MLSD": "MLST", "REST 1": "REST STREAM",
+		"SIZE f": "SIZE", "OPTS UTF8 ON": "UTF8",
+		"HASH f": "HASH", "RANG 0 1": "RANG", "COMB a b": "COMB", "AVBL": "AVBL", "CSID Name=x;": "CSID",
+		"MD5 f": "MD5", "XMD5 f": "XMD5", "XCRC f": "XCRC",
+		"XSHA f": "XSHA", "XSHA1 f": "XSHA1", "XSHA256 f": "XSHA256", "XSHA512 f": "XSHA512", "MODE Z": "MODE Z",
+		"THMB x": "THMB", "DSIZ": "DSIZ",
+		"RMDA d": "RMDA", "ESTP": "ESTP", "ESTA": "ESTA", "LPSV": "LPSV", "LPRT x": "LPRT", "SPSV": "SPSV",
+		"ADAT x": "ADAT", "MIC x": "MIC",
 	}
 	features := s.connect(t).features()
 	for command, label := range known {
@@ -86,7 +92,9 @@ func TestFEATNamesWhatIsThere(t *testing.T) {
 			}
 			r := c.send(command)
 			there := !strings.HasPrefix(r, "500") && !strings.HasPrefix(r, "502") && !strings.HasPrefix(r, "504")
-			listed := slices.ContainsFunc(features, func(f string) bool { return f == label || strings.HasPrefix(f, label+" ") })
+			listed := slices.ContainsFunc(features, func(f string) bool {
+				return f == label || strings.HasPrefix(f, label+" ")
+			})
 			if there != listed {
 				t.Errorf("%q gets %q, and FEAT names %q: %t", command, r, label, listed)
 			}

@@ -80,7 +80,8 @@ func TestSyntaxOfEPSV(t *testing.T) {
 				t.Errorf("%s in %s: %q", line, tag, r)
 			}
 		}
-		if r := c.send("EPSV 2"); !strings.HasPrefix(r, "522 ") || !strings.HasSuffix(r, " (1)") { // the session is over IPv4
+		// the session is over IPv4
+		if r := c.send("EPSV 2"); !strings.HasPrefix(r, "522 ") || !strings.HasSuffix(r, " (1)") {
 			t.Errorf("EPSV 2 in %s: %q", tag, r)
 		}
 		c.want("501 ", "EPSV x")

@@ -14,8 +14,8 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 )
 
-// Sections 4.1 to 4.3 in each language. LANG answers in it, FEAT marks it, and each reply is well formed. LANG alone goes back. A language that the
-// server does not have changes nothing.
+// Sections 4.1 to 4.3 in each language. LANG answers in it, FEAT marks it, and each reply is well formed. LANG alone
+// goes back. A language that the server does not have changes nothing.
 func TestEachLanguage(t *testing.T) {
 	s := newSite(t, settings{})
 	bundle, err := i18n.Load()
@@ -63,7 +63,8 @@ var (
 	firstLine  = regexp.MustCompile(`^\d{3}-\S(.*\S)?$`)
 )
 
-// wantWellFormed wants lines of text in UTF-8 and NFC without control characters, and one space between the code and the text.
+// wantWellFormed wants lines of text in UTF-8 and NFC without control characters, and one space between the code and
+// the text.
 func wantWellFormed(t *testing.T, tag language.Tag, command, reply string) {
 	t.Helper()
 	lines := strings.Split(reply, "\r\n")
@@ -81,7 +82,8 @@ func wantWellFormed(t *testing.T, tag language.Tag, command, reply string) {
 				open++
 			case r == '\u2069' && open > 0: // PDI
 				open--
-			case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control), r == unicode.ReplacementChar:
+			case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control),
+				r == unicode.ReplacementChar:
 				t.Errorf("%q: %q has %U", command, line, r)
 			}
 		}
@@ -91,7 +93,8 @@ func wantWellFormed(t *testing.T, tag language.Tag, command, reply string) {
 	}
 }
 
-// wantIsolated wants an argument between FSI and PDI in a language from right to left, and in no other (Unicode Standard Annex 9).
+// wantIsolated wants an argument between FSI and PDI in a language from right to left, and in no other (Unicode
+// Standard Annex 9).
 func wantIsolated(t *testing.T, tag language.Tag, reply, argument string) {
 	t.Helper()
 	if !strings.Contains(reply, argument) || strings.Contains(reply, "\u2068"+argument+"\u2069") != rightToLeft(tag) {

@@ -77,8 +77,9 @@ func bytesOf(names []pathname) []string {
 	return all
 }
 
-// pathnameCases are what a pathname goes through in a life: each command that takes one, in an order in which it succeeds. NAME stands
-// for the pathname as it is sent and NEW for another one. Where it is in the reply the reply says so with it.
+// pathnameCases are what a pathname goes through in a life: each command that takes one, in an order in which it
+// succeeds. NAME stands for the pathname as it is sent and NEW for another one. Where it is in the reply the reply
+// says so with it.
 var pathnameCases = []struct{ name, line, want string }{
 	{"size", "SIZE NAME", "213 7"},
 	{"mdtm", "MDTM NAME", "213 2"},
@@ -118,8 +119,8 @@ func storeAndDeleteAll(t *testing.T, s *site, names []pathname) {
 	}
 }
 
-// storeAndDelete lets a name go through its life, as a file and as a directory: the bucket holds exactly its bytes, and every reply that
-// names it shows it.
+// storeAndDelete lets a name go through its life, as a file and as a directory: the bucket holds exactly its bytes,
+// and every reply that names it shows it.
 func storeAndDelete(t *testing.T, s *site, name string) {
 	t.Helper()
 	c := s.login(t)
@@ -216,8 +217,8 @@ func wantListed(t *testing.T, s *site, names []string) {
 // nameInLIST is what stands before the name in a line of LIST.
 var nameInLIST = regexp.MustCompile(`^\S+ +\d+ \S+ \S+ +\d+ [A-Z][a-z]{2} [ \d]\d (?:\d\d:\d\d| \d{4}) `)
 
-// Section 3.1, pathname = 1*(%x01..%xFF): a name may have every character but "/", which divides it (RFC 3659 6), and none of
-// them is taken for something else.
+// Section 3.1, pathname = 1*(%x01..%xFF): a name may have every character but "/", which divides it (RFC 3659 6), and
+// none of them is taken for something else.
 func TestPathnamesMayHaveEveryCharacter(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -314,7 +315,8 @@ func TestNULIsNoPartOfAPathname(t *testing.T) {
 	c := s.login(t)
 	c.store("keep", "x")
 	for _, line := range []string{
-		"DELE keep\x00", "DELE \x00keep", "DELE ke\x00ep", "DELE keep\r\x00\x00", "SIZE keep\x00.txt", "MKD a\x00b", "CWD \x00", "MLST keep\x00",
+		"DELE keep\x00", "DELE \x00keep", "DELE ke\x00ep", "DELE keep\r\x00\x00", "SIZE keep\x00.txt", "MKD a\x00b",
+		"CWD \x00", "MLST keep\x00",
 		"RNFR keep\x00", "RMD keep\x00", "MDTM keep\x00", "STAT keep\x00",
 	} {
 		c.want("5", line)
@@ -331,7 +333,8 @@ func TestNULIsNoPartOfAPathname(t *testing.T) {
 func TestLengthOfPathnames(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
-	long := func(length int, of string) string { // with a "/" now and then: the storage has no segment of over 255 bytes
+	// with a "/" now and then: the storage has no segment of over 255 bytes
+	long := func(length int, of string) string {
 		name := strings.Repeat(strings.Repeat(of, 100)+"/", length)[:length-2]
 		return strings.ToValidUTF8(name, "x") + strings.Repeat("x", length-len(strings.ToValidUTF8(name, "x")))
 	}
@@ -348,17 +351,20 @@ func TestLengthOfPathnames(t *testing.T) {
 			c.want("553 ", line+" "+nvt(tooLong))
 		}
 	}
-	if keys := slices.DeleteFunc(s.keys(t), func(key string) bool { return strings.HasSuffix(key, "/") }); len(keys) > 0 {
+	if keys := slices.DeleteFunc(s.keys(t), func(key string) bool {
+		return strings.HasSuffix(key, "/")
+	}); len(keys) > 0 {
 		t.Errorf("left behind: %q", keys)
 	}
 }
 
-// Section 3.1: what is no UTF-8 is found out before anything is done (the forms of it are in utf8_test.go), and no file is made
-// under another name.
+// Section 3.1: what is no UTF-8 is found out before anything is done (the forms of it are in utf8_test.go), and no
+// file is made under another name.
 func TestServersCheckForUTF8(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
-	for _, name := range []string{"caf\xe9", "\x93\xfa\x96\x7b\x8c\xea", "\xc6\xfc\xcb\xdc\xb8\xec", "\xd0\xd2\xc9\xd7\xc5\xd4"} {
+	for _, name := range []string{"caf\xe9", "\x93\xfa\x96\x7b\x8c\xea", "\xc6\xfc\xcb\xdc\xb8\xec",
+		"\xd0\xd2\xc9\xd7\xc5\xd4"} {
 		if r := c.upload("STOR "+name, "x"); !strings.HasPrefix(r, "501 ") {
 			t.Errorf("STOR %q: %q", name, r)
 		}
@@ -405,10 +411,14 @@ func TestFirstRepliesAreEnglishInASCII(t *testing.T) {
 
 // everydayCommands get every sort of reply.
 var everydayCommands = []string{
-	"SYST", "NOOP", "FEAT", "HELP", "HELP STOR", "STAT", "FOO", "PWD", "PASS x", "OPTS FOO", "LANG x_y", "LANG tlh", "HOST ftp.unknown.example",
-	"USER alice", "PASS " + password, "PWD", "CWD nowhere", "TYPE I", "TYPE X", "MODE B", "STRU R", "REST 1", "SIZE nothing", "DELE nothing",
-	"MKD dir", "MKD dir", "CWD dir", "CDUP", "RMD dir", "RNTO x", "RNFR nothing", "LIST", "EPSV", "RETR nothing", "MLST nothing", "MLST", "SIZE \xff\xff",
-	"ALLO 1", "ACCT x", "ABOR", "SITE HELP", "SITE FOO", "SMNT x", "QUIT x", "CCC", "PBSZ 0", "PROT P", "EPRT |9|x|1|", "PORT 1,2,3,4,5,6",
+	"SYST", "NOOP", "FEAT", "HELP", "HELP STOR", "STAT", "FOO", "PWD", "PASS x", "OPTS FOO", "LANG x_y", "LANG tlh",
+	"HOST ftp.unknown.example",
+	"USER alice", "PASS " + password, "PWD", "CWD nowhere", "TYPE I", "TYPE X", "MODE B", "STRU R", "REST 1",
+	"SIZE nothing", "DELE nothing",
+	"MKD dir", "MKD dir", "CWD dir", "CDUP", "RMD dir", "RNTO x", "RNFR nothing", "LIST", "EPSV", "RETR nothing",
+	"MLST nothing", "MLST", "SIZE \xff\xff",
+	"ALLO 1", "ACCT x", "ABOR", "SITE HELP", "SITE FOO", "SMNT x", "QUIT x", "CCC", "PBSZ 0", "PROT P", "EPRT |9|x|1|",
+	"PORT 1,2,3,4,5,6",
 }
 
 // languages are the tags that FEAT names.
@@ -421,7 +431,8 @@ func languages(c *client) []string {
 	return strings.Split(strings.Replace(tags, "*", "", 1), ";")
 }
 
-// Section 4.1: behind LANG every text is in that language and in UTF-8; codes and everything else that a program reads are not.
+// Section 4.1: behind LANG every text is in that language and in UTF-8; codes and everything else that a program
+// reads are not.
 func TestRepliesAreInTheLanguage(t *testing.T) {
 	s := newSite(t, settings{})
 	transcript := func(t *testing.T, tag string) []string {
@@ -467,7 +478,9 @@ func protocolOf(reply string) string {
 	switch code {
 	case "211":
 		if strings.HasSuffix(reply, "\r\n211 End") { // FEAT
-			parts = append(parts, slices.DeleteFunc(lines[1:], func(line string) bool { return strings.HasPrefix(line, " LANG ") })...)
+			parts = append(parts, slices.DeleteFunc(lines[1:], func(line string) bool {
+				return strings.HasPrefix(line, " LANG ")
+			})...)
 		}
 	case "215", "213":
 		parts = append(parts, lines...)
@@ -568,8 +581,8 @@ func TestSyntaxOfLANG(t *testing.T) {
 	}
 }
 
-// Section 4.2: a variant that is not there is answered by the nearest. The reply names both where that is written for another region, and else
-// it is the one to the language itself.
+// Section 4.2: a variant that is not there is answered by the nearest. The reply names both where that is written for
+// another region, and else it is the one to the language itself.
 func TestLANGTakesTheNearestVariant(t *testing.T) {
 	s := newSite(t, settings{})
 	ofAngola := "PT-BR"
@@ -577,7 +590,8 @@ func TestLANGTakesTheNearestVariant(t *testing.T) {
 		ofAngola = "PT-PT"
 	}
 	for asked, got := range map[string]string{
-		"en-AU": "EN", "en-UK": "EN", "fr-CA": "FR", "de-AT": "DE", "pt": "PT-BR", "pt-AO": ofAngola, "zh": "ZH-HANS", "zh-TW": "ZH-HANT", "es-MX": "ES",
+		"en-AU": "EN", "en-UK": "EN", "fr-CA": "FR", "de-AT": "DE", "pt": "PT-BR", "pt-AO": ofAngola, "zh": "ZH-HANS",
+		"zh-TW": "ZH-HANT", "es-MX": "ES",
 	} {
 		c := s.connect(t)
 		r := c.want("200 ", "LANG "+asked)
@@ -819,7 +833,8 @@ func TestLanguagesOfATenant(t *testing.T) {
 		t.Errorf("languages %q", got)
 	}
 	wantLanguage(c, "PT-BR")
-	for line, want := range map[string]string{"LANG en": "504 ", "LANG fr": "504 ", "LANG pt": "200 ", "LANG JA": "200 "} {
+	for line, want := range map[string]string{"LANG en": "504 ", "LANG fr": "504 ", "LANG pt": "200 ",
+		"LANG JA": "200 "} {
 		c.want(want, line)
 	}
 	c.must("200", "LANG")
@@ -908,8 +923,8 @@ func TestLanguagesOfSessionsAreApart(t *testing.T) {
 	wantLanguage(english, "EN")
 }
 
-// RFC 959 4.2 and RFC 2640 4.1: replies of several lines keep their form in every language, and no text of them can be taken for
-// the last line.
+// RFC 959 4.2 and RFC 2640 4.1: replies of several lines keep their form in every language, and no text of them can
+// be taken for the last line.
 func TestRepliesOfSeveralLines(t *testing.T) {
 	s := newSite(t, settings{acme: `greeting: {en: "One\n230 Two\n  three\n\n220 Four", ja: "一\n230 二"}`})
 	for _, tag := range languages(s.connect(t)) {
@@ -943,7 +958,8 @@ func TestTelnetInPathnames(t *testing.T) {
 	c := s.login(t)
 	c.store("ab", "x")
 	for _, line := range []string{
-		"SIZE a\xff\xf1b", "SIZE a\xff\xfc\x01b", "SIZE a\xff\xfe\x18b", "SIZE \xff\xf4\xff\xf2ab", "SIZE ab\xff\xf1", "SI\xff\xf1ZE ab",
+		"SIZE a\xff\xf1b", "SIZE a\xff\xfc\x01b", "SIZE a\xff\xfe\x18b", "SIZE \xff\xf4\xff\xf2ab", "SIZE ab\xff\xf1",
+		"SI\xff\xf1ZE ab",
 		"SIZE a\xff\xfa\x18\x01vt100\r\n\xff\xf0b",
 	} {
 		c.want("213 1", line)

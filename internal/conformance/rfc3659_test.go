@@ -96,9 +96,11 @@ func TestLineEndsAreShownAsPictures(t *testing.T) {
 	}
 }
 
-// Section 2.2: the server attempts no negotiation of Telnet options, and refuses that of the client (RFC 1123 4.1.2.12).
+// Section 2.2: the server attempts no negotiation of Telnet options, and refuses that of the client (RFC 1123
+// 4.1.2.12).
 func TestNoTelnetNegotiation(t *testing.T) {
-	const doEcho, willType, dontEcho, wontStatus, nop = "\xff\xfd\x01", "\xff\xfb\x18", "\xff\xfe\x01", "\xff\xfc\x05", "\xff\xf1"
+	const doEcho, willType, dontEcho, wontStatus, nop = "\xff\xfd\x01", "\xff\xfb\x18", "\xff\xfe\x01", "\xff\xfc\x05",
+		"\xff\xf1"
 	const wontEcho, dontType = "\xff\xfc\x01", "\xff\xfe\x18"
 	s := newSite(t, settings{})
 	t.Run("before-the-greeting", func(t *testing.T) {
@@ -156,7 +158,8 @@ func TestPathnamesAreLiteral(t *testing.T) {
 	c := s.login(t)
 	c.store("abc", "x")
 	c.must("257", "MKD dir")
-	for _, pattern := range []string{"*", "a*", "?bc", "[a]bc", "{abc,x}", "a*c", "~", "~alice", "$HOME", "`ls`", "|ls", "abc;", "-la", "-", "--", `\abc`, `a\bc`, "abc%00", "di*"} {
+	for _, pattern := range []string{"*", "a*", "?bc", "[a]bc", "{abc,x}", "a*c", "~", "~alice", "$HOME", "`ls`", "|ls",
+		"abc;", "-la", "-", "--", `\abc`, `a\bc`, "abc%00", "di*"} {
 		for _, command := range []string{"SIZE", "MDTM", "MLST"} {
 			c.want("550 ", command+" "+pattern)
 		}
@@ -233,7 +236,8 @@ func TestSIZE(t *testing.T) {
 			c.must("200", kind)
 			moved := len(c.fetch("RETR f"))
 			r := c.send("SIZE f")
-			if !strings.HasPrefix(r, "550 ") && r != "213 "+itoa(moved) || kind == "TYPE I" && r != "213 "+itoa(len(content)) {
+			if !strings.HasPrefix(r, "550 ") && r != "213 "+itoa(moved) || kind == "TYPE I" &&
+				r != "213 "+itoa(len(content)) {
 				t.Errorf("%s: SIZE says %q, RETR moved %d bytes of %d", kind, r, moved, len(content))
 			}
 			c.must("200", "TYPE I")
@@ -275,7 +279,8 @@ func TestREST(t *testing.T) {
 	if got := c.fetch("RETR f"); got != "0123456789" {
 		t.Errorf("RETR behind one that failed: %q", got)
 	}
-	for _, line := range []string{"REST", "REST ", "REST -1", "REST +1", "REST x", "REST 1x", "REST 1 ", "REST 0x10", "REST 1.5", "REST 1e3", "REST ٣"} {
+	for _, line := range []string{"REST", "REST ", "REST -1", "REST +1", "REST x", "REST 1x", "REST 1 ", "REST 0x10",
+		"REST 1.5", "REST 1e3", "REST ٣"} {
 		c.want("501 ", line)
 	}
 	if got := c.fetch("RETR f"); got != "0123456789" {
@@ -478,7 +483,8 @@ func TestFormOfMLSD(t *testing.T) {
 				continue
 			}
 			names = append(names, match[2])
-			if file := match[2] != "sub"; strings.Contains(match[1], "type=file;size=4;") != file || strings.Contains(match[1], "type=dir;") == file {
+			if file := match[2] != "sub"; strings.Contains(match[1], "type=file;size=4;") != file ||
+				strings.Contains(match[1], "type=dir;") == file {
 				t.Errorf("%s: line %q", command, entry)
 			}
 		}
@@ -555,7 +561,8 @@ func (c *client) markedFacts() []string {
 	return factNames(marked.String())
 }
 
-// Section 7.9: OPTS MLST chooses the facts of MLST, MLSD and FEAT; the steps are those of the dialogues in 7.9.2 and some more.
+// Section 7.9: OPTS MLST chooses the facts of MLST, MLSD and FEAT; the steps are those of the dialogues in 7.9.2 and
+// some more.
 func TestOPTSMLST(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -587,7 +594,8 @@ func TestOPTSMLST(t *testing.T) {
 			r := c.want("200 MLST OPTS", step.line)
 			current = factNames(step.facts)
 			facts := strings.TrimPrefix(r, "200 MLST OPTS")
-			if got := factNames(strings.TrimSpace(facts)); !slices.Equal(got, current) || facts != "" && !strings.HasSuffix(facts, ";") {
+			if got := factNames(strings.TrimSpace(facts)); !slices.Equal(got, current) || facts != "" &&
+				!strings.HasSuffix(facts, ";") {
 				t.Errorf("%s: %q", step.line, r)
 			}
 		}
@@ -648,8 +656,10 @@ func TestFacts(t *testing.T) {
 	c.must("257", "MKD d")
 	c.must("257", "MKD d/e")
 	value := map[string]*regexp.Regexp{
-		"type": regexp.MustCompile(`^(file|dir|cdir|pdir)$`), "size": regexp.MustCompile(`^\d+$`), "modify": timeVal, "create": timeVal,
-		"perm": regexp.MustCompile(`^[acdeflmprw]*$`), "unique": regexp.MustCompile(`^[^ ;=]+$`), "lang": regexp.MustCompile(`^[A-Za-z0-9-]+$`),
+		"type": regexp.MustCompile(`^(file|dir|cdir|pdir)$`), "size": regexp.MustCompile(`^\d+$`), "modify": timeVal,
+		"create": timeVal,
+		"perm":   regexp.MustCompile(`^[acdeflmprw]*$`), "unique": regexp.MustCompile(`^[^ ;=]+$`),
+		"lang":       regexp.MustCompile(`^[A-Za-z0-9-]+$`),
 		"media-type": regexp.MustCompile(`^[^ ;/]+/[^ ;/]+$`), "charset": regexp.MustCompile(`^[^ ;=]+$`),
 	}
 	c.everyFact()
@@ -675,7 +685,8 @@ func TestFacts(t *testing.T) {
 	}
 	// Section 7.5.10.
 	for _, want := range []string{"type", "perm", "size", "unique", "modify"} {
-		if !slices.Contains(factNames(strings.ReplaceAll(strings.TrimPrefix(c.feature("MLST"), "MLST "), "*", "")), want) {
+		if !slices.Contains(
+			factNames(strings.ReplaceAll(strings.TrimPrefix(c.feature("MLST"), "MLST "), "*", "")), want) {
 			t.Errorf("FEAT does not name the fact %s", want)
 		}
 	}
@@ -829,7 +840,8 @@ func TestPerm(t *testing.T) {
 	}
 }
 
-// Section 7.5.6, 7.5.8 and 7.5.9: lang is not guessed, media-type is what the object says of itself, charset is that of the name.
+// Section 7.5.6, 7.5.8 and 7.5.9: lang is not guessed, media-type is what the object says of itself, charset is that
+// of the name.
 func TestNothingIsGuessed(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -888,8 +900,8 @@ func TestNothingIsGuessed(t *testing.T) {
 	})
 }
 
-// Section 2.2.2 forbids patterns for its own commands; RFC 959 leaves those of LIST and NLST to the server. A name goes before the
-// pattern that it looks like.
+// Section 2.2.2 forbids patterns for its own commands; RFC 959 leaves those of LIST and NLST to the server. A name
+// goes before the pattern that it looks like.
 func TestPatternsInListings(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
 )
 
 // Section 3: HOST chooses the tenant and with it who can log in; the last one counts.
@@ -26,15 +26,20 @@ func TestHOSTChoosesTheUsers(t *testing.T) {
 		{"its-own", []string{"220 HOST ftp.acme.example"}, "alice", "230"},
 		{"of-another", []string{"220 HOST ftp.acme.example"}, "ursula", "530"},
 		{"the-last-counts", []string{"220 HOST ftp.acme.example", "220 HOST ftp.umbrella.example"}, "ursula", "230"},
-		{"the-one-before-does-not", []string{"220 HOST ftp.acme.example", "220 HOST ftp.umbrella.example"}, "alice", "530"},
+		{"the-one-before-does-not", []string{"220 HOST ftp.acme.example", "220 HOST ftp.umbrella.example"}, "alice",
+			"530"},
 		{"twice-the-same", []string{"220 HOST ftp.acme.example", "220 HOST ftp.acme.example"}, "alice", "230"},
 		{"wrong-first", []string{"504 HOST ftp.unknown.example", "220 HOST ftp.acme.example"}, "alice", "230"},
 		{"refused-is-as-if-not-sent", []string{"504 HOST ftp.unknown.example"}, "ursula", "230"},
 		{"malformed-is-as-if-not-sent", []string{"501 HOST x:21"}, "ursula", "230"},
-		{"refused-leaves-the-one-before", []string{"220 HOST ftp.acme.example", "504 HOST ftp.unknown.example"}, "ursula", "530"},
+		{"refused-leaves-the-one-before", []string{"220 HOST ftp.acme.example", "504 HOST ftp.unknown.example"},
+			"ursula", "530"},
 		{"rein-undoes", []string{"220 HOST ftp.acme.example", "220 REIN"}, "ursula", "230"},
-		{"stays-after-a-failed-login", []string{"220 HOST ftp.acme.example", "331 USER alice", "530 PASS wrong"}, "ursula", "530"},
-		{"another-after-a-failed-login", []string{"220 HOST ftp.acme.example", "331 USER x", "530 PASS x", "220 HOST ftp.umbrella.example"}, "ursula", "230"},
+		{"stays-after-a-failed-login", []string{"220 HOST ftp.acme.example", "331 USER alice", "530 PASS wrong"},
+			"ursula", "530"},
+		{"another-after-a-failed-login",
+			[]string{"220 HOST ftp.acme.example", "331 USER x", "530 PASS x", "220 HOST ftp.umbrella.example"},
+			"ursula", "230"},
 		{"feat-between", []string{"220 HOST ftp.acme.example", "211 FEAT", "200 LANG fr", "200 NOOP"}, "ursula", "530"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -62,7 +67,8 @@ func TestHOSTAfterLogin(t *testing.T) {
 	c.loginAs("ursula")
 }
 
-// Section 3 and 4: between USER and PASS the user is not authenticated. HOST counts, and the server forgets the name of USER.
+// Section 3 and 4: between USER and PASS the user is not authenticated. HOST counts, and the server forgets the name
+// of USER.
 func TestHOSTBetweenUSERAndPASS(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.connect(t)
@@ -250,7 +256,8 @@ func TestHOSTChoosesTheCertificate(t *testing.T) {
 		}
 	}
 	files := func(name string) string {
-		return fmt.Sprintf("tls: {cert_file: %q, key_file: %q}", filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key"))
+		return fmt.Sprintf(
+			"tls: {cert_file: %q, key_file: %q}", filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key"))
 	}
 	s := newSite(t, settings{server: files("server"), acme: files("acme")})
 	for _, tt := range []struct{ name, host, named, shown string }{
@@ -267,7 +274,8 @@ func TestHOSTChoosesTheCertificate(t *testing.T) {
 				c.must("220", "HOST "+tt.host)
 			}
 			c.must("234", "AUTH TLS")
-			cfg := &tls.Config{ServerName: tt.named, InsecureSkipVerify: true} // checked below; a client without a name has none to check
+			// checked below; a client without a name has none to check
+			cfg := &tls.Config{ServerName: tt.named, InsecureSkipVerify: true}
 			conn := tls.Client(c.Conn.Conn, cfg)
 			if err := conn.HandshakeContext(t.Context()); err != nil {
 				t.Fatal(err)
@@ -280,7 +288,8 @@ func TestHOSTChoosesTheCertificate(t *testing.T) {
 	}
 }
 
-// Section 3.1 and 3.2: the server's own address is accepted and chooses no tenant; unknown names are as the configuration says.
+// Section 3.1 and 3.2: the server's own address is accepted and chooses no tenant; unknown names are as the
+// configuration says.
 func TestHOSTWithoutATenant(t *testing.T) {
 	t.Run("own-address", func(t *testing.T) {
 		c := newSite(t, settings{}).connect(t)
@@ -337,7 +346,9 @@ func TestFEATSaysHOST(t *testing.T) {
 func TestHOSTInAPipeline(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.connect(t)
-	_, _ = io.WriteString(c.Conn.Conn, "HOST ftp.umbrella.example\r\nUSER ursula\r\nPASS "+password+"\r\nHOST ftp.acme.example\r\nQUIT\r\n")
+	_, _ = io.WriteString(
+		c.Conn.Conn, "HOST ftp.umbrella.example\r\nUSER ursula\r\nPASS "+password+
+			"\r\nHOST ftp.acme.example\r\nQUIT\r\n")
 	for _, want := range []string{"220", "331", "230", "503", "221"} {
 		c.wantReply(want)
 	}

@@ -14,12 +14,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/server"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
@@ -38,8 +38,8 @@ type settings struct {
 	storage string // the S3 server, by its name in s3test; "embedded" when empty
 }
 
-// configuration is that of a site. Its tenant acme has nothing but users: one for everything, one below another root, one who may
-// only read. Its tenant umbrella has a language and a greeting of its own.
+// configuration is that of a site. Its tenant acme has nothing but users: one for everything, one below another root,
+// one who may only read. Its tenant umbrella has a language and a greeting of its own.
 const configuration = `
 listen: "127.0.0.1:0"
 commit_delay: 1ms
@@ -79,7 +79,8 @@ func newSite(t *testing.T, extra settings) *site {
 	storage := s3test.Start(t, cmp.Or(extra.storage, "embedded"))
 	s := &site{client: storage.Client(), bucket: storage.Bucket(t)}
 	text := fmt.Sprintf(configuration, storage.Endpoint, storage.Region, storage.AccessKeyID, storage.SecretAccessKey,
-		extra.server, s.bucket, configtest.PasswordHash().Reveal(), indent(extra.acme), cmp.Or(extra.hosts, "ftp.acme.example"))
+		extra.server, s.bucket, configtest.PasswordHash().Reveal(), indent(extra.acme),
+		cmp.Or(extra.hosts, "ftp.acme.example"))
 	file := filepath.Join(t.TempDir(), "babelftp.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -134,7 +135,8 @@ func (s *site) keys(t *testing.T) []string {
 // put makes an object behind the server's back.
 func (s *site) put(t *testing.T, key, content string) {
 	t.Helper()
-	_, err := s.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &s.bucket, Key: &key, Body: strings.NewReader(content)})
+	_, err := s.client.PutObject(
+		t.Context(), &s3.PutObjectInput{Bucket: &s.bucket, Key: &key, Body: strings.NewReader(content)})
 	if err != nil {
 		t.Fatalf("put %q: %v", key, err)
 	}
@@ -156,7 +158,8 @@ func (s *site) object(t *testing.T, key string) string {
 	return string(content)
 }
 
-// A client is a control connection, byte by byte. A broken connection ends the test; a reply that is not the wanted one fails it.
+// A client is a control connection, byte by byte. A broken connection ends the test; a reply that is not the wanted
+// one fails it.
 type client struct {
 	*ftptest.Conn
 	t *testing.T
@@ -393,7 +396,8 @@ func (c *client) feature(label string) string {
 	return ""
 }
 
-// nvt is a pathname as a client sends it over the control connection: CR is padded (RFC 2640 3.1) and 255 doubled (RFC 3659 2.2).
+// nvt is a pathname as a client sends it over the control connection: CR is padded (RFC 2640 3.1) and 255 doubled
+// (RFC 3659 2.2).
 func nvt(name string) string {
 	return strings.NewReplacer("\r", "\r\x00", "\xff", "\xff\xff").Replace(name)
 }

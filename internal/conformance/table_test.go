@@ -20,7 +20,8 @@ import (
 )
 
 // testsLog is how .ci/run asks whether the tests of the table have run.
-var testsLog = flag.String("tests-log", "", "output of go test -json ./...; every test of the table must have passed in it")
+var testsLog = flag.String(
+	"tests-log", "", "output of go test -json ./...; every test of the table must have passed in it")
 
 // A row is a rule of a document and what babelftp does about it.
 type row struct {
@@ -193,8 +194,8 @@ func passed(r io.Reader) (map[testName]bool, error) {
 	return all, lines.Err()
 }
 
-// TestTable holds docs/conformance.md and the tests together: each rule names a test that is there, each test of this package is
-// named, and with -tests-log each has run and passed.
+// TestTable holds docs/conformance.md and the tests together: each rule names a test that is there, each test of this
+// package is named, and with -tests-log each has run and passed.
 func TestTable(t *testing.T) {
 	root := repository(t)
 	file, err := os.Open(filepath.Join(root, "docs", "conformance.md"))
@@ -236,7 +237,8 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for function, file := range own {
-		if file != "table_test.go" && function != "TestMain" && !named[testName{pkg: "conformance", function: function}] {
+		if file != "table_test.go" && function != "TestMain" &&
+			!named[testName{pkg: "conformance", function: function}] {
 			t.Errorf("no row names %s of %s", function, file)
 		}
 	}
@@ -285,9 +287,12 @@ func TestTableIsStrict(t *testing.T) {
 		{"no-backticks", head + "| 1-1 | a | MUST | b | control: TestLANG |\n", "is no `package: Test/subtest`"},
 		{"not-a-test", head + "| 1-1 | a | MUST | b | `control: FuzzX` |\n", "is no `package: Test/subtest`"},
 		{"outside", "## RFC 1\n\n| 1-1 | a | MUST | b | `control: TestLANG` |\n", "line 3: a row outside of a table"},
-		{"behind-the-table", head + "| 1-1 | a | MUST | b | `control: TestLANG` |\n\n| 1-2 | a | MUST | b | `control: TestLANG` |\n", "line 7: a row outside"},
+		{"behind-the-table",
+			head + "| 1-1 | a | MUST | b | `control: TestLANG` |\n\n| 1-2 | a | MUST | b | `control: TestLANG` |\n",
+			"line 7: a row outside"},
 		{"no-first-bar", head + "1-1 | a | MUST | b | `control: TestLANG` |\n", "line 5: a row without |"},
-		{"no-divider", "## RFC 1\n" + tableHead + "\n| 1-1 | a | MUST | b | `control: TestLANG` |\n", "line 2: the head of a table"},
+		{"no-divider", "## RFC 1\n" + tableHead + "\n| 1-1 | a | MUST | b | `control: TestLANG` |\n",
+			"line 2: the head of a table"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rows, err := parseTable(strings.NewReader(tt.text))
@@ -307,8 +312,10 @@ func TestPassedInLog(t *testing.T) {
 		return fmt.Sprintf(`{"Action":%q,"Package":"example.com/m/%s","Test":%q}`, action, pkg, test)
 	}
 	got, err := passed(strings.NewReader(strings.Join([]string{
-		"go test -race ./...", line("run", "one", "TestA"), line("output", "one", "TestFake"), line("pass", "one", "TestA/x_y/z"),
-		line("pass", "two", "TestC"), line("pass", "one", "TestA/x_y"), line("pass", "one", "TestA"), line("skip", "one", "TestB"),
+		"go test -race ./...", line("run", "one", "TestA"), line("output", "one", "TestFake"),
+		line("pass", "one", "TestA/x_y/z"),
+		line("pass", "two", "TestC"), line("pass", "one", "TestA/x_y"), line("pass", "one", "TestA"),
+		line("skip", "one", "TestB"),
 		line("pass", "one", ""), line("fail", "two", "TestD"), line("fail", "two", ""),
 		line("pass", "three", "TestE"), line("pass", "three", ""), line("pass", "four", "TestF"),
 	}, "\n")))

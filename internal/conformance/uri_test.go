@@ -65,7 +65,8 @@ const (
 
 // Section 2.1: names are normalised to composed characters before they go into a URI; a new name is made so.
 func TestNewNamesAreNormalized(t *testing.T) {
-	for _, tt := range []struct{ form, made string }{{"", composed}, {"nfc", composed}, {"nfd", decomposed}, {"none", ""}} {
+	for _, tt := range []struct{ form, made string }{{"", composed}, {"nfc", composed}, {"nfd", decomposed},
+		{"none", ""}} {
 		t.Run(cmp.Or(tt.form, "default"), func(t *testing.T) {
 			extra := settings{}
 			if tt.form != "" {
@@ -156,7 +157,8 @@ func (c *client) addresses(line string) []string {
 	return []string{strings.TrimPrefix(lines[1], " "), strings.TrimPrefix(lines[2], " ")}
 }
 
-// follow goes where an ftp URI leads, as RFC 1738 3.2.2 tells clients to: a CWD for each segment but the last, which is a file.
+// follow goes where an ftp URI leads, as RFC 1738 3.2.2 tells clients to: a CWD for each segment but the last, which
+// is a file.
 func (s *site) follow(t *testing.T, uri string) string {
 	t.Helper()
 	u, err := url.Parse(uri)
@@ -220,7 +222,8 @@ func TestURIs(t *testing.T) {
 			}
 		})
 	}
-	if got := c.addresses("SITE URL 日本語.txt")[1]; got != "s3://"+s.bucket+"/日本語.txt" && got != "s3://"+s.bucket+"/%E6%97%A5%E6%9C%AC%E8%AA%9E.txt" {
+	if got := c.addresses("SITE URL 日本語.txt")[1]; got != "s3://"+s.bucket+"/日本語.txt" &&
+		got != "s3://"+s.bucket+"/%E6%97%A5%E6%9C%AC%E8%AA%9E.txt" {
 		t.Errorf("the S3 URI is %s", got)
 	}
 	c.want("550 ", "SITE URL nothing")
@@ -253,7 +256,8 @@ func TestEightBitURIs(t *testing.T) {
 			s.put(t, tt.bytes, "content of "+tt.bytes)
 			plain := c.addresses("SITE URL " + nvt(tt.bytes))[0]
 			uri := c.addresses("SITE URL --8bit " + nvt(tt.bytes))[0]
-			if strings.ContainsAny(uri, " \t\r\n\"<>{}|\\^`\x7f\u0085\u202e\u200f\ufeff\u200b\u00ad\u00a0\u3000") || !utf8.ValidString(uri) {
+			if strings.ContainsAny(uri, " \t\r\n\"<>{}|\\^`\x7f\u0085\u202e\u200f\ufeff\u200b\u00ad\u00a0\u3000") ||
+				!utf8.ValidString(uri) {
 				t.Errorf("%q has the 8URI %q", tt.bytes, uri)
 			}
 			var encoded strings.Builder // what is not ASCII may be encoded without a change of meaning
@@ -272,15 +276,16 @@ func TestEightBitURIs(t *testing.T) {
 			}
 		})
 	}
-	for name, want := range map[string]string{"日本語.txt": "/日本語.txt", "Été à Zürich.txt": "/Été%20à%20Zürich.txt", "\u0301a": "/%CC%81a"} {
+	for name, want := range map[string]string{"日本語.txt": "/日本語.txt", "Été à Zürich.txt": "/Été%20à%20Zürich.txt",
+		"\u0301a": "/%CC%81a"} {
 		if uri := c.addresses("SITE URL --8bit " + name)[0]; !strings.HasSuffix(uri, want) {
 			t.Errorf("%q has the 8URI %s", name, uri)
 		}
 	}
 }
 
-// Section 2.1 and 5: a name that is not composed has the URI of the composed one, which leads to it. If a file of the composed name
-// exists, the URI has the name itself: no URI leads to another file.
+// Section 2.1 and 5: a name that is not composed has the URI of the composed one, which leads to it. If a file of the
+// composed name exists, the URI has the name itself: no URI leads to another file.
 func TestURIsAreNormalized(t *testing.T) {
 	s := newSite(t, settings{})
 	s.put(t, decomposed, "decomposed")
@@ -328,7 +333,8 @@ func TestLinksLeadToTheFile(t *testing.T) {
 func TestTheExactNameWins(t *testing.T) {
 	s := newSite(t, settings{})
 	twins := map[string]string{
-		composed: "composed", decomposed: "decomposed", "caf%C3%A9": "encoded", "cafe": "without accent", "CAFÉ": "in capitals",
+		composed: "composed", decomposed: "decomposed", "caf%C3%A9": "encoded", "cafe": "without accent",
+		"CAFÉ": "in capitals",
 		"a\nb": "line feed", "a\u240ab": "picture of one",
 	}
 	for name, content := range twins {

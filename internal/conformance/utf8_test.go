@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// invalid are byte sequences that no decoder may turn into a character: RFC 2279 2 and its security considerations, the draft of
-// 2002 at <26>, <31> and <50>. RFC 3629 adds that there is nothing above U+10FFFF, and so no form of five or six bytes.
+// invalid are byte sequences that no decoder may turn into a character: RFC 2279 2 and its security considerations,
+// the draft of 2002 at <26>, <31> and <50>. RFC 3629 adds that there is nothing above U+10FFFF, and so no form of
+// five or six bytes.
 var invalid = []pathname{
 	// Overlong forms: each character has one form (RFC 2279 2, step 1).
 	{"overlong-2-nul", "\xc0\x80"},
@@ -81,12 +82,13 @@ var invalid = []pathname{
 
 // pathnameCommands take a pathname and nothing else.
 var pathnameCommands = []string{
-	"CWD", "XCWD", "MKD", "XMKD", "RMD", "XRMD", "DELE", "RNFR", "SIZE", "MDTM", "MLST", "STAT", "RETR", "STOR", "APPE", "LIST", "NLST", "MLSD",
+	"CWD", "XCWD", "MKD", "XMKD", "RMD", "XRMD", "DELE", "RNFR", "SIZE", "MDTM", "MLST", "STAT", "RETR", "STOR", "APPE",
+	"LIST", "NLST", "MLSD",
 	"SITE MKDIR", "SITE RMDIR", "MFMT 20260102030405",
 }
 
-// RFC 2279 2 and 6, the draft <31>, <49>, <50>: every command refuses with 501 what is no UTF-8, wherever it is in a name. It looks up
-// and makes nothing.
+// RFC 2279 2 and 6, the draft <31>, <49>, <50>: every command refuses with 501 what is no UTF-8, wherever it is in a
+// name. It looks up and makes nothing.
 func TestInvalidUTF8IsRefused(t *testing.T) {
 	s := newSite(t, settings{})
 	s.login(t).store("keep", "x")
@@ -94,7 +96,8 @@ func TestInvalidUTF8IsRefused(t *testing.T) {
 		t.Run(tt.label, func(t *testing.T) {
 			c := s.login(t)
 			bytes := nvt(tt.bytes)
-			for _, name := range []string{bytes, "a" + bytes, bytes + "z", "a" + bytes + "z", "/" + bytes, bytes + "/x", "x/" + bytes, "é" + bytes + "é"} {
+			for _, name := range []string{bytes, "a" + bytes, bytes + "z", "a" + bytes + "z", "/" + bytes, bytes + "/x",
+				"x/" + bytes, "é" + bytes + "é"} {
 				for _, command := range pathnameCommands {
 					c.want("501 ", command+" "+name)
 				}
@@ -141,7 +144,8 @@ func TestInvalidUTF8IsNoPath(t *testing.T) {
 	c.loginAs("bob") // whose root is inner
 	for _, name := range []string{
 		"/\xc0\xae./secret", // 2F C0 AE 2E 2F, the document's own
-		"\xc0\xae\xc0\xae/secret", "..\xc0\xafsecret", "\xe0\x80\xae\xe0\x80\xae/secret", "\xf0\x80\x80\xae./secret", "..\xe0\x80\xafsecret",
+		"\xc0\xae\xc0\xae/secret", "..\xc0\xafsecret", "\xe0\x80\xae\xe0\x80\xae/secret", "\xf0\x80\x80\xae./secret",
+		"..\xe0\x80\xafsecret",
 		"\xfc\x80\x80\x80\x80\xae\xfc\x80\x80\x80\x80\xae/secret", "inner\xc0\xaff", "f\xc0\x80", "f\xc0\x80.txt",
 	} {
 		for _, command := range pathnameCommands {
@@ -163,7 +167,8 @@ func TestVerbsAreASCII(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
 	for _, line := range []string{
-		"QU\xc1\x89T", "\xc1\x91UIT", "ſize keep", "lıst", "ＮＯＯＰ", "NOOP\u00a0", "ÉSTAT", "\xe9STAT", "N\xc0\x80OP", "\ufeffNOOP", "N\u200bOOP", "NOOP\x00",
+		"QU\xc1\x89T", "\xc1\x91UIT", "ſize keep", "lıst", "ＮＯＯＰ", "NOOP\u00a0", "ÉSTAT", "\xe9STAT", "N\xc0\x80OP",
+		"\ufeffNOOP", "N\u200bOOP", "NOOP\x00",
 	} {
 		c.want("500 ", line)
 	}
@@ -190,17 +195,22 @@ func TestRepliesAreUTF8WhateverIsSent(t *testing.T) {
 			c := s.connect(t)
 			bytes := nvt(tt.bytes)
 			for _, line := range []string{
-				bytes, bytes + " x", "USER " + bytes, "PASS " + bytes, "LANG " + bytes, "HOST " + bytes, "OPTS " + bytes, "OPTS UTF8 " + bytes, "OPTS MLST " + bytes,
-				"HELP " + bytes, "CLNT " + bytes, "ACCT " + bytes, "AUTH " + bytes, "FEAT " + bytes, "EPRT " + bytes, "SITE " + bytes, "STAT " + bytes,
-				"TYPE " + bytes, "MODE " + bytes, "STRU " + bytes, "REST " + bytes, "ALLO " + bytes, "PROT " + bytes, "PBSZ " + bytes, "EPSV " + bytes,
+				bytes, bytes + " x", "USER " + bytes, "PASS " + bytes, "LANG " + bytes, "HOST " + bytes,
+				"OPTS " + bytes, "OPTS UTF8 " + bytes, "OPTS MLST " + bytes,
+				"HELP " + bytes, "CLNT " + bytes, "ACCT " + bytes, "AUTH " + bytes, "FEAT " + bytes, "EPRT " + bytes,
+				"SITE " + bytes, "STAT " + bytes,
+				"TYPE " + bytes, "MODE " + bytes, "STRU " + bytes, "REST " + bytes, "ALLO " + bytes, "PROT " + bytes,
+				"PBSZ " + bytes, "EPSV " + bytes,
 			} {
 				if r := c.send(line); !utf8.ValidString(r) {
 					t.Errorf("%q: reply %q is not UTF-8", line, r)
 				}
 			}
 			c.loginAs("alice")
-			for _, line := range []string{"TYPE " + bytes, "MODE " + bytes, "STRU " + bytes, "REST " + bytes, "SITE " + bytes, "CWD " + bytes, "EPSV " + bytes} {
-				if r := c.send(line); !utf8.ValidString(r) || !strings.HasPrefix(r, "50") && !strings.HasPrefix(r, "522 ") {
+			for _, line := range []string{"TYPE " + bytes, "MODE " + bytes, "STRU " + bytes, "REST " + bytes,
+				"SITE " + bytes, "CWD " + bytes, "EPSV " + bytes} {
+				if r := c.send(line); !utf8.ValidString(r) || !strings.HasPrefix(r, "50") &&
+					!strings.HasPrefix(r, "522 ") {
 					t.Errorf("%q: reply %q", line, r)
 				}
 			}
@@ -208,7 +218,8 @@ func TestRepliesAreUTF8WhateverIsSent(t *testing.T) {
 	}
 }
 
-// valid are characters at the edges of each length, and the examples of the two documents (RFC 2279 4, the draft <39> to <42>).
+// valid are characters at the edges of each length, and the examples of the two documents (RFC 2279 4, the draft <39>
+// to <42>).
 var valid = []pathname{
 	{"U+007F", "\x7f"},
 	{"U+0080", "\xc2\x80"},
@@ -243,8 +254,8 @@ func TestValidUTF8IsKept(t *testing.T) {
 	})
 }
 
-// U+FFFD may stand for a damaged character, and U+FFFE and U+FFFF are no characters. But UTF-8 has a form for them (RFC 3629 3). Not
-// every S3 server can list them.
+// U+FFFD may stand for a damaged character, and U+FFFE and U+FFFF are no characters. But UTF-8 has a form for them
+// (RFC 3629 3). Not every S3 server can list them.
 func TestNoncharactersAreKept(t *testing.T) {
 	names := []pathname{
 		{"U+FFFD", "\ufffd"},

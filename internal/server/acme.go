@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/acme"
+	"github.com/babelftp/babelftp/internal/certs/acme"
 	"github.com/babelftp/babelftp/internal/config"
 )
 

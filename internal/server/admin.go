@@ -14,10 +14,10 @@ import (
 	"github.com/babelftp/babelftp/internal/admin/listener"
 	"github.com/babelftp/babelftp/internal/admin/overview"
 	"github.com/babelftp/babelftp/internal/admin/page"
-	"github.com/babelftp/babelftp/internal/audit"
+	"github.com/babelftp/babelftp/internal/base/listen"
+	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/listen"
-	"github.com/babelftp/babelftp/internal/web"
+	"github.com/babelftp/babelftp/internal/report/audit"
 )
 
 // socketConnections is how many connections the admin socket has. All are of the one user who may open it.
@@ -44,17 +44,22 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 	a := &adminAccess{log: s.log}
 	api := admin.NewHandler(admin.Options{
 		Source: overview.New(s.control, overview.Parts{
-			Version: s.opts.Version, Replica: s.ports.Replica(), Replicas: max(1, cfg.Cluster.Replicas), Started: time.Now(), Loaded: s.loaded, Health: s.health,
-			Buckets: s.buckets, Registry: s.tenants, Certificates: s.certificates, Listener: a.certificate, Refusals: s.metrics.refusalsByLimit, Recent: recent,
+			Version: s.opts.Version, Replica: s.ports.Replica(), Replicas: max(1, cfg.Cluster.Replicas),
+			Started: time.Now(), Loaded: s.loaded, Health: s.health,
+			Buckets: s.buckets, Registry: s.tenants, Certificates: s.certificates, Listener: a.certificate,
+			Refusals: s.metrics.refusalsByLimit, Recent: recent,
 		}),
 		Bans: s.bans, Debug: s.debug, Log: s.log,
 	})
-	a.socket = web.NewServer(api, web.Options{Log: s.log, PerNetwork: socketConnections, Connections: socketConnections})
+	a.socket = web.NewServer(
+		api, web.Options{Log: s.log, PerNetwork: socketConnections, Connections: socketConnections})
 	if cfg.Admin.Listen == "" {
 		return a, nil
 	}
 	var err error
-	a.tcp, err = listener.New(cfg.Admin, api, page.Handler(func() *i18n.Bundle { return s.active.Load().bundle }), s.log)
+	a.tcp, err = listener.New(cfg.Admin, api, page.Handler(func() *i18n.Bundle {
+		return s.active.Load().bundle
+	}), s.log)
 	return a, err
 }
 

@@ -22,15 +22,15 @@ import (
 
 	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/internal/activity"
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/admin/overview"
-	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 const adminToken = "0123456789abcdef0123456789abcdef"
@@ -72,21 +72,28 @@ func TestAdministratorSeesSessions(t *testing.T) {
 		cfg.Tenants["acme"].DefaultLanguage = language.Japanese
 	})
 	c := ftptest.Dial(t, srv.Addr().String())
-	before := until(t, administrator.Sessions, func(all []activity.Shown) bool { return len(all) == 1 && all[0].Language == "fr" })[0]
-	if before.ID == "" || before.User != "" || before.TLS || before.Command != "" || before.Transfer != nil || !strings.HasPrefix(before.Remote, "127.0.0.1:") {
+	before := until(t, administrator.Sessions, func(all []activity.Shown) bool {
+		return len(all) == 1 && all[0].Language == "fr"
+	})[0]
+	if before.ID == "" || before.User != "" || before.TLS || before.Command != "" || before.Transfer != nil ||
+		!strings.HasPrefix(before.Remote, "127.0.0.1:") {
 		t.Errorf("the session is %+v", before)
 	}
 	c.Login("alice", configtest.Password)
 	c.Command(200, "TYPE I")
 	c.Command(200, "ALLO 1000")
 	data := begin(t, c, "STOR up\x1b", "abc")
-	s := until(t, administrator.Sessions, func(all []activity.Shown) bool { return all[0].Transfer != nil && all[0].Transfer.Bytes == 3 })[0]
+	s := until(t, administrator.Sessions, func(all []activity.Shown) bool {
+		return all[0].Transfer != nil && all[0].Transfer.Bytes == 3
+	})[0]
 	up := s.Transfer
-	if s.ID != before.ID || s.Tenant != "acme" || s.User != "alice" || s.Language != "ja" || s.Command != "STOR" || !s.Since.Equal(before.Since) ||
+	if s.ID != before.ID || s.Tenant != "acme" || s.User != "alice" || s.Language != "ja" || s.Command != "STOR" ||
+		!s.Since.Equal(before.Since) ||
 		s.LastActive.Before(s.Since) {
 		t.Errorf("the session is %+v", s)
 	}
-	if up.Session != s.ID || up.Tenant != "acme" || up.User != "alice" || up.Remote != s.Remote || up.Direction != "upload" || up.Path != "/alice/up\x1b" ||
+	if up.Session != s.ID || up.Tenant != "acme" || up.User != "alice" || up.Remote != s.Remote ||
+		up.Direction != "upload" || up.Path != "/alice/up\x1b" ||
 		up.Size == nil || *up.Size != 1000 || up.BytesPerSecond < 0 {
 		t.Errorf("the upload is %+v", up)
 	}
@@ -100,12 +107,14 @@ func TestAdministratorSeesSessions(t *testing.T) {
 	tenants := until(t, tenantsOf(t, srv), func(all []admin.Tenant) bool {
 		return all[0].Quota != nil && all[0].Quota.Bytes != nil && all[0].BucketUp != nil
 	})
-	if one := tenants[0]; len(tenants) != 1 || one.Name != "acme" || !*one.BucketUp || one.Reason != "" || one.Prefix != "inbox/" || one.Sessions != 1 ||
+	if one := tenants[0]; len(tenants) != 1 || one.Name != "acme" || !*one.BucketUp || one.Reason != "" ||
+		one.Prefix != "inbox/" || one.Sessions != 1 ||
 		one.Quota.MaxBytes != 1<<20 {
 		t.Errorf("the tenants are %+v", tenants)
 	}
 	state, err := administrator.Server(t.Context())
-	if err != nil || state.Version != "v1.2.3" || state.Replica != 0 || state.Replicas != 1 || !state.Ready || state.Draining || len(state.ConfigHash) != 64 ||
+	if err != nil || state.Version != "v1.2.3" || state.Replica != 0 || state.Replicas != 1 || !state.Ready ||
+		state.Draining || len(state.ConfigHash) != 64 ||
 		state.Reloaded.IsZero() {
 		t.Errorf("the server is %+v: %v", state, err)
 	}
@@ -135,14 +144,19 @@ func TestAdministratorSeesDownloads(t *testing.T) {
 	c.Command(350, "REST 10")
 	data := c.Data()
 	c.Command(150, "RETR f")
-	moved := until(t, administrator.Transfers, func(all []activity.Transfer) bool { return len(all) == 1 && all[0].Bytes > 0 })[0]
-	if moved.Direction != "download" || moved.Size == nil || *moved.Size != int64(len(content)-10) || moved.Bytes > *moved.Size {
+	moved := until(t, administrator.Transfers, func(all []activity.Transfer) bool {
+		return len(all) == 1 && all[0].Bytes > 0
+	})[0]
+	if moved.Direction != "download" || moved.Size == nil || *moved.Size != int64(len(content)-10) ||
+		moved.Bytes > *moved.Size {
 		t.Errorf("the download is %+v", moved)
 	}
 	if _, err := io.CopyN(io.Discard, data, 5_000_000); err != nil {
 		t.Fatal(err)
 	}
-	until(t, administrator.Transfers, func(all []activity.Transfer) bool { return len(all) == 1 && all[0].Bytes > moved.Bytes })
+	until(t, administrator.Transfers, func(all []activity.Transfer) bool {
+		return len(all) == 1 && all[0].Bytes > moved.Bytes
+	})
 	if _, err := io.Copy(io.Discard, data); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +198,9 @@ func TestAdministratorDisconnects(t *testing.T) {
 	idle, busy, other := session(t, srv, "alice"), session(t, srv, "alice"), session(t, srv, "alice")
 	busy.Command(200, "LANG ja")
 	upload := begin(t, busy, "STOR half.txt", "half of a file")
-	all := until(t, administrator.Sessions, func(all []activity.Shown) bool { return len(all) == 3 && all[1].Transfer != nil })
+	all := until(t, administrator.Sessions, func(all []activity.Shown) bool {
+		return len(all) == 3 && all[1].Transfer != nil
+	})
 	for _, s := range all[:2] {
 		if err := administrator.Disconnect(t.Context(), s.ID); err != nil {
 			t.Fatal(err)
@@ -205,7 +221,8 @@ func TestAdministratorDisconnects(t *testing.T) {
 	_ = upload.Close()
 	other.Command(550, "SIZE half.txt")
 	until(t, administrator.Sessions, func(all []activity.Shown) bool { return len(all) == 1 })
-	if err := administrator.Disconnect(t.Context(), all[0].ID); err == nil || !strings.Contains(err.Error(), "there is no session "+all[0].ID) {
+	if err := administrator.Disconnect(t.Context(), all[0].ID); err == nil ||
+		!strings.Contains(err.Error(), "there is no session "+all[0].ID) {
 		t.Errorf("to disconnect it again: %v", err)
 	}
 	other.Command(200, "NOOP")
@@ -214,7 +231,9 @@ func TestAdministratorDisconnects(t *testing.T) {
 // An interrupted upload is shown with its user, and aborted with its parts. One on which a session works is not.
 func TestAdministratorAbortsUploads(t *testing.T) {
 	content := strings.Repeat("0123456789", 700_000) // more than a part
-	srv, administrator := administered(t, func(cfg *config.Config) { cfg.Tenants["acme"].Resume = config.KeepInterrupted })
+	srv, administrator := administered(t, func(cfg *config.Config) {
+		cfg.Tenants["acme"].Resume = config.KeepInterrupted
+	})
 	x := &uploadsTest{t, [2]*Server{srv, srv}}
 	x.interrupt(content[:6_291_456])
 	metric(t, srv, `babelftp_uploads_interrupted_total{tenant="acme"} 1`)
@@ -223,23 +242,28 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 		t.Fatalf("the uploads are %+v: %v", kept, err)
 	}
 	u := kept.Uploads[0]
-	if u.Tenant != "acme" || u.User != "alice" || u.Path != "/alice/f" || u.State != "interrupted" || u.Bytes == nil || *u.Bytes != 6_291_455 ||
+	if u.Tenant != "acme" || u.User != "alice" || u.Path != "/alice/f" || u.State != "interrupted" || u.Bytes == nil ||
+		*u.Bytes != 6_291_455 ||
 		u.LastPart.IsZero() {
 		t.Errorf("the upload is %+v, %d bytes", u, *u.Bytes)
 	}
-	if err := administrator.Abort(t.Context(), "acme", "no-such-upload"); err == nil || !strings.Contains(err.Error(), "it may be complete, or removed") {
+	if err := administrator.Abort(t.Context(), "acme", "no-such-upload"); err == nil ||
+		!strings.Contains(err.Error(), "it may be complete, or removed") {
 		t.Errorf("abort of what is none: %v", err)
 	}
-	if _, err := administrator.Uploads(t.Context(), "nobody"); err == nil || !strings.Contains(err.Error(), fs.ErrNotExist.Error()) {
+	if _, err := administrator.Uploads(t.Context(), "nobody"); err == nil ||
+		!strings.Contains(err.Error(), fs.ErrNotExist.Error()) {
 		t.Errorf("uploads of no tenant: %v", err)
 	}
 
 	c := x.as("alice", 0)
 	c.Command(350, "REST 6291455")
 	data := begin(t, c, "STOR f", content[6_291_455:6_500_000])
-	for !strings.Contains(c.Command(211, "STAT"), strconv.Itoa(6_500_000-6_291_455)) { // until the session has resumed it
+	// until the session has resumed it
+	for !strings.Contains(c.Command(211, "STAT"), strconv.Itoa(6_500_000-6_291_455)) {
 	}
-	if err := administrator.Abort(t.Context(), "acme", u.ID); err == nil || !strings.HasPrefix(err.Error(), "in use: ") {
+	if err := administrator.Abort(t.Context(), "acme", u.ID); err == nil ||
+		!strings.HasPrefix(err.Error(), "in use: ") {
 		t.Errorf("abort of an upload that goes on: %v", err)
 	}
 	send(t, c, data, content[6_500_000:])
@@ -267,7 +291,8 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 	}
 }
 
-// A bucket that cannot be used, or does not answer, hides no uploads of others, and is not taken for one without uploads.
+// A bucket that cannot be used, or does not answer, hides no uploads of others, and is not taken for one without
+// uploads.
 func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 	content := strings.Repeat("0123456789", 700_000)
 	s := s3test.Start(t, "embedded")
@@ -299,8 +324,10 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 		!strings.Contains(all.Unanswered[0].Reason, `tenant missing: bucket "missing": does not exist`) {
 		t.Errorf("the uploads are %+v: %v", all, err)
 	}
-	for tenant, want := range map[string]int{"acme": http.StatusNotFound, "slow": http.StatusNotFound, "missing": http.StatusBadGateway} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://"+srv.AdminAddr().String()+"/api/v1/uploads/"+tenant+"/a-b-c", nil)
+	for tenant, want := range map[string]int{"acme": http.StatusNotFound, "slow": http.StatusNotFound,
+		"missing": http.StatusBadGateway} {
+		request, err := http.NewRequestWithContext(
+			t.Context(), http.MethodDelete, "http://"+srv.AdminAddr().String()+"/api/v1/uploads/"+tenant+"/a-b-c", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,10 +355,12 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 		if len(all.Uploads) == 0 {
 			continue
 		}
-		if last := all.Unanswered[1]; last.Tenant != "slow" || !strings.HasSuffix(last.Reason, "S3 has not answered in time") {
+		if last := all.Unanswered[1]; last.Tenant != "slow" ||
+			!strings.HasSuffix(last.Reason, "S3 has not answered in time") {
 			t.Errorf("the bucket that does not answer is %+v", last)
 		}
-		if aborted == nil || errors.Is(aborted, fs.ErrNotExist) || !strings.HasSuffix(aborted.Error(), "S3 has not answered in time") {
+		if aborted == nil || errors.Is(aborted, fs.ErrNotExist) ||
+			!strings.HasSuffix(aborted.Error(), "S3 has not answered in time") {
 			t.Errorf("the abort of an upload of a bucket that does not answer: %v", aborted)
 		}
 		return
@@ -341,7 +370,8 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 // A stream of events has the state at once, then each change, and ends with the server.
 func TestAdministratorEvents(t *testing.T) {
 	srv, _ := administered(t, func(*config.Config) {})
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+srv.AdminAddr().String()+"/api/v1/events", nil)
+	request, err := http.NewRequestWithContext(
+		t.Context(), http.MethodGet, "http://"+srv.AdminAddr().String()+"/api/v1/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +381,8 @@ func TestAdministratorEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || kind != "text/event-stream" {
+	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK ||
+		kind != "text/event-stream" {
 		t.Fatalf("%s, %s", response.Status, kind)
 	}
 	lines := bufio.NewScanner(response.Body)
@@ -395,7 +426,9 @@ func TestAdministratorEvents(t *testing.T) {
 // An administrator sees when the certificate of the administrators' address ends.
 func TestAdministratorSeesCertificates(t *testing.T) {
 	cert, key := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	certtest.Write(t, cert, key, &x509.Certificate{DNSNames: []string{"admin.example"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	certtest.Write(
+		t, cert, key, &x509.Certificate{DNSNames: []string{"admin.example"},
+			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	srv, _ := administered(t, func(cfg *config.Config) { cfg.Admin.TLS.CertFile, cfg.Admin.TLS.KeyFile = cert, key })
 	chain, err := os.ReadFile(cert)
 	if err != nil {
@@ -403,7 +436,8 @@ func TestAdministratorSeesCertificates(t *testing.T) {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(chain)
-	administrator, err := admin.NewRemoteClient("https://"+srv.AdminAddr().String(), adminToken, &tls.Config{RootCAs: roots})
+	administrator, err := admin.NewRemoteClient(
+		"https://"+srv.AdminAddr().String(), adminToken, &tls.Config{RootCAs: roots})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,7 +450,8 @@ func TestAdministratorSeesCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []admin.Certificate{{Names: []string{"admin.example"}, NotAfter: shown.NotAfter}}; !reflect.DeepEqual(got.Certificates, want) {
+	if want := []admin.Certificate{{Names: []string{"admin.example"}, NotAfter: shown.NotAfter}}; !reflect.DeepEqual(
+		got.Certificates, want) {
 		t.Errorf("the certificates are %v, want %v", got.Certificates, want)
 	}
 }

@@ -5,18 +5,18 @@ import (
 
 	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/internal/account"
-	"github.com/babelftp/babelftp/internal/audit"
-	"github.com/babelftp/babelftp/internal/audit/output"
-	"github.com/babelftp/babelftp/internal/control"
-	"github.com/babelftp/babelftp/internal/dataconn"
-	"github.com/babelftp/babelftp/internal/panics"
-	"github.com/babelftp/babelftp/internal/vfs"
-	"github.com/babelftp/babelftp/internal/wire"
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/report/audit"
+	"github.com/babelftp/babelftp/internal/report/audit/output"
+	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// observeSessions returns the observers of sessions: the metrics, and the audit log where somebody reads it. recent is nil without administrators.
-// flush is for the end of all sessions.
+// observeSessions returns the observers of sessions: the metrics, and the audit log where somebody reads it. recent
+// is nil without administrators. flush is for the end of all sessions.
 func observeSessions(
 	m *metrics, out *output.Output, recent *audit.Recent, guard *panics.Guard,
 ) (observe func(string, *wire.Conn) control.Observer, flush func()) {
@@ -28,7 +28,9 @@ func observeSessions(
 		return func(string, *wire.Conn) control.Observer { return m }, func() {}
 	}
 	log := audit.New(to, out.Roomy, guard)
-	return func(id string, conn *wire.Conn) control.Observer { return auditedSession{m, log.Session(id, conn)} }, log.Flush
+	return func(id string, conn *wire.Conn) control.Observer {
+		return auditedSession{m, log.Session(id, conn)}
+	}, log.Flush
 }
 
 // An auditedSession tells the audit log what it tells the metrics.
@@ -53,7 +55,7 @@ func (s auditedSession) Refused(tenant, limit string) {
 }
 
 // Storage implements [control.Observer].
-func (s auditedSession) Storage(storage vfs.ObjectStorage) vfs.ObjectStorage {
+func (s auditedSession) Storage(storage view.ObjectStorage) view.ObjectStorage {
 	return s.audit.Storage(storage)
 }
 

@@ -15,10 +15,10 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
-	"github.com/babelftp/babelftp/internal/webhook"
+	"github.com/babelftp/babelftp/internal/report/webhook"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // auditLines serves a session that does something, stops the server, and returns the audit log.
@@ -63,7 +63,8 @@ func auditLines(t *testing.T, cfg *config.Config, s *s3test.Server, do func(*ftp
 	return lines
 }
 
-// Each event is one line, with its outcome. What the server was sent before the login, and commands that change nothing, are none.
+// Each event is one line, with its outcome. What the server was sent before the login, and commands that change
+// nothing, are none.
 func TestAuditLog(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
@@ -103,16 +104,24 @@ func TestAuditLog(t *testing.T) {
 		"login " + login("reason=unknown_user"),
 		"login " + login("reason=wrong_password tenant=acme user=alice"),
 		"login " + user("outcome=ok"),
-		"upload " + user("outcome=ok bytes=3 code=226 command=STOR checksum=crc32c:Nks/tw== etag="+etag+" path=/alice/a s3_uri="+uri+"/alice/a size=3"),
+		"upload " + user(
+			"outcome=ok bytes=3 code=226 command=STOR checksum=crc32c:Nks/tw== etag="+etag+" path=/alice/a s3_uri="+uri+
+				"/alice/a size=3"),
 		"download " + user("outcome=ok bytes=2 code=226 command=RETR offset=1 path=/alice/a s3_uri="+uri+"/alice/a"),
 		"delete " + user("outcome=failed code=550 command=DELE path=/alice/none s3_uri="+uri+"/alice/none"),
 		"delete " + user("outcome=failed code=550 command=DELE path=/closed/x s3_uri="+uri+"/closed/x"),
 		"mkdir " + user("outcome=ok code=257 command=MKD path=/alice/d s3_uri="+uri+"/alice/d"),
-		"rename " + user(`outcome=ok code=250 command=RNTO path=/alice/a s3_uri=`+uri+`/alice/a to_path=/alice/d/b\u{202E} to_s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
-		"copy " + user("outcome=ok code=200 command=SITE path=/alice/d s3_uri="+uri+"/alice/d to_path=/e to_s3_uri="+uri+"/e"),
-		"set_time " + user(`outcome=ok code=213 command=MFMT path=/alice/d/b\u{202E} s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
-		"set_time " + user(`outcome=ok code=213 command=MDTM path=/alice/d/b\u{202E} s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
-		"set_time " + user(`outcome=ok code=213 command=SITE path=/alice/d/b\u{202E} s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
+		"rename " + user(
+			`outcome=ok code=250 command=RNTO path=/alice/a s3_uri=`+uri+
+				`/alice/a to_path=/alice/d/b\u{202E} to_s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
+		"copy " + user(
+			"outcome=ok code=200 command=SITE path=/alice/d s3_uri="+uri+"/alice/d to_path=/e to_s3_uri="+uri+"/e"),
+		"set_time " + user(
+			`outcome=ok code=213 command=MFMT path=/alice/d/b\u{202E} s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
+		"set_time " + user(
+			`outcome=ok code=213 command=MDTM path=/alice/d/b\u{202E} s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
+		"set_time " + user(
+			`outcome=ok code=213 command=SITE path=/alice/d/b\u{202E} s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
 		"delete " + user(`outcome=ok code=250 command=DELE path=/alice/d/b\u{202E} s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
 		"rmdir " + user("outcome=ok code=250 command=RMD path=/alice/d s3_uri="+uri+"/alice/d"),
 		"rmdir " + user("outcome=ok code=250 command=SITE path=/e s3_uri="+uri+"/e"),
@@ -121,7 +130,8 @@ func TestAuditLog(t *testing.T) {
 	}
 	session, client := lines[0]["session"], lines[0]["client"]
 	for i, fields := range lines {
-		if fields["time"] == nil || session == nil || fields["session"] != session || client == nil || fields["client"] != client {
+		if fields["time"] == nil || session == nil || fields["session"] != session || client == nil ||
+			fields["client"] != client {
 			t.Errorf("line %d: time %v, session %v, client %v", i, fields["time"], fields["session"], fields["client"])
 		}
 		for _, key := range []string{"time", "session", "client"} {
@@ -184,9 +194,11 @@ func TestAuditOfLimits(t *testing.T) {
 	})
 	var got []string
 	for _, fields := range lines {
-		got = append(got, fmt.Sprint(fields["event"], " ", fields["outcome"], " ", fields["limit"], " ", fields["code"]))
+		got = append(
+			got, fmt.Sprint(fields["event"], " ", fields["outcome"], " ", fields["limit"], " ", fields["code"]))
 	}
-	want := []string{"login ok <nil> <nil>", "refused failed sessions <nil>", "upload failed <nil> 552", "logout ok <nil> <nil>"}
+	want := []string{"login ok <nil> <nil>", "refused failed sessions <nil>", "upload failed <nil> 552",
+		"logout ok <nil> <nil>"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -218,7 +230,8 @@ func TestAuditOfLargeUpload(t *testing.T) {
 		upload := lines[1]
 		checksum, _ := upload["checksum"].(string)
 		etag, _ := upload["etag"].(string)
-		if id, _ := upload["s3_request_id"].(string); id == "" || etag == "" || !strings.HasPrefix(checksum, "crc32c:") {
+		if id, _ := upload["s3_request_id"].(string); id == "" || etag == "" ||
+			!strings.HasPrefix(checksum, "crc32c:") {
 			t.Errorf("%v, want an ETag, a checksum and the ID of the request", upload)
 		}
 	})
@@ -231,7 +244,8 @@ func TestAuditToWebhook(t *testing.T) {
 	failed := false
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
-		if want := webhook.Sign([]byte(secret), request.Header.Get(webhook.TimestampHeader), body); err != nil || request.Header.Get(webhook.SignatureHeader) != want {
+		if want := webhook.Sign([]byte(secret), request.Header.Get(webhook.TimestampHeader), body); err != nil ||
+			request.Header.Get(webhook.SignatureHeader) != want {
 			t.Errorf("signature %q, %v; want %q", request.Header.Get(webhook.SignatureHeader), err, want)
 		}
 		if !failed {
@@ -262,8 +276,10 @@ func TestAuditToWebhook(t *testing.T) {
 func TestAuditWebhookWithoutCertificates(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
-	cfg.Audit.Webhook = destination.Receiver{URL: "https://hooks.example.com/", Secret: value.NewSecret("0123456789abcdef"), CAFile: t.TempDir()}
-	if _, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()}); err == nil || !strings.HasPrefix(err.Error(), "audit.webhook.ca_file: ") {
+	cfg.Audit.Webhook = destination.Receiver{URL: "https://hooks.example.com/",
+		Secret: value.NewSecret("0123456789abcdef"), CAFile: t.TempDir()}
+	if _, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()}); err == nil ||
+		!strings.HasPrefix(err.Error(), "audit.webhook.ca_file: ") {
 		t.Errorf("%v, want an error of audit.webhook.ca_file", err)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // banned is what a client reads in French, and denied what one of a network that is refused reads.
@@ -54,7 +54,8 @@ func bansBehind(t *testing.T) (*config.Config, *s3test.Server, *admin.Client) {
 	return cfg, s, admin.NewClient(cfg.AdminSocket)
 }
 
-// An address that guesses passwords is refused, and its sessions that are not logged in end. Others do not, and an administrator ends the ban.
+// An address that guesses passwords is refused, and its sessions that are not logged in end. Others do not, and an
+// administrator ends the ban.
 func TestBanOfAnAddress(t *testing.T) {
 	cfg, s, administrator := bansBehind(t)
 	cfg.Limits.Bans.AddressScore = 6
@@ -110,7 +111,8 @@ func TestBanOfAnAddress(t *testing.T) {
 	}
 }
 
-// A ban by an administrator cuts the sessions of a user, also in the middle of an upload, of which no file appears. Guesses of others do not.
+// A ban by an administrator cuts the sessions of a user, also in the middle of an upload, of which no file appears.
+// Guesses of others do not.
 func TestBanCutsSessions(t *testing.T) {
 	cfg, s, administrator := bansBehind(t)
 	cfg.Limits.Bans.UserScore = 3
@@ -157,7 +159,8 @@ func TestBanCutsSessions(t *testing.T) {
 	dialFrom(t, srv, "127.0.0.3", 220)
 }
 
-// A user whose password is guessed from many addresses is refused with the right one, and an unknown name looks the same.
+// A user whose password is guessed from many addresses is refused with the right one, and an unknown name looks the
+// same.
 func TestBanOfAUser(t *testing.T) {
 	cfg, s, administrator := bansBehind(t)
 	cfg.Limits.Bans.UserScore = 3
@@ -230,7 +233,9 @@ func TestNetworks(t *testing.T) {
 		c.Command(331, "USER "+tc.user)
 		c.Command(tc.code, "PASS "+tc.password)
 	}
-	wantMetrics(t, srv, `babelftp_refusals_total{limit="deny",tenant="acme"} 2`, `babelftp_refusals_total{limit="deny",tenant=""} 1`)
+	wantMetrics(
+		t, srv, `babelftp_refusals_total{limit="deny",tenant="acme"} 2`,
+		`babelftp_refusals_total{limit="deny",tenant=""} 1`)
 }
 
 // Only the user of the process may connect to the socket. A second server does not take it, and one after a crash does.
@@ -262,7 +267,8 @@ func TestAdminSocket(t *testing.T) {
 	if _, err := administrator.Ban(t.Context(), "203.0.113.7", -time.Second); err == nil {
 		t.Error("a ban in the past")
 	}
-	if _, err := administrator.Unban(t.Context(), "203.0.113.7"); err == nil || !strings.Contains(err.Error(), "is not banned") {
+	if _, err := administrator.Unban(t.Context(), "203.0.113.7"); err == nil ||
+		!strings.Contains(err.Error(), "is not banned") {
 		t.Errorf("to end no ban: %v", err)
 	}
 }

@@ -3,8 +3,8 @@ package server
 import (
 	"context"
 
-	"github.com/babelftp/babelftp/internal/access"
-	"github.com/babelftp/babelftp/internal/s3client"
+	"github.com/babelftp/babelftp/internal/storage/access"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
 // bucketUsable does for a bucket what waits until it can be used: it removes abandoned uploads and counts quotas.

@@ -18,9 +18,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // metric waits until /metrics has a line.
@@ -89,7 +89,8 @@ func TestMissingBucket(t *testing.T) {
 		wantMetrics(t, srv, `babelftp_logins_total{result="failed",tenant="late"} 2`)
 		metric(t, srv, `babelftp_bucket_up{folder="",tenant="late"} 0`)
 		metric(t, srv, `babelftp_bucket_up{folder="",tenant="acme"} 1`)
-		if status, body := get(t, srv, "/readyz"); status != http.StatusOK || !strings.HasPrefix(body, "ready\n1 of 2 buckets") {
+		if status, body := get(t, srv, "/readyz"); status != http.StatusOK ||
+			!strings.HasPrefix(body, "ready\n1 of 2 buckets") {
 			t.Errorf("/readyz answers %d %s", status, body)
 		}
 		createBucket(t, s, missing)
@@ -136,7 +137,8 @@ func TestSilentServer(t *testing.T) {
 	cfg := configtest.New(t, s)
 	for i := range 40 {
 		cfg.Tenants[fmt.Sprintf("silent%d", i)] = &config.Tenant{
-			Bucket: "bucket", S3: bucket.S3{Endpoint: silent, Region: "us-east-1", PathStyle: aws.Bool(true), AccessKeyID: "key", SecretAccessKey: value.NewSecret("secret")},
+			Bucket: "bucket", S3: bucket.S3{Endpoint: silent, Region: "us-east-1", PathStyle: aws.Bool(true),
+				AccessKeyID: "key", SecretAccessKey: value.NewSecret("secret")},
 			Users: map[string]*config.User{fmt.Sprintf("zoe%d", i): {PasswordHash: configtest.PasswordHash()}},
 		}
 	}
@@ -158,7 +160,8 @@ func TestConfigurationStopsTheServer(t *testing.T) {
 	cfg := configtest.New(t, s)
 	cfg.S3.Profile, cfg.Tenants["acme"].Resume = "aws-directory", config.KeepInterrupted
 	cfg.S3.PathStyle = aws.Bool(true)
-	if _, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()}); err == nil || !strings.Contains(err.Error(), "resume: keep") {
+	if _, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()}); err == nil ||
+		!strings.Contains(err.Error(), "resume: keep") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -16,14 +16,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/external"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // A certified is a server that knows authorities of client certificates, and the certificates of clients.
@@ -61,7 +61,8 @@ func (l *logText) count(text string) int {
 func (c *certified) issue(by *certtest.Authority, name string, serial int64) {
 	c.t.Helper()
 	cert, key := by.Issue(&x509.Certificate{
-		Subject: pkix.Name{CommonName: name, Organization: []string{"Acme"}}, EmailAddresses: []string{name + "@acme.example"}, SerialNumber: big.NewInt(serial),
+		Subject:        pkix.Name{CommonName: name, Organization: []string{"Acme"}},
+		EmailAddresses: []string{name + "@acme.example"}, SerialNumber: big.NewInt(serial),
 	})
 	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
 	if err != nil {
@@ -74,9 +75,11 @@ func (c *certified) issue(by *certtest.Authority, name string, serial int64) {
 func newCertified(t *testing.T, users map[string]*config.User) *certified {
 	t.Helper()
 	s := s3test.Start(t, "embedded")
-	c := &certified{t: t, cfg: configtest.New(t, s), root: certtest.NewAuthority(t, "root"), clients: map[string]tls.Certificate{}, log: &logText{}}
+	c := &certified{t: t, cfg: configtest.New(t, s), root: certtest.NewAuthority(t, "root"),
+		clients: map[string]tls.Certificate{}, log: &logText{}}
 	cert, key := certtest.New(t, &x509.Certificate{})
-	c.cfg.TLS = encryption.TLS{ImplicitListen: "127.0.0.1:0", CertFile: c.file("tls.crt", cert), KeyFile: c.file("tls.key", key)}
+	c.cfg.TLS = encryption.TLS{ImplicitListen: "127.0.0.1:0", CertFile: c.file("tls.crt", cert),
+		KeyFile: c.file("tls.key", key)}
 	c.cfg.TLS.ClientCertificates = encryption.ClientCertificates{CAFile: c.file("ca.crt", c.root.Certificate)}
 	c.cfg.Limits.FailedLoginDelay = 0
 	for name, u := range users {
@@ -106,7 +109,8 @@ func (c *certified) start() {
 
 // tls is the configuration of a client with a certificate, or without one ("").
 func (c *certified) tls(name string, version uint16) *tls.Config {
-	cfg := &tls.Config{ServerName: "localhost", InsecureSkipVerify: true, MaxVersion: version, ClientSessionCache: tls.NewLRUClientSessionCache(0)}
+	cfg := &tls.Config{ServerName: "localhost", InsecureSkipVerify: true, MaxVersion: version,
+		ClientSessionCache: tls.NewLRUClientSessionCache(0)}
 	if pair, ok := c.clients[name]; ok {
 		cfg.Certificates = []tls.Certificate{pair}
 	}
@@ -145,14 +149,15 @@ func clientCertificates(t *testing.T, texts ...string) (certs []value.ClientCert
 
 var tlsVersions = map[string]uint16{"tls-1.2": tls.VersionTLS12, "tls-1.3": tls.VersionTLS13}
 
-// TestClientCertificates: what a login needs is a password, a certificate, or both, as the user has them. A certificate that is not valid
-// helps in no login.
+// TestClientCertificates: what a login needs is a password, a certificate, or both, as the user has them. A
+// certificate that is not valid helps in no login.
 func TestClientCertificates(t *testing.T) {
 	for name, version := range tlsVersions {
 		t.Run(name, func(t *testing.T) {
 			c := newCertified(t, map[string]*config.User{
-				"till":   {Certificates: clientCertificates(t, "subject:CN=nobody", "email:till@acme.example")},
-				"bob":    {PasswordHash: configtest.PasswordHash(), Certificates: clientCertificates(t, "subject:CN=bob,O=Acme")},
+				"till": {Certificates: clientCertificates(t, "subject:CN=nobody", "email:till@acme.example")},
+				"bob": {PasswordHash: configtest.PasswordHash(),
+					Certificates: clientCertificates(t, "subject:CN=bob,O=Acme")},
 				"forged": {Certificates: clientCertificates(t, "subject:CN=forged,O=Acme")},
 			})
 			c.start()
@@ -201,12 +206,13 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// TestLoginByCertificate: a session goes on after 232 like after 230, its data connections have the same certificate or resume, and REIN ends
-// the login.
+// TestLoginByCertificate: a session goes on after 232 like after 230, its data connections have the same certificate
+// or resume, and REIN ends the login.
 func TestLoginByCertificate(t *testing.T) {
 	for name, version := range tlsVersions {
 		t.Run(name, func(t *testing.T) {
-			c := newCertified(t, map[string]*config.User{"till": {Certificates: clientCertificates(t, "email:till@acme.example")}})
+			c := newCertified(
+				t, map[string]*config.User{"till": {Certificates: clientCertificates(t, "email:till@acme.example")}})
 			c.start()
 			own := c.tls("till", version)
 			client := c.connect(own)
@@ -256,7 +262,8 @@ func TestLoginByCertificate(t *testing.T) {
 	}
 }
 
-// TestClientCertificateRequired: the server refuses clients without a valid certificate behind the handshake, and in the clear at the login.
+// TestClientCertificateRequired: the server refuses clients without a valid certificate behind the handshake, and in
+// the clear at the login.
 func TestClientCertificateRequired(t *testing.T) {
 	for name, version := range tlsVersions {
 		t.Run(name, func(t *testing.T) {
@@ -294,7 +301,8 @@ func TestClientCertificateRequired(t *testing.T) {
 func TestRevokedCertificate(t *testing.T) {
 	for name, version := range tlsVersions {
 		t.Run(name, func(t *testing.T) {
-			c := newCertified(t, map[string]*config.User{"till": {Certificates: clientCertificates(t, "email:till@acme.example")}})
+			c := newCertified(
+				t, map[string]*config.User{"till": {Certificates: clientCertificates(t, "email:till@acme.example")}})
 			list := c.file("ca.crl", c.root.Revoke(&x509.RevocationList{}))
 			c.cfg.TLS.ClientCertificates.CRLFile = list
 			c.start()
@@ -318,23 +326,26 @@ func TestRevokedCertificate(t *testing.T) {
 	}
 }
 
-// TestClientCertificatesOfATenant: a tenant has authorities of its own. Their certificates count there only, and those of the server's
-// authorities do not.
+// TestClientCertificatesOfATenant: a tenant has authorities of its own. Their certificates count there only, and
+// those of the server's authorities do not.
 func TestClientCertificatesOfATenant(t *testing.T) {
-	c := newCertified(t, map[string]*config.User{"till": {Certificates: clientCertificates(t, "email:till@acme.example")}})
+	c := newCertified(
+		t, map[string]*config.User{"till": {Certificates: clientCertificates(t, "email:till@acme.example")}})
 	umbrella := certtest.NewAuthority(t, "umbrella")
 	c.issue(umbrella, "carol", 7)
 	c.cfg.TLS.ClientCertificates.Required = true
 	c.cfg.Tenants["umbrella"] = &config.Tenant{
 		Bucket: c.cfg.Tenants["acme"].Bucket, Prefix: "umbrella/",
-		TLS: encryption.TenantTLS{ClientCertificates: encryption.ClientCertificates{CAFile: c.file("umbrella.crt", umbrella.Certificate)}},
+		TLS: encryption.TenantTLS{ClientCertificates: encryption.ClientCertificates{CAFile: c.file(
+			"umbrella.crt", umbrella.Certificate)}},
 		Users: map[string]*config.User{
 			"carol": {Certificates: clientCertificates(t, "email:carol@acme.example")},
 			"fake":  {Certificates: clientCertificates(t, "email:till@acme.example")},
 			"dave":  {PasswordHash: configtest.PasswordHash()},
 		},
 	}
-	c.cfg.Tenants["acme"].Users["imposter"] = &config.User{Certificates: clientCertificates(t, "email:carol@acme.example")}
+	c.cfg.Tenants["acme"].Users["imposter"] = &config.User{Certificates: clientCertificates(
+		t, "email:carol@acme.example")}
 	c.start()
 	for _, tt := range []struct {
 		certificate, user string
@@ -356,7 +367,8 @@ func TestClientCertificatesOfATenant(t *testing.T) {
 
 // TestAuditOfCertificates: the audit log and the log tell the subject.
 func TestAuditOfCertificates(t *testing.T) {
-	c := newCertified(t, map[string]*config.User{"till": {Certificates: clientCertificates(t, "email:till@acme.example")}})
+	c := newCertified(
+		t, map[string]*config.User{"till": {Certificates: clientCertificates(t, "email:till@acme.example")}})
 	c.cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
 	t.Run("serve", func(t *testing.T) { // its end writes the last lines
 		c.t = t
@@ -373,7 +385,8 @@ func TestAuditOfCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"outcome":"ok","certificate":"CN=till,O=Acme"`, `"reason":"certificate","tenant":"acme","user":"till"`} {
+	for _, want := range []string{`"outcome":"ok","certificate":"CN=till,O=Acme"`,
+		`"reason":"certificate","tenant":"acme","user":"till"`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the audit log lacks %s:\n%s", want, text)
 		}
@@ -385,8 +398,8 @@ func TestAuditOfCertificates(t *testing.T) {
 	}
 }
 
-// TestClientCertificatesOfAHook: what a service says of certificates counts too, and a service is not asked for clients without the certificate
-// that the tenant requires.
+// TestClientCertificatesOfAHook: what a service says of certificates counts too, and a service is not asked for
+// clients without the certificate that the tenant requires.
 func TestClientCertificatesOfAHook(t *testing.T) {
 	var asked atomic.Int32
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

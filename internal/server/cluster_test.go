@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/base/listen"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/network"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/listen"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // inCluster is the configuration of a replica, of two at 127.0.0.2 and 127.0.0.3.
@@ -24,7 +24,8 @@ func inCluster(cfg *config.Config, number int) {
 	cfg.Cluster = network.Cluster{Replica: &number, Replicas: len(peers), Peers: peers}
 }
 
-// A data connection that reaches the other replica is as good as any, up and down, and for an empty file. The metrics count it.
+// A data connection that reaches the other replica is as good as any, up and down, and for an empty file. The metrics
+// count it.
 func TestCluster(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
@@ -132,7 +133,8 @@ func TestClusterErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = srv.Start(t.Context())
-		if failed, ok := errors.AsType[*listen.Error](err); !ok || failed.Key != "passive.ports" || failed.Address != other.Addr().String() {
+		if failed, ok := errors.AsType[*listen.Error](err); !ok || failed.Key != "passive.ports" ||
+			failed.Address != other.Addr().String() {
 			t.Errorf("a port of %s replica is in use: %v", owner, err)
 		}
 		_ = other.Close()

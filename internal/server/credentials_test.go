@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // A token is one that a service account of Kubernetes has in a file.
@@ -39,10 +39,12 @@ func failingProviders(t *testing.T, good *aws.Config) map[string]failingProvider
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/xml")
 			w.WriteHeader(status)
-			_, _ = w.Write([]byte(`<ErrorResponse><Error><Code>` + code + `</Code><Message>no</Message></Error></ErrorResponse>`))
+			_, _ = w.Write(
+				[]byte(`<ErrorResponse><Error><Code>` + code + `</Code><Message>no</Message></Error></ErrorResponse>`))
 		}))
 		t.Cleanup(server.Close)
-		return sts.New(sts.Options{BaseEndpoint: &server.URL, Region: "us-east-1", Credentials: aws.AnonymousCredentials{}})
+		return sts.New(
+			sts.Options{BaseEndpoint: &server.URL, Region: "us-east-1", Credentials: aws.AnonymousCredentials{}})
 	}
 	role := func(client *sts.Client, token stscreds.IdentityTokenRetriever) aws.CredentialsProvider {
 		return stscreds.NewWebIdentityRoleProvider(client, "arn:aws:iam::123456789012:role/ftp", token)
@@ -62,17 +64,21 @@ func failingProviders(t *testing.T, good *aws.Config) map[string]failingProvider
 		t.Fatal(err)
 	}
 	return map[string]failingProvider{
-		"no-token-file":   {role(refusal(http.StatusForbidden, "AccessDenied"), stscreds.IdentityTokenFile("none")), "unable to read file at none"},
-		"role-refused":    {role(refusal(http.StatusForbidden, "AccessDenied"), token{}), "AssumeRoleWithWebIdentity"},
-		"token-expired":   {role(refusal(http.StatusBadRequest, "ExpiredTokenException"), token{}), "ExpiredTokenException"},
+		"no-token-file": {role(refusal(http.StatusForbidden, "AccessDenied"), stscreds.IdentityTokenFile("none")),
+			"unable to read file at none"},
+		"role-refused": {role(refusal(http.StatusForbidden, "AccessDenied"), token{}), "AssumeRoleWithWebIdentity"},
+		"token-expired": {role(refusal(http.StatusBadRequest, "ExpiredTokenException"), token{}),
+			"ExpiredTokenException"},
 		"no-machine-role": {machine.Credentials, "request to EC2 IMDS failed"},
-		"unknown-key":     {credentials.NewStaticCredentialsProvider("UNKNOWN", key.SecretAccessKey, ""), "InvalidAccessKeyId"},
-		"unknown-session": {credentials.NewStaticCredentialsProvider(key.AccessKeyID, key.SecretAccessKey, "unknown"), "InvalidTokenId"},
+		"unknown-key": {credentials.NewStaticCredentialsProvider("UNKNOWN", key.SecretAccessKey, ""),
+			"InvalidAccessKeyId"},
+		"unknown-session": {credentials.NewStaticCredentialsProvider(key.AccessKeyID, key.SecretAccessKey, "unknown"),
+			"InvalidTokenId"},
 	}
 }
 
-// Where the credentials of the server fail in the middle of a session, all that needs S3 gets 451, and nothing is taken for missing or forbidden. The
-// log has the reason. With credentials the session continues.
+// Where the credentials of the server fail in the middle of a session, all that needs S3 gets 451, and nothing is
+// taken for missing or forbidden. The log has the reason. With credentials the session continues.
 func TestCredentialsFail(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	cfg := configtest.New(t, s)
@@ -83,7 +89,9 @@ func TestCredentialsFail(t *testing.T) {
 	good := base.Credentials
 	provider.Store(&good)
 	failing := failingProviders(t, base)
-	base.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) { return (*provider.Load()).Retrieve(ctx) })
+	base.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
+		return (*provider.Load()).Retrieve(ctx)
+	})
 	log := make(logged, 1000)
 	srv := start(t, cfg, Options{AWS: base, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	c := session(t, srv, "alice")
@@ -99,7 +107,8 @@ func TestCredentialsFail(t *testing.T) {
 			provider.Store(&fails.CredentialsProvider)
 			const unavailable = "The storage cannot be reached right now. Please try again later."
 			for _, command := range []string{
-				"SIZE file", "MDTM file", "MLST file", "DELE file", "MKD other", "RMD directory", "CWD directory", "HASH file", "MFMT 20240102030405 file",
+				"SIZE file", "MDTM file", "MLST file", "DELE file", "MKD other", "RMD directory", "CWD directory",
+				"HASH file", "MFMT 20240102030405 file",
 				"SITE COPY file copy", "SITE RMDIR directory",
 			} {
 				if text := c.Command(451, command); text != unavailable {

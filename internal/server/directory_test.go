@@ -10,13 +10,14 @@ import (
 	"github.com/babelftp/babelftp/internal/config/external"
 	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/ldaptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/ldaptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A directory decides on users whom the configuration does not have. Wrong passwords count for bans. A directory that is down decides nothing.
+// A directory decides on users whom the configuration does not have. Wrong passwords count for bans. A directory that
+// is down decides nothing.
 func TestDirectory(t *testing.T) {
 	directory := ldaptest.Start(t)
 	s := s3test.Start(t, "embedded")
@@ -28,7 +29,8 @@ func TestDirectory(t *testing.T) {
 		Services: external.Services{LDAP: external.LDAP{
 			URLs: []string{directory.LDAP}, CAFile: directory.CAFile, BaseDN: ldaptest.BaseDN,
 			BindDN: ldaptest.BindDN, BindPassword: value.NewSecret(ldaptest.Password),
-			Attributes: external.Attributes{Root: "ftpRoot", Home: "ftpHome", Quota: "ftpQuota", Permissions: "ftpPermission"},
+			Attributes: external.Attributes{Root: "ftpRoot", Home: "ftpHome", Quota: "ftpQuota",
+				Permissions: "ftpPermission"},
 		}},
 	}
 	put(t, s, cfg, "bob/before", "teams/alice/before", "private") // 7 bytes each

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // commandLog sends for each command in the log that has a text.
@@ -26,8 +26,8 @@ func (l commandLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// A session dies in the middle of an upload, and its client comes back and asks before S3 has the rest of what the session holds. The client learns what it
-// can resume, and resumes it, as if it had come a moment later.
+// A session dies in the middle of an upload, and its client comes back and asks before S3 has the rest of what the
+// session holds. The client learns what it can resume, and resumes it, as if it had come a moment later.
 func TestComingBackAtOnce(t *testing.T) {
 	const sent = "half of a file"
 	kept := strconv.Itoa(len(sent) - 1) // a pending upload lacks the last byte

@@ -7,9 +7,10 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/encryption"
-	"github.com/babelftp/babelftp/internal/events"
-	"github.com/babelftp/babelftp/internal/s3client"
-	"github.com/babelftp/babelftp/internal/webhook"
+	"github.com/babelftp/babelftp/internal/report/events"
+	"github.com/babelftp/babelftp/internal/report/webhook"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/users/tenant"
 )
 
 // A tenantQueue is the events of a tenant, its settings, and what these were made of.
@@ -21,9 +22,11 @@ type tenantQueue struct {
 	authorities *x509.CertPool
 }
 
-// newEventQueues makes the queues of the tenants that have a webhook. A queue that is in use stays as long as its events are in the same folder of the
-// same bucket: it is to adopt the settings.
-func (s *Server) newEventQueues(cfg *config.Config, buckets map[string]*s3client.Bucket) (map[string]*tenantQueue, error) {
+// newEventQueues makes the queues of the tenants that have a webhook. A queue that is in use stays as long as its
+// events are in the same folder of the same bucket: it is to adopt the settings.
+func (s *Server) newEventQueues(
+	cfg *config.Config, buckets map[string]*s3client.Bucket,
+) (map[string]*tenantQueue, error) {
 	queues := map[string]*tenantQueue{}
 	for name, t := range cfg.Tenants {
 		w, b := t.Webhook, buckets[name]
@@ -40,7 +43,8 @@ func (s *Server) newEventQueues(cfg *config.Config, buckets map[string]*s3client
 			continue
 		}
 		next := &tenantQueue{bucket: b, webhook: w, authorities: authorities, settings: &events.Settings{
-			Client: b.ObjectClient(), Webhook: webhook.New(w.URL, w.Secret.Reveal(), authorities, w.TimeoutOf()), UnconfirmedAfter: w.UnconfirmedAfterOf(),
+			Client: b.ObjectClient(), Webhook: webhook.New(w.URL, w.Secret.Reveal(), authorities, w.TimeoutOf()),
+			UnconfirmedAfter: w.UnconfirmedAfterOf(),
 		}}
 		if q := s.queues[name]; q != nil && q.bucket.SamePlace(b) && q.bucket.Prefix == b.Prefix {
 			next.Queue = q.Queue
@@ -65,11 +69,19 @@ func (s *Server) useEventQueues(queues map[string]*tenantQueue) {
 	s.events.Replace(queuesOf(queues))
 }
 
-// queuesOf are the queues themselves.
+// queuesOf returns the queues themselves, and sinksOf the same queues as tenants know them.
 func queuesOf(queues map[string]*tenantQueue) map[string]*events.Queue {
 	plain := map[string]*events.Queue{}
 	for name, q := range queues {
 		plain[name] = q.Queue
 	}
 	return plain
+}
+
+func sinksOf(queues map[string]*tenantQueue) map[string]tenant.EventSink {
+	sinks := map[string]tenant.EventSink{}
+	for name, q := range queues {
+		sinks[name] = q.Queue
+	}
+	return sinks
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/events"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
-	"github.com/babelftp/babelftp/internal/webhook"
+	"github.com/babelftp/babelftp/internal/report/events"
+	"github.com/babelftp/babelftp/internal/report/webhook"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 const webhookSecret = "0123456789abcdef"
@@ -46,7 +46,8 @@ func newWebhookOf(t *testing.T, handler http.HandlerFunc) destination.Webhook {
 	t.Helper()
 	receiver := httptest.NewServer(handler)
 	t.Cleanup(receiver.Close)
-	return destination.Webhook{Receiver: destination.Receiver{URL: receiver.URL, Secret: value.NewSecret(webhookSecret)}}
+	return destination.Webhook{Receiver: destination.Receiver{URL: receiver.URL,
+		Secret: value.NewSecret(webhookSecret)}}
 }
 
 // next is the event that comes next.
@@ -61,7 +62,8 @@ func next(t *testing.T, received <-chan events.Event) events.Event {
 	}
 }
 
-// The receiver gets each upload, deletion, rename and copy of which the client has a reply, with its signature. No client and no quota sees the queue.
+// The receiver gets each upload, deletion, rename and copy of which the client has a reply, with its signature. No
+// client and no quota sees the queue.
 func TestWebhook(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		cfg := configtest.New(t, s)
@@ -81,7 +83,8 @@ func TestWebhook(t *testing.T) {
 		for range want {
 			e := next(t, received)
 			got = append(got, string(e.Type)+" "+e.Path+" "+e.ToPath)
-			if !e.Confirmed || e.Tenant != "acme" || e.User != "alice" || e.URI != "s3://"+cfg.Tenants["acme"].Bucket+"/inbox"+e.Path {
+			if !e.Confirmed || e.Tenant != "acme" || e.User != "alice" ||
+				e.URI != "s3://"+cfg.Tenants["acme"].Bucket+"/inbox"+e.Path {
 				t.Errorf("%+v", e)
 			}
 			if e.Type == events.Upload && (e.Size == nil || *e.Size != 3 || e.ETag == "") {
@@ -97,13 +100,16 @@ func TestWebhook(t *testing.T) {
 	})
 }
 
-// Events that wait for a receiver which is down are in the bucket. No listing shows them, no command reaches them, and no quota counts them.
+// Events that wait for a receiver which is down are in the bucket. No listing shows them, no command reaches them,
+// and no quota counts them.
 func TestWebhookEventsAreHidden(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		cfg := configtest.New(t, s)
 		acme := cfg.Tenants["acme"]
 		acme.Quota = 100
-		acme.Webhook = newWebhookOf(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+		acme.Webhook = newWebhookOf(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
 		acme.Users["alice"].Home = "/"
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		c := session(t, srv, "alice")
@@ -126,8 +132,9 @@ func TestWebhookEventsAreHidden(t *testing.T) {
 	})
 }
 
-// A receiver hangs, and a reload names another one. That gets what waits, and what sessions from before the reload do after it. So it is if the reload
-// also moves the tenant, or gives the tenant a webhook again after another one has removed it.
+// A receiver hangs, and a reload names another one. That gets what waits, and what sessions from before the reload do
+// after it. So it is if the reload also moves the tenant, or gives the tenant a webhook again after another one has
+// removed it.
 func TestReloadOfWebhook(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	for name, reloads := range map[string][]func(*config.Tenant, destination.Webhook){
@@ -136,7 +143,9 @@ func TestReloadOfWebhook(t *testing.T) {
 			acme.Webhook, acme.Webhook.UnconfirmedAfter = hook, time.Hour
 		}},
 		"prefix": {func(acme *config.Tenant, hook destination.Webhook) { acme.Webhook, acme.Prefix = hook, "moved/" }},
-		"bucket": {func(acme *config.Tenant, hook destination.Webhook) { acme.Webhook, acme.Bucket = hook, s.Bucket(t) }},
+		"bucket": {func(acme *config.Tenant, hook destination.Webhook) {
+			acme.Webhook, acme.Bucket = hook, s.Bucket(t)
+		}},
 		"again": {
 			func(acme *config.Tenant, _ destination.Webhook) { acme.Webhook = destination.Webhook{} },
 			func(acme *config.Tenant, hook destination.Webhook) { acme.Webhook = hook },
@@ -147,7 +156,8 @@ func TestReloadOfWebhook(t *testing.T) {
 			asked := make(chan struct{}, 10)
 			cfg := configtest.New(t, s)
 			cfg.Tenants["acme"].Webhook = newWebhookOf(t, func(_ http.ResponseWriter, request *http.Request) {
-				_, _ = io.Copy(io.Discard, request.Body) // then the server notices that the client has closed the connection
+				// then the server notices that the client has closed the connection
+				_, _ = io.Copy(io.Discard, request.Body)
 				asked <- struct{}{}
 				<-request.Context().Done()
 			})

@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // A client works in folders as in any directory.
@@ -39,14 +39,17 @@ func TestFoldersSession(t *testing.T) {
 		return err == nil
 	}
 	put(t, s, cfg, "file")
-	_, err := s.Client().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &acme.Folders["/archive"].Bucket, Key: aws.String("2024/report"), Body: strings.NewReader("annual")})
+	_, err := s.Client().PutObject(
+		t.Context(), &s3.PutObjectInput{Bucket: &acme.Folders["/archive"].Bucket, Key: aws.String("2024/report"),
+			Body: strings.NewReader("annual")})
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	c := session(t, srv, "alice")
 	c.Command(200, "OPTS MLST type;perm;")
-	want := "type=dir;perm=celmp; alice\r\ntype=dir;perm=el; archive\r\ntype=dir;perm=celmp; caf\u00e9\r\ntype=file;perm=adfrw; file\r\n"
+	want := "type=dir;perm=celmp; alice\r\ntype=dir;perm=el; archive\r\ntype=dir;perm=celmp; " +
+		"caf\u00e9\r\ntype=file;perm=adfrw; file\r\n"
 	if got := c.Transfer("MLSD /"); got != want {
 		t.Errorf("MLSD /: %q, want %q", got, want)
 	}
@@ -61,10 +64,12 @@ func TestFoldersSession(t *testing.T) {
 	if got := c.Transfer("RETR report"); got != "annual" {
 		t.Errorf("the report holds %q", got)
 	}
-	if got := c.Command(200, "SITE URL report"); !strings.Contains(got, "s3://"+acme.Folders["/archive"].Bucket+"/2024/report") {
+	if got := c.Command(200, "SITE URL report"); !strings.Contains(
+		got, "s3://"+acme.Folders["/archive"].Bucket+"/2024/report") {
 		t.Errorf("SITE URL: %s", got)
 	}
-	if got := c.Command(200, "SITE PRESIGN report"); !strings.Contains(got, "/"+acme.Folders["/archive"].Bucket+"/2024/report?") {
+	if got := c.Command(200, "SITE PRESIGN report"); !strings.Contains(
+		got, "/"+acme.Folders["/archive"].Bucket+"/2024/report?") {
 		t.Errorf("SITE PRESIGN: %s", got)
 	}
 	c.Command(550, "DELE report")
@@ -94,7 +99,8 @@ func TestFoldersSession(t *testing.T) {
 	if !object(acme.Folders["/archive/inbox"].Bucket, "carol/new/x") {
 		t.Error("carol's upload is not in the folder")
 	}
-	if _, body := get(t, srv, "/metrics"); !strings.Contains(body, `babelftp_s3_requests_total{operation="PutObject",status="200",tenant="acme"} 3`) {
+	if _, body := get(t, srv, "/metrics"); !strings.Contains(
+		body, `babelftp_s3_requests_total{operation="PutObject",status="200",tenant="acme"} 3`) {
 		t.Error("uploads to the folders are not counted")
 	}
 }
@@ -108,15 +114,17 @@ func TestCheckFolders(t *testing.T) {
 		"/fine":    {Bucket: s.Bucket(t)},
 		"/missing": {Bucket: "no-such-bucket"},
 		"/part":    {Prefix: "part/"},
-		"/wrong":   {Bucket: s.Bucket(t), S3: bucket.S3{AccessKeyID: "nobody", SecretAccessKey: value.NewSecret("wrong")}},
+		"/wrong": {Bucket: s.Bucket(t),
+			S3: bucket.S3{AccessKeyID: "nobody", SecretAccessKey: value.NewSecret("wrong")}},
 	}
 	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf(`tenant acme: folder /missing: bucket "no-such-bucket": does not exist at %s: create it, or correct tenants.acme.folders./missing.bucket
+	want := fmt.Sprintf(
+		`tenant acme: folder /missing: bucket "no-such-bucket": does not exist at %s: create it, or correct tenants.acme.folders./missing.bucket
 tenant acme: folder /wrong: bucket %q: %[1]s refuses the credentials (InvalidAccessKeyId): correct tenants.acme.folders./wrong.s3.access_key_id and `+
-		`tenants.acme.folders./wrong.s3.secret_access_key`, s.Endpoint, acme.Folders["/wrong"].Bucket)
+			`tenants.acme.folders./wrong.s3.secret_access_key`, s.Endpoint, acme.Folders["/wrong"].Bucket)
 	if err := probe(t, srv); err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

@@ -13,12 +13,13 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config/external"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A hook decides on users whom the configuration does not have: who gets in, what they see and may do, and how much they store.
+// A hook decides on users whom the configuration does not have: who gets in, what they see and may do, and how much
+// they store.
 func TestHook(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,7 +30,9 @@ func TestHook(t *testing.T) {
 		case r.Header.Get("Authorization") != "Bearer of good news" || login.Password != "correct horse":
 			w.WriteHeader(http.StatusUnauthorized)
 		default:
-			_, _ = io.WriteString(w, `{"user": {"root": "/bob", "home": "/in", "quota": 20, "path_permissions": {"/out": ["list", "read"]}}}`)
+			_, _ = io.WriteString(
+				w,
+				`{"user": {"root": "/bob", "home": "/in", "quota": 20, "path_permissions": {"/out": ["list", "read"]}}}`)
 		}
 	}))
 	defer hook.Close()
@@ -77,7 +80,8 @@ func TestHook(t *testing.T) {
 	if got := bob.Command(200, "SITE QUOTA"); got != "Space used: 17 B / 20 B" {
 		t.Errorf("SITE QUOTA: %q", got)
 	}
-	if _, metrics := get(t, srv, "/metrics"); !strings.Contains(metrics, `babelftp_quota_limit_bytes{tenant="acme",user="bob"} 20`+"\n") {
+	if _, metrics := get(t, srv, "/metrics"); !strings.Contains(
+		metrics, `babelftp_quota_limit_bytes{tenant="acme",user="bob"} 20`+"\n") {
 		t.Error("the metrics lack the quota of the user")
 	}
 	wantMetrics(t, srv, `babelftp_logins_total{result="failed",tenant="acme"} 1`) // of the tenant whose service is down
@@ -88,15 +92,16 @@ func TestHook(t *testing.T) {
 		if strings.Contains(line, "horse") || strings.Contains(line, "good news") || strings.Contains(line, "down") {
 			t.Errorf("the log has a secret or an unknown name: %s", line)
 		}
-		decided = decided || strings.Contains(line, "level=ERROR") && strings.Contains(line, "hook "+hook.URL+": answered 502")
+		decided = decided || strings.Contains(line, "level=ERROR") &&
+			strings.Contains(line, "hook "+hook.URL+": answered 502")
 	}
 	if !decided {
 		t.Error("the log does not say that the hook is down")
 	}
 }
 
-// A banned user gets no login, and the hook no request. Failures count for users of a hook as for those of the configuration, but
-// not when the hook does not decide.
+// A banned user gets no login, and the hook no request. Failures count for users of a hook as for those of the
+// configuration, but not when the hook does not decide.
 func TestHookGetsNoBannedLogins(t *testing.T) {
 	var asked atomic.Int64
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -131,7 +136,10 @@ func TestHookGetsNoBannedLogins(t *testing.T) {
 		{"banned", nil, "127.0.0.4", "bob", "correct horse", 421, 0},
 		{"banned-by-the-full-name", nil, "127.0.0.4", "bob@acme", "correct horse", 421, 0},
 		{"not-banned", nil, "127.0.0.2", "carol", "correct horse", 230, 1},
-		{"unbanned", func() error { _, err := administrator.Unban(t.Context(), "bob@acme"); return err }, "127.0.0.4", "bob", "correct horse", 230, 1},
+		{"unbanned", func() error {
+			_, err := administrator.Unban(t.Context(), "bob@acme")
+			return err
+		}, "127.0.0.4", "bob", "correct horse", 230, 1},
 		{"administrator", ban("dora@acme"), "127.0.0.4", "dora", "correct horse", 421, 0},
 		{"down", nil, "127.0.0.4", "down", "x", 421, 1},
 		{"down-again", nil, "127.0.0.4", "down", "x", 421, 1},

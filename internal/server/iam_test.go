@@ -16,14 +16,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/babelftp/babelftp/internal/access"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/object"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/iam"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/storage/access"
+	"github.com/babelftp/babelftp/internal/storage/iam"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // A permissionLog knows what the requests of a client have needed.
@@ -72,7 +72,8 @@ func (w tenantWork) prepare(t *testing.T, s *s3test.Server, cfg *config.Config, 
 	}
 	if acme.Overwrite == config.VersionOverwrite {
 		if _, err := s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
-			Bucket: &acme.Bucket, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+			Bucket:                  &acme.Bucket,
+			VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +141,9 @@ func workOf() map[string]tenantWork {
 			work:      change,
 		},
 		"read-only": {configure: permissions(config.List, config.Read), before: []string{"file"}, work: read},
-		"drop-box":  {configure: permissions(config.Write), work: func(t *testing.T, c *ftptest.Client) { c.Store("large", big) }, idle: []string{iam.AbortMultipartUpload, iam.GetObject}},
+		"drop-box": {configure: permissions(config.Write), work: func(t *testing.T, c *ftptest.Client) {
+			c.Store("large", big)
+		}, idle: []string{iam.AbortMultipartUpload, iam.GetObject}},
 		"no-delete": {
 			configure: permissions(config.List, config.Read, config.Write, config.Mkdir), before: []string{"file"},
 			work: func(t *testing.T, c *ftptest.Client) {
@@ -195,8 +198,8 @@ func workOf() map[string]tenantWork {
 	}
 }
 
-// Under the policy that is printed for a tenant, on a server that enforces it, all of the tenant's work succeeds. The policy has what each request needs,
-// and no action that none needs.
+// Under the policy that is printed for a tenant, on a server that enforces it, all of the tenant's work succeeds. The
+// policy has what each request needs, and no action that none needs.
 func TestPolicySuffices(t *testing.T) {
 	for name, tc := range workOf() {
 		t.Run(name, func(t *testing.T) {
@@ -209,7 +212,9 @@ func TestPolicySuffices(t *testing.T) {
 
 			used := &permissionLog{region: iam.Region(s.Region), needs: map[iam.Need]string{}}
 			var log logText
-			srv := start(t, cfg, Options{AWS: used.watch(s.Restricted(t, policy).AWSConfig()), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			srv := start(
+				t, cfg, Options{AWS: used.watch(s.Restricted(t, policy).AWSConfig()),
+					Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			c := ftptest.Dial(t, srv.Addr().String())
 			c.Login("alice", configtest.Password)
 			c.Command(200, "TYPE I")
@@ -237,8 +242,11 @@ func TestPolicySuffices(t *testing.T) {
 			}
 			for _, statement := range policy.Statement {
 				for _, action := range statement.Action {
-					if !actions[action] && !slices.Contains(tc.idle, action) && action != iam.GetBucketObjectLock { // which the probe needs
-						t.Errorf("no request needs %s on %v; requests need %v", action, statement.Resource, slices.Sorted(maps.Keys(actions)))
+					// which the probe needs
+					if !actions[action] && !slices.Contains(tc.idle, action) && action != iam.GetBucketObjectLock {
+						t.Errorf(
+							"no request needs %s on %v; requests need %v", action, statement.Resource,
+							slices.Sorted(maps.Keys(actions)))
 					}
 				}
 			}

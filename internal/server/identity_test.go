@@ -16,12 +16,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/jwttest"
-	"github.com/babelftp/babelftp/internal/s3client/transport"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/jwttest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // A podIdentity is how EKS gives a pod its role: variables of the environment, and a file whose token kubelet replaces.
@@ -49,7 +49,8 @@ func webIdentity(t *testing.T) podIdentity {
 	}
 	s := s3test.StartWithIssuer(t, issuer.URL, issuer.CAFile, jwttest.Audience, token(map[string]any{}))
 	service := s3test.StartSTS(t, s)
-	p := podIdentity{storage: s, file: filepath.Join(t.TempDir(), "token"), reason: "AssumeRoleWithWebIdentity: InvalidParameterValue: Token is expired"}
+	p := podIdentity{storage: s, file: filepath.Join(t.TempDir(), "token"),
+		reason: "AssumeRoleWithWebIdentity: InvalidParameterValue: Token is expired"}
 	p.ends = func(end time.Time) {
 		service.Answer(func(url.Values) s3test.STSAnswer { return s3test.STSAnswer{Expires: end} })
 	}
@@ -63,7 +64,8 @@ func webIdentity(t *testing.T) podIdentity {
 	p.last = func() string {
 		all := service.Requests()
 		last := all[len(all)-1]
-		if got := last.Get("Action") + " " + last.Get("RoleArn"); got != "AssumeRoleWithWebIdentity arn:aws:iam::123456789012:role/babelftp" {
+		if got := last.Get("Action") + " " +
+			last.Get("RoleArn"); got != "AssumeRoleWithWebIdentity arn:aws:iam::123456789012:role/babelftp" {
 			t.Errorf("the request is %s", got)
 		}
 		return last.Get("WebIdentityToken")
@@ -77,7 +79,8 @@ func webIdentity(t *testing.T) podIdentity {
 // agentIdentity is EKS Pod Identity: the agent of the node takes the token, and answers with credentials.
 func agentIdentity(t *testing.T) podIdentity {
 	s := s3test.Start(t, "minio")
-	p := podIdentity{storage: s, file: filepath.Join(t.TempDir(), "token"), reason: "ExpiredTokenException: the token has expired"}
+	p := podIdentity{storage: s, file: filepath.Join(t.TempDir(), "token"),
+		reason: "ExpiredTokenException: the token has expired"}
 	client := sts.NewFromConfig(*s.AWSConfig())
 	var last, ends atomic.Value
 	p.ends = func(end time.Time) { ends.Store(end) }
@@ -87,17 +90,21 @@ func agentIdentity(t *testing.T) podIdentity {
 		if strings.HasPrefix(token, "old") {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusBadRequest)
-			_ = json.NewEncoder(w).Encode(map[string]string{"code": "ExpiredTokenException", "message": "the token has expired"})
+			_ = json.NewEncoder(w).Encode(
+				map[string]string{"code": "ExpiredTokenException", "message": "the token has expired"})
 			return
 		}
-		issued, err := client.AssumeRole(r.Context(), &sts.AssumeRoleInput{RoleArn: aws.String("arn:any:any:any:any:any"), RoleSessionName: aws.String("any")})
+		issued, err := client.AssumeRole(
+			r.Context(), &sts.AssumeRoleInput{RoleArn: aws.String("arn:any:any:any:any:any"),
+				RoleSessionName: aws.String("any")})
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
 		c := issued.Credentials
 		_ = json.NewEncoder(w).Encode(map[string]any{
-			"AccessKeyId": c.AccessKeyId, "SecretAccessKey": c.SecretAccessKey, "Token": c.SessionToken, "Expiration": ends.Load().(time.Time).UTC().Format(time.RFC3339),
+			"AccessKeyId": c.AccessKeyId, "SecretAccessKey": c.SecretAccessKey, "Token": c.SessionToken,
+			"Expiration": ends.Load().(time.Time).UTC().Format(time.RFC3339),
 		})
 	}))
 	t.Cleanup(agent.Close)
@@ -115,9 +122,11 @@ func agentIdentity(t *testing.T) podIdentity {
 	return p
 }
 
-// The role of a pod on EKS reaches the bucket. A session lives through new tokens. While a token is refused, its client gets 451.
+// The role of a pod on EKS reaches the bucket. A session lives through new tokens. While a token is refused, its
+// client gets 451.
 func TestPodIdentity(t *testing.T) {
-	for name, identity := range map[string]func(*testing.T) podIdentity{"web-identity": webIdentity, "agent": agentIdentity} {
+	identities := map[string]func(*testing.T) podIdentity{"web-identity": webIdentity, "agent": agentIdentity}
+	for name, identity := range identities {
 		t.Run(name, func(t *testing.T) { testPodIdentity(t, identity(t)) })
 	}
 }

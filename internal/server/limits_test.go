@@ -10,9 +10,9 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/limit"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // dialFrom connects from an address of this machine, and reads a first reply with the code.
@@ -53,7 +53,8 @@ func wantMetrics(t *testing.T, srv *Server, lines ...string) {
 	}
 }
 
-// A connection above a maximum gets 421 in the language of the server, and another one has its place when a session has ended.
+// A connection above a maximum gets 421 in the language of the server, and another one has its place when a session
+// has ended.
 func TestSessionLimits(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
@@ -128,7 +129,8 @@ func TestTenantLimits(t *testing.T) {
 		t.Helper()
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(331, "USER "+user)
-		if text := c.Command(421, "PASS "+configtest.Password); text != "Trop de connexions. Veuillez réessayer plus tard." {
+		if text := c.Command(
+			421, "PASS "+configtest.Password); text != "Trop de connexions. Veuillez réessayer plus tard." {
 			t.Errorf("the refusal says %q", text)
 		}
 		closed(t, c)

@@ -10,13 +10,15 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // sessionBehind is a session of a user whose server reaches S3 through a proxy that counts its requests.
-func sessionBehind(t *testing.T, change func(*config.Tenant), user string, keys ...string) (*ftptest.Client, *s3test.Proxy) {
+func sessionBehind(
+	t *testing.T, change func(*config.Tenant), user string, keys ...string,
+) (*ftptest.Client, *s3test.Proxy) {
 	t.Helper()
 	s := s3test.Start(t, "minio")
 	proxy, err := s3test.NewProxy(s)
@@ -62,7 +64,8 @@ func TestRequestsAroundListings(t *testing.T) {
 		steps  []step
 	}{
 		{"cwd-and-list", func(*config.Tenant) {}, []step{
-			{command(250, "CWD /dir"), 1}, {command(257, "PWD"), 0}, {list("NLST", "a", "b"), 1}, {list("NLST", "a", "b"), 1},
+			{command(250, "CWD /dir"), 1}, {command(257, "PWD"), 0}, {list("NLST", "a", "b"), 1},
+			{list("NLST", "a", "b"), 1},
 			{command(250, "CWD /"), 0}, {list("NLST", "dir", "other"), 1},
 			{command(250, "CWD dir"), 1}, {command(250, "CWD /other"), 1}, {list("NLST /dir", "/dir/a", "/dir/b"), 1},
 			{command(213, "SIZE /dir/a"), 1},
@@ -94,14 +97,16 @@ func TestRequestsAroundListings(t *testing.T) {
 			for i, step := range test.steps {
 				proxy.Reset()
 				if step.run(c); len(proxy.Operations()) != step.want {
-					t.Errorf("step %d took %d requests, %v; want %d", i, len(proxy.Operations()), proxy.Counts(), step.want)
+					t.Errorf(
+						"step %d took %d requests, %v; want %d", i, len(proxy.Operations()), proxy.Counts(), step.want)
 				}
 			}
 		})
 	}
 }
 
-// A listing shows what the server had acknowledged to another session before the command came. So do SIZE and RETR with a listing cache.
+// A listing shows what the server had acknowledged to another session before the command came. So do SIZE and RETR
+// with a listing cache.
 func TestListingsShowWhatOthersStored(t *testing.T) {
 	for label, change := range map[string]func(*config.Tenant){
 		"no-cache": func(*config.Tenant) {},
@@ -143,7 +148,8 @@ func TestListingsShowWhatOthersStored(t *testing.T) {
 	}
 }
 
-// A listing by STAT whose second page fails does not end as a whole one does: the session ends in the middle of the reply.
+// A listing by STAT whose second page fails does not end as a whole one does: the session ends in the middle of the
+// reply.
 func TestStatusWhosePageFails(t *testing.T) {
 	keys := make([]string, 1001) // more than a page has
 	for i := range keys {
@@ -153,7 +159,8 @@ func TestStatusWhosePageFails(t *testing.T) {
 	if text := c.Command(212, "STAT /dir"); strings.Count(text, "\n") != len(keys)+1 {
 		t.Errorf("%d lines, want those of %d files", strings.Count(text, "\n"), len(keys))
 	}
-	page := proxy.Inject(s3test.Fault{Operation: "ListObjectsV2", After: 1, Effect: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
+	page := proxy.Inject(
+		s3test.Fault{Operation: "ListObjectsV2", After: 1, Effect: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
 	if _, err := io.WriteString(c, "STAT /dir\r\n"); err != nil {
 		t.Fatal(err)
 	}

@@ -19,18 +19,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 var (
-	mixedSessions = flag.Int("mixed", 0, "how many sessions TestMixedSessions has at the same time; 0 stands for 200, or for 40 with -short")
-	manySessions  = flag.Int("sessions", 0, "how many sessions TestManySessions has one after another; 0 stands for 2,000, or for 300 with -short")
+	mixedSessions = flag.Int(
+		"mixed", 0, "how many sessions TestMixedSessions has at the same time; 0 stands for 200, or for 40 with -short")
+	manySessions = flag.Int(
+		"sessions", 0,
+		"how many sessions TestManySessions has one after another; 0 stands for 2,000, or for 300 with -short")
 )
 
-// TestMixedSessions lets many sessions store, fetch, list, rename and delete files at the same time, in the clear and under TLS, abort
-// uploads, hang up in them and guess passwords. In the end the bucket has all that was acknowledged, and nothing else.
+// TestMixedSessions lets many sessions store, fetch, list, rename and delete files at the same time, in the clear and
+// under TLS, abort uploads, hang up in them and guess passwords. In the end the bucket has all that was acknowledged,
+// and nothing else.
 //
 //	go test ./internal/server -run TestMixedSessions -mixed 2000
 func TestMixedSessions(t *testing.T) {
@@ -40,7 +44,8 @@ func TestMixedSessions(t *testing.T) {
 	var group errgroup.Group
 	for i := range count {
 		group.Go(func() error {
-			w := &worker{site: a, dir: fmt.Sprintf("/w%d", i), random: rand.New(rand.NewPCG(uint64(i), 0)), files: map[string]string{}}
+			w := &worker{site: a, dir: fmt.Sprintf("/w%d", i), random: rand.New(rand.NewPCG(uint64(i), 0)),
+				files: map[string]string{}}
 			files[i] = w.files
 			if err := w.run(); err != nil {
 				return fmt.Errorf("session %d: %w", i, err)
@@ -114,7 +119,8 @@ func (w *worker) run() error {
 	}
 	defer func() { w.conn.Close() }()
 	operations := []func() error{
-		w.store, w.store, w.store, w.large, w.fetch, w.fetch, w.list, w.rename, w.delete, w.abort, w.reset, w.hangUp, w.guess,
+		w.store, w.store, w.store, w.large, w.fetch, w.fetch, w.list, w.rename, w.delete, w.abort, w.reset, w.hangUp,
+		w.guess,
 	}
 	const steps = 12
 	for range steps {
@@ -133,10 +139,13 @@ func (w *worker) login() error {
 	w.conn = c
 	_, err = c.Reply()
 	if w.random.IntN(2) == 0 {
-		err = errors.Join(err, w.command("234", "AUTH TLS"), c.StartTLS(w.site.tls), w.command("200", "PBSZ 0"), w.command("200", "PROT P"))
+		err = errors.Join(
+			err, w.command("234", "AUTH TLS"), c.StartTLS(w.site.tls), w.command("200", "PBSZ 0"),
+			w.command("200", "PROT P"))
 		c.TLS = w.site.tls
 	}
-	return errors.Join(err, w.command("331", "USER carol"), w.command("230", "PASS "+configtest.Password), w.command("200", "TYPE I"))
+	return errors.Join(
+		err, w.command("331", "USER carol"), w.command("230", "PASS "+configtest.Password), w.command("200", "TYPE I"))
 }
 
 func (w *worker) command(code, line string) error {
@@ -292,8 +301,8 @@ func (w *worker) guess() error {
 	return errors.Join(err, w.command("331", "USER carol"), w.command("530", "PASS wrong"))
 }
 
-// TestManySessions has many sessions, a few of them at the same time, which end in each way that there is. Then the server uses no more
-// goroutines, descriptors and memory than after the first ones.
+// TestManySessions has many sessions, a few of them at the same time, which end in each way that there is. Then the
+// server uses no more goroutines, descriptors and memory than after the first ones.
 //
 //	go test ./internal/server -run TestManySessions -sessions 100000
 func TestManySessions(t *testing.T) {
@@ -319,7 +328,8 @@ func TestManySessions(t *testing.T) {
 	const slack, each = 16 << 20, 500
 	after := heap()
 	late := used()
-	slog.New(slog.NewTextHandler(t.Output(), nil)).Info("in use", "sessions", count, "heap_before", before, "heap_after", after,
+	slog.New(slog.NewTextHandler(t.Output(), nil)).Info(
+		"in use", "sessions", count, "heap_before", before, "heap_after", after,
 		"goroutines_before", early.goroutines, "goroutines_after", late.goroutines,
 		"descriptors_before", early.descriptors, "descriptors_after", late.descriptors)
 	if most := before + slack + uint64(count)*each; after > most {

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // People type a password where the user name belongs. The log names users that exist, and no others.
@@ -18,7 +18,8 @@ func TestLogOfRefusedLogins(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	log := make(logged, 100)
 	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
-	for name, want := range map[string]string{"alice": `user \"alice\" of tenant \"acme\"`, "correct-horse": "unknown user"} {
+	for name, want := range map[string]string{"alice": `user \"alice\" of tenant \"acme\"`,
+		"correct-horse": "unknown user"} {
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(331, "USER "+name)
 		c.Command(530, "PASS wrong")
@@ -59,7 +60,9 @@ func TestLogOfGuesses(t *testing.T) {
 	if lines != 4 {
 		t.Errorf("the log has %d lines of 18 refused logins, want 4", lines)
 	}
-	wantMetrics(t, srv, `babelftp_logins_total{result="refused",tenant=""} 12`, `babelftp_logins_total{result="refused",tenant="acme"} 6`)
+	wantMetrics(
+		t, srv, `babelftp_logins_total{result="refused",tenant=""} 12`,
+		`babelftp_logins_total{result="refused",tenant="acme"} 6`)
 }
 
 // The log has a line for each transfer, with what one needs to find it at the client and in S3.
@@ -99,16 +102,20 @@ func TestLogOfTransfers(t *testing.T) {
 	}
 	uri := "s3://" + cfg.Tenants["acme"].Bucket + "/"
 	want := []line{
-		{Direction: "upload", Command: "STOR", Path: "/alice/f", URI: uri + "inbox/alice/f", Bytes: len("content"), Code: 226},
-		{Direction: "download", Command: "RETR", Path: "/alice/f", URI: uri + "inbox/alice/f", Bytes: len("content"), Code: 226},
+		{Direction: "upload", Command: "STOR", Path: "/alice/f", URI: uri + "inbox/alice/f", Bytes: len("content"),
+			Code: 226},
+		{Direction: "download", Command: "RETR", Path: "/alice/f", URI: uri + "inbox/alice/f", Bytes: len("content"),
+			Code: 226},
 		{Direction: "listing", Command: "LIST", Path: "/alice", Code: 226},
-		{Direction: "download", Command: "RETR", Path: "/alice/missing", URI: uri + "inbox/alice/missing", Code: 550, Storage: "open /alice/missing: file does not exist"},
+		{Direction: "download", Command: "RETR", Path: "/alice/missing", URI: uri + "inbox/alice/missing", Code: 550,
+			Storage: "open /alice/missing: file does not exist"},
 	}
 	if len(lines) != len(want) {
 		t.Fatalf("%d lines, want %d: %+v", len(lines), len(want), lines)
 	}
 	for i, l := range lines {
-		if l.Session == "" || l.Session != lines[0].Session || l.Remote == "" || l.TLS == nil || *l.TLS || l.Duration == nil || l.Tenant != "acme" || l.User != "alice" {
+		if l.Session == "" || l.Session != lines[0].Session || l.Remote == "" || l.TLS == nil || *l.TLS ||
+			l.Duration == nil || l.Tenant != "acme" || l.User != "alice" {
 			t.Errorf("%+v lacks what each line has", l)
 		}
 		if i < 2 && (l.ETag == "" || l.RequestID == "" || i == 0 && l.Checksum == "") {
@@ -118,7 +125,8 @@ func TestLogOfTransfers(t *testing.T) {
 			want[i].Bytes = l.Bytes
 		}
 		if got := (line{
-			Direction: l.Direction, Command: l.Command, Path: l.Path, URI: l.URI, Bytes: l.Bytes, Code: l.Code, Storage: l.Storage,
+			Direction: l.Direction, Command: l.Command, Path: l.Path, URI: l.URI, Bytes: l.Bytes, Code: l.Code,
+			Storage: l.Storage,
 		}); got != want[i] {
 			t.Errorf("%+v, want %+v", got, want[i])
 		}

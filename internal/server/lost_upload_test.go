@@ -10,15 +10,17 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// What the client reads when the data connection of an upload is lost is what the bucket holds: nothing, or what can be resumed.
+// What the client reads when the data connection of an upload is lost is what the bucket holds: nothing, or what can
+// be resumed.
 func TestLostUpload(t *testing.T) {
 	const stored, sent = "stored before", "half of a file"
-	const nothing, resumable = "Data connection lost; nothing was stored.", "Data connection lost; the upload can be resumed."
+	const nothing, resumable = "Data connection lost; nothing was stored.",
+		"Data connection lost; the upload can be resumed."
 	for _, tt := range []struct {
 		name, command, sent string
 		keep                bool
@@ -49,7 +51,8 @@ func TestLostUpload(t *testing.T) {
 			if text := lose(t, c, tt.command, tt.sent); text != tt.want {
 				t.Errorf("426 %q, want %q", text, tt.want)
 			}
-			if reply, err := c.Send("SIZE " + tt.command[len("STOR "):]); err != nil || !strings.HasPrefix(reply, tt.size) {
+			if reply, err := c.Send("SIZE " + tt.command[len("STOR "):]); err != nil ||
+				!strings.HasPrefix(reply, tt.size) {
 				t.Errorf("SIZE: %q, %v, want %s", reply, err, tt.size)
 			}
 			if tt.want != resumable || strings.HasSuffix(tt.command, "old") {

@@ -13,13 +13,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/internal/account"
+	measure "github.com/babelftp/babelftp/internal/admin/metrics"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/control"
-	"github.com/babelftp/babelftp/internal/dataconn"
-	measure "github.com/babelftp/babelftp/internal/metrics"
-	"github.com/babelftp/babelftp/internal/passive"
-	"github.com/babelftp/babelftp/internal/vfs"
+	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/ftp/passive"
+	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // metrics counts what happens. It watches the control connections.
@@ -68,37 +68,67 @@ func newMetrics(version string) *metrics {
 	}
 	tenants := &measure.Tenants{}
 	m := &metrics{
-		registry:      &registry{Registry: prometheus.NewRegistry()},
-		tenants:       tenants,
-		Transfers:     measure.NewTransfers(tenants),
-		s3:            measure.NewRequests(tenants),
-		sessions:      prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "babelftp", Name: "sessions", Help: "Control connections that are open."}),
-		sessionsTotal: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "babelftp", Name: "sessions_total", Help: "Control connections so far."}),
-		logins:        tenants.NewCounter("logins_total", "Logins, by tenant (empty where it is not known) and result (accepted, refused, abandoned by the client before it was decided, failed by an error).", "result"),
-		refusals:      tenants.NewCounter("refusals_total", "What a limit has refused or ended, by tenant (empty where the limit is the server's) and limit (its key, or descriptors).", "limit"),
-		bans:          counter("bans_total", "Bans so far, by kind (address, network, user).", "kind"),
-		replies:       counter("commands_total", "Replies to commands, by command (other for one that the server does not know, empty for what is none) and code.", "command", "code"),
-		languages:     counter("replies_total", "Replies to commands, by language (its tag).", "language"),
-		events:        tenants.NewCounter("webhook_events_total", "Events that a webhook got or not, by tenant and result (delivered, postponed).", "result"),
-		auditLost:     counter("audit_lines_lost_total", "Lines of the audit log that a destination (file, stdout, webhook) did not get.", "destination"),
-		acme:          counter("acme_certificates_total", "Certificates that ACME has obtained or not, by result (obtained, failed).", "result"),
+		registry:  &registry{Registry: prometheus.NewRegistry()},
+		tenants:   tenants,
+		Transfers: measure.NewTransfers(tenants),
+		s3:        measure.NewRequests(tenants),
+		sessions: prometheus.NewGauge(
+			prometheus.GaugeOpts{Namespace: "babelftp", Name: "sessions", Help: "Control connections that are open."}),
+		sessionsTotal: prometheus.NewCounter(
+			prometheus.CounterOpts{Namespace: "babelftp", Name: "sessions_total", Help: "Control connections so far."}),
+		logins: tenants.NewCounter(
+			"logins_total",
+			"Logins, by tenant (empty where it is not known) and result (accepted, refused, abandoned by the client "+
+				"before it was decided, failed by an error).", "result"),
+		refusals: tenants.NewCounter(
+			"refusals_total",
+			"What a limit has refused or ended, by tenant (empty where the limit is the server's) and limit (its "+
+				"key, or descriptors).", "limit"),
+		bans: counter("bans_total", "Bans so far, by kind (address, network, user).", "kind"),
+		replies: counter(
+			"commands_total",
+			"Replies to commands, by command (other for one that the server does not know, empty for what is none) "+
+				"and code.", "command", "code"),
+		languages: counter("replies_total", "Replies to commands, by language (its tag).", "language"),
+		events: tenants.NewCounter(
+			"webhook_events_total", "Events that a webhook got or not, by tenant and result (delivered, postponed).",
+			"result"),
+		auditLost: counter(
+			"audit_lines_lost_total", "Lines of the audit log that a destination (file, stdout, webhook) did not get.",
+			"destination"),
+		acme: counter(
+			"acme_certificates_total", "Certificates that ACME has obtained or not, by result (obtained, failed).",
+			"result"),
 	}
 	m.noHeader = prometheus.NewCounter(prometheus.CounterOpts{
-		Namespace: "babelftp", Name: "proxy_protocol_refused_total", Help: "Connections from proxy_protocol.trusted that had no PROXY header.",
+		Namespace: "babelftp", Name: "proxy_protocol_refused_total",
+		Help: "Connections from proxy_protocol.trusted that had no PROXY header.",
 	})
 	m.missed = prometheus.NewCounter(prometheus.CounterOpts{
-		Namespace: "babelftp", Name: "data_connections_missed_total", Help: "Sessions whose client did not connect in time to the passive port that it got.",
+		Namespace: "babelftp", Name: "data_connections_missed_total",
+		Help: "Sessions whose client did not connect in time to the passive port that it got.",
 	})
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "babelftp", Name: name, Help: help})
 	}
-	m.reloads = counter("config_reloads_total", "Configurations that were read while the server runs, by result (accepted, refused).", "result")
-	m.reloadSuccess = gauge("config_reload_success", "1 if the last configuration that was read is in use, 0 if it was refused and the one before stays.")
-	m.reloadTime = gauge("config_reload_success_timestamp_seconds", "When the configuration in use was read, in seconds since 1970.")
-	m.configHash = gauge("config_hash", "Hash of the configuration in use with all files that it names. Replicas with the same files have the same.")
-	m.refusedTexts = gauge("config_refused_texts", "What is wrong with texts (locales_dir, messages) of the configuration in use. The built-in ones serve in their place.")
+	m.reloads = counter(
+		"config_reloads_total", "Configurations that were read while the server runs, by result (accepted, refused).",
+		"result")
+	m.reloadSuccess = gauge(
+		"config_reload_success",
+		"1 if the last configuration that was read is in use, 0 if it was refused and the one before stays.")
+	m.reloadTime = gauge(
+		"config_reload_success_timestamp_seconds", "When the configuration in use was read, in seconds since 1970.")
+	m.configHash = gauge(
+		"config_hash",
+		"Hash of the configuration in use with all files that it names. Replicas with the same files have the same.")
+	m.refusedTexts = gauge(
+		"config_refused_texts",
+		"What is wrong with texts (locales_dir, messages) of the configuration in use. The built-in ones serve in "+
+			"their place.")
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Namespace: "babelftp", Name: "build_info", Help: "Always 1, with the version.", ConstLabels: prometheus.Labels{"version": version},
+		Namespace: "babelftp", Name: "build_info", Help: "Always 1, with the version.",
+		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
 	// Prometheus sees no increase in the first value of a series, so those of alerts begin with 0.
@@ -112,7 +142,8 @@ func newMetrics(version string) *metrics {
 	m.refusalsOnly = prometheus.NewRegistry()
 	m.refusalsOnly.MustRegister(m.refusals)
 	m.registry.MustRegister(
-		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.bans, m.replies, m.languages, m.Transfers, m.auditLost, m.noHeader, m.missed, m.acme, m.events, build,
+		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.bans, m.replies, m.languages, m.Transfers, m.auditLost,
+		m.noHeader, m.missed, m.acme, m.events, build,
 		m.reloads, m.reloadSuccess, m.reloadTime, m.configHash, m.refusedTexts,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -123,7 +154,8 @@ func newMetrics(version string) *metrics {
 // passivePorts is the gauge of ports that are in use.
 func passivePorts(ports *passive.Ports) prometheus.Collector {
 	return prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Namespace: "babelftp", Name: "passive_ports", Help: "Passive ports on which sessions wait for their clients."},
+		prometheus.GaugeOpts{Namespace: "babelftp", Name: "passive_ports",
+			Help: "Passive ports on which sessions wait for their clients."},
 		func() float64 { return float64(ports.InUse()) },
 	)
 }
@@ -161,7 +193,7 @@ func (m *metrics) LoggedIn(login *account.Login, err error) {
 func (m *metrics) LoggedOut() {}
 
 // Storage implements [control.Observer].
-func (m *metrics) Storage(s vfs.ObjectStorage) vfs.ObjectStorage { return s }
+func (m *metrics) Storage(s view.ObjectStorage) view.ObjectStorage { return s }
 
 // Refused implements [control.Observer].
 func (m *metrics) Refused(tenant, limit string) { m.refusals.Add(1, tenant, limit) }

@@ -16,14 +16,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/babelftp/babelftp/internal/cluster"
+	measure "github.com/babelftp/babelftp/internal/admin/metrics"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	measure "github.com/babelftp/babelftp/internal/metrics"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/ftp/relay"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 var update = flag.Bool("update", false, "write the table of metrics in docs/guides/operations.md")
@@ -33,7 +33,8 @@ type described struct{ name, help, labels string }
 
 func describedBy(t *testing.T, desc *prometheus.Desc) described {
 	t.Helper()
-	found := regexp.MustCompile(`fqName: "(.*?)", help: "(.*?)",.* constLabels: \{(\w*).*?\}, variableLabels: \{(.*)\}\}`).FindStringSubmatch(desc.String())
+	found := regexp.MustCompile(
+		`fqName: "(.*?)", help: "(.*?)",.* constLabels: \{(\w*).*?\}, variableLabels: \{(.*)\}\}`).FindStringSubmatch(desc.String())
 	if found == nil {
 		t.Fatalf("%v", desc)
 	}
@@ -75,7 +76,8 @@ func everything(t *testing.T) *Server {
 
 // The table in the guide has exactly the metrics that the server may show, in the words of /metrics.
 func TestMetricsTable(t *testing.T) {
-	const begin, end = "<!-- begin metrics: go test ./internal/server -run TestMetricsTable -update -->\n", "<!-- end -->"
+	const begin, end = "<!-- begin metrics: go test ./internal/server -run TestMetricsTable -update -->\n",
+		"<!-- end -->"
 	_, here, _, _ := runtime.Caller(0) // the tests of this package run in another directory
 	file := filepath.Join(filepath.Dir(here), "../../docs/guides/operations.md")
 	all := describe(t, everything(t).metrics)
@@ -100,7 +102,9 @@ func TestMetricsTable(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s does not show the metrics as they are: run go test ./internal/server -run TestMetricsTable -update", file)
+		t.Fatalf(
+			"%s does not show the metrics as they are: run go test ./internal/server -run TestMetricsTable -update",
+			file)
 	}
 	if err := os.WriteFile(file, []byte(before+begin+table+end+after), 0o644); err != nil {
 		t.Fatal(err)
@@ -123,8 +127,8 @@ func TestMetricsFollowConventions(t *testing.T) {
 			c.Describe(descs)
 			c.WithLabelValues(strings.Split(describedBy(t, <-descs).labels, ", ")...)
 		case *measure.Relays:
-			c.RelayClosed(cluster.Complete)
-			c.RelayRefused(cluster.NoPeer)
+			c.RelayClosed(relay.Complete)
+			c.RelayRefused(relay.NoPeer)
 		}
 	}
 	problems, err := testutil.GatherAndLint(m.registry)
@@ -157,7 +161,8 @@ func TestMetricsHaveFewLabels(t *testing.T) {
 		}
 		lines[strings.TrimSpace(line)]++
 	}
-	for _, want := range []string{`babelftp_commands_total{code="500",command="other"} 10`, `babelftp_commands_total{code="550",command="SIZE"} 10`} {
+	for _, want := range []string{`babelftp_commands_total{code="500",command="other"} 10`,
+		`babelftp_commands_total{code="550",command="SIZE"} 10`} {
 		if lines[want] != 1 {
 			t.Errorf("/metrics lacks %s", want)
 		}
@@ -220,7 +225,9 @@ func TestMetricsOfRetries(t *testing.T) {
 	t.Cleanup(func() { _ = proxy.Close() })
 	srv := start(t, configtest.New(t, proxy.Server()), Options{AWS: proxy.Server().AWSConfig()})
 	c := session(t, srv, "alice")
-	proxy.Inject(s3test.Fault{Operation: "PutObject", Times: 1, Effect: s3test.Refuse(http.StatusServiceUnavailable, "SlowDown")})
+	proxy.Inject(
+		s3test.Fault{Operation: "PutObject", Times: 1,
+			Effect: s3test.Refuse(http.StatusServiceUnavailable, "SlowDown")})
 	c.Store("f", "content")
 	proxy.Inject(s3test.Fault{Operation: "DeleteObject", Times: 1, Effect: s3test.ResetRequest()})
 	c.Command(250, "DELE f")
@@ -233,8 +240,8 @@ func TestMetricsOfRetries(t *testing.T) {
 	)
 }
 
-// A reload removes the series of a tenant that is gone. What its last sessions do counts without a name, and when the tenant comes back it counts
-// anew.
+// A reload removes the series of a tenant that is gone. What its last sessions do counts without a name, and when the
+// tenant comes back it counts anew.
 func TestMetricsOfRemovedTenant(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
@@ -243,7 +250,8 @@ func TestMetricsOfRemovedTenant(t *testing.T) {
 	cfg.Tenants["other"] = other
 	cfg.Tenants["acme"].Quota = 1000
 	cfg.Tenants["acme"].Limits.Transfers = 1
-	cfg.Tenants["acme"].Webhook = destination.Webhook{Receiver: destination.Receiver{URL: "http://127.0.0.1:1/", Secret: value.NewSecret("0123456789abcdef")}}
+	cfg.Tenants["acme"].Webhook = destination.Webhook{Receiver: destination.Receiver{URL: "http://127.0.0.1:1/",
+		Secret: value.NewSecret("0123456789abcdef")}}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	c := session(t, srv, "alice")
 	c.Store("first", "content")
@@ -263,7 +271,8 @@ func TestMetricsOfRemovedTenant(t *testing.T) {
 		`babelftp_transfers_total{direction="upload",result="complete",tenant="acme"} 1`,
 		`babelftp_webhook_events_total{result="delivered",tenant="acme"} 0`,
 	)
-	if _, body := get(t, srv, "/metrics"); !strings.Contains(body, `babelftp_s3_requests_total{operation="PutObject",status="200",tenant="acme"}`) {
+	if _, body := get(t, srv, "/metrics"); !strings.Contains(
+		body, `babelftp_s3_requests_total{operation="PutObject",status="200",tenant="acme"}`) {
 		t.Error("/metrics lacks the requests of the tenant")
 	}
 	reload(t, srv, changed(t, cfg, func(next *config.Config) { delete(next.Tenants, "acme") }))

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // A tenant can refuse names with control characters. Those that another client has stored can be renamed.

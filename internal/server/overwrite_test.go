@@ -15,9 +15,9 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // Under overwrite: deny no command changes the bytes of a file that is there, and of two clients one gets a new name.
@@ -94,7 +94,8 @@ func TestVersionOverwrite(t *testing.T) {
 		cfg := configtest.New(t, s)
 		acme := cfg.Tenants["acme"]
 		acme.Users["alice"].Overwrite = config.VersionOverwrite
-		acme.Folders = map[string]*config.Folder{"/archive": {Bucket: s.Bucket(t), Permissions: granted("lr")}} // no user may write there
+		// no user may write there
+		acme.Folders = map[string]*config.Folder{"/archive": {Bucket: s.Bucket(t), Permissions: granted("lr")}}
 		check := func() string {
 			srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
 			if err != nil {
@@ -105,8 +106,9 @@ func TestVersionOverwrite(t *testing.T) {
 			}
 			return ""
 		}
-		want := fmt.Sprintf("tenant acme: bucket %q: keeps no older versions of its objects, which overwrite: version counts on: "+
-			"switch its versioning on, or write overwrite: deny", acme.Bucket)
+		want := fmt.Sprintf(
+			"tenant acme: bucket %q: keeps no older versions of its objects, which overwrite: version counts on: "+
+				"switch its versioning on, or write overwrite: deny", acme.Bucket)
 		if got := check(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
@@ -114,7 +116,8 @@ func TestVersionOverwrite(t *testing.T) {
 			return
 		}
 		_, err := s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
-			Bucket: &acme.Bucket, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+			Bucket:                  &acme.Bucket,
+			VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -139,7 +142,8 @@ func TestVersionOverwrite(t *testing.T) {
 	})
 }
 
-// withoutConditions makes a client that an S3 server serves which knows no If-None-Match of an operation, for objects whose keys end with a suffix.
+// withoutConditions makes a client that an S3 server serves which knows no If-None-Match of an operation, for objects
+// whose keys end with a suffix.
 func withoutConditions(cfg *aws.Config, operation, suffix string) {
 	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
 		return stack.Build.Add(middleware.BuildMiddlewareFunc("without-conditions", func(
@@ -174,8 +178,10 @@ func TestServerWithoutConditions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := fmt.Sprintf("tenant acme: bucket %q: its S3 server does not know If-None-Match, which overwrite: deny counts on: "+
-				"files would be replaced: move to a server that knows it, or write overwrite: allow or overwrite: version", acme.Bucket)
+			want := fmt.Sprintf(
+				"tenant acme: bucket %q: its S3 server does not know If-None-Match, which overwrite: deny counts on: "+
+					"files would be replaced: move to a server that knows it, or write overwrite: allow or "+
+					"overwrite: version", acme.Bucket)
 			if err := probe(t, srv); err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}
@@ -190,7 +196,8 @@ func TestServerWithoutConditions(t *testing.T) {
 // STOR after REST keeps what the file has after the bytes of the client, or ends the file with them.
 func TestSTORAfterREST(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		for choice, want := range map[config.StorAfterRest]string{"": "coNTent", config.KeepRest: "coNTent", config.TruncateRest: "coNT"} {
+		for choice, want := range map[config.StorAfterRest]string{"": "coNTent", config.KeepRest: "coNTent",
+			config.TruncateRest: "coNT"} {
 			cfg := configtest.New(t, s)
 			cfg.Tenants["acme"].StorAfterRest = choice
 			put(t, s, cfg, "alice/there")

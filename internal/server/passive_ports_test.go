@@ -12,19 +12,19 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/limit"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/dataconn"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // passivePortRange is so many ports that no program listens on, and that no other test gets.
-func passivePortRange(t *testing.T, n int) dataconn.PortRange {
+func passivePortRange(t *testing.T, n int) netaddr.PortRange {
 	t.Helper()
 	first := ftptest.FreePorts(t, n, "127.0.0.1")
-	return dataconn.PortRange{First: first, Last: first + uint16(n) - 1}
+	return netaddr.PortRange{First: first, Last: first + uint16(n) - 1}
 }
 
 // noPort is what a client reads in French.
@@ -38,8 +38,8 @@ func withGlobex(cfg *config.Config) {
 	cfg.Tenants["globex"] = &acme
 }
 
-// A user who logs in 1,000 times and asks for a port in each session leaves ports to others. The tenant's other users at the same
-// address have some, other tenants there, and all other addresses.
+// A user who logs in 1,000 times and asks for a port in each session leaves ports to others. The tenant's other users
+// at the same address have some, other tenants there, and all other addresses.
 func TestPassivePortsOfOneUser(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
@@ -72,7 +72,8 @@ func TestPassivePortsOfOneUser(t *testing.T) {
 		fmt.Sprintf("babelftp_passive_ports %d", share),
 	)
 	for _, other := range []struct{ from, user string }{
-		{"127.0.0.1", "bob@globex"}, {"127.0.0.1", "carol@acme"}, {"127.0.0.2", "bob@globex"}, {"127.0.0.2", "alice@acme"},
+		{"127.0.0.1", "bob@globex"}, {"127.0.0.1", "carol@acme"}, {"127.0.0.2", "bob@globex"},
+		{"127.0.0.2", "alice@acme"},
 	} {
 		c, _ := dialFrom(t, srv, other.from, 220)
 		c.Login(other.user, configtest.Password)
@@ -86,8 +87,8 @@ func TestPassivePortsOfOneUser(t *testing.T) {
 	}
 }
 
-// Ten clients of different addresses transfer at the same time on four ports, by PASV and EPSV. Strangers connect to these ports too. Each
-// client gets its own bytes.
+// Ten clients of different addresses transfer at the same time on four ports, by PASV and EPSV. Strangers connect to
+// these ports too. Each client gets its own bytes.
 func TestPassivePortsAreShared(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
@@ -111,13 +112,16 @@ func TestPassivePortsAreShared(t *testing.T) {
 		c.Login("alice", configtest.Password)
 		clients.Go(func() {
 			for round := range 20 {
-				name, content := fmt.Sprintf("%s-%d", from, round), strings.Repeat(fmt.Sprintf("%s %d\n", from, round), 5000)
-				if reply := transferBy(c, passiveCommand(round), "STOR "+name, &content); !strings.HasPrefix(reply, "226") {
+				name, content := fmt.Sprintf("%s-%d", from, round),
+					strings.Repeat(fmt.Sprintf("%s %d\n", from, round), 5000)
+				if reply := transferBy(c, passiveCommand(round), "STOR "+name, &content); !strings.HasPrefix(
+					reply, "226") {
 					t.Errorf("%s: STOR %s: %s", from, name, reply)
 					return
 				}
 				back := ""
-				if reply := transferBy(c, passiveCommand(round+1), "RETR "+name, &back); !strings.HasPrefix(reply, "226") || back != content {
+				if reply := transferBy(c, passiveCommand(round+1), "RETR "+name, &back); !strings.HasPrefix(
+					reply, "226") || back != content {
 					t.Errorf("%s: RETR %s: %s, %d bytes, want %d", from, name, reply, len(back), len(content))
 					return
 				}
@@ -187,15 +191,19 @@ func transferBy(c *ftptest.Client, passive, line string, content *string) string
 	return reply
 }
 
-// A client above a maximum of passive ports gets 425. It gets a port after a connection to another one, after a second EPSV there, and after
-// the end of a session.
+// A client above a maximum of passive ports gets 425. It gets a port after a connection to another one, after a
+// second EPSV there, and after the end of a session.
 func TestPassivePortLimit(t *testing.T) {
 	one := limit.Usage{PassivePorts: 1}
 	for name, change := range map[string]func(cfg *config.Config){
-		`limit="passive_ports",tenant=""`:              func(cfg *config.Config) { cfg.Limits.PassivePorts = 1 },
-		`limit="per_address.passive_ports",tenant=""`:  func(cfg *config.Config) { cfg.Limits.PerAddress = one },
-		`limit="passive_ports",tenant="acme"`:          func(cfg *config.Config) { cfg.Tenants["acme"].Limits.Usage = one },
-		`limit="per_user.passive_ports",tenant="acme"`: func(cfg *config.Config) { cfg.Tenants["acme"].Users["alice"].Limits.Usage = one },
+		`limit="passive_ports",tenant=""`:             func(cfg *config.Config) { cfg.Limits.PassivePorts = 1 },
+		`limit="per_address.passive_ports",tenant=""`: func(cfg *config.Config) { cfg.Limits.PerAddress = one },
+		`limit="passive_ports",tenant="acme"`: func(cfg *config.Config) {
+			cfg.Tenants["acme"].Limits.Usage = one
+		},
+		`limit="per_user.passive_ports",tenant="acme"`: func(cfg *config.Config) {
+			cfg.Tenants["acme"].Users["alice"].Limits.Usage = one
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s3test.Start(t, "embedded")
@@ -211,7 +219,8 @@ func TestPassivePortLimit(t *testing.T) {
 			}
 			conn := first.Data()
 			defer conn.Close()
-			for metric := ""; !strings.Contains(metric, "babelftp_passive_ports 0\n"); { // until the server has taken the connection
+			// until the server has taken the connection
+			for metric := ""; !strings.Contains(metric, "babelftp_passive_ports 0\n"); {
 				_, metric = get(t, srv, "/metrics")
 			}
 			second.Command(227, "PASV")

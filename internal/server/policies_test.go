@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // granted reads the letters of permissions: l(ist) r(ead) w(rite) d(elete) n(ame, rename) m(kdir).
@@ -29,7 +29,8 @@ func granted(text string) []config.Permission {
 // permitted is a user with permissions in the letters of [granted].
 func permitted(t *testing.T, everywhere string, byPath map[string]string) *config.User {
 	t.Helper()
-	u := &config.User{PasswordHash: configtest.PasswordHash(), Permissions: granted(everywhere), PathPermissions: map[string][]config.Permission{}}
+	u := &config.User{PasswordHash: configtest.PasswordHash(), Permissions: granted(everywhere),
+		PathPermissions: map[string][]config.Permission{}}
 	for pattern, letters := range byPath {
 		u.PathPermissions[pattern] = granted(letters)
 	}
@@ -80,7 +81,8 @@ func TestDropBoxSession(t *testing.T) {
 	c.Command(250, "CDUP")
 	for _, name := range []string{"file", "nothing", "/theirs", "/nothing"} {
 		for _, command := range []string{
-			"SIZE", "MDTM", "MLST", "RNFR", "DELE", "RMD", "MKD", "STAT", "MFMT 20240102030405", "SITE URL", "SITE RMDIR",
+			"SIZE", "MDTM", "MLST", "RNFR", "DELE", "RMD", "MKD", "STAT", "MFMT 20240102030405", "SITE URL",
+			"SITE RMDIR",
 		} {
 			c.Command(550, command+" "+name)
 		}
@@ -119,15 +121,17 @@ func TestDropBoxSession(t *testing.T) {
 	c.Reply(226)
 }
 
-// Rights by pathname, met by a client: what the tenant allows at most, what the user's root makes of it, and a read-only user.
+// Rights by pathname, met by a client: what the tenant allows at most, what the user's root makes of it, and a
+// read-only user.
 func TestPathPermissionsSession(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	acme.PathPermissions = map[string][]config.Permission{"/*/archive": granted("lr")}
 	maps.Copy(acme.Users, map[string]*config.User{
-		"partner": permitted(t, "", map[string]string{"/in": "w", "/out": "lr", "/out/*.pdf": "lrd", "/archive": "lrwdnm"}),
-		"reader":  permitted(t, "lr", nil),
+		"partner": permitted(
+			t, "", map[string]string{"/in": "w", "/out": "lr", "/out/*.pdf": "lrd", "/archive": "lrwdnm"}),
+		"reader": permitted(t, "lr", nil),
 	})
 	acme.Users["partner"].Root = "/partner"
 	put(t, s, cfg, "partner/in/old", "partner/out/a.pdf", "partner/out/b.txt", "partner/archive/x", "partner/secret/y")
@@ -141,7 +145,8 @@ func TestPathPermissionsSession(t *testing.T) {
 	conn := c.Data()
 	c.Command(550, "NLST")
 	_ = conn.Close()
-	if got := c.Transfer("MLSD /out"); strings.Count(got, "perm=dr; a.pdf\r\n")+strings.Count(got, "perm=r; b.txt\r\n") != 2 {
+	if got := c.Transfer("MLSD /out"); strings.Count(got, "perm=dr; a.pdf\r\n")+
+		strings.Count(got, "perm=r; b.txt\r\n") != 2 {
 		t.Errorf("MLSD /out: %s", got)
 	}
 	c.Command(250, "DELE /out/a.pdf")
@@ -162,7 +167,8 @@ func TestPathPermissionsSession(t *testing.T) {
 	c.Command(213, "SIZE /partner/out/b.txt")
 	c.Command(550, "RNFR /partner/out/b.txt")
 	for _, command := range []string{
-		"DELE /partner/out/b.txt", "MKD /new", "RMD /partner", "MFMT 20240102030405 /partner/out/b.txt", "SITE MKDIR /a/b",
+		"DELE /partner/out/b.txt", "MKD /new", "RMD /partner", "MFMT 20240102030405 /partner/out/b.txt",
+		"SITE MKDIR /a/b",
 	} {
 		c.Command(550, command)
 	}

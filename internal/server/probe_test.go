@@ -15,14 +15,14 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/babelftp/babelftp/internal/access"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/object"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/iam"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/storage/access"
+	"github.com/babelftp/babelftp/internal/storage/iam"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // probe has a line for each bucket that cannot be used.
@@ -37,14 +37,15 @@ func probe(t *testing.T, srv *Server) error {
 	return errors.Join(errs...)
 }
 
-// enforce lets the clients that are made from reach do what a policy allows, by the table of needs. It stands in for AWS, where MinIO asks for less. The objects have
-// the tags and the key of the tenant.
+// enforce lets the clients that are made from reach do what a policy allows, by the table of needs. It stands in for
+// AWS, where MinIO asks for less. The objects have the tags and the key of the tenant.
 func enforce(reach *aws.Config, policy iam.Policy, t *config.Tenant) *aws.Config {
 	region := iam.Region(reach.Region)
 	return before(reach, func(in any) error {
 		for _, need := range region.Needs(in) {
 			switch {
-			case need.Case == iam.Missing, need.Case == iam.Tagged && t.Objects.Tags == nil, need.Case == iam.KMS && t.Objects.KMSKeyID == "":
+			case need.Case == iam.Missing, need.Case == iam.Tagged && t.Objects.Tags == nil,
+				need.Case == iam.KMS && t.Objects.KMSKeyID == "":
 				continue
 			case need.Case == iam.KMS:
 				need.Resource, _ = region.KeyARN(t.Objects.KMSKeyID)
@@ -76,7 +77,8 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 	works := workOf()
 	works["aws"] = tenantWork{configure: func(cfg *config.Config, t *config.Tenant) {
 		cfg.S3.Profile, t.Resume = "aws", config.KeepInterrupted
-		t.Objects = object.Objects{Tags: map[string]string{"owner": "acme"}, ACL: "private", Encryption: object.EncryptionKMS, KMSKeyID: s3test.KMSKey, Checksum: "crc32c"}
+		t.Objects = object.Objects{Tags: map[string]string{"owner": "acme"}, ACL: "private",
+			Encryption: object.EncryptionKMS, KMSKeyID: s3test.KMSKey, Checksum: "crc32c"}
 	}}
 	for name, work := range works {
 		for _, enforced := range []string{"minio", "table"} {
@@ -84,7 +86,9 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 			case name == "aws" && enforced == "minio":
 				continue // MinIO refuses a policy with actions on keys
 			case enforced == "table" && slices.Contains([]string{"tags-and-acl", "kms", "quota-and-folder"}, name):
-				continue // the policy is one for MinIO, and that of the last has two statements for a bucket, which differ in the prefix
+				// the policy is one for MinIO, and that of the last has two statements for a bucket, which differ in
+				// the prefix
+				continue
 			}
 			t.Run(name+"/by-"+enforced, func(t *testing.T) {
 				t.Parallel()
@@ -111,7 +115,8 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 					}
 					// This MinIO has the profile of AWS.
 					return strings.Join(slices.DeleteFunc(strings.Split(err.Error(), "; "), func(problem string) bool {
-						return strings.Contains(problem, "promises: Delete") || strings.Contains(problem, "promises: CopyObject")
+						return strings.Contains(problem, "promises: Delete") ||
+							strings.Contains(problem, "promises: CopyObject")
 					}), "; ")
 				}
 				if got := try(policy); got != "" {
@@ -132,7 +137,8 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 							continue // the probe does without: see TestProbeNotesObjectLock
 						}
 						got := try(without(policy, i, action))
-						if want := action + " on " + statement.Resource[0]; !strings.Contains(got, want) || strings.Count(got, " on arn:") != strings.Count(got, want) {
+						if want := action + " on " + statement.Resource[0]; !strings.Contains(got, want) ||
+							strings.Count(got, " on arn:") != strings.Count(got, want) {
 							t.Errorf("without %s: %s", want, got)
 						}
 					}
@@ -165,7 +171,8 @@ func TestProbe(t *testing.T) {
 		acme := cfg.Tenants["acme"]
 		acme.Prefix = "café + a/"
 		if s.Name == "minio-tls" {
-			acme.Objects = object.Objects{Encryption: object.EncryptionCustomer, CustomerKey: value.NewSecret(base64.StdEncoding.EncodeToString(make([]byte, 32)))}
+			acme.Objects = object.Objects{Encryption: object.EncryptionCustomer,
+				CustomerKey: value.NewSecret(base64.StdEncoding.EncodeToString(make([]byte, 32)))}
 		}
 		srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
 		if err != nil {
@@ -226,14 +233,16 @@ func TestStoppedProbe(t *testing.T) {
 				}
 			})
 			bucket := cfg.Tenants["acme"].Bucket
-			if left := append(s3test.Objects(t, s.Client(), bucket), s3test.OpenUploads(t, s.Client(), bucket)...); len(left) > 0 {
+			if left := append(s3test.Objects(t, s.Client(), bucket), s3test.OpenUploads(t, s.Client(), bucket)...); len(
+				left) > 0 {
 				t.Errorf("the probe leaves %q", left)
 			}
 		})
 	}
 }
 
-// A probe leaves nothing where S3 performs a request, and the answer is lost. If it cannot know what to abort, it says so.
+// A probe leaves nothing where S3 performs a request, and the answer is lost. If it cannot know what to abort, it
+// says so.
 func TestProbeWithoutAnAnswer(t *testing.T) {
 	for name, is := range map[string]func(in any) bool{
 		"put":      func(in any) bool { _, ok := in.(*s3.PutObjectInput); return ok },
@@ -271,19 +280,21 @@ func TestProbeWithoutAnAnswer(t *testing.T) {
 				}
 				return
 			}
-			if left := append(s3test.Objects(t, s.Client(), bucket), s3test.OpenUploads(t, s.Client(), bucket)...); len(left) > 0 {
+			if left := append(s3test.Objects(t, s.Client(), bucket), s3test.OpenUploads(t, s.Client(), bucket)...); len(
+				left) > 0 {
 				t.Errorf("the probe leaves %q", left)
 			}
 		})
 	}
 }
 
-// A report has the code of what S3 refuses for another reason. It also says what a server does not do that its profile promises, and what stays in the
-// bucket.
+// A report has the code of what S3 refuses for another reason. It also says what a server does not do that its
+// profile promises, and what stays in the bucket.
 func TestProbeProblems(t *testing.T) {
 	refuse := func(code string) error {
 		return &smithyhttp.ResponseError{
-			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusBadRequest}}, Err: &smithy.GenericAPIError{Code: code, Message: "no\nway"},
+			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusBadRequest}},
+			Err:      &smithy.GenericAPIError{Code: code, Message: "no\nway"},
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -302,7 +313,9 @@ func TestProbeProblems(t *testing.T) {
 				return refuse("AccessDenied")
 			}
 			return nil
-		}, "S3 denies a request, although its actions are allowed one by one: look for a Deny in the policies of the bucket"},
+		},
+			"S3 denies a request, although its actions are allowed one by one: look for a Deny in the policies of " +
+				"the bucket"},
 		"no-condition": {"minio", func(in any) error {
 			switch in := in.(type) {
 			case *s3.PutObjectInput:
@@ -311,7 +324,9 @@ func TestProbeProblems(t *testing.T) {
 				in.IfNoneMatch = nil
 			}
 			return nil
-		}, "its S3 server stored an object although If-None-Match forbade it, which the profile minio promises: name another one in s3.profile"},
+		},
+			"its S3 server stored an object although If-None-Match forbade it, which the profile minio promises: " +
+				"name another one in s3.profile"},
 		"no-answer": {"minio", func(in any) error {
 			if _, ok := in.(*s3.CopyObjectInput); ok {
 				return errors.New("no route")
@@ -339,7 +354,8 @@ func TestProbeProblems(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := probe(t, srv); err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
+			if err := probe(t, srv); err == nil || !strings.Contains(err.Error(), tc.want) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v\nwant %s", err, tc.want)
 			}
 		})
@@ -351,7 +367,9 @@ func TestProbeThatMayDeleteNoVersion(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
-	tenantWork{configure: func(_ *config.Config, t *config.Tenant) { t.Overwrite = config.VersionOverwrite }}.prepare(t, s, cfg, acme)
+	tenantWork{configure: func(_ *config.Config, t *config.Tenant) {
+		t.Overwrite = config.VersionOverwrite
+	}}.prepare(t, s, cfg, acme)
 	acme.Overwrite = config.DenyOverwrite
 	srv, err := New(t.Context(), cfg, Options{AWS: s.Restricted(t, policyOf(t, cfg, s)).AWSConfig()})
 	if err != nil {
@@ -383,8 +401,9 @@ func TestProbeNotesObjectLock(t *testing.T) {
 		}
 	}
 	for want, allowed := range map[string]iam.Policy{
-		": ok; Object Lock keeps each version for 1 day(s) (GOVERNANCE)":                                                                                 policy,
-		": ok; whether Object Lock keeps versions is not known: the IAM policy lacks s3:GetBucketObjectLockConfiguration on arn:aws:s3:::" + acme.Bucket: blind,
+		": ok; Object Lock keeps each version for 1 day(s) (GOVERNANCE)": policy,
+		": ok; whether Object Lock keeps versions is not known: the IAM policy lacks " +
+			"s3:GetBucketObjectLockConfiguration on arn:aws:s3:::" + acme.Bucket: blind,
 	} {
 		srv, err := New(t.Context(), cfg, Options{AWS: s.Restricted(t, allowed).AWSConfig()})
 		if err != nil {
@@ -401,7 +420,8 @@ func TestProbeNotesObjectLock(t *testing.T) {
 // The probe of a bucket with tags says where Ceph loses them.
 func TestProbeNotesLostTags(t *testing.T) {
 	for name, want := range map[string][]string{
-		"ceph":  {"a copy with other attributes, as MFMT and some renames make it, has none", "an upload by parts has none"},
+		"ceph": {"a copy with other attributes, as MFMT and some renames make it, has none",
+			"an upload by parts has none"},
 		"minio": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -449,7 +469,8 @@ func TestProbeVerifiesTheProfile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := probe(t, srv); (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), "promises: "+tc.want) {
+			if err := probe(t, srv); (err == nil) != (tc.want == "") || err != nil &&
+				!strings.Contains(err.Error(), "promises: "+tc.want) {
 				t.Errorf("the probe reports %v; want %q", err, tc.want)
 			}
 		})

@@ -11,14 +11,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/dataconn"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // balancer is the address from which headers are believed.
@@ -105,11 +105,13 @@ const (
 	header4v2 = "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xcb\x00\x71\x07\xc0\x00\x02\x01\x9c\x40\x00\x15"
 )
 
-// A client behind a balancer transfers by IPv4 and IPv6, PASV and EPSV, with headers of both versions. PASV shows the address that it has reached.
+// A client behind a balancer transfers by IPv4 and IPv6, PASV and EPSV, with headers of both versions. PASV shows the
+// address that it has reached.
 func TestProxyProtocol(t *testing.T) {
 	srv := behindBalancer(t, nil, Options{})
 	for name, tc := range map[string]struct{ header, passive string }{
-		"v1-pasv": {header4, "PASV"}, "v1-epsv": {header4, "EPSV 1"}, "v1-ipv6": {header6, "EPSV 2"}, "v2": {header4v2, "PASV"},
+		"v1-pasv": {header4, "PASV"}, "v1-epsv": {header4, "EPSV 1"}, "v1-ipv6": {header6, "EPSV 2"},
+		"v2": {header4v2, "PASV"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := behind(t, srv, tc.header, 220)
@@ -150,7 +152,8 @@ func TestProxyProtocolLimits(t *testing.T) {
 	}
 }
 
-// Without a header there is no session for a trusted network. A header from another network is a command that does not exist.
+// Without a header there is no session for a trusted network. A header from another network is a command that does
+// not exist.
 func TestProxyProtocolRequired(t *testing.T) {
 	srv := behindBalancer(t, nil, Options{})
 	closed(t, ftptest.New(t, dial(t, balancer, srv.Addr(), "USER alice\r\n")))
@@ -243,8 +246,8 @@ func TestProxyProtocolActive(t *testing.T) {
 	c.Reply(226)
 }
 
-// A client with implicit TLS on the port for explicit TLS is disconnected. Like a header that is not believed, it leaves a line in the log, one a minute
-// for an address.
+// A client with implicit TLS on the port for explicit TLS is disconnected. Like a header that is not believed, it
+// leaves a line in the log, one a minute for an address.
 func TestForeignProtocolsInTheLog(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	log := make(logged, 1000)
@@ -262,7 +265,8 @@ func TestForeignProtocolsInTheLog(t *testing.T) {
 		}
 		_ = conn.Close()
 	}
-	for _, header := range []string{"PROXY TCP4 192.0.2.7 203.0.113.1 1024 21\r\nQUIT\r\n", "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x07\xcb\x00\x71\x01\x04\x00\x00\x15"} {
+	for _, header := range []string{"PROXY TCP4 192.0.2.7 203.0.113.1 1024 21\r\nQUIT\r\n",
+		"\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x07\xcb\x00\x71\x01\x04\x00\x00\x15"} {
 		conn, err := net.Dial("tcp", srv.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -270,7 +274,8 @@ func TestForeignProtocolsInTheLog(t *testing.T) {
 		if _, err := io.WriteString(conn, header); err != nil {
 			t.Fatal(err)
 		}
-		if replies, _ := io.ReadAll(conn); !strings.Contains(string(replies), "\r\n500 ") || !strings.Contains(string(replies), "\r\n221 ") {
+		if replies, _ := io.ReadAll(conn); !strings.Contains(string(replies), "\r\n500 ") ||
+			!strings.Contains(string(replies), "\r\n221 ") {
 			t.Errorf("the replies to %q are %q", header, replies)
 		}
 		_ = conn.Close()

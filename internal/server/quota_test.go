@@ -10,9 +10,9 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // A tenant and a user store as much as they may together. What is in folders of other buckets does not count.
@@ -68,7 +68,8 @@ func TestQuotas(t *testing.T) {
 
 		_, metrics := get(t, srv, "/metrics")
 		for _, line := range []string{
-			`babelftp_quota_limit_bytes{tenant="acme",user=""} 100`, `babelftp_quota_used_bytes{tenant="acme",user=""} 68`,
+			`babelftp_quota_limit_bytes{tenant="acme",user=""} 100`,
+			`babelftp_quota_used_bytes{tenant="acme",user=""} 68`,
 			`babelftp_quota_limit_bytes{tenant="acme",user="alice"} 40`,
 		} {
 			if !strings.Contains(metrics, line+"\n") {
@@ -83,7 +84,8 @@ func TestQuotas(t *testing.T) {
 	})
 }
 
-// count counts what the server counts in the background, after the first count of the server itself. What clients store during a count may count twice.
+// count counts what the server counts in the background, after the first count of the server itself. What clients
+// store during a count may count twice.
 func count(t *testing.T, srv *Server) {
 	t.Helper()
 	for _, q := range srv.tenants.Quotas() {
@@ -96,8 +98,8 @@ func count(t *testing.T, srv *Server) {
 	}
 }
 
-// Where S3 does not let the server count the objects, the log says so, the server refuses nothing, and no reply has a number.
-// Who may not list everything learns nothing of the quota: a file that replaces another takes less of it.
+// Where S3 does not let the server count the objects, the log says so, the server refuses nothing, and no reply has a
+// number. Who may not list everything learns nothing of the quota: a file that replaces another takes less of it.
 func TestHiddenQuota(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
@@ -124,9 +126,13 @@ func TestQuotaUncounted(t *testing.T) {
 	cfg := configtest.New(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
 	cfg.Tenants["acme"].Quota = 1
-	proxy.Inject(s3test.Fault{Operation: "ListObjectsV2", KeyPrefix: "inbox/", Effect: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
+	proxy.Inject(
+		s3test.Fault{Operation: "ListObjectsV2", KeyPrefix: "inbox/",
+			Effect: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
 	log := make(logged, 100)
-	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	srv := start(
+		t, cfg, Options{AWS: s.AWSConfig(),
+			Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	for line := range log { // another line reports that the uploads could not be listed
 		if strings.Contains(line, "quota") && strings.Contains(line, "tenant=acme") {
 			break

@@ -4,17 +4,18 @@ import (
 	"context"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/account"
-	"github.com/babelftp/babelftp/internal/panics"
-	"github.com/babelftp/babelftp/internal/tenant"
-	"github.com/babelftp/babelftp/internal/upkeep"
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/base/upkeep"
+	"github.com/babelftp/babelftp/internal/users/account"
+	"github.com/babelftp/babelftp/internal/users/tenant"
 )
 
-// recountEvery is how long the counts of quotas, which know what this process stores and deletes, may go without what others do. A count
-// takes a request for each 1,000 objects.
+// recountEvery is how long the counts of quotas, which know what this process stores and deletes, may go without what
+// others do. A count takes a request for each 1,000 objects.
 const recountEvery = time.Hour
 
-// countQuotas counts what is stored, again and again until ctx ends. The first count of a bucket is that of bucketUsable. It counts the quota of a user whom a service brought at once.
+// countQuotas counts what is stored, again and again until ctx ends. The first count of a bucket is that of
+// bucketUsable. It counts the quota of a user whom a service brought at once.
 func (s *Server) countQuotas(ctx context.Context) {
 	go func() {
 		for {
@@ -39,7 +40,8 @@ func (s *Server) countQuota(ctx context.Context, q *tenant.Quota) error {
 	ctx = account.InTenant(ctx, q.Tenant)
 	err := panics.Catch(func() error { return q.Count(ctx) })
 	if err != nil && ctx.Err() == nil {
-		s.log.Warn("files of a quota could not be counted; the next count tries again", "tenant", q.Tenant, "user", q.User, "err", err)
+		s.log.Warn("files of a quota could not be counted; the next count tries again",
+			"tenant", q.Tenant, "user", q.User, "err", err)
 	}
 	return err
 }

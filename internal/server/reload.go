@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/base/upkeep"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/fixed"
-	"github.com/babelftp/babelftp/internal/panics"
-	"github.com/babelftp/babelftp/internal/s3client"
-	"github.com/babelftp/babelftp/internal/tenant"
-	"github.com/babelftp/babelftp/internal/upkeep"
+	"github.com/babelftp/babelftp/internal/server/fixed"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/users/tenant"
 )
 
 // maxProblems is how many problems of a refused configuration the log shows.
@@ -19,9 +19,10 @@ const maxProblems = 20
 
 var errStopping = errors.New("the server stops")
 
-// Reload takes the configuration that load returns in place of the one in use, or refuses it as a whole. The log says why, and which values need a
-// restart: the old ones stay in use. Tenants for which both configurations have the same [config.Tenant] stay as they are. Sessions that have begun keep
-// what they began with, and users what they had at their login.
+// Reload takes the configuration that load returns in place of the one in use, or refuses it as a whole. The log says
+// why, and which values need a restart: the old ones stay in use. Tenants for which both configurations have the same
+// [config.Tenant] stay as they are. Sessions that have begun keep what they began with, and users what they had at
+// their login.
 func (s *Server) Reload(load func() (*config.Config, error)) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -39,7 +40,8 @@ func (s *Server) Reload(load func() (*config.Config, error)) error {
 		return err
 	}
 	s.metrics.reloaded(cfg.Hash(), nil)
-	s.log.Info("configuration reloaded", "tenants", len(cfg.Tenants), "users", cfg.UsersCount(), "duration_ms", time.Since(begun).Milliseconds())
+	s.log.Info("configuration reloaded",
+		"tenants", len(cfg.Tenants), "users", cfg.UsersCount(), "duration_ms", time.Since(begun).Milliseconds())
 	return nil
 }
 
@@ -94,7 +96,9 @@ func (s *Server) replace(next *config.Config) error {
 	}
 
 	for _, key := range kept {
-		s.log.Warn("a changed value or file needs a restart, and the one before stays in use; the rest of the configuration is used", "key", key)
+		s.log.Warn(
+			"a changed value or file needs a restart, and the one before stays in use; the rest of the "+
+				"configuration is used", "key", key)
 	}
 	if s.acme != nil {
 		s.acme.SetHosts(cfg.TLS.ACME.Hosts)
@@ -133,7 +137,7 @@ func (s *Server) prepareTenants(cfg *config.Config, bundle *i18n.Bundle, before 
 		if queues, err = s.newEventQueues(cfg, buckets); err != nil {
 			return nil, nil, nil, err
 		}
-		change, err = s.tenants.Prepare(cfg, bundle, buckets, queuesOf(queues), s.filesOf(cfg))
+		change, err = s.tenants.Prepare(cfg, bundle, buckets, sinksOf(queues), s.filesOf(cfg))
 		if err != nil || len(change.Unsuited) == 0 {
 			return buckets, change, queues, err
 		}

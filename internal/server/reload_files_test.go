@@ -22,20 +22,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/account"
-	"github.com/babelftp/babelftp/internal/certtest"
+	watch "github.com/babelftp/babelftp/internal/base/reload"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/ldaptest"
-	watch "github.com/babelftp/babelftp/internal/reload"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/ldaptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // files are the contents of files by their names.
 type files map[string]string
 
-// A volume is a folder as Kubernetes mounts it: each file is a link by way of ..data, which leads to the folder of a version.
+// A volume is a folder as Kubernetes mounts it: each file is a link by way of ..data, which leads to the folder of a
+// version.
 type volume struct {
 	dir     string
 	version int
@@ -83,7 +84,8 @@ func pemOf(s *httptest.Server) string {
 func loginSucceeds(user, password string, shown ...*x509.Certificate) func(*testing.T, *Server) bool {
 	return func(t *testing.T, srv *Server) bool {
 		login, err := srv.tenants.Login(t.Context(), &account.LoginRequest{
-			User: user + "@acme", Password: password, RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, Certificates: shown,
+			User: user + "@acme", Password: password, RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)},
+			Certificates: shown,
 		})
 		if err == nil {
 			login.End()
@@ -136,53 +138,70 @@ func fileCases(t *testing.T) []fileCase {
 	var events atomic.Int64
 	receiver := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { events.Add(1) }))
 	t.Cleanup(receiver.Close)
-	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"user": {}}`) }))
+	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"user": {}}`)
+	}))
 	t.Cleanup(hook.Close)
 
 	const secret = "secret: 0123456789abcdef"
 	return []fileCase{
-		{keys: []string{"Config/locales_dir"}, top: "locales_dir: VOLUME/texts", before: catalogue("À demain."), next: catalogue("Bonne route."), seen: saysGoodbye("Bonne route.")},
-		{keys: []string{"TLS/cert_file", "TLS/key_file"}, top: "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}", before: own, next: pair("next.example"), seen: showsHost("")},
+		{keys: []string{"Config/locales_dir"}, top: "locales_dir: VOLUME/texts", before: catalogue("À demain."),
+			next: catalogue("Bonne route."), seen: saysGoodbye("Bonne route.")},
+		{keys: []string{"TLS/cert_file", "TLS/key_file"},
+			top: "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}", before: own, next: pair("next.example"),
+			seen: showsHost("")},
 		{
-			keys: []string{"TenantTLS/cert_file", "TenantTLS/key_file"}, tenant: "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}",
+			keys:   []string{"TenantTLS/cert_file", "TenantTLS/key_file"},
+			tenant: "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}",
 			top:    "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}", // which the server must have too
 			before: own, next: pair("next.example"), seen: showsHost("acme"),
 		},
 		{
 			keys: []string{"AdminTLS/cert_file", "AdminTLS/key_file"}, before: own, next: pair("next.example"),
-			top: "admin: {listen: \"127.0.0.1:0\", token: 0123456789abcdef0123456789abcdef, tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}}",
+			top: "admin: {listen: \"127.0.0.1:0\", token: 0123456789abcdef0123456789abcdef, tls: {cert_file: " +
+				"VOLUME/tls.crt, key_file: VOLUME/tls.key}}",
 			seen: func(_ *testing.T, srv *Server) bool {
 				host, _ := srv.admin.certificate()
 				return host == "next.example"
 			},
 		},
 		{
-			keys:   []string{"AdminTLS/client_ca_file"},
-			top:    "admin: {listen: \"127.0.0.1:0\", tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key, client_ca_file: VOLUME/ca.crt}}",
-			before: with(own, "ca.crt", wrong.Certificate), next: with(own, "ca.crt", clients.Certificate), seen: entersAdmin(client),
+			keys: []string{"AdminTLS/client_ca_file"},
+			top: "admin: {listen: \"127.0.0.1:0\", tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key, " +
+				"client_ca_file: VOLUME/ca.crt}}",
+			before: with(own, "ca.crt", wrong.Certificate), next: with(own, "ca.crt", clients.Certificate),
+			seen: entersAdmin(client),
 		},
 		{
-			keys: []string{"ClientCertificates/ca_file"}, before: with(own, "ca.crt", wrong.Certificate), next: with(own, "ca.crt", clients.Certificate),
-			top:  "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key, client_certificates: {ca_file: VOLUME/ca.crt, required: true}}",
+			keys: []string{"ClientCertificates/ca_file"}, before: with(own, "ca.crt", wrong.Certificate),
+			next: with(own, "ca.crt", clients.Certificate),
+			top: "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key, client_certificates: {ca_file: " +
+				"VOLUME/ca.crt, required: true}}",
 			seen: loginSucceeds("alice", configtest.Password, shown),
 		},
 		{
-			keys: []string{"ClientCertificates/crl_file"}, top: "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}",
+			keys:   []string{"ClientCertificates/crl_file"},
+			top:    "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}",
 			tenant: "tls: {client_certificates: {ca_file: VOLUME/ca.crt, crl_file: VOLUME/crl.pem, required: true}}",
 			before: with(with(own, "ca.crt", clients.Certificate), "crl.pem", revoked),
 			next:   with(with(own, "ca.crt", clients.Certificate), "crl.pem", clients.Revoke(&x509.RevocationList{})),
 			seen:   loginSucceeds("alice", configtest.Password, shown),
 		},
 		{
-			keys: []string{"ACME/ca_file"}, before: wrongCA, next: files{"ca.crt": clients.Certificate}, restart: "tls.acme.ca_file",
-			top: fmt.Sprintf("tls: {acme: {agree: true, hosts: [a.example], directory: \"https://127.0.0.1:1/\", folder: %q, http_listen: \"127.0.0.1:0\", ca_file: VOLUME/ca.crt}}", t.TempDir()),
+			keys: []string{"ACME/ca_file"}, before: wrongCA, next: files{"ca.crt": clients.Certificate},
+			restart: "tls.acme.ca_file",
+			top: fmt.Sprintf(
+				"tls: {acme: {agree: true, hosts: [a.example], directory: \"https://127.0.0.1:1/\", folder: %q, "+
+					"http_listen: \"127.0.0.1:0\", ca_file: VOLUME/ca.crt}}", t.TempDir()),
 		},
 		{
-			keys: []string{"Receiver/ca_file"}, before: wrongCA, next: files{"ca.crt": clients.Certificate}, restart: "audit.webhook.ca_file",
-			top: "audit: {webhook: {url: \"https://127.0.0.1:1/\", ca_file: VOLUME/ca.crt, " + secret + "}}",
+			keys: []string{"Receiver/ca_file"}, before: wrongCA, next: files{"ca.crt": clients.Certificate},
+			restart: "audit.webhook.ca_file",
+			top:     "audit: {webhook: {url: \"https://127.0.0.1:1/\", ca_file: VOLUME/ca.crt, " + secret + "}}",
 		},
 		{
-			keys: []string{"Receiver/ca_file"}, tenant: fmt.Sprintf("webhook: {url: %q, ca_file: VOLUME/ca.crt, %s}", receiver.URL, secret),
+			keys:   []string{"Receiver/ca_file"},
+			tenant: fmt.Sprintf("webhook: {url: %q, ca_file: VOLUME/ca.crt, %s}", receiver.URL, secret),
 			before: wrongCA, next: files{"ca.crt": pemOf(receiver)},
 			seen: func(t *testing.T, srv *Server) bool {
 				session(t, srv, "alice").Store("/file", "content")
@@ -190,22 +209,28 @@ func fileCases(t *testing.T) []fileCase {
 			},
 		},
 		{
-			keys: []string{"Hook/ca_file"}, tenant: fmt.Sprintf("auth: {hook: {url: %q, ca_file: VOLUME/ca.crt, %s}}", hook.URL, secret),
+			keys:   []string{"Hook/ca_file"},
+			tenant: fmt.Sprintf("auth: {hook: {url: %q, ca_file: VOLUME/ca.crt, %s}}", hook.URL, secret),
 			before: wrongCA, next: files{"ca.crt": pemOf(hook)}, seen: loginSucceeds("bob", "any"),
 		},
 		{
-			keys: []string{"Tenant/users_file"}, tenant: "users_file: VOLUME/users.yaml", before: files{"users.yaml": "users: {}"},
-			next: files{"users.yaml": fmt.Sprintf("users: {bob: {password_hash: %q}}", configtest.PasswordHash().Reveal())}, seen: loginSucceeds("bob", configtest.Password),
+			keys: []string{"Tenant/users_file"}, tenant: "users_file: VOLUME/users.yaml",
+			before: files{"users.yaml": "users: {}"},
+			next: files{"users.yaml": fmt.Sprintf(
+				"users: {bob: {password_hash: %q}}",
+				configtest.PasswordHash().Reveal())}, seen: loginSucceeds("bob", configtest.Password),
 		},
 		{ // any value that comes from a file of its own
-			keys: []string{"User/password_hash"}, tenant: "users: {bob: {password_hash_file: VOLUME/hash}}", before: files{"hash": strings.Replace(configtest.PasswordHash().Reveal(), "+ksV", "+ksW", 1)},
-			next: files{"hash": configtest.PasswordHash().Reveal()}, seen: loginSucceeds("bob", configtest.Password),
+			keys: []string{"User/password_hash"}, tenant: "users: {bob: {password_hash_file: VOLUME/hash}}",
+			before: files{"hash": strings.Replace(configtest.PasswordHash().Reveal(), "+ksV", "+ksW", 1)},
+			next:   files{"hash": configtest.PasswordHash().Reveal()}, seen: loginSucceeds("bob", configtest.Password),
 		},
 	}
 }
 
 func catalogue(goodbye string) files {
-	return files{"texts/fr/messages.gotext.json": fmt.Sprintf(`{"language": "fr", "messages": [{"id": "goodbye", "message": "Goodbye.", "translation": %q}]}`, goodbye)}
+	return files{"texts/fr/messages.gotext.json": fmt.Sprintf(
+		`{"language": "fr", "messages": [{"id": "goodbye", "message": "Goodbye.", "translation": %q}]}`, goodbye)}
 }
 
 func saysGoodbye(want string) func(*testing.T, *Server) bool {
@@ -219,7 +244,10 @@ func saysGoodbye(want string) func(*testing.T, *Server) bool {
 // entersAdmin tells whether the API of administrators takes a certificate.
 func entersAdmin(client tls.Certificate) func(*testing.T, *Server) bool {
 	return func(t *testing.T, srv *Server) bool {
-		conn, err := tls.Dial("tcp", srv.AdminAddr().String(), &tls.Config{Certificates: []tls.Certificate{client}, InsecureSkipVerify: true}) // the test is of the client's
+		// the test is of the client's
+		conn, err := tls.Dial(
+			"tcp", srv.AdminAddr().String(),
+			&tls.Config{Certificates: []tls.Certificate{client}, InsecureSkipVerify: true})
 		if err != nil {
 			return false
 		}
@@ -240,7 +268,8 @@ func entersAdmin(client tls.Certificate) func(*testing.T, *Server) bool {
 	}
 }
 
-// A change of any file that the configuration names is seen where it is mounted by Kubernetes, or the log says that it needs a restart.
+// A change of any file that the configuration names is seen where it is mounted by Kubernetes, or the log says that
+// it needs a restart.
 func TestReloadOfEachFile(t *testing.T) {
 	cases := fileCases(t)
 	t.Run("all-keys", func(t *testing.T) {
@@ -273,7 +302,8 @@ func TestReloadOfDirectoryAuthorities(t *testing.T) {
 		t.Fatal(err)
 	}
 	(&fileCase{
-		tenant: fmt.Sprintf("auth: {ldap: {urls: [%q], ca_file: VOLUME/ca.crt, base_dn: %q, bind_dn: %q, bind_password: %q}}",
+		tenant: fmt.Sprintf(
+			"auth: {ldap: {urls: [%q], ca_file: VOLUME/ca.crt, base_dn: %q, bind_dn: %q, bind_password: %q}}",
 			directory.LDAP, ldaptest.BaseDN, ldaptest.BindDN, ldaptest.Password),
 		before: files{"ca.crt": certtest.NewAuthority(t, "wrong").Certificate}, next: files{"ca.crt": string(ca)},
 		seen: loginSucceeds("bob", ldaptest.Password),
@@ -308,7 +338,8 @@ func (tc *fileCase) test(t *testing.T) {
 	if !strings.HasPrefix(tc.top, "limits:") {
 		text += "limits: {failed_login_delay: 0s, sessions_per_address: 0, bans: {user_score: 0, address_score: 0}}\n"
 	}
-	text += fmt.Sprintf("tenants:\n  acme:\n    hosts: [ftp.acme.example]\n    bucket: %s\n    %s\n", s.Bucket(t), tc.tenant)
+	text += fmt.Sprintf(
+		"tenants:\n  acme:\n    hosts: [ftp.acme.example]\n    bucket: %s\n    %s\n", s.Bucket(t), tc.tenant)
 	if !strings.HasPrefix(tc.tenant, "users:") {
 		text += fmt.Sprintf("    users: {alice: {password_hash: %q}}\n", configtest.PasswordHash().Reveal())
 	}
@@ -322,10 +353,14 @@ func (tc *fileCase) test(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := &logText{}
-	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil))})
+	srv := start(
+		t, cfg, Options{AWS: s.AWSConfig(),
+			Logger: slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil))})
 	ctx, cancel := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
-	watcher := &watch.Watcher{Files: loader.Files, Changed: loader.Changed, Reload: func() { _ = srv.Reload(loader.Load) }, Log: slog.New(slog.DiscardHandler)}
+	watcher := &watch.Watcher{Files: loader.Files, Changed: loader.Changed, Reload: func() {
+		_ = srv.Reload(loader.Load)
+	}, Log: slog.New(slog.DiscardHandler)}
 	watching.Go(func() { watcher.Run(ctx) })
 	defer func() { cancel(); watching.Wait() }()
 	seen := tc.seen

@@ -15,9 +15,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // changed is a valid copy of a configuration, in which the tenants named are others.
@@ -95,7 +95,8 @@ func TestReloadKeepsCounts(t *testing.T) {
 	login(230)
 }
 
-// A tenant that is removed serves the sessions that it has. Its queue of events ends with the last of them, and so does all else.
+// A tenant that is removed serves the sessions that it has. Its queue of events ends with the last of them, and so
+// does all else.
 func TestReloadRemovesATenant(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	hook, received := newWebhook(t)
@@ -142,11 +143,14 @@ func TestReloadRemovesATenant(t *testing.T) {
 func TestReloadKeepsQueuesAndBuckets(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
-	cfg.Tenants["acme"].Webhook = destination.Webhook{Receiver: destination.Receiver{URL: "http://127.0.0.1:1/", Secret: value.NewSecret("0123456789abcdef")}}
+	cfg.Tenants["acme"].Webhook = destination.Webhook{Receiver: destination.Receiver{URL: "http://127.0.0.1:1/",
+		Secret: value.NewSecret("0123456789abcdef")}}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	session(t, srv, "alice")
 	queue, bucket := srv.queues["acme"], srv.active.Load().buckets["acme"]
-	next := changed(t, cfg, func(next *config.Config) { next.Tenants["acme"].Users["bob"] = next.Tenants["acme"].Users["alice"] }, "acme")
+	next := changed(t, cfg, func(next *config.Config) {
+		next.Tenants["acme"].Users["bob"] = next.Tenants["acme"].Users["alice"]
+	}, "acme")
 	reload(t, srv, next)
 	if srv.queues["acme"] != queue || srv.active.Load().buckets["acme"] != bucket {
 		t.Error("another user makes another queue or bucket")
@@ -182,7 +186,8 @@ func TestReloadIsRefused(t *testing.T) {
 		"problems": {
 			func() (*config.Config, error) {
 				return config.NewLoader("testdata/none.yaml", nil).Load()
-			}, `msg="configuration refused, and the one before stays in use; correct it" err="cannot read the configuration testdata/none.yaml`,
+			},
+			`msg="configuration refused, and the one before stays in use; correct it" err="cannot read the configuration testdata/none.yaml`,
 		},
 		"fixed-value": {
 			func() (*config.Config, error) {
@@ -190,7 +195,8 @@ func TestReloadIsRefused(t *testing.T) {
 					next.AbandonedUploads = time.Hour
 					next.Tenants["acme"].Resume = config.KeepInterrupted
 				}, "acme"), nil
-			}, `it does not go with the values in use of abandoned_uploads, which need a restart: tenants.acme.resume: needs`,
+			},
+			`it does not go with the values in use of abandoned_uploads, which need a restart: tenants.acme.resume: needs`,
 		},
 		"many-problems": {
 			func() (*config.Config, error) {
@@ -263,7 +269,9 @@ func TestReloadWhileClientsWork(t *testing.T) {
 				next.IdleTimeout = time.Minute + time.Duration(i%2)
 				next.Tenants["acme"].Quota = value.Size(1<<20 + i)
 			}, "acme")
-			if err := srv.Reload(func() (*config.Config, error) { return next, nil }); err != nil && !errors.Is(err, errStopping) {
+			if err := srv.Reload(func() (*config.Config, error) {
+				return next, nil
+			}); err != nil && !errors.Is(err, errStopping) {
 				t.Error(err)
 			}
 		}

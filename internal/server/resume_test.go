@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // An uploadsTest is one bucket behind two servers which keep interrupted uploads.
@@ -24,7 +24,8 @@ func newUploadsTest(t *testing.T, s *s3test.Server) *uploadsTest {
 	cfg := configtest.New(t, s)
 	cfg.Tenants["acme"].Resume = config.KeepInterrupted
 	cfg.Tenants["acme"].Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash(), Home: "/alice"}
-	return &uploadsTest{t, [2]*Server{start(t, cfg, Options{AWS: s.AWSConfig()}), start(t, cfg, Options{AWS: s.AWSConfig()})}}
+	return &uploadsTest{t, [2]*Server{start(t, cfg, Options{AWS: s.AWSConfig()}),
+		start(t, cfg, Options{AWS: s.AWSConfig()})}}
 }
 
 // as logs a user in at a server.
@@ -118,7 +119,8 @@ func TestInterruptedUploads(t *testing.T) {
 			}
 			x.as("bob", 0).Store("f", "the finished object")
 			_ = c.Data()
-			if text := c.Command(554, "APPE f"); !strings.Contains(text, "Another session has stored this file completely, with 19 bytes") {
+			if text := c.Command(554, "APPE f"); !strings.Contains(
+				text, "Another session has stored this file completely, with 19 bytes") {
 				x.Error(text)
 			}
 			x.wantFile("the finished object")

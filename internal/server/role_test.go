@@ -10,9 +10,9 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/bucket"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // Where STS does not renew the credentials of a tenant, its clients get 451 and those of other tenants notice nothing.
@@ -20,8 +20,10 @@ func TestRoleIsNotRenewed(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	sts := s3test.StartSTS(t, s)
 	cfg := configtest.New(t, s)
-	cfg.S3.AssumeRole = bucket.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp", ExternalID: "{tenant}", STSEndpoint: sts.URL}
-	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: s.Bucket(t), Users: map[string]*config.User{"bob": {PasswordHash: configtest.PasswordHash()}}}
+	cfg.S3.AssumeRole = bucket.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp", ExternalID: "{tenant}",
+		STSEndpoint: sts.URL}
+	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: s.Bucket(t),
+		Users: map[string]*config.User{"bob": {PasswordHash: configtest.PasswordHash()}}}
 	var refuse atomic.Bool
 	sts.Answer(func(request url.Values) s3test.STSAnswer {
 		if request.Get("ExternalId") != "acme" {
@@ -55,7 +57,8 @@ func TestRoleIsNotRenewed(t *testing.T) {
 		t.Errorf("the tenant lists %q", got)
 	}
 	acme.Store("after", "content")
-	if _, body := get(t, srv, "/metrics"); !strings.Contains(body, `babelftp_s3_requests_total{operation="AssumeRole",status="403"`) {
+	if _, body := get(t, srv, "/metrics"); !strings.Contains(
+		body, `babelftp_s3_requests_total{operation="AssumeRole",status="403"`) {
 		t.Error("/metrics lacks the refusals of STS")
 	}
 }

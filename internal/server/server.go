@@ -19,29 +19,29 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/acme"
-	"github.com/babelftp/babelftp/internal/audit/output"
-	"github.com/babelftp/babelftp/internal/bans"
-	"github.com/babelftp/babelftp/internal/certificates"
+	"github.com/babelftp/babelftp/internal/admin/health"
+	measure "github.com/babelftp/babelftp/internal/admin/metrics"
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/listen"
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/base/upkeep"
+	"github.com/babelftp/babelftp/internal/base/web"
+	"github.com/babelftp/babelftp/internal/certs/acme"
+	"github.com/babelftp/babelftp/internal/certs/certificates"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/control"
-	"github.com/babelftp/babelftp/internal/dataconn"
-	"github.com/babelftp/babelftp/internal/dataport"
-	"github.com/babelftp/babelftp/internal/events"
-	"github.com/babelftp/babelftp/internal/health"
-	"github.com/babelftp/babelftp/internal/idleheap"
-	"github.com/babelftp/babelftp/internal/limits"
-	"github.com/babelftp/babelftp/internal/listen"
-	measure "github.com/babelftp/babelftp/internal/metrics"
-	"github.com/babelftp/babelftp/internal/panics"
-	"github.com/babelftp/babelftp/internal/s3client"
-	"github.com/babelftp/babelftp/internal/s3client/transport"
-	"github.com/babelftp/babelftp/internal/sessionlog"
-	"github.com/babelftp/babelftp/internal/tenant"
-	"github.com/babelftp/babelftp/internal/tracing"
-	"github.com/babelftp/babelftp/internal/upkeep"
-	"github.com/babelftp/babelftp/internal/web"
-	"github.com/babelftp/babelftp/internal/wire"
+	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/report/audit/output"
+	"github.com/babelftp/babelftp/internal/report/events"
+	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/report/tracing"
+	"github.com/babelftp/babelftp/internal/server/dataport"
+	"github.com/babelftp/babelftp/internal/server/idleheap"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
+	"github.com/babelftp/babelftp/internal/users/bans"
+	"github.com/babelftp/babelftp/internal/users/tenant"
 )
 
 // warnEvery is the time between two warnings of a certificate that ends soon.
@@ -49,8 +49,8 @@ const warnEvery = 24 * time.Hour
 
 // Options is what a configuration does not say. The zero value is the default.
 type Options struct {
-	// AWS is where the S3 clients begin: their connections, and the endpoint, region and credentials of tenants for whom the
-	// configuration names none. The default is what the AWS SDK finds in its environment and files.
+	// AWS is where the S3 clients begin: their connections, and the endpoint, region and credentials of tenants for
+	// whom the configuration names none. The default is what the AWS SDK finds in its environment and files.
 	AWS *aws.Config
 
 	// Certificate is shown where the configuration names no files.
@@ -137,7 +137,9 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, err
 	}
-	clients := s3client.NewFactory(opts.AWS, func(stack *middleware.Stack) error { return errors.Join(traces.Observe(stack), m.s3.Observe(stack)) }, log)
+	clients := s3client.NewFactory(opts.AWS, func(stack *middleware.Stack) error {
+		return errors.Join(traces.Observe(stack), m.s3.Observe(stack))
+	}, log)
 	obtain, err := newACME(cfg, m.issued, log)
 	if err != nil {
 		return nil, err
@@ -151,7 +153,8 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	relays, guard := measure.NewRelays(), panics.NewGuard(log)
-	ports, err := dataport.New(ctx, cfg, dataport.Observer{NoHeader: m.proxyRefused, Missed: m.missed.Inc, Relays: relays, Guard: guard}, log)
+	ports, err := dataport.New(
+		ctx, cfg, dataport.Observer{NoHeader: m.proxyRefused, Missed: m.missed.Inc, Relays: relays, Guard: guard}, log)
 	if err != nil {
 		return nil, err
 	}
@@ -184,11 +187,12 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	}
 	s.useEventQueues(queues)
 	if s.tenants, err = tenant.NewRegistry(cfg, bundle, buckets, tenant.Options{
-		Files: s.filesOf(cfg), Events: queuesOf(queues), Logger: log, Bans: s.bans,
+		Files: s.filesOf(cfg), Events: sinksOf(queues), Logger: log, Bans: s.bans,
 	}); err != nil {
 		return nil, err
 	}
-	if s.audit, err = output.New(ctx, cfg.Audit, cmp.Or[io.Writer](opts.Stdout, io.Discard), m.auditLinesLost, log); err != nil {
+	if s.audit, err = output.New(
+		ctx, cfg.Audit, cmp.Or[io.Writer](opts.Stdout, io.Discard), m.auditLinesLost, log); err != nil {
 		return nil, err
 	}
 	recent := recentEvents(cfg)
@@ -197,7 +201,9 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	s.control = control.New(s.controlConfig(cfg, bundle))
 	s.watcher = &s3client.Watcher{Log: log, AbandonedUploads: cfg.AbandonedUploads, Usable: s.bucketUsable}
 	s.watcher.Watch(s.buckets())
-	m.registry.MustRegister(passivePorts(s.ports.Ports), measure.NewQuotas(s.tenants.Quotas), measure.NewCertificates(shown), measure.NewBuckets(s.buckets),
+	m.registry.MustRegister(
+		passivePorts(s.ports.Ports), measure.NewQuotas(s.tenants.Quotas), measure.NewCertificates(shown),
+		measure.NewBuckets(s.buckets),
 		measure.NewMemory(s.memory), measure.NewUploads(s.buckets), measure.NewBans(s.bans), measure.NewPanics(guard))
 	if traces != nil {
 		m.registry.MustRegister(measure.NewTraces(traces.Spans))
@@ -263,7 +269,8 @@ func (s *Server) buckets() []*s3client.Bucket { return s.active.Load().all }
 // DrainTimeout is how long running transfers may continue when the server stops, by the configuration in use.
 func (s *Server) DrainTimeout() time.Duration { return s.active.Load().cfg.DrainTimeout }
 
-// Bucket returns the bucket of a tenant, with those of its folders, and false where the configuration has no such tenant.
+// Bucket returns the bucket of a tenant, with those of its folders, and false where the configuration has no such
+// tenant.
 func (s *Server) Bucket(tenant string) (b *s3client.Bucket, ok bool) {
 	b, ok = s.active.Load().buckets[tenant]
 	return b, ok
@@ -354,8 +361,8 @@ func address(l net.Listener) net.Addr {
 	return l.Addr()
 }
 
-// Serve runs sessions until Shutdown, and then returns nil. A bucket that cannot be used keeps out its users only, until it can. Sessions are cut when ctx ends; an error of one listener leaves the others
-// to Shutdown.
+// Serve runs sessions until Shutdown, and then returns nil. A bucket that cannot be used keeps out its users only,
+// until it can. Sessions are cut when ctx ends; an error of one listener leaves the others to Shutdown.
 func (s *Server) Serve(ctx context.Context) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -383,8 +390,8 @@ func (s *Server) Serve(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown is not ready from then on, says goodbye to idle sessions and to new ones, and lets running transfers end. When ctx ends it ends
-// what is left, within seconds, and returns an error. The probes are answered until then.
+// Shutdown is not ready from then on, says goodbye to idle sessions and to new ones, and lets running transfers end.
+// When ctx ends it ends what is left, within seconds, and returns an error. The probes are answered until then.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.reloading.Lock()
 	s.stopped = true

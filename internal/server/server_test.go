@@ -19,13 +19,13 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/i18n/gotext"
-	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
@@ -52,7 +52,8 @@ func serve(t *testing.T, cfg *config.Config, opts Options) *Server {
 	return srv
 }
 
-// waitForLooks waits for the first look at each bucket. A login waits a few seconds for that, which may be too short on a busy machine.
+// waitForLooks waits for the first look at each bucket. A login waits a few seconds for that, which may be too short
+// on a busy machine.
 func waitForLooks(t *testing.T, srv *Server) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -81,7 +82,8 @@ func get(t *testing.T, srv *Server, path string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// A user who has nothing yet logs in, finds an empty home, and what is uploaded there is an object under the tenant's prefix.
+// A user who has nothing yet logs in, finds an empty home, and what is uploaded there is an object under the tenant's
+// prefix.
 func TestUploadToAnEmptyHome(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		cfg := configtest.New(t, s)
@@ -148,9 +150,12 @@ func TestTenantSettings(t *testing.T) {
 	cfg.UnknownHosts = config.IgnoreUnknownHosts
 	acme := cfg.Tenants["acme"]
 	acme.Languages = []language.Tag{language.French, language.English}
-	acme.Welcome = map[language.Tag]string{language.French: "Bonjour {User}.\nVu le {LastLogin}.", language.English: "Hello {User}."}
+	acme.Welcome = map[language.Tag]string{language.French: "Bonjour {User}.\nVu le {LastLogin}.",
+		language.English: "Hello {User}."}
 	acme.GreetAfterLang = true
-	acme.Messages = map[i18n.ID]map[language.Tag]gotext.Text{i18n.Goodbye: {language.English: {Msg: "Acme says goodbye."}}}
+	acme.Messages = map[i18n.ID]map[language.Tag]gotext.Text{
+		i18n.Goodbye: {language.English: {Msg: "Acme says goodbye."}},
+	}
 	acme.DirectoryEncodings = map[string]value.Encoding{"/alice/legacy": configtest.Encoding(t, "shift_jis")}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	login := func() (*ftptest.Client, string) {
@@ -205,7 +210,9 @@ func TestHostNamedToTLS(t *testing.T) {
 		"":                 {1, "FTP server ready."},
 	} {
 		t.Run(serverName, func(t *testing.T) {
-			conn, err := tls.Dial("tcp", srv.ImplicitAddr().String(), &tls.Config{ServerName: serverName, InsecureSkipVerify: true}) // it looks at the serial number only
+			// it looks at the serial number only
+			conn, err := tls.Dial(
+				"tcp", srv.ImplicitAddr().String(), &tls.Config{ServerName: serverName, InsecureSkipVerify: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +231,9 @@ func TestHostNamedToTLS(t *testing.T) {
 	}
 	_, metrics := get(t, srv, "/metrics")
 	for _, tenant := range []string{"", "acme"} {
-		line := fmt.Sprintf("babelftp_tls_certificate_expiry_timestamp_seconds{host=\"babelftp tests\",tenant=%q} %g\n", tenant, float64(end.Unix()))
+		line := fmt.Sprintf(
+			"babelftp_tls_certificate_expiry_timestamp_seconds{host=\"babelftp tests\",tenant=%q} %g\n", tenant,
+			float64(end.Unix()))
 		if !strings.Contains(metrics, line) {
 			t.Errorf("/metrics lacks %s", line)
 		}
@@ -245,7 +254,8 @@ func TestShutdown(t *testing.T) {
 	down := make(chan error, 1)
 	go func() { down <- srv.Shutdown(context.WithoutCancel(t.Context())) }()
 	idle.Reply(421)
-	if status, body := get(t, srv, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "draining") {
+	if status, body := get(t, srv, "/readyz"); status != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "draining") {
 		t.Errorf("/readyz answers %d %s", status, body)
 	}
 	late, err := net.Dial("tcp", srv.Addr().String())

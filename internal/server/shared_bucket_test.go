@@ -12,10 +12,10 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/events"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/report/events"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // A tenantReceiver wants the events of one tenant.
@@ -91,15 +91,17 @@ func loginAs(t *testing.T, srv *Server, user string) *ftptest.Client {
 	return c
 }
 
-// Tenants are in one bucket, one of them with its prefix in that of another. A user of the outer one can rename or remove the directory of the inner
-// one. Its files go, and its events that wait stay, like the records of its uploads. Tenants with the same prefix get their own events only.
+// Tenants are in one bucket, one of them with its prefix in that of another. A user of the outer one can rename or
+// remove the directory of the inner one. Its files go, and its events that wait stay, like the records of its
+// uploads. Tenants with the same prefix get their own events only.
 func TestTenantInsideAnother(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	users := map[string]*config.User{"operator": {PasswordHash: configtest.PasswordHash(), Home: "/"}}
 	cfg.Tenants["outer"] = &config.Tenant{Bucket: acme.Bucket, Hosts: []string{"outer.example"}, Users: users}
-	cfg.Tenants["twin"] = &config.Tenant{Bucket: acme.Bucket, Prefix: acme.Prefix, Hosts: []string{"twin.example"}, Users: users}
+	cfg.Tenants["twin"] = &config.Tenant{Bucket: acme.Bucket, Prefix: acme.Prefix, Hosts: []string{"twin.example"},
+		Users: users}
 	receivers := map[string]*tenantReceiver{}
 	for name, tenant := range cfg.Tenants {
 		receivers[name] = newTenantReceiver(t, name)
@@ -107,13 +109,15 @@ func TestTenantInsideAnother(t *testing.T) {
 	}
 	acme.Users["alice"].Home = "/"
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	alice, operator, twin := loginAs(t, srv, "alice@acme"), loginAs(t, srv, "operator@outer"), loginAs(t, srv, "operator@twin")
+	alice, operator, twin := loginAs(t, srv, "alice@acme"), loginAs(t, srv, "operator@outer"),
+		loginAs(t, srv, "operator@twin")
 	twin.Store("twin", "twin's")
 	alice.Store("waits", "abc")
 	content := strings.Repeat("0123456789", 700_000) // more than a part
 	alice.Command(200, "TYPE I")
 	data := begin(t, alice, "STOR large", content[:6_000_000])
-	for !strings.Contains(strings.Join(s3test.Objects(t, s.Client(), acme.Bucket), " "), acme.Prefix+".babelftp/uploads/") {
+	for !strings.Contains(
+		strings.Join(s3test.Objects(t, s.Client(), acme.Bucket), " "), acme.Prefix+".babelftp/uploads/") {
 		time.Sleep(time.Millisecond)
 	}
 
@@ -130,7 +134,8 @@ func TestTenantInsideAnother(t *testing.T) {
 	operator.Command(250, "SITE RMDIR inbox")
 	alice.Command(550, "SIZE large")
 	for _, key := range s3test.Objects(t, s.Client(), acme.Bucket) {
-		if strings.Contains(key, ".babelftp/") && !strings.HasPrefix(key, ".babelftp/") && !strings.HasPrefix(key, acme.Prefix+".babelftp/") {
+		if strings.Contains(key, ".babelftp/") && !strings.HasPrefix(key, ".babelftp/") &&
+			!strings.HasPrefix(key, acme.Prefix+".babelftp/") {
 			t.Errorf("an object of the server has come to %q", key)
 		}
 	}
@@ -140,7 +145,8 @@ func TestTenantInsideAnother(t *testing.T) {
 	receivers["acme"].await("upload /waits", "upload /large")
 }
 
-// A user of one tenant knows nothing of the interrupted uploads of a user of another one who has the same name, where the tenants share a folder.
+// A user of one tenant knows nothing of the interrupted uploads of a user of another one who has the same name, where
+// the tenants share a folder.
 func TestInterruptedUploadsOfTenants(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)

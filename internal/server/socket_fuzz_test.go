@@ -22,12 +22,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/encryption"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // How FuzzSession begins a session, by bits of its mode.
@@ -38,8 +38,9 @@ const (
 	privateData // the bytes of the data connection are TLS records
 )
 
-// FuzzSession sends any bytes to a server through TCP: before and after the login, in the clear, under TLS and in the place of TLS, and on a
-// data connection. All replies are well-formed, no goroutine panics, the next session works, and the server releases all that it has used.
+// FuzzSession sends any bytes to a server through TCP: before and after the login, in the clear, under TLS and in the
+// place of TLS, and on a data connection. All replies are well-formed, no goroutine panics, the next session works,
+// and the server releases all that it has used.
 func FuzzSession(f *testing.F) {
 	for _, seed := range []struct {
 		mode          uint8
@@ -47,18 +48,30 @@ func FuzzSession(f *testing.F) {
 	}{
 		{loggedIn, "STOR a\r\nSIZE a\r\nRETR a\r\n", "content"},
 		{loggedIn, "MKD a\r\x00\nb\r\nMKD x\r\x00\n227 ok (1,2,3,4,5,6)\r\nLIST\r\nMLST x\r\x00\n\r\n", ""},
-		{loggedIn, "RNFR a\r\nRNTO b\r\nREST 18446744073709551616\r\nREST -1\r\nRANG 1 0\r\nALLO 99999999999999999999\r\n", ""},
-		{loggedIn, "PORT 1,2,3,4,5,6\r\nEPRT |1|127.0.0.1|22|\r\nEPRT |2|::1|99999|\r\nPORT 256,0,0,0,1,1\r\nLIST\r\n", ""},
-		{loggedIn, "SITE COPY a b\r\nSITE PRESIGN a 9999999h\r\nSITE URL --8bit \xff\xff\r\nSITE\r\nSITE HELP\r\nHELP SITE\r\n", ""},
-		{loggedIn, "MLSD\r\nOPTS MLST type;;;size\r\nMFF Modify=20240102030405;Create=1; a\r\nMFMT 99999999999999 a\r\nMDTM \xe9\r\n", ""},
-		{loggedIn, "TYPE A\r\nTYPE L 8\r\nTYPE L 9\r\nSTRU F\r\nMODE B\r\nSTOR t\r\nHASH t\r\nXCRC \"t\" 0 99\r\n", "a\r\nb\nc\r"},
-		{loggedIn, "STAT -la *\r\nNLST [a-\r\nNLST \\\r\nLIST -R /../..\r\nCWD ////\r\nCWD " + strings.Repeat("a/", 600) + "\r\n", ""},
-		{loggedIn, "\xff\xf4\xff\xf2ABOR\r\nNO\xff\xfb\x01OP\r\n\xff\xfd\x06NOOP\r\n\xff\xff\r\n\xff\xfa\x01\xff\xf0NOOP\r\n", ""},
+		{loggedIn,
+			"RNFR a\r\nRNTO b\r\nREST 18446744073709551616\r\nREST -1\r\nRANG 1 0\r\nALLO 99999999999999999999\r\n",
+			""},
+		{loggedIn, "PORT 1,2,3,4,5,6\r\nEPRT |1|127.0.0.1|22|\r\nEPRT |2|::1|99999|\r\nPORT 256,0,0,0,1,1\r\nLIST\r\n",
+			""},
+		{loggedIn,
+			"SITE COPY a b\r\nSITE PRESIGN a 9999999h\r\nSITE URL --8bit \xff\xff\r\nSITE\r\nSITE HELP\r\nHELP SITE\r\n", ""},
+		{loggedIn,
+			"MLSD\r\nOPTS MLST type;;;size\r\nMFF Modify=20240102030405;Create=1; a\r\nMFMT 99999999999999 " +
+				"a\r\nMDTM \xe9\r\n", ""},
+		{loggedIn, "TYPE A\r\nTYPE L 8\r\nTYPE L 9\r\nSTRU F\r\nMODE B\r\nSTOR t\r\nHASH t\r\nXCRC \"t\" 0 99\r\n",
+			"a\r\nb\nc\r"},
+		{loggedIn, "STAT -la *\r\nNLST [a-\r\nNLST \\\r\nLIST -R /../..\r\nCWD ////\r\nCWD " +
+			strings.Repeat("a/", 600) + "\r\n", ""},
+		{loggedIn,
+			"\xff\xf4\xff\xf2ABOR\r\nNO\xff\xfb\x01OP\r\n\xff\xfd\x06NOOP\r\n\xff\xff\r\n\xff\xfa\x01\xff\xf0NOOP\r\n",
+			""},
 		{loggedIn, "STOR b\r\nABOR\r\nSTAT\r\nQUIT\r\n", strings.Repeat("x", 100_000)},
 		{loggedIn | privateData, "PBSZ 0\r\nPROT P\r\nSTOR c\r\n", "\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00"},
 		{loggedIn | privateData, "PBSZ 0\r\nPROT P\r\nRETR a\r\nMLSD\r\n", "GET / HTTP/1.1\r\n\r\n"},
-		{loggedIn | underTLS, "PBSZ 0\r\nPROT C\r\nSTOR d\r\nCCC\r\nAUTH TLS\r\nREIN\r\nUSER alice\r\n", "in the clear"},
-		{0, "USER alice\r\nPASS \xff\xff\r\nHOST [::1%25eth0]\r\nHOST a..b\r\nLANG de-\r\nLANG x-" + strings.Repeat("y", 300) + "\r\nFEAT\r\n", ""},
+		{loggedIn | underTLS, "PBSZ 0\r\nPROT C\r\nSTOR d\r\nCCC\r\nAUTH TLS\r\nREIN\r\nUSER alice\r\n",
+			"in the clear"},
+		{0, "USER alice\r\nPASS \xff\xff\r\nHOST [::1%25eth0]\r\nHOST a..b\r\nLANG de-\r\nLANG x-" +
+			strings.Repeat("y", 300) + "\r\nFEAT\r\n", ""},
 		{0, "USER " + strings.Repeat("a", 9000) + "\r\nUSER a\r\n", ""},
 		{0, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", ""},
 		{0, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", ""},
@@ -99,8 +112,8 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// coordinatesFuzzing says whether this process starts others that fuzz, and fuzzes nothing itself. It starts them in its working directory, which
-// the embedded S3 server would move.
+// coordinatesFuzzing says whether this process starts others that fuzz, and fuzzes nothing itself. It starts them in
+// its working directory, which the embedded S3 server would move.
 func coordinatesFuzzing() bool {
 	return flag.Lookup("test.fuzz").Value.String() != "" && flag.Lookup("test.fuzzworker").Value.String() == "false"
 }
@@ -133,7 +146,8 @@ func newAttacked(tb testing.TB, change func(*config.Config)) *attacked {
 	acme.Users["alice"].Root = "/alice"
 	acme.Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash(), Root: "/bob"}
 	acme.Users["carol"] = &config.User{PasswordHash: configtest.PasswordHash()}
-	a := &attacked{client: s.Client(), bucket: acme.Bucket, tls: &tls.Config{InsecureSkipVerify: true}} // the test knows its server
+	// the test knows its server
+	a := &attacked{client: s.Client(), bucket: acme.Bucket, tls: &tls.Config{InsecureSkipVerify: true}}
 	if err := cfg.Validate(); err != nil {
 		tb.Fatal(err)
 	}
@@ -225,8 +239,8 @@ func withoutTelnet(sent string) string {
 	return sent
 }
 
-// wellFormed says what is wrong with replies. Each is a code and text, or lines of which the first and the last have the code (RFC 959,
-// section 4.2). All are UTF-8, and end with CRLF. They have no other CR or LF.
+// wellFormed says what is wrong with replies. Each is a code and text, or lines of which the first and the last have
+// the code (RFC 959, section 4.2). All are UTF-8, and end with CRLF. They have no other CR or LF.
 func wellFormed(sent string) error {
 	if sent = withoutTelnet(sent); !utf8.ValidString(sent) {
 		return errors.New("bytes that are no UTF-8")

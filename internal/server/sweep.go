@@ -4,17 +4,17 @@ import (
 	"context"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/account"
-	"github.com/babelftp/babelftp/internal/panics"
-	"github.com/babelftp/babelftp/internal/s3client"
-	"github.com/babelftp/babelftp/internal/upkeep"
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/base/upkeep"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // maxSweepInterval is the longest time between two sweeps.
 const maxSweepInterval = time.Hour
 
-// sweepUploads removes abandoned uploads, again and again until ctx ends. Their server died, or their client did not come back. Other servers of
-// the same buckets do the same. The first sweep of a bucket is that of bucketUsable.
+// sweepUploads removes abandoned uploads, again and again until ctx ends. Their server died, or their client did not
+// come back. Other servers of the same buckets do the same. The first sweep of a bucket is that of bucketUsable.
 func (s *Server) sweepUploads(ctx context.Context) {
 	age := s.active.Load().cfg.AbandonedUploads
 	if age == 0 {

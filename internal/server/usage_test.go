@@ -15,9 +15,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // tooMany is what a client reads in French.
@@ -30,7 +30,8 @@ func TestTransferLimit(t *testing.T) {
 	acme := cfg.Tenants["acme"]
 	acme.DefaultLanguage = language.French
 	acme.Limits.PerUser.Transfers = 1
-	acme.Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash(), Limits: limit.UserLimits{Usage: limit.Usage{Transfers: 2}}}
+	acme.Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash(),
+		Limits: limit.UserLimits{Usage: limit.Usage{Transfers: 2}}}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	begin := func(user string) (end func()) {
 		t.Helper()
@@ -168,11 +169,14 @@ func TestIdleTimeoutOfAUser(t *testing.T) {
 	closed(t, c)
 }
 
-// A flood of logins of one address, or by a user, gets 421. Another address can log in. The log has a line of it and no flood.
+// A flood of logins of one address, or by a user, gets 421. Another address can log in. The log has a line of it and
+// no flood.
 func TestLoginRates(t *testing.T) {
 	for limit, change := range map[string]func(*config.Config){
-		`limit="per_address.login_rate",tenant=""`:  func(cfg *config.Config) { cfg.Limits.PerAddress.LoginRate = 1 },
-		`limit="per_user.login_rate",tenant="acme"`: func(cfg *config.Config) { cfg.Tenants["acme"].Limits.PerUser.LoginRate = 1 },
+		`limit="per_address.login_rate",tenant=""`: func(cfg *config.Config) { cfg.Limits.PerAddress.LoginRate = 1 },
+		`limit="per_user.login_rate",tenant="acme"`: func(cfg *config.Config) {
+			cfg.Tenants["acme"].Limits.PerUser.LoginRate = 1
+		},
 	} {
 		t.Run(limit, func(t *testing.T) {
 			s := s3test.Start(t, "embedded")

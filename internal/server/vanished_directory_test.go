@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// Another session deletes the only file below the directory that a session is in. The directory without a marker is gone, but the session can list it,
-// leave it, come back and remove it.
+// Another session deletes the only file below the directory that a session is in. The directory without a marker is
+// gone, but the session can list it, leave it, come back and remove it.
 func TestSessionInAVanishedDirectory(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)

@@ -32,12 +32,16 @@ func viewUsers() []modelUser {
 	return []modelUser{
 		{name: "admin", tenant: "acme", root: "/", rights: "lrwdnm"},
 		{name: "partner", tenant: "acme", root: "/partner", rights: "lr", rules: map[string]string{
-			"/in": "wnm", "/out": "lrwdnm", "/names": "lwn", "/blind": "rw", "/hidden": "", "/hidden/sub": "w", "/shared": "lrwdnm", "/archive": "lrwdnm",
+			"/in": "wnm", "/out": "lrwdnm", "/names": "lwn", "/blind": "rw", "/hidden": "", "/hidden/sub": "w",
+			"/shared": "lrwdnm", "/archive": "lrwdnm",
 		}},
 		{name: "scanner", tenant: "acme", root: "/", rights: "wnm"},
-		{name: "writer", tenant: "acme", root: "/partner", rights: "lwnm", rules: map[string]string{"/in": "wn", "/hidden": "wn", "/out": "lrw"}},
-		{name: "keeper", tenant: "acme", root: "/partner/out", rights: "lrwnm", overwrite: config.DenyOverwrite, rules: map[string]string{"/sub": "dm"}},
-		{name: "reader", tenant: "acme", root: "/", rights: "lr", rules: map[string]string{"/partner/hidden": "", "/partner/in": "", "/admin": "r"}},
+		{name: "writer", tenant: "acme", root: "/partner", rights: "lwnm",
+			rules: map[string]string{"/in": "wn", "/hidden": "wn", "/out": "lrw"}},
+		{name: "keeper", tenant: "acme", root: "/partner/out", rights: "lrwnm", overwrite: config.DenyOverwrite,
+			rules: map[string]string{"/sub": "dm"}},
+		{name: "reader", tenant: "acme", root: "/", rights: "lr",
+			rules: map[string]string{"/partner/hidden": "", "/partner/in": "", "/admin": "r"}},
 		{name: "bob", tenant: "beta", root: "/", rights: "lrwdnm"},
 	}
 }
@@ -51,8 +55,10 @@ func viewUser(name string) modelUser {
 func startOfViews() map[string]string {
 	objects := map[string]string{}
 	for _, dir := range []string{
-		"acme/", "acme/admin/", "acme/partner/", "acme/partner/in/", "acme/partner/out/", "acme/partner/names/", "acme/partner/blind/",
-		"acme/partner/hidden/", "acme/partner/archive/", "acme/partner/out/sub/", "acme/partner/hidden/sub/", "acme2/", "acme2/sub/", "shared/", "shared/sub/",
+		"acme/", "acme/admin/", "acme/partner/", "acme/partner/in/", "acme/partner/out/", "acme/partner/names/",
+		"acme/partner/blind/",
+		"acme/partner/hidden/", "acme/partner/archive/", "acme/partner/out/sub/", "acme/partner/hidden/sub/", "acme2/",
+		"acme2/sub/", "shared/", "shared/sub/",
 	} {
 		objects[dir] = ""
 		if strings.Count(dir, "/") > 1 || dir == sharedPrefix {
@@ -98,15 +104,18 @@ func below(name, dir string) bool {
 	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
 }
 
-// sees says whether a user may learn what has a pathname: who may list or read, and by the replies who may delete, or is refused to replace.
+// sees says whether a user may learn what has a pathname: who may list or read, and by the replies who may delete, or
+// is refused to replace.
 func (u modelUser) sees(name string) bool {
-	return strings.ContainsAny(u.may(name), "lrd") || u.can("l", path.Dir(name)) || u.overwrite == config.DenyOverwrite && u.can("w", name)
+	return strings.ContainsAny(u.may(name), "lrd") || u.can("l", path.Dir(name)) ||
+		u.overwrite == config.DenyOverwrite && u.can("w", name)
 }
 
 // places are pathnames at and below name, one of each rule that can count there.
 func (u modelUser) places(name string) []string {
 	all := []string{name, path.Join(name, "any")}
-	for _, dir := range slices.Concat(slices.Collect(maps.Keys(u.rules)), []string{"/shared", "/archive", "/partner/shared", "/partner/archive"}) {
+	for _, dir := range slices.Concat(
+		slices.Collect(maps.Keys(u.rules)), []string{"/shared", "/archive", "/partner/shared", "/partner/archive"}) {
 		if below(dir, name) {
 			all = append(all, dir, path.Join(dir, "any"))
 		}
@@ -234,7 +243,9 @@ const (
 )
 
 func (m *viewModel) sight(observer, u modelUser, st viewStep) sight {
-	if observer.name == u.name || !slices.Contains([]string{"STOR", "APPE", "REST 2 STOR", "STOU", "DELE", "MKD", "MKDIR", "RMD", "RMDIR", "RNTO", "COPY", "CPTO", "MFMT"}, st.verb) {
+	if observer.name == u.name || !slices.Contains(
+		[]string{"STOR", "APPE", "REST 2 STOR", "STOU", "DELE", "MKD", "MKDIR", "RMD", "RMDIR", "RNTO", "COPY", "CPTO",
+			"MFMT"}, st.verb) {
 		return allSeen
 	}
 	seen := map[bool]bool{}
@@ -250,7 +261,8 @@ func (m *viewModel) sight(observer, u modelUser, st viewStep) sight {
 		own, inRoot := observer.pathname(key)
 		if !inRoot {
 			// A directory above the root of the observer has all of the root in it.
-			if top := observer.key("/"); strings.HasPrefix(top+"/", key+"/") || observer.tenant == "acme" && strings.HasPrefix("shared/", key+"/") {
+			if top := observer.key("/"); strings.HasPrefix(top+"/", key+"/") || observer.tenant == "acme" &&
+				strings.HasPrefix("shared/", key+"/") {
 				return someSeen
 			}
 			seen[false] = true
@@ -280,8 +292,8 @@ func (m *viewModel) sight(observer, u modelUser, st viewStep) sight {
 	return noneSeen
 }
 
-// obstructed says whether a directory keeps a file from its name, or a file keeps others from names below its own. Most S3 servers
-// refuse that. A user whose file cannot be stored must know.
+// obstructed says whether a directory keeps a file from its name, or a file keeps others from names below its own.
+// Most S3 servers refuse that. A user whose file cannot be stored must know.
 func (m *viewModel) obstructed(u modelUser, st viewStep) bool {
 	arg := st.name
 	switch st.verb {
@@ -309,7 +321,9 @@ func (m *viewModel) judge(u modelUser, st viewStep, r viewResult) error {
 		line := r.replies[0]
 		name, ok = path.Join(cmp.Or(m.cwd[u.name], "/"), strings.TrimPrefix(line, "150 FILE: ")), true
 	}
-	if !ok || !ok2 || slices.ContainsFunc(strings.Split(name+second, "/"), func(s string) bool { return s == ".babelftp" }) {
+	if !ok || !ok2 || slices.ContainsFunc(strings.Split(name+second, "/"), func(s string) bool {
+		return s == ".babelftp"
+	}) {
 		if r.ok() && st.verb != "STAT" && st.verb != "LIST" && st.verb != "NLST" && st.verb != "MLSD" {
 			return fmt.Errorf("done with a name that nothing can have")
 		}
@@ -354,7 +368,8 @@ func (m *viewModel) predict(u modelUser, st viewStep, name, second string) (may,
 		return may, may && plain && isDir && !isFile && m.knows(u, name)
 	case "MKD", "MKDIR":
 		may = u.can("m", name)
-		return may, may && plain && !isFile && !isDir && !blocked && u.key(path.Dir(name)) != "" && (st.verb == "MKD" || m.dir(u.key(path.Dir(name))) && m.knows(u, path.Dir(name)))
+		return may, may && plain && !isFile && !isDir && !blocked && u.key(path.Dir(name)) != "" &&
+			(st.verb == "MKD" || m.dir(u.key(path.Dir(name))) && m.knows(u, path.Dir(name)))
 	case "SIZE", "MDTM":
 		may = m.knows(u, name) && isFile
 		return may, may && plain
@@ -374,7 +389,8 @@ func (m *viewModel) predict(u modelUser, st viewStep, name, second string) (may,
 		may = may || m.knows(u, name)
 		return may, may && isDir && !isFile
 	case "RNTO":
-		may = m.knows(u, name) && u.can("n", name) && u.can("w", second) && (u.can("r", name) || !u.can("r", second)) && (u.can("d", name) || !u.can("d", second))
+		may = m.knows(u, name) && u.can("n", name) && u.can("w", second) && (u.can("r", name) || !u.can("r", second)) &&
+			(u.can("d", name) || !u.can("d", second))
 		if isDir && !isFile {
 			may = may && u.everywhere("n", name) && u.everywhere("w", second) && m.knows(u, second)
 		}
@@ -392,7 +408,8 @@ func (m *viewModel) predict(u modelUser, st viewStep, name, second string) (may,
 // free says whether nothing keeps a file from a name.
 func (m *viewModel) free(u modelUser, name, arg string) bool {
 	key := u.key(name)
-	return name != "/" && !u.leads(name) && !strings.HasSuffix(arg, "/") && !m.dir(key) && !m.inFile(key) && (u.overwrite != config.DenyOverwrite || !m.file(key))
+	return name != "/" && !u.leads(name) && !strings.HasSuffix(arg, "/") && !m.dir(key) && !m.inFile(key) &&
+		(u.overwrite != config.DenyOverwrite || !m.file(key))
 }
 
 // apply does what has succeeded, and compares what the user got.
@@ -440,7 +457,8 @@ func (m *viewModel) apply(u modelUser, st viewStep, name, second string, r viewR
 		}
 	case "MKDIR":
 		made := map[string]string{}
-		for dir := name; dir != "/" && !m.inFile(key) && !m.file(u.key(dir)) && !m.dir(u.key(dir)); dir = path.Dir(dir) {
+		for dir := name; dir != "/" && !m.inFile(key) && !m.file(u.key(dir)) &&
+			!m.dir(u.key(dir)); dir = path.Dir(dir) {
 			made[u.key(dir)+"/"] = ""
 		}
 		maps.Copy(m.objects, made)
@@ -503,7 +521,8 @@ func (m *viewModel) names(u modelUser, name string) func(arg string) string {
 	return func(arg string) string {
 		text := ""
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			if encoded, err := charmap.KOI8R.NewEncoder().String(name); u.tenant == "beta" && err == nil && !utf8.ValidString(encoded) {
+			if encoded, err := charmap.KOI8R.NewEncoder().String(name); u.tenant == "beta" && err == nil &&
+				!utf8.ValidString(encoded) {
 				name = encoded // else it is ASCII, or the server shows it in UTF-8
 			}
 			text += arg + "/" + name + "\r\n"
@@ -527,7 +546,8 @@ func (w *worlds) fill(world int, objects map[string]string) error {
 		if stored, ok := w.stored[world][key]; ok && stored == content {
 			continue
 		}
-		if _, err := client.PutObject(ctx, &s3.PutObjectInput{Bucket: bucket, Key: &key, Body: strings.NewReader(content)}); err != nil {
+		if _, err := client.PutObject(
+			ctx, &s3.PutObjectInput{Bucket: bucket, Key: &key, Body: strings.NewReader(content)}); err != nil {
 			return err
 		}
 	}

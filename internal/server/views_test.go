@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 var (
@@ -28,13 +28,14 @@ var (
 // viewSteps is how long a script is before it is shortened.
 const viewSteps = 24
 
-// TestViews lets users of two tenants do at random what clients do, and judges each reply by a model of what each user may see and do:
+// TestViews lets users of two tenants do at random what clients do, and judges each reply by a model of what each
+// user may see and do:
 //
 //   - No command does what its user may not do, and none is refused that its user may do.
 //   - What a user downloads, lists and measures is what the model holds, and so are the buckets in the end.
-//   - A user learns nothing of what the user cannot see. One user of each script is the observer, and there are two worlds. What the
-//     other users do out of the observer's sight happens in the first world only. Still each reply to the observer, and each byte that
-//     the observer downloads, must be the same in both.
+//   - A user learns nothing of what the user cannot see. One user of each script is the observer, and there are two
+//     worlds. What the other users do out of the observer's sight happens in the first world only. Still each reply
+//     to the observer, and each byte that the observer downloads, must be the same in both.
 //
 // A script that fails is shortened and printed.
 //
@@ -58,7 +59,9 @@ func TestViews(t *testing.T) {
 			continue
 		}
 		short := shortenViews(script, func(script []viewStep) bool { return w.play(observer, script) != nil })
-		t.Fatalf("seed %d, observer %s: %v\nshortened to %d of %d steps:\n%v\n%v", seed, observer, err, len(short), len(script), short, w.play(observer, short))
+		t.Fatalf(
+			"seed %d, observer %s: %v\nshortened to %d of %d steps:\n%v\n%v", seed, observer, err, len(short),
+			len(script), short, w.play(observer, short))
 	}
 }
 
@@ -92,7 +95,8 @@ func TestView(t *testing.T) {
 			{"bob", "MKD", "/partner/é", "", ""},
 			{"bob", "NLST", "/partner", "", ""},
 		}},
-		"unseen-directory-with-a-name-of-the-server": {"scanner", []viewStep{{"scanner", "CWD", ".babelftp/x", "", ""}}},
+		"unseen-directory-with-a-name-of-the-server": {"scanner",
+			[]viewStep{{"scanner", "CWD", ".babelftp/x", "", ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := w.play(tc.observer, tc.script); err != nil {
@@ -145,13 +149,17 @@ func randomViews(random *rand.Rand, observer string) []viewStep {
 			return pick(
 				path.Join(dir, pick("a", "b", "a", "b", "é", "e\u0301", "new", "sub", "sub/a", "sub/deep/b", "*", "?")),
 				path.Join(dir, pick("a", "b", "sub")), path.Join(dir, pick("a", "b")),
-				dir, pick("a", "b", "sub", "../in/a", "../../hidden/a", "./sub//a", "../../../../acme/partner/hidden/a", "\xe9", ".babelftp/x"),
-				path.Join(dir, "a")+"/", path.Join(dir, "a", "below"), path.Join(dir, "..", pick(dirs...), "b"), "/hidden/../out/"+pick("a", "b"),
+				dir, pick(
+					"a", "b", "sub", "../in/a", "../../hidden/a", "./sub//a", "../../../../acme/partner/hidden/a",
+					"\xe9", ".babelftp/x"),
+				path.Join(dir, "a")+"/", path.Join(dir, "a", "below"), path.Join(dir, "..", pick(dirs...), "b"),
+				"/hidden/../out/"+pick("a", "b"),
 			)
 		}
 		s := viewStep{user: u, name: name()}
 		switch s.verb = pick(
-			"CWD", "LIST", "NLST", "MLSD", "MLST", "STAT", "SIZE", "MDTM", "HASH", "RETR", "REST 2 RETR", "PRESIGN", "URL", "MFMT", "XCRC",
+			"CWD", "LIST", "NLST", "MLSD", "MLST", "STAT", "SIZE", "MDTM", "HASH", "RETR", "REST 2 RETR", "PRESIGN",
+			"URL", "MFMT", "XCRC",
 			"STOR", "STOR", "APPE", "REST 2 STOR", "STOU", "DELE", "DELE", "MKD", "RMD", "MKDIR", "RMDIR", "QUOTA",
 			"RNTO", "RNTO", "RNTO", "COPY", "CPTO", "PWD",
 		); s.verb {
@@ -194,11 +202,13 @@ func newWorlds(t *testing.T) *worlds {
 		w.buckets[i] = w.s.Bucket(t)
 		w.stored[i] = map[string]string{}
 		tenants := map[string]*config.Tenant{
-			"acme": {Prefix: acmePrefix, Folders: map[string]*config.Folder{"/partner/shared": {Prefix: sharedPrefix, Permissions: granted("lrwd")}}},
+			"acme": {Prefix: acmePrefix, Folders: map[string]*config.Folder{"/partner/shared": {Prefix: sharedPrefix,
+				Permissions: granted("lrwd")}}},
 			"beta": {Prefix: betaPrefix, Folders: map[string]*config.Folder{"/shared": {Prefix: sharedPrefix}}},
 		}
 		for name, tenant := range tenants {
-			tenant.Bucket, tenant.Presign, tenant.Quota, tenant.Users = w.buckets[i], time.Hour, 1<<20, map[string]*config.User{}
+			tenant.Bucket, tenant.Presign, tenant.Quota, tenant.Users = w.buckets[i], time.Hour, 1<<20,
+				map[string]*config.User{}
 			tenant.Hosts = []string{fmt.Sprintf("%s%d.example", name, i)}
 			cfg.Tenants[fmt.Sprintf("%s%d", name, i)] = tenant
 		}
@@ -235,7 +245,8 @@ func (w *worlds) play(observer string, script []viewStep) error {
 	count(w.t, w.srv) // what fill has changed
 	sessions := [2]map[string]*ftptest.Conn{{}, {}}
 	defer func() {
-		for _, c := range slices.Concat(slices.Collect(maps.Values(sessions[0])), slices.Collect(maps.Values(sessions[1]))) {
+		for _, c := range slices.Concat(
+			slices.Collect(maps.Values(sessions[0])), slices.Collect(maps.Values(sessions[1]))) {
 			_ = c.Close()
 		}
 	}()
@@ -266,7 +277,8 @@ func (w *worlds) play(observer string, script []viewStep) error {
 		}
 		if st.user == observer {
 			if a, b := w.neutral(results[0]), w.neutral(results[1]); a != b {
-				return fmt.Errorf("step %d,%v the observer sees %q, and %q without what others do unseen", i+1, st, a, b)
+				return fmt.Errorf(
+					"step %d,%v the observer sees %q, and %q without what others do unseen", i+1, st, a, b)
 			}
 		}
 	}
@@ -300,7 +312,8 @@ func (w *worlds) session(open map[string]*ftptest.Conn, world int, user string) 
 	}
 	open[user] = c
 	_, err = c.Reply()
-	for _, line := range []string{fmt.Sprintf("USER %s@%s%d", user, viewUser(user).tenant, world), "PASS " + configtest.Password, "TYPE I"} {
+	for _, line := range []string{fmt.Sprintf("USER %s@%s%d", user, viewUser(user).tenant, world),
+		"PASS " + configtest.Password, "TYPE I"} {
 		reply, failed := c.Send(line)
 		if err = errors.Join(err, failed); reply == "" || reply[0] > '3' {
 			err = errors.Join(err, fmt.Errorf("%s: %s", line, reply))
@@ -375,13 +388,15 @@ func run(c *ftptest.Conn, st viewStep) (r viewResult, err error) {
 }
 
 // volatile is what differs between two sessions that see the same: times, chosen names, and signatures of links.
-var volatile = regexp.MustCompile(`[A-Z][a-z]{2} [ \d]\d (\d\d:\d\d| \d{4})|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?|20\d{6}T\d{6}Z?(\.\d+)?|20\d{12}(\.\d+)?|X-Amz[^ ]*`)
+var volatile = regexp.MustCompile(
+	`[A-Z][a-z]{2} [ \d]\d (\d\d:\d\d| \d{4})|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?|20\d{6}T\d{6}Z?(\.\d+)?|20\d{12}(\.\d+)?|X-Amz[^ ]*`)
 
 // neutral is a result without what differs between the worlds anyway.
 func (w *worlds) neutral(r viewResult) string {
 	text := strings.Join(append(r.replies, r.data), "\n")
 	for i, bucket := range w.buckets {
-		text = strings.NewReplacer(bucket, "BUCKET", fmt.Sprintf("acme%d", i), "acme", fmt.Sprintf("beta%d", i), "beta").Replace(text)
+		text = strings.NewReplacer(
+			bucket, "BUCKET", fmt.Sprintf("acme%d", i), "acme", fmt.Sprintf("beta%d", i), "beta").Replace(text)
 	}
 	return volatile.ReplaceAllString(text, "~")
 }

@@ -1,6 +1,7 @@
-// Command testreport reads what go test -json prints and writes what a person wants to know. That is each package with its time, and the whole
-// output of a test that fails or does not end. At the end it lists the slowest tests and the skipped ones, and counts all. It repeats lines that are
-// no JSON, such as those of make. The exit code is 1 if a test or a package has failed, or if a test was skipped.
+// Command testreport reads what go test -json prints and writes what a person wants to know. That is each package
+// with its time, and the whole output of a test that fails or does not end. At the end it lists the slowest tests and
+// the skipped ones, and counts all. It repeats lines that are no JSON, such as those of make. The exit code is 1 if a
+// test or a package has failed, or if a test was skipped.
 package main
 
 import (
@@ -104,7 +105,8 @@ func (r *report) add(e event) {
 	}
 }
 
-// interrupted writes the output of the tests that were running when the process of their package ended, by a panic for example.
+// interrupted writes the output of the tests that were running when the process of their package ended, by a panic
+// for example.
 func (r *report) interrupted(pkg string) {
 	for key, output := range r.outputs {
 		if key.pkg == pkg {
@@ -127,5 +129,6 @@ func (r *report) summarize() {
 	for _, name := range r.failed {
 		fmt.Fprintln(r.out, "FAIL ", name)
 	}
-	fmt.Fprintf(r.out, "%d tests and subtests passed, %d failed, %d skipped\n", len(r.passed), len(r.failed), len(r.skipped))
+	fmt.Fprintf(
+		r.out, "%d tests and subtests passed, %d failed, %d skipped\n", len(r.passed), len(r.failed), len(r.skipped))
 }

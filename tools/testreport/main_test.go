@@ -29,7 +29,8 @@ func TestReport(t *testing.T) {
 	}
 	r.summarize()
 	for _, want := range []string{
-		"go test -race ./...\n", "FAIL  one TestA\na.go:1: it is wrong\n", "ok    m/two 0.6 s\n", "    2.0 s  one TestB\n",
+		"go test -race ./...\n", "FAIL  one TestA\na.go:1: it is wrong\n", "ok    m/two 0.6 s\n",
+		"    2.0 s  one TestB\n",
 		"SKIP  one TestC\nneeds a printer\n", "FAIL  m/three\n", "FAIL  four TestE did not end\npanic: nil\n",
 		"2 tests and subtests passed, 4 failed, 1 skipped\n",
 	} {

@@ -1,7 +1,7 @@
 // Package attributes holds the attributes of an object: content type, user metadata, storage class, tags, encryption.
 //
-// [Of] reads them from an answer to HeadObject, ApplyToPut and its siblings write them into a request, and [Objects] says which ones new
-// objects get.
+// [Of] reads them from an answer to HeadObject, ApplyToPut and its siblings write them into a request, and [Objects]
+// says which ones new objects get.
 package attributes
 
 import (
@@ -21,10 +21,11 @@ import (
 
 // Objects says which attributes a file system gives to new objects. The zero value leaves everything to the bucket.
 //
-// Copies and renamed files keep what they had, as do files that are appended to. They have the ACL, of which S3 copies none, and the
-// encryption where the source had none.
+// Copies and renamed files keep what they had, as do files that are appended to. They have the ACL, of which S3
+// copies none, and the encryption where the source had none.
 type Objects struct {
-	// ContentTypes are media types by the ends of names in lower case, such as ".dwg". They go before those that the driver knows.
+	// ContentTypes are media types by the ends of names in lower case, such as ".dwg". They go before those that the
+	// driver knows.
 	ContentTypes map[string]string
 
 	CacheControl string
@@ -36,11 +37,12 @@ type Objects struct {
 	Encryption types.ServerSideEncryption
 	KMSKeyID   string
 
-	// Checksum is the algorithm of the checksum that S3 keeps. Files that are uploaded by parts have one only where it is a CRC: of
-	// others S3 would keep the checksum of those of the parts.
+	// Checksum is the algorithm of the checksum that S3 keeps. Files that are uploaded by parts have one only where
+	// it is a CRC: of others S3 would keep the checksum of those of the parts.
 	Checksum types.ChecksumAlgorithm
 
-	// ListSetTimes makes listings ask for each entry, several in parallel, to show the modification times that were set, and those of directories.
+	// ListSetTimes makes listings ask for each entry, several in parallel, to show the modification times that were
+	// set, and those of directories.
 	ListSetTimes bool
 }
 
@@ -72,7 +74,8 @@ type Attributes struct {
 	Tags               *string // as a header has them: a query (RFC 3986 section 3.4)
 }
 
-// An Encryption says with which of the keys that S3 holds it encrypts an object. The zero value leaves it to the bucket.
+// An Encryption says with which of the keys that S3 holds it encrypts an object. The zero value leaves it to the
+// bucket.
 type Encryption struct {
 	Algorithm   types.ServerSideEncryption
 	KMSKeyID    *string
@@ -83,7 +86,8 @@ type Encryption struct {
 // OfFile are the attributes of a new file.
 func (o *Objects) OfFile(name string) Attributes {
 	a := o.Common()
-	a.ContentType, a.StorageClass, a.checksum = aws.String(mediatype.Of(name, o.ContentTypes)), o.StorageClass, o.Checksum
+	a.ContentType, a.StorageClass, a.checksum = aws.String(mediatype.Of(name, o.ContentTypes)), o.StorageClass,
+		o.Checksum
 	if o.CacheControl != "" {
 		a.cacheControl = &o.CacheControl
 	}
@@ -117,7 +121,8 @@ func (o *Objects) Common() Attributes {
 	return a
 }
 
-// FromHead reads the attributes of an object from an answer to HeadObject. What the driver notes in the metadata for itself is not among them.
+// FromHead reads the attributes of an object from an answer to HeadObject. What the driver notes in the metadata for
+// itself is not among them.
 func FromHead(out *s3.HeadObjectOutput) Attributes {
 	a := Attributes{
 		ContentType:        out.ContentType,
@@ -128,8 +133,9 @@ func FromHead(out *s3.HeadObjectOutput) Attributes {
 		redirect:           out.WebsiteRedirectLocation,
 		Metadata:           out.Metadata,
 		StorageClass:       out.StorageClass,
-		Encryption:         Encryption{out.ServerSideEncryption, out.SSEKMSKeyId, out.BucketKeyEnabled, out.SSECustomerAlgorithm != nil},
-		Tagged:             aws.ToInt32(out.TagCount) > 0,
+		Encryption: Encryption{out.ServerSideEncryption, out.SSEKMSKeyId, out.BucketKeyEnabled,
+			out.SSECustomerAlgorithm != nil},
+		Tagged: aws.ToInt32(out.TagCount) > 0,
 	}
 	if expires, err := http.ParseTime(aws.ToString(out.ExpiresString)); err == nil {
 		a.Expires = &expires
@@ -168,7 +174,8 @@ func (a *Attributes) ApplyToPut(in *s3.PutObjectInput) {
 	in.ContentDisposition, in.ContentLanguage = a.contentDisposition, a.contentLanguage
 	in.CacheControl, in.WebsiteRedirectLocation, in.Expires = a.cacheControl, a.redirect, a.Expires
 	in.Metadata, in.StorageClass, in.Tagging, in.ACL = a.Metadata, a.StorageClass, a.Tags, a.ACL
-	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID, a.Encryption.bucketKey
+	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID,
+		a.Encryption.bucketKey
 }
 
 // ApplyToUpload sets the attributes in a request.
@@ -181,14 +188,16 @@ func (a *Attributes) ApplyToUpload(in *s3.CreateMultipartUploadInput) {
 	in.ContentDisposition, in.ContentLanguage = a.contentDisposition, a.contentLanguage
 	in.CacheControl, in.WebsiteRedirectLocation, in.Expires = a.cacheControl, a.redirect, a.Expires
 	in.Metadata, in.StorageClass, in.Tagging, in.ACL = a.Metadata, a.StorageClass, a.Tags, a.ACL
-	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID, a.Encryption.bucketKey
+	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID,
+		a.Encryption.bucketKey
 }
 
-// ApplyToCopy asks for these attributes in place of those of the object that is copied. Its tags go along. Metadata that cannot be read go along
-// where they need no change.
+// ApplyToCopy asks for these attributes in place of those of the object that is copied. Its tags go along. Metadata
+// that cannot be read go along where they need no change.
 func (a *Attributes) ApplyToCopy(in *s3.CopyObjectInput) {
 	in.StorageClass, in.WebsiteRedirectLocation, in.ACL = a.StorageClass, a.redirect, a.ACL
-	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID, a.Encryption.bucketKey
+	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID,
+		a.Encryption.bucketKey
 	if a.hidden {
 		return
 	}
@@ -213,13 +222,14 @@ func (e Encryption) KeepsMD5() bool {
 	return !e.CustomerKey && (e.Algorithm == "" || e.Algorithm == types.ServerSideEncryptionAes256)
 }
 
-// CopyStampKey is the user metadata by which the copy of a file in a directory tells what it is a copy of, where its ETag does not. Its value
-// is a [stamp].
+// CopyStampKey is the user metadata by which the copy of a file in a directory tells what it is a copy of, where its
+// ETag does not. Its value is a [stamp].
 const CopyStampKey = "babelftp-copy-of"
 
-// WriteKey is the user metadata that names the request which has made an object. After a lost answer it tells one's own object from an equal one of
-// another client.
+// WriteKey is the user metadata that names the request which has made an object. After a lost answer it tells one's
+// own object from an equal one of another client.
 const WriteKey = "babelftp-write"
 
-// MaxMetadata is how many bytes of user metadata S3 takes: https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html
+// MaxMetadata is how many bytes of user metadata S3 takes:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html
 const MaxMetadata = 2 << 10

@@ -9,14 +9,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// MTimeKey is the user metadata that holds a modification time that was set: decimal seconds since 1970 with up to nine digits
-// after the point, as rclone has it (https://rclone.org/s3/#modification-times-and-hashes).
+// MTimeKey is the user metadata that holds a modification time that was set: decimal seconds since 1970 with up to
+// nine digits after the point, as rclone has it (https://rclone.org/s3/#modification-times-and-hashes).
 const MTimeKey = "mtime"
 
 const nanoDigits = 9 // of a second
 
-// NameLanguageKey is the user metadata for the language of an object's name: a language tag (BCP 47). The client that stores the object may set
-// it. The header is x-amz-meta-name-language; Content-Language is that of the content.
+// NameLanguageKey is the user metadata for the language of an object's name: a language tag (BCP 47). The client that
+// stores the object may set it. The header is x-amz-meta-name-language; Content-Language is that of the content.
 const NameLanguageKey = "name-language"
 
 // formatMTime writes the value of MTimeKey.

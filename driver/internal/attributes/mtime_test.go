@@ -38,7 +38,8 @@ func TestMtime(t *testing.T) {
 			t.Errorf("%s is read as %v, %v; want %v", value, got, ok, want)
 		}
 	}
-	for _, value := range []string{"", "-", ".", ".5", "x", "1.x", "1e9", "--1", "+1", "1.-5", "253402300800", "99999999999999999999", "9000000000000000000"} {
+	for _, value := range []string{"", "-", ".", ".5", "x", "1.x", "1e9", "--1", "+1", "1.-5", "253402300800",
+		"99999999999999999999", "9000000000000000000"} {
 		if got, ok := parseMTime(value); ok {
 			t.Errorf("%q is read as %v", value, got)
 		}

@@ -1,4 +1,5 @@
-// Package checksums reads the checksums of objects from what S3 tells of them, and compares them: ETags that are MD5s, and the checksums that S3 keeps.
+// Package checksums reads the checksums of objects from what S3 tells of them, and compares them: ETags that are
+// MD5s, and the checksums that S3 keeps.
 package checksums
 
 import (
@@ -18,8 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// New returns the function that IANA's registry of hash functions knows by a name, or CRC32 (that of ISO 3309), and nil for others:
-// https://www.iana.org/assignments/hash-function-text-names
+// New returns the function that IANA's registry of hash functions knows by a name, or CRC32 (that of ISO 3309), and
+// nil for others: https://www.iana.org/assignments/hash-function-text-names
 func New(algorithm string) hash.Hash {
 	switch algorithm {
 	case "SHA-256":
@@ -52,8 +53,8 @@ func OfObject(out *s3.HeadObjectOutput, algorithm string) []byte {
 	return sum
 }
 
-// MD5OfETag reads an ETag that is the MD5 of the bytes, if they were not encrypted, and returns nil for that of an object which was put
-// together of parts.
+// MD5OfETag reads an ETag that is the MD5 of the bytes, if they were not encrypted, and returns nil for that of an
+// object which was put together of parts.
 func MD5OfETag(etag string) []byte {
 	sum, err := hex.DecodeString(strings.Trim(etag, `"`))
 	if err != nil || len(sum) != md5.Size {
@@ -68,7 +69,8 @@ func Equal(a, b *s3.HeadObjectOutput) bool {
 		return false
 	}
 	for _, sums := range [][2]*string{
-		{a.ChecksumSHA256, b.ChecksumSHA256}, {a.ChecksumSHA1, b.ChecksumSHA1}, {a.ChecksumCRC64NVME, b.ChecksumCRC64NVME},
+		{a.ChecksumSHA256, b.ChecksumSHA256}, {a.ChecksumSHA1, b.ChecksumSHA1},
+		{a.ChecksumCRC64NVME, b.ChecksumCRC64NVME},
 		{a.ChecksumCRC32C, b.ChecksumCRC32C}, {a.ChecksumCRC32, b.ChecksumCRC32},
 	} {
 		if sums[0] != nil && sums[1] != nil {
@@ -78,8 +80,8 @@ func Equal(a, b *s3.HeadObjectOutput) bool {
 	return false
 }
 
-// hasWholeChecksum tells whether the checksum of an object, if it has one, is of all its bytes, and not made of those of its parts. Servers
-// that do not tell make one of parts for objects whose ETags have a hyphen.
+// hasWholeChecksum tells whether the checksum of an object, if it has one, is of all its bytes, and not made of those
+// of its parts. Servers that do not tell make one of parts for objects whose ETags have a hyphen.
 func hasWholeChecksum(object *s3.HeadObjectOutput) bool {
 	if object.ChecksumType == "" {
 		return !strings.Contains(aws.ToString(object.ETag), "-")
@@ -87,12 +89,12 @@ func hasWholeChecksum(object *s3.HeadObjectOutput) bool {
 	return object.ChecksumType == types.ChecksumTypeFullObject
 }
 
-// Algorithm is what bytes are summed up with that S3 shall store: CRC-32C, for which processors have an instruction. S3
-// compares the sum, which is in the signed headers of a request, with what has arrived. Headers all S3 servers take or pass over,
-// where some break on the trailers that the SDK sends of itself.
+// Algorithm is what bytes are summed up with that S3 shall store: CRC-32C, for which processors have an instruction.
+// S3 compares the sum, which is in the signed headers of a request, with what has arrived. Headers all S3 servers
+// take or pass over, where some break on the trailers that the SDK sends of itself.
 //
-// With the sum the signature need not be over the bytes. That would be by SHA-256 where there is no TLS, and takes the time that
-// everything else together does, here and in S3.
+// With the sum the signature need not be over the bytes. That would be by SHA-256 where there is no TLS, and takes
+// the time that everything else together does, here and in S3.
 const Algorithm = types.ChecksumAlgorithmCrc32c
 
 // CRC32COf is the sum of a small body. Without it the SDK would send one in a trailer over TLS.

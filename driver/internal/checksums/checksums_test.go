@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/checksums"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
@@ -67,8 +67,10 @@ func TestOfObject(t *testing.T) {
 		object s3.HeadObjectOutput
 		known  bool
 	}{
-		"full-object":            {s3.HeadObjectOutput{ETag: parts, ChecksumType: types.ChecksumTypeFullObject, ChecksumCRC32: crc}, true},
-		"composite":              {s3.HeadObjectOutput{ETag: parts, ChecksumType: types.ChecksumTypeComposite, ChecksumCRC32: crc}, false},
+		"full-object": {s3.HeadObjectOutput{ETag: parts, ChecksumType: types.ChecksumTypeFullObject,
+			ChecksumCRC32: crc}, true},
+		"composite": {s3.HeadObjectOutput{ETag: parts, ChecksumType: types.ChecksumTypeComposite,
+			ChecksumCRC32: crc}, false},
 		"no-type":                {s3.HeadObjectOutput{ETag: whole, ChecksumCRC32: crc}, true},
 		"no-type-and-parts":      {s3.HeadObjectOutput{ETag: parts, ChecksumCRC32: crc}, false},
 		"other-algorithm":        {s3.HeadObjectOutput{ETag: whole, ChecksumSHA256: crc}, false},
@@ -87,7 +89,8 @@ func TestOfObject(t *testing.T) {
 func TestMD5OfETag(t *testing.T) {
 	for etag, known := range map[string]bool{
 		`"900150983cd24fb0d6963f7d28e17f72"`: true, "900150983cd24fb0d6963f7d28e17f72": true,
-		`"900150983cd24fb0d6963f7d28e17f72-1"`: false, `"900150983cd24fb0d6963f7d28e17f"`: false, `"not hexadecimal"`: false, "": false,
+		`"900150983cd24fb0d6963f7d28e17f72-1"`: false, `"900150983cd24fb0d6963f7d28e17f"`: false,
+		`"not hexadecimal"`: false, "": false,
 	} {
 		if got := checksums.MD5OfETag(etag); (got != nil) != known {
 			t.Errorf("%s: %x", etag, got)

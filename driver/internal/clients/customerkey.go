@@ -11,9 +11,10 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// WithCustomerKey returns a client whose objects S3 encrypts with a key of 32 bytes that it then forgets (SSE-C). Every request for the bytes or
-// the attributes of an object has the key, which must be that of all objects that the client meets. Links to them do not work, because they
-// cannot hold the key: https://docs.aws.amazon.com/AmazonS3/latest/userguide/ServerSideEncryptionCustomerKeys.html
+// WithCustomerKey returns a client whose objects S3 encrypts with a key of 32 bytes that it then forgets (SSE-C).
+// Every request for the bytes or the attributes of an object has the key, which must be that of all objects that the
+// client meets. Links to them do not work, because they cannot hold the key:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/ServerSideEncryptionCustomerKeys.html
 func WithCustomerKey(client s3api.Client, customerKey []byte) s3api.Client {
 	hash := md5.Sum(customerKey)
 	algorithm, key := aws.String("AES256"), aws.String(base64.StdEncoding.EncodeToString(customerKey))
@@ -28,7 +29,8 @@ func WithCustomerKey(client s3api.Client, customerKey []byte) s3api.Client {
 			in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = algorithm, key, sum
 		case *s3.CopyObjectInput:
 			in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = algorithm, key, sum
-			in.CopySourceSSECustomerAlgorithm, in.CopySourceSSECustomerKey, in.CopySourceSSECustomerKeyMD5 = algorithm, key, sum
+			in.CopySourceSSECustomerAlgorithm, in.CopySourceSSECustomerKey, in.CopySourceSSECustomerKeyMD5 = algorithm,
+				key, sum
 		case *s3.CreateMultipartUploadInput:
 			in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = algorithm, key, sum
 		case *s3.UploadPartInput:
@@ -37,7 +39,8 @@ func WithCustomerKey(client s3api.Client, customerKey []byte) s3api.Client {
 			in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = algorithm, key, sum
 		case *s3.UploadPartCopyInput:
 			in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = algorithm, key, sum
-			in.CopySourceSSECustomerAlgorithm, in.CopySourceSSECustomerKey, in.CopySourceSSECustomerKeyMD5 = algorithm, key, sum
+			in.CopySourceSSECustomerAlgorithm, in.CopySourceSSECustomerKey, in.CopySourceSSECustomerKeyMD5 = algorithm,
+				key, sum
 		case *s3.CompleteMultipartUploadInput:
 			in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = algorithm, key, sum
 		}

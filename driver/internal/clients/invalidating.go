@@ -1,8 +1,8 @@
 // Package clients holds decorators over the S3 client: each is an [s3api.Client] around another one.
 //
-// [WithCustomerKey] adds the key of SSE-C to requests, and [Limited] bounds how many requests are under way. [Shared] makes them in turn with
-// those of other users. [Invalidating] notes in a
-// [WriteLog] which keys were written, so that a cache returns nothing older.
+// [WithCustomerKey] adds the key of SSE-C to requests, and [Limited] bounds how many requests are under way. [Shared]
+// makes them in turn with those of other users. [Invalidating] notes in a [WriteLog] which keys were written, so that
+// a cache returns nothing older.
 package clients
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// writeSlots is how many groups of keys a writeLog tells apart. A write makes sessions ask again for the other files of its group too.
+// writeSlots is how many groups of keys a writeLog tells apart. A write makes sessions ask again for the other files
+// of its group too.
 const writeSlots = 4096
 
 // A WriteLog knows when keys were written last by this process. It counts writes in place of time.
@@ -60,8 +61,8 @@ func (l *WriteLog) slot(bucket, key string) uint64 {
 	return maphash.Comparable(l.seed, [...]string{bucket, key}) % writeSlots
 }
 
-// Invalidating returns a client that notes in a log which keys it writes, before and after each request: what was seen meanwhile may be either
-// version.
+// Invalidating returns a client that notes in a log which keys it writes, before and after each request: what was
+// seen meanwhile may be either version.
 func Invalidating(client s3api.Client, log *WriteLog) s3api.Client {
 	return Intercept(client, func(_ context.Context, in any, send func() (any, error)) error {
 		bucket, keys := written(in)

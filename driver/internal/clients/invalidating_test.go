@@ -16,7 +16,8 @@ import (
 
 // TestEveryWriteIsNoted goes through all requests of a client: what is not known to leave objects alone must be noted.
 func TestEveryWriteIsNoted(t *testing.T) {
-	harmless := []string{"Head", "Get", "List", "Create", "Upload", "Abort"} // parts are seen when they are put together
+	// parts are seen when they are put together
+	harmless := []string{"Head", "Get", "List", "Create", "Upload", "Abort"}
 	log := NewWriteLog()
 	client := reflect.ValueOf(Invalidating(silentClient{}, log))
 	of := reflect.TypeFor[s3api.Client]()
@@ -28,7 +29,8 @@ func TestEveryWriteIsNoted(t *testing.T) {
 		in := reflect.New(method.Type.In(1).Elem())
 		key := method.Name + "/key"
 		if field := in.Elem().FieldByName("Delete"); field.IsValid() {
-			field.Set(reflect.ValueOf(&types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("x")}, {Key: &key}}}))
+			field.Set(
+				reflect.ValueOf(&types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("x")}, {Key: &key}}}))
 		} else {
 			in.Elem().FieldByName("Key").Set(reflect.ValueOf(&key))
 		}
@@ -51,18 +53,26 @@ func (silentClient) PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.O
 	return nil, nil
 }
 
-func (silentClient) DeleteObject(context.Context, *s3.DeleteObjectInput, ...func(*s3.Options)) (*s3.DeleteObjectOutput, error) {
+func (silentClient) DeleteObject(
+	context.Context, *s3.DeleteObjectInput, ...func(*s3.Options),
+) (*s3.DeleteObjectOutput, error) {
 	return nil, nil
 }
 
-func (silentClient) DeleteObjects(context.Context, *s3.DeleteObjectsInput, ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
+func (silentClient) DeleteObjects(
+	context.Context, *s3.DeleteObjectsInput, ...func(*s3.Options),
+) (*s3.DeleteObjectsOutput, error) {
 	return nil, nil
 }
 
-func (silentClient) CopyObject(context.Context, *s3.CopyObjectInput, ...func(*s3.Options)) (*s3.CopyObjectOutput, error) {
+func (silentClient) CopyObject(
+	context.Context, *s3.CopyObjectInput, ...func(*s3.Options),
+) (*s3.CopyObjectOutput, error) {
 	return nil, nil
 }
 
-func (silentClient) CompleteMultipartUpload(context.Context, *s3.CompleteMultipartUploadInput, ...func(*s3.Options)) (*s3.CompleteMultipartUploadOutput, error) {
+func (silentClient) CompleteMultipartUpload(
+	context.Context, *s3.CompleteMultipartUploadInput, ...func(*s3.Options),
+) (*s3.CompleteMultipartUploadOutput, error) {
 	return nil, nil
 }

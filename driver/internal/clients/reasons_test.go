@@ -25,11 +25,15 @@ type refusingS3 struct {
 	asked     string
 }
 
-func (r *refusingS3) HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
+func (r *refusingS3) HeadObject(
+	context.Context, *s3.HeadObjectInput, ...func(*s3.Options),
+) (*s3.HeadObjectOutput, error) {
 	return &s3.HeadObjectOutput{}, r.head
 }
 
-func (r *refusingS3) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+func (r *refusingS3) GetObject(
+	_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options),
+) (*s3.GetObjectOutput, error) {
 	r.asked = *in.Bucket + "/" + *in.Key + " " + *in.Range
 	if r.get != nil {
 		return nil, r.get
@@ -39,32 +43,39 @@ func (r *refusingS3) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...fu
 
 func answer(status int, code string) error {
 	return &smithyhttp.ResponseError{
-		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: &smithy.GenericAPIError{Code: code},
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}},
+		Err:      &smithy.GenericAPIError{Code: code},
 	}
 }
 
-// The answer to GetObject tells credentials that S3 refuses from a file that may not be read, where HeadObject does not. A missing file takes no
-// further request.
+// The answer to GetObject tells credentials that S3 refuses from a file that may not be read, where HeadObject does
+// not. A missing file takes no further request.
 func TestWithReasons(t *testing.T) {
 	for name, tc := range map[string]struct {
 		head, get, want error
 		text            string
 		asks            bool
 	}{
-		"found":                 {nil, nil, nil, "", false},
-		"missing":               {answer(404, "NotFound"), nil, fs.ErrNotExist, "", false},
-		"unknown-key":           {answer(403, "Forbidden"), answer(403, "InvalidAccessKeyId"), syscall.EAGAIN, "InvalidAccessKeyId", true},
-		"expired-token":         {answer(400, "BadRequest"), answer(400, "ExpiredToken"), syscall.EAGAIN, "ExpiredToken", true},
-		"long-key":              {answer(400, "BadRequest"), answer(400, "KeyTooLongError"), syscall.ENAMETOOLONG, "KeyTooLongError", true},
-		"denied":                {answer(403, "Forbidden"), answer(403, "AccessDenied"), fs.ErrPermission, "Forbidden", true},
+		"found":   {nil, nil, nil, "", false},
+		"missing": {answer(404, "NotFound"), nil, fs.ErrNotExist, "", false},
+		"unknown-key": {answer(403, "Forbidden"), answer(403, "InvalidAccessKeyId"), syscall.EAGAIN,
+			"InvalidAccessKeyId", true},
+		"expired-token": {answer(400, "BadRequest"), answer(400, "ExpiredToken"), syscall.EAGAIN,
+			"ExpiredToken", true},
+		"long-key": {answer(400, "BadRequest"), answer(400, "KeyTooLongError"), syscall.ENAMETOOLONG,
+			"KeyTooLongError", true},
+		"denied": {answer(403, "Forbidden"), answer(403, "AccessDenied"), fs.ErrPermission, "Forbidden",
+			true},
 		"readable-all-the-same": {answer(403, "Forbidden"), nil, fs.ErrPermission, "Forbidden", true},
 		"no-answer":             {answer(403, "Forbidden"), answer(503, "SlowDown"), syscall.EAGAIN, "SlowDown", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bucket, key := "bucket", "key"
 			fake := &refusingS3{head: tc.head, get: tc.get}
-			out, err := clients.WithReasons(fake).HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
-			if err = s3errors.FromSDK(err); !errors.Is(err, tc.want) || err != nil && !strings.Contains(err.Error(), tc.text) || err == nil && out == nil {
+			out, err := clients.WithReasons(fake).HeadObject(
+				t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
+			if err = s3errors.FromSDK(err); !errors.Is(err, tc.want) || err != nil &&
+				!strings.Contains(err.Error(), tc.text) || err == nil && out == nil {
 				t.Errorf("%v, want %v for %s", err, tc.want, tc.text)
 			}
 			if want := map[bool]string{true: "bucket/key bytes=0-0"}[tc.asks]; fake.asked != want {

@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// Shared returns a client that makes the requests of a user, in turn with those of the others. To read the bytes of an object takes turns
-// too: a client that is slow to take them holds none.
+// Shared returns a client that makes the requests of a user, in turn with those of the others. To read the bytes of
+// an object takes turns too: a client that is slow to take them holds none.
 func Shared(client s3api.Client, user *fairness.User) s3api.Client {
 	return Intercept(client, func(ctx context.Context, in any, send func() (any, error)) error {
 		turn, err := begin(ctx, user)
@@ -45,7 +45,8 @@ func begin(ctx context.Context, user *fairness.User) (*fairness.Turn, error) {
 	return user.Begin(ctx)
 }
 
-// kindOf returns what is known of the time that a request takes. The zero value is for those that take longer where S3 has more to do.
+// kindOf returns what is known of the time that a request takes. The zero value is for those that take longer where
+// S3 has more to do.
 func kindOf(in, out any) fairness.Kind {
 	sized := func(body io.Reader) int {
 		if body, ok := body.(interface{ Size() int64 }); ok {
@@ -66,7 +67,8 @@ func kindOf(in, out any) fairness.Kind {
 		return fairness.Kind{Operation: "UploadPart", Size: sized(in.Body)}
 	case *s3.ListObjectsV2Input:
 		out := out.(*s3.ListObjectsV2Output)
-		return fairness.Kind{Operation: "ListObjectsV2", Size: bits.Len(uint(len(out.Contents) + len(out.CommonPrefixes)))}
+		return fairness.Kind{Operation: "ListObjectsV2",
+			Size: bits.Len(uint(len(out.Contents) + len(out.CommonPrefixes)))}
 	}
 	return fairness.Kind{}
 }

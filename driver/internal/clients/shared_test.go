@@ -26,11 +26,15 @@ type answeringClient struct {
 	err error
 }
 
-func (c answeringClient) GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+func (c answeringClient) GetObject(
+	context.Context, *s3.GetObjectInput, ...func(*s3.Options),
+) (*s3.GetObjectOutput, error) {
 	return &s3.GetObjectOutput{Body: io.NopCloser(strings.NewReader("content"))}, c.err
 }
 
-func (c answeringClient) HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
+func (c answeringClient) HeadObject(
+	context.Context, *s3.HeadObjectInput, ...func(*s3.Options),
+) (*s3.HeadObjectOutput, error) {
 	return nil, c.err
 }
 
@@ -71,7 +75,8 @@ func TestTurnsEnd(t *testing.T) {
 			})
 		}},
 		"beginning-of-an-object": {nil, 0, func(t *testing.T, c s3api.Client) { read(t, c, 2, io.ReadCloser.Close) }},
-		"slow-client": {nil, 5 * 2 * time.Millisecond, func(t *testing.T, c s3api.Client) { // each other request waits a millisecond
+		// each other request waits a millisecond
+		"slow-client": {nil, 5 * 2 * time.Millisecond, func(t *testing.T, c s3api.Client) {
 			out, err := c.GetObject(t.Context(), &s3.GetObjectInput{})
 			if err != nil {
 				t.Fatal(err)
@@ -126,7 +131,8 @@ func TestNoTurn(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := Shared(answeringClient{}, alice).HeadObject(ctx, &s3.HeadObjectInput{}); !errors.Is(err, context.Canceled) {
+		if _, err := Shared(answeringClient{}, alice).HeadObject(ctx, &s3.HeadObjectInput{}); !errors.Is(
+			err, context.Canceled) {
 			t.Errorf("a request without a turn: %v", err)
 		}
 		for _, turn := range turns {
@@ -149,7 +155,8 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestTurnsOfLargeObjects checks that the downloads of a user take turns, also where each takes all bytes as fast as S3 sends them.
+// TestTurnsOfLargeObjects checks that the downloads of a user take turns, also where each takes all bytes as fast as
+// S3 sends them.
 func TestTurnsOfLargeObjects(t *testing.T) {
 	const downloads, reads = 20, 4000
 	synctest.Test(t, func(t *testing.T) {
@@ -201,7 +208,8 @@ func TestTurnsOfLargeObjects(t *testing.T) {
 	})
 }
 
-// TestIdleBeforeATurn checks that S3 is not taken for idle while a request waits for its turn, or the next bytes of an object do.
+// TestIdleBeforeATurn checks that S3 is not taken for idle while a request waits for its turn, or the next bytes of
+// an object do.
 func TestIdleBeforeATurn(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {

@@ -1,11 +1,13 @@
-// Package concurrency decides how many parts of uploads an S3 server gets in parallel, and which upload sends the next one.
+// Package concurrency decides how many parts of uploads an S3 server gets in parallel, and which upload sends the
+// next one.
 //
-// One [Limiter] serves all uploads to an endpoint. Each [Transfer] always has one part under way, and the limit is for those besides. Transfers wait
-// for them by [Transfer.Acquire], first come, first served.
+// One [Limiter] serves all uploads to an endpoint. Each [Transfer] always has one part under way, and the limit is
+// for those besides. Transfers wait for them by [Transfer.Acquire], first come, first served.
 //
-// The limit follows TCP Vegas (Brakmo, O'Malley and Peterson, SIGCOMM 1994). The shortest time that a part has taken shows how fast the server is without a
-// queue. A longer time shows how many parts wait in the server. With few, the limit grows by one for each part that is answered; with many, it
-// shrinks. It begins with the maximum before a distant server, where a few parts take as long as a hundred megabytes.
+// The limit follows TCP Vegas (Brakmo, O'Malley and Peterson, SIGCOMM 1994). The shortest time that a part has taken
+// shows how fast the server is without a queue. A longer time shows how many parts wait in the server. With few, the
+// limit grows by one for each part that is answered; with many, it shrinks. It begins with the maximum before a
+// distant server, where a few parts take as long as a hundred megabytes.
 package concurrency
 
 import (
@@ -18,17 +20,20 @@ import (
 )
 
 const (
-	// shortQueue and longQueue are how many parts may wait in the server: with fewer the limit grows, with more it shrinks.
+	// shortQueue and longQueue are how many parts may wait in the server: with fewer the limit grows, with more it
+	// shrinks.
 	shortQueue = 2
 	longQueue  = 6
 
-	// minSample is the size in bytes of the smallest part that is measured. The last part of an upload may be shorter, and then its time is the round trip.
+	// minSample is the size in bytes of the smallest part that is measured. The last part of an upload may be
+	// shorter, and then its time is the round trip.
 	minSample = 1 << 20
 
 	// maxAge is how long the limiter goes by the shortest time: a server may move, or have been busy.
 	maxAge = 5 * time.Minute
 
-	// lookAhead is how many parts under way allow one part to be filled ahead of its turn. More would only wait in memory.
+	// lookAhead is how many parts under way allow one part to be filled ahead of its turn. More would only wait in
+	// memory.
 	lookAhead = 4
 )
 
@@ -81,7 +86,8 @@ type Transfer struct {
 	ahead bool // it fills a part, or has, while others are under way
 }
 
-// WaitToFill waits until the next part is worth filling, because its turn is near. It returns false when one of the contexts ends first.
+// WaitToFill waits until the next part is worth filling, because its turn is near. It returns false when one of the
+// contexts ends first.
 func (t *Transfer) WaitToFill(ctx, until context.Context) bool { return t.wait(ctx, until, false) }
 
 // Acquire waits until a part may be sent. It returns false when one of the contexts ends first.

@@ -138,15 +138,22 @@ func TestUploads(t *testing.T) {
 		{"slow-client", 25 * mib, 10_000 * mib, 10 * mib, latency, 1, 50, 1, 1, 3, 26 * time.Second},
 		{"client-a-little-faster", 25 * mib, 10_000 * mib, 30 * mib, latency, 1, 50, 2, 2, 6, 9 * time.Second},
 		{"client-of-four-parts", 25 * mib, 10_000 * mib, 80 * mib, latency, 1, 100, 4, 4, 8, 7 * time.Second},
-		{"distant-server-that-has-no-more-than-four", 25 * mib, 100 * mib, 800 * mib, latency, 1, 400, 16, 16, 20, 22 * time.Second},
+		{"distant-server-that-has-no-more-than-four", 25 * mib, 100 * mib, 800 * mib, latency, 1, 400, 16, 16, 20,
+			22 * time.Second},
 		{"near-server", 400 * mib, 400 * mib, 800 * mib, time.Millisecond, 1, 200, 2, 4, 7, 3 * time.Second},
-		{"near-server-of-slow-connections", 25 * mib, 10_000 * mib, 800 * mib, near, 1, 52, 16, 16, 20, 1600 * time.Millisecond},
+		{"near-server-of-slow-connections", 25 * mib, 10_000 * mib, 800 * mib, near, 1, 52, 16, 16, 20,
+			1600 * time.Millisecond},
 		{"near-server-and-slow-client", 25 * mib, 10_000 * mib, 10 * mib, near, 1, 50, 1, 1, 3, 26 * time.Second},
-		{"near-server-and-client-of-four-parts", 25 * mib, 10_000 * mib, 80 * mib, near, 1, 100, 4, 5, 8, 7 * time.Second},
-		{"near-server-that-has-no-more-than-four", 25 * mib, 100 * mib, 800 * mib, near, 1, 200, 4, 8, 20, 12 * time.Second},
-		{"eight-before-a-near-server", 400 * mib, 400 * mib, 800 * mib, time.Millisecond, 8, 26, 8, 16, 18, 3 * time.Second},
-		{"eight-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 8, 100, 20, 128, 140, 5 * time.Second},
-		{"three-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 3, 100, 20, 48, 130, 4 * time.Second},
+		{"near-server-and-client-of-four-parts", 25 * mib, 10_000 * mib, 80 * mib, near, 1, 100, 4, 5, 8,
+			7 * time.Second},
+		{"near-server-that-has-no-more-than-four", 25 * mib, 100 * mib, 800 * mib, near, 1, 200, 4, 8, 20,
+			12 * time.Second},
+		{"eight-before-a-near-server", 400 * mib, 400 * mib, 800 * mib, time.Millisecond, 8, 26, 8, 16, 18,
+			3 * time.Second},
+		{"eight-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 8, 100, 20, 128, 140,
+			5 * time.Second},
+		{"three-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 3, 100, 20, 48, 130,
+			4 * time.Second},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -174,7 +181,8 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-// TestLimitRemembered checks that an upload goes by what others have found out, and finds it out again when that is long ago.
+// TestLimitRemembered checks that an upload goes by what others have found out, and finds it out again when that is
+// long ago.
 func TestLimitRemembered(t *testing.T) {
 	const mib = 1 << 20
 	synctest.Test(t, func(t *testing.T) {
@@ -227,8 +235,8 @@ func TestCorrection(t *testing.T) {
 	})
 }
 
-// TestLimiterIsFair checks that an upload with many parts under way keeps none waiting that begins, and has no more than its turn
-// from then on.
+// TestLimiterIsFair checks that an upload with many parts under way keeps none waiting that begins, and has no more
+// than its turn from then on.
 func TestLimiterIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(&endpoint.Stats{})
@@ -274,7 +282,8 @@ func TestLimiterIsFair(t *testing.T) {
 	})
 }
 
-// TestShrunkLimit checks that an upload which begins has a part under way, though others have more than the limit allows by now.
+// TestShrunkLimit checks that an upload which begins has a part under way, though others have more than the limit
+// allows by now.
 func TestShrunkLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where one that waits would end the test
 		l := New(&endpoint.Stats{})

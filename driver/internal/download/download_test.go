@@ -21,7 +21,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
@@ -53,7 +53,9 @@ func newFixture(t *testing.T) *fixture {
 // put stores the object.
 func (f *fixture) put(t *testing.T, content string) s3api.Version {
 	t.Helper()
-	if _, err := f.Put(t.Context(), "key", &attributes.Attributes{}, s3api.Condition{}, bytes.NewReader([]byte(content)), nil); err != nil {
+	if _, err := f.Put(
+		t.Context(), "key", &attributes.Attributes{}, s3api.Condition{}, bytes.NewReader([]byte(content)),
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	v, _, err := f.Head(t.Context(), "key")
@@ -73,7 +75,8 @@ func (f *fixture) Do(request *http.Request) (*http.Response, error) {
 	defer f.mu.Unlock()
 	f.ranges = append(f.ranges, request.Header.Get("Range"))
 	if len(f.breaks) > 0 {
-		response.Body = &brokenBody{io.MultiReader(io.LimitReader(response.Body, int64(f.breaks[0])), iotest.ErrReader(syscall.ECONNRESET)), response.Body}
+		response.Body = &brokenBody{io.MultiReader(
+			io.LimitReader(response.Body, int64(f.breaks[0])), iotest.ErrReader(syscall.ECONNRESET)), response.Body}
 		f.breaks = f.breaks[1:]
 	}
 	return response, err

@@ -8,12 +8,12 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
 const (
-	// maxChunk and minChunk are the sizes of a chunk in bytes. Many of the largest take little memory; for one smaller than the
-	// smallest, S3 would take longer to begin than to send it.
+	// maxChunk and minChunk are the sizes of a chunk in bytes. Many of the largest take little memory; for one
+	// smaller than the smallest, S3 would take longer to begin than to send it.
 	maxChunk = 4 << 20
 	minChunk = 1 << 20
 
@@ -21,8 +21,9 @@ const (
 	budgetChunks = 16
 )
 
-// A prefetcher fetches chunks of an object at the same time, each by a request of its own, and gives them out in order. What
-// comes before its turn waits in a revocable reservation: when the budget revokes it, the prefetcher ends.
+// A prefetcher fetches chunks of an object at the same time, each by a request of its own, and gives them out in
+// order. What comes before its turn waits in a revocable reservation: when the budget revokes it, the prefetcher
+// ends.
 //
 // Its methods are for one goroutine, but for revoke.
 type prefetcher struct {
@@ -94,7 +95,9 @@ func (p *prefetcher) fetch(c *chunk, from, to int64) {
 	defer r.Close()
 	for left := cap(c.blocks); left > 0; left-- {
 		b := block{memory: p.memory.Block()}
-		b.length, c.err = panics.Result(func() (int, error) { return io.ReadFull(r, b.memory[:min(membudget.BlockSize, to-r.offset)]) })
+		b.length, c.err = panics.Result(func() (int, error) {
+			return io.ReadFull(r, b.memory[:min(membudget.BlockSize, to-r.offset)])
+		})
 		if c.err != nil {
 			p.memory.Recycle(b.memory)
 			p.reservation.Return(int64(left) * membudget.BlockSize)

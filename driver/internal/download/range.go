@@ -68,8 +68,9 @@ func (r *Range) Read(p []byte) (int, error) {
 	}
 }
 
-// confirm returns io.EOF if the bytes of several answers are of one version. Where reads are not atomic (see the profile), the server may have
-// compared the ETag of this version and then opened the next one. If the object still has the ETag, it was that version all the time.
+// confirm returns io.EOF if the bytes of several answers are of one version. Where reads are not atomic (see the
+// profile), the server may have compared the ETag of this version and then opened the next one. If the object still
+// has the ETag, it was that version all the time.
 func (r *Range) confirm() error {
 	r.retries = retries{}
 	for r.answers > 1 && !r.bucket.Profile.AtomicReads {

@@ -1,7 +1,8 @@
 // Package download reads objects (S3 operations GetObject and HeadObject).
 //
-// A [Range] reads some bytes of one version of an object. A [Reader] reads on from an offset: it begins with one request for all
-// of the rest, and most downloads end with it. Where S3 is distant and slower than the client, it prefetches chunks by several requests in parallel.
+// A [Range] reads some bytes of one version of an object. A [Reader] reads on from an offset: it begins with one
+// request for all of the rest, and most downloads end with it. Where S3 is distant and slower than the client, it
+// prefetches chunks by several requests in parallel.
 package download
 
 import (
@@ -15,19 +16,21 @@ import (
 )
 
 const (
-	// parallelRTT is the round-trip time from which on several requests bring more than one. A server of the same network answers sooner, and sends as
-	// fast as the network or the processors allow: several requests would only take turns. Amazon S3 takes longer, also within a region, and sends less by
-	// one connection than most networks carry.
+	// parallelRTT is the round-trip time from which on several requests bring more than one. A server of the same
+	// network answers sooner, and sends as fast as the network or the processors allow: several requests would only
+	// take turns. Amazon S3 takes longer, also within a region, and sends less by one connection than most networks
+	// carry.
 	parallelRTT = 3 * time.Millisecond
 
-	// waitingShare is the least share of its time that a download waits for S3 when it needs more requests. idleShare is the largest share
-	// when it has more requests than its client needs. It gives up one of reduction then.
+	// waitingShare is the least share of its time that a download waits for S3 when it needs more requests. idleShare
+	// is the largest share when it has more requests than its client needs. It gives up one of reduction then.
 	waitingShare = 0.5
 	idleShare    = 0.05
 	reduction    = 4
 
-	// firstInterval is how long the reader measures before it wants a second request. firstBytes must have come by then, so that a client that
-	// reads only the beginning of a file costs one request. Later measurements take longer.
+	// firstInterval is how long the reader measures before it wants a second request. firstBytes must have come by
+	// then, so that a client that reads only the beginning of a file costs one request. Later measurements take
+	// longer.
 	firstInterval = 30 * time.Millisecond
 	firstBytes    = 1 << 20
 	interval      = 50 * time.Millisecond
@@ -59,9 +62,12 @@ type Reader struct {
 	received int64         // bytes of the stream
 }
 
-// NewReader returns a reader of a version from an offset on. The body is the answer to the request for all of these bytes. Up to most requests are
-// under way in parallel. Close must end the reader.
-func NewReader(ctx context.Context, b *s3api.Bucket, v s3api.Version, offset int64, body io.ReadCloser, memory *membudget.Budget, stats *endpoint.Stats, most int) *Reader {
+// NewReader returns a reader of a version from an offset on. The body is the answer to the request for all of these
+// bytes. Up to most requests are under way in parallel. Close must end the reader.
+func NewReader(
+	ctx context.Context, b *s3api.Bucket, v s3api.Version, offset int64, body io.ReadCloser, memory *membudget.Budget,
+	stats *endpoint.Stats, most int,
+) *Reader {
 	r := &Reader{
 		ctx: ctx, bucket: b, version: v, memory: memory, stats: stats, most: most, offset: offset,
 		buffer: memory.TransferBuffer(), wanted: 1, since: time.Now().Add(firstInterval - interval),
@@ -98,7 +104,8 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Next waits for the next bytes, and returns some of them. They belong to the reader. Advance says how many the caller has taken.
+// Next waits for the next bytes, and returns some of them. They belong to the reader. Advance says how many the
+// caller has taken.
 func (r *Reader) Next() ([]byte, error) {
 	if err := context.Cause(r.ctx); err != nil {
 		return nil, err

@@ -45,11 +45,12 @@ func (r *retries) pause(ctx context.Context, err error) error {
 }
 
 const (
-	// maxBreaks is how often in a row what S3 sends may break before reading fails. After each comes a request that is itself repeated until S3
-	// answers.
+	// maxBreaks is how often in a row what S3 sends may break before reading fails. After each comes a request that
+	// is itself repeated until S3 answers.
 	maxBreaks = 4
 
-	// breakDelay is waited after the second break in a row, and twice as long after each further: that, or up to half as much more.
+	// breakDelay is waited after the second break in a row, and twice as long after each further: that, or up to half
+	// as much more.
 	breakDelay = 100 * time.Millisecond
 
 	// forgiveness is how many bytes must come after a break for it not to count any more.

@@ -1,7 +1,8 @@
 // Package endpoint keeps statistics of an S3 server: its distance, and how long a page of a listing takes.
 //
-// All requests to a server report to one [Stats]: those that S3 may answer soon by [Stats.Observe], pages of ListObjectsV2 that follow another one
-// by [PageTimes.Observe]. Transfers and listings ask it whether several requests in parallel may be faster.
+// All requests to a server report to one [Stats]: those that S3 may answer soon by [Stats.Observe], pages of
+// ListObjectsV2 that follow another one by [PageTimes.Observe]. Transfers and listings ask it whether several
+// requests in parallel may be faster.
 package endpoint
 
 import (
@@ -10,8 +11,8 @@ import (
 )
 
 const (
-	// FarAway is the shortest answer of a server that is not near. A near server that is slow is busy, and several requests in parallel do not
-	// get answers sooner.
+	// FarAway is the shortest answer of a server that is not near. A near server that is slow is busy, and several
+	// requests in parallel do not get answers sooner.
 	FarAway = 20 * time.Millisecond
 
 	// SlowPage is how long a page of a listing takes where it may be worth it to split listings.
@@ -92,14 +93,14 @@ func shorter(a, b time.Duration) time.Duration {
 // Far tells whether the server has answered nothing soon in the last hour.
 func (s *Stats) Far(now time.Time) bool { return s.Nearest(now) >= FarAway }
 
-// SplitsListings tells whether it may be worth it to split a listing. The server may also be one of which nothing is known: [PageTimes.Gains]
-// shows after the first attempt whether it is.
+// SplitsListings tells whether it may be worth it to split a listing. The server may also be one of which nothing is
+// known: [PageTimes.Gains] shows after the first attempt whether it is.
 func (s *Stats) SplitsListings(now time.Time) bool {
 	return (s.Far(now) || s.Nearest(now) == 0) && s.Pages.slow(now)
 }
 
-// PageTimes measure how long a page of a listing takes that a token asks for while no other request is under way. They also record whether
-// splitting slow listings was faster.
+// PageTimes measure how long a page of a listing takes that a token asks for while no other request is under way.
+// They also record whether splitting slow listings was faster.
 type PageTimes struct {
 	mu       sync.Mutex
 	took     time.Duration
@@ -107,8 +108,8 @@ type PageTimes struct {
 	until    time.Time // when the back-off ends
 }
 
-// Observe notes how long a page took. A shorter time counts at once and a longer one little by little: the server may have had other
-// work to do.
+// Observe notes how long a page took. A shorter time counts at once and a longer one little by little: the server may
+// have had other work to do.
 func (p *PageTimes) Observe(now time.Time, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,7 +135,8 @@ func (p *PageTimes) BacksOff(now time.Time) bool {
 	return now.Before(p.until)
 }
 
-// Gains tells whether it was worth it to split a listing, by the time for each page that came. If not, it begins to back off.
+// Gains tells whether it was worth it to split a listing, by the time for each page that came. If not, it begins to
+// back off.
 func (p *PageTimes) Gains(now time.Time, each time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

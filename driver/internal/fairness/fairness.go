@@ -1,17 +1,20 @@
-// Package fairness shares out the requests that a busy S3 server gets at the same time among tenants, and among the users of each.
+// Package fairness shares out the requests that a busy S3 server gets at the same time among tenants, and among the
+// users of each.
 //
-// One [Requests] serves all file systems of an endpoint, and each user has a [User] of it. [User.Begin] waits for a [Turn], which stands for one
-// request under way.
+// One [Requests] serves all file systems of an endpoint, and each user has a [User] of it. [User.Begin] waits for a
+// [Turn], which stands for one request under way.
 //
-// A user who is alone has no limit. While several users are active, a limit holds for all together. Each tenant has an equal share of it, and each
-// user an equal share of the tenant's. A request above the share waits in a queue. The next request is of the tenant, and then of the user, whose last
-// turn began longest ago. A user whose share is less than one request makes one after another. If the user has more, it rests after each, so that
-// its requests take that share of the time. A user who makes few requests compared with the others never waits.
+// A user who is alone has no limit. While several users are active, a limit holds for all together. Each tenant has
+// an equal share of it, and each user an equal share of the tenant's. A request above the share waits in a queue. The
+// next request is of the tenant, and then of the user, whose last turn began longest ago. A user whose share is less
+// than one request makes one after another. If the user has more, it rests after each, so that its requests take that
+// share of the time. A user who makes few requests compared with the others never waits.
 //
-// The limit follows how long answers take, compared with answers to requests that were alone. It shrinks when the answers to a user who did not wait
-// take a quarter longer (tolerance), because others slow that user down. Answers to users who waited may take many times as long (busyTolerance): S3
-// does most if it always has work. Otherwise the limit grows, like that of TCP in congestion avoidance (RFC 5681, section 3.1). Before a distant server
-// there is no limit.
+// The limit follows how long answers take, compared with answers to requests that were alone. It shrinks when the
+// answers to a user who did not wait take a quarter longer (tolerance), because others slow that user down. Answers
+// to users who waited may take many times as long (busyTolerance): S3 does most if it always has work. Otherwise the
+// limit grows, like that of TCP in congestion avoidance (RFC 5681, section 3.1). Before a distant server there is no
+// limit.
 package fairness
 
 import (
@@ -25,18 +28,20 @@ import (
 )
 
 const (
-	// tolerance is how many times as long as a request that is alone those of a user may take on average, if the user has not waited for waitCounts.
+	// tolerance is how many times as long as a request that is alone those of a user may take on average, if the user
+	// has not waited for waitCounts.
 	tolerance = 1.25
 
 	// busyTolerance is the same for users who have waited.
 	busyTolerance = 8
 
-	// lightPart says who makes few requests: a user with less than an equal part of all requests, divided by this. Of two users with as many
-	// sessions, one has so few by chance only.
+	// lightPart says who makes few requests: a user with less than an equal part of all requests, divided by this. Of
+	// two users with as many sessions, one has so few by chance only.
 	lightPart = 4
 
-	// minLimit is the smallest limit, in requests. Next to one other user, a user who always has requests then takes a quarter of the time. What
-	// these requests cost the processors of this machine delays the other user too, before and after they are at S3.
+	// minLimit is the smallest limit, in requests. Next to one other user, a user who always has requests then takes
+	// a quarter of the time. What these requests cost the processors of this machine delays the other user too,
+	// before and after they are at S3.
 	minLimit = 0.5
 
 	// firstLimit is the limit before anything is known: one request for each of two users.
@@ -57,23 +62,25 @@ const (
 	// activeFor is how long a user stays active, and so has a share, after the last request.
 	activeFor = time.Second
 
-	// maxTurn is how long a turn lasts. A request that takes longer, such as the copy of a large object, continues and no longer counts.
+	// maxTurn is how long a turn lasts. A request that takes longer, such as the copy of a large object, continues
+	// and no longer counts.
 	maxTurn = time.Second
 
-	// maxReading is how long a turn lasts, while others wait, if the caller reads the bytes of the answer without a pause. Otherwise the others
-	// would wait until a large object ends.
+	// maxReading is how long a turn lasts, while others wait, if the caller reads the bytes of the answer without a
+	// pause. Otherwise the others would wait until a large object ends.
 	maxReading = 20 * time.Millisecond
 
 	// maxPause is how long a turn lasts if the caller does not go on to read the bytes of the answer.
 	maxPause = time.Millisecond
 
-	// probeEvery is the longest time between two measurements of requests that are alone. After it, a probe lets requests begin one by one
-	// until probeSamples of them were measured, and for probeFor at most.
+	// probeEvery is the longest time between two measurements of requests that are alone. After it, a probe lets
+	// requests begin one by one until probeSamples of them were measured, and for probeFor at most.
 	probeEvery   = time.Minute
 	probeSamples = 16
 	probeFor     = 250 * time.Millisecond
 
-	// How many values the average time of requests that are alone is of, and the average slowdown of a user. Older ones count less and less.
+	// How many values the average time of requests that are alone is of, and the average slowdown of a user. Older
+	// ones count less and less.
 	aloneValues, slowdownValues = 16, 8
 )
 
@@ -199,7 +206,8 @@ func (t *Turn) Answered(kind Kind) {
 // Pause says that bytes of the answer have come. The turn ends soon unless Resume is called.
 func (t *Turn) Pause() { t.timeout.Reset(maxPause) }
 
-// Resume says that the caller wants more bytes of the answer. It returns false if the turn has ended: by itself, or because others wait.
+// Resume says that the caller wants more bytes of the answer. It returns false if the turn has ended: by itself, or
+// because others wait.
 func (t *Turn) Resume() bool {
 	t.timeout.Reset(maxTurn)
 	r, now := t.requests, time.Now()
@@ -300,7 +308,8 @@ func (r *Requests) expire(now time.Time) {
 // shared tells whether users share the limit.
 func (r *Requests) shared() bool { return r.active > 1 }
 
-// shareOf is how many requests a user may make in parallel. Less than one is a share of the time in which it may make one.
+// shareOf is how many requests a user may make in parallel. Less than one is a share of the time in which it may make
+// one.
 func (r *Requests) shareOf(s *share) float64 {
 	return r.limit / float64(len(r.tenants)*len(s.tenant.users))
 }
@@ -331,9 +340,10 @@ func (r *Requests) limits(now time.Time) need {
 	}
 }
 
-// need says when a user of the tenant may make a request, by limits of all requests. Its first number is how many requests its lightest user makes.
-// The second is what the tenant's share must be for the user who has the fewest under way, whatever the others of the tenant have begun while they
-// were alone. The third is how many the tenant has under way, if one of its users has none and does not rest.
+// need says when a user of the tenant may make a request, by limits of all requests. Its first number is how many
+// requests its lightest user makes. The second is what the tenant's share must be for the user who has the fewest
+// under way, whatever the others of the tenant have begun while they were alone. The third is how many the tenant has
+// under way, if one of its users has none and does not rest.
 func (t *tenant) need() need {
 	n := t.queue.least()
 	if n[1]++; n[2] == 0 {
@@ -343,7 +353,8 @@ func (t *tenant) need() need {
 	return n
 }
 
-// need says when the user may make a request, by limits of the tenant. The numbers are those of which the tenant has the least.
+// need says when the user may make a request, by limits of the tenant. The numbers are those of which the tenant has
+// the least.
 func (s *share) need(now time.Time) need {
 	n := need{max(1, s.underWay+len(s.waiting)), s.underWay, never}
 	if s.underWay == 0 && !now.Before(s.rest) {
@@ -412,7 +423,8 @@ func (r *Requests) serve(now time.Time) {
 	}
 }
 
-// next returns the first user who may begin a waiting request, of the first tenant that has one. ok is false if there is none.
+// next returns the first user who may begin a waiting request, of the first tenant that has one. ok is false if there
+// is none.
 func (r *Requests) next(now time.Time) (s *share, ok bool) {
 	limits := r.limits(now)
 	t, ok := r.queue.first(limits)

@@ -141,8 +141,11 @@ func (r *Requests) checkEmpty(t *testing.T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.expire(time.Now())
-	if r.underWay != 0 || r.active != 0 || r.waiting != 0 || r.idle.Len() != 0 || len(r.tenants) != 0 || !r.queue.empty() {
-		t.Errorf("%d requests of %d users are under way, %d are idle, %d requests wait", r.underWay, r.active, r.idle.Len(), r.waiting)
+	if r.underWay != 0 || r.active != 0 || r.waiting != 0 || r.idle.Len() != 0 || len(r.tenants) != 0 ||
+		!r.queue.empty() {
+		t.Errorf(
+			"%d requests of %d users are under way, %d are idle, %d requests wait", r.underWay, r.active, r.idle.Len(),
+			r.waiting)
 	}
 }
 
@@ -240,7 +243,8 @@ func twoUsers(t *testing.T) (alice, bob *User) {
 	return alice, bob
 }
 
-// TestLongRequest checks that a request that takes long keeps no other waiting, and neither do bytes that no client takes.
+// TestLongRequest checks that a request that takes long keeps no other waiting, and neither do bytes that no client
+// takes.
 func TestLongRequest(t *testing.T) {
 	for label, test := range map[string]struct {
 		pause bool
@@ -306,8 +310,8 @@ func TestProbeEnds(t *testing.T) {
 	})
 }
 
-// TestUserWithOneSession checks that the limit becomes small while many sessions of another user slow one down. The other user then rests after
-// each request.
+// TestUserWithOneSession checks that the limit becomes small while many sessions of another user slow one down. The
+// other user then rests after each request.
 func TestUserWithOneSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &busyServer{processors: 1}
@@ -440,7 +444,8 @@ func TestTwoBusyUsers(t *testing.T) {
 	})
 }
 
-// TestOtherHasManyTurns checks that a user begins at once where another one of the tenant has begun many requests while it was alone.
+// TestOtherHasManyTurns checks that a user begins at once where another one of the tenant has begun many requests
+// while it was alone.
 func TestOtherHasManyTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRequests(work)

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// A need says when the turn of something that waits may come: as soon as one of its three numbers is not above its limit.
+// A need says when the turn of something that waits may come: as soon as one of its three numbers is not above its
+// limit.
 type need [3]int
 
 // never is a number that is above each limit.
@@ -23,8 +24,9 @@ func least(a, b need) need { return need{min(a[0], b[0]), min(a[1], b[1]), min(a
 
 // A line is what waits, in order. It finds the first whose turn may come without a look at each of those before.
 //
-// Above the places stands a binary tree. Each node has the least of each number below it. So the first whose turn may come is found from
-// the root down, and who comes, goes or needs something else changes only the nodes above its place.
+// Above the places stands a binary tree. Each node has the least of each number below it. So the first whose turn may
+// come is found from the root down, and who comes, goes or needs something else changes only the nodes above its
+// place.
 type line[T any] struct {
 	places []*place[T] // in order; nil where one has left
 	tree   []need      // the root is 1, the nodes below i are 2i and 2i+1, and the second half are the places

@@ -23,7 +23,8 @@ func (r *Requests) mayBegin(s *share) bool {
 	case share >= 1:
 		return s.underWay < int(share)
 	}
-	return s.underWay == 0 && !now.Before(s.rest) && s.tenant.underWay < max(1, int(max(r.limit, firstLimit))/len(r.tenants))
+	return s.underWay == 0 && !now.Before(s.rest) &&
+		s.tenant.underWay < max(1, int(max(r.limit, firstLimit))/len(r.tenants))
 }
 
 // waits returns who is in a line, in order.
@@ -46,7 +47,8 @@ func (r *Requests) looked() *share {
 	return nil
 }
 
-// TestNext lets requests of random users come, begin, end and give up under random limits. The request that begins is the first that may.
+// TestNext lets requests of random users come, begin, end and give up under random limits. The request that begins is
+// the first that may.
 func TestNext(t *testing.T) {
 	begun := 0
 	for seed := range uint64(200) {

@@ -1,5 +1,5 @@
-// Package fileinfo describes objects and prefixes as files and directories: an [fs.FileInfo] made of what s3api tells. A [Finder] looks whether
-// there is a file or a directory of a key (S3 operations HeadObject, ListObjectsV2).
+// Package fileinfo describes objects and prefixes as files and directories: an [fs.FileInfo] made of what s3api
+// tells. A [Finder] looks whether there is a file or a directory of a key (S3 operations HeadObject, ListObjectsV2).
 package fileinfo
 
 import (
@@ -16,8 +16,8 @@ const (
 	directoryMode = fs.ModeDir | 0o755
 )
 
-// An Object is what [fs.FileInfo]'s Sys returns, as a pointer: what S3 knows of a file or directory that FileInfo has no method
-// for. Fields that the request did not bring are empty.
+// An Object is what [fs.FileInfo]'s Sys returns, as a pointer: what S3 knows of a file or directory that FileInfo has
+// no method for. Fields that the request did not bring are empty.
 type Object struct {
 	Key          string // with the prefix of the file system; a directory's ends with a slash
 	ETag         string // with its quotes
@@ -34,8 +34,8 @@ func (o *Object) Created() time.Time { return o.lastModified }
 // MediaType is the Content-Type.
 func (o *Object) MediaType() string { return o.ContentType }
 
-// NameLanguage is the language tag (BCP 47) of the object's name. It is the value of the user metadata "name-language", whose name it has. Without
-// that metadata, and in listings, which show none, it is empty.
+// NameLanguage is the language tag (BCP 47) of the object's name. It is the value of the user metadata
+// "name-language", whose name it has. Without that metadata, and in listings, which show none, it is empty.
 func (o *Object) NameLanguage() string { return o.nameLanguage }
 
 // An Info describes a file or a directory. It is an [fs.FileInfo].
@@ -83,8 +83,8 @@ func (s *Stored) Checksum() string { return s.Answer.Checksum }
 // RequestID is that of the request which made the object visible or reads it, empty where its answer was lost.
 func (s *Stored) RequestID() string { return s.Answer.RequestID }
 
-// New describes a version. A modification time in its attributes goes before the one of S3, of which some answers tell only the
-// second.
+// New describes a version. A modification time in its attributes goes before the one of S3, of which some answers
+// tell only the second.
 func New(name string, v *s3api.Version, a *attributes.Attributes) *Info {
 	stored := v.ModTime.Truncate(time.Second)
 	info := &Info{

@@ -30,8 +30,8 @@ func (f Finder) File(ctx context.Context, key string) (*Info, error) {
 	return New(f.Keys.Base(key), &v, &a), nil
 }
 
-// Dir describes a directory, in one request (ListObjectsV2). Its time is zero where the listing does not begin with its marker. The root always
-// exists, which takes no request.
+// Dir describes a directory, in one request (ListObjectsV2). Its time is zero where the listing does not begin with
+// its marker. The root always exists, which takes no request.
 func (f Finder) Dir(ctx context.Context, key string) (*Info, error) {
 	prefix := f.Keys.Directory(key)
 	if f.Keys.IsRoot(key) {
@@ -69,9 +69,9 @@ func (f Finder) DirAndMarker(ctx context.Context, key string) (*Info, error) {
 	return NewDir(info.Name(), info.Key(), marker.ModTime), nil
 }
 
-// Both tells whether there are a file and a directory of a key. It takes one request where listings are sorted, and two elsewhere. It also takes
-// a second one where more than a thousand keys stand between the two, such as "foo", "foo 1", "foo 2" ... "foo/". The same goes for a directory that
-// the server may list although it is gone.
+// Both tells whether there are a file and a directory of a key. It takes one request where listings are sorted, and
+// two elsewhere. It also takes a second one where more than a thousand keys stand between the two, such as "foo",
+// "foo 1", "foo 2" ... "foo/". The same goes for a directory that the server may list although it is gone.
 func (f Finder) Both(ctx context.Context, key string) (file, directory bool, err error) {
 	if p := &f.Bucket.Profile; !p.SortedListings || p.SlashPrefixes { // the file is not listed first, or not at all
 		if file, err = exists(f.File(ctx, key)); err == nil {

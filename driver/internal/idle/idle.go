@@ -1,4 +1,5 @@
-// Package idle ends requests to S3 that get nothing for a time. The time in which a request waits for its turn does not count.
+// Package idle ends requests to S3 that get nothing for a time. The time in which a request waits for its turn does
+// not count.
 //
 // [Begin] makes the context of a request and a [Watch]. Who makes the request wait calls [Pause].
 package idle

@@ -18,7 +18,11 @@ func TestWatch(t *testing.T) {
 			do   func(ctx context.Context, w *Watch)
 			want error
 		}{
-			"answered":  {func(_ context.Context, w *Watch) { time.Sleep(timeout - 1); w.Stop(); time.Sleep(timeout) }, io.EOF},
+			"answered": {func(_ context.Context, w *Watch) {
+				time.Sleep(timeout - 1)
+				w.Stop()
+				time.Sleep(timeout)
+			}, io.EOF},
 			"idle":      {func(context.Context, *Watch) { time.Sleep(timeout + 1) }, ErrIdle},
 			"then-idle": {func(_ context.Context, w *Watch) { w.Stop(); w.Start(); time.Sleep(timeout + 1) }, ErrIdle},
 			"waits": {func(ctx context.Context, _ *Watch) {
@@ -31,7 +35,8 @@ func TestWatch(t *testing.T) {
 		} {
 			ctx, w := Begin(t.Context(), timeout)
 			test.do(ctx, w)
-			if err := w.Error(io.EOF); !errors.Is(err, test.want) || (ctx.Err() != nil) != errors.Is(test.want, ErrIdle) {
+			if err := w.Error(io.EOF); !errors.Is(err, test.want) ||
+				(ctx.Err() != nil) != errors.Is(test.want, ErrIdle) {
 				t.Errorf("%s: %v, want %v", label, err, test.want)
 			}
 			w.Close()

@@ -2,9 +2,10 @@ package journal
 
 import "sync"
 
-// A bound is the offset up to which the parts of an upload count. The parts after it may be those of a session before. The last of them may end
-// with the file, and a client that found its whole file there would send no more. So the bound moves only with the parts that the session itself
-// has stored, each of which was followed by a byte of its client.
+// A bound is the offset up to which the parts of an upload count. The parts after it may be those of a session
+// before. The last of them may end with the file, and a client that found its whole file there would send no more. So
+// the bound moves only with the parts that the session itself has stored, each of which was followed by a byte of its
+// client.
 type bound struct {
 	mu     sync.Mutex
 	offset int64           // unknownOffset where all parts count

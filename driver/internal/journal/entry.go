@@ -10,11 +10,11 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/checksums"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
-// An Entry is the record of an upload that this process works on. Its methods do nothing for a nil one, which stands for an upload
-// outside of any journal.
+// An Entry is the record of an upload that this process works on. Its methods do nothing for a nil one, which stands
+// for an upload outside of any journal.
 type Entry struct {
 	journal        *Journal
 	cancel         context.CancelCauseFunc // ends the upload when another session has taken it over
@@ -31,8 +31,8 @@ type Entry struct {
 	taken   bool // another session has the upload
 }
 
-// A lock is a mutex that a goroutine may hold during a request to S3. A goroutine that waits for a lock counts as blocked in a bubble of
-// testing/synctest. One that waits for a sync.Mutex does not.
+// A lock is a mutex that a goroutine may hold during a request to S3. A goroutine that waits for a lock counts as
+// blocked in a bubble of testing/synctest. One that waits for a sync.Mutex does not.
 type lock chan struct{}
 
 // Lock waits until no other goroutine holds the lock.
@@ -41,8 +41,9 @@ func (l lock) Lock() { l <- struct{}{} }
 // Unlock releases the lock.
 func (l lock) Unlock() { <-l }
 
-// A ClientWait holds since when an upload waits for bytes of its client. It is nil where the upload does not wait. The time has a monotonic
-// reading: a clock that is set must not make another session take over an upload that goes on.
+// A ClientWait holds since when an upload waits for bytes of its client. It is nil where the upload does not wait.
+// The time has a monotonic reading: a clock that is set must not make another session take over an upload that goes
+// on.
 type ClientWait struct{ since atomic.Pointer[time.Time] }
 
 // Begin says that the upload begins to wait.
@@ -63,17 +64,17 @@ func (c *ClientWait) tooLong() bool {
 	return since != nil && time.Since(*since) >= stallAfter
 }
 
-// Enter makes the entry of an upload that S3 has just created, and writes its record. If the record cannot be written, the upload continues
-// without one, the log has a warning, and the next heartbeat tries again.
+// Enter makes the entry of an upload that S3 has just created, and writes its record. If the record cannot be
+// written, the upload continues without one, the log has a warning, and the next heartbeat tries again.
 func (j *Journal) Enter(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) *Entry {
 	e := j.Take(ctx, r, client, cancel)
 	e.write(ctx, func(*Record) {})
 	return e
 }
 
-// Resume makes the entry of an interrupted upload, whose parts count up to an offset. Those after it count when this session has stored them
-// itself, by PartStored. The error is ErrTakenOver if another session was faster, and then there is no entry. After another error S3 may have made this
-// session the holder, and the entry can be given up.
+// Resume makes the entry of an interrupted upload, whose parts count up to an offset. Those after it count when this
+// session has stored them itself, by PartStored. The error is ErrTakenOver if another session was faster, and then
+// there is no entry. After another error S3 may have made this session the holder, and the entry can be given up.
 func (j *Journal) Resume(
 	ctx context.Context, r Record, offset int64, client *ClientWait, cancel context.CancelCauseFunc,
 ) (*Entry, error) {
@@ -118,7 +119,8 @@ func (e *Entry) sendHeartbeats(ctx context.Context) {
 			if !stalls {
 				return
 			}
-			e.stalled.Store(true) // before the check, so that either this check or the client's next byte notices the other
+			// before the check, so that either this check or the client's next byte notices the other
+			e.stalled.Store(true)
 			if r.state = stateStalled; !e.client.tooLong() {
 				r.state = stateLive
 				e.stalled.Store(false)
@@ -127,8 +129,8 @@ func (e *Entry) sendHeartbeats(ctx context.Context) {
 	}
 }
 
-// write changes the record unless the upload has ended. If another session has taken the upload over, write ends it. Other errors go to the
-// log, because the next heartbeat tries again. It tells whether S3 has the record.
+// write changes the record unless the upload has ended. If another session has taken the upload over, write ends it.
+// Other errors go to the log, because the next heartbeat tries again. It tells whether S3 has the record.
 func (e *Entry) write(ctx context.Context, change func(*Record)) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -168,7 +170,8 @@ func (e *Entry) Name() string {
 	return e.record.Name
 }
 
-// ConfirmHolder makes sure that the upload still belongs to this session: before the session completes it, or when a stalled client sends again.
+// ConfirmHolder makes sure that the upload still belongs to this session: before the session completes it, or when a
+// stalled client sends again.
 func (e *Entry) ConfirmHolder(ctx context.Context) error {
 	if e == nil || !e.stalled.Load() {
 		return nil
@@ -186,16 +189,16 @@ func (e *Entry) ConfirmHolder(ctx context.Context) error {
 	return err
 }
 
-// PartStored says that S3 has the part from begin to end, and that the client has sent a byte after it. It does not wait: the next heartbeat
-// writes how far the parts count since.
+// PartStored says that S3 has the part from begin to end, and that the client has sent a byte after it. It does not
+// wait: the next heartbeat writes how far the parts count since.
 func (e *Entry) PartStored(begin, end int64) {
 	if e != nil {
 		e.bound.move(begin, end)
 	}
 }
 
-// BoundParts makes sure that the part at an offset does not count, before it is sent. In a resumed upload none does that PartStored has not told.
-// In another one BoundParts writes it into the record.
+// BoundParts makes sure that the part at an offset does not count, before it is sent. In a resumed upload none does
+// that PartStored has not told. In another one BoundParts writes it into the record.
 func (e *Entry) BoundParts(ctx context.Context, offset int64) error {
 	if e == nil {
 		return nil
@@ -240,7 +243,8 @@ func (e *Entry) Recorded() bool {
 	return e.written
 }
 
-// BeginAbort writes into the record that this session is about to abort the upload. The error is ErrTakenOver if another session has the upload.
+// BeginAbort writes into the record that this session is about to abort the upload. The error is ErrTakenOver if
+// another session has the upload.
 func (e *Entry) BeginAbort(ctx context.Context) error {
 	if e == nil || e.client == nil {
 		return nil // it has no owner, so no other session can want it
@@ -277,7 +281,8 @@ func (e *Entry) Release() {
 	}
 }
 
-// Remove ends the work on an upload that S3 has completed or aborted, and deletes the record. If that fails, a later sweep deletes it.
+// Remove ends the work on an upload that S3 has completed or aborted, and deletes the record. If that fails, a later
+// sweep deletes it.
 func (e *Entry) Remove(ctx context.Context) {
 	if e == nil {
 		return
@@ -286,6 +291,7 @@ func (e *Entry) Remove(ctx context.Context) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer done()
 	if err := e.journal.bucket.Delete(ctx, e.record.Name); err != nil {
-		e.journal.log.Warn("record of an upload could not be deleted; a later sweep deletes it", "key", e.record.Key, "record", e.record.Name, "err", err)
+		e.journal.log.Warn("record of an upload could not be deleted; a later sweep deletes it",
+			"key", e.record.Key, "record", e.record.Name, "err", err)
 	}
 }

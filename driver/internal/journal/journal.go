@@ -1,8 +1,9 @@
-// Package journal keeps a record of each open multipart upload, in the bucket itself. So any replica can resume or remove the upload. S3
-// operations: PutObject, HeadObject, ListObjectsV2, DeleteObject, AbortMultipartUpload.
+// Package journal keeps a record of each open multipart upload, in the bucket itself. So any replica can resume or
+// remove the upload. S3 operations: PutObject, HeadObject, ListObjectsV2, DeleteObject, AbortMultipartUpload.
 //
-// Package upload makes an [Entry] when it has created an upload, and ends it with the upload. The owner's next session finds the record by
-// [Journal.Records] and takes it over by [Journal.Resume]. [Journal.Sweep] removes the uploads on which no session works.
+// Package upload makes an [Entry] when it has created an upload, and ends it with the upload. The owner's next
+// session finds the record by [Journal.Records] and takes it over by [Journal.Resume]. [Journal.Sweep] removes the
+// uploads on which no session works.
 package journal
 
 import (
@@ -26,23 +27,25 @@ const (
 	// recordTimeout bounds the requests for a record, which outlive the session.
 	recordTimeout = 30 * time.Second
 
-	// heartbeatInterval is how often a session writes the record of the upload that it works on, if an owner can resume it. After missedHeartbeats
-	// without one the session counts as dead, by the clock of S3.
+	// heartbeatInterval is how often a session writes the record of the upload that it works on, if an owner can
+	// resume it. After missedHeartbeats without one the session counts as dead, by the clock of S3.
 	heartbeatInterval = 30 * time.Second
 	missedHeartbeats  = 4
 
-	// stallAfter is how long a client may send nothing until another session of the same owner may take the upload over. The session
-	// checks that every stallCheck.
+	// stallAfter is how long a client may send nothing until another session of the same owner may take the upload
+	// over. The session checks that every stallCheck.
 	stallAfter         = 10 * time.Second
 	stallCheckInterval = 5 * time.Second
 )
 
-// A Journal is the journal of the open multipart uploads to keys that start with a prefix. All file systems of a process there share one.
+// A Journal is the journal of the open multipart uploads to keys that start with a prefix. All file systems of a
+// process there share one.
 //
-// S3 tells the key, the ID and the begin of an open upload, but a server cannot add anything there. So the journal has a record for each
-// upload, an object "prefix.babelftp/uploads/...", which names the upload by its ID. It is written when S3 has created the upload, before the
-// first part, and exists until the upload ends. The journal never touches an upload that no record names, because other software may have begun
-// it. Such an upload of this server has no parts: its server died before it wrote the record, or never got the ID.
+// S3 tells the key, the ID and the begin of an open upload, but a server cannot add anything there. So the journal
+// has a record for each upload, an object "prefix.babelftp/uploads/...", which names the upload by its ID. It is
+// written when S3 has created the upload, before the first part, and exists until the upload ends. The journal never
+// touches an upload that no record names, because other software may have begun it. Such an upload of this server has
+// no parts: its server died before it wrote the record, or never got the ID.
 //
 // A record is in one of four states:
 //
@@ -51,10 +54,11 @@ const (
 //   - interrupted: the session has ended without completing the upload.
 //   - ending: a server is about to remove the upload.
 //
-// Every change is a conditional write on the version of the record that the session has read. So of two sessions that want an upload, one
-// gets it. The body of a record ends with random bytes, which make the ETag of each version different. On a server without conditional
-// writes, a look right before takes their place. An answer with the state of one version and the ETag of the next would let both sessions write. So
-// a session trusts a state only after two answers with one ETag, where the server reads the two one after the other.
+// Every change is a conditional write on the version of the record that the session has read. So of two sessions that
+// want an upload, one gets it. The body of a record ends with random bytes, which make the ETag of each version
+// different. On a server without conditional writes, a look right before takes their place. An answer with the state
+// of one version and the ETag of the next would let both sessions write. So a session trusts a state only after two
+// answers with one ETag, where the server reads the two one after the other.
 //
 // A record costs two requests. Only uploads of more than one part have records.
 type Journal struct {
@@ -72,9 +76,12 @@ type Journal struct {
 	trimming map[string]bool   // the owners for whom a call of Trim counts; true: it shall count again
 }
 
-// New returns the journal of the uploads to keys that start with prefix. It makes no request. The records are objects of the bucket too.
-// The logger may be nil.
-func New(client s3api.Client, bucketName, prefix string, profile profile.Profile, objects attributes.Objects, log *slog.Logger) *Journal {
+// New returns the journal of the uploads to keys that start with prefix. It makes no request. The records are objects
+// of the bucket too. The logger may be nil.
+func New(
+	client s3api.Client, bucketName, prefix string, profile profile.Profile, objects attributes.Objects,
+	log *slog.Logger,
+) *Journal {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -90,9 +97,10 @@ func New(client s3api.Client, bucketName, prefix string, profile profile.Profile
 	}
 }
 
-// SetAbandonedAfter says at which age sweeps remove the uploads on which no session works. No session waits for the end of an upload without an owner.
-// So it has a heartbeat every quarter of that age, not every 30 seconds. In a bucket that keeps versions each heartbeat stays. Call it before any upload
-// begins. Each record says how long its session may be silent, so that other servers may sweep at another age.
+// SetAbandonedAfter says at which age sweeps remove the uploads on which no session works. No session waits for the
+// end of an upload without an owner. So it has a heartbeat every quarter of that age, not every 30 seconds. In a
+// bucket that keeps versions each heartbeat stays. Call it before any upload begins. Each record says how long its
+// session may be silent, so that other servers may sweep at another age.
 func (j *Journal) SetAbandonedAfter(age time.Duration) {
 	j.withoutOwner = max(heartbeatInterval, age/missedHeartbeats)
 }

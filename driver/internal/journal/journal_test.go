@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
@@ -102,8 +102,8 @@ func (s *storage) wantUploads(want ...string) {
 	}
 }
 
-// TestInterrupt has a record that no other process may change while its session works, and that gives all back that an interrupted upload
-// had.
+// TestInterrupt has a record that no other process may change while its session works, and that gives all back that
+// an interrupted upload had.
 func TestInterrupt(t *testing.T) {
 	const tail, offset = "the last bytes", 2 * partSize
 	s := newStorage(t)
@@ -168,7 +168,9 @@ func TestResumeOnce(t *testing.T) {
 // TestTakenOver lets a process take an upload from a session, which must not write its record any more.
 func TestTakenOver(t *testing.T) {
 	for name, write := range map[string]func(ctx context.Context, e *journal.Entry) error{
-		"interrupt":   func(ctx context.Context, e *journal.Entry) error { return e.Interrupt(ctx, 0, strings.NewReader("")) },
+		"interrupt": func(ctx context.Context, e *journal.Entry) error {
+			return e.Interrupt(ctx, 0, strings.NewReader(""))
+		},
 		"bound-parts": func(ctx context.Context, e *journal.Entry) error { return e.BoundParts(ctx, partSize) },
 		"begin-abort": func(ctx context.Context, e *journal.Entry) error { return e.BeginAbort(ctx) },
 	} {
@@ -176,7 +178,8 @@ func TestTakenOver(t *testing.T) {
 			s := newStorage(t)
 			e, _, _ := s.enter(s.process(), key)
 			other := s.process()
-			next, err := other.Resume(t.Context(), *s.read(other, e.Name()), partSize, &journal.ClientWait{}, func(error) {})
+			next, err := other.Resume(
+				t.Context(), *s.read(other, e.Name()), partSize, &journal.ClientWait{}, func(error) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -211,7 +214,8 @@ func TestRecords(t *testing.T) {
 	s := newStorage(t)
 	j := s.process()
 	for _, r := range []journal.Record{
-		j.NewRecord("a", "b/c", partSize), j.NewRecord("a/b", "c", partSize), j.NewRecord("a", "b/c", partSize), j.NewRecord("a", "b", partSize),
+		j.NewRecord("a", "b/c", partSize), j.NewRecord("a/b", "c", partSize), j.NewRecord("a", "b/c", partSize),
+		j.NewRecord("a", "b", partSize),
 	} {
 		j.Enter(t.Context(), r, nil, func(error) {}).Release()
 	}
@@ -231,10 +235,12 @@ func TestNoRecord(t *testing.T) {
 	s := newStorage(t)
 	j := s.process()
 	name := j.NewRecord(owner, key, partSize).Name
-	if _, err := s.Put(t.Context(), name, &attributes.Attributes{}, s3api.Condition{}, strings.NewReader("other"), nil); err != nil {
+	if _, err := s.Put(
+		t.Context(), name, &attributes.Attributes{}, s3api.Condition{}, strings.NewReader("other"), nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.Read(t.Context(), s3api.Version{Key: name}); !errors.Is(err, syscall.EIO) || !errors.Is(err, journal.ErrNoRecord) {
+	if _, err := j.Read(t.Context(), s3api.Version{Key: name}); !errors.Is(err, syscall.EIO) ||
+		!errors.Is(err, journal.ErrNoRecord) {
 		t.Errorf("error is %v, want %v", err, journal.ErrNoRecord)
 	}
 	if n, err := j.Sweep(t.Context(), 0); n != 0 || err != nil {
@@ -272,8 +278,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestRecordWithoutUpload removes a record that names no upload, and no upload: the one to its key is of others. Such a record is that of an
-// interrupted upload without parts.
+// TestRecordWithoutUpload removes a record that names no upload, and no upload: the one to its key is of others. Such
+// a record is that of an interrupted upload without parts.
 func TestRecordWithoutUpload(t *testing.T) {
 	for name, remove := range map[string]func(t *testing.T, s *storage) error{
 		"sweep": func(t *testing.T, s *storage) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
-	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
 // A Pending is an upload in the journal.
@@ -33,8 +33,9 @@ func (*Journal) OwnerID(owner string) string { return hashPrefix(owner, ownerByt
 // idSeparator stands in an ID for the slashes of a record's name, which would have to be escaped in a URL.
 const idSeparator = "-"
 
-// Pending returns the uploads of the journal, those written last first, most of them at most, and how many there are. Those
-// that end meanwhile do not count. It takes one request for each 1,000 records, and one for each that it returns.
+// Pending returns the uploads of the journal, those written last first, most of them at most, and how many there are.
+// Those that end meanwhile do not count. It takes one request for each 1,000 records, and one for each that it
+// returns.
 func (j *Journal) Pending(ctx context.Context, most int) (pending []Pending, all int, err error) {
 	var found []s3api.Version
 	for v, err := range j.bucket.Walk(ctx, j.prefix) {
@@ -70,7 +71,8 @@ func (j *Journal) Pending(ctx context.Context, most int) (pending []Pending, all
 			all--
 			continue
 		}
-		p := Pending{ID: strings.ReplaceAll(strings.TrimPrefix(r.Name, j.prefix), keys.Separator, idSeparator), Key: r.Key, Bytes: -1, Written: r.ModTime, State: string(r.state)}
+		p := Pending{ID: strings.ReplaceAll(strings.TrimPrefix(r.Name, j.prefix), keys.Separator, idSeparator),
+			Key: r.Key, Bytes: -1, Written: r.ModTime, State: string(r.state)}
 		if p.OwnerID, _, _ = strings.Cut(p.ID, idSeparator); r.TailOffset != unknownOffset {
 			p.Bytes = r.TailOffset + r.TailSize
 		}
@@ -88,8 +90,8 @@ func newest(records []s3api.Version, most int) []s3api.Version {
 // errInUse says that an upload is not one to abort.
 var errInUse = s3errors.New(syscall.EBUSY, "a session works on the upload, or has just resumed it")
 
-// Abort removes an upload on which no session works, with its parts. The error is fs.ErrNotExist where there is none of this ID, and EBUSY where a
-// session works on it. It never removes a file: S3 aborts no upload that is complete.
+// Abort removes an upload on which no session works, with its parts. The error is fs.ErrNotExist where there is none
+// of this ID, and EBUSY where a session works on it. It never removes a file: S3 aborts no upload that is complete.
 func (j *Journal) Abort(ctx context.Context, id string) error {
 	name := j.prefix + strings.ReplaceAll(id, idSeparator, keys.Separator)
 	if strings.Count(id, idSeparator) != 2 || strings.Contains(id, keys.Separator) {

@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // TestAbort removes an interrupted upload with its parts, and none on which a session works.
@@ -107,15 +107,17 @@ func (s *storage) abortWhileResumed() {
 	}
 }
 
-// A tearing client lets something happen while the first look at an object is answered. The answer has the ETag from after that, and all else from
-// before.
+// A tearing client lets something happen while the first look at an object is answered. The answer has the ETag from
+// after that, and all else from before.
 type tearing struct {
 	s3api.Client
 	once   sync.Once
 	happen func()
 }
 
-func (c *tearing) HeadObject(ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
+func (c *tearing) HeadObject(
+	ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options),
+) (*s3.HeadObjectOutput, error) {
 	out, err := c.Client.HeadObject(ctx, in, opts...)
 	c.once.Do(func() {
 		c.happen()
@@ -126,8 +128,8 @@ func (c *tearing) HeadObject(ctx context.Context, in *s3.HeadObjectInput, opts .
 	return out, err
 }
 
-// TestTornRead reads a record that is written at the same moment, on a server that answers with the state of one version and the ETag of the next.
-// Another session has resumed the upload then, so it is not aborted.
+// TestTornRead reads a record that is written at the same moment, on a server that answers with the state of one
+// version and the ETag of the next. Another session has resumed the upload then, so it is not aborted.
 func TestTornRead(t *testing.T) {
 	s := newStorage(t)
 	kept, _, _ := s.enter(s.process(), key)
@@ -149,7 +151,8 @@ func TestTornRead(t *testing.T) {
 		}
 		t.Cleanup(e.Release)
 	}
-	administrators := journal.New(&tearing{Client: s.client, happen: resume}, s.bucket, "", versitygw(), attributes.Objects{}, nil)
+	administrators := journal.New(
+		&tearing{Client: s.client, happen: resume}, s.bucket, "", versitygw(), attributes.Objects{}, nil)
 	if err := administrators.Abort(t.Context(), pending[0].ID); !errors.Is(err, syscall.EBUSY) {
 		t.Errorf("the abort of an upload that is resumed: %v", err)
 	}
@@ -162,7 +165,9 @@ type vanishing struct {
 	bucket, key string
 }
 
-func (c *vanishing) ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input, opts ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+func (c *vanishing) ListObjectsV2(
+	ctx context.Context, in *s3.ListObjectsV2Input, opts ...func(*s3.Options),
+) (*s3.ListObjectsV2Output, error) {
 	out, err := c.Client.ListObjectsV2(ctx, in, opts...)
 	if err == nil {
 		_, err = c.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &c.bucket, Key: &c.key})
@@ -176,7 +181,8 @@ func TestPendingEnds(t *testing.T) {
 	s.enter(s.process(), "stays")
 	ends, _, _ := s.enter(s.process(), "ends")
 	j := journal.New(&vanishing{s.client, s.bucket, ends.Name()}, s.bucket, "", versitygw(), attributes.Objects{}, nil)
-	if pending, all, err := j.Pending(t.Context(), 10); err != nil || all != 1 || len(pending) != 1 || pending[0].Key != "stays" {
+	if pending, all, err := j.Pending(t.Context(), 10); err != nil || all != 1 || len(pending) != 1 ||
+		pending[0].Key != "stays" {
 		t.Errorf("%d uploads are pending, %+v: %v", all, pending, err)
 	}
 }

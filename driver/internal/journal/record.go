@@ -31,8 +31,8 @@ const (
 	stateEnding      state = "ending"
 )
 
-// A Record describes an open upload. The body of an interrupted one begins with the last bytes that came, too few for a part. Every body
-// ends with the random bytes of its version.
+// A Record describes an open upload. The body of an interrupted one begins with the last bytes that came, too few for
+// a part. Every body ends with the random bytes of its version.
 type Record struct {
 	Name     string // key of the record itself
 	Key      string // of the object that the upload makes
@@ -43,8 +43,9 @@ type Record struct {
 
 	heartbeat time.Duration // between two heartbeats of the holder
 
-	// TailOffset is where in the object the bytes of the body belong. Parts at or after it do not count. It is unknownOffset where nothing
-	// bounds the parts: in an upload that no session has resumed, and whose last part is not under way.
+	// TailOffset is where in the object the bytes of the body belong. Parts at or after it do not count. It is
+	// unknownOffset where nothing bounds the parts: in an upload that no session has resumed, and whose last part is
+	// not under way.
 	TailOffset int64
 
 	etag      string // of the version that was read or written last; empty before
@@ -95,8 +96,8 @@ func (j *Journal) recordsOf(owner, key string) string {
 	return j.recordsOfOwner(owner) + hashPrefix(key, keyBytes) + keys.Separator
 }
 
-// NewRecord describes an upload of an owner to a key, which this process is about to create. The caller sets the ID when S3 has told it. The
-// first part has partSize bytes.
+// NewRecord describes an upload of an owner to a key, which this process is about to create. The caller sets the ID
+// when S3 has told it. The first part has partSize bytes.
 func (j *Journal) NewRecord(owner, key string, partSize int64) Record {
 	r := Record{
 		Name: j.recordsOf(owner, key) + nonce(), Key: key, PartSize: partSize,
@@ -117,7 +118,8 @@ func nonce() string {
 // ErrTakenOver says that a session cannot continue an upload: another session works on it, or has ended it.
 var ErrTakenOver = s3errors.New(syscall.EAGAIN, "another session has taken the upload over")
 
-// put writes a record, with the bytes that belong at its TailOffset. The error is ErrTakenOver if another holder has written it since.
+// put writes a record, with the bytes that belong at its TailOffset. The error is ErrTakenOver if another holder has
+// written it since.
 func (j *Journal) put(ctx context.Context, r *Record, tail checksums.Content) error {
 	err := j.tryPut(ctx, r, tail)
 	if !errors.Is(err, syscall.ESTALE) && !errors.Is(err, fs.ErrNotExist) {
@@ -146,7 +148,8 @@ func (j *Journal) tryPut(ctx context.Context, r *Record, tail checksums.Content)
 	a := j.attributes(r)
 	c := s3api.Condition{ETag: r.etag, Name: r.write, Absent: r.etag == "" && r.attempted}
 	r.attempted = true
-	made, err := j.bucket.Put(ctx, r.Name, &a, c, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes), nil)
+	made, err := j.bucket.Put(
+		ctx, r.Name, &a, c, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes), nil)
 	if err == nil {
 		r.etag, r.write = made.ETag, made.Name
 	}
@@ -187,12 +190,12 @@ func (j *Journal) attributes(r *Record) attributes.Attributes {
 	return a
 }
 
-// ErrNoRecord says that an object in the journal is no record. A tool that moves objects may have lost its metadata. It harms nothing, and a
-// sweep removes it. The error is an EIO.
+// ErrNoRecord says that an object in the journal is no record. A tool that moves objects may have lost its metadata.
+// It harms nothing, and a sweep removes it. The error is an EIO.
 var ErrNoRecord = s3errors.New(syscall.EIO, "object in the upload journal is no record")
 
-// Read reads a record without its body: that of a listing, or of a key. The state and the ETag are of one version, because the next write relies on
-// both. The error is ErrNoRecord for an object that is none.
+// Read reads a record without its body: that of a listing, or of a key. The state and the ETag are of one version,
+// because the next write relies on both. The error is ErrNoRecord for an object that is none.
 func (j *Journal) Read(ctx context.Context, listed s3api.Version) (*Record, error) {
 	r, err := j.read(ctx, listed)
 	if err == nil && r.state == "" {
@@ -226,7 +229,8 @@ func (j *Journal) read(ctx context.Context, listed s3api.Version) (*Record, erro
 // silent tells whether the holder of the record has missed so many heartbeats that it counts as dead.
 func (r *Record) silent() bool { return r.age >= missedHeartbeats*r.heartbeat }
 
-// inUse tells whether a session works on the upload, or removes it. No other session may do so then. Of an object that is no record nothing tells.
+// inUse tells whether a session works on the upload, or removes it. No other session may do so then. Of an object
+// that is no record nothing tells.
 func (r *Record) inUse() bool {
 	return !r.silent() && (r.state == stateLive || r.state == stateEnding || r.state == "")
 }
@@ -239,8 +243,8 @@ func (r *Record) CountsPart(end int64) bool {
 	return r.TailOffset == unknownOffset || end <= r.TailOffset
 }
 
-// takeOver makes the caller the holder of a record that it has read, and sets the state. The error is ErrTakenOver if another session was
-// faster.
+// takeOver makes the caller the holder of a record that it has read, and sets the state. The error is ErrTakenOver if
+// another session was faster.
 func (j *Journal) takeOver(ctx context.Context, r *Record, s state) error {
 	r.state, r.holder, r.heartbeat = s, nonce(), heartbeatInterval
 	return j.put(ctx, r, bytes.NewReader(nil))

@@ -9,8 +9,9 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// Delete aborts the multipart upload that a record names, then deletes the record. It aborts none where the record names none: no other upload
-// to that key is certain to be the one that the record was made for. The error is ErrTakenOver if another session has the upload.
+// Delete aborts the multipart upload that a record names, then deletes the record. It aborts none where the record
+// names none: no other upload to that key is certain to be the one that the record was made for. The error is
+// ErrTakenOver if another session has the upload.
 func (j *Journal) Delete(ctx context.Context, r *Record) error {
 	if err := j.takeOver(ctx, r, stateEnding); err != nil {
 		return err
@@ -47,8 +48,9 @@ func (j *Journal) DeleteIdle(ctx context.Context, records []s3api.Version) (remo
 // clockSkew is by how much the clocks of this server and of S3 may differ before a sweep removes an upload late.
 const clockSkew = time.Minute
 
-// Sweep removes the uploads on which no session has worked for the duration age, and returns how many. An upload whose server may still
-// live stays for two minutes at least. Objects that are no records go too, and do not count. A sweep takes one request for each 1,000 records, and four for each upload that it removes.
+// Sweep removes the uploads on which no session has worked for the duration age, and returns how many. An upload
+// whose server may still live stays for two minutes at least. Objects that are no records go too, and do not count. A
+// sweep takes one request for each 1,000 records, and four for each upload that it removes.
 func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	swept := 0
 	var failed error
@@ -94,12 +96,14 @@ func (j *Journal) sweep(ctx context.Context, listed s3api.Version, age time.Dura
 	return true, nil
 }
 
-// removeBroken deletes an object that is no record. Which upload it belonged to is not known, so that one is left to the bucket's lifecycle rules.
+// removeBroken deletes an object that is no record. Which upload it belonged to is not known, so that one is left to
+// the bucket's lifecycle rules.
 func (j *Journal) removeBroken(ctx context.Context, r *Record) error {
 	if err := j.bucket.Delete(ctx, r.Name); err != nil {
 		return err
 	}
-	j.log.Warn("object in the upload journal that is no record removed; has a tool moved the bucket and lost the metadata?",
+	j.log.Warn(
+		"object in the upload journal that is no record removed; has a tool moved the bucket and lost the metadata?",
 		"record", r.Name, "since", r.ModTime)
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
 const (
@@ -22,15 +22,18 @@ const (
 	trimConcurrency = 32
 )
 
-// Trim removes the oldest interrupted uploads of an owner if there are more than 100, or if they hold more than maxBytes. 0 means no limit
-// of bytes. One call counts for each owner; it counts again if other calls came meanwhile. Trim writes to the log of the caller.
+// Trim removes the oldest interrupted uploads of an owner if there are more than 100, or if they hold more than
+// maxBytes. 0 means no limit of bytes. One call counts for each owner; it counts again if other calls came meanwhile.
+// Trim writes to the log of the caller.
 func (j *Journal) Trim(ctx context.Context, log *slog.Logger, owner string, maxBytes int64) {
 	if !j.beginTrim(owner) {
 		return
 	}
 	for {
 		if err := j.trimPending(ctx, log, owner, maxBytes); err != nil {
-			log.Warn("interrupted uploads of a user could not be counted; the next interrupted upload counts them again", "bucket", j.bucket.Name, "err", err)
+			log.Warn(
+				"interrupted uploads of a user could not be counted; the next interrupted upload counts them again",
+				"bucket", j.bucket.Name, "err", err)
 		}
 		if !j.trimAgain(owner) {
 			return
@@ -103,7 +106,8 @@ func (j *Journal) trimPending(ctx context.Context, log *slog.Logger, owner strin
 		if err := j.Delete(ctx, r); err != nil && !errors.Is(err, ErrTakenOver) {
 			return err
 		}
-		log.Info("oldest interrupted upload removed, because its user has too many", "bucket", j.bucket.Name, "key", r.Key, "bytes", size)
+		log.Info("oldest interrupted upload removed, because its user has too many",
+			"bucket", j.bucket.Name, "key", r.Key, "bytes", size)
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 // Package keys maps pathnames to the keys of S3 objects and back; no other place does.
 //
-// A [Space] is the part of a bucket whose keys start with one prefix. Its Key and Name translate, Directory gives the prefix of a
-// directory, which is the key of its marker too. [PercentEncode] writes a key for a URI or a header.
+// A [Space] is the part of a bucket whose keys start with one prefix. Its Key and Name translate, Directory gives the
+// prefix of a directory, which is the key of its marker too. [PercentEncode] writes a key for a URI or a header.
 //
 // RFC 3629 section 4: what is UTF-8. RFC 3986 section 2: the percent-encoding.
 package keys
@@ -31,15 +31,16 @@ const Separator = "/"
 
 // A Space maps pathnames to keys and back; no other place does.
 //
-// It is the prefix that all of its keys start with. What follows the prefix is the cleaned pathname without its leading slash,
-// byte for byte. Nothing is escaped, folded or normalised. So other S3 clients see the same names, and two names are never one key.
-// The file "/a/b" is the key "a/b"; the directory "/a/b" is every key that starts with "a/b/", with or without an
-// empty object "a/b/" that marks it.
+// It is the prefix that all of its keys start with. What follows the prefix is the cleaned pathname without its
+// leading slash, byte for byte. Nothing is escaped, folded or normalised. So other S3 clients see the same names, and
+// two names are never one key. The file "/a/b" is the key "a/b"; the directory "/a/b" is every key that starts with
+// "a/b/", with or without an empty object "a/b/" that marks it.
 //
-// A pathname must be UTF-8 as RFC 3629 section 4 defines it (no surrogates, nothing above U+10FFFF, shortest forms) and hold no
-// NUL and no segment ".babelftp". The other way round, some keys have no pathname: those with an empty segment ("a//b", "/a"), with
-// a segment "." or ".." or ".babelftp", with invalid UTF-8 or NUL. Listings leave them out; a directory that holds only such keys is not empty. To rename it or to
-// remove it with all its content takes them along, but for those with ".babelftp", which belong to the server itself.
+// A pathname must be UTF-8 as RFC 3629 section 4 defines it (no surrogates, nothing above U+10FFFF, shortest forms)
+// and hold no NUL and no segment ".babelftp". The other way round, some keys have no pathname: those with an empty
+// segment ("a//b", "/a"), with a segment "." or ".." or ".babelftp", with invalid UTF-8 or NUL. Listings leave them
+// out; a directory that holds only such keys is not empty. To rename it or to remove it with all its content takes
+// them along, but for those with ".babelftp", which belong to the server itself.
 type Space string
 
 // A nameError says why a name has no key. It is an EILSEQ, whose own text speaks of encodings only.
@@ -49,11 +50,11 @@ func (e nameError) Error() string { return string(e) }
 
 func (e nameError) Unwrap() error { return syscall.EILSEQ }
 
-// Key returns the key of the file called name. A name is taken from the root, whether or not it begins with a slash. The key of
-// the root is the prefix itself.
+// Key returns the key of the file called name. A name is taken from the root, whether or not it begins with a slash.
+// The key of the root is the prefix itself.
 //
-// The error is EILSEQ for a name that is no valid UTF-8, holds a NUL or has the reserved segment, ENAMETOOLONG for one whose key S3
-// would not store.
+// The error is EILSEQ for a name that is no valid UTF-8, holds a NUL or has the reserved segment, ENAMETOOLONG for
+// one whose key S3 would not store.
 func (s Space) Key(name string) (string, error) {
 	name = path.Clean(Separator + name)
 	switch {
@@ -97,7 +98,8 @@ func (s Space) Base(key string) string {
 // IsRoot tells whether a key is the one of the root.
 func (s Space) IsRoot(key string) bool { return key == string(s) }
 
-// Directory returns what the keys in the directory of a key start with. It is the key of the directory's marker as well.
+// Directory returns what the keys in the directory of a key start with. It is the key of the directory's marker as
+// well.
 func (s Space) Directory(key string) string {
 	if s.IsRoot(key) {
 		return key
@@ -114,8 +116,8 @@ func Representable(segment string) bool {
 	return utf8.ValidString(segment) && strings.IndexByte(segment, 0) < 0
 }
 
-// PercentEncode writes a key for a place where only the unreserved characters of RFC 3986 section 2.3 and "/" stand for themselves,
-// nor "+", which some servers read as a space.
+// PercentEncode writes a key for a place where only the unreserved characters of RFC 3986 section 2.3 and "/" stand
+// for themselves, nor "+", which some servers read as a space.
 func PercentEncode(key string) string {
 	return strings.NewReplacer("+", "%20", "%2F", Separator).Replace(url.QueryEscape(key))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/keys"
 )
 
-// FuzzKeyRoundTrip: a name that has a key gets its cleaned self back from the key, and a key that has a name gets itself back from
-// the name.
+// FuzzKeyRoundTrip: a name that has a key gets its cleaned self back from the key, and a key that has a name gets
+// itself back from the name.
 func FuzzKeyRoundTrip(f *testing.F) {
 	for _, n := range append(drivertest.Names(), drivertest.UnrepresentableKeys()...) {
 		f.Add("", n.Path)

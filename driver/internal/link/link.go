@@ -1,4 +1,5 @@
-// Package link names objects for other programs: by links that any HTTP client can follow (presigned requests), and by the URIs of S3's own tools.
+// Package link names objects for other programs: by links that any HTTP client can follow (presigned requests), and
+// by the URIs of S3's own tools.
 package link
 
 import (
@@ -26,9 +27,11 @@ func URI(b *s3api.Bucket, key string) string {
 	return "s3://" + b.Name + keys.Separator + keys.PercentEncode(key)
 }
 
-// Presign returns a link by which any HTTP client downloads an object, under a file name, for the duration valid. One request asks
-// whether there is such an object.
-func Presign(ctx context.Context, b *s3api.Bucket, p Presigner, key, filename string, valid time.Duration) (string, error) {
+// Presign returns a link by which any HTTP client downloads an object, under a file name, for the duration valid. One
+// request asks whether there is such an object.
+func Presign(
+	ctx context.Context, b *s3api.Bucket, p Presigner, key, filename string, valid time.Duration,
+) (string, error) {
 	if _, _, err := b.Head(ctx, key); err != nil {
 		return "", err
 	}
@@ -40,8 +43,8 @@ func Presign(ctx context.Context, b *s3api.Bucket, p Presigner, key, filename st
 	return request.URL, nil
 }
 
-// attachment tells a browser to store what it downloads under a name, which may be in any script (RFC 6266 section 4.3, RFC 8187
-// section 3.2).
+// attachment tells a browser to store what it downloads under a name, which may be in any script (RFC 6266 section
+// 4.3, RFC 8187 section 3.2).
 func attachment(name string) string {
 	return "attachment; filename*=UTF-8''" + keys.PercentEncode(name)
 }

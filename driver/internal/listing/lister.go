@@ -1,8 +1,9 @@
 // Package listing lists directories by ListObjectsV2.
 //
-// A [Lister] prefetches the pages of a listing (prefetch.go). Where S3 is far away and the directory was listed before, it splits the listing
-// into key ranges and requests them in parallel (split.go). A [SplitPointCache] holds the keys between the ranges. Prefetched pages lie in
-// revocable memory, which the budget takes back for uploads. A [MetadataCache] remembers the files of listings.
+// A [Lister] prefetches the pages of a listing (prefetch.go). Where S3 is far away and the directory was listed
+// before, it splits the listing into key ranges and requests them in parallel (split.go). A [SplitPointCache] holds
+// the keys between the ranges. Prefetched pages lie in revocable memory, which the budget takes back for uploads. A
+// [MetadataCache] remembers the files of listings.
 package listing
 
 import (
@@ -31,8 +32,9 @@ type Lister struct {
 	Log         *slog.Logger
 }
 
-// List lists the directory whose keys start with prefix, in the order of the keys. It requests the first page before it returns. An empty
-// directory is an fs.ErrNotExist, unless mayBeEmpty is set. The sequence is for one loop, and ends with the first error.
+// List lists the directory whose keys start with prefix, in the order of the keys. It requests the first page before
+// it returns. An empty directory is an fs.ErrNotExist, unless mayBeEmpty is set. The sequence is for one loop, and
+// ends with the first error.
 func (l *Lister) List(ctx context.Context, prefix string, mayBeEmpty bool) (iter.Seq2[fs.FileInfo, error], error) {
 	entries, err := l.list(ctx, prefix, mayBeEmpty)
 	if err == nil && l.Bucket.Profile.GhostPrefixes {
@@ -84,8 +86,8 @@ func (l *Lister) list(ctx context.Context, prefix string, mayBeEmpty bool) (iter
 	}, nil
 }
 
-// exists returns fs.ErrNotExist if the first page shows that there is no directory. Where prefixes may hold only delete markers, a page of nothing else does
-// not tell: a listing without a delimiter does.
+// exists returns fs.ErrNotExist if the first page shows that there is no directory. Where prefixes may hold only
+// delete markers, a page of nothing else does not tell: a listing without a delimiter does.
 func (l *Lister) exists(ctx context.Context, prefix string, first *s3api.Page) error {
 	if l.Bucket.Profile.GhostPrefixes && len(first.Versions) == 0 && first.Unreadable == 0 && !first.Empty() {
 		var err error
@@ -99,8 +101,8 @@ func (l *Lister) exists(ctx context.Context, prefix string, first *s3api.Page) e
 	return nil
 }
 
-// entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the directory's own marker, and
-// keys that no pathname can show.
+// entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the
+// directory's own marker, and keys that no pathname can show.
 func (l *Lister) entries(prefix string, p *s3api.Page) iter.Seq[*fileinfo.Info] {
 	return func(yield func(*fileinfo.Info) bool) {
 		files, directories := p.Versions, p.Prefixes
@@ -121,7 +123,8 @@ func (l *Lister) entries(prefix string, p *s3api.Page) iter.Seq[*fileinfo.Info] 
 			switch {
 			case key == prefix: // the marker of the directory itself
 			case !keys.Representable(name):
-				l.Log.Debug("listing leaves out a key that no pathname can show; rename the object", "bucket", l.Bucket.Name, "key", key)
+				l.Log.Debug("listing leaves out a key that no pathname can show; rename the object",
+					"bucket", l.Bucket.Name, "key", key)
 			case !yield(info):
 				return
 			}

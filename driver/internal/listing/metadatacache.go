@@ -18,8 +18,9 @@ const maxCachedFiles = 5000
 // cachedFileBytes estimates how many bytes a remembered file takes.
 const cachedFileBytes = 512
 
-// A MetadataCache remembers the files that the listings of a session have shown, so that the session need not request them again. It returns
-// no file that this process has written since, by a [clients.WriteLog]. Writes of other software make it out of date.
+// A MetadataCache remembers the files that the listings of a session have shown, so that the session need not request
+// them again. It returns no file that this process has written since, by a [clients.WriteLog]. Writes of other
+// software make it out of date.
 type MetadataCache struct {
 	keepFor time.Duration // 0: not at all
 
@@ -60,8 +61,11 @@ func (c *MetadataCache) File(writes *clients.WriteLog, b *s3api.Bucket, key stri
 	return entry.info
 }
 
-// Remember remembers the files of a listing as the loop takes them. at is the time of the write log before the listing began.
-func (c *MetadataCache) Remember(memory *membudget.Budget, b *s3api.Bucket, entries iter.Seq2[fs.FileInfo, error], at uint64) iter.Seq2[fs.FileInfo, error] {
+// Remember remembers the files of a listing as the loop takes them. at is the time of the write log before the
+// listing began.
+func (c *MetadataCache) Remember(
+	memory *membudget.Budget, b *s3api.Bucket, entries iter.Seq2[fs.FileInfo, error], at uint64,
+) iter.Seq2[fs.FileInfo, error] {
 	if c.keepFor == 0 {
 		return entries
 	}
@@ -86,7 +90,8 @@ func (c *MetadataCache) add(memory *membudget.Budget, key cacheKey, entry cacheE
 		c.files = files
 		time.AfterFunc(c.keepFor, func() { c.dropFiles(files) })
 	}
-	if _, known := c.files.entries[key]; known || len(c.files.entries) < maxCachedFiles && c.files.memory.Metadata.TryTake(cachedFileBytes) {
+	if _, known := c.files.entries[key]; known || len(c.files.entries) < maxCachedFiles &&
+		c.files.memory.Metadata.TryTake(cachedFileBytes) {
 		c.files.entries[key] = entry
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// names returns all keys and prefixes in order, without the slashes at the end of prefixes, and without the marker of the directory itself.
+// names returns all keys and prefixes in order, without the slashes at the end of prefixes, and without the marker of
+// the directory itself.
 func names(p *s3api.Page, dir string) []string {
 	names := make([]string, 0, len(p.Versions)+len(p.Prefixes))
 	for _, v := range p.Versions {
@@ -23,8 +24,8 @@ func names(p *s3api.Page, dir string) []string {
 	return names
 }
 
-// inOrder tells whether the page has all keys from its begin to its last key, in order. Most servers sort keys. Directory buckets of AWS do
-// not, nor do servers that cannot write each key.
+// inOrder tells whether the page has all keys from its begin to its last key, in order. Most servers sort keys.
+// Directory buckets of AWS do not, nor do servers that cannot write each key.
 func inOrder(p *s3api.Page) bool {
 	return p.Encoded && p.Unreadable == 0 && slices.IsSorted(p.Prefixes) &&
 		slices.IsSortedFunc(p.Versions, func(a, b s3api.Version) int { return strings.Compare(a.Key, b.Key) })
@@ -32,7 +33,9 @@ func inOrder(p *s3api.Page) bool {
 
 // upTo counts the entries up to a key.
 func upTo(p *s3api.Page, end string) int {
-	files, _ := slices.BinarySearchFunc(p.Versions, end, func(v s3api.Version, end string) int { return strings.Compare(v.Key, end) })
+	files, _ := slices.BinarySearchFunc(p.Versions, end, func(v s3api.Version, end string) int {
+		return strings.Compare(v.Key, end)
+	})
 	directories, _ := slices.BinarySearch(p.Prefixes, end)
 	return files + directories
 }

@@ -3,12 +3,13 @@ package listing
 import "github.com/babelftp/babelftp/driver/internal/membudget"
 
 const (
-	// fewEntries is how many entries a page has if there is no memory: some 25 KiB, less than the buffers of its connections.
+	// fewEntries is how many entries a page has if there is no memory: some 25 KiB, less than the buffers of its
+	// connections.
 	fewEntries = 100
 )
 
-// A pageMemory is the memory of a listing for the page that the client reads and the next one. A listing without memory continues with small pages, one
-// after another, until other listings have ended. It is for one goroutine.
+// A pageMemory is the memory of a listing for the page that the client reads and the next one. A listing without
+// memory continues with small pages, one after another, until other listings have ended. It is for one goroutine.
 type pageMemory struct {
 	memory *membudget.Share
 	held   bool

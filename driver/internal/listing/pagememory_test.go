@@ -13,8 +13,9 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3fake"
 )
 
-// TestListingsShareMemory lets many clients list a directory at once who stop to read after some entries, and counts what has come and was not
-// read. All entries are listed in the end, and a listing that is left alone has large pages again.
+// TestListingsShareMemory lets many clients list a directory at once who stop to read after some entries, and counts
+// what has come and was not read. All entries are listed in the end, and a listing that is left alone has large pages
+// again.
 func TestListingsShareMemory(t *testing.T) {
 	const count, clients, readFirst = 3000, 300, 10
 	synctest.Test(t, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
 const (
@@ -23,17 +23,18 @@ const (
 	pageEntries = 1000
 	pageBytes   = 512 << 10
 
-	// unreadTime is how long an open listing keeps its first pages until the client reads them. A client needs a few round trips for its
-	// data connection.
+	// unreadTime is how long an open listing keeps its first pages until the client reads them. A client needs a few
+	// round trips for its data connection.
 	unreadTime = 3 * time.Second
 )
 
 // pages yields the pages of a listing, beginning with the first. While the client reads one page, S3 sends the next.
 //
-// A page of S3 has the token for the next page. If that takes long, and the directory was listed before, the lister requests several key ranges
-// in parallel. A range begins after a split point, which need not exist any more, and ends with the next split point. The split points come
-// from an earlier listing. Only the speed depends on them. A range of more than a page takes several requests. Together the ranges are the
-// whole listing, in order, each entry once.
+// A page of S3 has the token for the next page. If that takes long, and the directory was listed before, the lister
+// requests several key ranges in parallel. A range begins after a split point, which need not exist any more, and
+// ends with the next split point. The split points come from an earlier listing. Only the speed depends on them. A
+// range of more than a page takes several requests. Together the ranges are the whole listing, in order, each entry
+// once.
 func (f *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	return func(yield func(*s3api.Page, error) bool) {
 		defer f.close()
@@ -59,8 +60,8 @@ func (f *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	}
 }
 
-// begin requests the first page. If the directory was listed before, it requests the pages after it in parallel, and drops those that the client
-// does not read.
+// begin requests the first page. If the directory was listed before, it requests the pages after it in parallel, and
+// drops those that the client does not read.
 func (f *prefetcher) begin() (*s3api.Page, error) {
 	in := f.listing
 	if in.Limit = f.pageMemory.take(); in.Limit == 0 {
@@ -89,7 +90,8 @@ func (f *prefetcher) splitByPoints() {
 	f.split = true
 }
 
-// firstPage requests the pages after the first one, and returns the part of the first page that lies in the first key range.
+// firstPage requests the pages after the first one, and returns the part of the first page that lies in the first key
+// range.
 func (f *prefetcher) firstPage(first *s3api.Page) *s3api.Page {
 	if f.split && !inOrder(first) {
 		f.drop()
@@ -122,8 +124,8 @@ type prefetcher struct {
 	ranges []*keyRange // in order; the first is read. At the end there are none
 }
 
-// A keyRange is the part of a listing after one key, up to another one. A range that is split off was not requested by a token, and the client
-// has read nothing of it.
+// A keyRange is the part of a listing after one key, up to another one. A range that is split off was not requested
+// by a token, and the client has read nothing of it.
 type keyRange struct {
 	after, end string // empty for no bound
 	splitOff   bool
@@ -169,7 +171,8 @@ func (f *prefetcher) requestPage(token string) <-chan pageResult {
 	return f.request(func() (*s3api.Page, error) { return f.lister.Bucket.List(f.ctx, l) })
 }
 
-// requestRange requests the first page of a key range. If the range has a little more, it requests the second page at once.
+// requestRange requests the first page of a key range. If the range has a little more, it requests the second page at
+// once.
 func (f *prefetcher) requestRange(ctx context.Context, after, end string) <-chan pageResult {
 	l := f.listing
 	l.After = after
@@ -239,7 +242,8 @@ func (f *prefetcher) current() (*keyRange, <-chan pageResult) {
 	return f.ranges[0], f.ranges[0].coming
 }
 
-// arrived returns the memory of a page to the reservation, and tells whether it is the first page of a range that was split off.
+// arrived returns the memory of a page to the reservation, and tells whether it is the first page of a range that was
+// split off.
 func (f *prefetcher) arrived(s *keyRange) (splitOff bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -75,14 +75,16 @@ func (l *lister) list(ctx context.Context) (names []string, took time.Duration, 
 func (l *lister) wantMemoryBack(t *testing.T) {
 	t.Helper()
 	if l.Memory.Used() != 0 || l.Memory.Reservations() != 0 || l.Memory.Listings.Used() != 0 {
-		t.Errorf("%d bytes of memory, and %d of listings, were not given back", l.Memory.Used(), l.Memory.Listings.Used())
+		t.Errorf(
+			"%d bytes of memory, and %d of listings, were not given back", l.Memory.Used(), l.Memory.Listings.Used())
 	}
 }
 
 // keySets are the names that people give to many files in one directory.
 func keySets() map[string]func(i int) string {
 	hex, word, character := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(3, 4)), rand.New(rand.NewPCG(5, 6))
-	words := strings.Fields("the of and to in is was he for it with as his on be at by had are but from or have an they which one you were")
+	words := strings.Fields(
+		"the of and to in is was he for it with as his on be at by had are but from or have an they which one you were")
 	return map[string]func(int) string{
 		"numbers":       func(i int) string { return fmt.Sprintf("scan-%06d.pdf", i) },
 		"short-numbers": func(i int) string { return fmt.Sprintf("%05d", i) },
@@ -130,7 +132,9 @@ func TestPagesAhead(t *testing.T) {
 					}
 					pages := len(want)/1000 + 1
 					sequential := time.Duration(pages) * (s.RoundTrip + s.PageTime)
-					t.Logf("%d requests, %d pages, %.1f times as fast", s.Requests, pages, float64(sequential)/float64(took))
+					t.Logf(
+						"%d requests, %d pages, %.1f times as fast", s.Requests, pages,
+						float64(sequential)/float64(took))
 					if s.Requests > pages {
 						t.Errorf("%d requests for %d pages", s.Requests, pages)
 					}
@@ -143,7 +147,9 @@ func TestPagesAhead(t *testing.T) {
 					if err != nil || !slices.Equal(got, want) {
 						t.Fatalf("%d entries the second time, %v; want %d", len(got), err, len(want))
 					}
-					t.Logf("the second time %d requests, %.1f times as fast", s.Requests, float64(sequential)/float64(took))
+					t.Logf(
+						"the second time %d requests, %.1f times as fast", s.Requests,
+						float64(sequential)/float64(took))
 					if most := pages + pages/10 + 1; pages > 1 && l.SplitPoints.bytes > 0 && s.Requests > most {
 						t.Errorf("%d requests for %d pages that are remembered", s.Requests, pages)
 					}
@@ -156,8 +162,8 @@ func TestPagesAhead(t *testing.T) {
 	}
 }
 
-// TestListingOfUnknownDistance lists a directory of a server of which no answer has shown the distance. The second listing is split if pages
-// take long.
+// TestListingOfUnknownDistance lists a directory of a server of which no answer has shown the distance. The second
+// listing is split if pages take long.
 func TestListingOfUnknownDistance(t *testing.T) {
 	const pages = 12
 	for _, test := range []struct {
@@ -258,7 +264,8 @@ func TestSplitListing(t *testing.T) {
 	}
 }
 
-// TestRepeatedListing changes a directory between two listings of it, of which the second goes by what the first has seen.
+// TestRepeatedListing changes a directory between two listings of it, of which the second goes by what the first has
+// seen.
 func TestRepeatedListing(t *testing.T) {
 	const count = 12_000
 	all := s3fake.Numbered(count)
@@ -394,8 +401,8 @@ func TestRepeatedListingNotRead(t *testing.T) {
 	}
 }
 
-// TestListingHoldsFewPages counts the pages that have come and were not read yet, of a directory with 200,000 files. A listing that
-// ends in the middle leaves no request, because the bubble would not end then.
+// TestListingHoldsFewPages counts the pages that have come and were not read yet, of a directory with 200,000 files.
+// A listing that ends in the middle leaves no request, because the bubble would not end then.
 func TestListingHoldsFewPages(t *testing.T) {
 	const count, limit = 200_000, 1000
 	keys := s3fake.Numbered(count)
@@ -436,7 +443,8 @@ func TestListingHoldsFewPages(t *testing.T) {
 						break
 					}
 				}
-				if read != test.until || most > test.most+read/limit/10 { // pages hold more than lies between two split points
+				// pages hold more than lies between two split points
+				if read != test.until || most > test.most+read/limit/10 {
 					t.Errorf("%d entries, and %d pages held; want %d and %d", read, most, test.until, test.most)
 				}
 			})

@@ -9,22 +9,26 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
-// looksAhead is how many entries of a listing are looked at in parallel. At most as many answers wait, in the order of the listing.
+// looksAhead is how many entries of a listing are looked at in parallel. At most as many answers wait, in the order
+// of the listing.
 const looksAhead = 32
 
-// withSetTimes requests the attributes of each file of a listing, to show the modification time that a client has set, and of the marker of each
-// directory, whose time is the directory's. S3's listings do not have them. What does not exist, or S3 does not let these credentials see, stays as it
-// was listed.
-func (l *Lister) withSetTimes(ctx context.Context, entries iter.Seq2[fs.FileInfo, error]) iter.Seq2[fs.FileInfo, error] {
+// withSetTimes requests the attributes of each file of a listing, to show the modification time that a client has
+// set, and of the marker of each directory, whose time is the directory's. S3's listings do not have them. What does
+// not exist, or S3 does not let these credentials see, stays as it was listed.
+func (l *Lister) withSetTimes(
+	ctx context.Context, entries iter.Seq2[fs.FileInfo, error],
+) iter.Seq2[fs.FileInfo, error] {
 	return lookingAtEach(ctx, entries, l.withSetTime)
 }
 
 // lookingAtEach lets look replace each entry of a listing, and leave out those for which it returns nil.
 func lookingAtEach(
-	ctx context.Context, entries iter.Seq2[fs.FileInfo, error], look func(context.Context, fs.FileInfo) (fs.FileInfo, error),
+	ctx context.Context, entries iter.Seq2[fs.FileInfo, error],
+	look func(context.Context, fs.FileInfo) (fs.FileInfo, error),
 ) iter.Seq2[fs.FileInfo, error] {
 	type answer struct {
 		info fs.FileInfo

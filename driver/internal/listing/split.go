@@ -33,8 +33,9 @@ type splitWave struct {
 	took    time.Duration // for these, one after another
 }
 
-// checkGain looks at the first page of a key range. It ends splitting when less than half of a wave was useful, or when it was not faster. The
-// server may be busy, or may need longer to begin at a key than to continue a page. The statistics record that.
+// checkGain looks at the first page of a key range. It ends splitting when less than half of a wave was useful, or
+// when it was not faster. The server may be busy, or may need longer to begin at a key than to continue a page. The
+// statistics record that.
 func (f *prefetcher) checkGain(s *keyRange, p *s3api.Page) {
 	entries := upTo(p, s.end)
 	w := &f.wave

@@ -10,15 +10,16 @@ import (
 )
 
 const (
-	// splitEntries is how many entries lie between two split points: somewhat less than a page has, so that a page brings them all although some
-	// have come.
+	// splitEntries is how many entries lie between two split points: somewhat less than a page has, so that a page
+	// brings them all although some have come.
 	splitEntries = pageEntries * 95 / 100
 
 	// maxSplitPointBytes bounds the split points that are remembered of all directories of a server, in bytes.
 	maxSplitPointBytes = 1 << 20
 )
 
-// splitPoints are keys of a directory in order, about a page apart, of a complete listing. The last one is no key, and comes after all others.
+// splitPoints are keys of a directory in order, about a page apart, of a complete listing. The last one is no key,
+// and comes after all others.
 type splitPoints []string
 
 // after returns the first split point after a key, or false where there is none.
@@ -57,7 +58,8 @@ func (r *recorder) add(prefix string, p *s3api.Page) {
 	r.entries += entries
 }
 
-// end returns the split points of a directory with the prefix. There are none for a single page, nor for keys without an order.
+// end returns the split points of a directory with the prefix. There are none for a single page, nor for keys without
+// an order.
 func (r *recorder) end(prefix string) splitPoints {
 	single := len(r.points) == 0 || len(r.points) == 1 && r.entries <= pageEntries-splitEntries
 	if single || r.disordered || !slices.IsSorted(r.points) {
@@ -69,8 +71,8 @@ func (r *recorder) end(prefix string) splitPoints {
 // A listedPrefix is a directory of a bucket.
 type listedPrefix struct{ bucket, prefix string }
 
-// SplitPointCache holds the split points of directories that sessions have listed recently. Changes by other clients make a listing slower, never
-// wrong.
+// SplitPointCache holds the split points of directories that sessions have listed recently. Changes by other clients
+// make a listing slower, never wrong.
 type SplitPointCache struct {
 	mu       sync.Mutex
 	byPrefix map[listedPrefix]splitPoints
@@ -84,7 +86,8 @@ func (c *SplitPointCache) get(dir listedPrefix) splitPoints {
 	return c.byPrefix[dir]
 }
 
-// put stores the split points of a directory, or removes them if m is empty. To make room it removes those of other directories.
+// put stores the split points of a directory, or removes them if m is empty. To make room it removes those of other
+// directories.
 func (c *SplitPointCache) put(dir listedPrefix, m splitPoints) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,7 @@
 // Package listxml decodes the answers to ListObjectsV2, several times as fast as the AWS SDK does.
 //
-// A [Decoder] is installed by an option of the request. An answer that is not written as servers write it is left to the SDK.
+// A [Decoder] is installed by an option of the request. An answer that is not written as servers write it is left to
+// the SDK.
 package listxml
 
 import (
@@ -20,12 +21,13 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Decoder reads the objects of an answer to ListObjectsV2 in place of the SDK. For a thousand objects the SDK takes several times as long as all
-// other work on a page. The Decoder cuts the elements Contents out of the answer, lets the SDK decode the rest, and adds the objects. It
-// knows only the form in which servers write them. Any other answer goes to the SDK as a whole. Of an object it reads what a version
-// needs.
+// Decoder reads the objects of an answer to ListObjectsV2 in place of the SDK. For a thousand objects the SDK takes
+// several times as long as all other work on a page. The Decoder cuts the elements Contents out of the answer, lets
+// the SDK decode the rest, and adds the objects. It knows only the form in which servers write them. Any other answer
+// goes to the SDK as a whole. Of an object it reads what a version needs.
 //
-// It also reads the token of the next page. Ceph's is the last key of the page, as it is, and may have characters that XML does not have.
+// It also reads the token of the next page. Ceph's is the last key of the page, as it is, and may have characters
+// that XML does not have.
 type Decoder struct {
 	objects []types.Object
 	token   *string
@@ -35,11 +37,13 @@ type Decoder struct {
 func (d *Decoder) Install(o *s3.Options) {
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 		const decoder = "OperationDeserializer" // the SDK's
-		err := stack.Deserialize.Insert(middleware.DeserializeMiddlewareFunc("CutContents", d.before), decoder, middleware.After)
+		err := stack.Deserialize.Insert(
+			middleware.DeserializeMiddlewareFunc("CutContents", d.before), decoder, middleware.After)
 		if err != nil {
 			return err
 		}
-		return stack.Deserialize.Insert(middleware.DeserializeMiddlewareFunc("AddContents", d.after), decoder, middleware.Before)
+		return stack.Deserialize.Insert(
+			middleware.DeserializeMiddlewareFunc("AddContents", d.after), decoder, middleware.Before)
 	})
 }
 
@@ -72,8 +76,9 @@ func (d *Decoder) before(
 	return out, metadata, nil
 }
 
-// legal replaces the characters that XML does not have by U+FFFD, also where a reference stands for one, so that the SDK decodes the rest of an answer.
-// Ceph asked for keys in percent-encoding leaves the prefix of the listing as it is.
+// legal replaces the characters that XML does not have by U+FFFD, also where a reference stands for one, so that the
+// SDK decodes the rest of an answer. Ceph asked for keys in percent-encoding leaves the prefix of the listing as it
+// is.
 func legal(body []byte) []byte {
 	if utf8.Valid(body) && !bytes.ContainsFunc(body, isIllegal) && !bytes.Contains(body, []byte("&#")) {
 		return body
@@ -101,7 +106,8 @@ func legal(body []byte) []byte {
 	}
 }
 
-// parseReference returns the character that a reference like #x2F or #47 stands for (XML 1.0, section 4.1). It may be one that XML does not have.
+// parseReference returns the character that a reference like #x2F or #47 stands for (XML 1.0, section 4.1). It may be
+// one that XML does not have.
 func parseReference(name string) (rune, bool) {
 	digits, ok := strings.CutPrefix(name, "#")
 	if !ok {
@@ -117,7 +123,8 @@ func parseReference(name string) (rune, bool) {
 
 // isIllegal tells whether XML 1.0 does not have a character (section 2.2).
 func isIllegal(r rune) bool {
-	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0xD800 && r < 0xE000 || r == 0xFFFE || r == 0xFFFF || r > utf8.MaxRune
+	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0xD800 && r < 0xE000 || r == 0xFFFE || r == 0xFFFF ||
+		r > utf8.MaxRune
 }
 
 // after stands behind the SDK's decoder.
@@ -146,8 +153,8 @@ func cutToken(answer []byte) *string {
 	return &token
 }
 
-// cutObjects returns the objects of an answer and what is left of it, or false where it is not written as expected: comments, for
-// example, may hide elements, or look like them.
+// cutObjects returns the objects of an answer and what is left of it, or false where it is not written as expected:
+// comments, for example, may hide elements, or look like them.
 func cutObjects(body []byte) (objects []types.Object, rest []byte, ok bool) {
 	const begin, end = "<Contents>", "</Contents>"
 	if !utf8.Valid(body) || bytes.Contains(body, []byte("<!")) {
@@ -191,7 +198,8 @@ func opened(text []byte) int {
 	}
 }
 
-// parseObject reads what is inside of an element Contents: other elements, without attributes, and nothing between them.
+// parseObject reads what is inside of an element Contents: other elements, without attributes, and nothing between
+// them.
 func parseObject(elements []byte) (o types.Object, ok bool) {
 	for len(elements) > 0 {
 		name, after, ok := bytes.Cut(elements, []byte(">"))
@@ -208,7 +216,8 @@ func parseObject(elements []byte) (o types.Object, ok bool) {
 	return o, true
 }
 
-// parseInto reads an element of Contents. Elements that the driver does not use may hold others, but none of the same name.
+// parseInto reads an element of Contents. Elements that the driver does not use may hold others, but none of the same
+// name.
 func parseInto(o *types.Object, name string, element []byte) bool {
 	switch name {
 	case "Key", "ETag", "StorageClass":
@@ -235,7 +244,9 @@ func parseInto(o *types.Object, name string, element []byte) bool {
 }
 
 func isName(text []byte) bool {
-	return !bytes.ContainsFunc(text, func(c rune) bool { return (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') })
+	return !bytes.ContainsFunc(text, func(c rune) bool {
+		return (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9')
+	})
 }
 
 // parseText reads character data with none but the usual references in it.

@@ -19,7 +19,8 @@ import (
 
 // FuzzContents holds what is read of an answer against what the SDK reads of it.
 func FuzzContents(f *testing.F) {
-	const head = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Prefix>d/</Prefix>`
+	const head = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
+		`<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Prefix>d/</Prefix>`
 	for _, body := range []string{
 		`<Contents><Key>d/a</Key><LastModified>2024-05-06T07:08:09.123Z</LastModified><ETag>&#34;abc&#34;</ETag><Size>12</Size><StorageClass>STANDARD</StorageClass></Contents><EncodingType>url</EncodingType>`,
 		`<IsTruncated>true</IsTruncated><NextContinuationToken>t&amp;u</NextContinuationToken><Contents><Key>d/a&amp;b</Key><Size>1</Size><Owner><ID>x</ID><DisplayName>y</DisplayName></Owner></Contents><Contents><Key>d/c</Key><ChecksumAlgorithm>CRC32</ChecksumAlgorithm><ChecksumAlgorithm>SHA1</ChecksumAlgorithm></Contents><CommonPrefixes><Prefix>d/Contents/</Prefix></CommonPrefixes>`,
@@ -51,27 +52,36 @@ func FuzzContents(f *testing.F) {
 				o.Owner, o.ChecksumAlgorithm, o.ChecksumType, o.RestoreStatus = nil, nil, "", nil
 			}
 		}
-		same := slices.EqualFunc(got.Contents, want.Contents, func(a, b types.Object) bool { return reflect.DeepEqual(a, b) })
-		got.Contents, want.Contents, got.ResultMetadata, want.ResultMetadata = nil, nil, middleware.Metadata{}, middleware.Metadata{}
+		same := slices.EqualFunc(got.Contents, want.Contents, func(a, b types.Object) bool {
+			return reflect.DeepEqual(a, b)
+		})
+		got.Contents, want.Contents, got.ResultMetadata, want.ResultMetadata = nil, nil, middleware.Metadata{},
+			middleware.Metadata{}
 		if !same || !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v\nthe SDK reads %+v", got, want)
 		}
 	})
 }
 
-// Some servers write characters that XML does not have where a listing repeats its own prefix. All else is read, and the character becomes U+FFFD.
+// Some servers write characters that XML does not have where a listing repeats its own prefix. All else is read, and
+// the character becomes U+FFFD.
 func TestCharactersThatXMLDoesNotHave(t *testing.T) {
 	for name, prefix := range map[string]string{
-		"raw": "d\x01", "reference": "d&#x01;", "decimal": "d&#27;", "noncharacter": "d\ufffe", "surrogate": "d&#xD800;", "too-large": "d&#x110000;",
+		"raw": "d\x01", "reference": "d&#x01;", "decimal": "d&#27;", "noncharacter": "d\ufffe",
+		"surrogate": "d&#xD800;", "too-large": "d&#x110000;",
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := answering(`<ListBucketResult><EncodingType>url</EncodingType><Prefix>` + prefix + `</Prefix><Delimiter>&#47;</Delimiter>` +
-				`<Contents><Key>d%01/&#65;</Key><Size>7</Size></Contents><CommonPrefixes><Prefix>d%01/b/</Prefix></CommonPrefixes></ListBucketResult>`)
-			out, err := client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}, new(Decoder).Install)
+			client := answering(
+				`<ListBucketResult><EncodingType>url</EncodingType><Prefix>` + prefix +
+					`</Prefix><Delimiter>&#47;</Delimiter>` +
+					`<Contents><Key>d%01/&#65;</Key><Size>7</Size></Contents><CommonPrefixes><Prefix>d%01/b/</Prefix></CommonPrefixes></ListBucketResult>`)
+			out, err := client.ListObjectsV2(
+				t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}, new(Decoder).Install)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := []string{*out.Prefix, *out.Delimiter, *out.Contents[0].Key, *out.CommonPrefixes[0].Prefix}; !slices.Equal(got, []string{
+			if got := []string{*out.Prefix, *out.Delimiter, *out.Contents[0].Key,
+				*out.CommonPrefixes[0].Prefix}; !slices.Equal(got, []string{
 				"d\ufffd", "/", "d%01/A", "d%01/b/",
 			}) {
 				t.Errorf("read as %q", got)
@@ -83,12 +93,16 @@ func TestCharactersThatXMLDoesNotHave(t *testing.T) {
 // Ceph's token of the next page is the last key of a page, and not in percent-encoding.
 func TestTokenWithCharactersThatXMLDoesNotHave(t *testing.T) {
 	for written, want := range map[string]string{
-		"d/&#x02;b": "d/\x02b", "d/&#x1b;&amp;\ufffe": "d/\x1b&\ufffe", "d/&#x0a;&#x0d;": "d/\n\r", "b3BhcXVl": "b3BhcXVl",
+		"d/&#x02;b": "d/\x02b", "d/&#x1b;&amp;\ufffe": "d/\x1b&\ufffe", "d/&#x0a;&#x0d;": "d/\n\r",
+		"b3BhcXVl": "b3BhcXVl",
 	} {
 		t.Run(written, func(t *testing.T) {
-			client := answering(`<ListBucketResult><EncodingType>url</EncodingType><Prefix>d/</Prefix><IsTruncated>true</IsTruncated>` +
-				`<CommonPrefixes><Prefix>d%2F%01%2F</Prefix></CommonPrefixes><NextContinuationToken>` + written + `</NextContinuationToken></ListBucketResult>`)
-			out, err := client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}, new(Decoder).Install)
+			client := answering(
+				`<ListBucketResult><EncodingType>url</EncodingType><Prefix>d/</Prefix><IsTruncated>true</IsTruncated>` +
+					`<CommonPrefixes><Prefix>d%2F%01%2F</Prefix></CommonPrefixes><NextContinuationToken>` + written +
+					`</NextContinuationToken></ListBucketResult>`)
+			out, err := client.ListObjectsV2(
+				t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}, new(Decoder).Install)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +116,8 @@ func TestTokenWithCharactersThatXMLDoesNotHave(t *testing.T) {
 // answering is a client whose server gives one answer to everything.
 func answering(body string) *s3.Client {
 	return s3.New(s3.Options{
-		Region: "us-east-1", Credentials: aws.AnonymousCredentials{}, BaseEndpoint: aws.String("http://s3.example"), UsePathStyle: true,
+		Region: "us-east-1", Credentials: aws.AnonymousCredentials{}, BaseEndpoint: aws.String("http://s3.example"),
+		UsePathStyle:     true,
 		RetryMaxAttempts: 1, HTTPClient: server(body),
 	})
 }
@@ -111,16 +126,19 @@ type server string
 
 func (s server) Do(r *http.Request) (*http.Response, error) {
 	return &http.Response{
-		Status: "200 OK", StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/xml"}},
-		Body: io.NopCloser(strings.NewReader(string(s))), ContentLength: int64(len(s)),
+		Status: "200 OK", StatusCode: http.StatusOK, Request: r,
+		Header: http.Header{"Content-Type": {"application/xml"}},
+		Body:   io.NopCloser(strings.NewReader(string(s))), ContentLength: int64(len(s)),
 	}, nil
 }
 
 // aPage is how MinIO writes a page of so many objects.
 func aPage(objects int) string {
 	var b strings.Builder
-	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">` +
-		`<Name>bucket</Name><Prefix>d/</Prefix><KeyCount>1000</KeyCount><MaxKeys>1000</MaxKeys><Delimiter>/</Delimiter><IsTruncated>false</IsTruncated>`)
+	b.WriteString(
+		`<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
+			`<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">` +
+			`<Name>bucket</Name><Prefix>d/</Prefix><KeyCount>1000</KeyCount><MaxKeys>1000</MaxKeys><Delimiter>/</Delimiter><IsTruncated>false</IsTruncated>`)
 	for i := range objects {
 		fmt.Fprintf(&b, `<Contents><Key>d/file-%06d.txt</Key><LastModified>2024-05-06T07:08:09.123Z</LastModified>`+
 			`<ETag>&#34;9dd4e461268c8034f5c8564e155c67a6&#34;</ETag><Size>%d</Size><StorageClass>STANDARD</StorageClass></Contents>`, i, i)
@@ -135,8 +153,9 @@ func TestContentsAreDecoded(t *testing.T) {
 		t.Fatalf("%d objects, %v, left is %s", len(objects), ok, rest)
 	}
 	want := types.Object{
-		Key: aws.String("d/file-000001.txt"), Size: aws.Int64(1), LastModified: aws.Time(time.Date(2024, 5, 6, 7, 8, 9, 123e6, time.UTC)),
-		ETag: aws.String(`"9dd4e461268c8034f5c8564e155c67a6"`), StorageClass: "STANDARD",
+		Key: aws.String("d/file-000001.txt"), Size: aws.Int64(1),
+		LastModified: aws.Time(time.Date(2024, 5, 6, 7, 8, 9, 123e6, time.UTC)),
+		ETag:         aws.String(`"9dd4e461268c8034f5c8564e155c67a6"`), StorageClass: "STANDARD",
 	}
 	if !reflect.DeepEqual(objects[1], want) {
 		t.Errorf("%+v, want %+v", objects[1], want)
@@ -148,7 +167,8 @@ func BenchmarkPage(b *testing.B) {
 	client := answering(aPage(1000))
 	read := func(b *testing.B, opts ...func(*s3.Options)) {
 		for b.Loop() {
-			if _, err := client.ListObjectsV2(context.Background(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}, opts...); err != nil {
+			if _, err := client.ListObjectsV2(
+				context.Background(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}, opts...); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -9,9 +9,12 @@ import (
 func TestContentType(t *testing.T) {
 	own := map[string]string{".dwg": "application/x-own", ".own": "text/own"}
 	for name, want := range map[string]string{
-		"page.html": "text/html", "PHOTO.JPG": "image/jpeg", "a.b/backup.tar.gz": "application/gzip", "plan.DWG": "application/x-own",
-		"x.own": "text/own", "x.unknown": unknownType, "none": unknownType, ".pdf": "application/pdf", "dir.pdf/none": unknownType,
-		"dot.": unknownType, "": unknownType, "two.pdf words": unknownType, "line.pdf\n": unknownType, "é.xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+		"page.html": "text/html", "PHOTO.JPG": "image/jpeg", "a.b/backup.tar.gz": "application/gzip",
+		"plan.DWG": "application/x-own",
+		"x.own":    "text/own", "x.unknown": unknownType, "none": unknownType, ".pdf": "application/pdf",
+		"dir.pdf/none": unknownType,
+		"dot.":         unknownType, "": unknownType, "two.pdf words": unknownType, "line.pdf\n": unknownType,
+		"é.xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 	} {
 		if got := Of(name, own); got != want {
 			t.Errorf("%s has the type %s, want %s", name, got, want)

@@ -14,13 +14,15 @@ const (
 	// warmBlocks is how many free blocks keep their memory in any case: those of a part.
 	warmBlocks = MinLimit / BlockSize
 
-	// coolTime is how long some of the others keep theirs. The parts of an upload tend to end together, and others begin. To take memory from
-	// the system for each anew costs a fifth of what an upload takes of the processor. Once in this time it costs little.
+	// coolTime is how long some of the others keep theirs. The parts of an upload tend to end together, and others
+	// begin. To take memory from the system for each anew costs a fifth of what an upload takes of the processor.
+	// Once in this time it costs little.
 	coolTime = 10 * time.Second
 )
 
-// An arena is where blocks come from: slabs of memory outside of the Go heap. Blocks in the heap would let as much garbage pile up before the collector
-// begins: with 512 MiB of parts a process takes 1.1 GiB instead of 0.6. It also gives memory back to the system soon after uploads end.
+// An arena is where blocks come from: slabs of memory outside of the Go heap. Blocks in the heap would let as much
+// garbage pile up before the collector begins: with 512 MiB of parts a process takes 1.1 GiB instead of 0.6. It also
+// gives memory back to the system soon after uploads end.
 type arena struct {
 	mu      sync.Mutex
 	warm    []*Block // free, and have memory

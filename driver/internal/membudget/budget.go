@@ -1,11 +1,12 @@
-// Package membudget bounds the memory of transfers and listings by one configured number of bytes, and shares it fairly between those for whom
-// it is taken.
+// Package membudget bounds the memory of transfers and listings by one configured number of bytes, and shares it
+// fairly between those for whom it is taken.
 //
-// Uploads collect each part in a [Buffer], which waits for memory. What can be fetched from S3 again, such as the chunks that a download
-// prefetches, lies in a [Revocable] reservation: the budget revokes it when a buffer waits. Small memory for which no transfer can wait comes out of a
-// [Share], in addition to the budget.
+// Uploads collect each part in a [Buffer], which waits for memory. What can be fetched from S3 again, such as the
+// chunks that a download prefetches, lies in a [Revocable] reservation: the budget revokes it when a buffer waits.
+// Small memory for which no transfer can wait comes out of a [Share], in addition to the budget.
 //
-// [Budget.For] returns the budget for a member of a group. Whatever the sessions of one group do, a quarter of the budget is left for others.
+// [Budget.For] returns the budget for a member of a group. Whatever the sessions of one group do, a quarter of the
+// budget is left for others.
 package membudget
 
 import (
@@ -17,8 +18,8 @@ import (
 )
 
 const (
-	// BlockSize is the size of a block in bytes: as little as makes a thousand uploads begin within 64 MiB, and as much as a read
-	// from a connection may bring.
+	// BlockSize is the size of a block in bytes: as little as makes a thousand uploads begin within 64 MiB, and as
+	// much as a read from a connection may bring.
 	BlockSize = 64 << 10
 
 	// MinLimit is the smallest limit in bytes with which uploads work: S3's smallest part.
@@ -30,14 +31,16 @@ type Block = [BlockSize]byte
 
 // A Budget bounds the memory in which uploads collect their parts. All file systems of a process share one.
 //
-// A part takes memory as its bytes come and doubles what it has. So a small file takes little, and an idle upload little more
-// than came. Where no memory is left parts wait: first those of whom holds least, and among these first come, first served. Parts that hold
-// some and wait for more could wait for each other. So each pool gives memory only if an order remains in which all parts can become full, one after
-// another. This is Dijkstra's banker's algorithm: the size of a part is its maximum demand.
+// A part takes memory as its bytes come and doubles what it has. So a small file takes little, and an idle upload
+// little more than came. Where no memory is left parts wait: first those of whom holds least, and among these first
+// come, first served. Parts that hold some and wait for more could wait for each other. So each pool gives memory
+// only if an order remains in which all parts can become full, one after another. This is Dijkstra's banker's
+// algorithm: the size of a part is its maximum demand.
 //
-// A part counts in the pool of its member, that of its group, and that of all. No part is larger than the smallest of them, [Budget.Share]: one that were
-// would keep memory from others that no share of its owner bounds. In each of them, the part that misses least can always become full.
-// The part that misses least of all is that one in each of its pools. So there is always a part that need not wait for others.
+// A part counts in the pool of its member, that of its group, and that of all. No part is larger than the smallest of
+// them, [Budget.Share]: one that were would keep memory from others that no share of its owner bounds. In each of
+// them, the part that misses least can always become full. The part that misses least of all is that one in each of
+// its pools. So there is always a part that need not wait for others.
 type Budget struct {
 	*memory
 	consumer consumer
@@ -114,8 +117,9 @@ func New(bytes int64) *Budget {
 	}
 }
 
-// For returns the budget for a member of a group. A group holds at most three quarters of it, and a member at most three quarters of what its
-// group may hold. Both may hold [MinLimit], so that uploads work in a budget that has room for no more.
+// For returns the budget for a member of a group. A group holds at most three quarters of it, and a member at most
+// three quarters of what its group may hold. Both may hold [MinLimit], so that uploads work in a budget that has room
+// for no more.
 func (b *Budget) For(group, member string) *Budget {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,7 +127,8 @@ func (b *Budget) For(group, member string) *Budget {
 	least := min(MinLimit, b.limit)
 	return &Budget{
 		memory: b.memory, consumer: c,
-		pools:    []*pool{poolOf(b.members, c, max(least, fair(ofGroup))), poolOf(b.groups, group, max(least, ofGroup)), b.all},
+		pools: []*pool{poolOf(b.members, c, max(least, fair(ofGroup))), poolOf(b.groups, group, max(least, ofGroup)),
+			b.all},
 		Listings: b.Listings.of(c), Metadata: b.Metadata.of(c), transfers: b.transfers.of(c), first: b.first.of(c),
 	}
 }
@@ -138,7 +143,8 @@ func poolOf[K comparable](pools map[K]*pool, key K, limit int64) *pool {
 	return p
 }
 
-// Share returns how many bytes the buffers of this budget may hold together: those of one member, or of all. No buffer is larger.
+// Share returns how many bytes the buffers of this budget may hold together: those of one member, or of all. No
+// buffer is larger.
 func (b *Budget) Share() int64 { return b.pools[0].limit / BlockSize * BlockSize }
 
 // Limit returns how many bytes the budget has.
@@ -223,8 +229,8 @@ func (m *memory) release(buffer *Buffer) {
 	m.serve()
 }
 
-// serve gives memory to the waiting buffers where that is safe in each of their pools. A buffer without memory overtakes no other one of a pool. Otherwise
-// small files, one after another, could starve a large part.
+// serve gives memory to the waiting buffers where that is safe in each of their pools. A buffer without memory
+// overtakes no other one of a pool. Otherwise small files, one after another, could starve a large part.
 //
 // A buffer that waits for its own group or member keeps no others from overtaking it.
 func (m *memory) serve() {

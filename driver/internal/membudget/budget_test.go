@@ -106,8 +106,8 @@ func TestBudgetWaits(t *testing.T) {
 	})
 }
 
-// TestBudgetNeverDeadlocks lets many uploads of different part sizes fill at the same time, with little memory. synctest fails
-// where all of them wait.
+// TestBudgetNeverDeadlocks lets many uploads of different part sizes fill at the same time, with little memory.
+// synctest fails where all of them wait.
 func TestBudgetNeverDeadlocks(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -147,7 +147,9 @@ func TestBudgetNeverDeadlocks(t *testing.T) {
 			}
 			for c, p := range budget.members {
 				if p.held() != 0 || len(p.levels) != 0 || len(p.places) != 0 || budget.groups[c.group].held() != 0 {
-					t.Errorf("%v holds %d bytes at %d levels, in %d places of the queue", c, p.held(), len(p.levels), len(p.places))
+					t.Errorf(
+						"%v holds %d bytes at %d levels, in %d places of the queue", c, p.held(), len(p.levels),
+						len(p.places))
 				}
 			}
 			if budget.first.Used() != 0 {
@@ -198,7 +200,8 @@ func TestBudgetServesInOrder(t *testing.T) {
 	})
 }
 
-// TestBudgetGivenUpWhenGranted lets buffers give up in the moment in which they get memory: the budget gets all of it back.
+// TestBudgetGivenUpWhenGranted lets buffers give up in the moment in which they get memory: the budget gets all of it
+// back.
 func TestBudgetGivenUpWhenGranted(t *testing.T) {
 	budget := New(MinLimit)
 	ended, cancel := context.WithCancel(t.Context())

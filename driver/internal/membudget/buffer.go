@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// A Buffer collects the bytes of one part. Its memory comes from a budget, as much as its bytes need, and returns to it by
-// Release. It is an io.ReaderAt over the bytes collected.
+// A Buffer collects the bytes of one part. Its memory comes from a budget, as much as its bytes need, and returns to
+// it by Release. It is an io.ReaderAt over the bytes collected.
 type Buffer struct {
 	budget *Budget
 	size   int64  // bytes it is for
@@ -52,8 +52,8 @@ func (b *Buffer) Room(ctx context.Context) ([]byte, error) {
 	return block[:min(int64(len(block)), b.size-b.length)], nil
 }
 
-// grow gets the next block. The first one comes from its own share, if that has one left. So a file of one block waits for no large one. When the buffer
-// grows beyond it, all of its memory is that of the pools.
+// grow gets the next block. The first one comes from its own share, if that has one left. So a file of one block
+// waits for no large one. When the buffer grows beyond it, all of its memory is that of the pools.
 func (b *Buffer) grow(ctx context.Context) error {
 	have := int64(len(b.blocks)) * BlockSize
 	switch {
@@ -76,7 +76,8 @@ func (b *Buffer) returnFirst() {
 	}
 }
 
-// Filled says how many bytes the caller has put into the room. It adds them to the checksum now, while they are in the processor's cache.
+// Filled says how many bytes the caller has put into the room. It adds them to the checksum now, while they are in
+// the processor's cache.
 func (b *Buffer) Filled(n int) {
 	if n > 0 {
 		from := b.length % BlockSize

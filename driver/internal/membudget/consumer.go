@@ -1,10 +1,11 @@
 package membudget
 
-// A consumer is for whom memory is taken: a member of a group. The zero value has no share: only the bound of all holds for it.
+// A consumer is for whom memory is taken: a member of a group. The zero value has no share: only the bound of all
+// holds for it.
 type consumer struct{ group, member string }
 
-// fair returns how many bytes one of several may hold of those that the others leave. So there are always some left for the next one, and one that is
-// alone has most of them.
+// fair returns how many bytes one of several may hold of those that the others leave. So there are always some left
+// for the next one, and one that is alone has most of them.
 func fair(left int64) int64 { return left / 4 * 3 }
 
 // holdings count what consumers hold of the same memory.

@@ -6,7 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// attack lets 200 uploads of a member send just less than a part. Those that get the memory send no more; the others wait for it.
+// attack lets 200 uploads of a member send just less than a part. Those that get the memory send no more; the others
+// wait for it.
 func attack(t *testing.T, budget *Budget) {
 	for range 200 {
 		go func() { _ = fillBuffer(t.Context(), budget.Buffer(MinLimit), make([]byte, MinLimit-1)) }()
@@ -33,7 +34,8 @@ func upload(t *testing.T, budget *Budget, bytes int) bool {
 	}
 }
 
-// TestAttack has one member hold all that it gets, without an end. Uploads of others need not wait, whether they are of its own group or of another one.
+// TestAttack has one member hold all that it gets, without an end. Uploads of others need not wait, whether they are
+// of its own group or of another one.
 func TestAttack(t *testing.T) {
 	const kib, mib = 1 << 10, 1 << 20
 	for _, tc := range []struct {
@@ -74,13 +76,16 @@ func TestNoBufferPassesAPool(t *testing.T) {
 			budget := New(memory)
 			member := budget.For("acme", "mallory")
 			buffer := member.Buffer(size)
-			if buffer.Size() > member.Share() || member.Share() < MinLimit || memory >= 9*mib && member.Share() > memory*9/16 {
+			if buffer.Size() > member.Share() || member.Share() < MinLimit || memory >= 9*mib &&
+				member.Share() > memory*9/16 {
 				t.Errorf("of %d bytes, %d for a member: a buffer of %d", memory, member.Share(), buffer.Size())
 			}
 			buffer.hold(buffer.missing())
 			for _, p := range member.pools {
 				if p.held() != buffer.held || p.free < 0 {
-					t.Errorf("of %d bytes: a pool of %d bytes counts %d of a buffer of %d", memory, p.limit, p.held(), buffer.held)
+					t.Errorf(
+						"of %d bytes: a pool of %d bytes counts %d of a buffer of %d", memory, p.limit, p.held(),
+						buffer.held)
 				}
 			}
 		}
@@ -120,8 +125,8 @@ func TestManyAttackers(t *testing.T) {
 	})
 }
 
-// TestLeastIsFirst releases memory while two groups wait for it. The group that holds less gets most of it, although it came later. How much the other
-// group gets goes by the order in which its uploads ask.
+// TestLeastIsFirst releases memory while two groups wait for it. The group that holds less gets most of it, although
+// it came later. How much the other group gets goes by the order in which its uploads ask.
 func TestLeastIsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := New(64 << 20)
@@ -164,7 +169,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestReservationsOfOneMember has one member reserve what it can. That does not make the reservations of others smaller than one chunk.
+// TestReservationsOfOneMember has one member reserve what it can. That does not make the reservations of others
+// smaller than one chunk.
 func TestReservationsOfOneMember(t *testing.T) {
 	const mib = 1 << 20
 	budget := New(256 * mib)

@@ -45,8 +45,8 @@ func (p *pool) grants(r *waiter, round uint64) bool {
 	return false
 }
 
-// fills reports whether the buffer of a request can become full after the grant. It may use the free bytes, and those that other buffers
-// return when they are full. The buffers that miss least come first.
+// fills reports whether the buffer of a request can become full after the grant. It may use the free bytes, and those
+// that other buffers return when they are full. The buffers that miss least come first.
 func (p *pool) fills(r *waiter) bool {
 	free := p.free - r.bytes
 	missing := r.buffer.missing() - r.bytes
@@ -65,7 +65,9 @@ func (p *pool) fills(r *waiter) bool {
 // add counts bytes that buffers hold which miss the same.
 func (p *pool) add(missing, bytes int64) {
 	p.free -= bytes
-	i, found := slices.BinarySearchFunc(p.levels, missing, func(l level, missing int64) int { return cmp.Compare(l.missing, missing) })
+	i, found := slices.BinarySearchFunc(p.levels, missing, func(l level, missing int64) int {
+		return cmp.Compare(l.missing, missing)
+	})
 	if !found {
 		p.levels = slices.Insert(p.levels, i, level{missing: missing})
 	}

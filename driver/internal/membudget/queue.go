@@ -6,12 +6,13 @@ import (
 	"slices"
 )
 
-// A queue is the buffers that wait. The first is of the group that holds least, and of the member of it that holds least. Among those it is the one
-// that came first.
+// A queue is the buffers that wait. The first is of the group that holds least, and of the member of it that holds
+// least. Among those it is the one that came first.
 //
-// Buffers of a kind get the same answer from a pool, and later in the same round no better one. So a round asks each pool once for each kind, and not
-// for each buffer. Turns form a tree: of all, of each kind, of each group in it, and of each of its members. A turn keeps those below in a heap, so that
-// only those are put in order again whose members or groups hold something else than before.
+// Buffers of a kind get the same answer from a pool, and later in the same round no better one. So a round asks each
+// pool once for each kind, and not for each buffer. Turns form a tree: of all, of each kind, of each group in it, and
+// of each of its members. A turn keeps those below in a heap, so that only those are put in order again whose members
+// or groups hold something else than before.
 type queue struct {
 	all      turn
 	arrivals int64
@@ -41,7 +42,8 @@ type turn struct {
 type rank struct{ group, member, arrival int64 }
 
 func (r rank) compare(other rank) int {
-	return cmp.Or(cmp.Compare(r.group, other.group), cmp.Compare(r.member, other.member), cmp.Compare(r.arrival, other.arrival))
+	return cmp.Or(
+		cmp.Compare(r.group, other.group), cmp.Compare(r.member, other.member), cmp.Compare(r.arrival, other.arrival))
 }
 
 // Len, Less, Swap, Push and Pop implement heap.Interface.

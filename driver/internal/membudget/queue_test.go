@@ -15,7 +15,9 @@ func (m *memory) look(waiting []*waiter) []*waiter {
 	m.round++
 	m.starved = nil
 	slices.SortStableFunc(waiting, func(a, b *waiter) int {
-		return cmp.Or(cmp.Compare(a.ofGroup(), b.ofGroup()), cmp.Compare(a.ofMember(), b.ofMember()), cmp.Compare(a.arrival, b.arrival))
+		return cmp.Or(
+			cmp.Compare(a.ofGroup(), b.ofGroup()), cmp.Compare(a.ofMember(), b.ofMember()),
+			cmp.Compare(a.arrival, b.arrival))
 	})
 	return slices.DeleteFunc(waiting, func(r *waiter) bool {
 		if p := r.refusedBy(m.round); p != nil {
@@ -36,7 +38,8 @@ func (r *waiter) ofGroup() int64 {
 	return pools[min(1, len(pools)-1)].held()
 }
 
-// TestQueue lets random buffers of two budgets want, fill and return memory. The queue of the one serves those that a look at all serves in the other.
+// TestQueue lets random buffers of two budgets want, fill and return memory. The queue of the one serves those that a
+// look at all serves in the other.
 func TestQueue(t *testing.T) {
 	const buffers = 40
 	granted, waited := 0, 0
@@ -112,10 +115,14 @@ func TestQueue(t *testing.T) {
 					continue
 				}
 				if isReady(w[0]) != isReady(w[1]) {
-					t.Fatalf("seed %d, step %d: buffer %d is served: %v, want %v", seed, step, n, isReady(w[0]), isReady(w[1]))
+					t.Fatalf(
+						"seed %d, step %d: buffer %d is served: %v, want %v", seed, step, n, isReady(w[0]),
+						isReady(w[1]))
 				}
 				if (queued.starved == w[0]) != (looked.starved == w[1]) {
-					t.Fatalf("seed %d, step %d: buffer %d is the first that starves: %v", seed, step, n, queued.starved == w[0])
+					t.Fatalf(
+						"seed %d, step %d: buffer %d is the first that starves: %v", seed, step, n,
+						queued.starved == w[0])
 				}
 				if isReady(w[0]) {
 					*w = [2]*waiter{}
@@ -124,7 +131,9 @@ func TestQueue(t *testing.T) {
 			}
 			for c := range budgets[0] {
 				if got, want := budgets[0][c].Scarce(), budgets[1][c].Scarce(); got != want {
-					t.Fatalf("seed %d, step %d: memory is scarce for %v: %v, want %v", seed, step, budgets[0][c].consumer, got, want)
+					t.Fatalf(
+						"seed %d, step %d: memory is scarce for %v: %v, want %v", seed, step, budgets[0][c].consumer,
+						got, want)
 				}
 			}
 			if got := queued.Waits().Waiting; got != len(waiting) {

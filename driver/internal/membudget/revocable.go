@@ -3,11 +3,12 @@ package membudget
 // idleShare divides a budget: one part of so many is never reserved, so that uploads can begin.
 const idleShare = 4
 
-// A Revocable is a reservation of memory that no buffer needs at the moment, for bytes that the driver can fetch from S3 again.
+// A Revocable is a reservation of memory that no buffer needs at the moment, for bytes that the driver can fetch from
+// S3 again.
 //
-// It never waits, and no buffer waits long for it. When a buffer has to wait, the budget revokes reservations. Their owners return the memory
-// without waiting for a client. So a reservation cannot delay an upload, even if the client of the upload sends what it downloads by the
-// reservation.
+// It never waits, and no buffer waits long for it. When a buffer has to wait, the budget revokes reservations. Their
+// owners return the memory without waiting for a client. So a reservation cannot delay an upload, even if the client
+// of the upload sends what it downloads by the reservation.
 type Revocable struct {
 	budget *Budget
 	revoke func()
@@ -17,8 +18,8 @@ type Revocable struct {
 	revoked bool // it gets nothing more
 }
 
-// Reserve begins a reservation without memory, which its owner must close. A goroutine of its own calls revoke, which must return all of the
-// memory.
+// Reserve begins a reservation without memory, which its owner must close. A goroutine of its own calls revoke, which
+// must return all of the memory.
 func (b *Budget) Reserve(revoke func()) *Revocable {
 	r := &Revocable{budget: b, revoke: revoke}
 	b.mu.Lock()
@@ -27,8 +28,8 @@ func (b *Budget) Reserve(revoke func()) *Revocable {
 	return r
 }
 
-// TryTake takes so many bytes. It returns false if a buffer waits for memory that others hold, if little is left, or if the reservation has its share
-// already.
+// TryTake takes so many bytes. It returns false if a buffer waits for memory that others hold, if little is left, or
+// if the reservation has its share already.
 func (r *Revocable) TryTake(bytes int64) bool {
 	b := r.budget
 	b.mu.Lock()
@@ -80,7 +81,8 @@ func (r *Revocable) Close() {
 	delete(b.revocable, r)
 }
 
-// revokeForStarved revokes as much as the first buffer lacks that waits for memory which others hold. The mutex is held.
+// revokeForStarved revokes as much as the first buffer lacks that waits for memory which others hold. The mutex is
+// held.
 func (m *memory) revokeForStarved() {
 	if m.starved == nil {
 		return

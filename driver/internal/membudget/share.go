@@ -2,20 +2,21 @@ package membudget
 
 import "sync"
 
-// What is held in addition to the budget, as a fraction of its limit. An upload whose client reads a listing first would wait for itself if a
-// listing could wait for memory.
+// What is held in addition to the budget, as a fraction of its limit. An upload whose client reads a listing first
+// would wait for itself if a listing could wait for memory.
 const (
 	listingShare  = 4
 	metadataShare = 16
 	transferShare = 16 // a thousand downloads shall not take as much as all uploads together
 	firstShare    = 16
 
-	// minFirstShare is how many bytes the first blocks of parts have at least: enough blocks to divide them among several.
+	// minFirstShare is how many bytes the first blocks of parts have at least: enough blocks to divide them among
+	// several.
 	minFirstShare = 1 << 20
 )
 
-// A Share is memory in addition to the budget, for which no transfer waits. Those for whom it is taken share it as they share the budget. It is safe for
-// concurrent use.
+// A Share is memory in addition to the budget, for which no transfer waits. Those for whom it is taken share it as
+// they share the budget. It is safe for concurrent use.
 type Share struct {
 	*shared
 	consumer consumer

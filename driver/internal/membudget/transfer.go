@@ -1,11 +1,11 @@
 package membudget
 
-// transferSize is what a fast download reads by one call, in bytes. With four times the memory of a block it takes 0.6 s of the processor
-// for a GiB instead of 0.8.
+// transferSize is what a fast download reads by one call, in bytes. With four times the memory of a block it takes
+// 0.6 s of the processor for a GiB instead of 0.8.
 const transferSize = 4 * BlockSize
 
-// A TransferBuffer is the memory through which a download passes from S3 to its client. It does not count in the budget. Each
-// download has one, and only some downloads have a large one.
+// A TransferBuffer is the memory through which a download passes from S3 to its client. It does not count in the
+// budget. Each download has one, and only some downloads have a large one.
 type TransferBuffer struct {
 	budget *Budget
 	small  *Block

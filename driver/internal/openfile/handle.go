@@ -1,5 +1,5 @@
-// Package openfile holds what files open for reading, for writing and for listing have in common. A file embeds a [Handle], and defines
-// the methods of an afero.File that it offers.
+// Package openfile holds what files open for reading, for writing and for listing have in common. A file embeds a
+// [Handle], and defines the methods of an afero.File that it offers.
 package openfile
 
 import (

@@ -1,82 +1,91 @@
-// Package profile is a table of what S3 servers differ in: which optional operations each offers, and which rules it enforces.
+// Package profile is a table of what S3 servers differ in: which optional operations each offers, and which rules it
+// enforces.
 //
-// Code asks a [Profile] for the one fact that it depends on and never for the name of a server. docs/s3-servers.md shows the table.
+// Code asks a [Profile] for the one fact that it depends on and never for the name of a server. docs/s3-servers.md
+// shows the table.
 package profile
 
 import "strings"
 
-// A Profile says what an S3 server can do beyond what all of them can, and which rules it enforces. S3 servers differ in nothing else that
-// the driver knows of. The zero value is the strictest server: it offers nothing optional and enforces every rule.
+// A Profile says what an S3 server can do beyond what all of them can, and which rules it enforces. S3 servers differ
+// in nothing else that the driver knows of. The zero value is the strictest server: it offers nothing optional and
+// enforces every rule.
 //
 // docs/s3-servers.md shows the profiles as a table, and where each fact comes from.
 type Profile struct {
 	// Name is how a configuration names the profile, "aws" for example.
 	Name string
 
-	// ConditionalPut is PutObject with If-None-Match and If-Match, ConditionalComplete the same of CompleteMultipartUpload,
-	// ConditionalCopy of CopyObject (for the object that is replaced, not for the source), and ConditionalDelete is DeleteObject with
-	// If-Match.
+	// ConditionalPut is PutObject with If-None-Match and If-Match, ConditionalComplete the same of
+	// CompleteMultipartUpload, ConditionalCopy of CopyObject (for the object that is replaced, not for the source),
+	// and ConditionalDelete is DeleteObject with If-Match.
 	ConditionalPut, ConditionalComplete, ConditionalCopy, ConditionalDelete bool
 
-	// UnquotedETags says that the conditions of requests compare ETags without their quotes. Ceph's PutObject finds a quoted ETag to be another one.
+	// UnquotedETags says that the conditions of requests compare ETags without their quotes. Ceph's PutObject finds a
+	// quoted ETag to be another one.
 	UnquotedETags bool
 
 	// ConditionalBatchDelete is DeleteObjects with ETags. Servers that do not know these pass over them and delete.
 	ConditionalBatchDelete bool
 
-	// ExclusivePut and ExclusiveComplete are PutObject and CompleteMultipartUpload with If-None-Match, also where the server does not know If-Match. Of
-	// several requests at the same time one must succeed. Swift looks first, and then several do.
+	// ExclusivePut and ExclusiveComplete are PutObject and CompleteMultipartUpload with If-None-Match, also where the
+	// server does not know If-Match. Of several requests at the same time one must succeed. Swift looks first, and
+	// then several do.
 	ExclusivePut, ExclusiveComplete bool
 
-	// UncheckedSources says that the server cannot compare the source of CopyObject and UploadPartCopy with an ETag. Swift refuses the right ETag of an
-	// object that was stored by parts, and Ceph passes over x-amz-copy-source-if-match: it knows another name of the header. A client then goes by the
-	// time of the source, and looks at the source afterwards.
+	// UncheckedSources says that the server cannot compare the source of CopyObject and UploadPartCopy with an ETag.
+	// Swift refuses the right ETag of an object that was stored by parts, and Ceph passes over
+	// x-amz-copy-source-if-match: it knows another name of the header. A client then goes by the time of the source,
+	// and looks at the source afterwards.
 	UncheckedSources bool
 
-	// InPlaceCopy says that CopyObject of an object onto itself changes its attributes and leaves its bytes alone, even if another client
-	// replaces the object meanwhile. Other servers may write the old bytes again.
+	// InPlaceCopy says that CopyObject of an object onto itself changes its attributes and leaves its bytes alone,
+	// even if another client replaces the object meanwhile. Other servers may write the old bytes again.
 	InPlaceCopy bool
 
 	// PartCopy is UploadPartCopy.
 	PartCopy bool
 
-	// MisreadPartSources says that UploadPartCopy decodes the percent-encoding of x-amz-copy-source twice. A source with a percent sign in its key is
-	// another one then, or ends the process of the server. A client reads such an object in place of copying its parts.
+	// MisreadPartSources says that UploadPartCopy decodes the percent-encoding of x-amz-copy-source twice. A source
+	// with a percent sign in its key is another one then, or ends the process of the server. A client reads such an
+	// object in place of copying its parts.
 	MisreadPartSources bool
 
-	// UnequalParts says that parts of a multipart upload may be of different sizes. Otherwise all but the last must be of one size, and
-	// the last must not be larger.
+	// UnequalParts says that parts of a multipart upload may be of different sizes. Otherwise all but the last must
+	// be of one size, and the last must not be larger.
 	UnequalParts bool
 
 	// PartGaps says that part numbers may have gaps. The driver never leaves one.
 	PartGaps bool
 
-	// UnframedHeads says that an answer to HeadObject may be followed by the end of a body, which it does not have. The next answer on the connection
-	// then begins with these bytes.
+	// UnframedHeads says that an answer to HeadObject may be followed by the end of a body, which it does not have.
+	// The next answer on the connection then begins with these bytes.
 	UnframedHeads bool
 
 	// FewParts says that an upload has at most 1,000 parts, and not 10,000.
 	FewParts bool
 
-	// UnendedUploads says that a multipart upload still exists when it was completed. Swift lists its parts, and completes it again.
+	// UnendedUploads says that a multipart upload still exists when it was completed. Swift lists its parts, and
+	// completes it again.
 	UnendedUploads bool
 
 	// UntoldETags says that an answer to CompleteMultipartUpload has no ETag. A client looks at the object.
 	UntoldETags bool
 
-	// OtherListedETags says that a listing tells the copy of an object that was stored by parts by the MD5 of its bytes, and HeadObject by the ETag of
-	// its source. Size and time then show that both are of one object.
+	// OtherListedETags says that a listing tells the copy of an object that was stored by parts by the MD5 of its
+	// bytes, and HeadObject by the ETag of its source. Size and time then show that both are of one object.
 	OtherListedETags bool
 
-	// LosesTags says that CreateMultipartUpload, and CopyObject with other metadata, take no tags. What they make has none.
+	// LosesTags says that CreateMultipartUpload, and CopyObject with other metadata, take no tags. What they make has
+	// none.
 	LosesTags bool
 
-	// Checksums says that the server takes the checksums of requests (x-amz-checksum-crc32c and the others), compares them with what has
-	// arrived, and keeps them.
+	// Checksums says that the server takes the checksums of requests (x-amz-checksum-crc32c and the others), compares
+	// them with what has arrived, and keeps them.
 	Checksums bool
 
-	// MD5ETags says that the ETag of an object is the MD5 of its bytes. This holds for an object that was stored by one request, and that is not
-	// encrypted with a key of KMS or of the customer.
+	// MD5ETags says that the ETag of an object is the MD5 of its bytes. This holds for an object that was stored by
+	// one request, and that is not encrypted with a key of KMS or of the customer.
 	MD5ETags bool
 
 	// SortedListings says that ListObjectsV2 lists keys in the order of their bytes.
@@ -85,60 +94,72 @@ type Profile struct {
 	// SlashPrefixes says that ListObjectsV2 and ListMultipartUploads take only prefixes that end in a slash.
 	SlashPrefixes bool
 
-	// BatchDelete is DeleteObjects. BatchDeletesMarkers says that one such request may hold the marker of a directory and its files.
-	// versitygw may leave an empty directory, which is in the way of a file of the name.
+	// BatchDelete is DeleteObjects. BatchDeletesMarkers says that one such request may hold the marker of a directory
+	// and its files. versitygw may leave an empty directory, which is in the way of a file of the name.
 	BatchDelete, BatchDeletesMarkers bool
 
-	// LockedMarkers says that DeleteObject of the marker of a directory is refused with InvalidRequest in a bucket with Object Lock, and DeleteObjects is
-	// not. Both only hide the marker.
+	// LockedMarkers says that DeleteObject of the marker of a directory is refused with InvalidRequest in a bucket
+	// with Object Lock, and DeleteObjects is not. Both only hide the marker.
 	LockedMarkers bool
 
-	// GhostPrefixes says that a listing with a delimiter may show prefixes under which only delete markers are. This concerns buckets with versions.
+	// GhostPrefixes says that a listing with a delimiter may show prefixes under which only delete markers are. This
+	// concerns buckets with versions.
 	GhostPrefixes bool
 
-	// EmptyDirectoryCode is the error code by which PutObject and CopyObject are refused while the server removes the directory: an object that
-	// another request deletes was the last one there. The code may also have its own meaning, so a client repeats the request some times. It
-	// is empty for a server that has no directories, or of which none is known. MinIO may also refuse CompleteMultipartUpload then, which cannot
-	// be repeated: the parts are gone.
+	// EmptyDirectoryCode is the error code by which PutObject and CopyObject are refused while the server removes the
+	// directory: an object that another request deletes was the last one there. The code may also have its own
+	// meaning, so a client repeats the request some times. It is empty for a server that has no directories, or of
+	// which none is known. MinIO may also refuse CompleteMultipartUpload then, which cannot be repeated: the parts
+	// are gone.
 	EmptyDirectoryCode string
 
-	// AtomicReads says that an answer to HeadObject or GetObject is of one object, also while another client replaces it. versitygw reads a file, its
-	// attributes and its ETag one after the other. So the size and the metadata may be of one object, and the ETag of the next.
+	// AtomicReads says that an answer to HeadObject or GetObject is of one object, also while another client replaces
+	// it. versitygw reads a file, its attributes and its ETag one after the other. So the size and the metadata may
+	// be of one object, and the ETag of the next.
 	AtomicReads bool
 
-	// UnstoredAnswers says that the server may answer 200 to PutObject, CopyObject and CompleteMultipartUpload and store nothing. The answer then has no
-	// type of a checksum. A client looks for the object, and repeats the request. versitygw does so in these cases:
+	// UnstoredAnswers says that the server may answer 200 to PutObject, CopyObject and CompleteMultipartUpload and
+	// store nothing. The answer then has no type of a checksum. A client looks for the object, and repeats the
+	// request. versitygw does so in these cases:
 	//   - PutObject, and CopyObject, make a directory that another request has just made and removes again.
-	//   - PutObject stores a file where another request makes a directory of the name, on a file system without O_TMPFILE.
-	//   - CompleteMultipartUpload names an upload that was aborted, and an older object has the key; or another such request is under way.
+	//   - PutObject stores a file where another request makes a directory of the name, on a file system without
+	//     O_TMPFILE.
+	//   - CompleteMultipartUpload names an upload that was aborted, and an older object has the key; or another such
+	//     request is under way.
 	UnstoredAnswers bool
 
-	// PreciseTimes says that listings tell the milliseconds of a modification time. Other answers tell seconds everywhere.
+	// PreciseTimes says that listings tell the milliseconds of a modification time. Other answers tell seconds
+	// everywhere.
 	PreciseTimes bool
 
-	// FullIAM says that policies of IAM know the actions for ACLs and for keys of KMS (s3:PutObjectAcl, kms:Decrypt, kms:GenerateDataKey). Others
-	// refuse a policy with these actions, or pass over them.
+	// FullIAM says that policies of IAM know the actions for ACLs and for keys of KMS (s3:PutObjectAcl, kms:Decrypt,
+	// kms:GenerateDataKey). Others refuse a policy with these actions, or pass over them.
 	FullIAM bool
 
-	// SignedAcceptEncoding says that the signature of a request may include Accept-Encoding, as that of the AWS SDK does.
+	// SignedAcceptEncoding says that the signature of a request may include Accept-Encoding, as that of the AWS SDK
+	// does.
 	SignedAcceptEncoding bool
 
-	// Decompresses says that the server sends an object with the Content-Encoding gzip decompressed, with another size and without the range that was
-	// asked for, to clients that do not accept gzip.
+	// Decompresses says that the server sends an object with the Content-Encoding gzip decompressed, with another
+	// size and without the range that was asked for, to clients that do not accept gzip.
 	Decompresses bool
 }
 
-// profiles are those that are known. Where it depends on the version of a server, they say what the oldest that is in use can do.
+// profiles are those that are known. Where it depends on the version of a server, they say what the oldest that is in
+// use can do.
 func profiles() []Profile {
 	return []Profile{
 		{
-			Name: "aws", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
+			Name: "aws", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true,
+			ConditionalDelete:      true,
 			ConditionalBatchDelete: true, BatchDeletesMarkers: true,
-			PartCopy: true, UnequalParts: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			PartCopy: true, UnequalParts: true, Checksums: true, MD5ETags: true, SortedListings: true,
+			BatchDelete: true,
 			AtomicReads: true, FullIAM: true, SignedAcceptEncoding: true,
 		},
 		{
-			Name: "aws-directory", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
+			Name: "aws-directory", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true,
+			ConditionalDelete:      true,
 			ConditionalBatchDelete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, Checksums: true, SlashPrefixes: true, BatchDelete: true,
 			AtomicReads: true, FullIAM: true, SignedAcceptEncoding: true,
@@ -150,8 +171,10 @@ func profiles() []Profile {
 			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
-			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true, MisreadPartSources: true, UntoldETags: true,
-			UncheckedSources: true, PartCopy: true, UnequalParts: true, PartGaps: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true,
+			MisreadPartSources: true, UntoldETags: true,
+			UncheckedSources: true, PartCopy: true, UnequalParts: true, PartGaps: true, MD5ETags: true,
+			SortedListings: true, BatchDelete: true,
 			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
@@ -165,19 +188,24 @@ func profiles() []Profile {
 			BatchDeletesMarkers: true, AtomicReads: true, PreciseTimes: true, LosesTags: true, Decompresses: true,
 		},
 		{
-			Name: "versitygw", ConditionalPut: true, ConditionalComplete: true, ConditionalDelete: true, InPlaceCopy: true,
-			PartCopy: true, UnequalParts: true, PartGaps: true, Checksums: true, MD5ETags: true, SortedListings: true,
-			BatchDelete: true, EmptyDirectoryCode: "ExistingObjectIsDirectory", UnstoredAnswers: true, SignedAcceptEncoding: true,
+			Name: "versitygw", ConditionalPut: true, ConditionalComplete: true, ConditionalDelete: true,
+			InPlaceCopy: true,
+			PartCopy:    true, UnequalParts: true, PartGaps: true, Checksums: true, MD5ETags: true,
+			SortedListings: true,
+			BatchDelete:    true, EmptyDirectoryCode: "ExistingObjectIsDirectory", UnstoredAnswers: true,
+			SignedAcceptEncoding: true,
 		},
 		{
-			Name: "swift", UncheckedSources: true, FewParts: true, UnendedUploads: true, UnframedHeads: true, OtherListedETags: true,
-			LosesTags: true, PartGaps: true,
+			Name: "swift", UncheckedSources: true, FewParts: true, UnendedUploads: true, UnframedHeads: true,
+			OtherListedETags: true,
+			LosesTags:        true, PartGaps: true,
 			PartCopy: true, UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			BatchDeletesMarkers: true, AtomicReads: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "seaweedfs", ConditionalPut: true,
-			PartCopy: true, UnequalParts: true, BatchDelete: true, EmptyDirectoryCode: "InternalError", SignedAcceptEncoding: true,
+			PartCopy: true, UnequalParts: true, BatchDelete: true, EmptyDirectoryCode: "InternalError",
+			SignedAcceptEncoding: true,
 		},
 		{Name: "strict"},
 	}
@@ -202,7 +230,8 @@ func Names() []string {
 	return names
 }
 
-// ETagHeader is an ETag as a condition of a request has it: in quotes (RFC 9110, section 8.8.3), or without where the server compares it so.
+// ETagHeader is an ETag as a condition of a request has it: in quotes (RFC 9110, section 8.8.3), or without where the
+// server compares it so.
 func (p *Profile) ETagHeader(etag string) string {
 	if p.UnquotedETags {
 		return strings.Trim(etag, `"`)
@@ -210,7 +239,8 @@ func (p *Profile) ETagHeader(etag string) string {
 	return etag
 }
 
-// S3's limits of parts of an upload: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html, and that of Swift.
+// S3's limits of parts of an upload: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html, and that of
+// Swift.
 const (
 	maxParts = 10_000
 	fewParts = 1_000
@@ -232,12 +262,13 @@ func (p *Profile) CompletesOn(absent bool) bool {
 	return p.ConditionalComplete || absent && p.ExclusiveComplete
 }
 
-// Resumes tells whether the driver can find an interrupted upload, to resume it: the name of its record begins with a prefix that does
-// not end in a slash.
+// Resumes tells whether the driver can find an interrupted upload, to resume it: the name of its record begins with a
+// prefix that does not end in a slash.
 func (p *Profile) Resumes() bool { return !p.SlashPrefixes }
 
-// Parts returns how many parts of about size bytes hold length bytes, and where each begins. Where parts may differ they are made nearly
-// equal, so that the last is none too small to be followed by others. Otherwise all are of size but the last.
+// Parts returns how many parts of about size bytes hold length bytes, and where each begins. Where parts may differ
+// they are made nearly equal, so that the last is none too small to be followed by others. Otherwise all are of size
+// but the last.
 func (p *Profile) Parts(length, size int64) (count int64, begin func(part int64) int64) {
 	count = (length + size - 1) / size
 	if p.UnequalParts {

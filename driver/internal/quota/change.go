@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
-	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
 // Quotas are the quotas of a file system. An upload must fit into each.
@@ -27,8 +27,9 @@ func (qs Quotas) Smallest() int64 {
 	return slices.MinFunc(qs, func(a, b *Quota) int { return cmp.Compare(a.Limit(), b.Limit()) }).Limit()
 }
 
-// A Change is what an operation does to the bytes of one key: an upload, a copy or a deletion. It begins before the operation looks what there is, and
-// End ends it. In between come, in this order, what the look has shown, the room that the operation takes, and the request.
+// A Change is what an operation does to the bytes of one key: an upload, a copy or a deletion. It begins before the
+// operation looks what there is, and End ends it. In between come, in this order, what the look has shown, the room
+// that the operation takes, and the request.
 type Change struct {
 	held   []held
 	looked func() // waits for the look in the background, nil without one
@@ -53,7 +54,8 @@ func (qs Quotas) Change(key string) *Change {
 	return c
 }
 
-// Saw says what S3 has shown after the change began, the zero value for no object. Without it the change subtracts nothing that only a count has added.
+// Saw says what S3 has shown after the change began, the zero value for no object. Without it the change subtracts
+// nothing that only a count has added.
 func (c *Change) Saw(v s3api.Version) {
 	for _, h := range c.held {
 		h.saw(h.charge, v)
@@ -88,8 +90,8 @@ func (c *Change) waitForLook() {
 	}
 }
 
-// Grow takes the room that an object of so many bytes needs, before the caller stores them. The error is EDQUOT if there is not enough. In the quotas of
-// exempt the bytes count already.
+// Grow takes the room that an object of so many bytes needs, before the caller stores them. The error is EDQUOT if
+// there is not enough. In the quotas of exempt the bytes count already.
 func (c *Change) Grow(ctx context.Context, size int64, exempt Quotas) error {
 	c.waitForLook()
 	for _, h := range c.held {
@@ -100,7 +102,9 @@ func (c *Change) Grow(ctx context.Context, size int64, exempt Quotas) error {
 		counted, _ := h.count(countCtx, true) // after an error the previous count holds
 		done()
 		if !counted || !h.grow(h.charge, c, size) {
-			return s3errors.New(syscall.EDQUOT, fmt.Sprintf("quota of %d bytes has no room; delete files or raise the quota", h.Limit()))
+			return s3errors.New(
+				syscall.EDQUOT, fmt.Sprintf(
+					"quota of %d bytes has no room; delete files or raise the quota", h.Limit()))
 		}
 	}
 	return nil
@@ -114,7 +118,8 @@ func (c *Change) Open(ctx context.Context) error {
 	return c.Grow(ctx, 1, nil)
 }
 
-// Send says that the next request stores so many bytes under the key, or deletes what it has. The request need not be the only one that does.
+// Send says that the next request stores so many bytes under the key, or deletes what it has. The request need not be
+// the only one that does.
 func (c *Change) Send(size int64) {
 	c.waitForLook()
 	c.size, c.sent = size, true
@@ -123,7 +128,8 @@ func (c *Change) Send(size int64) {
 	}
 }
 
-// End ends the change with the error of the request, if one was sent. After an error that leaves a doubt, the quotas count what the request may have stored.
+// End ends the change with the error of the request, if one was sent. After an error that leaves a doubt, the quotas
+// count what the request may have stored.
 func (c *Change) End(err error) {
 	became := notSent
 	switch {
@@ -145,13 +151,15 @@ func certain(err error) bool {
 	if errors.Is(err, s3api.ErrSourceReplaced) {
 		return false
 	}
-	return slices.ContainsFunc([]error{syscall.ESTALE, fs.ErrExist, fs.ErrPermission, fs.ErrNotExist, syscall.EDQUOT, syscall.ENOSPC},
+	return slices.ContainsFunc(
+		[]error{syscall.ESTALE, fs.ErrExist, fs.ErrPermission, fs.ErrNotExist, syscall.EDQUOT, syscall.ENOSPC},
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// Removing begins to delete versions that S3 has described. The caller calls end with an error for each, nil if the key does not have the version any more.
-// Of a version that was seen before a count ended, the quota subtracts nothing, unless it has counted that for the key. A caller that knows the key before it
-// looks begins a Change first: then the count finds out.
+// Removing begins to delete versions that S3 has described. The caller calls end with an error for each, nil if the
+// key does not have the version any more. Of a version that was seen before a count ended, the quota subtracts
+// nothing, unless it has counted that for the key. A caller that knows the key before it looks begins a Change first:
+// then the count finds out.
 func (qs Quotas) Removing(versions ...s3api.Version) (end func(...error)) {
 	if len(qs) == 0 {
 		return func(...error) {}

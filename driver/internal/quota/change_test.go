@@ -11,8 +11,9 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3fake"
 )
 
-// TestCountAfterTheLook counts between the look of an operation and its deletion, which finds that another client has deleted the file before. The
-// quota subtracts nothing, because the count has not found the file. The operation begins its change before the look, or after a listing.
+// TestCountAfterTheLook counts between the look of an operation and its deletion, which finds that another client has
+// deleted the file before. The quota subtracts nothing, because the count has not found the file. The operation
+// begins its change before the look, or after a listing.
 func TestCountAfterTheLook(t *testing.T) {
 	for name, early := range map[string]bool{"look": true, "listing": false} {
 		t.Run(name, func(t *testing.T) { testCountAfterTheLook(t, early) })

@@ -8,18 +8,19 @@ import (
 )
 
 const (
-	// maxCharges is how many keys a quota remembers that no operation changes at the moment, in about 2 MB. Of a key that it has forgotten, it
-	// subtracts nothing if the object is younger than the last count.
+	// maxCharges is how many keys a quota remembers that no operation changes at the moment, in about 2 MB. Of a key
+	// that it has forgotten, it subtracts nothing if the object is younger than the last count.
 	maxCharges = 10_000
 
-	// dateMargin is how long before a count an object must be dated, so that the count has it for certain. The clocks of S3's machines differ, and a
-	// request takes a while. partsMargin is the same for an object of several parts, which AWS dates from when its upload began.
+	// dateMargin is how long before a count an object must be dated, so that the count has it for certain. The clocks
+	// of S3's machines differ, and a request takes a while. partsMargin is the same for an object of several parts,
+	// which AWS dates from when its upload began.
 	dateMargin  = time.Minute
 	partsMargin = 24 * time.Hour
 )
 
-// A charge is how many bytes of one key the sum of a quota has. Changes of the same key at the same time share it, so that what one of them
-// subtracts no other one subtracts again. The mutex of the quota guards it.
+// A charge is how many bytes of one key the sum of a quota has. Changes of the same key at the same time share it, so
+// that what one of them subtracts no other one subtracts again. The mutex of the quota guards it.
 type charge struct {
 	size  int64 // Bytes that the sum has.
 	known bool  // Whether it has no more than these.
@@ -38,7 +39,8 @@ type charge struct {
 	listed    int64
 }
 
-// room is how many bytes the uploads need besides those that the sum has. Only one of them stays, so it is what the largest needs.
+// room is how many bytes the uploads need besides those that the sum has. Only one of them stays, so it is what the
+// largest needs.
 func (c *charge) room() int64 {
 	var largest int64
 	for _, size := range c.wants {
@@ -47,7 +49,8 @@ func (c *charge) room() int64 {
 	return max(0, largest-c.size)
 }
 
-// settled tells from the date of an object whether a listing that began then must have it. S3 shows what it has acknowledged.
+// settled tells from the date of an object whether a listing that began then must have it. S3 shows what it has
+// acknowledged.
 func settled(v s3api.Version, begun time.Time) bool {
 	margin := dateMargin
 	if strings.Contains(v.ETag, "-") { // that of an object of several parts
@@ -85,9 +88,10 @@ func (q *Quota) forget() {
 	}
 }
 
-// saw says what a look has found. The zero version stands for no object, and only for a look after the change began. Where nothing else is known of the
-// key, the sum has the object if the last count must have found it. So the object is older than the count, and was seen after it. One that was seen before
-// the count ended may have been deleted before the count came to it.
+// saw says what a look has found. The zero version stands for no object, and only for a look after the change began.
+// Where nothing else is known of the key, the sum has the object if the last count must have found it. So the object
+// is older than the count, and was seen after it. One that was seen before the count ended may have been deleted
+// before the count came to it.
 func (q *Quota) saw(c *charge, v s3api.Version) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -74,7 +74,9 @@ func newBucket(seed uint64) *bucket {
 type pages struct{ *s3fake.Bucket }
 
 // ListObjectsV2 lists a page.
-func (p pages) ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input, opts ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+func (p pages) ListObjectsV2(
+	ctx context.Context, in *s3.ListObjectsV2Input, opts ...func(*s3.Options),
+) (*s3.ListObjectsV2Output, error) {
 	in.MaxKeys = aws.Int32(2)
 	return p.Bucket.ListObjectsV2(ctx, in, opts...)
 }
@@ -167,7 +169,8 @@ func (b *bucket) perform(op *operation) {
 	}
 }
 
-// check compares the quota with what it must know of: what this process has stored, and what was there when the last count began.
+// check compares the quota with what it must know of: what this process has stored, and what was there when the last
+// count began.
 func (b *bucket) check(t *testing.T, seed uint64) {
 	t.Helper()
 	var least int64
@@ -181,8 +184,8 @@ func (b *bucket) check(t *testing.T, seed uint64) {
 	}
 }
 
-// TestNothingIsSubtractedTwice lets random changes of this process and of other clients overlap with each other and with counts. The quota never
-// knows of less than there is for certain, and after a quiet count exactly of that.
+// TestNothingIsSubtractedTwice lets random changes of this process and of other clients overlap with each other and
+// with counts. The quota never knows of less than there is for certain, and after a quiet count exactly of that.
 func TestNothingIsSubtractedTwice(t *testing.T) {
 	for seed := range uint64(500) {
 		synctest.Test(t, func(t *testing.T) {
@@ -214,7 +217,9 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 				sum += o.Size
 			}
 			if used, _ := b.quota.Used(); used != sum || b.quota.reserved != 0 {
-				t.Errorf("seed %d: after a count there are %d bytes and %d reserved, want %d and none", seed, used, b.quota.reserved, sum)
+				t.Errorf(
+					"seed %d: after a count there are %d bytes and %d reserved, want %d and none", seed, used,
+					b.quota.reserved, sum)
 			}
 		})
 	}

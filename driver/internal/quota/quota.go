@@ -1,6 +1,8 @@
-// Package quota bounds how many bytes a part of a bucket holds. It counts them by ListObjectsV2, and uploads reserve room before they store.
+// Package quota bounds how many bytes a part of a bucket holds. It counts them by ListObjectsV2, and uploads reserve
+// room before they store.
 //
-// A [Quota] is shared by all file systems below a prefix. A [Change] is what an operation does to the bytes of one key in its [Quotas].
+// A [Quota] is shared by all file systems below a prefix. A [Change] is what an operation does to the bytes of one
+// key in its [Quotas].
 package quota
 
 import (
@@ -17,27 +19,29 @@ import (
 )
 
 const (
-	// recountFactor times the duration of a count must pass before an upload causes the next count, also after a count that failed. Otherwise
-	// a client that repeats an upload would make S3 list the bucket all the time.
+	// recountFactor times the duration of a count must pass before an upload causes the next count, also after a
+	// count that failed. Otherwise a client that repeats an upload would make S3 list the bucket all the time.
 	recountFactor = 10
 
 	// recountTimeout is how long an upload waits for such a count, in which S3 lists some hundred thousand objects.
 	recountTimeout = 10 * time.Second
 )
 
-// A Quota bounds the bytes of all objects whose keys start with a prefix. All file systems that store such keys share one.
+// A Quota bounds the bytes of all objects whose keys start with a prefix. All file systems that store such keys share
+// one.
 //
-// S3 keeps no such sum. So [Quota.Count] lists the objects, by a request for each 1,000. In between a quota adds what its file systems
-// store, and subtracts what they delete. Changes by other clients show with the next count. Until the first count has ended there is no
-// bound. An upload reserves its room part by part, so that several uploads do not take the same room. The parts of interrupted uploads
-// do not count, nor do their records in the upload journal.
+// S3 keeps no such sum. So [Quota.Count] lists the objects, by a request for each 1,000. In between a quota adds what
+// its file systems store, and subtracts what they delete. Changes by other clients show with the next count. Until
+// the first count has ended there is no bound. An upload reserves its room part by part, so that several uploads do
+// not take the same room. The parts of interrupted uploads do not count, nor do their records in the upload journal.
 //
-// The sum is never too small for what this process knows. For each key that an operation changes, the quota remembers how many bytes of the key the
-// sum has ([charge]), and it subtracts these and no others. So it subtracts nothing twice when several clients delete or replace the same file, and
-// nothing that it has not counted. What remains in doubt stays in the sum until the next count.
+// The sum is never too small for what this process knows. For each key that an operation changes, the quota remembers
+// how many bytes of the key the sum has ([charge]), and it subtracts these and no others. So it subtracts nothing
+// twice when several clients delete or replace the same file, and nothing that it has not counted. What remains in
+// doubt stays in the sum until the next count.
 //
-// Before a quota refuses an upload it counts anew, because other clients may have deleted objects. It does not if the last count was
-// recent.
+// Before a quota refuses an upload it counts anew, because other clients may have deleted objects. It does not if the
+// last count was recent.
 type Quota struct {
 	bucket atomic.Pointer[s3api.Bucket]
 	prefix string
@@ -68,7 +72,8 @@ func New(client s3api.Client, bucketName, prefix string, limit int64) *Quota {
 	return q
 }
 
-// SetBucket makes the next counts by another client, which has other credentials for example. The objects must be the same.
+// SetBucket makes the next counts by another client, which has other credentials for example. The objects must be the
+// same.
 func (q *Quota) SetBucket(client s3api.Client, bucketName string) {
 	q.bucket.Store(s3api.NewBucket(client, bucketName, profile.Profile{}, &endpoint.Stats{}, 0)) // it reads no object
 }
@@ -148,8 +153,9 @@ func (q *Quota) list(ctx context.Context) (listed, error) {
 	return l, nil
 }
 
-// settle makes the sum that of a count. Of a key that an operation has changed since the count began, the listing may tell either state: the sum
-// keeps what the operation knows. Where S3 may have performed the change before the count began, it takes the larger of both.
+// settle makes the sum that of a count. Of a key that an operation has changed since the count began, the listing may
+// tell either state: the sum keeps what the operation knows. Where S3 may have performed the change before the count
+// began, it takes the larger of both.
 func (q *Quota) settle(l listed) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -161,7 +167,8 @@ func (q *Quota) settle(l listed) {
 		}
 		q.used -= size
 		switch {
-		case c.known && c.changedIn == q.round: // where the key came to be known after its page, the sum has both: rather too much than too little
+		case c.known && c.changedIn == q.round:
+			// where the key came to be known after its page, the sum has both: rather too much than too little
 		case c.sent > 0, c.endedIn == q.round:
 			c.size, c.known = max(c.size, size), true
 		default:
@@ -180,7 +187,8 @@ func (q *Quota) settle(l listed) {
 	}
 }
 
-// Charged returns how many bytes of an object count. The driver's own objects do not count, because users do not store them.
+// Charged returns how many bytes of an object count. The driver's own objects do not count, because users do not
+// store them.
 func Charged(key string, size int64) int64 {
 	if keys.IsReserved(key) {
 		return 0

@@ -72,7 +72,8 @@ func TestRecountBackOff(t *testing.T) {
 
 // TestQuotaCountsNoRecords counts a bucket with the records of uploads, of file systems with several prefixes.
 func TestQuotaCountsNoRecords(t *testing.T) {
-	s := &s3fake.Bucket{Keys: []string{".babelftp/uploads/a", ".babelftp2", "dir/.babelftp", "dir/.babelftp/uploads/b", "dir/c.babelftp/d"}}
+	s := &s3fake.Bucket{Keys: []string{".babelftp/uploads/a", ".babelftp2", "dir/.babelftp", "dir/.babelftp/uploads/b",
+		"dir/c.babelftp/d"}}
 	s.After = func(out *s3.ListObjectsV2Output) {
 		for i := range out.Contents {
 			out.Contents[i].Size = aws.Int64(1)

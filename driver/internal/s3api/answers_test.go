@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
@@ -53,7 +53,8 @@ func (f *fixture) Do(request *http.Request) (*http.Response, error) {
 // put stores an object and returns it.
 func (f *fixture) put(t *testing.T, key, content string) s3api.Version {
 	t.Helper()
-	if _, err := f.Put(t.Context(), key, &attributes.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil); err != nil {
+	if _, err := f.Put(
+		t.Context(), key, &attributes.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil); err != nil {
 		t.Fatal(err)
 	}
 	v, _, err := f.Head(t.Context(), key)
@@ -85,7 +86,8 @@ func (f *fixture) part(t *testing.T, u s3api.Upload, content string) *s3api.Part
 
 var etagElement = regexp.MustCompile(`<ETag>[^<]*</ETag>`)
 
-// fromElsewhere makes an answer look like one that is not of S3: it has no ETag in its headers and its body, and no ID of the request.
+// fromElsewhere makes an answer look like one that is not of S3: it has no ETag in its headers and its body, and no
+// ID of the request.
 func fromElsewhere(response *http.Response) {
 	response.Header.Del("X-Amz-Request-Id")
 	withoutETag(response)
@@ -101,8 +103,8 @@ func withoutETag(response *http.Response) {
 	}
 }
 
-// TestAnswersFromElsewhere takes out of every answer what shows that it is of S3. Such an answer is none: the request may be made again, or the
-// object is of something else on the way.
+// TestAnswersFromElsewhere takes out of every answer what shows that it is of S3. Such an answer is none: the request
+// may be made again, or the object is of something else on the way.
 func TestAnswersFromElsewhere(t *testing.T) {
 	const content = "content"
 	for name, test := range map[string]struct {
@@ -123,7 +125,8 @@ func TestAnswersFromElsewhere(t *testing.T) {
 		}, syscall.EIO},
 		"put": {func(ctx context.Context, _ *testing.T, f *fixture) func() error {
 			return func() error {
-				_, err := f.Put(ctx, "key", &attributes.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil)
+				_, err := f.Put(
+					ctx, "key", &attributes.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil)
 				return err
 			}
 		}, syscall.EAGAIN},
@@ -161,7 +164,8 @@ func TestAnswersFromElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
-			request := test.request(s3api.WithRetries(t.Context(), s3api.Retries{Patience: 100 * time.Millisecond}), t, f)
+			request := test.request(
+				s3api.WithRetries(t.Context(), s3api.Retries{Patience: 100 * time.Millisecond}), t, f)
 			f.change = fromElsewhere
 			if err := request(); !errors.Is(err, test.want) {
 				t.Errorf("error is %v, want %v", err, test.want)
@@ -170,8 +174,8 @@ func TestAnswersFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestDeletedWhileS3Answers: an S3 server over a file system sends no ETag for an object that is deleted while it answers. The next answer tells what
-// there is.
+// TestDeletedWhileS3Answers: an S3 server over a file system sends no ETag for an object that is deleted while it
+// answers. The next answer tells what there is.
 func TestDeletedWhileS3Answers(t *testing.T) {
 	for name, request := range map[string]func(t *testing.T, f *fixture) error{
 		"head": func(t *testing.T, f *fixture) error { _, _, err := f.Head(t.Context(), "key"); return err },
@@ -191,7 +195,8 @@ func TestDeletedWhileS3Answers(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				if err := request(t, f); errors.Is(err, fs.ErrNotExist) != (outcome == "deleted") || outcome == "replaced" && err != nil {
+				if err := request(t, f); errors.Is(err, fs.ErrNotExist) != (outcome == "deleted") ||
+					outcome == "replaced" && err != nil {
 					t.Errorf("the error is %v", err)
 				}
 			})
@@ -210,7 +215,8 @@ func TestAnswersLost(t *testing.T) {
 	for name, write := range map[string]func(t *testing.T, f *fixture) (etag string, err error){
 		"put": func(t *testing.T, f *fixture) (string, error) {
 			f.change = writes
-			made, err := f.Put(t.Context(), "key", &attributes.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil)
+			made, err := f.Put(
+				t.Context(), "key", &attributes.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil)
 			return made.ETag, err
 		},
 		"copy": func(t *testing.T, f *fixture) (string, error) {
@@ -240,7 +246,8 @@ func TestAnswersLost(t *testing.T) {
 	}
 }
 
-// Ceph answers that an upload is completed, and tells no ETag. It stays completed if another client replaces the object at once.
+// Ceph answers that an upload is completed, and tells no ETag. It stays completed if another client replaces the
+// object at once.
 func TestCompletedWithoutETag(t *testing.T) {
 	f := newFixture(t)
 	u := f.upload(t)
@@ -258,7 +265,8 @@ func TestCompletedWithoutETag(t *testing.T) {
 
 var checksumTypeElement = regexp.MustCompile(`<ChecksumType>[^<]*</ChecksumType>`)
 
-// An answer that does not prove that the upload was completed is compared with the object. Another client has stored the same bytes by an equal upload.
+// An answer that does not prove that the upload was completed is compared with the object. Another client has stored
+// the same bytes by an equal upload.
 func TestCompletedByAnother(t *testing.T) {
 	f := newFixture(t)
 	u, other := f.upload(t), f.upload(t)

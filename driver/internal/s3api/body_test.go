@@ -22,7 +22,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/profile"
 )
 
-// An answer may begin while net/http is still about to see that the body of the request has ended. The connection stays open then.
+// An answer may begin while net/http is still about to see that the body of the request has ended. The connection
+// stays open then.
 func TestAnswerBeforeTheRequestHasEnded(t *testing.T) {
 	reading, written := make(chan struct{}), make(chan struct{})
 	var outcome error // of a request
@@ -41,14 +42,16 @@ func TestAnswerBeforeTheRequestHasEnded(t *testing.T) {
 	}}
 	defer transport.CloseIdleConnections()
 	client := s3.New(s3.Options{
-		BaseEndpoint: aws.String(server.URL), UsePathStyle: true, Region: "any", Credentials: credentials.NewStaticCredentialsProvider("id", "key", ""),
-		HTTPClient: noticingClient{&http.Client{Transport: transport}, sync.OnceFunc(func() { close(reading) })},
+		BaseEndpoint: aws.String(server.URL), UsePathStyle: true, Region: "any",
+		Credentials: credentials.NewStaticCredentialsProvider("id", "key", ""),
+		HTTPClient:  noticingClient{&http.Client{Transport: transport}, sync.OnceFunc(func() { close(reading) })},
 	})
 	b := NewBucket(client, "bucket", profile.Profile{BatchDelete: true}, &endpoint.Stats{}, time.Minute)
-	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) {
-		outcome = cmp.Or(outcome, i.Err)
-		ended()
-	}})
+	ctx := httptrace.WithClientTrace(
+		t.Context(), &httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) {
+			outcome = cmp.Or(outcome, i.Err)
+			ended()
+		}})
 	if err := errors.Join(b.DeleteAll(ctx, []Version{{Bucket: b, Key: "a"}, {Bucket: b, Key: "b"}})...); err != nil {
 		t.Error(err)
 	}

@@ -1,12 +1,14 @@
-// Package s3api makes all requests to S3. The methods of a [Bucket] check every answer (ETag, size, range), and give every error a kind
-// (package s3errors).
+// Package s3api makes all requests to S3. The methods of a [Bucket] check every answer (ETag, size, range), and give
+// every error a kind (package s3errors).
 //
-// [Client] lists the operations of S3 that the driver uses. A [Version] is an object as it was at one time. A [Condition] says which version
-// a write may replace. When the answer to a write is lost, the bucket looks at the object to find out whether S3 performed it (change.go). The
-// bucket repeats requests itself (retry.go), and the SDK repeats none.
+// [Client] lists the operations of S3 that the driver uses. A [Version] is an object as it was at one time. A
+// [Condition] says which version a write may replace. When the answer to a write is lost, the bucket looks at the
+// object to find out whether S3 performed it (change.go). The bucket repeats requests itself (retry.go), and the SDK
+// repeats none.
 //
-// Operations: HeadObject, GetObject, PutObject, CopyObject, DeleteObject, DeleteObjects, GetObjectTagging, ListObjectsV2, ListObjectVersions,
-// CreateMultipartUpload, UploadPart, UploadPartCopy, ListParts, CompleteMultipartUpload, AbortMultipartUpload.
+// Operations: HeadObject, GetObject, PutObject, CopyObject, DeleteObject, DeleteObjects, GetObjectTagging,
+// ListObjectsV2, ListObjectVersions, CreateMultipartUpload, UploadPart, UploadPartCopy, ListParts,
+// CompleteMultipartUpload, AbortMultipartUpload.
 package s3api
 
 import (
@@ -33,28 +35,35 @@ const (
 	MaxParts    = 10_000
 )
 
-// Client is the part of S3 that a file system uses. *s3.Client is one. Others wrap it to count, to measure or to inject faults.
+// Client is the part of S3 that a file system uses. *s3.Client is one. Others wrap it to count, to measure or to
+// inject faults.
 type Client interface {
 	HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error)
 	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
-	GetObjectTagging(context.Context, *s3.GetObjectTaggingInput, ...func(*s3.Options)) (*s3.GetObjectTaggingOutput, error)
+	GetObjectTagging(context.Context, *s3.GetObjectTaggingInput, ...func(*s3.Options)) (
+		*s3.GetObjectTaggingOutput, error)
 	DeleteObject(context.Context, *s3.DeleteObjectInput, ...func(*s3.Options)) (*s3.DeleteObjectOutput, error)
 	DeleteObjects(context.Context, *s3.DeleteObjectsInput, ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error)
 	CopyObject(context.Context, *s3.CopyObjectInput, ...func(*s3.Options)) (*s3.CopyObjectOutput, error)
-	ListObjectVersions(context.Context, *s3.ListObjectVersionsInput, ...func(*s3.Options)) (*s3.ListObjectVersionsOutput, error)
+	ListObjectVersions(context.Context, *s3.ListObjectVersionsInput, ...func(*s3.Options)) (
+		*s3.ListObjectVersionsOutput, error)
 	ListObjectsV2(context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
-	CreateMultipartUpload(context.Context, *s3.CreateMultipartUploadInput, ...func(*s3.Options)) (*s3.CreateMultipartUploadOutput, error)
+	CreateMultipartUpload(context.Context, *s3.CreateMultipartUploadInput, ...func(*s3.Options)) (
+		*s3.CreateMultipartUploadOutput, error)
 	UploadPart(context.Context, *s3.UploadPartInput, ...func(*s3.Options)) (*s3.UploadPartOutput, error)
 	ListParts(context.Context, *s3.ListPartsInput, ...func(*s3.Options)) (*s3.ListPartsOutput, error)
 	UploadPartCopy(context.Context, *s3.UploadPartCopyInput, ...func(*s3.Options)) (*s3.UploadPartCopyOutput, error)
-	CompleteMultipartUpload(context.Context, *s3.CompleteMultipartUploadInput, ...func(*s3.Options)) (*s3.CompleteMultipartUploadOutput, error)
-	AbortMultipartUpload(context.Context, *s3.AbortMultipartUploadInput, ...func(*s3.Options)) (*s3.AbortMultipartUploadOutput, error)
+	CompleteMultipartUpload(context.Context, *s3.CompleteMultipartUploadInput, ...func(*s3.Options)) (
+		*s3.CompleteMultipartUploadOutput, error)
+	AbortMultipartUpload(context.Context, *s3.AbortMultipartUploadInput, ...func(*s3.Options)) (
+		*s3.AbortMultipartUploadOutput, error)
 }
 
 var _ Client = (*s3.Client)(nil)
 
-// A Bucket makes requests by a Client, in the terms of the driver: keys, versions, and errors with a kind. Its methods check every answer.
+// A Bucket makes requests by a Client, in the terms of the driver: keys, versions, and errors with a kind. Its
+// methods check every answer.
 type Bucket struct {
 	client      Client
 	Name        string
@@ -64,7 +73,9 @@ type Bucket struct {
 }
 
 // NewBucket returns a bucket whose requests report to the statistics of the server.
-func NewBucket(client Client, name string, p profile.Profile, stats *endpoint.Stats, idleTimeout time.Duration) *Bucket {
+func NewBucket(
+	client Client, name string, p profile.Profile, stats *endpoint.Stats, idleTimeout time.Duration,
+) *Bucket {
 	return &Bucket{client: client, Name: name, Profile: p, stats: stats, idleTimeout: idleTimeout}
 }
 
@@ -85,8 +96,8 @@ type Version struct {
 	StorageClass types.StorageClass
 	Seen         time.Time // by the clock of this process, before S3 answered
 
-	// Looked says that S3 was asked for the object itself, and not for a listing. Only then ID is that of S3 in a bucket with versions, and Name that of the
-	// request that has stored the version. Both may be empty all the same.
+	// Looked says that S3 was asked for the object itself, and not for a listing. Only then ID is that of S3 in a
+	// bucket with versions, and Name that of the request that has stored the version. Both may be empty all the same.
 	Looked   bool
 	ID, Name string
 }
@@ -106,10 +117,11 @@ func (v *Version) Unchanged() Condition {
 	return Condition{ETag: v.ETag, Name: v.Name, ModTime: v.ModTime}
 }
 
-// shows tells whether a name proves that an object is the version of the condition. Other S3 clients may have copied the version with its metadata, and
-// have stored that copy in its place later.
+// shows tells whether a name proves that an object is the version of the condition. Other S3 clients may have copied
+// the version with its metadata, and have stored that copy in its place later.
 func (c Condition) shows(object look) bool {
-	return object.is(c.Name) && c.allows(object.etag()) && (c.ModTime.IsZero() || c.ModTime.Equal(aws.ToTime(object.LastModified)))
+	return object.is(c.Name) && c.allows(object.etag()) &&
+		(c.ModTime.IsZero() || c.ModTime.Equal(aws.ToTime(object.LastModified)))
 }
 
 func (c Condition) ifMatch(p *profile.Profile) *string {
@@ -131,8 +143,9 @@ func (c Condition) allows(etag string) bool {
 	return !c.Absent && (c.ETag == "" || strings.Trim(c.ETag, `"`) == strings.Trim(etag, `"`))
 }
 
-// precondition returns the condition for a write, if the server supports it and has an ETag to compare. Otherwise it looks whether the condition holds now, and returns
-// the zero value. A change between the look and the write stays unnoticed. The error is ESTALE if the condition does not hold.
+// precondition returns the condition for a write, if the server supports it and has an ETag to compare. Otherwise it
+// looks whether the condition holds now, and returns the zero value. A change between the look and the write stays
+// unnoticed. The error is ESTALE if the condition does not hold.
 func (b *Bucket) precondition(ctx context.Context, key string, c Condition, supported bool) (Condition, error) {
 	if supported && !isWeak(c.ETag) || c == (Condition{}) {
 		return c, nil
@@ -150,7 +163,8 @@ func (b *Bucket) precondition(ctx context.Context, key string, c Condition, supp
 	return Condition{}, nil
 }
 
-// Failed returns the error of a request with this condition. If the condition was Absent and did not hold, it is fs.ErrExist.
+// Failed returns the error of a request with this condition. If the condition was Absent and did not hold, it is
+// fs.ErrExist.
 func (c Condition) Failed(err error) error {
 	if c.Absent && errors.Is(err, syscall.ESTALE) {
 		return &s3errors.Error{Kind: fs.ErrExist, Cause: err}

@@ -24,17 +24,18 @@ const lookAfterTimeout = 30 * time.Second
 
 // A change is a request that makes an object. Other clients may change the same object at any time.
 //
-// S3 may perform a request although its answer is lost, also some time later. So a change never sends a request again without a look. The
-// metadata of what it makes hold a random name ([attributes.WriteKey]). Where the look shows that name, S3 has performed the
-// request. Equal bytes prove nothing, because another client may have stored the same. Where the look shows an object that was there before the
-// first attempt, S3 has not performed it: the object has the name that the caller has seen, or it is older. The change then sends the request again, on
-// the condition that this object is still there. Anything
-// else leaves open what has happened: the request may have been performed, and others have changed the object since. To send it again
-// would undo what they did. The error is EAGAIN then.
+// S3 may perform a request although its answer is lost, also some time later. So a change never sends a request again
+// without a look. The metadata of what it makes hold a random name ([attributes.WriteKey]). Where the look shows that
+// name, S3 has performed the request. Equal bytes prove nothing, because another client may have stored the same.
+// Where the look shows an object that was there before the first attempt, S3 has not performed it: the object has the
+// name that the caller has seen, or it is older. The change then sends the request again, on the condition that this
+// object is still there. Anything else leaves open what has happened: the request may have been performed, and others
+// have changed the object since. To send it again would undo what they did. The error is EAGAIN then.
 //
-// A proxy may send a request twice as well, and pass on the second answer: nginx does so by default with PUT, when it has lost its connection to S3. S3 has
-// then performed the first one, and refused the second one on its condition. So a change looks after such a refusal too. The end of an upload is a POST,
-// which proxies do not repeat. There the name is that of the upload, which another session may have taken over and ended.
+// A proxy may send a request twice as well, and pass on the second answer: nginx does so by default with PUT, when it
+// has lost its connection to S3. S3 has then performed the first one, and refused the second one on its condition. So
+// a change looks after such a refusal too. The end of an upload is a POST, which proxies do not repeat. There the
+// name is that of the upload, which another session may have taken over and ended.
 type change struct {
 	key       string
 	name      string    // in the metadata of what the change makes
@@ -46,16 +47,16 @@ type change struct {
 	// send makes one attempt on a condition.
 	send func(ctx context.Context, c Condition) (Stored, error)
 
-	// pending tells whether S3 has certainly not performed the request, and will not perform an earlier attempt besides another one. It is
-	// nil where only the object tells.
+	// pending tells whether S3 has certainly not performed the request, and will not perform an earlier attempt
+	// besides another one. It is nil where only the object tells.
 	pending func(ctx context.Context) bool
 }
 
 // newName returns a name for what one request makes.
 func newName() string { return rand.Text() }
 
-// named returns user metadata with the name of a request, unless they would be more than S3 takes. Then no look can prove that S3 has performed
-// the request.
+// named returns user metadata with the name of a request, unless they would be more than S3 takes. Then no look can
+// prove that S3 has performed the request.
 func named(metadata map[string]string, name string) map[string]string {
 	bytes := len(attributes.WriteKey) + len(name)
 	for key, value := range metadata {
@@ -74,7 +75,8 @@ func named(metadata map[string]string, name string) map[string]string {
 
 // perform makes a change. Where the answer was lost, it returns the ETag that a look has shown.
 //
-// The error is ESTALE where the condition did not hold when the change began, or a moment later. It is EAGAIN where it is not known what S3 has done.
+// The error is ESTALE where the condition did not hold when the change began, or a moment later. It is EAGAIN where
+// it is not known what S3 has done.
 func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
 	begun := b.moment()
 	doubt := false // an earlier attempt may have been performed
@@ -85,7 +87,9 @@ func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
 		switch {
 		case err == nil:
 			var made Stored
-			made, err = attempt(ctx, t, w.timeout, func(ctx context.Context) (Stored, error) { return w.send(ctx, now) })
+			made, err = attempt(ctx, t, w.timeout, func(ctx context.Context) (Stored, error) {
+				return w.send(ctx, now)
+			})
 			if err == nil {
 				return made, nil
 			}
@@ -129,7 +133,8 @@ func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
 	}
 }
 
-// replacedIfGone is the error of a request on the condition of an ETag: S3 answers that there is no object where it is gone.
+// replacedIfGone is the error of a request on the condition of an ETag: S3 answers that there is no object where it
+// is gone.
 func (c Condition) replacedIfGone(err error) error {
 	if c.ETag != "" && errors.Is(err, fs.ErrNotExist) {
 		return errReplaced
@@ -157,8 +162,8 @@ func (l look) name() string { return l.Metadata[attributes.WriteKey] }
 // etag returns what tells the object from another one.
 func (l look) etag() string { return validator(l.ETag, l.ContentLength, l.LastModified) }
 
-// clockSkew is by how much the clocks of S3's machines may differ. An object may be dated by one of them, and the answer that shows it by another one, or by a
-// proxy.
+// clockSkew is by how much the clocks of S3's machines may differ. An object may be dated by one of them, and the
+// answer that shows it by another one, or by a proxy.
 const clockSkew = time.Minute
 
 // A moment is a time by the clock of this process, which runs evenly, and the last time that S3 had told by then.
@@ -166,11 +171,13 @@ type moment struct{ here, told time.Time }
 
 func (b *Bucket) moment() moment { return moment{time.Now(), b.stats.Told()} }
 
-// olderThan tells whether there is an object that was stored before a moment. It is for objects that no name proves to be the same.
+// olderThan tells whether there is an object that was stored before a moment. It is for objects that no name proves
+// to be the same.
 //
-// Two comparisons must say so. The object is dated before what S3 had told by the moment. This also holds when S3's clock was set forward since, but not
-// when it was set back. And the object is older, by the answer that shows it, than the time since the moment. This also holds when the clock was set back,
-// but not when it was set forward. So one step of the clock proves nothing wrong. Neither do machines whose clocks differ by less than clockSkew.
+// Two comparisons must say so. The object is dated before what S3 had told by the moment. This also holds when S3's
+// clock was set forward since, but not when it was set back. And the object is older, by the answer that shows it,
+// than the time since the moment. This also holds when the clock was set back, but not when it was set forward. So
+// one step of the clock proves nothing wrong. Neither do machines whose clocks differ by less than clockSkew.
 //
 // An object that was put together of parts tells nothing: some servers date it from when its upload began.
 func (l look) olderThan(begun moment) bool {

@@ -23,15 +23,15 @@ func unsigned(o *s3.Options) {
 	o.APIOptions = append(o.APIOptions, v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)
 }
 
-// withoutChecksum keeps the SDK from sending a checksum with a part. S3 takes one only in an upload that was created for its
-// algorithm, and in such an upload MinIO refuses parts that are copied. TLS, or the signature where there is none, protects the
-// bytes on their way.
+// withoutChecksum keeps the SDK from sending a checksum with a part. S3 takes one only in an upload that was created
+// for its algorithm, and in such an upload MinIO refuses parts that are copied. TLS, or the signature where there is
+// none, protects the bytes on their way.
 func withoutChecksum(o *s3.Options) {
 	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 }
 
-// withMD5 sends a Content-MD5 in place of a checksum, which each server takes. In a bucket whose Object Lock has a default retention AWS wants one of
-// the two.
+// withMD5 sends a Content-MD5 in place of a checksum, which each server takes. In a bucket whose Object Lock has a
+// default retention AWS wants one of the two.
 func withMD5(o *s3.Options) {
 	withoutChecksum(o)
 	o.APIOptions = append(o.APIOptions, smithyhttp.AddContentChecksumMiddleware)

@@ -17,20 +17,25 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// CheckCondition looks whether a condition holds now. It is for servers without a condition for the next request. That request replaces what
-// another client stores in between.
+// CheckCondition looks whether a condition holds now. It is for servers without a condition for the next request.
+// That request replaces what another client stores in between.
 func (b *Bucket) CheckCondition(ctx context.Context, key string, c Condition) error {
 	_, err := b.precondition(ctx, key, c, false)
 	return c.Failed(err)
 }
 
-// Copy copies a version by one request, also from another bucket, on a condition of what it replaces. With ErrSourceReplaced it returns the copy.
-func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, to string, c Condition) (Stored, error) {
-	w := change{key: to, name: newName(), condition: c, supported: b.Profile.ConditionalCopy, timeout: copying(v.Size, silenceTimeout)}
+// Copy copies a version by one request, also from another bucket, on a condition of what it replaces. With
+// ErrSourceReplaced it returns the copy.
+func (b *Bucket) Copy(
+	ctx context.Context, v Version, a *attributes.Attributes, to string, c Condition,
+) (Stored, error) {
+	w := change{key: to, name: newName(), condition: c, supported: b.Profile.ConditionalCopy,
+		timeout: copying(v.Size, silenceTimeout)}
 	w.send = func(ctx context.Context, c Condition) (Stored, error) {
 		in := &s3.CopyObjectInput{
 			Bucket: &b.Name, Key: &to, IfMatch: c.ifMatch(&b.Profile), IfNoneMatch: c.ifNoneMatch(),
-			CopySource: v.copySource(), CopySourceIfMatch: b.sourceIfMatch(v), CopySourceIfUnmodifiedSince: b.sourceUnmodifiedSince(v),
+			CopySource: v.copySource(), CopySourceIfMatch: b.sourceIfMatch(v),
+			CopySourceIfUnmodifiedSince: b.sourceUnmodifiedSince(v),
 		}
 		a.ApplyToCopy(in)
 		if in.MetadataDirective == types.MetadataDirectiveReplace {
@@ -98,7 +103,8 @@ func (b *Bucket) checkSource(ctx context.Context, v Version) error {
 
 // sameMD5 tells whether the ETag of a copy shows that it has the bytes of a version.
 func (b *Bucket) sameMD5(v Version, made Stored) bool {
-	return b.Profile.MD5ETags && v.Bucket.Profile.MD5ETags && checksums.MD5OfETag(v.ETag) != nil && strings.Trim(v.ETag, `"`) == strings.Trim(made.ETag, `"`)
+	return b.Profile.MD5ETags && v.Bucket.Profile.MD5ETags && checksums.MD5OfETag(v.ETag) != nil &&
+		strings.Trim(v.ETag, `"`) == strings.Trim(made.ETag, `"`)
 }
 
 // copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1).

@@ -22,14 +22,16 @@ import (
 // errReplaced says that another object has the key of a version.
 var errReplaced = s3errors.New(syscall.ESTALE, "another client has replaced the object")
 
-// DeleteVersion deletes an object if it is still this version. If another object has the key, that one stays, and the error is ESTALE. A missing object
-// is no error.
+// DeleteVersion deletes an object if it is still this version. If another object has the key, that one stays, and the
+// error is ESTALE. A missing object is no error.
 //
-// It looks right before the delete. An object may be replaced by one of the same ETag, with other metadata for example, and no condition of S3
-// tells these two apart. On a server without conditional deletes, and for a version without an ETag, the delete also removes whatever another client
-// stores between the two requests. In a bucket that keeps versions, that object comes back.
+// It looks right before the delete. An object may be replaced by one of the same ETag, with other metadata for
+// example, and no condition of S3 tells these two apart. On a server without conditional deletes, and for a version
+// without an ETag, the delete also removes whatever another client stores between the two requests. In a bucket that
+// keeps versions, that object comes back.
 //
-// It never deletes by the ID of a version. That would remove the version from the history of the bucket, and S3 would show the one before.
+// It never deletes by the ID of a version. That would remove the version from the history of the bucket, and S3 would
+// show the one before.
 func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
 	now, a, err := b.Head(ctx, v.Key)
 	switch {
@@ -44,13 +46,15 @@ func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
 	return b.DeleteCurrent(ctx, now)
 }
 
-// IsStill tells whether another answer of S3 about the key may be about the same version: nothing that both answers have tells the two apart.
+// IsStill tells whether another answer of S3 about the key may be about the same version: nothing that both answers
+// have tells the two apart.
 func (v *Version) IsStill(now Version) bool {
-	return v.sameSizeAndETag(now) && v.sameTime(now) && (!v.Looked || !now.Looked || v.Name == now.Name && v.ID == now.ID)
+	return v.sameSizeAndETag(now) && v.sameTime(now) &&
+		(!v.Looked || !now.Looked || v.Name == now.Name && v.ID == now.ID)
 }
 
-// sameTime tells whether two answers may have the time of one version. Times in listings may have parts of a second. HeadObject rounds them, and
-// Swift rounds up.
+// sameTime tells whether two answers may have the time of one version. Times in listings may have parts of a second.
+// HeadObject rounds them, and Swift rounds up.
 func (v *Version) sameTime(now Version) bool {
 	later := now.ModTime.Sub(v.ModTime)
 	switch {
@@ -67,18 +71,20 @@ func (v *Version) sameSizeAndETag(now Version) bool {
 	return v.Key == now.Key && v.Size == now.Size && strings.Trim(v.ETag, `"`) == strings.Trim(now.ETag, `"`)
 }
 
-// ListedOtherwise tells whether now, which a look has shown, is the object that a listing has shown as v by another ETag. MinIO does that for objects
-// with a key of the customer, because listings do not have the key. Swift does it for copies: see OtherListedETags of the profile. The size and the time
-// then tell.
+// ListedOtherwise tells whether now, which a look has shown, is the object that a listing has shown as v by another
+// ETag. MinIO does that for objects with a key of the customer, because listings do not have the key. Swift does it
+// for copies: see OtherListedETags of the profile. The size and the time then tell.
 func (v *Version) ListedOtherwise(now Version, customerKey bool) bool {
-	other := v.Bucket.Profile.OtherListedETags && checksums.MD5OfETag(v.ETag) != nil && checksums.MD5OfETag(now.ETag) == nil
+	other := v.Bucket.Profile.OtherListedETags && checksums.MD5OfETag(v.ETag) != nil &&
+		checksums.MD5OfETag(now.ETag) == nil
 	return !v.Looked && (customerKey || other) && v.Key == now.Key && v.Size == now.Size && v.sameTime(now)
 }
 
 // DeleteCurrent is DeleteVersion for a version that S3 has just described.
 func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) error {
 	out, err := b.delete(ctx, v)
-	if err != nil || b.Profile.ConditionalDelete || out == nil || !aws.ToBool(out.DeleteMarker) || out.VersionId == nil {
+	if err != nil || b.Profile.ConditionalDelete || out == nil || !aws.ToBool(out.DeleteMarker) ||
+		out.VersionId == nil {
 		return err
 	}
 	errs := []error{nil}
@@ -86,7 +92,8 @@ func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) error {
 	return errs[0]
 }
 
-// DeleteShown deletes the object that S3 has just described as v, or what has replaced it since. A missing object is no error.
+// DeleteShown deletes the object that S3 has just described as v, or what has replaced it since. A missing object is
+// no error.
 func (b *Bucket) DeleteShown(ctx context.Context, v Version) error {
 	for range exactAttempts {
 		_, err := b.delete(ctx, v)
@@ -103,16 +110,20 @@ func (b *Bucket) DeleteShown(ctx context.Context, v Version) error {
 	return s3errors.New(syscall.EAGAIN, "other clients replace the object all the time")
 }
 
-// delete deletes an object that S3 has just described as v, on the condition of its ETag where S3 has one. The answer is that to the last attempt.
+// delete deletes an object that S3 has just described as v, on the condition of its ETag where S3 has one. The answer
+// is that to the last attempt.
 func (b *Bucket) delete(ctx context.Context, v Version) (*s3.DeleteObjectOutput, error) {
 	return b.deleteSince(ctx, v, b.moment(), false)
 }
 
 // deleteSince is delete. With doubt, a request that was sent at begun or later may have deleted v.
 //
-// After an attempt without an answer it looks before it sends another one. Another object stays, whatever its bytes: it may have come after S3 has
-// deleted v. The error is EAGAIN then, because it may also have replaced v, or added to it.
-func (b *Bucket) deleteSince(ctx context.Context, v Version, begun moment, doubt bool) (out *s3.DeleteObjectOutput, err error) {
+// After an attempt without an answer it looks before it sends another one. Another object stays, whatever its bytes:
+// it may have come after S3 has deleted v. The error is EAGAIN then, because it may also have replaced v, or added to
+// it.
+func (b *Bucket) deleteSince(
+	ctx context.Context, v Version, begun moment, doubt bool,
+) (out *s3.DeleteObjectOutput, err error) {
 	in := &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key}
 	if b.Profile.ConditionalDelete {
 		in.IfMatch = Condition{ETag: v.ETag}.ifMatch(&b.Profile)
@@ -156,9 +167,9 @@ func (b *Bucket) deleteSince(ctx context.Context, v Version, begun moment, doubt
 	}
 }
 
-// isLeft tells by a look whether a version is still there after a request that was to delete it has failed. The error is ESTALE where another object
-// has its place. With doubt S3 may have performed the request, which was sent at begun or later. Another object may then have come after that, and the
-// error is EAGAIN.
+// isLeft tells by a look whether a version is still there after a request that was to delete it has failed. The error
+// is ESTALE where another object has its place. With doubt S3 may have performed the request, which was sent at begun
+// or later. Another object may then have come after that, and the error is EAGAIN.
 func (b *Bucket) isLeft(ctx context.Context, v Version, begun moment, doubt bool, failed error) (bool, error) {
 	object, err := b.lookAfter(ctx, v.Key)
 	switch {
@@ -188,14 +199,17 @@ func (b *Bucket) deleteMarker(ctx context.Context, key string) (*s3.DeleteObject
 	case err != nil:
 		return nil, err
 	case len(out.Errors) > 0:
-		return nil, &smithy.GenericAPIError{Code: aws.ToString(out.Errors[0].Code), Message: aws.ToString(out.Errors[0].Message)}
+		return nil, &smithy.GenericAPIError{Code: aws.ToString(out.Errors[0].Code),
+			Message: aws.ToString(out.Errors[0].Message)}
 	case len(out.Deleted) == 0:
 		return nil, s3errors.ErrNoResult
 	}
-	return &s3.DeleteObjectOutput{DeleteMarker: out.Deleted[0].DeleteMarker, VersionId: out.Deleted[0].DeleteMarkerVersionId}, nil
+	return &s3.DeleteObjectOutput{DeleteMarker: out.Deleted[0].DeleteMarker,
+		VersionId: out.Deleted[0].DeleteMarkerVersionId}, nil
 }
 
-// bringBack deletes a delete marker, so that what it covers is the current object again. The error is ESTALE where that has succeeded.
+// bringBack deletes a delete marker, so that what it covers is the current object again. The error is ESTALE where
+// that has succeeded.
 func (b *Bucket) bringBack(ctx context.Context, key, marker string) error {
 	_, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
 		return b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key, VersionId: &marker}, b.once)
@@ -206,11 +220,12 @@ func (b *Bucket) bringBack(ctx context.Context, key, marker string) error {
 	return errReplaced
 }
 
-// removeDeleteMarkers looks which versions new delete markers cover, whose IDs it gets by key. The versions are those that were to be deleted, of one directory, in
-// the order of their keys. Where a marker covers another version, it removes the marker, and puts ESTALE into errs. A marker that is not
-// the latest any more stays: another client has stored something since. So does each one where S3 does not let these credentials look: the caller has
-// checked the versions right before. After another error it is not known what the markers cover, and the error is EAGAIN. It takes a request for each
-// page of the versions.
+// removeDeleteMarkers looks which versions new delete markers cover, whose IDs it gets by key. The versions are those
+// that were to be deleted, of one directory, in the order of their keys. Where a marker covers another version, it
+// removes the marker, and puts ESTALE into errs. A marker that is not the latest any more stays: another client has
+// stored something since. So does each one where S3 does not let these credentials look: the caller has checked the
+// versions right before. After another error it is not known what the markers cover, and the error is EAGAIN. It
+// takes a request for each page of the versions.
 func (b *Bucket) removeDeleteMarkers(ctx context.Context, versions []Version, markers map[string]string, errs []error) {
 	if len(markers) == 0 {
 		return
@@ -224,7 +239,8 @@ func (b *Bucket) removeDeleteMarkers(ctx context.Context, versions []Version, ma
 		marker := markers[v.Key]
 		now, found := covered[v.Key]
 		switch {
-		case marker == "" || marker == noVersion || errs[i] != nil: // or the marker of a suspended bucket, which is in the place of the object
+		case marker == "" || marker == noVersion || errs[i] != nil:
+			// or the marker of a suspended bucket, which is in the place of the object
 		case err != nil:
 			errs[i] = unknown(err)
 		case found && latest[v.Key] == marker && !v.isListed(now):
@@ -233,8 +249,8 @@ func (b *Bucket) removeDeleteMarkers(ctx context.Context, versions []Version, ma
 	}
 }
 
-// isListed tells whether a listing of versions shows this one, by its ID. Listings of objects, and answers about an object that was stored before the bucket kept
-// versions, have none.
+// isListed tells whether a listing of versions shows this one, by its ID. Listings of objects, and answers about an
+// object that was stored before the bucket kept versions, have none.
 func (v *Version) isListed(now Version) bool {
 	if v.ID != "" {
 		return v.ID == now.ID
@@ -242,10 +258,13 @@ func (v *Version) isListed(now Version) bool {
 	return (now.ID == "" || !v.Looked) && v.sameSizeAndETag(now) && v.sameTime(now)
 }
 
-// latestVersions lists the keys of a directory from first to last. It returns the IDs of those delete markers that are the latest, and the latest versions
-// that are none, by key.
-func (b *Bucket) latestVersions(ctx context.Context, first, last string) (markers map[string]string, versions map[string]Version, err error) {
-	in := &s3.ListObjectVersionsInput{Bucket: &b.Name, Prefix: aws.String(commonPrefix(first, last)), EncodingType: types.EncodingTypeUrl}
+// latestVersions lists the keys of a directory from first to last. It returns the IDs of those delete markers that
+// are the latest, and the latest versions that are none, by key.
+func (b *Bucket) latestVersions(
+	ctx context.Context, first, last string,
+) (markers map[string]string, versions map[string]Version, err error) {
+	in := &s3.ListObjectVersionsInput{Bucket: &b.Name, Prefix: aws.String(commonPrefix(first, last)),
+		EncodingType: types.EncodingTypeUrl}
 	switch {
 	case first == last:
 		in.Prefix, in.MaxKeys = &first, aws.Int32(2) // the marker, and what is below it
@@ -269,7 +288,8 @@ func (b *Bucket) latestVersions(ctx context.Context, first, last string) (marker
 		for _, o := range out.Versions {
 			key, ok := page.decode(o.Key)
 			if _, found := versions[key]; ok && !found {
-				v := Version{Key: key, Size: aws.ToInt64(o.Size), ETag: validator(o.ETag, o.Size, o.LastModified), ModTime: aws.ToTime(o.LastModified)}
+				v := Version{Key: key, Size: aws.ToInt64(o.Size), ETag: validator(o.ETag, o.Size, o.LastModified),
+					ModTime: aws.ToTime(o.LastModified)}
 				if id := aws.ToString(o.VersionId); id != noVersion {
 					v.ID = id
 				}
@@ -277,7 +297,8 @@ func (b *Bucket) latestVersions(ctx context.Context, first, last string) (marker
 			}
 		}
 		next, ok := page.decode(out.NextKeyMarker)
-		if first == last && len(versions) > 0 || !aws.ToBool(out.IsTruncated) || !ok || b.Profile.SortedListings && next > last {
+		if first == last && len(versions) > 0 || !aws.ToBool(out.IsTruncated) || !ok || b.Profile.SortedListings &&
+			next > last {
 			return markers, versions, nil
 		}
 		in.KeyMarker, in.VersionIdMarker = &next, out.NextVersionIdMarker
@@ -293,9 +314,9 @@ func commonPrefix(a, b string) string {
 	return a[:strings.LastIndex(a[:n], keys.Separator)+1]
 }
 
-// DeleteVersions deletes versions of one directory by few requests, each like DeleteVersion. It returns an error for each version, ESTALE where another
-// object has the key. The versions are in the order of their keys. If S3 has not listed them right before, since is the part of a listing that has
-// them.
+// DeleteVersions deletes versions of one directory by few requests, each like DeleteVersion. It returns an error for
+// each version, ESTALE where another object has the key. The versions are in the order of their keys. If S3 has not
+// listed them right before, since is the part of a listing that has them.
 func (b *Bucket) DeleteVersions(ctx context.Context, since *Listing, versions []Version) []error {
 	if b.Profile.ConditionalBatchDelete {
 		return b.deleteBatch(ctx, versions, true, nil)
@@ -319,16 +340,18 @@ func (b *Bucket) DeleteVersions(ctx context.Context, since *Listing, versions []
 	return errs
 }
 
-// DeleteAll deletes the keys of some versions by one request, without a condition, and returns an error for each. Where S3 does not
-// answer, it deletes what is left of these versions, and what has replaced one stays: the error is ESTALE then.
+// DeleteAll deletes the keys of some versions by one request, without a condition, and returns an error for each.
+// Where S3 does not answer, it deletes what is left of these versions, and what has replaced one stays: the error is
+// ESTALE then.
 func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) []error {
 	return b.deleteBatch(ctx, versions, false, nil)
 }
 
-// deleteBatch deletes objects by one request, in which S3 compares the ETags if exact is set. Then it deletes those that are left one by one,
-// because those errors tell more. Some servers refuse the request. Without an answer it looks at each object first: what another client has stored since
-// the request stays, whatever its bytes. After an error other than ESTALE it sends no more requests. In a bucket that keeps
-// versions, markers gets the IDs of the delete markers that the one request has made, by key, unless it is nil.
+// deleteBatch deletes objects by one request, in which S3 compares the ETags if exact is set. Then it deletes those
+// that are left one by one, because those errors tell more. Some servers refuse the request. Without an answer it
+// looks at each object first: what another client has stored since the request stays, whatever its bytes. After an
+// error other than ESTALE it sends no more requests. In a bucket that keeps versions, markers gets the IDs of the
+// delete markers that the one request has made, by key, unless it is nil.
 func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool, markers map[string]string) []error {
 	errs := make([]error, len(versions))
 	if len(versions) == 0 {
@@ -393,7 +416,8 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 	return errs
 }
 
-// deletedBy tells which versions S3 has deleted, by the errors in its answer. It has deleted none where an error does not say which.
+// deletedBy tells which versions S3 has deleted, by the errors in its answer. It has deleted none where an error does
+// not say which.
 func deletedBy(versions []Version, errs []types.Error) func(Version) bool {
 	ours := map[string]bool{} // whether S3 has refused the key
 	for _, v := range versions {
@@ -408,8 +432,8 @@ func deletedBy(versions []Version, errs []types.Error) func(Version) bool {
 	return func(v Version) bool { return !unknown && !ours[v.Key] }
 }
 
-// replaced lists what is there, and returns the keys of versions that another object has replaced. Missing ones are not among them, because a
-// delete of them does no harm.
+// replaced lists what is there, and returns the keys of versions that another object has replaced. Missing ones are
+// not among them, because a delete of them does no harm.
 func (b *Bucket) replaced(ctx context.Context, in Listing, versions []Version) (map[string]bool, error) {
 	last := versions[len(versions)-1].Key
 	compare := func(v Version, key string) int { return strings.Compare(v.Key, key) }

@@ -34,13 +34,15 @@ func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, at
 		return Version{}, attributes.Attributes{}, nil, errOtherBytes
 	}
 	v := Version{
-		Bucket: b, Key: key, Size: *size, ModTime: aws.ToTime(out.LastModified), ETag: validator(out.ETag, size, out.LastModified),
+		Bucket: b, Key: key, Size: *size, ModTime: aws.ToTime(out.LastModified),
+		ETag:         validator(out.ETag, size, out.LastModified),
 		StorageClass: out.StorageClass,
 	}
 	return v, attributes.Attributes{ContentType: out.ContentType, Metadata: out.Metadata}, out.Body.(*Body), nil
 }
 
-// GetRange opens the bytes [from, to) of a version. For the whole object it requests no range, so that the answer has a checksum.
+// GetRange opens the bytes [from, to) of a version. For the whole object it requests no range, so that the answer has
+// a checksum.
 func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.ReadCloser, error) {
 	in := &s3.GetObjectInput{
 		Bucket: &b.Name, Key: &v.Key, IfMatch: Condition{ETag: v.ETag}.ifMatch(&b.Profile),
@@ -100,13 +102,15 @@ func (b *Bucket) askObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetO
 			return nil, errNoObject
 		}
 		b.stats.Observe(time.Now(), time.Since(begin))
-		answer := stored(aws.ToString(out.ETag), out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
+		answer := stored(
+			aws.ToString(out.ETag), out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
 		out.Body = &Body{ReadCloser: out.Body, Answer: answer, watch: watch}
 		return out, nil
 	})
 }
 
-// A Body has the bytes of an answer. It ends when S3 sends nothing for the idle timeout. The time between two reads of the client does not count.
+// A Body has the bytes of an answer. It ends when S3 sends nothing for the idle timeout. The time between two reads
+// of the client does not count.
 type Body struct {
 	io.ReadCloser
 	Answer Stored
@@ -133,8 +137,8 @@ func (b *Body) Close() error {
 // errOtherBytes says that an answer has another range than the request.
 var errOtherBytes = s3errors.New(syscall.EIO, "S3 answered GetObject with another range than requested")
 
-// rangeSize returns the size of the whole object, from the answer to a request for a range that begins at from. It returns nil when the
-// answer is another range, because a proxy may drop the header and send all.
+// rangeSize returns the size of the whole object, from the answer to a request for a range that begins at from. It
+// returns nil when the answer is another range, because a proxy may drop the header and send all.
 func rangeSize(out *s3.GetObjectOutput, from int64) *int64 {
 	var first, last, size int64
 	_, err := fmt.Sscanf(aws.ToString(out.ContentRange), "bytes %d-%d/%d", &first, &last, &size)

@@ -52,15 +52,17 @@ func (b *Bucket) HeadWithAge(ctx context.Context, key string) (Version, attribut
 	return v, attributes.FromHead(out), now.Sub(v.ModTime), nil
 }
 
-// exactAttempts bounds the requests of HeadExact. An object that is replaced between all of them changes many times a second.
+// exactAttempts bounds the requests of HeadExact. An object that is replaced between all of them changes many times a
+// second.
 const exactAttempts = 10
 
-// HeadExact is HeadWithAge for a caller that makes another request on the condition of the ETag. seen is what an earlier answer or a listing has
-// shown of the key. Without an ETag it is the key only.
+// HeadExact is HeadWithAge for a caller that makes another request on the condition of the ETag. seen is what an
+// earlier answer or a listing has shown of the key. Without an ETag it is the key only.
 //
-// Where reads are not atomic (see the profile), an answer may have parts of two objects, of which one replaces the other. But no part is older than
-// the request. So where an earlier answer has shown the same ETag, no part is older than that version. If a part is newer, the object has another
-// ETag by now, and the condition does not hold. An object that changes between two looks takes another one. The error is EAGAIN where it changes too often.
+// Where reads are not atomic (see the profile), an answer may have parts of two objects, of which one replaces the
+// other. But no part is older than the request. So where an earlier answer has shown the same ETag, no part is older
+// than that version. If a part is newer, the object has another ETag by now, and the condition does not hold. An
+// object that changes between two looks takes another one. The error is EAGAIN where it changes too often.
 func (b *Bucket) HeadExact(ctx context.Context, seen Version) (Version, attributes.Attributes, time.Duration, error) {
 	for range exactAttempts {
 		v, a, age, err := b.HeadWithAge(ctx, seen.Key)
@@ -69,7 +71,8 @@ func (b *Bucket) HeadExact(ctx context.Context, seen Version) (Version, attribut
 		}
 		seen = v
 	}
-	return Version{}, attributes.Attributes{}, 0, s3errors.New(syscall.EAGAIN, "other clients replace the object all the time")
+	return Version{}, attributes.Attributes{}, 0,
+		s3errors.New(syscall.EAGAIN, "other clients replace the object all the time")
 }
 
 // noVersion is the ID of objects that were stored while the bucket kept no versions.
@@ -116,20 +119,21 @@ func (b *Bucket) closeUnframed(o *s3.Options) {
 	})
 }
 
-// errNoObject says that an answer comes from another machine than S3, such as a proxy. Its size is not that of the object.
+// errNoObject says that an answer comes from another machine than S3, such as a proxy. Its size is not that of the
+// object.
 var errNoObject = s3errors.New(syscall.EIO, "S3 answered without an ETag and without the ID of the request")
 
 // ofObject tells whether an answer describes an object. It has an ETag, or else S3's ID of the request and a time.
 //
-// An answer without an ETag is asked for once more. versitygw sends none while another client deletes the object: it opens the file, and then misses the
-// attribute. Two of them are of an object that has none.
+// An answer without an ETag is asked for once more. versitygw sends none while another client deletes the object: it
+// opens the file, and then misses the attribute. Two of them are of an object that has none.
 func ofObject(etag *string, modified *time.Time, answer middleware.Metadata) bool {
 	id, _ := awsmiddleware.GetRequestIDMetadata(answer)
 	return hasETag(etag) || modified != nil && id != ""
 }
 
-// ReadTags requests the tags of an object that has some. CopyObject copies them, but a multipart upload gets only the tags of its
-// request.
+// ReadTags requests the tags of an object that has some. CopyObject copies them, but a multipart upload gets only the
+// tags of its request.
 func (b *Bucket) ReadTags(ctx context.Context, key string, a *attributes.Attributes) error {
 	if !a.Tagged || a.Tags != nil {
 		return nil

@@ -22,7 +22,8 @@ import (
 // fewKeys is how many keys a listing has at most that only looks whether there are any.
 const fewKeys = 10
 
-// lostToken stands for a token that is a key with characters which the server, or the decoder, has replaced by U+FFFD. No key has a NUL.
+// lostToken stands for a token that is a key with characters which the server, or the decoder, has replaced by
+// U+FFFD. No key has a NUL.
 const lostToken = "\x00"
 
 // A Listing holds the parameters of ListObjectsV2.
@@ -65,12 +66,14 @@ func (p *Page) Last() string {
 
 // List requests one page.
 //
-// Answers are XML, which cannot hold most control characters. So List requests keys in percent-encoding. versitygw does not know that
-// encoding, and writes U+FFFD in place of such a character. Then the key is unknown, and List leaves it out, because another object may have
-// the name that is left.
+// Answers are XML, which cannot hold most control characters. So List requests keys in percent-encoding. versitygw
+// does not know that encoding, and writes U+FFFD in place of such a character. Then the key is unknown, and List
+// leaves it out, because another object may have the name that is left.
 func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	if l.Token == lostToken {
-		return nil, s3errors.New(syscall.EILSEQ, "S3 cannot tell where the next page of a listing begins: the key has characters that XML does not have")
+		return nil, s3errors.New(
+			syscall.EILSEQ,
+			"S3 cannot tell where the next page of a listing begins: the key has characters that XML does not have")
 	}
 	in := &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &l.Prefix, EncodingType: types.EncodingTypeUrl}
 	if l.Delimiter != "" {
@@ -111,7 +114,8 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	if aws.ToBool(out.IsTruncated) {
 		p.Next = aws.ToString(out.NextContinuationToken)
 		if p.Next == "" || p.Next == l.Token {
-			return nil, s3errors.New(syscall.EIO, "S3 answered a page of a listing with the continuation token of the page before")
+			return nil, s3errors.New(
+				syscall.EIO, "S3 answered a page of a listing with the continuation token of the page before")
 		}
 		if strings.ContainsRune(p.Next, utf8.RuneError) && (!p.Encoded || !decoder.HasToken()) {
 			p.Next = lostToken
@@ -121,7 +125,8 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 		if key, ok := p.decode(o.Key); ok && strings.HasPrefix(key, l.Prefix) {
 			p.Versions = append(p.Versions, Version{
 				Bucket: b, Key: key, Size: aws.ToInt64(o.Size), ModTime: aws.ToTime(o.LastModified),
-				ETag: validator(o.ETag, o.Size, o.LastModified), StorageClass: types.StorageClass(o.StorageClass), Seen: begin,
+				ETag: validator(o.ETag, o.Size, o.LastModified), StorageClass: types.StorageClass(o.StorageClass),
+				Seen: begin,
 			})
 		} else {
 			p.Unreadable++
@@ -163,8 +168,8 @@ func (b *Bucket) Pages(ctx context.Context, in Listing) iter.Seq2[*Page, error] 
 	}
 }
 
-// Walk lists every object whose key starts with prefix, in the order of the keys. The error is EILSEQ if the server could not encode a key,
-// because the caller needs all keys.
+// Walk lists every object whose key starts with prefix, in the order of the keys. The error is EILSEQ if the server
+// could not encode a key, because the caller needs all keys.
 func (b *Bucket) Walk(ctx context.Context, prefix string) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		for page, err := range b.Pages(ctx, Listing{Prefix: prefix}) {
@@ -184,7 +189,8 @@ func (b *Bucket) Walk(ctx context.Context, prefix string) iter.Seq2[Version, err
 	}
 }
 
-// WalkInOrder is Walk in the order of the keys. Where the server does not list in that order, it holds all versions of the directory.
+// WalkInOrder is Walk in the order of the keys. Where the server does not list in that order, it holds all versions
+// of the directory.
 func (b *Bucket) WalkInOrder(ctx context.Context, prefix string) iter.Seq2[Version, error] {
 	if b.Profile.SortedListings {
 		return b.Walk(ctx, prefix)

@@ -16,19 +16,20 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
 
-// Stamp returns metadata that names a version and the key of its copy. So an object that another program copies on, with its metadata, does
-// not count as the copy.
+// Stamp returns metadata that names a version and the key of its copy. So an object that another program copies on,
+// with its metadata, does not count as the copy.
 func (v *Version) Stamp(target *Bucket, to string) string {
 	h := sha256.New()
-	for _, text := range []string{v.Bucket.Name, v.Key, strings.Trim(v.ETag, `"`), strconv.FormatInt(v.Size, 10), target.Name, to} {
+	for _, text := range []string{v.Bucket.Name, v.Key, strings.Trim(v.ETag, `"`), strconv.FormatInt(v.Size, 10),
+		target.Name, to} {
 		_, _ = h.Write([]byte(strconv.Itoa(len(text)) + ":" + text)) // never fails
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// ShowsCopy tells whether sizes and ETags show that a copy has the bytes of this version. An ETag is the MD5 of the bytes, or for a copy of one
-// part the MD5 of that. It shows nothing of other objects that were uploaded or copied by parts, unless they were cut alike, and nothing on
-// servers whose ETags are made otherwise.
+// ShowsCopy tells whether sizes and ETags show that a copy has the bytes of this version. An ETag is the MD5 of the
+// bytes, or for a copy of one part the MD5 of that. It shows nothing of other objects that were uploaded or copied by
+// parts, unless they were cut alike, and nothing on servers whose ETags are made otherwise.
 func (v *Version) ShowsCopy(copied *Version) bool {
 	switch {
 	case v.Size != copied.Size:
@@ -45,8 +46,9 @@ func (v *Version) ShowsCopy(copied *Version) bool {
 	return whole != nil && strings.Trim(copied.ETag, `"`) == hex.EncodeToString(ofOnePart[:])+"-1"
 }
 
-// IsCopiedTo tells whether an object is a proven copy of this version: by ETags, by its stamp, or by S3's checksums of all bytes. Names, sizes
-// and times prove nothing. It takes up to two requests, mostly none. The error is ESTALE if another client has replaced one of the two.
+// IsCopiedTo tells whether an object is a proven copy of this version: by ETags, by its stamp, or by S3's checksums
+// of all bytes. Names, sizes and times prove nothing. It takes up to two requests, mostly none. The error is ESTALE
+// if another client has replaced one of the two.
 func (v *Version) IsCopiedTo(ctx context.Context, copied *Version) (bool, error) {
 	if v.Size != copied.Size || v.ShowsCopy(copied) {
 		return v.Size == copied.Size, nil
@@ -98,5 +100,6 @@ func replacedIfMissing(err error) error {
 
 // Is tells whether two versions are the same one.
 func (v *Version) Is(other Version) bool {
-	return v.Bucket.Name == other.Bucket.Name && v.Key == other.Key && v.ETag == other.ETag && v.ModTime.Equal(other.ModTime) && v.Name == other.Name
+	return v.Bucket.Name == other.Bucket.Name && v.Key == other.Key && v.ETag == other.ETag &&
+		v.ModTime.Equal(other.ModTime) && v.Name == other.Name
 }

@@ -12,7 +12,9 @@ import (
 
 // Put stores an object with attributes, on a condition. crc32c is the checksum of the body in base64, nil where the
 // caller does not know it.
-func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, c Condition, body checksums.Content, crc32c *string) (Stored, error) {
+func (b *Bucket) Put(
+	ctx context.Context, key string, a *attributes.Attributes, c Condition, body checksums.Content, crc32c *string,
+) (Stored, error) {
 	growStack()
 	w := change{key: key, name: newName(), condition: c, supported: b.Profile.PutsOn(c.Absent), timeout: silenceTimeout}
 	w.send = func(ctx context.Context, c Condition) (Stored, error) {
@@ -20,7 +22,8 @@ func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, 
 		if err != nil {
 			return Stored{}, err
 		}
-		in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: content, IfMatch: c.ifMatch(&b.Profile), IfNoneMatch: c.ifNoneMatch()}
+		in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: content, IfMatch: c.ifMatch(&b.Profile),
+			IfNoneMatch: c.ifNoneMatch()}
 		a.ApplyToPut(in)
 		in.Metadata = named(in.Metadata, w.name)
 		if in.ChecksumAlgorithm == "" || in.ChecksumAlgorithm == checksums.Algorithm {

@@ -21,11 +21,12 @@ import (
 
 // How long a request is repeated, and how long S3 may take to answer one attempt.
 const (
-	// defaultPatience is for how long a request is repeated that a client waits for: longer than a few seconds of throttling, and not so long
-	// that most clients give up.
+	// defaultPatience is for how long a request is repeated that a client waits for: longer than a few seconds of
+	// throttling, and not so long that most clients give up.
 	defaultPatience = 25 * time.Second
 
-	// longPatience times the patience is for how long requests of a multipart upload are repeated. Hours of work may depend on one of them.
+	// longPatience times the patience is for how long requests of a multipart upload are repeated. Hours of work may
+	// depend on one of them.
 	longPatience = 12
 
 	// lookTimeout bounds an attempt to look at, or to delete, one object. listTimeout bounds one for many objects.
@@ -44,8 +45,8 @@ const (
 	// unlimited is for requests that have limits of their own.
 	unlimited = 0
 
-	// The pause before a request is repeated grows from firstPause to longestPause. Half of it is random, so that the sessions of a busy server do
-	// not come back all at once.
+	// The pause before a request is repeated grows from firstPause to longestPause. Half of it is random, so that the
+	// sessions of a busy server do not come back all at once.
 	firstPause   = 100 * time.Millisecond
 	longestPause = 4 * time.Second
 )
@@ -57,22 +58,24 @@ type Retries struct {
 	Steady   bool          // the pauses are not random
 }
 
-// copying returns the timeout of a request for which S3 copies so many bytes before it answers. Where these are few, it is that of other requests.
+// copying returns the timeout of a request for which S3 copies so many bytes before it answers. Where these are few,
+// it is that of other requests.
 func copying(bytes int64, timeout time.Duration) time.Duration {
 	return timeout + time.Duration(bytes/slowestCopy)*time.Second
 }
 
 type retriesKey struct{}
 
-// WithRetries returns a context whose requests are repeated in another way than the default: for 25 seconds, with random pauses.
+// WithRetries returns a context whose requests are repeated in another way than the default: for 25 seconds, with
+// random pauses.
 func WithRetries(ctx context.Context, r Retries) context.Context {
 	return context.WithValue(ctx, retriesKey{}, r)
 }
 
 // tries are the attempts to get an answer to one request.
 //
-// The SDK makes one attempt only. It would repeat a request without a look at what others have done since, and give up after three attempts.
-// The attempts of all users of a client would count together.
+// The SDK makes one attempt only. It would repeat a request without a look at what others have done since, and give
+// up after three attempts. The attempts of all users of a client would count together.
 type tries struct {
 	Retries
 	until time.Time // no attempt begins later but the second
@@ -90,8 +93,8 @@ func newTries(ctx context.Context, long bool) *tries {
 	return &tries{Retries: r, until: time.Now().Add(patience), pause: firstPause}
 }
 
-// again waits before another attempt. It returns false where the error would be the same, or when the patience has ended. A second attempt is always
-// made, because the first one may have got a connection whose other end has gone.
+// again waits before another attempt. It returns false where the error would be the same, or when the patience has
+// ended. A second attempt is always made, because the first one may have got a connection whose other end has gone.
 func (t *tries) again(ctx context.Context, err error) bool {
 	t.made++
 	if ctx.Err() != nil || !s3errors.Repeatable(err) || t.made == t.Attempts {
@@ -107,14 +110,16 @@ func (t *tries) again(ctx context.Context, err error) bool {
 	return Sleep(ctx, pause) == nil
 }
 
-// once is the option of every request: the SDK does not repeat it. The header by which the SDK tells S3 which attempt a request is has the number
-// of this package, for S3, logs and metrics. The answer tells the time by the clock of S3.
+// once is the option of every request: the SDK does not repeat it. The header by which the SDK tells S3 which attempt
+// a request is has the number of this package, for S3, logs and metrics. The answer tells the time by the clock of
+// S3.
 func (b *Bucket) once(o *s3.Options) {
 	o.Retryer = aws.NopRetryer{}
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 		const retry = "Retry"
 		return errors.Join(
-			stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("NumberAttempt", numberAttempt), retry, middleware.After),
+			stack.Finalize.Insert(
+				middleware.FinalizeMiddlewareFunc("NumberAttempt", numberAttempt), retry, middleware.After),
 			stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("PlainBody", plainBody), retry, middleware.After),
 			stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("NoteTime", b.noteTime), retry, middleware.After),
 		)
@@ -145,9 +150,9 @@ func numberAttempt(
 
 // plainBody hides that a body implements [io.WriterTo].
 //
-// The SDK closes the body of a request as soon as an answer begins, and net/http may still look whether the body has ended. A closed body of the SDK says
-// io.EOF to WriteTo, which is an error there, and net/http closes the connection in the middle of the answer. Ceph begins its answer to DeleteObjects before
-// it deletes the first object.
+// The SDK closes the body of a request as soon as an answer begins, and net/http may still look whether the body has
+// ended. A closed body of the SDK says io.EOF to WriteTo, which is an error there, and net/http closes the connection
+// in the middle of the answer. Ceph begins its answer to DeleteObjects before it deletes the first object.
 func plainBody(
 	ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
 ) (out middleware.FinalizeOutput, metadata middleware.Metadata, err error) {
@@ -162,8 +167,11 @@ func plainBody(
 	return next.HandleFinalize(ctx, in)
 }
 
-// ask makes a request whose repetition changes nothing more, until S3 answers it. The error is the last one, with a kind.
-func ask[T any](ctx context.Context, timeout time.Duration, long bool, send func(ctx context.Context) (T, error)) (T, error) {
+// ask makes a request whose repetition changes nothing more, until S3 answers it. The error is the last one, with a
+// kind.
+func ask[T any](
+	ctx context.Context, timeout time.Duration, long bool, send func(ctx context.Context) (T, error),
+) (T, error) {
 	for t := newTries(ctx, long); ; {
 		out, err := attempt(ctx, t, timeout, send)
 		if err == nil || !t.again(ctx, err) {
@@ -172,9 +180,11 @@ func ask[T any](ctx context.Context, timeout time.Duration, long bool, send func
 	}
 }
 
-// attempt makes one attempt of a request, which ends when S3 does nothing for a timeout. Its connection is not used again then. The time in which
-// the request waits for its turn does not count.
-func attempt[T any](ctx context.Context, t *tries, timeout time.Duration, send func(ctx context.Context) (T, error)) (T, error) {
+// attempt makes one attempt of a request, which ends when S3 does nothing for a timeout. Its connection is not used
+// again then. The time in which the request waits for its turn does not count.
+func attempt[T any](
+	ctx context.Context, t *tries, timeout time.Duration, send func(ctx context.Context) (T, error),
+) (T, error) {
 	if t.made > 0 {
 		ctx = context.WithValue(ctx, attemptKey{}, t.made+1)
 	}

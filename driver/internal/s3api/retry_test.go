@@ -28,7 +28,10 @@ var requests = []struct {
 	make func(ctx context.Context, b *s3api.Bucket) error
 }{
 	{"head", false, func(ctx context.Context, b *s3api.Bucket) error { _, _, err := b.Head(ctx, "key"); return err }},
-	{"list", false, func(ctx context.Context, b *s3api.Bucket) error { _, err := b.List(ctx, s3api.Listing{}); return err }},
+	{"list", false, func(ctx context.Context, b *s3api.Bucket) error {
+		_, err := b.List(ctx, s3api.Listing{})
+		return err
+	}},
 	{"delete", false, func(ctx context.Context, b *s3api.Bucket) error { return b.Delete(ctx, "key") }},
 	{"delete-version", false, func(ctx context.Context, b *s3api.Bucket) error {
 		return b.DeleteVersion(ctx, s3api.Version{Bucket: b, Key: "key", ETag: `"etag"`})
@@ -42,7 +45,9 @@ var requests = []struct {
 		return err
 	}},
 	{"copy", false, func(ctx context.Context, b *s3api.Bucket) error {
-		_, err := b.Copy(ctx, s3api.Version{Bucket: b, Key: "key", Size: 1, ETag: `"etag"`}, &attributes.Attributes{}, "copy", s3api.Condition{})
+		_, err := b.Copy(
+			ctx, s3api.Version{Bucket: b, Key: "key", Size: 1, ETag: `"etag"`}, &attributes.Attributes{}, "copy",
+			s3api.Condition{})
 		return err
 	}},
 	{"create", true, func(ctx context.Context, b *s3api.Bucket) error {
@@ -50,11 +55,15 @@ var requests = []struct {
 		return err
 	}},
 	{"copy-part", true, func(ctx context.Context, b *s3api.Bucket) error {
-		_, err := b.CopyPart(ctx, s3api.Upload{Key: "key", ID: "id"}, 1, s3api.Version{Bucket: b, Key: "key", Size: 1, ETag: `"etag"`}, 0, 1)
+		_, err := b.CopyPart(
+			ctx, s3api.Upload{Key: "key", ID: "id"}, 1, s3api.Version{Bucket: b, Key: "key", Size: 1, ETag: `"etag"`},
+			0, 1)
 		return err
 	}},
 	{"complete", true, func(ctx context.Context, b *s3api.Bucket) error {
-		_, err := b.CompleteUpload(ctx, s3api.Upload{Key: "key", ID: "id"}, []*s3api.Part{{Number: 1, Size: 1, ETag: `"etag"`}}, s3api.Condition{})
+		_, err := b.CompleteUpload(
+			ctx, s3api.Upload{Key: "key", ID: "id"}, []*s3api.Part{{Number: 1, Size: 1, ETag: `"etag"`}},
+			s3api.Condition{})
 		return err
 	}},
 	{"part", true, func(ctx context.Context, b *s3api.Bucket) error {
@@ -66,11 +75,15 @@ var requests = []struct {
 // newBucket is a bucket whose requests all end as answer says.
 func newBucket(answer func(ctx context.Context, in any) error) *s3api.Bucket {
 	p, _ := profile.Named("aws")
-	client := clients.Intercept(struct{ s3api.Client }{}, func(ctx context.Context, in any, _ func() (any, error)) error { return answer(ctx, in) })
+	client := clients.Intercept(
+		struct{ s3api.Client }{}, func(ctx context.Context, in any, _ func() (any, error)) error {
+			return answer(ctx, in)
+		})
 	return s3api.NewBucket(client, "bucket", p, &endpoint.Stats{}, time.Minute)
 }
 
-// TestSilentS3 has S3 take each request and never answer. A command ends before its client has given up, and a part gets several attempts.
+// TestSilentS3 has S3 take each request and never answer. A command ends before its client has given up, and a part
+// gets several attempts.
 func TestSilentS3(t *testing.T) {
 	for _, request := range requests {
 		t.Run(request.name, func(t *testing.T) {
@@ -144,6 +157,7 @@ func TestAttempts(t *testing.T) {
 
 func answer(status int, code string) error {
 	return &smithyhttp.ResponseError{
-		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: &smithy.GenericAPIError{Code: code, Message: "made by the test"},
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}},
+		Err:      &smithy.GenericAPIError{Code: code, Message: "made by the test"},
 	}
 }

@@ -5,17 +5,19 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// A Stored is what S3 has answered to the request that made an object visible, or that reads it. Without an answer it has what a look has shown.
+// A Stored is what S3 has answered to the request that made an object visible, or that reads it. Without an answer it
+// has what a look has shown.
 type Stored struct {
 	ETag string // with its quotes
-	// Checksum is the algorithm, a colon and the checksum in base64, like crc32c:yZRlqg==. That of a multipart upload may end with a hyphen and the
-	// number of parts, of whose checksums it is one. It is empty where S3 has told none.
+	// Checksum is the algorithm, a colon and the checksum in base64, like crc32c:yZRlqg==. That of a multipart upload
+	// may end with a hyphen and the number of parts, of whose checksums it is one. It is empty where S3 has told
+	// none.
 	Checksum string
 
 	RequestID string // x-amz-request-id, empty without an answer
 
-	// Name is that of the request, by which a look tells the object from others that were stored later, see [Version]. It is empty for an object that was
-	// read, and for one that has no room for it in its metadata.
+	// Name is that of the request, by which a look tells the object from others that were stored later, see
+	// [Version]. It is empty for an object that was read, and for one that has no room for it in its metadata.
 	Name string
 }
 

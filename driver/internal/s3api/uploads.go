@@ -41,7 +41,8 @@ type Part struct {
 
 func (p *Part) completed() types.CompletedPart {
 	return types.CompletedPart{
-		PartNumber: &p.Number, ETag: &p.ETag, ChecksumCRC32: p.CRC32, ChecksumCRC32C: p.CRC32C, ChecksumCRC64NVME: p.CRC64NVME,
+		PartNumber: &p.Number, ETag: &p.ETag, ChecksumCRC32: p.CRC32, ChecksumCRC32C: p.CRC32C,
+		ChecksumCRC64NVME: p.CRC64NVME,
 	}
 }
 
@@ -51,9 +52,11 @@ type PartChecksums struct {
 	Configured bool // an algorithm was chosen
 }
 
-// CreateUpload begins a multipart upload of an object with attributes. The name is that of [Upload]; empty stands for a new one. After an error that is
-// EAGAIN there may be an upload without parts.
-func (b *Bucket) CreateUpload(ctx context.Context, key, name string, a *attributes.Attributes, sums PartChecksums) (Upload, error) {
+// CreateUpload begins a multipart upload of an object with attributes. The name is that of [Upload]; empty stands for
+// a new one. After an error that is EAGAIN there may be an upload without parts.
+func (b *Bucket) CreateUpload(
+	ctx context.Context, key, name string, a *attributes.Attributes, sums PartChecksums,
+) (Upload, error) {
 	name = cmp.Or(name, newName())
 	in := &s3.CreateMultipartUploadInput{Bucket: &b.Name, Key: &key}
 	a.ApplyToUpload(in)
@@ -80,11 +83,14 @@ func (b *Bucket) CreateUpload(ctx context.Context, key, name string, a *attribut
 	if err != nil {
 		return Upload{}, err
 	}
-	return Upload{Key: key, ID: *out.UploadId, Checksum: in.ChecksumAlgorithm, Name: in.Metadata[attributes.WriteKey]}, nil
+	return Upload{Key: key, ID: *out.UploadId, Checksum: in.ChecksumAlgorithm, Name: in.Metadata[attributes.WriteKey]},
+		nil
 }
 
 // UploadPart uploads a part, whose CRC-32C is in base64.
-func (b *Bucket) UploadPart(ctx context.Context, u Upload, number int32, body io.ReadSeeker, crc32c *string) (Part, error) {
+func (b *Bucket) UploadPart(
+	ctx context.Context, u Upload, number int32, body io.ReadSeeker, crc32c *string,
+) (Part, error) {
 	var (
 		sum  *string
 		size int64
@@ -119,11 +125,12 @@ func (b *Bucket) UploadPart(ctx context.Context, u Upload, number int32, body io
 	if err != nil {
 		return Part{Number: number}, err
 	}
-	return Part{Number: number, Size: size, ETag: *out.ETag, CRC32C: sum, CRC32: out.ChecksumCRC32, CRC64NVME: out.ChecksumCRC64NVME}, nil
+	return Part{Number: number, Size: size, ETag: *out.ETag, CRC32C: sum, CRC32: out.ChecksumCRC32,
+		CRC64NVME: out.ChecksumCRC64NVME}, nil
 }
 
-// withoutExpectContinue keeps the SDK from sending "Expect: 100-continue" with each part, which costs a round trip. S3 has just accepted the
-// upload.
+// withoutExpectContinue keeps the SDK from sending "Expect: 100-continue" with each part, which costs a round trip.
+// S3 has just accepted the upload.
 func withoutExpectContinue(o *s3.Options) { o.ContinueHeaderThresholdBytes = -1 }
 
 // CopiesParts reports whether the server can copy parts of the object of a key into an upload.
@@ -135,18 +142,20 @@ func (b *Bucket) CopiesParts(key string) bool {
 func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version, from, to int64) (Part, error) {
 	in := &s3.UploadPartCopyInput{
 		Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: &number,
-		CopySource: v.copySource(), CopySourceIfMatch: b.sourceIfMatch(v), CopySourceIfUnmodifiedSince: b.sourceUnmodifiedSince(v),
+		CopySource: v.copySource(), CopySourceIfMatch: b.sourceIfMatch(v),
+		CopySourceIfUnmodifiedSince: b.sourceUnmodifiedSince(v),
 	}
 	if to-from < v.Size { // S3 copies no range of an object below 5 MiB
 		in.CopySourceRange = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
 	}
-	out, err := ask(ctx, copying(to-from, partTimeout), true, func(ctx context.Context) (*s3.UploadPartCopyOutput, error) {
-		out, err := b.client.UploadPartCopy(ctx, in, b.once)
-		if err == nil && (out.CopyPartResult == nil || !hasETag(out.CopyPartResult.ETag)) {
-			err = s3errors.ErrNoResult
-		}
-		return out, err
-	})
+	out, err := ask(
+		ctx, copying(to-from, partTimeout), true, func(ctx context.Context) (*s3.UploadPartCopyOutput, error) {
+			out, err := b.client.UploadPartCopy(ctx, in, b.once)
+			if err == nil && (out.CopyPartResult == nil || !hasETag(out.CopyPartResult.ETag)) {
+				err = s3errors.ErrNoResult
+			}
+			return out, err
+		})
 	if err == nil {
 		err = b.checkSource(ctx, v)
 	}
@@ -165,17 +174,21 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c 
 		size += p.Size
 	}
 	made, err := b.perform(ctx, change{
-		key: u.Key, name: u.Name, condition: c, supported: b.Profile.CompletesOn(c.Absent), timeout: copying(size, partTimeout), long: true,
+		key: u.Key, name: u.Name, condition: c, supported: b.Profile.CompletesOn(c.Absent),
+		timeout: copying(size, partTimeout), long: true,
 		send: func(ctx context.Context, c Condition) (Stored, error) {
 			out, err := b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-				Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, IfMatch: c.ifMatch(&b.Profile), IfNoneMatch: c.ifNoneMatch(),
+				Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, IfMatch: c.ifMatch(&b.Profile),
+				IfNoneMatch:     c.ifNoneMatch(),
 				MultipartUpload: &types.CompletedMultipartUpload{Parts: all},
 			}, b.once)
 			switch {
 			case err != nil:
 				return Stored{}, err
-			case hasETag(out.ETag) && b.Profile.UnstoredAnswers && out.ChecksumType == "" && u.Name != "" && b.lookAtCompleted(ctx, u).Name == "":
-				return Stored{}, s3errors.ErrNoResult // an equal ETag proves nothing: another client may have stored the same bytes
+			case hasETag(out.ETag) && b.Profile.UnstoredAnswers && out.ChecksumType == "" && u.Name != "" &&
+				b.lookAtCompleted(ctx, u).Name == "":
+				// an equal ETag proves nothing: another client may have stored the same bytes
+				return Stored{}, s3errors.ErrNoResult
 			case hasETag(out.ETag):
 			case isOfS3(out.ResultMetadata) && aws.ToString(out.Key) == u.Key:
 				return b.lookAtCompleted(ctx, u), nil
@@ -197,8 +210,8 @@ func isOfS3(answer middleware.Metadata) bool {
 	return id != ""
 }
 
-// lookAtCompleted looks for the ETag of an upload that S3 has completed without telling it, as Ceph does. It finds none if another client has replaced
-// the object since.
+// lookAtCompleted looks for the ETag of an upload that S3 has completed without telling it, as Ceph does. It finds
+// none if another client has replaced the object since.
 func (b *Bucket) lookAtCompleted(ctx context.Context, u Upload) Stored {
 	object, err := b.lookAfter(ctx, u.Key)
 	if err != nil || !object.is(u.Name) {
@@ -207,7 +220,8 @@ func (b *Bucket) lookAtCompleted(ctx context.Context, u Upload) Stored {
 	return Stored{ETag: aws.ToString(object.ETag), Name: u.Name}
 }
 
-// isOpen tells whether S3 still has a multipart upload. S3 completes an upload once. So one that is open has made no object.
+// isOpen tells whether S3 still has a multipart upload. S3 completes an upload once. So one that is open has made no
+// object.
 func (b *Bucket) isOpen(ctx context.Context, u Upload) bool {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lookAfterTimeout)
 	defer done()
@@ -218,7 +232,8 @@ func (b *Bucket) isOpen(ctx context.Context, u Upload) bool {
 // AbortUpload removes a multipart upload and its parts. A missing upload is no error.
 func (b *Bucket) AbortUpload(ctx context.Context, u Upload) error {
 	_, err := ask(ctx, silenceTimeout, false, func(ctx context.Context) (*s3.AbortMultipartUploadOutput, error) {
-		return b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID}, b.once)
+		return b.client.AbortMultipartUpload(
+			ctx, &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID}, b.once)
 	})
 	if s3errors.IsNoSuchUpload(err) {
 		return nil
@@ -226,11 +241,14 @@ func (b *Bucket) AbortUpload(ctx context.Context, u Upload) error {
 	return err
 }
 
-// ListParts lists the parts of an upload in order, until take returns false. It returns the algorithm of their checksums.
+// ListParts lists the parts of an upload in order, until take returns false. It returns the algorithm of their
+// checksums.
 func (b *Bucket) ListParts(ctx context.Context, u Upload, take func(Part) bool) (types.ChecksumAlgorithm, error) {
 	in := &s3.ListPartsInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID}
 	for {
-		out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListPartsOutput, error) { return b.client.ListParts(ctx, in, b.once) })
+		out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListPartsOutput, error) {
+			return b.client.ListParts(ctx, in, b.once)
+		})
 		if err != nil {
 			return "", err
 		}

@@ -8,11 +8,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// weak begins an ETag that no request can compare, because it does not stand for the bytes of an object (RFC 9110, section 8.8.1).
+// weak begins an ETag that no request can compare, because it does not stand for the bytes of an object (RFC 9110,
+// section 8.8.1).
 const weak = `W/"`
 
-// validator returns what tells one version of an object from another: the ETag or, where S3 has none, its size and the second in which it was stored.
-// versitygw has no ETag of files that it has not stored itself.
+// validator returns what tells one version of an object from another: the ETag or, where S3 has none, its size and
+// the second in which it was stored. versitygw has no ETag of files that it has not stored itself.
 func validator(etag *string, size *int64, modified *time.Time) string {
 	if hasETag(etag) {
 		return *etag
@@ -26,8 +27,8 @@ func hasETag(etag *string) bool { return strings.Trim(aws.ToString(etag), `"`) !
 // isWeak tells whether S3 cannot compare an ETag. The driver then looks whether a condition holds.
 func isWeak(etag string) bool { return strings.HasPrefix(etag, weak) }
 
-// unmodifiedSince is the condition of a request that reads a version, by its time. The time of a version may have parts of a second that answers
-// do not show.
+// unmodifiedSince is the condition of a request that reads a version, by its time. The time of a version may have
+// parts of a second that answers do not show.
 func (v *Version) unmodifiedSince() *time.Time {
 	return aws.Time(v.ModTime.Truncate(time.Second).Add(time.Second))
 }

@@ -1,7 +1,7 @@
 // Package s3errors gives errors of S3, and of the way to it, a kind that the standard library knows.
 //
-// [FromSDK] is the only place that knows S3's error codes; [New] makes an error of a kind for an answer that is no good. Package driver lists
-// the kinds. [PathError] and [LinkError] wrap them for the caller.
+// [FromSDK] is the only place that knows S3's error codes; [New] makes an error of a kind for an answer that is no
+// good. Package driver lists the kinds. [PathError] and [LinkError] wrap them for the caller.
 package s3errors
 
 import (
@@ -30,8 +30,8 @@ var ErrIntoItself = fmt.Errorf("%w: a directory into itself (%w)", ErrInvalid, s
 
 // An Error is an error of S3, or on the way to it, and the kind it counts as.
 //
-// errors.Is sees the kind alone: the cause may hold values that would mislead, such as the ENOENT of a Unix socket without a
-// server. errors.As reaches the cause as well, so that a log can show its S3 code and request ID.
+// errors.Is sees the kind alone: the cause may hold values that would mislead, such as the ENOENT of a Unix socket
+// without a server. errors.As reaches the cause as well, so that a log can show its S3 code and request ID.
 type Error struct{ Kind, Cause error }
 
 // Error is one line. That nothing is there says all; other errors tell S3's answer, or what has failed on the way.
@@ -42,9 +42,9 @@ func (e *Error) Error() string {
 	return e.Kind.Error() + ": " + brief(e.Cause)
 }
 
-// brief is an error of the SDK without the names of its layers. It has the operation, the code and the message of S3, the HTTP status and the
-// request's ID. Without an answer it is what has failed on the way, or why there are no credentials. What a middleware says of the needs of a request that
-// was denied stays.
+// brief is an error of the SDK without the names of its layers. It has the operation, the code and the message of S3,
+// the HTTP status and the request's ID. Without an answer it is what has failed on the way, or why there are no
+// credentials. What a middleware says of the needs of a request that was denied stays.
 func brief(err error) string {
 	operation, ok := errors.AsType[*smithy.OperationError](err)
 	if !ok {
@@ -90,7 +90,8 @@ func (e *Error) As(p any) bool { return errors.As(e.Kind, p) || errors.As(e.Caus
 // New is an error of a kind about an answer that is none of S3's errors and yet no good.
 func New(kind error, text string) error { return &Error{Kind: kind, Cause: errors.New(text)} }
 
-// FromSDK gives an error of the SDK its kind. It is the only function that knows S3's error codes. An error that has a kind stays as it is.
+// FromSDK gives an error of the SDK its kind. It is the only function that knows S3's error codes. An error that has
+// a kind stays as it is.
 func FromSDK(err error) error {
 	if _, known := errors.AsType[*Error](err); err == nil || known {
 		return err
@@ -116,8 +117,8 @@ func kindOf(err error) error {
 	return kindOfStatus(statusOf(err))
 }
 
-// unsent tells whether a request was not sent, mostly because there were no credentials to sign it. An answer in the error is then one of STS or
-// of the metadata of the machine. Its 403 or 404 says nothing of the object.
+// unsent tells whether a request was not sent, mostly because there were no credentials to sign it. An answer in the
+// error is then one of STS or of the metadata of the machine. Its 403 or 404 says nothing of the object.
 func unsent(err error) bool {
 	if _, ok := errors.AsType[*v4.SigningError](err); ok {
 		return true
@@ -149,8 +150,9 @@ func statusOf(err error) int {
 	return 0
 }
 
-// kindOfCode maps the error codes that say more than the HTTP status they come with, and returns nil for others. The codes are
-// those of https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html, of MinIO (XMinio...) and of versitygw.
+// kindOfCode maps the error codes that say more than the HTTP status they come with, and returns nil for others. The
+// codes are those of https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html, of MinIO (XMinio...) and of
+// versitygw.
 func kindOfCode(code string) error {
 	switch code {
 	case "NoSuchBucket":
@@ -159,7 +161,8 @@ func kindOfCode(code string) error {
 		return syscall.ENAMETOOLONG
 	case "InvalidURI", "XMinioInvalidObjectName", "XMinioInvalidResourceName",
 		"ObjectParentIsFile", "ExistingObjectIsDirectory", "XMinioParentIsObject", "XMinioObjectExistsAsDirectory":
-		// The last four are a file where a directory is, or the reverse: S3 allows it, a file system underneath does not.
+		// The last four are a file where a directory is, or the reverse: S3 allows it, a file system underneath does
+		// not.
 		return syscall.EILSEQ
 	case "ErrDirectoryNotEmpty":
 		return syscall.ENOTEMPTY
@@ -171,20 +174,25 @@ func kindOfCode(code string) error {
 		return syscall.ENOSPC
 	case "InvalidObjectState": // of a storage class such as Glacier, and not restored
 		return syscall.ENODATA
-	case "ExpiredToken", "InvalidToken", "InvalidTokenId", "TokenRefreshRequired", "InvalidAccessKeyId", "XAdminUserNotFound", "SignatureDoesNotMatch",
+	case "ExpiredToken", "InvalidToken", "InvalidTokenId", "TokenRefreshRequired", "InvalidAccessKeyId",
+		"XAdminUserNotFound", "SignatureDoesNotMatch",
 		"RequestTimeTooSkewed":
-		// The credentials of the server, or its clock: these say nothing of the object, and pass when someone mends them.
+		// The credentials of the server, or its clock: these say nothing of the object, and pass when someone mends
+		// them.
 		return syscall.EAGAIN
-	case "NoSuchUpload", "OperationAborted", "ConditionalRequestConflict", "RequestTimeout", "BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch",
+	case "NoSuchUpload", "OperationAborted", "ConditionalRequestConflict", "RequestTimeout", "BadDigest",
+		"IncompleteBody", "XAmzContentSHA256Mismatch",
 		"XAmzContentChecksumMismatch", brokenMPU:
-		// An upload that someone aborted, a conflict with another request, or bytes hurt on the way: all pass when done anew.
+		// An upload that someone aborted, a conflict with another request, or bytes hurt on the way: all pass when
+		// done anew.
 		return syscall.EAGAIN
 	}
 	return nil
 }
 
-// brokenMPU is Swift's code for every conflict with another request, whether there is a multipart upload or not. A write that came later was performed
-// first, or an object that was stored by parts was replaced while its parts were read.
+// brokenMPU is Swift's code for every conflict with another request, whether there is a multipart upload or not. A
+// write that came later was performed first, or an object that was stored by parts was replaced while its parts were
+// read.
 const brokenMPU = "BrokenMPU"
 
 // HasCode tells whether S3 has answered with an error code.
@@ -193,8 +201,8 @@ func HasCode(err error, code string) bool {
 	return ok && api.ErrorCode() == code
 }
 
-// IsNoSuchUpload tells whether S3 does not know of a multipart upload, because it was completed or aborted. Where a request can miss nothing else,
-// Ceph (ListParts) and Swift (AbortMultipartUpload) say NoSuchKey.
+// IsNoSuchUpload tells whether S3 does not know of a multipart upload, because it was completed or aborted. Where a
+// request can miss nothing else, Ceph (ListParts) and Swift (AbortMultipartUpload) say NoSuchKey.
 func IsNoSuchUpload(err error) bool {
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok || api.ErrorCode() != "NoSuchKey" {
@@ -237,8 +245,8 @@ func unreachable(err error) bool {
 	return ok
 }
 
-// Unreadable reports whether an answer is not a complete one of S3: it ends early, or something else answered. Its status does not count then,
-// because S3 sends 200 before it is done.
+// Unreadable reports whether an answer is not a complete one of S3: it ends early, or something else answered. Its
+// status does not count then, because S3 sends 200 before it is done.
 func Unreadable(err error) bool {
 	if _, ok := errors.AsType[*smithy.DeserializationError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
 		return true

@@ -52,7 +52,8 @@ func sendError(err error) error {
 
 // identity is what the SDK makes of an error of the provider of credentials.
 func identity(err error) error {
-	return &smithy.OperationError{ServiceID: "S3", OperationName: "PutObject", Err: fmt.Errorf("get identity: get credentials: %w", err)}
+	return &smithy.OperationError{ServiceID: "S3", OperationName: "PutObject",
+		Err: fmt.Errorf("get identity: get credentials: %w", err)}
 }
 
 func TestKindOf(t *testing.T) {
@@ -81,15 +82,19 @@ func TestKindOf(t *testing.T) {
 		{"unauthorized", refusal(401, "Unauthorized"), fs.ErrPermission},
 		{"expired-token", refusal(400, "ExpiredToken"), syscall.EAGAIN},
 		{"no-credentials", &v4.SigningError{Err: errors.New("no EC2 IMDS role found")}, syscall.EAGAIN},
-		{"sts-refuses", identity(&smithy.OperationError{ServiceID: "STS", Err: refusal(403, "AccessDenied")}), syscall.EAGAIN},
+		{"sts-refuses", identity(&smithy.OperationError{ServiceID: "STS", Err: refusal(403, "AccessDenied")}),
+			syscall.EAGAIN},
 		{"imds-has-no-role", identity(&smithy.OperationError{ServiceID: "ec2imds", Err: &smithyhttp.ResponseError{
-			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 404}}, Err: errors.New("request to EC2 IMDS failed"),
+			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 404}},
+			Err:      errors.New("request to EC2 IMDS failed"),
 		}}), syscall.EAGAIN},
 		{"no-token-file", identity(&fs.PathError{Op: "open", Path: "token", Err: syscall.ENOENT}), syscall.EAGAIN},
 		{"directory-bucket-is-missing", identity(refusal(404, "NoSuchBucket")), syscall.ENXIO},
 		{"agent-refuses", identity(&smithy.GenericAPIError{Code: "AccessDeniedException"}), syscall.EAGAIN},
-		{"not-serialized", &smithy.OperationError{ServiceID: "S3", Err: &smithy.SerializationError{Err: errors.New("no key")}}, syscall.EIO},
-		{"no-parameter", &smithy.OperationError{ServiceID: "S3", Err: smithy.InvalidParamsError{Context: "PutObjectInput"}}, syscall.EIO},
+		{"not-serialized", &smithy.OperationError{ServiceID: "S3",
+			Err: &smithy.SerializationError{Err: errors.New("no key")}}, syscall.EIO},
+		{"no-parameter", &smithy.OperationError{ServiceID: "S3",
+			Err: smithy.InvalidParamsError{Context: "PutObjectInput"}}, syscall.EIO},
 		{"archived", refusal(403, "InvalidObjectState"), syscall.ENODATA},
 		{"key-too-long", refusal(400, "KeyTooLongError"), syscall.ENAMETOOLONG},
 		{"invalid-uri", refusal(400, "InvalidURI"), syscall.EILSEQ},
@@ -130,12 +135,15 @@ func TestKindOf(t *testing.T) {
 		{"timeout", fmt.Errorf("wrapped: %w", context.DeadlineExceeded), syscall.EAGAIN},
 		{"body-cut", io.ErrUnexpectedEOF, syscall.EAGAIN},
 		{"body-reset", &net.OpError{Op: "read", Err: syscall.ECONNRESET}, syscall.EAGAIN},
-		{"answer-cut", unfinished(200, &smithy.DeserializationError{Err: fmt.Errorf("decode: %w", io.ErrUnexpectedEOF)}), syscall.EAGAIN},
+		{"answer-cut", unfinished(
+			200, &smithy.DeserializationError{Err: fmt.Errorf("decode: %w", io.ErrUnexpectedEOF)}), syscall.EAGAIN},
 		{"answer-reset", unfinished(200, &net.OpError{Op: "read", Err: syscall.ECONNRESET}), syscall.EAGAIN},
-		{"answer-ended", unfinished(200, &smithy.DeserializationError{Err: &xml.SyntaxError{Msg: "unexpected EOF"}}), syscall.EAGAIN},
+		{"answer-ended", unfinished(200, &smithy.DeserializationError{Err: &xml.SyntaxError{Msg: "unexpected EOF"}}),
+			syscall.EAGAIN},
 		{"answer-of-another", unfinished(200, &xml.SyntaxError{Msg: "element <br> closed by </body>"}), syscall.EAGAIN},
 		{"refusal-cut", unfinished(404, &smithy.DeserializationError{Err: io.ErrUnexpectedEOF}), syscall.EAGAIN},
-		{"cancelled-while-answered", unfinished(200, &smithy.DeserializationError{Err: context.Canceled}), context.Canceled},
+		{"cancelled-while-answered", unfinished(200, &smithy.DeserializationError{Err: context.Canceled}),
+			context.Canceled},
 		{"cancelled", &smithy.CanceledError{Err: context.Canceled}, context.Canceled},
 		{"cancelled-on-the-way", sendError(context.Canceled), context.Canceled},
 		{"invalid-request", refusal(400, "InvalidRequest"), syscall.EIO},
@@ -147,7 +155,8 @@ func TestKindOf(t *testing.T) {
 			if !errors.Is(err, test.kind) {
 				t.Errorf("%v is not %v", err, test.kind)
 			}
-			for _, kind := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.EAGAIN, syscall.EIO, context.Canceled} {
+			for _, kind := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.EAGAIN, syscall.EIO,
+				context.Canceled} {
 				if !errors.Is(test.kind, kind) && errors.Is(err, kind) {
 					t.Errorf("%v is %v, too", err, kind)
 				}
@@ -179,7 +188,8 @@ func TestErrorForTheLog(t *testing.T) {
 		}
 	}
 	var errno syscall.Errno
-	if err := FromSDK(sendError(os.NewSyscallError("connect", syscall.ENOENT))); !errors.As(err, &errno) || errno != syscall.EAGAIN {
+	if err := FromSDK(sendError(os.NewSyscallError("connect", syscall.ENOENT))); !errors.As(err, &errno) ||
+		errno != syscall.EAGAIN {
 		t.Errorf("%v is found as %v", err, errno)
 	}
 }
@@ -198,21 +208,29 @@ func TestErrorText(t *testing.T) {
 		want string
 	}{
 		{refusal(404, "NoSuchKey"), "file does not exist"},
-		{refusal(403, "AccessDenied"), "permission denied: PutObject: AccessDenied: in words (HTTP 403, request request-7)"},
+		{refusal(403, "AccessDenied"),
+			"permission denied: PutObject: AccessDenied: in words (HTTP 403, request request-7)"},
 		{sendError(dial), "resource temporarily unavailable: PutObject: dial tcp: connect: connection refused"},
 		{unfinished(502, errors.New("no XML")), "resource temporarily unavailable: ListObjectsV2: no XML (HTTP 502)"},
-		{&smithy.OperationError{OperationName: "PutObject", Err: errors.New("no region")}, "resource temporarily unavailable: PutObject: no region"},
+		{&smithy.OperationError{OperationName: "PutObject", Err: errors.New("no region")},
+			"resource temporarily unavailable: PutObject: no region"},
 		{
-			identity(&smithy.OperationError{ServiceID: "STS", OperationName: "AssumeRole", Err: errors.Unwrap(refusal(403, "AccessDenied"))}),
-			"resource temporarily unavailable: PutObject: AssumeRole: AccessDenied: in words (HTTP 403, request request-7)",
+			identity(
+				&smithy.OperationError{ServiceID: "STS", OperationName: "AssumeRole",
+					Err: errors.Unwrap(refusal(403, "AccessDenied"))}),
+			"resource temporarily unavailable: PutObject: AssumeRole: AccessDenied: in words (HTTP 403, request " +
+				"request-7)",
 		},
 		{
 			identity(&fs.PathError{Op: "open", Path: "token", Err: syscall.ENOENT}),
-			"resource temporarily unavailable: PutObject: get identity: get credentials: open token: no such file or directory",
+			"resource temporarily unavailable: PutObject: get identity: get credentials: open token: no such file " +
+				"or directory",
 		},
 		{
-			&smithy.OperationError{OperationName: "PutObject", Err: denied{errors.Unwrap(refusal(403, "AccessDenied"))}},
-			"permission denied: PutObject: the IAM policy must allow s3:PutObject: AccessDenied: in words (HTTP 403, request request-7)",
+			&smithy.OperationError{OperationName: "PutObject",
+				Err: denied{errors.Unwrap(refusal(403, "AccessDenied"))}},
+			"permission denied: PutObject: the IAM policy must allow s3:PutObject: AccessDenied: in words (HTTP " +
+				"403, request request-7)",
 		},
 		{io.ErrUnexpectedEOF, "resource temporarily unavailable: unexpected EOF"},
 	} {
@@ -222,13 +240,16 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-// Ceph and Swift say NoSuchKey of an upload that is missing. Of a copied part, or of a condition, it is the object that is missing.
+// Ceph and Swift say NoSuchKey of an upload that is missing. Of a copied part, or of a condition, it is the object
+// that is missing.
 func TestNoSuchUpload(t *testing.T) {
 	for operation, want := range map[string]bool{
-		"ListParts": true, "AbortMultipartUpload": true, "CompleteMultipartUpload": false, "UploadPartCopy": false, "GetObject": false,
+		"ListParts": true, "AbortMultipartUpload": true, "CompleteMultipartUpload": false, "UploadPartCopy": false,
+		"GetObject": false,
 	} {
 		err := FromSDK(&smithy.OperationError{
-			ServiceID: "S3", OperationName: operation, Err: &smithy.GenericAPIError{Code: "NoSuchKey", Message: "no such key"},
+			ServiceID: "S3", OperationName: operation,
+			Err: &smithy.GenericAPIError{Code: "NoSuchKey", Message: "no such key"},
 		})
 		if got := IsNoSuchUpload(err); got != want {
 			t.Errorf("%s: %t; want %t", operation, got, want)

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Throttled reports whether S3 has refused a request only because it gets too many. It has not begun to perform it, and the same request may
-// succeed a moment later.
+// Throttled reports whether S3 has refused a request only because it gets too many. It has not begun to perform it,
+// and the same request may succeed a moment later.
 func Throttled(err error) bool {
 	if statusOf(err) == http.StatusTooManyRequests {
 		return true
@@ -25,8 +25,9 @@ func Throttled(err error) bool {
 	return false
 }
 
-// NotPerformed reports whether it is certain that S3 has not performed the request that failed: S3 refused it, or never got it. Any other error
-// leaves the doubt that S3 has performed the request, or will: a connection that broke, a time-out, an internal error, an answer that ends early.
+// NotPerformed reports whether it is certain that S3 has not performed the request that failed: S3 refused it, or
+// never got it. Any other error leaves the doubt that S3 has performed the request, or will: a connection that broke,
+// a time-out, an internal error, an answer that ends early.
 //
 // It says nothing of an earlier attempt of the same request.
 func NotPerformed(err error) bool {
@@ -34,7 +35,8 @@ func NotPerformed(err error) bool {
 		return true
 	}
 	status := statusOf(err)
-	refused := status >= http.StatusBadRequest && status < http.StatusInternalServerError || status == http.StatusNotImplemented
+	refused := status >= http.StatusBadRequest && status < http.StatusInternalServerError ||
+		status == http.StatusNotImplemented
 	return refused && !Unreadable(err)
 }
 
@@ -53,8 +55,9 @@ func notConnected(err error) bool {
 	return ok
 }
 
-// Repeatable reports whether the same request may succeed a moment later. S3 is then overloaded, in trouble or out of reach, or works on another request
-// to the same key. Or it has got bytes that were hurt on the way. Refused credentials take longer than a moment.
+// Repeatable reports whether the same request may succeed a moment later. S3 is then overloaded, in trouble or out of
+// reach, or works on another request to the same key. Or it has got bytes that were hurt on the way. Refused
+// credentials take longer than a moment.
 func Repeatable(err error) bool {
 	if Throttled(err) {
 		return true
@@ -67,7 +70,8 @@ func Repeatable(err error) bool {
 	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		switch api.ErrorCode() {
-		case "OperationAborted", "ConditionalRequestConflict", brokenMPU, "RequestTimeout", "BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch",
+		case "OperationAborted", "ConditionalRequestConflict", brokenMPU, "RequestTimeout", "BadDigest",
+			"IncompleteBody", "XAmzContentSHA256Mismatch",
 			"XAmzContentChecksumMismatch", "InternalError",
 			"RequestTimeTooSkewed": // the SDK has set its clock by the answer
 			return true
@@ -77,7 +81,8 @@ func Repeatable(err error) bool {
 		return true
 	}
 	switch statusOf(err) {
-	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	}
 	return false

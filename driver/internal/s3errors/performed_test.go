@@ -13,8 +13,8 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// TestNotPerformed tells the errors after which S3 may yet have performed a request from those after which it certainly has not, and those after
-// which the same request may succeed from others.
+// TestNotPerformed tells the errors after which S3 may yet have performed a request from those after which it
+// certainly has not, and those after which the same request may succeed from others.
 func TestNotPerformed(t *testing.T) {
 	operation := func(op string, errno syscall.Errno) error {
 		return sendError(&net.OpError{Op: op, Net: "tcp", Err: os.NewSyscallError(op, errno)})

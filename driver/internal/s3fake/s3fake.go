@@ -1,4 +1,5 @@
-// Package s3fake is an S3 bucket for tests that takes time, in a bubble of testing/synctest. It answers ListObjectsV2 only.
+// Package s3fake is an S3 bucket for tests that takes time, in a bubble of testing/synctest. It answers ListObjectsV2
+// only.
 package s3fake
 
 import (
@@ -17,8 +18,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// A Bucket is a bucket with empty objects on a server that takes a while. In a synctest bubble it takes no real time, which makes
-// it the only server whose times can be compared on a machine that has other work.
+// A Bucket is a bucket with empty objects on a server that takes a while. In a synctest bubble it takes no real time,
+// which makes it the only server whose times can be compared on a machine that has other work.
 type Bucket struct {
 	s3api.Client
 	RoundTrip time.Duration // there and back
@@ -33,7 +34,9 @@ type Bucket struct {
 }
 
 // ListObjectsV2 lists as S3 does. A token is the last key or prefix.
-func (s *Bucket) ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input, _ ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+func (s *Bucket) ListObjectsV2(
+	ctx context.Context, in *s3.ListObjectsV2Input, _ ...func(*s3.Options),
+) (*s3.ListObjectsV2Output, error) {
 	out, ready, err := s.answer(in)
 	select {
 	case <-time.After(time.Until(ready) + s.RoundTrip):

@@ -21,8 +21,8 @@ type batch struct {
 	waiting []s3api.Version    // for the next request
 	walked  string             // the last key that was added, by whichever request it is deleted
 
-	// exact says that the versions which are added are meant, and not whatever has their keys when S3 deletes them. Then replaced tells
-	// whether something has replaced one of them, which stays.
+	// exact says that the versions which are added are meant, and not whatever has their keys when S3 deletes them.
+	// Then replaced tells whether something has replaced one of them, which stays.
 	exact    bool
 	prefix   string // of all keys, where it is exact
 	listed   bool   // all versions come from one listing, and nothing was deleted since
@@ -32,8 +32,8 @@ type batch struct {
 
 // add deletes an object, soon or by send at the latest.
 //
-// Where a request may not hold markers and files, a marker is deleted before it returns. Keys that XML cannot hold go one by one: the SDK
-// would write other characters in their place.
+// Where a request may not hold markers and files, a marker is deleted before it returns. Keys that XML cannot hold go
+// one by one: the SDK would write other characters in their place.
 func (b *batch) add(ctx context.Context, v s3api.Version) error {
 	before := b.walked
 	b.walked = v.Key
@@ -55,8 +55,9 @@ func (b *batch) add(ctx context.Context, v s3api.Version) error {
 	return nil
 }
 
-// takesMany tells whether S3 deletes many objects by one request. Where exact versions are meant and it compares their ETags by requests for
-// one object only, it does not. Without conditions a sorted listing shows right before what is there.
+// takesMany tells whether S3 deletes many objects by one request. Where exact versions are meant and it compares
+// their ETags by requests for one object only, it does not. Without conditions a sorted listing shows right before
+// what is there.
 func (b *batch) takesMany() bool {
 	p := &b.tree.Bucket.Profile
 	return p.BatchDelete && (!b.exact || p.ConditionalBatchDelete || !p.ConditionalDelete && p.SortedListings)

@@ -36,12 +36,15 @@ func TestBatch(t *testing.T) {
 			[]string{"d/\x01", "d/a", "d/b"}, "", []string{"delete d/\x01", "delete 2 from d/a on, 0 by ETag"},
 		},
 		{
-			"versions-by-many", profile.Profile{BatchDelete: true, ConditionalBatchDelete: true, ConditionalDelete: true}, exact,
+			"versions-by-many", profile.Profile{BatchDelete: true, ConditionalBatchDelete: true,
+				ConditionalDelete: true}, exact,
 			[]string{"d/a", "d/b"}, "", []string{"delete 2 from d/a on, 2 by ETag"},
 		},
 		{
-			"versions-by-conditions", profile.Profile{BatchDelete: true, ConditionalDelete: true, SortedListings: true}, exact,
-			[]string{"d/a", "d/b"}, "d/b", []string{"look at d/a", "delete d/a if it is " + etagOf("d/a"), "look at d/b"},
+			"versions-by-conditions", profile.Profile{BatchDelete: true, ConditionalDelete: true, SortedListings: true},
+			exact,
+			[]string{"d/a", "d/b"}, "d/b",
+			[]string{"look at d/a", "delete d/a if it is " + etagOf("d/a"), "look at d/b"},
 		},
 		{
 			"versions-listed-again", profile.Profile{BatchDelete: true, SortedListings: true}, exact,
@@ -90,8 +93,8 @@ func run(t *testing.T) func(func() error) {
 	}
 }
 
-// TestBatchOfMany deletes more objects than S3 takes by one request. Of versions that were listed right before, only those of the first
-// request are deleted without another list.
+// TestBatchOfMany deletes more objects than S3 takes by one request. Of versions that were listed right before, only
+// those of the first request are deleted without another list.
 func TestBatchOfMany(t *testing.T) {
 	var keys []string
 	for i := range maxBatch + 2 {

@@ -31,7 +31,8 @@ func (e mergeEntry) mustBeCopy(ctx context.Context) error {
 	return err
 }
 
-// fingerprints are those of the versions of a directory that have their copies. They take eight bytes each: there may be millions.
+// fingerprints are those of the versions of a directory that have their copies. They take eight bytes each: there may
+// be millions.
 type fingerprints struct {
 	seed maphash.Seed
 
@@ -45,7 +46,8 @@ type fingerprints struct {
 
 func newFingerprints() *fingerprints {
 	return &fingerprints{
-		seed: maphash.MakeSeed(), looked: map[string]s3api.Version{}, young: map[string]s3api.Version{}, others: map[string]bool{},
+		seed: maphash.MakeSeed(), looked: map[string]s3api.Version{}, young: map[string]s3api.Version{},
+		others: map[string]bool{},
 	}
 }
 
@@ -86,8 +88,8 @@ func (f *fingerprints) empty() bool {
 	return len(f.sums) == 0
 }
 
-// find tells whether a version that was listed is among them, by its ETag, size and time. It returns the version with all that is known of it. One that
-// is not among them is taken for one of a million as often as once in 10¹³ times.
+// find tells whether a version that was listed is among them, by its ETag, size and time. It returns the version with
+// all that is known of it. One that is not among them is taken for one of a million as often as once in 10¹³ times.
 func (f *fingerprints) find(listed s3api.Version) (s3api.Version, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,11 +110,12 @@ func (f *fingerprints) find(listed s3api.Version) (s3api.Version, bool) {
 }
 
 func (f *fingerprints) of(v s3api.Version, second int64) uint64 {
-	return maphash.String(f.seed, strings.Trim(v.ETag, `"`)+" "+strconv.FormatInt(v.Size, 10)+" "+strconv.FormatInt(second, 10)+" "+v.Key)
+	return maphash.String(
+		f.seed, strings.Trim(v.ETag, `"`)+" "+strconv.FormatInt(v.Size, 10)+" "+strconv.FormatInt(second, 10)+" "+v.Key)
 }
 
-// stampCopy puts a stamp into the attributes of a future copy of a version, where nothing else will prove that it is one. S3 makes the copy
-// by one request, or by parts.
+// stampCopy puts a stamp into the attributes of a future copy of a version, where nothing else will prove that it is
+// one. S3 makes the copy by one request, or by parts.
 func (t *Tree) stampCopy(v s3api.Version, a *attributes.Attributes, to string) {
 	encryption := a.Encryption
 	if encryption.Algorithm == "" {

@@ -14,12 +14,14 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// copy copies a version, also of another bucket, to a key, on a condition of what the copy replaces. The copy has the attributes, the tags and
-// the encryption of the source.
+// copy copies a version, also of another bucket, to a key, on a condition of what the copy replaces. The copy has the
+// attributes, the tags and the encryption of the source.
 //
-// The error is fs.ErrExist where the condition is that there is nothing. It is ESTALE where something has replaced the source, or the version
-// of the condition.
-func (t *Tree) copy(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (s3api.Stored, error) {
+// The error is fs.ErrExist where the condition is that there is nothing. It is ESTALE where something has replaced
+// the source, or the version of the condition.
+func (t *Tree) copy(
+	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition,
+) (s3api.Stored, error) {
 	end, err := t.Uploads.BeginCopy(v.Size)
 	if err != nil {
 		return s3api.Stored{}, err
@@ -45,8 +47,11 @@ func (t *Tree) copy(ctx context.Context, v s3api.Version, a *attributes.Attribut
 // copiesAtOnce tells whether S3 copies a version by one request.
 func (t *Tree) copiesAtOnce(v s3api.Version) bool { return v.Size <= t.CopyLimit }
 
-// copyByPut copies a small version through this process, for servers that have conditions for what is stored and none for what is copied.
-func (t *Tree) copyByPut(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (s3api.Stored, error) {
+// copyByPut copies a small version through this process, for servers that have conditions for what is stored and none
+// for what is copied.
+func (t *Tree) copyByPut(
+	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition,
+) (s3api.Stored, error) {
 	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return s3api.Stored{}, err
 	}
@@ -69,8 +74,8 @@ func (t *Tree) copyByPut(ctx context.Context, v s3api.Version, a *attributes.Att
 	return made, c.Failed(err)
 }
 
-// SetTime sets the modification time of a file. S3 copies the object onto itself. No rename of this process begins or ends meanwhile: most often the ETag stays
-// the same, and a rename that has copied the file before would delete it.
+// SetTime sets the modification time of a file. S3 copies the object onto itself. No rename of this process begins or
+// ends meanwhile: most often the ETag stays the same, and a rename that has copied the file before would delete it.
 func (t *Tree) SetTime(ctx context.Context, key string, mtime time.Time) error {
 	if t.Keys.IsRoot(key) {
 		return errors.ErrUnsupported

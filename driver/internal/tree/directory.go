@@ -22,8 +22,8 @@ var errChanged = s3errors.New(syscall.EAGAIN, "another client changed the direct
 // maxEntries is how many entries are held between the check and the copies: as many as one request lists.
 const maxEntries = 1000
 
-// directory takes a directory from one prefix to another. Its steps hold no list of the keys of a large directory, of which there may be
-// millions: each walks through the directories anew.
+// directory takes a directory from one prefix to another. Its steps hold no list of the keys of a large directory, of
+// which there may be millions: each walks through the directories anew.
 func (r *treeMove) directory(ctx context.Context) error {
 	end, err := r.source.BeginOperation()
 	if err != nil {
@@ -48,9 +48,9 @@ func (r *treeMove) directory(ctx context.Context) error {
 	return r.delete(ctx)
 }
 
-// check makes sure that nothing stands in the way. What the new directory holds must come from an attempt that was interrupted. So each file
-// in it is a copy of the one of its name, and one directory holds all that the other does. That is the old one, unless the attempt
-// had begun to delete files.
+// check makes sure that nothing stands in the way. What the new directory holds must come from an attempt that was
+// interrupted. So each file in it is a copy of the one of its name, and one directory holds all that the other does.
+// That is the old one, unless the attempt had begun to delete files.
 func (r *treeMove) check(ctx context.Context) error {
 	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
 		var onlySource, onlyCopy bool
@@ -84,8 +84,8 @@ func (r *treeMove) check(ctx context.Context) error {
 	})
 }
 
-// checkedEntries are those of a small directory as they were checked. What has changed since, the copies notice, and the deletes. A large
-// directory is walked through again.
+// checkedEntries are those of a small directory as they were checked. What has changed since, the copies notice, and
+// the deletes. A large directory is walked through again.
 func (r *treeMove) checkedEntries(ctx context.Context) iter.Seq2[mergeEntry, error] {
 	if r.checked == nil {
 		return r.walk(ctx, false)
@@ -117,7 +117,8 @@ func (r *treeMove) copy(ctx context.Context) error {
 	})
 }
 
-// complete handles a file that has its copy. One whose attributes may have changed since, because the copy is not younger than the file, is copied anew.
+// complete handles a file that has its copy. One whose attributes may have changed since, because the copy is not
+// younger than the file, is copied anew.
 func (r *treeMove) complete(ctx context.Context, e mergeEntry) error {
 	if err := e.mustBeCopy(ctx); err != nil {
 		return err
@@ -141,7 +142,8 @@ func (r *treeMove) complete(ctx context.Context, e mergeEntry) error {
 // isMarker tells whether an object is nothing but the marker of a directory.
 func isMarker(v s3api.Version) bool { return v.Size == 0 && strings.HasSuffix(v.Key, keys.Separator) }
 
-// copyEntry copies a file or a marker, if what has the new name is still what was seen there. What is no longer there needs no copy.
+// copyEntry copies a file or a marker, if what has the new name is still what was seen there. What is no longer there
+// needs no copy.
 func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Condition) error {
 	v, a, age, err := r.source.Bucket.HeadExact(ctx, *e.source)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -159,7 +161,8 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Conditio
 	switch {
 	case err == nil:
 		r.copied.addLooked(v, age)
-		if e.source.ListedOtherwise(v, customer) || marker && isMarker(*e.source) { // KMS encrypts the marker, and MinIO lists another ETag
+		// KMS encrypts the marker, and MinIO lists another ETag
+		if e.source.ListedOtherwise(v, customer) || marker && isMarker(*e.source) {
 			r.copied.add(*e.source)
 		}
 	case errors.Is(err, fs.ErrNotExist) && c.Absent: // removed since the look
@@ -174,8 +177,8 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Conditio
 	return err
 }
 
-// takeCopy handles a file whose new name something has got since the directories were listed. S3 may have completed a request of an attempt
-// that was interrupted: then it is the copy. Otherwise another client has stored it.
+// takeCopy handles a file whose new name something has got since the directories were listed. S3 may have completed a
+// request of an attempt that was interrupted: then it is the copy. Otherwise another client has stored it.
 func (r *treeMove) takeCopy(ctx context.Context, v, listed s3api.Version, to string) error {
 	made, _, err := r.target.Bucket.Head(ctx, to)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -190,9 +193,11 @@ func (r *treeMove) takeCopy(ctx context.Context, v, listed s3api.Version, to str
 	return err
 }
 
-// copyFile copies a file over the old one, nil for none. A condition that would take several requests more, because CopyObject does not know it, is looked at right before:
-// directories hold many files.
-func (r *treeMove) copyFile(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, old *s3api.Version) error {
+// copyFile copies a file over the old one, nil for none. A condition that would take several requests more, because
+// CopyObject does not know it, is looked at right before: directories hold many files.
+func (r *treeMove) copyFile(
+	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, old *s3api.Version,
+) error {
 	if r.target.copiesAtOnce(v) && !r.target.Bucket.Profile.ConditionalCopy && !r.target.NoOverwrite {
 		if err := r.target.Bucket.CheckCondition(ctx, to, c); err != nil {
 			return err
@@ -232,11 +237,11 @@ func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *attribute
 	return err
 }
 
-// delete deletes the versions that were copied. A file that was added or replaced since stays, and so does one whose copy is gone. The error
-// is then EAGAIN where that is known, because to move such a file takes another attempt.
+// delete deletes the versions that were copied. A file that was added or replaced since stays, and so does one whose
+// copy is gone. The error is then EAGAIN where that is known, because to move such a file takes another attempt.
 //
-// It lists both directories once more. Another session may have moved the copies back, so that the files are the only ones again. And a
-// file may have been replaced by one with the same ETag, whose time tells.
+// It lists both directories once more. Another session may have moved the copies back, so that the files are the only
+// ones again. And a file may have been replaced by one with the same ETag, whose time tells.
 func (r *treeMove) delete(ctx context.Context) error {
 	deleted := batch{tree: r.source, exact: true, prefix: r.from, listed: true}
 	if deleted.takesMany() {
@@ -275,8 +280,8 @@ func (r *treeMove) delete(ctx context.Context) error {
 	return err
 }
 
-// lookAgain looks at the files whose times would not tell that they were replaced since they were copied: they had just been stored. Files that are
-// deleted one by one are looked at then.
+// lookAgain looks at the files whose times would not tell that they were replaced since they were copied: they had
+// just been stored. Files that are deleted one by one are looked at then.
 func (r *treeMove) lookAgain(ctx context.Context) error {
 	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
 		for key, v := range r.copied.young {
@@ -295,9 +300,9 @@ func (r *treeMove) lookAgain(ctx context.Context) error {
 	})
 }
 
-// walk walks through both directories in parallel, in the order of the keys. The first walk fails with fs.ErrNotExist where there is no source.
-// It does not list a target that did not exist a moment ago. The sources are listed last: where S3 compares no versions, this list is
-// the check right before a small directory is deleted.
+// walk walks through both directories in parallel, in the order of the keys. The first walk fails with fs.ErrNotExist
+// where there is no source. It does not list a target that did not exist a moment ago. The sources are listed last:
+// where S3 compares no versions, this list is the check right before a small directory is deleted.
 func (r *treeMove) walk(ctx context.Context, first bool) iter.Seq2[mergeEntry, error] {
 	return func(yield func(mergeEntry, error) bool) {
 		advance := func(next func() (s3api.Version, error, bool)) (*s3api.Version, error) {
@@ -349,8 +354,8 @@ func (r *treeMove) walk(ctx context.Context, first bool) iter.Seq2[mergeEntry, e
 	}
 }
 
-// limited returns the tree whose requests stay within the slots of an operation. All parts that it copies share as many slots, so that
-// no queue of them keeps other requests waiting.
+// limited returns the tree whose requests stay within the slots of an operation. All parts that it copies share as
+// many slots, so that no queue of them keeps other requests waiting.
 func (t *Tree) limited(requests clients.Slots) *Tree {
 	limited := *t
 	limited.Bucket = t.Bucket.Wrap(func(c s3api.Client) s3api.Client { return clients.Limited(c, requests) })

@@ -78,7 +78,9 @@ func (f *fakeS3) wantRequests(t *testing.T, want ...string) {
 }
 
 // HeadObject implements [s3api.Client].
-func (f *fakeS3) HeadObject(_ context.Context, in *s3.HeadObjectInput, _ ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
+func (f *fakeS3) HeadObject(
+	_ context.Context, in *s3.HeadObjectInput, _ ...func(*s3.Options),
+) (*s3.HeadObjectOutput, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.record("look at %s", *in.Key)
@@ -90,7 +92,9 @@ func (f *fakeS3) HeadObject(_ context.Context, in *s3.HeadObjectInput, _ ...func
 }
 
 // DeleteObject implements [s3api.Client].
-func (f *fakeS3) DeleteObject(_ context.Context, in *s3.DeleteObjectInput, _ ...func(*s3.Options)) (*s3.DeleteObjectOutput, error) {
+func (f *fakeS3) DeleteObject(
+	_ context.Context, in *s3.DeleteObjectInput, _ ...func(*s3.Options),
+) (*s3.DeleteObjectOutput, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	condition := ""
@@ -106,7 +110,9 @@ func (f *fakeS3) DeleteObject(_ context.Context, in *s3.DeleteObjectInput, _ ...
 }
 
 // DeleteObjects implements [s3api.Client].
-func (f *fakeS3) DeleteObjects(_ context.Context, in *s3.DeleteObjectsInput, _ ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
+func (f *fakeS3) DeleteObjects(
+	_ context.Context, in *s3.DeleteObjectsInput, _ ...func(*s3.Options),
+) (*s3.DeleteObjectsOutput, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	conditions := 0

@@ -11,14 +11,14 @@ import (
 // maxIncompleteRenames is how many renames a session remembers that are incomplete.
 const maxIncompleteRenames = 1000
 
-// incompleteRenames are the renames of a session whose files have both names, because S3 has not deleted the old one. Where no file is
-// replaced, the same rename would find its own copy in its way.
+// incompleteRenames are the renames of a session whose files have both names, because S3 has not deleted the old one.
+// Where no file is replaced, the same rename would find its own copy in its way.
 //
-// To look at the target does not tell: another client may have stored the same bytes there, as a lock for example. A rename must not take that
-// for its own copy. Only the session that made the copy knows which version it is.
+// To look at the target does not tell: another client may have stored the same bytes there, as a lock for example. A
+// rename must not take that for its own copy. Only the session that made the copy knows which version it is.
 //
-// It also remembers that S3 has refused to delete a file. From then on a rename looks whether there is a file of the new name before it makes one,
-// so that it can be undone.
+// It also remembers that S3 has refused to delete a file. From then on a rename looks whether there is a file of the
+// new name before it makes one, so that it can be undone.
 type incompleteRenames struct {
 	refused atomic.Bool // S3 has refused to delete a file
 

@@ -17,9 +17,15 @@ func TestIncompleteRenames(t *testing.T) {
 	}{
 		{"as-it-was", func(*fakeS3, *incompleteRenames, *s3api.Version) {}, true},
 		{"completed", func(_ *fakeS3, i *incompleteRenames, _ *s3api.Version) { i.remove("new") }, false},
-		{"source-replaced", func(_ *fakeS3, _ *incompleteRenames, source *s3api.Version) { source.ETag = `"other"` }, false},
-		{"another-source", func(_ *fakeS3, _ *incompleteRenames, source *s3api.Version) { source.Key = "other" }, false},
-		{"copy-replaced", func(s *fakeS3, _ *incompleteRenames, _ *s3api.Version) { s.etags["new"] = `"other"` }, false},
+		{"source-replaced", func(_ *fakeS3, _ *incompleteRenames, source *s3api.Version) {
+			source.ETag = `"other"`
+		}, false},
+		{"another-source", func(_ *fakeS3, _ *incompleteRenames, source *s3api.Version) {
+			source.Key = "other"
+		}, false},
+		{"copy-replaced", func(s *fakeS3, _ *incompleteRenames, _ *s3api.Version) {
+			s.etags["new"] = `"other"`
+		}, false},
 		{"copy-deleted", func(s *fakeS3, _ *incompleteRenames, _ *s3api.Version) { delete(s.etags, "new") }, false},
 	} {
 		t.Run(test.label, func(t *testing.T) {

@@ -27,7 +27,8 @@ func (t *Tree) Mkdir(ctx context.Context, key string) error {
 	return t.mark(ctx, t.Keys.Directory(key))
 }
 
-// plainLevels is for how many levels MkdirAll is no operation on a whole directory. Each level takes two or three requests.
+// plainLevels is for how many levels MkdirAll is no operation on a whole directory. Each level takes two or three
+// requests.
 const plainLevels = 8
 
 // MkdirAll makes a directory, and its parents where they are missing.
@@ -62,7 +63,8 @@ func (t *Tree) MkdirAll(ctx context.Context, key string) error {
 	return nil
 }
 
-// mark writes the marker of a directory, right after a look that has shown none. The error is fs.ErrExist where there is one by now. What it has stays.
+// mark writes the marker of a directory, right after a look that has shown none. The error is fs.ErrExist where there
+// is one by now. What it has stays.
 func (t *Tree) mark(ctx context.Context, marker string) error {
 	if len(marker) > keys.MaxBytes {
 		return syscall.ENAMETOOLONG

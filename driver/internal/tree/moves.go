@@ -8,11 +8,13 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/keys"
 )
 
-// Moves are the renames and copies that are running. A change of the time of a file is a copy of it onto itself. One that has a name in common with another
-// waits for its end, but a copy for no copy: many sessions may copy the same file.
+// Moves are the renames and copies that are running. A change of the time of a file is a copy of it onto itself. One
+// that has a name in common with another waits for its end, but a copy for no copy: many sessions may copy the same
+// file.
 //
-// Without that, a rename from a to b and one from b to a would each take the file of the other for its copy, and both would delete it. Moves are
-// those of one process. Against another process a directory has only the look right before its deletes, and a file has none.
+// Without that, a rename from a to b and one from b to a would each take the file of the other for its copy, and both
+// would delete it. Moves are those of one process. Against another process a directory has only the look right before
+// its deletes, and a file has none.
 //
 // The zero value is ready. All file systems of an endpoint share one.
 type Moves struct {
@@ -27,8 +29,8 @@ type move struct {
 	done   chan struct{} // closed when it has ended
 }
 
-// begin waits until no other move touches the names, which begin with that of the bucket. The caller calls end when the move has ended. The
-// error is that of ctx.
+// begin waits until no other move touches the names, which begin with that of the bucket. The caller calls end when
+// the move has ended. The error is that of ctx.
 func (m *Moves) begin(ctx context.Context, names [2]string, copies bool) (end func(), err error) {
 	next := &move{names: names, copies: copies, done: make(chan struct{})}
 	for {

@@ -10,10 +10,11 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
-	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
-// maxRequests is how many requests a directory is copied or deleted by in parallel. They are small, and spend their time waiting for S3.
+// maxRequests is how many requests a directory is copied or deleted by in parallel. They are small, and spend their
+// time waiting for S3.
 const maxRequests = 32
 
 // RemoveFile removes a file, or the interrupted upload of one, and fails with EISDIR for a directory.
@@ -63,7 +64,8 @@ func (t *Tree) RemoveDir(ctx context.Context, key string) error {
 		return s3errors.ErrInvalid
 	}
 	marker := t.Keys.Directory(key)
-	page, err := t.Bucket.List(ctx, s3api.Listing{Prefix: marker, Limit: 2}) // the marker and one that would be too many
+	// the marker and one that would be too many
+	page, err := t.Bucket.List(ctx, s3api.Listing{Prefix: marker, Limit: 2})
 	if err != nil {
 		return err
 	}
@@ -73,7 +75,8 @@ func (t *Tree) RemoveDir(ctx context.Context, key string) error {
 		}
 		return err
 	}
-	if len(page.Versions) != 1 || page.Versions[0].Key != marker || page.Unreadable > 0 || page.Next != "" || page.Versions[0].Size > 0 {
+	if len(page.Versions) != 1 || page.Versions[0].Key != marker || page.Unreadable > 0 || page.Next != "" ||
+		page.Versions[0].Size > 0 {
 		return syscall.ENOTEMPTY
 	}
 	err = t.Bucket.DeleteCurrent(ctx, page.Versions[0])

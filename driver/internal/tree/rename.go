@@ -127,7 +127,8 @@ func (r *treeMove) file(ctx context.Context, v s3api.Version, a *attributes.Attr
 	return r.deleteSource(ctx, v, newKey, made, occupied)
 }
 
-// copyVersion copies a version to a key on a condition, and ends the change of that key. It returns the copy also where that may be one of a later version.
+// copyVersion copies a version to a key on a condition, and ends the change of that key. It returns the copy also
+// where that may be one of a later version.
 //
 // What is renamed takes no more room than it did, but in the quotas that it comes to.
 func (r *treeMove) copyVersion(
@@ -145,9 +146,12 @@ func (r *treeMove) copyVersion(
 	return r.target.copy(ctx, v, a, to, c)
 }
 
-// deleteSource deletes a file that has a copy. A file that was replaced since it was copied stays; the error is ESTALE. So does the copy: other clients
-// may have seen it, and relied on it. Where S3 refuses to delete the file, deleteSource removes the copy again, if the new name was not occupied.
-func (r *treeMove) deleteSource(ctx context.Context, v s3api.Version, newKey string, made s3api.Stored, occupied bool) error {
+// deleteSource deletes a file that has a copy. A file that was replaced since it was copied stays; the error is
+// ESTALE. So does the copy: other clients may have seen it, and relied on it. Where S3 refuses to delete the file,
+// deleteSource removes the copy again, if the new name was not occupied.
+func (r *treeMove) deleteSource(
+	ctx context.Context, v s3api.Version, newKey string, made s3api.Stored, occupied bool,
+) error {
 	err := r.source.deleteVersion(ctx, v)
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -159,7 +163,8 @@ func (r *treeMove) deleteSource(ctx context.Context, v s3api.Version, newKey str
 		r.source.incomplete.refused.Store(true)
 	}
 	switch {
-	case headErr != nil || made.Name == "" || now.Name != made.Name: // it is not the copy any more, or nothing tells it from an equal object of another client
+	case headErr != nil || made.Name == "" || now.Name != made.Name:
+		// it is not the copy any more, or nothing tells it from an equal object of another client
 	case refused && !occupied && r.undo(ctx, v, now):
 	case r.target.NoOverwrite && !replaced:
 		r.target.incomplete.add(v, now)
@@ -170,9 +175,10 @@ func (r *treeMove) deleteSource(ctx context.Context, v s3api.Version, newKey str
 // removeTimeout bounds the requests that remove a wrong copy. They may outlive the session.
 const removeTimeout = 30 * time.Second
 
-// removeWrongCopy removes a copy whose source another client has replaced, where S3 compares no ETags of sources. It would be in the way of the next
-// attempt: nothing proves that it is a copy. The caller knows that there was nothing before. Only the name of the request proves that what is
-// there is the copy: another client may have stored the same bytes since.
+// removeWrongCopy removes a copy whose source another client has replaced, where S3 compares no ETags of sources. It
+// would be in the way of the next attempt: nothing proves that it is a copy. The caller knows that there was nothing
+// before. Only the name of the request proves that what is there is the copy: another client may have stored the same
+// bytes since.
 func (r *treeMove) removeWrongCopy(ctx context.Context, to string, made s3api.Stored, copyErr error) {
 	if made.Name == "" || !errors.Is(copyErr, s3api.ErrSourceReplaced) {
 		return
@@ -185,8 +191,9 @@ func (r *treeMove) removeWrongCopy(ctx context.Context, to string, made s3api.St
 	}
 }
 
-// undo removes the copy of a file that S3 has refused to delete, so that it is not there twice, and tells whether it could. The file
-// must be as it was, so that the copy is not the last one. Where S3 may yet delete the file, because no answer came, nothing is undone.
+// undo removes the copy of a file that S3 has refused to delete, so that it is not there twice, and tells whether it
+// could. The file must be as it was, so that the copy is not the last one. Where S3 may yet delete the file, because
+// no answer came, nothing is undone.
 func (r *treeMove) undo(ctx context.Context, v, made s3api.Version) bool {
 	source, _, err := r.source.Bucket.Head(ctx, v.Key)
 	return err == nil && source.Is(v) && r.target.deleteVersion(ctx, made) == nil

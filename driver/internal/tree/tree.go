@@ -1,9 +1,10 @@
-// Package tree renames, copies, makes and removes files and directories (S3 operations CopyObject, DeleteObject, DeleteObjects, HeadObject,
-// ListObjectsV2, PutObject; UploadPartCopy by package upload).
+// Package tree renames, copies, makes and removes files and directories (S3 operations CopyObject, DeleteObject,
+// DeleteObjects, HeadObject, ListObjectsV2, PutObject; UploadPartCopy by package upload).
 //
-// [Tree.Rename] and [Tree.Copy] copy inside S3. A directory goes in three steps: look at both directories, copy what is missing, and delete
-// exactly the versions that were copied. Conditions of S3 guard each request, or else a look right before it ([profile.Profile]).
-// So nothing is lost that another client stores meanwhile, and the same operation completes one that was interrupted.
+// [Tree.Rename] and [Tree.Copy] copy inside S3. A directory goes in three steps: look at both directories, copy what
+// is missing, and delete exactly the versions that were copied. Conditions of S3 guard each request, or else a look
+// right before it ([profile.Profile]). So nothing is lost that another client stores meanwhile, and the same
+// operation completes one that was interrupted.
 package tree
 
 import (
@@ -32,7 +33,8 @@ type Options struct {
 	NoOverwrite bool
 	// Quotas are those in which files take room.
 	Quotas quota.Quotas
-	// BeginOperation allows an operation on a whole directory, or on many levels of them; end is called when that has ended.
+	// BeginOperation allows an operation on a whole directory, or on many levels of them; end is called when that has
+	// ended.
 	BeginOperation func() (end func(), err error)
 	// Moves are those of the endpoint. The default is those of this tree alone.
 	Moves *Moves
@@ -46,8 +48,9 @@ type Tree struct {
 	incomplete *incompleteRenames
 }
 
-// stored leaves out the objects of the server itself. Where a directory holds the root of another tenant, or of a folder, these are the journal of
-// its uploads and its events that wait. They stay where they are found, whatever happens to the directory.
+// stored leaves out the objects of the server itself. Where a directory holds the root of another tenant, or of a
+// folder, these are the journal of its uploads and its events that wait. They stay where they are found, whatever
+// happens to the directory.
 func stored(versions iter.Seq2[s3api.Version, error]) iter.Seq2[s3api.Version, error] {
 	return func(yield func(s3api.Version, error) bool) {
 		for v, err := range versions {

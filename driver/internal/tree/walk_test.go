@@ -16,7 +16,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3fake"
 )
 
-// TestWalk walks through the directories "from/" and "to/". An entry is written as the name in "from/", or "-", and the name in "to/", or "-".
+// TestWalk walks through the directories "from/" and "to/". An entry is written as the name in "from/", or "-", and
+// the name in "to/", or "-".
 func TestWalk(t *testing.T) {
 	for _, test := range []struct {
 		label string
@@ -37,7 +38,8 @@ func TestWalk(t *testing.T) {
 		{label: "each-has-its-own", keys: "from/a from/c to/b to/d", want: "a-- --b c-- --d"},
 		{label: "new-target-is-not-listed", keys: "from/a to/a", first: true, isNew: true, want: "a--"},
 		{label: "new-target-is-listed-later", keys: "from/a to/a", isNew: true, want: "a-a"},
-		{label: "objects-of-the-server", keys: "from/a from/.babelftp/uploads/x from/b/.babelftp/events/x to/a to/.babelftp/uploads/y", want: "a-a"},
+		{label: "objects-of-the-server",
+			keys: "from/a from/.babelftp/uploads/x from/b/.babelftp/events/x to/a to/.babelftp/uploads/y", want: "a-a"},
 		{label: "only-objects-of-the-server", keys: "from/b/.babelftp/events/x", first: true, err: fs.ErrNotExist},
 		{label: "other-directories", keys: "from-/a from/a to-/a toa", want: "a--"},
 	} {
@@ -99,7 +101,8 @@ func TestWalkFails(t *testing.T) {
 		}
 		tree := s.tree(profile.Profile{SortedListings: true})
 		m := treeMove{source: tree, target: tree, from: "from/", to: "to/"}
-		if got, err := walked(t, &m, false); len(got) > 0 || err == nil || !strings.Contains(err.Error(), refused.Error()) {
+		if got, err := walked(t, &m, false); len(got) > 0 || err == nil ||
+			!strings.Contains(err.Error(), refused.Error()) {
 			t.Errorf("without a list of %s: %q, %v", prefix, got, err)
 		}
 	}

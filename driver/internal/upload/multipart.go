@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
 const (
@@ -29,8 +29,8 @@ const (
 	createTimeout = time.Minute
 )
 
-// A multipart is a multipart upload, with several parts in parallel. It ends with complete, abort or drain. Only one goroutine may call
-// its methods.
+// A multipart is a multipart upload, with several parts in parallel. It ends with complete, abort or drain. Only one
+// goroutine may call its methods.
 type multipart struct {
 	bucket  *s3api.Bucket
 	log     *slog.Logger
@@ -58,12 +58,14 @@ type uploadOptions struct {
 	cancel context.CancelCauseFunc // ends the upload when another session has taken it over
 }
 
-// createMultipart creates an upload, then writes its record, which names it. The first context is that of the session. The second one is that of
-// the parts, and may last longer.
+// createMultipart creates an upload, then writes its record, which names it. The first context is that of the
+// session. The second one is that of the parts, and may last longer.
 //
-// Where S3 does not tell the ID, because the answer is lost or this server dies, an upload without parts stays. Nothing tells it from one of other
-// software, so it is left to the bucket's lifecycle rules.
-func (u *Uploader) createMultipart(until, ctx context.Context, p uploadOptions, a *attributes.Attributes) (*multipart, error) {
+// Where S3 does not tell the ID, because the answer is lost or this server dies, an upload without parts stays.
+// Nothing tells it from one of other software, so it is left to the bucket's lifecycle rules.
+func (u *Uploader) createMultipart(
+	until, ctx context.Context, p uploadOptions, a *attributes.Attributes,
+) (*multipart, error) {
 	if err := context.Cause(until); err != nil {
 		return nil, err
 	}
@@ -76,7 +78,8 @@ func (u *Uploader) createMultipart(until, ctx context.Context, p uploadOptions, 
 	// This request is never cancelled, because the server could not abort an upload whose ID it does not know.
 	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 	defer done()
-	created, err := u.Bucket.CreateUpload(createCtx, p.key, name, a, s3api.PartChecksums{Uploaded: p.uploaded, Configured: u.Objects.Checksum != ""})
+	created, err := u.Bucket.CreateUpload(
+		createCtx, p.key, name, a, s3api.PartChecksums{Uploaded: p.uploaded, Configured: u.Objects.Checksum != ""})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +94,8 @@ func (u *Uploader) createMultipart(until, ctx context.Context, p uploadOptions, 
 // multipart returns the state of an upload that S3 has created.
 func (u *Uploader) multipart(until, ctx context.Context, begun s3api.Upload) *multipart {
 	m := &multipart{
-		bucket: u.Bucket, log: u.Log, upload: begun, session: until, transfer: u.Limiter.Join(u.Concurrency), slots: u.copySlots,
+		bucket: u.Bucket, log: u.Log, upload: begun, session: until, transfer: u.Limiter.Join(u.Concurrency),
+		slots: u.copySlots,
 	}
 	ctx, m.cancel = context.WithCancel(ctx)
 	m.group, m.ctx = errgroup.WithContext(ctx)
@@ -107,10 +111,12 @@ type slots interface {
 	ReleasePart(begin time.Time, bytes int64)
 }
 
-// add waits for a slot, and starts a goroutine that calls transfer for the next part, of so many bytes. It does not wait for transfer.
+// add waits for a slot, and starts a goroutine that calls transfer for the next part, of so many bytes. It does not
+// wait for transfer.
 func (m *multipart) add(s slots, bytes int64, transfer func(p *s3api.Part) error) error {
 	if limit := m.bucket.Profile.MaxParts(); int64(m.number) >= limit {
-		m.log.Warn("upload needs more parts than S3 takes; if all parts must have one size, configure a larger part_size",
+		m.log.Warn(
+			"upload needs more parts than S3 takes; if all parts must have one size, configure a larger part_size",
 			"bucket", m.bucket.Name, "key", m.upload.Key, "parts", limit, "equal", !m.bucket.Profile.UnequalParts)
 		return syscall.EFBIG
 	}
@@ -151,8 +157,8 @@ func (m *multipart) ended() error {
 	return context.Cause(m.session)
 }
 
-// send adds the bytes of a buffer as a part, and calls done after the request. If send returns an error, the buffer still belongs to the
-// caller, and done is not called. The error may be that of an earlier part.
+// send adds the bytes of a buffer as a part, and calls done after the request. If send returns an error, the buffer
+// still belongs to the caller, and done is not called. The error may be that of an earlier part.
 func (m *multipart) send(b *membudget.Buffer, done func()) error {
 	return m.sendThen(b, done, func() {})
 }
@@ -172,9 +178,9 @@ func (m *multipart) sendThen(b *membudget.Buffer, done, stored func()) error {
 	})
 }
 
-// copy lets S3 copy the bytes [first, last) of a version, in parts of about size bytes. They must be as many as the smallest part has, at least.
-// The upload always waits for a part that S3 has begun to copy. S3 does not notice a cancelled request. After an abort, such a part
-// would stay in the bucket.
+// copy lets S3 copy the bytes [first, last) of a version, in parts of about size bytes. They must be as many as the
+// smallest part has, at least. The upload always waits for a part that S3 has begun to copy. S3 does not notice a
+// cancelled request. After an abort, such a part would stay in the bucket.
 func (m *multipart) copy(v s3api.Version, first, last, size int64) error {
 	slots := m.slots
 	if slots == nil {
@@ -196,8 +202,8 @@ func (m *multipart) copy(v s3api.Version, first, last, size int64) error {
 	return nil
 }
 
-// A semaphore holds a value for each slot in use by a part that S3 copies. The limiter has no part in these slots, because the bytes do not
-// pass between this process and S3.
+// A semaphore holds a value for each slot in use by a part that S3 copies. The limiter has no part in these slots,
+// because the bytes do not pass between this process and S3.
 type semaphore chan struct{}
 
 // Acquire implements slots.
@@ -214,8 +220,9 @@ func (s semaphore) Acquire(ctx, until context.Context) bool {
 // ReleasePart implements slots.
 func (s semaphore) ReleasePart(time.Time, int64) { <-s }
 
-// outlive returns a context for a request. It ends with ctx, or after a delay if the whole request has been sent. S3 then performs the
-// request although no session waits for the answer. A part that S3 makes after the abort of its upload may stay in the bucket.
+// outlive returns a context for a request. It ends with ctx, or after a delay if the whole request has been sent. S3
+// then performs the request although no session waits for the answer. A part that S3 makes after the abort of its
+// upload may stay in the bucket.
 func outlive(ctx context.Context, delay time.Duration, sent func() bool) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -252,8 +259,8 @@ func (m *multipart) complete(ctx context.Context, c s3api.Condition) (s3api.Stor
 	return made, err
 }
 
-// abort removes the upload and its parts. It waits for the requests under way, because a part that arrives after the abort may stay. If S3
-// does not answer, the record stays in the journal, and a sweep removes the upload.
+// abort removes the upload and its parts. It waits for the requests under way, because a part that arrives after the
+// abort may stay. If S3 does not answer, the record stays in the journal, and a sweep removes the upload.
 func (m *multipart) abort() {
 	m.cancel()
 	_ = m.group.Wait() // the caller knows the error already
@@ -268,7 +275,8 @@ func (m *multipart) abort() {
 		err = m.bucket.AbortUpload(ctx, m.upload)
 	}
 	if err != nil {
-		m.log.Warn("multipart upload could not be aborted; a later sweep aborts it if it has a record in the upload journal",
+		m.log.Warn(
+			"multipart upload could not be aborted; a later sweep aborts it if it has a record in the upload journal",
 			"bucket", m.bucket.Name, "key", m.upload.Key, "upload", m.upload.ID, "err", err)
 		m.entry.Release()
 		return
@@ -276,7 +284,8 @@ func (m *multipart) abort() {
 	m.entry.Remove(ctx)
 }
 
-// drain waits for the requests under way, for interruptTimeout at most. The upload stays open. The parts that S3 has confirmed have an ETag then.
+// drain waits for the requests under way, for interruptTimeout at most. The upload stays open. The parts that S3 has
+// confirmed have an ETag then.
 func (m *multipart) drain(ctx context.Context) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), interruptTimeout)
 	defer done()

@@ -13,8 +13,9 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// Open opens a file for writing, with the flags of os.OpenFile. The new object will begin with the first offset bytes of the present one. It
-// ends with those that follow as many as are written, unless Options.Truncate is set. The end of ctx ends the upload.
+// Open opens a file for writing, with the flags of os.OpenFile. The new object will begin with the first offset bytes
+// of the present one. It ends with those that follow as many as are written, unless Options.Truncate is set. The end
+// of ctx ends the upload.
 func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset int64) (_ *Writer, err error) {
 	var (
 		create    = flag&os.O_CREATE != 0
@@ -63,7 +64,8 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 			return nil, err
 		case exclusive:
 			return nil, fs.ErrExist
-		case keeps && seen >= 0 && (whole || offset == seen): // another session has stored it, and the client sends only the rest of its own
+		case keeps && seen >= 0 && (whole || offset == seen):
+			// another session has stored it, and the client sends only the rest of its own
 			return nil, &ResumeError{Size: v.Size, Stored: true}
 		case keeps:
 			if whole {
@@ -105,9 +107,9 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 	return w, nil
 }
 
-// appendToNothing appends to a missing file: it resumes the upload that the driver has reported with seen bytes, or begins the file. A client
-// that begins a file so does not expect to resume it, so the driver keeps nothing of an interrupted one. In both cases no other session may
-// store the file meanwhile.
+// appendToNothing appends to a missing file: it resumes the upload that the driver has reported with seen bytes, or
+// begins the file. A client that begins a file so does not expect to resume it, so the driver keeps nothing of an
+// interrupted one. In both cases no other session may store the file meanwhile.
 func (w *Writer) appendToNothing(ctx context.Context, seen int64) (err error) {
 	w.resumed, err = w.u.resumeAt(ctx, w.key, seen)
 	switch {

@@ -10,22 +10,26 @@ import (
 )
 
 const (
-	// partGrowth makes a part at least this fraction of the bytes before it, for each 10,000 parts that an upload may have. So 10,000 parts hold 5 TiB
-	// even if the first has 5 MiB, the smallest that S3 takes. The last parts have 4 GiB then, which S3 takes too.
+	// partGrowth makes a part at least this fraction of the bytes before it, for each 10,000 parts that an upload may
+	// have. So 10,000 parts hold 5 TiB even if the first has 5 MiB, the smallest that S3 takes. The last parts have 4
+	// GiB then, which S3 takes too.
 	partGrowth = 1280
 
 	// partSizeStep is the step, in bytes, to which partSizeFor rounds up.
 	partSizeStep = 1 << 20
 
-	// minCopyPart is the fewest bytes that one request copies, except of a smaller object. S3 copies them within seconds.
+	// minCopyPart is the fewest bytes that one request copies, except of a smaller object. S3 copies them within
+	// seconds.
 	minCopyPart = 128 << 20
 
-	// copyPartSize is how many bytes of the kept head or tail one request copies: few enough that requests in parallel copy a large object.
+	// copyPartSize is how many bytes of the kept head or tail one request copies: few enough that requests in
+	// parallel copy a large object.
 	copyPartSize = 1 << 30
 )
 
-// partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else decides the size. So the
-// number of a part says where it begins. Parts grow where the S3 server takes parts of different sizes.
+// partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else
+// decides the size. So the number of a part says where it begins. Parts grow where the S3 server takes parts of
+// different sizes.
 func (u *Uploader) partSizeAt(size, offset int64) int64 {
 	if !u.Bucket.Profile.UnequalParts {
 		offset = 0
@@ -34,9 +38,10 @@ func (u *Uploader) partSizeAt(size, offset int64) int64 {
 	return min(max(size, offset/growth), s3api.MaxPartSize, u.Memory.Share())
 }
 
-// partSizeFor returns the size in bytes of the first part of an upload. known is how many bytes the upload has at least; it may have twice as
-// many. If all parts must have one size, that size bounds the upload: 10,000 parts, or 1,000 where the server takes no more. No part is larger than what its
-// user may hold of the memory, whatever size a client announces.
+// partSizeFor returns the size in bytes of the first part of an upload. known is how many bytes the upload has at
+// least; it may have twice as many. If all parts must have one size, that size bounds the upload: 10,000 parts, or
+// 1,000 where the server takes no more. No part is larger than what its user may hold of the memory, whatever size a
+// client announces.
 func (u *Uploader) partSizeFor(known int64) int64 {
 	size := u.PartSize
 	if !u.Bucket.Profile.UnequalParts {
@@ -46,16 +51,16 @@ func (u *Uploader) partSizeFor(known int64) int64 {
 	return u.partSizeAt(size, 0)
 }
 
-// Announce says how many bytes the file will probably have, before the first write. It is a hint: if all parts of an upload must have one
-// size, it makes them large enough.
+// Announce says how many bytes the file will probably have, before the first write. It is a hint: if all parts of an
+// upload must have one size, it makes them large enough.
 func (w *Writer) Announce(size int64) {
 	if w.offset == 0 && w.upload == nil && w.part == nil && w.resumed == nil {
 		w.partSize = max(w.partSize, w.u.partSizeFor(size))
 	}
 }
 
-// copyHead begins the upload with the bytes of the object that stay. S3 copies them as whole parts, where it can. The driver reads the
-// others.
+// copyHead begins the upload with the bytes of the object that stay. S3 copies them as whole parts, where it can. The
+// driver reads the others.
 func (w *Writer) copyHead() error {
 	p := &w.u.Bucket.Profile
 	copied, size := w.headSize, int64(copyPartSize)
@@ -80,8 +85,9 @@ func (w *Writer) copyHead() error {
 	return err
 }
 
-// copyTail adds the bytes of the object that stay after the written ones. S3 copies them as parts, where it can. The driver reads those that the
-// part under way lacks: S3 takes only a last part below its smallest size, and some servers want equal parts.
+// copyTail adds the bytes of the object that stay after the written ones. S3 copies them as parts, where it can. The
+// driver reads those that the part under way lacks: S3 takes only a last part below its smallest size, and some
+// servers want equal parts.
 func (w *Writer) copyTail() error {
 	if w.offset >= w.keptEnd {
 		return nil
@@ -107,7 +113,9 @@ func (w *Writer) copyTail() error {
 }
 
 // CopyByParts copies a version that is too large for one request, or copies it on a condition.
-func (u *Uploader) CopyByParts(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (made s3api.Stored, err error) {
+func (u *Uploader) CopyByParts(
+	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition,
+) (made s3api.Stored, err error) {
 	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return s3api.Stored{}, err
 	}
@@ -141,7 +149,8 @@ func (u *Uploader) addAll(ctx context.Context, m *multipart, v s3api.Version) er
 	return m.copy(v, 0, v.Size, size)
 }
 
-// stream adds all bytes of a version to an upload, through the memory of this process, for an S3 server that does not copy parts.
+// stream adds all bytes of a version to an upload, through the memory of this process, for an S3 server that does not
+// copy parts.
 func (u *Uploader) stream(ctx context.Context, m *multipart, v s3api.Version) error {
 	source := download.NewRange(ctx, v.Bucket, v, 0, v.Size)
 	defer source.Close()

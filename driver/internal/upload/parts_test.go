@@ -27,7 +27,8 @@ func TestPartSizeFor(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bucket := s3api.NewBucket(nil, "bucket", profile.Profile{UnequalParts: tc.unequal}, &endpoint.Stats{}, 0)
-			u := New(Options{Bucket: bucket, PartSize: tc.partSize, Memory: membudget.New(tc.memory).For("acme", "alice")})
+			u := New(
+				Options{Bucket: bucket, PartSize: tc.partSize, Memory: membudget.New(tc.memory).For("acme", "alice")})
 			got := u.partSizeFor(tc.size)
 			if got != tc.want {
 				t.Errorf("%d, want %d", got, tc.want)
@@ -55,7 +56,9 @@ func TestPartSizeReaches(t *testing.T) {
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			profile := profile.Profile{UnequalParts: true}
-			u := New(Options{Bucket: &s3api.Bucket{Profile: profile}, Memory: membudget.New(test.memory).For("acme", "alice")})
+			u := New(
+				Options{Bucket: &s3api.Bucket{Profile: profile},
+					Memory: membudget.New(test.memory).For("acme", "alice")})
 			offset, parts := int64(0), 0
 			for ; offset < test.reaches; parts++ {
 				size := u.partSizeAt(test.partSize, offset)

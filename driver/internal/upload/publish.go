@@ -13,9 +13,10 @@ import (
 // commitTimeout bounds the request that makes an upload visible. S3 may take minutes to assemble many parts.
 const commitTimeout = 10 * time.Minute
 
-// Close publishes the file, unless writing failed or was aborted. When it returns nil, S3 has confirmed the object. After an error the bucket
-// has at most an interrupted upload that the owner can resume. There is one exception: the answer to the request that publishes is lost, and
-// a look at the object shows nothing. Then the complete object may be there.
+// Close publishes the file, unless writing failed or was aborted. When it returns nil, S3 has confirmed the object.
+// After an error the bucket has at most an interrupted upload that the owner can resume. There is one exception: the
+// answer to the request that publishes is lost, and a look at the object shows nothing. Then the complete object may
+// be there.
 func (w *Writer) Close() error {
 	if w.Closed {
 		return w.Refuse("close")
@@ -80,7 +81,8 @@ func (w *Writer) finish() error {
 				return err
 			}
 		}
-		if err := w.upload.send(w.part, func() {}); err != nil { // done does not release the buffer: interrupt may need its bytes
+		// done does not release the buffer: interrupt may need its bytes
+		if err := w.upload.send(w.part, func() {}); err != nil {
 			return err
 		}
 	}
@@ -98,8 +100,8 @@ func (w *Writer) finish() error {
 
 // commit lets publish make the object visible, if the session still wants it.
 //
-// The end of the session does not cancel this request, because S3 may perform it anyway, and only the answer tells. The client has sent the
-// whole file, so the object is right even if the client has disconnected.
+// The end of the session does not cancel this request, because S3 may perform it anyway, and only the answer tells.
+// The client has sent the whole file, so the object is right even if the client has disconnected.
 func (w *Writer) commit(publish func(context.Context) (s3api.Stored, error)) error {
 	if err := w.u.BeforeCommit(w.ctx); err != nil {
 		return err
@@ -125,7 +127,8 @@ func (w *Writer) put(ctx context.Context) (s3api.Stored, error) {
 		return w.u.Bucket.Put(ctx, w.key, &w.attributes, w.condition, bytes.NewReader(nil), nil)
 	}
 	w.part.Seal()
-	return w.u.Bucket.Put(ctx, w.key, &w.attributes, w.condition, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
+	return w.u.Bucket.Put(
+		ctx, w.key, &w.attributes, w.condition, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
 }
 
 // cause returns why the upload was ended, if it was. Otherwise it returns err.

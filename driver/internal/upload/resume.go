@@ -21,7 +21,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
-	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
 const (
@@ -40,13 +40,15 @@ const (
 
 // A pending upload was interrupted, and its owner can resume it.
 //
-// S3 returns no bytes of an open upload. So the parts stay as they are, up to the first missing one. The body of the record holds the bytes
-// after the last whole part. They could not be a part, because S3 takes only a last part below 5 MiB. The number of a part says where it
-// begins (partSizeAt). So a late part, whose session did not know that its client had disconnected, is at the right place too.
+// S3 returns no bytes of an open upload. So the parts stay as they are, up to the first missing one. The body of the
+// record holds the bytes after the last whole part. They could not be a part, because S3 takes only a last part below
+// 5 MiB. The number of a part says where it begins (partSizeAt). So a late part, whose session did not know that its
+// client had disconnected, is at the right place too.
 //
-// A pending upload is always at least a byte shorter than what its client has sent. A client that found all of its file there would send
-// no more, and no session would complete the upload. So a part counts only when a byte has come after it. S3 may have others of an earlier
-// session: these count when the session that resumes the upload has stored them again (Journal.Resume).
+// A pending upload is always at least a byte shorter than what its client has sent. A client that found all of its
+// file there would send no more, and no session would complete the upload. So a part counts only when a byte has come
+// after it. S3 may have others of an earlier session: these count when the session that resumes the upload has stored
+// them again (Journal.Resume).
 type pending struct {
 	journal.Record
 	parts    []*s3api.Part
@@ -62,7 +64,8 @@ func (p *pending) end() int64 {
 	return p.ends[len(p.ends)-1]
 }
 
-// tail returns how many bytes follow the parts. A record with another offset is older than these parts, and its bytes do not count.
+// tail returns how many bytes follow the parts. A record with another offset is older than these parts, and its bytes
+// do not count.
 func (p *pending) tail() int64 {
 	if p.TailOffset != p.end() {
 		return 0
@@ -72,9 +75,9 @@ func (p *pending) tail() int64 {
 
 func (p *pending) size() int64 { return p.end() + p.tail() }
 
-// A ResumeError refuses to write to a file at a wrong offset while an upload of this owner is pending. It also refuses the rest of an upload that
-// has ended since the session was shown it. The owner can go on at Size, or begin a new upload with os.O_TRUNC. The bytes of two uploads must
-// not mix. It is an fs.ErrInvalid.
+// A ResumeError refuses to write to a file at a wrong offset while an upload of this owner is pending. It also
+// refuses the rest of an upload that has ended since the session was shown it. The owner can go on at Size, or begin
+// a new upload with os.O_TRUNC. The bytes of two uploads must not mix. It is an fs.ErrInvalid.
 type ResumeError struct {
 	Size   int64 // bytes that S3 holds of the pending upload; where there is none, of the file
 	Stored bool  // another session has stored the file, and no upload is pending
@@ -85,7 +88,8 @@ func (e *ResumeError) Error() string {
 	if e.Stored {
 		return fmt.Sprintf("another session has stored this file, with %d bytes: upload it anew to replace it", e.Size)
 	}
-	return fmt.Sprintf("an upload of this file was interrupted: resume it at offset %d, or upload the file anew", e.Size)
+	return fmt.Sprintf(
+		"an upload of this file was interrupted: resume it at offset %d, or upload the file anew", e.Size)
 }
 
 // Unwrap returns an fs.ErrInvalid.
@@ -97,7 +101,8 @@ func (e *ResumeError) ResumeOffset() int64 { return e.Size }
 // FileStored returns Stored, for the same callers.
 func (e *ResumeError) FileStored() bool { return e.Stored }
 
-// reported holds the sizes of pending uploads that the driver has reported to a session. An append resumes only such an upload.
+// reported holds the sizes of pending uploads that the driver has reported to a session. An append resumes only such
+// an upload.
 type reported struct {
 	mu    sync.Mutex
 	sizes map[string]int64 // by key
@@ -112,8 +117,8 @@ func (r *reported) set(key string, size int64) {
 	r.sizes[key] = size
 }
 
-// take returns and forgets the reported size of a pending upload, -1 where there is none. A report counts only for the next time that the
-// session opens the file for writing, whether or not that succeeds.
+// take returns and forgets the reported size of a pending upload, -1 where there is none. A report counts only for
+// the next time that the session opens the file for writing, whether or not that succeeds.
 func (r *reported) take(key string) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,11 +130,12 @@ func (r *reported) take(key string) int64 {
 	return size
 }
 
-// FileSeen forgets the pending upload of a key that the driver has reported: the session knows since that the file exists.
+// FileSeen forgets the pending upload of a key that the driver has reported: the session knows since that the file
+// exists.
 func (u *Uploader) FileSeen(key string) { u.reported.take(key) }
 
-// Pending describes the latest interrupted upload to a key that this owner can resume. The error is fs.ErrNotExist where there is none, or where
-// the file exists. The Uploader remembers the reported size for the next append.
+// Pending describes the latest interrupted upload to a key that this owner can resume. The error is fs.ErrNotExist
+// where there is none, or where the file exists. The Uploader remembers the reported size for the next append.
 func (u *Uploader) Pending(ctx context.Context, key string) (*fileinfo.Info, error) {
 	all, err := u.pendingUploads(ctx, key)
 	if err == nil && len(all) == 0 {
@@ -145,11 +151,12 @@ func (u *Uploader) Pending(ctx context.Context, key string) (*fileinfo.Info, err
 		return nil, err
 	}
 	u.reported.set(key, p.size())
-	return fileinfo.New(u.Keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.ModTime}, &attributes.Attributes{}), nil
+	return fileinfo.New(
+		u.Keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.ModTime}, &attributes.Attributes{}), nil
 }
 
-// resumeAt returns the upload that the owner can resume at an offset, and nil where none is pending. The error is a ResumeError where
-// uploads are pending at other offsets only.
+// resumeAt returns the upload that the owner can resume at an offset, and nil where none is pending. The error is a
+// ResumeError where uploads are pending at other offsets only.
 func (u *Uploader) resumeAt(ctx context.Context, key string, offset int64) (*pending, error) {
 	all, err := u.pendingUploads(ctx, key)
 	if err != nil || len(all) == 0 {
@@ -186,11 +193,13 @@ func (u *Uploader) pendingUploads(ctx context.Context, key string) ([]*pending, 
 	return all, nil
 }
 
-// readPending reads a record and finds the parts of its upload. It returns nil for an upload that the owner cannot resume.
+// readPending reads a record and finds the parts of its upload. It returns nil for an upload that the owner cannot
+// resume.
 func (u *Uploader) readPending(ctx context.Context, listed s3api.Version) (*pending, error) {
 	r, err := u.Journal.Read(ctx, listed)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, journal.ErrNoRecord): // it ended a moment ago, or its metadata are lost
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, journal.ErrNoRecord):
+		// it ended a moment ago, or its metadata are lost
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -241,28 +250,31 @@ func (w *Writer) resume() error {
 		}
 	}
 	if p.Upload == "" {
-		return nil // without parts there is no upload to take over: two sessions that resume it each make their own object
+		// without parts there is no upload to take over: two sessions that resume it each make their own object
+		return nil
 	}
 	e, err := w.u.Journal.Resume(w.ctx, p.Record, p.end(), &w.client, w.cancel)
 	if e == nil {
 		return err
 	}
-	w.upload = w.u.multipart(w.ctx, w.partsContext(), s3api.Upload{Key: w.key, ID: p.Upload, Checksum: p.checksum, Name: path.Base(p.Name)})
+	w.upload = w.u.multipart(
+		w.ctx, w.partsContext(), s3api.Upload{Key: w.key, ID: p.Upload, Checksum: p.checksum, Name: path.Base(p.Name)})
 	w.upload.parts, w.upload.number = p.parts, int32(len(p.parts))
 	w.upload.entry = e
 	return err
 }
 
-// canResumeAfter tells whether an owner may resume an upload that ended with this error. It may not where the bytes are wrong, or where the
-// object may not be made at all.
+// canResumeAfter tells whether an owner may resume an upload that ended with this error. It may not where the bytes
+// are wrong, or where the object may not be made at all.
 func canResumeAfter(err error) bool {
-	return !slices.ContainsFunc([]error{fs.ErrInvalid, fs.ErrExist, syscall.ESTALE, syscall.EFBIG, syscall.EDQUOT, syscall.EILSEQ},
+	return !slices.ContainsFunc(
+		[]error{fs.ErrInvalid, fs.ErrExist, syscall.ESTALE, syscall.EFBIG, syscall.EDQUOT, syscall.EILSEQ},
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// interrupt ends the upload, which cause has ended, so that its owner can resume it. It waits for the parts under way. Then it writes the record
-// that gives the upload up, with the bytes after the parts. The upload counts as kept only when S3 has that record: until then other sessions take
-// it for one on which a session works.
+// interrupt ends the upload, which cause has ended, so that its owner can resume it. It waits for the parts under
+// way. Then it writes the record that gives the upload up, with the bytes after the parts. The upload counts as kept
+// only when S3 has that record: until then other sessions take it for one on which a session works.
 func (w *Writer) interrupt(cause error) {
 	var e *journal.Entry
 	if w.upload != nil {
@@ -292,7 +304,8 @@ func (w *Writer) interrupt(cause error) {
 	most := w.u.Quotas.Smallest() / pendingShare
 	stored, err := w.u.storedSince(ctx, w.key, w.opened)
 	switch {
-	case err == nil && (stored || most > 0 && offset+length > most): // its client has stored the file since, or it is too large to stay
+	case err == nil && (stored || most > 0 && offset+length > most):
+		// its client has stored the file since, or it is too large to stay
 		w.kept = false
 		w.discard()
 		return
@@ -315,13 +328,15 @@ func (w *Writer) interrupt(cause error) {
 	w.u.Journal.Trim(ctx, w.u.Log, w.u.Owner, most)
 }
 
-// notKept ends an upload whose record could not be given up. If S3 has a record all the same, its owner can resume it when the session counts as dead.
+// notKept ends an upload whose record could not be given up. If S3 has a record all the same, its owner can resume it
+// when the session counts as dead.
 func (w *Writer) notKept(e *journal.Entry, err error) {
 	if errors.Is(err, journal.ErrTakenOver) {
 		e.Release()
 		return
 	}
-	w.u.Log.Warn("interrupted upload could not be kept; its client has to send it again, or to come back after two minutes",
+	w.u.Log.Warn(
+		"interrupted upload could not be kept; its client has to send it again, or to come back after two minutes",
 		"bucket", w.u.Bucket.Name, "key", w.key, "err", err)
 	if w.upload != nil && !e.Recorded() {
 		w.upload.abort() // its owner would not find it
@@ -330,8 +345,8 @@ func (w *Writer) notKept(e *journal.Entry, err error) {
 	e.Release()
 }
 
-// progress returns up to where S3 has the parts of the upload, and how many bytes in memory follow and can be kept. These are all but the last one, or those
-// that were pending before.
+// progress returns up to where S3 has the parts of the upload, and how many bytes in memory follow and can be kept.
+// These are all but the last one, or those that were pending before.
 func (w *Writer) progress() (offset, length int64) {
 	offset = w.offset
 	if w.part != nil {
@@ -381,15 +396,17 @@ func (w *Writer) discard() {
 // removeResumed removes the record of the resumed upload, where that had no parts.
 func (w *Writer) removeResumed(ctx context.Context) {
 	if err := w.u.Journal.Delete(ctx, &w.resumed.Record); err != nil && !errors.Is(err, journal.ErrTakenOver) {
-		w.u.Log.Warn("interrupted upload could not be removed; a later sweep removes it", "bucket", w.u.Bucket.Name, "key", w.key, "err", err)
+		w.u.Log.Warn("interrupted upload could not be removed; a later sweep removes it",
+			"bucket", w.u.Bucket.Name, "key", w.key, "err", err)
 	}
 }
 
 // clockSlack bounds the error of an age by two times of S3, which are whole seconds.
 const clockSlack = 2 * time.Second
 
-// storedSince tells whether a session has stored the object since this upload began. Then the client has reconnected and sent the file
-// again before the server noticed that the first connection was dead. Both times are by the clock of S3.
+// storedSince tells whether a session has stored the object since this upload began. Then the client has reconnected
+// and sent the file again before the server noticed that the first connection was dead. Both times are by the clock
+// of S3.
 func (u *Uploader) storedSince(ctx context.Context, key string, begun time.Time) (bool, error) {
 	took := time.Since(begun)
 	_, _, age, err := u.Bucket.HeadWithAge(ctx, key)
@@ -399,8 +416,9 @@ func (u *Uploader) storedSince(ctx context.Context, key string, begun time.Time)
 	return err == nil && age < took-clockSlack, err
 }
 
-// findPending looks for interrupted uploads of this file, which Close removes when it publishes the file. It does not wait, because most
-// files have none. It goes on when the session ends, because the record of this upload may take their place.
+// findPending looks for interrupted uploads of this file, which Close removes when it publishes the file. It does not
+// wait, because most files have none. It goes on when the session ends, because the record of this upload may take
+// their place.
 func (w *Writer) findPending() {
 	if w.u.Owner == "" {
 		return
@@ -409,9 +427,12 @@ func (w *Writer) findPending() {
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
 	go func() {
 		defer done()
-		records, err := panics.Result(func() ([]s3api.Version, error) { return w.u.Journal.Records(ctx, w.u.Owner, w.key) })
+		records, err := panics.Result(func() ([]s3api.Version, error) {
+			return w.u.Journal.Records(ctx, w.u.Owner, w.key)
+		})
 		if err != nil {
-			w.u.Log.Debug("interrupted uploads could not be listed", "bucket", w.u.Bucket.Name, "key", w.key, "err", err)
+			w.u.Log.Debug("interrupted uploads could not be listed",
+				"bucket", w.u.Bucket.Name, "key", w.key, "err", err)
 		}
 		w.older <- records
 	}()
@@ -426,7 +447,8 @@ func (w *Writer) removeOlder(but string) {
 	defer done()
 	older := slices.DeleteFunc(<-w.older, func(v s3api.Version) bool { return v.Key == but })
 	if _, err := w.u.Journal.DeleteIdle(ctx, older); err != nil {
-		w.u.Log.Warn("interrupted upload could not be removed; a later sweep removes it", "bucket", w.u.Bucket.Name, "key", w.key, "err", err)
+		w.u.Log.Warn("interrupted upload could not be removed; a later sweep removes it",
+			"bucket", w.u.Bucket.Name, "key", w.key, "err", err)
 	}
 }
 

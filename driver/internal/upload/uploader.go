@@ -1,9 +1,9 @@
-// Package upload writes files: a small one by one request (S3 operation PutObject), others by parts in parallel (CreateMultipartUpload,
-// UploadPart, UploadPartCopy, CompleteMultipartUpload, AbortMultipartUpload).
+// Package upload writes files: a small one by one request (S3 operation PutObject), others by parts in parallel
+// (CreateMultipartUpload, UploadPart, UploadPartCopy, CompleteMultipartUpload, AbortMultipartUpload).
 //
-// [Uploader.Open] opens a [Writer], whose Close makes the object visible. With a journal, the owner can resume an interrupted upload:
-// [Uploader.Pending] describes it, and Open with its size as the offset resumes it (ListParts). [Uploader.CopyByParts] copies an object
-// that is too large for CopyObject.
+// [Uploader.Open] opens a [Writer], whose Close makes the object visible. With a journal, the owner can resume an
+// interrupted upload: [Uploader.Pending] describes it, and Open with its size as the offset resumes it (ListParts).
+// [Uploader.CopyByParts] copies an object that is too large for CopyObject.
 package upload
 
 import (
@@ -59,8 +59,8 @@ func New(o Options) *Uploader {
 	return &Uploader{Options: o, reported: &reported{}}
 }
 
-// WithCopySlots returns an Uploader that uses another client of the bucket. All parts that it lets S3 copy share so many slots, as a part of one operation
-// that has begun.
+// WithCopySlots returns an Uploader that uses another client of the bucket. All parts that it lets S3 copy share so
+// many slots, as a part of one operation that has begun.
 func (u *Uploader) WithCopySlots(bucket *s3api.Bucket, slots int) *Uploader {
 	limited := *u
 	limited.Bucket, limited.copySlots = bucket, make(semaphore, slots)

@@ -19,8 +19,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// A Writer is a file open for writing. It collects bytes in a buffer, sends the full buffer as a part, and continues with another buffer.
-// A file that fits into one buffer becomes an object by one request.
+// A Writer is a file open for writing. It collects bytes in a buffer, sends the full buffer as a part, and continues
+// with another buffer. A file that fits into one buffer becomes an object by one request.
 type Writer struct {
 	openfile.Handle
 	u      *Uploader
@@ -48,7 +48,8 @@ type Writer struct {
 
 	asked bool // S3 was asked to make the object visible
 
-	// older gets the records of the interrupted uploads that end when Close publishes this file. It is nil without an owner.
+	// older gets the records of the interrupted uploads that end when Close publishes this file. It is nil without an
+	// owner.
 	older chan []s3api.Version
 
 	begun    bool              // whether begin has been called
@@ -81,8 +82,9 @@ func (w *Writer) WriteAt(p []byte, offset int64) (int, error) {
 	return w.Write(p)
 }
 
-// ReadFrom writes all bytes of r. An error of r other than io.EOF means that bytes are missing, also io.ErrUnexpectedEOF. Close publishes
-// nothing then. When the upload ends, by Abort for example, a waiting Read of r ends too, if r is a connection.
+// ReadFrom writes all bytes of r. An error of r other than io.EOF means that bytes are missing, also
+// io.ErrUnexpectedEOF. Close publishes nothing then. When the upload ends, by Abort for example, a waiting Read of r
+// ends too, if r is a connection.
 func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
 	if w.Closed {
 		return 0, w.Refuse("write")
@@ -104,8 +106,9 @@ func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
 
 // fill reads r to its end, straight into the buffers.
 //
-// A full buffer becomes a part only when another byte has come. So a file that fits into one buffer is one request. And S3 never holds all
-// bytes of an interrupted upload. A client that found all of its file there would send no more, and no session would complete it.
+// A full buffer becomes a part only when another byte has come. So a file that fits into one buffer is one request.
+// And S3 never holds all bytes of an interrupted upload. A client that found all of its file there would send no
+// more, and no session would complete it.
 func (w *Writer) fill(r io.Reader) (int64, error) {
 	if !w.begun {
 		if w.headSize > 0 || w.resumed != nil {
@@ -204,8 +207,8 @@ func (w *Writer) begin() error {
 	return w.copyHead()
 }
 
-// read adds the bytes [from, to) of an object to the upload. If the object has little more, it reads the whole object, because S3 sends a
-// checksum of whole objects only. The SDK compares it.
+// read adds the bytes [from, to) of an object to the upload. If the object has little more, it reads the whole
+// object, because S3 sends a checksum of whole objects only. The SDK compares it.
 func (w *Writer) read(v s3api.Version, from, to int64) error {
 	begin, end := from, to
 	if v.Size-(to-from) < s3api.MinPartSize {
@@ -250,7 +253,8 @@ func (w *Writer) start() (err error) {
 	return err
 }
 
-// partsContext returns the context of the parts under way. If the owner can resume the upload, they continue after the client disconnects.
+// partsContext returns the context of the parts under way. If the owner can resume the upload, they continue after
+// the client disconnects.
 func (w *Writer) partsContext() context.Context {
 	if w.resumable {
 		return context.WithoutCancel(w.ctx)
@@ -289,7 +293,8 @@ func (w *Writer) Stat() (fs.FileInfo, error) {
 	return &fileinfo.Stored{Info: fileinfo.New(w.u.Keys.Base(w.key), &v, &w.attributes), Answer: w.stored}, nil
 }
 
-// Memory returns how many bytes of memory the part takes that is being filled. The reader of ReadFrom may ask it during a Read.
+// Memory returns how many bytes of memory the part takes that is being filled. The reader of ReadFrom may ask it
+// during a Read.
 func (w *Writer) Memory() int64 {
 	if w.part == nil {
 		return 0
@@ -300,6 +305,6 @@ func (w *Writer) Memory() int64 {
 // Kept reports after Close whether the upload was interrupted, and its owner can resume it.
 func (w *Writer) Kept() bool { return w.kept }
 
-// Abort ends the upload: Close publishes nothing, and every write and Close return cause. If Close has already asked S3 to publish, Abort
-// does nothing.
+// Abort ends the upload: Close publishes nothing, and every write and Close return cause. If Close has already asked
+// S3 to publish, Abort does nothing.
 func (w *Writer) Abort(cause error) { w.cancel(cause) }

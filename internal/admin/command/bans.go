@@ -7,14 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/babelftp/babelftp/internal/admin"
-	"github.com/babelftp/babelftp/internal/bans"
+	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
 func (p Program) bans() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bans",
 		Short: "Show and change the bans of a running server",
-		Long: "Show and change the bans of a running server: the addresses, networks and users whom it refuses for a time. See limits.bans in the\n" +
+		Long: "Show and change the bans of a running server: the addresses, networks and users whom it refuses for " +
+			"a time. See limits.bans in the\n" +
 			"configuration.\n\n" +
 			howToAsk,
 		Example: "  babelftp bans list\n" +
@@ -29,7 +30,8 @@ func (p Program) bans() *cobra.Command {
 		},
 	}
 	client := p.addFlags(cmd)
-	all := &cobra.Command{Use: "list", Short: "Show all bans", Example: "  babelftp bans list\n  babelftp bans list --json", Args: p.noArguments}
+	all := &cobra.Command{Use: "list", Short: "Show all bans",
+		Example: "  babelftp bans list\n  babelftp bans list --json", Args: p.noArguments}
 	asJSON := addJSONFlag(cmd)
 	all.Flags().AddFlag(cmd.Flags().Lookup("json"))
 	cmd.RunE = list(client, asJSON, (*admin.Client).Bans, "NAME UNTIL REASON", func(t *table, all []bans.Ban) {
@@ -40,10 +42,12 @@ func (p Program) bans() *cobra.Command {
 	all.RunE = cmd.RunE
 	add := &cobra.Command{
 		Use: "add ADDRESS | NETWORK | USER@TENANT", Short: "Ban an address, a network or a user",
-		Long: "Ban an address, a network or a user. Open sessions of it get 421 and end, also in the middle of a transfer. So do new connections of the\n" +
+		Long: "Ban an address, a network or a user. Open sessions of it get 421 and end, also in the middle of a " +
+			"transfer. So do new connections of the\n" +
 			"address or network, and new logins of the user. Networks of limits.allow stay.",
-		Example: "  babelftp bans add 203.0.113.7\n  babelftp bans add 203.0.113.0/24\n  babelftp bans add alice@acme --time 24h",
-		Args:    p.oneName,
+		Example: "  babelftp bans add 203.0.113.7\n  babelftp bans add 203.0.113.0/24\n  babelftp bans add " +
+			"alice@acme --time 24h",
+		Args: p.oneName,
 	}
 	d := add.Flags().Duration("time", 0, "how long the ban lasts (default limits.bans.time)")
 	add.RunE = change(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {

@@ -1,7 +1,7 @@
 // Package command has the commands by which administrators ask a running server.
 //
-// [Program.Commands] returns them. They reach the server by package admin, and write tables, or JSON for scripts. No text that a client has chosen has
-// an effect on the terminal that shows it.
+// [Program.Commands] returns them. They reach the server by package admin, and write tables, or JSON for scripts. No
+// text that a client has chosen has an effect on the terminal that shows it.
 package command
 
 import (
@@ -26,7 +26,8 @@ const adminSocket = "/run/babelftp/admin/admin.sock"
 const howToAsk = "The server answers on admin_socket: from --socket, or from the configuration that --config names, or " + adminSocket + ",\n" +
 	"which is where the Helm chart puts it. With --url it answers on admin.listen, also from another machine."
 
-var errNoAdminSocket = errors.New("admin_socket is not set, so the server takes no commands: set it, like " + adminSocket)
+var errNoAdminSocket = errors.New(
+	"admin_socket is not set, so the server takes no commands: set it, like " + adminSocket)
 
 // adminFlags say which server to ask.
 type adminFlags struct {
@@ -59,7 +60,10 @@ func (p Program) noArguments(cmd *cobra.Command, args []string) error {
 type connector func(*cobra.Command) (*admin.Client, error)
 
 // list runs a command that asks for something and shows it: in a table with these columns, or in JSON with --json.
-func list[T any](connect connector, asJSON *bool, ask func(*admin.Client, context.Context) (T, error), columns string, rows func(*table, T)) func(*cobra.Command, []string) error {
+func list[T any](
+	connect connector, asJSON *bool,
+	ask func(*admin.Client, context.Context) (T, error), columns string, rows func(*table, T),
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		c, err := connect(cmd)
 		if err != nil {
@@ -79,7 +83,9 @@ func list[T any](connect connector, asJSON *bool, ask func(*admin.Client, contex
 }
 
 // change runs a command that changes something, and says what has happened.
-func change(connect connector, ask func(c *admin.Client, ctx context.Context, args []string) (string, error)) func(*cobra.Command, []string) error {
+func change(
+	connect connector, ask func(c *admin.Client, ctx context.Context, args []string) (string, error),
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := connect(cmd)
 		if err != nil {
@@ -107,7 +113,9 @@ func (p Program) addFlags(cmd *cobra.Command) connector {
 	flags.StringVarP(&f.config, "config", "c", "", "the configuration `FILE` to read admin_socket from")
 	flags.StringVar(&f.url, "url", "", "the `URL` of admin.listen, like https://babelftp.example.com:9122")
 	flags.StringVar(&f.tokenFile, "token-file", "", "the `FILE` that holds admin.token")
-	flags.StringVar(&f.caFile, "ca-file", "", "a PEM `FILE` of the authorities that the certificate of --url may come from (default those of the system)")
+	flags.StringVar(
+		&f.caFile, "ca-file", "",
+		"a PEM `FILE` of the authorities that the certificate of --url may come from (default those of the system)")
 	flags.StringVar(&f.certFile, "cert-file", "", "a PEM `FILE` of the certificate to show in place of the token")
 	flags.StringVar(&f.keyFile, "key-file", "", "a PEM `FILE` of its key")
 	return f.client

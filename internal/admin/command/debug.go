@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/babelftp/babelftp/internal/sessionlog"
+	"github.com/babelftp/babelftp/internal/report/sessionlog"
 )
 
 // debugTime is how long the log has commands unless the administrator says.
@@ -17,8 +17,10 @@ func (p Program) debug() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "debug [--address ADDRESS] [--tenant TENANT] [--user USER] [--for TIME]",
 		Short: "Let the log of a running server show the commands of some sessions",
-		Long: "Let the log of a running server show the commands of some sessions, its replies and its requests to S3, for a time. That counts for open\n" +
-			"sessions too. A session must match each of --address, --tenant and --user that you give. Without them the command shows what is on.\n" +
+		Long: "Let the log of a running server show the commands of some sessions, its replies and its requests to " +
+			"S3, for a time. That counts for open\n" +
+			"sessions too. A session must match each of --address, --tenant and --user that you give. Without them " +
+			"the command shows what is on.\n" +
 			"Passwords are masked, and so are names that clients send by USER.\n\n" +
 			howToAsk + " Each replica has a switch of its own.",
 		Example: "  babelftp debug --address 192.0.2.7 --for 10m\n" +

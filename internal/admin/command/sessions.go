@@ -7,15 +7,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/babelftp/babelftp/internal/activity"
 	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/report/activity"
 )
 
 func (p Program) sessions() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
 		Short: "Show and end the sessions of a running server",
-		Long: "Show the sessions of a running server: who is connected from where, since when, in which language, and what the session does. IDLE is\n" +
+		Long: "Show the sessions of a running server: who is connected from where, since when, in which language, " +
+			"and what the session does. IDLE is\n" +
 			"the time since a command began or ended. Each replica shows its own.\n\n" + howToAsk,
 		Example: "  babelftp sessions\n" +
 			"  babelftp sessions --json\n" +
@@ -26,22 +27,27 @@ func (p Program) sessions() *cobra.Command {
 	}
 	client := p.addFlags(cmd)
 	asJSON := addJSONFlag(cmd)
-	cmd.RunE = list(client, asJSON, (*admin.Client).Sessions, "ID USER REMOTE SINCE IDLE LANG TLS DOES", func(t *table, all []activity.Shown) {
-		now := time.Now()
-		for _, s := range all {
-			does, encrypted := s.Command, "no"
-			if s.Transfer != nil {
-				does += " " + s.Transfer.Path
+	cmd.RunE = list(
+		client, asJSON, (*admin.Client).Sessions, "ID USER REMOTE SINCE IDLE LANG TLS DOES",
+		func(t *table, all []activity.Shown) {
+			now := time.Now()
+			for _, s := range all {
+				does, encrypted := s.Command, "no"
+				if s.Transfer != nil {
+					does += " " + s.Transfer.Path
+				}
+				if s.TLS {
+					encrypted = "yes"
+				}
+				t.row(
+					s.ID, userOf(s.User, s.Tenant), s.Remote, ago(s.Since, now), ago(s.LastActive, now), s.Language,
+					encrypted, does)
 			}
-			if s.TLS {
-				encrypted = "yes"
-			}
-			t.row(s.ID, userOf(s.User, s.Tenant), s.Remote, ago(s.Since, now), ago(s.LastActive, now), s.Language, encrypted, does)
-		}
-	})
+		})
 	disconnect := &cobra.Command{
 		Use: "disconnect ID", Short: "End a session",
-		Long: "End a session. Its client gets 421. A transfer gets 426 first, and leaves no file; with resume: keep its user can resume it.",
+		Long: "End a session. Its client gets 421. A transfer gets 426 first, and leaves no file; with resume: keep " +
+			"its user can resume it.",
 		Example: "  babelftp sessions disconnect 5f2c8a0de19b4c37\n" +
 			"  babelftp bans add alice@acme --time 1h              # and keep the user away",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -62,7 +68,8 @@ func (p Program) transfers() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "transfers",
 		Short: "Show the transfers of a running server",
-		Long: "Show the transfers that run: who sends or gets what, how much of it has moved, and how fast. The size of an upload is known if the client\n" +
+		Long: "Show the transfers that run: who sends or gets what, how much of it has moved, and how fast. The " +
+			"size of an upload is known if the client\n" +
 			"has announced it by ALLO. Each replica shows its own.\n\n" + howToAsk,
 		Example: "  babelftp transfers\n" +
 			"  babelftp transfers --json\n" +
@@ -71,13 +78,17 @@ func (p Program) transfers() *cobra.Command {
 	}
 	client := p.addFlags(cmd)
 	asJSON := addJSONFlag(cmd)
-	cmd.RunE = list(client, asJSON, (*admin.Client).Transfers, "SESSION USER DIRECTION BYTES DONE RATE SINCE PATH", func(t *table, all []activity.Transfer) {
-		now := time.Now()
-		for i := range all {
-			x := &all[i]
-			t.row(x.Session, userOf(x.User, x.Tenant), x.Direction, bytesText(x.Bytes), done(x), bytesText(x.BytesPerSecond)+"/s", ago(x.Since, now), x.Path)
-		}
-	})
+	cmd.RunE = list(
+		client, asJSON, (*admin.Client).Transfers, "SESSION USER DIRECTION BYTES DONE RATE SINCE PATH",
+		func(t *table, all []activity.Transfer) {
+			now := time.Now()
+			for i := range all {
+				x := &all[i]
+				t.row(
+					x.Session, userOf(x.User, x.Tenant), x.Direction, bytesText(x.Bytes), done(x),
+					bytesText(x.BytesPerSecond)+"/s", ago(x.Since, now), x.Path)
+			}
+		})
 	return cmd
 }
 

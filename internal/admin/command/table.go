@@ -12,7 +12,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/babelftp/babelftp/internal/logline"
+	"github.com/babelftp/babelftp/internal/base/logline"
 )
 
 // A table writes lines of columns. Clients choose some of the texts, so that what a terminal would obey is escaped.
@@ -37,7 +37,8 @@ func (t *table) row(cells ...string) {
 
 func (t *table) flush() error { return t.w.Flush() }
 
-// visible escapes what a terminal would obey and not show: control characters, and those that turn the direction of text around.
+// visible escapes what a terminal would obey and not show: control characters, and those that turn the direction of
+// text around.
 func visible(text string) string {
 	return logline.EscapeUnprintable(text, func(b *strings.Builder, r rune, bytes string) {
 		if r < ' ' || r == utf8.RuneError {
@@ -58,11 +59,12 @@ func writeJSON(out io.Writer, v any) error {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
-		escaped := logline.EscapeUnprintable(strings.TrimSuffix(line, "\n"), func(b *strings.Builder, r rune, _ string) {
-			for _, unit := range utf16.Encode([]rune{r}) {
-				fmt.Fprintf(b, `\u%04x`, unit)
-			}
-		})
+		escaped := logline.EscapeUnprintable(
+			strings.TrimSuffix(line, "\n"), func(b *strings.Builder, r rune, _ string) {
+				for _, unit := range utf16.Encode([]rune{r}) {
+					fmt.Fprintf(b, `\u%04x`, unit)
+				}
+			})
 		if _, err := fmt.Fprintln(out, escaped); err != nil {
 			return err
 		}

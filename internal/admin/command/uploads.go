@@ -15,9 +15,12 @@ func (p Program) uploads() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uploads",
 		Short: "Show and abort the uploads that are not complete",
-		Long: "Show the multipart uploads of a running server, and of all replicas, that are not complete. Their users can resume those in the state\n" +
-			"interrupted (resume: keep). LAST is the time since a session has worked on the upload. The server removes an upload after\n" +
-			"abandoned_uploads by itself. Where buckets do not answer, the command shows the uploads of the others, and fails.\n\n" + howToAsk,
+		Long: "Show the multipart uploads of a running server, and of all replicas, that are not complete. Their " +
+			"users can resume those in the state\n" +
+			"interrupted (resume: keep). LAST is the time since a session has worked on the upload. The server " +
+			"removes an upload after\n" +
+			"abandoned_uploads by itself. Where buckets do not answer, the command shows the uploads of the others, " +
+			"and fails.\n\n" + howToAsk,
 		Example: "  babelftp uploads\n" +
 			"  babelftp uploads --tenant acme --json\n" +
 			"  babelftp uploads abort acme 2bd806c97f0e00af-6f0c1b2d3e4f5a69788796a5b4c3d2e1-9f86d081884c7d65\n" +
@@ -31,7 +34,10 @@ func (p Program) uploads() *cobra.Command {
 	ask := func(c *admin.Client, ctx context.Context) (admin.Uploads, error) {
 		all, err := c.Uploads(ctx, *tenant)
 		if n := len(all.Uploads); all.Total > n {
-			fmt.Fprintf(cmd.ErrOrStderr(), "babelftp: %d of %d uploads are shown, those of each bucket on which a session has worked last\n", n, all.Total)
+			fmt.Fprintf(
+				cmd.ErrOrStderr(),
+				"babelftp: %d of %d uploads are shown, those of each bucket on which a session has worked last\n", n,
+				all.Total)
 		}
 		for _, u := range all.Unanswered {
 			unanswered = errors.Join(unanswered, errors.New(u.Reason))
@@ -56,7 +62,8 @@ func (p Program) uploads() *cobra.Command {
 	}
 	abort := &cobra.Command{
 		Use: "abort TENANT ID", Short: "Abort an interrupted upload",
-		Long: "Abort an interrupted upload, and remove its parts. Its user begins anew. An upload on which a session works stays: end the session first.\n" +
+		Long: "Abort an interrupted upload, and remove its parts. Its user begins anew. An upload on which a " +
+			"session works stays: end the session first.\n" +
 			"No file is removed.",
 		Example: "  babelftp uploads abort acme 2bd806c97f0e00af-6f0c1b2d3e4f5a69788796a5b4c3d2e1-9f86d081884c7d65",
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -10,7 +10,8 @@ import (
 // maxBrowsers is how many browsers are logged in at most. The one that would end first makes room for another.
 const maxBrowsers = 1000
 
-// browsers are those that have logged in with a token, by hashes of their cookies. So what is compared tells a stranger nothing by its time.
+// browsers are those that have logged in with a token, by hashes of their cookies. So what is compared tells a
+// stranger nothing by its time.
 type browsers struct {
 	mu  sync.Mutex
 	all map[[sha256.Size]byte]*browser

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Logins end after twelve hours, and the one that would end first makes room where there are too many. The end of a login ends its streams.
+// Logins end after twelve hours, and the one that would end first makes room where there are too many. The end of a
+// login ends its streams.
 func TestBrowsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBrowsers()

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config/administration"
-	"github.com/babelftp/babelftp/internal/limits"
 )
 
 const (
@@ -26,14 +26,16 @@ const (
 	maxForm = 4 << 10
 )
 
-// The cookie. Browsers take one with the prefix __Host- under TLS only, and send it to no other host (RFC 6265bis 4.1.3.2).
+// The cookie. Browsers take one with the prefix __Host- under TLS only, and send it to no other host (RFC 6265bis
+// 4.1.3.2).
 const (
 	cookieTLS = "__Host-babelftp-admin"
 	cookie    = "babelftp-admin"
 )
 
 // contentPolicy lets the page load its own files and nothing else.
-const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; " +
+const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'"
 
 // A gate lets administrators pass, and no others.
@@ -61,21 +63,26 @@ func newGate() *gate {
 		throttle: limits.NewThrottle[netip.Prefix, struct{}](longestWait), origins: http.NewCrossOriginProtection(),
 		credentials: credentials{browsers: newBrowsers(), ended: make(chan struct{})},
 	}
-	g.origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { admin.Fail(w, errOtherSite) }))
+	g.origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		admin.Fail(w, errOtherSite)
+	}))
 	return g
 }
 
 var errOtherSite = &admin.Error{Status: http.StatusForbidden, Text: "another site has made the browser ask"}
 
-// replace sets the token, empty for none, whether there is TLS, and the authorities of certificates. Requests end if one of them has changed.
+// replace sets the token, empty for none, whether there is TLS, and the authorities of certificates. Requests end if
+// one of them has changed.
 func (g *gate) replace(token string, tls bool, clients *x509.CertPool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	next := credentials{
-		token: sha256.Sum256([]byte(token)), given: token != "", tls: tls, clients: clients, browsers: newBrowsers(), ended: make(chan struct{}),
+		token: sha256.Sum256([]byte(token)), given: token != "", tls: tls, clients: clients, browsers: newBrowsers(),
+		ended: make(chan struct{}),
 	}
 	before := g.credentials
-	if next.token == before.token && next.given == before.given && next.tls == before.tls && next.clients.Equal(before.clients) {
+	if next.token == before.token && next.given == before.given && next.tls == before.tls &&
+		next.clients.Equal(before.clients) {
 		return
 	}
 	close(before.ended)
@@ -118,7 +125,9 @@ func (g *gate) strict(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		if r.TLS == nil && !administration.IsLoopback(r.Host) {
-			admin.Fail(w, &admin.Error{Status: http.StatusMisdirectedRequest, Text: "without TLS, ask for localhost or 127.0.0.1 only"})
+			admin.Fail(
+				w, &admin.Error{Status: http.StatusMisdirectedRequest,
+					Text: "without TLS, ask for localhost or 127.0.0.1 only"})
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -130,7 +139,8 @@ func (g *gate) strict(next http.Handler) http.Handler {
 func (g *gate) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := g.current()
-		// A certificate goes along with what other sites make a browser ask, and so may a cookie on another port of this machine.
+		// A certificate goes along with what other sites make a browser ask, and so may a cookie on another port of
+		// this machine.
 		if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
 			admin.Fail(w, errOtherSite)
 			return
@@ -141,7 +151,9 @@ func (g *gate) guard(next http.Handler) http.Handler {
 			if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 				w.Header().Set("Connection", "close") // the client may show another certificate in another handshake
 			}
-			admin.Fail(w, &admin.Error{Status: http.StatusUnauthorized, Text: "send the token of admin.token: Authorization: Bearer TOKEN"})
+			admin.Fail(
+				w, &admin.Error{Status: http.StatusUnauthorized,
+					Text: "send the token of admin.token: Authorization: Bearer TOKEN"})
 			return
 		}
 		ctx, cancel := context.WithCancel(r.Context())
@@ -159,13 +171,15 @@ func (g *gate) guard(next http.Handler) http.Handler {
 	})
 }
 
-// loggedIn tells whether a request comes from an administrator. The channel is closed when that one logs out; it is nil where there is no cookie.
+// loggedIn tells whether a request comes from an administrator. The channel is closed when that one logs out; it is
+// nil where there is no cookie.
 func (g *gate) loggedIn(c *credentials, r *http.Request) (loggedOut <-chan struct{}, ok bool) {
 	if c.isClient(r.TLS) {
 		return nil, true
 	}
 	// A browser sends Basic where it has a password for another program of this host.
-	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); token != "" && strings.EqualFold(scheme, "Bearer") {
+	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); token != "" &&
+		strings.EqualFold(scheme, "Bearer") {
 		return nil, g.isToken(c, r, strings.TrimSpace(token))
 	}
 	sent, err := r.Cookie(c.cookie())
@@ -175,7 +189,8 @@ func (g *gate) loggedIn(c *credentials, r *http.Request) (loggedOut <-chan struc
 	return c.browsers.find(sent.Value)
 }
 
-// isClient tells whether the certificate of a connection is a login now. Since the handshake it may have ended, and the authorities may be others.
+// isClient tells whether the certificate of a connection is a login now. Since the handshake it may have ended, and
+// the authorities may be others.
 func (c *credentials) isClient(state *tls.ConnectionState) bool {
 	if state == nil || len(state.VerifiedChains) == 0 || c.clients == nil {
 		return false
@@ -216,7 +231,8 @@ func (c *credentials) cookie() string {
 // set sets the cookie.
 func (c *credentials) set(w http.ResponseWriter, value string, life time.Duration) {
 	http.SetCookie(w, &http.Cookie{
-		Name: c.cookie(), Value: value, Path: "/", MaxAge: int(life / time.Second), HttpOnly: true, Secure: c.tls, SameSite: http.SameSiteStrictMode,
+		Name: c.cookie(), Value: value, Path: "/", MaxAge: int(life / time.Second), HttpOnly: true, Secure: c.tls,
+		SameSite: http.SameSiteStrictMode,
 	})
 }
 

@@ -1,14 +1,15 @@
 // Package listener serves administrators over TCP: a page, and the API of package admin.
 //
-// [New] makes a [Listener] of the section admin of the configuration. Anybody who reaches the address may read the page and its files. What is below
-// [admin.Root] needs a login:
+// [New] makes a [Listener] of the section admin of the configuration. Anybody who reaches the address may read the
+// page and its files. What is below [admin.Root] needs a login:
 //
 //   - "Authorization: Bearer TOKEN", for scripts (RFC 6750).
-//   - A cookie, for browsers. POST /login exchanges the form field "token" for it, with status 204, and 401 for a wrong token. GET
-//     /login?token=TOKEN does so too, and redirects to the page. POST /logout removes the cookie.
+//   - A cookie, for browsers. POST /login exchanges the form field "token" for it, with status 204, and 401 for a
+//     wrong token. GET /login?token=TOKEN does so too, and redirects to the page. POST /logout removes the cookie.
 //   - A certificate of tls.client_ca_file.
 //
-// Requests that other sites make browsers send are refused. So are those for a name that is not this machine's, where there is no TLS (DNS rebinding).
+// Requests that other sites make browsers send are refused. So are those for a name that is not this machine's, where
+// there is no TLS (DNS rebinding).
 package listener
 
 import (
@@ -22,17 +23,19 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/certificates"
+	"github.com/babelftp/babelftp/internal/base/clientcert"
+	"github.com/babelftp/babelftp/internal/base/web"
+	"github.com/babelftp/babelftp/internal/certs/certificates"
 	"github.com/babelftp/babelftp/internal/config/administration"
 	"github.com/babelftp/babelftp/internal/config/encryption"
-	"github.com/babelftp/babelftp/internal/web"
-	"github.com/babelftp/babelftp/internal/wire"
+	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
 const (
 	// maxConnections is how many connections there may be, with streams of events.
 	maxConnections = 256
-	// maxPerNetwork is how many of them one network may have, so that it leaves some to others. A browser has six at most.
+	// maxPerNetwork is how many of them one network may have, so that it leaves some to others. A browser has six at
+	// most.
 	maxPerNetwork = 64
 )
 
@@ -53,7 +56,8 @@ type tlsFiles struct {
 	required    bool           // whether clients must show a certificate
 }
 
-// New makes a listener with an API and a page. The page gets what neither the API nor the login is asked for. New opens no socket.
+// New makes a listener with an API and a page. The page gets what neither the API nor the login is asked for. New
+// opens no socket.
 func New(cfg administration.Admin, api, page http.Handler, log *slog.Logger) (*Listener, error) {
 	l := &Listener{log: log, gate: newGate()}
 	apply, err := l.Prepare(cfg)
@@ -62,13 +66,15 @@ func New(cfg administration.Admin, api, page http.Handler, log *slog.Logger) (*L
 	}
 	apply()
 	l.encryption = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: l.tlsConfig}
-	l.server = web.NewServer(l.gate.handler(api, page), web.Options{Connections: maxConnections, PerNetwork: maxPerNetwork, Wrap: l.wrap, Log: log})
+	l.server = web.NewServer(
+		l.gate.handler(
+			api, page), web.Options{Connections: maxConnections, PerNetwork: maxPerNetwork, Wrap: l.wrap, Log: log})
 	return l, nil
 }
 
-// Prepare reads the files of another configuration, which apply uses from then on. The address must be the same. The error says which file cannot be
-// read. Cookies and streams of events end when the token or the authorities change. A certificate of authorities that are gone is no login any more,
-// also on a connection that is open.
+// Prepare reads the files of another configuration, which apply uses from then on. The address must be the same. The
+// error says which file cannot be read. Cookies and streams of events end when the token or the authorities change. A
+// certificate of authorities that are gone is no login any more, also on a connection that is open.
 func (l *Listener) Prepare(cfg administration.Admin) (apply func(), err error) {
 	var next *tlsFiles
 	if cfg.TLS.CertFile != "" {
@@ -114,7 +120,7 @@ var errNoTLS = errors.New("the configuration has no certificate any more")
 
 // tlsConfig is that of a handshake.
 func (l *Listener) tlsConfig(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-	if err := wire.CheckServerName(hello); err != nil {
+	if err := hostname.CheckServerName(hello); err != nil {
 		return nil, err
 	}
 	files := l.files.Load()
@@ -126,7 +132,8 @@ func (l *Listener) tlsConfig(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		return nil, err
 	}
 	cfg := &tls.Config{
-		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*certificate}, SessionTicketsDisabled: true, VerifyConnection: wire.CheckCertificates,
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*certificate}, SessionTicketsDisabled: true,
+		VerifyConnection: clientcert.CheckShown,
 	}
 	if files.clients != nil {
 		cfg.ClientCAs, cfg.ClientAuth = files.clients, tls.VerifyClientCertIfGiven

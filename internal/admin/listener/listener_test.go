@@ -18,9 +18,9 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/admin"
-	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config/administration"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
 )
 
 const (
@@ -90,7 +90,8 @@ func send(t *testing.T, client *http.Client, method, address string, form url.Va
 	return answer{response.StatusCode, string(body), response.Header, response.Cookies(), response.Request.URL}
 }
 
-// Who has no token gets the page and nothing of the API, and no other site gets anything by a browser that has logged in.
+// Who has no token gets the page and nothing of the API, and no other site gets anything by a browser that has logged
+// in.
 func TestToken(t *testing.T) {
 	_, address := serve(t, administration.Admin{Token: value.NewSecret(token)}, answers("api"))
 	_, port, _ := net.SplitHostPort(address)
@@ -111,14 +112,18 @@ func TestToken(t *testing.T) {
 		{"token", http.MethodGet, path, []string{bearer}, 200, "api"},
 		{"change", http.MethodDelete, path + "/1", []string{bearer}, 200, "api"},
 		{"localhost", http.MethodGet, path, []string{bearer, "Host: localhost:" + port}, 200, "api"},
-		{"rebinding", http.MethodGet, path, []string{bearer, "Host: attacker.example:" + port}, 421, "ask for localhost"},
+		{"rebinding", http.MethodGet, path, []string{bearer, "Host: attacker.example:" + port}, 421,
+			"ask for localhost"},
 		{"rebinding of the page", http.MethodGet, "/", []string{"Host: attacker.example"}, 421, "ask for localhost"},
-		{"another origin", http.MethodDelete, path + "/1", []string{bearer, "Origin: https://attacker.example"}, 403, `{"error":`},
-		{"another site", http.MethodDelete, path + "/1", []string{bearer, "Sec-Fetch-Site: cross-site"}, 403, `{"error":`},
+		{"another origin", http.MethodDelete, path + "/1", []string{bearer, "Origin: https://attacker.example"}, 403,
+			`{"error":`},
+		{"another site", http.MethodDelete, path + "/1", []string{bearer, "Sec-Fetch-Site: cross-site"}, 403,
+			`{"error":`},
 		{"another site reads", http.MethodGet, path, []string{bearer, "Sec-Fetch-Site: cross-site"}, 403, `{"error":`},
 		{"another port reads", http.MethodGet, path, []string{bearer, "Sec-Fetch-Site: same-site"}, 403, `{"error":`},
 		{"own page reads", http.MethodGet, path, []string{bearer, "Sec-Fetch-Site: same-origin"}, 200, "api"},
-		{"another site logs in", http.MethodPost, "/login?token=" + token, []string{"Origin: https://attacker.example"}, 403, `{"error":`},
+		{"another site logs in", http.MethodPost, "/login?token=" + token, []string{"Origin: https://attacker.example"},
+			403, `{"error":`},
 	} {
 		t.Run(strings.ReplaceAll(tc.label, " ", "-"), func(t *testing.T) {
 			got := send(t, http.DefaultClient, tc.method, "http://"+address+tc.path, nil, tc.headers...)
@@ -126,8 +131,10 @@ func TestToken(t *testing.T) {
 				t.Errorf("%d %q, want %d %q", got.status, got.body, tc.status, tc.body)
 			}
 			policy := got.header.Get("Content-Security-Policy")
-			if !strings.HasPrefix(policy, "default-src 'none';") || !strings.Contains(policy, "frame-ancestors 'none'") ||
-				got.header.Get("X-Content-Type-Options") != "nosniff" || got.header.Get("Referrer-Policy") != "no-referrer" {
+			if !strings.HasPrefix(policy, "default-src 'none';") ||
+				!strings.Contains(policy, "frame-ancestors 'none'") ||
+				got.header.Get("X-Content-Type-Options") != "nosniff" ||
+				got.header.Get("Referrer-Policy") != "no-referrer" {
 				t.Errorf("headers are %v", got.header)
 			}
 		})
@@ -156,20 +163,24 @@ func TestCookie(t *testing.T) {
 		}
 	}
 	asks(401)
-	if got := send(t, browser, http.MethodPost, base+"/login", url.Values{"token": {otherToken}}); got.status != 401 || len(got.cookies) != 0 {
+	if got := send(t, browser, http.MethodPost, base+"/login", url.Values{"token": {otherToken}}); got.status != 401 ||
+		len(got.cookies) != 0 {
 		t.Errorf("a wrong token: %d, %v", got.status, got.cookies)
 	}
 	asks(401)
-	login := send(t, browser, http.MethodPost, base+"/login", url.Values{"token": {token}}, "Sec-Fetch-Site: same-origin")
+	login := send(
+		t, browser, http.MethodPost, base+"/login", url.Values{"token": {token}}, "Sec-Fetch-Site: same-origin")
 	if login.status != 204 || len(login.cookies) != 1 {
 		t.Fatalf("the login: %d, %v", login.status, login.cookies)
 	}
-	if c := login.cookies[0]; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure || c.Path != "/" || strings.Contains(c.Value, token) {
+	if c := login.cookies[0]; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure || c.Path != "/" ||
+		strings.Contains(c.Value, token) {
 		t.Errorf("the cookie is %v", c)
 	}
 	asks(200)
 	for header, status := range map[string]int{"Basic " + token: 200, "Basic": 200, "Bearer " + otherToken: 401} {
-		if got := send(t, browser, http.MethodGet, base+"/api/v1/server", nil, "Authorization: "+header); got.status != status {
+		if got := send(
+			t, browser, http.MethodGet, base+"/api/v1/server", nil, "Authorization: "+header); got.status != status {
 			t.Errorf("the cookie with %q: %d, want %d", header, got.status, status)
 		}
 	}
@@ -181,7 +192,8 @@ func TestCookie(t *testing.T) {
 	if got := send(t, http.DefaultClient, http.MethodGet, base+"/api/v1/server", nil, copied); got.status != 401 {
 		t.Errorf("a copy of the cookie after the logout: %d", got.status)
 	}
-	if got := send(t, browser, http.MethodGet, base+"/login?token="+token, nil); got.status != 200 || got.body != "page" || got.at.RawQuery != "" {
+	if got := send(t, browser, http.MethodGet, base+"/login?token="+token, nil); got.status != 200 ||
+		got.body != "page" || got.at.RawQuery != "" {
 		t.Errorf("the link leads to %s %s", got.at, got.body)
 	}
 	asks(200)
@@ -225,12 +237,14 @@ func TestClientCertificate(t *testing.T) {
 		}
 		return name
 	}
-	certificate, key := certtest.New(t, &x509.Certificate{DNSNames: []string{"admin.example"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	certificate, key := certtest.New(
+		t, &x509.Certificate{DNSNames: []string{"admin.example"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(certificate))
 	ours, others := certtest.NewAuthority(t, "ours"), certtest.NewAuthority(t, "others")
 	cfg := administration.Admin{Token: value.NewSecret(token), TLS: administration.AdminTLS{
-		CertFile: write("cert.pem", certificate), KeyFile: write("key.pem", key), ClientCAFile: write("ca.pem", ours.Certificate),
+		CertFile: write("cert.pem", certificate), KeyFile: write("key.pem", key),
+		ClientCAFile: write("ca.pem", ours.Certificate),
 	}}
 	shows := func(a *certtest.Authority) []tls.Certificate {
 		t.Helper()
@@ -334,7 +348,8 @@ func TestOtherAuthorities(t *testing.T) {
 	for _, step := range []struct {
 		trusted    *certtest.Authority
 		status, on int
-	}{{ours, 200, 1}, {others, 401, 1}, {ours, 200, 2}} { // 401 closes the connection, so that another handshake can follow
+	}{{ours, 200, 1}, {others, 401, 1}, {ours, 200, 2}} {
+		// 401 closes the connection, so that another handshake can follow
 		trust(step.trusted)
 		apply, err := l.Prepare(cfg)
 		if err != nil {
@@ -369,8 +384,10 @@ func TestReloadOfTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		apply()
-		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
-		got := send(t, client, http.MethodGet, step.scheme+"://"+address+"/api/v1/server", nil, "Authorization: Bearer "+token)
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots},
+			DisableKeepAlives: true}}
+		got := send(
+			t, client, http.MethodGet, step.scheme+"://"+address+"/api/v1/server", nil, "Authorization: Bearer "+token)
 		if got.status != 200 || got.body != "api" {
 			t.Errorf("%s: %d %q", step.scheme, got.status, got.body)
 		}
@@ -384,7 +401,9 @@ func TestCookieOfTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	certtest.Write(t, cert, key, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	_, address := serve(t, administration.Admin{Token: value.NewSecret(token), TLS: administration.AdminTLS{CertFile: cert, KeyFile: key}}, answers("api"))
+	_, address := serve(
+		t, administration.Admin{Token: value.NewSecret(token),
+			TLS: administration.AdminTLS{CertFile: cert, KeyFile: key}}, answers("api"))
 	text, err := os.ReadFile(cert)
 	if err != nil {
 		t.Fatal(err)
@@ -393,7 +412,9 @@ func TestCookieOfTLS(t *testing.T) {
 	roots.AppendCertsFromPEM(text)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	defer transport.CloseIdleConnections()
-	got := send(t, &http.Client{Transport: transport}, http.MethodPost, "https://"+address+"/login", url.Values{"token": {token}})
+	got := send(
+		t, &http.Client{Transport: transport}, http.MethodPost, "https://"+address+"/login",
+		url.Values{"token": {token}})
 	if c := got.cookies; len(c) != 1 || c[0].Name != "__Host-babelftp-admin" || !c[0].Secure || !c[0].HttpOnly {
 		t.Errorf("%d, cookies are %v", got.status, c)
 	}
@@ -401,7 +422,8 @@ func TestCookieOfTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Server(t.Context()); err == nil || !strings.Contains(err.Error(), "is not trusted") || !strings.Contains(err.Error(), "--ca-file") {
+	if _, err := c.Server(t.Context()); err == nil || !strings.Contains(err.Error(), "is not trusted") ||
+		!strings.Contains(err.Error(), "--ca-file") {
 		t.Errorf("a client without the authorities of the certificate gets %v", err)
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/activity"
 	"github.com/babelftp/babelftp/internal/admin"
-	"github.com/babelftp/babelftp/internal/audit"
-	"github.com/babelftp/babelftp/internal/certificates"
-	"github.com/babelftp/babelftp/internal/health"
-	"github.com/babelftp/babelftp/internal/s3client"
-	"github.com/babelftp/babelftp/internal/tenant"
+	"github.com/babelftp/babelftp/internal/admin/health"
+	"github.com/babelftp/babelftp/internal/certs/certificates"
+	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/report/audit"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/users/tenant"
 )
 
 // A Control has the sessions.
@@ -32,7 +32,8 @@ type Parts struct {
 	Buckets      func() []*s3client.Bucket // of all tenants, in the order of their names
 	Registry     *tenant.Registry
 	Certificates *certificates.Set
-	// Listener is the first name in the certificate of the listener for administrators, and when it ends: the zero time without one.
+	// Listener is the first name in the certificate of the listener for administrators, and when it ends: the zero
+	// time without one.
 	Listener func() (host string, ends time.Time)
 	Refusals func() map[string]int64 // so far, by limit
 	Recent   *audit.Recent
@@ -57,11 +58,14 @@ func (o *Overview) Server() admin.Server {
 	p := &o.parts
 	hash, at := p.Loaded()
 	s := admin.Server{
-		Version: p.Version, Replica: p.Replica, Replicas: p.Replicas, Started: p.Started.UTC(), ConfigHash: hash, Reloaded: at.UTC(),
-		Ready: p.Health.In(health.Serving), Draining: p.Health.In(health.Draining), Certificates: []admin.Certificate{}, Refusals: p.Refusals(),
+		Version: p.Version, Replica: p.Replica, Replicas: p.Replicas, Started: p.Started.UTC(), ConfigHash: hash,
+		Reloaded: at.UTC(),
+		Ready:    p.Health.In(health.Serving), Draining: p.Health.In(health.Draining),
+		Certificates: []admin.Certificate{}, Refusals: p.Refusals(),
 	}
 	for _, c := range p.Certificates.Shown() {
-		s.Certificates = append(s.Certificates, admin.Certificate{Tenant: c.Tenant, Names: []string{c.Host}, NotAfter: c.Ends.UTC()})
+		s.Certificates = append(
+			s.Certificates, admin.Certificate{Tenant: c.Tenant, Names: []string{c.Host}, NotAfter: c.Ends.UTC()})
 	}
 	if host, ends := p.Listener(); !ends.IsZero() {
 		s.Certificates = append(s.Certificates, admin.Certificate{Names: []string{host}, NotAfter: ends.UTC()})

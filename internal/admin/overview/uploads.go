@@ -12,19 +12,19 @@ import (
 	"syscall"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/admin"
-	"github.com/babelftp/babelftp/internal/panics"
-	"github.com/babelftp/babelftp/internal/s3client"
-	"github.com/babelftp/babelftp/internal/tenant"
-	"github.com/babelftp/babelftp/internal/upkeep"
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/base/upkeep"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/users/account"
+	"github.com/babelftp/babelftp/internal/users/tenant"
 )
 
 // maxUploads is how many uploads of one bucket are shown.
 const maxUploads = 1000
 
-// Uploads implements [admin.Source]. Where tenants share a prefix of a bucket, an upload is that of the tenant which has its user. A slow S3 server
-// delays no bucket of another.
+// Uploads implements [admin.Source]. Where tenants share a prefix of a bucket, an upload is that of the tenant which
+// has its user. A slow S3 server delays no bucket of another.
 func (o *Overview) Uploads(ctx context.Context, name string) (*admin.Uploads, error) {
 	buckets, err := o.buckets(name)
 	if err != nil {
@@ -53,7 +53,8 @@ func (o *Overview) Uploads(ctx context.Context, name string) (*admin.Uploads, er
 				if errors.Is(err, errNoJournal) {
 					noJournal = err
 				} else if err != nil {
-					found.Unanswered = append(found.Unanswered, admin.Unanswered{Tenant: b.Tenant, Bucket: b.Name, Reason: err.Error()})
+					found.Unanswered = append(
+						found.Unanswered, admin.Unanswered{Tenant: b.Tenant, Bucket: b.Name, Reason: err.Error()})
 				}
 			})
 		})
@@ -119,7 +120,9 @@ func (o *Overview) uploadsIn(ctx context.Context, b *s3client.Bucket) (uploads [
 			}
 		}
 		u := admin.Upload{
-			ID: p.ID, Tenant: b.Tenant, User: user, Path: strings.TrimSuffix("/"+strings.Trim(b.Folder, "/"), "/") + "/" + strings.TrimPrefix(p.Key, b.Prefix),
+			ID: p.ID, Tenant: b.Tenant, User: user,
+			Path: strings.TrimSuffix("/"+strings.Trim(b.Folder, "/"), "/") + "/" +
+				strings.TrimPrefix(p.Key, b.Prefix),
 			LastPart: p.Written.UTC(), State: p.State,
 		}
 		if p.Bytes >= 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// contrast is a script. It returns the texts and the borders of controls that are too close in colour to what is around them.
+// contrast is a script. It returns the texts and the borders of controls that are too close in colour to what is
+// around them.
 //
 //go:embed testdata/contrast.js
 var contrast string
@@ -54,7 +55,8 @@ func TestAccessible(t *testing.T) {
 				t.Errorf("%s, %s: %s", what, scheme, problem)
 			}
 		}
-		for _, role := range []string{"button", "link", "textbox", "searchbox", "combobox", "table", "region", "dialog", "heading", "columnheader", "rowheader", "group"} {
+		for _, role := range []string{"button", "link", "textbox", "searchbox", "combobox", "table", "region", "dialog",
+			"heading", "columnheader", "rowheader", "group"} {
 			for _, n := range tab.nodes(role) {
 				if strings.TrimSpace(n.Name.Value) == "" {
 					t.Errorf("%s: a %s has no name", what, role)
@@ -91,7 +93,8 @@ func TestAccessible(t *testing.T) {
 		}
 		names = append(names, n.Name.Value)
 	}
-	for _, want := range []string{"Disconnect alice 127.0.0.1:", "Lift ban 192.0.2.7", "Delete /alice/interrupted.bin alice"} {
+	for _, want := range []string{"Disconnect alice 127.0.0.1:", "Lift ban 192.0.2.7",
+		"Delete /alice/interrupted.bin alice"} {
 		if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, want) }) {
 			t.Errorf("no button %q among %q", want, names)
 		}
@@ -105,13 +108,17 @@ func TestAccessible(t *testing.T) {
 	tab.press("Escape", "")
 
 	// Each control has the focus in turn, and shows it.
-	controls := eval[int](tab, `Array.from(document.querySelectorAll('a, button, input, select, [tabindex="0"]')).filter(e => e.checkVisibility()).length`)
+	controls := eval[int](
+		tab,
+		`Array.from(document.querySelectorAll('a, button, input, select, [tabindex="0"]')).filter(e => e.checkVisibility()).length`)
 	eval[any](tab, `document.activeElement.blur(); document.body.focus(); scrollTo(0, 0)`)
 	eval[any](tab, `getSelection().collapse(document.body, 0)`)
 	seen := map[string]bool{}
 	for range controls {
 		tab.press("Tab", "")
-		seen[eval[string](tab, `(e => e.outerHTML + ' ' + Array.from(document.querySelectorAll('*')).indexOf(e))(document.activeElement)`)] = true
+		seen[eval[string](
+			tab,
+			`(e => e.outerHTML + ' ' + Array.from(document.querySelectorAll('*')).indexOf(e))(document.activeElement)`)] = true
 		if got := eval[string](tab, `getComputedStyle(document.activeElement).outline`); !strings.Contains(got, "3px") {
 			t.Errorf("the focus on %s is %s", eval[string](tab, `document.activeElement.outerHTML`), got)
 		}

@@ -18,7 +18,8 @@ import (
 // patience is how long a test waits for what must come, on two cores that do much else.
 const patience = time.Minute
 
-// A browser is Chromium without a window. A test speaks the Chrome DevTools Protocol with it over two pipes, in JSON that ends with a NUL.
+// A browser is Chromium without a window. A test speaks the Chrome DevTools Protocol with it over two pipes, in JSON
+// that ends with a NUL.
 type browser struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
@@ -56,10 +57,12 @@ func startBrowser() (*browser, error) {
 		return nil, err
 	}
 	b := &browser{in: requests, done: make(chan struct{}), answers: map[int]chan answer{}, tabs: map[string]*tab{}}
-	b.cmd = exec.Command("chromium", "--headless", "--remote-debugging-pipe", "--user-data-dir="+dir, "--no-first-run", "--disable-gpu",
+	b.cmd = exec.Command(
+		"chromium", "--headless", "--remote-debugging-pipe", "--user-data-dir="+dir, "--no-first-run", "--disable-gpu",
 		"--no-sandbox",            // root has no other way
 		"--disable-dev-shm-usage", // containers have little of it
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--force-color-profile=srgb", "--hide-scrollbars", "--disable-lcd-text")
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--force-color-profile=srgb",
+		"--hide-scrollbars", "--disable-lcd-text")
 	b.cmd.Env = append(os.Environ(), "HOME="+dir, "TZ=UTC")
 	b.cmd.ExtraFiles = []*os.File{in, out} // 3 and 4
 	if err := b.cmd.Start(); err != nil {
@@ -172,7 +175,10 @@ func open(t *testing.T, url, language string) *tab {
 	t.Cleanup(func() {
 		_ = b.ask("", "Target.disposeBrowserContext", object{"browserContextId": context.BrowserContextID}, nil)
 	})
-	tab.must(b.ask("", "Target.createTarget", object{"url": "about:blank", "browserContextId": context.BrowserContextID}, &target))
+	tab.must(
+		b.ask(
+			"", "Target.createTarget", object{"url": "about:blank", "browserContextId": context.BrowserContextID},
+			&target))
 	tab.must(b.ask("", "Target.attachToTarget", object{"targetId": target.TargetID, "flatten": true}, &attached))
 	tab.session = attached.SessionID
 	b.mu.Lock()
@@ -238,11 +244,15 @@ problems:
 
 // prefer sets the colour scheme, light or dark.
 func (t *tab) prefer(scheme string) {
-	t.ask("Emulation.setEmulatedMedia", object{"features": []object{{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}}}, nil)
+	t.ask(
+		"Emulation.setEmulatedMedia", object{"features": []object{{"name": "prefers-color-scheme", "value": scheme},
+			{"name": "prefers-reduced-motion", "value": "reduce"}}}, nil)
 }
 
 func (t *tab) resize(width, height int) {
-	t.ask("Emulation.setDeviceMetricsOverride", object{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	t.ask(
+		"Emulation.setDeviceMetricsOverride",
+		object{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 }
 
 // evaluate returns the value of an expression of JavaScript in JSON, and waits for it if it is a promise.
@@ -282,7 +292,8 @@ func (t *tab) wait(condition string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; {
 		// The pause is not a time that the test depends on: the browser looks again with its next frame.
-		result, err := t.evaluate("!!(" + condition + ") || new Promise(resolve => requestAnimationFrame(() => resolve(false)))")
+		result, err := t.evaluate(
+			"!!(" + condition + ") || new Promise(resolve => requestAnimationFrame(() => resolve(false)))")
 		if err == nil && string(result) == "true" {
 			return
 		}

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // TestMain ends with s3test.Main, which exits the process.
@@ -25,8 +25,9 @@ func (s *suite) Run() int {
 	return s.M.Run()
 }
 
-// shared is the browser, and the root of the module: the S3 server of the tests moves the working directory. It is a variable of the package because
-// go test gives the tests of one process nothing else to share. The start of a browser takes longer than most tests.
+// shared is the browser, and the root of the module: the S3 server of the tests moves the working directory. It is a
+// variable of the package because go test gives the tests of one process nothing else to share. The start of a
+// browser takes longer than most tests.
 var shared struct {
 	root    string
 	once    sync.Once

@@ -43,7 +43,8 @@ func TestLanguages(t *testing.T) {
 	for id, text := range load(t).PageTexts(language.English) {
 		complete = append(complete, fmt.Sprintf(`{"id": %q, "translation": %q}`, id, "i "+text))
 	}
-	overlay["ia/messages.gotext.json"] = &fstest.MapFile{Data: []byte(`{"language": "ia", "messages": [` + strings.Join(complete, ",") + `]}`)}
+	overlay["ia/messages.gotext.json"] = &fstest.MapFile{Data: []byte(
+		`{"language": "ia", "messages": [` + strings.Join(complete, ",") + `]}`)}
 	bundle := load(t, overlay)
 	handler := page.Handler(func() *i18n.Bundle { return bundle })
 	for _, test := range []struct{ path, accept, lang, dir, title string }{
@@ -79,7 +80,8 @@ func TestLanguages(t *testing.T) {
 			t.Errorf("%s for %q has %d languages selected", test.path, test.accept, got)
 		}
 		h := response.Header()
-		if h.Get("Content-Language") != test.lang || h.Get("Vary") != "Accept-Language" || h.Get("Cache-Control") != "no-cache" {
+		if h.Get("Content-Language") != test.lang || h.Get("Vary") != "Accept-Language" ||
+			h.Get("Cache-Control") != "no-cache" {
 			t.Errorf("%s for %q: the header is %v", test.path, test.accept, h)
 		}
 	}
@@ -106,7 +108,8 @@ func TestFiles(t *testing.T) {
 		"/static/style.css": "text/css; charset=utf-8",
 		"/static/icon.svg":  "image/svg+xml",
 	} {
-		if response := get(handler, path, ""); response.Code != http.StatusOK || response.Header().Get("Content-Type") != want {
+		if response := get(handler, path, ""); response.Code != http.StatusOK ||
+			response.Header().Get("Content-Type") != want {
 			t.Errorf("%s: %d, %s", path, response.Code, response.Header().Get("Content-Type"))
 		}
 	}
@@ -120,8 +123,10 @@ func TestFiles(t *testing.T) {
 // A content security policy forbids scripts and styles in the HTML. What is in a script element is data.
 func TestNothingInline(t *testing.T) {
 	body := get(page.Handler(func() *i18n.Bundle { return load(t) }), "/", "").Body.String()
-	for _, found := range regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|javascript:|<script[^>]*>`).FindAllString(body, -1) {
-		if found != `<script type="application/json" id="texts">` && found != `<script type="module" src="static/page.js">` {
+	for _, found := range regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|javascript:|<script[^>]*>`).FindAllString(
+		body, -1) {
+		if found != `<script type="application/json" id="texts">` &&
+			found != `<script type="module" src="static/page.js">` {
 			t.Errorf("the page has %s", found)
 		}
 	}

@@ -25,13 +25,13 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/server"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 var update = flag.Bool("update", false, "make the screenshot of the README, docs/images/admin.png")
@@ -39,8 +39,8 @@ var update = flag.Bool("update", false, "make the screenshot of the README, docs
 // maxScreenshot is how many bytes the screenshot may have, so that a clone stays small.
 const maxScreenshot = 150_000
 
-// The README shows a screenshot of a real server. With -update the test makes it, which needs fonts for all scripts (Debian: fonts-noto-core and
-// fonts-noto-cjk).
+// The README shows a screenshot of a real server. With -update the test makes it, which needs fonts for all scripts
+// (Debian: fonts-noto-core and fonts-noto-cjk).
 func TestScreenshot(t *testing.T) {
 	name := filepath.Join(shared.root, "docs", "images", "admin.png")
 	if *update {
@@ -73,7 +73,9 @@ func makeScreenshot(t *testing.T) []byte {
 	dir, s3 := t.TempDir(), s3test.Start(t, "embedded").Client()
 	srv := start(t, func(cfg *config.Config) {
 		cfg.TLS.CertFile, cfg.TLS.KeyFile = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-		certtest.Write(t, cfg.TLS.CertFile, cfg.TLS.KeyFile, &x509.Certificate{DNSNames: []string{"ftp.example.com"}, NotAfter: time.Now().AddDate(0, 2, 0)})
+		certtest.Write(
+			t, cfg.TLS.CertFile, cfg.TLS.KeyFile,
+			&x509.Certificate{DNSNames: []string{"ftp.example.com"}, NotAfter: time.Now().AddDate(0, 2, 0)})
 		cfg.ProxyProtocol.Trusted = []value.Network{{Prefix: netip.MustParsePrefix("127.0.0.1/32")}}
 		acme := cfg.Tenants["acme"]
 		delete(cfg.Tenants, "acme")

@@ -17,10 +17,10 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/server"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 const token = "0123456789abcdef0123456789abcdef"
@@ -116,7 +116,9 @@ func ask(t *testing.T, srv *server.Server, method, path string) string {
 
 // row is the expression for the first row of a table that has a text.
 func row(table, text string) string {
-	return fmt.Sprintf("Array.from(document.querySelector('#%s').tBodies[0].rows).find(row => row.textContent.includes(%q))", table, text)
+	return fmt.Sprintf(
+		"Array.from(document.querySelector('#%s').tBodies[0].rows).find(row => row.textContent.includes(%q))", table,
+		text)
 }
 
 // cell is the expression for the text of a cell in that row.
@@ -131,7 +133,8 @@ func TestLogin(t *testing.T) {
 	tab.wait(`document.activeElement.id === 'token'`)
 	tab.fill("#token", "wrong")
 	tab.press("Enter", "\r")
-	tab.wait(`document.querySelector('#login-failed').textContent === 'Ce jeton d’accès n’est pas valide.' && document.activeElement.id === 'token'`)
+	tab.wait(
+		`document.querySelector('#login-failed').textContent === 'Ce jeton d’accès n’est pas valide.' && document.activeElement.id === 'token'`)
 	tab.fill("#token", token)
 	tab.press("Enter", "\r")
 	tab.wait(`!document.querySelector('#state').hidden && document.querySelector('#login').hidden`)
@@ -139,7 +142,8 @@ func TestLogin(t *testing.T) {
 		t.Errorf("the connection is %q", got)
 	}
 	tab.enter("#log-out")
-	tab.wait(`document.querySelector('#state').hidden && !document.querySelector('#login').hidden && document.activeElement.id === 'token'`)
+	tab.wait(
+		`document.querySelector('#state').hidden && !document.querySelector('#login').hidden && document.activeElement.id === 'token'`)
 	if got := tab.text("#connection"); got != "" {
 		t.Errorf("the connection is %q", got)
 	}
@@ -163,7 +167,9 @@ func TestLanguagesOfTheState(t *testing.T) {
 	} {
 		t.Run(test.lang, func(t *testing.T) {
 			tab := look(t, srv, test.accept)
-			if got := eval[string](tab, "document.documentElement.lang + ' ' + getComputedStyle(document.body).direction"); got != test.lang+" "+test.dir {
+			if got := eval[string](
+				tab,
+				"document.documentElement.lang + ' ' + getComputedStyle(document.body).direction"); got != test.lang+" "+test.dir {
 				t.Errorf("the page is %s", got)
 			}
 			tab.wait(fmt.Sprintf("%s === %q", cell("sessions", "alice", "language"), test.session))
@@ -191,7 +197,8 @@ func TestLanguageMenu(t *testing.T) {
 	tab := look(t, srv, "fr")
 	eval[any](tab, `document.querySelector('#lang').value = 'he'`)
 	tab.enter("#languages button")
-	tab.wait(`document.documentElement.lang === 'he' && document.documentElement.dir === 'rtl' && !document.querySelector('#state').hidden`)
+	tab.wait(
+		`document.documentElement.lang === 'he' && document.documentElement.dir === 'rtl' && !document.querySelector('#state').hidden`)
 }
 
 // Rows change in place while a transfer moves, so that a reader keeps the focus, the selection and the place.
@@ -220,7 +227,8 @@ func TestTransfer(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab.wait(cell("transfers", "été.bin", "progress") + ` === '3 MB of 4 MB (75%)'`)
-	if got := eval[string](tab, keeps); got != before || !strings.Contains(before, "127.0.0.1") || !strings.Contains(before, "button") {
+	if got := eval[string](tab, keeps); got != before || !strings.Contains(before, "127.0.0.1") ||
+		!strings.Contains(before, "button") {
 		t.Errorf("focus, selection and position are %s, and were %s", got, before)
 	}
 	if !eval[bool](tab, `kept[0] === `+row("transfers", "été.bin")+` && kept[1] === `+row("sessions", "alice")) {
@@ -246,7 +254,8 @@ func TestDisconnect(t *testing.T) {
 		tab.wait(`document.querySelector('#confirm').open && document.activeElement.value === 'cancel'`)
 	}
 	press()
-	if got := tab.text("#confirm"); !strings.Contains(got, "Disconnect this session?") || !strings.Contains(got, "alice 127.0.0.1:") {
+	if got := tab.text("#confirm"); !strings.Contains(got, "Disconnect this session?") ||
+		!strings.Contains(got, "alice 127.0.0.1:") {
 		t.Errorf("the question is %q", got)
 	}
 	back := `!document.querySelector('#confirm').open && document.activeElement === document.querySelector('#sessions button')`
@@ -276,7 +285,9 @@ func TestNamesOfClients(t *testing.T) {
 	tab := look(t, srv, "ar")
 	const want = "/alice/<script>alert(1)</script><img src=x onerror=alert(2)>U+202Egpj.exeU+200BU+0001"
 	tab.wait(fmt.Sprintf("%s === %q", cell("transfers", "gpj.exe", "path"), want))
-	got := eval[[]string](tab, `Array.from(`+row("transfers", "gpj.exe")+`.querySelector('.path').querySelectorAll('*'), e => e.localName + ' ' + getComputedStyle(e).unicodeBidi)`)
+	got := eval[[]string](
+		tab, `Array.from(`+row("transfers", "gpj.exe")+
+			`.querySelector('.path').querySelectorAll('*'), e => e.localName + ' ' + getComputedStyle(e).unicodeBidi)`)
 	if fmt.Sprint(got) != "[bdi isolate span normal span normal span normal]" {
 		t.Errorf("the path has the elements %q", got)
 	}
@@ -290,18 +301,21 @@ func TestManyBans(t *testing.T) {
 		ban(t, srv, netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}).String())
 	}
 	tab := look(t, srv, "en")
-	tab.wait(`document.querySelector('#bans').tBodies[0].rows.length === 200 && document.querySelector('#bans-shown').textContent === '200 of 250'`)
+	tab.wait(
+		`document.querySelector('#bans').tBodies[0].rows.length === 200 && document.querySelector('#bans-shown').textContent === '200 of 250'`)
 	shown := eval[string](tab, `document.querySelector('#bans').tBodies[0].textContent`)
 	hidden := netip.MustParseAddr("192.0.2.70") // not the begin of another
 	for strings.Contains(shown, hidden.String()) {
 		hidden = hidden.Next()
 	}
 	tab.fill("#words", hidden.String())
-	tab.wait(`document.querySelector('#bans').tBodies[0].rows.length === 1 && document.querySelector('#bans-shown').textContent === '1 of 250'`)
+	tab.wait(
+		`document.querySelector('#bans').tBodies[0].rows.length === 1 && document.querySelector('#bans-shown').textContent === '1 of 250'`)
 	tab.enter("#bans button")
 	tab.wait(`document.querySelector('#confirm').open`)
 	tab.enter("#confirmed")
-	tab.wait(`document.querySelector('#result').textContent === 'The ban was lifted.' && document.querySelector('#bans-shown').textContent === '0 of 249'`)
+	tab.wait(
+		`document.querySelector('#result').textContent === 'The ban was lifted.' && document.querySelector('#bans-shown').textContent === '0 of 249'`)
 	tab.fill("#words", "")
 	tab.wait(`document.querySelector('#bans-shown').textContent === '200 of 249'`)
 }
@@ -318,7 +332,8 @@ func TestInterruptedUpload(t *testing.T) {
 	tab.enter("#uploads button")
 	tab.wait(`document.querySelector('#confirm').open`)
 	tab.enter("#confirmed")
-	tab.wait(`document.querySelector('#result').textContent === 'The interrupted upload was deleted.' && !document.querySelector('#uploads').tBodies[0].rows.length`)
+	tab.wait(
+		`document.querySelector('#result').textContent === 'The interrupted upload was deleted.' && !document.querySelector('#uploads').tBodies[0].rows.length`)
 }
 
 // Without a connection the page says how old its state is, and it connects again.
@@ -345,7 +360,8 @@ func TestLostConnection(t *testing.T) {
 	tab.wait(live)
 	cut.Store(true)
 	front.CloseClientConnections()
-	tab.wait(`document.querySelector('#connection').textContent.startsWith('Not connected. The page shows the state of ') && document.body.classList.contains('stale')`)
+	tab.wait(
+		`document.querySelector('#connection').textContent.startsWith('Not connected. The page shows the state of ') && document.body.classList.contains('stale')`)
 	cut.Store(false)
 	tab.wait(live + ` && !document.body.classList.contains('stale')`)
 }

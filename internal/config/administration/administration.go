@@ -1,4 +1,5 @@
-// Package administration describes in the configuration how administrators reach the server over HTTP: the section admin.
+// Package administration describes in the configuration how administrators reach the server over HTTP: the section
+// admin.
 package administration
 
 import (
@@ -10,7 +11,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Admin is how administrators reach the server over HTTP. Who may do that sees all sessions and names of files, and may end sessions and uploads.
+// Admin is how administrators reach the server over HTTP. Who may do that sees all sessions and names of files, and
+// may end sessions and uploads.
 type Admin struct {
 	// Address of the page and the API for administrators, host:port. Beyond this machine it needs `admin.tls`.
 	Listen string `yaml:"listen" default:"none" since:"0.2.0"`
@@ -25,7 +27,8 @@ type AdminTLS struct {
 	CertFile string `yaml:"cert_file" default:"none" since:"0.2.0"`
 	// PEM file of the certificate's key.
 	KeyFile string `yaml:"key_file" default:"none" since:"0.2.0"`
-	// PEM file of the authorities that issue certificates to administrators, and to no others. Without `admin.token` they are required.
+	// PEM file of the authorities that issue certificates to administrators, and to no others. Without `admin.token`
+	// they are required.
 	ClientCAFile string `yaml:"client_ca_file" default:"none" since:"0.2.0"`
 }
 
@@ -54,7 +57,10 @@ func (a *Admin) Check(p yamlconf.Path, report yamlconf.Report) {
 		report(tls.Child("cert_file"), "is missing: client_ca_file needs TLS")
 	case !IsLoopback(a.Listen):
 		if _, _, err := net.SplitHostPort(a.Listen); err == nil {
-			report(tls.Child("cert_file"), "is missing: beyond this machine the token would be readable; write a certificate, or listen on 127.0.0.1")
+			report(
+				tls.Child(
+					"cert_file"), "is missing: beyond this machine the token would be readable; write a "+
+					"certificate, or listen on 127.0.0.1")
 		}
 	}
 	if _, err := encryption.Authorities(a.TLS.ClientCAFile); err != nil {
@@ -62,9 +68,13 @@ func (a *Admin) Check(p yamlconf.Path, report yamlconf.Report) {
 	}
 	switch token := a.Token.Reveal(); {
 	case token == "" && a.TLS.ClientCAFile == "":
-		report(p.Child("token"), "is missing: write a random one, like that of `openssl rand -hex 32`, or tls.client_ca_file")
+		report(
+			p.Child(
+				"token"), "is missing: write a random one, like that of `openssl rand -hex 32`, or tls.client_ca_file")
 	case token != "" && len(token) < minToken:
-		report(p.Child("token"), "is shorter than %d characters: write a random one, like that of `openssl rand -hex 32`", minToken)
+		report(
+			p.Child("token"), "is shorter than %d characters: write a random one, like that of `openssl rand -hex 32`",
+			minToken)
 	}
 }
 

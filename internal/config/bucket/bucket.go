@@ -1,4 +1,5 @@
-// Package bucket describes in the configuration how an S3 bucket is reached: the sections s3 of the server, of a tenant and of a folder.
+// Package bucket describes in the configuration how an S3 bucket is reached: the sections s3 of the server, of a
+// tenant and of a folder.
 package bucket
 
 import (
@@ -21,7 +22,8 @@ type S3 struct {
 	Region string `yaml:"region" default:"what the AWS SDK finds"`
 	// Put the bucket into the path of the URL instead of the host name.
 	PathStyle *bool `yaml:"path_style" default:"false"`
-	// For which requests the SDK computes checksums: `supported` for all that know them, `required` only where S3 asks for them.
+	// For which requests the SDK computes checksums: `supported` for all that know them, `required` only where S3
+	// asks for them.
 	Checksums ChecksumUse `yaml:"checksums" default:"by the profile"`
 	// What the S3 server can do. With `auto` the server finds it out.
 	Profile Profile `yaml:"profile" default:"auto"`
@@ -51,7 +53,8 @@ func (Profile) Values() []string {
 	return yamlconf.EnumValues(append([]Profile{AutoProfile}, Profiles()...)...)
 }
 
-// A ChecksumUse is for which requests the AWS SDK computes checksums that S3 does not ask for. The zero value is the SDK's choice.
+// A ChecksumUse is for which requests the AWS SDK computes checksums that S3 does not ask for. The zero value is the
+// SDK's choice.
 type ChecksumUse string
 
 // The choices.
@@ -84,8 +87,8 @@ func (s S3) Inherit(other S3) S3 {
 	return s
 }
 
-// Check reports what is wrong with the section that p leads to. The tenants are those whose buckets are reached by it. In a tenant's section, what
-// is missing comes from the server's.
+// Check reports what is wrong with the section that p leads to. The tenants are those whose buckets are reached by
+// it. In a tenant's section, what is missing comes from the server's.
 func (s *S3) Check(p yamlconf.Path, tenants []string, report yamlconf.Report) {
 	checkURL(p.Child("endpoint"), s.Endpoint, "an S3 server", report)
 	checkURL(p.Child("public_endpoint"), s.PublicEndpoint, "an S3 server", report)
@@ -108,7 +111,8 @@ func checkURL(p yamlconf.Path, text, server string, report yamlconf.Report) {
 		report(p, "holds credentials: write them as access_key_id and secret_access_key")
 		return
 	}
-	if u, err := url.Parse(text); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" {
+	if u, err := url.Parse(text); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" ||
+		u.RawQuery != "" {
 		report(p, "%q is no address of %s: write it like https://s3.example.com", text, server)
 	}
 }

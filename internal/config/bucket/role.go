@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// AssumeRole is the role whose temporary credentials reach the bucket (AWS STS, operation AssumeRole). In its texts `{tenant}` stands for the name
-// of the tenant.
+// AssumeRole is the role whose temporary credentials reach the bucket (AWS STS, operation AssumeRole). In its texts
+// `{tenant}` stands for the name of the tenant.
 type AssumeRole struct {
 	// ARN of the role. The keys of the section, or the credentials that the SDK finds, must be allowed to assume it.
 	RoleARN string `yaml:"role_arn" default:"none" since:"0.2.0"`
@@ -95,9 +95,12 @@ type roleText struct {
 // check reports what is wrong with the section that p leads to. The role is assumed for each of the tenants.
 func (r *AssumeRole) check(p yamlconf.Path, tenants []string, report yamlconf.Report) {
 	for _, text := range []roleText{
-		{"role_arn", r.RoleARN, regexp.MustCompile(`^arn:[^:\s]+:[^:\s]+:[^:\s]*:[^:\s]*:\S+$`), maxRoleARN, "it like arn:aws:iam::123456789012:role/ftp"},
-		{"external_id", r.ExternalID, regexp.MustCompile(`^[A-Za-z0-9_+=,.@:/-]{2,}$`), maxExternalID, "2 to 1224 ASCII letters, digits and + = , . @ : / - _"},
-		{"session_name", r.SessionName, regexp.MustCompile(`^[A-Za-z0-9_+=,.@-]{2,}$`), maxSessionName, "2 to 64 ASCII letters, digits and + = , . @ - _"},
+		{"role_arn", r.RoleARN, regexp.MustCompile(`^arn:[^:\s]+:[^:\s]+:[^:\s]*:[^:\s]*:\S+$`), maxRoleARN,
+			"it like arn:aws:iam::123456789012:role/ftp"},
+		{"external_id", r.ExternalID, regexp.MustCompile(`^[A-Za-z0-9_+=,.@:/-]{2,}$`), maxExternalID,
+			"2 to 1224 ASCII letters, digits and + = , . @ : / - _"},
+		{"session_name", r.SessionName, regexp.MustCompile(`^[A-Za-z0-9_+=,.@-]{2,}$`), maxSessionName,
+			"2 to 64 ASCII letters, digits and + = , . @ - _"},
 	} {
 		text.check(p.Child(text.key), tenants, report)
 	}
@@ -106,12 +109,15 @@ func (r *AssumeRole) check(p yamlconf.Path, tenants []string, report yamlconf.Re
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.SessionTags)) {
 		at := p.Child("session_tags").Child(key)
-		if first := wrongFor(tenants, func(tenant string) bool { return rule.Tag(key, expand(r.SessionTags[key], tenant)) != "" }); first != "" {
+		if first := wrongFor(tenants, func(tenant string) bool {
+			return rule.Tag(key, expand(r.SessionTags[key], tenant)) != ""
+		}); first != "" {
 			report(at, "for the tenant %s: %s", first, rule.Tag(key, expand(r.SessionTags[key], first)))
 		}
 	}
 	if d := r.Duration; d != 0 && (d < minRoleDuration || d > maxRoleDuration || d%time.Second != 0) {
-		report(p.Child("duration"), "%s is not between %s and %s, in whole seconds", d, minRoleDuration, maxRoleDuration)
+		report(
+			p.Child("duration"), "%s is not between %s and %s, in whole seconds", d, minRoleDuration, maxRoleDuration)
 	}
 	checkURL(p.Child("sts_endpoint"), r.STSEndpoint, "STS", report)
 }
@@ -125,7 +131,8 @@ func (t roleText) check(p yamlconf.Path, tenants []string, report yamlconf.Repor
 		return len(expanded) > t.max || strings.ContainsAny(expanded, "{}") || !t.form.MatchString(expanded)
 	}
 	if first := wrongFor(tenants, wrong); first != "" {
-		report(p, "%q does not work for the tenant %s: write %s; {tenant} stands for its name", t.value, first, t.advice)
+		report(
+			p, "%q does not work for the tenant %s: write %s; {tenant} stands for its name", t.value, first, t.advice)
 	}
 }
 

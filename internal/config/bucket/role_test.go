@@ -14,21 +14,26 @@ func TestInheritedRole(t *testing.T) {
 	server := S3{
 		AccessKeyID: "server",
 		AssumeRole: AssumeRole{
-			RoleARN: "arn:aws:iam::123456789012:role/ftp-{tenant}", ExternalID: "{tenant}/7", SessionTags: map[string]string{"tenant": "{tenant}", "stage": "live"},
+			RoleARN: "arn:aws:iam::123456789012:role/ftp-{tenant}", ExternalID: "{tenant}/7",
+			SessionTags: map[string]string{"tenant": "{tenant}", "stage": "live"},
 		},
 	}
 	for name, tc := range map[string]struct {
 		tenant S3
 		want   string
 	}{
-		"all": {S3{}, "server arn:aws:iam::123456789012:role/ftp-acme acme/7 babelftp-acme map[stage:live tenant:acme] 1h0m0s"},
+		"all": {S3{},
+			"server arn:aws:iam::123456789012:role/ftp-acme acme/7 babelftp-acme map[stage:live tenant:acme] 1h0m0s"},
 		"some": {
-			S3{AssumeRole: AssumeRole{RoleARN: "arn:aws:iam::1:role/own", SessionName: "own", SessionTags: map[string]string{}, Duration: time.Minute}},
+			S3{AssumeRole: AssumeRole{RoleARN: "arn:aws:iam::1:role/own", SessionName: "own",
+				SessionTags: map[string]string{}, Duration: time.Minute}},
 			"server arn:aws:iam::1:role/own acme/7 own map[] 1m0s",
 		},
-		"keys-without-role": {S3{AccessKeyID: "own", SecretAccessKey: value.NewSecret("own")}, "own  acme/7 babelftp-acme map[stage:live tenant:acme] 1h0m0s"},
+		"keys-without-role": {S3{AccessKeyID: "own", SecretAccessKey: value.NewSecret("own")},
+			"own  acme/7 babelftp-acme map[stage:live tenant:acme] 1h0m0s"},
 		"keys-with-role": {
-			S3{AccessKeyID: "own", SecretAccessKey: value.NewSecret("own"), AssumeRole: AssumeRole{RoleARN: "arn:aws:iam::1:role/own", ExternalID: "8"}},
+			S3{AccessKeyID: "own", SecretAccessKey: value.NewSecret("own"),
+				AssumeRole: AssumeRole{RoleARN: "arn:aws:iam::1:role/own", ExternalID: "8"}},
 			"own arn:aws:iam::1:role/own 8 babelftp-acme map[stage:live tenant:acme] 1h0m0s",
 		},
 	} {

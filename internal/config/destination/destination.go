@@ -1,4 +1,5 @@
-// Package destination describes in the configuration where the server tells what happens: the audit log, the webhook of a tenant and traces.
+// Package destination describes in the configuration where the server tells what happens: the audit log, the webhook
+// of a tenant and traces.
 package destination
 
 import (
@@ -35,7 +36,8 @@ type Receiver struct {
 // Webhook is who gets events about the files that users of a tenant store, delete, rename or copy.
 type Webhook struct {
 	Receiver
-	// How long an event may wait for its outcome. Then its server counts as dead, and another one sends it as unconfirmed.
+	// How long an event may wait for its outcome. Then its server counts as dead, and another one sends it as
+	// unconfirmed.
 	UnconfirmedAfter time.Duration `yaml:"unconfirmed_after" default:"15m" since:"0.2.0"`
 }
 
@@ -75,8 +77,10 @@ func (r Receiver) Problems() map[string]string {
 		}
 		return problems
 	}
-	if u, err := url.Parse(r.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		problems["url"] = "is no address of a receiver: write it like https://hooks.example.com/babelftp, without credentials"
+	if u, err := url.Parse(r.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+		u.User != nil {
+		problems["url"] = "is no address of a receiver: write it like https://hooks.example.com/babelftp, without " +
+			"credentials"
 	}
 	if len(r.Secret.Reveal()) < minSecret {
 		problems["secret"] = "is shorter than 16 bytes: write a random one, like that of `openssl rand -hex 32`"

@@ -14,13 +14,15 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// ACME obtains certificates from an authority, and renews them (RFC 8555). It is for servers that nothing else gives certificates to.
+// ACME obtains certificates from an authority, and renews them (RFC 8555). It is for servers that nothing else gives
+// certificates to.
 type ACME struct {
 	// Agree to the terms of service of the authority. It is required.
 	Agree bool `yaml:"agree" since:"0.2.0"`
 	// Mail address by which the authority reaches the operator.
 	Email string `yaml:"email" default:"none" since:"0.2.0"`
-	// Names to obtain certificates for, one certificate for each. Clients that name no host to TLS get that of the first.
+	// Names to obtain certificates for, one certificate for each. Clients that name no host to TLS get that of the
+	// first.
 	Hosts []string `yaml:"hosts" default:"those of all tenants without a certificate of their own" since:"0.2.0"`
 	// URL of the authority's directory.
 	Directory string `yaml:"directory" default:"https://acme-v02.api.letsencrypt.org/directory" since:"0.2.0"`
@@ -35,7 +37,8 @@ type ACME struct {
 	EAB       EAB    `yaml:"eab" since:"0.2.0"`
 }
 
-// EAB is an account that the operator has at the authority, from another way than ACME (external account binding, RFC 8555 7.3.4).
+// EAB is an account that the operator has at the authority, from another way than ACME (external account binding, RFC
+// 8555 7.3.4).
 type EAB struct {
 	// Identifier of the key that the authority has given.
 	KeyID string `yaml:"key_id" default:"none" since:"0.2.0"`
@@ -61,7 +64,8 @@ func (e *EAB) check(p yamlconf.Path, report yamlconf.Report) {
 	if e.KeyID == "" {
 		report(p.Child("key_id"), "is missing: write the identifier that the authority has given with the key")
 	}
-	if key, err := base64.RawURLEncoding.DecodeString(e.HMACKey.Reveal()); err != nil || len(key) == 0 { // not shown: it is secret
+	// not shown: it is secret
+	if key, err := base64.RawURLEncoding.DecodeString(e.HMACKey.Reveal()); err != nil || len(key) == 0 {
 		report(p.Child("hmac_key"), "is no key in base64url: write it as the authority gives it, without = at its end")
 	}
 }
@@ -81,7 +85,10 @@ func (a *ACME) Check(p yamlconf.Path, report yamlconf.Report) {
 		report(p.Child("email"), "%q is no mail address: write it like admin@example.com", a.Email)
 	}
 	if len(a.Hosts) == 0 {
-		report(p.Child("hosts"), "there are none: write the names by which clients reach the server, here or as hosts of the tenants")
+		report(
+			p.Child(
+				"hosts"), "there are none: write the names by which clients reach the server, here or as hosts of "+
+				"the tenants")
 	}
 	for i, host := range a.Hosts {
 		_, notAddress := netip.ParseAddr(host)
@@ -92,8 +99,12 @@ func (a *ACME) Check(p yamlconf.Path, report yamlconf.Report) {
 			report(at, "%s is written twice: remove one", host)
 		}
 	}
-	if u, err := url.Parse(a.Directory); a.Directory != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil) {
-		report(p.Child("directory"), "%q is no URL of a directory: write it like https://acme-v02.api.letsencrypt.org/directory", a.Directory)
+	if u, err := url.Parse(a.Directory); a.Directory != "" &&
+		(err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil) {
+		report(
+			p.Child(
+				"directory"), "%q is no URL of a directory: write it like "+
+				"https://acme-v02.api.letsencrypt.org/directory", a.Directory)
 	}
 	if _, err := Authorities(a.CAFile); err != nil {
 		report(p.Child("ca_file"), "%v", err)

@@ -1,4 +1,5 @@
-// Package encryption describes in the configuration how connections are encrypted: the sections tls of the server and of a tenant.
+// Package encryption describes in the configuration how connections are encrypted: the sections tls of the server and
+// of a tenant.
 package encryption
 
 import (
@@ -6,7 +7,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/babelftp/babelftp/internal/clientcert"
+	"github.com/babelftp/babelftp/internal/base/clientcert"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -21,7 +22,8 @@ type TLS struct {
 	KeyFile string `yaml:"key_file" default:"none"`
 	// Refuse logins and data connections that are not encrypted.
 	Required bool `yaml:"required"`
-	// Refuse a data connection under TLS that does not resume the TLS session of its control connection (RFC 4217 10.2).
+	// Refuse a data connection under TLS that does not resume the TLS session of its control connection (RFC 4217
+	// 10.2).
 	RequireSessionReuse bool `yaml:"require_session_reuse" since:"0.2.0"`
 	// Oldest version of TLS that the server accepts.
 	MinVersion value.TLSVersion `yaml:"min_version" default:"1.2"`
@@ -32,11 +34,13 @@ type TLS struct {
 	ClientCertificates ClientCertificates `yaml:"client_certificates" since:"0.2.0"`
 }
 
-// ClientCertificates are those that clients show to TLS. With `ca_file` the server asks for one, and refuses the login if that is not valid.
+// ClientCertificates are those that clients show to TLS. With `ca_file` the server asks for one, and refuses the
+// login if that is not valid.
 type ClientCertificates struct {
 	// PEM file of the authorities that issue the certificates. The server reads it again when it changes.
 	CAFile string `yaml:"ca_file" default:"none, or the server's" since:"0.2.0"`
-	// PEM file with the list of revoked certificates (CRL) of each authority. The server reads it again when it changes.
+	// PEM file with the list of revoked certificates (CRL) of each authority. The server reads it again when it
+	// changes.
 	CRLFile string `yaml:"crl_file" default:"none" since:"0.2.0"`
 	// Refuse clients that show no certificate.
 	Required bool `yaml:"required" since:"0.2.0"`
@@ -48,7 +52,8 @@ type TenantTLS struct {
 	CertFile string `yaml:"cert_file" default:"the server's"`
 	// PEM file of the certificate's key.
 	KeyFile string `yaml:"key_file" default:"the server's"`
-	// Refuse an upload under TLS that ends without close_notify. With `false`, an upload that was cut can be stored as complete.
+	// Refuse an upload under TLS that ends without close_notify. With `false`, an upload that was cut can be stored
+	// as complete.
 	StrictDataEOF *bool `yaml:"strict_data_eof" default:"true"`
 	// Refuse a data connection under TLS that does not resume the TLS session of its control connection.
 	RequireSessionReuse *bool `yaml:"require_session_reuse" default:"the server's" since:"0.2.0"`
@@ -107,7 +112,10 @@ func (c *ClientCertificates) check(p yamlconf.Path, all ClientCertificates, serv
 		report(p, "needs a certificate of the server: write tls.cert_file and tls.key_file")
 		return
 	case c.Required && all.CAFile == "":
-		report(p.Child("required"), "needs ca_file: name the PEM file of the authorities that issue the certificates of clients")
+		report(
+			p.Child(
+				"required"), "needs ca_file: name the PEM file of the authorities that issue the certificates "+
+				"of clients")
 	case c.CRLFile != "" && c.CAFile == "":
 		report(p.Child("crl_file"), "needs ca_file: name the PEM file of the authorities that have signed the lists")
 	}
@@ -138,10 +146,16 @@ func (t *TenantTLS) Check(p yamlconf.Path, server *TLS, hosts []string, report y
 	}
 	isName := func(host string) bool { _, err := netip.ParseAddr(host); return err != nil }
 	if !slices.ContainsFunc(hosts, isName) {
-		report(p, "needs hosts: write the names by which clients reach the tenant; TLS tells no addresses (RFC 6066, section 3)")
+		report(
+			p,
+			"needs hosts: write the names by which clients reach the tenant; TLS tells no addresses (RFC 6066, "+
+				"section 3)")
 	}
 	if !server.Given() {
-		report(p, "needs a certificate of the server too, for clients that name no host to TLS: write tls.cert_file and tls.key_file, or tls.acme")
+		report(
+			p,
+			"needs a certificate of the server too, for clients that name no host to TLS: write tls.cert_file and "+
+				"tls.key_file, or tls.acme")
 	}
 	CheckPair(p, t.CertFile, t.KeyFile, report)
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// CheckPair reports what is wrong with the values of cert_file and key_file in the section that p leads to. At least one is given.
+// CheckPair reports what is wrong with the values of cert_file and key_file in the section that p leads to. At least
+// one is given.
 func CheckPair(p yamlconf.Path, cert, key string, report yamlconf.Report) {
 	readable := true
 	for _, f := range []struct{ key, name, other string }{
@@ -32,7 +33,8 @@ func CheckPair(p yamlconf.Path, cert, key string, report yamlconf.Report) {
 	}
 }
 
-// Authorities reads the certificates of authorities in a PEM file. Without a name they are nil, which stands for those of the system.
+// Authorities reads the certificates of authorities in a PEM file. Without a name they are nil, which stands for
+// those of the system.
 func Authorities(name string) (*x509.CertPool, error) {
 	if name == "" {
 		return nil, nil

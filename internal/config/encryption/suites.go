@@ -27,8 +27,8 @@ func secureSuites() []*tls.CipherSuite {
 	})
 }
 
-// SuiteIDs are the suites of TLS 1.2 that the server takes: those that are named, else all that authenticate the data as they encrypt it (AEAD). In
-// CBC mode errors have leaked the text. TLS 1.3 has no such suites.
+// SuiteIDs are the suites of TLS 1.2 that the server takes: those that are named, else all that authenticate the data
+// as they encrypt it (AEAD). In CBC mode errors have leaked the text. TLS 1.3 has no such suites.
 func (t *TLS) SuiteIDs() []uint16 {
 	var ids []uint16
 	for _, suite := range secureSuites() {

@@ -42,7 +42,8 @@ type Attributes struct {
 	Home string `yaml:"home" default:"none" since:"0.2.0"`
 	// Name of that with the size of the quota, such as `10GiB`.
 	Quota string `yaml:"quota" default:"none" since:"0.2.0"`
-	// Name of that with the language, such as `preferredLanguage` or `locale`. It may be a list like HTTP's Accept-Language (RFC 2798 2.7).
+	// Name of that with the language, such as `preferredLanguage` or `locale`. It may be a list like HTTP's
+	// Accept-Language (RFC 2798 2.7).
 	Language string `yaml:"language" default:"none" since:"0.2.0"`
 	// Name of that with the permissions, one in each value.
 	Permissions string `yaml:"permissions" default:"none" since:"0.2.0"`
@@ -73,7 +74,8 @@ func (s Services) Given() []string {
 // Files are the names of files in the sections.
 func (s *Services) Files() []*string { return []*string{&s.Hook.CAFile, &s.LDAP.CAFile} }
 
-// Check reports what is wrong with the sections in that which p leads to. A service must answer in the time that a session has for its login.
+// Check reports what is wrong with the sections in that which p leads to. A service must answer in the time that a
+// session has for its login.
 func (s *Services) Check(p yamlconf.Path, loginTimeout time.Duration, report yamlconf.Report) {
 	given := s.Given()
 	if len(given) > 1 {
@@ -96,7 +98,9 @@ func (h *Hook) check(p yamlconf.Path, report yamlconf.Report) {
 	case h.URL == "":
 		report(p.Child("url"), "is missing: write the URL of the service")
 	case !isURL(h.URL, "http", "https"): // not shown: it may hold a password
-		report(p.Child("url"), "is no URL of a service: write it like https://auth.example.com/ftp, and a password as secret")
+		report(
+			p.Child(
+				"url"), "is no URL of a service: write it like https://auth.example.com/ftp, and a password as secret")
 	}
 	authorities(p, h.CAFile, report)
 }
@@ -104,7 +108,8 @@ func (h *Hook) check(p yamlconf.Path, report yamlconf.Report) {
 // isURL reports whether text is the URL of a host with one of two schemes and without credentials.
 func isURL(text string, schemes ...string) bool {
 	u, err := url.Parse(text)
-	return err == nil && strings.Contains(" "+strings.Join(schemes, " ")+" ", " "+u.Scheme+" ") && u.Hostname() != "" && u.User == nil
+	return err == nil && strings.Contains(" "+strings.Join(schemes, " ")+" ", " "+u.Scheme+" ") && u.Hostname() != "" &&
+		u.User == nil
 }
 
 func authorities(p yamlconf.Path, name string, report yamlconf.Report) {

@@ -28,7 +28,8 @@ type LDAP struct {
 	Timeout time.Duration `yaml:"timeout" default:"5s" since:"0.2.0"`
 	// How long the same login from the same address needs no further bind, up to 10m.
 	Cache time.Duration `yaml:"cache" default:"not at all" since:"0.2.0"`
-	// Distinguished name of each user, like `uid={user},ou=people,dc=example,dc=com`. Without it the server searches for users.
+	// Distinguished name of each user, like `uid={user},ou=people,dc=example,dc=com`. Without it the server searches
+	// for users.
 	UserDN string `yaml:"user_dn" default:"none" since:"0.2.0"`
 	// Entry below which the server searches for users.
 	BaseDN string `yaml:"base_dn" default:"none" since:"0.2.0"`
@@ -83,8 +84,11 @@ func (l *LDAP) check(p yamlconf.Path, report yamlconf.Report) {
 		report(p.Child("urls"), "is missing: write the servers of the directory, like [ldaps://ldap.example.com]")
 	}
 	for i, text := range l.URLs {
-		if !isURL(text, "ldap", "ldaps") || strings.ContainsAny(strings.TrimSuffix(text[strings.Index(text, "//")+2:], "/"), "/?#") {
-			report(p.Child("urls").Child(strconv.Itoa(i)), "is no URL of a directory: write it like ldaps://ldap.example.com, without a path")
+		if !isURL(text, "ldap", "ldaps") ||
+			strings.ContainsAny(strings.TrimSuffix(text[strings.Index(text, "//")+2:], "/"), "/?#") {
+			report(
+				p.Child("urls").Child(strconv.Itoa(i)),
+				"is no URL of a directory: write it like ldaps://ldap.example.com, without a path")
 		}
 	}
 	authorities(p, l.CAFile, report)
@@ -100,7 +104,8 @@ func (l *LDAP) check(p yamlconf.Path, report yamlconf.Report) {
 	attribute := regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*|[0-9]+(\.[0-9]+)+)$`) // RFC 4512 1.4
 	a := l.Attributes
 	for key, name := range map[string]string{
-		"root": a.Root, "home": a.Home, "quota": a.Quota, "language": a.Language, "permissions": a.Permissions, "groups": a.Groups, "": l.UserAttribute,
+		"root": a.Root, "home": a.Home, "quota": a.Quota, "language": a.Language, "permissions": a.Permissions,
+		"groups": a.Groups, "": l.UserAttribute,
 	} {
 		at := p.Child("attributes").Child(key)
 		if key == "" {
@@ -117,7 +122,10 @@ func (l *LDAP) checkNames(p yamlconf.Path, report yamlconf.Report) {
 	const like = "write it like uid={user},ou=people,dc=example,dc=com"
 	switch {
 	case l.UserDN == "" && l.BaseDN == "":
-		report(p.Child("base_dn"), "is missing: write where users are, like ou=people,dc=example,dc=com, or the pattern user_dn")
+		report(
+			p.Child(
+				"base_dn"), "is missing: write where users are, like ou=people,dc=example,dc=com, or the "+
+				"pattern user_dn")
 	case l.UserDN != "" && (l.BaseDN != "" || l.BindDN != "" || l.Scope != ""):
 		report(p.Child("user_dn"), "needs no search: remove base_dn, bind_dn and scope, or user_dn")
 	case l.UserDN != "":

@@ -26,7 +26,9 @@ func (l Limits) Check(p yamlconf.Path, report yamlconf.Report) {
 		report(p.Child("login_timeout"), "must be longer than 0")
 	}
 	if l.FailedLoginDelay < 0 || l.FailedLoginDelay >= l.LoginTimeout && l.FailedLoginDelay > 0 {
-		report(p.Child("failed_login_delay"), "%s is not between 0s and limits.login_timeout (%s): a login that waits must still be in time",
+		report(
+			p.Child("failed_login_delay"),
+			"%s is not between 0s and limits.login_timeout (%s): a login that waits must still be in time",
 			l.FailedLoginDelay, l.LoginTimeout)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/limits"
 )
 
 // Limits bounds what clients may take of the server. Who is above a maximum of sessions gets 421.
@@ -24,10 +24,11 @@ type Limits struct {
 	LoginTimeout time.Duration `yaml:"login_timeout" since:"0.2.0"`
 	// Longest time that a login waits if the client's address has sent wrong passwords. With `0` none waits.
 	FailedLoginDelay time.Duration `yaml:"failed_login_delay" since:"0.2.0"`
-	// Fewest bytes of an upload in a minute, while others wait for memory that its user or tenant holds. Where it holds more than
-	// 15 times as much, a fifteenth of that. A slower one gets 426. With `0` there is no limit.
+	// Fewest bytes of an upload in a minute, while others wait for memory that its user or tenant holds. Where it
+	// holds more than 15 times as much, a fifteenth of that. A slower one gets 426. With `0` there is no limit.
 	MinUploadRate value.Size `yaml:"min_upload_rate" since:"0.2.0"`
-	// Longest time that a command takes, a transfer too. The server ends it then. Waiting for a turn at a busy S3 server counts.
+	// Longest time that a command takes, a transfer too. The server ends it then. Waiting for a turn at a busy S3
+	// server counts.
 	CommandTimeout time.Duration `yaml:"command_timeout" default:"no limit" since:"0.2.0"`
 	Usage
 	// What each address uses: an IPv4 address, or a /64 of IPv6 addresses.
@@ -66,7 +67,8 @@ func Default() Limits {
 	}
 }
 
-// TenantLimits bounds what the users of a tenant may take of the server. Who is above a maximum gets 421 after the password.
+// TenantLimits bounds what the users of a tenant may take of the server. Who is above a maximum gets 421 after the
+// password.
 type TenantLimits struct {
 	// Most sessions that are logged in at the same time, of all users of the tenant.
 	Sessions int `yaml:"sessions" default:"no limit" since:"0.2.0"`
@@ -96,9 +98,11 @@ type TimeLimits struct {
 	CommandTimeout time.Duration `yaml:"command_timeout" default:"that of the server" since:"0.2.0"`
 }
 
-// Usage bounds what is used in a second, or at the same time. With `0` there is no limit. After a second of rest, a rate allows as many at once.
+// Usage bounds what is used in a second, or at the same time. With `0` there is no limit. After a second of rest, a
+// rate allows as many at once.
 type Usage struct {
-	// Logins a second, else 421. The server and an address count before the password, a tenant and a user after the right one.
+	// Logins a second, else 421. The server and an address count before the password, a tenant and a user after the
+	// right one.
 	LoginRate int `yaml:"login_rate" default:"no limit" since:"0.2.0"`
 	// Commands a second. More wait, and get 421 if they would wait for more than ten seconds.
 	CommandRate int `yaml:"command_rate" default:"no limit" since:"0.2.0"`
@@ -131,8 +135,8 @@ type Networks struct {
 	Deny []value.Network `yaml:"deny" default:"none" since:"0.2.0"`
 }
 
-// Bans refuse addresses and users for a time after many failures. A failed login counts 1. An unknown command and a connection that a limit
-// refuses count 0.1 for the address.
+// Bans refuse addresses and users for a time after many failures. A failed login counts 1. An unknown command and a
+// connection that a limit refuses count 0.1 for the address.
 type Bans struct {
 	// Failures of an address after which the server refuses its connections.
 	AddressScore int `yaml:"address_score" default:"no bans" since:"0.2.0"`

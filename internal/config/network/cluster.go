@@ -8,18 +8,20 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/dataconn"
-	"github.com/babelftp/babelftp/internal/wire"
+	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
-// Cluster is several replicas behind one address. Each hands out its own part of `passive.ports`, and passes other data connections on.
+// Cluster is several replicas behind one address. Each hands out its own part of `passive.ports`, and passes other
+// data connections on.
 type Cluster struct {
 	// Number of this replica, from 0.
 	Replica *int `yaml:"replica" default:"the number at the end of the host name, such as 2 of babelftp-2" since:"0.2.0"`
 	// How many replicas there may be. A change moves the ports of each replica, so have room to grow.
 	Replicas int `yaml:"replicas" default:"1" since:"0.2.0"`
-	// Addresses or host names of all replicas in order, or one host name with `{replica}` for the number. Names are looked up again.
+	// Addresses or host names of all replicas in order, or one host name with `{replica}` for the number. Names are
+	// looked up again.
 	Peers yamlconf.OneOrMore `yaml:"peers" default:"required with replicas" since:"0.2.0"`
 }
 
@@ -50,15 +52,19 @@ func (c Cluster) Number(host string) (int, error) {
 	n, err := strconv.ParseUint(host[strings.LastIndex(host, "-")+1:], 10, 16)
 	switch {
 	case err != nil || !strings.Contains(host, "-"):
-		return 0, fmt.Errorf("cluster.replica is missing: the host name %q does not end with a number as babelftp-2 does; write the number", host)
+		return 0, fmt.Errorf(
+			"cluster.replica is missing: the host name %q does not end with a number as babelftp-2 does; write "+
+				"the number", host)
 	case int(n) >= c.Replicas:
-		return 0, fmt.Errorf("the host name %q is that of replica %d: raise cluster.replicas above it on all replicas", host, n)
+		return 0, fmt.Errorf(
+			"the host name %q is that of replica %d: raise cluster.replicas above it on all replicas", host, n)
 	}
 	return int(n), nil
 }
 
-// Check reports what is wrong with the section that p leads to, where the server listens on an address and has passive ports.
-func (c Cluster) Check(p yamlconf.Path, listen string, ports dataconn.PortRange, report yamlconf.Report) {
+// Check reports what is wrong with the section that p leads to, where the server listens on an address and has
+// passive ports.
+func (c Cluster) Check(p yamlconf.Path, listen string, ports netaddr.PortRange, report yamlconf.Report) {
 	switch {
 	case c.Replicas < 0:
 		report(p.Child("replicas"), "must be at least 1")
@@ -67,20 +73,25 @@ func (c Cluster) Check(p yamlconf.Path, listen string, ports dataconn.PortRange,
 		report(p.Child("replicas"), "is missing: write how many replicas there may be")
 		return
 	case c.Replica != nil && (*c.Replica < 0 || *c.Replica >= max(c.Replicas, 1)):
-		report(p.Child("replica"), "%d is no number of a replica: write one from 0 to %d", *c.Replica, max(c.Replicas, 1)-1)
+		report(
+			p.Child("replica"), "%d is no number of a replica: write one from 0 to %d", *c.Replica,
+			max(c.Replicas, 1)-1)
 	}
 	if !c.Given() {
 		return
 	}
 	switch {
-	case ports == dataconn.PortRange{}:
+	case ports == netaddr.PortRange{}:
 		report(p, "needs passive.ports: write a range that all replicas share, like 30000-30299")
 	case ports.Size() < c.Replicas:
 		report(p.Child("replicas"), "are more than the ports of passive.ports (%s): write a larger range", ports)
 	}
 	if host, _, err := net.SplitHostPort(listen); err == nil && host != "" {
 		if _, err := netip.ParseAddr(host); err != nil {
-			report(yamlconf.Path{"listen"}, "%q is a name, and the passive ports of a cluster need an address: write it like :21 or 10.0.0.1:21", host)
+			report(
+				yamlconf.Path{"listen"},
+				"%q is a name, and the passive ports of a cluster need an address: write it like :21 or 10.0.0.1:21",
+				host)
 		}
 	}
 	c.checkPeers(p.Child("peers"), report)
@@ -89,18 +100,24 @@ func (c Cluster) Check(p yamlconf.Path, listen string, ports dataconn.PortRange,
 func (c Cluster) checkPeers(p yamlconf.Path, report yamlconf.Report) {
 	switch {
 	case len(c.Peers) == 1 && !strings.Contains(c.Peers[0], replicaMark):
-		report(p.Child("0"), "%q has no %s for the number of the replica: write it like babelftp-%[2]s.babelftp-headless", c.Peers[0], replicaMark)
+		report(
+			p.Child("0"), "%q has no %s for the number of the replica: write it like babelftp-%[2]s.babelftp-headless",
+			c.Peers[0], replicaMark)
 		return
 	case len(c.Peers) != 1 && len(c.Peers) != c.Replicas:
-		report(p, "has %d of %d replicas: write one for each, or one name with %s", len(c.Peers), c.Replicas, replicaMark)
+		report(
+			p, "has %d of %d replicas: write one for each, or one name with %s", len(c.Peers), c.Replicas, replicaMark)
 		return
 	}
 	hosts := c.Hosts()
 	for n, host := range hosts {
 		at := p.Child(strconv.Itoa(min(n, len(c.Peers)-1)))
-		_, isName := wire.ParseHost(host)
+		_, isName := hostname.Parse(host)
 		if _, err := netip.ParseAddr(host); err != nil && !isName {
-			report(at, "%q is neither an address nor a host name: write it like 10.0.0.1 or babelftp-0.babelftp-headless, without a port", host)
+			report(
+				at,
+				"%q is neither an address nor a host name: write it like 10.0.0.1 or babelftp-0.babelftp-headless, "+
+					"without a port", host)
 			return
 		}
 		if slices.Contains(hosts[:n], host) {

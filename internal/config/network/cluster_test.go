@@ -26,7 +26,8 @@ func TestNumber(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := tc.cluster.Number(tc.host)
-			if got != tc.want || (err != nil) != (tc.problem != "") || err != nil && !strings.Contains(err.Error(), tc.problem) {
+			if got != tc.want || (err != nil) != (tc.problem != "") || err != nil &&
+				!strings.Contains(err.Error(), tc.problem) {
 				t.Errorf("%d, %v, want %d, %s", got, err, tc.want, tc.problem)
 			}
 		})
@@ -38,7 +39,8 @@ func TestHosts(t *testing.T) {
 	if got := (Cluster{Replicas: 2, Peers: list}).Hosts(); !slices.Equal(got, list) {
 		t.Errorf("%v, want %v", got, list)
 	}
-	if got := (Cluster{Replicas: 2, Peers: []string{"ftp-{replica}.ftp"}}).Hosts(); !slices.Equal(got, []string{"ftp-0.ftp", "ftp-1.ftp"}) {
+	if got := (Cluster{Replicas: 2, Peers: []string{"ftp-{replica}.ftp"}}).Hosts(); !slices.Equal(
+		got, []string{"ftp-0.ftp", "ftp-1.ftp"}) {
 		t.Errorf("%v", got)
 	}
 }

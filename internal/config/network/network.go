@@ -1,5 +1,5 @@
-// Package network describes in the configuration how clients reach the server: the sections passive, proxy_protocol and cluster, and the addresses to
-// listen on.
+// Package network describes in the configuration how clients reach the server: the sections passive, proxy_protocol
+// and cluster, and the addresses to listen on.
 package network
 
 import (
@@ -7,14 +7,15 @@ import (
 	"net/netip"
 	"strconv"
 
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/dataconn"
 )
 
 // ProxyProtocol is from whom the server takes the addresses of clients.
 type ProxyProtocol struct {
-	// Networks of load balancers that send PROXY headers (version 1 or 2). The server requires headers from there, and believes none from elsewhere.
+	// Networks of load balancers that send PROXY headers (version 1 or 2). The server requires headers from there,
+	// and believes none from elsewhere.
 	Trusted []value.Network `yaml:"trusted" default:"none" since:"0.2.0"`
 }
 
@@ -22,7 +23,10 @@ type ProxyProtocol struct {
 func (x ProxyProtocol) Check(p yamlconf.Path, report yamlconf.Report) {
 	for i, n := range x.Trusted {
 		if n.Bits() == 0 {
-			report(p.Child("trusted").Child(strconv.Itoa(i)), "%s is every address, so that any client could take that of another: write the networks of the load balancers", n)
+			report(
+				p.Child("trusted").Child(strconv.Itoa(i)),
+				"%s is every address, so that any client could take that of another: write the networks of the load "+
+					"balancers", n)
 		}
 	}
 }
@@ -43,8 +47,9 @@ type Listener struct {
 	Required bool
 }
 
-// CheckListeners reports addresses that are none, and those that share a port with another one or with data connections.
-func CheckListeners(listeners []Listener, data dataconn.PortRange, report yamlconf.Report) {
+// CheckListeners reports addresses that are none, and those that share a port with another one or with data
+// connections.
+func CheckListeners(listeners []Listener, data netaddr.PortRange, report yamlconf.Report) {
 	ports := map[int]yamlconf.Path{}
 	for _, l := range listeners {
 		if l.Address == "" && !l.Required {

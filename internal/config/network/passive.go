@@ -6,18 +6,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/dataconn"
-	"github.com/babelftp/babelftp/internal/wire"
+	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
 // Passive is where the data connections of PASV and EPSV arrive.
 type Passive struct {
-	// Range of ports for passive data connections, like `30000-30099`. Clients at different addresses share ports. For the clients at one
-	// address have twice as many ports as data connections that they open at the same moment.
-	Ports dataconn.PortRange `yaml:"ports" default:"49152-65535"`
-	// IPv4 address or host name that PASV shows. Names are looked up again. For each replica write its own, with `{replica}` or with commas.
+	// Range of ports for passive data connections, like `30000-30099`. Clients at different addresses share ports.
+	// For the clients at one address have twice as many ports as data connections that they open at the same moment.
+	Ports netaddr.PortRange `yaml:"ports" default:"49152-65535"`
+	// IPv4 address or host name that PASV shows. Names are looked up again. For each replica write its own, with
+	// `{replica}` or with commas.
 	PublicAddress PublicAddress `yaml:"public_address" default:"the address that the client reached"`
 	// Addresses that PASV shows to the clients of some networks instead, by network.
 	PublicAddressByNetwork map[value.Network]PublicAddress `yaml:"public_address_by_network" default:"none" since:"0.2.0"`
@@ -32,12 +33,13 @@ func (a *PublicAddress) UnmarshalText(text []byte) error {
 	for host := range strings.SplitSeq(string(text), ",") {
 		host = strings.TrimSpace(host)
 		addr, err := netip.ParseAddr(host)
-		_, isName := wire.ParseHost(strings.ReplaceAll(host, replicaMark, "0"))
+		_, isName := hostname.Parse(strings.ReplaceAll(host, replicaMark, "0"))
 		switch {
 		case err == nil && !addr.Unmap().Is4():
 			return fmt.Errorf("%s is no IPv4 address: PASV can show no other, and EPSV needs none", addr)
 		case err != nil && !isName:
-			return fmt.Errorf("%q is neither an address nor a host name: write it like 203.0.113.7 or ftp.example.com", host)
+			return fmt.Errorf(
+				"%q is neither an address nor a host name: write it like 203.0.113.7 or ftp.example.com", host)
 		}
 		a.hosts = append(a.hosts, host)
 	}
@@ -68,7 +70,9 @@ func (a PublicAddress) check(p yamlconf.Path, replicas int, report yamlconf.Repo
 	replicas = max(replicas, 1)
 	switch {
 	case len(a.hosts) > 1 && len(a.hosts) != replicas:
-		report(p, "has %d addresses for %d replicas: write one for each, as many as cluster.replicas, or one for all", len(a.hosts), replicas)
+		report(
+			p, "has %d addresses for %d replicas: write one for each, as many as cluster.replicas, or one for all",
+			len(a.hosts), replicas)
 	case strings.Contains(a.String(), replicaMark) && replicas == 1:
 		report(p, "%s needs cluster.replicas: write it, or an address", replicaMark)
 	}

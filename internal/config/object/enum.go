@@ -2,12 +2,14 @@ package object
 
 import "github.com/babelftp/babelftp/internal/config/yamlconf"
 
-// An ACL is one of S3's canned access control lists: https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html
+// An ACL is one of S3's canned access control lists:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html
 type ACL string
 
 // Values implements [yamlconf.Enum].
 func (ACL) Values() []string {
-	return []string{"private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "bucket-owner-read", "bucket-owner-full-control"}
+	return []string{"private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read",
+		"bucket-owner-read", "bucket-owner-full-control"}
 }
 
 // An Encryption is who has the key that S3 encrypts objects with. The zero value leaves it to the bucket.
@@ -25,7 +27,8 @@ func (Encryption) Values() []string {
 	return yamlconf.EnumValues(EncryptionS3, EncryptionKMS, EncryptionCustomer)
 }
 
-// A ChecksumAlgorithm is one of the checksums that S3 keeps, as S3 names it in lower case. The zero value is the SDK's choice.
+// A ChecksumAlgorithm is one of the checksums that S3 keeps, as S3 names it in lower case. The zero value is the
+// SDK's choice.
 type ChecksumAlgorithm string
 
 // Values implements [yamlconf.Enum].

@@ -33,7 +33,8 @@ type Objects struct {
 	CustomerKey value.Secret `yaml:"customer_key" default:"none"`
 	// Checksum that S3 keeps of new files.
 	Checksum ChecksumAlgorithm `yaml:"checksum" default:"the SDK's"`
-	// Times that listings show: `stored`, or `set` for those of MFMT and of directories, at the price of a request for each entry.
+	// Times that listings show: `stored`, or `set` for those of MFMT and of directories, at the price of a request
+	// for each entry.
 	ListingTimes ListingTimes `yaml:"listing_times" default:"stored"`
 }
 
@@ -75,7 +76,8 @@ func (o *Objects) Check(p yamlconf.Path, report yamlconf.Report) {
 	}
 }
 
-// CheckEncryption reports what is wrong with the encryption of objects at these S3 servers, to which users may get links (presign) or not.
+// CheckEncryption reports what is wrong with the encryption of objects at these S3 servers, to which users may get
+// links (presign) or not.
 func (o *Objects) CheckEncryption(p yamlconf.Path, endpoints []string, links bool, report yamlconf.Report) {
 	key := p.Child("customer_key")
 	if o.KMSKeyID != "" && o.Encryption != EncryptionKMS {
@@ -90,13 +92,18 @@ func (o *Objects) CheckEncryption(p yamlconf.Path, endpoints []string, links boo
 		report(key, "works with encryption: customer only")
 	case o.Encryption != EncryptionCustomer:
 	case o.CustomerKey.Empty():
-		report(key, "is missing: write the Base64 of %d random bytes (openssl rand -base64 %[1]d) into a file, and customer_key_file", customerKeySize)
+		report(
+			key,
+			"is missing: write the Base64 of %d random bytes (openssl rand -base64 %[1]d) into a file, and "+
+				"customer_key_file", customerKeySize)
 	case len(o.Key()) != customerKeySize:
 		report(key, "is not the Base64 of %d bytes", customerKeySize)
 	case links:
 		report(p.Child("encryption"), "the reader of a link cannot decrypt objects whose key only this server has: "+
 			"remove presign, or choose another encryption")
 	case slices.ContainsFunc(endpoints, isPlain):
-		report(p.Child("encryption"), "S3 takes the key over https only: correct s3.endpoint, or choose another encryption")
+		report(
+			p.Child(
+				"encryption"), "S3 takes the key over https only: correct s3.endpoint, or choose another encryption")
 	}
 }

@@ -1,6 +1,6 @@
-// Package rule says what single values of a configuration break: names of buckets, prefixes of keys, pathnames and patterns,
-// characters of texts, tags of objects. Each function returns the broken rule with what to do about it, or an empty text for a good
-// value.
+// Package rule says what single values of a configuration break: names of buckets, prefixes of keys, pathnames and
+// patterns, characters of texts, tags of objects. Each function returns the broken rule with what to do about it, or
+// an empty text for a good value.
 package rule
 
 import (
@@ -23,7 +23,9 @@ func Bucket(name string) string {
 	switch {
 	case len(name) < 3 || len(name) > 63:
 		return "write 3 to 63 characters"
-	case strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII || !edge(byte(r)) && r != '-' && r != '.' }):
+	case strings.ContainsFunc(name, func(r rune) bool {
+		return r > unicode.MaxASCII || !edge(byte(r)) && r != '-' && r != '.'
+	}):
 		return "write lower-case letters, digits, - and . only"
 	case !edge(name[0]) || !edge(name[len(name)-1]):
 		return "begin and end it with a letter or a digit"
@@ -107,14 +109,16 @@ func Greeting(text string) (problems []string) {
 	for _, name := range regexp.MustCompile(`\{[^{}\n]*\}`).FindAllString(text, -1) {
 		if !slices.Contains(greetingVariables(), name) {
 			problems = append(problems,
-				fmt.Sprintf("%s stands for nothing: write one of %s, or leave out the braces", name, strings.Join(greetingVariables(), ", ")))
+				fmt.Sprintf(
+					"%s stands for nothing: write one of %s, or leave out the braces", name,
+					strings.Join(greetingVariables(), ", ")))
 		}
 	}
 	return problems
 }
 
-// textCharacter is what is wrong with a character of a greeting, empty for a good one. A reply is made of lines (RFC 959, section
-// 4.2), and an embedding that one of them opens would turn those after it around.
+// textCharacter is what is wrong with a character of a greeting, empty for a good one. A reply is made of lines (RFC
+// 959, section 4.2), and an embedding that one of them opens would turn those after it around.
 func textCharacter(r rune) string {
 	switch {
 	case r == '\n':
@@ -129,7 +133,8 @@ func textCharacter(r rune) string {
 
 // ContentType is what a media type by the end of a name breaks.
 func ContentType(ending, contentType string) (problems []string) {
-	if len(ending) < 2 || ending[0] != '.' || strings.ContainsAny(ending[1:], "./") || ending != strings.ToLower(ending) {
+	if len(ending) < 2 || ending[0] != '.' || strings.ContainsAny(ending[1:], "./") ||
+		ending != strings.ToLower(ending) {
 		problems = append(problems, fmt.Sprintf("%q is no end of a name: write it like .dwg, in lower case", ending))
 	}
 	if mediaType, _, err := mime.ParseMediaType(contentType); err != nil || !strings.Contains(mediaType, "/") {
@@ -148,7 +153,8 @@ const (
 func Tag(key, value string) string {
 	switch {
 	case key == "" || utf8.RuneCountInString(key) > maxTagKey || utf8.RuneCountInString(value) > maxTagValue:
-		return fmt.Sprintf("write up to %d characters for the key of a tag and %d for its value", maxTagKey, maxTagValue)
+		return fmt.Sprintf(
+			"write up to %d characters for the key of a tag and %d for its value", maxTagKey, maxTagValue)
 	case strings.HasPrefix(strings.ToLower(key), "aws:"):
 		return "tags that begin with aws: are those of AWS itself: choose another name"
 	case strings.ContainsFunc(key+value, notInTags):

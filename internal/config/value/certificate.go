@@ -25,8 +25,9 @@ const (
 	certificateURI     = "uri"
 )
 
-// UnmarshalText reads a fingerprint ("sha256:" and 64 hexadecimal digits, with or without colons) or the whole subject as RFC 4514 writes
-// it ("subject:CN=alice,O=Acme"). It also reads a name among the alternative names ("email:", "dns:" and "uri:").
+// UnmarshalText reads a fingerprint ("sha256:" and 64 hexadecimal digits, with or without colons) or the whole
+// subject as RFC 4514 writes it ("subject:CN=alice,O=Acme"). It also reads a name among the alternative names
+// ("email:", "dns:" and "uri:").
 func (c *ClientCertificate) UnmarshalText(text []byte) error {
 	kind, name, _ := strings.Cut(string(text), ":")
 	ok := name != ""
@@ -48,8 +49,10 @@ func (c *ClientCertificate) UnmarshalText(text []byte) error {
 		ok = false
 	}
 	if !ok {
-		return fmt.Errorf("%q names no certificate: write sha256: and its fingerprint, subject:CN=alice,O=Acme, email:alice@acme.example, "+
-			"dns:till-7.acme.example or uri:spiffe://acme.example/till-7", text)
+		return fmt.Errorf(
+			"%q names no certificate: write sha256: and its fingerprint, subject:CN=alice,O=Acme, "+
+				"email:alice@acme.example, "+
+				"dns:till-7.acme.example or uri:spiffe://acme.example/till-7", text)
 	}
 	c.kind, c.name = kind, name
 	return nil

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
 )
 
 func TestClientCertificate(t *testing.T) {
@@ -19,8 +19,10 @@ func TestClientCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _ := certtest.NewAuthority(t, "root").Issue(&x509.Certificate{
-		Subject:        pkix.Name{CommonName: "alice, the first", Organization: []string{"Acme"}, OrganizationalUnit: []string{"Tills"}},
-		EmailAddresses: []string{"alice@acme.example"}, DNSNames: []string{"Till-7.acme.example"}, URIs: []*url.URL{uri},
+		Subject: pkix.Name{CommonName: "alice, the first", Organization: []string{"Acme"},
+			OrganizationalUnit: []string{"Tills"}},
+		EmailAddresses: []string{"alice@acme.example"}, DNSNames: []string{"Till-7.acme.example"},
+		URIs: []*url.URL{uri},
 	})
 	block, _ := pem.Decode([]byte(text))
 	cert, err := x509.ParseCertificate(block.Bytes)
@@ -59,8 +61,11 @@ func TestClientCertificate(t *testing.T) {
 			t.Errorf("%s: %t, want %t", tt.text, got, tt.want)
 		}
 	}
-	for _, text := range []string{"", "alice", "CN=alice", "sha256:", "sha256:00", "sha256:" + strings.Repeat("zz", sha256.Size), "subject:alice", "subject:", "email:alice", "uri:till-7", "dns:", "sha1:00"} {
-		if err := new(ClientCertificate).UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), "names no certificate: write sha256:") {
+	for _, text := range []string{"", "alice", "CN=alice", "sha256:", "sha256:00",
+		"sha256:" + strings.Repeat("zz", sha256.Size), "subject:alice", "subject:", "email:alice", "uri:till-7", "dns:",
+		"sha1:00"} {
+		if err := new(ClientCertificate).UnmarshalText([]byte(text)); err == nil ||
+			!strings.Contains(err.Error(), "names no certificate: write sha256:") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

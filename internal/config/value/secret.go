@@ -5,10 +5,11 @@ import "log/slog"
 // redacted is shown in the place of a secret.
 const redacted = "[redacted]"
 
-// A Secret is a text that must not be printed. Every way of formatting, encoding or logging it gives [redacted], or nothing when
-// it is empty; only Reveal gives the text.
+// A Secret is a text that must not be printed. Every way of formatting, encoding or logging it gives [redacted], or
+// nothing when it is empty; only Reveal gives the text.
 type Secret struct {
-	// A pointer, because fmt prints what an unexported field holds without asking its methods: of a pointer it prints the address.
+	// A pointer, because fmt prints what an unexported field holds without asking its methods: of a pointer it prints
+	// the address.
 	text *string
 }
 

@@ -1,5 +1,6 @@
-// Package value has the types of single values in the configuration that are more than a text or a number: sizes in bytes, shares, secrets,
-// versions of TLS and encodings of pathnames. Each reads itself from text and says what is wrong with it.
+// Package value has the types of single values in the configuration that are more than a text or a number: sizes in
+// bytes, shares, secrets, versions of TLS and encodings of pathnames. Each reads itself from text and says what is
+// wrong with it.
 package value
 
 import (
@@ -11,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/babelftp/babelftp/internal/charset"
+	"github.com/babelftp/babelftp/internal/names/charset"
 )
 
 // A Size is a number of bytes.

@@ -21,7 +21,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A Loader decodes a document into a struct. The fields of the struct that belong to the document have a tag `yaml:"key"`.
+// A Loader decodes a document into a struct. The fields of the struct that belong to the document have a tag
+// `yaml:"key"`.
 type Loader struct {
 	Environ []string // as os.Environ gives it
 	Prefix  string   // of the variables in Environ that give values, like BABELFTP_
@@ -29,11 +30,12 @@ type Loader struct {
 	// NoFiles says that no value may come from a file, because another program wrote the document.
 	NoFiles bool
 
-	// Advice says what to write in the place of some unknown keys, by the key, or by the last keys of its path with dots between them.
+	// Advice says what to write in the place of some unknown keys, by the key, or by the last keys of its path with
+	// dots between them.
 	Advice map[string]string
 
-	// Section is the key of a map of pointers to structs that may have many entries. They are decoded one after another, and those in Cache not
-	// again. Without it the whole document is decoded at once.
+	// Section is the key of a map of pointers to structs that may have many entries. They are decoded one after
+	// another, and those in Cache not again. Without it the whole document is decoded at once.
 	Section string
 	// Cache is used and filled, unless it is nil.
 	Cache *Cache
@@ -41,8 +43,8 @@ type Loader struct {
 	Sources *Sources
 }
 
-// Decode decodes text, the content of file, and the environment into target, a pointer to a struct. It returns where each value was given,
-// or nil when text is no YAML mapping, and every problem that it found.
+// Decode decodes text, the content of file, and the environment into target, a pointer to a struct. It returns where
+// each value was given, or nil when text is no YAML mapping, and every problem that it found.
 func (l Loader) Decode(file string, text []byte, target any) (Positions, Problems) {
 	d := l.decoder(file)
 	if !d.document(text, reflect.ValueOf(target).Elem()) {
@@ -88,8 +90,8 @@ func (l Loader) variables(file string, text []byte, target any) []string {
 	return d.env.known()
 }
 
-// A decoder fills a struct from the syntax tree of a document and from the environment. go-yaml's own decoder would stop at the
-// first problem and forget where each value stood.
+// A decoder fills a struct from the syntax tree of a document and from the environment. go-yaml's own decoder would
+// stop at the first problem and forget where each value stood.
 type decoder struct {
 	file      string
 	noFiles   bool // no value comes from a file
@@ -114,8 +116,9 @@ type expansions struct {
 	sizes map[ast.Node]int // of what anchors name
 }
 
-// maxExpanded is how many nodes all aliases of a configuration may stand for, keys and values. Ten thousand users may share a list of twenty. A small document in
-// which long values are repeated by aliases, or aliases are within aliases, would take all memory.
+// maxExpanded is how many nodes all aliases of a configuration may stand for, keys and values. Ten thousand users may
+// share a list of twenty. A small document in which long values are repeated by aliases, or aliases are within
+// aliases, would take all memory.
 const maxExpanded = 250_000
 
 // expand counts what an alias stands for, and reports whether that is still allowed.
@@ -131,7 +134,9 @@ func (d *decoder) expand(alias *ast.AliasNode, n ast.Node) bool {
 		d.aliases.sizes[n] = size
 	}
 	if d.aliases.nodes += size; d.aliases.nodes > maxExpanded {
-		d.report(nil, d.positionOf(alias.GetToken()), "aliases stand for more than %d values up to here: write fewer aliases, or of shorter values", maxExpanded)
+		d.report(
+			nil, d.positionOf(alias.GetToken()),
+			"aliases stand for more than %d values up to here: write fewer aliases, or of shorter values", maxExpanded)
 		return false
 	}
 	return true
@@ -164,8 +169,8 @@ func (d *decoder) document(text []byte, target reflect.Value) bool {
 	return true
 }
 
-// plainText is a text without a byte order mark, and with LF for CR LF. As YAML has it, the one is nothing and the other is one line break;
-// the parser counts two.
+// plainText is a text without a byte order mark, and with LF for CR LF. As YAML has it, the one is nothing and the
+// other is one line break; the parser counts two.
 func plainText(text []byte) []byte {
 	return bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 }
@@ -173,7 +178,8 @@ func plainText(text []byte) []byte {
 // inner is a decoder for a part of the configuration, which notes its own problems and sources.
 func (d *decoder) inner(file string) *decoder {
 	return &decoder{
-		file: file, noFiles: d.noFiles, advice: d.advice, sources: NewSources(), env: d.env, fields: d.fields, anchors: map[string]ast.Node{}, aliases: d.aliases,
+		file: file, noFiles: d.noFiles, advice: d.advice, sources: NewSources(), env: d.env, fields: d.fields,
+		anchors: map[string]ast.Node{}, aliases: d.aliases,
 		positions: d.positions,
 	}
 }
@@ -200,7 +206,9 @@ func (d *decoder) parse(text []byte) (body ast.Node, ok bool) {
 	}
 	for _, doc := range file.Docs[min(1, len(file.Docs)):] {
 		if doc.Body != nil {
-			d.report(nil, d.positionOf(doc.Body.GetToken()), "a second document begins here: write everything in one document, without ---")
+			d.report(
+				nil, d.positionOf(doc.Body.GetToken()),
+				"a second document begins here: write everything in one document, without ---")
 		}
 	}
 	if body != nil {
@@ -213,10 +221,12 @@ func (d *decoder) parse(text []byte) (body ast.Node, ok bool) {
 	return body, true
 }
 
-// maxDepth is how many values may be within each other. A configuration has less than half of that. The parser takes memory by the square of it.
+// maxDepth is how many values may be within each other. A configuration has less than half of that. The parser takes
+// memory by the square of it.
 const maxDepth = 50
 
-// tooDeep returns the first token that is in too many others, or nil. What is indented is never so deep in a text that is not large.
+// tooDeep returns the first token that is in too many others, or nil. What is indented is never so deep in a text
+// that is not large.
 func tooDeep(tokens token.Tokens) *token.Token {
 	inBrackets, onLine := 0, 0 // the second are those that a line begins, as in "- - a"
 	for i, t := range tokens {
@@ -359,7 +369,9 @@ func (d *decoder) resolve(n ast.Node) ast.Node {
 				return nil
 			}
 			if n == nil {
-				d.report(nil, d.positionOf(v.GetToken()), "no anchor is called %s: define it with &%[1]s before", v.Value.GetToken().Value)
+				d.report(
+					nil, d.positionOf(v.GetToken()), "no anchor is called %s: define it with &%[1]s before",
+					v.Value.GetToken().Value)
 			}
 		case *ast.NullNode:
 			return nil
@@ -416,7 +428,9 @@ func (d *decoder) structure(p Path, n ast.Node, v reflect.Value) {
 func (d *decoder) fieldsOf(t reflect.Type) []reflect.StructField {
 	fields, known := d.fields[t]
 	if !known {
-		fields = slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.Tag.Get("yaml") == "" })
+		fields = slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool {
+			return f.Tag.Get("yaml") == ""
+		})
 		d.fields[t] = fields
 	}
 	return fields
@@ -425,7 +439,8 @@ func (d *decoder) fieldsOf(t reflect.Type) []reflect.StructField {
 // FileSuffix makes the key of a value the key of a file that holds the value.
 const FileSuffix = "_file"
 
-// HasFileForm reports whether the value of key can come from a file, named under key_file. The names of files and folders cannot.
+// HasFileForm reports whether the value of key can come from a file, named under key_file. The names of files and
+// folders cannot.
 func HasFileForm(key string) bool {
 	return !strings.HasSuffix(key, FileSuffix) && !strings.HasSuffix(key, "_dir")
 }
@@ -584,7 +599,8 @@ func (d *decoder) object(p Path, e entry, v json.Unmarshaler) {
 	}
 }
 
-// jsonOf is a node of mappings and texts as encoding/json takes it. A node may have so many levels, because one can hold itself (&a {b: *a}).
+// jsonOf is a node of mappings and texts as encoding/json takes it. A node may have so many levels, because one can
+// hold itself (&a {b: *a}).
 func (d *decoder) jsonOf(p Path, n ast.Node, levels int) any {
 	if text, isScalar := scalarText(n); isScalar {
 		return text

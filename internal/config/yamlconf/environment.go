@@ -91,7 +91,8 @@ func (env environment) take(p Path, withFile bool) variableValue {
 // bind notes that a variable is for the value that p leads to, and says so if it is for another one already.
 func (env environment) bind(name string, p Path) string {
 	if other, taken := env.users[name]; taken {
-		return fmt.Sprintf("the variable could mean %s as well: remove it and write the value into the file, or rename one", other)
+		return fmt.Sprintf(
+			"the variable could mean %s as well: remove it and write the value into the file, or rename one", other)
 	}
 	env.users[name] = p
 	return ""
@@ -99,8 +100,10 @@ func (env environment) bind(name string, p Path) string {
 
 // unknown is the names of the variables that no value was looked up in.
 func (env environment) unknown() []string {
-	// What Kubernetes sets in each container for a Service whose name begins like the prefix. A variable that only ends in _PORT has a URL there.
-	serviceLink := regexp.MustCompile(`_SERVICE_(HOST|PORT(_\w+)?)=|_PORT_\d+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)=|_PORT(_\d+_(TCP|UDP|SCTP))?=(tcp|udp|sctp)://`)
+	// What Kubernetes sets in each container for a Service whose name begins like the prefix. A variable that only
+	// ends in _PORT has a URL there.
+	serviceLink := regexp.MustCompile(
+		`_SERVICE_(HOST|PORT(_\w+)?)=|_PORT_\d+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)=|_PORT(_\d+_(TCP|UDP|SCTP))?=(tcp|udp|sctp)://`)
 	var names []string
 	for name, value := range env.values {
 		if _, known := env.users[name]; !known && !serviceLink.MatchString(name+"="+value) {

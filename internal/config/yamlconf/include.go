@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// includeTag is the tag of a map with the name of another field, whose value names a file, or a folder of files, with more entries. The
-// entries stand in these files under the key of the map. That key is the only one that they may have.
+// includeTag is the tag of a map with the name of another field, whose value names a file, or a folder of files, with
+// more entries. The entries stand in these files under the key of the map. That key is the only one that they may
+// have.
 const includeTag = "include"
 
 // include adds what the files have to the maps of the struct v.
@@ -46,7 +47,8 @@ func (d *decoder) includeFile(p Path, name string, field reflect.StructField, v 
 	}
 	tag := reflect.StructTag(fmt.Sprintf("yaml:%q", field.Tag.Get("yaml")))
 	// The document is a struct with the one field.
-	document := reflect.New(reflect.StructOf([]reflect.StructField{{Name: field.Name, Type: field.Type, Tag: tag}})).Elem()
+	document := reflect.New(
+		reflect.StructOf([]reflect.StructField{{Name: field.Name, Type: field.Type, Tag: tag}})).Elem()
 	document.Field(0).Set(v)
 	inner := d.inner(name)
 	inner.sources = d.sources
@@ -59,8 +61,8 @@ func (d *decoder) includeFile(p Path, name string, field reflect.StructField, v 
 
 var errNoDocument = errors.New("the folder has no file whose name ends in .yaml or .yml")
 
-// documents returns the file name itself, or those of the folder name that are YAML. It leaves out hidden files, like those that Kubernetes
-// makes in a mounted Secret or ConfigMap.
+// documents returns the file name itself, or those of the folder name that are YAML. It leaves out hidden files, like
+// those that Kubernetes makes in a mounted Secret or ConfigMap.
 func (d *decoder) documents(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {

@@ -89,8 +89,8 @@ func (at position) problem(p Path, message string) *Problem {
 	return &Problem{Source: at.source, Line: at.line, Column: at.column, Path: p.String(), Message: message}
 }
 
-// Problem is a problem with the value that p leads to, or nil if one was found already with it or with what holds it. Where the value is not
-// given, the problem is with what should hold it.
+// Problem is a problem with the value that p leads to, or nil if one was found already with it or with what holds it.
+// Where the value is not given, the problem is with what should hold it.
 func (ps Positions) Problem(p Path, message string) *Problem {
 	var at position
 	for i := range len(p) + 1 {

@@ -93,7 +93,8 @@ func setBool(target *bool, text string) error {
 	return nil
 }
 
-// scalarText is the text of a node that holds a single value, as it stands in the file: 0123 is no number here, and yes is no true.
+// scalarText is the text of a node that holds a single value, as it stands in the file: 0123 is no number here, and
+// yes is no true.
 func scalarText(n ast.Node) (string, bool) {
 	switch v := n.(type) {
 	case *ast.StringNode:

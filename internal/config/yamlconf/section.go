@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// A Cache has the entries of a section of a document, as they were decoded before. An entry that has not changed is not decoded again.
-// The zero value is empty.
+// A Cache has the entries of a section of a document, as they were decoded before. An entry that has not changed is
+// not decoded again. The zero value is empty.
 type Cache struct {
 	entries map[string]cached // by key
 	next    map[string]cached // of the document that was decoded last
@@ -28,7 +28,8 @@ type cached struct {
 // Keep keeps the entries of the document that was decoded last.
 func (c *Cache) Keep() { c.entries = c.next }
 
-// Forget lets an entry of the document that was decoded last be decoded again the next time, so that there are its positions.
+// Forget lets an entry of the document that was decoded last be decoded again the next time, so that there are its
+// positions.
 func (c *Cache) Forget(key string) { delete(c.next, key) }
 
 // Used reports whether the last Decode has taken an entry from the cache. [Positions] have none of it.
@@ -50,7 +51,8 @@ func (c *Cache) Sources() *Sources {
 	return all
 }
 
-// Rest is a hash of the document that was decoded last without the entries. The files that the rest names are not in it.
+// Rest is a hash of the document that was decoded last without the entries. The files that the rest names are not in
+// it.
 func (c *Cache) Rest() [sha256.Size]byte { return c.rest }
 
 // A section is a mapping of a document, at its first level. Its entries are parsed one after another, so that
@@ -85,8 +87,8 @@ func mayRefer(document []byte) bool {
 	}
 }
 
-// cut finds the entries of the section key in a document. It returns nil where the document is not written in the usual way: the key alone on a line,
-// and an indented block below with a plain key for each entry.
+// cut finds the entries of the section key in a document. It returns nil where the document is not written in the
+// usual way: the key alone on a line, and an indented block below with a plain key for each entry.
 func cut(document []byte, key string) *section {
 	if key == "" || mayRefer(document) {
 		return nil
@@ -165,7 +167,8 @@ func (d *decoder) sectionEntries(p Path, s *section, v reflect.Value) {
 	next := make(map[string]cached, len(entries))
 	for _, e := range entries {
 		sum := sha256.Sum256(e.body)
-		if before, ok := d.cache.entries[e.key]; ok && before.text == sum && !d.env.below(p.Child(e.key)) && d.sources.repeat(before.sources) {
+		before, known := d.cache.entries[e.key]
+		if known && before.text == sum && !d.env.below(p.Child(e.key)) && d.sources.repeat(before.sources) {
 			v.SetMapIndex(reflect.ValueOf(e.key).Convert(v.Type().Key()), before.value)
 			next[e.key], d.cache.used = before, true
 			continue
@@ -177,7 +180,8 @@ func (d *decoder) sectionEntries(p Path, s *section, v reflect.Value) {
 		}
 		d.problems = append(d.problems, inner.problems...)
 		d.sources.Add(inner.sources)
-		if value := v.MapIndex(reflect.ValueOf(e.key).Convert(v.Type().Key())); value.IsValid() && value.Kind() == reflect.Pointer {
+		value := v.MapIndex(reflect.ValueOf(e.key).Convert(v.Type().Key()))
+		if value.IsValid() && value.Kind() == reflect.Pointer {
 			next[e.key] = cached{sum, inner.sources, value}
 		}
 	}

@@ -8,12 +8,15 @@ import (
 	"testing"
 )
 
-// A document that is decoded entry by entry gives the same values, positions and problems as one that is decoded at once.
+// A document that is decoded entry by entry gives the same values, positions and problems as one that is decoded at
+// once.
 func TestSectionIsDecodedAsTheWhole(t *testing.T) {
 	for name, text := range map[string]string{
-		"block":           "listen: x\nnamed:\n  one:\n    enabled: true\n  two: {ports: [1, 2]}\nidle_timeout: 3s\n",
-		"comments":        "# a\nnamed: # b\n\n  # c\n  one:\n    # d\n    enabled: true\n# e\n  two:\n    ports: [1]\n# f\nlisten: x\n",
-		"deeper":          "named:\n      one:\n        enabled: true\n      two:\n        ports:\n        - 1\n        - 2\n",
+		"block": "listen: x\nnamed:\n  one:\n    enabled: true\n  two: {ports: [1, 2]}\nidle_timeout: 3s\n",
+		"comments": "# a\nnamed: # b\n\n  # c\n  one:\n    # d\n    enabled: true\n# e\n  two:\n    ports: " +
+			"[1]\n# f\nlisten: x\n",
+		"deeper": "named:\n      one:\n        enabled: true\n      two:\n        ports:\n        - 1\n    " +
+			"    - 2\n",
 		"carriage-return": "named:\r\n  one:\r\n    enabled: true\r\n  two:\r\n    ports: [1]\r\nlisten: x\r\n",
 		"key-twice":       "named:\n  one: {enabled: true}\n  two: {enabled: true}\n  one: {enabled: false}\n",
 		"section-twice":   "named:\n  one: {enabled: true}\nnamed:\n  two: {enabled: true}\n",
@@ -44,13 +47,15 @@ func TestSectionIsDecodedAsTheWhole(t *testing.T) {
 // A problem of an entry has its line in the document.
 func TestSyntaxErrorInAnEntry(t *testing.T) {
 	var s settings
-	_, problems := Loader{Section: "named"}.Decode("f.yaml", []byte("named:\n  one:\n    enabled: true\n  two:\n    enabled: \"true\n"), &s)
+	_, problems := Loader{Section: "named"}.Decode(
+		"f.yaml", []byte("named:\n  one:\n    enabled: true\n  two:\n    enabled: \"true\n"), &s)
 	if len(problems) == 0 || !strings.HasPrefix(problems[0].Error(), "f.yaml:5:14: this is not YAML") {
 		t.Errorf("got %v", problems)
 	}
 }
 
-// An entry is decoded again if its text, a file that it names, or a variable may have changed it. All others are the same.
+// An entry is decoded again if its text, a file that it names, or a variable may have changed it. All others are the
+// same.
 func TestCache(t *testing.T) {
 	type user struct {
 		Name string `yaml:"name"`
@@ -74,12 +79,14 @@ func TestCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	write("users/a.yaml", "users: {alice: {name: Alice}}\n")
-	text := "tenants:\n  plain:\n    key: k\n  secret:\n    key_file: secret\n  folder:\n    users_file: users\n  named:\n    key: k\n"
+	text := "tenants:\n  plain:\n    key: k\n  secret:\n    key_file: secret\n  folder:\n    users_file: users\n  " +
+		"named:\n    key: k\n"
 	cache := &Cache{}
 	load := func(environ ...string) map[string]*tenant {
 		t.Helper()
 		var got document
-		_, problems := Loader{Section: "tenants", Cache: cache, Environ: environ, Prefix: "T_"}.Decode(filepath.Join(dir, "f.yaml"), []byte(text), &got)
+		_, problems := Loader{Section: "tenants", Cache: cache, Environ: environ, Prefix: "T_"}.Decode(
+			filepath.Join(dir, "f.yaml"), []byte(text), &got)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Sources are the files and folders that a configuration was read from, with hashes of what was in them. Make one with [NewSources].
+// Sources are the files and folders that a configuration was read from, with hashes of what was in them. Make one
+// with [NewSources].
 type Sources struct{ sums map[string][sha256.Size]byte }
 
 // NewSources has no files.
@@ -40,7 +41,9 @@ func (s *Sources) Names() []string { return slices.Sorted(maps.Keys(s.sums)) }
 // Sum is a hash of all contents. It does not depend on where the files are.
 func (s *Sources) Sum() [sha256.Size]byte {
 	all := sha256.New()
-	for _, sum := range slices.SortedFunc(maps.Values(s.sums), func(a, b [sha256.Size]byte) int { return slices.Compare(a[:], b[:]) }) {
+	for _, sum := range slices.SortedFunc(maps.Values(s.sums), func(a, b [sha256.Size]byte) int {
+		return slices.Compare(a[:], b[:])
+	}) {
 		all.Write(sum[:])
 	}
 	return [sha256.Size]byte(all.Sum(nil))

@@ -26,12 +26,14 @@ type settings struct {
 func TestDecode(t *testing.T) {
 	var got settings
 	text := "listen: x\nidle_timeout: 90s\ntls: {cert_file: a.pem}\nnamed:\n  one: {enabled: false, ports: [1, 2]}\n"
-	positions, problems := Loader{Environ: []string{"TEST_LISTEN=y", "OTHER_LISTEN=z"}, Prefix: "TEST_"}.Decode("f.yaml", []byte(text), &got)
+	positions, problems := Loader{Environ: []string{"TEST_LISTEN=y", "OTHER_LISTEN=z"}, Prefix: "TEST_"}.Decode(
+		"f.yaml", []byte(text), &got)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	one := got.Named["one"]
-	if got.Listen != "y" || got.Timeout != 90*time.Second || got.TLS.CertFile != "a.pem" || *one.Enabled || len(one.Ports) != 2 {
+	if got.Listen != "y" || got.Timeout != 90*time.Second || got.TLS.CertFile != "a.pem" || *one.Enabled ||
+		len(one.Ports) != 2 {
 		t.Errorf("%+v", got)
 	}
 	for _, tc := range []struct {
@@ -59,7 +61,8 @@ func TestOneOrMore(t *testing.T) {
 		{"list", "hosts: [a, b]\n", nil, OneOrMore{"a", "b"}, "f.yaml:1:12: hosts.1: m"},
 		{"text", "hosts: a\n", nil, OneOrMore{"a"}, "f.yaml:1:8: hosts.0: m"},
 		{"environment", "", []string{"TEST_HOSTS=c"}, OneOrMore{"c"}, "environment variable TEST_HOSTS: hosts.0: m"},
-		{"environment-before-list", "hosts: [a, b]\n", []string{"TEST_HOSTS=c"}, OneOrMore{"c"}, "environment variable TEST_HOSTS: hosts.0: m"},
+		{"environment-before-list", "hosts: [a, b]\n", []string{"TEST_HOSTS=c"}, OneOrMore{"c"},
+			"environment variable TEST_HOSTS: hosts.0: m"},
 		{"none", "", nil, nil, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -104,12 +107,14 @@ func TestUnknownKeys(t *testing.T) {
 		"port":     "write listen",
 		"<<":       "merge keys are not supported: write the keys out, or refer to the whole mapping with an alias",
 	} {
-		_, problems := Loader{Advice: map[string]string{"port": "write listen"}}.Decode("f.yaml", []byte(key+": {}\n"), new(settings))
+		_, problems := Loader{Advice: map[string]string{"port": "write listen"}}.Decode(
+			"f.yaml", []byte(key+": {}\n"), new(settings))
 		if want = "f.yaml:1:1: " + key + ": " + want; problems.Error() != want {
 			t.Errorf("got  %s\nwant %s", problems, want)
 		}
 	}
-	_, problems := Loader{Environ: []string{"TEST_LISTN=x", "TEST_TLS_CERT_FILES=x", "TEST_OTHER=x"}, Prefix: "TEST_"}.Decode("f.yaml", nil, new(settings))
+	_, problems := Loader{Environ: []string{"TEST_LISTN=x", "TEST_TLS_CERT_FILES=x", "TEST_OTHER=x"},
+		Prefix: "TEST_"}.Decode("f.yaml", nil, new(settings))
 	want := `environment variable TEST_LISTN: is no setting: did you mean TEST_LISTEN?
 environment variable TEST_OTHER: is no setting: correct its name or remove it
 environment variable TEST_TLS_CERT_FILES: is no setting: did you mean TEST_TLS_CERT_FILE?`
@@ -120,7 +125,8 @@ environment variable TEST_TLS_CERT_FILES: is no setting: did you mean TEST_TLS_C
 
 func TestEditDistance(t *testing.T) {
 	for pair, want := range map[string]int{
-		"listen listen": 0, "lissten listen": 1, "listen lsiten": 2, "bucket buckét": 1, " abc": 3, "abc ": 3, "kitten sitting": 3,
+		"listen listen": 0, "lissten listen": 1, "listen lsiten": 2, "bucket buckét": 1, " abc": 3, "abc ": 3,
+		"kitten sitting": 3,
 	} {
 		a, b, _ := strings.Cut(pair, " ")
 		if got := editDistance(a, b); got != want {
@@ -149,7 +155,8 @@ func TestDeepValues(t *testing.T) {
 	}
 }
 
-// TestAliasBombs decodes documents in which aliases stand for far more than is written. The problem says where the bound is passed.
+// TestAliasBombs decodes documents in which aliases stand for far more than is written. The problem says where the
+// bound is passed.
 func TestAliasBombs(t *testing.T) {
 	many := "  a: &x {ports: [" + strings.Repeat("1, ", 3000) + "1]}\n"
 	aliases := func(n int) string {
@@ -160,7 +167,8 @@ func TestAliasBombs(t *testing.T) {
 		return b.String()
 	}
 	for _, tc := range []struct{ name, text, want string }{
-		{"long-value", "named:\n" + many + aliases(3000), "f.yaml:86:8: aliases stand for more than 250000 values up to here"},
+		{"long-value", "named:\n" + many + aliases(3000),
+			"f.yaml:86:8: aliases stand for more than 250000 values up to here"},
 		{"few", "named:\n" + many + aliases(50), ""},
 		{"many-of-little", "named:\n  a: &x {ports: [1, 2]}\n" + aliases(5000), ""},
 	} {

@@ -77,7 +77,7 @@ func (f *mountFS[S]) find(name string) (m Mount[S], inner string) {
 			return m, inner
 		}
 	}
-	panic("vfs: no storage is mounted at the root")
+	panic("view: no storage is mounted at the root")
 }
 
 // leadsToMount reports whether a pathname is the directory of a mount, or a directory above one.

@@ -1,4 +1,5 @@
-// Command jlaffaye does what a verb says with github.com/jlaffaye/ftp. TestClients explains the verbs and the environment.
+// Command jlaffaye does what a verb says with github.com/jlaffaye/ftp. TestClients explains the verbs and the
+// environment.
 package main
 
 import (

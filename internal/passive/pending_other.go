@@ -1,8 +1,0 @@
-//go:build !unix
-
-package passive
-
-import "net"
-
-// pending does not know where the kernel cannot be asked.
-func pending(*net.TCPListener) int { return 0 }

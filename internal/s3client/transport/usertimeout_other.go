@@ -1,8 +1,0 @@
-//go:build !linux
-
-package transport
-
-import "syscall"
-
-// setUserTimeout does nothing: only Linux has the option.
-func setUserTimeout(syscall.RawConn) error { return nil }
