@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/filecache"
+	"github.com/babelftp/babelftp/internal/base/reload"
 )
 
 // ErrNone reports a client that has shown no certificate.
@@ -26,7 +26,7 @@ var ErrNone = errors.New("the client has shown no certificate")
 
 // Authorities issue the certificates of clients.
 type Authorities struct {
-	files *filecache.Value[*authorities]
+	files *reload.Value[*authorities]
 
 	mu      sync.Mutex
 	of      *authorities // which have refused
@@ -76,7 +76,7 @@ func Open(files Files, log *slog.Logger) (*Authorities, error) {
 		}
 		log.Info("changed authorities of client certificates read", "ca_file", files.CA, "crl_file", files.CRL)
 	}
-	value, err := filecache.Open(func() (*authorities, error) { return load(files) }, changed, files.CA, files.CRL)
+	value, err := reload.Open(func() (*authorities, error) { return load(files) }, changed, files.CA, files.CRL)
 	return &Authorities{files: value}, err
 }
 

@@ -1,6 +1,8 @@
-// Package reload notices that files have changed which a configuration was read from. It watches folders (inotify and
-// its relatives, by package fsnotify), because editors and Kubernetes replace files: a mounted ConfigMap or Secret
-// changes by the link ..data, which leads to another folder then.
+// Package reload reads files again when they have changed.
+//
+// A [Watcher] notices it at once, for the files that a configuration was read from. It watches folders (inotify and its
+// relatives, by package fsnotify), because editors and Kubernetes replace files: a mounted ConfigMap or Secret changes
+// by the link ..data, which leads to another folder then. A [Value] looks at its files whenever it is asked for.
 package reload
 
 import (

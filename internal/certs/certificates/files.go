@@ -6,12 +6,12 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/filecache"
+	"github.com/babelftp/babelftp/internal/base/reload"
 )
 
 // Files are those of a certificate, which is read again when they change, as they do when an ACME client renews them.
 type Files struct {
-	*filecache.Value[*tls.Certificate]
+	*reload.Value[*tls.Certificate]
 	cert, key string
 }
 
@@ -29,7 +29,7 @@ func OpenFiles(cert, key string, log *slog.Logger) (*Files, error) {
 		}
 		log.Info("changed certificate read", "file", cert)
 	}
-	value, err := filecache.Open(load, changed, cert, key)
+	value, err := reload.Open(load, changed, cert, key)
 	if err != nil {
 		err = fmt.Errorf("certificate %s with key %s: %w", cert, key, err)
 	}

@@ -1,6 +1,4 @@
-// Package filecache keeps what some files say, and reads them again when one of them changes. Files of a mounted
-// Secret of Kubernetes change so.
-package filecache
+package reload
 
 import (
 	"errors"

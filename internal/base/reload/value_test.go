@@ -1,4 +1,4 @@
-package filecache
+package reload
 
 import (
 	"io/fs"
