@@ -141,7 +141,7 @@ func repository(t *testing.T) string {
 // functionsOf returns the tests of the package of a name, by the file they are in.
 func functionsOf(root, pkg string) (map[string]string, error) {
 	var files []string
-	for _, parent := range []string{"internal", "driver/internal", "."} {
+	for _, parent := range []string{"internal", "internal/*", "internal/*/*", "driver/internal", "."} {
 		found, err := filepath.Glob(filepath.Join(root, parent, pkg, "*_test.go"))
 		if err != nil {
 			return nil, err

@@ -151,13 +151,13 @@ func TestPerm(t *testing.T) {
 			}{
 				{"/", "", map[string]string{".": "type=cdir;perm=" + test.root,
 					"d": "type=dir;perm=" + test.directory}},
-				{"/", "d", map[string]string{"../..": "type=pdir;perm=" + test.root,
+				{"/", "d", map[string]string{"..": "type=pdir;perm=" + test.root,
 					"sub": "type=dir;perm=" + test.directory}},
 				{"/d", "", map[string]string{
-					".": "type=cdir;perm=" + test.directory, "../..": "type=pdir;perm=" + test.root,
+					".": "type=cdir;perm=" + test.directory, "..": "type=pdir;perm=" + test.root,
 					"sub": "type=dir;perm=" + test.directory,
 				}},
-				{"/d", "sub", map[string]string{"../..": "type=pdir;perm=" + test.directory,
+				{"/d", "sub", map[string]string{"..": "type=pdir;perm=" + test.directory,
 					"file": "type=file;perm=" + test.file}},
 				{"/d", "/", map[string]string{"d": "type=dir;perm=" + test.directory}},
 			} {
@@ -271,7 +271,7 @@ func TestUnique(t *testing.T) {
 	d, e := strings.TrimPrefix(c.facts("/d"), "type=dir"), strings.TrimPrefix(c.facts("/d/e"), "type=dir")
 	c.do("CWD d/e", "250 ")
 	here := c.mlsd("")
-	if here["."] != "type=cdir"+e || here["../.."] != "type=pdir"+d || d == e {
+	if here["."] != "type=cdir"+e || here[".."] != "type=pdir"+d || d == e {
 		t.Errorf("MLSD: %q, want %q and %q", here, e, d)
 	}
 }

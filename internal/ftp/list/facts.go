@@ -68,7 +68,7 @@ func (e Entry) pathname() string { return path.Join(e.Dir, e.Name()) }
 // a name.
 const (
 	thisDirectory   = "."
-	parentDirectory = "../.."
+	parentDirectory = ".."
 )
 
 // kind is the value of the fact "type" (RFC 3659 7.5.1).

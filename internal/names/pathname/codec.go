@@ -47,7 +47,7 @@ func (c Codec) ResolveFile(workingDirectory, arg string) (string, error) {
 		return "", err
 	}
 	switch last {
-	case "", ".", "../..":
+	case "", ".", "..":
 		return "", &fs.PathError{Op: "create", Path: name, Err: syscall.EISDIR}
 	}
 	return name, nil

@@ -48,7 +48,7 @@ func checkKey(key string) s3err.S3Error {
 		switch {
 		case len(segment) > maxSegment:
 			return s3err.GetKeyTooLongErr(int64(len(segment)), maxSegment)
-		case segment == "", segment == ".", segment == "../..", segment == posix.MetaTmpDir,
+		case segment == "", segment == ".", segment == "..", segment == posix.MetaTmpDir,
 			strings.Contains(segment, "\x00"):
 			return s3err.GetAPIError(s3err.ErrInvalidURI)
 		}

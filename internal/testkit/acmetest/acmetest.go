@@ -100,7 +100,7 @@ func start(tb testing.TB, life time.Duration, keys map[string]string) *Authority
 func (a *Authority) run(tb testing.TB, config, dns string) {
 	tb.Helper()
 	_, here, _, _ := runtime.Caller(0)
-	program := filepath.Join(filepath.Dir(here), "../..", "../..", ".tools", "bin", "pebble")
+	program := filepath.Join(filepath.Dir(here), "../../..", ".tools", "bin", "pebble")
 	if _, err := os.Stat(program); err != nil {
 		tb.Fatalf("%s is missing; run: make tools", program)
 	}

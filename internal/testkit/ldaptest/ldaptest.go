@@ -148,7 +148,7 @@ func users() map[string]map[string][]string {
 		"dave":  {"ftpRoot": {"/a", "/b"}},
 		"erin":  {"employeeType": {"suspended"}},
 		// What means something in a filter or in a distinguished name.
-		"*": {}, "a,ou=b": {}, "(x)": {}, " #+;<>=\"": {}, "été": {}, `back\slash`: {}, "../..": {}, "a/b": {},
+		"*": {}, "a,ou=b": {}, "(x)": {}, " #+;<>=\"": {}, "été": {}, `back\slash`: {}, "..": {}, "a/b": {},
 		// Two entries have this mail address.
 		"twin1": {"mail": {"twin@acme.example"}}, "twin2": {"mail": {"twin@acme.example"}},
 	}

@@ -103,7 +103,7 @@ func withObjectSize(next http.Handler) http.Handler {
 // runVersitygw runs the tests of versitygw, and returns the failure of each, which is empty for one that passes.
 func runVersitygw(t *testing.T, endpoint string) map[string]string {
 	t.Helper()
-	binary, err := filepath.Abs("../../.tools/bin/versitygw")
+	binary, err := filepath.Abs("../../../.tools/bin/versitygw")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func TestDirectory(t *testing.T) {
 	for kind, cfg := range map[string]*config.Auth{"search": searching(s), "bind": binding(s), "anonymous": anonymous} {
 		t.Run(kind, func(t *testing.T) {
 			source := newSource(t, cfg)
-			for _, user := range []string{"bob", "*", "a,ou=b", "(x)", " #+;<>=\"", "été", `back\slash`, "../.."} {
+			for _, user := range []string{"bob", "*", "a,ou=b", "(x)", " #+;<>=\"", "été", `back\slash`, ".."} {
 				if _, err := authenticate(t, source, user, ldaptest.Password); err != nil {
 					t.Errorf("%q: %v", user, err)
 				}
@@ -139,7 +139,7 @@ func TestDirectorySettings(t *testing.T) {
 	}{
 		{"relative", "carol", cfg, false, "user.root: \"relative\" is not absolute"},
 		{"several-values", "dave", cfg, false, "ftpRoot has 2 values"},
-		{"parent-as-name", "../..", cfg, true, "can be no directory"},
+		{"parent-as-name", "..", cfg, true, "can be no directory"},
 		{"path-as-name", "a/b", cfg, true, "can be no directory"},
 		{"no-group", "carol", grouped, true, "in none of the groups"},
 	} {
