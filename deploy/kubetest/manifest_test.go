@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -237,24 +238,43 @@ func (d decoders) createCustom(document []byte) (runtime.Object, error) {
 	return obj, nil
 }
 
-func manifestFiles(t *testing.T) []string {
+// render renders the chart with a file of values, by the Helm that make tools builds.
+func render(t *testing.T, values string) []byte {
 	t.Helper()
-	files, err := filepath.Glob("../testdata/golden/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files: %v", err)
+	cmd := exec.CommandContext(
+		t.Context(), "../../.tools/bin/helm", "template", "test", "../babelftp", "--namespace", "ftp", "--values", values)
+	cmd.Env = []string{"HOME=" + t.TempDir()} // no repositories and no clusters of the person at this machine
+	cmd.Stderr = t.Output()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("helm template: %v", err)
 	}
-	return append(files, "../quickstart.yaml")
+	return out
+}
+
+// manifests are the rendered chart, by files of values, and quickstart.yaml.
+func manifests(t *testing.T) map[string][]byte {
+	t.Helper()
+	files, err := filepath.Glob("../babelftp/ci/*-values.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files of values: %v", err)
+	}
+	quickstart, err := os.ReadFile("../quickstart.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]byte{"quickstart.yaml": quickstart}
+	for _, file := range files {
+		all[filepath.Base(file)] = render(t, file)
+	}
+	return all
 }
 
 // TestManifests has all objects created.
 func TestManifests(t *testing.T) {
 	d := newDecoders(t)
-	for _, file := range manifestFiles(t) {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+	for file, content := range manifests(t) {
+		t.Run(file, func(t *testing.T) {
 			names := map[string]bool{}
 			for _, document := range documents(t, content) {
 				obj, err := d.create(document)
@@ -283,11 +303,7 @@ func TestManifests(t *testing.T) {
 // values does. What the API server refuses to change, the chart must not.
 func TestUpgrades(t *testing.T) {
 	d := newDecoders(t)
-	stored := func(file string) map[string]runtime.Object {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	stored := func(content []byte) map[string]runtime.Object {
 		objects := map[string]runtime.Object{}
 		for _, document := range documents(t, content) {
 			obj, err := d.create(document)
@@ -307,10 +323,10 @@ func TestUpgrades(t *testing.T) {
 		}
 		return objects
 	}
-	changed := 0
-	for _, from := range manifestFiles(t) {
-		for _, to := range manifestFiles(t) {
-			old, next := stored(from), stored(to)
+	changed, all := 0, manifests(t)
+	for from := range all {
+		for to := range all {
+			old, next := stored(all[from]), stored(all[to])
 			for name, obj := range next {
 				before, there := old[name]
 				if !there || from == to {
@@ -327,7 +343,7 @@ func TestUpgrades(t *testing.T) {
 				}
 				ctx := request.WithNamespace(context.Background(), "ftp")
 				if err := rest.BeforeUpdate(s, ctx, obj.DeepCopyObject(), before.DeepCopyObject()); err != nil {
-					t.Errorf("from %s to %s: %v", filepath.Base(from), filepath.Base(to), err)
+					t.Errorf("from %s to %s: %v", from, to, err)
 				}
 				changed++
 			}
@@ -340,7 +356,7 @@ func TestUpgrades(t *testing.T) {
 
 // TestMistakes breaks objects of the chart, and wants the rules to see it: Helm does not see such mistakes.
 func TestMistakes(t *testing.T) {
-	d := newDecoders(t)
+	d, content := newDecoders(t), render(t, "../babelftp/ci/loadbalancer-values.yaml")
 	for _, tt := range []struct{ name, kind, text, instead, want string }{
 		{"misspelt-field", "StatefulSet", "readinessProbe:", "readynessProbe:",
 			`unknown field "spec.template.spec.containers[0].readynessProbe"`},
@@ -366,10 +382,6 @@ func TestMistakes(t *testing.T) {
 		{"other-kind", "ServiceAccount", "kind: ServiceAccount", "kind: ServiceAcount", "no kind"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			content, err := os.ReadFile("../testdata/golden/loadbalancer.yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
 			for _, document := range documents(t, content) {
 				if !bytes.Contains(document, []byte("\nkind: "+tt.kind+"\n")) ||
 					!bytes.Contains(document, []byte(tt.text)) {
