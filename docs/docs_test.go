@@ -154,15 +154,6 @@ func follow(t *testing.T, page, target string) error {
 	return nil
 }
 
-// TestAnchors shows that a link to a heading which is not there is an error.
-func TestAnchors(t *testing.T) {
-	for _, target := range []string{"missing.md", "configuration.md#no-such-heading", "#no-such-heading"} {
-		if follow(t, filepath.Join("docs", "guarantees.md"), target) == nil {
-			t.Errorf("the link to %s is followed", target)
-		}
-	}
-}
-
 // firstLine is how a configuration begins that is complete.
 const firstLine = "# babelftp.yaml"
 

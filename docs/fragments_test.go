@@ -201,21 +201,6 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-// TestWrongFragments shows that a part with a wrong key or value is refused.
-func TestWrongFragments(t *testing.T) {
-	s := configurationSchema()
-	for _, wrong := range []string{"passive: {port: 1}", "quotas: 1GiB", "limits: {bans: {time: 15}}",
-		"users: {alice: {roots: /}}"} {
-		text, err := partOf(s, wrong)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if load(t, text) == nil {
-			t.Errorf("%s is accepted", wrong)
-		}
-	}
-}
-
 var (
 	inlineCode = regexp.MustCompile("`([^`]+)`")
 	// A dottedKey is a path of keys in the words of a page, such as passive.ports or tenants.acme.bucket.
@@ -264,20 +249,6 @@ func isKey(s, chart schema, path ...string) bool {
 	}
 	return s.has(path...) || chart.has(path...) || s.has(append(tenant, path...)...) ||
 		s.has(slices.Concat(tenant, []string{"users", "NAME"}, path)...)
-}
-
-// TestKnownKeys shows that TestKeys finds a key that is not there.
-func TestKnownKeys(t *testing.T) {
-	s, chart := configurationSchema(), chartSchema(t)
-	for path, want := range map[string]bool{
-		"passive.ports": true, "tenants.acme.bucket": true, "tls.strict_data_eof": true, "passive.publicAddress": true,
-		"quota":        true,
-		"passive.port": false, "tenants.acme.buckets": false, "passive.publicaddress": false, "listen.port": false,
-	} {
-		if isKey(s, chart, strings.Split(path, ".")...) != want {
-			t.Errorf("%s: want %t", path, want)
-		}
-	}
 }
 
 var (

@@ -3,16 +3,13 @@ package docs_test
 import (
 	"flag"
 	"fmt"
-	"go/doc"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -32,29 +29,27 @@ type programPackage struct {
 // programPackages returns the packages of the program by their folders. Packages for tests are not among them.
 func programPackages(t *testing.T) map[string]programPackage {
 	t.Helper()
+	out, err := exec.Command("go", "list", "-f",
+		"{{if .GoFiles}}{{.ImportPath}}\t{{.Doc}}\t{{join .Imports \" \"}}{{end}}", module+"cmd/...", module+"driver/...",
+		module+"i18n/...", module+"internal/...", module+"locales/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	found := map[string]programPackage{}
-	forTests := []string{"internal/testkit", "internal/acceptance", "internal/conformance", "driver/drivertest",
-		"driver/internal/s3fake"}
-	for _, top := range []string{"cmd", "driver", "i18n", "internal", "locales"} {
-		err := filepath.WalkDir(filepath.Join(root, top), func(folder string, entry fs.DirEntry, err error) error {
-			if err != nil || !entry.IsDir() {
-				return err
-			}
-			name, err := filepath.Rel(root, folder)
-			if err != nil {
-				return err
-			}
-			if name = filepath.ToSlash(name); slices.Contains(forTests, name) || entry.Name() == "testdata" {
-				return fs.SkipDir
-			}
-			if p, ok := readPackage(t, folder); ok {
-				found[name] = p
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+	forTests := regexp.MustCompile(`^(internal/(testkit|acceptance|conformance)|driver/drivertest|driver/internal/s3fake)(/|$)`)
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		name := strings.TrimPrefix(fields[0], module)
+		if forTests.MatchString(name) {
+			continue
 		}
+		p := programPackage{synopsis: fields[1]}
+		for to := range strings.FieldsSeq(fields[2]) {
+			if to, ours := strings.CutPrefix(to, module); ours {
+				p.imports = append(p.imports, to)
+			}
+		}
+		found[name] = p
 	}
 	return found
 }
@@ -83,45 +78,6 @@ func groups(packages map[string]programPackage) map[string]programPackage {
 		grouped[from] = g
 	}
 	return grouped
-}
-
-// readPackage reads the Go files of a folder that are not tests. It returns false where they have no code.
-func readPackage(t *testing.T, folder string) (programPackage, bool) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var p programPackage
-	code := false
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		code = code || len(file.Decls) > 0
-		if file.Doc != nil && p.synopsis == "" {
-			p.synopsis = new(doc.Package).Synopsis(file.Doc.Text())
-		}
-		for _, spec := range file.Imports {
-			to, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if to, ours := strings.CutPrefix(to, module); ours && !slices.Contains(p.imports, to) {
-				p.imports = append(p.imports, to)
-			}
-		}
-	}
-	slices.Sort(p.imports)
-	return p, code
 }
 
 // reaches reports whether from imports to through another package.

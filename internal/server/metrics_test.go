@@ -111,6 +111,35 @@ func TestMetricsTable(t *testing.T) {
 	}
 }
 
+// An alert or a panel of the dashboard that selects a metric or a label which the server does not have shows nothing.
+func TestSelectors(t *testing.T) {
+	_, here, _, _ := runtime.Caller(0)
+	all := describe(t, everything(t).metrics)
+	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(here), "../../deploy/babelftp/files", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		selectors := regexp.MustCompile(`\b(babelftp_[a-z0-9_]+?)(?:_bucket|_count|_sum)?(?:\{([^{}]*)\}|\b)`).
+			FindAllStringSubmatch(strings.ReplaceAll(string(text), `\"`, `"`), -1)
+		if len(selectors) < 10 {
+			t.Errorf("%s selects %d metrics", file, len(selectors))
+		}
+		for _, selector := range selectors {
+			m, known := all[selector[1]]
+			if !known {
+				t.Errorf("%s: there is no metric %s", file, selector[1])
+			}
+			labels := append(strings.Split(m.labels, ", "), "job", "pod", "instance", "le")
+			for _, label := range regexp.MustCompile(`(\w+)\s*(?:=~|=|!=|!~)\s*"`).FindAllStringSubmatch(selector[2], -1) {
+				if !slices.Contains(labels, label[1]) {
+					t.Errorf("%s: %s has no label %s", file, selector[1], label[1])
+				}
+			}
+		}
+	}
+}
+
 // The metrics follow the conventions of Prometheus, those too that have no value yet.
 func TestMetricsFollowConventions(t *testing.T) {
 	m := everything(t).metrics
