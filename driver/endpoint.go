@@ -3,7 +3,6 @@ package driver
 import (
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/clients"
 	"github.com/babelftp/babelftp/driver/internal/concurrency"
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/fairness"
@@ -12,13 +11,11 @@ import (
 )
 
 // An Endpoint holds what file systems have measured of an S3 server: its distance, and how many parallel requests
-// pay. It also remembers how long a page of a listing takes, which keys they have written, and which renames are
-// running. Share one among all file systems of a server, so that each need not measure anew.
+// pay. It also remembers how long a page of a listing takes, and which renames are running. Share one among all file systems of a server, so that each need not measure anew.
 type Endpoint struct {
 	uploads     *concurrency.Limiter
 	stats       *endpoint.Stats
 	splitPoints *listing.SplitPointCache
-	writes      *clients.WriteLog
 	moves       *tree.Moves
 	requests    *fairness.Requests
 	user        *fairness.User // nil where no users share the server
@@ -29,7 +26,7 @@ func NewEndpoint() *Endpoint {
 	stats := &endpoint.Stats{}
 	return &Endpoint{
 		stats: stats, uploads: concurrency.New(stats), splitPoints: &listing.SplitPointCache{},
-		writes: clients.NewWriteLog(), moves: &tree.Moves{},
+		moves:    &tree.Moves{},
 		requests: fairness.New(stats),
 	}
 }

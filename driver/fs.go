@@ -86,7 +86,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 		return nil, err
 	}
 	o.setDefaults()
-	client = clients.Invalidating(clients.WithReasons(client), o.Endpoint.writes)
+	client = clients.WithReasons(client)
 	if o.Endpoint.user != nil {
 		client = clients.Shared(client, o.Endpoint.user)
 	}

@@ -33,7 +33,6 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	if err != nil {
 		return nil, s3errors.PathError("readdir", name, err)
 	}
-	at := f.opts.Endpoint.writes.Now()
 	l := listing.Lister{
 		Bucket: f.bucket, Memory: f.opts.Memory, Stats: f.opts.Endpoint.stats, SplitPoints: f.opts.Endpoint.splitPoints,
 		SetTimes: f.opts.Objects.ListSetTimes, Log: f.opts.Logger,
@@ -42,7 +41,7 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	if err != nil {
 		return nil, s3errors.PathError("readdir", name, err)
 	}
-	return f.opts.MetadataCache.Remember(f.opts.Memory, f.bucket, func(yield func(fs.FileInfo, error) bool) {
+	return func(yield func(fs.FileInfo, error) bool) {
 		for info, err := range entries {
 			if err != nil {
 				yield(nil, s3errors.PathError("readdir", name, err))
@@ -52,7 +51,7 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 				return
 			}
 		}
-	}, at), nil
+	}, nil
 }
 
 // A dirFile is a directory open for Readdir and Readdirnames.

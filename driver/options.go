@@ -110,10 +110,6 @@ type Options struct {
 	// removes the oldest first.
 	Owner string
 
-	// MetadataCache remembers the files that listings have shown. All file systems of a session share one. The
-	// default remembers none.
-	MetadataCache *MetadataCache
-
 	// Presigner signs the links of [Fs.Presign]. The default is none, and Presign fails with errors.ErrUnsupported.
 	Presigner Presigner
 
@@ -157,9 +153,6 @@ func (o *Options) setDefaults() {
 	}
 	if o.Endpoint == nil {
 		o.Endpoint = NewEndpoint()
-	}
-	if o.MetadataCache == nil {
-		o.MetadataCache = NewMetadataCache(0)
 	}
 	if o.BeforeCommit == nil {
 		o.BeforeCommit = func(context.Context) error { return nil }

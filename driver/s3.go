@@ -2,13 +2,11 @@ package driver
 
 import (
 	"log/slog"
-	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/clients"
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 	"github.com/babelftp/babelftp/driver/internal/journal"
-	"github.com/babelftp/babelftp/driver/internal/listing"
 	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -43,14 +41,6 @@ type Object = fileinfo.Object
 // must be the key of all objects that the client meets. Links to them do not work, because a link cannot hold the
 // key.
 func WithCustomerKey(client Client, key []byte) Client { return clients.WithCustomerKey(client, key) }
-
-// MetadataCache remembers for a short time which files the listings of a session have shown, so that [Fs.StatFile]
-// need not ask for them again. What other software writes makes it out of date. What any file system of the same
-// [Endpoint] writes does not.
-type MetadataCache = listing.MetadataCache
-
-// NewMetadataCache returns an empty cache that keeps a file for so long; 0 stands for not at all.
-func NewMetadataCache(keep time.Duration) *MetadataCache { return listing.NewMetadataCache(keep) }
 
 // Quota bounds how many bytes the objects whose keys start with a prefix have together. Share one among all file
 // systems in which such keys are stored. Its Count lists the objects. Before the first Count there is no bound.

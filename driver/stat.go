@@ -22,15 +22,8 @@ func (f *Fs) Stat(name string) (fs.FileInfo, error) {
 	})
 }
 
-// StatFile describes a file, in one request, or in none if [Options.MetadataCache] remembers it.
-func (f *Fs) StatFile(name string) (fs.FileInfo, error) {
-	return f.stat(name, func(ctx context.Context, key string) (*fileinfo.Info, error) {
-		if info := f.opts.MetadataCache.File(f.opts.Endpoint.writes, f.bucket, key); info != nil {
-			return info, nil
-		}
-		return f.statFile(ctx, key)
-	})
-}
+// StatFile describes a file, in one request.
+func (f *Fs) StatFile(name string) (fs.FileInfo, error) { return f.stat(name, f.statFile) }
 
 // statFile describes a file. A session that knows the file resumes no upload that it was shown before.
 func (f *Fs) statFile(ctx context.Context, key string) (*fileinfo.Info, error) {

@@ -137,7 +137,7 @@ func Run(t *testing.T, h Harness) {
 		{"hash", testHash},
 		{"object-attributes", testObjectAttributes},
 		{"list-times", testListTimes},
-		{"metadata-cache", testMetadataCache},
+		{"fresh", testFresh},
 		{"times", testTimes},
 		{"requests", testRequests},
 		{"afero", testAfero},

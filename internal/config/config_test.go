@@ -130,8 +130,6 @@ func TestLoad(t *testing.T) {
 			"[babelftp-0.babelftp-headless babelftp-1.babelftp-headless babelftp-2.babelftp-headless]"},
 		{"trusted", fmt.Sprint(cfg.ProxyProtocol.Networks()), "[10.0.0.0/24 10.1.0.7/32]"},
 		{"settings-of-external-users", cfg.Tenants["zebra"].Auth.User.Root, "/home/{user}"},
-		{"listing-cache", acme.ListingCache, 5 * time.Second},
-		{"listing-cache-by-default", umbrella.ListingCache, time.Duration(0)},
 		{"abandoned-uploads", cfg.AbandonedUploads, 48 * time.Hour},
 		{"resume", acme.Resume, KeepInterrupted},
 		{"content-type", acme.Objects.ContentTypes[".dwg"], "image/vnd.dwg"},

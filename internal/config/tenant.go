@@ -69,9 +69,6 @@ type Tenant struct {
 	StorAfterRest StorAfterRest `yaml:"stor_after_rest" default:"keep" since:"0.2.0"`
 	// Longest life of a link to a file, up to 168h.
 	Presign time.Duration `yaml:"presign" default:"no links"`
-	// How long SIZE and MDTM may answer from the session's listings, up to 1m. Changes by others in that time do not
-	// show.
-	ListingCache time.Duration `yaml:"listing_cache" default:"not at all"`
 
 	// Most that any user of the tenant may do.
 	Permissions []Permission `yaml:"permissions" default:"all"`

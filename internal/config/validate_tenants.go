@@ -53,12 +53,6 @@ func (v *validator) tenant(p yamlconf.Path, name string, t *Tenant) {
 	v.messages(p.Child("messages"), name, t)
 	v.encodings(p, t)
 	v.presign(p.Child("presign"), t)
-	if t.ListingCache < 0 || t.ListingCache > maxListingCache {
-		v.report(
-			p.Child(
-				"listing_cache"), "%s is not between 0s and %s: clients would be told of files that are no longer so",
-			t.ListingCache, maxListingCache)
-	}
 	for key, problem := range t.Webhook.Problems() {
 		v.report(p.Child("webhook").Child(key), "%s", problem)
 	}
@@ -179,9 +173,6 @@ func (v *validator) userSettings(p yamlconf.Path, u *User) {
 // maxPresign is how long S3 lets a link be good:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
 const maxPresign = 7 * 24 * time.Hour
-
-// maxListingCache is how long a session may go by what it has listed, without having written since.
-const maxListingCache = time.Minute
 
 // encodings checks how the names of a tenant are written.
 func (v *validator) encodings(p yamlconf.Path, t *Tenant) {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
@@ -77,20 +76,6 @@ func TestRequestsAroundListings(t *testing.T) {
 		{"not-allowed-to-list", func(tenant *config.Tenant) {
 			tenant.Users["alice"] = permitted(t, "rw", nil)
 		}, []step{{command(250, "CWD /dir"), 1}, {command(550, "CWD /nothing"), 2}}},
-		{"listing-cache", func(tenant *config.Tenant) { tenant.ListingCache = time.Minute }, []step{
-			{list("NLST /dir", "/dir/a", "/dir/b"), 1},
-			{command(213, "SIZE /dir/a"), 0}, {command(213, "MDTM /dir/b"), 0}, {command(550, "SIZE /dir/c"), 1},
-			{func(c *ftptest.Client) { c.Transfer("RETR /dir/a") }, 1},
-			{store("/dir/c"), 1}, {command(213, "SIZE /dir/a"), 0}, {command(213, "SIZE /dir/c"), 1},
-			{store("/dir/a"), 1}, {command(213, "SIZE /dir/a"), 1},
-		}},
-		{"listing-cache-and-folders", func(tenant *config.Tenant) {
-			tenant.ListingCache = time.Minute
-			tenant.Folders = map[string]*config.Folder{"/same": {Bucket: tenant.Bucket, Prefix: tenant.Prefix + "dir/"}}
-		}, []step{
-			{list("NLST /dir", "/dir/a", "/dir/b"), 1}, {command(213, "SIZE /dir/a"), 0},
-			{store("/same/a"), 1}, {command(213, "SIZE /dir/a"), 1},
-		}},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			c, proxy := sessionBehind(t, test.change, "alice", "dir/a", "dir/b", "other/x")
@@ -105,47 +90,38 @@ func TestRequestsAroundListings(t *testing.T) {
 	}
 }
 
-// A listing shows what the server had acknowledged to another session before the command came. So do SIZE and RETR
-// with a listing cache.
+// A listing shows what the server had acknowledged to another session before the command came. So does SIZE.
 func TestListingsShowWhatOthersStored(t *testing.T) {
-	for label, change := range map[string]func(*config.Tenant){
-		"no-cache": func(*config.Tenant) {},
-		"cache":    func(tenant *config.Tenant) { tenant.ListingCache = time.Minute },
-	} {
-		t.Run(label, func(t *testing.T) {
-			s := s3test.Start(t, "minio")
-			cfg := configtest.New(t, s)
-			change(cfg.Tenants["acme"])
-			put(t, s, cfg, "dir/a", "dir/b")
-			server := start(t, cfg, Options{AWS: s.AWSConfig()})
-			reader, writer := session(t, server, "alice"), session(t, server, "alice")
-			names := func(want string) {
-				t.Helper()
-				if got := strings.Join(strings.Fields(reader.Transfer("NLST")), " "); got != want {
-					t.Errorf("listed are %q, want %q", got, want)
-				}
-			}
-			size := func(want string) {
-				t.Helper()
-				if got := reader.Command(213, "SIZE c"); got != want {
-					t.Errorf("%s bytes, want %s", got, want)
-				}
-			}
-			reader.Command(250, "CWD /dir")
-			writer.Store("/dir/c", "new")
-			names("a b c")
-			reader.Command(250, "CWD /dir")
-			writer.Command(250, "DELE /dir/a")
-			names("b c")
-			size("3")
-			writer.Store("/dir/c", "longer")
-			size("6")
-			writer.Command(350, "RNFR /dir/b")
-			writer.Command(250, "RNTO /dir/c")
-			reader.Command(550, "SIZE b")
-			size("7")
-		})
+	s := s3test.Start(t, "minio")
+	cfg := configtest.New(t, s)
+	put(t, s, cfg, "dir/a", "dir/b")
+	server := start(t, cfg, Options{AWS: s.AWSConfig()})
+	reader, writer := session(t, server, "alice"), session(t, server, "alice")
+	names := func(want string) {
+		t.Helper()
+		if got := strings.Join(strings.Fields(reader.Transfer("NLST")), " "); got != want {
+			t.Errorf("listed are %q, want %q", got, want)
+		}
 	}
+	size := func(want string) {
+		t.Helper()
+		if got := reader.Command(213, "SIZE c"); got != want {
+			t.Errorf("%s bytes, want %s", got, want)
+		}
+	}
+	reader.Command(250, "CWD /dir")
+	writer.Store("/dir/c", "new")
+	names("a b c")
+	reader.Command(250, "CWD /dir")
+	writer.Command(250, "DELE /dir/a")
+	names("b c")
+	size("3")
+	writer.Store("/dir/c", "longer")
+	size("6")
+	writer.Command(350, "RNFR /dir/b")
+	writer.Command(250, "RNTO /dir/c")
+	reader.Command(550, "SIZE b")
+	size("7")
 }
 
 // A listing by STAT whose second page fails does not end as a whole one does: the session ends in the middle of the

@@ -1,3 +1,7 @@
+// Package clients holds decorators over the S3 client: each is an [s3api.Client] around another one.
+//
+// [WithCustomerKey] adds the key of SSE-C to requests, and [Limited] bounds how many requests are under way. [Shared]
+// makes them in turn with those of other users.
 package clients
 
 import (

@@ -2,8 +2,7 @@
 //
 // A [Lister] prefetches the pages of a listing (prefetch.go). Where S3 is far away and the directory was listed
 // before, it splits the listing into key ranges and requests them in parallel (split.go). A [SplitPointCache] holds
-// the keys between the ranges. Prefetched pages lie in revocable memory, which the budget takes back for uploads. A
-// [MetadataCache] remembers the files of listings.
+// the keys between the ranges. Prefetched pages lie in revocable memory, which the budget takes back for uploads.
 package listing
 
 import (

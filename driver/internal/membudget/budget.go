@@ -47,7 +47,6 @@ type Budget struct {
 	pools    []*pool // in which its buffers count, the smallest first and that of all last
 
 	Listings  Share // the pages of listings that are read
-	Metadata  Share // what sessions remember of files
 	transfers Share // the larger transfer buffers
 	first     Share // the first block of each part, so that a small file need not wait
 }
@@ -111,7 +110,6 @@ func New(bytes int64) *Budget {
 		memory:    m,
 		pools:     []*pool{m.all},
 		Listings:  newShare(limit / listingShare),
-		Metadata:  newShare(limit / metadataShare),
 		transfers: newShare(limit / transferShare),
 		first:     newShare(max(limit/firstShare, minFirstShare)),
 	}
@@ -129,7 +127,7 @@ func (b *Budget) For(group, member string) *Budget {
 		memory: b.memory, consumer: c,
 		pools: []*pool{poolOf(b.members, c, max(least, fair(ofGroup))), poolOf(b.groups, group, max(least, ofGroup)),
 			b.all},
-		Listings: b.Listings.of(c), Metadata: b.Metadata.of(c), transfers: b.transfers.of(c), first: b.first.of(c),
+		Listings: b.Listings.of(c), transfers: b.transfers.of(c), first: b.first.of(c),
 	}
 }
 

@@ -6,7 +6,6 @@ import "sync"
 // would wait for itself if a listing could wait for memory.
 const (
 	listingShare  = 4
-	metadataShare = 16
 	transferShare = 16 // a thousand downloads shall not take as much as all uploads together
 	firstShare    = 16
 

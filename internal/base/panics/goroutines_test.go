@@ -34,7 +34,6 @@ func unguarded() map[string]string {
 		"driver/internal/idle/idle.go Begin":                      waits,
 		"driver/internal/journal/entry.go Take":                   caught,
 		"driver/internal/listing/lister.go list":                  waits,
-		"driver/internal/listing/metadatacache.go add":            counts,
 		"driver/internal/membudget/arena.go put":                  counts,
 		"driver/internal/membudget/revocable.go revokeForStarved": counts,
 		"driver/internal/upload/multipart.go drain":               waits,

@@ -83,7 +83,6 @@ func folderPermissions(folders map[string]*config.Folder) view.Layer {
 func (r *Registry) mounts(
 	ctx context.Context, u *user, req *account.LoginRequest, scopes limits.Scopes,
 ) ([]view.Mount[*driver.Fs], error) {
-	cache := driver.NewMetadataCache(u.tenant.listingCache)
 	var mounts []view.Mount[*driver.Fs]
 	for _, m := range u.mounts {
 		objects, shared := m.bucket.ObjectClient(), m.bucket.Client
@@ -96,7 +95,7 @@ func (r *Registry) mounts(
 			objects = shared
 		}
 		opts := r.storageOptions(r.current.Load().files, u, m)
-		opts.BeforeCommit, opts.MetadataCache, opts.BeginOperation = req.BeforeCommit, cache, scopes.EnterOperation
+		opts.BeforeCommit, opts.BeginOperation = req.BeforeCommit, scopes.EnterOperation
 		opts.BeginHash = func() (func(context.Context, int) error, func(), error) {
 			end, err := scopes.EnterTransfer()
 			return scopes.Pace(false).Take, end, err

@@ -80,11 +80,10 @@ type tenant struct {
 	removed  map[string]*user // whom the configuration no longer has, with sessions
 	scope    *limits.Scope
 
-	maxPresign   time.Duration // the longest life of a link; 0: there are none
-	printable    bool          // whether names with control characters are refused.
-	truncates    bool          // whether STOR after REST ends the file
-	resumable    bool          // whether interrupted uploads are kept for the user who began them
-	listingCache time.Duration // how long a session remembers the files that it has listed
+	maxPresign time.Duration // the longest life of a link; 0: there are none
+	printable  bool          // whether names with control characters are refused.
+	truncates  bool          // whether STOR after REST ends the file
+	resumable  bool          // whether interrupted uploads are kept for the user who began them
 }
 
 // NewRegistry takes the tenants from a valid configuration; buckets has one for each, by the tenant's name. It notes
@@ -155,14 +154,13 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 			IgnoreChmod:         tc.Chmod == config.IgnoreChmod,
 			KeepLineEnds:        tc.ASCII == config.KeepLineEnds,
 		},
-		replaced:     make(chan struct{}),
-		users:        map[string]*user{},
-		scope:        limits.NewTenant(name, tc.Limits.Sessions, tc.Limits.Limits()),
-		maxPresign:   tc.Presign,
-		printable:    tc.ControlCharacters == config.RefuseControlCharacters,
-		truncates:    tc.StorAfterRest == config.TruncateRest,
-		resumable:    tc.Resume == config.KeepInterrupted,
-		listingCache: tc.ListingCache,
+		replaced:   make(chan struct{}),
+		users:      map[string]*user{},
+		scope:      limits.NewTenant(name, tc.Limits.Sessions, tc.Limits.Limits()),
+		maxPresign: tc.Presign,
+		printable:  tc.ControlCharacters == config.RefuseControlCharacters,
+		truncates:  tc.StorAfterRest == config.TruncateRest,
+		resumable:  tc.Resume == config.KeepInterrupted,
 	}, nil
 }
 
