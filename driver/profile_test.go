@@ -19,7 +19,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -151,7 +150,6 @@ func facts() []fact {
 		{"listings with the ETag of a copy of parts", func(p driver.Profile) bool {
 			return !p.OtherListedETags
 		}, (*prober).listedETags},
-		{"gaps in part numbers", func(p driver.Profile) bool { return p.PartGaps }, (*prober).partGaps},
 		{"interrupted uploads can be resumed", func(p driver.Profile) bool { return p.Resumes() }, nil},
 		{"checksums in requests", func(p driver.Profile) bool { return p.Checksums }, (*prober).checksums},
 		{"ETag is the MD5", func(p driver.Profile) bool { return p.MD5ETags }, (*prober).md5ETags},
@@ -170,7 +168,6 @@ func facts() []fact {
 		{"200 only for what is stored", func(p driver.Profile) bool {
 			return !p.UnstoredAnswers
 		}, (*prober).storedAnswers},
-		{"milliseconds in listings", func(p driver.Profile) bool { return p.PreciseTimes }, (*prober).preciseTimes},
 		{"ACLs and keys of KMS in policies of IAM", func(p driver.Profile) bool { return p.FullIAM }, nil},
 		{"objects as they are stored, without `Accept-Encoding`", func(p driver.Profile) bool {
 			return !p.Decompresses
@@ -652,17 +649,6 @@ func (x *prober) unequalParts() (bool, error) {
 	return done(x.complete(u))
 }
 
-func (x *prober) partGaps() (bool, error) {
-	u, err := x.begin("a", strings.Repeat("1", probePart))
-	if err == nil {
-		err = x.part(u, 3, "3")
-	}
-	if err != nil {
-		return false, err
-	}
-	return done(x.complete(u))
-}
-
 func (x *prober) checksums() (bool, error) {
 	crc := crc32.Checksum([]byte("first"), crc32.MakeTable(crc32.Castagnoli))
 	sum := base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, crc))
@@ -732,19 +718,4 @@ func (x *prober) batchDelete() (bool, error) {
 		return done(err)
 	}
 	return len(out.Errors) == 0, nil
-}
-
-func (x *prober) preciseTimes() (bool, error) {
-	for i := range 5 { // a time may be of a whole second
-		if _, err := x.put(fmt.Sprint(i), ""); err != nil {
-			return false, err
-		}
-	}
-	out, err := x.client.ListObjectsV2(x.ctx, &s3.ListObjectsV2Input{Bucket: &x.bucket})
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(out.Contents, func(o types.Object) bool {
-		return o.LastModified.Truncate(time.Second) != *o.LastModified
-	}), nil
 }

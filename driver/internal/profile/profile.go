@@ -55,9 +55,6 @@ type Profile struct {
 	// be of one size, and the last must not be larger.
 	UnequalParts bool
 
-	// PartGaps says that part numbers may have gaps. The driver never leaves one.
-	PartGaps bool
-
 	// UnframedHeads says that an answer to HeadObject may be followed by the end of a body, which it does not have.
 	// The next answer on the connection then begins with these bytes.
 	UnframedHeads bool
@@ -128,10 +125,6 @@ type Profile struct {
 	//     request is under way.
 	UnstoredAnswers bool
 
-	// PreciseTimes says that listings tell the milliseconds of a modification time. Other answers tell seconds
-	// everywhere.
-	PreciseTimes bool
-
 	// FullIAM says that policies of IAM know the actions for ACLs and for keys of KMS (s3:PutObjectAcl, kms:Decrypt,
 	// kms:GenerateDataKey). Others refuse a policy with these actions, or pass over them.
 	FullIAM bool
@@ -166,31 +159,31 @@ func profiles() []Profile {
 		},
 		{
 			Name: "minio", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
-			PartCopy: true, UnequalParts: true, PartGaps: true, Checksums: true, MD5ETags: true, SortedListings: true,
+			PartCopy: true, UnequalParts: true, Checksums: true, MD5ETags: true, SortedListings: true,
 			BatchDelete: true, EmptyDirectoryCode: "AccessDenied", LockedMarkers: true, GhostPrefixes: true,
-			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
+			AtomicReads: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true,
 			MisreadPartSources: true, UntoldETags: true,
-			UncheckedSources: true, PartCopy: true, UnequalParts: true, PartGaps: true, MD5ETags: true,
+			UncheckedSources: true, PartCopy: true, UnequalParts: true, MD5ETags: true,
 			SortedListings: true, BatchDelete: true,
-			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
+			AtomicReads: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "r2", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
 			PartCopy: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
-			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true, LosesTags: true,
+			AtomicReads: true, SignedAcceptEncoding: true, LosesTags: true,
 		},
 		{
 			Name:         "gcs",
 			UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
-			BatchDeletesMarkers: true, AtomicReads: true, PreciseTimes: true, LosesTags: true, Decompresses: true,
+			BatchDeletesMarkers: true, AtomicReads: true, LosesTags: true, Decompresses: true,
 		},
 		{
 			Name: "versitygw", ConditionalPut: true, ConditionalComplete: true, ConditionalDelete: true,
 			InPlaceCopy: true,
-			PartCopy:    true, UnequalParts: true, PartGaps: true, Checksums: true, MD5ETags: true,
+			PartCopy:    true, UnequalParts: true, Checksums: true, MD5ETags: true,
 			SortedListings: true,
 			BatchDelete:    true, EmptyDirectoryCode: "ExistingObjectIsDirectory", UnstoredAnswers: true,
 			SignedAcceptEncoding: true,
@@ -198,8 +191,8 @@ func profiles() []Profile {
 		{
 			Name: "swift", UncheckedSources: true, FewParts: true, UnendedUploads: true, UnframedHeads: true,
 			OtherListedETags: true,
-			LosesTags:        true, PartGaps: true,
-			PartCopy: true, UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			LosesTags:        true,
+			PartCopy:         true, UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			BatchDeletesMarkers: true, AtomicReads: true, SignedAcceptEncoding: true,
 		},
 		{
