@@ -10,9 +10,8 @@ const sampleEvery = time.Minute
 
 // A Sampler keeps a flood of events K out of the log. It forgets keys without events. The zero value is ready.
 type Sampler[K comparable] struct {
-	mu      sync.Mutex
-	byKey   map[K]*sample
-	sweepAt int
+	mu    sync.Mutex
+	byKey *Expiring[K, *sample]
 }
 
 // A sample is when the last event was passed, and how many came since.
@@ -26,31 +25,19 @@ func (s *Sampler[K]) Pass(key K) (missing int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byKey == nil {
-		s.byKey = make(map[K]*sample)
+		s.byKey = NewExpiring[K]((*sample).over)
 	}
-	last := s.byKey[key]
-	if last != nil && time.Since(last.at) < sampleEvery {
+	last := s.byKey.Get(key)
+	if last != nil && !last.over() {
 		last.missing++
 		return 0, false
 	}
 	if last != nil {
 		missing = last.missing
-	} else {
-		s.sweep()
 	}
-	s.byKey[key] = &sample{at: time.Now()}
+	s.byKey.Set(key, &sample{at: time.Now()})
 	return missing, true
 }
 
-// sweep removes keys that had no event for a minute, each time when there are twice as many.
-func (s *Sampler[K]) sweep() {
-	if len(s.byKey) < max(s.sweepAt, sweepAt) {
-		return
-	}
-	for key, last := range s.byKey {
-		if time.Since(last.at) >= sampleEvery {
-			delete(s.byKey, key)
-		}
-	}
-	s.sweepAt = 2 * len(s.byKey)
-}
+// over tells whether the minute of an event has passed.
+func (s *sample) over() bool { return time.Since(s.at) >= sampleEvery }

@@ -36,7 +36,7 @@ func TestSamplerForgets(t *testing.T) {
 		}
 		time.Sleep(sampleEvery)
 		s.Pass(sweepAt)
-		if n := len(s.byKey); n != 1 {
+		if n := s.byKey.Len(); n != 1 {
 			t.Errorf("%d keys are remembered, want 1", n)
 		}
 	})

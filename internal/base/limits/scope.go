@@ -361,8 +361,7 @@ type Server struct {
 	sessionsPerAddress Sessions
 	perAddress         Usage
 	mu                 sync.Mutex
-	addresses          map[netip.Prefix]*address
-	sweepAt            int
+	addresses          *Expiring[netip.Prefix, *address]
 }
 
 // Sessions is how many there may be at the same time. With 0 there is no limit.
@@ -383,7 +382,7 @@ func NewServer(sessions, sessionsPerAddress Sessions, u, perAddress Usage) *Serv
 	return &Server{
 		scope:              serverScope(sessions, u),
 		sessionsPerAddress: sessionsPerAddress, perAddress: perAddress,
-		addresses: make(map[netip.Prefix]*address), sweepAt: sweepAt,
+		addresses: NewExpiring[netip.Prefix]((*address).over),
 	}
 }
 
@@ -394,7 +393,7 @@ func (s *Server) Adopt(other *Server) {
 	defer s.mu.Unlock()
 	s.sessionsPerAddress, s.perAddress = other.sessionsPerAddress, other.perAddress
 	limits := s.addressScope()
-	for _, a := range s.addresses {
+	for _, a := range s.addresses.All() {
 		a.Adopt(limits)
 	}
 }
@@ -462,11 +461,10 @@ func (s *Server) Offended(addr netip.Addr) {
 func (s *Server) use(network netip.Prefix) *address {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.addresses[network]
+	a := s.addresses.Get(network)
 	if a == nil {
-		s.sweep()
 		a = &address{Scope: s.addressScope()}
-		s.addresses[network] = a
+		s.addresses.Set(network, a)
 	}
 	a.users++
 	return a
@@ -479,15 +477,5 @@ func (s *Server) release(a *address) {
 	a.since = time.Now()
 }
 
-// sweep removes the addresses that are not in use, each time when there are twice as many.
-func (s *Server) sweep() {
-	if len(s.addresses) < s.sweepAt {
-		return
-	}
-	for network, a := range s.addresses {
-		if a.users == 0 && time.Since(a.since) > addressIdle {
-			delete(s.addresses, network)
-		}
-	}
-	s.sweepAt = max(sweepAt, 2*len(s.addresses))
-}
+// over tells whether an address has not been in use for a time.
+func (a *address) over() bool { return a.users == 0 && time.Since(a.since) > addressIdle }

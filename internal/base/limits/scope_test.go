@@ -134,7 +134,7 @@ func TestAddressRate(t *testing.T) {
 		}
 		time.Sleep(2 * addressIdle)
 		login(addr, "")
-		if n := len(s.addresses); n >= sweepAt {
+		if n := s.addresses.Len(); n >= sweepAt {
 			t.Errorf("%d addresses are remembered", n)
 		}
 	})

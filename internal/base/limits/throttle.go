@@ -16,8 +16,6 @@ const (
 	maxScore = 8
 	// forgotten is the score below which a key is removed.
 	forgotten = 0.5
-	// sweepAt is the least number of keys at which the throttle looks for those to remove.
-	sweepAt = 1000
 	// maxFailing is how many causes of a key have failures of their own. The failures of further causes count together.
 	maxFailing = 8
 	// maxCauses is how many causes of a key are remembered, with those that have succeeded.
@@ -31,29 +29,29 @@ const (
 type Throttle[K, C comparable] struct {
 	longest time.Duration
 
-	mu      sync.Mutex
-	failed  map[K]*failures[C]
-	sweepAt int
+	mu     sync.Mutex
+	failed *Expiring[K, *failures[C]]
 }
 
 // failures are those of a key.
 type failures[C comparable] struct {
 	causes map[C]*cause
 	others cause     // the failures of causes that are not remembered
-	next   time.Time // when another attempt may begin
+	last   time.Time // when the last attempt began or failed
 }
 
 // A cause has the failures of a cause.
 type cause struct {
-	score float64
-	at    time.Time // when score was right
-	free  bool      // whether the next attempt waits for nothing, after a success
+	score Score
+	free  bool // whether the next attempt waits for nothing, after a success
 }
 
 // NewThrottle makes a Throttle in which an attempt waits for the time longest at most; with
 // 0 none waits.
 func NewThrottle[K, C comparable](longest time.Duration) *Throttle[K, C] {
-	return &Throttle[K, C]{longest: longest, failed: make(map[K]*failures[C]), sweepAt: sweepAt}
+	return &Throttle[K, C]{longest: longest, failed: NewExpiring[K](func(f *failures[C]) bool {
+		return f.score(time.Now()) < forgotten
+	})}
 }
 
 // SetLongest sets the longest wait. The failures stay.
@@ -70,11 +68,12 @@ func (t *Throttle[K, C]) Wait(ctx context.Context, key K, of C) error {
 	return Sleep(ctx, t.reserve(key, of, time.Now()))
 }
 
-// reserve returns how long an attempt has to wait, and moves the next one to after it.
+// reserve returns how long an attempt has to wait: it begins no sooner than the delay for the failures after the last
+// attempt began, or failed.
 func (t *Throttle[K, C]) reserve(key K, of C, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f := t.failed[key]
+	f := t.failed.Get(key)
 	if f == nil {
 		return 0
 	}
@@ -82,8 +81,8 @@ func (t *Throttle[K, C]) reserve(key K, of C, now time.Time) time.Duration {
 		c.free = false
 		return 0
 	}
-	wait := min(max(0, f.next.Sub(now)), t.longest)
-	f.next = now.Add(wait + t.delay(f.score(now)))
+	wait := min(max(0, f.last.Add(t.delay(f.score(now))).Sub(now)), t.longest)
+	f.last = now.Add(wait)
 	return wait
 }
 
@@ -92,29 +91,28 @@ func (t *Throttle[K, C]) Failed(key K, of C) {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f := t.failed[key]
+	f := t.failed.Get(key)
 	if f == nil {
-		t.sweep(now)
 		f = &failures[C]{causes: make(map[C]*cause)}
-		t.failed[key] = f
+		t.failed.Set(key, f)
 	}
 	c := f.failing(of)
-	c.score = min(c.decayed(now)+1, maxScore)
-	c.at, c.free = now, false
-	if next := now.Add(t.delay(f.score(now))); next.After(f.next) {
-		f.next = next
+	c.score = c.score.Add(min(1, maxScore-c.score.At(now, scoreHalfLife)), now, scoreHalfLife)
+	c.free = false
+	if now.After(f.last) { // attempts at the same time have begun, or wait, until later
+		f.last = now
 	}
 }
 
 // failing is the cause of a failure, or what counts in its place.
 func (f *failures[C]) failing(of C) *cause {
 	c := f.causes[of]
-	if c != nil && c.score > 0 {
+	if c != nil && c.score != (Score{}) {
 		return c
 	}
 	n := 0
 	for _, other := range f.causes {
-		if other.score > 0 {
+		if other.score != (Score{}) {
 			n++
 		}
 	}
@@ -135,7 +133,7 @@ func (f *failures[C]) failing(of C) *cause {
 func (t *Throttle[K, C]) Succeeded(key K, of C) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f := t.failed[key]
+	f := t.failed.Get(key)
 	if f == nil {
 		return
 	}
@@ -143,38 +141,17 @@ func (t *Throttle[K, C]) Succeeded(key K, of C) {
 		f.causes[of] = &cause{free: true}
 	}
 	if f.score(time.Now()) < forgotten {
-		delete(t.failed, key)
+		t.failed.Delete(key)
 	}
-}
-
-// sweep removes the keys whose failures are forgotten, each time when there are twice as many keys.
-func (t *Throttle[K, C]) sweep(now time.Time) {
-	if len(t.failed) < t.sweepAt {
-		return
-	}
-	for key, f := range t.failed {
-		if f.score(now) < forgotten {
-			delete(t.failed, key)
-		}
-	}
-	t.sweepAt = max(sweepAt, 2*len(t.failed))
 }
 
 // score is that of all causes.
 func (f *failures[C]) score(now time.Time) float64 {
-	all := f.others.decayed(now)
+	all := f.others.score.At(now, scoreHalfLife)
 	for _, c := range f.causes {
-		all += c.decayed(now)
+		all += c.score.At(now, scoreHalfLife)
 	}
 	return all
-}
-
-// decayed is the score now.
-func (c *cause) decayed(now time.Time) float64 {
-	if c.score == 0 {
-		return 0
-	}
-	return c.score * math.Exp2(-now.Sub(c.at).Seconds()/scoreHalfLife.Seconds())
 }
 
 // delay is the time between two attempts of who has a score.

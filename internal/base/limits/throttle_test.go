@@ -128,7 +128,7 @@ func TestThrottleOfCauses(t *testing.T) {
 		for i := range 100 {
 			throttle.Succeeded("a", "right"+strconv.Itoa(i))
 		}
-		if n := len(throttle.failed["a"].causes); n > maxCauses {
+		if n := len(throttle.failed.Get("a").causes); n > maxCauses {
 			t.Errorf("%d causes are remembered, want %d at most", n, maxCauses)
 		}
 		for range 2 {
@@ -168,7 +168,7 @@ func TestThrottleForgets(t *testing.T) {
 		}
 		time.Sleep(2 * scoreHalfLife)
 		throttle.Failed(-1, "user")
-		if n := len(throttle.failed); n != 1 {
+		if n := throttle.failed.Len(); n != 1 {
 			t.Errorf("%d clients are remembered, want one", n)
 		}
 	})

@@ -15,7 +15,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -32,8 +31,6 @@ const (
 	// offencePoints is what an unknown command, or a connection that a limit refuses, adds to the score of an
 	// address. Clients do that by mistake too.
 	offencePoints = 0.1
-	// sweepAt is the least number of scores and bans at which the list looks for those to remove.
-	sweepAt = 1000
 	// forgotten is the score below which it is removed.
 	forgotten = 0.05
 	// administrator is the reason of a ban that no failures have caused.
@@ -77,26 +74,21 @@ type List struct {
 	key    []byte // of the names of unknown users
 
 	mu       sync.Mutex
-	scores   map[string]*score
-	bans     map[string]Ban
+	scores   *limits.Expiring[string, limits.Score]
+	bans     *limits.Expiring[string, Ban]
 	networks map[string]netip.Prefix    // of bans of several addresses
 	sessions map[*limits.Session]string // their users, empty before the login
-	sweepAt  int
-}
-
-// A score is the number of failures, and when that was right.
-type score struct {
-	points float64
-	at     time.Time
 }
 
 // New makes a list without bans. It calls banned for each ban, with "address", "network" or "user".
 func New(cfg limit.Bans, networks limit.Networks, log *slog.Logger, banned func(kind string)) *List {
-	return &List{
+	l := &List{
 		cfg: cfg, rules: networks, log: log, banned: banned, key: []byte(rand.Text()),
-		scores: map[string]*score{}, bans: map[string]Ban{}, networks: map[string]netip.Prefix{},
-		sessions: map[*limits.Session]string{}, sweepAt: sweepAt,
+		networks: map[string]netip.Prefix{}, sessions: map[*limits.Session]string{},
 	}
+	l.scores = limits.NewExpiring[string](func(s limits.Score) bool { return l.points(s, time.Now()) < forgotten })
+	l.bans = limits.NewExpiring[string](Ban.over)
+	return l
 }
 
 // Adopt takes other rules. Scores and bans stay, and bans keep their time. Networks that are denied from then on lose
@@ -204,8 +196,11 @@ func (l *List) refusal(addr netip.Addr, user string) error {
 	return nil
 }
 
+// over tells whether the time of a ban has passed.
+func (b Ban) over() bool { return !time.Now().Before(b.Until) }
+
 // live tells whether a name is banned.
-func (l *List) live(name string) bool { return time.Now().Before(l.bans[name].Until) }
+func (l *List) live(name string) bool { return !l.bans.Get(name).over() }
 
 func (l *List) bansAddress(addr netip.Addr) bool {
 	return slices.ContainsFunc(l.namesOf(addr, nil), l.live)
@@ -215,7 +210,10 @@ func (l *List) bansAddress(addr netip.Addr) bool {
 func (l *List) namesOf(addr netip.Addr, names []string) []string {
 	names = append(names, addressName(addr))
 	for name, network := range l.networks {
-		if network.Contains(addr.Unmap().WithZone("")) {
+		switch {
+		case !l.live(name):
+			delete(l.networks, name)
+		case network.Contains(addr.Unmap().WithZone("")):
 			names = append(names, name)
 		}
 	}
@@ -247,28 +245,21 @@ func (l *List) count(reason string, points float64, addr netip.Addr, user string
 // add adds to a score, and bans its name at the maximum.
 func (l *List) add(reason string, points float64, name string, most int) {
 	now := time.Now()
-	s := l.scores[name]
-	if s == nil {
-		l.sweep(now)
-		s = &score{at: now}
-		l.scores[name] = s
-	}
-	l.decay(s, now)
-	if s.points += points; s.points < float64(most)-forgotten {
+	s := l.scores.Get(name).Add(points, now, l.cfg.HalfLife)
+	if l.points(s, now) < float64(most)-forgotten {
+		l.scores.Set(name, s)
 		return
 	}
-	delete(l.scores, name)
+	l.scores.Delete(name)
 	l.ban(Ban{Name: name, Until: now.Add(l.cfg.Time), Reason: reason})
 }
 
-func (l *List) decay(s *score, now time.Time) {
-	s.points *= math.Exp2(-now.Sub(s.at).Seconds() / l.cfg.HalfLife.Seconds())
-	s.at = now
-}
+// points are those that a score has left.
+func (l *List) points(s limits.Score, now time.Time) float64 { return s.At(now, l.cfg.HalfLife) }
 
 // ban adds a ban, unless there is a longer one, and reports it.
 func (l *List) ban(b Ban) {
-	if l.bans[b.Name].Until.After(b.Until) {
+	if l.bans.Get(b.Name).Until.After(b.Until) {
 		return
 	}
 	l.put(b)
@@ -279,8 +270,7 @@ func (l *List) ban(b Ban) {
 
 // put adds a ban, in place of another one.
 func (l *List) put(b Ban) {
-	l.sweep(time.Now())
-	l.bans[b.Name] = b
+	l.bans.Set(b.Name, b)
 	if network := b.network(); network.IsValid() {
 		l.networks[b.Name] = network
 	}
@@ -303,31 +293,13 @@ func (l *List) bannedByAdministrator(addr netip.Addr, user string) bool {
 		names = l.namesOf(addr, names)
 	}
 	return slices.ContainsFunc(names, func(name string) bool {
-		return l.live(name) && l.bans[name].Reason == administrator
+		return l.live(name) && l.bans.Get(name).Reason == administrator
 	})
-}
-
-// sweep removes what is over, each time when there is twice as much.
-func (l *List) sweep(now time.Time) {
-	if len(l.scores)+len(l.bans) < l.sweepAt {
-		return
-	}
-	for name, s := range l.scores {
-		if l.decay(s, now); s.points < forgotten {
-			delete(l.scores, name)
-		}
-	}
-	for name, b := range l.bans {
-		if !now.Before(b.Until) {
-			l.drop(name)
-		}
-	}
-	l.sweepAt = max(sweepAt, 2*(len(l.scores)+len(l.bans)))
 }
 
 // drop removes a ban.
 func (l *List) drop(name string) {
-	delete(l.bans, name)
+	l.bans.Delete(name)
 	delete(l.networks, name)
 }
 
@@ -347,7 +319,7 @@ func (l *List) Remove(name string) bool {
 	defer l.mu.Unlock()
 	found := l.live(name)
 	l.drop(name)
-	delete(l.scores, name)
+	l.scores.Delete(name)
 	return found
 }
 
@@ -356,8 +328,8 @@ func (l *List) All() []Ban {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := []Ban{}
-	for _, b := range l.bans {
-		if l.live(b.Name) {
+	for _, b := range l.bans.All() {
+		if !b.over() {
 			all = append(all, b)
 		}
 	}

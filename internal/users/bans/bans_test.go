@@ -116,21 +116,22 @@ func TestList(t *testing.T) {
 
 // Without scores there are no bans, and the memory of failures ends with them.
 func TestListForgets(t *testing.T) {
+	const many = 1000 // as many as a list keeps before it looks for those to forget
 	synctest.Test(t, func(t *testing.T) {
 		addr := netip.MustParseAddr("203.0.113.0")
 		none := New(limit.Bans{}, limit.Networks{}, slog.New(slog.DiscardHandler), nil)
 		l := New(
 			limit.Bans{AddressScore: 2, Time: time.Hour, HalfLife: time.Minute}, limit.Networks{},
 			slog.New(slog.DiscardHandler), nil)
-		for range sweepAt {
+		for range many {
 			none.LoginFailed(addr, "a@acme")
 			l.LoginFailed(addr, "a@acme")
 			addr = addr.Next()
 		}
 		time.Sleep(time.Hour)
 		l.LoginFailed(addr, "a@acme")
-		if len(none.scores) != 0 || len(l.scores) != 1 {
-			t.Errorf("%d and %d scores, want 0 and 1", len(none.scores), len(l.scores))
+		if none.scores.Len() != 0 || l.scores.Len() != 1 {
+			t.Errorf("%d and %d scores, want 0 and 1", none.scores.Len(), l.scores.Len())
 		}
 	})
 }
