@@ -39,12 +39,15 @@ func (c *connections) count() (open, late int) {
 	return len(c.open), c.late
 }
 
-// TestConnectionsOfChangedWebhooks changes a webhook again and again while it is in use. The receiver has the connections of the last one only.
+// TestConnectionsOfChangedWebhooks changes a webhook again and again while it is in use. The receiver has the
+// connections of the last one only.
 func TestConnectionsOfChangedWebhooks(t *testing.T) {
 	t.Parallel()
 	seen := &connections{open: map[net.Conn]time.Time{}}
 	delivered := make(chan struct{}, 100)
-	receiver := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { delivered <- struct{}{} }))
+	receiver := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		delivered <- struct{}{}
+	}))
 	receiver.Config.ConnState = seen.note
 	receiver.Start()
 	t.Cleanup(receiver.Close)

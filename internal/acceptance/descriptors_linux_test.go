@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -65,11 +66,11 @@ func TestOutOfDescriptors(t *testing.T) {
 	}
 }
 
-// Where clients take all descriptors that they get, another one gets 421 at once, and the probes and metrics are
+// Where users take all descriptors that they get, another client gets 421 at once, and the probes and metrics are
 // answered.
 func TestDescriptorReserve(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, s3test.Start(t, "minio"))
+	s := newSite(t, s3test.Start(t, "minio"), mallory())
 	const spare = 60
 	s.allowDescriptors(t, spare)
 	var last *ftptest.Conn
@@ -85,6 +86,11 @@ func TestDescriptorReserve(t *testing.T) {
 		}
 		if !strings.HasPrefix(refused, "220") {
 			break
+		}
+		for _, command := range []string{"USER mallory@acme", "PASS " + configtest.Password} {
+			if _, err := c.Send(command); err != nil {
+				t.Fatal(err)
+			}
 		}
 		last = c
 	}
@@ -108,11 +114,6 @@ func TestDescriptorReserve(t *testing.T) {
 		t.Errorf("%v refusals are counted, want 1", n)
 	}
 
-	for _, command := range []string{"USER alice@acme", "PASS " + password} { // who came before can go on
-		if _, err := last.Send(command); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if reply, err := last.Upload("STOR /file", "some data"); err != nil || !strings.HasPrefix(reply, "226") {
 		t.Errorf("STOR in a session that is open: %q, %v", reply, err)
 	}
@@ -128,6 +129,49 @@ func TestDescriptorReserve(t *testing.T) {
 		greeting, err := c.Reply()
 		return err == nil && strings.HasPrefix(greeting, "220")
 	}, func() { t.Error("no connection is accepted after a session has ended") })
+}
+
+// TestStrangersLeaveDescriptors: where clients that do not log in come as long as they are let in, they leave as many
+// descriptors as they have. Those who have logged in go on, others are let in when a stranger leaves, and no alert
+// tells of descriptors.
+func TestStrangersLeaveDescriptors(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "minio"))
+	alice := ftptest.Dial(t, s.address)
+	alice.Login("alice@acme", password)
+	const spare = 200
+	s.allowDescriptors(t, spare)
+	var strangers []net.Conn
+	for n := range 2 * spare {
+		_, conn, err := dialFrom(net.IPv4(127, 0, 4, byte(1+n%250)).String(), s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		strangers = append(strangers, conn)
+	}
+	most := spare * 3 / 5 // half of those that are free, and of a reserve
+	if n := s.metric(t, `babelftp_sessions`); n > float64(most) {
+		t.Errorf("%v sessions of strangers with %d descriptors, want %d at most", n, spare, most)
+	}
+	alice.Store("/file", "some data")
+	for limit, want := range map[string]bool{"descriptors": false, "sessions_before_login": true} {
+		if n := s.metric(t, `babelftp_refusals_total{limit="`+limit+`",tenant=""}`); n > 0 != want {
+			t.Errorf("%v refusals by %s", n, limit)
+		}
+	}
+	for _, conn := range strangers[:10] {
+		_ = conn.Close()
+	}
+	waitUntil(t, func() bool {
+		c, err := ftptest.Open(s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		greeting, err := c.Reply()
+		return err == nil && strings.HasPrefix(greeting, "220")
+	}, func() { t.Error("no connection is accepted after strangers have gone") })
 }
 
 // uploadTo stores something on a data connection that has been agreed on. The server may not be able to open it.

@@ -1,6 +1,9 @@
 package descriptors
 
-import "syscall"
+import (
+	"math"
+	"syscall"
+)
 
 // A Reserve is how many descriptors stay free of one kind of connections. Where the limit
 // of the process is small, it is a share of that.
@@ -16,32 +19,47 @@ const (
 // share is the part of the limit that [Sessions] is at most; Transfers is half of it.
 const share = 4
 
-// reached says whether a descriptor is one of the reserve, of limit descriptors in all.
-func (r Reserve) reached(descriptor, limit uint64) bool {
+// left is how many descriptors above this one are not of the reserve, of limit descriptors in all.
+func (r Reserve) left(descriptor, limit uint64) uint64 {
 	reserve := min(uint64(r), limit/uint64(share*Sessions/r))
-	return descriptor >= limit-reserve
+	if descriptor+reserve >= limit {
+		return 0
+	}
+	return limit - reserve - descriptor
+}
+
+// Left is how many descriptors are free for connections of the kind, with the one that conn
+// has. It is a very large number where conn has none.
+func (r Reserve) Left(conn any) uint64 {
+	if c, ok := conn.(syscall.Conn); ok {
+		if raw, err := c.SyscallConn(); err == nil {
+			left, _ := r.leftOf(raw)
+			return left
+		}
+	}
+	return math.MaxUint64
+}
+
+// leftOf is the same for a socket. The error is that of one that is closed.
+func (r Reserve) leftOf(conn syscall.RawConn) (left uint64, err error) {
+	left = math.MaxUint64
+	err = conn.Control(func(fd uintptr) {
+		if limit, ok := limit(); ok {
+			left = r.left(uint64(fd), limit)
+		}
+	})
+	return left, err
 }
 
 // Scarce reports whether a connection or listener has a descriptor of the reserve. It is
 // false for what has no descriptor.
-func (r Reserve) Scarce(conn any) bool {
-	c, ok := conn.(syscall.Conn)
-	if !ok {
-		return false
-	}
-	raw, err := c.SyscallConn()
-	return err == nil && r.Control("", "", raw) != nil
-}
+func (r Reserve) Scarce(conn any) bool { return r.Left(conn) == 0 }
 
 // Control is for [net.Dialer] and [net.ListenConfig]. It returns EMFILE, as the kernel does
 // without a descriptor, where the new socket has one of the reserve.
 func (r Reserve) Control(_, _ string, conn syscall.RawConn) error {
-	scarce := false
-	err := conn.Control(func(fd uintptr) {
-		limit, ok := limit()
-		scarce = ok && r.reached(uint64(fd), limit)
-	})
-	if err == nil && scarce {
+	left, err := r.leftOf(conn)
+	if err == nil && left == 0 {
 		return syscall.EMFILE
 	}
 	return err

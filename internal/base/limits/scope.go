@@ -103,11 +103,7 @@ func (s *Scope) Adopt(other *Scope) {
 }
 
 // InUse reports whether there is a session.
-func (s *Scope) InUse() bool {
-	s.sessions.mu.Lock()
-	defer s.sessions.mu.Unlock()
-	return s.sessions.used > 0
-}
+func (s *Scope) InUse() bool { return s.sessions.inUse() > 0 }
 
 // slots counts what is in use at the same time.
 type slots struct {
@@ -126,6 +122,12 @@ func (s *slots) enter() bool {
 	}
 	s.used++
 	return true
+}
+
+func (s *slots) inUse() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return uint64(s.used) //nolint:gosec // what left has entered
 }
 
 // reenter counts one that has been let in before.
@@ -342,6 +344,8 @@ func Sleep(ctx context.Context, wait time.Duration) error {
 // A Session is what a [Guard] may cut.
 type Session struct {
 	Addr netip.Addr
+	// BeforeLogin is how many sessions there may be that are not logged in, with this one. With 0 only the limits of the server count.
+	BeforeLogin uint64
 	// Cut ends the session because of an [Error]. It does not wait, and may be called again, by any goroutine.
 	Cut func(error)
 }
@@ -425,6 +429,10 @@ func (s *Server) Enter(session *Session) (scopes Scopes, leave func(), err error
 	a := s.use(Network(session.Addr))
 	scopes = Scopes{s.scope, a.Scope}
 	left, err := scopes.enterBeforeLogin()
+	if err == nil && session.BeforeLogin > 0 && s.scope.beforeLogin.inUse() > session.BeforeLogin {
+		left()
+		err = &Error{Limit: s.scope.beforeLogin.limit}
+	}
 	if err != nil {
 		s.release(a)
 		pass()

@@ -41,7 +41,6 @@ type session struct {
 
 	conn     *wire.Conn
 	implicit bool // whether TLS came with the connection and stays
-	scarce   bool // whether the connection has one of the last descriptors
 
 	tlsSession string // which TLS session of the control connection it is, see [dataconn.Handshake]
 
@@ -84,7 +83,6 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 		cfg:       cfg,
 		conn:      wire.NewConn(conn),
 		implicit:  implicit,
-		scarce:    descriptors.Sessions.Scarce(conn),
 		drain:     make(chan struct{}),
 		facts:     list.DefaultFacts(),
 		algorithm: syntax.DefaultHash,
@@ -98,7 +96,8 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 	s.observer = cfg.Observe(s.about.ID, s.conn)
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.done = s.ctx.Done()
-	s.guarded = &limits.Session{Addr: s.conn.Remote(), Cut: s.cancel}
+	// Strangers may be as many as the descriptors that they leave free. So the last ones are never theirs.
+	s.guarded = &limits.Session{Addr: s.conn.Remote(), BeforeLogin: descriptors.Sessions.Left(conn), Cut: s.cancel}
 	s.data = s.newDataSettings()
 	return s
 }
@@ -137,7 +136,7 @@ func (s *session) Cut() {
 // Run is the session. It returns when the control connection is closed and everything that belonged to it has ended.
 func (s *session) Run() {
 	scopes, leave, err := s.cfg.Limits.Enter(s.guarded)
-	if err == nil && s.scarce {
+	if err == nil && s.guarded.BeforeLogin == 0 {
 		leave()
 		err = &limits.Error{Limit: "descriptors"}
 	}
