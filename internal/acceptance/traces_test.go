@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/tracetest"
@@ -174,8 +175,36 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// Without a sampled session nothing is traced. A collector that is away costs spans and one line of the log, and
-// delays neither clients nor the end.
+// TestTracesOfStrangers: a client that does not log in says far more than the exporter keeps. Users lose no span by
+// that.
+func TestTracesOfStrangers(t *testing.T) {
+	t.Parallel()
+	collector := tracetest.Start(t)
+	s := &site{env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}}
+	s.open(t, s3test.Start(t, "minio"), mallory())
+	stranger, user := ftptest.Dial(t, s.address), ftptest.Dial(t, s.address)
+	user.Login("mallory@acme", configtest.Password)
+	const most, flood = 2048, 8000 // most is how many spans the exporter keeps
+	for range flood {
+		stranger.Command(200, "NOOP")
+	}
+	const asked = 50
+	for range asked {
+		user.Command(257, "PWD")
+	}
+	user.Command(221, "QUIT")
+	s.stop(t) // sends what waits
+	spans := map[string]int{}
+	for _, span := range collector.Spans() {
+		spans[span.Name]++
+	}
+	if spans["PWD"] != asked || spans["QUIT"] != 1 || spans["session"] == 0 || spans["NOOP"] == 0 || spans["NOOP"] > most {
+		t.Errorf("%v, want %d of PWD, and few of NOOP", spans, asked)
+	}
+}
+
+// Without a sampled session nothing is traced. A collector that is away costs spans and one line of the log, and delays
+// neither clients nor the end.
 func TestTracesThatAreLost(t *testing.T) {
 	t.Parallel()
 	collector := tracetest.Start(t)

@@ -344,7 +344,8 @@ func Sleep(ctx context.Context, wait time.Duration) error {
 // A Session is what a [Guard] may cut.
 type Session struct {
 	Addr netip.Addr
-	// BeforeLogin is how many sessions there may be that are not logged in, with this one. With 0 only the limits of the server count.
+	// BeforeLogin is how many sessions there may be that are not logged in, with this one. With 0 only the limits of
+	// the server count.
 	BeforeLogin uint64
 	// Cut ends the session because of an [Error]. It does not wait, and may be called again, by any goroutine.
 	Cut func(error)

@@ -2,10 +2,10 @@
 // for each session, for each command and for each request to S3. Names of attributes are those of
 // https://opentelemetry.io/docs/specs/semconv/, and begin with babelftp where these have none.
 //
-// A session may last for days and have thousands of commands. Backends show a trace when its root has ended, and
-// bound its size. So a command is the root of a trace of its own, with the requests to S3 below it, and links to the
-// span of its session. Both have the ID of the session, as the log does. A session is traced as a whole or not at
-// all.
+// A session may last for days and have thousands of commands. Backends show a trace when its root has ended, and bound
+// its size. So a command is the root of a trace of its own, with the requests to S3 below it, and links to the span of
+// its session. Both have the ID of the session, as the log does. A session is traced as a whole or not at all. Clients
+// that have never logged in have a few spans a second, all of them together. So a flood of them costs users no span.
 //
 // No secret reaches a span: of a command line it has what package sessionlog shows.
 package tracing
@@ -27,6 +27,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
@@ -37,6 +38,10 @@ const (
 	flushTimeout = 2 * time.Second
 	// maxText is how much of a text a span has, in bytes, so that clients cannot fill the memory.
 	maxText = 1024
+	// strangersPerSecond is how many spans there are a second of sessions that have never been logged in, and
+	// strangersAtOnce how many of them at once. The exporter keeps 2048 spans until the next request, and loses what is
+	// above.
+	strangersPerSecond, strangersAtOnce = 10, 100
 	// protocol is how spans are sent, as OTEL_EXPORTER_OTLP_PROTOCOL has it.
 	protocol = "http/protobuf"
 )
@@ -48,6 +53,7 @@ const library = "github.com/babelftp/babelftp"
 type Tracer struct {
 	// sessions samples as the environment says, and commands takes all: those of a session that is traced.
 	sessions, commands *sdk.TracerProvider
+	strangers          *rate.Limiter // of spans
 	exporter           *exporter
 	ended              atomic.Int64
 	flush              time.Duration // flushTimeout, or more in tests
@@ -79,7 +85,11 @@ func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error)
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
-	t := &Tracer{exporter: &exporter{SpanExporter: client, log: log}, flush: flushTimeout}
+	t := &Tracer{
+		strangers: rate.NewLimiter(strangersPerSecond, strangersAtOnce),
+		exporter:  &exporter{SpanExporter: client, log: log},
+		flush:     flushTimeout,
+	}
 	processor := sdk.WithSpanProcessor(counting{sdk.NewBatchSpanProcessor(t.exporter), &t.ended})
 	t.sessions = sdk.NewTracerProvider(sdk.WithResource(about), processor)
 	t.commands = sdk.NewTracerProvider(sdk.WithResource(about), processor, sdk.WithSampler(sdk.AlwaysSample()))
@@ -148,6 +158,8 @@ func (t *Tracer) Shutdown(ctx context.Context) {
 type Session struct {
 	tracer  trace.Tracer // of commands
 	about   *sessionlog.Session
+	limit   *rate.Limiter // until a user has logged in
+	known   bool          // whether one has
 	span    trace.Span
 	links   []trace.Link // to the span
 	command trace.Span   // nil between commands
@@ -164,14 +176,22 @@ func (t *Tracer) Session(ctx context.Context, about *sessionlog.Session) *Sessio
 	if !span.SpanContext().IsSampled() {
 		return nil
 	}
-	return &Session{tracer: t.commands.Tracer(library), about: about, span: span,
-		links: []trace.Link{{SpanContext: span.SpanContext()}}}
+	return &Session{
+		tracer: t.commands.Tracer(library), about: about, limit: t.strangers, span: span,
+		links: []trace.Link{{SpanContext: span.SpanContext()}},
+	}
+}
+
+// admitted tells whether there is room for another span of the session.
+func (s *Session) admitted() bool {
+	s.known = s.known || s.about.User != ""
+	return s.known || s.limit.Allow()
 }
 
 // End ends the session.
 func (s *Session) End() {
-	if s == nil {
-		return
+	if s == nil || !s.admitted() {
+		return // a span that does not end is not sent
 	}
 	s.describe(s.span)
 	s.span.End()
@@ -180,7 +200,7 @@ func (s *Session) End() {
 // Command begins a command, and returns the context of all that is done for it. The name is that of a command that
 // the server knows, or stands for all others.
 func (s *Session) Command(ctx context.Context, name string, line sessionlog.Command) context.Context {
-	if s == nil {
+	if s == nil || !s.admitted() {
 		return ctx
 	}
 	s.began, s.code = time.Now(), 0
