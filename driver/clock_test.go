@@ -134,3 +134,59 @@ func TestClockOfS3(t *testing.T) {
 		})
 	}
 }
+
+// A strictClock refuses requests that were signed more than 15 minutes before or after the time of S3, as S3 does.
+type strictClock struct{ settableClock }
+
+// Do implements [s3.HTTPClient].
+func (c *strictClock) Do(request *http.Request) (*http.Response, error) {
+	const most = 15 * time.Minute
+	now := time.Now().Add(time.Duration(c.ahead.Load()))
+	signed, err := time.Parse("20060102T150405Z", request.Header.Get("X-Amz-Date"))
+	if err != nil {
+		return nil, err
+	}
+	if signed.Sub(now).Abs() <= most {
+		return c.settableClock.Do(request)
+	}
+	body := "<Error><Code>RequestTimeTooSkewed</Code></Error>"
+	if request.Method == http.MethodHead {
+		body = ""
+	}
+	header := http.Header{"Date": {now.UTC().Format(http.TimeFormat)}, "X-Amz-Request-Id": {"1"}}
+	return &http.Response{
+		StatusCode: http.StatusForbidden, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: request,
+	}, nil
+}
+
+// TestClockOfSignatures sets the clock of S3 between requests, or that of this machine, which is the same. The next
+// one of any kind works: a HEAD too, whose refusal says no reason.
+func TestClockOfSignatures(t *testing.T) {
+	for label, first := range map[string]func(afero.Fs) error{
+		"head": func(f afero.Fs) error { _, err := f.Stat("/file"); return err },
+		"list": func(f afero.Fs) error { _, err := afero.ReadDir(f, "/"); return err },
+		"put":  func(f afero.Fs) error { return afero.WriteFile(f, "/other", []byte("x"), 0o600) },
+	} {
+		t.Run(label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, _ := driver.ProfileNamed("aws")
+				server := s3sim.New(s3sim.Options{Profile: p})
+				server.CreateBucket("bucket")
+				clock := &strictClock{}
+				client := server.Client(nil, func(o *s3.Options) {
+					clock.HTTPClient, o.HTTPClient = o.HTTPClient, clock
+				})
+				fs := drivertest.MustNewSteady(t.Context(), client, "bucket", &driver.Options{Profile: p})
+				if err := afero.WriteFile(fs, "/file", []byte("content"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				for _, ahead := range []time.Duration{2 * time.Hour, -2 * time.Hour, 0} {
+					clock.set(ahead)
+					if err := first(fs); err != nil {
+						t.Errorf("after the clock was set by %v: %v", ahead, err)
+					}
+				}
+			})
+		})
+	}
+}
