@@ -249,6 +249,10 @@ func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
 	}
 	u, refusal := b.upload(q)
 	_, known := b.completed[q.UploadID]
+	broken := refusal != nil && !known && q.open != nil
+	if broken {
+		u, refusal = q.open, nil
+	}
 	switch {
 	case refusal != nil && s.opts.Emptying && s.opts.Profile.UnstoredAnswers && !known && e.Old != nil:
 		e.New = e.Old
@@ -279,6 +283,7 @@ func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
 	if refusal := u.agrees(q, o); refusal != nil {
 		return refusal
 	}
+	o.broken = broken
 	delete(b.uploads, u.id)
 	if s.opts.Profile.UnendedUploads {
 		b.unended[u.id] = u

@@ -361,6 +361,9 @@ func (s *Server) get(b *bucket, q *request) *reply {
 	if o.archived() && q.Name == "GetObject" {
 		return refuse(http.StatusForbidden, "InvalidObjectState")
 	}
+	if o.broken && q.Name == "GetObject" {
+		return refuse(http.StatusConflict, "BrokenMPU")
+	}
 	size := o.Content.Size()
 	from, to, partial, valid := byteRange(q.header.Get("Range"), size)
 	if !valid {
@@ -477,6 +480,8 @@ func (s *Server) source(q *request) (*Object, *reply) {
 		return nil, preconditionFailed()
 	case o.archived():
 		return nil, refuse(http.StatusForbidden, "InvalidObjectState")
+	case o.broken:
+		return nil, refuse(http.StatusConflict, "BrokenMPU")
 	}
 	return o, nil
 }

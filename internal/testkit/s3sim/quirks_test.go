@@ -165,6 +165,43 @@ func TestUnendedUploads(t *testing.T) {
 	}
 }
 
+// TestOverlapping aborts an upload while it is completed.
+func TestOverlapping(t *testing.T) {
+	for _, overlapping := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			x := newFixture(t, s3sim.Options{Profile: profile(t, "swift"), MinPartSize: 1, Overlapping: overlapping})
+			name, key := aws.String(bucket), aws.String("file")
+			u, err := x.client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: name, Key: key})
+			if err != nil {
+				t.Fatal(err)
+			}
+			part, err := x.client.UploadPart(t.Context(), &s3.UploadPartInput{
+				Bucket: name, Key: key, UploadId: u.UploadId, PartNumber: aws.Int32(1), Body: strings.NewReader("content"),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			slow := x.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault { return s3sim.Fault{Before: time.Minute} }}, once)
+			answer := make(chan error)
+			go func() {
+				_, err := slow.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
+					Bucket: name, Key: key, UploadId: u.UploadId,
+					MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{PartNumber: aws.Int32(1), ETag: part.ETag}}},
+				})
+				answer <- err
+			}()
+			synctest.Wait()
+			if _, err := x.client.AbortMultipartUpload(t.Context(), &s3.AbortMultipartUploadInput{Bucket: name, Key: key, UploadId: u.UploadId}); err != nil {
+				t.Fatal(err)
+			}
+			codes := map[bool][2]string{false: {"NoSuchUpload", "NoSuchKey"}, true: {"", "BrokenMPU"}}[overlapping]
+			wantCode(t, <-answer, codes[0])
+			_, err = x.client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: name, Key: key})
+			wantCode(t, err, codes[1])
+		})
+	}
+}
+
 // TestEmptying stores a file while the last one of its directory goes.
 func TestEmptying(t *testing.T) {
 	for _, test := range []struct {

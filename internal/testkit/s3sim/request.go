@@ -40,6 +40,8 @@ type request struct {
 	emptyings int                // how often directories above it had lost their last object then
 	before    map[string]*Object // what the keys held then, where the answer may be torn
 
+	open *upload // that was open when the request came, and that no abort ends
+
 	refusal *reply // why it is refused whatever it asks for, or nil
 }
 

@@ -78,6 +78,11 @@ type Options struct {
 	// an object while a directory above it loses its last one.
 	Emptying bool
 
+	// Overlapping makes CompleteMultipartUpload take effect although AbortMultipartUpload has removed the upload since
+	// the request came. The object then has its size and its ETag, and no bytes: to read it gets 409 BrokenMPU. Swift
+	// does so.
+	Overlapping bool
+
 	// Ahead is by how much the clock of the server is ahead.
 	Ahead time.Duration
 
@@ -153,6 +158,7 @@ type Object struct {
 	tags      string // a query
 	retention retention
 	deleted   bool // a delete marker
+	broken    bool // its parts have been deleted
 }
 
 // Deleted reports whether the version is a delete marker.
@@ -387,6 +393,7 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, error) {
 	q.before = s.before(q)
 	q.changes, q.emptyings = s.changes(q)
+	q.open = s.open(q)
 	time.Sleep(f.Before)
 	switch {
 	case f.LoseRequest:
@@ -416,6 +423,17 @@ func (s *Server) changes(q *request) (changes, emptyings int) {
 		return b.changes[q.Key], b.emptyings(q.Key)
 	}
 	return 0, 0
+}
+
+// open is the upload that a request completes, where an abort does not end that.
+func (s *Server) open(q *request) *upload {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buckets[q.Bucket]
+	if b == nil || q.Name != "CompleteMultipartUpload" || !s.opts.Overlapping {
+		return nil
+	}
+	return b.uploads[q.UploadID]
 }
 
 // before returns what the keys that a request may read hold when it comes, where its answer may be torn.
