@@ -209,7 +209,7 @@ func (x *fixture) testSweep() {
 		x.Errorf("%d uploads, %v; only one is of a server that does not work on it", n, err)
 	}
 	x.interrupt(died.as("alice"), "small", create, 0, random(1000))
-	x.advanceClock(10 * time.Minute)
+	x.advanceClock(15 * time.Minute)
 	defer x.spy.After(nil)
 	for _, sweep := range []struct {
 		age     time.Duration
@@ -267,7 +267,7 @@ func (x *fixture) testSweepLeftBehind() {
 	if n := x.uploads("file"); n != 1 {
 		x.Fatalf("%d uploads are left, so the test proves nothing", n)
 	}
-	x.advanceClock(10 * time.Minute)
+	x.advanceClock(15 * time.Minute)
 	if _, err := p.journal.Sweep(s3api.WithRetries(x.Context(), s3api.Retries{Attempts: attempts}), 0); err == nil {
 		x.Error("what cannot be aborted is no error")
 	}
@@ -304,7 +304,7 @@ func (x *fixture) testForeignRecord() {
 		x.Errorf("%d uploads, %v", n, err)
 	}
 	x.wantKeys(reserved + "uploads/else")
-	x.advanceClock(10 * time.Minute)
+	x.advanceClock(15 * time.Minute)
 	defer x.spy.After(nil)
 	for _, age := range []time.Duration{time.Hour, 0} {
 		if n, err := p.journal.Sweep(x.Context(), age); n != 0 || err != nil {
@@ -375,7 +375,7 @@ func (x *fixture) testLostMetadata() {
 		}
 	})
 	x.run("sweep", func(x *fixture) {
-		x.advanceClock(10 * time.Minute)
+		x.advanceClock(15 * time.Minute)
 		defer x.spy.After(nil)
 		if _, err := p.journal.Sweep(x.Context(), 0); err != nil {
 			x.Error(err)

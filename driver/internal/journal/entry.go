@@ -216,8 +216,9 @@ func (e *Entry) BoundParts(ctx context.Context, offset int64) error {
 	return err
 }
 
-// Interrupt writes the record of an upload that its owner can resume. The tail is the bytes that follow the parts.
-func (e *Entry) Interrupt(ctx context.Context, offset int64, tail checksums.Content) error {
+// Interrupt writes the record of an upload that its owner can resume. The tail is the bytes that follow the parts. An
+// unsettled upload is one that S3 may yet complete.
+func (e *Entry) Interrupt(ctx context.Context, offset int64, tail checksums.Content, unsettled bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {
@@ -225,6 +226,9 @@ func (e *Entry) Interrupt(ctx context.Context, offset int64, tail checksums.Cont
 	}
 	e.ended = true
 	e.record.state = stateInterrupted
+	if unsettled {
+		e.record.state = stateUnsettled
+	}
 	e.bound.set(offset)
 	err := e.put(ctx, tail)
 	if err == nil {
@@ -243,8 +247,8 @@ func (e *Entry) Recorded() bool {
 	return e.written
 }
 
-// BeginAbort writes into the record that this session is about to abort the upload. The error is ErrTakenOver if
-// another session has the upload.
+// BeginAbort writes into the record that this session is about to abort the upload, or leaves that to a sweep. The
+// error is ErrTakenOver if another session has the upload.
 func (e *Entry) BeginAbort(ctx context.Context) error {
 	if e == nil || e.client == nil {
 		return nil // it has no owner, so no other session can want it

@@ -32,8 +32,12 @@ const (
 	heartbeatInterval = 30 * time.Second
 	missedHeartbeats  = 4
 
-	// stallAfter is how long a client may send nothing until another session of the same owner may take the upload
-	// over. The session checks that every stallCheck.
+	// SettleAfter is how long after the last word of a session S3 may perform its request to complete the upload. S3 may
+	// take minutes to make an object of many parts, also when its client has gone.
+	SettleAfter = 10 * time.Minute
+
+	// stallAfter is how long a client may send nothing until another session of the same owner may take the upload over.
+	// The session checks that every stallCheck.
 	stallAfter         = 10 * time.Second
 	stallCheckInterval = 5 * time.Second
 )
@@ -47,12 +51,18 @@ const (
 // touches an upload that no record names, because other software may have begun it. Such an upload of this server has
 // no parts: its server died before it wrote the record, or never got the ID.
 //
-// A record is in one of four states:
+// A record is in one of five states:
 //
 //   - live: a session works on the upload, and writes a heartbeat. The record says how often.
 //   - stalled: the client has sent nothing for a while, and another session of the owner may take the upload over.
 //   - interrupted: the session has ended without completing the upload.
 //   - ending: a server is about to remove the upload.
+//   - unsettled: a session has asked S3 to complete the upload, and has got no definite answer. S3 may yet do so.
+//
+// No upload is aborted while S3 may complete it, because no S3 server promises that it performs only one of the two
+// requests. Swift performs both, and leaves an object without parts. So after the last sign of a session that may have
+// sent the request, ten minutes pass before a sweep aborts the upload. It looks first whether the object is there:
+// Swift aborts a completed upload where it was interrupted before the last step.
 //
 // Every change is a conditional write on the version of the record that the session has read. So of two sessions that
 // want an upload, one gets it. The body of a record ends with random bytes, which make the ETag of each version

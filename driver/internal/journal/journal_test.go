@@ -113,7 +113,7 @@ func TestInterrupt(t *testing.T) {
 	if r.CanResume() || !r.CountsPart(1<<40) || r.Key != key || r.PartSize != partSize || r.TailSize != 0 {
 		t.Errorf("the record of a live session: %+v, can be resumed: %t", r, r.CanResume())
 	}
-	if err := e.Interrupt(t.Context(), offset, strings.NewReader(tail)); err != nil {
+	if err := e.Interrupt(t.Context(), offset, strings.NewReader(tail), false); err != nil {
 		t.Fatal(err)
 	}
 	r = s.read(other, e.Name())
@@ -138,7 +138,7 @@ func TestResumeOnce(t *testing.T) {
 	const processes = 4
 	s := newStorage(t)
 	e, _, _ := s.enter(s.process(), key)
-	if err := e.Interrupt(t.Context(), partSize, strings.NewReader("")); err != nil {
+	if err := e.Interrupt(t.Context(), partSize, strings.NewReader(""), false); err != nil {
 		t.Fatal(err)
 	}
 	record := s.read(s.process(), e.Name())
@@ -169,7 +169,7 @@ func TestResumeOnce(t *testing.T) {
 func TestTakenOver(t *testing.T) {
 	for name, write := range map[string]func(ctx context.Context, e *journal.Entry) error{
 		"interrupt": func(ctx context.Context, e *journal.Entry) error {
-			return e.Interrupt(ctx, 0, strings.NewReader(""))
+			return e.Interrupt(ctx, 0, strings.NewReader(""), false)
 		},
 		"bound-parts": func(ctx context.Context, e *journal.Entry) error { return e.BoundParts(ctx, partSize) },
 		"begin-abort": func(ctx context.Context, e *journal.Entry) error { return e.BeginAbort(ctx) },
@@ -255,7 +255,7 @@ func TestSweep(t *testing.T) {
 	live, _, canceled := s.enter(s.process(), "live")
 	owner := s.process()
 	interrupted, _, _ := s.enter(owner, "interrupted")
-	if err := interrupted.Interrupt(t.Context(), partSize, strings.NewReader("tail")); err != nil {
+	if err := interrupted.Interrupt(t.Context(), partSize, strings.NewReader("tail"), false); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.process().Sweep(t.Context(), time.Hour); n != 0 || err != nil {
@@ -303,7 +303,7 @@ func TestRecordWithoutUpload(t *testing.T) {
 			}
 			j := s.process()
 			e := j.Enter(t.Context(), j.NewRecord(owner, key, partSize), nil, func(error) {})
-			if err := e.Interrupt(t.Context(), 0, strings.NewReader("tail")); err != nil {
+			if err := e.Interrupt(t.Context(), 0, strings.NewReader("tail"), false); err != nil {
 				t.Fatal(err)
 			}
 			e.Release()

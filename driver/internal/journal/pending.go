@@ -24,7 +24,7 @@ type Pending struct {
 	Key     string
 	Bytes   int64 // that its owner need not send again; known for an interrupted upload only, else negative
 	Written time.Time
-	State   string // live, stalled, interrupted or ending
+	State   string // live, stalled, interrupted, unsettled or ending
 }
 
 // OwnerID is what the uploads of an owner have in common. An owner's name cannot be read from it.
@@ -88,10 +88,10 @@ func newest(records []s3api.Version, most int) []s3api.Version {
 }
 
 // errInUse says that an upload is not one to abort.
-var errInUse = s3errors.New(syscall.EBUSY, "a session works on the upload, or has just resumed it")
+var errInUse = s3errors.New(syscall.EBUSY, "a session works on the upload, or did so until a few minutes ago, and S3 may yet complete it")
 
-// Abort removes an upload on which no session works, with its parts. The error is fs.ErrNotExist where there is none
-// of this ID, and EBUSY where a session works on it. It never removes a file: S3 aborts no upload that is complete.
+// Abort removes an upload on which no session works, with its parts. The error is fs.ErrNotExist where there is none of
+// this ID, and EBUSY where a session works on it, or S3 may yet complete it. It never removes a file.
 func (j *Journal) Abort(ctx context.Context, id string) error {
 	name := j.prefix + strings.ReplaceAll(id, idSeparator, keys.Separator)
 	if strings.Count(id, idSeparator) != 2 || strings.Contains(id, keys.Separator) {
@@ -101,7 +101,7 @@ func (j *Journal) Abort(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if j.isOpen(name) || !r.silent() && r.state != stateInterrupted {
+	if j.isOpen(name) || !r.Settled() || !r.silent() && r.state != stateInterrupted {
 		return errInUse
 	}
 	if err = j.Delete(ctx, r); errors.Is(err, ErrTakenOver) {

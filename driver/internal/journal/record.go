@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"path"
 	"strconv"
 	"syscall"
 	"time"
@@ -29,6 +30,7 @@ const (
 	stateStalled     state = "stalled"
 	stateInterrupted state = "interrupted"
 	stateEnding      state = "ending"
+	stateUnsettled   state = "unsettled"
 )
 
 // A Record describes an open upload. The body of an interrupted one begins with the last bytes that came, too few for
@@ -55,6 +57,8 @@ type Record struct {
 	TailSize int64         // bytes of the body that belong to the object; only as read
 	ModTime  time.Time     // by the clock of S3; only as read
 	age      time.Duration // since ModTime; only as read
+
+	overlaps bool // the parts may change while S3 completes the upload; only as read
 }
 
 const unknownOffset = -1
@@ -216,7 +220,7 @@ func (j *Journal) read(ctx context.Context, listed s3api.Version) (*Record, erro
 	r := &Record{
 		Name: listed.Key, Key: string(key), Upload: a.Metadata[recordUpload], PartSize: partSize, TailOffset: offset,
 		state: state(a.Metadata[recordState]), holder: a.Metadata[recordHolder], etag: v.ETag, write: v.Name,
-		TailSize: v.Size - versionBytes, ModTime: v.ModTime, age: max(0, age),
+		TailSize: v.Size - versionBytes, ModTime: v.ModTime, age: max(0, age), overlaps: j.bucket.Profile.UnendedUploads,
 	}
 	seconds, _ := strconv.ParseInt(a.Metadata[recordSilence], 10, 32) // 0 in a record of an older version
 	r.heartbeat = max(heartbeatInterval, time.Duration(seconds)*time.Second)
@@ -229,11 +233,24 @@ func (j *Journal) read(ctx context.Context, listed s3api.Version) (*Record, erro
 // silent tells whether the holder of the record has missed so many heartbeats that it counts as dead.
 func (r *Record) silent() bool { return r.age >= missedHeartbeats*r.heartbeat }
 
-// inUse tells whether a session works on the upload, or removes it. No other session may do so then. Of an object
-// that is no record nothing tells.
+// inUse tells whether a session works on the upload, or removes it. No other session may do so then. Of an object that
+// is no record nothing tells. Nor may a session work on an upload that S3 may yet complete, on a server where that
+// makes an object of the parts as they are now.
 func (r *Record) inUse() bool {
+	if r.state == stateUnsettled {
+		return r.overlaps && !r.Settled()
+	}
 	return !r.silent() && (r.state == stateLive || r.state == stateEnding || r.state == "")
 }
+
+// Settled tells whether S3 has certainly ended each request that completes the upload. A session sends it while the
+// record is live, and may die before the answer. No upload is aborted before.
+func (r *Record) Settled() bool {
+	return r.Upload == "" || !r.mayBeCompleted() || r.age >= SettleAfter
+}
+
+// mayBeCompleted tells whether a session may have asked S3 to complete the upload. One that waits for bytes has not.
+func (r *Record) mayBeCompleted() bool { return r.state != stateInterrupted && r.state != stateStalled }
 
 // CanResume tells whether the owner can resume the upload, by what the record says.
 func (r *Record) CanResume() bool { return r.state != stateEnding && !r.inUse() }
@@ -241,6 +258,12 @@ func (r *Record) CanResume() bool { return r.state != stateEnding && !r.inUse() 
 // CountsPart tells whether a part that ends at an offset counts. It does not if it ends after TailOffset.
 func (r *Record) CountsPart(end int64) bool {
 	return r.TailOffset == unknownOffset || end <= r.TailOffset
+}
+
+// upload returns the upload that the record names. The object that it makes has the last part of the record's name in
+// its metadata.
+func (r *Record) upload() s3api.Upload {
+	return s3api.Upload{Key: r.Key, ID: r.Upload, Name: path.Base(r.Name)}
 }
 
 // takeOver makes the caller the holder of a record that it has read, and sets the state. The error is ErrTakenOver if

@@ -12,14 +12,39 @@ import (
 // Delete aborts the multipart upload that a record names, then deletes the record. It aborts none where the record
 // names none: no other upload to that key is certain to be the one that the record was made for. The error is
 // ErrTakenOver if another session has the upload.
+//
+// An upload that is not settled yet can be resumed no more, and a later sweep removes it.
 func (j *Journal) Delete(ctx context.Context, r *Record) error {
-	if err := j.takeOver(ctx, r, stateEnding); err != nil {
+	before := *r
+	if !before.Settled() && before.state == stateEnding {
+		return nil
+	}
+	if err := j.takeOver(ctx, r, stateEnding); err != nil || !before.Settled() {
 		return err
 	}
-	if r.Upload != "" {
-		if err := j.bucket.AbortUpload(ctx, s3api.Upload{Key: r.Key, ID: r.Upload}); err != nil {
-			return err
-		}
+	completed, err := j.IsCompleted(ctx, &before)
+	if err == nil && !completed && r.Upload != "" {
+		err = j.bucket.AbortUpload(ctx, r.upload())
+	}
+	if err != nil {
+		return err
+	}
+	return j.bucket.Delete(ctx, r.Name)
+}
+
+// IsCompleted looks whether the object of an upload is there, if a session may have asked S3 to complete it.
+func (j *Journal) IsCompleted(ctx context.Context, r *Record) (bool, error) {
+	if r.Upload == "" || !r.mayBeCompleted() {
+		return false, nil
+	}
+	return j.bucket.IsCompleted(ctx, r.upload())
+}
+
+// Forget deletes the record of an upload that is complete, or does not exist any more. The error is ErrTakenOver if
+// another session has the upload.
+func (j *Journal) Forget(ctx context.Context, r *Record) error {
+	if err := j.takeOver(ctx, r, stateEnding); err != nil {
+		return err
 	}
 	return j.bucket.Delete(ctx, r.Name)
 }
@@ -48,9 +73,10 @@ func (j *Journal) DeleteIdle(ctx context.Context, records []s3api.Version) (remo
 // clockSkew is by how much the clocks of this server and of S3 may differ before a sweep removes an upload late.
 const clockSkew = time.Minute
 
-// Sweep removes the uploads on which no session has worked for the duration age, and returns how many. An upload
-// whose server may still live stays for two minutes at least. Objects that are no records go too, and do not count. A
-// sweep takes one request for each 1,000 records, and four for each upload that it removes.
+// Sweep removes the uploads on which no session has worked for the duration age, and returns how many. An upload whose
+// server may still live, or that S3 may yet complete, stays for ten minutes at least. Objects that are no records go
+// too, and do not count. A sweep takes one request for each 1,000 records, and four or five for each upload that it
+// removes.
 func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	swept := 0
 	var failed error
@@ -84,6 +110,8 @@ func (j *Journal) sweep(ctx context.Context, listed s3api.Version, age time.Dura
 		return false, nil
 	case r.state == "":
 		return false, j.removeBroken(ctx, r)
+	case !r.Settled():
+		return false, nil
 	}
 	since := r.ModTime
 	switch err := j.Delete(ctx, r); {

@@ -148,7 +148,7 @@ func (c *Change) End(err error) {
 
 // certain tells whether S3 has not performed a request that failed, and will not.
 func certain(err error) bool {
-	if errors.Is(err, s3api.ErrSourceReplaced) {
+	if errors.Is(err, s3api.ErrSourceReplaced) || s3errors.IsDoubtful(err) {
 		return false
 	}
 	return slices.ContainsFunc(

@@ -75,11 +75,17 @@ func named(metadata map[string]string, name string) map[string]string {
 
 // perform makes a change. Where the answer was lost, it returns the ETag that a look has shown.
 //
-// The error is ESTALE where the condition did not hold when the change began, or a moment later. It is EAGAIN where
-// it is not known what S3 has done.
-func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
+// The error is ESTALE where the condition did not hold when the change began, or a moment later. It is EAGAIN where it
+// is not known what S3 has done. It is marked as [s3errors.Doubtful] where S3 may yet perform an attempt.
+func (b *Bucket) perform(ctx context.Context, w change) (_ Stored, failure error) {
 	begun := b.moment()
-	doubt := false // an earlier attempt may have been performed
+	doubt := false      // an earlier attempt may have been performed
+	unanswered := false // an earlier attempt may be performed late
+	defer func() {
+		if failure != nil && unanswered {
+			failure = s3errors.Doubtful(failure)
+		}
+	}()
 	c := w.condition
 	sent := false
 	for t := newTries(ctx, w.long); ; {
@@ -94,7 +100,9 @@ func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
 				return made, nil
 			}
 			sent = true
-			doubt = doubt || !s3errors.NotPerformed(err)
+			if !s3errors.NotPerformed(err) {
+				doubt, unanswered = true, true
+			}
 			if !doubt && t.again(ctx, err) {
 				continue
 			}
@@ -137,7 +145,7 @@ func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
 // is gone.
 func (c Condition) replacedIfGone(err error) error {
 	if c.ETag != "" && errors.Is(err, fs.ErrNotExist) {
-		return errReplaced
+		return &s3errors.Error{Kind: errReplaced, Cause: err}
 	}
 	return err
 }

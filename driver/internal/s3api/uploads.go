@@ -3,8 +3,10 @@ package s3api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -227,6 +229,21 @@ func (b *Bucket) isOpen(ctx context.Context, u Upload) bool {
 	defer done()
 	_, err := b.ListParts(ctx, u, func(Part) bool { return false })
 	return err == nil
+}
+
+// IsCompleted tells whether the object of a key may be the one that an upload makes: it has the name of the upload, or
+// no room for a name.
+func (b *Bucket) IsCompleted(ctx context.Context, u Upload) (bool, error) {
+	object, err := b.look(ctx, u.Key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	l := look{HeadObjectOutput: object}
+	_, hasRoom := named(object.Metadata, newName())[attributes.WriteKey]
+	return l.is(u.Name) || l.name() == "" && !hasRoom, nil
 }
 
 // AbortUpload removes a multipart upload and its parts. A missing upload is no error.

@@ -40,6 +40,22 @@ func NotPerformed(err error) bool {
 	return refused && !Unreadable(err)
 }
 
+// doubtful is an error after which S3 may have performed the request, or may yet perform it.
+type doubtful struct{ error }
+
+// Unwrap returns the error itself.
+func (d doubtful) Unwrap() error { return d.error }
+
+// Doubtful marks the error of a change that had several attempts: at least one of them got no definite answer. What S3
+// has said of the others, and what a look has shown, says nothing of an attempt that S3 performs late.
+func Doubtful(err error) error { return doubtful{err} }
+
+// IsDoubtful tells whether [Doubtful] has marked an error.
+func IsDoubtful(err error) bool {
+	_, marked := errors.AsType[doubtful](err)
+	return marked
+}
+
 // notConnected reports whether there was no connection to send the request on.
 func notConnected(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {

@@ -15,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
@@ -45,6 +46,10 @@ type multipart struct {
 	parts    []*s3api.Part // with ETags once the group has ended
 	number   int32         // of the last part
 	slots    semaphore     // of the parts that S3 copies; nil: the upload has slots of its own
+
+	// settles is until when S3 may complete the upload by a request of this session, or of the one before, that has had no
+	// definite answer.
+	settles time.Time
 }
 
 // uploadOptions describe an upload that is about to be created.
@@ -249,18 +254,35 @@ func (m *multipart) wait() error {
 	}
 }
 
-// complete makes the object visible. The caller has waited for all parts.
+// complete makes the object visible. The caller has waited for all parts. Neither the end of the session nor the
+// failure of another copy in the same directory ends this request, because S3 may perform it anyway, and only the
+// answer tells.
 func (m *multipart) complete(ctx context.Context, c s3api.Condition) (s3api.Stored, error) {
+	if err := context.Cause(ctx); err != nil {
+		return s3api.Stored{}, err
+	}
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer done()
 	made, err := m.bucket.CompleteUpload(ctx, m.upload, m.parts, c)
 	m.cancel()
 	if err == nil {
 		m.entry.Remove(ctx)
 	}
+	if s3errors.IsDoubtful(err) {
+		m.settles = time.Now().Add(journal.SettleAfter)
+	}
 	return made, err
 }
 
+// unsettled tells whether S3 may yet complete the upload.
+func (m *multipart) unsettled() bool { return m != nil && time.Now().Before(m.settles) }
+
 // abort removes the upload and its parts. It waits for the requests under way, because a part that arrives after the
 // abort may stay. If S3 does not answer, the record stays in the journal, and a sweep removes the upload.
+//
+// A sweep also removes an upload that S3 may yet complete. To abort it now could delete the parts of the object that S3
+// is just making. No S3 server promises that it performs only one of the two requests, and Swift performs both. Without
+// a record, such an upload is left to the bucket's lifecycle rules.
 func (m *multipart) abort() {
 	m.cancel()
 	_ = m.group.Wait() // the caller knows the error already
@@ -271,18 +293,23 @@ func (m *multipart) abort() {
 		m.entry.Release()
 		return
 	}
+	if err == nil && m.unsettled() {
+		err = errUnsettled
+	}
 	if err == nil {
 		err = m.bucket.AbortUpload(ctx, m.upload)
 	}
 	if err != nil {
-		m.log.Warn(
-			"multipart upload could not be aborted; a later sweep aborts it if it has a record in the upload journal",
-			"bucket", m.bucket.Name, "key", m.upload.Key, "upload", m.upload.ID, "err", err)
 		m.entry.Release()
+		m.log.Warn("multipart upload could not be aborted; a later sweep aborts it if it has a record in the upload journal",
+			"bucket", m.bucket.Name, "key", m.upload.Key, "upload", m.upload.ID, "recorded", m.entry.Recorded(), "err", err)
 		return
 	}
 	m.entry.Remove(ctx)
 }
+
+// errUnsettled is why an upload is not aborted.
+var errUnsettled = errors.New("S3 has not told whether it completes the upload")
 
 // drain waits for the requests under way, for interruptTimeout at most. The upload stays open. The parts that S3 has
 // confirmed have an ETag then.

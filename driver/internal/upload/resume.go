@@ -207,9 +207,13 @@ func (u *Uploader) readPending(ctx context.Context, listed s3api.Version) (*pend
 		return nil, nil
 	}
 	p := &pending{Record: *r}
-	switch err := u.readParts(ctx, p); {
-	case s3errors.IsNoSuchUpload(err): // another session completed or aborted it, and its record is left
-		if err := u.Journal.Delete(ctx, r); err != nil && !errors.Is(err, journal.ErrTakenOver) {
+	completed, err := u.Journal.IsCompleted(ctx, r)
+	if err == nil && !completed {
+		err = u.readParts(ctx, p)
+	}
+	switch {
+	case completed, s3errors.IsNoSuchUpload(err): // another session completed or aborted it, and its record is left
+		if err := u.Journal.Forget(ctx, r); err != nil && !errors.Is(err, journal.ErrTakenOver) {
 			return nil, err
 		}
 		return nil, nil
@@ -261,6 +265,9 @@ func (w *Writer) resume() error {
 		w.ctx, w.partsContext(), s3api.Upload{Key: w.key, ID: p.Upload, Checksum: p.checksum, Name: path.Base(p.Name)})
 	w.upload.parts, w.upload.number = p.parts, int32(len(p.parts))
 	w.upload.entry = e
+	if !p.Settled() {
+		w.upload.settles = time.Now().Add(journal.SettleAfter)
+	}
 	return err
 }
 
@@ -301,7 +308,7 @@ func (w *Writer) interrupt(cause error) {
 		}
 		return
 	}
-	most := w.u.Quotas.Smallest() / pendingShare
+	most, unsettled := w.u.Quotas.Smallest()/pendingShare, w.upload.unsettled()
 	stored, err := w.u.storedSince(ctx, w.key, w.opened)
 	switch {
 	case err == nil && (stored || most > 0 && offset+length > most):
@@ -313,13 +320,13 @@ func (w *Writer) interrupt(cause error) {
 		e = w.u.Journal.Take(ctx, w.u.Journal.NewRecord(w.u.Owner, w.key, w.partSize), nil, w.cancel)
 		fallthrough
 	case err == nil:
-		err = e.Interrupt(ctx, offset, w.tail(length))
+		err = e.Interrupt(ctx, offset, w.tail(length), unsettled)
 	}
 	if err != nil {
 		w.notKept(e, err)
 		return
 	}
-	w.kept = true
+	w.kept = !unsettled || !w.u.Bucket.Profile.UnendedUploads // or the owner has to wait, see [journal.Record.CanResume]
 	e.Release()
 	if before > 0 { // its bytes are in the new record
 		w.removeResumed(ctx)

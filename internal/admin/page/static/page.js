@@ -371,7 +371,7 @@ async function showUploads() {
   try {
     const answer = await request(`uploads?tenant=${encodeURIComponent(element('tenant').value)}`)
     if (!answer) return
-    tables.uploads.update(answer.uploads.filter(u => u.state === 'interrupted' || u.state === 'stalled'))
+    tables.uploads.update(answer.uploads.filter(u => ['interrupted', 'stalled', 'unsettled'].includes(u.state)))
     if (answer.unanswered.length > 0) say(...refusal(answer.unanswered.map(({reason}) => reason).join(' – ')))
   } catch (error) {
     say(...refusal(error.message))

@@ -1,0 +1,172 @@
+package driver_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
+)
+
+// lateCompletion is when a slow server performs a request to complete an upload: after the client has given up.
+const lateCompletion = 8 * time.Minute
+
+// onOverlapping runs a test in virtual time on a server that completes an upload although it aborts it meanwhile.
+func onOverlapping(t *testing.T, run func(x *journalTest)) {
+	synctest.Test(t, func(t *testing.T) {
+		profile, _ := driver.ProfileNamed("swift")
+		server := s3sim.New(s3sim.Options{Profile: profile, Overlapping: true})
+		server.CreateBucket(journalBucket)
+		run(&journalTest{t, server, profile})
+	})
+}
+
+// wantWhole wants to read a file.
+func (x *journalTest) wantWhole(name string, content []byte) {
+	x.Helper()
+	f, _, _ := x.replica(x.Context(), "")
+	if got, err := afero.ReadFile(f, name); err != nil || !bytes.Equal(got, content) {
+		x.Errorf("%s has %d bytes of %d, or others: %v", name, len(got), len(content), err)
+	}
+}
+
+// The copy of one file of a directory is refused while S3 completes that of another one. The rename fails, and the
+// second one loses nothing.
+func TestRenameRefusedDuringCompletion(t *testing.T) {
+	onOverlapping(t, func(x *journalTest) {
+		const size = 2 * journalPart
+		content := patterned(size)
+		plain, _, _ := x.replica(x.Context(), "")
+		for _, name := range []string{"d/a", "d/b"} {
+			if err := afero.WriteFile(plain, name, content, 0); err != nil {
+				x.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute) // the age proves copies
+		client := x.s3.Client(&s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault {
+			switch {
+			case o.Name == "CompleteMultipartUpload" && o.Key == "e/a":
+				return s3sim.Fault{Before: 20 * time.Second}
+			case o.Name == "UploadPartCopy" && o.Key == "e/b":
+				return s3sim.Fault{Before: 10 * time.Second, Status: http.StatusForbidden, Code: "AccessDenied"}
+			}
+			return s3sim.Fault{}
+		}})
+		failing := drivertest.MustNew(x.Context(), client, journalBucket, &driver.Options{Profile: x.profile, CopyLimit: 1 << 20})
+		if err := failing.Rename("d", "e"); !errors.Is(err, fs.ErrPermission) {
+			x.Fatalf("the rename ended with %v", err)
+		}
+		time.Sleep(time.Minute)
+		again := drivertest.MustNew(x.Context(), x.s3.Client(nil), journalBucket, &driver.Options{Profile: x.profile, CopyLimit: 1 << 20})
+		if err := again.Rename("d", "e"); err != nil {
+			x.Fatal(err)
+		}
+		x.wantWhole("e/a", content)
+		x.wantWhole("e/b", content)
+	})
+}
+
+// S3 performs a request to complete an upload long after its client has given up, or never does. Whatever comes
+// between, the file that appears is whole, and nothing is left in the end.
+func TestLateCompletion(t *testing.T) {
+	content := patterned(2*journalPart + 1)
+	for name, between := range map[string]func(x *journalTest, f *driver.Fs, j *driver.Journal) error{
+		"nothing": func(*journalTest, *driver.Fs, *driver.Journal) error { return nil },
+		"removed": func(_ *journalTest, f *driver.Fs, _ *driver.Journal) error {
+			if err := f.RemoveFile("file"); !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			return nil
+		},
+		"stored": func(_ *journalTest, f *driver.Fs, _ *driver.Journal) error {
+			return afero.WriteFile(f, "file", content, 0)
+		},
+		"swept": func(x *journalTest, _ *driver.Fs, j *driver.Journal) error {
+			if n, err := j.Sweep(x.Context(), 0); n != 0 || err != nil {
+				return fmt.Errorf("%d uploads were swept: %w", n, err)
+			}
+			return nil
+		},
+		"aborted-by-an-administrator": func(x *journalTest, _ *driver.Fs, j *driver.Journal) error {
+			pending, _, err := j.Pending(x.Context(), 1)
+			if err != nil || len(pending) != 1 {
+				return fmt.Errorf("%d uploads are pending: %w", len(pending), err)
+			}
+			if err := j.Abort(x.Context(), pending[0].ID); !errors.Is(err, syscall.EBUSY) {
+				return fmt.Errorf("the abort ended with %w", err)
+			}
+			return nil
+		},
+		"resumed": func(x *journalTest, f *driver.Fs, _ *driver.Journal) error {
+			if n := x.pending(f); n != 0 {
+				return fmt.Errorf("%d bytes can be resumed", n)
+			}
+			return nil
+		},
+	} {
+		for _, owner := range []string{"", "alice"} {
+			if name == "resumed" && owner == "" {
+				continue
+			}
+			for _, performed := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s/owner=%s/performed=%t", name, owner, performed), func(t *testing.T) {
+					onOverlapping(t, func(x *journalTest) {
+						x.completeLate(owner, content, performed)
+						time.Sleep(3 * time.Minute) // until the session counts as dead
+						f, j, _ := x.replica(x.Context(), owner)
+						if err := between(x, f, j); err != nil {
+							x.Error(err)
+						}
+						time.Sleep(lateCompletion)
+						if performed {
+							x.wantWhole("file", content)
+						}
+						time.Sleep(time.Hour)
+						if _, err := j.Sweep(x.Context(), time.Minute); err != nil {
+							x.Fatal(err)
+						}
+						x.wantFile(content)
+						if performed || name == "stored" {
+							x.wantWhole("file", content)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// completeLate stores a file on a server that does not answer the request to complete it.
+func (x *journalTest) completeLate(owner string, content []byte, performed bool) {
+	x.Helper()
+	asked := false
+	client := x.s3.Client(&s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault {
+		if o.Name != "CompleteMultipartUpload" || asked {
+			return s3sim.Fault{}
+		}
+		asked = true
+		return s3sim.Fault{Before: lateCompletion, LoseRequest: !performed}
+	}})
+	j := driver.NewJournal(client, journalBucket, "", x.profile, driver.Objects{}, nil)
+	ctx, end := context.WithCancel(x.Context())
+	defer end()
+	f := drivertest.MustNew(ctx, client, journalBucket, &driver.Options{Profile: x.profile, Journal: j, Owner: owner})
+	if err := afero.WriteFile(f, "file", content, 0); !errors.Is(err, syscall.EAGAIN) {
+		x.Fatalf("the upload ended with %v", err)
+	}
+	if n := len(x.records()); n != 1 {
+		x.Errorf("there are %d records: %s", n, strings.Join(x.records(), ", "))
+	}
+}
