@@ -1015,6 +1015,9 @@ func (w *world) leftovers(bucket string) {
 		if strings.HasPrefix(o.Key, journal) {
 			w.fail("leak", "the record %q is there after a sweep", o.Key)
 		}
+		if o.Broken() {
+			w.fail("broken", "the parts of %q were deleted while S3 made the object of them", o.Key)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	uploadjournal "github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 	s3profile "github.com/babelftp/babelftp/internal/storage/s3client/profile"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
@@ -148,6 +149,7 @@ func newWorld(t *testing.T, h *history) *world {
 		Conflicts: h.Conflicts, Completed: completed,
 		Profile: w.profile, MinPartSize: historyPart, RefuseUnsupported: w.profile.Name == "strict", Observe: w.observe,
 		Ahead: h.Ahead, PageSize: h.Page, Torn: h.Torn, Emptying: h.Emptying,
+		Overlapping: w.profile.UnendedUploads && !slices.ContainsFunc(h.Steps, func(s step) bool { return s.Do == "foreign-abort" }), // which asks no session
 	})
 	for _, bucket := range []string{historyBucket, otherBucket} {
 		w.s3.CreateBucket(bucket)
@@ -416,7 +418,7 @@ func (w *world) run() {
 	if w.Cut != nil {
 		time.Sleep(w.Cut.left(max(w.Cut.After, time.Since(w.begun))))
 	}
-	time.Sleep(settleTime + w.Abandoned + max(0, w.Ahead)) // a clock that is ahead delays sweeps
+	time.Sleep(settleTime + uploadjournal.SettleAfter + w.Abandoned + max(0, w.Ahead)) // a clock that is ahead delays sweeps
 	w.finalChecks()
 	for _, r := range w.replicas {
 		r.cancel()

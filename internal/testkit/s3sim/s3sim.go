@@ -164,6 +164,9 @@ type Object struct {
 // Deleted reports whether the version is a delete marker.
 func (o *Object) Deleted() bool { return o.deleted }
 
+// Broken reports whether the parts of the object were deleted while it was made of them, see [Options.Overlapping].
+func (o *Object) Broken() bool { return o.broken }
+
 // Metadata returns a value of user metadata, empty where there is none.
 func (o *Object) Metadata(key string) string {
 	if o == nil {
