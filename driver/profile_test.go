@@ -144,6 +144,9 @@ func facts() []fact {
 		{"uploads end when they are completed", func(p driver.Profile) bool {
 			return !p.UnendedUploads
 		}, (*prober).endedUploads},
+		{"a write that a later one overtakes is performed", func(p driver.Profile) bool {
+			return !p.OvertakenAnswers
+		}, nil},
 		{"the ETag of a completed upload in the answer", func(p driver.Profile) bool {
 			return !p.UntoldETags
 		}, (*prober).toldETags},

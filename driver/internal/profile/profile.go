@@ -66,6 +66,10 @@ type Profile struct {
 	// completes it again.
 	UnendedUploads bool
 
+	// OvertakenAnswers says that PutObject and CopyObject get 200, and no ETag, where the key has what a request has
+	// stored that came later. The server has not performed them.
+	OvertakenAnswers bool
+
 	// UntoldETags says that an answer to CompleteMultipartUpload has no ETag. A client looks at the object.
 	UntoldETags bool
 
@@ -190,9 +194,9 @@ func profiles() []Profile {
 		},
 		{
 			Name: "swift", UncheckedSources: true, FewParts: true, UnendedUploads: true, UnframedHeads: true,
-			OtherListedETags: true,
-			LosesTags:        true,
-			PartCopy:         true, UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			OtherListedETags: true, OvertakenAnswers: true,
+			LosesTags: true,
+			PartCopy: true, UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			BatchDeletesMarkers: true, AtomicReads: true, SignedAcceptEncoding: true,
 		},
 		{

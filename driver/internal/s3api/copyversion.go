@@ -43,7 +43,7 @@ func (b *Bucket) Copy(
 		}
 		out, err := b.client.CopyObject(ctx, in, b.once)
 		if err == nil && (out.CopyObjectResult == nil || !hasETag(out.CopyObjectResult.ETag)) {
-			err = s3errors.ErrNoResult
+			err = b.noETag(out.ResultMetadata)
 		}
 		if err != nil {
 			return Stored{}, err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/checksums"
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // Put stores an object with attributes, on a condition. crc32c is the checksum of the body in base64, nil where the
@@ -48,7 +47,7 @@ func (b *Bucket) Put(
 		case err != nil:
 			return Stored{}, err
 		case !hasETag(out.ETag):
-			return Stored{}, s3errors.ErrNoResult
+			return Stored{}, b.noETag(out.ResultMetadata)
 		case out.ChecksumCRC32C == nil:
 			out.ChecksumCRC32C = in.ChecksumCRC32C // which S3 has compared
 		}

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // weak begins an ETag that no request can compare, because it does not stand for the bytes of an object (RFC 9110,
@@ -22,7 +25,21 @@ func validator(etag *string, size *int64, modified *time.Time) string {
 }
 
 // hasETag tells whether an answer has an ETag. In listings it may be empty.
-func hasETag(etag *string) bool { return strings.Trim(aws.ToString(etag), `"`) != "" }
+func hasETag(etag *string) bool {
+	value := strings.Trim(aws.ToString(etag), `"`)
+	return value != "" && value != noneOfSwift
+}
+
+// noneOfSwift is the ETag in Swift's answer to a copy that it has not made.
+const noneOfSwift = "None"
+
+// noETag is the error of an answer to a write that has no ETag.
+func (b *Bucket) noETag(answer middleware.Metadata) error {
+	if b.Profile.OvertakenAnswers && isOfS3(answer) {
+		return s3errors.ErrOvertaken
+	}
+	return s3errors.ErrNoResult
+}
 
 // isWeak tells whether S3 cannot compare an ETag. The driver then looks whether a condition holds.
 func isWeak(etag string) bool { return strings.HasPrefix(etag, weak) }

@@ -31,7 +31,7 @@ func Throttled(err error) bool {
 //
 // It says nothing of an earlier attempt of the same request.
 func NotPerformed(err error) bool {
-	if Throttled(err) || unsent(err) || notConnected(err) {
+	if Throttled(err) || unsent(err) || notConnected(err) || errors.Is(err, ErrOvertaken) {
 		return true
 	}
 	status := statusOf(err)
@@ -75,7 +75,7 @@ func notConnected(err error) bool {
 // reach, or works on another request to the same key. Or it has got bytes that were hurt on the way. Refused
 // credentials take longer than a moment.
 func Repeatable(err error) bool {
-	if Throttled(err) {
+	if Throttled(err) || errors.Is(err, ErrOvertaken) {
 		return true
 	}
 	if unsent(err) || errors.Is(err, context.Canceled) {

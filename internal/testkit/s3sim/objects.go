@@ -49,6 +49,10 @@ func (s *Server) dispatch(q *request, e *Event) *reply {
 	if q.Key == "" {
 		return s.dispatchBucket(b, q)
 	}
+	if s.overtaken(b, q) {
+		e.New = e.Old
+		return s.unperformed(q)
+	}
 	if answer := s.goesEmpty(b, q, e); answer != nil {
 		return answer
 	}
@@ -134,6 +138,20 @@ func (s *Server) conflicts(b *bucket, q *request) bool {
 	}[q.Name]
 	conditional := q.header.Get("If-None-Match") != "" || q.header.Get("If-Match") != "" && b.current(q.Key) != nil
 	return s.opts.Conflicts && supported && conditional && b.changes[q.Key] != q.changes
+}
+
+// overtaken reports whether a server does not perform a request because another one of the key came later and took
+// effect first.
+func (s *Server) overtaken(b *bucket, q *request) bool {
+	return s.opts.Profile.OvertakenAnswers && (q.Name == "PutObject" || q.Name == "CopyObject") && b.changes[q.Key] != q.changes
+}
+
+// unperformed is the answer to a request that was overtaken.
+func (s *Server) unperformed(q *request) *reply {
+	if q.Name == "CopyObject" {
+		return answerXML(http.StatusOK, &copyResult{XMLName: xmlName("CopyObjectResult"), ETag: `"None"`, LastModified: stamp(s.now())})
+	}
+	return ok()
 }
 
 // owner is the ID of the only account.

@@ -301,3 +301,39 @@ func TestFewParts(t *testing.T) {
 		}
 	}
 }
+
+// TestOvertakenAnswers stores and copies a file while a later request stores another one.
+func TestOvertakenAnswers(t *testing.T) {
+	for server, performed := range map[string]bool{"swift": false, "aws": true} {
+		synctest.Test(t, func(t *testing.T) {
+			x := newFixture(t, s3sim.Options{Profile: profile(t, server)})
+			x.mustPut("source", "copied")
+			slow := x.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault { return s3sim.Fault{Before: time.Minute} }}, once)
+			put, copied := make(chan *s3.PutObjectOutput, 1), make(chan *s3.CopyObjectOutput, 1)
+			go func() {
+				out, _ := slow.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(bucket), Key: aws.String("put"), Body: strings.NewReader("earlier")})
+				put <- out
+			}()
+			go func() {
+				out, _ := slow.CopyObject(t.Context(), &s3.CopyObjectInput{
+					Bucket: aws.String(bucket), Key: aws.String("copy"), CopySource: aws.String(bucket + "/source"),
+				})
+				copied <- out
+			}()
+			synctest.Wait()
+			x.mustPut("put", "later")
+			x.mustPut("copy", "later")
+			if out := <-put; out == nil || (out.ETag != nil) != performed {
+				t.Errorf("%s: PutObject is answered %v", server, out)
+			}
+			if out := <-copied; out == nil || (aws.ToString(out.CopyObjectResult.ETag) != `"None"`) != performed {
+				t.Errorf("%s: CopyObject is answered %v", server, out)
+			}
+			for _, o := range x.Objects(bucket) {
+				if later := string(o.Content.Bytes()) == "later"; o.Key != "source" && later == performed {
+					t.Errorf("%s: %s has %q", server, o.Key, o.Content.Bytes())
+				}
+			}
+		})
+	}
+}
