@@ -19,6 +19,7 @@ import (
 	"crypto/md5"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -209,16 +210,22 @@ func (l *Lock) put(ctx context.Context, text string, before version, bare bool) 
 		in.IfMatch, in.IfNoneMatch = nil, aws.String("*")
 	}
 	once := func(o *s3.Options) { o.Retryer = aws.NopRetryer{} } // the SDK repeats requests without a look
-	_, err := l.Client().PutObject(ctx, in, once)
+	out, err := l.Client().PutObject(ctx, in, once)
 	if s3error.IsUnconditional(err) {
 		in.IfMatch, in.IfNoneMatch, in.Body = nil, nil, strings.NewReader(text)
-		_, err = l.Client().PutObject(ctx, in, once)
+		out, err = l.Client().PutObject(ctx, in, once)
+	}
+	if err == nil && aws.ToString(out.ETag) == "" {
+		err = errNotStored
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write the lock %s: %w", l, err)
 	}
 	return nil
 }
+
+// errNotStored is for an answer 200 without an ETag. Swift gives it where it has performed a later request first, and then does not perform this one.
+var errNotStored = errors.New("S3 answered without an ETag")
 
 // read is what S3 has now.
 //

@@ -319,6 +319,30 @@ func TestReleaseIsNotRepeated(t *testing.T) {
 	})
 }
 
+// S3 answers 200 without an ETag and stores nothing, because another server came later and was faster. The other one has the lock.
+func TestNotStored(t *testing.T) {
+	server := s3test.Start(t, "embedded")
+	b := bucket{server.Client(profile.RepeatUnstored("")), server.Bucket(t)}
+	other := b.lock(t)
+	l := b.lock(t)
+	l.Client = func() Client { return notStored{b.client, func() { wantHeld(t, other, true) }} }
+	if held, err := l.Hold(t.Context()); held || l.Held() {
+		t.Errorf("Hold returns %v, %v", held, err)
+	}
+	wantHeld(t, other, true)
+}
+
+// notStored is an S3 server that performs another request in place of each write.
+type notStored struct {
+	Client
+	other func()
+}
+
+func (s notStored) PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+	s.other()
+	return &s3.PutObjectOutput{}, nil
+}
+
 // An overtaken client gets no answer to a write before another server does something.
 type overtaken struct {
 	Client
