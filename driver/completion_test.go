@@ -64,12 +64,13 @@ func TestRenameRefusedDuringCompletion(t *testing.T) {
 			}
 			return s3sim.Fault{}
 		}})
-		failing := drivertest.MustNew(x.Context(), client, journalBucket, &driver.Options{Profile: x.profile, CopyLimit: 1 << 20})
+		byParts := driver.Options{Profile: x.profile, CopyLimit: 1 << 20}
+		failing := drivertest.MustNew(x.Context(), client, journalBucket, &byParts)
 		if err := failing.Rename("d", "e"); !errors.Is(err, fs.ErrPermission) {
 			x.Fatalf("the rename ended with %v", err)
 		}
 		time.Sleep(time.Minute)
-		again := drivertest.MustNew(x.Context(), x.s3.Client(nil), journalBucket, &driver.Options{Profile: x.profile, CopyLimit: 1 << 20})
+		again := drivertest.MustNew(x.Context(), x.s3.Client(nil), journalBucket, &byParts)
 		if err := again.Rename("d", "e"); err != nil {
 			x.Fatal(err)
 		}

@@ -149,7 +149,7 @@ func newWorld(t *testing.T, h *history) *world {
 		Conflicts: h.Conflicts, Completed: completed,
 		Profile: w.profile, MinPartSize: historyPart, RefuseUnsupported: w.profile.Name == "strict", Observe: w.observe,
 		Ahead: h.Ahead, PageSize: h.Page, Torn: h.Torn, Emptying: h.Emptying,
-		Overlapping: w.profile.UnendedUploads && !slices.ContainsFunc(h.Steps, func(s step) bool { return s.Do == "foreign-abort" }), // which asks no session
+		Overlapping: w.profile.UnendedUploads && !h.abortsUploads(),
 	})
 	for _, bucket := range []string{historyBucket, otherBucket} {
 		w.s3.CreateBucket(bucket)
@@ -418,7 +418,8 @@ func (w *world) run() {
 	if w.Cut != nil {
 		time.Sleep(w.Cut.left(max(w.Cut.After, time.Since(w.begun))))
 	}
-	time.Sleep(settleTime + uploadjournal.SettleAfter + w.Abandoned + max(0, w.Ahead)) // a clock that is ahead delays sweeps
+	// A clock that is ahead delays sweeps.
+	time.Sleep(settleTime + uploadjournal.SettleAfter + w.Abandoned + max(0, w.Ahead))
 	w.finalChecks()
 	for _, r := range w.replicas {
 		r.cancel()
@@ -576,6 +577,11 @@ func (w *world) foreignMultipart(ctx context.Context, op *operation) error {
 		Bucket: &bucket, Key: &key, UploadId: upload.UploadId, MultipartUpload: &completed,
 	})
 	return err
+}
+
+// abortsUploads tells whether uploads are aborted that are just being completed.
+func (h *history) abortsUploads() bool {
+	return slices.ContainsFunc(h.Steps, func(s step) bool { return s.Do == "foreign-abort" })
 }
 
 // foreignAbort aborts all uploads, as a lifecycle rule does.

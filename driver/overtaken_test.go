@@ -22,16 +22,14 @@ func TestOvertaken(t *testing.T) {
 		kind error
 		want map[string]string
 	}{
-		"store": {
-			run: func(f *driver.Fs) error { return afero.WriteFile(f, "file", []byte("mine"), 0) }, want: map[string]string{"file": "mine", "old": "old"},
-		},
+		"store": {run: storeMine, want: map[string]string{"file": "mine", "old": "old"}},
 		"store-new": {
-			opts: driver.Options{NoOverwrite: true}, run: func(f *driver.Fs) error { return afero.WriteFile(f, "file", []byte("mine"), 0) }, kind: fs.ErrExist,
+			opts: driver.Options{NoOverwrite: true}, run: storeMine, kind: fs.ErrExist,
 			want: map[string]string{"file": "theirs", "old": "old"},
 		},
-		"rename": {run: func(f *driver.Fs) error { return f.Rename("old", "file") }, want: map[string]string{"file": "old"}},
+		"rename": {run: renameOld, want: map[string]string{"file": "old"}},
 		"rename-new": {
-			opts: driver.Options{NoOverwrite: true}, run: func(f *driver.Fs) error { return f.Rename("old", "file") }, kind: fs.ErrExist,
+			opts: driver.Options{NoOverwrite: true}, run: renameOld, kind: fs.ErrExist,
 			want: map[string]string{"file": "theirs", "old": "old"},
 		},
 	} {
@@ -73,3 +71,7 @@ func TestOvertaken(t *testing.T) {
 		})
 	}
 }
+
+func storeMine(f *driver.Fs) error { return afero.WriteFile(f, "file", []byte("mine"), 0) }
+
+func renameOld(f *driver.Fs) error { return f.Rename("old", "file") }

@@ -423,7 +423,8 @@ func testStamps(t *testing.T, h Harness) {
 	}
 	x.Fs = x.session(t.Context(), nil)
 	x.spy.Reset()
-	x.spy.After(func(_ string, out any) error { // each copy is younger than its file, and by less than HeadObject may round
+	// Each copy is younger than its file, and by less than HeadObject may round.
+	x.spy.After(func(_ string, out any) error {
 		if page, ok := out.(*s3.ListObjectsV2Output); ok {
 			for i, object := range page.Contents {
 				if strings.HasPrefix(*object.Key, "e") {

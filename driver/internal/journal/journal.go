@@ -32,12 +32,12 @@ const (
 	heartbeatInterval = 30 * time.Second
 	missedHeartbeats  = 4
 
-	// SettleAfter is how long after the last word of a session S3 may perform its request to complete the upload. S3 may
-	// take minutes to make an object of many parts, also when its client has gone.
+	// SettleAfter is how long after the last word of a session S3 may perform its request to complete the upload. S3
+	// may take minutes to make an object of many parts, also when its client has gone.
 	SettleAfter = 10 * time.Minute
 
-	// stallAfter is how long a client may send nothing until another session of the same owner may take the upload over.
-	// The session checks that every stallCheck.
+	// stallAfter is how long a client may send nothing until another session of the same owner may take the upload
+	// over. The session checks that every stallCheck.
 	stallAfter         = 10 * time.Second
 	stallCheckInterval = 5 * time.Second
 )

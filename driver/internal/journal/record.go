@@ -220,7 +220,8 @@ func (j *Journal) read(ctx context.Context, listed s3api.Version) (*Record, erro
 	r := &Record{
 		Name: listed.Key, Key: string(key), Upload: a.Metadata[recordUpload], PartSize: partSize, TailOffset: offset,
 		state: state(a.Metadata[recordState]), holder: a.Metadata[recordHolder], etag: v.ETag, write: v.Name,
-		TailSize: v.Size - versionBytes, ModTime: v.ModTime, age: max(0, age), overlaps: j.bucket.Profile.UnendedUploads,
+		TailSize: v.Size - versionBytes, ModTime: v.ModTime, age: max(0, age),
+		overlaps: j.bucket.Profile.UnendedUploads,
 	}
 	seconds, _ := strconv.ParseInt(a.Metadata[recordSilence], 10, 32) // 0 in a record of an older version
 	r.heartbeat = max(heartbeatInterval, time.Duration(seconds)*time.Second)

@@ -47,8 +47,8 @@ type multipart struct {
 	number   int32         // of the last part
 	slots    semaphore     // of the parts that S3 copies; nil: the upload has slots of its own
 
-	// settles is until when S3 may complete the upload by a request of this session, or of the one before, that has had no
-	// definite answer.
+	// settles is until when S3 may complete the upload by a request of this session, or of the one before, that has had
+	// no definite answer.
 	settles time.Time
 }
 

@@ -326,7 +326,8 @@ func (w *Writer) interrupt(cause error) {
 		w.notKept(e, err)
 		return
 	}
-	w.kept = !unsettled || !w.u.Bucket.Profile.UnendedUploads // or the owner has to wait, see [journal.Record.CanResume]
+	// Elsewhere the owner has to wait, see [journal.Record.CanResume].
+	w.kept = !unsettled || !w.u.Bucket.Profile.UnendedUploads
 	e.Release()
 	if before > 0 { // its bytes are in the new record
 		w.removeResumed(ctx)

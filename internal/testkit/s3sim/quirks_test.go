@@ -165,33 +165,44 @@ func TestUnendedUploads(t *testing.T) {
 	}
 }
 
+// slowly returns a client whose requests take effect after a minute.
+func (x *fixture) slowly() *s3.Client {
+	late := func(s3sim.Operation) s3sim.Fault { return s3sim.Fault{Before: time.Minute} }
+	return x.Client(&s3sim.Caller{Fault: late}, once)
+}
+
 // TestOverlapping aborts an upload while it is completed.
 func TestOverlapping(t *testing.T) {
 	for _, overlapping := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			x := newFixture(t, s3sim.Options{Profile: profile(t, "swift"), MinPartSize: 1, Overlapping: overlapping})
 			name, key := aws.String(bucket), aws.String("file")
-			u, err := x.client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: name, Key: key})
+			create := s3.CreateMultipartUploadInput{Bucket: name, Key: key}
+			u, err := x.client.CreateMultipartUpload(t.Context(), &create)
 			if err != nil {
 				t.Fatal(err)
 			}
 			part, err := x.client.UploadPart(t.Context(), &s3.UploadPartInput{
-				Bucket: name, Key: key, UploadId: u.UploadId, PartNumber: aws.Int32(1), Body: strings.NewReader("content"),
+				Bucket: name, Key: key, UploadId: u.UploadId, PartNumber: aws.Int32(1),
+				Body: strings.NewReader("content"),
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			slow := x.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault { return s3sim.Fault{Before: time.Minute} }}, once)
 			answer := make(chan error)
 			go func() {
-				_, err := slow.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
+				parts := []types.CompletedPart{{PartNumber: aws.Int32(1), ETag: part.ETag}}
+				_, err := x.slowly().CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
 					Bucket: name, Key: key, UploadId: u.UploadId,
-					MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{PartNumber: aws.Int32(1), ETag: part.ETag}}},
+					MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
 				})
 				answer <- err
 			}()
 			synctest.Wait()
-			if _, err := x.client.AbortMultipartUpload(t.Context(), &s3.AbortMultipartUploadInput{Bucket: name, Key: key, UploadId: u.UploadId}); err != nil {
+			_, err = x.client.AbortMultipartUpload(t.Context(), &s3.AbortMultipartUploadInput{
+				Bucket: name, Key: key, UploadId: u.UploadId,
+			})
+			if err != nil {
 				t.Fatal(err)
 			}
 			codes := map[bool][2]string{false: {"NoSuchUpload", "NoSuchKey"}, true: {"", "BrokenMPU"}}[overlapping]
@@ -308,14 +319,15 @@ func TestOvertakenAnswers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			x := newFixture(t, s3sim.Options{Profile: profile(t, server)})
 			x.mustPut("source", "copied")
-			slow := x.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault { return s3sim.Fault{Before: time.Minute} }}, once)
 			put, copied := make(chan *s3.PutObjectOutput, 1), make(chan *s3.CopyObjectOutput, 1)
 			go func() {
-				out, _ := slow.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(bucket), Key: aws.String("put"), Body: strings.NewReader("earlier")})
+				out, _ := x.slowly().PutObject(t.Context(), &s3.PutObjectInput{
+					Bucket: aws.String(bucket), Key: aws.String("put"), Body: strings.NewReader("earlier"),
+				})
 				put <- out
 			}()
 			go func() {
-				out, _ := slow.CopyObject(t.Context(), &s3.CopyObjectInput{
+				out, _ := x.slowly().CopyObject(t.Context(), &s3.CopyObjectInput{
 					Bucket: aws.String(bucket), Key: aws.String("copy"), CopySource: aws.String(bucket + "/source"),
 				})
 				copied <- out
