@@ -194,9 +194,8 @@ func profiles() []Profile {
 		},
 		{
 			Name: "swift", UncheckedSources: true, FewParts: true, UnendedUploads: true, UnframedHeads: true,
-			OtherListedETags: true, OvertakenAnswers: true,
-			LosesTags: true,
-			PartCopy: true, UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			OtherListedETags: true, OvertakenAnswers: true, LosesTags: true, PartCopy: true, UnequalParts: true,
+			MD5ETags: true, SortedListings: true, BatchDelete: true,
 			BatchDeletesMarkers: true, AtomicReads: true, SignedAcceptEncoding: true,
 		},
 		{
