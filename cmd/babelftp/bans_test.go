@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/admin"
-	"github.com/babelftp/babelftp/internal/config/limit"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
@@ -46,7 +46,7 @@ func ask(t *testing.T, command string, all []asked) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	list := bans.New(limit.Bans{Time: time.Hour}, limit.Networks{}, slog.New(slog.DiscardHandler), func(string) {})
+	list := bans.New(config.Bans{Time: time.Hour}, config.Networks{}, slog.New(slog.DiscardHandler), func(string) {})
 	go func() {
 		_ = http.Serve(
 			l, admin.NewHandler(

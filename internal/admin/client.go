@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/config/administration"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report/activity"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/users/bans"
@@ -52,7 +52,7 @@ func NewRemoteClient(address, token string, encryption *tls.Config) (*Client, er
 		strings.Trim(u.Path, "/") != "" {
 		return nil, fmt.Errorf("%q is no address of a server: write it like https://babelftp.example.com:9122", address)
 	}
-	if u.Scheme == "http" && !administration.IsLoopback(u.Host) {
+	if u.Scheme == "http" && !config.IsLoopback(u.Host) {
 		return nil, fmt.Errorf("%s would send the token in the clear: write https", address)
 	}
 	return &Client{

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/config/limit"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report/activity"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/users/bans"
@@ -81,7 +81,7 @@ func (*source) Audit() []json.RawMessage { return nil }
 func handlerOf(s *source, log *bytes.Buffer) *Handler {
 	discarded := slog.New(slog.DiscardHandler)
 	return NewHandler(Options{
-		Source: s, Bans: bans.New(limit.Bans{Time: time.Hour}, limit.Networks{}, discarded, func(string) {}),
+		Source: s, Bans: bans.New(config.Bans{Time: time.Hour}, config.Networks{}, discarded, func(string) {}),
 		Debug: &sessionlog.Switch{},
 		Log:   slog.New(slog.NewTextHandler(log, nil)),
 	})

@@ -5,13 +5,12 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/babelftp/babelftp/internal/config/external"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // Auth is the service that decides on logins of users whom the configuration does not have. There is one at most.
 type Auth struct {
-	external.Services
+	AuthServices
 	// Settings of each user of `ldap`. `{user}` in `root` and `home` stands for the name.
 	User User `yaml:"user" since:"0.2.0"`
 	// What members of a group may do, by the name of the group. Those of several groups add up. A user of none may

@@ -6,12 +6,6 @@ import (
 
 	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/internal/config/administration"
-	"github.com/babelftp/babelftp/internal/config/bucket"
-	"github.com/babelftp/babelftp/internal/config/destination"
-	"github.com/babelftp/babelftp/internal/config/encryption"
-	"github.com/babelftp/babelftp/internal/config/limit"
-	"github.com/babelftp/babelftp/internal/config/network"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -39,15 +33,15 @@ type Config struct {
 	// tenant (RFC 7151 3.2).
 	UnknownHosts UnknownHosts `yaml:"unknown_hosts" default:"refuse"`
 
-	TLS           encryption.TLS        `yaml:"tls"`
-	Passive       network.Passive       `yaml:"passive"`
-	ProxyProtocol network.ProxyProtocol `yaml:"proxy_protocol" since:"0.2.0"`
-	Cluster       network.Cluster       `yaml:"cluster" since:"0.2.0"`
-	S3            bucket.S3             `yaml:"s3"`
-	Log           Log                   `yaml:"log"`
-	Audit         destination.Audit     `yaml:"audit"`
-	Admin         administration.Admin  `yaml:"admin" since:"0.2.0"`
-	Limits        limit.Limits          `yaml:"limits"`
+	TLS           TLS           `yaml:"tls"`
+	Passive       Passive       `yaml:"passive"`
+	ProxyProtocol ProxyProtocol `yaml:"proxy_protocol" since:"0.2.0"`
+	Cluster       Cluster       `yaml:"cluster" since:"0.2.0"`
+	S3            S3            `yaml:"s3"`
+	Log           Log           `yaml:"log"`
+	Audit         Audit         `yaml:"audit"`
+	Admin         Admin         `yaml:"admin" since:"0.2.0"`
+	Limits        Limits        `yaml:"limits"`
 
 	// How long a session may be idle between two commands.
 	IdleTimeout time.Duration `yaml:"idle_timeout"`
@@ -129,7 +123,7 @@ func Default() *Config {
 		CommitDelay:         defaultCommitDelay,
 		DrainTimeout:        defaultDrainTimeout,
 		MaxFailedLogins:     defaultMaxFailedLogins,
-		Limits:              limit.Default(),
+		Limits:              DefaultLimits(),
 		Memory:              defaultMemory,
 		PartSize:            defaultPartSize,
 		UploadConcurrency:   defaultUploadConcurrency,
@@ -139,14 +133,14 @@ func Default() *Config {
 }
 
 // StorageOf is how a tenant's bucket is reached: what the tenant says over what the server says.
-func (c *Config) StorageOf(t *Tenant) bucket.S3 { return t.S3.Inherit(c.S3) }
+func (c *Config) StorageOf(t *Tenant) S3 { return t.S3.Inherit(c.S3) }
 
 // StorageOfFolder is how the bucket of a tenant's folder is reached: what the folder says over what the tenant says.
-func (c *Config) StorageOfFolder(t *Tenant, f *Folder) bucket.S3 { return f.S3.Inherit(c.StorageOf(t)) }
+func (c *Config) StorageOfFolder(t *Tenant, f *Folder) S3 { return f.S3.Inherit(c.StorageOf(t)) }
 
 // storagesOf is how the bucket of a tenant and those of its folders are reached.
-func (c *Config) storagesOf(t *Tenant) []bucket.S3 {
-	storages := []bucket.S3{c.StorageOf(t)}
+func (c *Config) storagesOf(t *Tenant) []S3 {
+	storages := []S3{c.StorageOf(t)}
 	for _, f := range t.Folders {
 		storages = append(storages, c.StorageOfFolder(t, f))
 	}

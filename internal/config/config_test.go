@@ -16,8 +16,6 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
-	"github.com/babelftp/babelftp/internal/config/bucket"
-	"github.com/babelftp/babelftp/internal/config/object"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/names/pathname"
 )
@@ -134,18 +132,18 @@ func TestLoad(t *testing.T) {
 		{"resume", acme.Resume, KeepInterrupted},
 		{"content-type", acme.Objects.ContentTypes[".dwg"], "image/vnd.dwg"},
 		{"storage-class", acme.Objects.StorageClass, "STANDARD_IA"},
-		{"acl", acme.Objects.ACL, object.ACL("bucket-owner-full-control")},
+		{"acl", acme.Objects.ACL, ACL("bucket-owner-full-control")},
 		{"tags", fmt.Sprint(acme.Objects.Tags), "map[source:ftp]"},
-		{"encryption", acme.Objects.Encryption, object.EncryptionKMS},
+		{"encryption", acme.Objects.Encryption, EncryptionKMS},
 		{"kms-key", acme.Objects.KMSKeyID, "alias/acme"},
-		{"checksum", acme.Objects.Checksum, object.ChecksumAlgorithm("sha256")},
-		{"listing-times", acme.Objects.ListingTimes, object.SetTimes},
+		{"checksum", acme.Objects.Checksum, ChecksumAlgorithm("sha256")},
+		{"listing-times", acme.Objects.ListingTimes, SetTimes},
 		{"customer-key", string(umbrella.Objects.Key()), strings.Repeat("\a", 32)},
 		{"customer-key-hidden", fmt.Sprint(umbrella.Objects.CustomerKey), "[redacted]"},
-		{"checksums-of-the-server", cfg.StorageOf(acme).Checksums, bucket.ChecksumsRequired},
-		{"checksums-of-the-tenant", cfg.StorageOf(umbrella).Checksums, bucket.ChecksumsSupported},
-		{"profile-of-the-server", cfg.StorageOf(acme).Profile, bucket.Profile("minio")},
-		{"profile-of-the-tenant", cfg.StorageOf(umbrella).Profile, bucket.AutoProfile},
+		{"checksums-of-the-server", cfg.StorageOf(acme).Checksums, ChecksumsRequired},
+		{"checksums-of-the-tenant", cfg.StorageOf(umbrella).Checksums, ChecksumsSupported},
+		{"profile-of-the-server", cfg.StorageOf(acme).Profile, Profile("minio")},
+		{"profile-of-the-tenant", cfg.StorageOf(umbrella).Profile, AutoProfile},
 		{"home", acme.Users["alice"].Home, "/alice"},
 		{"permissions", len(acme.Users["alice"].Permissions), 2},
 		{"permissions-by-path", fmt.Sprint(acme.Users["alice"].PathPermissions), "map[/inbox:[write] /private:[]]"},
@@ -182,8 +180,8 @@ func TestLoad(t *testing.T) {
 // A tenant with keys of its own uses both, never one of its own and one of the server's.
 func TestStorageOfKeepsKeysTogether(t *testing.T) {
 	cfg := Default()
-	cfg.S3 = bucket.S3{AccessKeyID: "server", SecretAccessKey: value.NewSecret("server's")}
-	got := cfg.StorageOf(&Tenant{S3: bucket.S3{AccessKeyID: "tenant", SecretAccessKey: value.NewSecret("tenant's")}})
+	cfg.S3 = S3{AccessKeyID: "server", SecretAccessKey: value.NewSecret("server's")}
+	got := cfg.StorageOf(&Tenant{S3: S3{AccessKeyID: "tenant", SecretAccessKey: value.NewSecret("tenant's")}})
 	if got.AccessKeyID != "tenant" || got.SecretAccessKey.Reveal() != "tenant's" {
 		t.Errorf("keys are %s and %s", got.AccessKeyID, got.SecretAccessKey.Reveal())
 	}

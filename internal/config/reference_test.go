@@ -23,7 +23,6 @@ import (
 
 	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
-	"github.com/babelftp/babelftp/internal/config/network"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -172,18 +171,13 @@ func fallback(v reflect.Value, tag string) (text string, isValue bool) {
 	return tag, known
 }
 
-// comments are those of the structs of this package, and of those below it, and of their fields.
+// comments are those of the structs of this package and of their fields.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	below, err := filepath.Glob("*/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	names = append(names, below...)
 	found := map[string]string{}
 	for _, name := range names {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
@@ -263,7 +257,7 @@ func formOf(t reflect.Type) form {
 			text(`^[0-9]+ *([TGMK]iB|[TGM]B|kB|B)?$`, "integer")}
 	case reflect.TypeFor[netaddr.PortRange]():
 		return form{"range of ports", "`30000-30099`, or one port", text(`^[0-9]+( *- *[0-9]+)?$`, "integer")}
-	case reflect.TypeFor[network.PublicAddress]():
+	case reflect.TypeFor[PublicAddress]():
 		return form{"public address",
 			"`203.0.113.7`, `ftp.example.com`, `ftp-{replica}.example.com`, or one for each replica: `203.0.113.7, " +
 				"203.0.113.8`", text("")}

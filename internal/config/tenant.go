@@ -8,11 +8,6 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/i18n/gotext"
-	"github.com/babelftp/babelftp/internal/config/bucket"
-	"github.com/babelftp/babelftp/internal/config/destination"
-	"github.com/babelftp/babelftp/internal/config/encryption"
-	"github.com/babelftp/babelftp/internal/config/limit"
-	"github.com/babelftp/babelftp/internal/config/object"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/names/pathname"
 )
@@ -20,8 +15,8 @@ import (
 // A Tenant owns a bucket, or a part of one, and the users who see it.
 type Tenant struct {
 	// Virtual hosts: names for HOST (RFC 7151), and those that a client gives to TLS.
-	Hosts []string             `yaml:"hosts" default:"none"`
-	TLS   encryption.TenantTLS `yaml:"tls"`
+	Hosts []string  `yaml:"hosts" default:"none"`
+	TLS   TenantTLS `yaml:"tls"`
 	// Name of the S3 bucket.
 	Bucket string `yaml:"bucket" default:"required"`
 	// Beginning of all keys. A slash at its end may be left out.
@@ -80,10 +75,10 @@ type Tenant struct {
 	// Other buckets, or parts of buckets, as directories of the tenant, by absolute pathname.
 	Folders map[string]*Folder `yaml:"folders" default:"none"`
 
-	Objects object.Objects      `yaml:"objects"`
-	S3      bucket.S3           `yaml:"s3"`
-	Limits  limit.TenantLimits  `yaml:"limits"`
-	Webhook destination.Webhook `yaml:"webhook"`
+	Objects Objects      `yaml:"objects"`
+	S3      S3           `yaml:"s3"`
+	Limits  TenantLimits `yaml:"limits"`
+	Webhook Webhook      `yaml:"webhook"`
 
 	// YAML file with more `users`, or a folder whose `.yaml` files have some. `users` is the only key there. The
 	// server reads it again when it changes.
@@ -101,7 +96,7 @@ type Folder struct {
 	Prefix string `yaml:"prefix" default:"none"`
 	// Most that any user may do in the folder.
 	Permissions []Permission `yaml:"permissions" default:"all"`
-	S3          bucket.S3    `yaml:"s3"`
+	S3          S3           `yaml:"s3"`
 }
 
 // A User of a tenant.
@@ -125,8 +120,8 @@ type User struct {
 	// Language of the user's sessions until LANG chooses another one.
 	Language language.Tag `yaml:"language" default:"the tenant's" since:"0.2.0"`
 	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
-	Quota  value.Size       `yaml:"quota" default:"no limit"`
-	Limits limit.UserLimits `yaml:"limits" since:"0.2.0"`
+	Quota  value.Size `yaml:"quota" default:"no limit"`
+	Limits UserLimits `yaml:"limits" since:"0.2.0"`
 }
 
 // NormalizationOf is the Unicode form of the tenant's names: NFC unless the tenant says otherwise, or has names that

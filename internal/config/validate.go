@@ -11,7 +11,6 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/config/network"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -125,7 +124,7 @@ func (v *validator) language(p yamlconf.Path, tag language.Tag) bool {
 
 // addresses checks the addresses to listen on.
 func (v *validator) addresses() {
-	network.CheckListeners([]network.Listener{
+	checkListeners([]listener{
 		{Path: yamlconf.Path{"listen"}, Address: v.cfg.Listen, Required: true},
 		{Path: yamlconf.Path{"tls", "implicit_listen"}, Address: v.cfg.TLS.ImplicitListen},
 		{Path: yamlconf.Path{"tls", "acme", "http_listen"}, Address: v.cfg.TLS.ACME.HTTPListen},

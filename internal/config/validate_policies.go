@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/babelftp/babelftp/internal/config/rule"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
@@ -27,7 +27,7 @@ func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath
 			v.report(at, "another one differs from it in its Unicode form only: remove one")
 		}
 		seen[composed] = true
-		if broken := rule.Pattern(pattern); broken != "" {
+		if broken := value.PatternProblem(pattern); broken != "" {
 			v.report(at, "%s", broken)
 		}
 		if byPath[pattern] == nil {
@@ -49,7 +49,7 @@ func (v *validator) folders(p yamlconf.Path, t *Tenant) {
 			v.report(at, "another one differs from it in its Unicode form only: remove one")
 		}
 		seen[composed] = true
-		if broken := rule.Directory(name, "bucket and prefix of the tenant"); broken != "" {
+		if broken := value.DirectoryProblem(name, "bucket and prefix of the tenant"); broken != "" {
 			v.report(at, "%s", broken)
 		}
 		switch {

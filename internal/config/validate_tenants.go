@@ -14,8 +14,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
-	"github.com/babelftp/babelftp/internal/config/bucket"
-	"github.com/babelftp/babelftp/internal/config/rule"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/names/hostname"
 	"github.com/babelftp/babelftp/internal/names/pathname"
@@ -91,7 +90,7 @@ func (v *validator) presign(p yamlconf.Path, t *Tenant) {
 			t.Presign, maxPresign.Hours())
 	}
 	for _, s := range v.cfg.storagesOf(t) {
-		if most := s.AssumeRole.DurationOf() - bucket.RenewBefore; s.AssumeRole.Given() && most > 0 &&
+		if most := s.AssumeRole.DurationOf() - RoleRenewBefore; s.AssumeRole.Given() && most > 0 &&
 			t.Presign > most {
 			v.report(
 				p,
@@ -117,11 +116,11 @@ func (v *validator) encryption(p yamlconf.Path, t *Tenant) {
 // bucketAndPrefix checks the bucket, where there is one, and the prefix that p, a tenant or a folder, names.
 func (v *validator) bucketAndPrefix(p yamlconf.Path, bucket, prefix string) {
 	if bucket != "" {
-		if broken := rule.Bucket(bucket); broken != "" {
+		if broken := value.BucketProblem(bucket); broken != "" {
 			v.report(p.Child("bucket"), "%q is no name for a bucket: %s", bucket, broken)
 		}
 	}
-	if broken := rule.Prefix(prefix); broken != "" {
+	if broken := value.PrefixProblem(prefix); broken != "" {
 		v.report(p.Child("prefix"), "%q is no prefix of keys: %s", prefix, broken)
 	}
 }
@@ -161,7 +160,7 @@ func (v *validator) userSettings(p yamlconf.Path, u *User) {
 		case strings.ContainsFunc(d.value, unicode.IsControl):
 			v.report(p.Child(d.key), "%q contains control characters", d.value)
 		case d.key == "root":
-			if broken := rule.Prefix(strings.TrimPrefix(d.value, "/")); broken != "" {
+			if broken := value.PrefixProblem(strings.TrimPrefix(d.value, "/")); broken != "" {
 				v.report(p.Child(d.key), "%q cannot be one: %s", d.value, broken)
 			}
 		}
@@ -194,7 +193,7 @@ func (v *validator) encodings(p yamlconf.Path, t *Tenant) {
 			v.report(dir, "another one differs from it in its Unicode form only: remove one")
 		}
 		seen[composed] = true
-		if broken := rule.Directory(name, "pathname_encoding"); broken != "" {
+		if broken := value.DirectoryProblem(name, "pathname_encoding"); broken != "" {
 			v.report(dir, "%s", broken)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/config/rule"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
@@ -121,7 +121,7 @@ func (v *validator) texts(p yamlconf.Path, texts map[language.Tag]string) {
 	for tag, text := range texts {
 		at := p.Child(tag.String())
 		v.language(at, tag)
-		for _, problem := range rule.Greeting(text) {
+		for _, problem := range value.GreetingProblems(text) {
 			v.report(at, "%s", problem)
 		}
 	}

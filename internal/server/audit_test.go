@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/report/webhook"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
@@ -262,7 +261,7 @@ func TestAuditToWebhook(t *testing.T) {
 	t.Cleanup(receiver.Close)
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
-	cfg.Audit.Webhook = destination.Receiver{URL: receiver.URL, Secret: value.NewSecret(secret)}
+	cfg.Audit.Webhook = config.Receiver{URL: receiver.URL, Secret: value.NewSecret(secret)}
 	want := auditLines(t, cfg, s, func(c *ftptest.Client) {
 		c.Login("alice", configtest.Password)
 		c.Store("a", "abc")
@@ -276,7 +275,7 @@ func TestAuditToWebhook(t *testing.T) {
 func TestAuditWebhookWithoutCertificates(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
-	cfg.Audit.Webhook = destination.Receiver{URL: "https://hooks.example.com/",
+	cfg.Audit.Webhook = config.Receiver{URL: "https://hooks.example.com/",
 		Secret: value.NewSecret("0123456789abcdef"), CAFile: t.TempDir()}
 	if _, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()}); err == nil ||
 		!strings.HasPrefix(err.Error(), "audit.webhook.ca_file: ") {

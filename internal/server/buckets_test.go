@@ -16,7 +16,6 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -137,7 +136,7 @@ func TestSilentServer(t *testing.T) {
 	cfg := configtest.New(t, s)
 	for i := range 40 {
 		cfg.Tenants[fmt.Sprintf("silent%d", i)] = &config.Tenant{
-			Bucket: "bucket", S3: bucket.S3{Endpoint: silent, Region: "us-east-1", PathStyle: aws.Bool(true),
+			Bucket: "bucket", S3: config.S3{Endpoint: silent, Region: "us-east-1", PathStyle: aws.Bool(true),
 				AccessKeyID: "key", SecretAccessKey: value.NewSecret("secret")},
 			Users: map[string]*config.User{fmt.Sprintf("zoe%d", i): {PasswordHash: configtest.PasswordHash()}},
 		}

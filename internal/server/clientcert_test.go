@@ -17,8 +17,6 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/encryption"
-	"github.com/babelftp/babelftp/internal/config/external"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
@@ -78,9 +76,9 @@ func newCertified(t *testing.T, users map[string]*config.User) *certified {
 	c := &certified{t: t, cfg: configtest.New(t, s), root: certtest.NewAuthority(t, "root"),
 		clients: map[string]tls.Certificate{}, log: &logText{}}
 	cert, key := certtest.New(t, &x509.Certificate{})
-	c.cfg.TLS = encryption.TLS{ImplicitListen: "127.0.0.1:0", CertFile: c.file("tls.crt", cert),
+	c.cfg.TLS = config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: c.file("tls.crt", cert),
 		KeyFile: c.file("tls.key", key)}
-	c.cfg.TLS.ClientCertificates = encryption.ClientCertificates{CAFile: c.file("ca.crt", c.root.Certificate)}
+	c.cfg.TLS.ClientCertificates = config.ClientCertificates{CAFile: c.file("ca.crt", c.root.Certificate)}
 	c.cfg.Limits.FailedLoginDelay = 0
 	for name, u := range users {
 		c.cfg.Tenants["acme"].Users[name] = u
@@ -336,7 +334,7 @@ func TestClientCertificatesOfATenant(t *testing.T) {
 	c.cfg.TLS.ClientCertificates.Required = true
 	c.cfg.Tenants["umbrella"] = &config.Tenant{
 		Bucket: c.cfg.Tenants["acme"].Bucket, Prefix: "umbrella/",
-		TLS: encryption.TenantTLS{ClientCertificates: encryption.ClientCertificates{CAFile: c.file(
+		TLS: config.TenantTLS{ClientCertificates: config.ClientCertificates{CAFile: c.file(
 			"umbrella.crt", umbrella.Certificate)}},
 		Users: map[string]*config.User{
 			"carol": {Certificates: clientCertificates(t, "email:carol@acme.example")},
@@ -410,7 +408,7 @@ func TestClientCertificatesOfAHook(t *testing.T) {
 	c := newCertified(t, nil)
 	acme := c.cfg.Tenants["acme"]
 	acme.TLS.ClientCertificates.Required = true
-	acme.Auth.Hook = external.Hook{URL: hook.URL, Secret: value.NewSecret("secret")}
+	acme.Auth.Hook = config.Hook{URL: hook.URL, Secret: value.NewSecret("secret")}
 	c.start()
 	for _, tt := range []struct {
 		certificate string

@@ -12,7 +12,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/listen"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/network"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -21,7 +20,7 @@ import (
 func inCluster(cfg *config.Config, number int) {
 	peers := []string{"127.0.0.2", "127.0.0.3"}
 	cfg.Listen = peers[number] + ":0"
-	cfg.Cluster = network.Cluster{Replica: &number, Replicas: len(peers), Peers: peers}
+	cfg.Cluster = config.Cluster{Replica: &number, Replicas: len(peers), Peers: peers}
 }
 
 // A data connection that reaches the other replica is as good as any, up and down, and for an empty file. The metrics

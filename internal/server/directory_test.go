@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/external"
-	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -23,13 +21,13 @@ func TestDirectory(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
 	cfg.Limits.FailedLoginDelay = 0
-	cfg.Limits.Bans = limit.Bans{UserScore: 2, Time: time.Hour, HalfLife: time.Hour}
+	cfg.Limits.Bans = config.Bans{UserScore: 2, Time: time.Hour, HalfLife: time.Hour}
 	cfg.Tenants["acme"].Auth = config.Auth{
 		User: config.User{Root: "/{user}"},
-		Services: external.Services{LDAP: external.LDAP{
+		AuthServices: config.AuthServices{LDAP: config.LDAP{
 			URLs: []string{directory.LDAP}, CAFile: directory.CAFile, BaseDN: ldaptest.BaseDN,
 			BindDN: ldaptest.BindDN, BindPassword: value.NewSecret(ldaptest.Password),
-			Attributes: external.Attributes{Root: "ftpRoot", Home: "ftpHome", Quota: "ftpQuota",
+			Attributes: config.Attributes{Root: "ftpRoot", Home: "ftpHome", Quota: "ftpQuota",
 				Permissions: "ftpPermission"},
 		}},
 	}

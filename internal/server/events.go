@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/destination"
-	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/report/events"
 	"github.com/babelftp/babelftp/internal/report/webhook"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
@@ -18,7 +16,7 @@ type tenantQueue struct {
 	*events.Queue
 	settings    *events.Settings
 	bucket      *s3client.Bucket
-	webhook     destination.Webhook
+	webhook     config.Webhook
 	authorities *x509.CertPool
 }
 
@@ -33,7 +31,7 @@ func (s *Server) newEventQueues(
 		if w.URL == "" {
 			continue
 		}
-		authorities, err := encryption.Authorities(w.CAFile)
+		authorities, err := config.Authorities(w.CAFile)
 		if err != nil {
 			return nil, fmt.Errorf("tenants.%s.webhook.ca_file: %w", name, err)
 		}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/report/events"
 	"github.com/babelftp/babelftp/internal/report/webhook"
@@ -23,7 +22,7 @@ import (
 const webhookSecret = "0123456789abcdef"
 
 // newWebhook is a webhook whose receiver checks the signature and hands on the events.
-func newWebhook(t *testing.T) (destination.Webhook, <-chan events.Event) {
+func newWebhook(t *testing.T) (config.Webhook, <-chan events.Event) {
 	t.Helper()
 	received := make(chan events.Event, 100)
 	return newWebhookOf(t, func(_ http.ResponseWriter, request *http.Request) {
@@ -42,11 +41,11 @@ func newWebhook(t *testing.T) (destination.Webhook, <-chan events.Event) {
 	}), received
 }
 
-func newWebhookOf(t *testing.T, handler http.HandlerFunc) destination.Webhook {
+func newWebhookOf(t *testing.T, handler http.HandlerFunc) config.Webhook {
 	t.Helper()
 	receiver := httptest.NewServer(handler)
 	t.Cleanup(receiver.Close)
-	return destination.Webhook{Receiver: destination.Receiver{URL: receiver.URL,
+	return config.Webhook{Receiver: config.Receiver{URL: receiver.URL,
 		Secret: value.NewSecret(webhookSecret)}}
 }
 
@@ -137,18 +136,18 @@ func TestWebhookEventsAreHidden(t *testing.T) {
 // removed it.
 func TestReloadOfWebhook(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	for name, reloads := range map[string][]func(*config.Tenant, destination.Webhook){
-		"receiver": {func(acme *config.Tenant, hook destination.Webhook) { acme.Webhook = hook }},
-		"unconfirmed-after": {func(acme *config.Tenant, hook destination.Webhook) {
+	for name, reloads := range map[string][]func(*config.Tenant, config.Webhook){
+		"receiver": {func(acme *config.Tenant, hook config.Webhook) { acme.Webhook = hook }},
+		"unconfirmed-after": {func(acme *config.Tenant, hook config.Webhook) {
 			acme.Webhook, acme.Webhook.UnconfirmedAfter = hook, time.Hour
 		}},
-		"prefix": {func(acme *config.Tenant, hook destination.Webhook) { acme.Webhook, acme.Prefix = hook, "moved/" }},
-		"bucket": {func(acme *config.Tenant, hook destination.Webhook) {
+		"prefix": {func(acme *config.Tenant, hook config.Webhook) { acme.Webhook, acme.Prefix = hook, "moved/" }},
+		"bucket": {func(acme *config.Tenant, hook config.Webhook) {
 			acme.Webhook, acme.Bucket = hook, s.Bucket(t)
 		}},
 		"again": {
-			func(acme *config.Tenant, _ destination.Webhook) { acme.Webhook = destination.Webhook{} },
-			func(acme *config.Tenant, hook destination.Webhook) { acme.Webhook = hook },
+			func(acme *config.Tenant, _ config.Webhook) { acme.Webhook = config.Webhook{} },
+			func(acme *config.Tenant, hook config.Webhook) { acme.Webhook = hook },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -26,7 +25,7 @@ func TestFoldersSession(t *testing.T) {
 	acme.Folders = map[string]*config.Folder{
 		"/archive":       {Bucket: s.Bucket(t), Prefix: "2024/", Permissions: granted("lr")},
 		"/archive/inbox": {Bucket: s.Bucket(t)},
-		"/caf\u00e9":     {Prefix: "coffee/", S3: bucket.S3{}},
+		"/caf\u00e9":     {Prefix: "coffee/", S3: config.S3{}},
 		"/alice/mine":    {Prefix: "mine/"},
 	}
 	maps.Copy(acme.Users, map[string]*config.User{
@@ -115,7 +114,7 @@ func TestCheckFolders(t *testing.T) {
 		"/missing": {Bucket: "no-such-bucket"},
 		"/part":    {Prefix: "part/"},
 		"/wrong": {Bucket: s.Bucket(t),
-			S3: bucket.S3{AccessKeyID: "nobody", SecretAccessKey: value.NewSecret("wrong")}},
+			S3: config.S3{AccessKeyID: "nobody", SecretAccessKey: value.NewSecret("wrong")}},
 	}
 	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
 	if err != nil {

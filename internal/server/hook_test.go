@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/config/external"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -39,7 +39,7 @@ func TestHook(t *testing.T) {
 	cfg := configtest.New(t, s)
 	cfg.Limits.FailedLoginDelay = 0
 	acme := cfg.Tenants["acme"]
-	acme.Auth.Hook = external.Hook{URL: hook.URL, Secret: value.NewSecret("of good news")}
+	acme.Auth.Hook = config.Hook{URL: hook.URL, Secret: value.NewSecret("of good news")}
 	put(t, s, cfg, "bob/before", "alice/private") // 7 bytes each
 	log := make(logged, 1000)
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -119,7 +119,7 @@ func TestHookGetsNoBannedLogins(t *testing.T) {
 	defer hook.Close()
 	cfg, s, administrator := bansBehind(t)
 	cfg.Limits.Bans.UserScore = 2
-	cfg.Tenants["acme"].Auth.Hook = external.Hook{URL: hook.URL}
+	cfg.Tenants["acme"].Auth.Hook = config.Hook{URL: hook.URL}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	ban := func(name string) func() error {
 		return func() error { _, err := administrator.Ban(t.Context(), name, time.Hour); return err }

@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/object"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/access"
 	"github.com/babelftp/babelftp/internal/storage/iam"
@@ -132,7 +131,7 @@ func workOf() map[string]tenantWork {
 		"all": {before: []string{"file"}, work: func(t *testing.T, c *ftptest.Client) { read(t, c); change(t, c) }},
 		"kms": {
 			configure: func(_ *config.Config, t *config.Tenant) {
-				t.Objects = object.Objects{Encryption: object.EncryptionKMS, KMSKeyID: s3test.KMSKey}
+				t.Objects = config.Objects{Encryption: config.EncryptionKMS, KMSKeyID: s3test.KMSKey}
 			},
 			work: change,
 		},
@@ -170,7 +169,7 @@ func workOf() map[string]tenantWork {
 		},
 		"tags-and-acl": {
 			configure: func(_ *config.Config, t *config.Tenant) {
-				t.Objects = object.Objects{Tags: map[string]string{"owner": "acme"}, ACL: "private"}
+				t.Objects = config.Objects{Tags: map[string]string{"owner": "acme"}, ACL: "private"}
 			},
 			work: change,
 		},

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -120,7 +119,7 @@ func TestTenantLimits(t *testing.T) {
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	acme.DefaultLanguage = language.French
-	acme.Limits = limit.TenantLimits{Sessions: 2, SessionsPerUser: 1}
+	acme.Limits = config.TenantLimits{Sessions: 2, SessionsPerUser: 1}
 	for _, name := range []string{"bob", "carol"} {
 		acme.Users[name] = &config.User{PasswordHash: configtest.PasswordHash()}
 	}

@@ -18,7 +18,6 @@ import (
 
 	measure "github.com/babelftp/babelftp/internal/admin/metrics"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/ftp/relay"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
@@ -279,7 +278,7 @@ func TestMetricsOfRemovedTenant(t *testing.T) {
 	cfg.Tenants["other"] = other
 	cfg.Tenants["acme"].Quota = 1000
 	cfg.Tenants["acme"].Limits.Transfers = 1
-	cfg.Tenants["acme"].Webhook = destination.Webhook{Receiver: destination.Receiver{URL: "http://127.0.0.1:1/",
+	cfg.Tenants["acme"].Webhook = config.Webhook{Receiver: config.Receiver{URL: "http://127.0.0.1:1/",
 		Secret: value.NewSecret("0123456789abcdef")}}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	c := session(t, srv, "alice")

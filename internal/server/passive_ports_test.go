@@ -14,7 +14,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -194,7 +193,7 @@ func transferBy(c *ftptest.Client, passive, line string, content *string) string
 // A client above a maximum of passive ports gets 425. It gets a port after a connection to another one, after a
 // second EPSV there, and after the end of a session.
 func TestPassivePortLimit(t *testing.T) {
-	one := limit.Usage{PassivePorts: 1}
+	one := config.Usage{PassivePorts: 1}
 	for name, change := range map[string]func(cfg *config.Config){
 		`limit="passive_ports",tenant=""`:             func(cfg *config.Config) { cfg.Limits.PassivePorts = 1 },
 		`limit="per_address.passive_ports",tenant=""`: func(cfg *config.Config) { cfg.Limits.PerAddress = one },

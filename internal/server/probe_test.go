@@ -16,8 +16,6 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/bucket"
-	"github.com/babelftp/babelftp/internal/config/object"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/access"
 	"github.com/babelftp/babelftp/internal/storage/iam"
@@ -77,8 +75,8 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 	works := workOf()
 	works["aws"] = tenantWork{configure: func(cfg *config.Config, t *config.Tenant) {
 		cfg.S3.Profile, t.Resume = "aws", config.KeepInterrupted
-		t.Objects = object.Objects{Tags: map[string]string{"owner": "acme"}, ACL: "private",
-			Encryption: object.EncryptionKMS, KMSKeyID: s3test.KMSKey, Checksum: "crc32c"}
+		t.Objects = config.Objects{Tags: map[string]string{"owner": "acme"}, ACL: "private",
+			Encryption: config.EncryptionKMS, KMSKeyID: s3test.KMSKey, Checksum: "crc32c"}
 	}}
 	for name, work := range works {
 		for _, enforced := range []string{"minio", "table"} {
@@ -171,7 +169,7 @@ func TestProbe(t *testing.T) {
 		acme := cfg.Tenants["acme"]
 		acme.Prefix = "café + a/"
 		if s.Name == "minio-tls" {
-			acme.Objects = object.Objects{Encryption: object.EncryptionCustomer,
+			acme.Objects = config.Objects{Encryption: config.EncryptionCustomer,
 				CustomerKey: value.NewSecret(base64.StdEncoding.EncodeToString(make([]byte, 32)))}
 		}
 		srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
@@ -349,7 +347,7 @@ func TestProbeProblems(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := s3test.Start(t, tc.server)
 			cfg := configtest.New(t, s)
-			cfg.Tenants["acme"].Objects = object.Objects{ACL: "private", Tags: map[string]string{"owner": "acme"}}
+			cfg.Tenants["acme"].Objects = config.Objects{ACL: "private", Tags: map[string]string{"owner": "acme"}}
 			srv, err := New(t.Context(), cfg, Options{AWS: before(s.AWSConfig(), tc.do)})
 			if err != nil {
 				t.Fatal(err)
@@ -427,7 +425,7 @@ func TestProbeNotesLostTags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := s3test.Start(t, name)
 			cfg := configtest.New(t, s)
-			cfg.Tenants["acme"].Objects = object.Objects{Tags: map[string]string{"owner": "acme"}}
+			cfg.Tenants["acme"].Objects = config.Objects{Tags: map[string]string{"owner": "acme"}}
 			srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
 			if err != nil {
 				t.Fatal(err)
@@ -464,7 +462,7 @@ func TestProbeVerifiesTheProfile(t *testing.T) {
 		t.Run(tc.server+"/"+tc.profile, func(t *testing.T) {
 			s := s3test.Start(t, tc.server)
 			cfg := configtest.New(t, s)
-			cfg.S3.Profile = bucket.Profile(tc.profile)
+			cfg.S3.Profile = config.Profile(tc.profile)
 			srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
 			if err != nil {
 				t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
@@ -194,7 +193,7 @@ func TestProxyProtocolDataConnection(t *testing.T) {
 // The header comes before implicit TLS, and before TLS on the data connection.
 func TestProxyProtocolImplicitTLS(t *testing.T) {
 	dir := t.TempDir()
-	files := encryption.TLS{ImplicitListen: "127.0.0.1:0", CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
+	files := config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
 	certtest.Write(t, files.CertFile, files.KeyFile, &x509.Certificate{})
 	srv := behindBalancer(t, func(cfg *config.Config) { cfg.TLS = files }, Options{})
 	client := &tls.Config{InsecureSkipVerify: true} // the certificate is for the tests of TLS

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -20,7 +19,7 @@ func TestRoleIsNotRenewed(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	sts := s3test.StartSTS(t, s)
 	cfg := configtest.New(t, s)
-	cfg.S3.AssumeRole = bucket.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp", ExternalID: "{tenant}",
+	cfg.S3.AssumeRole = config.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp", ExternalID: "{tenant}",
 		STSEndpoint: sts.URL}
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: s.Bucket(t),
 		Users: map[string]*config.User{"bob": {PasswordHash: configtest.PasswordHash()}}}

@@ -20,7 +20,6 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
@@ -195,11 +194,11 @@ func TestHostNamedToTLS(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
 	dir := t.TempDir()
-	cfg.TLS = encryption.TLS{ImplicitListen: "127.0.0.1:0", CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
+	cfg.TLS = config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
 	certtest.Write(t, cfg.TLS.CertFile, cfg.TLS.KeyFile, &x509.Certificate{SerialNumber: big.NewInt(1)})
-	acme := encryption.TLS{CertFile: dir + "/acme.crt", KeyFile: dir + "/acme.key"}
+	acme := config.TLS{CertFile: dir + "/acme.crt", KeyFile: dir + "/acme.key"}
 	certtest.Write(t, acme.CertFile, acme.KeyFile, &x509.Certificate{SerialNumber: big.NewInt(2)})
-	cfg.Tenants["acme"].TLS = encryption.TenantTLS{CertFile: acme.CertFile, KeyFile: acme.KeyFile}
+	cfg.Tenants["acme"].TLS = config.TenantTLS{CertFile: acme.CertFile, KeyFile: acme.KeyFile}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	for serverName, want := range map[string]struct {
 		serial   int64
@@ -226,7 +225,7 @@ func TestHostNamedToTLS(t *testing.T) {
 		})
 	}
 	end := time.Now().Add(48 * time.Hour)
-	for _, files := range []encryption.TLS{cfg.TLS, acme} {
+	for _, files := range []config.TLS{cfg.TLS, acme} {
 		certtest.Write(t, files.CertFile, files.KeyFile, &x509.Certificate{NotAfter: end})
 	}
 	_, metrics := get(t, srv, "/metrics")

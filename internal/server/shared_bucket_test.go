@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/report/events"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
@@ -57,9 +56,9 @@ func (r *tenantReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request)
 }
 
 // configure is the webhook of the tenant.
-func (r *tenantReceiver) configure() destination.Webhook {
-	receiver := destination.Receiver{URL: r.URL, Secret: value.NewSecret("0123456789abcdef")}
-	return destination.Webhook{Receiver: receiver, UnconfirmedAfter: time.Second}
+func (r *tenantReceiver) configure() config.Webhook {
+	receiver := config.Receiver{URL: r.URL, Secret: value.NewSecret("0123456789abcdef")}
+	return config.Webhook{Receiver: receiver, UnconfirmedAfter: time.Second}
 }
 
 // await lets the receiver answer, and waits for events.

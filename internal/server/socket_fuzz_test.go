@@ -23,7 +23,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -134,7 +133,7 @@ func newAttacked(tb testing.TB, change func(*config.Config)) *attacked {
 	s := s3test.Start(tb, "embedded")
 	cfg := configtest.New(tb, s)
 	dir := tb.TempDir()
-	cfg.TLS = encryption.TLS{CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
+	cfg.TLS = config.TLS{CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
 	certtest.Write(tb, cfg.TLS.CertFile, cfg.TLS.KeyFile, &x509.Certificate{})
 	cfg.Limits.SessionsPerAddress, cfg.Limits.FailedLoginDelay = 0, 0
 	cfg.CommitDelay = time.Millisecond

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -31,7 +30,7 @@ func TestTransferLimit(t *testing.T) {
 	acme.DefaultLanguage = language.French
 	acme.Limits.PerUser.Transfers = 1
 	acme.Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash(),
-		Limits: limit.UserLimits{Usage: limit.Usage{Transfers: 2}}}
+		Limits: config.UserLimits{Usage: config.Usage{Transfers: 2}}}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	begin := func(user string) (end func()) {
 		t.Helper()
@@ -248,7 +247,7 @@ func TestCommandRate(t *testing.T) {
 func TestTransferRates(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
-	cfg.Tenants["acme"].Limits.Usage = limit.Usage{UploadRate: value.MiB, DownloadRate: value.MiB}
+	cfg.Tenants["acme"].Limits.Usage = config.Usage{UploadRate: value.MiB, DownloadRate: value.MiB}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	c := session(t, srv, "alice")
 	content := strings.Repeat("0123456789abcde\n", 20<<10)

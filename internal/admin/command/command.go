@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/babelftp/babelftp/internal/admin"
-	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config"
 )
 
 // adminSocket is where the chart has the server answer.
@@ -155,7 +155,7 @@ func (f *adminFlags) remote(cmd *cobra.Command) (*admin.Client, error) {
 	if f.tokenFile == "" && f.certFile == "" || (f.certFile == "") != (f.keyFile == "") {
 		return nil, f.UsageError(cmd, "--url needs --token-file, or --cert-file and --key-file")
 	}
-	authorities, err := encryption.Authorities(f.caFile)
+	authorities, err := config.Authorities(f.caFile)
 	if err != nil {
 		return nil, fmt.Errorf("--ca-file: %w", err)
 	}

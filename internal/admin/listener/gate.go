@@ -14,7 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/base/limits"
-	"github.com/babelftp/babelftp/internal/config/administration"
+	"github.com/babelftp/babelftp/internal/config"
 )
 
 const (
@@ -124,7 +124,7 @@ func (g *gate) strict(next http.Handler) http.Handler {
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		if r.TLS == nil && !administration.IsLoopback(r.Host) {
+		if r.TLS == nil && !config.IsLoopback(r.Host) {
 			admin.Fail(
 				w, &admin.Error{Status: http.StatusMisdirectedRequest,
 					Text: "without TLS, ask for localhost or 127.0.0.1 only"})

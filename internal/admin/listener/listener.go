@@ -26,8 +26,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/clientcert"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/certs/certificates"
-	"github.com/babelftp/babelftp/internal/config/administration"
-	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
@@ -50,7 +49,7 @@ type Listener struct {
 
 // tlsFiles are what TLS needs.
 type tlsFiles struct {
-	cfg         administration.AdminTLS
+	cfg         config.AdminTLS
 	certificate *certificates.Files
 	clients     *x509.CertPool // nil without
 	required    bool           // whether clients must show a certificate
@@ -58,7 +57,7 @@ type tlsFiles struct {
 
 // New makes a listener with an API and a page. The page gets what neither the API nor the login is asked for. New
 // opens no socket.
-func New(cfg administration.Admin, api, page http.Handler, log *slog.Logger) (*Listener, error) {
+func New(cfg config.Admin, api, page http.Handler, log *slog.Logger) (*Listener, error) {
 	l := &Listener{log: log, gate: newGate()}
 	apply, err := l.Prepare(cfg)
 	if err != nil {
@@ -75,14 +74,14 @@ func New(cfg administration.Admin, api, page http.Handler, log *slog.Logger) (*L
 // Prepare reads the files of another configuration, which apply uses from then on. The address must be the same. The
 // error says which file cannot be read. Cookies and streams of events end when the token or the authorities change. A
 // certificate of authorities that are gone is no login any more, also on a connection that is open.
-func (l *Listener) Prepare(cfg administration.Admin) (apply func(), err error) {
+func (l *Listener) Prepare(cfg config.Admin) (apply func(), err error) {
 	var next *tlsFiles
 	if cfg.TLS.CertFile != "" {
 		next = &tlsFiles{cfg: cfg.TLS, required: cfg.Token.Empty()}
 		if next.certificate, err = certificates.OpenFiles(cfg.TLS.CertFile, cfg.TLS.KeyFile, l.log); err != nil {
 			return nil, fmt.Errorf("admin.tls: %w", err)
 		}
-		if next.clients, err = encryption.Authorities(cfg.TLS.ClientCAFile); err != nil {
+		if next.clients, err = config.Authorities(cfg.TLS.ClientCAFile); err != nil {
 			return nil, fmt.Errorf("admin.tls.client_ca_file: %w", err)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/admin"
-	"github.com/babelftp/babelftp/internal/config/administration"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 )
@@ -34,7 +34,7 @@ func answers(text string) http.Handler {
 }
 
 // serve starts a listener, and returns its address.
-func serve(t *testing.T, cfg administration.Admin, api http.Handler) (l *Listener, address string) {
+func serve(t *testing.T, cfg config.Admin, api http.Handler) (l *Listener, address string) {
 	t.Helper()
 	l, err := New(cfg, api, answers("page"), slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -93,7 +93,7 @@ func send(t *testing.T, client *http.Client, method, address string, form url.Va
 // Who has no token gets the page and nothing of the API, and no other site gets anything by a browser that has logged
 // in.
 func TestToken(t *testing.T) {
-	_, address := serve(t, administration.Admin{Token: value.NewSecret(token)}, answers("api"))
+	_, address := serve(t, config.Admin{Token: value.NewSecret(token)}, answers("api"))
 	_, port, _ := net.SplitHostPort(address)
 	const path, bearer = "/api/v1/sessions", "Authorization: Bearer " + token
 	for _, tc := range []struct {
@@ -151,7 +151,7 @@ func TestCookie(t *testing.T) {
 		close(ended)
 	})
 	api.Handle("/", answers("api"))
-	cfg := administration.Admin{Token: value.NewSecret(token)}
+	cfg := config.Admin{Token: value.NewSecret(token)}
 	l, address := serve(t, cfg, api)
 	base := "http://" + address
 	jar, _ := cookiejar.New(nil)
@@ -242,7 +242,7 @@ func TestClientCertificate(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(certificate))
 	ours, others := certtest.NewAuthority(t, "ours"), certtest.NewAuthority(t, "others")
-	cfg := administration.Admin{Token: value.NewSecret(token), TLS: administration.AdminTLS{
+	cfg := config.Admin{Token: value.NewSecret(token), TLS: config.AdminTLS{
 		CertFile: write("cert.pem", certificate), KeyFile: write("key.pem", key),
 		ClientCAFile: write("ca.pem", ours.Certificate),
 	}}
@@ -312,7 +312,7 @@ func TestOtherAuthorities(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(text)
 	ours, others := certtest.NewAuthority(t, "ours"), certtest.NewAuthority(t, "others")
-	cfg := administration.Admin{Token: value.NewSecret(token), TLS: administration.AdminTLS{
+	cfg := config.Admin{Token: value.NewSecret(token), TLS: config.AdminTLS{
 		CertFile: cert, KeyFile: key, ClientCAFile: filepath.Join(dir, "ca.pem"),
 	}}
 	trust := func(a *certtest.Authority) {
@@ -371,13 +371,13 @@ func TestReloadOfTLS(t *testing.T) {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(text)
-	plain := administration.Admin{Token: value.NewSecret(token)}
+	plain := config.Admin{Token: value.NewSecret(token)}
 	secure := plain
-	secure.TLS = administration.AdminTLS{CertFile: cert, KeyFile: key}
+	secure.TLS = config.AdminTLS{CertFile: cert, KeyFile: key}
 	l, address := serve(t, plain, answers("api"))
 	for _, step := range []struct {
 		scheme string
-		cfg    administration.Admin
+		cfg    config.Admin
 	}{{"http", plain}, {"https", secure}, {"http", plain}} {
 		apply, err := l.Prepare(step.cfg)
 		if err != nil {
@@ -402,8 +402,8 @@ func TestCookieOfTLS(t *testing.T) {
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	certtest.Write(t, cert, key, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	_, address := serve(
-		t, administration.Admin{Token: value.NewSecret(token),
-			TLS: administration.AdminTLS{CertFile: cert, KeyFile: key}}, answers("api"))
+		t, config.Admin{Token: value.NewSecret(token),
+			TLS: config.AdminTLS{CertFile: cert, KeyFile: key}}, answers("api"))
 	text, err := os.ReadFile(cert)
 	if err != nil {
 		t.Fatal(err)
@@ -430,7 +430,7 @@ func TestCookieOfTLS(t *testing.T) {
 
 // One network cannot take all connections. One too many costs the oldest that has no request its place.
 func TestTooManyConnections(t *testing.T) {
-	_, address := serve(t, administration.Admin{Token: value.NewSecret(token)}, answers("api"))
+	_, address := serve(t, config.Admin{Token: value.NewSecret(token)}, answers("api"))
 	var oldest net.Conn
 	for range maxPerNetwork + 1 {
 		conn, err := net.Dial("tcp", address)

@@ -27,7 +27,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
-	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
@@ -54,7 +54,7 @@ type Options struct {
 
 // A Manager has the certificates of the hosts of a configuration.
 type Manager struct {
-	cfg   encryption.ACME
+	cfg   config.ACME
 	opts  Options
 	roots *x509.CertPool // nil: those of the system
 
@@ -73,14 +73,14 @@ type Manager struct {
 }
 
 // New makes a Manager of a valid section. It reads the authorities of the directory, and sends no request.
-func New(cfg encryption.ACME, opts Options) (*Manager, error) {
+func New(cfg config.ACME, opts Options) (*Manager, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	if opts.Observe == nil {
 		opts.Observe = func(error) {}
 	}
-	roots, err := encryption.Authorities(cfg.CAFile)
+	roots, err := config.Authorities(cfg.CAFile)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/acmetest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -80,7 +80,7 @@ func (j *journal) results() map[bool]int {
 func (j *journal) issued() int { return j.results()[true] }
 
 // start starts a Manager until the end of the test.
-func start(t *testing.T, cfg encryption.ACME) (*Manager, *journal) {
+func start(t *testing.T, cfg config.ACME) (*Manager, *journal) {
 	t.Helper()
 	j := &journal{count: map[bool]int{}, news: make(chan struct{}, 1)}
 	m, err := New(
@@ -132,16 +132,16 @@ func await(t *testing.T, m *Manager, a *acmetest.Authority, host string, before 
 }
 
 // configOf is a section for an authority, which reaches the server by one challenge.
-func configOf(t *testing.T, a *acmetest.Authority, hosts ...string) encryption.ACME {
-	return encryption.ACME{Agree: true, Email: "admin@acme.example", Hosts: hosts, Directory: a.Directory,
+func configOf(t *testing.T, a *acmetest.Authority, hosts ...string) config.ACME {
+	return config.ACME{Agree: true, Email: "admin@acme.example", Hosts: hosts, Directory: a.Directory,
 		CAFile: a.CAFile, Folder: t.TempDir()}
 }
 
 // Each challenge obtains certificates. A second server that shares the folder needs no new ones.
 func TestObtain(t *testing.T) {
-	for name, listens := range map[string]func(*encryption.ACME, *acmetest.Authority){
-		"http-01":     func(c *encryption.ACME, a *acmetest.Authority) { c.HTTPListen = a.HTTPAddress },
-		"tls-alpn-01": func(c *encryption.ACME, a *acmetest.Authority) { c.TLSListen = a.TLSAddress },
+	for name, listens := range map[string]func(*config.ACME, *acmetest.Authority){
+		"http-01":     func(c *config.ACME, a *acmetest.Authority) { c.HTTPListen = a.HTTPAddress },
+		"tls-alpn-01": func(c *config.ACME, a *acmetest.Authority) { c.TLSListen = a.TLSAddress },
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := acmetest.Start(t, time.Hour)
@@ -265,7 +265,7 @@ func TestExternalAccountBinding(t *testing.T) {
 		t.Errorf("without the key the log is %s", j.text())
 	}
 	m.Stop()
-	cfg.EAB = encryption.EAB{KeyID: "customer-7", HMACKey: value.NewSecret(key)}
+	cfg.EAB = config.EAB{KeyID: "customer-7", HMACKey: value.NewSecret(key)}
 	m, j = start(t, cfg)
 	await(t, m, a, "ftp.acme.example", nil)
 	if strings.Contains(j.text(), key) {
@@ -332,7 +332,7 @@ func TestFailure(t *testing.T) {
 
 // The listeners answer challenges and nothing else.
 func TestListeners(t *testing.T) {
-	m, err := New(encryption.ACME{
+	m, err := New(config.ACME{
 		Agree: true, Hosts: []string{"ftp.acme.example"}, Directory: "https://127.0.0.1:1/dir", Folder: t.TempDir(),
 		HTTPListen: "127.0.0.1:0", TLSListen: "127.0.0.1:0",
 	}, Options{})
@@ -376,7 +376,7 @@ func TestListeners(t *testing.T) {
 // A listener that does not open is an error, and closes the others.
 func TestListenError(t *testing.T) {
 	m, err := New(
-		encryption.ACME{Hosts: []string{"ftp.acme.example"}, Folder: t.TempDir(), HTTPListen: "127.0.0.1:0",
+		config.ACME{Hosts: []string{"ftp.acme.example"}, Folder: t.TempDir(), HTTPListen: "127.0.0.1:0",
 			TLSListen: "127.0.0.1:0"}, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -395,7 +395,7 @@ func TestListenError(t *testing.T) {
 	if _, err := net.Dial("tcp", first.Addr().String()); err == nil {
 		t.Error("the other listener is still open")
 	}
-	if _, err := New(encryption.ACME{Hosts: []string{"ftp.acme.example"}, CAFile: "nowhere"}, Options{}); err == nil {
+	if _, err := New(config.ACME{Hosts: []string{"ftp.acme.example"}, CAFile: "nowhere"}, Options{}); err == nil {
 		t.Error("a missing file of authorities is no error")
 	}
 }

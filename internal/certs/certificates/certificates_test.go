@@ -16,12 +16,11 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 )
 
 // writeCertificate writes a certificate with a serial number, and its key.
-func writeCertificate(t *testing.T, files encryption.TLS, serial int64) {
+func writeCertificate(t *testing.T, files config.TLS, serial int64) {
 	t.Helper()
 	certtest.Write(t, files.CertFile, files.KeyFile, &x509.Certificate{SerialNumber: big.NewInt(serial)})
 }
@@ -53,7 +52,7 @@ func serial(t *testing.T, cfg *tls.Config, serverName string) int64 {
 // The server shows a changed certificate without a restart. While the new one is invalid, it shows the one before.
 func TestCertificateIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
-	files := encryption.TLS{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}
+	files := config.TLS{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}
 	writeCertificate(t, files, 1)
 	cfg, err := tlsConfig(&config.Config{TLS: files}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -80,14 +79,14 @@ func TestCertificateIsReadAgain(t *testing.T) {
 // A client is shown the certificate of the tenant that it names, which is read again when it changes.
 func TestCertificateOfATenant(t *testing.T) {
 	dir := t.TempDir()
-	pair := func(name string) encryption.TLS {
-		return encryption.TLS{CertFile: filepath.Join(dir, name+".crt"), KeyFile: filepath.Join(dir, name+".key")}
+	pair := func(name string) config.TLS {
+		return config.TLS{CertFile: filepath.Join(dir, name+".crt"), KeyFile: filepath.Join(dir, name+".key")}
 	}
 	acme := pair("acme")
 	cfg := &config.Config{TLS: pair("server"), Tenants: map[string]*config.Tenant{
 		"acme": {
 			Hosts: []string{"ftp.acme.example", "xn--mnchen-3ya.example"},
-			TLS:   encryption.TenantTLS{CertFile: acme.CertFile, KeyFile: acme.KeyFile},
+			TLS:   config.TenantTLS{CertFile: acme.CertFile, KeyFile: acme.KeyFile},
 		},
 		"umbrella": {Hosts: []string{"ftp.umbrella.example"}},
 	}}
@@ -128,7 +127,7 @@ func TestCertificateOfATenant(t *testing.T) {
 
 // Suites in CBC mode are refused, unless the configuration names one.
 func TestCipherSuites(t *testing.T) {
-	files := encryption.TLS{CertFile: filepath.Join(t.TempDir(), "crt"), KeyFile: filepath.Join(t.TempDir(), "key")}
+	files := config.TLS{CertFile: filepath.Join(t.TempDir(), "crt"), KeyFile: filepath.Join(t.TempDir(), "key")}
 	writeCertificate(t, files, 1)
 	cfg, err := tlsConfig(&config.Config{TLS: files}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -158,7 +157,7 @@ func TestCipherSuites(t *testing.T) {
 	if handshake(cfg) == nil {
 		t.Error("a client that has CBC only is accepted")
 	}
-	files.CipherSuites = []encryption.CipherSuite{"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA"}
+	files.CipherSuites = []config.CipherSuite{"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA"}
 	if cfg, err = tlsConfig(&config.Config{TLS: files}, nil, slog.New(slog.DiscardHandler)); err != nil ||
 		len(cfg.CipherSuites) != 1 {
 		t.Fatalf("the suite of the configuration: %v, %v", cfg, err)
@@ -179,11 +178,11 @@ func TestEndingCertificates(t *testing.T) {
 		certtest.Write(
 			t, cert, key, &x509.Certificate{DNSNames: []string{host, "www." + host}, NotAfter: now.Add(left)})
 		if tenant == "" {
-			cfg.TLS = encryption.TLS{CertFile: cert, KeyFile: key}
+			cfg.TLS = config.TLS{CertFile: cert, KeyFile: key}
 			return
 		}
 		cfg.Tenants[tenant] = &config.Tenant{Hosts: []string{host},
-			TLS: encryption.TenantTLS{CertFile: cert, KeyFile: key}}
+			TLS: config.TenantTLS{CertFile: cert, KeyFile: key}}
 	}
 	write("", "ftp.example", 60*day)
 	write("acme", "ftp.acme.example", -time.Minute)
@@ -238,7 +237,7 @@ func TestTLSConfig(t *testing.T) {
 		t.Errorf("without a certificate: %v, %v", cfg, err)
 	}
 	if _, err := tlsConfig(
-		&config.Config{TLS: encryption.TLS{CertFile: "nowhere", KeyFile: "nowhere"}}, nil, log); err == nil {
+		&config.Config{TLS: config.TLS{CertFile: "nowhere", KeyFile: "nowhere"}}, nil, log); err == nil {
 		t.Error("missing files are no error")
 	}
 	cfg, err := tlsConfig(&config.Config{}, &tls.Certificate{}, log)
@@ -310,8 +309,8 @@ func TestIssuedCertificates(t *testing.T) {
 // A configuration that changes shows other certificates on the same listeners. One that cannot be read changes nothing.
 func TestPrepare(t *testing.T) {
 	dir := t.TempDir()
-	first := encryption.TLS{CertFile: filepath.Join(dir, "1.crt"), KeyFile: filepath.Join(dir, "1.key")}
-	second := encryption.TLS{CertFile: filepath.Join(dir, "2.crt"), KeyFile: filepath.Join(dir, "2.key")}
+	first := config.TLS{CertFile: filepath.Join(dir, "1.crt"), KeyFile: filepath.Join(dir, "1.key")}
+	second := config.TLS{CertFile: filepath.Join(dir, "2.crt"), KeyFile: filepath.Join(dir, "2.key")}
 	writeCertificate(t, first, 1)
 	writeCertificate(t, second, 2)
 	s, err := Open(&config.Config{TLS: first}, nil, nil, slog.New(slog.DiscardHandler))
@@ -329,7 +328,7 @@ func TestPrepare(t *testing.T) {
 			apply()
 		}
 	}
-	acme := map[string]*config.Tenant{"acme": {Hosts: []string{"ftp.acme.example"}, TLS: encryption.TenantTLS{CertFile: second.CertFile, KeyFile: second.KeyFile}}}
+	acme := map[string]*config.Tenant{"acme": {Hosts: []string{"ftp.acme.example"}, TLS: config.TenantTLS{CertFile: second.CertFile, KeyFile: second.KeyFile}}}
 	prepare(&config.Config{TLS: first, Tenants: acme}, true)
 	if got := serial(t, listener, "ftp.acme.example"); got != 2 || s.Config() != listener {
 		t.Errorf("the certificate of the tenant is %d", got)

@@ -1,6 +1,8 @@
-// Package value has the types of single values in the configuration that are more than a text or a number: sizes in
-// bytes, shares, secrets, versions of TLS and encodings of pathnames. Each reads itself from text and says what is
-// wrong with it.
+// Package value has the types of single values in the configuration that are more than a text or a number, such as
+// sizes, secrets, networks and encodings of pathnames. Each reads itself from text and says what is wrong with it.
+//
+// The functions whose names end in Problem say which rule other values break: names of buckets, prefixes of keys,
+// pathnames and patterns, texts, tags of objects. The text is empty for a good value.
 package value
 
 import (

@@ -17,7 +17,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/lookup"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/network"
 	"github.com/babelftp/babelftp/internal/ftp/passive"
 	"github.com/babelftp/babelftp/internal/ftp/proxyproto"
 	"github.com/babelftp/babelftp/internal/ftp/relay"
@@ -71,9 +70,9 @@ func New(ctx context.Context, cfg *config.Config, observe Observer, log *slog.Lo
 
 // PublicAddress is what PASV shows on this replica, by a configuration that may be newer than that of the ports.
 // Hosts of the configuration before are not looked up again for that. Calls follow one another.
-func (p *Ports) PublicAddress(cfg network.Passive) passive.Public {
+func (p *Ports) PublicAddress(cfg config.Passive) passive.Public {
 	hosts := map[string]*lookup.Host{}
-	host := func(a network.PublicAddress) *lookup.Host {
+	host := func(a config.PublicAddress) *lookup.Host {
 		name := a.Of(p.number)
 		if hosts[name] == nil {
 			if hosts[name] = p.public[name]; hosts[name] == nil {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/network"
 	"github.com/babelftp/babelftp/internal/config/value"
 )
 
@@ -17,15 +16,15 @@ func TestPublicAddressAfterAReload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	section := func(public, inside string) (x network.Passive) {
+	section := func(public, inside string) (x config.Passive) {
 		t.Helper()
-		var a network.PublicAddress
-		for to, text := range map[*network.PublicAddress]string{&x.PublicAddress: public, &a: inside} {
+		var a config.PublicAddress
+		for to, text := range map[*config.PublicAddress]string{&x.PublicAddress: public, &a: inside} {
 			if err := to.UnmarshalText([]byte(text)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		x.PublicAddressByNetwork = map[value.Network]network.PublicAddress{{Prefix: netip.MustParsePrefix(
+		x.PublicAddressByNetwork = map[value.Network]config.PublicAddress{{Prefix: netip.MustParsePrefix(
 			"10.0.0.0/8")}: a}
 		return x
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/storage/iam"
 	"github.com/babelftp/babelftp/internal/storage/s3client/profile"
 	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
@@ -54,7 +53,7 @@ type Bucket struct {
 	account     account
 	keys        configKeys
 	customerKey []byte             // of SSE-C; nil without it
-	configured  bucket.Profile     // the configured profile
+	configured  config.Profile     // the configured profile
 	resumable   bool               // whether users can resume uploads
 	overwrite   []config.Overwrite // the modes of those who may write, each once
 	links       *s3.Client         // of the presigner

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -36,7 +35,7 @@ func TestCheckBuckets(t *testing.T) {
 			},
 			{
 				"wrong-key-of-the-tenant", func(c *config.Config) {
-					c.Tenants["acme"].S3 = bucket.S3{AccessKeyID: "nobody", SecretAccessKey: value.NewSecret("wrong")}
+					c.Tenants["acme"].S3 = config.S3{AccessKeyID: "nobody", SecretAccessKey: value.NewSecret("wrong")}
 				},
 				"%s refuses the credentials (" + unknownKey +
 					"): correct tenants.acme.s3.access_key_id and tenants.acme.s3.secret_access_key",
@@ -115,11 +114,11 @@ func TestAccountFromTheSDK(t *testing.T) {
 		}
 		return err.Error()
 	}
-	cfg.S3 = bucket.S3{}
+	cfg.S3 = config.S3{}
 	if got, want := check(), place+"its region is not known: write s3.region, or set AWS_REGION"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	cfg.S3 = bucket.S3{Endpoint: account.Endpoint, PathStyle: account.PathStyle}
+	cfg.S3 = config.S3{Endpoint: account.Endpoint, PathStyle: account.PathStyle}
 	want := place +
 		"no credentials for S3 were found: write s3.access_key_id and its secret, or give the process credentials that " +
 		"the AWS SDK finds (environment, profile, IRSA, instance role)"
@@ -136,8 +135,8 @@ func TestAccountFromTheSDK(t *testing.T) {
 // Tenants that reach S3 alike share a client, and so its connections.
 func TestClientsAreShared(t *testing.T) {
 	cfg := configtest.New(t, s3test.Start(t, "embedded"))
-	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", S3: bucket.S3{Region: cfg.S3.Region}}
-	cfg.Tenants["zebra"] = &config.Tenant{Bucket: "zebra", S3: bucket.S3{Region: "eu-west-1"}}
+	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", S3: config.S3{Region: cfg.S3.Region}}
+	cfg.Tenants["zebra"] = &config.Tenant{Bucket: "zebra", S3: config.S3{Region: "eu-west-1"}}
 	all, err := open(t.Context(), cfg, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/iam"
 	"github.com/babelftp/babelftp/internal/storage/s3client/profile"
 	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
@@ -25,13 +25,13 @@ type account struct {
 	accessKeyID        string
 	secretAccessKey    string
 	pathStyle          bool
-	checksums          bucket.ChecksumUse
+	checksums          config.ChecksumUse
 	credentialsFromSDK bool
 	role               *role  // nil where the keys themselves reach the server
 	profile            string // as far as it is known before the server is asked, and changes what the client sends
 }
 
-func accountOf(s bucket.S3) account {
+func accountOf(s config.S3) account {
 	return account{
 		endpoint:           s.Endpoint,
 		region:             s.Region,
@@ -88,7 +88,7 @@ func (f *Factory) configOf(a account) aws.Config {
 
 // Server returns the client of the server itself, without a role, because roles are those of tenants. The error is
 // that no region is known.
-func (f *Factory) Server(s bucket.S3) (*s3.Client, error) { return f.client(accountOf(s)) }
+func (f *Factory) Server(s config.S3) (*s3.Client, error) { return f.client(accountOf(s)) }
 
 // client returns the account's client. The error is errNoRegion.
 func (f *Factory) client(a account) (*s3.Client, error) {
@@ -105,7 +105,7 @@ func (f *Factory) client(a account) (*s3.Client, error) {
 	}
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = a.pathStyle
-		name := cmp.Or(a.profile, profile.Special(bucket.AutoProfile, aws.ToString(cfg.BaseEndpoint)))
+		name := cmp.Or(a.profile, profile.Special(config.AutoProfile, aws.ToString(cfg.BaseEndpoint)))
 		profile.Restrict(o, name)
 		transport.UseChecksums(o, a.checksums)
 		profile.RepeatUnstored(name)(o)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -14,16 +14,16 @@ import (
 func TestChecksums(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	for name, tc := range map[string]struct {
-		server, tenant bucket.ChecksumUse
+		server, tenant config.ChecksumUse
 		request        aws.RequestChecksumCalculation
 		response       aws.ResponseChecksumValidation
 	}{
 		"by-the-sdk": {"", "", aws.RequestChecksumCalculationWhenSupported,
 			aws.ResponseChecksumValidationWhenSupported},
-		"by-the-server": {bucket.ChecksumsRequired, "", aws.RequestChecksumCalculationWhenRequired,
+		"by-the-server": {config.ChecksumsRequired, "", aws.RequestChecksumCalculationWhenRequired,
 			aws.ResponseChecksumValidationWhenRequired},
 		"by-the-tenant": {
-			bucket.ChecksumsRequired, bucket.ChecksumsSupported,
+			config.ChecksumsRequired, config.ChecksumsSupported,
 			aws.RequestChecksumCalculationWhenSupported, aws.ResponseChecksumValidationWhenSupported,
 		},
 	} {

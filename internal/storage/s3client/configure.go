@@ -11,7 +11,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/storage/s3client/profile"
 )
 
@@ -47,7 +46,7 @@ func (f *Factory) Buckets(cfg *config.Config) (map[string]*Bucket, error) {
 }
 
 // newBucket is a bucket of the tenant t that is reached as storage says, which was put together from layers.
-func newBucket(t *config.Tenant, storage bucket.S3, layers []layer) *Bucket {
+func newBucket(t *config.Tenant, storage config.S3, layers []layer) *Bucket {
 	return &Bucket{
 		Objects:     objectsOf(&t.Objects),
 		account:     accountOf(storage),
@@ -61,12 +60,12 @@ func newBucket(t *config.Tenant, storage bucket.S3, layers []layer) *Bucket {
 // A layer is a section of the configuration that may say how an S3 server is reached.
 type layer struct {
 	section string
-	s3      bucket.S3
+	s3      config.S3
 }
 
 // configKeysOf finds out which of the layers, the last of which is the server's, gives each value.
 func configKeysOf(layers []layer) configKeys {
-	first := func(gives func(bucket.S3) bool) string {
+	first := func(gives func(config.S3) bool) string {
 		for _, l := range layers[:len(layers)-1] {
 			if gives(l.s3) {
 				return l.section
@@ -75,15 +74,15 @@ func configKeysOf(layers []layer) configKeys {
 		return layers[len(layers)-1].section
 	}
 	return configKeys{
-		endpoint:    first(func(s bucket.S3) bool { return s.Endpoint != "" }),
-		region:      first(func(s bucket.S3) bool { return s.Region != "" }),
-		credentials: first(func(s bucket.S3) bool { return s.AccessKeyID != "" }),
-		role:        first(func(s bucket.S3) bool { return s.AssumeRole.Given() }),
+		endpoint:    first(func(s config.S3) bool { return s.Endpoint != "" }),
+		region:      first(func(s config.S3) bool { return s.Region != "" }),
+		credentials: first(func(s config.S3) bool { return s.AccessKeyID != "" }),
+		role:        first(func(s config.S3) bool { return s.AssumeRole.Given() }),
 	}
 }
 
 // connect gives a bucket its client, and its presigner where the tenant hands out links, which are good for presign.
-func (b *Bucket) connect(factory *Factory, storage bucket.S3, presign time.Duration) (err error) {
+func (b *Bucket) connect(factory *Factory, storage config.S3, presign time.Duration) (err error) {
 	b.Endpoint = factory.route(b.account)
 	if storage.AssumeRole.Given() {
 		b.account.role = factory.assume(b, storage.AssumeRole, presign)

@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/config/object"
+	"github.com/babelftp/babelftp/internal/config"
 )
 
 // ObjectClient is the bucket's client for objects.
@@ -18,7 +18,7 @@ func (b *Bucket) ObjectClient() driver.Client {
 }
 
 // objectsOf is in the driver's words what a tenant's objects are stored with.
-func objectsOf(o *object.Objects) driver.Objects {
+func objectsOf(o *config.Objects) driver.Objects {
 	objects := driver.Objects{
 		ContentTypes: o.ContentTypes,
 		CacheControl: o.CacheControl,
@@ -27,12 +27,12 @@ func objectsOf(o *object.Objects) driver.Objects {
 		Tags:         o.Tags,
 		KMSKeyID:     o.KMSKeyID,
 		Checksum:     types.ChecksumAlgorithm(strings.ToUpper(string(o.Checksum))),
-		ListSetTimes: o.ListingTimes == object.SetTimes,
+		ListSetTimes: o.ListingTimes == config.SetTimes,
 	}
 	switch o.Encryption {
-	case object.EncryptionS3:
+	case config.EncryptionS3:
 		objects.Encryption = types.ServerSideEncryptionAes256
-	case object.EncryptionKMS:
+	case config.EncryptionKMS:
 		objects.Encryption = types.ServerSideEncryptionAwsKms
 	}
 	return objects

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/s3client/probe"
 	"github.com/babelftp/babelftp/internal/storage/s3client/profile"
 )
@@ -22,8 +22,8 @@ func (b *Bucket) findProfile(ctx context.Context, header http.Header, log *slog.
 		profile.Known(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name), profile.OfAnswer(header),
 		"strict")
 	b.Profile, _ = driver.ProfileNamed(name)
-	b.Profile.Checksums = b.Profile.Checksums || b.account.checksums == bucket.ChecksumsSupported
-	auto := b.configured == "" || b.configured == bucket.AutoProfile
+	b.Profile.Checksums = b.Profile.Checksums || b.account.checksums == config.ChecksumsSupported
+	auto := b.configured == "" || b.configured == config.AutoProfile
 	if auto && name == "strict" && (b.resumable || b.denies()) {
 		var err error
 		if b.Profile, err = probe.Profile(ctx, b.Client, b.Name, b.Prefix, b.Profile); err != nil {

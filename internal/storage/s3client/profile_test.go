@@ -14,7 +14,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -43,7 +42,7 @@ func TestFindProfile(t *testing.T) {
 		if want.GhostPrefixes {
 			want.GhostPrefixes, requests = false, 2
 		}
-		for _, configured := range []bucket.Profile{"", bucket.AutoProfile, bucket.Profile(want.Name)} {
+		for _, configured := range []config.Profile{"", config.AutoProfile, config.Profile(want.Name)} {
 			cfg := configtest.New(t, s)
 			cfg.S3.Profile, cfg.Tenants["acme"].Resume = configured, config.KeepInterrupted
 			reach := s.AWSConfig()
@@ -147,7 +146,7 @@ func TestProfileByConfiguration(t *testing.T) {
 	cfg.S3.Profile, acme.S3.Profile = "ceph", "r2"
 	acme.Folders = map[string]*config.Folder{
 		"/a": {Prefix: "a/"},
-		"/b": {Prefix: "b/", S3: bucket.S3{Profile: "strict"}},
+		"/b": {Prefix: "b/", S3: config.S3{Profile: "strict"}},
 	}
 	cfg.Tenants["other"] = &config.Tenant{Bucket: s.Bucket(t)}
 	all, err := verify(t.Context(), cfg, s.AWSConfig())
@@ -278,7 +277,7 @@ func TestResumeOnDirectoryBucket(t *testing.T) {
 func TestAcceptEncodingIsNotSigned(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	for _, tc := range []struct {
-		profile bucket.Profile
+		profile config.Profile
 		works   bool
 	}{{"gcs", true}, {"strict", true}, {"minio", false}} {
 		t.Run(string(tc.profile), func(t *testing.T) {

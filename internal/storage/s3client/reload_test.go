@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -18,7 +17,7 @@ import (
 // folders is a configuration with two tenants of one account, of which one has folders.
 func foldersOf() *config.Config {
 	cfg := config.Default()
-	cfg.S3 = bucket.S3{Endpoint: "http://127.0.0.1:9", AccessKeyID: "AK", SecretAccessKey: value.NewSecret("SK")}
+	cfg.S3 = config.S3{Endpoint: "http://127.0.0.1:9", AccessKeyID: "AK", SecretAccessKey: value.NewSecret("SK")}
 	cfg.Tenants = map[string]*config.Tenant{
 		"acme": {Bucket: "acme-data",
 			Folders: map[string]*config.Folder{"/a": {Bucket: "a-data"}, "/b": {Bucket: "b-data"}}},

@@ -18,7 +18,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/babelftp/babelftp/internal/base/s3error"
-	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/s3client/profile"
 	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
 )
@@ -26,7 +26,7 @@ import (
 // A role is assumed for one tenant (AWS STS, operation AssumeRole). It provides the credentials to its cache, which
 // renews them.
 type role struct {
-	bucket.AssumeRole
+	config.AssumeRole
 	cache    *aws.CredentialsCache
 	renewed  *transport.Renewed // in the cache
 	provider *stscreds.AssumeRoleProvider
@@ -47,9 +47,9 @@ func (e *roleError) Unwrap() error { return syscall.EAGAIN }
 
 // assume returns the role that a bucket is reached by. Buckets of one tenant that say the same share one, and those of
 // different tenants never do. Links are good for presign at least.
-func (f *Factory) assume(b *Bucket, assumed bucket.AssumeRole, presign time.Duration) *role {
+func (f *Factory) assume(b *Bucket, assumed config.AssumeRole, presign time.Duration) *role {
 	r := &role{AssumeRole: assumed.For(b.Tenant), keys: b.keys}
-	r.renewed = &transport.Renewed{Provider: r, Before: max(bucket.RenewBefore, presign),
+	r.renewed = &transport.Renewed{Provider: r, Before: max(config.RoleRenewBefore, presign),
 		Log: f.log.With("tenant", b.Tenant)}
 	a := b.account
 	id, err := json.Marshal([]any{

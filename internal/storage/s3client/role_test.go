@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
@@ -26,7 +25,7 @@ import (
 func TestAssumeRoleOnMinIO(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	cfg := configtest.New(t, s)
-	cfg.S3.AssumeRole = bucket.AssumeRole{RoleARN: "arn:minio:iam:::role/{tenant}", ExternalID: "ignored",
+	cfg.S3.AssumeRole = config.AssumeRole{RoleARN: "arn:minio:iam:::role/{tenant}", ExternalID: "ignored",
 		SessionTags: map[string]string{"tenant": "{tenant}"}}
 	reach := s.AWSConfig()
 	seen := watch(reach)
@@ -64,7 +63,7 @@ func accessKeyOf(authorization string) string {
 func withRole(t *testing.T, s *s3test.Server, sts *s3test.STS) *config.Config {
 	t.Helper()
 	cfg := configtest.New(t, s)
-	cfg.S3.AssumeRole = bucket.AssumeRole{
+	cfg.S3.AssumeRole = config.AssumeRole{
 		RoleARN: "arn:aws:iam::123456789012:role/ftp", ExternalID: "babelftp/{tenant}", Duration: 15 * time.Minute,
 		STSEndpoint: sts.URL,
 		SessionTags: map[string]string{"tenant": "{tenant}", "stage": "test"},
@@ -73,13 +72,13 @@ func withRole(t *testing.T, s *s3test.Server, sts *s3test.STS) *config.Config {
 		Hosts: []string{"ftp.umbrella.example"}}
 	cfg.Tenants["zebra"] = &config.Tenant{
 		Bucket: s.Bucket(t), Users: cfg.Tenants["acme"].Users, Hosts: []string{"ftp.zebra.example"},
-		S3: bucket.S3{
+		S3: config.S3{
 			AccessKeyID: s.AccessKeyID, SecretAccessKey: cfg.S3.SecretAccessKey,
-			AssumeRole: bucket.AssumeRole{RoleARN: "arn:aws:iam::210987654321:role/{tenant}", SessionName: "night",
+			AssumeRole: config.AssumeRole{RoleARN: "arn:aws:iam::210987654321:role/{tenant}", SessionName: "night",
 				SessionTags: map[string]string{}},
 		},
 		Folders: map[string]*config.Folder{"/a": {Prefix: "a/"},
-			"/b": {Bucket: s.Bucket(t), S3: bucket.S3{AssumeRole: bucket.AssumeRole{Duration: time.Hour}}}},
+			"/b": {Bucket: s.Bucket(t), S3: config.S3{AssumeRole: config.AssumeRole{Duration: time.Hour}}}},
 	}
 	return cfg
 }
@@ -150,7 +149,7 @@ func TestAssumeRole(t *testing.T) {
 // Two tenants share no client where a role is assumed, although all that they say is equal.
 func TestRolesAreNotShared(t *testing.T) {
 	cfg := configtest.New(t, s3test.Start(t, "embedded"))
-	cfg.S3.AssumeRole = bucket.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp", SessionName: "same"}
+	cfg.S3.AssumeRole = config.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp", SessionName: "same"}
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", Presign: 30 * time.Minute,
 		Folders: map[string]*config.Folder{"/a": {Prefix: "a/"}}}
 	all, err := open(t.Context(), cfg, nil)
@@ -161,7 +160,7 @@ func TestRolesAreNotShared(t *testing.T) {
 		t.Error("two tenants share credentials")
 	}
 	if acme, umbrella := all[0].account.role.renewed.Before,
-		all[1].account.role.renewed.Before; acme != bucket.RenewBefore || umbrella != 30*time.Minute {
+		all[1].account.role.renewed.Before; acme != config.RoleRenewBefore || umbrella != 30*time.Minute {
 		t.Errorf("credentials are renewed %s and %s before their end, not early enough for links", acme, umbrella)
 	}
 	if all[1].Client != all[2].Client {
@@ -191,7 +190,7 @@ func TestRenewedRole(t *testing.T) {
 		return err
 	}
 	if c, err := role.cache.Retrieve(t.Context()); err != nil ||
-		role.renewed.Expires.Sub(c.Expires) != bucket.RenewBefore {
+		role.renewed.Expires.Sub(c.Expires) != config.RoleRenewBefore {
 		t.Errorf("credentials that end at %s are renewed at %s, %v", role.renewed.Expires, c.Expires, err)
 	}
 	if err := check(1); err != nil {

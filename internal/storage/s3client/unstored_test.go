@@ -18,14 +18,14 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/base/s3error"
-	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // clientOf is the client that the server makes for a configuration without profiles.
 func clientOf(t *testing.T, reach *aws.Config) *s3.Client {
 	t.Helper()
-	client, err := NewFactory(reach, nil, slog.New(slog.DiscardHandler)).Server(bucket.S3{PathStyle: aws.Bool(true)})
+	client, err := NewFactory(reach, nil, slog.New(slog.DiscardHandler)).Server(config.S3{PathStyle: aws.Bool(true)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestConfirmStored(t *testing.T) {
 	for _, tc := range []struct {
 		name             string
 		server           string // the Server header
-		profile          bucket.Profile
+		profile          config.Profile
 		missing, refused bool // of the look
 		replaced         bool // the look shows another object
 		code             string
@@ -226,7 +226,7 @@ func TestConfirmStored(t *testing.T) {
 				}
 			}
 			client, err := NewFactory(reach, nil, slog.New(slog.DiscardHandler)).Server(
-				bucket.S3{PathStyle: aws.Bool(true), Profile: tc.profile})
+				config.S3{PathStyle: aws.Bool(true), Profile: tc.profile})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -27,7 +26,7 @@ func New(tb testing.TB, s *s3test.Server) *config.Config {
 	tb.Helper()
 	cfg := config.Default()
 	cfg.Listen, cfg.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
-	cfg.S3 = bucket.S3{
+	cfg.S3 = config.S3{
 		Endpoint: s.Endpoint, Region: s.Region, PathStyle: aws.Bool(true),
 		AccessKeyID: s.AccessKeyID, SecretAccessKey: value.NewSecret(s.SecretAccessKey),
 	}

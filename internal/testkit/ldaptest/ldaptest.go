@@ -17,7 +17,7 @@ import (
 
 	"github.com/go-ldap/ldap/v3"
 
-	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
@@ -156,7 +156,7 @@ func users() map[string]map[string][]string {
 
 // fill adds the entries, once slapd answers.
 func (s *Server) fill() error {
-	authorities, err := encryption.Authorities(s.CAFile)
+	authorities, err := config.Authorities(s.CAFile)
 	if err != nil {
 		return err
 	}

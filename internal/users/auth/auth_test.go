@@ -20,7 +20,6 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/external"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -32,15 +31,15 @@ var request = Request{Tenant: "acme", User: "al\u00eece", Password: "correct \"h
 const secret = "a-shared-secret"
 
 // serve starts a service, and returns a source that asks it.
-func serve(t *testing.T, answer http.HandlerFunc, change func(*external.Hook)) Source {
+func serve(t *testing.T, answer http.HandlerFunc, change func(*config.Hook)) Source {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	cfg := external.Hook{URL: server.URL + "/login?key=hidden", Secret: value.NewSecret(secret), Timeout: time.Minute}
+	cfg := config.Hook{URL: server.URL + "/login?key=hidden", Secret: value.NewSecret(secret), Timeout: time.Minute}
 	if change != nil {
 		change(&cfg)
 	}
-	source, err := New(&config.Auth{Services: external.Services{Hook: cfg}})
+	source, err := New(&config.Auth{AuthServices: config.AuthServices{Hook: cfg}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +154,8 @@ func TestHookIsDown(t *testing.T) {
 	slow := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
-	}, func(h *external.Hook) { h.Timeout = time.Millisecond })
-	closed := serve(t, answers(200, `{"user": {}}`), func(h *external.Hook) {
+	}, func(h *config.Hook) { h.Timeout = time.Millisecond })
+	closed := serve(t, answers(200, `{"user": {}}`), func(h *config.Hook) {
 		server := httptest.NewServer(nil)
 		server.Close()
 		h.URL = server.URL + "?key=hidden"
@@ -199,7 +198,7 @@ func TestHookUnderTLS(t *testing.T) {
 		own: "", "": "certificate", broken: "has no certificate in PEM", filepath.Join(dir, "none.pem"): "no such file",
 	} {
 		source, err := New(
-			&config.Auth{Services: external.Services{Hook: external.Hook{URL: server.URL, CAFile: file,
+			&config.Auth{AuthServices: config.AuthServices{Hook: config.Hook{URL: server.URL, CAFile: file,
 				Timeout: time.Minute}}})
 		if err == nil {
 			_, err = source.Authenticate(t.Context(), &request)
@@ -293,7 +292,7 @@ func TestNoSource(t *testing.T) {
 		t.Errorf("%v, %v", source, err)
 	}
 	if source, err := New(
-		&config.Auth{Services: external.Services{Hook: external.Hook{URL: "http://127.0.0.1",
+		&config.Auth{AuthServices: config.AuthServices{Hook: config.Hook{URL: "http://127.0.0.1",
 			Cache: time.Minute}}}); err != nil || reflect.TypeOf(source) != reflect.TypeFor[*cache]() {
 		t.Errorf("with a cache: %T, %v", source, err)
 	}

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/encryption"
-	"github.com/babelftp/babelftp/internal/config/external"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -35,13 +33,13 @@ type hook struct {
 	client     *http.Client
 }
 
-func newHook(cfg *external.Hook) (*hook, error) {
+func newHook(cfg *config.Hook) (*hook, error) {
 	shown, err := url.Parse(cfg.URL)
 	if err != nil {
 		return nil, errors.New("the URL of the hook cannot be read")
 	}
 	shown.RawQuery, shown.User = "", nil
-	authorities, err := encryption.Authorities(cfg.CAFile)
+	authorities, err := config.Authorities(cfg.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("authorities of the hook: %w", err)
 	}

@@ -16,15 +16,13 @@ import (
 	"github.com/go-ldap/ldap/v3"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/encryption"
-	"github.com/babelftp/babelftp/internal/config/external"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // A directory is LDAP servers that have the same entries.
 type directory struct {
 	template
-	cfg     *external.LDAP
+	cfg     *config.LDAP
 	servers []*url.URL
 	tls     *tls.Config
 
@@ -40,7 +38,7 @@ type connection struct {
 }
 
 func newDirectory(cfg *config.Auth) (*directory, error) {
-	authorities, err := encryption.Authorities(cfg.LDAP.CAFile)
+	authorities, err := config.Authorities(cfg.LDAP.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("authorities of the directory: %w", err)
 	}
@@ -254,7 +252,7 @@ func (d *directory) searchAndBind(c *connection, req *Request) (*ldap.Entry, err
 		return nil, fmt.Errorf("bind_dn: %w", err)
 	}
 	scope := ldap.ScopeWholeSubtree
-	if d.cfg.Scope == external.One {
+	if d.cfg.Scope == config.LDAPOneLevel {
 		scope = ldap.ScopeSingleLevel
 	}
 	entry, err := d.find(c, d.cfg.BaseDN, scope, req.User)

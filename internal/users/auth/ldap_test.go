@@ -12,7 +12,6 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/external"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/ldaptest"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -20,7 +19,7 @@ import (
 
 // searching finds users by a search under LDAPS.
 func searching(s *ldaptest.Server) *config.Auth {
-	return &config.Auth{Services: external.Services{LDAP: external.LDAP{
+	return &config.Auth{AuthServices: config.AuthServices{LDAP: config.LDAP{
 		URLs: []string{s.LDAPS}, CAFile: s.CAFile, BaseDN: ldaptest.People, BindDN: ldaptest.BindDN,
 		BindPassword: value.NewSecret(ldaptest.Password),
 		Timeout:      time.Minute,
@@ -29,7 +28,7 @@ func searching(s *ldaptest.Server) *config.Auth {
 
 // binding finds users by a pattern of distinguished names under StartTLS.
 func binding(s *ldaptest.Server) *config.Auth {
-	return &config.Auth{Services: external.Services{LDAP: external.LDAP{
+	return &config.Auth{AuthServices: config.AuthServices{LDAP: config.LDAP{
 		URLs: []string{s.LDAP}, CAFile: s.CAFile, UserDN: "uid={user}," + ldaptest.People, Timeout: time.Minute,
 	}}}
 }
@@ -56,7 +55,7 @@ func authenticate(t *testing.T, s Source, user, password string) (*config.User, 
 func TestDirectory(t *testing.T) {
 	s := ldaptest.Start(t)
 	anonymous := searching(s)
-	anonymous.LDAP.BindDN, anonymous.LDAP.BindPassword, anonymous.LDAP.Scope = "", value.Secret{}, external.One
+	anonymous.LDAP.BindDN, anonymous.LDAP.BindPassword, anonymous.LDAP.Scope = "", value.Secret{}, config.LDAPOneLevel
 	for kind, cfg := range map[string]*config.Auth{"search": searching(s), "bind": binding(s), "anonymous": anonymous} {
 		t.Run(kind, func(t *testing.T) {
 			source := newSource(t, cfg)
@@ -102,7 +101,7 @@ func TestDirectorySettings(t *testing.T) {
 	cfg.User = config.User{Root: "/home/{user}", Home: "/{user}", Quota: value.MiB,
 		PathPermissions: map[string][]config.Permission{"/x": {config.List}}}
 	attributes := &cfg.LDAP.Attributes
-	*attributes = external.Attributes{Root: "ftpRoot", Home: "ftphome", Quota: "ftpQuota",
+	*attributes = config.Attributes{Root: "ftpRoot", Home: "ftphome", Quota: "ftpQuota",
 		Language: "preferredLanguage", Permissions: "ftpPermission"}
 	grouped := binding(s)
 	grouped.LDAP.Attributes.Groups = "memberOf"
@@ -169,49 +168,49 @@ func TestDirectoryDoesNotDecide(t *testing.T) {
 	defer silent.Close()
 	for name, tc := range map[string]struct {
 		cfg    *config.Auth
-		change func(*external.LDAP)
+		change func(*config.LDAP)
 		user   string
 		want   string
 	}{
-		"down": {binding(s), func(l *external.LDAP) {
+		"down": {binding(s), func(l *config.LDAP) {
 			l.URLs = []string{"ldap://127.0.0.1:1"}
 		}, "bob", "connection refused"},
-		"silent": {binding(s), func(l *external.LDAP) {
+		"silent": {binding(s), func(l *config.LDAP) {
 			l.URLs[0], l.Timeout = "ldap://"+silent.Addr().String(), time.Second/4
 		}, "bob", "deadline exceeded"},
-		"silent-under-tls": {binding(s), func(l *external.LDAP) {
+		"silent-under-tls": {binding(s), func(l *config.LDAP) {
 			l.URLs[0], l.Timeout = "ldaps://"+silent.Addr().String(), time.Second/4
 		}, "bob", "deadline exceeded"},
-		"authority":           {binding(s), func(l *external.LDAP) { l.CAFile = "" }, "bob", "certificate"},
-		"authority-under-tls": {searching(s), func(l *external.LDAP) { l.CAFile = "" }, "bob", "certificate"},
-		"other-host": {searching(s), func(l *external.LDAP) {
+		"authority":           {binding(s), func(l *config.LDAP) { l.CAFile = "" }, "bob", "certificate"},
+		"authority-under-tls": {searching(s), func(l *config.LDAP) { l.CAFile = "" }, "bob", "certificate"},
+		"other-host": {searching(s), func(l *config.LDAP) {
 			l.URLs[0] = strings.Replace(l.URLs[0], "127.0.0.1", "localhost", 1)
 		}, "bob", "certificate"},
-		"in-the-clear": {binding(s), func(l *external.LDAP) {
+		"in-the-clear": {binding(s), func(l *config.LDAP) {
 			l.StartTLS = new(bool)
 		}, "bob", "Confidentiality Required"},
-		"account": {searching(s), func(l *external.LDAP) {
+		"account": {searching(s), func(l *config.LDAP) {
 			l.BindPassword = value.NewSecret("other")
 		}, "bob", "bind_dn"},
-		"base": {searching(s), func(l *external.LDAP) {
+		"base": {searching(s), func(l *config.LDAP) {
 			l.BaseDN = "ou=none," + ldaptest.BaseDN
 		}, "bob", "No Such Object"},
-		"base-elsewhere": {searching(s), func(l *external.LDAP) {
+		"base-elsewhere": {searching(s), func(l *config.LDAP) {
 			l.BaseDN = "ou=elsewhere," + ldaptest.People
 		}, "bob", "Referral"},
-		"user-elsewhere": {binding(s), func(l *external.LDAP) {
+		"user-elsewhere": {binding(s), func(l *config.LDAP) {
 			l.UserDN = "uid={user},ou=elsewhere," + ldaptest.People
 		}, "bob", ""},
-		"name-of-two": {searching(s), func(l *external.LDAP) {
+		"name-of-two": {searching(s), func(l *config.LDAP) {
 			l.UserAttribute = "mail"
 		}, "twin@acme.example", "several entries"},
-		"all-servers": {searching(s), func(l *external.LDAP) {
+		"all-servers": {searching(s), func(l *config.LDAP) {
 			l.URLs = []string{"ldap://127.0.0.1:1", "ldap://127.0.0.1:2"}
 		}, "bob", ":2: "},
-		"no-directory-at-all": {searching(s), func(l *external.LDAP) {
+		"no-directory-at-all": {searching(s), func(l *config.LDAP) {
 			l.URLs[0] = strings.Replace(s.LDAP, "ldap:", "ldaps:", 1)
 		}, "bob", ""},
-		"no-tls-at-the-address": {binding(s), func(l *external.LDAP) {
+		"no-tls-at-the-address": {binding(s), func(l *config.LDAP) {
 			l.URLs[0] = strings.Replace(s.LDAPS, "ldaps:", "ldap:", 1)
 		}, "bob", ""},
 	} {
@@ -231,7 +230,7 @@ func TestDirectoryDoesNotDecide(t *testing.T) {
 		t.Errorf("after the end of the login: %v", err)
 	}
 	if _, err := New(
-		&config.Auth{Services: external.Services{LDAP: external.LDAP{URLs: []string{"ldap://a"},
+		&config.Auth{AuthServices: config.AuthServices{LDAP: config.LDAP{URLs: []string{"ldap://a"},
 			CAFile: "none.pem"}}}); err == nil {
 		t.Error("a directory without its authorities")
 	}

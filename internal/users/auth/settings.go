@@ -9,8 +9,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/external"
-	"github.com/babelftp/babelftp/internal/config/rule"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -19,7 +18,7 @@ type template struct {
 	source string // for messages
 	user   config.User
 	groups map[string][]config.Permission
-	names  external.Attributes
+	names  config.Attributes
 }
 
 // settings are those of a user. values returns what the service has under a name, nil if it has not the name. inGroup
@@ -30,15 +29,15 @@ func (t *template) settings(
 ) (*config.User, error) {
 	u := t.user
 	for _, directory := range []*string{&u.Root, &u.Home} {
-		if !strings.Contains(*directory, external.UserPlaceholder) {
+		if !strings.Contains(*directory, config.UserPlaceholder) {
 			continue
 		}
 		// it would be another directory, or one of the server's own
-		if strings.Contains(name, "/") || rule.Prefix(name) != "" {
+		if strings.Contains(name, "/") || value.PrefixProblem(name) != "" {
 			return nil, fmt.Errorf(
 				"%s: the name of the user can be no directory: %w", t.source, account.ErrLoginRefused)
 		}
-		*directory = strings.ReplaceAll(*directory, external.UserPlaceholder, name)
+		*directory = strings.ReplaceAll(*directory, config.UserPlaceholder, name)
 	}
 	own, err := t.own(values)
 	if err != nil {

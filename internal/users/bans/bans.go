@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
-	"github.com/babelftp/babelftp/internal/config/limit"
+	"github.com/babelftp/babelftp/internal/config"
 )
 
 const (
@@ -67,8 +67,8 @@ func (b Ban) network() netip.Prefix {
 
 // A List has the scores and the bans.
 type List struct {
-	cfg    limit.Bans
-	rules  limit.Networks
+	cfg    config.Bans
+	rules  config.Networks
 	log    *slog.Logger
 	banned func(kind string)
 	key    []byte // of the names of unknown users
@@ -81,7 +81,7 @@ type List struct {
 }
 
 // New makes a list without bans. It calls banned for each ban, with "address", "network" or "user".
-func New(cfg limit.Bans, networks limit.Networks, log *slog.Logger, banned func(kind string)) *List {
+func New(cfg config.Bans, networks config.Networks, log *slog.Logger, banned func(kind string)) *List {
 	l := &List{
 		cfg: cfg, rules: networks, log: log, banned: banned, key: []byte(rand.Text()),
 		networks: map[string]netip.Prefix{}, sessions: map[*limits.Session]string{},
@@ -93,7 +93,7 @@ func New(cfg limit.Bans, networks limit.Networks, log *slog.Logger, banned func(
 
 // Adopt takes other rules. Scores and bans stay, and bans keep their time. Networks that are denied from then on lose
 // no session that they have.
-func (l *List) Adopt(cfg limit.Bans, networks limit.Networks) {
+func (l *List) Adopt(cfg config.Bans, networks config.Networks) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cfg, l.rules = cfg, networks

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
-	"github.com/babelftp/babelftp/internal/config/limit"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 )
 
@@ -33,8 +33,8 @@ func refusedBy(err error) string {
 
 func TestList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := limit.Bans{AddressScore: 3, UserScore: 2, Time: time.Hour, HalfLife: time.Minute}
-		networks := limit.Networks{
+		cfg := config.Bans{AddressScore: 3, UserScore: 2, Time: time.Hour, HalfLife: time.Minute}
+		networks := config.Networks{
 			Allow: []value.Network{network(t, "10.0.0.0/8"), network(t, "198.51.100.7")},
 			Deny:  []value.Network{network(t, "198.51.100.0/24"), network(t, "2001:db8:bad::/48")},
 		}
@@ -119,9 +119,9 @@ func TestListForgets(t *testing.T) {
 	const many = 1000 // as many as a list keeps before it looks for those to forget
 	synctest.Test(t, func(t *testing.T) {
 		addr := netip.MustParseAddr("203.0.113.0")
-		none := New(limit.Bans{}, limit.Networks{}, slog.New(slog.DiscardHandler), nil)
+		none := New(config.Bans{}, config.Networks{}, slog.New(slog.DiscardHandler), nil)
 		l := New(
-			limit.Bans{AddressScore: 2, Time: time.Hour, HalfLife: time.Minute}, limit.Networks{},
+			config.Bans{AddressScore: 2, Time: time.Hour, HalfLife: time.Minute}, config.Networks{},
 			slog.New(slog.DiscardHandler), nil)
 		for range many {
 			none.LoginFailed(addr, "a@acme")
@@ -189,9 +189,9 @@ func TestBansCutSessions(t *testing.T) {
 		{"address-that-is-allowed", func(l *List) { l.Add("10.0.0.1", 0) }, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			networks := limit.Networks{Allow: []value.Network{network(t, "10.0.0.0/8")}}
+			networks := config.Networks{Allow: []value.Network{network(t, "10.0.0.0/8")}}
 			l := New(
-				limit.Bans{AddressScore: 1, UserScore: 1, Time: time.Hour, HalfLife: time.Minute}, networks,
+				config.Bans{AddressScore: 1, UserScore: 1, Time: time.Hour, HalfLife: time.Minute}, networks,
 				slog.New(slog.DiscardHandler), func(string) {})
 			cut := map[at]bool{}
 			var leaves []func()
@@ -241,7 +241,7 @@ func TestBansCutSessions(t *testing.T) {
 // until it ends.
 func TestBanDuringLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(limit.Bans{Time: time.Hour}, limit.Networks{}, slog.New(slog.DiscardHandler), func(string) {})
+		l := New(config.Bans{Time: time.Hour}, config.Networks{}, slog.New(slog.DiscardHandler), func(string) {})
 		s := &limits.Session{Addr: netip.MustParseAddr("203.0.113.7"), Cut: func(error) {}}
 		leave, err := l.Enter(s)
 		if err != nil {
@@ -265,8 +265,8 @@ func TestBanDuringLogin(t *testing.T) {
 
 // The name of an unknown user may be a password, so another list cannot compare its hash.
 func TestUnknownUser(t *testing.T) {
-	a := New(limit.Bans{}, limit.Networks{}, slog.New(slog.DiscardHandler), nil)
-	b := New(limit.Bans{}, limit.Networks{}, slog.New(slog.DiscardHandler), nil)
+	a := New(config.Bans{}, config.Networks{}, slog.New(slog.DiscardHandler), nil)
+	b := New(config.Bans{}, config.Networks{}, slog.New(slog.DiscardHandler), nil)
 	name := a.UnknownUser("hunter2")
 	if name != a.UnknownUser("hunter2") || name == a.UnknownUser("hunter3") {
 		t.Error("failures of a name do not count together, or those of different names do")
@@ -279,7 +279,7 @@ func TestUnknownUser(t *testing.T) {
 // The end of a ban has a monotonic reading: a clock that is set ends no ban, and prolongs none.
 func TestBansAreMonotonic(t *testing.T) {
 	l := New(
-		limit.Bans{AddressScore: 1, Time: time.Hour, HalfLife: time.Hour}, limit.Networks{},
+		config.Bans{AddressScore: 1, Time: time.Hour, HalfLife: time.Hour}, config.Networks{},
 		slog.New(slog.DiscardHandler), func(string) {})
 	l.Add("192.0.2.1", time.Minute)
 	l.LoginFailed(netip.MustParseAddr("192.0.2.2"), "")

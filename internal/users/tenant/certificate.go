@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/babelftp/babelftp/internal/base/clientcert"
-	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -19,7 +19,7 @@ type certificates struct {
 	required    bool
 }
 
-func newCertificates(cfg encryption.ClientCertificates, log *slog.Logger) (certificates, error) {
+func newCertificates(cfg config.ClientCertificates, log *slog.Logger) (certificates, error) {
 	c := certificates{required: cfg.Required}
 	if cfg.CAFile == "" {
 		return c, nil

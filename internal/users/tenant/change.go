@@ -13,8 +13,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/encryption"
-	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
@@ -34,9 +32,9 @@ type directory struct {
 type settings struct {
 	bundle              *i18n.Bundle
 	defaultLanguage     language.Tag
-	clientCertificates  encryption.ClientCertificates
+	clientCertificates  config.ClientCertificates
 	requireSessionReuse bool
-	times               limit.TimeLimits
+	times               config.TimeLimits
 }
 
 // A Change is a configuration that replaces the one before. Tenants that are equal stay what they are. The others
@@ -70,7 +68,7 @@ func (r *Registry) Prepare(
 		settings: settings{
 			bundle: bundle, defaultLanguage: cfg.DefaultLanguage, clientCertificates: cfg.TLS.ClientCertificates,
 			requireSessionReuse: cfg.TLS.RequireSessionReuse,
-			times: limit.TimeLimits{IdleTimeout: cfg.IdleTimeout,
+			times: config.TimeLimits{IdleTimeout: cfg.IdleTimeout,
 				CommandTimeout: cfg.Limits.CommandTimeout},
 		},
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
@@ -236,7 +235,7 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed, next := hook, *cfg
-	changed.Limits.PerUser = limit.Usage{Transfers: 1}
+	changed.Limits.PerUser = config.Usage{Transfers: 1}
 	next.Tenants = map[string]*config.Tenant{"acme": &changed}
 	c := change(t, r, &next, buckets)
 	now := r.current.Load().tenants["acme"].external.users["bob"]

@@ -18,7 +18,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/names/hostname"
 	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/auth"
@@ -39,7 +38,7 @@ const (
 
 // external is the users of a tenant whom the configuration does not have.
 type external struct {
-	server limit.TimeLimits
+	server config.TimeLimits
 	source auth.Source
 	queue  *limits.Queue[netip.Prefix]
 
@@ -74,7 +73,7 @@ func (e *external) pretend(ctx context.Context) error {
 }
 
 // newExternal returns nil for a tenant without a source.
-func newExternal(server limit.TimeLimits, tc *config.Tenant) (*external, error) {
+func newExternal(server config.TimeLimits, tc *config.Tenant) (*external, error) {
 	source, err := auth.New(&tc.Auth)
 	if source == nil || err != nil {
 		return nil, err

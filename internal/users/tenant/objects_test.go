@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/object"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
@@ -36,19 +35,19 @@ func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) view.Storage {
 func TestObjects(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	for name, tc := range map[string]struct {
-		encryption object.Encryption
+		encryption config.Encryption
 		keyID      string
 		want       types.ServerSideEncryption
 	}{
 		"none":    {"", "", ""},
-		"s3":      {object.EncryptionS3, "", types.ServerSideEncryptionAes256},
-		"kms":     {object.EncryptionKMS, "", types.ServerSideEncryptionAwsKms},
-		"kms-key": {object.EncryptionKMS, s3test.KMSKey, types.ServerSideEncryptionAwsKms},
+		"s3":      {config.EncryptionS3, "", types.ServerSideEncryptionAes256},
+		"kms":     {config.EncryptionKMS, "", types.ServerSideEncryptionAwsKms},
+		"kms-key": {config.EncryptionKMS, s3test.KMSKey, types.ServerSideEncryptionAwsKms},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := configtest.New(t, s)
 			acme := cfg.Tenants["acme"]
-			acme.Objects = object.Objects{
+			acme.Objects = config.Objects{
 				ContentTypes: map[string]string{".dwg": "application/x-own"}, CacheControl: "no-cache",
 				StorageClass: "REDUCED_REDUNDANCY",
 				ACL:          "bucket-owner-full-control", Tags: map[string]string{"source": "ftp"}, Checksum: "sha256",
@@ -80,7 +79,7 @@ func TestObjectsWithCustomerKey(t *testing.T) {
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
-	acme.Objects = object.Objects{Encryption: object.EncryptionCustomer, CustomerKey: value.NewSecret(key)}
+	acme.Objects = config.Objects{Encryption: config.EncryptionCustomer, CustomerKey: value.NewSecret(key)}
 	storage := loginTo(t, s, cfg)
 	if err := afero.WriteFile(storage, "/secret", []byte("content"), 0); err != nil {
 		t.Fatal(err)

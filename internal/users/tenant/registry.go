@@ -20,7 +20,6 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/names/charset"
 	"github.com/babelftp/babelftp/internal/names/hostname"
@@ -106,7 +105,7 @@ func NewRegistry(
 		r.log = slog.New(slog.DiscardHandler)
 	}
 	if r.bans = opts.Bans; r.bans == nil {
-		r.bans = bans.New(limit.Bans{}, limit.Networks{}, r.log, func(string) {})
+		r.bans = bans.New(config.Bans{}, config.Networks{}, r.log, func(string) {})
 	}
 	r.current.Store(&directory{})
 	first, err := r.Prepare(cfg, bundle, buckets, opts.Events, opts.Files)
@@ -222,8 +221,8 @@ type user struct {
 	policy       view.Policy
 	overwrite    config.Overwrite
 	scope        *limits.Scope
-	networks     []limit.Networks // of the tenant and of the user
-	times        limit.TimeLimits
+	networks     []config.Networks // of the tenant and of the user
+	times        config.TimeLimits
 	quota        *Quota                    // nil without
 	lastLogin    atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
 }
@@ -241,7 +240,7 @@ func (u *user) addUse() (unsuited []*s3client.Bucket) {
 	return unsuited
 }
 
-func newUser(server limit.TimeLimits, t *tenant, name string, uc *config.User) *user {
+func newUser(server config.TimeLimits, t *tenant, name string, uc *config.User) *user {
 	tc := t.config
 	u := &user{
 		tenant:      t,
@@ -261,8 +260,8 @@ func newUser(server limit.TimeLimits, t *tenant, name string, uc *config.User) *
 		scope: limits.NewUser(
 			t.Name, cmp.Or(uc.Limits.Sessions, tc.Limits.SessionsPerUser),
 			uc.Limits.Limits().Or(tc.Limits.PerUser.Limits())),
-		networks: []limit.Networks{tc.Limits.Networks, uc.Limits.Networks},
-		times: limit.TimeLimits{
+		networks: []config.Networks{tc.Limits.Networks, uc.Limits.Networks},
+		times: config.TimeLimits{
 			IdleTimeout:    shortest(uc.Limits.IdleTimeout, tc.Limits.IdleTimeout, server.IdleTimeout),
 			CommandTimeout: shortest(uc.Limits.CommandTimeout, tc.Limits.CommandTimeout, server.CommandTimeout),
 		},

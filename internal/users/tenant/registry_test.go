@@ -22,8 +22,6 @@ import (
 	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/bucket"
-	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/names/pathname"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
@@ -270,7 +268,7 @@ func TestLogin(t *testing.T) {
 		Users: map[string]*config.User{"dave": {PasswordHash: hash}}}
 	cfg.Tenants["initech"] = &config.Tenant{
 		Bucket: s.Bucket(t), Users: map[string]*config.User{"peter": {PasswordHash: hash}}, Presign: time.Hour,
-		S3: bucket.S3{PublicEndpoint: "https://files.example"},
+		S3: config.S3{PublicEndpoint: "https://files.example"},
 	}
 	umlaut, err := passwordhash.New("wörd")
 	if err != nil {
@@ -396,9 +394,9 @@ func TestRequireSessionReuse(t *testing.T) {
 		tenant *bool
 		want   bool
 	}{{false, nil, false}, {true, nil, true}, {true, aws.Bool(false), false}, {false, aws.Bool(true), true}} {
-		cfg := &config.Config{TLS: encryption.TLS{RequireSessionReuse: test.server}}
+		cfg := &config.Config{TLS: config.TLS{RequireSessionReuse: test.server}}
 		tenant, err := newTenant(
-			cfg, "acme", &config.Tenant{TLS: encryption.TenantTLS{RequireSessionReuse: test.tenant}}, bundle)
+			cfg, "acme", &config.Tenant{TLS: config.TenantTLS{RequireSessionReuse: test.tenant}}, bundle)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -420,7 +418,7 @@ func TestStrictDataEOF(t *testing.T) {
 		lenient bool
 	}{"absent": {nil, false}, "strict": {aws.Bool(true), false}, "lenient": {aws.Bool(false), true}} {
 		t.Run(name, func(t *testing.T) {
-			tc := &config.Tenant{TLS: encryption.TenantTLS{StrictDataEOF: test.strict}}
+			tc := &config.Tenant{TLS: config.TenantTLS{StrictDataEOF: test.strict}}
 			tenant, err := newTenant(config.Default(), "acme", tc, bundle)
 			if err != nil {
 				t.Fatal(err)

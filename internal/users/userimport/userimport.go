@@ -16,7 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/rule"
+	"github.com/babelftp/babelftp/internal/config/value"
 )
 
 // Users are the users of a tenant that another server had.
@@ -89,7 +89,7 @@ func (us *Users) rootOf(name, dir string) string {
 // brokenPattern says which path is no pattern of a configuration, and why; it is empty where all are.
 func (u *user) brokenPattern() string {
 	for _, pattern := range slices.Sorted(maps.Keys(u.paths)) {
-		if broken := rule.Pattern(pattern); broken != "" {
+		if broken := value.PatternProblem(pattern); broken != "" {
 			return pattern + " " + broken
 		}
 	}

@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/logline"
-	"github.com/babelftp/babelftp/internal/config/destination"
-	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report/webhook"
 )
 
@@ -33,7 +32,7 @@ type Output struct {
 // New opens nothing. lost returns for a destination (file, stdout or webhook) what counts the lines that it did not
 // get.
 func New(
-	ctx context.Context, cfg destination.Audit, stdout io.Writer,
+	ctx context.Context, cfg config.Audit, stdout io.Writer,
 	lost func(destination string) func(lines int), log *slog.Logger,
 ) (*Output, error) {
 	o := &Output{log: log, endPost: func() {}}
@@ -50,7 +49,7 @@ func New(
 		add("stdout", stdout)
 	}
 	if cfg.Webhook.URL != "" {
-		authorities, err := encryption.Authorities(cfg.Webhook.CAFile)
+		authorities, err := config.Authorities(cfg.Webhook.CAFile)
 		if err != nil {
 			return nil, fmt.Errorf("audit.webhook.ca_file: %w", err)
 		}

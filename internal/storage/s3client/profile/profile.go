@@ -14,7 +14,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
 )
 
@@ -71,8 +71,8 @@ func Header(metadata middleware.Metadata) http.Header {
 }
 
 // Known is the name of the profile as it is known before the server is asked, empty where it is not.
-func Known(configured bucket.Profile, endpoint, bucketName string) string {
-	if configured != "" && configured != bucket.AutoProfile {
+func Known(configured config.Profile, endpoint, bucketName string) string {
+	if configured != "" && configured != config.AutoProfile {
 		return string(configured)
 	}
 	return OfEndpoint(endpoint, bucketName)
@@ -80,7 +80,7 @@ func Known(configured bucket.Profile, endpoint, bucketName string) string {
 
 // Special is the name of the profile if it is known before the server is asked and changes what clients send, by
 // [Restrict] or [RepeatUnstored]. It is empty otherwise. Accounts of one server differ by nothing else.
-func Special(configured bucket.Profile, endpoint string) string {
+func Special(configured config.Profile, endpoint string) string {
 	name := Known(configured, endpoint, "")
 	if p, known := driver.ProfileNamed(name); known && p.SignedAcceptEncoding && p.Checksums &&
 		p.EmptyDirectoryCode == "" && !p.UnstoredAnswers {
@@ -111,7 +111,7 @@ func Restrict(o *s3.Options, profile string) {
 		}))
 	}
 	if !p.Checksums {
-		transport.UseChecksums(o, bucket.ChecksumsRequired)
+		transport.UseChecksums(o, config.ChecksumsRequired)
 	}
 }
 

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/config"
 )
 
 // A configuration may name each profile.
 func TestProfileNames(t *testing.T) {
 	var names []string
-	for _, p := range bucket.Profiles() {
+	for _, p := range config.Profiles() {
 		names = append(names, string(p))
 	}
 	if want := driver.ProfileNames(); !slices.Equal(names, want) {

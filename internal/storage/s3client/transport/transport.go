@@ -24,7 +24,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/babelftp/babelftp/internal/base/descriptors"
-	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/config"
 )
 
 const (
@@ -130,12 +130,12 @@ func Variant(o s3.Options, changes ...func(*s3.Options)) *s3.Client {
 
 // UseChecksums makes the SDK send checksums that S3 does not ask for, or not. By default the SDK sends them. Some
 // servers other than AWS refuse them, or store a checksum at the end of a body as a part of it.
-func UseChecksums(o *s3.Options, use bucket.ChecksumUse) {
+func UseChecksums(o *s3.Options, use config.ChecksumUse) {
 	switch use {
-	case bucket.ChecksumsRequired:
+	case config.ChecksumsRequired:
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-	case bucket.ChecksumsSupported:
+	case config.ChecksumsSupported:
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenSupported
 	}

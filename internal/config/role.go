@@ -1,4 +1,4 @@
-package bucket
+package config
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/config/rule"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
@@ -29,8 +29,8 @@ type AssumeRole struct {
 	STSEndpoint string `yaml:"sts_endpoint" default:"AWS's, or endpoint if that is another S3 server" since:"0.2.0"`
 }
 
-// RenewBefore is how long before their end the credentials of a role are renewed.
-const RenewBefore = 5 * time.Minute
+// RoleRenewBefore is how long before their end the credentials of a role are renewed.
+const RoleRenewBefore = 5 * time.Minute
 
 // What STS allows, see https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html.
 const (
@@ -55,21 +55,21 @@ func (r *AssumeRole) DurationOf() time.Duration { return cmp.Or(r.Duration, defa
 func (r *AssumeRole) For(tenant string) AssumeRole {
 	expanded := *r
 	for _, text := range []*string{&expanded.RoleARN, &expanded.ExternalID, &expanded.SessionName} {
-		*text = expand(*text, tenant)
+		*text = expandTenant(*text, tenant)
 	}
 	if expanded.SessionName == "" {
-		name := expand(defaultSessionName, tenant)
+		name := expandTenant(defaultSessionName, tenant)
 		expanded.SessionName = name[:min(len(name), maxSessionName)]
 	}
 	expanded.SessionTags = maps.Clone(r.SessionTags)
 	for key, text := range r.SessionTags {
-		expanded.SessionTags[key] = expand(text, tenant)
+		expanded.SessionTags[key] = expandTenant(text, tenant)
 	}
 	expanded.Duration = r.DurationOf()
 	return expanded
 }
 
-func expand(text, tenant string) string { return strings.ReplaceAll(text, "{tenant}", tenant) }
+func expandTenant(text, tenant string) string { return strings.ReplaceAll(text, "{tenant}", tenant) }
 
 // inherit is what r says, and where it says nothing what another says.
 func (r AssumeRole) inherit(other AssumeRole) AssumeRole {
@@ -110,9 +110,9 @@ func (r *AssumeRole) check(p yamlconf.Path, tenants []string, report yamlconf.Re
 	for _, key := range slices.Sorted(maps.Keys(r.SessionTags)) {
 		at := p.Child("session_tags").Child(key)
 		if first := wrongFor(tenants, func(tenant string) bool {
-			return rule.Tag(key, expand(r.SessionTags[key], tenant)) != ""
+			return value.TagProblem(key, expandTenant(r.SessionTags[key], tenant)) != ""
 		}); first != "" {
-			report(at, "for the tenant %s: %s", first, rule.Tag(key, expand(r.SessionTags[key], first)))
+			report(at, "for the tenant %s: %s", first, value.TagProblem(key, expandTenant(r.SessionTags[key], first)))
 		}
 	}
 	if d := r.Duration; d != 0 && (d < minRoleDuration || d > maxRoleDuration || d%time.Second != 0) {
@@ -127,7 +127,7 @@ func (t roleText) check(p yamlconf.Path, tenants []string, report yamlconf.Repor
 		return
 	}
 	wrong := func(tenant string) bool {
-		expanded := expand(t.value, tenant)
+		expanded := expandTenant(t.value, tenant)
 		return len(expanded) > t.max || strings.ContainsAny(expanded, "{}") || !t.form.MatchString(expanded)
 	}
 	if first := wrongFor(tenants, wrong); first != "" {

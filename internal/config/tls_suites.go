@@ -1,4 +1,4 @@
-package encryption
+package config
 
 import (
 	"crypto/tls"

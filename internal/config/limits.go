@@ -1,5 +1,4 @@
-// Package limit has the parts of the configuration that bound what clients may take of the server.
-package limit
+package config
 
 import (
 	"net/netip"
@@ -37,7 +36,7 @@ type Limits struct {
 	Bans Bans `yaml:"bans" since:"0.2.0"`
 }
 
-// What Default sets.
+// What DefaultLimits sets.
 const (
 	// A session takes some 20 KiB and one descriptor.
 	defaultSessions           = 10000
@@ -53,8 +52,8 @@ const (
 	defaultMinUploadRate    = 4 * value.KiB // a quarter of what a satellite telephone sends, 2,400 bits a second
 )
 
-// Default is what holds where a configuration says nothing.
-func Default() Limits {
+// DefaultLimits is what holds where a configuration says nothing.
+func DefaultLimits() Limits {
 	return Limits{
 		Sessions:            defaultSessions,
 		SessionsBeforeLogin: defaultSessionsBeforeLogin,
@@ -149,12 +148,12 @@ type Bans struct {
 }
 
 // Refuses tells whether an address is denied and not allowed.
-func (n Networks) Refuses(addr netip.Addr) bool { return contains(n.Deny, addr) && !n.Allows(addr) }
+func (n Networks) Refuses(addr netip.Addr) bool { return containsAddr(n.Deny, addr) && !n.Allows(addr) }
 
 // Allows tells whether an address is in `allow`.
-func (n Networks) Allows(addr netip.Addr) bool { return contains(n.Allow, addr) }
+func (n Networks) Allows(addr netip.Addr) bool { return containsAddr(n.Allow, addr) }
 
-func contains(networks []value.Network, addr netip.Addr) bool {
+func containsAddr(networks []value.Network, addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	return slices.ContainsFunc(networks, func(n value.Network) bool { return n.Contains(addr) })
 }

@@ -1,4 +1,4 @@
-package external
+package config
 
 import (
 	"cmp"
@@ -34,7 +34,7 @@ type LDAP struct {
 	// Entry below which the server searches for users.
 	BaseDN string `yaml:"base_dn" default:"none" since:"0.2.0"`
 	// How far below `base_dn` it searches.
-	Scope Scope `yaml:"scope" default:"subtree" since:"0.2.0"`
+	Scope LDAPScope `yaml:"scope" default:"subtree" since:"0.2.0"`
 	// Account that searches.
 	BindDN string `yaml:"bind_dn" default:"anonymous" since:"0.2.0"`
 	// Password of this account.
@@ -47,20 +47,20 @@ type LDAP struct {
 	Attributes Attributes `yaml:"attributes" since:"0.2.0"`
 }
 
-// A Scope is how far below its base a search goes (RFC 4511 4.5.1.2). The zero value is Subtree.
-type Scope string
+// An LDAPScope is how far below its base a search goes (RFC 4511 4.5.1.2). The zero value is LDAPSubtree.
+type LDAPScope string
 
 // The scopes.
 const (
-	Subtree Scope = "subtree" // all entries below, and the base itself
-	One     Scope = "one"     // the entries right below
+	LDAPSubtree  LDAPScope = "subtree" // all entries below, and the base itself
+	LDAPOneLevel LDAPScope = "one"     // the entries right below
 )
 
 // Values implements [yamlconf.Enum].
-func (Scope) Values() []string { return yamlconf.EnumValues(Subtree, One) }
+func (LDAPScope) Values() []string { return yamlconf.EnumValues(LDAPSubtree, LDAPOneLevel) }
 
 // TimeoutOf is the longest time that the servers have for a login.
-func (l *LDAP) TimeoutOf() time.Duration { return cmp.Or(l.Timeout, defaultTimeout) }
+func (l *LDAP) TimeoutOf() time.Duration { return cmp.Or(l.Timeout, defaultAuthTimeout) }
 
 // UsesStartTLS reports whether connections to ldap:// are encrypted.
 func (l *LDAP) UsesStartTLS() bool { return l.StartTLS == nil || *l.StartTLS }
@@ -91,7 +91,7 @@ func (l *LDAP) check(p yamlconf.Path, report yamlconf.Report) {
 				"is no URL of a directory: write it like ldaps://ldap.example.com, without a path")
 		}
 	}
-	authorities(p, l.CAFile, report)
+	checkAuthorities(p, l.CAFile, report)
 	l.checkNames(p, report)
 	if l.Filter != "" {
 		if _, err := ldap.CompileFilter(l.Filter); err != nil {

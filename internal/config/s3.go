@@ -1,6 +1,4 @@
-// Package bucket describes in the configuration how an S3 bucket is reached: the sections s3 of the server, of a
-// tenant and of a folder.
-package bucket
+package config
 
 import (
 	"cmp"

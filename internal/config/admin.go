@@ -1,12 +1,9 @@
-// Package administration describes in the configuration how administrators reach the server over HTTP: the section
-// admin.
-package administration
+package config
 
 import (
 	"net"
 	"strings"
 
-	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -32,15 +29,15 @@ type AdminTLS struct {
 	ClientCAFile string `yaml:"client_ca_file" default:"none" since:"0.2.0"`
 }
 
-// minToken is the shortest token, in bytes: 16 random bytes in hexadecimal.
-const minToken = 32
+// minAdminToken is the shortest token, in bytes: 16 random bytes in hexadecimal.
+const minAdminToken = 32
 
 // Files are the values that name files.
 func (a *Admin) Files() []*string {
 	return []*string{&a.TLS.CertFile, &a.TLS.KeyFile, &a.TLS.ClientCAFile}
 }
 
-// Check reports what is wrong with the section that p leads to. Package network checks that the address is one.
+// Check reports what is wrong with the section that p leads to. [checkListeners] checks that the address is one.
 func (a *Admin) Check(p yamlconf.Path, report yamlconf.Report) {
 	given := a.TLS.CertFile != "" || a.TLS.KeyFile != ""
 	if a.Listen == "" {
@@ -52,7 +49,7 @@ func (a *Admin) Check(p yamlconf.Path, report yamlconf.Report) {
 	tls := p.Child("tls")
 	switch {
 	case given:
-		encryption.CheckPair(tls, a.TLS.CertFile, a.TLS.KeyFile, report)
+		checkPair(tls, a.TLS.CertFile, a.TLS.KeyFile, report)
 	case a.TLS.ClientCAFile != "":
 		report(tls.Child("cert_file"), "is missing: client_ca_file needs TLS")
 	case !IsLoopback(a.Listen):
@@ -63,7 +60,7 @@ func (a *Admin) Check(p yamlconf.Path, report yamlconf.Report) {
 					"certificate, or listen on 127.0.0.1")
 		}
 	}
-	if _, err := encryption.Authorities(a.TLS.ClientCAFile); err != nil {
+	if _, err := Authorities(a.TLS.ClientCAFile); err != nil {
 		report(tls.Child("client_ca_file"), "%v", err)
 	}
 	switch token := a.Token.Reveal(); {
@@ -71,10 +68,10 @@ func (a *Admin) Check(p yamlconf.Path, report yamlconf.Report) {
 		report(
 			p.Child(
 				"token"), "is missing: write a random one, like that of `openssl rand -hex 32`, or tls.client_ca_file")
-	case token != "" && len(token) < minToken:
+	case token != "" && len(token) < minAdminToken:
 		report(
 			p.Child("token"), "is shorter than %d characters: write a random one, like that of `openssl rand -hex 32`",
-			minToken)
+			minAdminToken)
 	}
 }
 

@@ -1,5 +1,4 @@
-// Package object describes in the configuration how new objects are stored: the section objects of a tenant.
-package object
+package config
 
 import (
 	"encoding/base64"
@@ -8,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/babelftp/babelftp/internal/config/rule"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -47,15 +45,15 @@ func (o *Objects) Key() []byte {
 	return key
 }
 
-// maxTags is a limit of S3: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html
-const maxTags = 10
+// maxObjectTags is a limit of S3: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html
+const maxObjectTags = 10
 
 const customerKeySize = 32 // bytes, for AES-256
 
 // Check reports what is wrong with the values in the section that p leads to, but for those of the encryption.
 func (o *Objects) Check(p yamlconf.Path, report yamlconf.Report) {
 	for ending, contentType := range o.ContentTypes {
-		for _, broken := range rule.ContentType(ending, contentType) {
+		for _, broken := range value.ContentTypeProblems(ending, contentType) {
 			report(p.Child("content_types").Child(ending), "%s", broken)
 		}
 	}
@@ -66,11 +64,11 @@ func (o *Objects) Check(p yamlconf.Path, report yamlconf.Report) {
 		report(p.Child("storage_class"), "%q is no storage class: write it like STANDARD_IA", o.StorageClass)
 	}
 	tags := p.Child("tags")
-	if len(o.Tags) > maxTags {
-		report(tags, "there are %d: S3 has room for %d", len(o.Tags), maxTags)
+	if len(o.Tags) > maxObjectTags {
+		report(tags, "there are %d: S3 has room for %d", len(o.Tags), maxObjectTags)
 	}
-	for key, value := range o.Tags {
-		if broken := rule.Tag(key, value); broken != "" {
+	for key, text := range o.Tags {
+		if broken := value.TagProblem(key, text); broken != "" {
 			report(tags.Child(key), "%s", broken)
 		}
 	}

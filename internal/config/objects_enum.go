@@ -1,4 +1,4 @@
-package object
+package config
 
 import "github.com/babelftp/babelftp/internal/config/yamlconf"
 

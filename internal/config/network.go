@@ -1,6 +1,4 @@
-// Package network describes in the configuration how clients reach the server: the sections passive, proxy_protocol
-// and cluster, and the addresses to listen on.
-package network
+package config
 
 import (
 	"net"
@@ -40,16 +38,16 @@ func (x ProxyProtocol) Networks() []netip.Prefix {
 	return networks
 }
 
-// A Listener is an address to listen on, which Path leads to.
-type Listener struct {
+// A listener is an address to listen on, which Path leads to.
+type listener struct {
 	Path     yamlconf.Path
 	Address  string
 	Required bool
 }
 
-// CheckListeners reports addresses that are none, and those that share a port with another one or with data
+// checkListeners reports addresses that are none, and those that share a port with another one or with data
 // connections.
-func CheckListeners(listeners []Listener, data netaddr.PortRange, report yamlconf.Report) {
+func checkListeners(listeners []listener, data netaddr.PortRange, report yamlconf.Report) {
 	ports := map[int]yamlconf.Path{}
 	for _, l := range listeners {
 		if l.Address == "" && !l.Required {

@@ -1,5 +1,4 @@
-// Package external describes services outside of the server that decide on logins: the section auth of a tenant.
-package external
+package config
 
 import (
 	"cmp"
@@ -8,13 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Services are what can decide on logins of users whom the configuration does not have.
-type Services struct {
+// AuthServices are what can decide on logins of users whom the configuration does not have.
+type AuthServices struct {
 	Hook Hook `yaml:"hook"`
 	LDAP LDAP `yaml:"ldap" since:"0.2.0"`
 }
@@ -52,16 +50,16 @@ type Attributes struct {
 }
 
 const (
-	defaultTimeout = 5 * time.Second
-	// maxCache is how long a user whom the service no longer knows may log in.
-	maxCache = 10 * time.Minute
+	defaultAuthTimeout = 5 * time.Second
+	// maxAuthCache is how long a user whom the service no longer knows may log in.
+	maxAuthCache = 10 * time.Minute
 )
 
 // TimeoutOf is how long the service may take to answer.
-func (h *Hook) TimeoutOf() time.Duration { return cmp.Or(h.Timeout, defaultTimeout) }
+func (h *Hook) TimeoutOf() time.Duration { return cmp.Or(h.Timeout, defaultAuthTimeout) }
 
 // Given are the keys of the services that there are.
-func (s Services) Given() []string {
+func (s AuthServices) Given() []string {
 	var keys []string
 	for v, i := reflect.ValueOf(s), 0; i < v.NumField(); i++ {
 		if !v.Field(i).IsZero() {
@@ -72,11 +70,11 @@ func (s Services) Given() []string {
 }
 
 // Files are the names of files in the sections.
-func (s *Services) Files() []*string { return []*string{&s.Hook.CAFile, &s.LDAP.CAFile} }
+func (s *AuthServices) Files() []*string { return []*string{&s.Hook.CAFile, &s.LDAP.CAFile} }
 
 // Check reports what is wrong with the sections in that which p leads to. A service must answer in the time that a
 // session has for its login.
-func (s *Services) Check(p yamlconf.Path, loginTimeout time.Duration, report yamlconf.Report) {
+func (s *AuthServices) Check(p yamlconf.Path, loginTimeout time.Duration, report yamlconf.Report) {
 	given := s.Given()
 	if len(given) > 1 {
 		report(p.Child(given[1]), "is one service too many: a login asks one, keep %s or %s", given[0], given[1])
@@ -85,10 +83,10 @@ func (s *Services) Check(p yamlconf.Path, loginTimeout time.Duration, report yam
 		switch key {
 		case "hook":
 			s.Hook.check(p.Child(key), report)
-			times(p.Child(key), s.Hook.Timeout, s.Hook.TimeoutOf(), s.Hook.Cache, loginTimeout, report)
+			checkTimes(p.Child(key), s.Hook.Timeout, s.Hook.TimeoutOf(), s.Hook.Cache, loginTimeout, report)
 		case "ldap":
 			s.LDAP.check(p.Child(key), report)
-			times(p.Child(key), s.LDAP.Timeout, s.LDAP.TimeoutOf(), s.LDAP.Cache, loginTimeout, report)
+			checkTimes(p.Child(key), s.LDAP.Timeout, s.LDAP.TimeoutOf(), s.LDAP.Cache, loginTimeout, report)
 		}
 	}
 }
@@ -102,7 +100,7 @@ func (h *Hook) check(p yamlconf.Path, report yamlconf.Report) {
 			p.Child(
 				"url"), "is no URL of a service: write it like https://auth.example.com/ftp, and a password as secret")
 	}
-	authorities(p, h.CAFile, report)
+	checkAuthorities(p, h.CAFile, report)
 }
 
 // isURL reports whether text is the URL of a host with one of two schemes and without credentials.
@@ -112,18 +110,18 @@ func isURL(text string, schemes ...string) bool {
 		u.User == nil
 }
 
-func authorities(p yamlconf.Path, name string, report yamlconf.Report) {
-	if _, err := encryption.Authorities(name); err != nil {
+func checkAuthorities(p yamlconf.Path, name string, report yamlconf.Report) {
+	if _, err := Authorities(name); err != nil {
 		report(p.Child("ca_file"), "%v", err)
 	}
 }
 
-// times checks the timeout as it is written and as it is in effect, and the time of the cache.
-func times(p yamlconf.Path, written, timeout, cache, loginTimeout time.Duration, report yamlconf.Report) {
+// checkTimes checks the timeout as it is written and as it is in effect, and the time of the cache.
+func checkTimes(p yamlconf.Path, written, timeout, cache, loginTimeout time.Duration, report yamlconf.Report) {
 	if written < 0 || timeout >= loginTimeout {
 		report(p.Child("timeout"), "%s is not between 0s and limits.login_timeout (%s)", written, loginTimeout)
 	}
-	if cache < 0 || cache > maxCache {
-		report(p.Child("cache"), "%s is not between 0s and %s", cache, maxCache)
+	if cache < 0 || cache > maxAuthCache {
+		report(p.Child("cache"), "%s is not between 0s and %s", cache, maxAuthCache)
 	}
 }

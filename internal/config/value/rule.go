@@ -1,7 +1,4 @@
-// Package rule says what single values of a configuration break: names of buckets, prefixes of keys, pathnames and
-// patterns, characters of texts, tags of objects. Each function returns the broken rule with what to do about it, or
-// an empty text for a good value.
-package rule
+package value
 
 import (
 	"fmt"
@@ -15,9 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// Bucket is what the name of a bucket breaks of the rules at
+// BucketProblem is what the name of a bucket breaks of the rules at
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html, empty for a good name.
-func Bucket(name string) string {
+func BucketProblem(name string) string {
 	edge := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
 	_, notAddress := netip.ParseAddr(name)
 	switch {
@@ -40,8 +37,8 @@ func Bucket(name string) string {
 // maxPrefix leaves half of the 1,024 bytes of a key to the pathname.
 const maxPrefix = 512
 
-// Prefix is what a prefix of keys breaks, empty for a good one.
-func Prefix(prefix string) string {
+// PrefixProblem is what a prefix of keys breaks, empty for a good one.
+func PrefixProblem(prefix string) string {
 	switch {
 	case prefix == "":
 		return ""
@@ -61,8 +58,8 @@ func Prefix(prefix string) string {
 	return ""
 }
 
-// Directory is what the absolute pathname of a directory breaks. instead is what to write for "/".
-func Directory(name, instead string) string {
+// DirectoryProblem is what the absolute pathname of a directory breaks. instead is what to write for "/".
+func DirectoryProblem(name, instead string) string {
 	switch {
 	case !path.IsAbs(name):
 		return "is not absolute: begin it with /"
@@ -76,9 +73,9 @@ func Directory(name, instead string) string {
 	return ""
 }
 
-// Pattern is what a pattern of pathnames breaks, whose segments are for [path.Match].
-func Pattern(pattern string) string {
-	if broken := Directory(pattern, "permissions"); broken != "" {
+// PatternProblem is what a pattern of pathnames breaks, whose segments are for [path.Match].
+func PatternProblem(pattern string) string {
+	if broken := DirectoryProblem(pattern, "permissions"); broken != "" {
 		return broken
 	}
 	for segment := range strings.SplitSeq(pattern[len("/"):], "/") {
@@ -92,8 +89,8 @@ func Pattern(pattern string) string {
 // greetingVariables are what a greeting may hold in braces.
 func greetingVariables() []string { return []string{"{User}", "{Tenant}", "{LastLogin}", "{Quota}"} }
 
-// Greeting is what a greeting breaks.
-func Greeting(text string) (problems []string) {
+// GreetingProblems is what a greeting breaks.
+func GreetingProblems(text string) (problems []string) {
 	if strings.TrimSpace(text) == "" {
 		problems = append(problems, "is empty: write a text or remove the language")
 	}
@@ -131,8 +128,8 @@ func textCharacter(r rune) string {
 	return ""
 }
 
-// ContentType is what a media type by the end of a name breaks.
-func ContentType(ending, contentType string) (problems []string) {
+// ContentTypeProblems is what a media type by the end of a name breaks.
+func ContentTypeProblems(ending, contentType string) (problems []string) {
 	if len(ending) < 2 || ending[0] != '.' || strings.ContainsAny(ending[1:], "./") ||
 		ending != strings.ToLower(ending) {
 		problems = append(problems, fmt.Sprintf("%q is no end of a name: write it like .dwg, in lower case", ending))
@@ -149,8 +146,8 @@ const (
 	maxTagValue = 256
 )
 
-// Tag is what a tag of an object breaks.
-func Tag(key, value string) string {
+// TagProblem is what a tag of an object breaks.
+func TagProblem(key, value string) string {
 	switch {
 	case key == "" || utf8.RuneCountInString(key) > maxTagKey || utf8.RuneCountInString(value) > maxTagValue:
 		return fmt.Sprintf(

@@ -1,4 +1,4 @@
-package encryption
+package config
 
 import (
 	"crypto/tls"
@@ -9,9 +9,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// CheckPair reports what is wrong with the values of cert_file and key_file in the section that p leads to. At least
+// checkPair reports what is wrong with the values of cert_file and key_file in the section that p leads to. At least
 // one is given.
-func CheckPair(p yamlconf.Path, cert, key string, report yamlconf.Report) {
+func checkPair(p yamlconf.Path, cert, key string, report yamlconf.Report) {
 	readable := true
 	for _, f := range []struct{ key, name, other string }{
 		{"cert_file", cert, "key_file"},

@@ -1,6 +1,4 @@
-// Package encryption describes in the configuration how connections are encrypted: the sections tls of the server and
-// of a tenant.
-package encryption
+package config
 
 import (
 	"log/slog"
@@ -75,7 +73,7 @@ func (t *TLS) Check(p yamlconf.Path, report yamlconf.Report) {
 	t.ClientCertificates.check(p.Child("client_certificates"), t.ClientCertificates, t, report)
 	t.ACME.Check(p.Child("acme"), report)
 	if t.CertFile != "" || t.KeyFile != "" {
-		CheckPair(p, t.CertFile, t.KeyFile, report)
+		checkPair(p, t.CertFile, t.KeyFile, report)
 	}
 	if t.Given() {
 		return
@@ -157,5 +155,5 @@ func (t *TenantTLS) Check(p yamlconf.Path, server *TLS, hosts []string, report y
 			"needs a certificate of the server too, for clients that name no host to TLS: write tls.cert_file and "+
 				"tls.key_file, or tls.acme")
 	}
-	CheckPair(p, t.CertFile, t.KeyFile, report)
+	checkPair(p, t.CertFile, t.KeyFile, report)
 }

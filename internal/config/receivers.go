@@ -1,13 +1,10 @@
-// Package destination describes in the configuration where the server tells what happens: the audit log, the webhook
-// of a tenant and traces.
-package destination
+package config
 
 import (
 	"cmp"
 	"net/url"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
 )
 
@@ -41,18 +38,18 @@ type Webhook struct {
 	UnconfirmedAfter time.Duration `yaml:"unconfirmed_after" default:"15m" since:"0.2.0"`
 }
 
-// minSecret is the shortest key, in bytes.
-const minSecret = 16
+// minReceiverSecret is the shortest key, in bytes.
+const minReceiverSecret = 16
 
 // Defaults, as the tags above have them.
 const (
-	defaultTimeout = 10 * time.Second
+	defaultReceiverTimeout = 10 * time.Second
 	// defaultUnconfirmedAfter is longer than S3 may take to make an upload visible.
 	defaultUnconfirmedAfter = 15 * time.Minute
 )
 
 // TimeoutOf is the value of `timeout`, or its default.
-func (r Receiver) TimeoutOf() time.Duration { return cmp.Or(r.Timeout, defaultTimeout) }
+func (r Receiver) TimeoutOf() time.Duration { return cmp.Or(r.Timeout, defaultReceiverTimeout) }
 
 // UnconfirmedAfterOf is the value of `unconfirmed_after`, or its default.
 func (w Webhook) UnconfirmedAfterOf() time.Duration {
@@ -82,10 +79,10 @@ func (r Receiver) Problems() map[string]string {
 		problems["url"] = "is no address of a receiver: write it like https://hooks.example.com/babelftp, without " +
 			"credentials"
 	}
-	if len(r.Secret.Reveal()) < minSecret {
+	if len(r.Secret.Reveal()) < minReceiverSecret {
 		problems["secret"] = "is shorter than 16 bytes: write a random one, like that of `openssl rand -hex 32`"
 	}
-	if _, err := encryption.Authorities(r.CAFile); err != nil {
+	if _, err := Authorities(r.CAFile); err != nil {
 		problems["ca_file"] = err.Error()
 	}
 	if r.Timeout < 0 {
