@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/ftp/relay"
-	"github.com/babelftp/babelftp/internal/server/fixed"
+	"github.com/babelftp/babelftp/internal/server"
 )
 
 func TestLintStrict(t *testing.T) {
@@ -374,7 +374,7 @@ func TestChangesReachThePod(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			after := render(t, values, tt.set)
-			_, fixedKeys, err := fixed.Keep(old, loadPod(t, after, after.pod(), root))
+			_, fixedKeys, err := server.KeepFixed(old, loadPod(t, after, after.pod(), root))
 			if err != nil {
 				t.Fatal(err)
 			}

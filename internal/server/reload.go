@@ -9,7 +9,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/upkeep"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/server/fixed"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/tenant"
 )
@@ -74,7 +73,7 @@ func logProblems(log func(message string, args ...any), message string, problems
 // replace prepares all that may fail, and then replaces one after another what the next logins and sessions get.
 func (s *Server) replace(next *config.Config) error {
 	before := s.active.Load()
-	cfg, kept, err := fixed.Keep(before.cfg, next)
+	cfg, kept, err := KeepFixed(before.cfg, next)
 	if err != nil {
 		return err
 	}

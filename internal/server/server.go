@@ -36,8 +36,6 @@ import (
 	"github.com/babelftp/babelftp/internal/report/events"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/report/tracing"
-	"github.com/babelftp/babelftp/internal/server/dataport"
-	"github.com/babelftp/babelftp/internal/server/idleheap"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
 	"github.com/babelftp/babelftp/internal/users/bans"
@@ -98,7 +96,7 @@ type Server struct {
 	working   context.Context // of Serve, nil before; guarded by reloading, as is stopped
 	stopped   bool
 
-	ports        *dataport.Ports
+	ports        *dataPorts
 	guard        *panics.Guard
 	certificates *certificates.Set
 	acme         *acme.Manager // nil without ACME
@@ -153,8 +151,8 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	relays, guard := measure.NewRelays(), panics.NewGuard(log)
-	ports, err := dataport.New(
-		ctx, cfg, dataport.Observer{NoHeader: m.proxyRefused, Missed: m.missed.Inc, Relays: relays, Guard: guard}, log)
+	ports, err := newDataPorts(
+		ctx, cfg, dataPortObserver{NoHeader: m.proxyRefused, Missed: m.missed.Inc, Relays: relays, Guard: guard}, log)
 	if err != nil {
 		return nil, err
 	}
@@ -373,7 +371,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	go s.watcher.Run(working)
 	go s.sweepUploads(working)
 	go s.countQuotas(working)
-	go idleheap.Run(working)
+	go keepIdleHeap(working)
 	go upkeep.Every(working, warnEvery, func() { s.certificates.Warn(time.Now()) })
 	ended := make(chan error, 2)
 	listeners := 1

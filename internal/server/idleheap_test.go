@@ -1,4 +1,4 @@
-package idleheap
+package server
 
 import (
 	"runtime"

@@ -1,4 +1,4 @@
-package dataport
+package server
 
 import (
 	"log/slog"
@@ -12,7 +12,7 @@ import (
 // A reload keeps the addresses that were looked up, so that a name server that is away costs no client its PASV.
 // Hosts without use go.
 func TestPublicAddressAfterAReload(t *testing.T) {
-	p, err := New(t.Context(), &config.Config{}, Observer{}, slog.New(slog.DiscardHandler))
+	p, err := newDataPorts(t.Context(), &config.Config{}, dataPortObserver{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

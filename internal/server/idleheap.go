@@ -1,5 +1,4 @@
-// Package idleheap gives memory back to the system after a load. The Go runtime does that by itself, but takes minutes.
-package idleheap
+package server
 
 import (
 	"context"
@@ -28,8 +27,8 @@ type idleHeap struct {
 	needed    uint64 // bytes held after the last collection, or less where less was held since
 }
 
-// Run looks again and again whether memory can be given back, until ctx ends.
-func Run(ctx context.Context) {
+// keepIdleHeap looks again and again whether memory can be given back, until ctx ends.
+func keepIdleHeap(ctx context.Context) {
 	h := idleHeap{free: debug.FreeOSMemory}
 	ticker := time.NewTicker(heapInterval)
 	defer ticker.Stop()

@@ -1,4 +1,4 @@
-package fixed
+package server
 
 import (
 	"reflect"
@@ -30,9 +30,9 @@ func TestEveryKeyChangesOrIsNamed(t *testing.T) {
 			continue
 		}
 		want = append(want, key)
-		change(v.Field(i))
+		changeValue(v.Field(i))
 	}
-	cfg, fixed, err := Keep(old, next)
+	cfg, fixed, err := KeepFixed(old, next)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,10 +47,10 @@ func TestEveryKeyChangesOrIsNamed(t *testing.T) {
 }
 
 // change gives a value another one.
-func change(v reflect.Value) {
+func changeValue(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
-		change(v.Field(0))
+		changeValue(v.Field(0))
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 	case reflect.Slice:

@@ -1,8 +1,4 @@
-// Package dataport makes the passive ports (RFC 959) of a server from a configuration.
-//
-// Each replica of a cluster opens a slice of them. Load balancers and other replicas may connect to them, and say
-// whose the connection is.
-package dataport
+package server
 
 import (
 	"context"
@@ -22,8 +18,10 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/relay"
 )
 
-// Ports are the passive ports, and what other replicas and load balancers have to do with them.
-type Ports struct {
+// dataPorts are the passive ports (RFC 959), and what other replicas and load balancers have to do with them. Each
+// replica of a cluster opens a slice of them. Load balancers and other replicas may connect to them, and say whose the
+// connection is.
+type dataPorts struct {
 	*passive.Ports
 	Trust   *proxyproto.Trust // who may send PROXY headers, on control connections too
 	cluster *relay.Cluster    // nil for a single replica
@@ -32,18 +30,18 @@ type Ports struct {
 	public map[string]*lookup.Host // the addresses that PASV shows, by name
 }
 
-// An Observer learns what happens to connections that come through load balancers and other replicas.
-type Observer struct {
+// A dataPortObserver learns what happens to connections that come through load balancers and other replicas.
+type dataPortObserver struct {
 	NoHeader func() // a connection from proxy_protocol.trusted had no PROXY header
 	Missed   func() // a client has not connected to the passive port that its session has told
 	Relays   relay.Observer
 	Guard    *panics.Guard // a panic has ended a connection
 }
 
-// New makes the ports of a valid configuration, and opens none. ctx is that of the relays. An error says that the
-// number of the replica is not known.
-func New(ctx context.Context, cfg *config.Config, observe Observer, log *slog.Logger) (*Ports, error) {
-	p := &Ports{Trust: proxyproto.NewTrust(cfg.ProxyProtocol.Networks(), observe.NoHeader, observe.Guard, log)}
+// newDataPorts makes the ports of a valid configuration, and opens none. ctx is that of the relays. An error says
+// that the number of the replica is not known.
+func newDataPorts(ctx context.Context, cfg *config.Config, observe dataPortObserver, log *slog.Logger) (*dataPorts, error) {
+	p := &dataPorts{Trust: proxyproto.NewTrust(cfg.ProxyProtocol.Networks(), observe.NoHeader, observe.Guard, log)}
 	options := passive.Options{Range: cfg.Passive.Ports, Guard: observe.Guard, Missed: observe.Missed}
 	if len(cfg.ProxyProtocol.Trusted) > 0 {
 		options.Receive = p.Trust.Receive
@@ -70,7 +68,7 @@ func New(ctx context.Context, cfg *config.Config, observe Observer, log *slog.Lo
 
 // PublicAddress is what PASV shows on this replica, by a configuration that may be newer than that of the ports.
 // Hosts of the configuration before are not looked up again for that. Calls follow one another.
-func (p *Ports) PublicAddress(cfg config.Passive) passive.Public {
+func (p *dataPorts) PublicAddress(cfg config.Passive) passive.Public {
 	hosts := map[string]*lookup.Host{}
 	host := func(a config.PublicAddress) *lookup.Host {
 		name := a.Of(p.number)
@@ -95,14 +93,14 @@ func (p *Ports) PublicAddress(cfg config.Passive) passive.Public {
 
 // SetStallTimeout tells relays how long a transfer may move no byte, by a configuration that may be newer than that
 // of the ports.
-func (p *Ports) SetStallTimeout(d time.Duration) {
+func (p *dataPorts) SetStallTimeout(d time.Duration) {
 	if p.cluster != nil {
 		p.cluster.SetStallTimeout(d)
 	}
 }
 
 // Replica is the number of this replica, 0 for a single one.
-func (p *Ports) Replica() int { return p.number }
+func (p *dataPorts) Replica() int { return p.number }
 
 // listenAddress is the IP address in one to listen on, the zero value for any.
 func listenAddress(hostPort string) netip.Addr {
@@ -116,7 +114,7 @@ func listenAddress(hostPort string) netip.Addr {
 
 // Start opens all passive ports of a cluster. A single replica opens a port when a session needs it. A port that is
 // taken is a [listen.Error].
-func (p *Ports) Start(ctx context.Context) error {
+func (p *dataPorts) Start(ctx context.Context) error {
 	if p.cluster == nil {
 		return nil
 	}
@@ -140,7 +138,7 @@ func (p *Ports) Start(ctx context.Context) error {
 
 // WhenKnown calls a function when the other replicas take relays from this one, or when ctx ends. A single replica
 // needs none.
-func (p *Ports) WhenKnown(ctx context.Context, do func()) {
+func (p *dataPorts) WhenKnown(ctx context.Context, do func()) {
 	if p.cluster == nil {
 		do()
 		return
@@ -153,7 +151,7 @@ func (p *Ports) WhenKnown(ctx context.Context, do func()) {
 }
 
 // Shutdown ends what Start has begun. Relays may go on until ctx ends.
-func (p *Ports) Shutdown(ctx context.Context) {
+func (p *dataPorts) Shutdown(ctx context.Context) {
 	if p.cluster != nil {
 		p.cluster.Shutdown(ctx)
 		p.Close()

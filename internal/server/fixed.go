@@ -1,6 +1,4 @@
-// Package fixed knows which values of the configuration cannot change while the server runs, because listeners or
-// files are open or memory is in use.
-package fixed
+package server
 
 import (
 	"fmt"
@@ -11,9 +9,10 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// Keep returns the next configuration with those values of the one in use that cannot change. keys are those of
-// values that differ, and of files whose content does. The error says that the rest does not go with them.
-func Keep(old, next *config.Config) (cfg *config.Config, keys []string, err error) {
+// KeepFixed returns the next configuration with those values of the one in use that cannot change while the server
+// runs, because listeners or files are open or memory is in use. keys are those of values that differ, and of files
+// whose content does. The error says that the rest does not go with them.
+func KeepFixed(old, next *config.Config) (cfg *config.Config, keys []string, err error) {
 	c := *next
 	acme := old.TLS.ACME
 	if acme.Given() && c.TLS.ACME.Given() {
