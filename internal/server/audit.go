@@ -10,7 +10,6 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/report/audit"
-	"github.com/babelftp/babelftp/internal/report/audit/output"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -18,7 +17,7 @@ import (
 // observeSessions returns the observers of sessions: the metrics, and the audit log where somebody reads it. recent
 // is nil without administrators. flush is for the end of all sessions.
 func observeSessions(
-	m *metrics, out *output.Output, recent *audit.Recent, guard *panics.Guard,
+	m *metrics, out *audit.Output, recent *audit.Recent, guard *panics.Guard,
 ) (observe func(string, *wire.Conn) control.Observer, flush func()) {
 	var to io.Writer = out
 	switch {

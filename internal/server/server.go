@@ -32,7 +32,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
-	"github.com/babelftp/babelftp/internal/report/audit/output"
+	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/report/events"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/report/tracing"
@@ -72,7 +72,7 @@ type Server struct {
 	opts       Options
 	log        *slog.Logger
 	metrics    *metrics
-	audit      *output.Output
+	audit      *audit.Output
 	observe    func(id string, conn *wire.Conn) control.Observer
 	flushAudit func()
 	control    *control.Server
@@ -189,7 +189,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	}); err != nil {
 		return nil, err
 	}
-	if s.audit, err = output.New(
+	if s.audit, err = audit.NewOutput(
 		ctx, cfg.Audit, cmp.Or[io.Writer](opts.Stdout, io.Discard), m.auditLinesLost, log); err != nil {
 		return nil, err
 	}

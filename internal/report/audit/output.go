@@ -1,6 +1,4 @@
-// Package output brings the lines of the audit log to where a configuration wants them: a file, standard output and a
-// webhook.
-package output
+package audit
 
 import (
 	"context"
@@ -19,8 +17,8 @@ import (
 // closeTimeout bounds the wait for the last lines when the server stops.
 const closeTimeout = 5 * time.Second
 
-// An Output writes lines to all destinations of a configuration. Make one with [New]. Nothing waits for a destination
-// that takes no lines.
+// An Output writes the lines of the audit log to where a configuration wants them: a file, standard output and a
+// webhook. Make one with [NewOutput]. Nothing waits for a destination that takes no lines.
 type Output struct {
 	io.Writer
 	log     *slog.Logger
@@ -29,9 +27,9 @@ type Output struct {
 	endPost context.CancelFunc
 }
 
-// New opens nothing. lost returns for a destination (file, stdout or webhook) what counts the lines that it did not
-// get.
-func New(
+// NewOutput opens nothing. lost returns for a destination (file, stdout or webhook) what counts the lines that it did
+// not get.
+func NewOutput(
 	ctx context.Context, cfg config.Audit, stdout io.Writer,
 	lost func(destination string) func(lines int), log *slog.Logger,
 ) (*Output, error) {
