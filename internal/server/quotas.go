@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/panics"
-	"github.com/babelftp/babelftp/internal/base/upkeep"
 	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/tenant"
 )
@@ -27,8 +26,8 @@ func (s *Server) countQuotas(ctx context.Context) {
 			}
 		}
 	}()
-	upkeep.After(ctx, recountEvery, func() {
-		upkeep.Each(s.tenants.Quotas(), func(q *tenant.Quota) {
+	repeat(ctx, recountEvery, func() {
+		forEach(s.tenants.Quotas(), func(q *tenant.Quota) {
 			if q.Countable() {
 				_ = s.countQuota(ctx, q) // logged
 			}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/panics"
-	"github.com/babelftp/babelftp/internal/base/upkeep"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/tenant"
@@ -150,6 +149,6 @@ func (s *Server) prepareTenants(cfg *config.Config, bundle *i18n.Bundle, before 
 func (s *Server) countNew(quotas []*tenant.Quota) {
 	quotas = slices.DeleteFunc(quotas, func(q *tenant.Quota) bool { return !q.Countable() })
 	if ctx := s.working; ctx != nil && len(quotas) > 0 {
-		go upkeep.Each(quotas, func(q *tenant.Quota) { _ = s.countQuota(ctx, q) }) // logged
+		go forEach(quotas, func(q *tenant.Quota) { _ = s.countQuota(ctx, q) }) // logged
 	}
 }

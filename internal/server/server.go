@@ -24,7 +24,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/listen"
 	"github.com/babelftp/babelftp/internal/base/panics"
-	"github.com/babelftp/babelftp/internal/base/upkeep"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/certs/acme"
 	"github.com/babelftp/babelftp/internal/certs/certificates"
@@ -165,7 +164,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		memory:  driver.NewBudget(int64(cfg.Memory)),
 		limits:  cfg.Limits.Server(),
 		bans:    bans.New(cfg.Limits.Bans, cfg.Limits.Networks, log, m.banned),
-		upkeep:  make(chan struct{}, upkeep.MaxParallel),
+		upkeep:  make(chan struct{}, maxParallel),
 
 		ports:        ports,
 		guard:        guard,
@@ -372,7 +371,10 @@ func (s *Server) Serve(ctx context.Context) error {
 	go s.sweepUploads(working)
 	go s.countQuotas(working)
 	go keepIdleHeap(working)
-	go upkeep.Every(working, warnEvery, func() { s.certificates.Warn(time.Now()) })
+	go func() {
+		s.certificates.Warn(time.Now())
+		repeat(working, warnEvery, func() { s.certificates.Warn(time.Now()) })
+	}()
 	ended := make(chan error, 2)
 	listeners := 1
 	go func() { ended <- s.control.Serve(ctx, s.ports.Trust.Listen(s.explicit)) }()

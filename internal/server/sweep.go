@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/panics"
-	"github.com/babelftp/babelftp/internal/base/upkeep"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -20,8 +19,8 @@ func (s *Server) sweepUploads(ctx context.Context) {
 	if age == 0 {
 		return
 	}
-	upkeep.After(ctx, min(maxSweepInterval, age), func() {
-		upkeep.Each(s.buckets(), func(b *s3client.Bucket) {
+	repeat(ctx, min(maxSweepInterval, age), func() {
+		forEach(s.buckets(), func(b *s3client.Bucket) {
 			if b.Usable() {
 				_ = s.sweepBucket(ctx, b) // logged
 			}

@@ -11,17 +11,23 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/base/panics"
-	"github.com/babelftp/babelftp/internal/base/upkeep"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/tenant"
 )
 
-// maxUploads is how many uploads of one bucket are shown.
-const maxUploads = 1000
+const (
+	// maxUploads is how many uploads of one bucket are shown.
+	maxUploads = 1000
+
+	// maxParallel is how many buckets of one S3 server are asked at the same time.
+	maxParallel = 16
+)
 
 // Uploads implements [admin.Source]. Where tenants share a prefix of a bucket, an upload is that of the tenant which
 // has its user. A slow S3 server delays no bucket of another.
@@ -37,29 +43,38 @@ func (o *Overview) Uploads(ctx context.Context, name string) (*admin.Uploads, er
 	for _, b := range buckets {
 		servers[b.Endpoint] = append(servers[b.Endpoint], b)
 	}
-	var all sync.WaitGroup
+	ask := func(b *s3client.Bucket) {
+		var some []admin.Upload
+		var total int
+		err := panics.Catch(func() (err error) {
+			some, total, err = o.uploadsIn(account.InTenant(ctx, b.Tenant), b)
+			return err
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		found.Uploads, found.Total = append(found.Uploads, some...), found.Total+total
+		if errors.Is(err, errNoJournal) {
+			noJournal = err
+		} else if err != nil {
+			found.Unanswered = append(
+				found.Unanswered, admin.Unanswered{Tenant: b.Tenant, Bucket: b.Name, Reason: err.Error()})
+		}
+	}
+	var all errgroup.Group
 	for _, buckets := range servers {
-		all.Go(func() {
-			upkeep.Each(buckets, func(b *s3client.Bucket) {
-				var some []admin.Upload
-				var total int
-				err := panics.Catch(func() (err error) {
-					some, total, err = o.uploadsIn(account.InTenant(ctx, b.Tenant), b)
-					return err
+		all.Go(func() error {
+			var some errgroup.Group
+			some.SetLimit(maxParallel)
+			for _, b := range buckets {
+				some.Go(func() error {
+					ask(b)
+					return nil
 				})
-				mu.Lock()
-				defer mu.Unlock()
-				found.Uploads, found.Total = append(found.Uploads, some...), found.Total+total
-				if errors.Is(err, errNoJournal) {
-					noJournal = err
-				} else if err != nil {
-					found.Unanswered = append(
-						found.Unanswered, admin.Unanswered{Tenant: b.Tenant, Bucket: b.Name, Reason: err.Error()})
-				}
-			})
+			}
+			return some.Wait()
 		})
 	}
-	all.Wait()
+	_ = all.Wait() // none returns an error
 	if noJournal != nil {
 		return nil, noJournal
 	}

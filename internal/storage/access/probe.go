@@ -18,7 +18,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/base/s3error"
-	"github.com/babelftp/babelftp/internal/base/upkeep"
 	"github.com/babelftp/babelftp/internal/storage/iam"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/storage/s3client/probe"
@@ -87,7 +86,10 @@ func (p *prober) noteObjectLock(ctx context.Context) {
 		kept.Mode, p.bucket.Prefix+reserved))
 }
 
-// ProbeAll probes buckets, [upkeep.MaxParallel] at once: see [Probe]. It calls report for each in their order, as
+// maxParallel is how many buckets are probed at the same time.
+const maxParallel = 16
+
+// ProbeAll probes buckets, some at once: see [Probe]. It calls report for each in their order, as
 // soon as those before have ended.
 func ProbeAll(ctx context.Context, buckets []*s3client.Bucket, log *slog.Logger, report func(*Report)) {
 	ended := make([]chan *Report, len(buckets))
@@ -95,7 +97,7 @@ func ProbeAll(ctx context.Context, buckets []*s3client.Bucket, log *slog.Logger,
 		ended[i] = make(chan *Report, 1)
 	}
 	var group errgroup.Group
-	group.SetLimit(upkeep.MaxParallel)
+	group.SetLimit(maxParallel)
 	go func() {
 		for i, b := range buckets {
 			group.Go(func() error {

@@ -1,4 +1,4 @@
-package upkeep
+package server
 
 import (
 	"context"
@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-func TestEvery(t *testing.T) {
+func TestRepeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Minute)
 		defer cancel()
 		times := 0
-		Every(ctx, time.Hour, func() { times++ })
-		if times != 3 {
+		repeat(ctx, time.Hour, func() { times++ })
+		if times != 2 {
 			t.Errorf("done %d times", times)
 		}
 	})
 }
 
 // All are done, and not too many at the same time.
-func TestEach(t *testing.T) {
+func TestForEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most, sum atomic.Int64
-		all := make([]int64, 5*MaxParallel)
+		all := make([]int64, 5*maxParallel)
 		for i := range all {
 			all[i] = 1
 		}
-		Each(all, func(n int64) {
+		forEach(all, func(n int64) {
 			if running := now.Add(1); running > most.Load() {
 				most.Store(running)
 			}
@@ -36,7 +36,7 @@ func TestEach(t *testing.T) {
 			sum.Add(n)
 			now.Add(-1)
 		})
-		if sum.Load() != int64(len(all)) || most.Load() > MaxParallel {
+		if sum.Load() != int64(len(all)) || most.Load() > maxParallel {
 			t.Errorf("%d were done, and %d at the same time", sum.Load(), most.Load())
 		}
 	})
