@@ -62,7 +62,7 @@ func TestPassivePortsOfOneUser(t *testing.T) {
 			t.Fatalf("EPSV: %q", reply)
 		}
 	}
-	const share = 56 // three quarters of three quarters
+	const share = 75 // three quarters
 	if granted != share {
 		t.Errorf("%d sessions of one user have a port, want %d", granted, share)
 	}

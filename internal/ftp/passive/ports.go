@@ -28,7 +28,8 @@ type Ports struct {
 
 	mu        sync.Mutex
 	listeners map[netip.AddrPort]*listener // by local address and port
-	held      map[holder]int               // how many ports each has
+	byUser    map[Client]int               // how many ports each has
+	byAddress map[Client]int               // and all users of an address
 	late      map[netip.Addr]latePorts     // by the address of the client
 	opened    bool                         // whether all ports stay open
 }
@@ -62,19 +63,8 @@ type Client struct {
 	Tenant, User string
 }
 
-// A holder has ports: a client, its tenant at the client's address, or all clients of the address.
-type holder struct {
-	Client
-	level int
-}
-
-// holders are all clients of an address, the tenant there, and the client.
-func (c Client) holders() [3]holder {
-	all := Client{Local: c.Local, Addr: c.Addr}
-	tenant := all
-	tenant.Tenant = c.Tenant
-	return [...]holder{{all, 0}, {tenant, 1}, {c, 2}}
-}
+// anyone is any user at the address of a client.
+func (c Client) anyone() Client { return Client{Local: c.Local, Addr: c.Addr} }
 
 // A listener is a port on which sessions wait. It closes when the last one waits no more.
 type listener struct {
@@ -93,8 +83,8 @@ func NewPorts(options Options) *Ports {
 	if options.Range == (netaddr.PortRange{}) {
 		options.Range = netaddr.DynamicPorts()
 	}
-	return &Ports{Options: options, listeners: make(map[netip.AddrPort]*listener), held: make(map[holder]int),
-		late: make(map[netip.Addr]latePorts)}
+	return &Ports{Options: options, listeners: make(map[netip.AddrPort]*listener), byUser: make(map[Client]int),
+		byAddress: make(map[Client]int), late: make(map[netip.Addr]latePorts)}
 }
 
 // InUse is how many ports sessions wait on.
@@ -258,29 +248,28 @@ func (p *Ports) take(ctx context.Context, c Client) (*listener, error) {
 	switch {
 	case shared != nil:
 		return shared, nil
-	case p.held[c.holders()[0]] == 0:
+	case p.byAddress[c.anyone()] == 0:
 		return nil, inUse
 	}
 	return nil, &limits.Error{Limit: portsLimit}
 }
 
-// hasShare says whether a client may have one more of so many ports. Only clients of the same address compete for
-// them. There a tenant has at most three quarters of the ports that other tenants leave, and a user three quarters of
-// those that the tenant's other users leave. So something is left for the next one. Everyone may have one.
+// hasShare says whether a user may have one more of so many ports: a user has at most three quarters of the ports that
+// the others at the same address leave. So something is left for the next one. Everyone may have one.
 func (p *Ports) hasShare(c Client, size int) bool {
-	h := c.holders()
-	all, tenant, user := p.held[h[0]], p.held[h[1]], p.held[h[2]]
-	ofTenant := limits.Share(size, all-tenant)
-	return tenant < ofTenant && user < limits.Share(ofTenant, tenant-user)
+	own := p.byUser[c]
+	return own < limits.Share(size, p.byAddress[c.anyone()]-own)
 }
 
-// count adds n ports to those of a client, of its tenant and of its address.
+// count adds n ports to those of a user, and of the address.
 func (p *Ports) count(c Client, n int) {
-	for _, h := range c.holders() {
-		if p.held[h] += n; p.held[h] == 0 {
-			delete(p.held, h)
+	add := func(held map[Client]int, of Client) {
+		if held[of] += n; held[of] == 0 {
+			delete(held, of)
 		}
 	}
+	add(p.byUser, c)
+	add(p.byAddress, c.anyone())
 }
 
 // listen opens a port, and accepts connections to it.
