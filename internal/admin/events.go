@@ -49,54 +49,35 @@ func (h *Handler) state() State {
 		Bans: h.Bans.All()}
 	s.Totals.Sessions, s.Totals.Transfers, s.Totals.Tenants, s.Totals.Bans = len(sessions), len(s.Transfers),
 		len(s.Tenants), len(s.Bans)
-	idle := func(s *activity.Shown) int {
+	idle := func(s activity.Shown) int {
 		if s.Transfer == nil {
 			return 1
 		}
 		return 0
 	}
-	s.Sessions = first(sessions, func(a, b *activity.Shown) int {
+	s.Sessions = first(sessions, func(a, b activity.Shown) int {
 		return cmp.Or(cmp.Compare(idle(a), idle(b)), b.LastActive.Compare(a.LastActive), cmp.Compare(a.ID, b.ID))
 	})
-	s.Transfers = first(s.Transfers, func(a, b **activity.Transfer) int {
-		return cmp.Or((*a).Since.Compare((*b).Since), cmp.Compare((*a).Session, (*b).Session))
+	s.Transfers = first(s.Transfers, func(a, b *activity.Transfer) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Session, b.Session))
 	})
-	up := func(t *Tenant) int {
+	up := func(t Tenant) int {
 		if t.BucketUp != nil && !*t.BucketUp {
 			return 0
 		}
 		return 1
 	}
-	s.Tenants = first(s.Tenants, func(a, b *Tenant) int {
+	s.Tenants = first(s.Tenants, func(a, b Tenant) int {
 		return cmp.Or(cmp.Compare(up(a), up(b)), cmp.Compare(b.Sessions, a.Sessions), cmp.Compare(a.Name, b.Name))
 	})
 	s.Bans = s.Bans[:min(len(s.Bans), maxListed)]
 	return s
 }
 
-// first returns those of a list that come first, in order, maxListed at most. To sort 100,000 sessions each second
-// would cost a processor.
-func first[T any](list []T, compare func(a, b *T) int) []T {
-	best := make([]*T, 0, 2*maxListed)
-	var last *T // of those that were the best so far, nil before
-	cut := func() {
-		slices.SortFunc(best, compare)
-		best = best[:min(len(best), maxListed)]
-	}
-	for i := range list {
-		if one := &list[i]; last == nil || compare(one, last) < 0 {
-			if best = append(best, one); len(best) == cap(best) {
-				cut()
-				last = best[len(best)-1]
-			}
-		}
-	}
-	cut()
-	sorted := make([]T, len(best))
-	for i, one := range best {
-		sorted[i] = *one
-	}
-	return sorted
+// first sorts a list, and returns its first maxListed.
+func first[T any](list []T, compare func(a, b T) int) []T {
+	slices.SortFunc(list, compare)
+	return append([]T{}, list[:min(len(list), maxListed)]...) // the rest need not stay in memory
 }
 
 // events are the streams of all clients, which share what they send.

@@ -178,15 +178,13 @@ func TestFirst(t *testing.T) {
 	for i := range list {
 		list[i] = i * 7919 % len(list) // each number once
 	}
-	got := first(list, func(a, b *int) int { return *a - *b })
+	got := first(list, func(a, b int) int { return a - b })
 	for i, n := range got {
 		if n != i {
 			t.Fatalf("%d is at %d", n, i)
 		}
 	}
-	if short := first(list[:3], func(a, b *int) int {
-		return *b - *a
-	}); len(got) != maxListed || len(short) != 3 || short[0] < short[1] {
+	if short := first(list[:3], func(a, b int) int { return b - a }); len(got) != maxListed || len(short) != 3 || short[0] < short[1] {
 		t.Errorf("%d are first, and of three %v", len(got), short)
 	}
 }
