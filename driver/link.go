@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/link"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -16,7 +16,7 @@ import (
 const maxLinkLifetime = 7 * 24 * time.Hour
 
 // A Presigner signs a request that another program will send. *s3.PresignClient is one.
-type Presigner = link.Presigner
+type Presigner = s3api.Presigner
 
 // URI names the object of a file as S3's own tools do, in percent-encoding: "s3://bucket/caf%C3%A9". Whether there is
 // one it does not ask. A name that no file can have gives "".
@@ -25,7 +25,7 @@ func (f *Fs) URI(name string) string {
 	if err != nil {
 		return ""
 	}
-	return link.URI(f.bucket, key)
+	return f.bucket.URI(key)
 }
 
 // Presign returns a link by which any HTTP client downloads a file, under the name that it has here. The link works
@@ -55,5 +55,5 @@ func (f *Fs) presign(ctx context.Context, name string, valid time.Duration) (str
 		// a fraction of a second would become the SDK's default of 15 minutes
 		return "", s3errors.ErrInvalid
 	}
-	return link.Presign(ctx, f.bucket, f.opts.Presigner, key, path.Base(key), valid)
+	return f.bucket.Presign(ctx, f.opts.Presigner, key, path.Base(key), valid)
 }

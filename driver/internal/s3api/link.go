@@ -1,6 +1,4 @@
-// Package link names objects for other programs: by links that any HTTP client can follow (presigned requests), and
-// by the URIs of S3's own tools.
-package link
+package s3api
 
 import (
 	"context"
@@ -11,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/keys"
-	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -23,14 +20,14 @@ type Presigner interface {
 var _ Presigner = (*s3.PresignClient)(nil)
 
 // URI names an object as S3's own tools do, in percent-encoding: "s3://bucket/caf%C3%A9".
-func URI(b *s3api.Bucket, key string) string {
+func (b *Bucket) URI(key string) string {
 	return "s3://" + b.Name + keys.Separator + keys.PercentEncode(key)
 }
 
 // Presign returns a link by which any HTTP client downloads an object, under a file name, for the duration valid. One
 // request asks whether there is such an object.
-func Presign(
-	ctx context.Context, b *s3api.Bucket, p Presigner, key, filename string, valid time.Duration,
+func (b *Bucket) Presign(
+	ctx context.Context, p Presigner, key, filename string, valid time.Duration,
 ) (string, error) {
 	if _, _, err := b.Head(ctx, key); err != nil {
 		return "", err
