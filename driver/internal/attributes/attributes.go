@@ -15,8 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-
-	"github.com/babelftp/babelftp/driver/internal/mediatype"
 )
 
 // Objects says which attributes a file system gives to new objects. The zero value leaves everything to the bucket.
@@ -86,7 +84,7 @@ type Encryption struct {
 // OfFile are the attributes of a new file.
 func (o *Objects) OfFile(name string) Attributes {
 	a := o.Common()
-	a.ContentType, a.StorageClass, a.checksum = aws.String(mediatype.Of(name, o.ContentTypes)), o.StorageClass,
+	a.ContentType, a.StorageClass, a.checksum = aws.String(mediaTypeOf(name, o.ContentTypes)), o.StorageClass,
 		o.Checksum
 	if o.CacheControl != "" {
 		a.cacheControl = &o.CacheControl

@@ -1,6 +1,4 @@
-// Package mediatype tells the media type of a file from its name, from a table of its own (RFC 2046, and the registry
-// of IANA).
-package mediatype
+package attributes
 
 import (
 	_ "embed"
@@ -17,10 +15,10 @@ const unknownType = "application/octet-stream"
 //go:embed mediatypes.txt
 var mediaTypes string
 
-// Of returns the media type for the extension of a name. The caller's own types, by extensions in lower case, go
+// mediaTypeOf returns the media type for the extension of a name. The caller's own types, by extensions in lower case, go
 // before those of the table. It is the same wherever the server runs: package mime would read files of the operating
 // system. It has no charset, because the name does not tell it.
-func Of(name string, own map[string]string) string {
+func mediaTypeOf(name string, own map[string]string) string {
 	extension := strings.ToLower(path.Ext(name))
 	if mediaType, ok := own[extension]; ok {
 		return mediaType

@@ -1,4 +1,4 @@
-package mediatype
+package attributes
 
 import (
 	"mime"
@@ -16,7 +16,7 @@ func TestContentType(t *testing.T) {
 		"dot.":         unknownType, "": unknownType, "two.pdf words": unknownType, "line.pdf\n": unknownType,
 		"é.xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 	} {
-		if got := Of(name, own); got != want {
+		if got := mediaTypeOf(name, own); got != want {
 			t.Errorf("%s has the type %s, want %s", name, got, want)
 		}
 	}
@@ -36,7 +36,7 @@ func TestMediaTypes(t *testing.T) {
 		if err != nil || len(params) > 0 || mediaType != want || mediaType == unknownType {
 			t.Errorf("%s has the type %q", extension, want)
 		}
-		if got := Of("name"+extension, nil); got != want {
+		if got := mediaTypeOf("name"+extension, nil); got != want {
 			t.Errorf("%s has the type %q, want %q", extension, got, want)
 		}
 	}
