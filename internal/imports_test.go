@@ -35,7 +35,7 @@ func house() []string {
 func driverHouse() []string {
 	return strings.Fields(`
 		tree listing upload openfile download quota journal clients fairness concurrency membudget fileinfo
-		s3api attributes checksums endpoint keys profile s3errors idle listxml`)
+		s3api attributes checksums endpoint keys profile s3errors idle`)
 }
 
 // A keeper says who may import a package, or who may not, and why.
@@ -57,7 +57,7 @@ func keepers() []keeper {
 			"afero is how the engine and the driver meet"},
 		{"github.com/aws/aws-sdk-go-v2/service/s3",
 			"cmd driver/internal/attributes driver/internal/checksums driver/internal/clients " +
-				"driver/internal/listxml driver/internal/s3api internal/base/s3lock internal/report/events internal/storage",
+				"driver/internal/s3api internal/base/s3lock internal/report/events internal/storage",
 			"requests are made, and answers checked, in few places"},
 		{module + "driver", "internal/server internal/admin internal/users/tenant internal/storage",
 			"a session asks for a view, and the server makes one of the driver"},

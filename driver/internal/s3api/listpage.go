@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/babelftp/babelftp/driver/internal/listxml"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -92,10 +91,10 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	if l.Limit > 0 && l.Limit <= fewKeys {
 		timeout = lookTimeout
 	}
-	var decoder *listxml.Decoder
+	var decoder *listDecoder
 	out, err := ask(ctx, timeout, false, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
-		begin, decoder = time.Now(), new(listxml.Decoder)
-		return b.client.ListObjectsV2(ctx, in, b.once, decoder.Install)
+		begin, decoder = time.Now(), new(listDecoder)
+		return b.client.ListObjectsV2(ctx, in, b.once, decoder.install)
 	})
 	if err != nil {
 		return nil, err
@@ -117,7 +116,7 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 			return nil, s3errors.New(
 				syscall.EIO, "S3 answered a page of a listing with the continuation token of the page before")
 		}
-		if strings.ContainsRune(p.Next, utf8.RuneError) && (!p.Encoded || !decoder.HasToken()) {
+		if strings.ContainsRune(p.Next, utf8.RuneError) && (!p.Encoded || !decoder.hasToken()) {
 			p.Next = lostToken
 		}
 	}

@@ -1,8 +1,4 @@
-// Package listxml decodes the answers to ListObjectsV2, several times as fast as the AWS SDK does.
-//
-// A [Decoder] is installed by an option of the request. An answer that is not written as servers write it is left to
-// the SDK.
-package listxml
+package s3api
 
 import (
 	"bytes"
@@ -21,20 +17,20 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Decoder reads the objects of an answer to ListObjectsV2 in place of the SDK. For a thousand objects the SDK takes
-// several times as long as all other work on a page. The Decoder cuts the elements Contents out of the answer, lets
-// the SDK decode the rest, and adds the objects. It knows only the form in which servers write them. Any other answer
-// goes to the SDK as a whole. Of an object it reads what a version needs.
+// A listDecoder reads the objects of an answer to ListObjectsV2 in place of the SDK. For a thousand objects the SDK
+// takes several times as long as all other work on a page. The decoder cuts the elements Contents out of the answer,
+// lets the SDK decode the rest, and adds the objects. It knows only the form in which servers write them. Any other
+// answer goes to the SDK as a whole. Of an object it reads what a version needs.
 //
 // It also reads the token of the next page. Ceph's is the last key of the page, as it is, and may have characters
 // that XML does not have.
-type Decoder struct {
+type listDecoder struct {
 	objects []types.Object
 	token   *string
 }
 
-// Install is an option of the request whose answer it is for.
-func (d *Decoder) Install(o *s3.Options) {
+// install is an option of the request whose answer it is for.
+func (d *listDecoder) install(o *s3.Options) {
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 		const decoder = "OperationDeserializer" // the SDK's
 		err := stack.Deserialize.Insert(
@@ -47,11 +43,11 @@ func (d *Decoder) Install(o *s3.Options) {
 	})
 }
 
-// HasToken tells whether the token of the next page is as the server has written it. Otherwise the SDK has decoded it.
-func (d *Decoder) HasToken() bool { return d.token != nil }
+// hasToken tells whether the token of the next page is as the server has written it. Otherwise the SDK has decoded it.
+func (d *listDecoder) hasToken() bool { return d.token != nil }
 
 // before stands between the connection and the SDK's decoder.
-func (d *Decoder) before(
+func (d *listDecoder) before(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
 	d.objects, d.token = nil, nil // of an attempt before
@@ -128,7 +124,7 @@ func isIllegal(r rune) bool {
 }
 
 // after stands behind the SDK's decoder.
-func (d *Decoder) after(
+func (d *listDecoder) after(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
 	out, metadata, err := next.HandleDeserialize(ctx, in)

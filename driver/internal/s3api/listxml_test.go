@@ -1,4 +1,4 @@
-package listxml
+package s3api
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func FuzzContents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		client, in := answering(body), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}
 		want, wantErr := client.ListObjectsV2(t.Context(), in)
-		got, gotErr := client.ListObjectsV2(t.Context(), in, new(Decoder).Install)
+		got, gotErr := client.ListObjectsV2(t.Context(), in, new(listDecoder).install)
 		if wantErr != nil {
 			return // what is no answer
 		}
@@ -76,7 +76,7 @@ func TestCharactersThatXMLDoesNotHave(t *testing.T) {
 					`</Prefix><Delimiter>&#47;</Delimiter>` +
 					`<Contents><Key>d%01/&#65;</Key><Size>7</Size></Contents><CommonPrefixes><Prefix>d%01/b/</Prefix></CommonPrefixes></ListBucketResult>`)
 			out, err := client.ListObjectsV2(
-				t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}, new(Decoder).Install)
+				t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}, new(listDecoder).install)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestTokenWithCharactersThatXMLDoesNotHave(t *testing.T) {
 					`<CommonPrefixes><Prefix>d%2F%01%2F</Prefix></CommonPrefixes><NextContinuationToken>` + written +
 					`</NextContinuationToken></ListBucketResult>`)
 			out, err := client.ListObjectsV2(
-				t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}, new(Decoder).Install)
+				t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}, new(listDecoder).install)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,6 +173,6 @@ func BenchmarkPage(b *testing.B) {
 			}
 		}
 	}
-	b.Run("cut", func(b *testing.B) { read(b, new(Decoder).Install) })
+	b.Run("cut", func(b *testing.B) { read(b, new(listDecoder).install) })
 	b.Run("sdk", func(b *testing.B) { read(b) })
 }
