@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/fairness"
-	"github.com/babelftp/babelftp/driver/internal/idle"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
@@ -40,7 +39,7 @@ func Shared(client s3api.Client, user *fairness.User) s3api.Client {
 
 // begin waits for a turn. S3 is not idle meanwhile.
 func begin(ctx context.Context, user *fairness.User) (*fairness.Turn, error) {
-	resume := idle.Pause(ctx)
+	resume := s3api.PauseIdle(ctx)
 	defer resume()
 	return user.Begin(ctx)
 }

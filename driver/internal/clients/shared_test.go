@@ -16,7 +16,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/fairness"
-	"github.com/babelftp/babelftp/driver/internal/idle"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
@@ -224,7 +223,7 @@ func TestIdleBeforeATurn(t *testing.T) {
 		}
 		wait()
 		begin := time.Now()
-		ctx, watch := idle.Begin(t.Context(), timeout)
+		ctx, watch := s3api.WatchIdle(t.Context(), timeout)
 		out, err := Shared(endlessClient{}, alice).GetObject(ctx, &s3.GetObjectInput{})
 		if err != nil {
 			t.Fatal(err)

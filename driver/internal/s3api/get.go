@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/idle"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -87,7 +86,7 @@ func (b *Bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObje
 func (b *Bucket) askObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
 	growStack()
 	return ask(ctx, unlimited, false, func(ctx context.Context) (*s3.GetObjectOutput, error) {
-		ctx, watch := idle.Begin(ctx, b.idleTimeout)
+		ctx, watch := WatchIdle(ctx, b.idleTimeout)
 		begin := time.Now()
 		out, err := b.client.GetObject(ctx, in, b.once)
 		watch.Stop()
@@ -114,7 +113,7 @@ func (b *Bucket) askObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetO
 type Body struct {
 	io.ReadCloser
 	Answer Stored
-	watch  *idle.Watch
+	watch  *IdleWatch
 }
 
 // Read implements io.Reader.

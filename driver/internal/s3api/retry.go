@@ -18,7 +18,6 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/babelftp/babelftp/driver/internal/idle"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -217,7 +216,7 @@ func attempt[T any](
 	if timeout == unlimited {
 		return send(ctx)
 	}
-	ctx, watch := idle.Begin(ctx, timeout)
+	ctx, watch := WatchIdle(ctx, timeout)
 	defer watch.Close()
 	out, err := send(ctx)
 	if err != nil {
@@ -239,7 +238,7 @@ func sent(ctx context.Context, body io.ReadSeeker) (*sentBody, error) {
 	if err == nil {
 		_, err = body.Seek(0, io.SeekStart)
 	}
-	return &sentBody{body, size, idle.Progress(ctx)}, err
+	return &sentBody{body, size, idleProgress(ctx)}, err
 }
 
 // Read implements io.Reader.

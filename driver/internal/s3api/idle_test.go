@@ -1,0 +1,48 @@
+package s3api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestIdleWatch ends a request when S3 has sent nothing for the timeout. The time of a pause does not count.
+func TestIdleWatch(t *testing.T) {
+	const timeout = time.Minute
+	synctest.Test(t, func(t *testing.T) {
+		PauseIdle(t.Context())() // no watch
+		for label, test := range map[string]struct {
+			do   func(ctx context.Context, w *IdleWatch)
+			want error
+		}{
+			"answered": {func(_ context.Context, w *IdleWatch) {
+				time.Sleep(timeout - 1)
+				w.Stop()
+				time.Sleep(timeout)
+			}, io.EOF},
+			"idle":      {func(context.Context, *IdleWatch) { time.Sleep(timeout + 1) }, ErrIdle},
+			"then-idle": {func(_ context.Context, w *IdleWatch) { w.Stop(); w.Start(); time.Sleep(timeout + 1) }, ErrIdle},
+			"waits": {func(ctx context.Context, _ *IdleWatch) {
+				resume := PauseIdle(ctx)
+				time.Sleep(2 * timeout)
+				resume()
+				time.Sleep(timeout - 1)
+			}, io.EOF},
+			"waits-and-idle": {func(ctx context.Context, _ *IdleWatch) { PauseIdle(ctx)(); time.Sleep(timeout + 1) }, ErrIdle},
+		} {
+			ctx, w := WatchIdle(t.Context(), timeout)
+			test.do(ctx, w)
+			if err := w.Error(io.EOF); !errors.Is(err, test.want) ||
+				(ctx.Err() != nil) != errors.Is(test.want, ErrIdle) {
+				t.Errorf("%s: %v, want %v", label, err, test.want)
+			}
+			w.Close()
+			if ctx.Err() == nil {
+				t.Errorf("%s: the request goes on", label)
+			}
+		}
+	})
+}
