@@ -53,7 +53,7 @@ func keepers() []keeper {
 		{"go.opentelemetry.io/otel/exporters/...", "internal/report/tracing", "spans are sent from one place"},
 		{"github.com/prometheus/client_golang/...", "internal/admin/metrics internal/server",
 			"others count, and these show the counts"},
-		{"github.com/spf13/afero/...", "driver internal/ftp/engine internal/report internal/storage/view",
+		{"github.com/spf13/afero/...", "driver internal/ftp/engine",
 			"afero is how the engine and the driver meet"},
 		{"github.com/aws/aws-sdk-go-v2/service/s3",
 			"cmd driver/internal/attributes driver/internal/checksums driver/internal/clients " +

@@ -53,10 +53,8 @@ func (s auditedSession) Refused(tenant, limit string) {
 	s.audit.Refused(tenant, limit)
 }
 
-// Storage implements [control.Observer].
-func (s auditedSession) Storage(storage view.ObjectStorage) view.ObjectStorage {
-	return s.audit.Storage(storage)
-}
+// Began implements [control.Observer].
+func (s auditedSession) Began() func(view.Note) { return s.audit.Began() }
 
 // Replied implements [control.Observer].
 func (s auditedSession) Replied(command, argument string, code int, in language.Tag) {

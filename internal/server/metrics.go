@@ -192,8 +192,8 @@ func (m *metrics) LoggedIn(login *account.Login, err error) {
 // LoggedOut implements [control.Observer].
 func (m *metrics) LoggedOut() {}
 
-// Storage implements [control.Observer].
-func (m *metrics) Storage(s view.ObjectStorage) view.ObjectStorage { return s }
+// Began implements [control.Observer].
+func (m *metrics) Began() func(view.Note) { return nil }
 
 // Refused implements [control.Observer].
 func (m *metrics) Refused(tenant, limit string) { m.refusals.Add(1, tenant, limit) }

@@ -169,8 +169,10 @@ func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.
 		login = account.Login{Tenant: tenant, Home: "/home"}
 	}
 	login.User = r.User
-	login.Storage = func(ctx context.Context) view.ObjectStorage { return storage.WithContext(ctx) }
-	login.ObjectURI = func(name string) string { return "s3://" + b.site.bucket + name }
+	login.View = &view.View{
+		Mounts:      view.NewMounts(view.Mount{Dir: "/", Store: view.Of(storage)}),
+		Directories: view.NewDirectories(login.Home),
+	}
 	return &login, nil
 }
 
@@ -401,12 +403,12 @@ func (s *site) shutdown() {
 // noObserver is the Observer that does nothing.
 type noObserver struct{}
 
-func (noObserver) SessionOpened()                                  {}
-func (noObserver) SessionClosed()                                  {}
-func (noObserver) LoggedIn(*account.Login, error)                  {}
-func (noObserver) LoggedOut()                                      {}
-func (noObserver) Refused(string, string)                          {}
-func (noObserver) Storage(s view.ObjectStorage) view.ObjectStorage { return s }
-func (noObserver) Replied(string, string, int, language.Tag)       {}
-func (noObserver) Transferring(string, *dataconn.Transfer)         {}
-func (noObserver) Transferred(*dataconn.Transfer)                  {}
+func (noObserver) SessionOpened()                            {}
+func (noObserver) SessionClosed()                            {}
+func (noObserver) LoggedIn(*account.Login, error)            {}
+func (noObserver) LoggedOut()                                {}
+func (noObserver) Refused(string, string)                    {}
+func (noObserver) Began() func(view.Note)                    { return nil }
+func (noObserver) Replied(string, string, int, language.Tag) {}
+func (noObserver) Transferring(string, *dataconn.Transfer)   {}
+func (noObserver) Transferred(*dataconn.Transfer)            {}

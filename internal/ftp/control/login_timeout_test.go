@@ -67,8 +67,7 @@ func (slowBackend) Login(ctx context.Context, r *account.LoginRequest) (*account
 	}
 	return &account.Login{
 		User: r.User, Tenant: &account.Tenant{Name: "demo"}, Rights: allRights,
-		// no command needs it
-		Storage: func(context.Context) view.ObjectStorage { return struct{ view.ObjectStorage }{} },
+		View: &view.View{Mounts: view.NewMounts(view.Mount{Dir: "/"})}, // no command needs it
 	}, nil
 }
 

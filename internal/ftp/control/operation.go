@@ -52,7 +52,7 @@ func (s *session) newOperation(ctx context.Context) *operation {
 		op.mayQueue = maxQueuedBeforeLogin
 	} else {
 		op.mayQueue = maxQueued
-		op.Storage = s.observer.Storage(s.login.Storage(op.Context))
+		op.Storage = s.login.Files(op.Context, s.observer.Began())
 		op.Names = s.resolver(op.Storage)
 	}
 	return op

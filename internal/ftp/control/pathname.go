@@ -18,7 +18,7 @@ func (s *session) resolve(arg string) (string, error) {
 }
 
 // resolver finds the pathnames of this client in a storage.
-func (s *session) resolver(storage view.Storage) *pathname.Resolver {
+func (s *session) resolver(storage *view.Files) *pathname.Resolver {
 	return &pathname.Resolver{Rules: s.login.NameRules(), WorkingDirectory: s.workingDirectory(),
 		StatDir: storage.StatDir}
 }

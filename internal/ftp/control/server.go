@@ -74,7 +74,7 @@ type Observer interface {
 	LoggedIn(login *account.Login, err error) // login is nil after an error
 	LoggedOut()
 	Refused(tenant, limit string)                                // what a limit refuses or ends
-	Storage(s view.ObjectStorage) view.ObjectStorage             // what the next command asks in place of s
+	Began() func(view.Note)                                      // a command; gets its notes, and may be nil
 	Replied(command, argument string, code int, in language.Tag) // argument may be a password
 	Transferring(tenant string, t *dataconn.Transfer)            // begins
 	Transferred(t *dataconn.Transfer)                            // has ended, with its outcome

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/names/charset"
+	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -76,16 +78,40 @@ func TestSiteURLOfHost(t *testing.T) {
 	}
 }
 
-func TestSitePresign(t *testing.T) {
-	demo := account.Login{Tenant: &account.Tenant{Name: "demo"}, LinkLifetime: 24 * time.Hour}
-	there := map[string]bool{"/" + composed: true, "/report 60": true}
-	demo.Presign = func(_ context.Context, name string, valid time.Duration) (string, error) {
-		if !there[name] {
-			return "", &fs.PathError{Op: "presign", Path: name, Err: fs.ErrNotExist}
-		}
-		return fmt.Sprintf("https://s3.example%s?valid=%v", name, valid), nil
+// A linkingBackend is a backend that makes links to some files.
+type linkingBackend struct {
+	account.Backend
+	there map[string]bool
+}
+
+func (b linkingBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
+	login, err := b.Backend.Login(ctx, r)
+	if err == nil {
+		root := &login.View.Mounts[0]
+		root.Store = linkingStore{root.Store, b.there}
 	}
-	c := newTenantSite(t, demo).login()
+	return login, err
+}
+
+type linkingStore struct {
+	view.Store
+	there map[string]bool
+}
+
+func (s linkingStore) Presign(_ context.Context, name string, valid time.Duration) (string, error) {
+	if !s.there[name] {
+		return "", &fs.PathError{Op: "presign", Path: name, Err: fs.ErrNotExist}
+	}
+	return fmt.Sprintf("https://s3.example%s?valid=%v", name, valid), nil
+}
+
+func TestSitePresign(t *testing.T) {
+	c := newSite(t, func(cfg *control.Config) {
+		cfg.Backend.(*backend).demo = account.Login{
+			Tenant: &account.Tenant{Name: "demo"}, MayPresign: true, LinkLifetime: 24 * time.Hour,
+		}
+		cfg.Backend = linkingBackend{cfg.Backend, map[string]bool{"/" + composed: true, "/report 60": true}}
+	}).login()
 	for _, test := range []struct{ argument, want string }{
 		{composed, "/" + composed + "?valid=1h0m0s"},
 		{decomposed + " 90m", "/" + composed + "?valid=1h30m0s"},

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/afero"
-
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -64,48 +62,45 @@ func (b *blockedBackend) Login(ctx context.Context, r *account.LoginRequest) (*a
 	if err != nil {
 		return nil, err
 	}
-	storage := login.Storage
-	login.Storage = func(ctx context.Context) view.ObjectStorage {
-		return &blockedStorage{storage(ctx), ctx, b.blockade}
-	}
+	root := &login.View.Mounts[0]
+	root.Store = &blockedStore{root.Store, b.blockade}
 	return login, nil
 }
 
-// blockedStorage is a storage with a blockade.
-type blockedStorage struct {
-	view.ObjectStorage
-	ctx      context.Context
+// blockedStore is a store with a blockade.
+type blockedStore struct {
+	view.Store
 	blockade *blockade
 }
 
-func (s *blockedStorage) Stat(name string) (fs.FileInfo, error) {
-	if err := s.blockade.pass(s.ctx, "stat"); err != nil {
+func (s *blockedStore) Stat(ctx context.Context, name string) (fs.FileInfo, error) {
+	if err := s.blockade.pass(ctx, "stat"); err != nil {
 		return nil, err
 	}
-	return s.ObjectStorage.Stat(name)
+	return s.Store.Stat(ctx, name)
 }
 
-func (s *blockedStorage) StatFile(name string) (fs.FileInfo, error) {
-	if err := s.blockade.pass(s.ctx, "stat-file"); err != nil {
+func (s *blockedStore) StatFile(ctx context.Context, name string) (fs.FileInfo, error) {
+	if err := s.blockade.pass(ctx, "stat-file"); err != nil {
 		return nil, err
 	}
-	return s.ObjectStorage.StatFile(name)
+	return s.Store.StatFile(ctx, name)
 }
 
-func (s *blockedStorage) StatDir(name string) (fs.FileInfo, error) {
-	if err := s.blockade.pass(s.ctx, "stat-dir"); err != nil {
+func (s *blockedStore) StatDir(ctx context.Context, name string) (fs.FileInfo, error) {
+	if err := s.blockade.pass(ctx, "stat-dir"); err != nil {
 		return nil, err
 	}
-	return s.ObjectStorage.StatDir(name)
+	return s.Store.StatDir(ctx, name)
 }
 
-func (s *blockedStorage) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
-	if err := s.blockade.pass(s.ctx, "list"); err != nil {
+func (s *blockedStore) List(ctx context.Context, name string) (iter.Seq2[fs.FileInfo, error], error) {
+	if err := s.blockade.pass(ctx, "list"); err != nil {
 		return nil, err
 	}
-	entries, err := s.ObjectStorage.ReadDirSeq(name)
+	entries, err := s.Store.List(ctx, name)
 	return func(yield func(fs.FileInfo, error) bool) {
-		if err := s.blockade.pass(s.ctx, "next-page"); err != nil {
+		if err := s.blockade.pass(ctx, "next-page"); err != nil {
 			yield(nil, err)
 			return
 		}
@@ -113,60 +108,69 @@ func (s *blockedStorage) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error],
 	}, err
 }
 
-func (s *blockedStorage) OpenAt(name string, flag int, offset int64) (afero.File, error) {
-	if err := s.blockade.pass(s.ctx, "open"); err != nil {
+func (s *blockedStore) OpenReader(ctx context.Context, name string, offset int64) (view.Reader, error) {
+	if err := s.blockade.pass(ctx, "open"); err != nil {
 		return nil, err
 	}
-	return s.ObjectStorage.OpenAt(name, flag, offset)
+	return s.Store.OpenReader(ctx, name, offset)
 }
 
-func (s *blockedStorage) Rename(from, to string) error {
-	if err := s.blockade.pass(s.ctx, "rename"); err != nil {
+func (s *blockedStore) OpenWriter(ctx context.Context, name string, flag int, offset int64) (view.Writer, error) {
+	if err := s.blockade.pass(ctx, "open"); err != nil {
+		return nil, err
+	}
+	return s.Store.OpenWriter(ctx, name, flag, offset)
+}
+
+func (s *blockedStore) RenameTo(ctx context.Context, _ view.Store, from, to string) error {
+	if err := s.blockade.pass(ctx, "rename"); err != nil {
 		return err
 	}
-	return s.ObjectStorage.Rename(from, to)
+	return s.Store.RenameTo(ctx, s.Store, from, to)
 }
 
-func (s *blockedStorage) RemoveAll(name string) error {
-	if err := s.blockade.pass(s.ctx, "remove-all"); err != nil {
-		return err
-	}
-	return s.ObjectStorage.RemoveAll(name)
-}
-
-func (s *blockedStorage) RemoveFile(name string) error {
-	if err := s.blockade.pass(s.ctx, "remove-file"); err != nil {
-		return err
-	}
-	return s.ObjectStorage.RemoveFile(name)
-}
-
-func (s *blockedStorage) Mkdir(name string, mode fs.FileMode) error {
-	if err := s.blockade.pass(s.ctx, "mkdir"); err != nil {
-		return err
-	}
-	return s.ObjectStorage.Mkdir(name, mode)
-}
-
-func (s *blockedStorage) Chtimes(name string, accessed, modified time.Time) error {
-	if err := s.blockade.pass(s.ctx, "chtimes"); err != nil {
-		return err
-	}
-	return s.ObjectStorage.Chtimes(name, accessed, modified)
-}
-
-func (s *blockedStorage) Copy(ctx context.Context, from, to string) error {
+func (s *blockedStore) CopyTo(ctx context.Context, _ view.Store, from, to string) error {
 	if err := s.blockade.pass(ctx, "copy"); err != nil {
 		return err
 	}
-	return s.ObjectStorage.Copy(ctx, from, to)
+	return s.Store.CopyTo(ctx, s.Store, from, to)
 }
 
-func (s *blockedStorage) Hash(ctx context.Context, name, algorithm string, from, to int64) ([]byte, int64, error) {
+func (s *blockedStore) RemoveAll(ctx context.Context, name string) error {
+	if err := s.blockade.pass(ctx, "remove-all"); err != nil {
+		return err
+	}
+	return s.Store.RemoveAll(ctx, name)
+}
+
+func (s *blockedStore) RemoveFile(ctx context.Context, name string) error {
+	if err := s.blockade.pass(ctx, "remove-file"); err != nil {
+		return err
+	}
+	return s.Store.RemoveFile(ctx, name)
+}
+
+func (s *blockedStore) Mkdir(ctx context.Context, name string) error {
+	if err := s.blockade.pass(ctx, "mkdir"); err != nil {
+		return err
+	}
+	return s.Store.Mkdir(ctx, name)
+}
+
+func (s *blockedStore) SetTime(ctx context.Context, name string, modified time.Time) error {
+	if err := s.blockade.pass(ctx, "chtimes"); err != nil {
+		return err
+	}
+	return s.Store.SetTime(ctx, name, modified)
+}
+
+func (s *blockedStore) Hash(
+	ctx context.Context, name, algorithm string, from, to int64,
+) (sum []byte, end int64, err error) {
 	if err := s.blockade.pass(ctx, "hash"); err != nil {
 		return nil, 0, err
 	}
-	return s.ObjectStorage.Hash(ctx, name, algorithm, from, to)
+	return s.Store.Hash(ctx, name, algorithm, from, to)
 }
 
 // stoppable are commands that may take long, and what the storage then does.

@@ -105,9 +105,7 @@ func (s *session) logTransfer(t *transfer, verb, name string, r wire.Reply) {
 	}
 	if t.listing == nil {
 		line.Path = cmp.Or(s.op.Path, name)
-		if s.login.ObjectURI != nil {
-			line.URI = s.login.ObjectURI(line.Path)
-		}
+		line.URI = s.login.View.URI(line.Path)
 	}
 	if t.upload {
 		line.Announced = s.parameters.AllocSize

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/storage/view"
@@ -717,25 +715,25 @@ type failingBackend struct{ account.Backend }
 func (b failingBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
 	login, err := b.Backend.Login(ctx, r)
 	if err == nil {
-		storage := login.Storage
-		login.Storage = func(ctx context.Context) view.ObjectStorage { return failingStorage{storage(ctx)} }
+		root := &login.View.Mounts[0]
+		root.Store = failingStore{root.Store}
 	}
 	return login, err
 }
 
-type failingStorage struct{ view.ObjectStorage }
+type failingStore struct{ view.Store }
 
-func (s failingStorage) OpenAt(name string, flag int, offset int64) (afero.File, error) {
-	file, err := s.ObjectStorage.OpenAt(name, flag, offset)
-	if err != nil || flag&os.O_WRONLY != 0 {
-		return file, err
+func (s failingStore) OpenReader(ctx context.Context, name string, offset int64) (view.Reader, error) {
+	file, err := s.Store.OpenReader(ctx, name, offset)
+	if err != nil {
+		return nil, err
 	}
-	return &failingFile{Aborter: file.(view.Aborter), text: strings.NewReader("one\ntwo\nthr")}, nil
+	return &failingFile{Reader: file, text: strings.NewReader("one\ntwo\nthr")}, nil
 }
 
 // A failingFile tells the error of S3 once, as a file may.
 type failingFile struct {
-	view.Aborter
+	view.Reader
 	text *strings.Reader
 	told bool
 }
@@ -748,6 +746,8 @@ func (f *failingFile) Read(b []byte) (int, error) {
 	}
 	return n, err
 }
+
+func (f *failingFile) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{f}) }
 
 // A download that the storage has failed ends with its error in every TYPE. The engine's conversion of lines forgets
 // the error that comes after a part of a line, and says 226.

@@ -50,9 +50,15 @@ func (f *engineFs) ReadDir(string) ([]fs.FileInfo, error) { return nil, nil }
 // GetHandle opens a file for a transfer.
 func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.FileTransfer, error) {
 	op := f.engine.op
-	var file view.Aborter
+	file := &engineFile{op: op}
 	err := op.Do(func() (err error) {
-		file, err = op.open(unescapeLine(name), flags, offset)
+		if flags&os.O_CREATE != 0 {
+			file.upload, err = op.openWriter(unescapeLine(name), flags, offset)
+			file.File = file.upload
+		} else {
+			file.download, err = op.openReader(unescapeLine(name), offset)
+			file.File = file.download
+		}
 		if err != nil && offset > 0 && (errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrInvalid)) {
 			err = errors.Join(ErrPastEnd, err)
 		}
@@ -61,17 +67,21 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 	if err != nil {
 		return nil, err
 	}
-	op.File = file
+	op.File = file.File
 	op.announceSize(offset)
 	op.Transfer.Opened(file.Abort)
-	upload, _ := file.(view.Upload)
-	if upload != nil {
-		op.Transfer.Memory = upload.Memory
+	switch {
+	case file.upload != nil:
+		op.Transfer.Memory = file.upload.Memory
 		if op.AllocSize > 0 {
-			upload.Announce(op.AllocSize)
+			file.upload.Announce(op.AllocSize)
 		}
+	case op.Count > 0:
+		file.sent = io.LimitReader(file.download, op.Count)
+	default:
+		file.sent = file.download
 	}
-	return &engineFile{Aborter: file, op: op, upload: upload, reader: op.reader()}, nil
+	return file, nil
 }
 
 // Remove is DELE: files only.
@@ -100,26 +110,26 @@ func (f *engineFs) RemoveAll(name string) error {
 }
 
 // Mkdir is MKD.
-func (f *engineFs) Mkdir(name string, mode os.FileMode) error {
+func (f *engineFs) Mkdir(name string, _ os.FileMode) error {
 	op := f.engine.op
 	return op.apart(func() error {
 		name, err := op.ResolveForCreate(unescapeLine(name), op.hasDir)
 		if err != nil {
 			return err
 		}
-		return op.Storage.Mkdir(name, mode)
+		return op.Storage.Mkdir(name)
 	})
 }
 
 // MkdirAll is SITE MKDIR.
-func (f *engineFs) MkdirAll(name string, mode os.FileMode) error {
+func (f *engineFs) MkdirAll(name string, _ os.FileMode) error {
 	op := f.engine.op
 	return op.apart(func() error {
 		name, err := op.ResolveForCreate(unescapeLine(name), op.hasDir)
 		if err != nil {
 			return err
 		}
-		return op.Storage.MkdirAll(name, mode)
+		return op.Storage.MkdirAll(name)
 	})
 }
 
@@ -159,12 +169,19 @@ func (*engineFs) Name() string { return "babelftp" }
 // engineFile is an open file of a transfer. It lets the storage's own ReadFrom
 // and WriteTo move the data.
 type engineFile struct {
-	view.Aborter
-	op     *Operation
-	upload view.Upload // nil for a download
-	reader io.Reader   // of what a download sends
-	failed bool
+	File
+	op       *Operation
+	upload   view.Writer // nil for a download
+	download view.Reader // nil for an upload
+	sent     io.Reader   // of what a download sends
+	failed   bool
 }
+
+// Seek is what the engine asks after REST. The file begins there already.
+func (f *engineFile) Seek(offset int64, _ int) (int64, error) { return offset, nil }
+
+// Write is not called, because the engine finds ReadFrom.
+func (f *engineFile) Write([]byte) (int, error) { return 0, errors.ErrUnsupported }
 
 // asciiRead is how much is asked of the engine's ASCII conversion at once, in
 // bytes. With room for two it never returns anything, and with less it
@@ -187,7 +204,7 @@ func (f *engineFile) ReadFrom(r io.Reader) (n int64, err error) {
 // WriteTo downloads.
 func (f *engineFile) WriteTo(w io.Writer) (n int64, err error) {
 	err = f.op.Do(func() (err error) {
-		n, err = io.Copy(w, f.reader)
+		n, err = io.Copy(w, f.sent)
 		return err
 	})
 	return n, err
@@ -198,7 +215,7 @@ func (f *engineFile) WriteTo(w io.Writer) (n int64, err error) {
 func (f *engineFile) Read(b []byte) (n int, err error) {
 	ended := false
 	err = f.op.Do(func() error {
-		n, err = f.reader.Read(b)
+		n, err = f.sent.Read(b)
 		if ended = errors.Is(err, io.EOF); ended {
 			return nil
 		}
@@ -219,7 +236,7 @@ func (f *engineFile) TransferError(err error) {
 
 // Close commits an upload. After a failure, and after a download, its error is no news.
 func (f *engineFile) Close() error {
-	err := panics.Catch(f.Aborter.Close)
+	err := panics.Catch(f.File.Close)
 	_, bug := errors.AsType[*panics.Error](err)
 	if f.upload != nil {
 		f.op.Kept.Store(f.upload.Kept())

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"sync/atomic"
 	"syscall"
-
-	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
@@ -27,8 +24,8 @@ type Names interface {
 
 // An Operation is what one command asks of the storage, and what came of it.
 type Operation struct {
-	Context context.Context    // of the command
-	Storage view.ObjectStorage // for the time of the context
+	Context context.Context // of the command
+	Storage *view.Files     // for the time of the context
 	Names   Names
 	// Stat is what the command looks for; nil means a file or a directory.
 	Stat func(name string) (fs.FileInfo, error)
@@ -37,12 +34,19 @@ type Operation struct {
 	AllocSize int64              // size of the upload in bytes, from ALLO; 0 where it is not known
 	Count     int64              // how many bytes of the file are sent; 0 for all
 
-	Err  error        // what the storage, or the login, has refused
-	Path string       // where the storage has what the command names, or has made it
-	File view.Aborter // of the transfer, nil until it is open
+	Err  error  // what the storage, or the login, has refused
+	Path string // where the storage has what the command names, or has made it
+	File File   // of the transfer, nil until it is open
 
 	// whether the user can resume the upload, which has failed; the engine may close its file after its reply
 	Kept atomic.Bool
+}
+
+// A File is what a transfer and its log need of the file that it reads or writes.
+type File interface {
+	io.Closer
+	Stat() (fs.FileInfo, error)
+	Abort(cause error)
 }
 
 // ErrPastEnd reports an offset beyond the end of the file.
@@ -113,31 +117,21 @@ func (o *Operation) StatDir(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// open opens the file of a transfer.
-func (o *Operation) open(name string, flags int, offset int64) (view.Aborter, error) {
-	var file afero.File
-	open := func(name string) (err error) {
-		file, err = o.Storage.OpenAt(name, flags, offset)
+// openReader opens the file of a download.
+func (o *Operation) openReader(name string, offset int64) (file view.Reader, err error) {
+	err = o.Lookup(name, func(name string) (err error) {
+		file, err = o.Storage.OpenReader(name, offset)
 		return err
-	}
-	var err error
-	if flags&os.O_CREATE == 0 {
-		err = o.Lookup(name, open)
-	} else if name, err = o.ResolveForCreate(name, o.hasFile); err == nil {
-		err = open(name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return file.(view.Aborter), nil
+	})
+	return file, err
 }
 
-// reader reads what a download sends of the file.
-func (o *Operation) reader() io.Reader {
-	if o.Count > 0 {
-		return io.LimitReader(o.File, o.Count)
+// openWriter opens the file of an upload.
+func (o *Operation) openWriter(name string, flags int, offset int64) (file view.Writer, err error) {
+	if name, err = o.ResolveForCreate(name, o.hasFile); err != nil {
+		return nil, err
 	}
-	return o.File
+	return o.Storage.OpenWriter(name, flags, offset)
 }
 
 // announceSize tells a download how many bytes it has from an offset. An open file knows its size without a request.

@@ -23,9 +23,8 @@ func URL(base ftpuri.Base) Command {
 		}
 		located := r.Path
 		base.EncodeName = ftpuri.InNormalForm(r.Login.NameRules(), located, r.Has)
-		uris := []string{base.URI(located, info.IsDir())}
-		if r.Login.ObjectURI != nil {
-			uris = append(uris, ftpuri.WithFinalSlash(r.Login.ObjectURI(located), info.IsDir()))
+		uris := []string{
+			base.URI(located, info.IsDir()), ftpuri.WithFinalSlash(r.Login.View.URI(located), info.IsDir()),
 		}
 		lines := append([]string{r.text(i18n.AddressesIntro)}, ftpuri.Lines(uris, eightBit)...)
 		return wire.NewReply(200, append(lines, r.text(i18n.AddressesEnd))...), nil
@@ -44,7 +43,7 @@ func Presign(usage string) Command {
 		switch {
 		case longest == 0:
 			return r.reply(550, i18n.LinksDisabled), nil
-		case r.Login.Presign == nil:
+		case !r.Login.MayPresign:
 			return wire.Reply{}, fs.ErrPermission
 		}
 		life := min(presignedLife, longest)
@@ -68,7 +67,7 @@ func Presign(usage string) Command {
 
 func (r *Request) presign(arg string, life time.Duration) (link string, err error) {
 	err = r.lookup(arg, func(name string) (err error) {
-		link, err = r.Login.Presign(r.Context, name, life)
+		link, err = r.Storage.Presign(name, life)
 		return err
 	})
 	return link, err

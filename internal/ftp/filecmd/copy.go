@@ -54,7 +54,7 @@ func (r *Request) copy(from Source, arg string) error {
 	if err != nil {
 		return r.about(arg, err)
 	}
-	if err = r.Storage.Copy(r.Context, from.Path, name); err != nil {
+	if err = r.Storage.Copy(from.Path, name); err != nil {
 		return &reply.FileError{Name: reply.MoveName(from.Name, r.echo(arg), err), Err: err}
 	}
 	return nil

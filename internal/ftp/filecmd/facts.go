@@ -100,7 +100,7 @@ func UTime(usage string) Command {
 
 // setModified sets the time of modification of a file and says which it is now.
 func (r *Request) setModified(pathname string, t time.Time) (wire.Reply, error) {
-	if err := r.lookup(pathname, func(name string) error { return r.Storage.Chtimes(name, t, t) }); err != nil {
+	if err := r.lookup(pathname, func(name string) error { return r.Storage.SetTime(name, t) }); err != nil {
 		return wire.Reply{}, err
 	}
 	value, _ := list.AppendTimeVal(nil, t) // it was read from one

@@ -48,7 +48,7 @@ type Command func(r *Request, arg string) (wire.Reply, error)
 // ListClient describes the client to a listing.
 func (r *Request) ListClient() *list.Client {
 	return &list.Client{
-		Names: r.Names, Rights: r.Login.Rights, NoOverwrite: r.Login.NoOverwrite, ObjectURI: r.Login.ObjectURI,
+		Names: r.Names, Rights: r.Login.Rights, NoOverwrite: r.Login.NoOverwrite, ObjectURI: r.Login.View.URI,
 		Started: r.Started,
 	}
 }

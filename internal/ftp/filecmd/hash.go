@@ -66,7 +66,7 @@ func XHash(verb string) Command {
 // hash asks the storage. An offset beyond the end is engine.ErrPastEnd.
 func (r *Request) hash(algorithm, pathname string, part syntax.ByteRange) (sum []byte, end int64, err error) {
 	err = r.lookup(pathname, func(name string) (err error) {
-		sum, end, err = r.Storage.Hash(r.Context, name, algorithm, part.From, part.To)
+		sum, end, err = r.Storage.Hash(name, algorithm, part.From, part.To)
 		return err
 	})
 	if part.From > 0 && (errors.Is(err, fs.ErrInvalid) || err == nil && end <= part.From && part.To > end) {

@@ -75,7 +75,7 @@ func (l *Listing) IsFile() bool { return l.file }
 // Open looks for what is to be listed under a name that the storage has. When it returns
 // the storage has read the first page. The error is that of the storage, or
 // [ErrNotDirectory].
-func (l *Listing) Open(storage view.Storage, name string) error {
+func (l *Listing) Open(storage *view.Files, name string) error {
 	err := l.openDirectory(storage, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = l.openFile(storage, name)
@@ -86,8 +86,8 @@ func (l *Listing) Open(storage view.Storage, name string) error {
 	return err
 }
 
-func (l *Listing) openDirectory(storage view.Storage, name string) error {
-	entries, err := storage.ReadDirSeq(name)
+func (l *Listing) openDirectory(storage *view.Files, name string) error {
+	entries, err := storage.List(name)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (l *Listing) openDirectory(storage view.Storage, name string) error {
 	return nil
 }
 
-func (l *Listing) openFile(storage view.Storage, name string) error {
+func (l *Listing) openFile(storage *view.Files, name string) error {
 	info, err := storage.StatFile(name)
 	switch {
 	case err != nil:
@@ -115,7 +115,7 @@ func (l *Listing) openFile(storage view.Storage, name string) error {
 // as that of vsftpd. The session reads the directory while it sends the list, and a
 // program that asks every minute for *.csv takes 550 for a failure. A directory that
 // does not exist gives 550.
-func (l *Listing) openPattern(storage view.Storage, dir string) error {
+func (l *Listing) openPattern(storage *view.Files, dir string) error {
 	if err := l.openDirectory(storage, dir); err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 // Package audit writes the audit log: one line of JSON for each login, each refusal, each change and each transfer of
 // a file, with who did it and what came of it.
 //
-// A [Session] observes a session of package control, and gets the outcome with the reply. It wraps the storage of a
-// command, because only the storage knows which files a command touches.
+// A [Session] observes a session of package control, and gets the outcome with the reply. Package view notes which
+// files a command touches.
 package audit
 
 import (

@@ -1,14 +1,10 @@
 package audit
 
 import (
-	"context"
 	"errors"
-	"os"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
@@ -69,17 +65,20 @@ type command struct {
 	began time.Time
 	bytes int64 // on the data connection
 
-	mu       sync.Mutex // a session that was cut does not wait for its command
-	path, to string
-	offset   int64
-	upload   afero.File // nil for what is none
-	err      error
+	mu sync.Mutex // a session that was cut does not wait for its command
+	// of the last thing that it has asked, because it may try several spellings of a name
+	note view.Note
 }
 
-// Storage begins a command with its storage. The command asks only the returned one.
-func (s *Session) Storage(storage view.ObjectStorage) view.ObjectStorage {
-	s.command = &command{began: time.Now()}
-	return &recorder{ObjectStorage: storage, command: s.command}
+// Began begins a command of who is logged in, and returns what gets its notes.
+func (s *Session) Began() func(view.Note) {
+	c := &command{began: time.Now()}
+	s.command = c
+	return func(n view.Note) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.note = n
+	}
 }
 
 // Transferred tells how many bytes the data connection of the running command has carried.
@@ -113,50 +112,44 @@ func (s *Session) Replied(verb, argument string, code int) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.write(event, outcome, append(about, c.about(s.login.ObjectURI, outcome, argument)...)...)
+	s.write(event, outcome, append(about, aboutFile(&c.note, outcome, argument)...)...)
 }
 
 // touched tells whether the command has asked the storage for a change.
 func (c *command) touched() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.path != ""
+	return c.note.Path != ""
 }
 
-// about is what the storage knows of the command.
-func (c *command) about(uri func(string) string, outcome, argument string) []any {
-	if c.path == "" { // refused before the storage was asked
+// aboutFile is what the storage knows of the command.
+func aboutFile(n *view.Note, outcome, argument string) []any {
+	if n.Path == "" { // refused before the storage was asked
 		return []any{"argument", argument}
 	}
-	about := []any{"path", c.path}
-	if uri != nil {
-		about = append(about, "s3_uri", uri(c.path))
+	about := []any{"path", n.Path, "s3_uri", n.URI}
+	if n.To != "" {
+		about = append(about, "to_path", n.To, "to_s3_uri", n.ToURI)
 	}
-	if c.to != "" {
-		about = append(about, "to_path", c.to)
-		if uri != nil {
-			about = append(about, "to_s3_uri", uri(c.to))
-		}
-	}
-	if c.offset > 0 {
-		about = append(about, "offset", c.offset)
+	if n.Offset > 0 {
+		about = append(about, "offset", n.Offset)
 	}
 	if outcome == outcomeFailed {
-		if c.err != nil {
-			about = append(about, "error", c.err.Error())
+		if n.Err != nil {
+			about = append(about, "error", n.Err.Error())
 		}
 		if answer, ok := errors.AsType[interface {
 			error
 			ServiceRequestID() string
-		}](c.err); ok {
+		}](n.Err); ok {
 			about = append(about, "s3_request_id", answer.ServiceRequestID())
 		}
 		return about
 	}
-	if c.upload == nil {
+	if n.Upload == nil {
 		return about
 	}
-	info, err := c.upload.Stat()
+	info, err := n.Upload.Stat()
 	if err != nil {
 		return about
 	}
@@ -178,64 +171,4 @@ func (c *command) about(uri func(string) string, outcome, argument string) []any
 		}
 	}
 	return about
-}
-
-// A recorder notes in a command which files it touches.
-type recorder struct {
-	view.ObjectStorage
-	command *command
-}
-
-// note keeps the names of an operation, and its error. A command that tries several spellings of a name keeps the last.
-func (r *recorder) note(path, to string, err error) error {
-	r.command.mu.Lock()
-	defer r.command.mu.Unlock()
-	r.command.path, r.command.to, r.command.err = path, to, err
-	return err
-}
-
-func (r *recorder) OpenAt(name string, flag int, offset int64) (afero.File, error) {
-	file, err := r.ObjectStorage.OpenAt(name, flag, offset)
-	_ = r.note(name, "", err)
-	if err == nil {
-		r.command.mu.Lock()
-		defer r.command.mu.Unlock()
-		r.command.offset = offset
-		if flag&(os.O_WRONLY|os.O_RDWR) != 0 {
-			r.command.upload = file
-		}
-	}
-	return file, err
-}
-
-func (r *recorder) Mkdir(name string, mode os.FileMode) error {
-	return r.note(name, "", r.ObjectStorage.Mkdir(name, mode))
-}
-
-func (r *recorder) MkdirAll(name string, mode os.FileMode) error {
-	return r.note(name, "", r.ObjectStorage.MkdirAll(name, mode))
-}
-
-func (r *recorder) RemoveFile(name string) error {
-	return r.note(name, "", r.ObjectStorage.RemoveFile(name))
-}
-
-func (r *recorder) RemoveDir(name string) error {
-	return r.note(name, "", r.ObjectStorage.RemoveDir(name))
-}
-
-func (r *recorder) RemoveAll(name string) error {
-	return r.note(name, "", r.ObjectStorage.RemoveAll(name))
-}
-
-func (r *recorder) Rename(oldname, newname string) error {
-	return r.note(oldname, newname, r.ObjectStorage.Rename(oldname, newname))
-}
-
-func (r *recorder) Copy(ctx context.Context, oldname, newname string) error {
-	return r.note(oldname, newname, r.ObjectStorage.Copy(ctx, oldname, newname))
-}
-
-func (r *recorder) Chtimes(name string, atime, mtime time.Time) error {
-	return r.note(name, "", r.ObjectStorage.Chtimes(name, atime, mtime))
 }

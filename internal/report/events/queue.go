@@ -1,7 +1,7 @@
 // Package events tells a webhook of the files that users store, delete, rename and copy, at least once each.
 //
 // The queue lies in the bucket, below "PREFIX.babelftp/events/TENANT/", one object an event (S3 operations PutObject,
-// GetObject, ListObjectsV2, DeleteObject). [NewFS] wraps a storage: it makes the object before a change, so no
+// GetObject, ListObjectsV2, DeleteObject). [Queue.Begin] makes the object before a change, so no
 // acknowledged change lacks its event. The object is deleted when the receiver has answered 2xx. So any server can
 // send what another one has left.
 //
@@ -29,6 +29,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/s3lock"
 	"github.com/babelftp/babelftp/internal/report/webhook"
+	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
 const (
@@ -51,10 +52,10 @@ type Type string
 
 // The types of events.
 const (
-	Upload Type = "upload"
-	Delete Type = "delete"
-	Rename Type = "rename"
-	Copy   Type = "copy"
+	Upload = Type(view.Upload)
+	Delete = Type(view.Delete)
+	Rename = Type(view.Rename)
+	Copy   = Type(view.Copy)
 )
 
 // An Event is what the receiver gets, as JSON.

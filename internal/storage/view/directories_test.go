@@ -3,18 +3,15 @@ package view
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"strconv"
 	"syscall"
 	"testing"
-
-	"github.com/spf13/afero"
 )
 
 // The home and what leads there exist without an object; nothing else does, and what is there shows.
 func TestHome(t *testing.T) {
 	storage := newStorage(t)
-	h := NewDirectoryFS(storage, NewDirectories("/teams/alice"))
+	h := filesOf(t, storage, NewDirectories("/teams/alice"))
 	for _, tc := range []struct {
 		name  string
 		there bool
@@ -37,9 +34,9 @@ func TestHome(t *testing.T) {
 			if _, err = h.Stat(tc.name); (err == nil) != tc.there {
 				t.Errorf("Stat: %v", err)
 			}
-			entries, err := h.ReadDirSeq(tc.name)
+			entries, err := h.List(tc.name)
 			if (err == nil) != tc.there || !tc.there && !errors.Is(err, fs.ErrNotExist) {
-				t.Fatalf("ReadDirSeq: %v", err)
+				t.Fatalf("List: %v", err)
 			}
 			if tc.there && tc.name != "/" && tc.name != "/dir" {
 				for info, err := range entries {
@@ -48,7 +45,7 @@ func TestHome(t *testing.T) {
 			}
 		})
 	}
-	if err := afero.WriteFile(h, "/teams/alice/file", []byte("content"), 0); err != nil {
+	if err := write(h, "/teams/alice/file", "content"); err != nil {
 		t.Fatal(err)
 	}
 	names, err := readDirNames(h, "/teams/alice")
@@ -65,7 +62,7 @@ func TestVanishedDirectory(t *testing.T) {
 	storage := newStorage(t)
 	put := func(name string) {
 		t.Helper()
-		if err := afero.WriteFile(storage, name, []byte("content"), 0); err != nil {
+		if err := write(filesOf(t, storage, NewDirectories("/")), name, "content"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,14 +72,14 @@ func TestVanishedDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, see := range map[string]func(f ObjectStorage) error{
-		"CWD":        func(f ObjectStorage) error { _, err := f.StatDir("/a/b"); return err },
-		"MLST":       func(f ObjectStorage) error { _, err := f.Stat("/a/b"); return err },
-		"SIZE":       func(f ObjectStorage) error { _, err := f.StatFile("/a/b/file"); return err },
-		"MLSD":       func(f ObjectStorage) error { _, err := f.ReadDirSeq("/a/b"); return err },
-		"MLSD-above": func(f ObjectStorage) error { _, err := readDirNames(f, "/a"); return err },
-		"RETR": func(f ObjectStorage) error {
-			file, err := f.OpenAt("/a/b/file", os.O_RDONLY, 0)
+	for name, see := range map[string]func(f *Files) error{
+		"CWD":        func(f *Files) error { _, err := f.StatDir("/a/b"); return err },
+		"MLST":       func(f *Files) error { _, err := f.Stat("/a/b"); return err },
+		"SIZE":       func(f *Files) error { _, err := f.StatFile("/a/b/file"); return err },
+		"MLSD":       func(f *Files) error { _, err := f.List("/a/b"); return err },
+		"MLSD-above": func(f *Files) error { _, err := readDirNames(f, "/a"); return err },
+		"RETR": func(f *Files) error {
+			file, err := f.OpenReader("/a/b/file", 0)
 			if err == nil {
 				err = file.Close()
 			}
@@ -92,7 +89,7 @@ func TestVanishedDirectory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			put("/a/b/file")
 			known := NewDirectories("/")
-			f := NewDirectoryFS(storage, known)
+			f := filesOf(t, storage, known)
 			if err := see(f); err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +100,7 @@ func TestVanishedDirectory(t *testing.T) {
 					t.Errorf("StatDir %s: %v, %v", dir, info, err)
 				}
 				if names, err := readDirNames(f, dir); err != nil || len(names) > 0 {
-					t.Errorf("ReadDirSeq %s: %q, %v", dir, names, err)
+					t.Errorf("List %s: %q, %v", dir, names, err)
 				}
 			}
 
@@ -133,15 +130,15 @@ func TestVanishedDirectory(t *testing.T) {
 // A login removes a tree without markers from its leaves, or moves the files away, and has looked at nothing before.
 func TestRemoveTreeWithoutMarkers(t *testing.T) {
 	storage := newStorage(t)
-	for name, removeFile := range map[string]func(f ObjectStorage) error{
-		"DELE": func(f ObjectStorage) error { return f.RemoveFile("/x/y/file") },
-		"RNTO": func(f ObjectStorage) error { return f.Rename("/x/y/file", "/moved") },
+	for name, removeFile := range map[string]func(f *Files) error{
+		"DELE": func(f *Files) error { return f.RemoveFile("/x/y/file") },
+		"RNTO": func(f *Files) error { return f.Rename("/x/y/file", "/moved") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := afero.WriteFile(storage, "/x/y/file", []byte("content"), 0); err != nil {
+			if err := write(filesOf(t, storage, NewDirectories("/")), "/x/y/file", "content"); err != nil {
 				t.Fatal(err)
 			}
-			f := NewDirectoryFS(storage, NewDirectories("/"))
+			f := filesOf(t, storage, NewDirectories("/"))
 			if err := f.RemoveDir("/x/y"); !errors.Is(err, syscall.ENOTEMPTY) {
 				t.Errorf("RemoveDir of a directory with a file: %v", err)
 			}
@@ -185,9 +182,9 @@ func TestManyDirectories(t *testing.T) {
 func TestDirectoriesOfSeveralSessions(t *testing.T) {
 	storage := newStorage(t)
 	known := NewDirectories("/")
-	one, other := NewDirectoryFS(storage, known), NewDirectoryFS(storage, known)
+	one, other := filesOf(t, storage, known), filesOf(t, storage, known)
 	for _, name := range []string{"/a/b/c/file", "/x/y/file"} {
-		if err := afero.WriteFile(one, name, []byte("content"), 0); err != nil {
+		if err := write(one, name, "content"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -233,7 +230,7 @@ func TestDirectoryThatAnotherUserRemoved(t *testing.T) {
 	if err := storage.Mkdir("/d", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f := NewDirectoryFS(storage, NewDirectories("/"))
+	f := filesOf(t, storage, NewDirectories("/"))
 	if _, err := f.StatDir("/d"); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +243,7 @@ func TestDirectoryThatAnotherUserRemoved(t *testing.T) {
 	if _, err := f.StatDir("/d"); err != nil { // a session that is in it can still leave
 		t.Errorf("StatDir: %v", err)
 	}
-	if err := f.Mkdir("/d", 0o755); err != nil {
+	if err := f.Mkdir("/d"); err != nil {
 		t.Errorf("Mkdir: %v", err)
 	}
 }
@@ -266,8 +263,8 @@ func TestDirectoriesWithoutSessions(t *testing.T) {
 	}
 }
 
-func readDirNames(f ObjectStorage, dir string) (names []string, err error) {
-	entries, err := f.ReadDirSeq(dir)
+func readDirNames(f *Files, dir string) (names []string, err error) {
+	entries, err := f.List(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -7,27 +7,34 @@ import (
 	"os"
 	"testing"
 	"testing/synctest"
-
-	"github.com/spf13/afero"
 )
 
-// endingStorage has one upload, whose Close waits.
-type endingStorage struct {
-	ObjectStorage
+// endingStore has one upload, whose Close waits.
+type endingStore struct {
+	Store
 	closing chan struct{}
 }
 
-func (s *endingStorage) URI(name string) string { return "s3://bucket" + name }
+func (s *endingStore) URI(name string) string { return "s3://bucket" + name }
 
-func (s *endingStorage) Stat(string) (fs.FileInfo, error)          { return nil, fs.ErrNotExist }
-func (s *endingStorage) StatFile(string) (fs.FileInfo, error)      { return nil, fs.ErrNotExist }
-func (s *endingStorage) PendingUpload(string) (fs.FileInfo, error) { return nil, fs.ErrNotExist }
-func (s *endingStorage) OpenAt(string, int, int64) (afero.File, error) {
+func (s *endingStore) Stat(context.Context, string) (fs.FileInfo, error) { return nil, fs.ErrNotExist }
+func (s *endingStore) StatFile(context.Context, string) (fs.FileInfo, error) {
+	return nil, fs.ErrNotExist
+}
+func (s *endingStore) PendingUpload(context.Context, string) (fs.FileInfo, error) {
+	return nil, fs.ErrNotExist
+}
+
+func (s *endingStore) OpenReader(context.Context, string, int64) (Reader, error) {
+	return nil, fs.ErrNotExist
+}
+
+func (s *endingStore) OpenWriter(context.Context, string, int, int64) (Writer, error) {
 	return slowUpload{closing: s.closing}, nil
 }
 
 type slowUpload struct {
-	Upload
+	Writer
 	closing chan struct{}
 }
 
@@ -41,36 +48,42 @@ func (u slowUpload) Close() error {
 // Only what asks for the size of a file, or resumes it, waits for an upload of the same user to the same name, from
 // its abort on until it is closed.
 func TestEndings(t *testing.T) {
-	const write = os.O_WRONLY | os.O_CREATE
-	open := func(flag int, offset int64) func(f ObjectStorage) {
-		return func(f ObjectStorage) { _, _ = f.OpenAt("/file", flag, offset) }
+	const write = os.O_CREATE
+	open := func(flag int, offset int64) func(f *Files) {
+		return func(f *Files) { _, _ = f.OpenWriter("/file", flag, offset) }
 	}
 	for _, tt := range []struct {
 		name, owner string
-		ask         func(f ObjectStorage)
+		ask         func(f *Files)
 		waits       bool
 	}{
-		{"SIZE", "alice", func(f ObjectStorage) { _, _ = f.StatFile("/file") }, true},
-		{"MLST", "alice", func(f ObjectStorage) { _, _ = f.Stat("/file") }, true},
-		{"pending", "alice", func(f ObjectStorage) { _, _ = f.PendingUpload("/file") }, true},
+		{"SIZE", "alice", func(f *Files) { _, _ = f.StatFile("/file") }, true},
+		{"MLST", "alice", func(f *Files) { _, _ = f.Stat("/file") }, true},
+		{"pending", "alice", func(f *Files) { _, _ = f.PendingUpload("/file") }, true},
 		{"REST-and-STOR", "alice", open(write, 5), true},
 		{"APPE", "alice", open(write|os.O_APPEND, 0), true},
 		{"STOR", "alice", open(write|os.O_TRUNC, 0), false},
-		{"RETR", "alice", open(os.O_RDONLY, 5), false},
-		{"other-name", "alice", func(f ObjectStorage) { _, _ = f.StatFile("/other") }, false},
-		{"other-user", "bob", func(f ObjectStorage) { _, _ = f.StatFile("/file") }, false},
+		{"RETR", "alice", func(f *Files) { _, _ = f.OpenReader("/file", 5) }, false},
+		{"other-name", "alice", func(f *Files) { _, _ = f.StatFile("/other") }, false},
+		{"other-user", "bob", func(f *Files) { _, _ = f.StatFile("/file") }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				storage, endings := &endingStorage{closing: make(chan struct{})}, &Endings{}
-				file, err := NewEndingFS(t.Context(), storage, "alice", endings).OpenAt("/file", write|os.O_TRUNC, 0)
+				storage, endings := &endingStore{closing: make(chan struct{})}, &Endings{}
+				view := func(owner string) *View {
+					return &View{
+						Mounts: NewMounts(Mount{Dir: "/", Store: storage}), Directories: NewDirectories("/"),
+						Owner: owner, Endings: endings,
+					}
+				}
+				file, err := view("alice").For(t.Context(), nil).OpenWriter("/file", write|os.O_TRUNC, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
 				ask := func(ctx context.Context) (done chan struct{}) {
 					done = make(chan struct{})
 					go func() {
-						tt.ask(NewEndingFS(ctx, storage, tt.owner, endings))
+						tt.ask(view(tt.owner).For(ctx, nil))
 						close(done)
 					}()
 					synctest.Wait()
@@ -79,7 +92,7 @@ func TestEndings(t *testing.T) {
 				if !isClosed(ask(t.Context())) {
 					t.Error("it waits for an upload that goes on")
 				}
-				file.(Upload).Abort(errors.New("the client is gone"))
+				file.Abort(errors.New("the client is gone"))
 				go func() { _ = file.Close() }()
 				asked := ask(t.Context())
 				if isClosed(asked) == tt.waits {
@@ -94,7 +107,7 @@ func TestEndings(t *testing.T) {
 				if !isClosed(asked) {
 					t.Error("it waits for an upload that has ended")
 				}
-				file.(Upload).Abort(errors.New("too late"))
+				file.Abort(errors.New("too late"))
 				if len(endings.uploads) > 0 {
 					t.Errorf("%d uploads are still ending", len(endings.uploads))
 				}

@@ -6,70 +6,30 @@ import (
 	"io/fs"
 	"iter"
 	"time"
-
-	"github.com/spf13/afero"
 )
 
 // Rights are what a user may do with a file, or with a directory itself. Names in
 // the directory have rights of their own.
 type Rights struct{ List, Read, Write, Delete, Rename, Mkdir bool }
 
-// Storage is what a session asks of a tenant's bucket: an afero file system, and
-// operations for one FTP command each, which save S3 requests. Errors wrap the values
-// of io/fs, syscall and context, for errors.Is.
-type Storage interface {
-	afero.Fs
-	// OpenAt opens a file for one transfer that starts at offset bytes. Each file is an
-	// [Aborter], and one that is open for writing an [Upload].
-	OpenAt(name string, flag int, offset int64) (afero.File, error)
-	// StatFile looks for a file only.
-	StatFile(name string) (fs.FileInfo, error)
-	// StatDir looks for a directory only.
-	StatDir(name string) (fs.FileInfo, error)
-	// ReadDirSeq reads the first page of a directory, and the others while the
-	// caller ranges over the sequence. That is possible once.
-	ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error)
-	// RemoveFile removes a file only.
-	RemoveFile(name string) error
-	// RemoveDir removes an empty directory only.
-	RemoveDir(name string) error
-	// Copy copies a file or a directory within the storage. It copies no directory
-	// into one that holds anything else.
-	Copy(ctx context.Context, oldname, newname string) error
-	// Hash returns the hash of the bytes [from, to) of a file, and where they end.
-	// If to is negative or beyond the end, that is the end of the file.
-	Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error)
-}
-
-// ObjectStorage is a storage whose files are objects of S3.
-type ObjectStorage interface {
-	Storage
-	// URI is the s3 URI of the object, empty where the name is too long for one.
-	URI(name string) string
-	// Presign makes an HTTPS link to a file that is valid for this time.
-	Presign(ctx context.Context, name string, valid time.Duration) (string, error)
-	// PendingUpload describes the interrupted upload of a file that the user can
-	// resume, by its size as an offset or by appending. The error is
-	// [fs.ErrNotExist] where there is none, or a file exists. To open a file at another
-	// offset, or to append without having asked, is an error with a method
-	// ResumeOffset() int64. Its method FileStored() bool says that another session
-	// has stored the file.
-	PendingUpload(name string) (fs.FileInfo, error)
-}
-
-// An Aborter is a file whose transfer can be aborted.
-type Aborter interface {
-	afero.File
-	// Abort ends the transfer for a reason, perhaps while another method runs. Then Close
-	// publishes nothing.
+// A Reader is a file that is open for reading.
+type Reader interface {
+	io.ReadCloser
+	io.WriterTo
+	// Stat describes the file, without a request.
+	Stat() (fs.FileInfo, error)
+	// Abort ends the transfer for a reason, perhaps while another method runs.
 	Abort(cause error)
 }
 
-// An Upload is a file that is open for writing. A layer that does something at one of its
-// methods embeds the whole interface, so that it passes on all others.
-type Upload interface {
-	Aborter
+// A Writer is a file that is open for writing. Close makes it visible.
+type Writer interface {
+	io.WriteCloser
 	io.ReaderFrom
+	// Stat describes the file as far as it is known, without a request. After Close it is what S3 has stored.
+	Stat() (fs.FileInfo, error)
+	// Abort ends the upload for a reason, perhaps while another method runs. Then Close publishes nothing.
+	Abort(cause error)
 	// Announce tells the size in bytes that the client has announced, before the first byte.
 	Announce(size int64)
 	// Memory is how many bytes of memory the part takes that the client is sending. Only the reader of
@@ -77,6 +37,50 @@ type Upload interface {
 	Memory() int64
 	// Kept tells after Close whether the upload was interrupted and its user can resume it.
 	Kept() bool
+}
+
+// A Store is the files and directories of one mount. The end of a context ends the operation, and the transfer of a
+// file that it opens. Pathnames are absolute. Errors are [*fs.PathError], or [*os.LinkError] about two names, and wrap
+// the values of io/fs, syscall and context. [Of] makes one of a bucket.
+type Store interface {
+	// Stat looks for a file and then for a directory, StatFile and StatDir look for one of them.
+	Stat(ctx context.Context, name string) (fs.FileInfo, error)
+	StatFile(ctx context.Context, name string) (fs.FileInfo, error)
+	StatDir(ctx context.Context, name string) (fs.FileInfo, error)
+	// List reads the first page of a directory, and the others while the caller ranges over the sequence. That is
+	// possible once.
+	List(ctx context.Context, name string) (iter.Seq2[fs.FileInfo, error], error)
+	// PendingUpload describes the interrupted upload of a file that the user can resume, by its size as an offset or
+	// by appending. The error is [fs.ErrNotExist] where there is none, or a file exists. To open a file at another
+	// offset, or to append without having asked, is an error with a method ResumeOffset() int64. Its method
+	// FileStored() bool says that another session has stored the file.
+	PendingUpload(ctx context.Context, name string) (fs.FileInfo, error)
+
+	// OpenReader opens a file for a transfer that starts at offset bytes.
+	OpenReader(ctx context.Context, name string, offset int64) (Reader, error)
+	// OpenWriter does so for an upload. The flag has os.O_CREATE, os.O_APPEND and os.O_TRUNC as the upload needs them.
+	OpenWriter(ctx context.Context, name string, flag int, offset int64) (Writer, error)
+
+	Mkdir(ctx context.Context, name string) error
+	MkdirAll(ctx context.Context, name string) error
+	// RemoveFile removes a file only, RemoveDir an empty directory only.
+	RemoveFile(ctx context.Context, name string) error
+	RemoveDir(ctx context.Context, name string) error
+	RemoveAll(ctx context.Context, name string) error
+	// RenameTo moves a file or a directory to a store of the same account, and CopyTo copies it. Neither puts a
+	// directory into one that holds anything else.
+	RenameTo(ctx context.Context, to Store, oldname, newname string) error
+	CopyTo(ctx context.Context, to Store, oldname, newname string) error
+	// SetTime sets the time of modification of a file.
+	SetTime(ctx context.Context, name string, modified time.Time) error
+
+	// Hash returns the hash of the bytes [from, to) of a file, and where they end. If to is negative or beyond the
+	// end, that is the end of the file.
+	Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error)
+	// Presign makes an HTTPS link to a file that is valid for this time.
+	Presign(ctx context.Context, name string, valid time.Duration) (string, error)
+	// URI is the s3 URI of the object, empty for a name that no object can have.
+	URI(name string) string
 }
 
 // Directory describes a directory of which no more is known than its name.

@@ -97,7 +97,7 @@ type Backend interface {
 	// shown a certificate of the user (RFC 2228 4).
 	ByCertificate(req *LoginRequest) bool
 	// Login checks a user's password, certificate, or both. The end of ctx, that of the command, ends it.
-	// Nothing of the login outlives the contexts that its Storage gets, but what
+	// Nothing of the login outlives the contexts that its View gets, but what
 	// its End ends.
 	Login(ctx context.Context, req *LoginRequest) (*Login, error)
 }
@@ -173,9 +173,8 @@ type Login struct {
 	Limits limits.Scopes
 	// IdleTimeout and CommandTimeout replace those of the server; 0 leaves them.
 	IdleTimeout, CommandTimeout time.Duration
-	// Storage is the user's storage for the time of a command: the end of ctx ends
-	// its operations.
-	Storage func(ctx context.Context) view.ObjectStorage
+	// View is what the user sees of the storage.
+	View *view.View
 	// Scarce tells whether others wait for memory that uploads of this user hold, or
 	// may hold; nil where that is not known.
 	Scarce func() bool
@@ -199,17 +198,20 @@ type Login struct {
 	// DirectoryEncodings are the directories, absolute, whose names have another
 	// encoding than the tenant's, and those below them.
 	DirectoryEncodings map[string]*charset.Encoding
-	// ObjectURI is the s3 URI of a pathname.
-	ObjectURI func(name string) string
 	// Resumable says that the tenant keeps interrupted uploads, of which the
 	// storage's PendingUpload tells.
 	Resumable bool
-	// Presign makes a link to a file for HTTPS clients that is good for so long;
-	// nil for who may not download it.
-	Presign func(ctx context.Context, name string, valid time.Duration) (string, error)
+	// MayPresign says that there are files to which the user may make links, for HTTPS clients.
+	MayPresign bool
 	// LinkLifetime is how long such a link is good at most; 0 where the tenant
 	// hands out none.
 	LinkLifetime time.Duration
+}
+
+// Files returns what the user sees of the storage for a command. The end of ctx ends its operations. note gets what
+// they ask, for the audit log.
+func (l *Login) Files(ctx context.Context, note func(view.Note)) *view.Files {
+	return l.View.For(InTenant(ctx, l.Tenant.Name), note)
 }
 
 // NameRules say how the names of the user are written.

@@ -71,25 +71,7 @@ func (r *Registry) login(ctx context.Context, req *account.LoginRequest, limited
 	if err != nil {
 		return nil, full(&u.tenant.Tenant, err)
 	}
-	unseen := &view.Unseen{}
-	storage := func(ctx context.Context) view.ObjectStorage {
-		ctx = account.InTenant(ctx, u.tenant.Name)
-		mounts := slices.Clone(mounts)
-		for i := range mounts {
-			mounts[i].Storage = mounts[i].Storage.WithContext(ctx)
-		}
-		seen := view.NewDirectoryFS(view.NewMountFS(mounts), u.directories)
-		if u.tenant.resumable {
-			seen = view.NewEndingFS(ctx, seen, Owner(u.name, u.tenant.Name), &r.endings)
-		}
-		if u.tenant.events != nil {
-			seen = u.tenant.events.Watch(ctx, seen, u.name)
-		}
-		if u.tenant.printable {
-			seen = view.NewPrintableFS(seen)
-		}
-		return view.NewPolicyFS(seen, u.policy, u.tenant.Normalization.Normalize, unseen)
-	}
+	seen := r.view(u, mounts)
 	login := &account.Login{
 		User:               u.name,
 		Tenant:             &u.tenant.Tenant,
@@ -100,13 +82,12 @@ func (r *Registry) login(ctx context.Context, req *account.LoginRequest, limited
 		Limits:             scopes,
 		IdleTimeout:        u.times.IdleTimeout,
 		CommandTimeout:     u.times.CommandTimeout,
-		Storage:            storage,
+		View:               seen,
+		Rights:             seen.Rights,
 		Home:               u.home,
-		Rights:             u.rights,
 		NoOverwrite:        u.overwrite == config.DenyOverwrite,
 		LastLogin:          u.loggedIn(time.Now()),
 		DirectoryEncodings: u.encodings,
-		ObjectURI:          storage(ctx).URI,
 		LinkLifetime:       u.tenant.maxPresign,
 		Resumable:          u.tenant.resumable,
 	}
@@ -118,12 +99,23 @@ func (r *Registry) login(ctx context.Context, req *account.LoginRequest, limited
 	}
 	least, most := u.policy.Bounds("/")
 	login.QuotaHidden = !least.List
-	if most.Read && u.tenant.maxPresign > 0 {
-		login.Presign = func(ctx context.Context, name string, valid time.Duration) (string, error) {
-			return storage(ctx).Presign(ctx, name, valid)
-		}
-	}
+	login.MayPresign = most.Read && u.tenant.maxPresign > 0
 	return login, nil
+}
+
+// view is what a user sees of these mounts.
+func (r *Registry) view(u *user, mounts view.Mounts) *view.View {
+	v := &view.View{
+		Mounts: mounts, Policy: u.policy, Form: u.tenant.Normalization.Normalize, Printable: u.tenant.printable,
+		Directories: u.directories, User: u.name,
+	}
+	if u.tenant.resumable {
+		v.Owner, v.Endings = Owner(u.name, u.tenant.Name), &r.endings
+	}
+	if u.tenant.events != nil {
+		v.Events = u.tenant.events
+	}
+	return v
 }
 
 // isReplaced reports whether a change has replaced the tenant.

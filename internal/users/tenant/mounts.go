@@ -77,13 +77,13 @@ func folderPermissions(folders map[string]*config.Folder) view.Layer {
 	return layerOf(nil, byPath)
 }
 
-// mounts returns the file systems of the user's folders for the time of ctx. In a folder whose bucket cannot be used
+// mounts returns the stores of the user's folders for a session. In a folder whose bucket cannot be used
 // all fails until the next login. Without the bucket of "/" there is no login. The wait for buckets ends when a
 // change replaces the tenant.
 func (r *Registry) mounts(
 	ctx context.Context, u *user, req *account.LoginRequest, scopes limits.Scopes,
-) ([]view.Mount[*driver.Fs], error) {
-	var mounts []view.Mount[*driver.Fs]
+) (view.Mounts, error) {
+	var mounts []view.Mount
 	for _, m := range u.mounts {
 		objects, shared := m.bucket.ObjectClient(), m.bucket.Client
 		if err := m.bucket.AwaitUsable(ctx, u.tenant.replaced); err != nil {
@@ -104,9 +104,9 @@ func (r *Registry) mounts(
 		if err != nil {
 			return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", u.tenant.Name, u.name, m.at, err)
 		}
-		mounts = append(mounts, view.Mount[*driver.Fs]{Dir: m.at, Storage: storage, Account: shared})
+		mounts = append(mounts, view.Mount{Dir: m.at, Store: view.Of(storage), Account: shared})
 	}
-	return mounts, nil
+	return view.NewMounts(mounts...), nil
 }
 
 // storageOptions returns the options of the file system of a folder, but for those of a session.

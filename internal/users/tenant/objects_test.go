@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"io"
+	"os"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -20,7 +21,7 @@ import (
 )
 
 // loginTo is what alice of acme sees.
-func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) view.Storage {
+func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) *view.Files {
 	t.Helper()
 	l, err := registryBefore(t, cfg, s).Login(t.Context(), &account.LoginRequest{
 		User: "alice", Password: password, BeforeCommit: func(context.Context) error { return nil },
@@ -28,7 +29,19 @@ func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) view.Storage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l.Storage(t.Context())
+	return l.Files(t.Context(), nil)
+}
+
+// write stores a file.
+func write(files *view.Files, name, content string) error {
+	file, err := files.OpenWriter(name, os.O_CREATE|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(file, content); err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // What a tenant says of its objects is what they are stored with.
@@ -54,7 +67,7 @@ func TestObjects(t *testing.T) {
 				Encryption: tc.encryption,
 				KMSKeyID:   tc.keyID,
 			}
-			if err := afero.WriteFile(loginTo(t, s, cfg), "/a.DWG", []byte("content"), 0); err != nil {
+			if err := write(loginTo(t, s, cfg), "/a.DWG", "content"); err != nil {
 				t.Fatal(err)
 			}
 			out, err := s.Client().HeadObject(t.Context(), &s3.HeadObjectInput{
@@ -81,10 +94,15 @@ func TestObjectsWithCustomerKey(t *testing.T) {
 	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
 	acme.Objects = config.Objects{Encryption: config.EncryptionCustomer, CustomerKey: value.NewSecret(key)}
 	storage := loginTo(t, s, cfg)
-	if err := afero.WriteFile(storage, "/secret", []byte("content"), 0); err != nil {
+	if err := write(storage, "/secret", "content"); err != nil {
 		t.Fatal(err)
 	}
-	if content, err := afero.ReadFile(storage, "/secret"); err != nil || string(content) != "content" {
+	file, err := storage.OpenReader("/secret", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if content, err := io.ReadAll(file); err != nil || string(content) != "content" {
 		t.Errorf("read %q, %v", content, err)
 	}
 	if _, err := s.Client().GetObject(

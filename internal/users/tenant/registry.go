@@ -2,11 +2,9 @@ package tenant
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -60,8 +58,7 @@ type Options struct {
 
 // An EventSink notes the files that the users of a tenant store, delete, rename and copy.
 type EventSink interface {
-	// Watch wraps the storage of a user for one command, whose context is ctx.
-	Watch(ctx context.Context, storage view.ObjectStorage, user string) view.ObjectStorage
+	view.Sink
 	// Use says that a login may make events, until it calls done.
 	Use() (done func())
 }
@@ -378,13 +375,4 @@ func (d *directory) lookUp(host, name string) *user {
 // loggedIn notes the time of a login and returns that of the one before, zero if this process has seen none.
 func (u *user) loggedIn(now time.Time) time.Time {
 	return *cmp.Or(u.lastLogin.Swap(&now), &time.Time{})
-}
-
-// rights is what the user may do with what a pathname names. What leads to a folder stays where it is.
-func (u *user) rights(name string) view.Rights {
-	rights := u.policy.At(name)
-	if slices.ContainsFunc(u.mounts, func(m mount) bool { return m.at != "/" && view.LeadsTo(name, m.at) }) {
-		rights.Delete, rights.Rename = false, false
-	}
-	return rights
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/spf13/afero"
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
 
@@ -336,17 +335,18 @@ func TestLogin(t *testing.T) {
 		}
 	})
 	t.Run("object-uri", func(t *testing.T) {
-		if got, want := login(t, "rooted").ObjectURI("/dos/caf\u00e9"),
+		if got, want := login(t, "rooted").View.URI("/dos/caf\u00e9"),
 			"s3://"+acme.Bucket+"/inbox/legacy/dos/caf%C3%A9"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
 	t.Run("links", func(t *testing.T) {
 		rooted := login(t, "rooted")
-		if err := afero.WriteFile(rooted.Storage(t.Context()), "/rapport été.txt", []byte("bonjour"), 0); err != nil {
+		files := rooted.Files(t.Context(), nil)
+		if err := write(files, "/rapport été.txt", "bonjour"); err != nil {
 			t.Fatal(err)
 		}
-		link, err := rooted.Presign(t.Context(), "/rapport été.txt", rooted.LinkLifetime)
+		link, err := files.Presign("/rapport été.txt", rooted.LinkLifetime)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -359,25 +359,25 @@ func TestLogin(t *testing.T) {
 			!strings.Contains(link, "X-Amz-Expires=3600&") {
 			t.Errorf("%s gives %q, %v", link, content, err)
 		}
-		if _, err := rooted.Presign(t.Context(), "/nothing", time.Hour); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := files.Presign("/nothing", time.Hour); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a link to nothing: %v", err)
 		}
-		if _, err := rooted.Presign(t.Context(), "/in/nothing", time.Hour); !errors.Is(err, fs.ErrPermission) {
+		if _, err := files.Presign("/in/nothing", time.Hour); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("a link to what may not be read: %v", err)
 		}
-		peter := login(t, "peter")
-		if err := afero.WriteFile(peter.Storage(t.Context()), "/f", nil, 0); err != nil {
+		peter := login(t, "peter").Files(t.Context(), nil)
+		if err := write(peter, "/f", ""); err != nil {
 			t.Fatal(err)
 		}
-		if link, err := peter.Presign(t.Context(), "/f", time.Hour); err != nil ||
+		if link, err := peter.Presign("/f", time.Hour); err != nil ||
 			!strings.HasPrefix(link, "https://files.example/") &&
 				!strings.HasPrefix(link, "https://"+cfg.Tenants["initech"].Bucket+".files.example/") {
 			t.Errorf("a link for the public: %s, %v", link, err)
 		}
-		if login(t, "writer").Presign != nil {
+		if login(t, "writer").MayPresign {
 			t.Error("who may not read gets links")
 		}
-		if dave := login(t, "dave"); dave.Presign != nil || dave.LinkLifetime != 0 {
+		if dave := login(t, "dave"); dave.MayPresign || dave.LinkLifetime != 0 {
 			t.Error("a tenant without presign has links")
 		}
 	})

@@ -11,50 +11,33 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A bucket of the test's server.
-type bucket struct {
-	name   string
-	client *s3.Client
-}
-
 // mounted is a storage with folders in a second bucket, in the first one, and one on another client.
-func mounted(t *testing.T, s *s3test.Server) (storage ObjectStorage, first, second *bucket) {
+func mounted(t *testing.T, s *s3test.Server) (storage *Files, first, second *bucket) {
 	t.Helper()
 	client := s.Client()
 	first = &bucket{name: s.Bucket(t), client: client}
 	second = &bucket{name: s.Bucket(t), client: client}
-	mount := func(dir string, b *bucket, prefix string) Mount[*driver.Fs] {
-		return Mount[*driver.Fs]{Dir: dir,
-			Storage: drivertest.MustNew(t.Context(), b.client, b.name, &driver.Options{Prefix: prefix}),
+	mount := func(dir string, b *bucket, prefix string) Mount {
+		return Mount{Dir: dir,
+			Store:   Of(drivertest.MustNew(t.Context(), b.client, b.name, &driver.Options{Prefix: prefix})),
 			Account: b.client}
 	}
-	storage = NewMountFS([]Mount[*driver.Fs]{
+	mounts := NewMounts(
 		mount("/", first, "home/"),
 		mount("/archive", second, "2024/"),
 		mount("/archive/old", second, "2023/"),
 		mount("/deep/down/here", first, "here/"),
 		mount("/deep/down/there", &bucket{name: second.name, client: s.Client()}, "there/"),
-	})
+	)
+	view := &View{Mounts: mounts, Directories: NewDirectories("/")}
+	storage = view.For(t.Context(), nil)
 	return storage, first, second
-}
-
-// fill stores objects whose content is their key.
-func (b *bucket) fill(t *testing.T, keys ...string) {
-	t.Helper()
-	for _, key := range keys {
-		_, err := b.client.PutObject(
-			t.Context(), &s3.PutObjectInput{Bucket: &b.name, Key: &key, Body: strings.NewReader(key)})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 func (b *bucket) has(t *testing.T, key string) bool {
@@ -64,9 +47,9 @@ func (b *bucket) has(t *testing.T, key string) bool {
 }
 
 // names lists a directory, directories with a slash.
-func names(t *testing.T, storage ObjectStorage, dir string) string {
+func names(t *testing.T, storage *Files, dir string) string {
 	t.Helper()
-	entries, err := storage.ReadDirSeq(dir)
+	entries, err := storage.List(dir)
 	if err != nil {
 		return err.Error()
 	}
@@ -107,7 +90,7 @@ func TestListMounts(t *testing.T) {
 			"/deep/down/there": "",
 			"/zzz":             "y",
 			"/nothing":         "readdir /nothing: file does not exist",
-			"/archive/nothing": "readdir /nothing: file does not exist",
+			"/archive/nothing": "readdir /archive/nothing: file does not exist",
 		} {
 			if got := names(t, storage, dir); got != want {
 				t.Errorf("%s: %s, want %s", dir, got, want)
@@ -116,7 +99,7 @@ func TestListMounts(t *testing.T) {
 				t.Errorf("StatDir %s: %v", dir, err)
 			}
 		}
-		entries, err := storage.ReadDirSeq("/")
+		entries, err := storage.List("/")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +163,7 @@ func TestMountsRoute(t *testing.T) {
 			"/deep/down/here/f": {first, "here/f"},
 			"/deep/down/f":      {first, "home/deep/down/f"},
 		} {
-			if err := afero.WriteFile(storage, name, []byte(name), 0); err != nil {
+			if err := write(storage, name, name); err != nil {
 				t.Fatal(err)
 			}
 			if !where.bucket.has(t, where.key) {
@@ -189,10 +172,10 @@ func TestMountsRoute(t *testing.T) {
 			if got, want := storage.URI(name), "s3://"+where.bucket.name+"/"+where.key; got != want {
 				t.Errorf("%s: %s, want %s", name, got, want)
 			}
-			if content, err := afero.ReadFile(storage, name); err != nil || string(content) != name {
+			if content, err := read(storage, name); err != nil || content != name {
 				t.Errorf("%s holds %q, %v", name, content, err)
 			}
-			if err := storage.Chtimes(name, now, now); err != nil {
+			if err := storage.SetTime(name, now); err != nil {
 				t.Error(err)
 			}
 			if info, err := storage.StatFile(name); err != nil || !info.ModTime().Equal(now) {
@@ -203,8 +186,8 @@ func TestMountsRoute(t *testing.T) {
 			}
 		}
 		if err := errors.Join(
-			storage.Mkdir("/archive/new", 0), storage.MkdirAll("/archive/old/a/b", 0),
-			storage.MkdirAll("/deep/down", 0)); err != nil {
+			storage.Mkdir("/archive/new"), storage.MkdirAll("/archive/old/a/b"),
+			storage.MkdirAll("/deep/down")); err != nil {
 			t.Error(err)
 		}
 		if !second.has(t, "2024/new/") || !second.has(t, "2023/a/b/") {
@@ -231,28 +214,27 @@ func TestMountsStay(t *testing.T) {
 			continue
 		}
 		for label, err := range map[string]error{
-			"remove":      storage.Remove(dir),
 			"remove-dir":  storage.RemoveDir(dir),
 			"remove-all":  storage.RemoveAll(dir),
 			"rename":      storage.Rename(dir, "/elsewhere"),
 			"rename-to":   storage.Rename("/dir", dir),
 			"rename-file": storage.Rename("/file", dir),
-			"copy":        storage.Copy(t.Context(), dir, "/elsewhere"),
-			"copy-to":     storage.Copy(t.Context(), "/file", dir),
+			"copy":        storage.Copy(dir, "/elsewhere"),
+			"copy-to":     storage.Copy("/file", dir),
 		} {
 			if !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("%s %s: %v", label, dir, err)
 			}
 		}
-		if err := storage.Mkdir(dir, 0); !errors.Is(err, fs.ErrExist) {
+		if err := storage.Mkdir(dir); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("mkdir %s: %v", dir, err)
 		}
-		if _, err := storage.Open(dir); !errors.Is(err, syscall.EISDIR) && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := storage.OpenReader(dir, 0); !errors.Is(err, syscall.EISDIR) && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("open %s: %v", dir, err)
 		}
 	}
 	for _, folder := range []string{"/archive", "/archive/old"} {
-		if _, err := storage.OpenAt(folder, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0); !errors.Is(err, syscall.EISDIR) {
+		if _, err := storage.OpenWriter(folder, os.O_CREATE|os.O_TRUNC, 0); !errors.Is(err, syscall.EISDIR) {
 			t.Errorf("a file in the place of %s: %v", folder, err)
 		}
 	}
@@ -274,7 +256,7 @@ func TestRenameAcrossMounts(t *testing.T) {
 			"/archive/dir":  "/archive/old/dir",
 			"/other":        "/archive/other",
 		} {
-			if err := storage.Copy(t.Context(), from, to+"-copy"); err != nil {
+			if err := storage.Copy(from, to+"-copy"); err != nil {
 				t.Errorf("copy %s to %s: %v", from, to, err)
 			}
 			if err := storage.Rename(from, to); err != nil {

@@ -1,0 +1,189 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"path"
+	"time"
+)
+
+// Stat looks for a file, and then for a directory. It is what clients ask before they make a directory, so one that
+// another user has removed is not there. To change into it, to list it and to remove it works.
+func (f *Files) Stat(name string) (fs.FileInfo, error) {
+	t := f.resolve(name)
+	if !f.canSee(t) {
+		return nil, t.denied("stat")
+	}
+	f.await(t)
+	info, err := f.orMount(t, t.mount.Store.Stat)
+	switch {
+	case err == nil && info.IsDir():
+		f.Directories.seePath(t.name)
+	case err == nil:
+		f.Directories.seeParent(t.name)
+	case f.vanished(t, err, true):
+		return Directory(path.Base(t.name)), nil
+	}
+	return info, err
+}
+
+// StatFile looks for a file only.
+func (f *Files) StatFile(name string) (fs.FileInfo, error) {
+	t := f.resolve(name)
+	if !f.canSee(t) {
+		return nil, t.denied("stat")
+	}
+	f.await(t)
+	info, err := t.mount.Store.StatFile(f.ctx, t.inner)
+	if err != nil {
+		return nil, t.named(err)
+	}
+	f.Directories.seeParent(t.name)
+	return info, nil
+}
+
+// StatDir looks for a directory only. It is what CWD asks.
+func (f *Files) StatDir(name string) (fs.FileInfo, error) {
+	t := f.resolve(name)
+	if f.canSee(t) {
+		return f.statDir(t)
+	}
+	if _, most := f.Policy.Bounds(t.name); most == (Rights{}) {
+		return nil, t.denied("stat")
+	}
+	// the form in which it would be created, and a name that nothing can have
+	if f.Form(t.name) != t.name || t.uri() == "" {
+		return nil, t.fail("stat", fs.ErrNotExist)
+	}
+	return Directory(path.Base(t.canonical)), nil
+}
+
+// statDir looks for a directory that the user may know of.
+func (f *Files) statDir(t *target) (fs.FileInfo, error) {
+	info, err := f.orMount(t, t.mount.Store.StatDir)
+	switch {
+	case err == nil:
+		f.Directories.seePath(t.name)
+	case f.vanished(t, err, false):
+		return Directory(path.Base(t.name)), nil
+	}
+	return info, err
+}
+
+// orMount describes a directory that leads to mounts if the store has none of that name.
+func (f *Files) orMount(
+	t *target, stat func(ctx context.Context, name string) (fs.FileInfo, error),
+) (fs.FileInfo, error) {
+	if t.fixed && t.inner == "/" {
+		return Directory(path.Base(t.name)), nil
+	}
+	info, err := stat(f.ctx, t.inner)
+	if t.fixed && errors.Is(err, fs.ErrNotExist) {
+		return Directory(path.Base(t.name)), nil
+	}
+	return info, t.named(err)
+}
+
+// vanished reports whether err says only that S3 has nothing below a directory that the sessions know. A file that
+// has the name now ends the directory. If byUser is set, only a directory counts that a session of the user has
+// emptied.
+func (f *Files) vanished(t *target, err error, byUser bool) bool {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if f.Directories.leadsHome(t.name) {
+		return true
+	}
+	if seen, emptied := f.Directories.seen(t.name); !seen || byUser && !emptied {
+		return false
+	}
+	_, err = t.mount.Store.StatFile(f.ctx, t.inner)
+	if err == nil {
+		f.Directories.remove(t.name)
+	}
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// List reads the first page of a directory, and the others while the caller ranges over the sequence. That is possible
+// once. A missing directory is reported only to a user who may know of it.
+//
+// In the listing of the directory above, one that has vanished does not show: it would stay there also when another
+// session has removed it.
+func (f *Files) List(name string) (iter.Seq2[fs.FileInfo, error], error) {
+	t := f.resolve(name)
+	if !t.rights.List {
+		if f.canSee(t) {
+			if _, err := f.statDir(t); err != nil {
+				return nil, err
+			}
+		}
+		return nil, t.denied("readdir")
+	}
+	entries, err := t.mount.Store.List(f.ctx, t.inner)
+	own, hides := f.Mounts.in(t.name)
+	if len(own) > 0 && errors.Is(err, fs.ErrNotExist) {
+		entries, err = noEntries, nil
+	}
+	if f.vanished(t, err, false) {
+		return noEntries, nil
+	}
+	if err != nil {
+		return nil, t.named(err)
+	}
+	if len(own) > 0 {
+		entries = withMounts(entries, own, hides)
+	}
+	f.Directories.seePath(t.name)
+	return func(yield func(fs.FileInfo, error) bool) {
+		for info, err := range entries {
+			if err == nil && info.IsDir() {
+				f.Directories.see(path.Join(t.name, info.Name()))
+			}
+			if !yield(info, t.named(err)) {
+				return
+			}
+		}
+	}, nil
+}
+
+// PendingUpload describes an own interrupted upload of the user. A user who sees no names may see and resume these.
+// The store says when there is one.
+func (f *Files) PendingUpload(name string) (fs.FileInfo, error) {
+	t := f.resolve(name)
+	if !t.rights.Write {
+		return nil, t.fail("stat", fs.ErrNotExist)
+	}
+	f.await(t)
+	info, err := t.mount.Store.PendingUpload(f.ctx, t.inner)
+	if err != nil {
+		return nil, t.named(err)
+	}
+	if !f.canSee(t) {
+		f.unseen.report(t.canonical, info.Size())
+	}
+	return info, nil
+}
+
+// Hash returns the hash of the bytes [from, to) of a file, and where they end. If to is negative or beyond the end,
+// that is the end of the file.
+func (f *Files) Hash(name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
+	t := f.resolve(name)
+	if !t.rights.Read {
+		return nil, 0, t.denied("hash")
+	}
+	sum, end, err = t.mount.Store.Hash(f.ctx, t.inner, algorithm, from, to)
+	return sum, end, t.named(err)
+}
+
+// Presign makes an HTTPS link to a file that is valid for this time. It needs the right to read, because the link lets
+// others read the file.
+func (f *Files) Presign(name string, valid time.Duration) (string, error) {
+	t := f.resolve(name)
+	if !t.rights.Read {
+		return "", f.noted(t, t.denied("presign"))
+	}
+	link, err := t.mount.Store.Presign(f.ctx, t.inner, valid)
+	return link, f.noted(t, t.named(err))
+}

@@ -1,0 +1,128 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// A Mount is a store under a directory that the user sees.
+type Mount struct {
+	Dir     string // absolute and clean, as the user sees it
+	Store   Store
+	Account any // the S3 account, comparable; S3 copies only between mounts of equal accounts
+}
+
+// Mounts are what a user sees: several stores, one of them at "/". Each pathname belongs to the deepest mount above
+// it, which hides what the others have there.
+//
+// The directory of a mount, and each directory above it, exists without an object. It can be neither removed nor
+// renamed.
+type Mounts []Mount // the deepest first
+
+// NewMounts returns mounts in their order. One of them must be at "/".
+func NewMounts(mounts ...Mount) Mounts {
+	sorted := slices.Clone(mounts)
+	// of those above a name, the deepest is the longest
+	slices.SortFunc(sorted, func(a, b Mount) int { return len(b.Dir) - len(a.Dir) })
+	return sorted
+}
+
+// Within returns the pathname that name has below dir, and false if it is not below dir. Both are absolute and clean.
+func Within(name, dir string) (string, bool) {
+	switch {
+	case dir == "/":
+		return name, true
+	case name == dir:
+		return "/", true
+	case strings.HasPrefix(name, dir+"/"):
+		return name[len(dir):], true
+	}
+	return "", false
+}
+
+// LeadsTo reports whether name is dir, which is absolute and clean, or a directory above it.
+func LeadsTo(name, dir string) bool {
+	_, ok := Within(dir, path.Clean("/"+name))
+	return ok
+}
+
+// find returns the mount of a pathname, which is absolute and clean, and the pathname within it.
+func (m Mounts) find(name string) (of *Mount, inner string) {
+	for i := range m {
+		if inner, ok := Within(name, m[i].Dir); ok {
+			return &m[i], inner
+		}
+	}
+	panic("view: no store is mounted at the root")
+}
+
+// leadTo reports whether a pathname is the directory of a mount, or a directory above one. "/" is not meant.
+func (m Mounts) leadTo(name string) bool {
+	return slices.ContainsFunc(m, func(of Mount) bool { return of.Dir != "/" && LeadsTo(name, of.Dir) })
+}
+
+// in returns the directories in a directory that lead to mounts, sorted and with a final slash as in keys. The second
+// result has the names of files that a mount hides.
+func (m Mounts) in(name string) (own, hides []string) {
+	for _, of := range m {
+		rest, ok := Within(of.Dir, name)
+		if !ok || rest == "/" {
+			continue
+		}
+		first, deeper, _ := strings.Cut(rest[len("/"):], "/")
+		own = append(own, first+"/")
+		if deeper == "" {
+			hides = append(hides, first)
+		}
+	}
+	slices.Sort(own)
+	return slices.Compact(own), hides
+}
+
+// errOtherAccount is an [errors.ErrUnsupported].
+var errOtherAccount = fmt.Errorf("no S3 account has both folders, so a client must download and upload: %w (%w)",
+	errors.ErrUnsupported, syscall.EXDEV)
+
+// withMounts puts directories that lead to mounts among the entries of a listing, in the order of keys, and leaves out
+// what they hide.
+func withMounts(entries iter.Seq2[fs.FileInfo, error], own, hides []string) iter.Seq2[fs.FileInfo, error] {
+	return func(yield func(fs.FileInfo, error) bool) {
+		left := own
+		for info, err := range entries {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			key := info.Name()
+			if info.IsDir() {
+				key += "/"
+			}
+			for len(left) > 0 && left[0] <= key {
+				if !yield(Directory(strings.TrimSuffix(left[0], "/")), nil) {
+					return
+				}
+				left = left[1:]
+			}
+			if slices.Contains(own, key) || slices.Contains(hides, key) {
+				continue
+			}
+			if !yield(info, nil) {
+				return
+			}
+		}
+		for _, key := range left {
+			if !yield(Directory(strings.TrimSuffix(key, "/")), nil) {
+				return
+			}
+		}
+	}
+}
+
+// noEntries is the listing of a directory that is empty.
+func noEntries(func(fs.FileInfo, error) bool) {}

@@ -1,0 +1,73 @@
+package view
+
+import "context"
+
+// A Note is what a command has asked of the storage, for the audit log: the open of a transfer, a change, or a link.
+// There is one also for what the user may not do.
+type Note struct {
+	Path, To   string // absolute, as the user sees them; To is of a rename or a copy
+	URI, ToURI string // of the objects, empty for a name that none can have
+	Offset     int64  // of a transfer
+	Upload     Writer // the open file of an upload, nil for anything else
+	Err        error
+}
+
+// A Sink gets the changes that users make, before they are made.
+type Sink interface {
+	// Begin makes the event of a change durable. After an error the change must not be made.
+	Begin(ctx context.Context, change Change) (Event, error)
+}
+
+// An Event is that of a change which is being made.
+type Event interface {
+	// End says how the change has ended. The ETag is that of an upload. The error that it returns is that of the
+	// change, or says that the change must not be acknowledged.
+	End(ctx context.Context, etag string, err error) error
+}
+
+// A Change is what an event tells.
+type Change struct {
+	Kind          Kind
+	User          string
+	Path, URI     string // absolute, as the user sees it, and of the object
+	ToPath, ToURI string // of a rename or a copy
+	Size          *int64 // of an upload, in bytes, where it is known
+	Steps         bool   // the change takes several steps: it may fail when some of them are done
+}
+
+// A Kind is the kind of a change.
+type Kind string
+
+// The kinds of changes that events tell.
+const (
+	Upload Kind = "upload"
+	Delete Kind = "delete"
+	Rename Kind = "rename"
+	Copy   Kind = "copy"
+)
+
+// change makes the event of a change, lets do make the change, and ends the event. A name that no object can have
+// makes none, because the store refuses it.
+func (f *Files) change(c Change, do func() error) error {
+	if f.Events == nil || c.URI == "" || c.ToPath != "" && c.ToURI == "" {
+		return do()
+	}
+	c.User = f.User
+	event, err := f.Events.Begin(f.ctx, c)
+	if err != nil {
+		return err
+	}
+	return event.End(f.ctx, "", do())
+}
+
+// noted notes an operation on a file, with its error.
+func (f *Files) noted(t *target, err error) error {
+	f.note(Note{Path: t.name, URI: t.uri(), Err: err})
+	return err
+}
+
+// notedMove notes an operation on two names, with its error.
+func (f *Files) notedMove(from, to *target, err error) error {
+	f.note(Note{Path: from.name, URI: from.uri(), To: to.name, ToURI: to.uri(), Err: err})
+	return err
+}

@@ -1,0 +1,357 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+)
+
+// Each operation works with the permissions it needs and no others, and fails without any one of them. Where it tells
+// of what is there the user must also see that, by being allowed to read it or to list it.
+func TestPermissions(t *testing.T) {
+	now := time.Now()
+	for _, tc := range []struct {
+		name, needs string
+		sees        bool
+		do          func(*Files) error
+	}{
+		{"stat", "", true, func(s *Files) error { _, err := s.Stat("/dir/file"); return err }},
+		{"stat-file", "", true, func(s *Files) error { _, err := s.StatFile("/dir/file"); return err }},
+		{"stat-dir", "", true, func(s *Files) error { _, err := s.StatDir("/dir"); return err }},
+		{"list", "l", false, func(s *Files) error { _, err := s.List("/dir"); return err }},
+		{"open", "r", false, func(s *Files) error { return closed(s.OpenReader("/dir/file", 0)) }},
+		{"open-at", "r", false, func(s *Files) error { return closed(s.OpenReader("/dir/file", 3)) }},
+		{"create", "w", false, func(s *Files) error { return write(s, "/new", "") }},
+		{"overwrite", "w", false, func(s *Files) error { return write(s, "/dir/file", "") }},
+		{"append", "w", false, func(s *Files) error {
+			return closed(s.OpenWriter("/dir/file", os.O_APPEND, 0))
+		}},
+		{"resume", "w", true, func(s *Files) error { return closed(s.OpenWriter("/dir/file", os.O_CREATE, 3)) }},
+		{"set-time", "w", true, func(s *Files) error { return s.SetTime("/dir/file", now) }},
+		{"remove-file", "d", false, func(s *Files) error { return s.RemoveFile("/dir/file") }},
+		{"remove-dir", "d", false, func(s *Files) error { return s.RemoveDir("/empty") }},
+		{"remove-all", "d", false, func(s *Files) error { return s.RemoveAll("/dir") }},
+		{"rename", "nw", true, func(s *Files) error { return s.Rename("/dir/file", "/moved") }},
+		{"copy", "rw", false, func(s *Files) error { return s.Copy("/dir/file", "/copy") }},
+		{"hash", "r", false, func(s *Files) error {
+			_, _, err := s.Hash("/dir/file", "MD5", 0, -1)
+			return err
+		}},
+		{"mkdir", "m", false, func(s *Files) error { return s.Mkdir("/made") }},
+		{"mkdir-all", "m", false, func(s *Files) error { return s.MkdirAll("/made/deep") }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			storage := newStorage(t)
+			refused := func(rules string) {
+				t.Helper()
+				err := tc.do(guarded(t, storage, rules))
+				var pathErr *fs.PathError
+				if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &pathErr) {
+					t.Errorf("with %s: %v", rules, err)
+				}
+			}
+			for _, missing := range strings.Split(tc.needs, "") {
+				refused("-" + strings.ReplaceAll("lrwdnm", missing, ""))
+			}
+			enough := []string{"-" + tc.needs}
+			if tc.sees {
+				refused("-" + tc.needs)
+				enough = []string{"-r" + tc.needs, "-l" + tc.needs}
+			}
+			if _, err := storage.StatFile("/dir/file"); err != nil {
+				t.Fatalf("a refused operation did something: %v", err)
+			}
+			for _, rules := range enough {
+				if err := tc.do(guarded(t, newStorage(t), rules)); err != nil {
+					t.Errorf("with %s alone: %v", rules, err)
+				}
+			}
+		})
+	}
+}
+
+// An operation on a name needs the rights for that name. An operation on a tree needs the rights for all names that
+// may be in it.
+func TestPathPermissions(t *testing.T) {
+	rename := func(from, to string) func(*Files) error {
+		return func(s *Files) error { return s.Rename(from, to) }
+	}
+	duplicate := func(from, to string) func(*Files) error {
+		return func(s *Files) error { return s.Copy(from, to) }
+	}
+	for _, tc := range []struct {
+		name, rules string
+		do          func(*Files) error
+		allowed     bool
+	}{
+		{"other-directory", "- /dir=r", func(s *Files) error { return closed(s.OpenReader("/dir/file", 0)) }, true},
+		{"not-this-directory", "all /dir=lw", func(s *Files) error { return closed(s.OpenReader("/dir/file", 0)) }, false},
+		{"this-file", "all /dir/f*=lw", func(s *Files) error { return closed(s.OpenReader("/dir/file", 0)) }, false},
+		{"unclean-name", "all /dir=", func(s *Files) error { return closed(s.OpenReader("empty/../dir/file", 0)) }, false},
+		{"list-a-file-in-a-directory", "lr /dir/file=r", func(s *Files) error {
+			_, err := s.List("/dir/file")
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // no directory, so it may be a file
+			}
+			return err
+		}, true},
+
+		{"remove-all-with-an-exception-below", "all /dir/*.keep=lr", func(s *Files) error {
+			return s.RemoveAll("/dir")
+		}, false},
+		{"remove-all-beside-an-exception", "all /other/keep=lr", func(s *Files) error {
+			return s.RemoveAll("/dir")
+		}, true},
+		{"remove-all-where-it-is-allowed", "lr /dir=lrd", func(s *Files) error { return s.RemoveAll("/dir") }, true},
+
+		{"make-parents-that-are-there", "l /dir/*=m", func(s *Files) error { return s.MkdirAll("/dir/a/b") }, true},
+		{"make-parents-that-are-not", "l /new/*=m", func(s *Files) error { return s.MkdirAll("/new/a/b") }, false},
+
+		{"rename-into-what-may-not-be-written", "all /in=lrdnm", rename("/dir/file", "/in/file"), false},
+		{"rename-out-of-what-may-not-be-renamed", "all /dir=lrwdm", rename("/dir/file", "/file"), false},
+		{"rename-to-where-it-may-be-read", "lrwdn /dir=lwdn", rename("/dir/file", "/file"), false},
+		{"rename-to-where-it-may-be-deleted", "lrwdn /dir=lrwn", rename("/dir/file", "/file"), false},
+		{"rename-to-where-less-is-allowed", "lrwdn /done=lw", rename("/dir/file", "/done/file"), true},
+		{"rename-within", "- /dir=lwn", rename("/dir/file", "/dir/other"), true},
+		{"rename-a-tree", "all /other/keep=lr", rename("/dir", "/moved"), true},
+		{"rename-a-tree-with-an-exception-below", "all /dir/keep=lr", rename("/dir", "/moved"), false},
+		{"rename-a-tree-with-more-rights-below", "lrwdn /dir/more=lrwdnm", rename("/dir", "/moved"), true},
+		{"rename-a-tree-over-an-exception", "all /moved/keep=lr", rename("/dir", "/moved"), false},
+		{"rename-a-tree-over-more-rights", "lwdn /moved/open=lrwdn", rename("/dir", "/moved"), false},
+		{"rename-a-tree-to-where-its-names-are-listed", "all /dir=wdn", rename("/dir", "/moved"), false},
+		{"rename-a-tree-to-an-unseen-name", "all /moved=wn", rename("/dir", "/moved/dir"), false},
+		{"rename-a-file-to-an-unseen-name", "all /moved=wn", rename("/dir/file", "/moved/file"), true},
+		{"copy-a-tree-to-where-its-names-are-listed", "all /dir=r", duplicate("/dir", "/copy"), false},
+		{"copy-a-tree-to-an-unseen-name", "all /copy=w", duplicate("/dir", "/copy/dir"), false},
+		{"rename-a-file-over-an-exception", "all /*/keep=lr", rename("/dir/file", "/moved"), true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := tc.do(guarded(t, newStorage(t), tc.rules))
+			if tc.allowed && err != nil || !tc.allowed && !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("allowed should be %v: %v", tc.allowed, err)
+			}
+		})
+	}
+}
+
+// The user of a drop box learns nothing of what others have stored, and works with what the session has stored itself.
+func TestDropBox(t *testing.T) {
+	storage := newStorage(t)
+	s := guarded(t, storage, "wnm")
+	now := time.Now()
+	for name, ask := range map[string]func(name string) error{
+		"stat":      func(name string) error { _, err := s.Stat(name); return err },
+		"stat-file": func(name string) error { _, err := s.StatFile(name); return err },
+		"stat-dir":  func(name string) error { _, err := s.StatDir(name); return err },
+		"list":      func(name string) error { _, err := s.List(name); return err },
+		"mkdir":     func(name string) error { return s.Mkdir(name) },
+		"mkdir-all": func(name string) error { return s.MkdirAll(name) },
+		"set-time":  func(name string) error { return s.SetTime(name, now) },
+		"rename":    func(name string) error { return s.Rename(name, "/x") },
+		"resume":    func(name string) error { return closed(s.OpenWriter(name, os.O_CREATE, 100)) },
+		"read":      func(name string) error { return closed(s.OpenReader(name, 0)) },
+		"remove":    func(name string) error { return s.RemoveFile(name) },
+	} {
+		nothing := ask("/nothing/" + name)
+		for _, there := range []string{"/dir/file", "/dir", "/empty"} {
+			if err := ask(there); errors.Is(err, fs.ErrPermission) != errors.Is(nothing, fs.ErrPermission) ||
+				(err == nil) != (nothing == nil) {
+				t.Errorf("%s: %s answers %v, and nothing answers %v", name, there, err, nothing)
+			}
+		}
+	}
+
+	if err := write(s, "/dir/é.tmp", "mine"); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := s.StatFile("/dir/é.tmp"); err != nil || info.Size() != 4 {
+		t.Errorf("the size of what was stored: %v, %v", info, err)
+	}
+	if _, err := s.StatFile("/dir/é.tmp"); !errors.Is(err, fs.ErrNotExist) { // and then control asks for the other form
+		t.Errorf("the other form of its name: %v", err)
+	}
+	if err := s.Rename("/dir/é.tmp", "/dir/mine"); err != nil {
+		t.Errorf("its final name: %v", err)
+	}
+	if err := s.SetTime("/dir/mine", now); err != nil {
+		t.Errorf("its time: %v", err)
+	}
+	if err := closed(s.OpenReader("/dir/mine", 0)); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("its content: %v", err)
+	}
+	if _, err := guarded(t, storage, "wnm").StatFile("/dir/mine"); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("its size in another session: %v", err)
+	}
+
+	failed, err := s.OpenWriter("/dir/file", os.O_CREATE|os.O_TRUNC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed.Abort(io.ErrUnexpectedEOF)
+	if err := failed.Close(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("an aborted upload: %v", err)
+	}
+	if _, err := s.StatFile("/dir/file"); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("an upload that was aborted shows what is there: %v", err)
+	}
+	for i := range maxStored {
+		if err := write(s, fmt.Sprintf("/many/%d", i), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, first := s.StatFile("/many/0")
+	_, older := s.StatFile("/dir/mine")
+	if first != nil || !errors.Is(older, fs.ErrPermission) || len(s.unseen.stored) != maxStored {
+		t.Errorf("after %d files more: %v, %v, %d known", maxStored, first, older, len(s.unseen.stored))
+	}
+}
+
+// The user of a drop box resumes an interrupted upload, and does not learn by that whether a file of its name exists.
+func TestDropBoxResumes(t *testing.T) {
+	s3 := s3test.Start(t, "embedded")
+	client, name := s3.Client(), s3.Bucket(t)
+	storage := storage{&bucket{name, client}, drivertest.MustNew(t.Context(), client, name, &driver.Options{
+		PartSize: 5 << 20, Owner: "scanner",
+		Journal: driver.NewJournal(
+			client, name, "", driver.Profile{}, driver.Objects{}, slog.New(slog.NewTextHandler(t.Output(), nil))),
+	})}
+	broken, err := guarded(t, storage, "-w").OpenWriter("/scan", os.O_CREATE|os.O_TRUNC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := broken.Write(make([]byte, 6<<20)); err != nil {
+		t.Fatal(err)
+	}
+	broken.Abort(io.ErrUnexpectedEOF)
+	_ = broken.Close()
+
+	s := guarded(t, storage, "-w") // of another session
+	const flag = os.O_CREATE
+	if _, err := s.OpenWriter("/scan", flag, 3); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("resuming at the offset of a file: %v", err)
+	}
+	info, err := s.PendingUpload("/scan")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.StatFile("/scan"); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("asking for a file: %v", err)
+	}
+	if _, err := s.OpenWriter("/scan", flag, 3); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("resuming elsewhere: %v", err)
+	}
+	f, err := s.OpenWriter("/scan", flag, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("end")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.StatFile("/scan"); err != nil || got.Size() != info.Size()+3 {
+		t.Errorf("what was stored: %v, %v", got, err)
+	}
+	if _, err := guarded(t, storage, "lr").PendingUpload("/scan"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an upload of who may not write: %v", err)
+	}
+}
+
+// Directories exist for who does not see them in the form in which they would be made, so that nothing is made in
+// another. One that nothing can have does not.
+func TestUnseenDirectories(t *testing.T) {
+	s := guarded(t, newStorage(t), "- /in/*=w")
+	for name, want := range map[string]error{
+		"/": nil, "/in": nil, "/in/any": nil, "/in/café": nil, "/in/café": fs.ErrNotExist, "/dir": fs.ErrPermission,
+		"/other":        fs.ErrPermission,
+		"/in/.babelftp": fs.ErrNotExist, "/in/any/.babelftp/uploads": fs.ErrNotExist,
+		"/in/" + strings.Repeat("x", 1024): fs.ErrNotExist,
+	} {
+		if info, err := s.StatDir(name); !errors.Is(err, want) || err == nil && !info.IsDir() {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+}
+
+// ALLO reaches the driver from a user who sees no names, because S3 servers that want equal parts must know the size
+// of a large file before its first part.
+func TestAnnounceUnseen(t *testing.T) {
+	announced := &announcedStore{Store: Of(newStorage(t).Fs)}
+	v := &View{
+		Mounts: NewMounts(Mount{Dir: "/", Store: announced}), Directories: NewDirectories("/"),
+		Policy: Policy{NewLayer(Rights{Write: true}, nil)},
+	}
+	file, err := v.For(t.Context(), nil).OpenWriter("/dir/blind", os.O_CREATE|os.O_TRUNC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	file.Announce(12345)
+	if announced.size != 12345 {
+		t.Errorf("the driver hears of %d bytes", announced.size)
+	}
+}
+
+// announcedStore keeps the size that a client has announced.
+type announcedStore struct {
+	Store
+	size int64
+}
+
+func (s *announcedStore) OpenWriter(ctx context.Context, name string, flag int, offset int64) (Writer, error) {
+	file, err := s.Store.OpenWriter(ctx, name, flag, offset)
+	if err != nil {
+		return nil, err
+	}
+	return announcedFile{file, s}, nil
+}
+
+type announcedFile struct {
+	Writer
+	store *announcedStore
+}
+
+func (f announcedFile) Announce(size int64) { f.store.size = size }
+
+// No operation creates a name with a control character. One that is there can be read, renamed and removed.
+func TestPrintable(t *testing.T) {
+	storage := newStorage(t)
+	s := (&View{Mounts: at(storage), Directories: NewDirectories("/"), Printable: true}).For(t.Context(), nil)
+	for _, bad := range []string{"/a\nb", "/a\x00b", "/dir/\x7f", "/\u0085/file"} {
+		for op, do := range map[string]func() error{
+			"open":      func() error { return write(s, bad, "") },
+			"mkdir":     func() error { return s.Mkdir(bad) },
+			"mkdir-all": func() error { return s.MkdirAll(bad) },
+			"rename":    func() error { return s.Rename("/dir/file", bad) },
+			"copy":      func() error { return s.Copy("/dir/file", bad) },
+		} {
+			if err := do(); !errors.Is(err, syscall.EILSEQ) {
+				t.Errorf("%s of %q: %v, want EILSEQ", op, bad, err)
+			}
+		}
+	}
+	const old = "/dir/old\nname"
+	(&bucket{storage.name, storage.client}).fill(t, old[1:])
+	if content, err := read(s, old); err != nil || content != old[1:] {
+		t.Errorf("%q, %v", content, err)
+	}
+	if err := s.Rename(old, "/dir/Zoë\u202e"); err != nil {
+		t.Error(err)
+	}
+	if err := s.RemoveFile("/dir/Zoë\u202e"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,171 @@
+package view
+
+import (
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// OpenReader opens a file for a download that starts at offset bytes.
+func (f *Files) OpenReader(name string, offset int64) (Reader, error) {
+	t := f.resolve(name)
+	file, err := f.openReader(t, offset)
+	if err != nil {
+		return nil, f.noted(t, err)
+	}
+	f.note(Note{Path: t.name, URI: t.uri(), Offset: offset})
+	return file, nil
+}
+
+func (f *Files) openReader(t *target, offset int64) (Reader, error) {
+	if !t.rights.Read {
+		return nil, t.denied("open")
+	}
+	file, err := t.mount.Store.OpenReader(f.ctx, t.inner, offset)
+	if err != nil {
+		return nil, t.named(err)
+	}
+	f.Directories.seeParent(t.name)
+	return &download{Reader: file, target: t}, nil
+}
+
+// A download is a file whose errors name the path that the user sees.
+type download struct {
+	Reader
+	target *target
+}
+
+func (d *download) Read(b []byte) (int, error) {
+	n, err := d.Reader.Read(b)
+	return n, d.target.named(err)
+}
+
+func (d *download) WriteTo(w io.Writer) (int64, error) {
+	n, err := d.Reader.WriteTo(w)
+	return n, d.target.named(err)
+}
+
+func (d *download) Close() error { return d.target.named(d.Reader.Close()) }
+
+// OpenWriter opens a file for an upload that starts at offset bytes. The flag has os.O_CREATE, os.O_APPEND and
+// os.O_TRUNC as the upload needs them.
+func (f *Files) OpenWriter(name string, flag int, offset int64) (Writer, error) {
+	t := f.resolve(name)
+	file, err := f.openWriter(t, flag, offset)
+	if err != nil {
+		return nil, f.noted(t, err)
+	}
+	f.note(Note{Path: t.name, URI: t.uri(), Offset: offset, Upload: file})
+	return file, nil
+}
+
+func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
+	seen, appends := f.canSee(t), flag&os.O_APPEND != 0
+	if !t.rights.Write || offset > 0 && !seen && !f.unseen.resumesAt(t.canonical, offset) {
+		return nil, t.denied("open")
+	}
+	if flag&os.O_CREATE != 0 {
+		if err := f.printable("open", t); err != nil {
+			return nil, err
+		}
+	}
+	if offset > 0 || appends { // bytes of the file are to stay; an upload of all of them needs to know of no other
+		f.await(t)
+	}
+	// A file to which the session appends may hold bytes of others, and its size would tell how many. Only an own
+	// interrupted upload holds none.
+	remember := !seen && (!appends || f.unseen.hasReported(t.canonical))
+	file, err := t.mount.Store.OpenWriter(f.ctx, t.inner, flag, offset)
+	if err != nil {
+		return nil, t.named(err)
+	}
+	return &upload{Writer: file, files: f, target: t, remember: remember}, nil
+}
+
+// An upload is a file whose Close is the change. It begins to end when it is aborted or closed, and has ended when the
+// store has closed it.
+type upload struct {
+	Writer
+	files    *Files
+	target   *target
+	remember bool // as stored by the session, because the user cannot see it otherwise
+	aborted  atomic.Bool
+
+	mu    sync.Mutex
+	ended func() // nil before it begins to end
+}
+
+func (u *upload) Write(b []byte) (int, error) {
+	n, err := u.Writer.Write(b)
+	return n, u.target.named(err)
+}
+
+func (u *upload) ReadFrom(r io.Reader) (int64, error) {
+	n, err := u.Writer.ReadFrom(r)
+	return n, u.target.named(err)
+}
+
+// Abort ends the upload without a change.
+func (u *upload) Abort(cause error) {
+	u.aborted.Store(true)
+	u.end()
+	u.Writer.Abort(cause)
+}
+
+// end lets other sessions wait for the upload until the function that it returns is called.
+func (u *upload) end() (ended func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.ended == nil {
+		u.ended = func() {}
+		if endings := u.files.Endings; endings != nil {
+			u.ended = sync.OnceFunc(endings.begin(u.files.endingKey(u.target)))
+		}
+	}
+	return u.ended
+}
+
+// Close makes the file visible, after its event.
+func (u *upload) Close() error {
+	err := u.publish()
+	if err == nil && u.remember && !u.files.canSee(u.target) {
+		u.files.unseen.store(u.target.canonical)
+	}
+	return err
+}
+
+func (u *upload) publish() error {
+	defer u.end()()
+	sink := u.files.Events
+	if sink == nil || u.aborted.Load() {
+		return u.target.named(u.Writer.Close())
+	}
+	change := Change{Kind: Upload, User: u.files.User, Path: u.target.name, URI: u.target.uri()}
+	if info, err := u.Stat(); err == nil {
+		size := info.Size()
+		change.Size = &size
+	}
+	event, err := sink.Begin(u.files.ctx, change)
+	if err != nil {
+		u.Abort(err)
+		_ = u.Writer.Close() // returns the cause, or that of an abort before
+		return err
+	}
+	err = u.target.named(u.Writer.Close())
+	u.end()()
+	return event.End(u.files.ctx, u.etag(err), err)
+}
+
+// etag is that of the file as it is stored, empty if there was an error or it is not known.
+func (u *upload) etag(failed error) string {
+	info, err := u.Stat()
+	if err != nil || failed != nil {
+		return ""
+	}
+	if stored, ok := info.(interface{ ETag() string }); ok {
+		return strings.Trim(stored.ETag(), `"`)
+	}
+	return ""
+}

@@ -1,0 +1,148 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// A View is what a login sees of the storage, and may do there.
+type View struct {
+	Mounts      Mounts
+	Policy      Policy
+	Form        func(name string) string // gives a name the Unicode form in which it is created
+	Printable   bool                     // names with control characters are not created (Unicode category Cc)
+	Directories *Directories             // what exists for the sessions of the user
+
+	Owner   string   // of interrupted uploads
+	Endings *Endings // nil where interrupted uploads are not kept
+
+	User   string // whom events name
+	Events Sink   // nil for none
+
+	unseen unseen
+}
+
+// Files are the files of a login for one command. Each operation resolves the name to a target, asks for the right,
+// calls the store and notes what has come of it, in this order. So it is all the same to a user who may not do
+// something what the storage has under the name.
+type Files struct {
+	*View
+	ctx  context.Context
+	note func(Note)
+}
+
+// For returns the files for a command. The end of ctx ends their operations and transfers. note gets what the command
+// asks; it is called again for each spelling of a name that the command tries. It may be nil.
+func (v *View) For(ctx context.Context, note func(Note)) *Files {
+	if note == nil {
+		note = func(Note) {}
+	}
+	return &Files{View: v, ctx: ctx, note: note}
+}
+
+// A target is what a name means to the user of a view.
+type target struct {
+	name      string // absolute and clean, as the user sees it
+	canonical string // the same in the form in which rights are compared
+	rights    Rights // of the user
+	mount     *Mount
+	inner     string // the name within the mount
+	fixed     bool   // it leads to a mount, so it stays where it is
+}
+
+// resolve turns a name into its target, without a request.
+func (v *View) resolve(name string) *target {
+	t := &target{name: path.Clean("/" + name)}
+	t.canonical = norm.NFC.String(t.name)
+	t.rights = v.Policy.At(t.canonical)
+	t.mount, t.inner = v.Mounts.find(t.name)
+	t.fixed = v.Mounts.leadTo(t.name)
+	return t
+}
+
+// Rights is what the user may do with what a pathname names. What leads to a mount stays where it is.
+func (v *View) Rights(name string) Rights {
+	rights := v.Policy.At(name)
+	if v.Mounts.leadTo(name) {
+		rights.Delete, rights.Rename = false, false
+	}
+	return rights
+}
+
+// URI is the s3 URI of a pathname, empty for a name that no object can have. It needs no right, because it is made of
+// the name alone.
+func (v *View) URI(name string) string {
+	of, inner := v.Mounts.find(path.Clean("/" + name))
+	return of.Store.URI(inner)
+}
+
+// uri is the s3 URI of the target.
+func (t *target) uri() string { return t.mount.Store.URI(t.inner) }
+
+// fail is the error of an operation on the target.
+func (t *target) fail(op string, err error) error {
+	return &fs.PathError{Op: op, Path: t.name, Err: err}
+}
+
+// errPolicy tells the log apart what the configuration refuses and what S3 refuses.
+var errPolicy = fmt.Errorf("%w by the permissions in the configuration", fs.ErrPermission)
+
+// denied is the error for an operation that the policy refuses.
+func (t *target) denied(op string) error { return t.fail(op, errPolicy) }
+
+// named lets an error of the store name the path that the user sees.
+func (t *target) named(err error) error {
+	if err == nil || t.inner == t.name {
+		return err
+	}
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		return t.fail(of.Op, of.Err)
+	}
+	return err
+}
+
+// canSee reports whether the user may know what exists under a name.
+func (v *View) canSee(t *target) bool {
+	return t.rights.Read || t.rights.List || v.Policy.At(path.Dir(t.canonical)).List || v.unseen.hasStored(t.canonical)
+}
+
+// printable refuses a new name with a control character. What has such a name already can be read, renamed and
+// removed. It looks at the whole pathname, because a file of S3 makes its directories.
+func (v *View) printable(op string, t *target) error {
+	if v.Printable && strings.ContainsFunc(t.name, unicode.IsControl) {
+		return t.fail(op, syscall.EILSEQ)
+	}
+	return nil
+}
+
+// endingKey is the name of a file for all sessions of the owner.
+func (v *View) endingKey(t *target) string { return v.Owner + "\x00" + t.uri() }
+
+// await waits for an upload of the owner to the same name that is about to be stored.
+func (f *Files) await(t *target) {
+	if f.Endings != nil {
+		f.Endings.await(f.ctx, f.endingKey(t))
+	}
+}
+
+// linkError is the error of an operation on two names.
+func linkError(op string, from, to *target, err error) error {
+	return &os.LinkError{Op: op, Old: from.name, New: to.name, Err: err}
+}
+
+// namedMove lets an error of the store about two names name the paths that the user sees.
+func namedMove(from, to *target, err error) error {
+	if of, ok := errors.AsType[*os.LinkError](err); ok {
+		return linkError(of.Op, from, to, of.Err)
+	}
+	return err
+}
