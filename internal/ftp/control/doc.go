@@ -1,6 +1,7 @@
 // Package control is the control connection in front of the session engine (ftpserverlib). A session reads commands
 // with RFC 2640 and Telnet framing. It answers some itself and forwards the others to an engine of its own in memory.
-// It rewrites the engine's replies in the client's language. It also owns the data connections, and hands the engine
+// What the client reads comes from the catalogues, by the class of the engine's code and by what the storage and the
+// data connection have done. It also owns the data connections, and hands the engine
 // connections that are already open.
 //
 // Implemented here:

@@ -3,6 +3,7 @@ package control
 import (
 	"errors"
 	"io/fs"
+	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/filecmd"
@@ -10,36 +11,80 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// onPathname forwards a command whose argument is a pathname.
-func (s *session) onPathname(arg string) {
-	if s.verb == "RNTO" && s.op.renaming == "" {
-		s.reply(503, i18n.RenameFromFirst)
-		return
+// changing makes a row for a command by which the engine changes what a pathname names.
+func changing(verb string) func(*session, string) {
+	return func(s *session, arg string) {
+		name, err := s.resolve(arg)
+		if err == nil && name == "/" {
+			err = fs.ErrPermission
+		}
+		if err != nil {
+			s.replyError(err)
+			return
+		}
+		s.send(s.forward(verb, name))
 	}
+}
+
+// rnfr is RNFR. The storage decides in the end, but RNFR should not ask for a new name that RNTO then refuses.
+func (s *session) rnfr(arg string) {
 	name, err := s.resolve(arg)
-	if err == nil && (name == "/" && changesRoot(s.verb) || s.verb == "RNFR" && !s.mayRename(name)) {
+	if err == nil && (name == "/" || s.login.Rights != nil && !s.login.Rights(name).Rename) {
 		err = fs.ErrPermission
 	}
 	if err != nil {
 		s.replyError(err)
 		return
 	}
-	if s.verb == "SIZE" && s.parameters.ASCII { // the file would have to be read
-		s.reply(550, i18n.SizeInASCII)
-		return
-	}
-	switch op := s.op; s.verb {
-	case "CWD", "XCWD":
-		op.Stat = op.StatDir
-	case "SIZE":
-		request := s.request()
-		op.Stat = func(name string) (fs.FileInfo, error) { return request.StatOrPending(name, op.Storage.StatFile) }
-	}
-	r := s.forward(s.verb, name)
-	if s.verb == "RNFR" && r.Code == 350 {
+	r := s.forward("RNFR", name)
+	if r.Code == 350 {
 		s.renaming = s.op.fileName
 	}
 	s.send(r)
+}
+
+// rnto is RNTO, which must follow RNFR.
+func (s *session) rnto(arg string) {
+	if s.op.renaming == "" {
+		s.reply(503, i18n.RenameFromFirst)
+		return
+	}
+	changing("RNTO")(s, arg)
+}
+
+// cwd is CWD.
+func (s *session) cwd(arg string) {
+	name, err := s.resolve(arg)
+	if err != nil {
+		s.replyError(err)
+		return
+	}
+	s.op.Stat = s.op.StatDir
+	s.send(s.forward("CWD", name))
+}
+
+// size is SIZE. In TYPE A the file would have to be read.
+func (s *session) size(arg string) {
+	name, err := s.resolve(arg)
+	if err != nil {
+		s.replyError(err)
+		return
+	}
+	if s.parameters.ASCII {
+		s.reply(550, i18n.SizeInASCII)
+		return
+	}
+	s.op.Stat = s.sizeOf
+	s.send(s.forward("SIZE", name))
+}
+
+// sizeOf is what SIZE looks for: a file, or an upload that can be resumed.
+func (s *session) sizeOf(name string) (fs.FileInfo, error) {
+	info, err := s.request().StatOrPending(name, s.op.Storage.StatFile)
+	if err == nil && info.IsDir() {
+		err = &fs.PathError{Op: "size", Path: name, Err: syscall.EISDIR}
+	}
+	return info, err
 }
 
 // pwd is PWD.
@@ -49,17 +94,6 @@ func (s *session) pwd(string) { s.send(s.forward("PWD", "")) }
 func (s *session) cdup(string) {
 	s.op.Stat = s.op.StatDir
 	s.send(s.forward("CDUP", ""))
-}
-
-// mayRename says whether RNTO can succeed. The storage decides in the end, but RNFR should not ask for a new name
-// that RNTO then refuses.
-func (s *session) mayRename(name string) bool {
-	return s.login.Rights == nil || s.login.Rights(name).Rename
-}
-
-// changesRoot says whether a command would make, remove or rename the root.
-func changesRoot(verb string) bool {
-	return verb != "CWD" && verb != "XCWD" && verb != "SIZE"
 }
 
 // request is the command as package filecmd gets it.

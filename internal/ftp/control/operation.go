@@ -178,31 +178,3 @@ func (s *session) perform(work func() error) error {
 	}
 	return s.outcome(err)
 }
-
-// forward gives the engine a command, with a pathname or nothing, because its lines are shorter than those of
-// clients. It passes preliminary replies on and returns the final one, rewritten.
-func (s *session) forward(verb, argument string) wire.Reply {
-	if err := s.startEngine(); err != nil {
-		return s.engineFailed(err)
-	}
-	if err := s.engine.Send(&s.op.Operation, verb, argument); err != nil {
-		return s.engineFailed(err)
-	}
-	replies := s.engine.Replies()
-	for {
-		r, ok := await(s, replies, s.engine.Done())
-		if !ok {
-			return s.engineFailed(errors.Join(s.engine.Err(), s.ctx.Err()))
-		}
-		if r = s.rewrite(r); !r.Preliminary() {
-			return r
-		}
-		s.bufferReply(r)
-		select {
-		case r := <-replies: // a small file is sent by now; after one preliminary reply comes the last
-			return s.rewrite(r)
-		default:
-			s.flush()
-		}
-	}
-}

@@ -26,7 +26,7 @@ func (s *session) mode(mode string) {
 		s.reply(504, i18n.ParameterNotImplemented, "MODE")
 		return
 	}
-	s.send(s.forward("MODE", "S"))
+	s.reply(200, i18n.ModeStream)
 }
 
 // stru is STRU: files only (RFC 959 3.1.2).

@@ -82,10 +82,10 @@ type Observer interface {
 
 // A Server accepts control connections and runs a session on each.
 type Server struct {
-	cfg      atomic.Pointer[Config]
-	commands map[string]command
-	rules    engine.Rules
-	started  time.Time
+	cfg       atomic.Pointer[Config]
+	commands  map[string]command
+	successes map[string]success // of the engine
+	started   time.Time
 
 	tls         map[*tls.Config]*tls.Config // the last one, by that of its Config
 	placeholder engine.Placeholder
@@ -101,10 +101,10 @@ func New(cfg Config) *Server {
 		cfg.Limits = limits.NewServer(limits.Sessions{}, limits.Sessions{}, limits.Usage{}, limits.Usage{})
 	}
 	srv := &Server{
-		commands: commands(),
-		rules:    engine.NewRules(),
-		started:  time.Now().Truncate(time.Second),
-		acceptor: accept.New(cfg.Logger, cfg.Guard),
+		commands:  commands(),
+		successes: successes(),
+		started:   time.Now().Truncate(time.Second),
+		acceptor:  accept.New(cfg.Logger, cfg.Guard),
 	}
 	srv.Configure(cfg)
 	return srv

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -31,11 +30,11 @@ func siteCommands() []siteCommand {
 		{"CPFR", syntax.Text, pathnameSyntax, (*session).siteCopyFrom},
 		{"CPTO", syntax.Text, pathnameSyntax, (*session).siteCopyTo},
 		{"HELP", syntax.OptionalWords, "", (*session).siteHelp},
-		{"MKDIR", syntax.Text, pathnameSyntax, func(s *session, arg string) { s.siteDirectory("MKDIR", arg) }},
+		{"MKDIR", syntax.Text, pathnameSyntax, changing("SITE MKDIR")},
 		{"PRESIGN", syntax.Text, pathnameSyntax + " [<SP> duration]",
 			onFile(filecmd.Presign("SITE PRESIGN" + pathnameSyntax))},
 		{"QUOTA", syntax.OptionalText, "", onFile(filecmd.Quota)},
-		{"RMDIR", syntax.Text, pathnameSyntax, func(s *session, arg string) { s.siteDirectory("RMDIR", arg) }},
+		{"RMDIR", syntax.Text, pathnameSyntax, changing("SITE RMDIR")},
 		{"URL", syntax.Text, " [<SP> --8bit]" + pathnameSyntax, (*session).siteURL},
 		{"UTIME", syntax.Text, " <SP> YYYYMMDDhhmmss" + pathnameSyntax,
 			onFile(filecmd.UTime("SITE UTIME <SP> YYYYMMDDhhmmss" + pathnameSyntax))},
@@ -100,19 +99,6 @@ func (s *session) ignoresChmod() bool { return s.login != nil && s.login.Tenant.
 
 // siteChmod is SITE CHMOD, which changes nothing. Some uploaders end when it fails.
 func (s *session) siteChmod(string) { s.reply(200, i18n.PermissionsNotKept) }
-
-// siteDirectory is SITE MKDIR and SITE RMDIR, which make a directory with its parents and remove one with its content.
-func (s *session) siteDirectory(sub, arg string) {
-	name, err := s.resolve(arg)
-	if err == nil && name == "/" {
-		err = fs.ErrPermission
-	}
-	if err != nil {
-		s.replyError(err)
-		return
-	}
-	s.send(s.forward("SITE "+sub, name))
-}
 
 // siteCopyFrom is SITE CPFR. Other commands may come between it and SITE CPTO.
 func (s *session) siteCopyFrom(arg string) {

@@ -27,6 +27,7 @@ type transfer struct {
 	ascii    bool          // converts lines
 	offset   int64         // where it begins
 	count    int64         // bytes of RANG, 0 for all
+	begun    bool          // whether the engine has said that the data connection is open
 }
 
 // runTransfer does a transfer on the data connection that the client has prepared. When the client reads the last
@@ -142,7 +143,7 @@ func (s *session) transferStarting() wire.Reply {
 
 // transferEnded is the reply to a transfer that the engine has ended, and nothing that the engine says decides it. An
 // error of the data connection goes before one of the storage.
-func (s *session) transferEnded() wire.Reply {
+func (s *session) transferEnded(r wire.Reply) wire.Reply {
 	if s.transfer.Outcome().Complete {
 		return wire.NewReply(226, s.text(i18n.TransferComplete))
 	}
@@ -152,6 +153,9 @@ func (s *session) transferEnded() wire.Reply {
 		if cause = context.Cause(s.op.Context); cause == nil {
 			return s.errorReply(s.op.Err)
 		}
+	}
+	if cause == nil {
+		return s.unexpected(r)
 	}
 	if errors.Is(cause, dataconn.ErrAborted) {
 		s.aborted = true
@@ -168,9 +172,9 @@ func (s *session) transferEnded() wire.Reply {
 }
 
 // dataConnectionFailed is the reply when no data connection came about.
-func (s *session) dataConnectionFailed() wire.Reply {
+func (s *session) dataConnectionFailed(r wire.Reply) wire.Reply {
 	if errors.Is(s.transfer.Err(), dataconn.ErrAborted) {
-		return s.transferEnded()
+		return s.transferEnded(r)
 	}
 	return wire.NewReply(425, s.text(i18n.DataConnectionFailed))
 }

@@ -2,10 +2,9 @@
 // session, which speaks FTP to the session in memory.
 //
 // [Start] starts an [Engine], [Engine.Send] gives it a command and
-// [Engine.Replies] are its replies. [Rules] say what each of them means, because
-// the engine's texts are for no client. What the engine asks of the storage goes
-// to the [Operation] of the command, which keeps errors and where a name was
-// found. [Engine.PrepareTransfer] lets the engine transfer over a connection of
+// [Engine.Replies] are its replies. Only the class of their codes counts, and
+// their texts are for no client. What the engine asks of the storage goes to the
+// [Operation] of the command, which keeps errors and where a name was found. [Engine.PrepareTransfer] lets the engine transfer over a connection of
 // package dataconn.
 //
 // The engine's commands are those of RFC 959, section 4.1, RFC 2428, section 3

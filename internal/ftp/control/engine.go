@@ -1,0 +1,147 @@
+package control
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftp/engine"
+	"github.com/babelftp/babelftp/internal/ftp/syntax"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+)
+
+// startEngine starts the engine where there is none.
+func (s *session) startEngine() (err error) {
+	if s.engine == nil {
+		s.engine, err = engine.Start(s.ctx, engine.Config{
+			Local: s.conn.LocalAddr(), Remote: s.conn.RemoteAddr(),
+			Login:       s.authenticate,
+			Placeholder: &s.server.placeholder,
+		})
+	}
+	return err
+}
+
+// stopEngine ends the engine with its transfer and its login.
+func (s *session) stopEngine() {
+	if s.engine != nil {
+		s.engine.Stop()
+		s.engine = nil
+	}
+}
+
+// engineFailed ends the session: without its engine it can do nothing.
+func (s *session) engineFailed(err error) wire.Reply {
+	s.closing = true
+	s.log.Error("FTP engine failed; the session ends", "command", s.verb, "err", err)
+	return wire.NewReply(421, s.text(i18n.InternalError))
+}
+
+// workingDirectory is the engine's, which keeps it.
+func (s *session) workingDirectory() string { return s.engine.WorkingDirectory() }
+
+// A success makes the reply to what the engine has done, for which the engine has said r.
+type success func(s *session, r wire.Reply) wire.Reply
+
+// successes is what clients read when the engine has succeeded, by the verb that it got.
+func successes() map[string]success {
+	say := func(code int, id i18n.ID) success {
+		return func(s *session, _ wire.Reply) wire.Reply { return wire.NewReply(code, s.text(id)) }
+	}
+	return map[string]success{
+		"PASS":       func(s *session, _ wire.Reply) wire.Reply { return s.loggedIn() },
+		"PWD":        (*session).currentDirectory,
+		"CWD":        (*session).directoryChanged,
+		"CDUP":       say(250, i18n.DirectoryChanged),
+		"MKD":        (*session).directoryCreated,
+		"SITE MKDIR": say(250, i18n.DirectoryCreated),
+		"RMD":        say(250, i18n.DirectoryRemoved),
+		"SITE RMDIR": say(250, i18n.DirectoryRemoved),
+		"DELE":       say(250, i18n.FileDeleted),
+		"RNFR":       say(350, i18n.RenameReady),
+		"RNTO":       say(250, i18n.Renamed),
+		"SIZE":       func(_ *session, r wire.Reply) wire.Reply { return r }, // a number (RFC 3659 4)
+	}
+}
+
+// Classes of codes (RFC 959 4.2.1). A reply below firstSuccess is preliminary.
+const (
+	firstSuccess = 200
+	firstFailure = 400
+)
+
+// translate turns a reply of the engine into the one for the client. Only the class of its code counts, because what
+// the storage and the data connection have done is known here, and no text of the engine is for a client.
+func (s *session) translate(verb string, r wire.Reply) wire.Reply {
+	t := s.transfer
+	switch failed := r.Code >= firstFailure; {
+	case t != nil && r.Code < firstSuccess:
+		t.begun = true
+		return s.transferStarting()
+	case t != nil && t.begun:
+		return s.transferEnded(r)
+	case failed && verb == "PASS":
+		return s.loginFailed()
+	case failed && s.op.Err != nil:
+		return s.errorReply(s.outcome(s.op.Err))
+	case failed && t != nil:
+		return s.dataConnectionFailed(r)
+	case !failed && s.server.successes[verb] != nil:
+		return s.server.successes[verb](s, r)
+	}
+	return s.unexpected(r)
+}
+
+// unexpected is for what the engine should not say, because the session has checked before or answers itself. Nothing
+// of it reaches the client.
+func (s *session) unexpected(r wire.Reply) wire.Reply {
+	s.log.Error("unexpected reply of the FTP engine; report it as a bug",
+		"command", s.verb, "text", strings.Join(r.Lines, "\n"))
+	return wire.NewReply(451, s.text(i18n.LocalError))
+}
+
+// currentDirectory is the reply to PWD. The pathname comes first (RFC 959 4.2.2 and appendix II).
+func (s *session) currentDirectory(wire.Reply) wire.Reply {
+	return wire.NewReply(
+		257, syntax.Quote(s.nameCodec().EncodePath(s.workingDirectory()))+" "+s.text(i18n.CurrentDirectory))
+}
+
+// directoryCreated is the reply to MKD, with the pathname first.
+func (s *session) directoryCreated(wire.Reply) wire.Reply {
+	return wire.NewReply(257, syntax.Quote(s.nameCodec().EncodePath(s.op.Path))+" "+s.text(i18n.DirectoryCreated))
+}
+
+// directoryChanged is the reply to CWD. The engine has taken the name as the client wrote it, and the storage may have
+// it otherwise.
+func (s *session) directoryChanged(wire.Reply) wire.Reply {
+	s.engine.SetWorkingDirectory(s.op.Path)
+	return wire.NewReply(250, s.text(i18n.DirectoryChanged))
+}
+
+// forward gives the engine a command, with a pathname or nothing, because its lines are shorter than those of
+// clients. It passes preliminary replies on and returns the final one, in the client's language.
+func (s *session) forward(verb, argument string) wire.Reply {
+	if err := s.startEngine(); err != nil {
+		return s.engineFailed(err)
+	}
+	if err := s.engine.Send(&s.op.Operation, verb, argument); err != nil {
+		return s.engineFailed(err)
+	}
+	replies := s.engine.Replies()
+	for {
+		r, ok := await(s, replies, s.engine.Done())
+		if !ok {
+			return s.engineFailed(errors.Join(s.engine.Err(), s.ctx.Err()))
+		}
+		if r = s.translate(verb, r); !r.Preliminary() {
+			return r
+		}
+		s.bufferReply(r)
+		select {
+		case r := <-replies: // a small file is sent by now; after one preliminary reply comes the last
+			return s.translate(verb, r)
+		default:
+			s.flush()
+		}
+	}
+}
