@@ -40,6 +40,7 @@ func unguarded() map[string]string {
 		"driver/internal/upload/multipart.go outlive":             waits,
 		"driver/internal/upload/multipart.go wait":                waits,
 		"driver/internal/upload/write.go ReadFrom":                waits,
+		"internal/ftp/engine/server.go serve":                     loop,
 		"internal/ftp/accept/accept.go Shutdown":                  waits,
 		"internal/storage/access/probe.go ProbeAll":               command,
 		"internal/certs/acme/acme.go Start":                       http,

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/ftp/engine"
 	"github.com/babelftp/babelftp/internal/ftp/syntax"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
@@ -13,11 +12,7 @@ import (
 // startEngine starts the engine where there is none.
 func (s *session) startEngine() (err error) {
 	if s.engine == nil {
-		s.engine, err = engine.Start(s.ctx, engine.Config{
-			Local: s.conn.LocalAddr(), Remote: s.conn.RemoteAddr(),
-			Login:       s.authenticate,
-			Placeholder: &s.server.placeholder,
-		})
+		s.engine, err = s.server.engines.Start(s.ctx, s.authenticate)
 	}
 	return err
 }

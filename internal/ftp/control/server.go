@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/ftp/accept"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
@@ -87,12 +88,12 @@ type Server struct {
 	successes map[string]success // of the engine
 	started   time.Time
 
-	tls         map[*tls.Config]*tls.Config // the last one, by that of its Config
-	placeholder engine.Placeholder
-	acceptor    *accept.Acceptor
-	refusals    limits.Sampler[limits.Error] // that the log shows
-	strangers   limits.Sampler[strangerLine] // that the log shows
-	failures    account.FailureLog
+	tls       map[*tls.Config]*tls.Config // the last one, by that of its Config
+	engines   *engine.Server
+	acceptor  *accept.Acceptor
+	refusals  limits.Sampler[limits.Error] // that the log shows
+	strangers limits.Sampler[strangerLine] // that the log shows
+	failures  account.FailureLog
 }
 
 // New makes a server; Serve and ServeTLS give it listeners.
@@ -100,7 +101,12 @@ func New(cfg Config) *Server {
 	if cfg.Limits == nil {
 		cfg.Limits = limits.NewServer(limits.Sessions{}, limits.Sessions{}, limits.Usage{}, limits.Usage{})
 	}
+	var ports netaddr.PortRange
+	if cfg.Ports != nil {
+		ports = cfg.Ports.Range
+	}
 	srv := &Server{
+		engines:   engine.NewServer(ports),
 		commands:  commands(),
 		successes: successes(),
 		started:   time.Now().Truncate(time.Second),
@@ -167,6 +173,6 @@ func (srv *Server) Disconnect(id string) bool {
 // Shutdown says 421 to idle sessions and to new ones in their languages, lets running transfers end and waits for all
 // of that. When ctx ends first it ends what is left, with 421 too, and returns ctx's error.
 func (srv *Server) Shutdown(ctx context.Context) error {
-	defer srv.placeholder.Close()
+	defer srv.engines.Close()
 	return srv.acceptor.Shutdown(ctx)
 }

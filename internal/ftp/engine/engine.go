@@ -3,12 +3,9 @@ package engine
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"math"
 	"net"
 	"strconv"
 	"strings"
@@ -16,47 +13,25 @@ import (
 
 	ftpserver "github.com/fclairamb/ftpserverlib"
 
-	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// Config is what an engine needs to know of its session.
-type Config struct {
-	Local, Remote net.Addr // of the control connection
-	// Login is called by PASS. It returns the directory that the user starts in, an
-	// absolute pathname. The password does not go to the engine, because it need not
-	// be a line of text.
-	Login       func() (home string, err error)
-	Placeholder *Placeholder
-}
-
-// An Engine is one ftpserverlib server that serves one session, so that each of
-// its callbacks knows whom it is for. It speaks FTP to the session over a
-// connection in memory, whose other end is an [engineConn].
-//
-// It is also the engine's way to the session: its main driver, and the listener
-// that yields the one connection that the engine serves.
+// An Engine is the part of the library that serves one session. It speaks FTP to
+// the session over a connection in memory, whose other end is an [engineConn].
 type Engine struct {
-	cfg      Config
-	client   ftpserver.ClientContext
-	op       *Operation // the command that is running
-	accepted bool       // the connection
-	ports    netaddr.PortRange
-	anyPort  bool // rather than one of ports
+	server *Server
+	number uint64 // of the engines of the server
+	login  func() (home string, err error)
+	client ftpserver.ClientContext
+	op     *Operation // the command that is running
+	conn   engineConn
 
 	commands chan string // without line ends
 	replies  chan wire.Reply
 	ctx      context.Context // of the connection
 	hangUp   context.CancelCauseFunc
 }
-
-var (
-	_ ftpserver.MainDriver                        = (*Engine)(nil)
-	_ ftpserver.MainDriverExtensionPassiveWrapper = (*Engine)(nil)
-	_ ftpserver.PasvPortGetter                    = (*Engine)(nil)
-	_ net.Listener                                = (*Engine)(nil)
-)
 
 // Why the connection to an engine ends.
 var (
@@ -65,21 +40,28 @@ var (
 )
 
 // Start starts an engine, and takes its greeting and its reply to USER, which no
-// client sees. PASS comes next. The engine lives until Stop: the end of ctx lets
-// a command end that is running.
-func Start(ctx context.Context, cfg Config) (*Engine, error) {
-	e := &Engine{cfg: cfg, ports: netaddr.DynamicPorts(), commands: make(chan string, 1),
+// client sees. PASS comes next, and calls login, which returns the directory that
+// the user starts in, an absolute pathname. The password does not go to the
+// engine, because it need not be a line of text. The engine lives until Stop: the
+// end of ctx lets a command end that is running.
+func (s *Server) Start(ctx context.Context, login func() (home string, err error)) (*Engine, error) {
+	if err := s.serve(); err != nil {
+		return nil, err
+	}
+	e := &Engine{server: s, number: s.engines.Add(1), login: login, commands: make(chan string, 1),
 		replies: make(chan wire.Reply)}
 	e.ctx, e.hangUp = context.WithCancelCause(context.WithoutCancel(ctx))
-	server := ftpserver.NewFtpServer(e)
-	server.Logger = slog.New(slog.DiscardHandler) // its own writes what it discards
-	if err := server.ListenAndServe(); err != nil {
-		return nil, fmt.Errorf("start the engine: %w", err)
+	e.conn.engine = e
+	select {
+	case s.arrivals <- &e.conn:
+	case <-s.closed:
+		return nil, errServerEnded
 	}
 	if _, err := e.next(); err != nil {
 		return nil, err
 	}
-	return e, e.internalCommand("USER", 331)
+	_, err := e.internalCommand("USER", 331)
+	return e, err
 }
 
 // Stop ends the engine with its transfer and its login.
@@ -120,12 +102,12 @@ func (e *Engine) SetWorkingDirectory(name string) { e.client.SetPath(escapeLine(
 // A. Where there is no descriptor for a data connection, the engine lives on and the error is [ErrCannotListen].
 func (e *Engine) PrepareTransfer(op *Operation, offset int64, ascii bool) error {
 	e.op = op
-	err := e.internalCommand("REST "+strconv.FormatInt(offset, 10), 350)
+	_, err := e.internalCommand("REST "+strconv.FormatInt(offset, 10), 350)
 	if err == nil {
-		err = e.listen()
+		err = e.listen(op)
 	}
 	if err == nil && ascii {
-		err = e.internalCommand("TYPE A", 200)
+		_, err = e.internalCommand("TYPE A", 200)
 	}
 	return err
 }
@@ -133,25 +115,22 @@ func (e *Engine) PrepareTransfer(op *Operation, offset int64, ascii bool) error 
 // EndASCII ends TYPE A after a transfer. The outcome of that is decided, so an engine that fails here hangs up. The
 // next command meets that.
 func (e *Engine) EndASCII() {
-	if err := e.internalCommand("TYPE I", 200); err != nil {
+	if _, err := e.internalCommand("TYPE I", 200); err != nil {
 		e.hangUp(err)
 	}
 }
 
 // internalCommand gives the engine a command of the session itself. Its reply is
 // for no client.
-func (e *Engine) internalCommand(line string, code int) error {
+func (e *Engine) internalCommand(line string, code int) (wire.Reply, error) {
 	if err := e.send(line); err != nil {
-		return err
+		return wire.Reply{}, err
 	}
 	r, err := e.next()
-	if err != nil {
-		return err
+	if err == nil && r.Code != code {
+		err = fmt.Errorf("engine's reply to %s: %d %q", line, r.Code, r.Lines)
 	}
-	if r.Code != code {
-		return fmt.Errorf("engine's reply to %s: %d %q", line, r.Code, r.Lines)
-	}
-	return nil
+	return r, err
 }
 
 // A pathname goes to the engine on one line. CR and LF in it are escaped by
@@ -183,119 +162,66 @@ func (e *Engine) next() (wire.Reply, error) {
 	}
 }
 
-// GetSettings turns off in the engine what the session does itself.
-func (e *Engine) GetSettings() (*ftpserver.Settings, error) {
-	return &ftpserver.Settings{
-		Listener:                 e,
-		PassiveTransferPortRange: e,
-		IdleTimeout:              math.MaxInt32, // seconds; the session watches
-		ConnectionTimeout:        math.MaxInt32,
-		DisableLISTArgs:          true,
-		DisableActiveMode:        true,
-		DefaultTransferType:      ftpserver.TransferTypeBinary, // what careless clients mean
-		PasvConnectionsCheck:     ftpserver.IPMatchDisabled,    // the session has checked
-	}, nil
+// listen has the engine take the data connection of the next transfer from the session. Where the library has no
+// listener for that yet, or lost it, it gets one.
+func (e *Engine) listen(op *Operation) error {
+	port := e.server.port.Load()
+	l, err := e.passive()
+	if err != nil && e.ctx.Err() == nil {
+		if err = e.server.choosePort(port); err == nil {
+			l, err = e.passive()
+		}
+	}
+	switch {
+	case err != nil && e.ctx.Err() == nil:
+		return errors.Join(ErrCannotListen, err)
+	case err != nil:
+		return err
+	}
+	l.transfer, l.ctx = op.Transfer, op.Context
+	return nil
 }
 
-// listen has the engine listen for a data connection. It takes that of the
-// session instead, but tries no more than a few ports: when all are in use it is
-// left to the kernel to find one.
-func (e *Engine) listen() error {
-	err := e.internalCommand("EPSV", 229)
+// passive sends EPSV, and returns the listener whose number is in the reply (RFC 2428 3).
+func (e *Engine) passive() (*transferListener, error) {
+	r, err := e.internalCommand("EPSV", 229)
 	if err != nil {
-		e.anyPort = true
-		err = e.internalCommand("EPSV", 229)
-		e.anyPort = false
+		return nil, err
 	}
-	if err != nil && e.ctx.Err() == nil {
-		return errors.Join(ErrCannotListen, err)
+	_, field, _ := strings.Cut(strings.Join(r.Lines, ""), "(|||")
+	digits, _, _ := strings.Cut(field, "|)")
+	number, err := strconv.Atoi(digits)
+	if err != nil {
+		return nil, fmt.Errorf("engine's reply to EPSV: %q", r.Lines)
 	}
-	return err
+	l := e.server.take(number)
+	if l == nil {
+		return nil, fmt.Errorf("engine's reply to EPSV: no listener is number %d", number)
+	}
+	return l, nil
 }
 
 // ErrCannotListen reports a transfer for which the engine has no listener.
 var ErrCannotListen = errors.New("the engine cannot listen")
 
-// FetchNext returns a port for the engine to listen on. No client connects to it.
-func (e *Engine) FetchNext() (shown, listened int, ok bool) {
-	if e.anyPort {
-		return 0, 0, true
-	}
-	port := int(e.ports.Random())
-	return port, port, true
-}
-
-// NumberAttempts leaves it to the engine how many ports it tries.
-func (e *Engine) NumberAttempts() int { return 0 }
-
-// ClientConnected is called before the engine greets.
-func (e *Engine) ClientConnected(client ftpserver.ClientContext) (string, error) {
-	e.client = client
-	return "ready", nil
-}
-
-// ClientDisconnected has nothing to do: the session ends the engine.
-func (e *Engine) ClientDisconnected(ftpserver.ClientContext) {}
-
-// AuthUser is called by PASS.
-func (e *Engine) AuthUser(client ftpserver.ClientContext, _, _ string) (ftpserver.ClientDriver, error) {
+// authenticate is PASS.
+func (e *Engine) authenticate() (ftpserver.ClientDriver, error) {
 	var home string
 	err := e.op.apart(func() (err error) {
-		home, err = e.cfg.Login()
+		home, err = e.login()
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	client.SetPath(escapeLine(home))
+	e.client.SetPath(escapeLine(home))
 	return &engineFs{engine: e}, nil
 }
 
-// GetTLSConfig refuses: TLS is the session's.
-func (e *Engine) GetTLSConfig() (*tls.Config, error) {
-	return nil, errors.ErrUnsupported
-}
-
-// WrapPassiveListener gives the engine the data connection of the transfer
-// that is about to begin. No client connects to the engine's own listener, so it is
-// closed at once and costs no descriptor. But before the engine accepts it sets a
-// deadline on that listener, which therefore becomes the server's placeholder.
-func (e *Engine) WrapPassiveListener(own net.Listener) (net.Listener, error) {
-	_ = own.Close()
-	if tcp, ok := own.(*net.TCPListener); ok {
-		placeholder, err := e.cfg.Placeholder.get()
-		if err != nil {
-			return nil, err
-		}
-		*tcp = *placeholder
-	}
-	return &transferListener{engine: e, transfer: e.op.Transfer, ctx: e.op.Context}, nil
-}
-
-// Accept yields the connection, then says that the listener is closed, in the
-// words that the engine treats as a regular end.
-func (e *Engine) Accept() (net.Conn, error) {
-	if e.accepted {
-		return nil, &net.OpError{Op: "accept", Net: "memory", Err: errListenerClosed}
-	}
-	e.accepted = true
-	return &engineConn{engine: e, local: e.cfg.Local, remote: e.cfg.Remote}, nil
-}
-
-// errListenerClosed has the text that the engine compares.
-var errListenerClosed = errors.New("use of closed network connection")
-
-// Close does nothing: the session ends the connection.
-func (e *Engine) Close() error { return nil }
-
-// Addr is the address that the client reached.
-func (e *Engine) Addr() net.Addr { return e.cfg.Local }
-
-// An engineConn is the engine's end of the connection, with the addresses of the
-// control connection. One goroutine of the engine reads, and only one writes.
+// An engineConn is the engine's end of the connection. One goroutine of the
+// engine reads, and only one writes.
 type engineConn struct {
-	engine        *Engine
-	local, remote net.Addr
+	engine *Engine
 
 	unread string     // of the command that the engine is reading
 	line   []byte     // the beginning of one that the engine has not ended
@@ -359,11 +285,11 @@ func (c *engineConn) Close() error {
 	return nil
 }
 
-// LocalAddr is the address that the client reached.
-func (c *engineConn) LocalAddr() net.Addr { return c.local }
+// LocalAddr is no address that anything can reach.
+func (c *engineConn) LocalAddr() net.Addr { return address{} }
 
-// RemoteAddr is the client's address.
-func (c *engineConn) RemoteAddr() net.Addr { return c.remote }
+// RemoteAddr leads to the engine.
+func (c *engineConn) RemoteAddr() net.Addr { return address{c.engine} }
 
 // SetDeadline does nothing, nor do the others: the session watches.
 func (c *engineConn) SetDeadline(time.Time) error      { return nil }
@@ -373,8 +299,9 @@ func (c *engineConn) SetWriteDeadline(time.Time) error { return nil }
 // transferListener is the listener from which the engine takes a transfer's
 // data connection.
 type transferListener struct {
-	engine   *Engine
-	transfer *dataconn.Transfer
+	server   *Server
+	number   int
+	transfer *dataconn.Transfer // set by the session, like ctx, before the command that transfers
 	ctx      context.Context
 }
 
@@ -382,8 +309,11 @@ var _ net.Listener = (*transferListener)(nil)
 
 func (l *transferListener) Accept() (net.Conn, error) { return l.transfer.Open(l.ctx) }
 
-// Close does nothing: the session closes what the transfer uses.
-func (l *transferListener) Close() error { return nil }
+// Close forgets a listener that no session has taken. The session closes what the transfer uses.
+func (l *transferListener) Close() error {
+	l.server.take(l.number)
+	return nil
+}
 
-// Addr is the address that the client reached.
-func (l *transferListener) Addr() net.Addr { return l.engine.Addr() }
+// Addr has the number as a port, for the reply to EPSV.
+func (l *transferListener) Addr() net.Addr { return &net.TCPAddr{Port: l.number} }
