@@ -19,8 +19,8 @@ import (
 
 // A Server is one ftpserverlib server, which serves the engines of all sessions.
 //
-// The library asks one object for all of them. It is led to the engine by the remote address of the engine's
-// connection, and for a transfer by the number that stands in the reply to EPSV in place of a port.
+// The library asks one object for all of them. The remote address of an engine's connection leads that to the engine.
+// The listener of a transfer is found by the number that stands in the reply to EPSV in place of a port.
 type Server struct {
 	avoid    netaddr.PortRange
 	library  *ftpserver.FtpServer
