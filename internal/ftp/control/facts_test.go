@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/ftp/control"
@@ -64,52 +63,6 @@ func (c *client) mlsd(pathname string) map[string]string {
 		entries[name] = facts
 	}
 	return entries
-}
-
-// TestOptsMLST goes through the examples of RFC 3659 7.9.2.
-func TestOptsMLST(t *testing.T) {
-	c := newSite(t, nil).login()
-	c.do("MKD tmp", "257 ")
-	wantFeat := func(want string) {
-		t.Helper()
-		if r := c.do("FEAT", "211-"); !strings.Contains(r, "\n MLST "+want+"\n") {
-			t.Errorf("FEAT: %q, want %q", r, want)
-		}
-	}
-	wantFeat("type*;size*;modify*;create;perm*;unique;media-type;charset;lang;")
-	for _, test := range []struct{ options, reply, feat string }{
-		{" Type;UNIX.mode;Perm;", "200 MLST OPTS type;perm;",
-			"type*;size;modify;create;perm*;unique;media-type;charset;lang;"},
-		{" lang;type;charset;create;", "200 MLST OPTS type;create;charset;lang;",
-			"type*;size;modify;create*;perm;unique;media-type;charset*;lang*;"},
-		{" size;frogs;", "200 MLST OPTS size;", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
-		{" unique type;", "501 ", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
-		{" fish cakes;", "501 ", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
-		{" type", "501 ", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
-		{" ;", "501 ", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
-		{" type;;", "501 ", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
-		{" ", "501 ", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
-		{" type=dir;", "501 ", "type;size*;modify;create;perm;unique;media-type;charset;lang;"},
-		{" UNIQUE;size;size;", "200 MLST OPTS size;unique;",
-			"type;size*;modify;create;perm;unique*;media-type;charset;lang;"},
-		{" basic;", "200 MLST OPTS", "type;size;modify;create;perm;unique;media-type;charset;lang;"},
-		{"", "200 MLST OPTS", "type;size;modify;create;perm;unique;media-type;charset;lang;"},
-	} {
-		r := c.do("OPTS mlst"+test.options, test.reply)
-		if strings.HasPrefix(test.reply, "200 ") && r != test.reply {
-			t.Errorf("OPTS mlst%s: %q, want %q", test.options, r, test.reply)
-		}
-		wantFeat(test.feat)
-	}
-	if r := c.do("MLST tmp", "250-"); !strings.Contains(r, "\n  tmp\n") {
-		t.Errorf("MLST without facts: %q", r)
-	}
-	c.store("tmp/a", "x")
-	if got := c.download("MLSD tmp"); got != " a\r\n" {
-		t.Errorf("MLSD without facts: %q", got)
-	}
-	c.do("REIN", "220 ")
-	wantFeat("type*;size*;modify*;create;perm*;unique;media-type;charset;lang;")
 }
 
 // TestPerm wants the fact "perm" to be true to the user's rights.
@@ -209,113 +162,6 @@ func TestPermByPathname(t *testing.T) {
 				t.Errorf("MLSD %s: %s has %q, want %q", dir, name, got[name], perm)
 			}
 		}
-	}
-}
-
-// TestDirectoryAndParent wants the entries of a directory itself and of its
-// parent at the head of MLSD, and only where their type is shown.
-func TestDirectoryAndParent(t *testing.T) {
-	c := newSite(t, nil).login()
-	c.store("d/file", "x")
-	c.do("CWD d", "250 ")
-	for _, pathname := range []string{"", " /d", " .", " ../d/"} {
-		if got := c.download("MLSD" + pathname); !regexp.MustCompile(
-			`^type=cdir;\S+ \.\r\ntype=pdir;\S+ \.\.\r\ntype=file;\S+ file\r\n$`).MatchString(got) {
-			t.Errorf("MLSD%s: %q", pathname, got)
-		}
-	}
-	for command, want := range map[string]string{"LIST": " file\r\n", "NLST": "file\r\n"} {
-		if got := c.download(command); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, want) {
-			t.Errorf("%s: %q", command, got)
-		}
-	}
-	c.do("OPTS MLST perm;size;", "200 ")
-	if got := c.download("MLSD"); got != "size=1;perm=adfrw; file\r\n" {
-		t.Errorf("MLSD without type: %q", got)
-	}
-}
-
-// TestUnique wants one value of an object through all pathnames and commands,
-// and another one of any other object.
-func TestUnique(t *testing.T) {
-	s := newSite(t, nil)
-	s.putNames("caf\u00e9", "cafe\u0301") // twins as other clients make them
-	c := s.login()
-	for _, name := range []string{"a", "A", "d/a", "d/e/file"} {
-		c.store(name, "x")
-	}
-	c.do("OPTS MLST unique;", "200 ")
-	seen := map[string]string{}
-	for _, pathname := range []string{"/", "a", "A", "caf\u00e9", "cafe\u0301", "d", "d/a", "d/e", "d/e/file"} {
-		unique := c.facts(pathname)
-		if other, twice := seen[unique]; twice ||
-			!regexp.MustCompile(`^unique=[0-9A-Za-z_-]{16};$`).MatchString(unique) {
-			t.Errorf("MLST: %q has %q, as has %q", pathname, unique, other)
-		}
-		seen[unique] = pathname
-	}
-	file := c.facts("d/e/file")
-	for _, pathname := range []string{"/d/e/file", "d/./e/../e/file", "/../d//e/file"} {
-		if got := c.facts(pathname); got != file {
-			t.Errorf("MLST %s: %q, want %q", pathname, got, file)
-		}
-	}
-	if got := c.mlsd("d/e")["file"]; got != file {
-		t.Errorf("MLSD: %q, want %q", got, file)
-	}
-	c.store("d/e/file", "something else")
-	if got := c.facts("d/e/file"); got != file {
-		t.Errorf("MLST of the file replaced: %q, want %q", got, file)
-	}
-	c.do("OPTS MLST type;unique;", "200 ")
-	d, e := strings.TrimPrefix(c.facts("/d"), "type=dir"), strings.TrimPrefix(c.facts("/d/e"), "type=dir")
-	c.do("CWD d/e", "250 ")
-	here := c.mlsd("")
-	if here["."] != "type=cdir"+e || here[".."] != "type=pdir"+d || d == e {
-		t.Errorf("MLSD: %q, want %q and %q", here, e, d)
-	}
-}
-
-// TestContentFacts shows what the object says, where MLST asks it.
-func TestContentFacts(t *testing.T) {
-	s := newSite(t, nil)
-	c := s.login()
-	c.do("OPTS MLST media-type;charset;lang;", "200 ")
-	for label, test := range map[string]struct {
-		in   s3.PutObjectInput
-		want string
-	}{
-		"none": {s3.PutObjectInput{ContentType: aws.String("binary/octet-stream")}, ""},
-		"type": {s3.PutObjectInput{ContentType: aws.String("text/csv")}, "media-type=text/csv;"},
-		"parameters": {s3.PutObjectInput{ContentType: aws.String("Text/HTML; charset=iso-8859-1")},
-			"media-type=text/html;"},
-		"tree": {s3.PutObjectInput{ContentType: aws.String("application/vnd.a+b-c.d")},
-			"media-type=application/vnd.a+b-c.d;"},
-		"no-type":     {s3.PutObjectInput{ContentType: aws.String("csv")}, ""},
-		"not-a-token": {s3.PutObjectInput{ContentType: aws.String("text/a|b")}, ""},
-		"language-of-content": {s3.PutObjectInput{ContentType: aws.String("-"), ContentLanguage: aws.String("fr")},
-			""},
-		"language-of-the-name": {s3.PutObjectInput{ContentType: aws.String("-"),
-			Metadata: map[string]string{"name-language": "zh-hant"}}, "lang=zh-Hant;"},
-		"no-language": {s3.PutObjectInput{ContentType: aws.String("-"),
-			Metadata: map[string]string{"name-language": "a; b"}}, ""},
-	} {
-		test.in.Key = &label
-		s.put(&test.in)
-		media, lang := test.want, ""
-		if strings.HasPrefix(test.want, "lang=") {
-			media, lang = lang, media
-		}
-		if got, want := c.facts(label), media+"charset=UTF-8;"+lang; got != want {
-			t.Errorf("MLST %s: %q, want %q", label, got, want)
-		}
-		if got := c.mlsd("")[label]; got != "charset=UTF-8;" {
-			t.Errorf("MLSD: %s is %q", label, got)
-		}
-	}
-	c.do("MKD dir", "257 ")
-	if got := c.facts("dir"); got != "charset=UTF-8;" {
-		t.Errorf("MLST dir: %q", got)
 	}
 }
 

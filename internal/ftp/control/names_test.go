@@ -38,74 +38,6 @@ func normalized(n pathname.Normalization) account.Login {
 	return account.Login{Tenant: &account.Tenant{Name: "demo", Normalization: n}}
 }
 
-func TestNormalizationOfNewNames(t *testing.T) {
-	for _, test := range []struct {
-		name          string
-		normalization pathname.Normalization
-		want          string // for the decomposed name
-	}{
-		{"nfc", pathname.NFC, composed},
-		{"nfd", pathname.NFD, decomposed},
-		{"none", pathname.None, decomposed},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s := newTenantSite(t, normalized(test.normalization))
-			c := s.login()
-			c.store(decomposed, "1")
-			s.wantObjects(test.want)
-			c.do("RNFR "+decomposed, "350 ")
-			c.do("RNTO x"+decomposed, "250 ")
-			s.wantObjects("x" + test.want)
-			c.do("DELE x"+decomposed, "250 ")
-			c.do("MKD "+decomposed, `257 "/`+test.want+`" `)
-			c.do("CWD "+decomposed, "250 ")
-			c.do("PWD", `257 "/`+test.want+`" `)
-			c.store(decomposed+".txt", "2")
-			s.wantObjects(test.want+"/", test.want+"/"+test.want+".txt")
-		})
-	}
-}
-
-// A name is found in its other form (draft-masinter-url-i18n 3.4), and none is
-// made that looks like one which is there (section 5).
-func TestNormalizationOfNamesThatAreThere(t *testing.T) {
-	for _, there := range []string{composed, decomposed} {
-		asked := decomposed
-		if there == decomposed {
-			asked = composed
-		}
-		t.Run(map[string]string{composed: "composed", decomposed: "decomposed"}[there], func(t *testing.T) {
-			s := newTenantSite(t, normalized(pathname.NFC))
-			s.putNames(there, "in "+there+"/"+there)
-			c := s.login()
-			if got := c.download("RETR " + asked); got != there {
-				t.Errorf("RETR: %+q", got)
-			}
-			if got := c.download("NLST in " + asked); got != "in "+asked+"/"+there+"\r\n" {
-				t.Errorf("NLST: %+q", got)
-			}
-			c.do("SIZE "+asked, "213 ")
-			c.do("MDTM in "+asked+"/"+asked, "213 ")
-			c.do("MLST "+asked, "250-")
-			c.do("MFMT 20200102030405 "+asked, "213 ")
-			c.do("STAT "+asked, "213-")
-			c.store(asked, "replaced")
-			c.upload("APPE "+asked, "+")
-			c.do("MKD in "+asked, "550 ")
-			c.store("in "+asked+"/new", "")
-			s.wantObjects(there, "in "+there+"/"+there, "in "+there+"/new")
-			c.do("DELE in "+asked+"/new", "250 ")
-			c.do("CWD in "+asked, "250 ")
-			c.do("PWD", `257 "/in `+there+`" `)
-			c.do("DELE "+asked, "250 ")
-			c.do("CWD /", "250 ")
-			c.do("RNFR "+asked, "350 ")
-			c.do("RNTO "+decomposed, "250 ") // to another form of itself: to that of new names
-			s.wantObjects(composed)
-		})
-	}
-}
-
 // A spelling that no key can have is not there.
 func TestNormalizationOfLongNames(t *testing.T) {
 	for _, n := range []pathname.Normalization{pathname.NFC, pathname.NFD} {
@@ -145,15 +77,6 @@ func TestNormalizationOfTwins(t *testing.T) {
 	s.wantObjects(composed)
 }
 
-func TestNormalizationNone(t *testing.T) {
-	s := newTenantSite(t, normalized(pathname.None))
-	s.putNames(composed)
-	c := s.login()
-	c.do("SIZE "+decomposed, "550 ")
-	c.store(decomposed, "")
-	s.wantObjects(composed, decomposed)
-}
-
 // encoding is what a configuration means by a label.
 func encoding(t *testing.T, label string) *charset.Encoding {
 	t.Helper()
@@ -162,47 +85,6 @@ func encoding(t *testing.T, label string) *charset.Encoding {
 		t.Fatal(err)
 	}
 	return e
-}
-
-func TestCharset(t *testing.T) {
-	const name, bytes = "\u65e5\u672c\u8a9e.txt", "\x93\xfa\x96\x7b\x8c\xea.txt"
-	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", Encoding: encoding(t, "shift_jis")}})
-	c := s.login()
-	c.store(bytes, "content")
-	s.wantObjects(name)
-	for _, spelling := range []string{bytes, name} {
-		if got := c.download("RETR " + spelling); got != "content" {
-			t.Errorf("RETR %q: %q", spelling, got)
-		}
-	}
-	s.putNames("caf\u00e9") // no é in this charset: shown in UTF-8
-	for _, command := range []string{"NLST", "LIST", "MLSD", "STAT ."} {
-		show := func() string {
-			if strings.HasPrefix(command, "STAT") {
-				return c.do(command, "212-")
-			}
-			return c.download(command)
-		}
-		if got := show(); !strings.Contains(got, bytes) || !strings.Contains(got, "caf\u00e9") {
-			t.Errorf("%s: %q", command, got)
-		}
-		for _, utf8 := range []string{"OPTS UTF8 ON", "OPTS UTF8 NLST", "LANG en"} {
-			c.do(utf8, "200 ")
-			if got := show(); !strings.Contains(got, name) {
-				t.Errorf("%s after %s: %q", command, utf8, got)
-			}
-			c.do("OPTS UTF8 OFF", "200 File names are in SHIFT_JIS again.")
-		}
-	}
-	c.do("STAT", "211-")
-	c.do("MKD \x93\xfa", "257 \"/\x93\xfa\" ")
-	c.do("CWD \x93\xfa", "250 ")
-	c.do("MKD caf\u00e9", "257 \"/\x93\xfa/caf\u00e9\" ")
-	c.do("CWD \u65e5", "550 ") // from within
-	c.do("CWD /\u65e5", "250 ")
-	c.do("OPTS UTF8 ON", "200 ")
-	c.do("PWD", "257 \"/\u65e5\" ")
-	c.do("SIZE \x81", "501 The file name is neither valid UTF-8 nor valid SHIFT_JIS.")
 }
 
 // The texts of replies are in the charset too, where it has their characters.
@@ -221,20 +103,6 @@ func TestCharsetOfReplies(t *testing.T) {
 	// the language has been negotiated, so texts stay in UTF-8 (RFC 2640 4.1)
 	c.do("OPTS UTF8 OFF", "200 \u0418\u043c\u0435\u043d\u0430")
 	c.do("SIZE \xc4\xe0", "550 \xc4\xe0: \u041d\u0435\u0442 ")
-}
-
-// The last letter of the alphabet is 255 in windows-1251, which Telnet escapes.
-func TestCharsetWithIAC(t *testing.T) {
-	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", Encoding: encoding(t, "windows-1251")}})
-	c := s.login()
-	c.do("MKD \xff\xff", "257 \"/\xff\xff\" ")
-	s.wantObjects("\u044f/")
-	c.do("LANG ru", "200 ")
-	c.do("OPTS UTF8 OFF", "200 ")
-	c.do("STAT .", "212-\u0421\u043e\u0441\u0442\u043e\u044f\u043d\u0438\u0435:\n drwxr-xr-x ")
-	if got := c.download("NLST"); got != "\xff\r\n" { // no Telnet on data connections
-		t.Errorf("NLST: %q", got)
-	}
 }
 
 // Most clients know no Telnet, and send a letter as it is.
@@ -262,55 +130,6 @@ func TestCharsetWithIACAlone(t *testing.T) {
 			}
 			s.wantObjects(test.want...)
 		})
-	}
-}
-
-func TestRawNames(t *testing.T) {
-	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", Encoding: encoding(t, "raw")}})
-	c := s.login()
-	names := []string{"caf\xe9", composed, decomposed, "\xc0\xae\xc0\xae", "\xed\xa0\x80", "\u201be9", "\u201bE9",
-		"\xfe\xfe"}
-	for _, name := range names {
-		c.store(name, name)
-	}
-	for _, name := range names {
-		if got := c.download("RETR " + name); got != name {
-			t.Errorf("RETR %q: %q", name, got)
-		}
-	}
-	c.do("OPTS UTF8 ON", "200 OK.") // changes nothing here
-	if r := c.do("STAT", "211-"); !strings.Contains(r, "\n File name encoding: 8-BIT\n") {
-		t.Errorf("STAT: %q", r)
-	}
-	got := strings.Split(strings.TrimSuffix(c.download("NLST"), "\r\n"), "\r\n")
-	slices.Sort(got)
-	if want := slices.Sorted(slices.Values(names)); !slices.Equal(got, want) {
-		t.Errorf("NLST: %q, want %q", got, want)
-	}
-}
-
-func TestEncodingsOfDirectories(t *testing.T) {
-	s := newTenantSite(t, account.Login{
-		Tenant: &account.Tenant{Name: "demo"},
-		DirectoryEncodings: map[string]*charset.Encoding{
-			"/legacy": encoding(t, "shift_jis"), "/legacy/mirror": encoding(t, "raw"),
-			"/caf\u00e9": encoding(t, "iso-8859-15"),
-		},
-	})
-	c := s.login()
-	c.do("MKD caf\xe9", "501 ")
-	c.do("MKD /legacy/\x93\xfa", "257 \"/legacy/\x93\xfa\" ")
-	c.do("MKD legacy/mirror/\xe9", "257 \"/legacy/mirror/\xe9\" ")
-	c.do("CWD legacy/mirror/../mirror/\xe9", "250 ")
-	c.do("MKD ../../\x93\xfa/\x96\x7b", "257 \"/legacy/\x93\xfa/\x96\x7b\" ")
-	c.do("MKD ../../../caf\u00e9/\xa4", "257 \"/caf\u00e9/\xa4\" ")
-	s.wantObjects("legacy/\u65e5/", "legacy/\u65e5/\u672c/", "legacy/mirror/\u201bE9/", "caf\u00e9/\u20ac/")
-	c.do("CWD /", "250 ")
-	if got := c.download("NLST legacy"); got != "legacy/mirror\r\nlegacy/\x93\xfa\r\n" {
-		t.Errorf("NLST: %q", got)
-	}
-	if got := c.download("NLST"); got != "caf\u00e9\r\nlegacy\r\n" {
-		t.Errorf("NLST: %q", got)
 	}
 }
 

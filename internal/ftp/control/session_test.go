@@ -265,53 +265,6 @@ func TestUrgentAbort(t *testing.T) {
 	c.expect("226 ")
 }
 
-func TestREIN(t *testing.T) {
-	c := newSite(t, nil).login()
-	c.do("LANG fr", "200 ")
-	c.do("CWD nowhere", "550 ")
-	c.do("MKD d", "257 ")
-	c.do("CWD d", "250 ")
-	c.do("REIN", "220 ")
-	c.do("PWD", "530 ")
-	if r := c.do("FEAT", "211-"); !strings.Contains(r, "EN*") {
-		t.Errorf("the language stays after REIN: %q", r)
-	}
-	c.do("USER demo", "331 ")
-	c.do("PASS demo", "230 ")
-	c.do("PWD", `257 "/" `)
-}
-
-func TestLANG(t *testing.T) {
-	c := newSite(t, nil).connect()
-	for _, step := range []struct{ command, want string }{
-		{"LANG", "200 Replies are now in English."},
-		{"LANG fr", "200 "},
-		{"LANG en-AU", "200 Replies are now in English."},
-		{"LANG x-1", "504 "},
-		{"LANG 1x", "501 "},
-		{"LANG es-419", "200 "},
-		{"LANG ", "501 "},
-		{"LANG tlh", "504 El idioma tlh no está disponible. Idiomas disponibles: EN;"},
-		{"lang JA", "200 "},
-		{"NOOP", "200 "},
-		{"LANG", "200 Replies are now in English."},
-	} {
-		c.do(step.command, step.want)
-	}
-	c.do("LANG de", "200 Die Antworten")
-	if r := c.do("FEAT", "211-"); strings.Count(r, "*") != 6 || !strings.Contains(r, "DE*") ||
-		!strings.HasSuffix(r, "\n211 End") {
-		t.Errorf("FEAT: %q", r) // one "*" for the language, one for the hash, the others for facts
-	}
-	c.do("LANG fr", "200 ")
-	c.do("USER marie", "331 ")
-	c.do("PASS demo", "230-Bienvenue !\n230 ")
-	c.do("PWD", `257 "/home" `)
-	c.do("REIN", "220 ")
-	c.do("USER marie", "331 ")
-	c.do("PASS demo", "230-Willkommen!\n Bitte eintreten.\n230 ")
-}
-
 func TestTLS(t *testing.T) {
 	s := newSite(t, func(cfg *control.Config) { cfg.TLSRequired = true })
 	c := s.connect()

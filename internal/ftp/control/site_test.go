@@ -4,91 +4,23 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"net"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/ftp/control"
-	"github.com/babelftp/babelftp/internal/names/charset"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-func TestSiteURL(t *testing.T) {
-	s := newTenantSite(t, account.Login{
-		Tenant: &account.Tenant{Name: "demo"}, Home: "/home dir", Rights: allRights,
-		DirectoryEncodings: map[string]*charset.Encoding{"/mirror": encoding(t, "raw")},
-	})
-	_, port, err := net.SplitHostPort(s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.putNames(
-		"home dir/"+composed, "home dir/50% a&b;type=i", "nfd/"+decomposed, "line\nend", "home dir/d/x",
-		"\u65e5 \u3000\u672c\u202e",
-		"mirror/\u201bE9", "%41")
-	c := s.login()
-	for _, test := range []struct{ pathname, ftp, eightBit, s3 string }{
-		{composed, "caf%C3%A9", "caf\u00e9", "/home dir/" + composed},
-		{decomposed, "caf%C3%A9", "caf\u00e9", "/home dir/" + composed},
-		{"50% a&b;type=i", "50%25%20a%26b%3Btype%3Di", "50%25%20a%26b%3Btype%3Di", "/home dir/50% a&b;type=i"},
-		{"/home dir/d", "d/", "d/", "/home dir/d/"},
-		{"/nfd/" + decomposed, "%2Fnfd/caf%C3%A9", "%2Fnfd/caf\u00e9", "/nfd/" + decomposed},
-		{"/line\nend", "%2Fline%0Aend", "%2Fline%0Aend", "/line\u240aend"},
-		{"/\u65e5 \u3000\u672c\u202e", "%2F%E6%97%A5%20%E3%80%80%E6%9C%AC%E2%80%AE",
-			"%2F\u65e5%20%E3%80%80\u672c%E2%80%AE",
-			"/\u65e5 \u3000\u672c\u202e"},
-		{"/mirror/\xe9", "%2Fmirror/%E9", "%2Fmirror/%E9", "/mirror/\u201bE9"},
-		{"/%41", "%2F%2541", "%2F%2541", "/%41"},
-		{"/", "%2F/", "%2F/", "/"},
-	} {
-		for option, path := range map[string]string{"": test.ftp, "--8bit ": test.eightBit} {
-			lines := strings.Split(c.do("SITE URL "+option+test.pathname, "200-"), "\n ")
-			if want := "ftp://demo@127.0.0.1:" + port + "/" + path; lines[1] != want {
-				t.Errorf("SITE URL %s%q: %q, want %q", option, test.pathname, lines[1], want)
-			}
-			if got := strings.Split("s3://"+s.bucket+test.s3+"\n200 End of addresses.", "\n200 "); strings.Join(
-				lines[2:], "\n ") != strings.Join(got, "\n200 ") {
-				t.Errorf("SITE URL %s%q: %q, want %q", option, test.pathname, lines[2:], got)
-			}
+func TestSitePresign(t *testing.T) {
+	demo := account.Login{Tenant: &account.Tenant{Name: "demo"}, LinkLifetime: 24 * time.Hour}
+	there := map[string]bool{"/" + composed: true, "/report 60": true}
+	demo.Presign = func(_ context.Context, name string, valid time.Duration) (string, error) {
+		if !there[name] {
+			return "", &fs.PathError{Op: "presign", Path: name, Err: fs.ErrNotExist}
 		}
-	}
-	s.putNames("twins/"+composed, "twins/"+decomposed)
-	if r := c.do("SITE URL /twins/"+decomposed, "200-"); !strings.Contains(r, "/%2Ftwins/cafe%CC%81\n") {
-		t.Errorf("SITE URL of a twin: %q", r)
-	}
-	c.do("SITE URL", "501 Syntax: SITE URL [<SP> --8bit] <SP> pathname")
-	c.do("SITE URL nothing", "550 ")
-	c.do("SITE URL /caf\xe9", "501 ")
-	c.do("SITE URL caf%C3%A9", "550 ") // a URI is no pathname
-	c.do("CWD caf%C3%A9", "550 ")
-}
-
-func TestSiteURLOfHost(t *testing.T) {
-	s := newSite(t, nil)
-	s.putNames("home/f")
-	c := s.connect()
-	c.do("HOST ftp.example.com", "220-")
-	c.do("USER marie", "331 ")
-	c.do("PASS demo", "230-")
-	if r := c.do("SITE URL f", "200-"); !regexp.MustCompile(`\n ftp://marie@ftp\.example\.com:\d+/f\n`).MatchString(r) {
-		t.Errorf("SITE URL: %q", r)
-	}
-}
-
-// A linkingBackend is a backend that makes links to some files.
-type linkingBackend struct {
-	account.Backend
-	there map[string]bool
-}
-
-func (b linkingBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
-	login, err := b.Backend.Login(ctx, r)
-	if err == nil {
-		root := &login.View.Mounts[0]
-		root.Store = linkingStore{root.Store, b.there}
+		return fmt.Sprintf("https://s3.example%s?valid=%v", name, valid), nil
 	}
 	return login, err
 }

@@ -22,70 +22,6 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// brokenLines are pathnames that other servers trip over.
-var brokenLines = []string{
-	"plain.txt", " leading", "trailing ", "two  spaces", "100%", "a+b", "%41", `quo"te`, `back\slash`, "emoji 🦊",
-	"caf\u00e9", "日本語.txt", "Ελληνικά", "русский", "عربي", "中文", "-la", "\ufeffbom", "*?[x]", "tab\there",
-}
-
-func TestTransfers(t *testing.T) {
-	s := newSite(t, nil)
-	c := s.login()
-	for _, name := range brokenLines {
-		content := "content of " + name
-		c.store(name, content)
-		if got := c.download("RETR " + name); got != content {
-			t.Errorf("RETR %q: %q", name, got)
-		}
-		c.do("SIZE "+name, "213 ")
-		c.do("MDTM "+name, "213 2")
-		if r := c.do("MLST "+name, "250-"); !strings.Contains(r, "\n type=file;size=") ||
-			!strings.Contains(r, "; "+name+"\n") {
-			t.Errorf("MLST %q: %q", name, r)
-		}
-	}
-	keys := s.objects()
-	want := slices.Sorted(slices.Values(brokenLines))
-	if slices.Sort(keys); !slices.Equal(keys, want) {
-		t.Errorf("keys %q, want %q", keys, want)
-	}
-	t.Run("nlst", func(t *testing.T) {
-		if got := c.download("NLST"); got != strings.Join(want, "\r\n")+"\r\n" {
-			t.Errorf("NLST: %q", got)
-		}
-	})
-	t.Run("list", func(t *testing.T) {
-		lines := strings.Split(strings.TrimSuffix(c.download("LIST -la"), "\r\n"), "\r\n")
-		if len(lines) != len(want) {
-			t.Fatalf("LIST: %q", lines)
-		}
-		for i, line := range lines {
-			if !strings.HasPrefix(line, "-rw-r--r-- 1 ftp ftp ") || !strings.HasSuffix(line, " "+want[i]) {
-				t.Errorf("LIST: %q", line)
-			}
-		}
-	})
-	t.Run("mlsd", func(t *testing.T) {
-		if got := c.download("MLSD"); strings.Count(got, "\r\n") != len(want)+1 ||
-			!strings.Contains(got, "; 100%\r\n") {
-			t.Errorf("MLSD: %q", got)
-		}
-		c.do("EPSV", "229 ")
-		c.do("MLSD plain.txt", "501 ")
-		c.do("EPSV", "229 ")
-		c.do("MLSD nowhere", "550 ")
-	})
-	t.Run("rename-and-delete", func(t *testing.T) {
-		for _, name := range brokenLines {
-			c.do("RNFR "+name, "350 ")
-			c.do("RNTO x"+name, "250 ")
-			c.do("DELE x"+name, "250 ")
-			c.do("DELE x"+name, "550 ")
-		}
-		s.wantEmpty()
-	})
-}
-
 // TestTransfersThatDoNotBegin leave nothing in the engine that would be in the
 // way of others, of the same session or of another.
 func TestTransfersThatDoNotBegin(t *testing.T) {
@@ -131,108 +67,6 @@ func TestDataConnectionOfFailedTransfer(t *testing.T) {
 			t.Errorf("the log misses a client that knew of the failure: %q", line)
 		}
 	}
-}
-
-// TestNamesWithLineEnds: a client pads CR (RFC 2640 3.1), and no name can forge a
-// line of a listing or a reply.
-func TestNamesWithLineEnds(t *testing.T) {
-	s := newSite(t, nil)
-	c := s.login()
-	const sent, name = "with\r\x00\nline\nends\r\x00", "with\r\nline\nends\r"
-	c.store(sent, "content")
-	if keys := s.objects(); len(keys) != 1 || keys[0] != name {
-		t.Errorf("objects: %q", keys)
-	}
-	if got := c.download("RETR " + sent); got != "content" {
-		t.Errorf("RETR: %q", got)
-	}
-	c.do("SIZE "+sent, "213 7")
-	const listed = "with\u240d\u240aline\u240aends\u240d"
-	if r := c.do("MLST "+sent, "250-"); !strings.Contains(r, "; "+listed+"\n") {
-		t.Errorf("MLST: %q", r)
-	}
-	c.do("MFMT 20260102030405 "+sent, "213 Modify=20260102030405; "+listed)
-	c.do("MFF Modify=20260102030405; "+sent, "213 Modify=20260102030405; "+listed)
-	if r := c.do("HASH "+sent, "213 "); !strings.HasSuffix(r, " "+listed) {
-		t.Errorf("HASH: %q", r)
-	}
-	for _, command := range []string{"LIST", "NLST", "MLSD", "NLST " + sent} {
-		if got := c.download(command); strings.Count(got, listed+"\r\n") != 1 || strings.Contains(got, "line\n") {
-			t.Errorf("%s: %q", command, got)
-		}
-	}
-	c.do("SIZE "+listed, "213 7")
-	c.store(listed, "replaced")
-	if keys := s.objects(); len(keys) != 1 || keys[0] != name {
-		t.Errorf("objects after STOR under the name of the listing: %q", keys)
-	}
-	c.do("DELE "+sent, "250 ")
-	c.do("MKD "+sent, `257 "/`+listed+`" `)
-	c.do("CWD "+sent, "250 ")
-	c.do("PWD", `257 "/`+listed+`" `)
-	c.do("MKD a\x10b", "257 \"/"+listed+"/a\x10b\" ")
-	c.do("CWD a\x10b", "250 ")
-	c.do("CDUP", "250 ")
-	c.do("PWD", `257 "/`+listed+`" `)
-}
-
-func TestRestart(t *testing.T) {
-	c := newSite(t, nil).login()
-	c.store("f", "0123456789")
-	c.do("REST 4", "350 ")
-	if got := c.download("RETR f"); got != "456789" {
-		t.Errorf("REST 4, RETR: %q", got)
-	}
-	c.do("REST 10", "350 ")
-	if got := c.download("RETR f"); got != "" {
-		t.Errorf("REST at the end, RETR: %q", got)
-	}
-	c.do("REST 11", "350 ")
-	c.epsv()
-	c.do("RETR f", "554 ")
-	if got := c.download("RETR f"); got != "0123456789" {
-		t.Errorf("RETR after a failed one: %q", got)
-	}
-	c.do("REST 4", "350 ")
-	c.upload("APPE f", "abcdef") // is STOR then (RFC 3659 5.3)
-	if got := c.download("RETR f"); got != "0123abcdef" {
-		t.Errorf("APPE after REST: %q", got)
-	}
-	c.upload("APPE f", "+")
-	if got := c.download("RETR f"); got != "0123abcdef+" {
-		t.Errorf("APPE: %q", got)
-	}
-	c.do("TYPE A", "200 ")
-	c.do("REST 0", "350 ")
-	c.do("REST 1", "350 ")
-	c.epsv()
-	c.do("RETR f", "554 ") // the transfer is what fails (RFC 3659 5.3)
-	if got := c.download("RETR f"); got != "0123abcdef+" {
-		t.Errorf("RETR in ASCII: %q", got)
-	}
-	c.do("REST 1", "350 ")
-	c.do("REST 0", "350 ")
-	if got := c.download("RETR f"); got != "0123abcdef+" {
-		t.Errorf("RETR after REST 0: %q", got)
-	}
-	c.do("TYPE I", "200 ")
-	c.store("f", "0123456789")
-	c.do("REST 3", "350 ")
-	if r := c.upload("STOR f", "abc"); !strings.HasPrefix(r, "226 ") {
-		t.Fatalf("REST 3, STOR: %q", r)
-	}
-	if got := c.download("RETR f"); got != "012abc6789" {
-		t.Errorf("after REST 3, STOR: %q", got)
-	}
-	if r := c.upload("APPE f", "def"); !strings.HasPrefix(r, "226 ") {
-		t.Fatalf("APPE: %q", r)
-	}
-	if got := c.download("RETR f"); got != "012abc6789def" {
-		t.Errorf("after APPE: %q", got)
-	}
-	c.do("TYPE A", "200 ")
-	c.do("REST 1", "350 ")
-	c.do("SIZE f", "550 ")
 }
 
 func TestASCII(t *testing.T) {
@@ -336,18 +170,6 @@ func TestKeptLineEnds(t *testing.T) {
 	if got := c.download("RETR f"); got != picture[6:] {
 		t.Errorf("RETR after REST: %q, want %q", got, picture[6:])
 	}
-}
-
-func TestPassive(t *testing.T) {
-	c := newSite(t, nil).login()
-	r := c.do("PASV", "227 ")
-	if !strings.Contains(r, "(127,0,0,1,") {
-		t.Fatalf("PASV: %q", r)
-	}
-	c.do("EPSV ALL", "200 ")
-	c.do("PASV", "503 ")
-	c.do("PORT 127,0,0,1,200,1", "503 ")
-	c.epsv()
 }
 
 func TestActive(t *testing.T) {
