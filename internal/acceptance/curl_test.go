@@ -49,16 +49,6 @@ func (c *curl) start(args ...string) *process {
 	return launch(c.t, command(c.t, "curl"), append(append([]string{"--globoff"}, c.args...), args...)...)
 }
 
-// quote sends commands, and transfers nothing.
-func (c *curl) quote(commands ...string) {
-	c.t.Helper()
-	args := []string{"--head", c.base + "/"}
-	for _, line := range commands {
-		args = append(args, "--quote", line)
-	}
-	c.run(args...)
-}
-
 func (c *curl) upload(files ...move) {
 	c.t.Helper()
 	var args []string
@@ -75,13 +65,4 @@ func (c *curl) download(files ...move) {
 		args = append(args, "--output", f.to, c.url(f.from))
 	}
 	c.run(args...)
-}
-
-func (c *curl) list(dir string) map[string][]string {
-	c.t.Helper()
-	listings := map[string][]string{}
-	for _, verb := range []string{"LIST", "NLST", "MLSD"} {
-		listings[verb] = namesIn(c.t, verb, c.run("--request", verb, c.url(dir)+"/"))
-	}
-	return listings
 }

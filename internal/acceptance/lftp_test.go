@@ -40,10 +40,10 @@ func lftpQuote(word string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
 }
 
-// run gives commands to lftp and returns what it printed.
-func (l *lftp) run(commands ...string) string {
+// run gives commands to lftp.
+func (l *lftp) run(commands ...string) {
 	l.t.Helper()
-	return l.start(commands...).succeed()
+	l.start(commands...).succeed()
 }
 
 func (l *lftp) start(commands ...string) *process {
@@ -62,13 +62,3 @@ func (l *lftp) pairs(verb, between string, moves []move) {
 }
 
 func (l *lftp) upload(files ...move) { l.t.Helper(); l.pairs("put", " -o ", files) }
-
-func (l *lftp) list(dir string) map[string][]string {
-	l.t.Helper()
-	change := "cd " + lftpQuote(dir)
-	return map[string][]string{
-		"LIST": namesIn(l.t, "LIST", l.run(change, "ls")),
-		"NLST": namesIn(l.t, "NLST", l.run(change, "nlist")),
-		"MLSD": namesIn(l.t, "", l.run(change, "set ftp:use-mlsd yes", "cls -1")),
-	}
-}

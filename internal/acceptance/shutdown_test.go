@@ -2,11 +2,9 @@ package acceptance_test
 
 import (
 	"bytes"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,65 +12,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
-
-// texts are the messages in a language.
-func texts(t *testing.T, tag string) *i18n.Localizer {
-	t.Helper()
-	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bundle.Localizer(language.MustParse(tag))
-}
-
-// On SIGTERM an idle client reads the reason in its language, so does a new one, and a running upload completes.
-func TestShutdown(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, s3test.Start(t, "minio"))
-	idle := newFtplib(t, s, usual)
-	idle.must("command", "LANG es")
-	c := newCurl(t, s, usual)
-	busy := c.start("--verbose", "--upload-file", "-", c.url("/late"))
-	busy.send("before ")
-	busy.expect(busy.stderr, `(?m)^< 150 `)
-
-	s.server.signal(syscall.SIGTERM)
-	idle.refused("421 "+texts(t, "es").Text(i18n.ShuttingDown), "response")
-	conn, err := net.Dial("tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustEnd(t, ftptest.NewConn(conn), "421 "+texts(t, "en").Text(i18n.ShuttingDown))
-	// The host that a client names to TLS chooses the language.
-	encrypted, err := tls.Dial(
-		"tcp", s.implicit, &tls.Config{ServerName: "ftp.umbrella.example", InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustEnd(t, ftptest.NewConn(encrypted), "421 "+texts(t, "de").Text(i18n.ShuttingDown))
-	response, err := http.Get("http://" + s.metrics + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("/readyz answers %s", response.Status)
-	}
-	busy.send("and after")
-	_ = busy.stdin.Close()
-	busy.succeed()
-	busy.expect(busy.stderr, `(?m)^< 226 `)
-	if code := s.server.wait(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-	s.mustStore(t, "late", []byte("before and after"))
-}
 
 // mustEnd wants some last replies, and then the end of the connection.
 func mustEnd(t *testing.T, c *ftptest.Conn, replies ...string) {

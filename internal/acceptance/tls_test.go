@@ -94,36 +94,6 @@ func port(t *testing.T, address string) string {
 	return port
 }
 
-// TestUploadsUnderTLS lets each client upload small and large files in each version of TLS: none may be taken for
-// interrupted, and each is stored as it is.
-func TestUploadsUnderTLS(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, s3test.Start(t, "minio"))
-	for _, c := range tlsClients() {
-		for _, version := range []string{"1.2", "1.3"} {
-			name := c.name + "-" + version
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				local := newFolder(t)
-				var files []move
-				contents := map[string][]byte{}
-				for i, size := range []int{0, 1 << 10, 10 << 20, 1 << 10} {
-					remote := fmt.Sprintf("%s-%d", name, i)
-					contents[remote] = content(size)
-					files = append(files, move{local.write(remote, contents[remote]), "/" + remote})
-				}
-				c.upload(t, s, version, files...)
-				for remote, content := range contents {
-					s.mustStore(t, remote, content)
-					if c.back {
-						local.mustHave(remote+".back", content)
-					}
-				}
-			})
-		}
-	}
-}
-
 // TestSessionReuse lets clients upload that resume the TLS session of the control connection, where the tenant
 // requires it. A client that does not resume gets nothing.
 func TestSessionReuse(t *testing.T) {

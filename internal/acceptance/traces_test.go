@@ -2,7 +2,6 @@ package acceptance_test
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"regexp"
 	"slices"
@@ -201,59 +200,4 @@ func TestTracesOfStrangers(t *testing.T) {
 	if spans["PWD"] != asked || spans["QUIT"] != 1 || spans["session"] == 0 || spans["NOOP"] == 0 || spans["NOOP"] > most {
 		t.Errorf("%v, want %d of PWD, and few of NOOP", spans, asked)
 	}
-}
-
-// Without a sampled session nothing is traced. A collector that is away costs spans and one line of the log, and delays
-// neither clients nor the end.
-func TestTracesThatAreLost(t *testing.T) {
-	t.Parallel()
-	collector := tracetest.Start(t)
-	away, err := net.Listen("tcp", "127.0.0.1:0") // open, so that no other test takes the port
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = away.Close() })
-	go func() {
-		for {
-			conn, err := away.Accept()
-			if err != nil {
-				return
-			}
-			_ = conn.Close()
-		}
-	}()
-	for _, tc := range []struct {
-		name, collector, sampler string
-		warnings                 int
-		ended                    bool // whether spans have ended
-	}{
-		{"not-sampled", collector.URL, "always_off", 0, false},
-		{"away", "http://" + away.Addr().String(), "always_on", 1, true},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			s := (&site{env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + tc.collector, "OTEL_TRACES_SAMPLER=" + tc.sampler}}).open(t, s3test.Start(t, "minio"))
-			f := newFolder(t)
-			curl := newCurl(t, s, usual)
-			curl.upload(move{f.write("file", []byte("content")), "/file"})
-			s.mustStore(t, "file", []byte("content"))
-			s.awaitMetric(t, "babelftp_sessions", 0)
-			if got := s.metric(t, "babelftp_trace_spans_ended_total") > 0; got != tc.ended {
-				t.Errorf("spans have ended: %v", got)
-			}
-			s.stop(t)
-			log := s.server.stderr.String()
-			if got := strings.Count(log, "traces: the collector does not take spans"); got != tc.warnings {
-				t.Errorf("%d warnings:\n%s", got, log)
-			}
-			if got := strings.Contains(log, "trace_id="); got != tc.ended {
-				t.Errorf("the log has traces: %v\n%s", got, log)
-			}
-		})
-	}
-	t.Cleanup(func() {
-		if got := collector.Spans(); len(got) > 0 {
-			t.Errorf("the collector has %+v", got)
-		}
-	})
 }

@@ -5,57 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
-
-// speakers choose a language and return what the client shows of the replies from then on, the one to PWD among them.
-var speakers = []struct {
-	name string
-	ask  func(t *testing.T, s *site, tag string) string
-}{
-	{"curl", func(t *testing.T, s *site, tag string) string {
-		c := newCurl(t, s, usual)
-		p := c.start("--verbose", "--head", "--quote", "LANG "+tag, "--quote", "PWD", c.base+"/")
-		p.succeed()
-		return p.stderr.String()
-	}},
-	{"lftp-quote", func(t *testing.T, s *site, tag string) string {
-		return newLftp(t, s, usual).run("quote LANG "+tag, "quote PWD")
-	}},
-	{"lftp-setting", func(t *testing.T, s *site, tag string) string {
-		l := newLftp(t, s, usual)
-		l.setup = script("set ftp:lang "+tag) + l.setup
-		return l.run("quote PWD")
-	}},
-	{"ftplib", func(t *testing.T, s *site, tag string) string {
-		f := s.connect(t, "", true)
-		f.must("command", "LANG "+tag)
-		f.must("login", "alice@acme", password)
-		return f.must("command", "PWD")
-	}},
-}
-
-// TestLanguages lets each client choose each language.
-func TestLanguages(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, s3test.Start(t, "versitygw"))
-	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tag := range bundle.Tags() {
-		want := `257 "/" ` + bundle.Localizer(tag).Text(i18n.CurrentDirectory)
-		for _, speaker := range speakers {
-			t.Run(speaker.name+"-"+tag.String(), func(t *testing.T) {
-				t.Parallel()
-				if got := speaker.ask(t, s, tag.String()); !strings.Contains(got, want) {
-					t.Errorf("no %s in what %s shows:\n%s", want, speaker.name, got)
-				}
-			})
-		}
-	}
-}
 
 // TestHosts chooses the tenant by HOST, by the name in the TLS handshake and by the user's name: it greets in its
 // language, and the file is in its bucket.

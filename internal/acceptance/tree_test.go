@@ -1,0 +1,41 @@
+package acceptance_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// writeTree makes files in a folder.
+func writeTree(t *testing.T, root string, tree map[string][]byte) {
+	t.Helper()
+	for name, data := range tree {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// readTree returns the files below a folder, by their paths in it.
+func readTree(t *testing.T, root string) map[string][]byte {
+	t.Helper()
+	tree := map[string][]byte{}
+	// Not by os.DirFS, which refuses names that are not UTF-8.
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		tree[strings.TrimPrefix(file, root+"/")], err = os.ReadFile(file)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
