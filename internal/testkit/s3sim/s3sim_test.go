@@ -3,15 +3,12 @@ package s3sim_test
 import (
 	"bytes"
 	"context"
-	"crypto/md5"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"hash/crc32"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -180,21 +177,6 @@ func (x *fixture) upload(key string, test parts) error {
 	return err
 }
 
-func TestPartWithoutItsChecksum(t *testing.T) {
-	x := newFixture(t, s3sim.Options{Profile: profile(t, "aws")})
-	u, err := x.client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{
-		Bucket: aws.String(bucket), Key: aws.String("file"), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32c,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = x.client.UploadPart(t.Context(), &s3.UploadPartInput{
-		Bucket: aws.String(bucket), Key: aws.String("file"), UploadId: u.UploadId, PartNumber: aws.Int32(1),
-		Body: strings.NewReader("x"),
-	}, func(o *s3.Options) { o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired })
-	wantCode(t, err, "InvalidRequest")
-}
-
 // TestConditions makes each conditional request whose condition does not hold.
 func TestConditions(t *testing.T) {
 	other := aws.String(`"other"`)
@@ -237,50 +219,6 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestConditionOfTheSource(t *testing.T) {
-	x := newFixture(t, s3sim.Options{})
-	x.mustPut("source", "bytes")
-	_, err := x.client.CopyObject(t.Context(), &s3.CopyObjectInput{
-		Bucket: aws.String(bucket), Key: aws.String("copy"), CopySource: aws.String(bucket + "/source"),
-		CopySourceIfMatch: aws.String("other"),
-	})
-	wantCode(t, err, "PreconditionFailed")
-	x.want("source", "bytes")
-}
-
-func TestDeleteObjectsByETag(t *testing.T) {
-	x := newFixture(t, s3sim.Options{Profile: profile(t, "aws")})
-	etag := x.mustPut("a", "1")
-	x.mustPut("b", "2")
-	out, err := x.client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{
-		Bucket: aws.String(bucket), Delete: &types.Delete{Objects: []types.ObjectIdentifier{
-			{Key: aws.String("a"), ETag: &etag}, {Key: aws.String("b"), ETag: &etag},
-		}},
-	})
-	if err != nil || len(out.Errors) != 1 || *out.Errors[0].Key != "b" || *out.Errors[0].Code != "PreconditionFailed" {
-		t.Errorf("%+v, %v", out, err)
-	}
-	x.want("b", "2")
-}
-
-func TestUnsupportedOperations(t *testing.T) {
-	x := newFixture(t, s3sim.Options{})
-	x.mustPut("file", "bytes")
-	_, err := x.client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{
-		Bucket: aws.String(bucket), Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("file")}}},
-	})
-	wantCode(t, err, "NotImplemented")
-	_, err = x.client.UploadPartCopy(t.Context(), &s3.UploadPartCopyInput{
-		Bucket: aws.String(bucket), Key: aws.String("file"), UploadId: aws.String("none"), PartNumber: aws.Int32(1),
-		CopySource: aws.String(bucket + "/file"),
-	})
-	wantCode(t, err, "NotImplemented")
-	_, err = x.client.ListObjectsV2(
-		t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(bucket), StartAfter: aws.String("a")})
-	wantCode(t, err, "NotImplemented")
-	x.want("file", "bytes")
-}
-
 func TestPrefixesOfDirectoryBuckets(t *testing.T) {
 	x := newFixture(t, s3sim.Options{Profile: profile(t, "aws-directory")})
 	x.mustPut("dir/file", "bytes")
@@ -304,186 +242,12 @@ func TestETagsOfAServerThatKnowsNone(t *testing.T) {
 	x.want()
 }
 
-func TestETags(t *testing.T) {
-	digest := md5.Sum([]byte("bytes"))
-	for server, isMD5 := range map[string]bool{"aws": true, "r2": true, "strict": false, "aws-directory": false} {
-		t.Run(server, func(t *testing.T) {
-			x := newFixture(t, s3sim.Options{Profile: profile(t, server)})
-			first, again := x.mustPut("a", "bytes"), x.mustPut("b", "bytes")
-			if got := strings.Trim(first, `"`) == hex.EncodeToString(digest[:]); got != isMD5 ||
-				(first == again) != isMD5 {
-				t.Errorf("ETags are %s and %s", first, again)
-			}
-			encrypted := x.mustPut("c", "bytes", func(in *s3.PutObjectInput) {
-				in.ServerSideEncryption = types.ServerSideEncryptionAwsKms
-			})
-			if encrypted == first {
-				t.Error("the ETag of what KMS encrypts is the MD5")
-			}
-		})
-	}
-}
-
-// TestCorruptedBody sends bytes with a checksum, or a length, of others.
-func TestCorruptedBody(t *testing.T) {
-	server := s3sim.New(s3sim.Options{})
-	server.CreateBucket(bucket)
-	web := httptest.NewServer(server)
-	t.Cleanup(web.Close)
-	chunked := "5\r\nbytes\r\n0\r\nx-amz-checksum-crc32c:%s\r\n\r\n"
-	for name, test := range map[string]struct {
-		header map[string]string
-		body   string
-		status int
-	}{
-		"right-crc32c": {map[string]string{"X-Amz-Checksum-Crc32c": "k7GWgg=="}, "bytes", http.StatusBadRequest},
-		"wrong-crc32":  {map[string]string{"X-Amz-Checksum-Crc32": "AAAAAA=="}, "bytes", http.StatusBadRequest},
-		"wrong-crc64nvme": {map[string]string{"X-Amz-Checksum-Crc64nvme": "AAAAAAAAAAA="}, "bytes",
-			http.StatusBadRequest},
-		"wrong-sha1": {map[string]string{"X-Amz-Checksum-Sha1": "AAAA"}, "bytes", http.StatusBadRequest},
-		"wrong-sha256": {map[string]string{"X-Amz-Content-Sha256": strings.Repeat("0", 64)}, "bytes",
-			http.StatusBadRequest},
-		"wrong-md5":    {map[string]string{"Content-Md5": "AAAA"}, "bytes", http.StatusBadRequest},
-		"nothing-told": {nil, "bytes", http.StatusOK},
-		"wrong-trailer": {map[string]string{
-			"X-Amz-Content-Sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "X-Amz-Decoded-Content-Length": "5",
-			"X-Amz-Trailer": "x-amz-checksum-crc32c",
-		}, strings.Replace(chunked, "%s", "AAAAAA==", 1), http.StatusBadRequest},
-		"wrong-decoded-length": {map[string]string{
-			"X-Amz-Content-Sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "X-Amz-Decoded-Content-Length": "6",
-		}, strings.Replace(chunked, "%s", "AAAAAA==", 1), http.StatusBadRequest},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if name == "right-crc32c" {
-				test.header["X-Amz-Checksum-Crc32c"], test.status = crc32c("bytes"), http.StatusOK
-			}
-			r, err := http.NewRequestWithContext(
-				t.Context(), http.MethodPut, web.URL+"/"+bucket+"/"+name, strings.NewReader(test.body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for key, value := range test.header {
-				r.Header.Set(key, value)
-			}
-			response, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer response.Body.Close()
-			if response.StatusCode != test.status {
-				t.Errorf("status %d, want %d", response.StatusCode, test.status)
-			}
-		})
-	}
-}
-
-// TestSDKChecksums stores by the ways in which the SDK sends checksums: in a header, and in a trailer over https only.
-func TestSDKChecksums(t *testing.T) {
-	for _, algorithm := range types.ChecksumAlgorithm("").Values() {
-		if !slices.Contains([]types.ChecksumAlgorithm{"CRC32", "CRC32C", "SHA1", "SHA256", "CRC64NVME"}, algorithm) {
-			continue // those that the SDK does not compute
-		}
-		t.Run(string(algorithm), func(t *testing.T) {
-			x := newFixture(t, s3sim.Options{Profile: profile(t, "aws")})
-			web := httptest.NewTLSServer(x.Server)
-			t.Cleanup(web.Close)
-			x.client = x.Client(nil, once, func(o *s3.Options) {
-				o.BaseEndpoint, o.HTTPClient = aws.String(web.URL), web.Client()
-			})
-			x.mustPut("file", "bytes", func(in *s3.PutObjectInput) { in.ChecksumAlgorithm = algorithm })
-			x.want("file", "bytes")
-			out, err := x.client.GetObject(t.Context(), &s3.GetObjectInput{
-				Bucket: aws.String(bucket), Key: aws.String("file"), ChecksumMode: types.ChecksumModeEnabled,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer out.Body.Close()
-			if content, err := io.ReadAll(out.Body); string(content) != "bytes" || err != nil {
-				t.Errorf("%q, %v", content, err)
-			}
-		})
-	}
-}
-
-func TestLimits(t *testing.T) {
-	x := newFixture(t, s3sim.Options{})
-	_, err := x.put(strings.Repeat("k", 1025), "")
-	wantCode(t, err, "KeyTooLongError")
-	_, err = x.put("file", "", func(in *s3.PutObjectInput) {
-		in.Metadata = map[string]string{"a": strings.Repeat("b", 2048)}
-	})
-	wantCode(t, err, "MetadataTooLarge")
-	x.want()
-}
-
 func TestArchived(t *testing.T) {
 	x := newFixture(t, s3sim.Options{})
 	x.mustPut("file", "bytes", func(in *s3.PutObjectInput) { in.StorageClass = types.StorageClassGlacier })
 	_, err := x.client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
 	wantCode(t, err, "InvalidObjectState")
 	_, err = x.client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
-	wantCode(t, err, "")
-}
-
-func TestListings(t *testing.T) {
-	keys := []string{"a", "b/", "b/1", "b/2", "c d", "e\x01", "é"}
-	for server, sorted := range map[string]bool{"aws": true, "strict": false} {
-		t.Run(server, func(t *testing.T) {
-			x := newFixture(t, s3sim.Options{Profile: profile(t, server)})
-			for _, key := range keys {
-				x.mustPut(key, key)
-			}
-			got := []string{}
-			pages := s3.NewListObjectsV2Paginator(
-				x.client, &s3.ListObjectsV2Input{Bucket: aws.String(bucket), MaxKeys: aws.Int32(2)})
-			for pages.HasMorePages() {
-				page, err := pages.NextPage(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, o := range page.Contents {
-					got = append(got, *o.Key)
-				}
-			}
-			// XML cannot hold it
-			got = slices.DeleteFunc(got, func(key string) bool { return strings.HasPrefix(key, "e") })
-			want := slices.Delete(slices.Clone(keys), 5, 6)
-			if slices.Equal(got, want) != sorted {
-				t.Errorf("listed in the order %q", got)
-			}
-			if slices.Sort(got); !slices.Equal(got, want) {
-				t.Errorf("listed %q, want %q", got, want)
-			}
-			out, err := x.client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{
-				Bucket: aws.String(bucket), Delimiter: aws.String("/"), EncodingType: types.EncodingTypeUrl,
-			})
-			if err != nil || len(out.Contents) != 4 || len(out.CommonPrefixes) != 1 ||
-				*out.CommonPrefixes[0].Prefix != "b/" {
-				t.Errorf("%+v, %v", out, err)
-			}
-		})
-	}
-}
-
-func TestVersions(t *testing.T) {
-	x := newFixture(t, s3sim.Options{Versioning: true})
-	x.mustPut("file", "old")
-	first := x.Objects(bucket)[0].VersionID
-	x.mustPut("file", "new")
-	_, err := x.client.DeleteObject(t.Context(), &s3.DeleteObjectInput{
-		Bucket: aws.String(bucket), Key: aws.String("file"), VersionId: aws.String(x.Objects(bucket)[0].VersionID),
-	})
-	wantCode(t, err, "")
-	x.want("file", "old")
-	out, err := x.client.DeleteObject(
-		t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
-	if err != nil || !aws.ToBool(out.DeleteMarker) || aws.ToString(out.VersionId) == "" {
-		t.Errorf("%+v, %v", out, err)
-	}
-	x.want()
-	_, err = x.client.GetObject(
-		t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: aws.String("file"), VersionId: &first})
 	wantCode(t, err, "")
 }
 
@@ -555,30 +319,6 @@ func TestCut(t *testing.T) {
 	}
 	if content, err := io.ReadAll(out.Body); string(content) != "by" || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%q, %v", content, err)
-	}
-}
-
-// TestObserve checks that Observe gets every request, with its changes and its caller.
-func TestObserve(t *testing.T) {
-	var seen []string
-	x := newFixture(t, s3sim.Options{Observe: func(e s3sim.Event) {
-		change := e.Name
-		if e.Old != nil {
-			change += " " + string(e.Old.Content.Bytes())
-		}
-		if e.New != nil {
-			change += " -> " + string(e.New.Content.Bytes())
-		}
-		seen = append(seen, e.Tag.(string)+": "+change)
-	}})
-	x.client = x.Client(&s3sim.Caller{Tag: func() any { return "test" }}, once)
-	x.mustPut("file", "old")
-	x.mustPut("file", "new")
-	_, _ = x.client.DeleteObject(
-		t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
-	if want := []string{"test: PutObject -> old", "test: PutObject old -> new",
-		"test: DeleteObject new"}; !slices.Equal(seen, want) {
-		t.Errorf("observed %q, want %q", seen, want)
 	}
 }
 
