@@ -2,11 +2,7 @@ package server
 
 import (
 	"fmt"
-	"io"
-	"net"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -86,110 +82,6 @@ func TestPassivePortsOfOneUser(t *testing.T) {
 	}
 }
 
-// Ten clients of different addresses transfer at the same time on four ports, by PASV and EPSV. Strangers connect to
-// these ports too. Each client gets its own bytes.
-func TestPassivePortsAreShared(t *testing.T) {
-	s := s3test.Start(t, "embedded")
-	cfg := configtest.New(t, s)
-	cfg.Passive.Ports = passivePortRange(t, 4)
-	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	ended := make(chan struct{})
-	var strangers, clients sync.WaitGroup
-	strangers.Go(func() {
-		for n := 0; ; n++ {
-			select {
-			case <-ended:
-				return
-			default:
-				knock(int(cfg.Passive.Ports.First) + n%4)
-			}
-		}
-	})
-	for n := range 10 {
-		from := fmt.Sprintf("127.0.0.%d", n+1)
-		c, _ := dialFrom(t, srv, from, 220)
-		c.Login("alice", configtest.Password)
-		clients.Go(func() {
-			for round := range 20 {
-				name, content := fmt.Sprintf("%s-%d", from, round),
-					strings.Repeat(fmt.Sprintf("%s %d\n", from, round), 5000)
-				if reply := transferBy(c, passiveCommand(round), "STOR "+name, &content); !strings.HasPrefix(
-					reply, "226") {
-					t.Errorf("%s: STOR %s: %s", from, name, reply)
-					return
-				}
-				back := ""
-				if reply := transferBy(c, passiveCommand(round+1), "RETR "+name, &back); !strings.HasPrefix(
-					reply, "226") || back != content {
-					t.Errorf("%s: RETR %s: %s, %d bytes, want %d", from, name, reply, len(back), len(content))
-					return
-				}
-			}
-		})
-	}
-	clients.Wait()
-	close(ended)
-	strangers.Wait()
-	wantMetrics(t, srv, "babelftp_passive_ports 0")
-}
-
-// knock connects to a port of the server from an address that has no session.
-func knock(port int) {
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 99)}}
-	conn, err := dialer.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		return
-	}
-	defer conn.Close()
-	_, _ = io.WriteString(conn, "bytes of a stranger")
-	_, _ = conn.Read(make([]byte, 1))
-}
-
-func passiveCommand(n int) string { return []string{"PASV", "EPSV"}[n%2] }
-
-// transferBy stores the content, or reads it where it is empty. It returns the last reply, or what went wrong.
-func transferBy(c *ftptest.Client, passive, line string, content *string) string {
-	reply, err := c.Send(passive)
-	if err != nil {
-		return err.Error()
-	}
-	port := 0
-	if _, text, found := strings.Cut(reply, "(|||"); found {
-		_, err = fmt.Sscanf(text, "%d", &port)
-	} else {
-		_, text, _ = strings.Cut(reply, "(127,0,0,1,")
-		var high, low int
-		_, err = fmt.Sscanf(text, "%d,%d", &high, &low)
-		port = high<<8 | low
-	}
-	if err != nil {
-		return reply
-	}
-	conn, err := c.DialData(net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		return err.Error()
-	}
-	defer conn.Close()
-	if reply, err = c.Send(line); err != nil || !strings.HasPrefix(reply, "150") {
-		return fmt.Sprint(reply, err)
-	}
-	if *content != "" {
-		_, err = io.WriteString(conn, *content)
-	} else {
-		var bytes []byte
-		bytes, err = io.ReadAll(conn)
-		*content = string(bytes)
-	}
-	_ = conn.Close()
-	if err != nil {
-		return err.Error()
-	}
-	if reply, err = c.Conn.Reply(); err != nil {
-		return err.Error()
-	}
-	return reply
-}
-
 // A client above a maximum of passive ports gets 425. It gets a port after a connection to another one, after a
 // second EPSV there, and after the end of a session.
 func TestPassivePortLimit(t *testing.T) {
@@ -230,22 +122,4 @@ func TestPassivePortLimit(t *testing.T) {
 			wantMetrics(t, srv, `babelftp_refusals_total{`+name+`} 2`)
 		})
 	}
-}
-
-// The port of a session whose client does not connect is free after data_timeout.
-func TestPassivePortTimeout(t *testing.T) {
-	s := s3test.Start(t, "embedded")
-	cfg := configtest.New(t, s)
-	cfg.DataTimeout = 100 * time.Millisecond
-	cfg.Passive.Ports = passivePortRange(t, 1)
-	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	first, second := session(t, srv, "alice"), session(t, srv, "alice")
-	first.Command(229, "EPSV")
-	for reply := ""; !strings.HasPrefix(reply, "229 "); {
-		var err error
-		if reply, err = second.Send("EPSV"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	first.Command(425, "NLST")
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -79,66 +78,6 @@ func get(t *testing.T, srv *Server, path string) (int, string) {
 		t.Fatal(err)
 	}
 	return response.StatusCode, string(body)
-}
-
-// A user who has nothing yet logs in, finds an empty home, and what is uploaded there is an object under the tenant's
-// prefix.
-func TestUploadToAnEmptyHome(t *testing.T) {
-	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		cfg := configtest.New(t, s)
-		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-		c := ftptest.Dial(t, srv.Addr().String())
-		c.Login("alice@acme", configtest.Password)
-		if got := c.Command(257, "PWD"); !strings.HasPrefix(got, `"/alice"`) {
-			t.Errorf("PWD: %s", got)
-		}
-		if got := c.Transfer("NLST"); got != "" {
-			t.Errorf("the empty home lists %q", got)
-		}
-		c.Command(250, "CWD /")
-		c.Command(250, "CWD alice")
-		c.Store("été.txt", "bonjour")
-		if got := c.Transfer("NLST"); got != "été.txt\r\n" {
-			t.Errorf("the home lists %q", got)
-		}
-		out, err := s.Client().GetObject(t.Context(), &s3.GetObjectInput{
-			Bucket: &cfg.Tenants["acme"].Bucket, Key: aws.String("inbox/alice/été.txt"),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer out.Body.Close()
-		if content, err := io.ReadAll(out.Body); err != nil || string(content) != "bonjour" {
-			t.Errorf("object holds %q, %v", content, err)
-		}
-	})
-}
-
-func TestLoginReplies(t *testing.T) {
-	s := s3test.Start(t, "embedded")
-	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig()})
-	for _, tc := range []struct {
-		name, host, user, password string
-		code                       int
-	}{
-		{"plain-name", "", "alice", configtest.Password, 230},
-		{"qualified-name", "", "alice@acme", configtest.Password, 230},
-		{"with-a-host", "FTP.acme.example", "alice", configtest.Password, 230},
-		{"wrong-password", "", "alice", "wrong", 530},
-		{"unknown-user", "", "bob", configtest.Password, 530},
-		{"unknown-tenant", "", "alice@umbrella", configtest.Password, 530},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			c := ftptest.Dial(t, srv.Addr().String())
-			if tc.host != "" {
-				if greeting := c.Command(220, "HOST "+tc.host); !strings.Contains(greeting, "Welcome to Acme") {
-					t.Errorf("greeting %q", greeting)
-				}
-			}
-			c.Command(331, "USER "+tc.user)
-			c.Command(tc.code, "PASS "+tc.password)
-		})
-	}
 }
 
 // A session has the settings of its tenant: languages, texts and charsets.
@@ -236,46 +175,6 @@ func TestHostNamedToTLS(t *testing.T) {
 		if !strings.Contains(metrics, line) {
 			t.Errorf("/metrics lacks %s", line)
 		}
-	}
-}
-
-// A server that shuts down says goodbye to who is idle, and lets a running transfer end.
-func TestShutdown(t *testing.T) {
-	s := s3test.Start(t, "embedded")
-	cfg := configtest.New(t, s)
-	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	idle, busy := ftptest.Dial(t, srv.Addr().String()), ftptest.Dial(t, srv.Addr().String())
-	idle.Command(200, "LANG en")
-	busy.Login("alice", configtest.Password)
-	upload := busy.Data()
-	busy.Command(150, "STOR late.txt")
-
-	down := make(chan error, 1)
-	go func() { down <- srv.Shutdown(context.WithoutCancel(t.Context())) }()
-	idle.Reply(421)
-	if status, body := get(t, srv, "/readyz"); status != http.StatusServiceUnavailable ||
-		!strings.Contains(body, "draining") {
-		t.Errorf("/readyz answers %d %s", status, body)
-	}
-	late, err := net.Dial("tcp", srv.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer late.Close()
-	ftptest.New(t, late).Reply(421)
-	if _, err := io.WriteString(upload, "complete"); err != nil {
-		t.Fatal(err)
-	}
-	_ = upload.Close()
-	busy.Reply(226)
-	if err := <-down; err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
-	head, err := s.Client().HeadObject(t.Context(), &s3.HeadObjectInput{
-		Bucket: &cfg.Tenants["acme"].Bucket, Key: aws.String("inbox/alice/late.txt"),
-	})
-	if err != nil || aws.ToInt64(head.ContentLength) != int64(len("complete")) {
-		t.Errorf("the object of the upload: %v, %v", head, err)
 	}
 }
 
