@@ -13,14 +13,17 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-func TestSitePresign(t *testing.T) {
-	demo := account.Login{Tenant: &account.Tenant{Name: "demo"}, LinkLifetime: 24 * time.Hour}
-	there := map[string]bool{"/" + composed: true, "/report 60": true}
-	demo.Presign = func(_ context.Context, name string, valid time.Duration) (string, error) {
-		if !there[name] {
-			return "", &fs.PathError{Op: "presign", Path: name, Err: fs.ErrNotExist}
-		}
-		return fmt.Sprintf("https://s3.example%s?valid=%v", name, valid), nil
+// A linkingBackend is a backend that makes links to some files.
+type linkingBackend struct {
+	account.Backend
+	there map[string]bool
+}
+
+func (b linkingBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
+	login, err := b.Backend.Login(ctx, r)
+	if err == nil {
+		root := &login.View.Mounts[0]
+		root.Store = linkingStore{root.Store, b.there}
 	}
 	return login, err
 }
