@@ -3,60 +3,10 @@ package deploy
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/goccy/go-yaml"
 )
-
-// The workflows call .ci/run and targets of the Makefile, so that all that they do can be done on any machine.
-func TestWorkflows(t *testing.T) {
-	makefile, err := os.ReadFile("../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := filepath.Glob("../.github/workflows/*.yaml")
-	if err != nil || len(files) != 2 {
-		t.Fatalf("workflows %v, %v", files, err)
-	}
-	setup := regexp.MustCompile(`^(apt-get|git config) `)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var workflow struct {
-			On          any               `yaml:"on"`
-			Permissions map[string]string `yaml:"permissions"`
-			Jobs        map[string]struct {
-				Steps []struct {
-					Run  string `yaml:"run"`
-					Uses string `yaml:"uses"`
-				} `yaml:"steps"`
-			} `yaml:"jobs"`
-		}
-		if err := yaml.Unmarshal(text, &workflow); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		if workflow.On == nil || workflow.Permissions == nil || len(workflow.Jobs) == 0 {
-			t.Errorf("%s has no trigger, permissions or jobs", file)
-		}
-		for name, job := range workflow.Jobs {
-			for _, step := range job.Steps {
-				target, isMake := strings.CutPrefix(step.Run, "make ")
-				switch {
-				case step.Run == "" && step.Uses != "", step.Run == ".ci/run", setup.MatchString(step.Run):
-				case isMake && strings.Contains(string(makefile), "\n"+target+":"):
-				default:
-					t.Errorf("%s: job %s: %q is neither .ci/run nor a target of the Makefile", file, name, step.Run)
-				}
-			}
-		}
-	}
-}
 
 // The text of a release is the section of its version, and a version without one has no release.
 func TestReleaseNotes(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -16,49 +15,6 @@ import (
 )
 
 const welcomeLine = `^babelftp demo: FTP on (\S+), user demo, password demo`
-
-func TestDemo(t *testing.T) {
-	data := filepath.Join(t.TempDir(), "data") // made by the demo
-	p := start(t, nil, "demo", "--listen", "127.0.0.1:0", "--data", data)
-	address := p.expect(welcomeLine)
-	p.expect(`^Files are stored under ` + data + ` \(kept for the next start\)`)
-	p.expect(`curl -T - ftp://demo:demo@` + address + `/hello\.txt$`)
-	p.expect(`lftp .*-u demo,demo`)
-	p.expect(`LANG ja`)
-	p.expect(`marie%40atelier`)
-
-	c := ftptest.Dial(t, address)
-	c.Command(331, "USER demo")
-	if greeting := c.Command(230, "PASS demo"); !strings.Contains(greeting, "Welcome to the babelftp demo.") {
-		t.Errorf("greeting: %s", greeting)
-	}
-	c.Command(200, "LANG ja")
-	c.Store("日本語.txt", "こんにちは")
-	c.Command(221, "QUIT")
-
-	marie := ftptest.Dial(t, address)
-	marie.Command(331, "USER marie@atelier")
-	if greeting := marie.Command(230, "PASS demo"); !strings.Contains(greeting, "Bienvenue à l'atelier.") {
-		t.Errorf("greeting: %s", greeting)
-	}
-	if got := marie.Transfer("NLST"); got != "" {
-		t.Errorf("marie sees %q", got)
-	}
-	p.stop(os.Interrupt)
-
-	p = start(t, nil, "demo", "--listen", "127.0.0.1:0", "--data", data)
-	c = ftptest.Dial(t, p.expect(welcomeLine))
-	if greeting := c.Command(220, "HOST ftp.atelier.example"); !strings.Contains(greeting, "Bienvenue") {
-		t.Errorf("greeting: %s", greeting)
-	}
-	c.Command(220, "REIN")
-	c.Command(331, "USER demo")
-	c.Command(230, "PASS demo")
-	if got := c.Transfer("RETR 日本語.txt"); got != "こんにちは" {
-		t.Errorf("the second start has %q", got)
-	}
-	p.stop(syscall.SIGTERM)
-}
 
 // Without --data the demo leaves no files, and AUTH TLS works with a certificate of its own.
 // The demo greets in each language, and so in that which the client has chosen.

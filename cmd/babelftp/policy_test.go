@@ -7,12 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -210,32 +208,5 @@ func TestPolicyIsEnforced(t *testing.T) {
 	p.stop(syscall.SIGTERM)
 	if left, want := s3test.Objects(t, s.Client(), bucket), []string{"inbox/file"}; !slices.Equal(left, want) {
 		t.Errorf("the bucket holds %q, want %q", left, want)
-	}
-}
-
-// check --probe that is interrupted in the middle leaves nothing in the bucket.
-func TestInterruptedProbe(t *testing.T) {
-	s := s3test.Start(t, "minio")
-	proxy, err := s3test.NewProxy(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer proxy.Close()
-	bucket := s.Bucket(t)
-	copies := proxy.Inject(s3test.Fault{Operation: "CopyObject", Effect: s3test.Delay(3 * time.Second)})
-	p := start(t, nil, "check", "--probe", "--config", writeSDKConfig(t, proxy.Server(), bucket))
-	for copies.Applied() == 0 {
-		runtime.Gosched()
-	}
-	if err := p.signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	p.expect("tenant acme: .*: the check was stopped")
-	if code := p.ended(); code != 1 {
-		t.Errorf("exit code %d", code)
-	}
-	if left := append(s3test.Objects(t, s.Client(), bucket), s3test.OpenUploads(t, s.Client(), bucket)...); len(
-		left) > 0 {
-		t.Errorf("the bucket holds %q", left)
 	}
 }

@@ -2,7 +2,6 @@ package page_test
 
 import (
 	"bufio"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -331,14 +330,4 @@ func (t *tab) fill(selector, text string) {
 	t.Helper()
 	eval[any](t, fmt.Sprintf("document.querySelector(%q).select()", selector))
 	t.ask("Input.insertText", object{"text": text}, nil)
-}
-
-// screenshot returns a picture of the page as WebP or PNG.
-func (t *tab) screenshot(params object) []byte {
-	t.Helper()
-	var shot struct{ Data string }
-	t.ask("Page.captureScreenshot", params, &shot)
-	picture, err := base64.StdEncoding.DecodeString(shot.Data)
-	t.must(err)
-	return picture
 }
