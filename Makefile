@@ -3,16 +3,13 @@
 TOOLS      := minio versitygw pebble golangci-lint helm vale govulncheck compose-go
 TEST_TOOLS := minio versitygw pebble helm compose-go
 
-# The conformance suite of the driver runs with the race detector on MinIO, which is a process of its own and so is not slowed down, and
-# without on the others. The embedded server is versitygw in this process, behind locks. It has the suite in make quick only. Both of the longest
-# packages, driver and internal/acceptance, run at once in the second command, and several of their tests at once too, because these wait more than
-# they compute.
+# The packages with many goroutines run with the race detector in each make test, and all others in make race, which a release needs. What runs
+# without it has no cgo, as the program that people deploy.
 #
-# The tests of these packages run without the race detector: one goroutine does the work, or a program that is built with the race
-# detector does it (internal/acceptance). The same bytes go through the sessions of internal/ftp/control with it, and the simulator of internal/testkit/s3sim
-# through the driver's histories. They run without cgo, as the program does that people deploy.
-SERIAL := ./internal/acceptance ./bench ./deploy ./i18n/... ./locales ./tools/... ./internal/names/charset ./internal/config/... ./internal/conformance \
-  ./internal/testkit/s3sim
+# The conformance suite of the driver runs with the race detector on MinIO, which is a process of its own and so is not slowed down, and without on the
+# others. The embedded server is versitygw in this process, behind locks. It has the suite in make quick only. Of the driver's other tests only the random
+# histories run without the race detector, because these are many then.
+RACED := ./driver/... ./internal/base/... ./internal/ftp/...
 
 # What CI runs on Ceph and OpenStack Swift, in seconds.
 PACKAGED_GROUPS := stat|write|append|mkdir|remove
@@ -31,7 +28,7 @@ TESTFLAGS =
 RELEASE = $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null))
 RELEASE_TOOLS := goreleaser cyclonedx-gomod helm
 
-.PHONY: build help quick test s3-servers s3-packages clients manifests kube fuzz torture bench tools packages vulnerabilities release-check release-snapshot release
+.PHONY: build help quick test race s3-servers s3-packages clients manifests kube fuzz torture bench tools packages vulnerabilities release-check .goreleaser-check release-snapshot release
 
 build: ## build ./babelftp
 	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o babelftp ./cmd/babelftp
@@ -43,10 +40,13 @@ quick: ## run the tests that need nothing but Go: embedded S3 only, no race dete
 	go test -short ./...
 
 test: packages s3-packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
-	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw)$$|Packaged$$' $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
-	CGO_ENABLED=1 go test $(TESTFLAGS) -race -run '^TestConcurrentSessions$$' ./i18n
-	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip '^TestConformance$$/^(minio|embedded)$$|Packaged$$' ./driver $(SERIAL)
+	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw|sim-.*)$$|^TestHistories$$|Packaged$$' $(RACED)
+	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -run '^Test(Conformance|Histories)$$' -skip '^TestConformance$$/^(minio|embedded)$$' ./driver
+	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip 'Packaged$$' $(filter-out $(shell go list $(RACED)),$(shell go list ./...))
 	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -p 1 -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^Test(ProfilesOf|LimitsOf|Unknown)Packaged$$' ./driver ./internal/testkit/s3test ./internal/storage/s3client
+
+race: packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin/%) ## run all tests with the race detector
+	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 60m -skip '^TestConformance$$/^embedded$$|Packaged$$' ./...
 
 # All of the suite takes Ceph nine minutes and Swift twenty, and Ceph 3 GiB of memory. When it has passed, docs/s3-servers.md gets the versions, the month
 # and the number of cases.
@@ -56,7 +56,7 @@ s3-servers: s3-packages ## run the whole suite of the driver on Ceph and OpenSta
 # go test does not see that files outside of a module have changed, so none of its results are kept. Most of the time is that of the compiler, so it does
 # not optimize.
 manifests: .tools/bin/helm ## check the manifests of deploy as the API server of Kubernetes does (the first build takes two minutes)
-	cd deploy/kubetest && go test -vet all -gcflags='all=-N -l' -count 1 $(TESTFLAGS) ./...
+	cd deploy/kubetest && go mod tidy -diff && go test -vet all -gcflags='all=-N -l' -count 1 $(TESTFLAGS) ./...
 
 kube: .tools/bin/helm .tools/bin/kube-apiserver ## install the chart on an API server of Kubernetes, and make the load balancer of AWS (the first build takes ten minutes)
 	tools/debian-packages.sh etcd=etcd-server
@@ -94,16 +94,20 @@ bench: .tools/bin/minio ## measure babelftp and its S3 server (docs/benchmarks.m
 vulnerabilities: .tools/bin/govulncheck ## look for known vulnerabilities in what the program calls
 	tools/govulncheck.sh
 
-release-check: .tools/bin/goreleaser ## check .goreleaser.yaml
+# Only a change of the chart, of a dependency or of the Go release breaks what is checked here, so each push goes without.
+release-check: .goreleaser-check vulnerabilities manifests kube clients race ## check what only a release needs (an hour)
+	for system in darwin windows; do CGO_ENABLED=0 GOOS=$$system go build -gcflags='all=-N -l' ./... || exit; done
+
+.goreleaser-check: .tools/bin/goreleaser
 	.tools/bin/goreleaser check
 
-release-snapshot: release-check $(RELEASE_TOOLS:%=.tools/bin/%) ## build what a release has into .release, but for the image
+release-snapshot: .goreleaser-check $(RELEASE_TOOLS:%=.tools/bin/%) ## build what a release has into .release, but for the image
 	rm -rf .release
 	.tools/bin/helm package deploy/babelftp --destination .release/chart
 	.tools/bin/goreleaser release --snapshot --clean --skip=docker,publish
 
 # For the workflow of a tag: it needs a Docker engine, and credentials for GitHub and its registry.
-release: release-check $(RELEASE_TOOLS:%=.tools/bin/%) ## publish the release of the tag
+release: .goreleaser-check $(RELEASE_TOOLS:%=.tools/bin/%) ## publish the release of the tag
 	rm -rf .release && mkdir -p .release
 	tools/release-notes.sh $(RELEASE) >.release/notes.md
 	.tools/bin/helm package deploy/babelftp --version $(RELEASE) --app-version $(RELEASE) --destination .release/chart

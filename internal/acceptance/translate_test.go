@@ -19,6 +19,9 @@ var translateToolkit string
 // TestCataloguesSurviveWeblate saves each catalogue by the library of Weblate, with one text changed. The server
 // takes the files, the check finds nothing, and the formatter brings back all the rest, byte by byte.
 func TestCataloguesSurviveWeblate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short needs nothing but Go; this test needs the Translate Toolkit")
+	}
 	const id, text = "goodbye", "Zai jian"
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, locales.FS()); err != nil {
