@@ -95,7 +95,7 @@ func (e *ResumeError) Error() string {
 // Unwrap returns an fs.ErrInvalid.
 func (e *ResumeError) Unwrap() error { return s3errors.ErrInvalid }
 
-// ResumeOffset returns Size. It is for callers outside of the driver, which cannot name this type.
+// ResumeOffset returns Size. It is for callers that import no driver, such as the one that chooses a reply.
 func (e *ResumeError) ResumeOffset() int64 { return e.Size }
 
 // FileStored returns Stored, for the same callers.

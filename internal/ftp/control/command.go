@@ -54,7 +54,7 @@ func commands() map[string]command {
 		"SYST": {run: (*session).syst, syntax: "SYST"},
 		"NOOP": {run: (*session).noop, syntax: "NOOP"},
 		"SITE": {run: (*session).site, argument: syntax.Text, login: true,
-			syntax: "SITE <SP> CHMOD | COPY | CPFR | CPTO | HELP | MKDIR | PRESIGN | QUOTA | RMDIR | URL | UTIME"},
+			syntax: "SITE <SP> " + siteNames()},
 
 		// Transfer parameters.
 		"TYPE": {run: (*session).representation, argument: syntax.Words, login: true,

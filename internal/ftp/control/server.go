@@ -27,8 +27,8 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// Config is what a Server needs. Bundle, Backend, Observe, Logger, Ports, Data, the durations and MaxLogins are
-// required. The zero value of every other field is its default.
+// Config is what a Server needs. Bundle, Backend, Observe, Logger, Ports, Data, IdleTimeout, CommitDelay and
+// MaxLogins are required. The zero value of every other field is its default.
 type Config struct {
 	Bundle          *i18n.Bundle
 	Backend         account.Backend
@@ -45,7 +45,6 @@ type Config struct {
 
 	PublicAddress passive.Public // what PASV shows
 
-	// internal/config has the defaults of the durations and of MaxLogins.
 	IdleTimeout time.Duration // between commands
 	Ports       *passive.Ports
 	Data        dataconn.Settings
@@ -56,10 +55,9 @@ type Config struct {
 	CommitDelay time.Duration
 	MaxLogins   int // failed logins a session
 
-	Limits *limits.Server // nil for none
-	// The zero values mean no limit.
-	LoginTimeout   time.Duration // of a session, until the login
-	CommandTimeout time.Duration // of a command, a transfer too
+	Limits         *limits.Server // nil for none
+	LoginTimeout   time.Duration  // of a session, until the login; 0 for no limit
+	CommandTimeout time.Duration  // of a command, a transfer too; 0 for no limit
 
 	Observe func(id string, conn *wire.Conn) Observer // makes the observer of a session, whose ID is that of the log
 	Logger  *slog.Logger

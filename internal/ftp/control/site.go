@@ -41,6 +41,15 @@ func siteCommands() []siteCommand {
 	}
 }
 
+// siteNames are the names of all services, for the syntax of SITE.
+func siteNames() string {
+	var names []string
+	for _, c := range siteCommands() {
+		names = append(names, c.name)
+	}
+	return strings.Join(names, " | ")
+}
+
 // site is SITE (RFC 959 4.1.3).
 func (s *session) site(arg string) {
 	name, arg, hasArg := strings.Cut(arg, " ")
