@@ -3,8 +3,8 @@
 //
 // A [Server] bounds how long a client may take to send a request, to read the answer and to be idle, and how many
 // connections there are. One connection too many costs another that has no request, the oldest of its network first.
-// So clients that hold connections keep out no probe. The last descriptors of the process stay free: see package
-// descriptors.
+// So clients that hold connections keep out no probe, nor do those that read no answers. The last descriptors of the
+// process stay free: see package descriptors.
 package web
 
 import (
@@ -185,19 +185,25 @@ func (s *Server) enter(accepted net.Conn) *conn {
 	return c
 }
 
-// add counts a connection, and returns the one that is to be closed for it, itself where each other is busy.
+// add counts a connection, and returns the one that is to be closed for it. Where each other is busy that is the
+// connection itself. A server of probes closes the oldest: its answers take milliseconds, except to clients that do not
+// read them.
 func (s *Server) add(c *conn) (last *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open = append(s.open, c)
 	s.count[c.network]++
+	among := func(*conn) bool { return true }
 	switch {
 	case s.count[c.network] > s.opts.PerNetwork:
-		return s.oldestOf(func(other *conn) bool { return other.network == c.network })
-	case len(s.open) > s.opts.Connections:
-		return s.oldestOf(func(*conn) bool { return true })
+		among = func(other *conn) bool { return other.network == c.network }
+	case len(s.open) <= s.opts.Connections:
+		return nil
 	}
-	return nil
+	if last = s.oldestOf(among); last == c && s.opts.Probes {
+		last = s.open[slices.IndexFunc(s.open, among)]
+	}
+	return last
 }
 
 // oldestOf is the oldest connection without a request that a test passes. The caller holds the lock.

@@ -112,6 +112,37 @@ func TestRequestsAreKept(t *testing.T) {
 	}
 }
 
+// Where each connection has an answer that its client does not read, the next probe costs the oldest its place.
+func TestUnreadAnswersKeepOutNoProbe(t *testing.T) {
+	for limit, opts := range map[string]web.Options{
+		"network": {PerNetwork: 2, Probes: true}, "all": {Connections: 2, Probes: true},
+	} {
+		t.Run(limit, func(t *testing.T) {
+			begun, end := make(chan struct{}), make(chan struct{})
+			defer close(end)
+			address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/" {
+					ok(w, r)
+					return
+				}
+				begun <- struct{}{}
+				<-end // as a write does that the client does not read
+			}, opts)
+			var held []net.Conn
+			for range 2 {
+				held = append(held, ask(t, address, strings.Replace(request, "GET / ", "GET /metrics ", 1)))
+				<-begun
+			}
+			if answer := answered(t, ask(t, address, request)); !strings.HasPrefix(answer, "HTTP/1.1 200") {
+				t.Errorf("a probe gets %q", answer)
+			}
+			if answer := answered(t, held[0]); answer != "" {
+				t.Errorf("the oldest connection reads %q, want its end", answer)
+			}
+		})
+	}
+}
+
 // No connection stays open without a request.
 func TestIdleConnectionsEnd(t *testing.T) {
 	address := serve(t, ok, web.Options{Timeout: 50 * time.Millisecond})
