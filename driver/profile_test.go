@@ -61,7 +61,7 @@ func TestServersPage(t *testing.T) {
 		}
 	default:
 		t.Errorf(
-			"%s shows another table than driver/internal/profile/profile.go has: run go test ./driver -run "+
+			"%s shows another table than driver/profile/profile.go has: run go test ./driver -run "+
 				"TestServersPage -update", serversPage)
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/clients"
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 	"github.com/babelftp/babelftp/driver/internal/journal"
-	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/upload"
+	"github.com/babelftp/babelftp/driver/profile"
 )
 
 // A Profile says what an S3 server can do beyond what all of them can, and which rules it enforces. The zero value is

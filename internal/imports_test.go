@@ -35,7 +35,7 @@ func house() []string {
 func driverHouse() []string {
 	return strings.Fields(`
 		tree listing upload openfile download quota journal clients fairness concurrency membudget fileinfo
-		s3api attributes checksums endpoint keys profile s3errors`)
+		s3api attributes checksums endpoint keys s3errors`)
 }
 
 // A keeper says who may import a package, or who may not, and why.

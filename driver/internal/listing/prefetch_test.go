@@ -21,9 +21,9 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
-	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3fake"
+	"github.com/babelftp/babelftp/driver/profile"
 )
 
 // lister lists the directory "dir" of a bucket.

@@ -24,8 +24,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
-	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
+	"github.com/babelftp/babelftp/driver/profile"
 )
 
 // S3's rules for multipart uploads: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html

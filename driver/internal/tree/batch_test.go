@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/profile"
 )
 
 // TestBatch deletes objects of a directory, and wants as few requests as the server allows.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
-	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3fake"
+	"github.com/babelftp/babelftp/driver/profile"
 )
 
 // A fakeS3 is a bucket that lists, looks and deletes. It records the other requests than lists.

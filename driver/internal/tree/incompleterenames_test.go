@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/profile"
 )
 
 // TestIncompleteRenames completes a rename only if both files are as it left them.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3fake"
+	"github.com/babelftp/babelftp/driver/profile"
 )
 
 // TestWalk walks through the directories "from/" and "to/". An entry is written as the name in "from/", or "-", and

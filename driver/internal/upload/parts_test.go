@@ -5,8 +5,8 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
-	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/profile"
 )
 
 func TestPartSizeFor(t *testing.T) {

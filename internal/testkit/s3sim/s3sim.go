@@ -1,4 +1,4 @@
-// Package s3sim is an S3 server in memory, for tests. It enforces the rules of a [driver.Profile], and is strongly
+// Package s3sim is an S3 server in memory, for tests. It enforces the rules of a [profile.Profile], and is strongly
 // consistent. It delays, loses or refuses requests where a test asks for that.
 //
 // It is an [http.Handler], which can serve over TCP. [Server.Client] reaches it without a connection, so that it
@@ -33,7 +33,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/profile"
 )
 
 // Region is the region of every bucket.
@@ -51,7 +51,7 @@ const (
 // Options says what a server is like. The zero value is the strictest server, with S3's own limits.
 type Options struct {
 	// Profile is what the server can do, and its rules.
-	Profile driver.Profile
+	Profile profile.Profile
 
 	// RefuseUnsupported makes the server answer 501 to a condition that the profile lacks.
 	RefuseUnsupported bool
