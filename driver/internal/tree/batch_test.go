@@ -44,7 +44,7 @@ func TestBatch(t *testing.T) {
 			"versions-by-conditions", profile.Profile{BatchDelete: true, ConditionalDelete: true, SortedListings: true},
 			exact,
 			[]string{"d/a", "d/b"}, "d/b",
-			[]string{"look at d/a", "delete d/a if it is " + etagOf("d/a"), "look at d/b"},
+			[]string{"look at d/a", "delete d/a if it is as at first", "look at d/b"},
 		},
 		{
 			"versions-listed-again", profile.Profile{BatchDelete: true, SortedListings: true}, exact,
@@ -60,24 +60,23 @@ func TestBatch(t *testing.T) {
 		},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			s := newFakeS3(test.keys...)
+			s := newBucket(t, test.profile, test.keys...)
 			if test.changed != "" {
-				s.etags[test.changed] = `"of another client"`
+				s.put(test.changed, "of another client")
 			}
-			tree := s.tree(test.profile)
-			b := batch{tree: tree, submit: run(t)}
+			b := batch{tree: s.tree, submit: run(t)}
 			test.kind(&b)
 			for _, key := range test.keys {
-				if err := b.add(t.Context(), version(tree.Bucket, key)); err != nil {
+				if err := b.add(t.Context(), s.version(key)); err != nil {
 					t.Fatal(err)
 				}
 			}
 			b.send(t.Context())
-			s.wantRequests(t, test.want...)
+			s.wantRequests(test.want...)
 			if replaced := b.replaced.Load(); replaced != (test.changed != "") {
 				t.Errorf("it tells that one was replaced: %t", replaced)
 			}
-			if _, left := s.etags[test.changed]; left != (test.changed != "") {
+			if left := s.has(test.changed); left != (test.changed != "") {
 				t.Errorf("what another client has stored is there: %t", left)
 			}
 		})
@@ -100,18 +99,17 @@ func TestBatchOfMany(t *testing.T) {
 	for i := range maxBatch + 2 {
 		keys = append(keys, fmt.Sprintf("d/%04d", i))
 	}
-	s := newFakeS3(keys...)
-	tree := s.tree(profile.Profile{BatchDelete: true, SortedListings: true})
-	b := batch{tree: tree, submit: run(t), exact: true, prefix: "d/", listed: true}
+	s := newBucket(t, profile.Profile{BatchDelete: true, SortedListings: true}, keys...)
+	b := batch{tree: s.tree, submit: run(t), exact: true, prefix: "d/", listed: true}
 	for _, key := range keys {
-		if err := b.add(t.Context(), version(tree.Bucket, key)); err != nil {
+		if err := b.add(t.Context(), s.version(key)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	lists := s.Requests
+	lists := s.lists
 	b.send(t.Context())
-	s.wantRequests(t, "delete 1000 from d/0000 on, 0 by ETag", "delete 2 from d/1000 on, 0 by ETag")
-	if again := s.Requests - lists; lists != 0 || again != 1 {
+	s.wantRequests("delete 1000 from d/0000 on, 0 by ETag", "delete 2 from d/1000 on, 0 by ETag")
+	if again := s.lists - lists; lists != 0 || again != 1 {
 		t.Errorf("%d lists for the first request, and %d for the second one; want 0 and 1", lists, again)
 	}
 	b.send(t.Context()) // nothing

@@ -12,31 +12,31 @@ import (
 func TestIncompleteRenames(t *testing.T) {
 	for _, test := range []struct {
 		label   string
-		between func(s *fakeS3, i *incompleteRenames, source *s3api.Version)
+		between func(b *bucket, i *incompleteRenames, source *s3api.Version)
 		want    bool
 	}{
-		{"as-it-was", func(*fakeS3, *incompleteRenames, *s3api.Version) {}, true},
-		{"completed", func(_ *fakeS3, i *incompleteRenames, _ *s3api.Version) { i.remove("new") }, false},
-		{"source-replaced", func(_ *fakeS3, _ *incompleteRenames, source *s3api.Version) {
+		{"as-it-was", func(*bucket, *incompleteRenames, *s3api.Version) {}, true},
+		{"completed", func(_ *bucket, i *incompleteRenames, _ *s3api.Version) { i.remove("new") }, false},
+		{"source-replaced", func(_ *bucket, _ *incompleteRenames, source *s3api.Version) {
 			source.ETag = `"other"`
 		}, false},
-		{"another-source", func(_ *fakeS3, _ *incompleteRenames, source *s3api.Version) {
+		{"another-source", func(_ *bucket, _ *incompleteRenames, source *s3api.Version) {
 			source.Key = "other"
 		}, false},
-		{"copy-replaced", func(s *fakeS3, _ *incompleteRenames, _ *s3api.Version) {
-			s.etags["new"] = `"other"`
+		{"copy-replaced", func(b *bucket, _ *incompleteRenames, _ *s3api.Version) {
+			b.put("new", "other")
 		}, false},
-		{"copy-deleted", func(s *fakeS3, _ *incompleteRenames, _ *s3api.Version) { delete(s.etags, "new") }, false},
+		{"copy-deleted", func(b *bucket, _ *incompleteRenames, _ *s3api.Version) { b.remove("new") }, false},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			s := newFakeS3("old", "new")
-			tree := s.tree(profile.Profile{})
-			source := version(tree.Bucket, "old")
+			b := newBucket(t, profile.Profile{}, "old", "new")
+			tree := b.tree
+			source := b.version("old")
 			if tree.incomplete.has(t.Context(), source, "new", tree.Bucket) {
 				t.Error("a rename is incomplete before any began")
 			}
-			tree.incomplete.add(source, version(tree.Bucket, "new"))
-			test.between(s, tree.incomplete, &source)
+			tree.incomplete.add(source, b.version("new"))
+			test.between(b, tree.incomplete, &source)
 			if got := tree.incomplete.has(t.Context(), source, "new", tree.Bucket); got != test.want {
 				t.Errorf("the rename is incomplete: %t, want %t", got, test.want)
 			}
@@ -49,9 +49,10 @@ func TestIncompleteRenames(t *testing.T) {
 
 // TestIncompleteRenamesHasLimit remembers so many renames, and more when one is complete.
 func TestIncompleteRenamesHasLimit(t *testing.T) {
-	tree := newFakeS3().tree(profile.Profile{})
+	b := newBucket(t, profile.Profile{})
+	tree := b.tree
 	add := func(i int) {
-		tree.incomplete.add(version(tree.Bucket, "old"), version(tree.Bucket, strconv.Itoa(i)))
+		tree.incomplete.add(b.version("old"), b.version(strconv.Itoa(i)))
 	}
 	for i := range maxIncompleteRenames + 1 {
 		add(i)

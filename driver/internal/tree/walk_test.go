@@ -9,10 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/driver/internal/s3fake"
 	"github.com/babelftp/babelftp/driver/profile"
 )
 
@@ -44,25 +41,15 @@ func TestWalk(t *testing.T) {
 		{label: "other-directories", keys: "from-/a from/a to-/a toa", want: "a--"},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			s := newFakeS3(strings.Fields(test.keys)...)
 			for _, p := range []profile.Profile{{SortedListings: true}, {}} {
-				tree := s.tree(p)
+				tree := newBucket(t, p, strings.Fields(test.keys)...).tree
 				m := treeMove{source: tree, target: tree, from: "from/", to: "to/", toIsNew: test.isNew}
 				got, err := walked(t, &m, test.first)
 				if want := strings.Fields(test.want); !slices.Equal(got, want) || !errors.Is(err, test.err) {
 					t.Errorf("%q, %v; want %q, %v", got, err, want, test.err)
 				}
-				s.After = reversed(s.After) // for the profile that says nothing of the order
 			}
 		})
-	}
-}
-
-// reversed adds to what a bucket does to a list that it turns the list around.
-func reversed(after func(*s3.ListObjectsV2Output)) func(*s3.ListObjectsV2Output) {
-	return func(out *s3.ListObjectsV2Output) {
-		after(out)
-		slices.Reverse(out.Contents)
 	}
 }
 
@@ -88,21 +75,16 @@ func walked(t *testing.T, m *treeMove, first bool) (entries []string, failed err
 	return entries, failed
 }
 
+var errRefused = errors.New("refused")
+
 // TestWalkFails lets S3 refuse a list, of either directory.
 func TestWalkFails(t *testing.T) {
 	for _, prefix := range []string{"from/", "to/"} {
-		s := newFakeS3("from/a", "to/a")
-		refused := errors.New("refused")
-		s.Before = func(_ *s3fake.Bucket, in *s3.ListObjectsV2Input) error {
-			if *in.Prefix == prefix {
-				return refused
-			}
-			return nil
-		}
-		tree := s.tree(profile.Profile{SortedListings: true})
-		m := treeMove{source: tree, target: tree, from: "from/", to: "to/"}
+		b := newBucket(t, profile.Profile{SortedListings: true}, "from/a", "to/a")
+		b.refused = prefix
+		m := treeMove{source: b.tree, target: b.tree, from: "from/", to: "to/"}
 		if got, err := walked(t, &m, false); len(got) > 0 || err == nil ||
-			!strings.Contains(err.Error(), refused.Error()) {
+			!strings.Contains(err.Error(), errRefused.Error()) {
 			t.Errorf("without a list of %s: %q, %v", prefix, got, err)
 		}
 	}

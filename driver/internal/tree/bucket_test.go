@@ -1,0 +1,145 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/clients"
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/profile"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
+)
+
+const bucketName = "bucket"
+
+// A bucket is one of a simulated S3 server. It records the requests of its tree.
+type bucket struct {
+	*testing.T
+	server *s3sim.Server
+	client *s3.Client // of other software
+	tree   *Tree
+	first  map[string]*s3sim.Object // as they were at first
+
+	mu       sync.Mutex
+	requests []string // without lists
+	lists    int
+	refused  string // the prefix of the lists that fail, empty for none
+}
+
+// newBucket returns a bucket with objects, on a server with a profile. Each object has its key as its bytes.
+func newBucket(t *testing.T, p profile.Profile, keys ...string) *bucket {
+	t.Helper()
+	b := &bucket{T: t, server: s3sim.New(s3sim.Options{Profile: p}), first: map[string]*s3sim.Object{}}
+	b.server.CreateBucket(bucketName)
+	b.client = b.server.Client(nil)
+	for _, key := range keys {
+		b.put(key, key)
+	}
+	for _, o := range b.server.Objects(bucketName) {
+		b.first[o.Key] = o
+	}
+	stats := &endpoint.Stats{}
+	recorded := s3api.NewBucket(clients.Intercept(b.client, b.record), bucketName, p, stats, time.Minute)
+	b.tree = New(Options{Finder: fileinfo.Finder{Bucket: recorded}})
+	return b
+}
+
+// put lets other software store an object.
+func (b *bucket) put(key, content string) {
+	b.Helper()
+	if _, err := b.client.PutObject(b.Context(), &s3.PutObjectInput{
+		Bucket: aws.String(bucketName), Key: &key, Body: strings.NewReader(content),
+	}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// remove lets other software delete an object.
+func (b *bucket) remove(key string) {
+	b.Helper()
+	if _, err := b.client.DeleteObject(b.Context(), &s3.DeleteObjectInput{
+		Bucket: aws.String(bucketName), Key: &key,
+	}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// has tells whether there is an object.
+func (b *bucket) has(key string) bool {
+	return slices.ContainsFunc(b.server.Objects(bucketName), func(o *s3sim.Object) bool { return o.Key == key })
+}
+
+// version is an object as it was at first, as a listing tells it.
+func (b *bucket) version(key string) s3api.Version {
+	v := s3api.Version{Bucket: b.tree.Bucket, Key: key}
+	if o := b.first[key]; o != nil {
+		v.ETag, v.Size, v.ModTime = o.ETag, o.Content.Size(), o.Modified
+	}
+	return v
+}
+
+// record implements [clients.Interceptor].
+func (b *bucket) record(_ context.Context, in any, send func() (any, error)) error {
+	b.mu.Lock()
+	refused := false
+	note := func(format string, args ...any) { b.requests = append(b.requests, fmt.Sprintf(format, args...)) }
+	switch in := in.(type) {
+	case *s3.ListObjectsV2Input:
+		b.lists++
+		refused = b.refused != "" && aws.ToString(in.Prefix) == b.refused
+	case *s3.HeadObjectInput:
+		note("look at %s", *in.Key)
+	case *s3.DeleteObjectInput:
+		condition := ""
+		if in.IfMatch != nil {
+			condition = " if it is " + b.known(*in.Key, *in.IfMatch)
+		}
+		note("delete %s%s", *in.Key, condition)
+	case *s3.DeleteObjectsInput:
+		conditions := 0
+		for _, o := range in.Delete.Objects {
+			if o.ETag != nil {
+				conditions++
+			}
+		}
+		note("delete %d from %s on, %d by ETag", len(in.Delete.Objects), *in.Delete.Objects[0].Key, conditions)
+	default:
+		note("%T", in)
+	}
+	b.mu.Unlock()
+	if refused {
+		return errRefused
+	}
+	_, err := send()
+	return err
+}
+
+// known is "as at first" for the ETag that an object had at first.
+func (b *bucket) known(key, etag string) string {
+	if o := b.first[key]; o != nil && o.ETag == etag {
+		return "as at first"
+	}
+	return etag
+}
+
+// wantRequests compares the requests, which parallel ones may make in any order.
+func (b *bucket) wantRequests(want ...string) {
+	b.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	slices.Sort(b.requests)
+	slices.Sort(want)
+	if !slices.Equal(b.requests, want) {
+		b.Errorf("requests are %q, want %q", b.requests, want)
+	}
+}
