@@ -44,7 +44,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver/internal/clients"
-	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -68,7 +68,7 @@ type Fs struct {
 	opts    Options
 	bucket  *s3api.Bucket
 	keys    keys.Space
-	find    fileinfo.Finder
+	find    file.Finder
 	uploads *upload.Uploader
 	tree    *tree.Tree
 }
@@ -95,7 +95,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 		bucket: s3api.NewBucket(client, bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout),
 		keys:   keys.Space(o.Prefix), opts: o,
 	}
-	f.find = fileinfo.Finder{Bucket: f.bucket, Keys: f.keys}
+	f.find = file.Finder{Bucket: f.bucket, Keys: f.keys}
 	f.uploads = upload.New(upload.Options{
 		Bucket: f.bucket, Keys: f.keys, Memory: o.Memory, Log: o.Logger,
 		Limiter: o.Endpoint.uploads, Concurrency: o.UploadConcurrency,

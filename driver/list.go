@@ -8,9 +8,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/listing"
-	"github.com/babelftp/babelftp/driver/internal/openfile"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -56,8 +55,8 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 
 // A dirFile is a directory open for Readdir and Readdirnames.
 type dirFile struct {
-	openfile.Handle
-	info    *fileinfo.Info
+	file.Handle
+	info    *file.Info
 	entries iter.Seq2[fs.FileInfo, error]
 	next    func() (fs.FileInfo, error, bool) // nil until the first entry is asked for
 	stop    func()
@@ -72,8 +71,8 @@ func (f *Fs) openDirectory(name string) (*dirFile, error) {
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
-	info := fileinfo.NewDir(f.keys.Base(key), f.keys.Directory(key), time.Time{})
-	return &dirFile{Handle: openfile.Handle{FileName: name, Unsupported: syscall.EISDIR}, info: info, entries: entries},
+	info := file.NewDir(f.keys.Base(key), f.keys.Directory(key), time.Time{})
+	return &dirFile{Handle: file.Handle{FileName: name, Unsupported: syscall.EISDIR}, info: info, entries: entries},
 		nil
 }
 

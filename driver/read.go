@@ -8,20 +8,19 @@ import (
 	"syscall"
 
 	"github.com/babelftp/babelftp/driver/internal/download"
-	"github.com/babelftp/babelftp/driver/internal/fileinfo"
-	"github.com/babelftp/babelftp/driver/internal/openfile"
+	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // A reader is a file open for reading.
 type reader struct {
-	openfile.Handle
+	file.Handle
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	bucket  *s3api.Bucket
 	version s3api.Version
-	info    *fileinfo.Stored
+	info    *file.Stored
 	content *download.Reader
 }
 
@@ -46,9 +45,9 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 		answer, stream = body.Answer, body
 	}
 	return &reader{
-		Handle: openfile.Handle{FileName: name, Unsupported: syscall.EBADF},
+		Handle: file.Handle{FileName: name, Unsupported: syscall.EBADF},
 		ctx:    ctx, cancel: cancel, bucket: f.bucket, version: v,
-		info: &fileinfo.Stored{Info: fileinfo.New(f.keys.Base(key), &v, &a), Answer: answer},
+		info: &file.Stored{Info: file.New(f.keys.Base(key), &v, &a), Answer: answer},
 		content: download.NewReader(
 			ctx, f.bucket, v, offset, stream, f.opts.Memory, f.opts.Endpoint.stats, f.opts.DownloadConcurrency),
 	}, nil

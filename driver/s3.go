@@ -5,7 +5,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/clients"
-	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -35,7 +35,7 @@ type Client = s3api.Client
 const WriteMetadata = attributes.WriteKey
 
 // An Object is what [fs.FileInfo]'s Sys returns, as a pointer.
-type Object = fileinfo.Object
+type Object = file.Object
 
 // WithCustomerKey returns a client whose objects S3 encrypts with a key of 32 bytes that it then forgets (SSE-C). It
 // must be the key of all objects that the client meets. Links to them do not work, because a link cannot hold the

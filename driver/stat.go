@@ -6,14 +6,14 @@ import (
 	"io/fs"
 	"syscall"
 
-	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // Stat describes a file or, where there is none of the name, a directory. It takes one request for a file and two for a
 // directory; [Fs.StatFile] and [Fs.StatDir] take one. A directory's modification time is zero unless a marker has it.
 func (f *Fs) Stat(name string) (fs.FileInfo, error) {
-	return f.stat(name, func(ctx context.Context, key string) (*fileinfo.Info, error) {
+	return f.stat(name, func(ctx context.Context, key string) (*file.Info, error) {
 		info, err := f.statFile(ctx, key)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) {
 			return f.find.DirAndMarker(ctx, key)
@@ -26,7 +26,7 @@ func (f *Fs) Stat(name string) (fs.FileInfo, error) {
 func (f *Fs) StatFile(name string) (fs.FileInfo, error) { return f.stat(name, f.statFile) }
 
 // statFile describes a file. A session that knows the file resumes no upload that it was shown before.
-func (f *Fs) statFile(ctx context.Context, key string) (*fileinfo.Info, error) {
+func (f *Fs) statFile(ctx context.Context, key string) (*file.Info, error) {
 	info, err := f.find.File(ctx, key)
 	if err == nil {
 		f.uploads.FileSeen(key)
@@ -48,9 +48,9 @@ func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) { return f.stat(nam
 
 // stat describes what find finds under the key of a name.
 func (f *Fs) stat(
-	name string, find func(ctx context.Context, key string) (*fileinfo.Info, error),
+	name string, find func(ctx context.Context, key string) (*file.Info, error),
 ) (fs.FileInfo, error) {
-	var info *fileinfo.Info
+	var info *file.Info
 	key, err := f.keys.Key(name)
 	if err == nil {
 		info, err = find(f.ctx, key)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
-	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -102,21 +102,21 @@ func (l *Lister) exists(ctx context.Context, prefix string, first *s3api.Page) e
 
 // entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the
 // directory's own marker, and keys that no pathname can show.
-func (l *Lister) entries(prefix string, p *s3api.Page) iter.Seq[*fileinfo.Info] {
-	return func(yield func(*fileinfo.Info) bool) {
+func (l *Lister) entries(prefix string, p *s3api.Page) iter.Seq[*file.Info] {
+	return func(yield func(*file.Info) bool) {
 		files, directories := p.Versions, p.Prefixes
 		for len(files) > 0 || len(directories) > 0 {
 			var key, name string
-			var info *fileinfo.Info
+			var info *file.Info
 			if len(directories) == 0 || len(files) > 0 && files[0].Key < directories[0] {
 				key = files[0].Key
 				name = key[len(prefix):]
-				info = fileinfo.New(name, &files[0], &attributes.Attributes{})
+				info = file.New(name, &files[0], &attributes.Attributes{})
 				files = files[1:]
 			} else {
 				key = directories[0]
 				name = strings.TrimSuffix(key[len(prefix):], keys.Separator)
-				info = fileinfo.NewDir(name, key, time.Time{})
+				info = file.NewDir(name, key, time.Time{})
 				directories = directories[1:]
 			}
 			switch {

@@ -7,7 +7,7 @@ import (
 	"iter"
 	"sync"
 
-	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
@@ -69,7 +69,7 @@ func lookingAtEach(
 }
 
 func (l *Lister) withSetTime(ctx context.Context, listed fs.FileInfo) (fs.FileInfo, error) {
-	object, ok := listed.Sys().(*fileinfo.Object)
+	object, ok := listed.Sys().(*file.Object)
 	if !ok {
 		return listed, nil
 	}
@@ -81,14 +81,14 @@ func (l *Lister) withSetTime(ctx context.Context, listed fs.FileInfo) (fs.FileIn
 		return nil, err
 	}
 	if listed.IsDir() {
-		return fileinfo.NewDir(listed.Name(), object.Key, v.ModTime), nil
+		return file.NewDir(listed.Name(), object.Key, v.ModTime), nil
 	}
-	return fileinfo.New(listed.Name(), &v, &a), nil
+	return file.New(listed.Name(), &v, &a), nil
 }
 
 // unlessGhost returns nil for a directory that a server lists although only delete markers are below it.
 func (l *Lister) unlessGhost(ctx context.Context, listed fs.FileInfo) (fs.FileInfo, error) {
-	directory, ok := listed.(*fileinfo.Info)
+	directory, ok := listed.(*file.Info)
 	if !ok || !listed.IsDir() {
 		return listed, nil
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/clients"
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
-	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
@@ -50,7 +50,7 @@ func newBucket(t *testing.T, p profile.Profile, keys ...string) *bucket {
 	}
 	stats := &endpoint.Stats{}
 	recorded := s3api.NewBucket(clients.Intercept(b.client, b.record), bucketName, p, stats, time.Minute)
-	b.tree = New(Options{Finder: fileinfo.Finder{Bucket: recorded}})
+	b.tree = New(Options{Finder: file.Finder{Bucket: recorded}})
 	return b
 }
 

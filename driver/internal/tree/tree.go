@@ -11,7 +11,7 @@ import (
 	"iter"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/quota"
@@ -22,7 +22,7 @@ import (
 // Options is what a [Tree] needs. Each field is set, but for Quotas and Moves.
 type Options struct {
 	// Finder has the bucket, and the keys of the files.
-	fileinfo.Finder
+	file.Finder
 	// Memory is for small files whose copies go through this process.
 	Memory *membudget.Budget
 	// Uploads copies files by parts.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/openfile"
+	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
@@ -32,7 +32,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		}
 	}()
 	w := &Writer{
-		Handle: openfile.Handle{FileName: name, Unsupported: syscall.EBADF}, u: u, key: key,
+		Handle: file.Handle{FileName: name, Unsupported: syscall.EBADF}, u: u, key: key,
 		attributes: u.Objects.OfFile(name),
 		condition:  s3api.Condition{Absent: exclusive},
 		exclusive:  exclusive,

@@ -17,7 +17,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/checksums"
-	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
@@ -136,7 +136,7 @@ func (u *Uploader) FileSeen(key string) { u.reported.take(key) }
 
 // Pending describes the latest interrupted upload to a key that this owner can resume. The error is fs.ErrNotExist
 // where there is none, or where the file exists. The Uploader remembers the reported size for the next append.
-func (u *Uploader) Pending(ctx context.Context, key string) (*fileinfo.Info, error) {
+func (u *Uploader) Pending(ctx context.Context, key string) (*file.Info, error) {
 	all, err := u.pendingUploads(ctx, key)
 	if err == nil && len(all) == 0 {
 		err = fs.ErrNotExist
@@ -151,7 +151,7 @@ func (u *Uploader) Pending(ctx context.Context, key string) (*fileinfo.Info, err
 		return nil, err
 	}
 	u.reported.set(key, p.size())
-	return fileinfo.New(
+	return file.New(
 		u.Keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.ModTime}, &attributes.Attributes{}), nil
 }
 

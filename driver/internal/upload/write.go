@@ -10,10 +10,9 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/download"
-	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
-	"github.com/babelftp/babelftp/driver/internal/openfile"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
@@ -22,7 +21,7 @@ import (
 // A Writer is a file open for writing. It collects bytes in a buffer, sends the full buffer as a part, and continues
 // with another buffer. A file that fits into one buffer becomes an object by one request.
 type Writer struct {
-	openfile.Handle
+	file.Handle
 	u      *Uploader
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -290,7 +289,7 @@ func (w *Writer) Truncate(size int64) error {
 // Stat describes the file as far as it is written.
 func (w *Writer) Stat() (fs.FileInfo, error) {
 	v := s3api.Version{Key: w.key, Size: w.offset, ETag: w.stored.ETag}
-	return &fileinfo.Stored{Info: fileinfo.New(w.u.Keys.Base(w.key), &v, &w.attributes), Answer: w.stored}, nil
+	return &file.Stored{Info: file.New(w.u.Keys.Base(w.key), &v, &w.attributes), Answer: w.stored}, nil
 }
 
 // Memory returns how many bytes of memory the part takes that is being filled. The reader of ReadFrom may ask it

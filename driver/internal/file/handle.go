@@ -1,6 +1,4 @@
-// Package openfile holds what files open for reading, for writing and for listing have in common. A file embeds a
-// [Handle], and defines the methods of an afero.File that it offers.
-package openfile
+package file
 
 import (
 	"io/fs"
@@ -8,7 +6,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// A Handle holds the name of an open file. Its methods are those of an afero.File, and each returns an error.
+// A Handle is what files open for reading, for writing and for listing have in common. They embed it, and define the
+// methods of an afero.File that they offer. Its own methods are those of an afero.File, and each returns an error.
 type Handle struct {
 	FileName    string
 	Unsupported error // of the operations not offered

@@ -1,6 +1,7 @@
-// Package fileinfo describes objects and prefixes as files and directories: an [fs.FileInfo] made of what s3api
-// tells. A [Finder] looks whether there is a file or a directory of a key (S3 operations HeadObject, ListObjectsV2).
-package fileinfo
+// Package file describes objects and prefixes as files and directories: an [Info] is an [fs.FileInfo] made of what
+// s3api tells. A [Finder] looks whether there is a file or a directory of a key (S3 operations HeadObject,
+// ListObjectsV2). A [Handle] is what open files have in common.
+package file
 
 import (
 	"io/fs"
