@@ -31,7 +31,7 @@ func unguarded() map[string]string {
 		"driver/internal/fairness/fairness.go Begin":              counts,
 		"driver/internal/fairness/fairness.go probe":              counts,
 		"driver/internal/fairness/fairness.go release":            counts,
-		"driver/internal/s3api/idle.go WatchIdle":                      waits,
+		"driver/internal/s3api/idle.go WatchIdle":                 waits,
 		"driver/internal/journal/entry.go Take":                   caught,
 		"driver/internal/listing/lister.go list":                  waits,
 		"driver/internal/membudget/arena.go put":                  counts,
