@@ -180,8 +180,8 @@ type engineFile struct {
 // Seek is what the engine asks after REST. The file begins there already.
 func (f *engineFile) Seek(offset int64, _ int) (int64, error) { return offset, nil }
 
-// Write is not called, because the engine finds ReadFrom.
-func (f *engineFile) Write([]byte) (int, error) { return 0, errors.ErrUnsupported }
+// Write uploads what the engine writes besides ReadFrom: no byte, after an upload of none.
+func (f *engineFile) Write(b []byte) (int, error) { return f.upload.Write(b) }
 
 // asciiRead is how much is asked of the engine's ASCII conversion at once, in
 // bytes. With room for two it never returns anything, and with less it
