@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the view decides to testdata")
 
-// decided are the names that the table is about, by what is special about them.
+// decided are the names of the table, by what is special about them.
 var decided = []struct{ what, name string }{
 	{"a file", "/file"},
 	{"a directory", "/dir"},

@@ -5,11 +5,15 @@ import "context"
 // A Note is what a command has asked of the storage, for the audit log: the open of a transfer, a change, or a link.
 // There is one also for what the user may not do.
 type Note struct {
-	Path, To   string // absolute, as the user sees them; To is of a rename or a copy
-	URI, ToURI string // of the objects, empty for a name that none can have
-	Offset     int64  // of a transfer
-	Upload     Writer // the open file of an upload, nil for anything else
-	Err        error
+	// Path and To are absolute, as the user sees them. To is of a rename or a copy.
+	Path, To string
+	// URI and ToURI are those of the objects, empty for a name that none can have.
+	URI, ToURI string
+	// Offset is where a transfer begins, in bytes.
+	Offset int64
+	// Upload is the open file of an upload, nil for anything else.
+	Upload Writer
+	Err    error
 }
 
 // A Sink gets the changes that users make, before they are made.
@@ -27,12 +31,16 @@ type Event interface {
 
 // A Change is what an event tells.
 type Change struct {
-	Kind          Kind
-	User          string
-	Path, URI     string // absolute, as the user sees it, and of the object
-	ToPath, ToURI string // of a rename or a copy
-	Size          *int64 // of an upload, in bytes, where it is known
-	Steps         bool   // the change takes several steps: it may fail when some of them are done
+	Kind Kind
+	User string
+	// Path is absolute, as the user sees it, and URI that of the object.
+	Path, URI string
+	// ToPath and ToURI are those of a rename or a copy.
+	ToPath, ToURI string
+	// Size is that of an upload, in bytes, where it is known.
+	Size *int64
+	// Steps says that the change may fail when a part of it is done.
+	Steps bool
 }
 
 // A Kind is the kind of a change.

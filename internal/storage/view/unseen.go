@@ -36,7 +36,7 @@ func (u *unseen) store(name string) {
 	u.stored = append(u.stored[max(0, len(u.stored)-maxStored+1):], name)
 }
 
-// report remembers how many bytes of an interrupted upload the user was told.
+// report remembers how many bytes of an interrupted upload the session has reported.
 func (u *unseen) report(name string, size int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
