@@ -116,7 +116,7 @@ func (UnknownHosts) Values() []string {
 	return yamlconf.EnumValues(RefuseUnknownHosts, IgnoreUnknownHosts)
 }
 
-// Resume is what happens to an interrupted upload. The zero value is DiscardBroken.
+// Resume is what happens to an interrupted upload. The zero value is DiscardInterrupted.
 type Resume string
 
 // The choices.
