@@ -56,7 +56,8 @@ func (c *Cache) Sources() *Sources {
 func (c *Cache) Rest() [sha256.Size]byte { return c.rest }
 
 // A section is a mapping of a document, at its first level. Its entries are parsed one after another, so that
-// there is one syntax tree in memory.
+// there is one syntax tree in memory. go-yaml needs 280 MiB to parse 3,000 tenants with 30,000 users at once, and keeps
+// 160 MiB of them.
 type section struct {
 	line    int
 	rest    []byte // the document with an empty line for each of the entries
