@@ -39,7 +39,6 @@ func TestReference(t *testing.T) {
 	schema := r.schema("#/definitions/")
 	for name, want := range map[string][]byte{
 		"configuration.schema.json":                indented(t, schema, ""),
-		"../../docs/configuration.schema.json":     indented(t, schema, ""),
 		"../../docs/configuration.md":              r.markdown(),
 		"../../deploy/babelftp/values.schema.json": chartSchema(t, r),
 	} {
@@ -351,7 +350,7 @@ tenants:
       alice: {password_hash: "$argon2id$...", home: /alice, permissions: [list, read, write]}
 ` + "```" + `
 
-To check the file while you type, give your editor the [JSON Schema](configuration.schema.json), which ` +
+To check the file while you type, give your editor the [JSON Schema](../internal/config/configuration.schema.json), which ` +
 	"`babelftp schema`" + ` prints too.
 
 ## Values
