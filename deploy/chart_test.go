@@ -427,7 +427,6 @@ func TestGoMemoryLimit(t *testing.T) {
 		{"bytes", "config.memory=268435456,resources.limits.memory=536870912", "214748364"},
 		{"no-limit", "resources.limits=null", ""},
 		{"fraction", "resources.limits.memory=1.5Gi", ""},
-		{"memory-from-a-file", "config.memory_file=/x", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := render(t, filepath.Join(chart, "ci", "minimal-values.yaml"), tt.set)

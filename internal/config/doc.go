@@ -5,15 +5,14 @@
 //
 // # Variables and files
 //
-// Any single value can be given in three ways, and so can a list that may be written as one text (cluster.peers).
-// Other lists, and keys that are names (of tenants, users or directories), come from the file only:
+// Any single value can be given in the file and in the environment, and so can a list that may be written as one text
+// (cluster.peers). Other lists, and keys that are names (of tenants, users or directories), come from the file only:
 //
 //   - under its key in the file: access_key_id: AKIA...
-//   - in another file, which its key with _file names: secret_access_key_file: /run/secrets/s3. One line break at the
-//     end of that file is dropped. The keys that name a file or a folder anyway (cert_file, key_file, locales_dir)
-//     have no such form.
+//   - a secret in another file, which its key with _file names: secret_access_key_file: /run/secrets/s3. One line
+//     break at the end of that file is dropped. access_key_id has that form too, because it is kept with a secret.
 //   - in the environment variable named BABELFTP_ and the keys that lead to it, in capitals and joined by _:
-//     BABELFTP_S3_ACCESS_KEY_ID, BABELFTP_TENANTS_ACME_S3_REGION; or in a file that the variable with _FILE names:
+//     BABELFTP_S3_ACCESS_KEY_ID, BABELFTP_TENANTS_ACME_S3_REGION. For a secret the variable with _FILE names a file:
 //     BABELFTP_S3_SECRET_ACCESS_KEY_FILE.
 //
 // Characters of a tenant's, user's or language's name other than ASCII letters and digits become _ in the name of a

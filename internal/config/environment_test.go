@@ -189,12 +189,18 @@ func TestEnvironmentProblems(t *testing.T) {
 			`environment variable BABELFTP_TENANTS_ACME_BUCKET: tenants.acme.bucket: "x" is no name for a bucket: write 3 to 63 characters`,
 		},
 		{
-			"both-forms", minimal, []string{"BABELFTP_LISTEN=:21", "BABELFTP_LISTEN_FILE=listen"},
-			"environment variable BABELFTP_LISTEN: listen: BABELFTP_LISTEN_FILE is set too: remove one",
+			"both-forms", minimal, []string{"BABELFTP_S3_ACCESS_KEY_ID=a", "BABELFTP_S3_ACCESS_KEY_ID_FILE=id"},
+			"environment variable BABELFTP_S3_ACCESS_KEY_ID: s3.access_key_id: BABELFTP_S3_ACCESS_KEY_ID_FILE is set " +
+				"too: remove one",
+		},
+		{
+			"no-secret-in-a-file", minimal, []string{"BABELFTP_LISTEN_FILE=listen"},
+			"environment variable BABELFTP_LISTEN_FILE: is no setting: only secrets come from files, set BABELFTP_LISTEN",
 		},
 		{
 			"files-of-files", minimal, []string{"BABELFTP_LOCALES_DIR_FILE=x"},
-			"environment variable BABELFTP_LOCALES_DIR_FILE: is no setting: correct its name or remove it",
+			"environment variable BABELFTP_LOCALES_DIR_FILE: is no setting: only secrets come from files, set " +
+				"BABELFTP_LOCALES_DIR",
 		},
 		{
 			"two-meanings", minimal + "      a-b: {password_hash: \"" + hash + "\"}\n      a.b: {password_hash: \"" +

@@ -98,6 +98,7 @@ type key struct {
 	typ           reflect.Type
 	fallback      string // what stands for an absent value; empty for a section
 	isDefault     bool   // fallback is a value
+	file          bool   // the value can come from a file
 	since         string
 	section       *section // nil for a value
 }
@@ -126,7 +127,7 @@ func (r *reference) add(path string, v reflect.Value) *section {
 			owner = v.Type().Field(f.Index[0]).Type.Name() // an embedded struct
 		}
 		k := key{name: name, typ: f.Type, meaning: r.comments[owner+"."+f.Name],
-			since: cmp.Or(f.Tag.Get("since"), firstVersion)}
+			since: cmp.Or(f.Tag.Get("since"), firstVersion), file: yamlconf.HasFileForm(f)}
 		at := strings.TrimPrefix(path+"."+name, ".")
 		switch {
 		case yamlconf.IsScalar(f.Type):
@@ -355,8 +356,8 @@ To check the file while you type, give your editor the [JSON Schema](../internal
 
 ## Values
 
-A single value can also come from a file, under its key with ` + "`_file`" +
-	`, or from the environment. The variable is ` + "`BABELFTP_`" + ` and the keys in capitals, joined
+A secret can also come from a file, under its key with ` + "`_file`" +
+	`, and any single value from the environment. The variable is ` + "`BABELFTP_`" + ` and the keys in capitals, joined
 by ` + "`_`" + `, like ` + "`BABELFTP_S3_REGION`" +
 	`. See [keep secrets out of the file](guides/tenants-and-users.md#keep-secrets-out-of-the-file).
 
@@ -465,7 +466,7 @@ func (r *reference) schema(refs string) map[string]any {
 		properties := map[string]any{}
 		for _, k := range s.keys {
 			properties[k.name] = described(k.schema(refs), cmp.Or(k.meaning, k.section.meaning(r)))
-			if k.section == nil && yamlconf.IsScalar(k.typ) && yamlconf.HasFileForm(k.name) {
+			if k.section == nil && k.file {
 				properties[k.name+yamlconf.FileSuffix] = described(text(""), "File that holds the value of "+k.name+".")
 			}
 		}

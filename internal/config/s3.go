@@ -26,7 +26,7 @@ type S3 struct {
 	// What the S3 server can do. With `auto` the server finds it out.
 	Profile Profile `yaml:"profile" default:"auto"`
 	// Access key ID. It needs `secret_access_key`.
-	AccessKeyID string `yaml:"access_key_id" default:"what the AWS SDK finds"`
+	AccessKeyID string `yaml:"access_key_id" file:"true" default:"what the AWS SDK finds"`
 	// Secret access key. Without both keys the SDK looks into its environment, profile, IRSA or instance role.
 	SecretAccessKey value.Secret `yaml:"secret_access_key" default:"what the AWS SDK finds"`
 	AssumeRole      AssumeRole   `yaml:"assume_role" since:"0.2.0"`

@@ -110,9 +110,9 @@ admin: 9122
 {{/* What of the configuration cannot change while the server runs. The rest of that comes from the variables of the pod. */}}
 {{- define "babelftp.fixed" -}}
 {{- $config := .Values.config -}}
-{{- $fixed := pick $config "memory" "memory_file" "abandoned_uploads" "abandoned_uploads_file" "audit" "proxy_protocol" -}}
-{{- $_ := set $fixed "log" (pick ($config.log | default dict) "format" "format_file") -}}
-{{- $_ := set $fixed "admin" (pick ($config.admin | default dict) "listen" "listen_file") -}}
+{{- $fixed := pick $config "memory" "abandoned_uploads" "audit" "proxy_protocol" -}}
+{{- $_ := set $fixed "log" (pick ($config.log | default dict) "format") -}}
+{{- $_ := set $fixed "admin" (pick ($config.admin | default dict) "listen") -}}
 {{- $_ := set $fixed "acme" (omit (dig "acme" dict ($config.tls | default dict) | default dict) "hosts") -}}
 {{- toYaml $fixed -}}
 {{- end -}}
@@ -147,7 +147,7 @@ admin: 9122
 {{- define "babelftp.goMemoryLimit" -}}
 {{- $limit := include "babelftp.bytes" (dig "limits" "memory" "" .Values.resources) -}}
 {{- $memory := include "babelftp.bytes" (.Values.config.memory | default "256MiB") -}}
-{{- if and $limit $memory (not .Values.existingSecret) (not (hasKey .Values.config "memory_file")) -}}
+{{- if and $limit $memory (not .Values.existingSecret) -}}
 {{- $rest := sub (div (mul 9 (int64 $limit)) 10) (int64 $memory) -}}
 {{- if lt $rest 67108864 -}}
 {{- fail (printf "resources.limits.memory: %s leaves less than 64Mi beside config.memory (%s): raise the limit or lower config.memory" (toString .Values.resources.limits.memory) (toString (.Values.config.memory | default "256MiB"))) -}}

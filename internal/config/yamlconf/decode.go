@@ -51,7 +51,11 @@ func (l Loader) Decode(file string, text []byte, target any) (Positions, Problem
 		return nil, d.problems
 	}
 	for _, name := range d.env.unknown() {
-		advice := Suggest(name, l.variables(file, text, target), "correct its name or remove it")
+		known := l.variables(file, text, target)
+		advice := Suggest(name, known, "correct its name or remove it")
+		if value, ok := strings.CutSuffix(name, environmentFile); ok && slices.Contains(known, value) {
+			advice = "only secrets come from files, set " + value
+		}
 		d.report(nil, position{source: environmentSource(name)}, "is no setting: %s", advice)
 	}
 	return d.positions, d.problems
@@ -413,10 +417,11 @@ func (d *decoder) structure(p Path, n ast.Node, v reflect.Value) {
 			continue
 		}
 		var inFile entry
-		if HasFileForm(key) && !d.noFiles {
+		withFile := HasFileForm(f)
+		if withFile && !d.noFiles {
 			inFile = take(key + FileSuffix)
 		}
-		d.scalar(child, e, inFile, field)
+		d.scalar(child, e, inFile, withFile, field)
 	}
 	for _, e := range entries {
 		d.report(p.Child(e.key), e.at, "%s", d.unknownKey(p.Child(e.key), keys))
@@ -439,10 +444,11 @@ func (d *decoder) fieldsOf(t reflect.Type) []reflect.StructField {
 // FileSuffix makes the key of a value the key of a file that holds the value.
 const FileSuffix = "_file"
 
-// HasFileForm reports whether the value of key can come from a file, named under key_file. The names of files and
-// folders cannot.
-func HasFileForm(key string) bool {
-	return !strings.HasSuffix(key, FileSuffix) && !strings.HasSuffix(key, "_dir")
+// HasFileForm reports whether the value of a field can come from a file, named under its key with [FileSuffix]. That is
+// for secrets, and for what has a tag `file:"true"` because it is kept with one.
+func HasFileForm(f reflect.StructField) bool {
+	_, secret := reflect.Zero(f.Type).Interface().(interface{ Reveal() string })
+	return secret || f.Tag.Get("file") == "true"
 }
 
 // unknownKey says what to do about the key that p leads to, which is none of known.
@@ -455,6 +461,9 @@ func (d *decoder) unknownKey(p Path, known []string) string {
 	key := p[len(p)-1]
 	if key == "<<" {
 		return "merge keys are not supported: write the keys out, or refer to the whole mapping with an alias"
+	}
+	if value, ok := strings.CutSuffix(key, FileSuffix); ok && !d.noFiles && slices.Contains(known, value) {
+		return "this key has gone: only secrets come from files, write " + value
 	}
 	return "unknown key: " + Suggest(key, known, "correct its name or remove it")
 }
@@ -505,7 +514,7 @@ func (d *decoder) mapping(p Path, n ast.Node, v reflect.Value) {
 			d.positions[child.key()] = e.at
 			d.list(child, e.value, value)
 		default:
-			d.scalar(child, e, entry{}, value)
+			d.scalar(child, e, entry{}, false, value)
 		}
 		v.SetMapIndex(key, value)
 	}
@@ -549,7 +558,7 @@ func (d *decoder) list(p Path, n ast.Node, v reflect.Value) {
 // oneFromEnvironment decodes a list of one text from its variable, and reports whether there was one.
 func (d *decoder) oneFromEnvironment(p Path, v reflect.Value) bool {
 	one := make(OneOrMore, 1)
-	if !d.fromEnvironment(p, reflect.ValueOf(one).Index(0)) {
+	if !d.fromEnvironment(p, false, reflect.ValueOf(one).Index(0)) {
 		return false
 	}
 	v.Set(reflect.ValueOf(one))
@@ -558,8 +567,8 @@ func (d *decoder) oneFromEnvironment(p Path, v reflect.Value) bool {
 }
 
 // scalar decodes a single value from the environment, from the entry, or from the file that the entry inFile names.
-func (d *decoder) scalar(p Path, e, inFile entry, v reflect.Value) {
-	if d.fromEnvironment(p, v) {
+func (d *decoder) scalar(p Path, e, inFile entry, withFile bool, v reflect.Value) {
+	if d.fromEnvironment(p, withFile, v) {
 		return
 	}
 	switch {
@@ -619,11 +628,10 @@ func (d *decoder) jsonOf(p Path, n ast.Node, levels int) any {
 }
 
 // fromEnvironment decodes a single value from its variable, and reports whether there was one.
-func (d *decoder) fromEnvironment(p Path, v reflect.Value) bool {
+func (d *decoder) fromEnvironment(p Path, withFile bool, v reflect.Value) bool {
 	if d.noEnv {
 		return false
 	}
-	withFile := HasFileForm(p[len(p)-1])
 	given := d.env.take(p, withFile)
 	at := position{source: environmentSource(given.name)}
 	switch {

@@ -61,7 +61,7 @@ func TestCache(t *testing.T) {
 		Name string `yaml:"name"`
 	}
 	type tenant struct {
-		Key       string           `yaml:"key"`
+		Key       string           `yaml:"key" file:"true"`
 		UsersFile string           `yaml:"users_file"`
 		Users     map[string]*user `yaml:"users" include:"UsersFile"`
 	}
