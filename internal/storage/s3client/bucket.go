@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/iam"
-	"github.com/babelftp/babelftp/internal/storage/s3client/profile"
+	"github.com/babelftp/babelftp/internal/storage/s3client/quirks"
 	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
 )
 
@@ -124,7 +124,7 @@ func (b *Bucket) reach(ctx context.Context) (header http.Header, err error) {
 	head, err := b.Client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.Name})
 	if err == nil {
 		b.Endpoint.Answered(time.Since(begin))
-		header = profile.Header(head.ResultMetadata)
+		header = quirks.Header(head.ResultMetadata)
 	}
 	if s3error.Status(err) != 0 {
 		// The answer to HEAD has no body to say why. A policy may also allow no more than to list the tenant's prefix.
@@ -132,7 +132,7 @@ func (b *Bucket) reach(ctx context.Context) (header http.Header, err error) {
 		list, err = b.Client.ListObjectsV2(
 			ctx, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &b.Prefix, MaxKeys: aws.Int32(1)})
 		if err == nil {
-			header = profile.Header(list.ResultMetadata)
+			header = quirks.Header(list.ResultMetadata)
 		}
 	}
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/iam"
-	"github.com/babelftp/babelftp/internal/storage/s3client/profile"
+	"github.com/babelftp/babelftp/internal/storage/s3client/quirks"
 	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
 )
 
@@ -40,7 +40,7 @@ func accountOf(s config.S3) account {
 		pathStyle:          aws.ToBool(s.PathStyle),
 		checksums:          s.Checksums,
 		credentialsFromSDK: s.AccessKeyID == "",
-		profile:            profile.Special(s.Profile, s.Endpoint),
+		profile:            quirks.Special(s.Profile, s.Endpoint),
 	}
 }
 
@@ -105,10 +105,10 @@ func (f *Factory) client(a account) (*s3.Client, error) {
 	}
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = a.pathStyle
-		name := cmp.Or(a.profile, profile.Special(config.AutoProfile, aws.ToString(cfg.BaseEndpoint)))
-		profile.Restrict(o, name)
+		name := cmp.Or(a.profile, quirks.Special(config.AutoProfile, aws.ToString(cfg.BaseEndpoint)))
+		quirks.Restrict(o, name)
 		transport.UseChecksums(o, a.checksums)
-		profile.RepeatUnstored(name)(o)
+		quirks.RepeatUnstored(name)(o)
 		o.APIOptions = append(o.APIOptions, iam.Region(cfg.Region).Explain)
 		if f.observe != nil {
 			o.APIOptions = append(o.APIOptions, f.observe)

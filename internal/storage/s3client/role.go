@@ -19,7 +19,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/storage/s3client/profile"
+	"github.com/babelftp/babelftp/internal/storage/s3client/quirks"
 	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
 )
 
@@ -67,7 +67,7 @@ func (f *Factory) assume(b *Bucket, assumed config.AssumeRole, presign time.Dura
 	cfg.BaseEndpoint = f.base.BaseEndpoint
 	r.server = "AWS"
 	endpoint := r.STSEndpoint
-	if endpoint == "" && profile.OfEndpoint(a.endpoint, "") != "aws" {
+	if endpoint == "" && quirks.OfEndpoint(a.endpoint, "") != "aws" {
 		endpoint = a.endpoint // MinIO and Ceph answer for STS there
 	}
 	if endpoint != "" {

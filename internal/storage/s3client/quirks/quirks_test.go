@@ -1,4 +1,4 @@
-package profile
+package quirks
 
 import (
 	"net/http"

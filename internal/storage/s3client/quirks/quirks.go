@@ -1,6 +1,6 @@
-// Package profile finds out which profile an S3 server has, and makes clients fit it. Package driver has the table of
-// the profiles.
-package profile
+// Package quirks finds out what kind of S3 server answers, and makes clients fit its quirks. The table of what the
+// kinds can do is driver/profile.
+package quirks
 
 import (
 	"context"
