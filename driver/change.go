@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
+	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/tree"
 )
 
@@ -109,7 +109,7 @@ func (f *Fs) change(op, name string, do func(ctx context.Context, key string) er
 	if err == nil {
 		err = do(f.ctx, key)
 	}
-	return s3errors.PathError(op, name, err)
+	return errkind.PathError(op, name, err)
 }
 
 // move renames or copies from one name to another.
@@ -124,5 +124,5 @@ func (f *Fs) move(
 			err = do(f.opts.withRetries(ctx), target.tree, oldKey, newKey)
 		}
 	}
-	return s3errors.LinkError(op, oldname, newname, err)
+	return errkind.LinkError(op, oldname, newname, err)
 }

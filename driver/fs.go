@@ -44,11 +44,11 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver/internal/clients"
+	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
 	"github.com/babelftp/babelftp/driver/internal/tree"
 	"github.com/babelftp/babelftp/driver/internal/upload"
 )
@@ -138,7 +138,7 @@ func (f *Fs) OpenFile(name string, flag int, _ fs.FileMode) (afero.File, error) 
 	}
 	d, err := f.openDirectory(name)
 	if err != nil {
-		return nil, s3errors.PathError("open", name, err)
+		return nil, errkind.PathError("open", name, err)
 	}
 	return d, nil
 }
@@ -174,12 +174,12 @@ func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {
 	case f.keys.IsRoot(key):
 		err = syscall.EISDIR
 	case offset < 0:
-		err = s3errors.ErrInvalid
+		err = errkind.ErrInvalid
 	case flag&os.O_RDWR != 0 && flag&(os.O_TRUNC|os.O_EXCL) == 0:
 		err = errors.ErrUnsupported
 	}
 	if err != nil {
-		return nil, s3errors.PathError("open", name, err)
+		return nil, errkind.PathError("open", name, err)
 	}
 	var file afero.File
 	if flag&accessMode == os.O_RDONLY {
@@ -188,17 +188,17 @@ func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {
 		file, err = f.uploads.Open(f.ctx, name, key, flag, offset)
 	}
 	if err != nil {
-		return nil, s3errors.PathError("open", name, err)
+		return nil, errkind.PathError("open", name, err)
 	}
 	return file, nil
 }
 
 // Chmod fails with errors.ErrUnsupported: S3 keeps no permission bits.
 func (f *Fs) Chmod(name string, _ fs.FileMode) error {
-	return s3errors.PathError("chmod", name, errors.ErrUnsupported)
+	return errkind.PathError("chmod", name, errors.ErrUnsupported)
 }
 
 // Chown fails with errors.ErrUnsupported: the owner of an object is an account of S3.
 func (f *Fs) Chown(name string, _, _ int) error {
-	return s3errors.PathError("chown", name, errors.ErrUnsupported)
+	return errkind.PathError("chown", name, errors.ErrUnsupported)
 }

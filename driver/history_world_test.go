@@ -26,7 +26,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
 	uploadjournal "github.com/babelftp/babelftp/driver/internal/journal"
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/storage/s3client/quirks"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
@@ -591,7 +591,7 @@ func (w *world) foreignAbort(ctx context.Context, op *operation) error {
 		_, err := client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
 			Bucket: &bucket, Key: &key, UploadId: &id,
 		})
-		if err != nil && !s3errors.HasCode(err, "NoSuchUpload") {
+		if err != nil && !s3error.HasCode(err, "NoSuchUpload") {
 			return err
 		}
 	}

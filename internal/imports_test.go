@@ -35,7 +35,7 @@ func house() []string {
 func driverHouse() []string {
 	return strings.Fields(`
 		tree listing upload download quota journal clients fairness concurrency membudget file
-		s3api attributes checksums endpoint keys s3errors`)
+		s3api attributes checksums endpoint keys errkind`)
 }
 
 // A keeper says who may import a package, or who may not, and why.

@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // WithReasons returns a client that finds out why HeadObject was refused. The answer has no body, so 403 is all that
@@ -26,7 +26,7 @@ func (c reasoned) HeadObject(
 	ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options),
 ) (*s3.HeadObjectOutput, error) {
 	out, err := c.Client.HeadObject(ctx, in, opts...)
-	if !s3errors.HasNoReason(err) {
+	if !errkind.HasNoReason(err) {
 		return out, err
 	}
 	object, reason := c.GetObject(
@@ -35,7 +35,7 @@ func (c reasoned) HeadObject(
 		_ = object.Body.Close()
 		return nil, err
 	}
-	if s3errors.IsBadRequest(err) || errors.Is(s3errors.FromSDK(reason), syscall.EAGAIN) {
+	if errkind.IsBadRequest(err) || errors.Is(errkind.FromSDK(reason), syscall.EAGAIN) {
 		err = reason
 	}
 	return nil, err

@@ -14,8 +14,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/clients"
+	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // A refusingS3 answers HeadObject and GetObject with errors.
@@ -74,7 +74,7 @@ func TestWithReasons(t *testing.T) {
 			fake := &refusingS3{head: tc.head, get: tc.get}
 			out, err := clients.WithReasons(fake).HeadObject(
 				t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
-			if err = s3errors.FromSDK(err); !errors.Is(err, tc.want) || err != nil &&
+			if err = errkind.FromSDK(err); !errors.Is(err, tc.want) || err != nil &&
 				!strings.Contains(err.Error(), tc.text) || err == nil && out == nil {
 				t.Errorf("%v, want %v for %s", err, tc.want, tc.text)
 			}

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
@@ -88,7 +88,7 @@ func newest(records []s3api.Version, most int) []s3api.Version {
 }
 
 // errInUse says that an upload is not one to abort.
-var errInUse = s3errors.New(syscall.EBUSY, "a session works on the upload, or did so until a few minutes ago, and S3 may yet complete it")
+var errInUse = errkind.New(syscall.EBUSY, "a session works on the upload, or did so until a few minutes ago, and S3 may yet complete it")
 
 // Abort removes an upload on which no session works, with its parts. The error is fs.ErrNotExist where there is none of
 // this ID, and EBUSY where a session works on it, or S3 may yet complete it. It never removes a file.

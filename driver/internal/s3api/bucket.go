@@ -1,5 +1,5 @@
 // Package s3api makes all requests to S3. The methods of a [Bucket] check every answer (ETag, size, range), and give
-// every error a kind (package s3errors).
+// every error a kind (package errkind).
 //
 // [Client] lists the operations of S3 that the driver uses. A [Version] is an object as it was at one time. A
 // [Condition] says which version a write may replace. When the answer to a write is lost, the bucket looks at the
@@ -24,7 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
+	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/profile"
 )
 
@@ -167,7 +167,7 @@ func (b *Bucket) precondition(ctx context.Context, key string, c Condition, supp
 // fs.ErrExist.
 func (c Condition) Failed(err error) error {
 	if c.Absent && errors.Is(err, syscall.ESTALE) {
-		return &s3errors.Error{Kind: fs.ErrExist, Cause: err}
+		return &errkind.Error{Kind: fs.ErrExist, Cause: err}
 	}
 	return err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
+	"github.com/babelftp/babelftp/driver/internal/errkind"
 
 	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
@@ -75,7 +75,7 @@ func (b *Bucket) CreateUpload(
 			}
 		})
 		if err == nil && out.UploadId == nil {
-			err = s3errors.ErrNoResult
+			err = errkind.ErrNoResult
 		}
 		if err == nil {
 			b.stats.Observe(time.Now(), time.Since(begin))
@@ -116,7 +116,7 @@ func (b *Bucket) UploadPart(
 		}
 		out, err := b.client.UploadPart(ctx, in, opts...)
 		if err == nil && !hasETag(out.ETag) {
-			err = s3errors.ErrNoResult
+			err = errkind.ErrNoResult
 		}
 		if err != nil {
 			_, _ = body.Seek(0, io.SeekStart) // it is not sent
@@ -154,7 +154,7 @@ func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version
 		ctx, copying(to-from, partTimeout), true, func(ctx context.Context) (*s3.UploadPartCopyOutput, error) {
 			out, err := b.client.UploadPartCopy(ctx, in, b.once)
 			if err == nil && (out.CopyPartResult == nil || !hasETag(out.CopyPartResult.ETag)) {
-				err = s3errors.ErrNoResult
+				err = errkind.ErrNoResult
 			}
 			return out, err
 		})
@@ -190,12 +190,12 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c 
 			case hasETag(out.ETag) && b.Profile.UnstoredAnswers && out.ChecksumType == "" && u.Name != "" &&
 				b.lookAtCompleted(ctx, u).Name == "":
 				// an equal ETag proves nothing: another client may have stored the same bytes
-				return Stored{}, s3errors.ErrNoResult
+				return Stored{}, errkind.ErrNoResult
 			case hasETag(out.ETag):
 			case isOfS3(out.ResultMetadata) && aws.ToString(out.Key) == u.Key:
 				return b.lookAtCompleted(ctx, u), nil
 			default:
-				return Stored{}, s3errors.ErrNoResult
+				return Stored{}, errkind.ErrNoResult
 			}
 			made := stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
 			made.Name = u.Name
@@ -252,7 +252,7 @@ func (b *Bucket) AbortUpload(ctx context.Context, u Upload) error {
 		return b.client.AbortMultipartUpload(
 			ctx, &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID}, b.once)
 	})
-	if s3errors.IsNoSuchUpload(err) {
+	if errkind.IsNoSuchUpload(err) {
 		return nil
 	}
 	return err
@@ -271,7 +271,7 @@ func (b *Bucket) ListParts(ctx context.Context, u Upload, take func(Part) bool) 
 		}
 		for _, p := range out.Parts {
 			if p.ETag == nil || p.Size == nil {
-				return "", s3errors.FromSDK(s3errors.ErrNoResult)
+				return "", errkind.FromSDK(errkind.ErrNoResult)
 			}
 			listed := Part{
 				Number: aws.ToInt32(p.PartNumber), Size: *p.Size, ETag: *p.ETag,

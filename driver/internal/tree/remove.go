@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
@@ -61,7 +61,7 @@ func (t *Tree) deleteVersion(ctx context.Context, v s3api.Version) error {
 // RemoveDir removes an empty directory, and fails with ENOTEMPTY or ENOTDIR for others.
 func (t *Tree) RemoveDir(ctx context.Context, key string) error {
 	if t.Keys.IsRoot(key) {
-		return s3errors.ErrInvalid
+		return errkind.ErrInvalid
 	}
 	marker := t.Keys.Directory(key)
 	// the marker and one that would be too many

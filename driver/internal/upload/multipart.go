@@ -12,10 +12,10 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/concurrency"
+	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
@@ -268,7 +268,7 @@ func (m *multipart) complete(ctx context.Context, c s3api.Condition) (s3api.Stor
 	if err == nil {
 		m.entry.Remove(ctx)
 	}
-	if s3errors.IsDoubtful(err) {
+	if errkind.IsDoubtful(err) {
 		m.settles = time.Now().Add(journal.SettleAfter)
 	}
 	return made, err

@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // commitTimeout bounds the request that makes an upload visible. S3 may take minutes to assemble many parts.
@@ -47,7 +47,7 @@ func (w *Writer) Close() error {
 		w.part.Release()
 	}
 	w.cancel(nil)
-	return s3errors.PathError("close", w.FileName, err)
+	return errkind.PathError("close", w.FileName, err)
 }
 
 // finish publishes the file.

@@ -1,8 +1,8 @@
-// Package s3errors gives errors of S3, and of the way to it, a kind that the standard library knows.
+// Package errkind gives errors of S3, and of the way to it, a kind that the standard library knows.
 //
 // [FromSDK] is the only place that knows S3's error codes; [New] makes an error of a kind for an answer that is no
 // good. Package driver lists the kinds. [PathError] and [LinkError] wrap them for the caller.
-package s3errors
+package errkind
 
 import (
 	"context"
@@ -20,6 +20,8 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // ErrInvalid is an fs.ErrInvalid that is the errno of it as well: by itself neither matches the other.
@@ -114,7 +116,7 @@ func kindOf(err error) error {
 	if unreachable(err) || Unreadable(err) {
 		return syscall.EAGAIN
 	}
-	return kindOfStatus(statusOf(err))
+	return kindOfStatus(s3error.Status(err))
 }
 
 // unsent tells whether a request was not sent, mostly because there were no credentials to sign it. An answer in the
@@ -137,18 +139,12 @@ func unsent(err error) bool {
 }
 
 // HasNoReason tells whether S3 has refused a request and may not have said why: the answer to HeadObject has no body.
-func HasNoReason(err error) bool { return statusOf(err) == http.StatusForbidden || IsBadRequest(err) }
+func HasNoReason(err error) bool {
+	return s3error.Status(err) == http.StatusForbidden || IsBadRequest(err)
+}
 
 // IsBadRequest tells whether S3 has answered 400.
-func IsBadRequest(err error) bool { return statusOf(err) == http.StatusBadRequest }
-
-// statusOf returns the HTTP status of an answer, 0 where there is none.
-func statusOf(err error) int {
-	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
-		return response.HTTPStatusCode()
-	}
-	return 0
-}
+func IsBadRequest(err error) bool { return s3error.Status(err) == http.StatusBadRequest }
 
 // kindOfCode maps the error codes that say more than the HTTP status they come with, and returns nil for others. The
 // codes are those of https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html, of MinIO (XMinio...) and of
@@ -194,12 +190,6 @@ func kindOfCode(code string) error {
 // write that came later was performed first, or an object that was stored by parts was replaced while its parts were
 // read.
 const brokenMPU = "BrokenMPU"
-
-// HasCode tells whether S3 has answered with an error code.
-func HasCode(err error, code string) bool {
-	api, ok := errors.AsType[smithy.APIError](err)
-	return ok && api.ErrorCode() == code
-}
 
 // IsNoSuchUpload tells whether S3 does not know of a multipart upload, because it was completed or aborted. Where a
 // request can miss nothing else, Ceph (ListParts) and Swift (AbortMultipartUpload) say NoSuchKey.

@@ -1,4 +1,4 @@
-package s3errors
+package errkind
 
 import (
 	"context"
@@ -8,12 +8,14 @@ import (
 	"net/http"
 
 	"github.com/aws/smithy-go"
+
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // Throttled reports whether S3 has refused a request only because it gets too many. It has not begun to perform it,
 // and the same request may succeed a moment later.
 func Throttled(err error) bool {
-	if statusOf(err) == http.StatusTooManyRequests {
+	if s3error.Status(err) == http.StatusTooManyRequests {
 		return true
 	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
@@ -34,7 +36,7 @@ func NotPerformed(err error) bool {
 	if Throttled(err) || unsent(err) || notConnected(err) || errors.Is(err, ErrOvertaken) {
 		return true
 	}
-	status := statusOf(err)
+	status := s3error.Status(err)
 	refused := status >= http.StatusBadRequest && status < http.StatusInternalServerError ||
 		status == http.StatusNotImplemented
 	return refused && !Unreadable(err)
@@ -96,7 +98,7 @@ func Repeatable(err error) bool {
 	if unreachable(err) || Unreadable(err) {
 		return true
 	}
-	switch statusOf(err) {
+	switch s3error.Status(err) {
 	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true

@@ -1,4 +1,4 @@
-package s3errors
+package errkind
 
 import (
 	"context"
