@@ -3,8 +3,6 @@ package server
 import (
 	"io"
 
-	"golang.org/x/text/language"
-
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
@@ -18,52 +16,40 @@ import (
 // is nil without administrators. flush is for the end of all sessions.
 func observeSessions(
 	m *metrics, out *audit.Output, recent *audit.Recent, guard *panics.Guard,
-) (observe func(string, *wire.Conn) control.Observer, flush func()) {
+) (observe func(string, *wire.Conn) []control.Observer, flush func()) {
 	var to io.Writer = out
 	switch {
 	case recent != nil:
 		to = io.MultiWriter(recent, out)
 	case !out.Given():
-		return func(string, *wire.Conn) control.Observer { return m }, func() {}
+		return func(string, *wire.Conn) []control.Observer { return []control.Observer{m} }, func() {}
 	}
 	log := audit.New(to, out.Roomy, guard)
-	return func(id string, conn *wire.Conn) control.Observer {
-		return auditedSession{m, log.Session(id, conn)}
+	return func(id string, conn *wire.Conn) []control.Observer {
+		return []control.Observer{m, auditObserver{Session: log.Session(id, conn)}}
 	}, log.Flush
 }
 
-// An auditedSession tells the audit log what it tells the metrics.
-type auditedSession struct {
-	*metrics
-	audit *audit.Session
+// auditObserver writes the audit log of a session.
+type auditObserver struct {
+	control.Silent
+	*audit.Session
 }
 
-// LoggedIn implements [control.Observer].
-func (s auditedSession) LoggedIn(login *account.Login, err error) {
-	s.metrics.LoggedIn(login, err)
-	s.audit.LoggedIn(login, err)
-}
+// LoggedIn implements [control.Observer], as do the others.
+func (o auditObserver) LoggedIn(login *account.Login, err error) { o.Session.LoggedIn(login, err) }
 
-// LoggedOut implements [control.Observer].
-func (s auditedSession) LoggedOut() { s.audit.LoggedOut() }
+// LoggedOut ends the login.
+func (o auditObserver) LoggedOut() { o.Session.LoggedOut() }
 
-// Refused implements [control.Observer].
-func (s auditedSession) Refused(tenant, limit string) {
-	s.metrics.Refused(tenant, limit)
-	s.audit.Refused(tenant, limit)
-}
+// Refused writes what a limit refuses.
+func (o auditObserver) Refused(tenant, limit string) { o.Session.Refused(tenant, limit) }
 
-// Began implements [control.Observer].
-func (s auditedSession) Began() func(view.Note) { return s.audit.Began() }
+// Began gets what a command does.
+func (o auditObserver) Began() func(view.Note) { return o.Session.Began() }
 
-// Replied implements [control.Observer].
-func (s auditedSession) Replied(command, argument string, code int, in language.Tag) {
-	s.metrics.Replied(command, argument, code, in)
-	s.audit.Replied(command, argument, code)
-}
+// Replied writes the line of a command.
+func (o auditObserver) Replied(of control.Outcome) { o.Session.Replied(of.Verb, of.Argument, of.Code) }
 
-// Transferred implements [control.Observer].
-func (s auditedSession) Transferred(t *dataconn.Transfer) {
-	s.metrics.Transferred(t)
-	s.audit.Transferred(t.Bytes())
-}
+// Transferred keeps how many bytes a transfer has moved.
+func (o auditObserver) Transferred(t *dataconn.Transfer) { o.Session.Transferred(t.Bytes()) }

@@ -11,19 +11,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/text/language"
 
 	measure "github.com/babelftp/babelftp/internal/admin/metrics"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/passive"
-	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // metrics counts what happens. It watches the control connections.
 type metrics struct {
+	control.Silent
 	registry *registry
 	tenants  *measure.Tenants
 	*measure.Transfers
@@ -189,12 +188,6 @@ func (m *metrics) LoggedIn(login *account.Login, err error) {
 	m.logins.Add(1, tenant, result)
 }
 
-// LoggedOut implements [control.Observer].
-func (m *metrics) LoggedOut() {}
-
-// Began implements [control.Observer].
-func (m *metrics) Began() func(view.Note) { return nil }
-
 // Refused implements [control.Observer].
 func (m *metrics) Refused(tenant, limit string) { m.refusals.Add(1, tenant, limit) }
 
@@ -261,13 +254,13 @@ func (m *metrics) told(tenant string, events int, ok bool) {
 func (m *metrics) banned(kind string) { m.bans.WithLabelValues(kind).Inc() }
 
 // Replied implements [control.Observer].
-func (m *metrics) Replied(command, _ string, code int, in language.Tag) {
-	m.replies.WithLabelValues(command, strconv.Itoa(code)).Inc()
-	m.languages.WithLabelValues(in.String()).Inc()
+func (m *metrics) Replied(o control.Outcome) {
+	m.replies.WithLabelValues(o.Verb, strconv.Itoa(o.Code)).Inc()
+	m.languages.WithLabelValues(o.Language.String()).Inc()
 }
 
 // Transferring implements [control.Observer].
-func (m *metrics) Transferring(tenant string, t *dataconn.Transfer) { m.Begin(tenant, t) }
+func (m *metrics) Transferring(tenant, _ string, t *dataconn.Transfer) { m.Begin(tenant, t) }
 
 // Transferred implements [control.Observer].
 func (m *metrics) Transferred(t *dataconn.Transfer) { m.End(t) }

@@ -72,7 +72,7 @@ type Server struct {
 	log        *slog.Logger
 	metrics    *metrics
 	audit      *audit.Output
-	observe    func(id string, conn *wire.Conn) control.Observer
+	observe    func(id string, conn *wire.Conn) []control.Observer
 	flushAudit func()
 	control    *control.Server
 	health     *health.Probe

@@ -72,7 +72,7 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 			demo:  account.Login{Tenant: &account.Tenant{Name: "demo"}, Rights: allRights},
 			hosts: map[string]*account.Tenant{"ftp.example.com": tenant},
 		},
-		Observe: func(string, *wire.Conn) control.Observer { return noObserver{} },
+		Observe: func(string, *wire.Conn) []control.Observer { return nil },
 		Logger:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	cfg.TLS, s.tls = certificates(t)
@@ -399,16 +399,3 @@ func (s *site) shutdown() {
 		s.t.Fatalf("shut down: %v", err)
 	}
 }
-
-// noObserver is the Observer that does nothing.
-type noObserver struct{}
-
-func (noObserver) SessionOpened()                            {}
-func (noObserver) SessionClosed()                            {}
-func (noObserver) LoggedIn(*account.Login, error)            {}
-func (noObserver) LoggedOut()                                {}
-func (noObserver) Refused(string, string)                    {}
-func (noObserver) Began() func(view.Note)                    { return nil }
-func (noObserver) Replied(string, string, int, language.Tag) {}
-func (noObserver) Transferring(string, *dataconn.Transfer)   {}
-func (noObserver) Transferred(*dataconn.Transfer)            {}

@@ -20,7 +20,7 @@ import (
 
 // loginObserver keeps the errors of logins, and the limits that are reached.
 type loginObserver struct {
-	noObserver
+	control.Silent
 	mu     sync.Mutex
 	logins []error
 	limits []string
@@ -62,8 +62,8 @@ func TestAbandonedLogins(t *testing.T) {
 				var log bytes.Buffer
 				observer := &loginObserver{}
 				server := control.New(control.Config{
-					Bundle: bundle, Backend: slowBackend{}, Observe: func(string, *wire.Conn) control.Observer {
-						return observer
+					Bundle: bundle, Backend: slowBackend{}, Observe: func(string, *wire.Conn) []control.Observer {
+						return []control.Observer{observer}
 					},
 					Logger: slog.New(slog.NewTextHandler(&log, nil)), IdleTimeout: 5 * time.Minute,
 					LoginTimeout: timeout, MaxLogins: 5,

@@ -44,7 +44,7 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 	conn, client := net.Pipe()
 	t.Cleanup(func() { conn.Close(); client.Close() })
 	s := newSession(t.Context(), New(Config{
-		Bundle: bundle, Observe: func(string, *wire.Conn) Observer {
+		Bundle: bundle, Observe: func(string, *wire.Conn) []Observer {
 			return nil
 		}, Logger: slog.New(slog.DiscardHandler),
 	}), conn, false)

@@ -29,8 +29,7 @@ func (s *session) send(r wire.Reply) {
 func (s *session) bufferReply(r wire.Reply) {
 	sessionlog.LogReply(s.context(), s.log, sessionlog.Command{Verb: s.verb, Argument: s.argument}, r.Code, r.Lines)
 	if !r.Preliminary() {
-		s.observer.Replied(s.verb, s.argument, r.Code, s.locale.Tag())
-		s.trace.Replied(r.Code)
+		s.observer.Replied(Outcome{Verb: s.verb, Argument: s.argument, Code: r.Code, Language: s.locale.Tag()})
 	}
 	s.closing = s.closing || r.Code == 421 // the last reply of a session (RFC 959 5.4)
 	s.conn.BufferReply(r)

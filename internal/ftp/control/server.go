@@ -23,7 +23,6 @@ import (
 	"github.com/babelftp/babelftp/internal/report/activity"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/report/tracing"
-	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -59,24 +58,11 @@ type Config struct {
 	LoginTimeout   time.Duration  // of a session, until the login; 0 for no limit
 	CommandTimeout time.Duration  // of a command, a transfer too; 0 for no limit
 
-	Observe func(id string, conn *wire.Conn) Observer // makes the observer of a session, whose ID is that of the log
+	Observe func(id string, conn *wire.Conn) []Observer // of a session, whose ID is that of the log
 	Logger  *slog.Logger
 	Guard   *panics.Guard      // counts the panics of sessions; nil for none
 	Debug   *sessionlog.Switch // says of which sessions the logger gets debug lines whatever its level; nil for none
 	Traces  *tracing.Tracer    // nil for none
-}
-
-// An Observer gets what happens in a session, for metrics and the audit log. Its methods must not wait for long.
-type Observer interface {
-	SessionOpened()
-	SessionClosed()
-	LoggedIn(login *account.Login, err error) // login is nil after an error
-	LoggedOut()
-	Refused(tenant, limit string)                                // what a limit refuses or ends
-	Began() func(view.Note)                                      // a command; gets its notes, and may be nil
-	Replied(command, argument string, code int, in language.Tag) // argument may be a password
-	Transferring(tenant string, t *dataconn.Transfer)            // begins
-	Transferred(t *dataconn.Transfer)                            // has ended, with its outcome
 }
 
 // A Server accepts control connections and runs a session on each.

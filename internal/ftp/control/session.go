@@ -30,7 +30,7 @@ import (
 type session struct {
 	server   *Server
 	cfg      *Config // of the server when the session began
-	observer Observer
+	observer observers
 	log      *slog.Logger
 	about    sessionlog.Session // in each line of the log; its ID and Remote never change
 	activity *activity.Session  // what administrators see
@@ -93,7 +93,7 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 	s.activity = activity.New(s.about.ID, s.about.Remote)
 	s.show("")
 	s.relog()
-	s.observer = cfg.Observe(s.about.ID, s.conn)
+	s.observer = append(cfg.Observe(s.about.ID, s.conn), activityObserver{activity: s.activity})
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.done = s.ctx.Done()
 	// Strangers may be as many as the descriptors that they leave free. So the last ones are never theirs.
@@ -145,10 +145,11 @@ func (s *session) Run() {
 		return
 	}
 	s.limits = scopes
+	if s.trace = s.cfg.Traces.Session(s.ctx, &s.about); s.trace != nil {
+		s.observer = append(s.observer, traceObserver{trace: s.trace})
+	}
 	s.observer.SessionOpened()
 	defer s.observer.SessionClosed()
-	s.trace = s.cfg.Traces.Session(s.ctx, &s.about)
-	defer s.trace.End()
 	defer s.end(leave)
 	s.loginUntil = limits.In(s.cfg.LoginTimeout)
 	defer func() {

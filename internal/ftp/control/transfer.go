@@ -81,12 +81,8 @@ func (s *session) doTransfer(t *transfer, verb, name string) wire.Reply {
 	case err != nil:
 		return s.engineFailed(err)
 	}
-	s.observer.Transferring(s.login.Tenant.Name, t.Transfer)
-	s.activity.Begin(t.Transfer, name)
-	defer func() { // after a panic too
-		s.activity.End()
-		s.observer.Transferred(t.Transfer)
-	}()
+	s.observer.Transferring(s.login.Tenant.Name, name, t.Transfer)
+	defer s.observer.Transferred(t.Transfer) // after a panic too
 	r := s.forward(verb, name)
 	s.logTransfer(t, verb, name, r)
 	if t.ascii && !s.closing {
@@ -115,7 +111,6 @@ func (s *session) logTransfer(t *transfer, verb, name string, r wire.Reply) {
 		line.Stat = s.op.File.Stat
 	}
 	line.Log(s.op.Context, s.log)
-	s.trace.Transferred(line.Bytes, line.FirstByte)
 }
 
 // transferStarting names the file, as STOU has chosen it too (RFC 1123 4.1.2.9), and the size of a download. Clients

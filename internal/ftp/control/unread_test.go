@@ -22,9 +22,8 @@ func TestUnreadReplies(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		server := control.New(control.Config{
-			Bundle: bundle, Backend: slowBackend{}, Observe: func(string, *wire.Conn) control.Observer {
-				return noObserver{}
-			}, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+			Bundle: bundle, Backend: slowBackend{}, Observe: func(string, *wire.Conn) []control.Observer { return nil },
+			Logger:      slog.New(slog.NewTextHandler(t.Output(), nil)),
 			IdleTimeout: 5 * time.Minute, LoginTimeout: 5 * time.Minute, MaxLogins: 5,
 		})
 		listener := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
