@@ -41,6 +41,28 @@ func TestTransfersThatDoNotBegin(t *testing.T) {
 	}
 }
 
+// TestUploadsOfNoBytes: a file may be empty, and APPE may add nothing.
+func TestUploadsOfNoBytes(t *testing.T) {
+	s := newSite(t, nil)
+	for _, format := range []string{"TYPE I", "TYPE A"} {
+		c := s.login()
+		c.do(format, "200 ")
+		c.store("full", "content")
+		for _, test := range []struct{ command, name, want string }{
+			{"STOR empty", "empty", ""}, {"APPE empty", "empty", ""}, {"APPE new", "new", ""}, {"APPE full", "full", "content"},
+			{"STOR full", "full", ""},
+		} {
+			if r := c.upload(test.command, ""); !strings.HasPrefix(r, "226 ") {
+				t.Errorf("%s, %s of no bytes: %q", format, test.command, r)
+			}
+			if got := c.download("RETR " + test.name); got != test.want {
+				t.Errorf("%s, %s of no bytes: the file has %q, want %q", format, test.command, got, test.want)
+			}
+		}
+		c.do("DELE new", "250 ")
+	}
+}
+
 // The data connection of a transfer that has failed before it began serves the next one.
 func TestDataConnectionOfFailedTransfer(t *testing.T) {
 	log := make(logged, 100)
