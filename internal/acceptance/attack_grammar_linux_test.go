@@ -1,0 +1,145 @@
+package acceptance_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+)
+
+var (
+	grammarTime = flag.Duration("grammar.time", 8*time.Second, "how long TestGrammar speaks to the server")
+	grammarSeed = flag.Uint64("grammar.seed", 1, "of TestGrammar; a seed decides what clients say, but not when")
+)
+
+// TestGrammar has many clients say what the grammar of FTP can make. There is each command, with right, wrong, huge
+// and broken arguments, in any order, in the clear and under TLS. Data connections are used, left open and reset, and
+// sessions end at any point. The server has 2,000 descriptors. Afterwards it has had no panic, holds nothing more
+// than before, and serves.
+func TestGrammar(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "minio"), mallory(), "memory: 64MiB", "data_timeout: 2s", "stall_timeout: 2s")
+	limit := unix.Rlimit{Cur: 2000, Max: 2000}
+	if err := unix.Prlimit(s.server.cmd.Process.Pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
+		t.Fatal(err)
+	}
+	other := ftptest.Dial(t, s.address)
+	other.Login("alice@umbrella", password)
+	other.Store("/proof", "intact")
+	other.Command(221, "QUIT")
+	before := s.holdings(t)
+
+	a := &attack{site: s, syntaxes: syntaxesOf(t, s), until: time.Now().Add(*grammarTime)}
+	var speaking sync.WaitGroup
+	for n := range uint64(talkers) {
+		speaking.Go(func() {
+			r := rand.New(rand.NewPCG(*grammarSeed, n))
+			for time.Now().Before(a.until) && !s.server.ended() {
+				a.session(r)
+			}
+		})
+	}
+	spoken := make(chan struct{})
+	go func() { speaking.Wait(); close(spoken) }()
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	const heap = "go_memstats_heap_inuse_bytes"
+	highest := 0.0
+	for speaks := true; speaks; {
+		select {
+		case <-spoken:
+			speaks = false
+		case <-look.C:
+			highest = max(highest, s.metric(t, heap))
+		}
+	}
+	a.release()
+	t.Logf(
+		"%d sessions with %d commands; %.0f MiB of heap at most", a.sessions.Load(), a.commands.Load(), highest/(1<<20))
+	const most = 64<<20 + 64<<20 + talkers*(1+maxLeft)*100<<10 // the process, memory, and sessions
+	if highest > most {
+		t.Errorf("the heap has had %.0f bytes, want %d at most", highest, most)
+	}
+
+	var after holdings
+	waitUntil(t, func() bool {
+		after = s.holdings(t)
+		return after.goroutines <= before.goroutines && after.descriptors <= before.descriptors
+	}, func() { t.Errorf("the server holds %+v, and has held %+v", after, before) })
+	if n := s.metric(t, "babelftp_panics_total"); n != 0 {
+		t.Errorf("%v panics", n)
+	}
+	for _, line := range regexp.MustCompile(`(?m)^.*level=ERROR.*$`).FindAllString(s.server.stderr.String(), 5) {
+		t.Errorf("the log has %s", line)
+	}
+	other = ftptest.Dial(t, s.address)
+	other.Login("alice@umbrella", password)
+	if got := other.Transfer("RETR /proof"); got != "intact" {
+		t.Errorf("a file of another tenant has %q", got)
+	}
+}
+
+// holdings are what a server holds, apart from connections to its S3 server, which it keeps for a while.
+type holdings struct{ goroutines, descriptors int }
+
+func (s *site) holdings(t *testing.T) holdings {
+	t.Helper()
+	http.DefaultClient.CloseIdleConnections()
+	const remote, inode = 2, 9 // fields of /proc/net/tcp
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.storage.Endpoint, "http://"), ":")
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	toStorage := map[string]bool{}
+	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", s.server.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(table)) {
+		if fields := strings.Fields(line); len(fields) > inode &&
+			strings.HasSuffix(fields[remote], fmt.Sprintf(":%04X", number)) {
+			toStorage["socket:["+fields[inode]+"]"] = true
+		}
+	}
+	h := holdings{goroutines: int(s.metric(t, "go_goroutines"))}
+	for _, what := range s.descriptors(t) {
+		if toStorage[what] {
+			h.goroutines -= 2 // one reads and one writes
+		} else {
+			h.descriptors++
+		}
+	}
+	return h
+}
+
+// syntaxesOf are the syntaxes of all commands, as the server's HELP shows them (RFC 959 5.3).
+func syntaxesOf(t *testing.T, s *site) (syntaxes []string) {
+	t.Helper()
+	c := ftptest.Dial(t, s.address)
+	c.Command(200, "LANG en")
+	c.Login("alice@umbrella", password)
+	_, verbs, _ := strings.Cut(c.Command(214, "HELP"), "\n")
+	for _, verb := range strings.Fields(verbs[:strings.LastIndexByte(verbs, '\n')]) {
+		syntaxes = append(syntaxes, strings.TrimPrefix(c.Command(214, "HELP "+verb), "Syntax: "))
+	}
+	for line := range strings.Lines(c.Command(214, "SITE HELP")) {
+		if service, found := strings.CutPrefix(strings.TrimSpace(line), " "); found || line[0] == ' ' {
+			syntaxes = append(syntaxes, "SITE <SP> "+strings.TrimSpace(service))
+		}
+	}
+	c.Command(221, "QUIT")
+	return syntaxes
+}
