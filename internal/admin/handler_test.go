@@ -184,7 +184,8 @@ func TestFirst(t *testing.T) {
 			t.Fatalf("%d is at %d", n, i)
 		}
 	}
-	if short := first(list[:3], func(a, b int) int { return b - a }); len(got) != maxListed || len(short) != 3 || short[0] < short[1] {
+	short := first(list[:3], func(a, b int) int { return b - a })
+	if len(got) != maxListed || len(short) != 3 || short[0] < short[1] {
 		t.Errorf("%d are first, and of three %v", len(got), short)
 	}
 }

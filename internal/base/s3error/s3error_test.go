@@ -1,4 +1,4 @@
-package s3error
+package s3error_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -36,11 +37,11 @@ func TestAnswers(t *testing.T) {
 		"none":      {nil, "", 0, "a request"},
 	} {
 		t.Run(label, func(t *testing.T) {
-			if code, status, operation := Code(tc.err), Status(tc.err),
-				Operation(tc.err); code != tc.code || status != tc.status || operation != tc.operation {
+			if code, status, operation := s3error.Code(tc.err), s3error.Status(tc.err),
+				s3error.Operation(tc.err); code != tc.code || status != tc.status || operation != tc.operation {
 				t.Errorf("%v: %q, %d, %s", tc.err, code, status, operation)
 			}
-			if has := HasCode(tc.err, "NoSuchBucket", "NoSuchKey", ""); has != (tc.code != "") {
+			if has := s3error.HasCode(tc.err, "NoSuchBucket", "NoSuchKey", ""); has != (tc.code != "") {
 				t.Errorf("%v: one of the codes: %t", tc.err, has)
 			}
 		})
@@ -56,10 +57,10 @@ func TestConditions(t *testing.T) {
 			bucket, key := s.Bucket(t), "missing"
 			_, err := s.Client().PutObject(
 				t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, IfMatch: aws.String(`"0"`)})
-			if got := IsUnconditional(err); got != want.unconditional {
+			if got := s3error.IsUnconditional(err); got != want.unconditional {
 				t.Errorf("%v: knows no conditions: %t", err, got)
 			}
-			if got := IsConditionFailed(err); got != want.failed {
+			if got := s3error.IsConditionFailed(err); got != want.failed {
 				t.Errorf("%v: the condition failed: %t", err, got)
 			}
 		})
