@@ -347,6 +347,22 @@ func (x *fixture) uploads(key string) int {
 	return len(out.Uploads)
 }
 
+// abortUploads aborts all multipart uploads to key.
+func (x *fixture) abortUploads(key string) {
+	x.Helper()
+	out, err := x.client.ListMultipartUploads(
+		x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: &key})
+	if err != nil {
+		x.Fatal(err)
+	}
+	for _, u := range out.Uploads {
+		in := &s3.AbortMultipartUploadInput{Bucket: &x.bucket, Key: u.Key, UploadId: u.UploadId}
+		if _, err := x.client.AbortMultipartUpload(x.Context(), in); err != nil {
+			x.Error(err)
+		}
+	}
+}
+
 // write writes a file through the driver.
 func (x *fixture) write(name string, content []byte) {
 	x.Helper()

@@ -156,7 +156,12 @@ func (x *fixture) wantRefused(err error, key string) {
 	if _, err := x.client.HeadObject(x.Context(), &s3.HeadObjectInput{Bucket: &x.bucket, Key: &key}); err == nil {
 		x.Errorf("there is an object %q", key)
 	}
-	x.wantNoUploads(key)
+	if named {
+		x.wantNoUploads(key)
+		return
+	}
+	// A 500 to CompleteMultipartUpload does not say that S3 will not complete it, so an upload may stay for a sweep.
+	x.abortUploads(key)
 }
 
 func (x *fixture) rename(oldname, newname string) {
