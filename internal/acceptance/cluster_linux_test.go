@@ -448,7 +448,9 @@ func TestKilledRelay(t *testing.T) {
 				<-time.After(mathrand.N(50 * time.Millisecond)) // the moment is what the test varies
 				relay.server.kill()
 				reply, err := client.Reply()
-				if err != nil || !strings.HasPrefix(reply, "426") {
+				// The client may send before the server has the end of its handshake.
+				inHandshake := tc.name == "tls" && strings.HasPrefix(reply, "522")
+				if err != nil || !strings.HasPrefix(reply, "426") && !inHandshake {
 					t.Errorf("%s: %q, %v, want 426", line, reply, err)
 				}
 				_ = data.Close()

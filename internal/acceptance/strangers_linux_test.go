@@ -73,6 +73,48 @@ func TestMemoryOfStrangers(t *testing.T) {
 	}
 }
 
+// TestMemoryOfWaitingLines: what a user sends while a command runs waits in the client, but for 64 kB. Each session here
+// waits for a data connection that never comes, and gets four megabytes of lines.
+func TestMemoryOfWaitingLines(t *testing.T) {
+	t.Parallel()
+	const (
+		sessions = 20
+		most     = sessions*256<<10 + 32<<20 // the lines in two forms, the buffers of the kernel's readers, and garbage
+	)
+	s := newSite(t, s3test.Start(t, "minio"), mallory())
+	lines := strings.Repeat("NOOP \xff\xfb\x01"+strings.Repeat("a", 4000)+"\r\n", 1000)
+	const heap = "go_memstats_heap_inuse_bytes"
+	before := s.metric(t, heap)
+	var dialed errgroup.Group
+	for n := range sessions {
+		dialed.Go(func() error {
+			c, conn, err := dialFrom(net.IPv4(127, 0, 4, byte(1+n)).String(), s.address)
+			if err != nil {
+				return err
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+			for _, line := range []string{"USER mallory@acme", "PASS " + configtest.Password, "EPSV"} {
+				if reply, err := c.Send(line); err != nil || reply[0] > '3' {
+					return fmt.Errorf("%s: %q, %w", line, reply, err)
+				}
+			}
+			go func() { _, _ = io.WriteString(conn, "STOR /file\r\n"+lines) }()
+			return nil
+		})
+	}
+	if err := dialed.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	highest := 0.0
+	for range 20 {
+		highest = max(highest, s.metric(t, heap)-before)
+	}
+	t.Logf("%.0f KiB for each of %d sessions", highest/sessions/(1<<10), sessions)
+	if highest > most {
+		t.Errorf("%d sessions take %.0f bytes, want %d at most", sessions, highest, most)
+	}
+}
+
 // TestMemoryOfSessions holds what docs/guides/operations.md promises of the memory of sessions.
 func TestMemoryOfSessions(t *testing.T) {
 	t.Parallel()

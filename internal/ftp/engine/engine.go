@@ -162,16 +162,9 @@ func (e *Engine) next() (wire.Reply, error) {
 	}
 }
 
-// listen has the engine take the data connection of the next transfer from the session. Where the library has no
-// listener for that yet, or lost it, it gets one.
+// listen has the engine take the data connection of the next transfer from the session.
 func (e *Engine) listen(op *Operation) error {
-	port := e.server.port.Load()
-	l, err := e.passive()
-	if err != nil && e.ctx.Err() == nil {
-		if err = e.server.choosePort(port); err == nil {
-			l, err = e.passive()
-		}
-	}
+	l, err := e.reserve()
 	switch {
 	case err != nil && e.ctx.Err() == nil:
 		return errors.Join(ErrCannotListen, err)
@@ -180,6 +173,38 @@ func (e *Engine) listen(op *Operation) error {
 	}
 	l.transfer, l.ctx = op.Transfer, op.Context
 	return nil
+}
+
+// openAttempts is how many ports the library tries, because another program may take one first.
+const openAttempts = 3
+
+// reserve has the library offer a listener. Where the library does not listen itself yet, or no longer, it does so
+// first, for one engine after another. Of two that open one port at once, one would find it in use.
+func (e *Engine) reserve() (l *transferListener, err error) {
+	s := e.server
+	if s.listens.Load() {
+		if l, err = e.passive(); err == nil || e.ctx.Err() != nil {
+			return l, err
+		}
+	}
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if s.listens.Load() { // again, by another engine
+		if l, err = e.passive(); err == nil || e.ctx.Err() != nil {
+			return l, err
+		}
+	}
+	s.listens.Store(false)
+	for range openAttempts {
+		if err = s.choosePort(); err != nil {
+			return nil, err
+		}
+		if l, err = e.passive(); err == nil || e.ctx.Err() != nil {
+			s.listens.Store(err == nil)
+			return l, err
+		}
+	}
+	return nil, err
 }
 
 // passive sends EPSV, and returns the listener whose number is in the reply (RFC 2428 3).

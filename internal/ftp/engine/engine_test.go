@@ -43,6 +43,7 @@ func TestPortInUse(t *testing.T) {
 	s := newServer(t, netaddr.PortRange{})
 	e := start(t, s)
 	s.port.Store(port)
+	s.listens.Store(true)
 	if _, err := e.passive(); err == nil {
 		t.Fatal("the library listens on a port that is in use")
 	}
@@ -51,6 +52,27 @@ func TestPortInUse(t *testing.T) {
 	}
 	if s.port.Load() == port {
 		t.Error("the port is the same")
+	}
+}
+
+// TestFirstTransfersAtOnce: engines that transfer for the first time at the same moment open one port, and each gets its
+// listener.
+func TestFirstTransfersAtOnce(t *testing.T) {
+	for range 30 {
+		s := newServer(t, netaddr.PortRange{})
+		begin := make(chan struct{})
+		var all sync.WaitGroup
+		for range 8 {
+			e := start(t, s)
+			all.Go(func() {
+				<-begin
+				if err := e.listen(e.op); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		close(begin)
+		all.Wait()
 	}
 }
 
@@ -79,6 +101,8 @@ func TestPortOfTheLibrary(t *testing.T) {
 	if n, err := conn.Read(make([]byte, 1)); err == nil {
 		t.Errorf("%d bytes came from the library's port", n)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if n := len(s.offered); n != 0 {
 		t.Errorf("%d listeners are left", n)
 	}

@@ -30,7 +30,9 @@ type Server struct {
 
 	// port is where the library listens from the first transfer on, 0 before. That listener stays, and closes what
 	// connects.
-	port atomic.Int64
+	port    atomic.Int64
+	listens atomic.Bool // the library listens on the port
+	opening sync.Mutex  // held while it begins to
 
 	mu      sync.Mutex
 	serving bool
@@ -82,8 +84,8 @@ func (s *Server) Close() {
 // portAttempts is how many ports of the kernel are looked at for one that sessions do not get.
 const portAttempts = 50
 
-// choosePort replaces the port of the library's listener, if it still is the one before.
-func (s *Server) choosePort(before int64) error {
+// choosePort replaces the port of the library's listener. The caller holds opening.
+func (s *Server) choosePort() error {
 	port := 0
 	for range portAttempts {
 		l, err := net.ListenTCP("tcp4", &net.TCPAddr{})
@@ -96,7 +98,7 @@ func (s *Server) choosePort(before int64) error {
 			break
 		}
 	}
-	s.port.CompareAndSwap(before, int64(port))
+	s.port.Store(int64(port))
 	return nil
 }
 
