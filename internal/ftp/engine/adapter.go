@@ -111,26 +111,12 @@ func (f *engineFs) RemoveAll(name string) error {
 
 // Mkdir is MKD.
 func (f *engineFs) Mkdir(name string, _ os.FileMode) error {
-	op := f.engine.op
-	return op.apart(func() error {
-		name, err := op.ResolveForCreate(unescapeLine(name), op.hasDir)
-		if err != nil {
-			return err
-		}
-		return op.Storage.Mkdir(name)
-	})
+	return f.engine.op.makeDir(unescapeLine(name), (*view.Files).Mkdir)
 }
 
 // MkdirAll is SITE MKDIR.
 func (f *engineFs) MkdirAll(name string, _ os.FileMode) error {
-	op := f.engine.op
-	return op.apart(func() error {
-		name, err := op.ResolveForCreate(unescapeLine(name), op.hasDir)
-		if err != nil {
-			return err
-		}
-		return op.Storage.MkdirAll(name)
-	})
+	return f.engine.op.makeDir(unescapeLine(name), (*view.Files).MkdirAll)
 }
 
 // Rename is RNTO. What is renamed is no obstacle to a new spelling of its name.
@@ -181,7 +167,13 @@ type engineFile struct {
 func (f *engineFile) Seek(offset int64, _ int) (int64, error) { return offset, nil }
 
 // Write uploads what the engine writes besides ReadFrom: no byte, after an upload of none.
-func (f *engineFile) Write(b []byte) (int, error) { return f.upload.Write(b) }
+func (f *engineFile) Write(b []byte) (n int, err error) {
+	err = f.op.Do(func() (err error) {
+		n, err = f.upload.Write(b)
+		return err
+	})
+	return n, err
+}
 
 // asciiRead is how much is asked of the engine's ASCII conversion at once, in
 // bytes. With room for two it never returns anything, and with less it

@@ -117,6 +117,17 @@ func (o *Operation) StatDir(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
+// makeDir makes a directory under the name that it is to have.
+func (o *Operation) makeDir(name string, mkdir func(f *view.Files, name string) error) error {
+	return o.apart(func() error {
+		name, err := o.ResolveForCreate(name, o.hasDir)
+		if err != nil {
+			return err
+		}
+		return mkdir(o.Storage, name)
+	})
+}
+
 // openReader opens the file of a download.
 func (o *Operation) openReader(name string, offset int64) (file view.Reader, err error) {
 	err = o.Lookup(name, func(name string) (err error) {
