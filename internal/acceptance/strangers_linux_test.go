@@ -46,8 +46,7 @@ func TestMemoryOfStrangers(t *testing.T) {
 	// it is kept in two forms: it may have a letter, or a request of Telnet
 	line := "NOOP \xff\xfb\x01" + strings.Repeat("a", 4000) + "\r\n"
 	attack := "USER x\r\nPASS y\r\n" + strings.Repeat(line, 70)
-	const heap = "go_memstats_heap_inuse_bytes"
-	before := s.metric(t, heap)
+	before := s.metric(t, heapInUse)
 	var dialed errgroup.Group
 	for n := range sessions {
 		dialed.Go(func() error {
@@ -63,14 +62,22 @@ func TestMemoryOfStrangers(t *testing.T) {
 	if err := dialed.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	highest := 0.0
-	for range 20 {
-		highest = max(highest, s.metric(t, heap)-before)
-	}
+	highest := s.highestHeap(t) - before
 	t.Logf("%.0f KiB for each of %d sessions", highest/sessions/(1<<10), sessions)
 	if highest > most {
 		t.Errorf("%d sessions before the login take %.0f bytes, want %d at most", sessions, highest, most)
 	}
+}
+
+const heapInUse = "go_memstats_heap_inuse_bytes"
+
+// highestHeap is the most bytes of the heap in use that some looks in a row see.
+func (s *site) highestHeap(t *testing.T) (highest float64) {
+	t.Helper()
+	for range 20 {
+		highest = max(highest, s.metric(t, heapInUse))
+	}
+	return highest
 }
 
 // TestMemoryOfWaitingLines: what a user sends while a command runs waits in the client, but for 64 kB. Each session here
@@ -83,8 +90,7 @@ func TestMemoryOfWaitingLines(t *testing.T) {
 	)
 	s := newSite(t, s3test.Start(t, "minio"), mallory())
 	lines := strings.Repeat("NOOP \xff\xfb\x01"+strings.Repeat("a", 4000)+"\r\n", 1000)
-	const heap = "go_memstats_heap_inuse_bytes"
-	before := s.metric(t, heap)
+	before := s.metric(t, heapInUse)
 	var dialed errgroup.Group
 	for n := range sessions {
 		dialed.Go(func() error {
@@ -105,10 +111,7 @@ func TestMemoryOfWaitingLines(t *testing.T) {
 	if err := dialed.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	highest := 0.0
-	for range 20 {
-		highest = max(highest, s.metric(t, heap)-before)
-	}
+	highest := s.highestHeap(t) - before
 	t.Logf("%.0f KiB for each of %d sessions", highest/sessions/(1<<10), sessions)
 	if highest > most {
 		t.Errorf("%d sessions take %.0f bytes, want %d at most", sessions, highest, most)
