@@ -332,30 +332,26 @@ func (x *fixture) wantKeys(want ...string) {
 // wantNoUploads checks that no multipart upload to key is open. MinIO lists uploads of a given key only.
 func (x *fixture) wantNoUploads(key string) {
 	x.Helper()
-	if n := x.uploads(key); n != 0 {
+	if n := len(x.uploads(key)); n != 0 {
 		x.Errorf("%d multipart uploads to %q are open", n, key)
 	}
 }
 
-func (x *fixture) uploads(key string) int {
+// uploads are the multipart uploads to key that are open.
+func (x *fixture) uploads(key string) []types.MultipartUpload {
 	x.Helper()
 	out, err := x.client.ListMultipartUploads(
 		x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: &key})
 	if err != nil {
 		x.Fatal(err)
 	}
-	return len(out.Uploads)
+	return out.Uploads
 }
 
 // abortUploads aborts all multipart uploads to key.
 func (x *fixture) abortUploads(key string) {
 	x.Helper()
-	out, err := x.client.ListMultipartUploads(
-		x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: &key})
-	if err != nil {
-		x.Fatal(err)
-	}
-	for _, u := range out.Uploads {
+	for _, u := range x.uploads(key) {
 		in := &s3.AbortMultipartUploadInput{Bucket: &x.bucket, Key: u.Key, UploadId: u.UploadId}
 		if _, err := x.client.AbortMultipartUpload(x.Context(), in); err != nil {
 			x.Error(err)

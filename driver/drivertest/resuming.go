@@ -221,7 +221,7 @@ func (x *fixture) testSweep() {
 		if err != nil || n != sweep.ended {
 			x.Errorf("older than %v: %d uploads, %v; want %d", sweep.age, n, err, sweep.ended)
 		}
-		if n := x.uploads("file"); n != sweep.uploads {
+		if n := len(x.uploads("file")); n != sweep.uploads {
 			x.Errorf("older than %v: %d uploads are left, want %d", sweep.age, n, sweep.uploads)
 		}
 		if records := x.records(); len(records) != sweep.records {
@@ -264,7 +264,7 @@ func (x *fixture) testSweepLeftBehind() {
 	x.failRequests(always, "AbortMultipartUpload")
 	f.(aborter).Abort(errInterrupted)
 	wantError(x, f.Close(), errInterrupted)
-	if n := x.uploads("file"); n != 1 {
+	if n := len(x.uploads("file")); n != 1 {
 		x.Fatalf("%d uploads are left, so the test proves nothing", n)
 	}
 	x.advanceClock(15 * time.Minute)

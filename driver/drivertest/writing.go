@@ -67,7 +67,7 @@ func testWrite(t *testing.T, h Harness) {
 		if x.exists("invisible") {
 			x.Error("the object is visible before all of it is there")
 		}
-		if x.uploads("invisible") != 1 {
+		if len(x.uploads("invisible")) != 1 {
 			x.Error("there is no upload, so the checks for open uploads prove nothing")
 		}
 		x.close(f)
