@@ -86,10 +86,6 @@ func (f *Factory) configOf(a account) aws.Config {
 	return cfg
 }
 
-// Server returns the client of the server itself, without a role, because roles are those of tenants. The error is
-// that no region is known.
-func (f *Factory) Server(s config.S3) (*s3.Client, error) { return f.client(accountOf(s)) }
-
 // client returns the account's client. The error is errNoRegion.
 func (f *Factory) client(a account) (*s3.Client, error) {
 	if client, made := f.clients[a]; made {

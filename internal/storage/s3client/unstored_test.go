@@ -25,7 +25,8 @@ import (
 // clientOf is the client that the server makes for a configuration without profiles.
 func clientOf(t *testing.T, reach *aws.Config) *s3.Client {
 	t.Helper()
-	client, err := NewFactory(reach, nil, slog.New(slog.DiscardHandler)).Server(config.S3{PathStyle: aws.Bool(true)})
+	factory := NewFactory(reach, nil, slog.New(slog.DiscardHandler))
+	client, err := factory.client(accountOf(config.S3{PathStyle: aws.Bool(true)}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,8 +226,8 @@ func TestConfirmStored(t *testing.T) {
 					}
 				}
 			}
-			client, err := NewFactory(reach, nil, slog.New(slog.DiscardHandler)).Server(
-				config.S3{PathStyle: aws.Bool(true), Profile: tc.profile})
+			factory := NewFactory(reach, nil, slog.New(slog.DiscardHandler))
+			client, err := factory.client(accountOf(config.S3{PathStyle: aws.Bool(true), Profile: tc.profile}))
 			if err != nil {
 				t.Fatal(err)
 			}
