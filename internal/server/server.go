@@ -188,8 +188,8 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	}); err != nil {
 		return nil, err
 	}
-	if s.audit, err = audit.NewOutput(
-		ctx, cfg.Audit, cmp.Or[io.Writer](opts.Stdout, io.Discard), m.auditLinesLost, log); err != nil {
+	stdout := cmp.Or[io.Writer](opts.Stdout, io.Discard)
+	if s.audit, err = audit.NewOutput(ctx, cfg.Audit, stdout, m.auditLinesLost, log); err != nil {
 		return nil, err
 	}
 	recent := recentEvents(cfg)

@@ -50,8 +50,8 @@ func dial(
 			if from.IsValid() {
 				dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))
 			}
-			if conn, err = dialer.DialContext(
-				ctx, "tcp", net.JoinHostPort(addr.String(), strconv.Itoa(int(port)))); err == nil {
+			conn, err = dialer.DialContext(ctx, "tcp", net.JoinHostPort(addr.String(), strconv.Itoa(int(port))))
+			if err == nil {
 				return conn, nil
 			}
 		}

@@ -138,8 +138,8 @@ func (p *prober) run(ctx context.Context, log *slog.Logger) {
 	try(
 		ctx, p, p.client.ListObjectsV2,
 		&s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &b.Prefix, MaxKeys: aws.Int32(1)})
-	if out, ok := try(
-		ctx, p, p.client.GetObject, &s3.GetObjectInput{Bucket: &b.Name, Key: &p.users}, "NoSuchKey"); ok && out != nil {
+	get := &s3.GetObjectInput{Bucket: &b.Name, Key: &p.users}
+	if out, ok := try(ctx, p, p.client.GetObject, get, "NoSuchKey"); ok && out != nil {
 		_ = out.Body.Close()
 	}
 	if known, _ := driver.ProfileNamed(b.Profile.Name); known.GhostPrefixes {

@@ -57,8 +57,8 @@ func newRule(pattern string, rights Rights) rule {
 	for text := range segments(norm.NFC.String(pattern)) {
 		s := segment{text: text, glob: strings.ContainsAny(text, `*?[\`)}
 		shape := globShape
-		if plain := strings.NewReplacer(`\\`, "", `\*`, "", `\?`, "", `\[`, ""); !strings.ContainsAny(
-			plain.Replace(text), "*?[") {
+		unescaped := strings.NewReplacer(`\\`, "", `\*`, "", `\?`, "", `\[`, "").Replace(text)
+		if !strings.ContainsAny(unescaped, "*?[") {
 			shape = plainShape // although it may hold backslashes
 		}
 		r.pattern = append(r.pattern, s)

@@ -45,8 +45,8 @@ func discard(ctx context.Context, client *s3.Client, bucket, key string, version
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	for _, version := range versions {
-		if _, err := client.DeleteObject(
-			ctx, &s3.DeleteObjectInput{Bucket: &bucket, Key: &key, VersionId: version}); err != nil && version != nil {
+		exact := &s3.DeleteObjectInput{Bucket: &bucket, Key: &key, VersionId: version}
+		if _, err := client.DeleteObject(ctx, exact); err != nil && version != nil {
 			_, _ = client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &bucket, Key: &key})
 			return
 		}
