@@ -3,8 +3,7 @@
 //
 // [NewRegistry] makes a [Registry] from a valid configuration and the buckets of package s3client. The Registry is
 // the backend of the control connection: HOST and the server name of TLS choose a tenant (RFC 7151), USER and PASS a
-// user of it. A login gets a storage of its own, made of layers of package view over file systems of the driver, one
-// for each bucket that the user sees.
+// user of it. A login gets a [view.View] over file systems of the driver, one for each bucket that the user sees.
 //
 // Package passwordhash compares passwords. An unknown user takes as long as the user with the costliest hash.
 package tenant
