@@ -8,7 +8,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/storage/s3client/quirks"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -23,7 +23,7 @@ func conform(t *testing.T, s *s3test.Server) {
 	t.Parallel()
 	drivertest.Run(t, drivertest.Harness{
 		Bucket: func(tb testing.TB) (*s3.Client, string) {
-			return s.Client(quirks.RepeatUnstored("")), s.Bucket(tb)
+			return s.Client(s3client.RepeatUnstored("")), s.Bucket(tb)
 		},
 		Limits:  limits(s),
 		Profile: profile(t, s),

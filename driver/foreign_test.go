@@ -14,7 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/storage/s3client/quirks"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -37,7 +37,7 @@ func TestForeignFiles(t *testing.T) {
 				}
 			}
 			f := drivertest.MustNew(
-				t.Context(), s.Client(quirks.RepeatUnstored("")), bucket, &driver.Options{Profile: profile(t, s)})
+				t.Context(), s.Client(s3client.RepeatUnstored("")), bucket, &driver.Options{Profile: profile(t, s)})
 			want := func(name, content string) {
 				t.Helper()
 				if got, err := afero.ReadFile(f, "dir/"+name); err != nil || string(got) != content {

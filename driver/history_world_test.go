@@ -27,7 +27,7 @@ import (
 	"github.com/babelftp/babelftp/driver/drivertest"
 	uploadjournal "github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/internal/base/s3error"
-	"github.com/babelftp/babelftp/internal/storage/s3client/quirks"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
@@ -221,7 +221,7 @@ func (w *world) client(c *s3sim.Caller, optFns ...func(*s3.Options)) *s3.Client 
 	return w.s3.Client(c, append(optFns, func(o *s3.Options) {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported
 		if w.Emptying {
-			quirks.RepeatUnstored(w.Profile)(o)
+			s3client.RepeatUnstored(w.Profile)(o)
 		}
 	})...)
 }

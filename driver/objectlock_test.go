@@ -20,7 +20,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/storage/s3client/quirks"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -39,7 +39,7 @@ func TestObjectLock(t *testing.T) {
 func testObjectLock(t *testing.T, s *s3test.Server, p driver.Profile) {
 	t.Helper()
 	checked := &checksummed{to: &http.Client{}}
-	client := s.Client(quirks.RepeatUnstored(""), func(o *s3.Options) { o.HTTPClient = checked })
+	client := s.Client(s3client.RepeatUnstored(""), func(o *s3.Options) { o.HTTPClient = checked })
 	bucket := s.LockedBucket(t)
 	f := drivertest.MustNew(t.Context(), client, bucket, &driver.Options{Profile: p, PartSize: 5 << 20})
 	large := make([]byte, 11<<20)

@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/access"
-	"github.com/babelftp/babelftp/internal/storage/iam"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -27,9 +27,9 @@ import (
 
 // A permissionLog knows what the requests of a client have needed.
 type permissionLog struct {
-	region iam.Region
+	region s3client.Region
 	mu     sync.Mutex
-	needs  map[iam.Need]string // the operation
+	needs  map[s3client.Need]string // the operation
 }
 
 // watch adds the log to the clients that are made from reach.
@@ -45,8 +45,8 @@ func (l *permissionLog) watch(reach *aws.Config) *aws.Config {
 }
 
 // allows tells whether a policy allows something. Its patterns have one wildcard, at the end.
-func allows(p iam.Policy, want iam.Permission) bool {
-	return slices.ContainsFunc(p.Statement, func(s iam.Statement) bool {
+func allows(p s3client.Policy, want s3client.Permission) bool {
+	return slices.ContainsFunc(p.Statement, func(s s3client.Statement) bool {
 		return slices.Contains(s.Action, want.Action) && slices.ContainsFunc(s.Resource, func(pattern string) bool {
 			prefix, open := strings.CutSuffix(pattern, "*")
 			return pattern == want.Resource || open && strings.HasPrefix(want.Resource, prefix)
@@ -142,7 +142,7 @@ func workOf() map[string]tenantWork {
 		"read-only": {configure: permissions(config.List, config.Read), before: []string{"file"}, work: read},
 		"drop-box": {configure: permissions(config.Write), work: func(t *testing.T, c *ftptest.Client) {
 			c.Store("large", big)
-		}, idle: []string{iam.AbortMultipartUpload, iam.GetObject}},
+		}, idle: []string{s3client.AbortMultipartUpload, s3client.GetObject}},
 		"no-delete": {
 			configure: permissions(config.List, config.Read, config.Write, config.Mkdir), before: []string{"file"},
 			work: func(t *testing.T, c *ftptest.Client) {
@@ -175,7 +175,7 @@ func workOf() map[string]tenantWork {
 		},
 		"versions": {
 			configure: func(_ *config.Config, t *config.Tenant) { t.Overwrite = config.VersionOverwrite },
-			work:      change, idle: []string{iam.DeleteObjectVersion},
+			work:      change, idle: []string{s3client.DeleteObjectVersion},
 		},
 		"no-overwrite": {
 			configure: func(_ *config.Config, t *config.Tenant) { t.Overwrite = config.DenyOverwrite },
@@ -209,7 +209,7 @@ func TestPolicySuffices(t *testing.T) {
 			tc.prepare(t, s, cfg, acme)
 			policy := policyOf(t, cfg, s)
 
-			used := &permissionLog{region: iam.Region(s.Region), needs: map[iam.Need]string{}}
+			used := &permissionLog{region: s3client.Region(s.Region), needs: map[s3client.Need]string{}}
 			var log logText
 			srv := start(
 				t, cfg, Options{AWS: used.watch(s.Restricted(t, policy).AWSConfig()),
@@ -227,9 +227,9 @@ func TestPolicySuffices(t *testing.T) {
 			actions := map[string]bool{}
 			for need, operation := range used.needs {
 				switch {
-				case need.Case == iam.Tagged && acme.Objects.Tags == nil:
+				case need.Case == s3client.Tagged && acme.Objects.Tags == nil:
 					continue
-				case need.Case == iam.KMS || strings.HasPrefix(need.Action, "kms:") || need.Action == iam.PutObjectACL:
+				case need.Case == s3client.KMS || strings.HasPrefix(need.Action, "kms:") || need.Action == s3client.PutObjectACL:
 					continue // which MinIO does not know
 				case strings.HasSuffix(operation, "HeadBucketInput") && acme.Prefix != "":
 					continue // denied to those who may only list a prefix, and then the server lists that
@@ -242,7 +242,7 @@ func TestPolicySuffices(t *testing.T) {
 			for _, statement := range policy.Statement {
 				for _, action := range statement.Action {
 					// which the probe needs
-					if !actions[action] && !slices.Contains(tc.idle, action) && action != iam.GetBucketObjectLock {
+					if !actions[action] && !slices.Contains(tc.idle, action) && action != s3client.GetBucketObjectLock {
 						t.Errorf(
 							"no request needs %s on %v; requests need %v", action, statement.Resource,
 							slices.Sorted(maps.Keys(actions)))
@@ -265,7 +265,7 @@ func interrupt(t *testing.T, c *ftptest.Client, name, content string) {
 }
 
 // policyOf is the policy of the tenant acme.
-func policyOf(t *testing.T, cfg *config.Config, s *s3test.Server) iam.Policy {
+func policyOf(t *testing.T, cfg *config.Config, s *s3test.Server) s3client.Policy {
 	t.Helper()
 	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
 	if err != nil {

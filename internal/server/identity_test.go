@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/jwttest"
@@ -153,7 +153,7 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 	token := p.use(t)
 	end := time.Now().Add(time.Hour).Truncate(time.Second)
 	p.ends(end)
-	found, err := transport.Load(t.Context(), slog.New(slog.DiscardHandler))
+	found, err := s3client.LoadEnvironment(t.Context(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

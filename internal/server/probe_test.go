@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/access"
-	"github.com/babelftp/babelftp/internal/storage/iam"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -37,15 +37,15 @@ func probe(t *testing.T, srv *Server) error {
 
 // enforce lets the clients that are made from reach do what a policy allows, by the table of needs. It stands in for
 // AWS, where MinIO asks for less. The objects have the tags and the key of the tenant.
-func enforce(reach *aws.Config, policy iam.Policy, t *config.Tenant) *aws.Config {
-	region := iam.Region(reach.Region)
+func enforce(reach *aws.Config, policy s3client.Policy, t *config.Tenant) *aws.Config {
+	region := s3client.Region(reach.Region)
 	return before(reach, func(in any) error {
 		for _, need := range region.Needs(in) {
 			switch {
-			case need.Case == iam.Missing, need.Case == iam.Tagged && t.Objects.Tags == nil,
-				need.Case == iam.KMS && t.Objects.KMSKeyID == "":
+			case need.Case == s3client.Missing, need.Case == s3client.Tagged && t.Objects.Tags == nil,
+				need.Case == s3client.KMS && t.Objects.KMSKeyID == "":
 				continue
-			case need.Case == iam.KMS:
+			case need.Case == s3client.KMS:
 				need.Resource, _ = region.KeyARN(t.Objects.KMSKeyID)
 			}
 			if !allows(policy, need.Permission) {
@@ -60,7 +60,7 @@ func enforce(reach *aws.Config, policy iam.Policy, t *config.Tenant) *aws.Config
 }
 
 // without is a policy that lacks one action of one statement.
-func without(p iam.Policy, statement int, action string) iam.Policy {
+func without(p s3client.Policy, statement int, action string) s3client.Policy {
 	p.Statement = slices.Clone(p.Statement)
 	s := &p.Statement[statement]
 	s.Action = slices.DeleteFunc(slices.Clone(s.Action), func(a string) bool { return a == action })
@@ -96,7 +96,7 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 				work.prepare(t, s, cfg, acme)
 				policy := policyOf(t, cfg, s)
 				before := s3test.Objects(t, s.Client(), acme.Bucket)
-				try := func(policy iam.Policy) string {
+				try := func(policy s3client.Policy) string {
 					reach := s.AWSConfig()
 					if enforced == "minio" {
 						reach = s.Restricted(t, policy).AWSConfig()
@@ -125,13 +125,13 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 				}
 				for i, statement := range policy.Statement {
 					for _, action := range statement.Action {
-						if enforced == "minio" && (action == iam.PutObjectTagging || action == iam.ListBucketVersions) {
+						if enforced == "minio" && (action == s3client.PutObjectTagging || action == s3client.ListBucketVersions) {
 							continue // MinIO does not ask for it, or takes s3:ListBucket for it
 						}
-						if action == iam.GetBucketVersioning && acme.Overwrite != config.VersionOverwrite {
+						if action == s3client.GetBucketVersioning && acme.Overwrite != config.VersionOverwrite {
 							continue // the policy has it as long as the server may turn out to need it
 						}
-						if action == iam.GetBucketObjectLock {
+						if action == s3client.GetBucketObjectLock {
 							continue // the probe does without: see TestProbeNotesObjectLock
 						}
 						got := try(without(policy, i, action))
@@ -394,11 +394,11 @@ func TestProbeNotesObjectLock(t *testing.T) {
 	policy := policyOf(t, cfg, s)
 	blind := policy
 	for i, statement := range policy.Statement {
-		if slices.Contains(statement.Action, iam.GetBucketObjectLock) {
-			blind = without(policy, i, iam.GetBucketObjectLock)
+		if slices.Contains(statement.Action, s3client.GetBucketObjectLock) {
+			blind = without(policy, i, s3client.GetBucketObjectLock)
 		}
 	}
-	for want, allowed := range map[string]iam.Policy{
+	for want, allowed := range map[string]s3client.Policy{
 		": ok; Object Lock keeps each version for 1 day(s) (GOVERNANCE)": policy,
 		": ok; whether Object Lock keeps versions is not known: the IAM policy lacks " +
 			"s3:GetBucketObjectLockConfiguration on arn:aws:s3:::" + acme.Bucket: blind,

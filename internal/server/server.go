@@ -36,7 +36,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/report/tracing"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
-	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
+
 	"github.com/babelftp/babelftp/internal/users/bans"
 	"github.com/babelftp/babelftp/internal/users/tenant"
 )
@@ -126,7 +126,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	}
 	m := newMetrics(opts.Version)
 	if opts.AWS == nil {
-		if opts.AWS, err = transport.Load(ctx, log); err != nil {
+		if opts.AWS, err = s3client.LoadEnvironment(ctx, log); err != nil {
 			return nil, err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
-	"github.com/babelftp/babelftp/internal/storage/s3client/quirks"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -44,7 +44,7 @@ func (b bucket) lock(t *testing.T) *Lock {
 func on(t *testing.T, test func(*testing.T, bucket)) {
 	start := func(t *testing.T, name string) bucket {
 		s := s3test.Start(t, name)
-		return bucket{s.Client(quirks.RepeatUnstored("")), s.Bucket(t)}
+		return bucket{s.Client(s3client.RepeatUnstored("")), s.Bucket(t)}
 	}
 	for _, name := range []string{"embedded", "minio", "sim-strict"} {
 		t.Run(name, func(t *testing.T) { test(t, start(t, name)) })
@@ -200,7 +200,7 @@ func lossy(
 	lose = func(operation string, after, times int) *s3test.Injection {
 		return proxy.Inject(s3test.Fault{Operation: operation, After: after, Times: times, Effect: s3test.LoseAnswer()})
 	}
-	return bucket{proxy.Server().Client(quirks.RepeatUnstored("")), server.Bucket(t)}, lose, proxy
+	return bucket{proxy.Server().Client(s3client.RepeatUnstored("")), server.Bucket(t)}, lose, proxy
 }
 
 // The answer to a write is lost. The server that has written the lock has it, and does not write it again: another
@@ -322,7 +322,7 @@ func TestReleaseIsNotRepeated(t *testing.T) {
 // S3 answers 200 without an ETag and stores nothing, because another server came later and was faster. The other one has the lock.
 func TestNotStored(t *testing.T) {
 	server := s3test.Start(t, "embedded")
-	b := bucket{server.Client(quirks.RepeatUnstored("")), server.Bucket(t)}
+	b := bucket{server.Client(s3client.RepeatUnstored("")), server.Bucket(t)}
 	other := b.lock(t)
 	l := b.lock(t)
 	l.Client = func() Client { return notStored{b.client, func() { wantHeld(t, other, true) }} }
@@ -363,7 +363,7 @@ func (o overtaken) PutObject(
 // A server that cannot read the lock, or ends while it waits, does not have it.
 func TestErrors(t *testing.T) {
 	server := s3test.Start(t, "embedded")
-	b := bucket{server.Client(quirks.RepeatUnstored("")), "no-such-bucket"}
+	b := bucket{server.Client(s3client.RepeatUnstored("")), "no-such-bucket"}
 	for name, do := range map[string]func() error{
 		"hold":    func() error { _, err := b.lock(t).Hold(t.Context()); return err },
 		"release": func() error { return b.lock(t).Release(t.Context()) },

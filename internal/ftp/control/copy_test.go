@@ -5,7 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
 func TestSiteCopy(t *testing.T) {
@@ -66,7 +66,7 @@ func TestSiteCopyAborted(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("dir/x")
 	begun := make(chan struct{})
-	s.client = transport.Variant(s.client.Options(), holdCopies(begun))
+	s.client = s3client.Variant(s.client.Options(), holdCopies(begun))
 	c := s.login()
 	c.do("SITE CPFR dir", "350 ")
 	c.write("SITE CPTO copy\r\n")
@@ -84,7 +84,7 @@ func TestSiteCopyClientDisconnects(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("f")
 	begun := make(chan struct{})
-	s.client = transport.Variant(s.client.Options(), holdCopies(begun))
+	s.client = s3client.Variant(s.client.Options(), holdCopies(begun))
 	c := s.login()
 	c.do("SITE CPFR f", "350 ")
 	c.write("SITE CPTO g\r\n")

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/middleware"
 
-	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
 const hashed = "the quick brown fox"
@@ -186,7 +186,7 @@ func TestHashAborted(t *testing.T) {
 	s := newSite(t, nil)
 	s.put(&s3.PutObjectInput{Key: aws.String("fox"), Body: strings.NewReader(hashed)})
 	begun := make(chan struct{})
-	s.client = transport.Variant(s.client.Options(), holdDownloads(begun))
+	s.client = s3client.Variant(s.client.Options(), holdDownloads(begun))
 	c := s.login()
 	c.write("XSHA512 fox\r\n")
 	<-begun

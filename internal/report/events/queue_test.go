@@ -20,7 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/report/webhook"
-	"github.com/babelftp/babelftp/internal/storage/s3client/quirks"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -96,7 +96,7 @@ func newBucket(t *testing.T) bucket { return newBucketOf(t, "embedded") }
 
 func newBucketOf(t *testing.T, server string) bucket {
 	s := s3test.Start(t, server)
-	return bucket{s.Client(quirks.RepeatUnstored("")), s.Bucket(t)}
+	return bucket{s.Client(s3client.RepeatUnstored("")), s.Bucket(t)}
 }
 
 // queue is the queue of one server.
@@ -249,7 +249,7 @@ func TestLeaseWithoutAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = proxy.Close() })
-	b, r := bucket{proxy.Server().Client(quirks.RepeatUnstored("")), server.Bucket(t)}, newReceiver(t)
+	b, r := bucket{proxy.Server().Client(s3client.RepeatUnstored("")), server.Bucket(t)}, newReceiver(t)
 	q := b.queue(t, r)
 	e, err := q.begin(t.Context(), Event{Type: Upload, Path: "file"})
 	if err != nil {

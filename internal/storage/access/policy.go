@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/storage/iam"
+
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
@@ -20,31 +20,31 @@ const reserved = ".babelftp/"
 // Policy returns the least policy for what the server does in buckets of one account: what their users may do, and
 // what it keeps there itself. It sends no request. For an S3 server that is not known yet, the policy allows what any
 // profile needs.
-func Policy(buckets ...*s3client.Bucket) iam.Policy {
-	var all []iam.Allowance
+func Policy(buckets ...*s3client.Bucket) s3client.Policy {
+	var all []s3client.Allowance
 	for _, b := range buckets {
 		all = append(all, allowances(b)...)
 	}
-	return iam.NewPolicy(all)
+	return s3client.NewPolicy(all)
 }
 
-func regionOf(b *s3client.Bucket) iam.Region { return iam.Region(b.Client.Options().Region) }
+func regionOf(b *s3client.Bucket) s3client.Region { return s3client.Region(b.Client.Options().Region) }
 
 // allowances are what the requests for a bucket need.
-func allowances(b *s3client.Bucket) []iam.Allowance {
-	region, prefix, keyID := regionOf(b), iam.Literal(b.Prefix), b.Objects.KMSKeyID
-	var all []iam.Allowance
-	allow := func(p iam.Permission) {
-		a := iam.Allowance{Permission: p}
-		if !b.Profile.FullIAM && (p.Action == iam.PutObjectACL || strings.HasPrefix(p.Action, "kms:")) {
+func allowances(b *s3client.Bucket) []s3client.Allowance {
+	region, prefix, keyID := regionOf(b), s3client.Literal(b.Prefix), b.Objects.KMSKeyID
+	var all []s3client.Allowance
+	allow := func(p s3client.Permission) {
+		a := s3client.Allowance{Permission: p}
+		if !b.Profile.FullIAM && (p.Action == s3client.PutObjectACL || strings.HasPrefix(p.Action, "kms:")) {
 			return
 		}
 		switch p.Action {
-		case iam.ListBucket, iam.ListBucketVersions:
+		case s3client.ListBucket, s3client.ListBucketVersions:
 			if prefix != "" {
 				a.Prefix = prefix + "*"
 			}
-		case iam.Decrypt, iam.GenerateDataKey:
+		case s3client.Decrypt, s3client.GenerateDataKey:
 			_, a.Alias = region.KeyARN(keyID)
 		}
 		all = append(all, a)
@@ -52,12 +52,12 @@ func allowances(b *s3client.Bucket) []iam.Allowance {
 	for _, in := range requests(b, prefix) {
 		for _, need := range region.Needs(in) {
 			switch {
-			case need.Case == iam.Tagged && len(b.Objects.Tags) == 0:
-			case need.Case != iam.KMS:
+			case need.Case == s3client.Tagged && len(b.Objects.Tags) == 0:
+			case need.Case != s3client.KMS:
 				allow(need.Permission)
 			case keyID != "":
 				arn, _ := region.KeyARN(keyID)
-				allow(iam.Permission{Action: need.Action, Resource: arn})
+				allow(s3client.Permission{Action: need.Action, Resource: arn})
 			}
 		}
 	}

@@ -18,9 +18,8 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/base/s3error"
-	"github.com/babelftp/babelftp/internal/storage/iam"
+
 	"github.com/babelftp/babelftp/internal/storage/s3client"
-	"github.com/babelftp/babelftp/internal/storage/s3client/probe"
 )
 
 const (
@@ -48,7 +47,7 @@ func Probe(ctx context.Context, b *s3client.Bucket, log *slog.Logger) *Report {
 	defer cancel()
 	name := "probe-" + strings.ToLower(rand.Text())
 	p := &prober{
-		bucket: b, client: b.ObjectClient(), region: regionOf(b), report: r, allowed: map[iam.Permission]bool{},
+		bucket: b, client: b.ObjectClient(), region: regionOf(b), report: r, allowed: map[s3client.Permission]bool{},
 		own: b.Prefix + reserved + name, users: b.Prefix + "babelftp-" + name,
 	}
 	defer p.resolve()
@@ -66,7 +65,7 @@ func (p *prober) noteObjectLock(ctx context.Context) {
 	}
 	out, err := p.bucket.Client.GetObjectLockConfiguration(
 		ctx, &s3.GetObjectLockConfigurationInput{Bucket: &p.bucket.Name})
-	if denied, ok := errors.AsType[*iam.DeniedError](err); ok {
+	if denied, ok := errors.AsType[*s3client.DeniedError](err); ok {
 		p.report.Notes = append(
 			p.report.Notes, "whether Object Lock keeps versions is not known: the IAM policy lacks "+denied.Needed())
 	}
@@ -115,12 +114,12 @@ func ProbeAll(ctx context.Context, buckets []*s3client.Bucket, log *slog.Logger,
 type prober struct {
 	bucket     *s3client.Bucket
 	client     driver.Client
-	region     iam.Region
+	region     s3client.Region
 	report     *Report
 	own, users string // the keys
 
-	allowed map[iam.Permission]bool
-	denied  [][]iam.Permission // what each denied request needs
+	allowed map[s3client.Permission]bool
+	denied  [][]s3client.Permission // what each denied request needs
 	stored  []version
 	begun   string // the key of a multipart upload that may exist, and whose ID is not known
 	exists  bool   // whether there is an object at the own key
@@ -177,7 +176,7 @@ func (p *prober) verify(ctx context.Context, log *slog.Logger) {
 		return
 	}
 	err := p.bucket.Verify(context.WithoutCancel(ctx), log)
-	if denied, ok := errors.AsType[*iam.DeniedError](err); ok {
+	if denied, ok := errors.AsType[*s3client.DeniedError](err); ok {
 		p.denied = append(p.denied, p.needs(denied.Needs, true))
 	} else if err != nil {
 		p.report.Problems = append(p.report.Problems, err.Error())
@@ -191,7 +190,7 @@ func (p *prober) verifyProfile(ctx context.Context) {
 		return
 	}
 	b := p.bucket
-	broken, err := probe.Verify(context.WithoutCancel(ctx), b.Client, b.Name, b.Prefix, b.Profile)
+	broken, err := s3client.VerifyProfile(context.WithoutCancel(ctx), b.Client, b.Name, b.Prefix, b.Profile)
 	if err != nil {
 		p.ended = true
 		p.problem("the profile was not verified: %s", strings.ReplaceAll(err.Error(), "\n", " "))
@@ -226,7 +225,7 @@ func withoutTrailer(o *s3.Options) {
 // judge learns from the answer to a request what the policy allows.
 func (p *prober) judge(in any, err error, codes []string) bool {
 	api, answered := errors.AsType[smithy.APIError](err)
-	denied, isDenied := errors.AsType[*iam.DeniedError](err)
+	denied, isDenied := errors.AsType[*s3client.DeniedError](err)
 	switch {
 	case err == nil || s3error.HasCode(err, codes...):
 		for _, need := range p.needs(p.region.Needs(in), false) {
@@ -267,19 +266,19 @@ func (p *prober) problem(format string, args ...any) {
 
 // needs are the permissions of a request for objects of the probe, with patterns in place of their keys. Those that
 // only some objects need count if cases is set.
-func (p *prober) needs(all []iam.Need, cases bool) []iam.Permission {
+func (p *prober) needs(all []s3client.Need, cases bool) []s3client.Permission {
 	o, name := p.bucket.Objects, p.bucket.Name
-	var needs []iam.Permission
+	var needs []s3client.Permission
 	for _, need := range all {
 		switch {
-		case need.Case == iam.Missing: // the listing shows it
+		case need.Case == s3client.Missing: // the listing shows it
 			continue
-		case need.Case == iam.Tagged && (!cases || len(o.Tags) == 0),
-			need.Case == iam.KMS && (!cases || o.KMSKeyID == ""):
+		case need.Case == s3client.Tagged && (!cases || len(o.Tags) == 0),
+			need.Case == s3client.KMS && (!cases || o.KMSKeyID == ""):
 			continue
-		case need.Case == iam.KMS:
+		case need.Case == s3client.KMS:
 			need.Resource, _ = p.region.KeyARN(o.KMSKeyID)
-		case need.Action == iam.DeleteObjectVersion, need.Action == iam.GetObjectTagging,
+		case need.Action == s3client.DeleteObjectVersion, need.Action == s3client.GetObjectTagging,
 			need.Resource == p.region.ObjectARN(name, p.users):
 			need.Resource = p.region.ObjectARN(name, p.bucket.Prefix+"*")
 		case strings.HasPrefix(need.Resource, p.region.ObjectARN(name, p.bucket.Prefix+reserved)):

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/babelftp/babelftp/internal/storage/iam"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
@@ -14,7 +13,7 @@ import (
 type Report struct {
 	Bucket *s3client.Bucket
 	// Missing is what the IAM policy of the bucket's credentials lacks, with patterns in place of keys.
-	Missing []iam.Permission
+	Missing []s3client.Permission
 	// Problems are the others, each on one line.
 	Problems []string
 	// Notes are what to know of a bucket that works.
@@ -45,23 +44,23 @@ func (r *Report) String() string {
 // MarshalJSON writes the report for scripts.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Tenant   string           `json:"tenant"`
-		Folder   string           `json:"folder,omitempty"`
-		Bucket   string           `json:"bucket"`
-		OK       bool             `json:"ok"`
-		Missing  []iam.Permission `json:"missing,omitempty"`
-		Problems []string         `json:"problems,omitempty"`
-		Notes    []string         `json:"notes,omitempty"`
+		Tenant   string                `json:"tenant"`
+		Folder   string                `json:"folder,omitempty"`
+		Bucket   string                `json:"bucket"`
+		OK       bool                  `json:"ok"`
+		Missing  []s3client.Permission `json:"missing,omitempty"`
+		Problems []string              `json:"problems,omitempty"`
+		Notes    []string              `json:"notes,omitempty"`
 	}{r.Bucket.Tenant, r.Bucket.Folder, r.Bucket.Name, r.OK(), r.Missing, r.Problems, r.Notes})
 }
 
 // resolve finds out which permissions are missing. A request that needs several shows nothing of those that are
 // allowed elsewhere, or if a missing one explains it.
 func (p *prober) resolve() {
-	var open [][]iam.Permission
-	missing := func(need iam.Permission) bool { return slices.Contains(p.report.Missing, need) }
+	var open [][]s3client.Permission
+	missing := func(need s3client.Permission) bool { return slices.Contains(p.report.Missing, need) }
 	for _, needs := range p.denied {
-		needs = slices.DeleteFunc(slices.Clone(needs), func(need iam.Permission) bool { return p.allowed[need] })
+		needs = slices.DeleteFunc(slices.Clone(needs), func(need s3client.Permission) bool { return p.allowed[need] })
 		switch {
 		case len(needs) > 1:
 			open = append(open, needs)
@@ -80,7 +79,7 @@ func (p *prober) resolve() {
 	}
 	own, users := p.region.ObjectARN(p.bucket.Name, p.bucket.Prefix+reserved+"*"),
 		p.region.ObjectARN(p.bucket.Name, p.bucket.Prefix+"*")
-	p.report.Missing = slices.DeleteFunc(p.report.Missing, func(need iam.Permission) bool {
-		return need.Resource == own && missing(iam.Permission{Action: need.Action, Resource: users})
+	p.report.Missing = slices.DeleteFunc(p.report.Missing, func(need s3client.Permission) bool {
+		return need.Resource == own && missing(s3client.Permission{Action: need.Action, Resource: users})
 	})
 }

@@ -18,9 +18,6 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/storage/iam"
-	"github.com/babelftp/babelftp/internal/storage/s3client/quirks"
-	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
 )
 
 const (
@@ -124,7 +121,7 @@ func (b *Bucket) reach(ctx context.Context) (header http.Header, err error) {
 	head, err := b.Client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.Name})
 	if err == nil {
 		b.Endpoint.Answered(time.Since(begin))
-		header = quirks.Header(head.ResultMetadata)
+		header = responseHeader(head.ResultMetadata)
 	}
 	if s3error.Status(err) != 0 {
 		// The answer to HEAD has no body to say why. A policy may also allow no more than to list the tenant's prefix.
@@ -132,7 +129,7 @@ func (b *Bucket) reach(ctx context.Context) (header http.Header, err error) {
 		list, err = b.Client.ListObjectsV2(
 			ctx, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &b.Prefix, MaxKeys: aws.Int32(1)})
 		if err == nil {
-			header = quirks.Header(list.ResultMetadata)
+			header = responseHeader(list.ResultMetadata)
 		}
 	}
 	if err != nil {
@@ -152,7 +149,7 @@ func (b *Bucket) explain(err error) error {
 			advice = "write %s.path_style: true if the server has no host name for each bucket"
 		}
 		return b.failed(
-			err, fmt.Sprintf("cannot reach S3 at %s: %s", server, transport.Reason(err, checkTimeout)), advice,
+			err, fmt.Sprintf("cannot reach S3 at %s: %s", server, reason(err, checkTimeout)), advice,
 			b.keys.endpoint)
 	case refusesCredentials(code):
 		advice := fmt.Sprintf("correct %s.access_key_id and %[1]s.secret_access_key", b.keys.credentials)
@@ -184,7 +181,7 @@ func (b *Bucket) explain(err error) error {
 
 // advice says which policy a request needs that S3 has denied.
 func (b *Bucket) advice(err error) string {
-	denied, ok := errors.AsType[*iam.DeniedError](err)
+	denied, ok := errors.AsType[*DeniedError](err)
 	if !ok {
 		return "allow it in the policy of the bucket"
 	}

@@ -11,9 +11,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/storage/iam"
-	"github.com/babelftp/babelftp/internal/storage/s3client/quirks"
-	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
 )
 
 // customRegion is the default region of S3 servers other than AWS.
@@ -40,7 +37,7 @@ func accountOf(s config.S3) account {
 		pathStyle:          aws.ToBool(s.PathStyle),
 		checksums:          s.Checksums,
 		credentialsFromSDK: s.AccessKeyID == "",
-		profile:            quirks.Special(s.Profile, s.Endpoint),
+		profile:            specialProfile(s.Profile, s.Endpoint),
 	}
 }
 
@@ -92,7 +89,7 @@ func (f *Factory) client(a account) (*s3.Client, error) {
 		return client, nil
 	}
 	cfg := f.configOf(a)
-	cfg.HTTPClient = transport.Coalesce(cfg.HTTPClient)
+	cfg.HTTPClient = coalesce(cfg.HTTPClient)
 	if cfg.Region == "" {
 		return nil, errNoRegion
 	}
@@ -101,11 +98,11 @@ func (f *Factory) client(a account) (*s3.Client, error) {
 	}
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = a.pathStyle
-		name := cmp.Or(a.profile, quirks.Special(config.AutoProfile, aws.ToString(cfg.BaseEndpoint)))
-		quirks.Restrict(o, name)
-		transport.UseChecksums(o, a.checksums)
-		quirks.RepeatUnstored(name)(o)
-		o.APIOptions = append(o.APIOptions, iam.Region(cfg.Region).Explain)
+		name := cmp.Or(a.profile, specialProfile(config.AutoProfile, aws.ToString(cfg.BaseEndpoint)))
+		restrict(o, name)
+		useChecksums(o, a.checksums)
+		RepeatUnstored(name)(o)
+		o.APIOptions = append(o.APIOptions, Region(cfg.Region).Explain)
 		if f.observe != nil {
 			o.APIOptions = append(o.APIOptions, f.observe)
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/storage/s3client/quirks"
 )
 
 // Buckets makes each tenant's bucket, by the tenant's name, with those of its folders. It sends no request to S3. The
@@ -99,7 +98,7 @@ func (b *Bucket) connect(factory *Factory, storage config.S3, presign time.Durat
 		return b.failed(err, "its region is not known", "write %s.region, or set AWS_REGION", b.keys.region)
 	}
 	// What the configuration alone shows stops the server. What S3 shows later makes one bucket unusable.
-	known, ok := driver.ProfileNamed(quirks.Known(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name))
+	known, ok := driver.ProfileNamed(knownProfile(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name))
 	if ok {
 		b.Profile = known
 		return b.checkResume()

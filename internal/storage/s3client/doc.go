@@ -1,6 +1,6 @@
 // Package s3client makes S3 clients from a configuration, and checks the buckets that they reach.
 //
-// Package transport reads what the AWS SDK finds in its environment. A [Factory] turns a configuration into one
+// [LoadEnvironment] reads what the AWS SDK finds in its environment. A [Factory] turns a configuration into one
 // [Bucket] for each tenant and each of its folders; buckets that are reached alike share a client. [Bucket.Verify]
 // asks S3 whether a bucket can be used as the configuration promises. It sends HeadBucket (ListObjectsV2 where that
 // is refused), and GetBucketVersioning for overwrite: version and for MinIO. To an unknown server it sends PutObject,
@@ -8,5 +8,11 @@
 // line that names the tenant, the bucket and the key of the configuration to correct. A [Watcher] looks at buckets
 // while the server runs.
 //
-// What the S3 servers differ in is data of the driver, its profiles; which profile a server has is found out here.
+// What the S3 servers differ in is data of the driver, its profiles. Which profile a server has is found out here: by
+// its address, by the headers of its answers (quirks.go), or by requests for an object that is removed in the end
+// (probe.go, verify.go).
+//
+// [Region.Needs] is the only table of the IAM actions that a request needs, and on which resources. [Policy] writes
+// them as JSON, and [Region.Explain] adds them to the errors of requests that S3 denies. The actions of S3:
+// https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html
 package s3client

@@ -11,7 +11,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/storage/s3client/probe"
 )
 
 // AddOverwriteMode notes the mode of a user who may write, for Verify to check. The driver gets it with the other
@@ -76,11 +75,11 @@ func (b *Bucket) checkVersioning(ctx context.Context) error {
 
 // checkCondition asks whether the server keeps an object that another one may not replace.
 func (b *Bucket) checkCondition(ctx context.Context) error {
-	err := probe.Conditions(ctx, b.Client, b.Name, b.Prefix)
+	err := probeConditions(ctx, b.Client, b.Name, b.Prefix)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, probe.ErrReplaced), s3error.Status(err) == http.StatusNotImplemented:
+	case errors.Is(err, ErrReplaced), s3error.Status(err) == http.StatusNotImplemented:
 		return b.failed(
 			err, "its S3 server does not know If-None-Match, which overwrite: deny counts on: files would be replaced",
 			"move to a server that knows it, or write overwrite: allow or overwrite: version")

@@ -11,22 +11,20 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/storage/s3client/probe"
-	"github.com/babelftp/babelftp/internal/storage/s3client/quirks"
 )
 
 // findProfile finds out what the bucket's server can do, from its address and from the header of its answer. Of one
 // that stays unknown nothing is taken for granted: what the configuration needs, the server has to show.
 func (b *Bucket) findProfile(ctx context.Context, header http.Header, log *slog.Logger) error {
 	name := cmp.Or(
-		quirks.Known(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name), quirks.OfAnswer(header),
+		knownProfile(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name), profileOfAnswer(header),
 		"strict")
 	b.Profile, _ = driver.ProfileNamed(name)
 	b.Profile.Checksums = b.Profile.Checksums || b.account.checksums == config.ChecksumsSupported
 	auto := b.configured == "" || b.configured == config.AutoProfile
 	if auto && name == "strict" && (b.resumable || b.denies()) {
 		var err error
-		if b.Profile, err = probe.Profile(ctx, b.Client, b.Name, b.Prefix, b.Profile); err != nil {
+		if b.Profile, err = probeProfile(ctx, b.Client, b.Name, b.Prefix, b.Profile); err != nil {
 			return b.explain(err)
 		}
 	}

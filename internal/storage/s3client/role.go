@@ -19,8 +19,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/storage/s3client/quirks"
-	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
 )
 
 // A role is assumed for one tenant (AWS STS, operation AssumeRole). It provides the credentials to its cache, which
@@ -28,7 +26,7 @@ import (
 type role struct {
 	config.AssumeRole
 	cache    *aws.CredentialsCache
-	renewed  *transport.Renewed // in the cache
+	renewed  *Renewed // in the cache
 	provider *stscreds.AssumeRoleProvider
 	base     aws.CredentialsProvider // of the credentials that assume the role
 	server   string                  // STS, for errors
@@ -49,7 +47,7 @@ func (e *roleError) Unwrap() error { return syscall.EAGAIN }
 // different tenants never do. Links are good for presign at least.
 func (f *Factory) assume(b *Bucket, assumed config.AssumeRole, presign time.Duration) *role {
 	r := &role{AssumeRole: assumed.For(b.Tenant), keys: b.keys}
-	r.renewed = &transport.Renewed{Provider: r, Before: max(config.RoleRenewBefore, presign),
+	r.renewed = &Renewed{Provider: r, Before: max(config.RoleRenewBefore, presign),
 		Log: f.log.With("tenant", b.Tenant)}
 	a := b.account
 	id, err := json.Marshal([]any{
@@ -67,7 +65,7 @@ func (f *Factory) assume(b *Bucket, assumed config.AssumeRole, presign time.Dura
 	cfg.BaseEndpoint = f.base.BaseEndpoint
 	r.server = "AWS"
 	endpoint := r.STSEndpoint
-	if endpoint == "" && quirks.OfEndpoint(a.endpoint, "") != "aws" {
+	if endpoint == "" && profileOfEndpoint(a.endpoint, "") != "aws" {
 		endpoint = a.endpoint // MinIO and Ceph answer for STS there
 	}
 	if endpoint != "" {
@@ -94,7 +92,7 @@ func (f *Factory) assume(b *Bucket, assumed config.AssumeRole, presign time.Dura
 
 // Retrieve implements [aws.CredentialsProvider].
 func (r *role) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	ctx, cancel := context.WithTimeout(ctx, transport.STSTimeout)
+	ctx, cancel := context.WithTimeout(ctx, STSTimeout)
 	defer cancel()
 	// Apart from the request, whose error does not tell missing credentials from a missing server.
 	if _, err := r.base.Retrieve(ctx); err != nil {
@@ -117,7 +115,7 @@ func (r *role) explain(err error) error {
 		return r.failed(
 			err, fmt.Sprintf(
 				"cannot reach STS at %s for the role %s: %s", r.server, r.RoleARN,
-				transport.Reason(err, transport.STSTimeout)),
+				reason(err, STSTimeout)),
 			"start that server, or correct %s.assume_role.sts_endpoint", r.keys.role)
 	case refusesCredentials(api.ErrorCode()):
 		return r.failed(

@@ -16,7 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
+
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -202,7 +202,7 @@ func TestRenewedRole(t *testing.T) {
 		t.Error(err)
 	}
 	c, err := role.cache.Retrieve(t.Context())
-	if err != nil || time.Until(c.Expires) > transport.RenewRetry || time.Until(c.Expires) <= 0 {
+	if err != nil || time.Until(c.Expires) > RenewRetry || time.Until(c.Expires) <= 0 {
 		t.Errorf("credentials that end soon are renewed at %s, %v", c.Expires, err)
 	}
 

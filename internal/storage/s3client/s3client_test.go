@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
+
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { s3test.Main(m) }
 // open makes the buckets of all tenants, each followed by those of its folders. A nil reach is what the SDK finds.
 func open(ctx context.Context, cfg *config.Config, reach *aws.Config) (all []*Bucket, err error) {
 	if reach == nil {
-		if reach, err = transport.Load(ctx, slog.New(slog.DiscardHandler)); err != nil {
+		if reach, err = LoadEnvironment(ctx, slog.New(slog.DiscardHandler)); err != nil {
 			return nil, err
 		}
 	}

@@ -1,4 +1,4 @@
-package probe
+package s3client
 
 import (
 	"context"
@@ -23,10 +23,10 @@ import (
 // verifyTimeout is how long the requests of Verify may take.
 const verifyTimeout = 30 * time.Second
 
-// Verify has a server show what its profile promises: a request on a condition that holds succeeds, and one on a
+// VerifyProfile has a server show what its profile promises: a request on a condition that holds succeeds, and one on a
 // condition that does not hold fails. It returns what the server does otherwise, in words for an operator. Its object
 // lies below a prefix of keys. A denied request shows nothing. The error is one of the network.
-func Verify(
+func VerifyProfile(
 	ctx context.Context, client *s3.Client, bucket, prefix string, p driver.Profile,
 ) (broken []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)

@@ -1,5 +1,4 @@
-// Package probe has an S3 server show what it can do, by requests for an object that is removed in the end.
-package probe
+package s3client
 
 import (
 	"context"
@@ -35,7 +34,9 @@ func newKey(prefix string) string { return prefix + keyPrefix + strings.ToLower(
 
 // Profile adds to a profile what a server of which nothing is known can do, with an object below a prefix of keys. A
 // refusal of any kind shows nothing; the error is one of the network.
-func Profile(ctx context.Context, client *s3.Client, bucket, prefix string, p driver.Profile) (driver.Profile, error) {
+func probeProfile(
+	ctx context.Context, client *s3.Client, bucket, prefix string, p driver.Profile,
+) (driver.Profile, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	x := &prober{client: client, bucket: bucket, key: newKey(prefix), profile: &p}

@@ -1,10 +1,4 @@
-// Package iam knows which actions of AWS IAM the requests to S3 need, and on which resources.
-//
-// [Needs] is the only table of that. [Policy] writes actions as JSON, and [Explain] adds them to the errors of
-// requests that S3 denies.
-//
-// The actions of S3: https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html
-package iam
+package s3client
 
 import (
 	"net/url"

@@ -1,4 +1,4 @@
-package probe
+package s3client
 
 import (
 	"context"
@@ -19,10 +19,10 @@ import (
 // store, more than one wins.
 const contenders = 4
 
-// Conditions stores an object below a prefix of keys, and tries to replace it, whole and by parts, on the condition
-// that there is none. Several requests at the same time do so too. What it has stored it deletes, as far as it may.
-// The error is [ErrReplaced], or one of S3 or of the network.
-func Conditions(ctx context.Context, client *s3.Client, bucket, prefix string) error {
+// probeConditions stores an object below a prefix of keys, and tries to replace it, whole and by parts, on the
+// condition that there is none. Several requests at the same time do so too. What it has stored it deletes, as far as
+// it may. The error is [ErrReplaced], or one of S3 or of the network.
+func probeConditions(ctx context.Context, client *s3.Client, bucket, prefix string) error {
 	x := &prober{client: client, bucket: bucket, key: newKey(prefix), profile: &driver.Profile{ExclusivePut: true}}
 	defer func() { x.discard(ctx) }()
 	if _, err := x.put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")}); err != nil {

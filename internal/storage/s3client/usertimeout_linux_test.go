@@ -1,4 +1,4 @@
-package transport
+package s3client
 
 import (
 	"log/slog"
@@ -18,7 +18,7 @@ func TestUserTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	cfg, err := Load(t.Context(), slog.New(slog.DiscardHandler))
+	cfg, err := LoadEnvironment(t.Context(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package quirks
+package s3client
 
 import (
 	"context"
@@ -17,7 +17,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/base/s3error"
-	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
 )
 
 // maxAttempts bounds how often a client sends a request that the server does not perform. Next to three clients that
@@ -47,7 +46,7 @@ var (
 // The server has the profile of the name. If the name is empty, the headers of each answer tell the profile.
 func RepeatUnstored(name string) func(*s3.Options) {
 	return func(o *s3.Options) {
-		r := repeater{name: name, client: sync.OnceValue(func() *s3.Client { return transport.Variant(o.Copy()) })}
+		r := repeater{name: name, client: sync.OnceValue(func() *s3.Client { return Variant(o.Copy()) })}
 		r.checksums = o.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired
 		o.APIOptions = append(o.APIOptions, r.add)
 	}
@@ -133,7 +132,7 @@ func (r *repeater) repeat(
 func (r *repeater) profile(metadata middleware.Metadata) driver.Profile {
 	name := r.name
 	if name == "" {
-		name = OfAnswer(Header(metadata))
+		name = profileOfAnswer(responseHeader(metadata))
 	}
 	p, _ := driver.ProfileNamed(name)
 	return p

@@ -1,4 +1,4 @@
-package transport
+package s3client
 
 import (
 	"syscall"

@@ -1,4 +1,4 @@
-package transport
+package s3client
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ func TestReason(t *testing.T) {
 			if err == nil {
 				t.Fatal("the bucket answers")
 			}
-			if got := Reason(err, 0); !strings.HasSuffix(got, tc.want) || strings.Contains(got, "operation error") {
+			if got := reason(err, 0); !strings.HasSuffix(got, tc.want) || strings.Contains(got, "operation error") {
 				t.Errorf("the reason is %q; want %q", got, tc.want)
 			}
 		})
@@ -60,7 +60,7 @@ func TestSmallBodiesGoWithTheHeaders(t *testing.T) {
 		},
 	}
 	defer transport.CloseIdleConnections()
-	client := Coalesce(&http.Client{Transport: transport})
+	client := coalesce(&http.Client{Transport: transport})
 	for _, tc := range []struct {
 		name     string
 		size     int

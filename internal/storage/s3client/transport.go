@@ -1,5 +1,4 @@
-// Package transport makes the connections to S3 servers (HTTP/1.1, RFC 9112), and says what their errors mean.
-package transport
+package s3client
 
 import (
 	"bytes"
@@ -42,8 +41,9 @@ const (
 	maxHeaders = 4 << 10
 )
 
-// Load reads what the SDK finds in its environment and files, and adds the pool of connections that all clients share.
-func Load(ctx context.Context, log *slog.Logger) (*aws.Config, error) {
+// LoadEnvironment reads what the SDK finds in its environment and files, and adds the pool of connections that all
+// clients share.
+func LoadEnvironment(ctx context.Context, log *slog.Logger) (*aws.Config, error) {
 	// Not frozen, so that the SDK can add the certificates of AWS_CA_BUNDLE.
 	client := awshttp.NewBuildableClient().
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout, d.Control = dialTimeout, control }).
@@ -74,8 +74,8 @@ func control(network, address string, conn syscall.RawConn) error {
 	return setUserTimeout(conn)
 }
 
-// Coalesce makes a client send a small body together with the headers.
-func Coalesce(client aws.HTTPClient) aws.HTTPClient { return coalescingClient{client} }
+// coalesce makes a client send a small body together with the headers.
+func coalesce(client aws.HTTPClient) aws.HTTPClient { return coalescingClient{client} }
 
 // A coalescingClient sends a small body together with the headers. net/http flushes these before any body but of a
 // type that it knows to be in memory, which those of the SDK are not, and allocates 32 KiB to copy it.
@@ -98,8 +98,8 @@ func (c coalescingClient) Do(request *http.Request) (*http.Response, error) {
 	return c.HTTPClient.Do(request)
 }
 
-// Reason is the innermost part of an error of the network that says something, on one line.
-func Reason(err error, timeout time.Duration) string {
+// reason is the innermost part of an error of the network that says something, on one line.
+func reason(err error, timeout time.Duration) string {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return dns.Error()
 	}
@@ -128,9 +128,9 @@ func Variant(o s3.Options, changes ...func(*s3.Options)) *s3.Client {
 	return s3.New(o, changes...)
 }
 
-// UseChecksums makes the SDK send checksums that S3 does not ask for, or not. By default the SDK sends them. Some
+// useChecksums makes the SDK send checksums that S3 does not ask for, or not. By default the SDK sends them. Some
 // servers other than AWS refuse them, or store a checksum at the end of a body as a part of it.
-func UseChecksums(o *s3.Options, use config.ChecksumUse) {
+func useChecksums(o *s3.Options, use config.ChecksumUse) {
 	switch use {
 	case config.ChecksumsRequired:
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired

@@ -1,4 +1,4 @@
-package quirks
+package s3client
 
 import (
 	"net/http"
@@ -39,7 +39,7 @@ func TestProfileOfEndpoint(t *testing.T) {
 		{"http://127.0.0.1:9000", "data--use1-az4--x-s3", ""},
 		{"://", "data", ""},
 	} {
-		if got := OfEndpoint(tc.endpoint, tc.bucket); got != tc.want {
+		if got := profileOfEndpoint(tc.endpoint, tc.bucket); got != tc.want {
 			t.Errorf("%s, bucket %s: %q; want %q", tc.endpoint, tc.bucket, got, tc.want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestProfileOfAnswer(t *testing.T) {
 				header.Set(name, value)
 			}
 		}
-		if got := OfAnswer(header); got != tc.want {
+		if got := profileOfAnswer(header); got != tc.want {
 			t.Errorf("%v: %q; want %q", header, got, tc.want)
 		}
 	}

@@ -1,6 +1,4 @@
-// Package quirks finds out what kind of S3 server answers, and makes clients fit its quirks. The table of what the
-// kinds can do is driver/profile.
-package quirks
+package s3client
 
 import (
 	"context"
@@ -15,12 +13,11 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/storage/s3client/transport"
 )
 
-// OfEndpoint is the name of the profile that the address of an S3 server tells, empty where it tells none. An empty
-// endpoint is that of AWS.
-func OfEndpoint(endpoint, bucketName string) string {
+// profileOfEndpoint is the name of the profile that the address of an S3 server tells, empty where it tells none. An
+// empty endpoint is that of AWS.
+func profileOfEndpoint(endpoint, bucketName string) string {
 	host := ""
 	if u, err := url.Parse(endpoint); err == nil {
 		host = strings.ToLower(u.Hostname())
@@ -40,11 +37,11 @@ func OfEndpoint(endpoint, bucketName string) string {
 	return ""
 }
 
-// OfAnswer is the name of the profile that the headers of an answer tell, empty where they tell none.
+// profileOfAnswer is the name of the profile that the headers of an answer tell, empty where they tell none.
 //
 // Older gateways of Ceph, and Swift, send no Server header. Both number requests with IDs that begin with tx. That of
 // Ceph ends with the instance and the zone of the gateway. Swift repeats its own as X-Trans-Id.
-func OfAnswer(header http.Header) string {
+func profileOfAnswer(header http.Header) string {
 	for prefix, name := range map[string]string{
 		"MinIO": "minio", "Ceph Object Gateway": "ceph", "VERSITYGW": "versitygw",
 	} {
@@ -62,26 +59,26 @@ func OfAnswer(header http.Header) string {
 	return ""
 }
 
-// Header is the header of an answer, or of the answer that an error came with. It is nil where there was none.
-func Header(metadata middleware.Metadata) http.Header {
+// responseHeader is the header of an answer, or of the answer that an error came with. It is nil where there was none.
+func responseHeader(metadata middleware.Metadata) http.Header {
 	if response, ok := awsmiddleware.GetRawResponse(metadata).(*smithyhttp.Response); ok {
 		return response.Header
 	}
 	return nil
 }
 
-// Known is the name of the profile as it is known before the server is asked, empty where it is not.
-func Known(configured config.Profile, endpoint, bucketName string) string {
+// knownProfile is the name of the profile as it is known before the server is asked, empty where it is not.
+func knownProfile(configured config.Profile, endpoint, bucketName string) string {
 	if configured != "" && configured != config.AutoProfile {
 		return string(configured)
 	}
-	return OfEndpoint(endpoint, bucketName)
+	return profileOfEndpoint(endpoint, bucketName)
 }
 
-// Special is the name of the profile if it is known before the server is asked and changes what clients send, by
-// [Restrict] or [RepeatUnstored]. It is empty otherwise. Accounts of one server differ by nothing else.
-func Special(configured config.Profile, endpoint string) string {
-	name := Known(configured, endpoint, "")
+// specialProfile is the name of the profile if it is known before the server is asked and changes what clients send, by
+// [restrict] or [RepeatUnstored]. It is empty otherwise. Accounts of one server differ by nothing else.
+func specialProfile(configured config.Profile, endpoint string) string {
+	name := knownProfile(configured, endpoint, "")
 	if p, known := driver.ProfileNamed(name); known && p.SignedAcceptEncoding && p.Checksums &&
 		p.EmptyDirectoryCode == "" && !p.UnstoredAnswers {
 		return ""
@@ -89,8 +86,8 @@ func Special(configured config.Profile, endpoint string) string {
 	return name
 }
 
-// Restrict makes a client leave out what the server of a profile does not take.
-func Restrict(o *s3.Options, profile string) {
+// restrict makes a client leave out what the server of a profile does not take.
+func restrict(o *s3.Options, profile string) {
 	p, known := driver.ProfileNamed(profile)
 	if !known {
 		return
@@ -111,7 +108,7 @@ func Restrict(o *s3.Options, profile string) {
 		}))
 	}
 	if !p.Checksums {
-		transport.UseChecksums(o, config.ChecksumsRequired)
+		useChecksums(o, config.ChecksumsRequired)
 	}
 }
 
