@@ -14,7 +14,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/i18n/gotext"
-	"github.com/babelftp/babelftp/i18n/rules"
+
 	"github.com/babelftp/babelftp/locales"
 )
 
@@ -33,7 +33,7 @@ func Lint(dir fs.FS) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	english, err := rules.Read(locales.FS(), language.English)
+	english, err := ReadRules(locales.FS(), language.English)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func Lint(dir fs.FS) (*Report, error) {
 }
 
 // review adds the problems that Load does not refuse.
-func (l *loader) review(c *catalogue, dir fs.FS, english *rules.Rules) {
+func (l *loader) review(c *catalogue, dir fs.FS, english *Rules) {
 	if missing := l.missing(c.tag); len(missing) > 0 {
 		c.warnf(
 			gotext.Message{}, "lacks %d of %d texts, which are shown in English: %s", len(missing), len(l.ids),
@@ -81,12 +81,12 @@ func (l *loader) review(c *catalogue, dir fs.FS, english *rules.Rules) {
 
 // reviewRules returns the rules in the folder of the catalogue. It returns nil if
 // there are none, or if they are wrong.
-func (l *loader) reviewRules(c *catalogue, dir fs.FS, english *rules.Rules) *rules.Rules {
-	own, err := rules.Read(dir, c.tag)
+func (l *loader) reviewRules(c *catalogue, dir fs.FS, english *Rules) *Rules {
+	own, err := ReadRules(dir, c.tag)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	name := path.Join(c.tag.String(), rules.FileName)
+	name := path.Join(c.tag.String(), rulesFileName)
 	problem := func(text string) { c.diagnostics = append(c.diagnostics, Diagnostic{File: name, Problem: text}) }
 	if err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {

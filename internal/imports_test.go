@@ -56,7 +56,7 @@ func keepers() []keeper {
 		{"github.com/spf13/afero/...", "driver internal/ftp/engine",
 			"afero is how the engine and the driver meet"},
 		{"github.com/aws/aws-sdk-go-v2/service/s3",
-			"cmd driver/internal/attributes driver/internal/checksums driver/internal/clients " +
+			"cmd driver/internal/attributes driver/internal/clients " +
 				"driver/internal/s3api internal/base/s3lock internal/report/events internal/storage",
 			"requests are made, and answers checked, in few places"},
 		{module + "driver", "internal/server internal/admin internal/users/tenant internal/storage",

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/babelftp/babelftp/internal/certs/certificates"
+	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/server"
 	"github.com/babelftp/babelftp/internal/storage/access"
@@ -58,7 +58,7 @@ func newCheckCommand() *cobra.Command {
 		for _, warning := range cfg.Warnings() {
 			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", warning)
 		}
-		shown, err := certificates.Open(cfg, nil, nil, slog.New(slog.DiscardHandler))
+		shown, err := certs.Open(cfg, nil, nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return err
 		}

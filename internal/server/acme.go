@@ -5,16 +5,16 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/certs/acme"
+	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/config"
 )
 
 // newACME makes what obtains certificates, nil where the configuration has no section for it.
-func newACME(cfg *config.Config, issued func(error), log *slog.Logger) (*acme.Manager, error) {
+func newACME(cfg *config.Config, issued func(error), log *slog.Logger) (*certs.ACME, error) {
 	if !cfg.TLS.ACME.Given() {
 		return nil, nil
 	}
-	return acme.New(cfg.TLS.ACME, acme.Options{Observe: issued, Logger: log})
+	return certs.NewACME(cfg.TLS.ACME, certs.ACMEOptions{Observe: issued, Logger: log})
 }
 
 // CheckACME looks at the folder of ACME: see [acme.Manager.Check].

@@ -25,8 +25,8 @@ import (
 	"github.com/babelftp/babelftp/internal/base/listen"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
-	"github.com/babelftp/babelftp/internal/certs/acme"
-	"github.com/babelftp/babelftp/internal/certs/certificates"
+
+	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
@@ -97,8 +97,8 @@ type Server struct {
 
 	ports        *dataPorts
 	guard        *panics.Guard
-	certificates *certificates.Set
-	acme         *acme.Manager // nil without ACME
+	certificates *certs.Set
+	acme         *certs.ACME // nil without ACME
 	debug        *sessionlog.Switch
 	traces       *tracing.Tracer // nil for none
 
@@ -141,11 +141,11 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, err
 	}
-	var issuer certificates.Issuer
+	var issuer certs.Issuer
 	if obtain != nil {
 		issuer = obtain
 	}
-	shown, err := certificates.Open(cfg, opts.Certificate, issuer, log)
+	shown, err := certs.Open(cfg, opts.Certificate, issuer, log)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,8 @@
 // Package attributes holds the attributes of an object: content type, user metadata, storage class, tags, encryption.
 //
 // [Of] reads them from an answer to HeadObject, ApplyToPut and its siblings write them into a request, and [Objects]
-// says which ones new objects get.
+// says which ones new objects get. Checksums (checksums.go) are those that S3 tells of an object: ETags that are MD5s,
+// and what GetObjectAttributes has.
 package attributes
 
 import (

@@ -15,8 +15,8 @@ const unknownType = "application/octet-stream"
 //go:embed mediatypes.txt
 var mediaTypes string
 
-// mediaTypeOf returns the media type for the extension of a name. The caller's own types, by extensions in lower case, go
-// before those of the table. It is the same wherever the server runs: package mime would read files of the operating
+// mediaTypeOf returns the media type for the extension of a name. The caller's own types, by extensions in lower case,
+// go before those of the table. It is the same wherever the server runs: package mime would read files of the operating
 // system. It has no charset, because the name does not tell it.
 func mediaTypeOf(name string, own map[string]string) string {
 	extension := strings.ToLower(path.Ext(name))

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/checksums"
+	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
@@ -154,7 +154,7 @@ func (e *Entry) write(ctx context.Context, change func(*Record)) bool {
 }
 
 // put writes the record, which the caller has locked. The tail is the bytes that follow the parts that count.
-func (e *Entry) put(ctx context.Context, tail checksums.Content) error {
+func (e *Entry) put(ctx context.Context, tail attributes.Content) error {
 	e.record.TailOffset = e.bound.get()
 	err := e.journal.put(ctx, &e.record, tail)
 	e.written = e.written || err == nil
@@ -218,7 +218,7 @@ func (e *Entry) BoundParts(ctx context.Context, offset int64) error {
 
 // Interrupt writes the record of an upload that its owner can resume. The tail is the bytes that follow the parts. An
 // unsettled upload is one that S3 may yet complete.
-func (e *Entry) Interrupt(ctx context.Context, offset int64, tail checksums.Content, unsettled bool) error {
+func (e *Entry) Interrupt(ctx context.Context, offset int64, tail attributes.Content, unsettled bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {

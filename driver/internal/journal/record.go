@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/checksums"
+
 	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -124,7 +124,7 @@ var ErrTakenOver = errkind.New(syscall.EAGAIN, "another session has taken the up
 
 // put writes a record, with the bytes that belong at its TailOffset. The error is ErrTakenOver if another holder has
 // written it since.
-func (j *Journal) put(ctx context.Context, r *Record, tail checksums.Content) error {
+func (j *Journal) put(ctx context.Context, r *Record, tail attributes.Content) error {
 	err := j.tryPut(ctx, r, tail)
 	if !errors.Is(err, syscall.ESTALE) && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -146,7 +146,7 @@ func (j *Journal) put(ctx context.Context, r *Record, tail checksums.Content) er
 	return err
 }
 
-func (j *Journal) tryPut(ctx context.Context, r *Record, tail checksums.Content) error {
+func (j *Journal) tryPut(ctx context.Context, r *Record, tail attributes.Content) error {
 	version := make([]byte, versionBytes)
 	_, _ = rand.Read(version) // never fails
 	a := j.attributes(r)
@@ -162,7 +162,7 @@ func (j *Journal) tryPut(ctx context.Context, r *Record, tail checksums.Content)
 
 // appended is a content with some bytes added at its end.
 type appended struct {
-	checksums.Content
+	attributes.Content
 	suffix []byte
 }
 

@@ -9,7 +9,6 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
 
 // sendsChecksums tells whether the server takes checksums, and the configuration of the client lets it send them.
@@ -44,10 +43,10 @@ func (b *Bucket) StoredHash(ctx context.Context, key, algorithm string) (sum []b
 		return nil, 0, err
 	}
 	if algorithm == "MD5" && b.Profile.MD5ETags && attributes.FromHead(out).Encryption.KeepsMD5() {
-		sum = checksums.MD5OfETag(aws.ToString(out.ETag))
+		sum = attributes.MD5OfETag(aws.ToString(out.ETag))
 	}
 	if sum == nil {
-		sum = checksums.OfObject(out, algorithm)
+		sum = attributes.ChecksumOf(out, algorithm)
 	}
 	return sum, aws.ToInt64(out.ContentLength), nil
 }

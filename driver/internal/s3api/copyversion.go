@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/checksums"
+
 	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 )
@@ -103,7 +103,7 @@ func (b *Bucket) checkSource(ctx context.Context, v Version) error {
 
 // sameMD5 tells whether the ETag of a copy shows that it has the bytes of a version.
 func (b *Bucket) sameMD5(v Version, made Stored) bool {
-	return b.Profile.MD5ETags && v.Bucket.Profile.MD5ETags && checksums.MD5OfETag(v.ETag) != nil &&
+	return b.Profile.MD5ETags && v.Bucket.Profile.MD5ETags && attributes.MD5OfETag(v.ETag) != nil &&
 		strings.Trim(v.ETag, `"`) == strings.Trim(made.ETag, `"`)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/babelftp/babelftp/driver/internal/checksums"
+	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/internal/base/s3error"
@@ -76,8 +76,8 @@ func (v *Version) sameSizeAndETag(now Version) bool {
 // ETag. MinIO does that for objects with a key of the customer, because listings do not have the key. Swift does it
 // for copies: see OtherListedETags of the profile. The size and the time then tell.
 func (v *Version) ListedOtherwise(now Version, customerKey bool) bool {
-	other := v.Bucket.Profile.OtherListedETags && checksums.MD5OfETag(v.ETag) != nil &&
-		checksums.MD5OfETag(now.ETag) == nil
+	other := v.Bucket.Profile.OtherListedETags && attributes.MD5OfETag(v.ETag) != nil &&
+		attributes.MD5OfETag(now.ETag) == nil
 	return !v.Looked && (customerKey || other) && v.Key == now.Key && v.Size == now.Size && v.sameTime(now)
 }
 

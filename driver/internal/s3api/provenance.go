@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
 
 // Stamp returns metadata that names a version and the key of its copy. So an object that another program copies on,
@@ -41,7 +40,7 @@ func (v *Version) ShowsCopy(copied *Version) bool {
 	case strings.Trim(v.ETag, `"`) == strings.Trim(copied.ETag, `"`):
 		return true
 	}
-	whole := checksums.MD5OfETag(v.ETag)
+	whole := attributes.MD5OfETag(v.ETag)
 	ofOnePart := md5.Sum(whole)
 	return whole != nil && strings.Trim(copied.ETag, `"`) == hex.EncodeToString(ofOnePart[:])+"-1"
 }
@@ -88,7 +87,7 @@ func (v *Version) hasBytesOf(ctx context.Context, b *Bucket, key string, object 
 	if !v.isShownBy(source) {
 		return false, errReplaced
 	}
-	return shows(v.Bucket.version(v.Key, source)) || checksums.Equal(source, object), nil
+	return shows(v.Bucket.version(v.Key, source)) || attributes.SameContent(source, object), nil
 }
 
 func replacedIfMissing(err error) error {

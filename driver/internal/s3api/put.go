@@ -6,13 +6,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
 
 // Put stores an object with attributes, on a condition. crc32c is the checksum of the body in base64, nil where the
 // caller does not know it.
 func (b *Bucket) Put(
-	ctx context.Context, key string, a *attributes.Attributes, c Condition, body checksums.Content, crc32c *string,
+	ctx context.Context, key string, a *attributes.Attributes, c Condition, body attributes.Content, crc32c *string,
 ) (Stored, error) {
 	growStack()
 	w := change{key: key, name: newName(), condition: c, supported: b.Profile.PutsOn(c.Absent), timeout: silenceTimeout}
@@ -25,11 +24,11 @@ func (b *Bucket) Put(
 			IfNoneMatch: c.ifNoneMatch()}
 		a.ApplyToPut(in)
 		in.Metadata = named(in.Metadata, w.name)
-		if in.ChecksumAlgorithm == "" || in.ChecksumAlgorithm == checksums.Algorithm {
+		if in.ChecksumAlgorithm == "" || in.ChecksumAlgorithm == attributes.Algorithm {
 			in.ChecksumCRC32C = crc32c
 		}
 		if in.ChecksumCRC32C == nil && in.ChecksumAlgorithm == "" {
-			if in.ChecksumCRC32C, err = checksums.CRC32COf(body); err != nil {
+			if in.ChecksumCRC32C, err = attributes.CRC32COf(body); err != nil {
 				return Stored{}, err
 			}
 		}

@@ -18,8 +18,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/errkind"
-
-	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
 
 // An Upload is a multipart upload that is open.
@@ -64,7 +62,7 @@ func (b *Bucket) CreateUpload(
 	a.ApplyToUpload(in)
 	in.Metadata = named(in.Metadata, name)
 	if sums.Uploaded && in.ChecksumAlgorithm == "" {
-		in.ChecksumAlgorithm = checksums.Algorithm
+		in.ChecksumAlgorithm = attributes.Algorithm
 	}
 	out, err := ask(ctx, lookTimeout, true, func(ctx context.Context) (*s3.CreateMultipartUploadOutput, error) {
 		begin := time.Now()
@@ -107,7 +105,7 @@ func (b *Bucket) UploadPart(
 		opts := []func(*s3.Options){b.once, withoutExpectContinue, withMD5}
 		switch u.Checksum {
 		case "":
-		case checksums.Algorithm:
+		case attributes.Algorithm:
 			in.ChecksumCRC32C = crc32c
 			opts[2] = unsigned
 		default:

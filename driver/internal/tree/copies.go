@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/checksums"
+
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
@@ -121,7 +121,7 @@ func (t *Tree) stampCopy(v s3api.Version, a *attributes.Attributes, to string) {
 	if encryption.Algorithm == "" {
 		encryption = t.Objects.DefaultEncryption()
 	}
-	keepsETag := v.Bucket.Name == t.Bucket.Name && v.Bucket.Profile.MD5ETags && checksums.MD5OfETag(v.ETag) != nil &&
+	keepsETag := v.Bucket.Name == t.Bucket.Name && v.Bucket.Profile.MD5ETags && attributes.MD5OfETag(v.ETag) != nil &&
 		a.Encryption.KeepsMD5() && encryption.KeepsMD5() && t.copiesAtOnce(v)
 	if v.Size == 0 || keepsETag {
 		return

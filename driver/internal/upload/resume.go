@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/checksums"
+
 	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/journal"
@@ -237,7 +237,7 @@ func (u *Uploader) readParts(ctx context.Context, p *pending) error {
 		p.ends = append(p.ends, p.end()+found.Size)
 		return true
 	})
-	if a == checksums.Algorithm || a == u.Objects.Checksum {
+	if a == attributes.Algorithm || a == u.Objects.Checksum {
 		p.checksum = a
 	}
 	return err
@@ -381,7 +381,7 @@ func (w *Writer) progress() (offset, length int64) {
 }
 
 // tail returns the first length bytes of the buffer.
-func (w *Writer) tail(length int64) checksums.Content {
+func (w *Writer) tail(length int64) attributes.Content {
 	if w.part == nil {
 		return bytes.NewReader(nil)
 	}

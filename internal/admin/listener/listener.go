@@ -25,7 +25,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/clientcert"
 	"github.com/babelftp/babelftp/internal/base/web"
-	"github.com/babelftp/babelftp/internal/certs/certificates"
+	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/names/hostname"
 )
@@ -50,7 +50,7 @@ type Listener struct {
 // tlsFiles are what TLS needs.
 type tlsFiles struct {
 	cfg         config.AdminTLS
-	certificate *certificates.Files
+	certificate *certs.Files
 	clients     *x509.CertPool // nil without
 	required    bool           // whether clients must show a certificate
 }
@@ -78,7 +78,7 @@ func (l *Listener) Prepare(cfg config.Admin) (apply func(), err error) {
 	var next *tlsFiles
 	if cfg.TLS.CertFile != "" {
 		next = &tlsFiles{cfg: cfg.TLS, required: cfg.Token.Empty()}
-		if next.certificate, err = certificates.OpenFiles(cfg.TLS.CertFile, cfg.TLS.KeyFile, l.log); err != nil {
+		if next.certificate, err = certs.OpenFiles(cfg.TLS.CertFile, cfg.TLS.KeyFile, l.log); err != nil {
 			return nil, fmt.Errorf("admin.tls: %w", err)
 		}
 		if next.clients, err = config.Authorities(cfg.TLS.ClientCAFile); err != nil {

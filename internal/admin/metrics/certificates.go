@@ -3,17 +3,17 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/babelftp/babelftp/internal/certs/certificates"
+	"github.com/babelftp/babelftp/internal/certs"
 )
 
 // expiry shows when certificates end.
 type expiry struct {
-	set  *certificates.Set
+	set  *certs.Set
 	ends *prometheus.Desc
 }
 
 // NewCertificates returns the collector of certificates.
-func NewCertificates(set *certificates.Set) prometheus.Collector {
+func NewCertificates(set *certs.Set) prometheus.Collector {
 	return &expiry{set: set, ends: prometheus.NewDesc(
 		"babelftp_tls_certificate_expiry_timestamp_seconds",
 		"When a certificate ends, in seconds since 1970, by tenant (empty for the server's) and host (its first name).",

@@ -8,7 +8,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/admin/health"
-	"github.com/babelftp/babelftp/internal/certs/certificates"
+	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/report/activity"
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
@@ -31,7 +31,7 @@ type Parts struct {
 	Health       *health.Probe
 	Buckets      func() []*s3client.Bucket // of all tenants, in the order of their names
 	Registry     *tenant.Registry
-	Certificates *certificates.Set
+	Certificates *certs.Set
 	// Listener is the first name in the certificate of the listener for administrators, and when it ends: the zero
 	// time without one.
 	Listener func() (host string, ends time.Time)

@@ -43,7 +43,7 @@ func unguarded() map[string]string {
 		"internal/ftp/engine/server.go serve":                     loop,
 		"internal/ftp/accept/accept.go Shutdown":                  waits,
 		"internal/storage/access/probe.go ProbeAll":               command,
-		"internal/certs/acme/acme.go Start":                       http,
+		"internal/certs/acme.go Start":                       http,
 		"internal/admin/listener/gate.go guard":                   waits,
 		"internal/users/auth/ldap.go dial":                        waits,
 		"internal/users/auth/ldap.go login":                       waits,

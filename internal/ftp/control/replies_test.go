@@ -23,7 +23,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/i18n/rules"
+
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
@@ -349,12 +349,12 @@ func withoutIsolates(text string) string {
 var rulesByTag sync.Map
 
 // rulesOf returns the rules of a language, with the words that it shares with English.
-func rulesOf(t *testing.T, tag language.Tag) *rules.Rules {
+func rulesOf(t *testing.T, tag language.Tag) *i18n.Rules {
 	t.Helper()
 	if r, ok := rulesByTag.Load(tag); ok {
-		return r.(*rules.Rules)
+		return r.(*i18n.Rules)
 	}
-	r, err := rules.Read(locales.FS(), tag)
+	r, err := i18n.ReadRules(locales.FS(), tag)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func rulesOf(t *testing.T, tag language.Tag) *rules.Rules {
 // englishIn finds the words of a text that are English. In Latin letters these
 // are words of the English text; in other scripts all words but names. Words in
 // capitals are commands.
-func englishIn(r *rules.Rules, tag language.Tag, english, text string) []string {
+func englishIn(r *i18n.Rules, tag language.Tag, english, text string) []string {
 	if tag == language.English {
 		return nil
 	}

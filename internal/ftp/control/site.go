@@ -1,6 +1,7 @@
 package control
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -8,7 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/filecmd"
 	"github.com/babelftp/babelftp/internal/ftp/syntax"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
-	"github.com/babelftp/babelftp/internal/names/ftpuri"
+	"github.com/babelftp/babelftp/internal/names/pathname"
 )
 
 // chmod is the service that a tenant must ask for.
@@ -130,6 +131,7 @@ func (s *session) siteCopyTo(arg string) {
 
 // siteURL is SITE URL.
 func (s *session) siteURL(arg string) {
-	base := ftpuri.Base{TLS: s.implicit, Host: s.hostname, Addr: s.conn.LocalAddr(), User: s.name, Home: s.login.Home}
+	server, _ := netip.ParseAddrPort(s.conn.LocalAddr().String())
+	base := pathname.Base{TLS: s.implicit, Host: s.hostname, Addr: server, User: s.name, Home: s.login.Home}
 	s.answer(arg, filecmd.URL(base))
 }

@@ -9,24 +9,24 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/syntax"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
-	"github.com/babelftp/babelftp/internal/names/ftpuri"
+	"github.com/babelftp/babelftp/internal/names/pathname"
 )
 
 // URL is SITE URL: the addresses of a file or directory as URIs, or with
 // --8bit as 8URIs (draft-masinter-url-i18n 2.1, 2.2). The base has all but the names.
-func URL(base ftpuri.Base) Command {
+func URL(base pathname.Base) Command {
 	return func(r *Request, arg string) (wire.Reply, error) {
-		pathname, eightBit := strings.CutPrefix(arg, "--8bit ")
-		info, err := r.find(pathname)
+		name, eightBit := strings.CutPrefix(arg, "--8bit ")
+		info, err := r.find(name)
 		if err != nil {
 			return wire.Reply{}, err
 		}
 		located := r.Path
-		base.EncodeName = ftpuri.InNormalForm(r.Login.NameRules(), located, r.Has)
+		base.EncodeName = pathname.InNormalForm(r.Login.NameRules(), located, r.Has)
 		uris := []string{
-			base.URI(located, info.IsDir()), ftpuri.WithFinalSlash(r.Login.View.URI(located), info.IsDir()),
+			base.URI(located, info.IsDir()), pathname.WithFinalSlash(r.Login.View.URI(located), info.IsDir()),
 		}
-		lines := append([]string{r.text(i18n.AddressesIntro)}, ftpuri.Lines(uris, eightBit)...)
+		lines := append([]string{r.text(i18n.AddressesIntro)}, pathname.Lines(uris, eightBit)...)
 		return wire.NewReply(200, append(lines, r.text(i18n.AddressesEnd))...), nil
 	}
 }

@@ -1,11 +1,4 @@
-// Package rules checks texts against the rules of their language: the words of its
-// glossary, its punctuation and its script. A file next to the catalogue of the
-// language holds them, so that a translator can change them without Go.
-//
-// The glossary of English says which terms there are, and how to find them in an
-// English text. That of another language says how the translation of such a text
-// names them.
-package rules
+package i18n
 
 import (
 	"errors"
@@ -23,20 +16,23 @@ import (
 	"golang.org/x/text/language"
 )
 
-// FileName is the name of the file in the folder of a language.
-const FileName = "language.yaml"
+// rulesFileName is the name of the file in the folder of a language.
+const rulesFileName = "language.yaml"
 
-// Rules are the rules of one language.
+// Rules are the rules of one language: the words of its glossary, its punctuation and its script. A file next to the
+// catalogue holds them, so that a translator can change them without Go. The glossary of English says which terms there
+// are, and how to find them in an English text. That of another language says how the translation of such a text names
+// them.
 type Rules struct {
-	file
+	languageFile
 	latin    bool // the language is written in Latin letters
 	english  bool // or a variant of it
 	terms    map[string]expressions
 	patterns []*regexp.Regexp // by typography rule
 }
 
-// A file is what the file holds.
-type file struct {
+// languageFile is what the file holds.
+type languageFile struct {
 	Reviewer      string            `yaml:"reviewer"`        // who has read all texts
 	Reviewed      string            `yaml:"reviewed"`        // the day of it, as 2006-01-02
 	Ends          map[string]string `yaml:"ends"`            // by the English end of a text: "." ":" or "?"
@@ -64,23 +60,23 @@ type typography struct {
 	Wrong string `yaml:"wrong"`
 }
 
-// Read reads <tag>/language.yaml, as Parse does. The error is fs.ErrNotExist if there is
+// ReadRules reads <tag>/language.yaml, as parseRules does. The error is fs.ErrNotExist if there is
 // no such file.
-func Read(dir fs.FS, tag language.Tag) (*Rules, error) {
-	data, err := fs.ReadFile(dir, path.Join(tag.String(), FileName))
+func ReadRules(dir fs.FS, tag language.Tag) (*Rules, error) {
+	data, err := fs.ReadFile(dir, path.Join(tag.String(), rulesFileName))
 	if err != nil {
 		return nil, err
 	}
-	return Parse(data, tag)
+	return parseRules(data, tag)
 }
 
-// Parse reads the file of a language. The error joins its problems, each with what to
+// parseRules reads the file of a language. The error joins its problems, each with what to
 // do.
-func Parse(data []byte, tag language.Tag) (*Rules, error) {
+func parseRules(data []byte, tag language.Tag) (*Rules, error) {
 	base, _ := tag.Base()
 	script, _ := tag.Script()
 	r := &Rules{latin: script.String() == "Latn", english: base.String() == "en", terms: make(map[string]expressions)}
-	if err := yaml.UnmarshalWithOptions(data, &r.file, yaml.Strict()); err != nil {
+	if err := yaml.UnmarshalWithOptions(data, &r.languageFile, yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("is not such a file: %s", yaml.FormatError(err, false, false))
 	}
 	var errs []error

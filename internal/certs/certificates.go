@@ -1,10 +1,11 @@
-// Package certificates provides the certificates of the server and of the tenants to TLS (RFC 8446), and watches when
+// Package certs provides the certificates of the server and of the tenants to TLS (RFC 8446), and watches when
 // they end.
 //
 // [Open] reads the files that a configuration names. [Set.Config] is for listeners: it chooses a certificate by the
 // host that the client names (SNI, RFC 6066, section 3). Files that change are read again, without a restart.
-// [Set.Shown] tells when each one ends, [Set.Problems] and [Set.Warn] which ones end soon.
-package certificates
+// [Set.Shown] tells when each one ends, [Set.Problems] and [Set.Warn] which ones end soon. An [ACME] obtains
+// certificates from an authority (RFC 8555), and renews them.
+package certs
 
 import (
 	"crypto/tls"

@@ -1,4 +1,4 @@
-package checksums_test
+package attributes_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/babelftp/babelftp/driver/internal/checksums"
+	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -42,7 +42,7 @@ func TestHashes(t *testing.T) {
 			"2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f",
 		"CRC32C": "", "sha-256": "", "": "",
 	} {
-		h := checksums.New(name)
+		h := attributes.NewHash(name)
 		if (h == nil) != (want == "") {
 			t.Errorf("%q: %v", name, h)
 		}
@@ -59,7 +59,7 @@ func TestHashes(t *testing.T) {
 // TestOfObject reads the hash of the bytes from what S3 says of an object.
 func TestOfObject(t *testing.T) {
 	content := []byte("content")
-	sum := checksums.New("CRC32")
+	sum := attributes.NewHash("CRC32")
 	_, _ = sum.Write(content) // it never fails
 	crc := aws.String(base64.StdEncoding.EncodeToString(sum.Sum(nil)))
 	whole, parts := etagOf(content), aws.String(`"900150983cd24fb0d6963f7d28e17f72-2"`)
@@ -78,7 +78,7 @@ func TestOfObject(t *testing.T) {
 		"too-short":              {s3.HeadObjectOutput{ETag: whole, ChecksumCRC32: aws.String("AAA=")}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checksums.OfObject(&test.object, "CRC32")
+			got := attributes.ChecksumOf(&test.object, "CRC32")
 			if test.known && !bytes.Equal(got, sum.Sum(nil)) || !test.known && got != nil {
 				t.Errorf("%x, known %t", got, test.known)
 			}
@@ -92,7 +92,7 @@ func TestMD5OfETag(t *testing.T) {
 		`"900150983cd24fb0d6963f7d28e17f72-1"`: false, `"900150983cd24fb0d6963f7d28e17f"`: false,
 		`"not hexadecimal"`: false, "": false,
 	} {
-		if got := checksums.MD5OfETag(etag); (got != nil) != known {
+		if got := attributes.MD5OfETag(etag); (got != nil) != known {
 			t.Errorf("%s: %x", etag, got)
 		}
 	}
@@ -117,7 +117,7 @@ func TestEqual(t *testing.T) {
 		"parts-of-no-type":  {object("", one), object("", one), false},
 		"not-the-same-kind": {object(full, one), &s3.HeadObjectOutput{ChecksumType: full, ChecksumSHA1: one}, false},
 	} {
-		if got := checksums.Equal(test.a, test.b); got != test.want {
+		if got := attributes.SameContent(test.a, test.b); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

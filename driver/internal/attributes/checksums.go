@@ -1,6 +1,4 @@
-// Package checksums reads the checksums of objects from what S3 tells of them, and compares them: ETags that are
-// MD5s, and the checksums that S3 keeps.
-package checksums
+package attributes
 
 import (
 	"crypto/md5"
@@ -19,9 +17,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// New returns the function that IANA's registry of hash functions knows by a name, or CRC32 (that of ISO 3309), and
+// NewHash returns the function that IANA's registry of hash functions knows by a name, or CRC32 (that of ISO 3309), and
 // nil for others: https://www.iana.org/assignments/hash-function-text-names
-func New(algorithm string) hash.Hash {
+func NewHash(algorithm string) hash.Hash {
 	switch algorithm {
 	case "SHA-256":
 		return sha256.New()
@@ -37,8 +35,8 @@ func New(algorithm string) hash.Hash {
 	return nil
 }
 
-// OfObject returns the checksum of a whole object. A checksum of the checksums of parts is no hash of the bytes.
-func OfObject(out *s3.HeadObjectOutput, algorithm string) []byte {
+// ChecksumOf returns the checksum of a whole object. A checksum of the checksums of parts is no hash of the bytes.
+func ChecksumOf(out *s3.HeadObjectOutput, algorithm string) []byte {
 	if !hasWholeChecksum(out) {
 		return nil
 	}
@@ -47,7 +45,7 @@ func OfObject(out *s3.HeadObjectOutput, algorithm string) []byte {
 		"MD5": out.ChecksumMD5, "CRC32": out.ChecksumCRC32,
 	}[algorithm]
 	sum, err := base64.StdEncoding.DecodeString(aws.ToString(stored))
-	if err != nil || len(sum) != New(algorithm).Size() {
+	if err != nil || len(sum) != NewHash(algorithm).Size() {
 		return nil
 	}
 	return sum
@@ -63,8 +61,8 @@ func MD5OfETag(etag string) []byte {
 	return sum
 }
 
-// Equal tells whether S3 has a checksum of all bytes of both objects, and they are equal.
-func Equal(a, b *s3.HeadObjectOutput) bool {
+// SameContent tells whether S3 has a checksum of all bytes of both objects, and they are equal.
+func SameContent(a, b *s3.HeadObjectOutput) bool {
 	if !hasWholeChecksum(a) || !hasWholeChecksum(b) {
 		return false
 	}

@@ -1,4 +1,4 @@
-package acme
+package certs
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package acme
+package certs
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const overdue = 6
 // Check looks at the folder: whether the server may write there, and what certificates there are. Notes say when each
 // certificate ends, and warnings name those that are missing or should have been renewed. The error names a folder
 // that does not work, or certificates that have ended.
-func (m *Manager) Check(ctx context.Context, now time.Time) (notes, warnings []string, err error) {
+func (m *ACME) Check(ctx context.Context, now time.Time) (notes, warnings []string, err error) {
 	probe := "check-" + rand.Text()
 	if err := m.storage.Store(ctx, probe, nil); err != nil {
 		return nil, nil, fmt.Errorf("tls.acme: the server cannot write in its folder: %w", err)
@@ -64,7 +64,7 @@ func (m *Manager) Check(ctx context.Context, now time.Time) (notes, warnings []s
 }
 
 // stored is a certificate in the folder.
-func (m *Manager) stored(ctx context.Context, key string) (*x509.Certificate, error) {
+func (m *ACME) stored(ctx context.Context, key string) (*x509.Certificate, error) {
 	text, err := m.storage.Load(ctx, key)
 	if err != nil {
 		return nil, err

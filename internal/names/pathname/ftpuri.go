@@ -1,25 +1,13 @@
-// Package ftpuri writes the URIs of files and directories on an FTP server.
-//
-// [Base.URI] writes a URI and [To8URI] makes an 8URI of one, for people to read.
-//
-// Implemented here:
-//
-//   - RFC 1738, section 3.2: the scheme ftp
-//   - RFC 3986, section 2.3: percent-encoding
-//   - draft-masinter-url-i18n, sections 2.1, 2.2 and 3.2: UTF-8 in URIs, 8URIs
-package ftpuri
+package pathname
 
 import (
-	"net"
+	"net/netip"
 	"net/url"
 	"path"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/babelftp/babelftp/internal/base/netaddr"
-	"github.com/babelftp/babelftp/internal/names/pathname"
 )
 
 // ftpPort is the port that the scheme ftp stands for, and ftpsPort that of ftps.
@@ -30,9 +18,9 @@ const (
 
 // A Base is what the URIs of one session have in common.
 type Base struct {
-	TLS  bool     // from the first byte
-	Host string   // empty for the address of the server
-	Addr net.Addr // of the server
+	TLS  bool           // from the first byte
+	Host string         // empty for the address of the server
+	Addr netip.AddrPort // of the server
 	User string
 	Home string // the directory that a login starts in, absolute; empty means "/"
 	// EncodeName writes the name of an entry of a directory.
@@ -49,12 +37,13 @@ func (b *Base) URI(name string, directory bool) string {
 	}
 	host := b.Host
 	if host == "" {
-		host = netaddr.Of(b.Addr).WithZone("").String()
+		host = b.Addr.Addr().Unmap().WithZone("").String()
 	}
-	if local, ok := b.Addr.(*net.TCPAddr); ok && local.Port != port {
-		host = net.JoinHostPort(host, strconv.Itoa(local.Port))
-	} else if strings.Contains(host, ":") {
+	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
+	}
+	if int(b.Addr.Port()) != port {
+		host += ":" + strconv.Itoa(int(b.Addr.Port()))
 	}
 	return scheme + "://" + percentEncode(b.User) + "@" + host + "/" + WithFinalSlash(b.path(name), directory)
 }
@@ -86,7 +75,7 @@ func (b *Base) path(name string) string {
 // of the tenant's names, which is NFC by default (draft-masinter-url-i18n 2.1). Names of
 // a mirror keep their bytes. So do those of a pathname whose normal form names something
 // else (section 5 there), which has tells by a nil error.
-func InNormalForm(rules pathname.Rules, name string, has func(name string) error) func(dir, name string) string {
+func InNormalForm(rules Rules, name string, has func(name string) error) func(dir, name string) string {
 	normal, dir := "/", "/"
 	for segment := range strings.SplitSeq(name[len("/"):], "/") {
 		normal = path.Join(normal, rules.NormalForm(dir, segment))

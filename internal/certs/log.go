@@ -1,4 +1,4 @@
-package acme
+package certs
 
 import (
 	"log/slog"
@@ -9,7 +9,7 @@ import (
 )
 
 // A core writes what certmagic logs to a slog.Logger. What certmagic only informs of becomes a record for the search
-// for errors, because the Manager logs what matters itself.
+// for errors, because the ACME logs what matters itself.
 type core struct {
 	log    *slog.Logger
 	fields []zapcore.Field

@@ -1,13 +1,4 @@
-// Package acme obtains certificates from an authority by the ACME protocol (RFC 8555), and renews them.
-//
-// A [Manager] answers the challenges HTTP-01 and TLS-ALPN-01 (RFC 8737) on addresses of its own, because an FTP
-// server has no port 80 or 443. The account, the keys and the certificates lie in a folder. Servers that share it
-// share the certificates, renew them one after another, and answer the challenges of each other.
-// [Manager.Certificate] is the certificate of a host.
-//
-// certmagic speaks the protocol. Where the authority refuses or does not answer, the certificates before stay, and
-// certmagic tries again.
-package acme
+package certs
 
 import (
 	"context"
@@ -40,8 +31,8 @@ const (
 	protocol = "acme-tls/1"
 )
 
-// Options is what a Manager needs beyond the configuration. The zero value is the default.
-type Options struct {
+// ACMEOptions is what an ACME needs beyond the configuration. The zero value is the default.
+type ACMEOptions struct {
 	// Observe is called when the authority has issued a certificate for a host, and with an error when it has not.
 	Observe func(err error)
 
@@ -52,10 +43,17 @@ type Options struct {
 	CheckInterval time.Duration
 }
 
-// A Manager has the certificates of the hosts of a configuration.
-type Manager struct {
+// An ACME obtains the certificates of the hosts of a configuration from an authority (RFC 8555), and renews them.
+//
+// It answers the challenges HTTP-01 and TLS-ALPN-01 (RFC 8737) on addresses of its own, because an FTP server has no
+// port 80 or 443. The account, the keys and the certificates lie in a folder. Servers that share it share the
+// certificates, renew them one after another, and answer the challenges of each other.
+//
+// certmagic speaks the protocol. Where the authority refuses or does not answer, the certificates before stay, and
+// certmagic tries again.
+type ACME struct {
 	cfg   config.ACME
-	opts  Options
+	opts  ACMEOptions
 	roots *x509.CertPool // nil: those of the system
 
 	storage certmagic.Storage
@@ -72,8 +70,8 @@ type Manager struct {
 	stopOnce  sync.Once
 }
 
-// New makes a Manager of a valid section. It reads the authorities of the directory, and sends no request.
-func New(cfg config.ACME, opts Options) (*Manager, error) {
+// NewACME makes an ACME of a valid section. It reads the authorities of the directory, and sends no request.
+func NewACME(cfg config.ACME, opts ACMEOptions) (*ACME, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -84,7 +82,7 @@ func New(cfg config.ACME, opts Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{
+	m := &ACME{
 		cfg: cfg, hosts: cfg.Hosts, opts: opts, roots: roots, storage: &certmagic.FileStorage{Path: cfg.Folder},
 		stop: func() {},
 	}
@@ -105,15 +103,15 @@ func New(cfg config.ACME, opts Options) (*Manager, error) {
 }
 
 // Hosts are the names that have certificates, or will.
-func (m *Manager) Hosts() []string {
+func (m *ACME) Hosts() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.hosts
 }
 
-// SetHosts replaces the names. The Manager obtains the certificates that are missing in the background, and no longer
+// SetHosts replaces the names. The ACME obtains the certificates that are missing in the background, and no longer
 // renews those of other names.
-func (m *Manager) SetHosts(hosts []string) {
+func (m *ACME) SetHosts(hosts []string) {
 	m.mu.Lock()
 	before := m.hosts
 	m.hosts = hosts
@@ -133,7 +131,7 @@ func (m *Manager) SetHosts(hosts []string) {
 }
 
 // Certificate is the certificate of a host, nil as long as there is none. It makes no request.
-func (m *Manager) Certificate(host string) *tls.Certificate {
+func (m *ACME) Certificate(host string) *tls.Certificate {
 	var latest *tls.Certificate
 	for _, c := range m.cache.AllMatchingCertificates(host) {
 		if c.Leaf != nil && slices.Contains(c.Names, host) &&
@@ -145,7 +143,7 @@ func (m *Manager) Certificate(host string) *tls.Certificate {
 }
 
 // event counts what the authority has done.
-func (m *Manager) event(_ context.Context, name string, data map[string]any) error {
+func (m *ACME) event(_ context.Context, name string, data map[string]any) error {
 	log := m.opts.Logger.With("host", data["identifier"], "renewal", data["renewal"])
 	switch name {
 	case "cert_obtained":
@@ -166,7 +164,7 @@ type Listen func(ctx context.Context, key, address string) (net.Listener, error)
 
 // Start opens the listeners of the challenges, and then obtains the certificates in the background until Stop. The
 // error is that of listen.
-func (m *Manager) Start(ctx context.Context, listen Listen) error {
+func (m *ACME) Start(ctx context.Context, listen Listen) error {
 	challenges, err := listen(ctx, "tls.acme.http_listen", m.cfg.HTTPListen)
 	if err != nil {
 		return err
@@ -201,7 +199,7 @@ func (m *Manager) Start(ctx context.Context, listen Listen) error {
 }
 
 // issuer is the authority.
-func (m *Manager) issuer() *certmagic.ACMEIssuer {
+func (m *ACME) issuer() *certmagic.ACMEIssuer {
 	issuer := certmagic.NewACMEIssuer(m.magic, certmagic.ACMEIssuer{
 		CA: m.cfg.Directory, Email: m.cfg.Email, Agreed: m.cfg.Agree, TrustedRoots: m.roots, Logger: m.magic.Logger,
 	})
@@ -211,14 +209,14 @@ func (m *Manager) issuer() *certmagic.ACMEIssuer {
 	return issuer
 }
 
-func (m *Manager) keep(l net.Listener) {
+func (m *ACME) keep(l net.Listener) {
 	if l != nil {
 		m.listeners = append(m.listeners, l)
 	}
 }
 
 // server answers challenges until Stop. wrap is nil without TLS, and nothing follows the handshake of a challenge.
-func (m *Manager) server(handler http.Handler, wrap func(net.Conn) net.Conn) *web.Server {
+func (m *ACME) server(handler http.Handler, wrap func(net.Conn) net.Conn) *web.Server {
 	s := web.NewServer(handler, web.Options{
 		Timeout: challengeTimeout, Wrap: wrap, Log: m.opts.Logger,
 		Protocols: map[string]func(*tls.Conn){protocol: func(conn *tls.Conn) { _ = conn.Close() }},
@@ -234,7 +232,7 @@ func hostPort(l net.Listener) (host string, port int) {
 }
 
 // manage loads the certificates of all hosts, and has certmagic obtain those that are missing.
-func (m *Manager) manage(ctx context.Context) {
+func (m *ACME) manage(ctx context.Context) {
 	for {
 		err := panics.Catch(func() error { return m.magic.ManageAsync(ctx, m.Hosts()) })
 		if err == nil || ctx.Err() != nil {
@@ -251,7 +249,7 @@ func (m *Manager) manage(ctx context.Context) {
 }
 
 // handshakes is how TLS-ALPN-01 is answered: the handshake shows the certificate of the challenge.
-func (m *Manager) handshakes() *tls.Config {
+func (m *ACME) handshakes() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{protocol},
@@ -268,7 +266,7 @@ func (m *Manager) handshakes() *tls.Config {
 }
 
 // Stop ends the work and closes the listeners. The certificates stay.
-func (m *Manager) Stop() {
+func (m *ACME) Stop() {
 	m.stopOnce.Do(func() {
 		m.stop()
 		m.cache.Stop()

@@ -1,4 +1,4 @@
-package acme
+package certs
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { s3test.Main(m) }
 // waitTimeout is how long a test waits for what must come, on a busy machine.
 const waitTimeout = time.Minute
 
-// A journal is what a Manager tells.
+// A journal is what a ACME tells.
 type journal struct {
 	mu    sync.Mutex
 	log   bytes.Buffer
@@ -79,12 +79,12 @@ func (j *journal) results() map[bool]int {
 // issued is how many certificates were issued.
 func (j *journal) issued() int { return j.results()[true] }
 
-// start starts a Manager until the end of the test.
-func start(t *testing.T, cfg config.ACME) (*Manager, *journal) {
+// start starts a ACME until the end of the test.
+func start(t *testing.T, cfg config.ACME) (*ACME, *journal) {
 	t.Helper()
 	j := &journal{count: map[bool]int{}, news: make(chan struct{}, 1)}
-	m, err := New(
-		cfg, Options{Observe: j.observe, Logger: slog.New(slog.NewTextHandler(j, nil)),
+	m, err := NewACME(
+		cfg, ACMEOptions{Observe: j.observe, Logger: slog.New(slog.NewTextHandler(j, nil)),
 			CheckInterval: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func start(t *testing.T, cfg config.ACME) (*Manager, *journal) {
 
 // await waits for a certificate of a host that differs from the one before, and checks that the authority has issued
 // it for the host.
-func await(t *testing.T, m *Manager, a *acmetest.Authority, host string, before *tls.Certificate) *tls.Certificate {
+func await(t *testing.T, m *ACME, a *acmetest.Authority, host string, before *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	deadline := time.After(waitTimeout)
 	for {
@@ -175,7 +175,7 @@ func TestObtain(t *testing.T) {
 func TestSharedFolder(t *testing.T) {
 	a := acmetest.Start(t, time.Hour)
 	cfg := configOf(t, a, "ftp.acme.example")
-	var managers []*Manager
+	var managers []*ACME
 	var journals []*journal
 	for _, address := range []string{a.HTTPAddress, "127.0.0.1:0"} { // the authority does not reach the second
 		cfg.HTTPListen = address
@@ -200,7 +200,7 @@ func TestCheck(t *testing.T) {
 	m, _ := start(t, cfg)
 	c := await(t, m, a, "ftp.acme.example", nil)
 	cfg.Hosts = append(cfg.Hosts, "ftp.umbrella.example")
-	checked, err := New(cfg, Options{})
+	checked, err := NewACME(cfg, ACMEOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Folder = file
-	broken, err := New(cfg, Options{})
+	broken, err := NewACME(cfg, ACMEOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,10 +332,10 @@ func TestFailure(t *testing.T) {
 
 // The listeners answer challenges and nothing else.
 func TestListeners(t *testing.T) {
-	m, err := New(config.ACME{
+	m, err := NewACME(config.ACME{
 		Agree: true, Hosts: []string{"ftp.acme.example"}, Directory: "https://127.0.0.1:1/dir", Folder: t.TempDir(),
 		HTTPListen: "127.0.0.1:0", TLSListen: "127.0.0.1:0",
-	}, Options{})
+	}, ACMEOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,9 +375,9 @@ func TestListeners(t *testing.T) {
 
 // A listener that does not open is an error, and closes the others.
 func TestListenError(t *testing.T) {
-	m, err := New(
+	m, err := NewACME(
 		config.ACME{Hosts: []string{"ftp.acme.example"}, Folder: t.TempDir(), HTTPListen: "127.0.0.1:0",
-			TLSListen: "127.0.0.1:0"}, Options{})
+			TLSListen: "127.0.0.1:0"}, ACMEOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,7 +395,7 @@ func TestListenError(t *testing.T) {
 	if _, err := net.Dial("tcp", first.Addr().String()); err == nil {
 		t.Error("the other listener is still open")
 	}
-	if _, err := New(config.ACME{Hosts: []string{"ftp.acme.example"}, CAFile: "nowhere"}, Options{}); err == nil {
+	if _, err := NewACME(config.ACME{Hosts: []string{"ftp.acme.example"}, CAFile: "nowhere"}, ACMEOptions{}); err == nil {
 		t.Error("a missing file of authorities is no error")
 	}
 }

@@ -1,11 +1,9 @@
-package ftpuri
+package pathname
 
 import (
 	"io/fs"
-	"net"
+	"net/netip"
 	"testing"
-
-	"github.com/babelftp/babelftp/internal/names/pathname"
 )
 
 func TestURI(t *testing.T) {
@@ -37,8 +35,8 @@ func TestURI(t *testing.T) {
 				return nil
 			}
 			base := tt.base
-			base.User, base.Addr = "demo", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: ftpPort}
-			base.EncodeName = InNormalForm(pathname.Rules{}, tt.pathname, has)
+			base.User, base.Addr = "demo", netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), ftpPort)
+			base.EncodeName = InNormalForm(Rules{}, tt.pathname, has)
 			if got := base.URI(tt.pathname, tt.directory); got != tt.want {
 				t.Errorf("the URI is %s; want %s", got, tt.want)
 			}
