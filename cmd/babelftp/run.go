@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/server"
 )
 
@@ -17,7 +18,7 @@ func stopSignals(parent context.Context) (first, second context.Context, stop fu
 	second, endSecond := context.WithCancel(context.WithoutCancel(parent))
 	received := make(chan os.Signal, 2)
 	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
-	go func() {
+	panics.Go(func() {
 		select {
 		case <-received:
 			endFirst()
@@ -28,7 +29,7 @@ func stopSignals(parent context.Context) (first, second context.Context, stop fu
 			endSecond()
 		case <-second.Done():
 		}
-	}()
+	})
 	return first, second, func() {
 		signal.Stop(received)
 		endFirst()
@@ -54,7 +55,7 @@ func serveUntil(ctx, now context.Context, srv *server.Server, log *slog.Logger, 
 	}
 	tell(serviceReady)
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(now) }()
+	panics.Go(func() { served <- srv.Serve(now) })
 	select {
 	case <-ctx.Done():
 	case err := <-served:

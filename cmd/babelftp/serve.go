@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/babelftp/babelftp/internal/base/logline"
+	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/reload"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/server"
@@ -64,7 +65,7 @@ func newServeCommand() *cobra.Command {
 				Files: loader.Files, Changed: loader.Changed, Now: hangUp, Log: log,
 				Reload: func() { _ = srv.Reload(loader.Load) }, // logged
 			}
-			go watcher.Run(ctx)
+			panics.Go(func() { watcher.Run(ctx) })
 		})
 	}
 	return cmd

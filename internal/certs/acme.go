@@ -127,7 +127,7 @@ func (m *ACME) SetHosts(hosts []string) {
 		}
 	}
 	m.cache.RemoveManaged(removed)
-	go m.manage(work)
+	panics.Go(func() { m.manage(work) })
 }
 
 // Certificate is the certificate of a host, nil as long as there is none. It makes no request.
@@ -183,18 +183,18 @@ func (m *ACME) Start(ctx context.Context, listen Listen) error {
 	if challenges != nil {
 		issuer.ListenHost, issuer.AltHTTPPort = hostPort(challenges)
 		server := m.server(issuer.HTTPChallengeHandler(http.NotFoundHandler()), nil)
-		go func() { _ = server.Serve(challenges) }() // ends with Stop
+		panics.Go(func() { _ = server.Serve(challenges) }) // ends with Stop
 	}
 	if alpn != nil {
 		issuer.ListenHost, issuer.AltTLSALPNPort = hostPort(alpn)
 		handshakes := m.handshakes()
 		server := m.server(http.NotFoundHandler(), func(conn net.Conn) net.Conn { return tls.Server(conn, handshakes) })
-		go func() { _ = server.Serve(alpn) }() // ends with Stop
+		panics.Go(func() { _ = server.Serve(alpn) }) // ends with Stop
 	}
 	m.mu.Lock()
 	m.work = ctx
 	m.mu.Unlock()
-	go m.manage(ctx)
+	panics.Go(func() { m.manage(ctx) })
 	return nil
 }
 

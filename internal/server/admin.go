@@ -15,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/admin/overview"
 	"github.com/babelftp/babelftp/internal/admin/page"
 	"github.com/babelftp/babelftp/internal/base/listen"
+	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report/audit"
@@ -77,7 +78,7 @@ func (a *adminAccess) start(ctx context.Context, cfg *config.Config) (err error)
 		if err != nil {
 			return &listen.Error{Key: "admin_socket", Address: path, Err: err}
 		}
-		go a.serve(a.socket.Serve, l)
+		panics.Go(func() { a.serve(a.socket.Serve, l) })
 	}
 	if a.tcp == nil {
 		return nil
@@ -85,7 +86,7 @@ func (a *adminAccess) start(ctx context.Context, cfg *config.Config) (err error)
 	if a.bound, err = listen.TCP(ctx, "admin.listen", cfg.Admin.Listen, a.log); err != nil {
 		return err
 	}
-	go a.serve(a.tcp.Serve, a.bound)
+	panics.Go(func() { a.serve(a.tcp.Serve, a.bound) })
 	return nil
 }
 

@@ -143,11 +143,10 @@ func (p *dataPorts) WhenKnown(ctx context.Context, do func()) {
 		do()
 		return
 	}
-	go func() {
-		defer p.cluster.Guard.Recover("wait for the other replicas")
+	p.cluster.Guard.Go("wait for the other replicas", func() {
 		defer do()
 		p.cluster.AwaitPeers(ctx)
-	}()
+	})
 }
 
 // Shutdown ends what Start has begun. Relays may go on until ctx ends.

@@ -16,7 +16,7 @@ const recountEvery = time.Hour
 // countQuotas counts what is stored, again and again until ctx ends. The first count of a bucket is that of
 // bucketUsable. It counts the quota of a user whom a service brought at once.
 func (s *Server) countQuotas(ctx context.Context) {
-	go func() {
+	panics.Go(func() {
 		for {
 			select {
 			case q := <-s.tenants.NewQuotas():
@@ -25,7 +25,7 @@ func (s *Server) countQuotas(ctx context.Context) {
 				return
 			}
 		}
-	}()
+	})
 	repeat(ctx, recountEvery, func() {
 		forEach(s.tenants.Quotas(), func(q *tenant.Quota) {
 			if q.Countable() {

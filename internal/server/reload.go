@@ -149,6 +149,6 @@ func (s *Server) prepareTenants(cfg *config.Config, bundle *i18n.Bundle, before 
 func (s *Server) countNew(quotas []*tenant.Quota) {
 	quotas = slices.DeleteFunc(quotas, func(q *tenant.Quota) bool { return !q.Countable() })
 	if ctx := s.working; ctx != nil && len(quotas) > 0 {
-		go forEach(quotas, func(q *tenant.Quota) { _ = s.countQuota(ctx, q) }) // logged
+		panics.Go(func() { forEach(quotas, func(q *tenant.Quota) { _ = s.countQuota(ctx, q) }) }) // logged
 	}
 }

@@ -289,11 +289,11 @@ func (s *Server) Start(ctx context.Context) (err error) {
 		return err
 	}
 	if s.metricsListener != nil {
-		go func() {
+		panics.Go(func() {
 			if err := s.web.Serve(s.metricsListener); !errors.Is(err, http.ErrServerClosed) {
 				s.log.Error("metrics listener ended", "err", err)
 			}
-		}()
+		})
 	}
 	if err = s.admin.start(ctx, cfg); err != nil {
 		return err
@@ -367,20 +367,20 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.working = working
 	s.reloading.Unlock()
 	s.ports.WhenKnown(working, func() { s.health.Enter(health.Serving) })
-	go s.watcher.Run(working)
-	go s.sweepUploads(working)
-	go s.countQuotas(working)
-	go keepIdleHeap(working)
-	go func() {
+	panics.Go(func() { s.watcher.Run(working) })
+	panics.Go(func() { s.sweepUploads(working) })
+	panics.Go(func() { s.countQuotas(working) })
+	panics.Go(func() { keepIdleHeap(working) })
+	panics.Go(func() {
 		s.certificates.Warn(time.Now())
 		repeat(working, warnEvery, func() { s.certificates.Warn(time.Now()) })
-	}()
+	})
 	ended := make(chan error, 2)
 	listeners := 1
-	go func() { ended <- s.control.Serve(ctx, s.ports.Trust.Listen(s.explicit)) }()
+	panics.Go(func() { ended <- s.control.Serve(ctx, s.ports.Trust.Listen(s.explicit)) })
 	if s.implicit != nil {
 		listeners++
-		go func() { ended <- s.control.ServeTLS(ctx, s.ports.Trust.Listen(s.implicit)) }()
+		panics.Go(func() { ended <- s.control.ServeTLS(ctx, s.ports.Trust.Listen(s.implicit)) })
 	}
 	for range listeners {
 		if err := <-ended; err != nil {

@@ -98,7 +98,7 @@ func (j *Journal) Take(ctx context.Context, r Record, client *ClientWait, cancel
 	if before != nil {
 		before.cancel(ErrTakenOver) // a stalled session of this process, which would otherwise notice it later
 	}
-	go e.sendHeartbeats(ctx)
+	panics.Go(func() { e.sendHeartbeats(ctx) })
 	return e
 }
 

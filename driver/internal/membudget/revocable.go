@@ -1,5 +1,7 @@
 package membudget
 
+import "github.com/babelftp/babelftp/internal/base/panics"
+
 // idleShare divides a budget: one part of so many is never reserved, so that uploads can begin.
 const idleShare = 4
 
@@ -97,7 +99,7 @@ func (m *memory) revokeForStarved() {
 		}
 		if !r.revoked {
 			r.revoked = true
-			go r.revoke()
+			panics.Go(r.revoke)
 		}
 		lacking -= r.held
 	}

@@ -69,7 +69,7 @@ func (c *Change) Look(ctx context.Context, bucket *s3api.Bucket, key string) {
 	}
 	done := make(chan struct{})
 	c.looked = sync.OnceFunc(func() { <-done })
-	go func() {
+	panics.Go(func() {
 		defer close(done)
 		v, err := panics.Result(func() (s3api.Version, error) {
 			v, _, err := bucket.Head(ctx, key)
@@ -81,7 +81,7 @@ func (c *Change) Look(ctx context.Context, bucket *s3api.Bucket, key string) {
 		case errors.Is(err, fs.ErrNotExist):
 			c.Saw(s3api.Version{})
 		}
-	}()
+	})
 }
 
 func (c *Change) waitForLook() {

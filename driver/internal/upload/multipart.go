@@ -244,10 +244,8 @@ func outlive(ctx context.Context, delay time.Duration, sent func() bool) (contex
 
 // wait waits for all parts.
 func (m *multipart) wait() error {
-	arrived := make(chan error, 1)
-	go func() { arrived <- m.group.Wait() }()
 	select {
-	case err := <-arrived:
+	case err := <-panics.Start(m.group.Wait):
 		return err
 	case <-m.session.Done():
 		return context.Cause(m.session)

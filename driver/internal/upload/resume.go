@@ -433,7 +433,7 @@ func (w *Writer) findPending() {
 	}
 	w.older = make(chan []s3api.Version, 1)
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
-	go func() {
+	panics.Go(func() {
 		defer done()
 		records, err := panics.Result(func() ([]s3api.Version, error) {
 			return w.u.Journal.Records(ctx, w.u.Owner, w.key)
@@ -443,7 +443,7 @@ func (w *Writer) findPending() {
 				"bucket", w.u.Bucket.Name, "key", w.key, "err", err)
 		}
 		w.older <- records
-	}()
+	})
 }
 
 // removeOlder removes the uploads of findPending, except the one with a record of this name.

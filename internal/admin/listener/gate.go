@@ -14,6 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/config"
 )
 
@@ -158,7 +159,7 @@ func (g *gate) guard(next http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		go func() {
+		panics.Go(func() {
 			select {
 			case <-c.ended:
 				cancel()
@@ -166,7 +167,7 @@ func (g *gate) guard(next http.Handler) http.Handler {
 				cancel()
 			case <-ctx.Done():
 			}
-		}()
+		})
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
 const (
@@ -49,7 +51,7 @@ func NewWriter(name string, out io.Writer, lost func(lines int), log *slog.Logge
 }
 
 // Start begins to write.
-func (w *Writer) Start() { go w.run() }
+func (w *Writer) Start() { panics.Go(w.run) }
 
 // Write queues a line, with its line end. It never fails. Any goroutine may call it.
 func (w *Writer) Write(line []byte) (int, error) {

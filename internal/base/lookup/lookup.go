@@ -120,8 +120,9 @@ func (h *Host) Look(ctx context.Context, age time.Duration) <-chan struct{} {
 	case time.Since(h.known.Load().at) < age:
 		return ended()
 	case h.looking == nil:
-		h.looking = make(chan struct{})
-		go h.lookUp(context.WithoutCancel(ctx), h.looking)
+		looking := make(chan struct{})
+		h.looking = looking
+		panics.Go(func() { h.lookUp(context.WithoutCancel(ctx), looking) })
 	}
 	return h.looking
 }

@@ -15,6 +15,14 @@ type Guard struct {
 // NewGuard makes a guard with a log.
 func NewGuard(log *slog.Logger) *Guard { return &Guard{log: log} }
 
+// Go does work in a goroutine of its own. A panic ends the work only, as in [Guard.Recover].
+func (g *Guard) Go(what string, work func()) {
+	go func() {
+		defer g.Recover(what)
+		work()
+	}()
+}
+
 // Recover ends the panic of a function that defers it. The log gets what has ended, such as "relay". What else the
 // function defers is done.
 func (g *Guard) Recover(what string) {

@@ -1,8 +1,9 @@
 // Package panics keeps a panic of one goroutine from ending the process. So a bug that one command or one connection
 // meets ends that, and none of the others.
 //
-// [Catch] and [Result] turn a panic into an error, which reaches the goroutine that waits for the result. Where none
-// waits, [Guard.Recover] logs and counts it. A test holds all goroutines of the server against that.
+// Each goroutine of the program begins here. [Start] turns a panic into an error, which reaches the goroutine that
+// waits for the result, as [Catch] and [Result] do. Where none waits, [Guard.Go] logs and counts it. [Go] is for work
+// that no panic reaches. Only members of a group that is waited for, and timers, begin elsewhere.
 package panics
 
 import (
@@ -38,6 +39,18 @@ func Result[T any](work func() (T, error)) (result T, err error) {
 	})
 	return result, err
 }
+
+// Start does work in a goroutine of its own. Its error arrives when it ends, as that of [Catch].
+func Start(work func() error) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- Catch(work) }()
+	return result
+}
+
+// Go does work in a goroutine of its own, whose panic ends the process. So the work catches its panics, or does nothing
+// with what a client or S3 sends: it waits, closes, cancels or counts. Or it is a loop without which the process is
+// better started anew, such as one that accepts connections.
+func Go(work func()) { go work() }
 
 // Raise panics again where err is or wraps what a goroutine has panicked with.
 func Raise(err error) {

@@ -100,14 +100,13 @@ func (a *Acceptor) Serve(ctx context.Context, listener net.Listener, newSession 
 				return ctx.Err()
 			}
 		}
-		go a.run(conn, newSession)
+		a.guard.Go("session", func() { a.run(conn, newSession) })
 	}
 }
 
 // run runs a session.
 func (a *Acceptor) run(conn net.Conn, newSession func(net.Conn) Session) {
 	defer conn.Close()
-	defer a.guard.Recover("session")
 	s := newSession(conn)
 	if !a.enter(s) {
 		return
@@ -192,10 +191,10 @@ func (a *Acceptor) Shutdown(ctx context.Context) (err error) {
 	}
 	a.close()
 	ended := make(chan struct{})
-	go func() {
+	panics.Go(func() {
 		a.running.Wait()
 		close(ended)
-	}()
+	})
 	for _, last := range []struct {
 		end     func(Session)
 		timeout time.Duration

@@ -170,9 +170,7 @@ func (s *session) outcome(err error) error {
 
 // perform does a part of the command that may take long and is not the engine's.
 func (s *session) perform(work func() error) error {
-	results := make(chan error, 1)
-	go func() { results <- panics.Catch(work) }()
-	err, ok := await(s, results, nil)
+	err, ok := await(s, panics.Start(work), nil)
 	if !ok {
 		err = s.ctx.Err()
 	}

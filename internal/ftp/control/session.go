@@ -166,10 +166,7 @@ func (s *session) Run() {
 	}
 	s.greet(i18n.ServiceReady)
 	s.show("")
-	go func() {
-		defer s.cfg.Guard.Recover("control connection")
-		s.conn.Read(s.done)
-	}()
+	s.cfg.Guard.Go("control connection", func() { s.conn.Read(s.done) })
 	for !s.closing {
 		next, ok := s.next()
 		if !ok {

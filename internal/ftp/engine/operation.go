@@ -68,9 +68,7 @@ func (o *Operation) Do(work func() error) error {
 // apart is Do in a goroutine of its own. A request to S3 or a check of a password needs a deep stack, which the
 // engine's own goroutine would keep while its session is idle.
 func (o *Operation) apart(work func() error) error {
-	result := make(chan error, 1)
-	go func() { result <- panics.Catch(func() error { return o.Do(work) }) }()
-	return <-result
+	return <-panics.Start(func() error { return o.Do(work) })
 }
 
 // Lookup tries the forms of a name and keeps where the storage has it.

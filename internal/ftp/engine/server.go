@@ -15,6 +15,7 @@ import (
 	ftpserver "github.com/fclairamb/ftpserverlib"
 
 	"github.com/babelftp/babelftp/internal/base/netaddr"
+	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
 // A Server is one ftpserverlib server, which serves the engines of all sessions.
@@ -67,7 +68,7 @@ func (s *Server) serve() error {
 		return fmt.Errorf("start the engines: %w", err)
 	}
 	s.serving = true
-	go func() { _ = s.library.Serve() }() // until Close
+	panics.Go(func() { _ = s.library.Serve() }) // until Close
 	return nil
 }
 

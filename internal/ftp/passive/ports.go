@@ -281,7 +281,7 @@ func (p *Ports) listen(ctx context.Context, at netip.AddrPort) (*listener, error
 	}
 	l := &listener{TCPListener: tcp.(*net.TCPListener), mu: &p.mu, address: at, waiting: make(map[netip.Addr]*waiter)}
 	p.listeners[at] = l
-	go p.accept(l)
+	panics.Go(func() { p.accept(l) })
 	return l, nil
 }
 
@@ -320,7 +320,7 @@ func (p *Ports) receive(l *listener, accept func() (net.Conn, error)) (open bool
 	case err == nil && p.Receive != nil:
 		l.accepted++
 		given = true
-		go p.give(l, conn, arrived)
+		p.Guard.Go("data connection", func() { p.give(l, conn, arrived) })
 	case err == nil:
 		l.accepted++
 		given = l.match(conn, arrived)
@@ -340,7 +340,6 @@ func (p *Ports) give(l *listener, conn net.Conn, arrived time.Time) {
 			_ = conn.Close()
 		}
 	}()
-	defer p.Guard.Recover("data connection")
 	p.Receive(conn, arrived, l.lockAndMatch)
 	returned = true
 }

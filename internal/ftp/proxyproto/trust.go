@@ -87,7 +87,7 @@ func (t *Trust) Listen(l net.Listener) net.Listener {
 		return l
 	}
 	wrapped := &listener{Listener: l, trust: t, accepted: make(chan accepted), closed: make(chan struct{})}
-	go wrapped.accept()
+	panics.Go(wrapped.accept)
 	return wrapped
 }
 
@@ -114,7 +114,7 @@ func (l *listener) accept() {
 		case err != nil:
 			l.hand(accepted{err: err}) // who takes it may wait before the next Accept
 		default:
-			go l.read(conn)
+			l.trust.guard.Go("connection before its PROXY header", func() { l.read(conn) })
 		}
 	}
 }
@@ -127,7 +127,6 @@ func (l *listener) read(conn net.Conn) {
 			_ = conn.Close()
 		}
 	}()
-	defer l.trust.guard.Recover("connection before its PROXY header")
 	proxied, err := l.trust.Accept(conn)
 	if read = err == nil; read {
 		l.hand(accepted{conn: proxied})

@@ -110,13 +110,13 @@ func (r *relay) next() (kind byte, length int, err error) {
 // run passes on both directions. Where one is cut, both sides see that.
 func (r *relay) run() error {
 	up := make(chan error, 1)
-	go func() {
+	panics.Go(func() {
 		err := panics.Catch(r.fromClient)
 		if err != nil {
 			r.abort()
 		}
 		up <- err
-	}()
+	})
 	err := panics.Catch(r.fromOwner)
 	if err != nil {
 		r.abort()

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 
 	"github.com/babelftp/babelftp/internal/storage/s3client"
@@ -97,14 +98,14 @@ func ProbeAll(ctx context.Context, buckets []*s3client.Bucket, log *slog.Logger,
 	}
 	var group errgroup.Group
 	group.SetLimit(maxParallel)
-	go func() {
+	panics.Go(func() {
 		for i, b := range buckets {
 			group.Go(func() error {
 				ended[i] <- Probe(ctx, b, log)
 				return nil
 			})
 		}
-	}()
+	})
 	for _, one := range ended {
 		report(<-one)
 	}

@@ -38,6 +38,8 @@ import (
 	"github.com/versity/versitygw/backend/posix"
 	"github.com/versity/versitygw/s3api"
 	"github.com/versity/versitygw/s3api/middlewares"
+
+	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
 const (
@@ -197,13 +199,13 @@ func (s *Server) serve(ctx context.Context, socket string) error {
 	if s.addr != "" {
 		addresses = []string{s.addr, socket}
 	}
-	go func() {
+	panics.Go(func() {
 		defer close(s.served)
 		s.serveErr = api.ServeMultiPort(addresses)
 		if s.serving.Load() {
 			s.logger.Error("embedded S3 server ended by itself", "err", s.serveErr)
 		}
-	}()
+	})
 	select {
 	case <-listening:
 	case <-s.served:
@@ -236,10 +238,10 @@ func (s *Server) Close(ctx context.Context) error {
 	s.stop.Do(func() {
 		s.serving.Store(false)
 		s.httpClient.CloseIdleConnections()
-		go func() {
+		panics.Go(func() {
 			defer close(s.stopped)
 			s.stopErr = s.api.ShutDown()
-		}()
+		})
 	})
 	select {
 	case <-s.stopped:

@@ -162,7 +162,7 @@ func (w *Watcher) look(ctx, looking context.Context, b *Bucket) {
 	s.mu.Unlock()
 	s.once.Do(func() { close(s.looked) })
 	if !usable && err == nil && w.Usable != nil {
-		go w.Usable(ctx, b)
+		panics.Go(func() { w.Usable(ctx, b) })
 	}
 }
 
