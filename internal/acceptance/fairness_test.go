@@ -1,13 +1,17 @@
 package acceptance_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -135,5 +139,49 @@ func TestSlowUploads(t *testing.T) {
 	slow.Reply(226)
 	if got := slow.Transfer("RETR /slow"); len(got) != sent {
 		t.Errorf("the slow upload has %d bytes, want %d", len(got), sent)
+	}
+}
+
+// TestOneDoor has a user that may do one transfer at the same time read and list by commands that have no data
+// connection. During its transfer it asks for the status again and again.
+func TestOneDoor(t *testing.T) {
+	t.Parallel()
+	s := newSite(
+		t, s3test.Start(t, "minio"), mallory(),
+		"    limits: {per_user: {transfers: 1, download_rate: 4KiB, command_rate: 2}}")
+	key, bucket := prefix+"file", s.buckets[acme]
+	if _, err := s.client.PutObject(
+		t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key,
+			Body: bytes.NewReader(content(smallSize))}); err != nil {
+		t.Fatal(err)
+	}
+	first, second := ftptest.Dial(t, s.address), ftptest.Dial(t, s.address)
+	for _, c := range []*ftptest.Client{first, second} {
+		c.Login("mallory@acme", configtest.Password)
+	}
+	conn := first.Data()
+	defer conn.Close()
+	first.Command(150, "RETR /file")
+	for _, line := range []string{"STAT /*", "STAT /", "XSHA512 /file 1 90000", "HASH /file"} {
+		second.Command(450, line)
+	}
+
+	const asked = 40
+	if _, err := io.WriteString(first, strings.Repeat("STAT\r\n", asked)+"ABOR\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answered := 0
+	for {
+		reply, err := first.Conn.Reply()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, _ := ftptest.Parse(reply); code != 211 {
+			break // the transfer has ended
+		}
+		answered++
+	}
+	if answered > asked/2 {
+		t.Errorf("%d of %d STAT are answered at once, with two commands a second", answered, asked)
 	}
 }

@@ -1,15 +1,21 @@
 package acceptance_test
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -196,5 +202,50 @@ func TestLoginByCertificate(t *testing.T) {
 				s.mustStore(t, name, data)
 			})
 		}
+	}
+}
+
+// TestLargeClientCertificates: a stranger who shows many certificates, or one with many names, gets no session that
+// keeps them.
+func TestLargeClientCertificates(t *testing.T) {
+	t.Parallel()
+	authority := certtest.NewAuthority(t, "stranger")
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(ca, []byte(certtest.NewAuthority(t, "ours").Certificate), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, s3test.Start(t, "minio"), "    tls: {client_certificates: {ca_file: "+strconv.Quote(ca)+"}}")
+	links := make([]*url.URL, 1000)
+	for i := range links {
+		links[i] = &url.URL{Scheme: "a", Host: "b"}
+	}
+	for name, tc := range map[string]struct {
+		template x509.Certificate
+		between  int
+		admitted bool
+	}{
+		"usual":      {x509.Certificate{}, 2, true},
+		"many":       {x509.Certificate{}, 100, false},
+		"many-names": {x509.Certificate{URIs: links}, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			certificate, key := authority.Issue(&tc.template)
+			pair, err := tls.X509KeyPair(
+				[]byte(certificate+strings.Repeat(authority.Certificate, tc.between)), []byte(key))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// any server will do
+			conn, err := tls.Dial(
+				"tcp", s.implicit, &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true})
+			reply := ""
+			if err == nil {
+				defer conn.Close()
+				reply, err = ftptest.NewConn(conn).Reply()
+			}
+			if admitted := err == nil && strings.HasPrefix(reply, "220"); admitted != tc.admitted {
+				t.Errorf("the session begins with %q, %v", reply, err)
+			}
+		})
 	}
 }
