@@ -126,5 +126,4 @@ tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tool
 # The race detector needs a C compiler. Perl's Net::FTP needs a module for TLS, which no command shows.
 packages: ## install the Debian packages that the tests need
 	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 ruby=ruby perl:IO::Socket::SSL=perl,libio-socket-ssl-perl cc=gcc,libc6-dev slapd=slapd systemd-analyze=systemd chromium=chromium ip=iproute2 json2po=translate-toolkit \
-	  node=nodejs npm=npm javac=default-jdk-headless /usr/share/java/commons-net.jar=libcommons-net-java \
-	  /usr/lib/python3/dist-packages/ftputil=python3-ftputil
+	  node=nodejs npm=npm javac=default-jdk-headless /usr/share/java/commons-net.jar=libcommons-net-java

@@ -2,8 +2,6 @@ package acceptance_test
 
 import (
 	"fmt"
-	"net"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,47 +11,9 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// curl trusts the certificate that the server has obtained by itself for the host of a tenant, and shows without a
-// restart.
-func TestCertificateByACME(t *testing.T) {
-	t.Parallel()
-	storage := s3test.Start(t, "minio")
-	authority := acmetest.Start(t, time.Hour)
-	dir := newFolder(t)
-	root := dir.write("root.pem", authority.Root(t))
-	file := dir.write("babelftp.yaml", fmt.Appendf(nil, `
-listen: 127.0.0.1:0
-tls:
-  required: true
-  acme: {agree: true, folder: %q, directory: %q, ca_file: %q, http_listen: %q}
-s3: {endpoint: %q, region: %s, path_style: true, access_key_id: %q, secret_access_key: %q}
-tenants:
-  acme:
-    hosts: [ftp.acme.example]
-    bucket: %s
-    users: {alice: {password_hash: %q}}
-`, t.TempDir(), authority.Directory, authority.CAFile, authority.HTTPAddress, storage.Endpoint, storage.Region,
-		storage.AccessKeyID, storage.SecretAccessKey,
-		storage.Bucket(t), configtest.PasswordHash().Reveal()))
-	server := launch(t, binary(t), "serve", "--config", file)
-	t.Cleanup(server.mustBeClean)
-	address := server.expect(server.stderr, `msg=listening key=listen address=(\S+)`)[1]
-	server.expect(server.stderr, `msg="ACME certificate obtained" host=ftp.acme.example`)
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content := dir.write("content", []byte("content"))
-	waitUntil(t, func() bool { // certmagic has the certificate in memory soon after
-		return launch(
-			t, "curl", "--silent", "--ssl-reqd", "--cacert", root, "--resolve", "ftp.acme.example:"+port+":127.0.0.1",
-			"--user", "alice:"+configtest.Password, "--upload-file", content,
-			"ftp://ftp.acme.example:"+port+"/"+filepath.Base(content)).wait() == 0
-	}, func() { t.Error("curl does not trust the certificate") })
-}
-
-// Two servers share the certificate by a folder. The authority reaches only one of them, and when that is dead, curl
-// trusts the other. babelftp check finds the certificate.
+// A server obtains a certificate by itself, and curl trusts it. Another server shares the certificate by a folder. The
+// authority does not reach that one, and when the first one is dead, curl trusts it. babelftp check finds the
+// certificate.
 func TestSharedCertificate(t *testing.T) {
 	t.Parallel()
 	storage := s3test.Start(t, "minio")
@@ -86,19 +46,23 @@ tenants:
 	}
 	first := launch(t, binary(t), "serve", "--config", reached)
 	first.expect(first.stderr, `msg="ACME certificate obtained" host=ftp.acme.example`)
+	content := dir.write("content", []byte("content"))
+	trusts := func(server *process) {
+		t.Helper()
+		number := port(t, server.expect(server.stderr, `msg=listening key=listen address=(\S+)`)[1])
+		waitUntil(t, func() bool { // certmagic has the certificate in memory soon after
+			return launch(
+				t, "curl", "--silent", "--ssl-reqd", "--cacert", root, "--resolve",
+				"ftp.acme.example:"+number+":127.0.0.1", "--user", "alice:"+configtest.Password,
+				"--upload-file", content, "ftp://ftp.acme.example:"+number+"/content").wait() == 0
+		}, func() { t.Error("curl does not trust the certificate") })
+	}
+	trusts(first)
 	second := launch(t, binary(t), "serve", "--config", other)
 	t.Cleanup(second.mustBeClean)
-	address := second.expect(second.stderr, `msg=listening key=listen address=(\S+)`)[1]
 	first.kill()
 	first.mustBeClean()
-	content := dir.write("content", []byte("content"))
-	waitUntil(t, func() bool {
-		return launch(
-			t, "curl", "--silent", "--ssl-reqd", "--cacert", root, "--resolve",
-			"ftp.acme.example:"+port(t, address)+":127.0.0.1",
-			"--user", "alice:"+configtest.Password, "--upload-file", content,
-			"ftp://ftp.acme.example:"+port(t, address)+"/content").wait() == 0
-	}, func() { t.Error("curl does not trust the second server") })
+	trusts(second)
 	if text := second.stderr.String(); strings.Contains(text, "ACME certificate obtained") {
 		t.Errorf("the second server has obtained another certificate: %s", text)
 	}

@@ -4,45 +4,33 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/japanese"
-	"golang.org/x/text/encoding/simplifiedchinese"
-
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// oldClients are tenants of clients from before UTF-8, and how the clients call the charset.
+// oldClients are tenants of clients from before UTF-8, and how lftp calls the charset.
 var oldClients = []struct {
-	tenant  string
-	label   string // in the configuration
-	iconv   string // for lftp
-	python  string
-	charset encoding.Encoding
-	dir     string
-	names   []string
+	tenant string
+	label  string // in the configuration
+	iconv  string
+	dir    string
+	names  []string
 }{
 	// Many characters have 5C, which is "\", as their second byte, and ソ is one of them. ﾃｽﾄ is of one byte a
 	// character.
 	{
-		"tokyo", "shift_jis", "CP932", "cp932", japanese.ShiftJIS, "予定表",
+		"tokyo", "shift_jis", "CP932", "予定表",
 		[]string{"日本語 のファイル.txt", "表示ソ能十.txt", "ﾃｽﾄ", "①㈱Ⅲ", "a\\b"},
 	},
 	// я is 255, which is Telnet's IAC; some of the letters that follow it here are commands of Telnet.
 	{
-		"moscow", "windows-1251", "CP1251", "cp1251", charmap.Windows1251, "Моя статья",
+		"moscow", "windows-1251", "CP1251", "Моя статья",
 		[]string{"Объявление №5.txt", "сияющий", "ясность", "«Ёлка» — да", "Я"},
 	},
-	{"odessa", "koi8-r", "KOI8-R", "koi8_r", charmap.KOI8R, "ПОДЪЕЗД", []string{"ОБЪЯВЛЕНИЕ.txt", "ёлка", "Ъ"}},
-	// 誠 is D5 5C
-	{"beijing", "gbk", "GBK", "gbk", simplifiedchinese.GBK, "中文目录", []string{"简体 文件.txt", "朱镕基", "誠", "囧 丂"}},
-	{"berlin", "iso-8859-1", "ISO-8859-1", "latin-1", charmap.ISO8859_1, "Grüße",
-		[]string{"Größe über alles.txt", "ñandú ÿ", "½ Æ"}},
+	{"berlin", "iso-8859-1", "ISO-8859-1", "Grüße", []string{"Größe über alles.txt", "ñandú ÿ", "½ Æ"}},
 }
 
 // oldPassword is in every charset.
@@ -104,48 +92,6 @@ func TestOldClients(t *testing.T) {
 						slices.Sorted(maps.Keys(tree)))
 				}
 			}
-
-			f := s.connectIn(t, "", true, old.python)
-			f.must("login", "alice@"+old.tenant, oldPassword)
-			names := slices.Sorted(slices.Values(old.names))
-			for command, got := range f.list("/now/" + old.dir) {
-				if slices.Sort(got); !slices.Equal(got, names) {
-					t.Errorf("ftplib: %s: %q, want %q", command, got, names)
-				}
-			}
-			c := newCurl(t, s, usual)
-			c.args = append(c.args, "--user", "alice@"+old.tenant+":"+oldPassword)
-			inCharset := func(name string) string {
-				encoded, err := old.charset.NewEncoder().String(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return encoded
-			}
-			var down, up []move
-			local := newFolder(t)
-			for i, name := range old.names {
-				data := tree[path.Join(old.dir, name)]
-				f.must("download", path.Join("/now", old.dir, name), local.file("back"))
-				local.mustHave("back", data)
-				f.must("upload", local.file("back"), "/ftplib "+name)
-				s.mustStore(t, old.tenant+"/ftplib "+name, data)
-				down = append(down, move{inCharset("/ftplib " + name), local.file(name)})
-				up = append(
-					up, move{local.write("new", content(i)), inCharset(path.Join("/now", old.dir, "curl "+name))})
-			}
-			c.download(down...)
-			for _, name := range old.names {
-				local.mustHave(name, tree[path.Join(old.dir, name)])
-			}
-			c.upload(up...)
-			if got := c.run("--list-only", c.url(inCharset("/now/"+old.dir)+"/")); !strings.Contains(
-				got, inCharset("curl "+old.names[0])+"\n") {
-				t.Errorf("curl: %q", got)
-			}
-			c.run(
-				"--quote", "OPTS UTF8 ON", "--output", filepath.Join(here, "back"),
-				c.url(path.Join("/now", old.dir, "curl "+old.names[0])))
 		})
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 )
 
@@ -74,37 +72,6 @@ func content(size int) []byte {
 	b := make([]byte, size)
 	_, _ = rand.Read(b) // it never fails
 	return b
-}
-
-// longName is a line of LIST with its name.
-var longName = regexp.MustCompile(`^[-d][-rwx]{9} +1 ftp +ftp +\d+ [A-Z][a-z]{2} [ \d]\d [ \d:]{5} (.*)$`)
-
-// namesIn takes the names out of the lines that a listing command has sent.
-func namesIn(t *testing.T, command, lines string) []string {
-	t.Helper()
-	var names []string
-	for line := range strings.Lines(lines) {
-		line = strings.TrimRight(line, "\r\n")
-		switch command {
-		case "LIST":
-			m := longName.FindStringSubmatch(line)
-			if m == nil {
-				t.Fatalf("line of LIST: %q", line)
-			}
-			line = m[1]
-		case "MLSD":
-			facts, name, ok := strings.Cut(line, "; ")
-			if !ok || !strings.HasPrefix(facts, "type=") {
-				t.Fatalf("line of MLSD: %q", line)
-			}
-			if name == "." || name == ".." {
-				continue
-			}
-			line = name
-		}
-		names = append(names, line)
-	}
-	return names
 }
 
 // command returns the path of a client's program.

@@ -68,11 +68,8 @@ var (
 	inActiveMode = []string{"active", "active TLS", "IPv6 active"}
 )
 
-// The jobs of libraries that other tests use too.
-var (
-	perlJob = byScript("perl_netftp.pl", "perl")
-	rubyJob = byScript("ruby_netftp.rb", "ruby")
-)
+// rubyJob is one that another test uses too.
+var rubyJob = byScript("ruby_netftp.rb", "ruby")
 
 // stores says what becomes of the interrupted uploads of some libraries.
 const stores = "it closes the data connection in order, so the server stores what has come."
@@ -105,7 +102,7 @@ var pyFilesystemClient = client{
 
 var perlClient = client{
 	name: "Perl Net::FTP", version: []string{"perl", "-MNet::FTP", "-e", "print $Net::FTP::VERSION"}, core: true,
-	job: perlJob, lacks: lacking(noFunction, "time up").and(noFunction, trees...),
+	job: byScript("perl_netftp.pl", "perl"), lacks: lacking(noFunction, "time up").and(noFunction, trees...),
 }
 
 var rubyClient = client{

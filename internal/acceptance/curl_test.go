@@ -38,10 +38,10 @@ func (c *curl) url(name string) string {
 	return c.base + strings.Join(segments, "/")
 }
 
-// run runs curl and returns what it printed. URLs are taken as they are, without brackets and braces of curl's own.
-func (c *curl) run(args ...string) string {
+// run runs curl. URLs are taken as they are, without brackets and braces of curl's own.
+func (c *curl) run(args ...string) {
 	c.t.Helper()
-	return c.start(args...).succeed()
+	c.start(args...).succeed()
 }
 
 func (c *curl) start(args ...string) *process {
@@ -54,15 +54,6 @@ func (c *curl) upload(files ...move) {
 	var args []string
 	for _, f := range files {
 		args = append(args, "--upload-file", f.from, c.url(f.to))
-	}
-	c.run(args...)
-}
-
-func (c *curl) download(files ...move) {
-	c.t.Helper()
-	var args []string
-	for _, f := range files {
-		args = append(args, "--output", f.to, c.url(f.from))
 	}
 	c.run(args...)
 }

@@ -21,15 +21,12 @@ class Resuming(ftplib.FTP_TLS):
 
 
 class Client:
-    def connect(self, host, port, ca, passive, encoding="utf-8"):
-        """Connects, with explicit TLS if ca names a file of certificates to trust, and returns the greeting.
-
-        The encoding is that of commands, replies and listings.
-        """
+    def connect(self, host, port, ca, passive):
+        """Connects, with explicit TLS if ca names a file of certificates to trust, and returns the greeting."""
         if ca:
-            self.ftp = ftplib.FTP_TLS(context=ssl.create_default_context(cafile=ca), encoding=encoding)
+            self.ftp = ftplib.FTP_TLS(context=ssl.create_default_context(cafile=ca))
         else:
-            self.ftp = ftplib.FTP(encoding=encoding)
+            self.ftp = ftplib.FTP()
         self.ftp.set_pasv(passive)
         return self.ftp.connect(host, port, timeout=180)
 
@@ -37,10 +34,6 @@ class Client:
         """Allows one version of TLS, "1.2" or "1.3"."""
         context = self.ftp.context
         context.minimum_version = context.maximum_version = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}[version]
-
-    def certificate(self, file):
-        """Shows the certificate in a file, which has its key too."""
-        self.ftp.context.load_cert_chain(file)
 
     def resume(self):
         """Lets data connections resume the TLS session of the control connection."""
@@ -54,10 +47,6 @@ class Client:
 
     def command(self, line):
         return self.ftp.sendcmd(line)
-
-    def response(self):
-        """Waits for a reply that no command has asked for."""
-        return self.ftp.getresp()
 
     def upload(self, local, remote, offset=0):
         with open(local, "rb") as file:
@@ -73,14 +62,6 @@ class Client:
         with open(local, "r+b" if offset else "wb") as file:
             file.seek(offset)
             return self.ftp.retrbinary("RETR " + remote, file.write, rest=offset or None)
-
-    def upload_text(self, local, remote):
-        with open(local, "rb") as file:
-            return self.ftp.storlines("STOR " + remote, file)
-
-    def download_text(self, remote, local):
-        with open(local, "w", encoding="utf-8", newline="\n") as file:
-            return self.ftp.retrlines("RETR " + remote, lambda line: print(line, file=file))
 
     def begin(self, command):
         """Begins a transfer. write, read and finish continue it."""

@@ -32,12 +32,6 @@ func newFtplib(t *testing.T, s *site, w way) *ftplib {
 // connect opens a control connection, with explicit TLS at login if ca names a file.
 func (s *site) connect(t *testing.T, ca string, passive bool) *ftplib {
 	t.Helper()
-	return s.connectIn(t, ca, passive, "utf-8")
-}
-
-// connectIn does the same for a client that writes in one of Python's encodings.
-func (s *site) connectIn(t *testing.T, ca string, passive bool, encoding string) *ftplib {
-	t.Helper()
 	f := &ftplib{process: launch(t, command(t, "python3"), "-c", ftplibClient)}
 	host, port, err := net.SplitHostPort(s.address)
 	if err != nil {
@@ -47,7 +41,7 @@ func (s *site) connectIn(t *testing.T, ca string, passive bool, encoding string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.must("connect", host, number, ca, passive, encoding)
+	f.must("connect", host, number, ca, passive)
 	return f
 }
 
@@ -116,13 +110,3 @@ func (f *ftplib) pairs(method string, moves []move) {
 }
 
 func (f *ftplib) upload(files ...move) { f.t.Helper(); f.pairs("upload", files) }
-
-func (f *ftplib) list(dir string) map[string][]string {
-	f.t.Helper()
-	var listings map[string][]string
-	if err := json.Unmarshal(f.try("list", dir).Value, &listings); err != nil {
-		f.t.Fatal(err)
-	}
-	listings["LIST"] = namesIn(f.t, "LIST", strings.Join(listings["LIST"], "\n"))
-	return listings
-}

@@ -75,7 +75,7 @@ func TestClusterIPv6(t *testing.T) {
 		return
 	}
 	network := privateNetwork(t)
-	for version, name := range map[byte]string{0: "without-headers", 1: "headers-v1", 2: "headers-v2"} {
+	for version, name := range map[byte]string{0: "without-headers", 2: "headers-v2"} {
 		t.Run(name, func(t *testing.T) {
 			newClusterSiteIn(t, network, s3test.Start(t, "minio"), version).judge(t, 2)
 		})

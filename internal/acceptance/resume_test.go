@@ -64,19 +64,11 @@ func TestResumedUploads(t *testing.T) {
 		asks          bool // whether the client asks how much there is
 	}{
 		{"curl", "minio", resumingCurl, 4 * largeSize, true, true},
-		{"curl-small", "minio", resumingCurl, 4 << 20, true, true},
 		{"curl-at-once", "minio", resumingCurl, 4 * largeSize, false, true},
-		{"lftp", "minio", resumingLftp(usual), 4 * largeSize, true, true},
-		{"lftp-at-once", "minio", resumingLftp(usual), 4 * largeSize, false, true},
 		{"lftp-explicit", "minio", resumingLftp(way{"passive", "explicit"}), 4 * largeSize, true, true},
 		{"lftp-whole-parts", "minio", resumingLftp(usual), 40 << 20, true, true},
 		// it goes by the listing, where there is nothing
 		{"lftp-mirror", "minio", mirroringLftp, 4 * largeSize, true, false},
-		{"curl-versitygw", "versitygw", resumingCurl, 4 * largeSize, true, true},
-		{"lftp-versitygw", "versitygw", resumingLftp(usual), 4 * largeSize, true, true},
-		{"curl-aws", "sim-aws", resumingCurl, 4 * largeSize, true, true},
-		{"lftp-whole-parts-aws", "sim-aws", resumingLftp(usual), 40 << 20, true, true},
-		{"lftp-r2", "sim-r2", resumingLftp(usual), 4 * largeSize, true, true},
 		{"curl-strict", "sim-strict", resumingCurl, 4 * largeSize, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -19,60 +19,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A tlsClient uploads files under TLS of one version. Some clients download them again, to files with ".back" behind
-// their names.
-type tlsClient struct {
-	name   string
-	back   bool
-	upload func(t *testing.T, s *site, version string, files ...move)
-}
-
-// tlsClients differ in how they end a data connection: whether they read what the server sends, say close_notify and
-// wait for the server's, and resume the session of the control connection.
-func tlsClients() []tlsClient {
-	return []tlsClient{
-		{"ruby", true, func(t *testing.T, s *site, version string, files ...move) {
-			thereAndBack(t, s, rubyJob, "explicit", version, files)
-		}},
-		{"perl", true, func(t *testing.T, s *site, version string, files ...move) {
-			thereAndBack(t, s, perlJob, "explicit", version, files)
-		}},
-		// SSL => 1, which sends no PROT
-		{"perl-implicit", true, func(t *testing.T, s *site, version string, files ...move) {
-			thereAndBack(t, s, perlJob, "implicit", version, files)
-		}},
-		{"curl", false, func(t *testing.T, s *site, version string, files ...move) {
-			c := newCurl(t, s, way{"passive", "explicit"})
-			c.args = append(c.args, "--tlsv"+version, "--tls-max", version)
-			c.upload(files...)
-		}},
-		{"lftp", false, func(t *testing.T, s *site, version string, files ...move) {
-			l := newLftp(t, s, way{"passive", "explicit"})
-			priority := map[string]string{"1.2": "+VERS-TLS1.2", "1.3": "+VERS-TLS1.3"}[version]
-			l.setup = script("set ssl:priority NORMAL:-VERS-ALL:"+priority) + l.setup
-			l.upload(files...)
-		}},
-		{"ftplib", false, func(t *testing.T, s *site, version string, files ...move) {
-			f := s.connect(t, s.ca, true)
-			f.must("version", version)
-			f.must("login", "alice@acme", password)
-			f.upload(files...)
-		}},
-	}
-}
-
-// thereAndBack uploads files with a script of the folder clients, and downloads them to files with ".back" behind
-// their names.
+// thereAndBack uploads files by a job with explicit TLS, and downloads them to files with ".back" behind their names.
 func thereAndBack(
 	t *testing.T, s *site,
-	job func(c *connection, verb string, names ...string) invocation, mode, version string, files []move,
+	job func(c *connection, verb string, names ...string) invocation, version string, files []move,
 ) {
 	t.Helper()
 	w := &worker{folder: newFolder(t), client: client{job: job}, site: s, connection: s.connection(t)}
-	w.connection.tls, w.connection.version = mode, version
-	if mode == "implicit" {
-		w.implicit()
-	}
+	w.connection.tls, w.connection.version = "explicit", version
 	var back []move
 	for _, f := range files {
 		back = append(back, move{f.to, f.from + ".back"})
@@ -105,20 +59,31 @@ func port(t *testing.T, address string) string {
 func TestSessionReuse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), "    tls: {require_session_reuse: true}")
-	uploads := map[string]func(t *testing.T, s *site, version string, files ...move){}
-	for _, c := range tlsClients() {
-		uploads[c.name] = c.upload
-	}
 	ftplib := func(t *testing.T, version string) *ftplib {
 		f := s.connect(t, s.ca, true)
 		f.must("version", version)
 		return f
 	}
-	uploads["ftplib-resuming"] = func(t *testing.T, _ *site, version string, files ...move) {
-		f := ftplib(t, version)
-		f.must("resume")
-		f.must("login", "alice@acme", password)
-		f.upload(files...)
+	uploads := map[string]func(t *testing.T, version string, files ...move){
+		"ruby": func(t *testing.T, version string, files ...move) {
+			thereAndBack(t, s, rubyJob, version, files)
+		},
+		"curl": func(t *testing.T, version string, files ...move) {
+			c := newCurl(t, s, way{"passive", "explicit"})
+			c.args = append(c.args, "--tlsv"+version, "--tls-max", version)
+			c.upload(files...)
+		},
+		"lftp": func(t *testing.T, version string, files ...move) {
+			l := newLftp(t, s, way{"passive", "explicit"})
+			l.setup = script("set ssl:priority NORMAL:-VERS-ALL:+VERS-TLS"+version) + l.setup
+			l.upload(files...)
+		},
+		"ftplib-resuming": func(t *testing.T, version string, files ...move) {
+			f := ftplib(t, version)
+			f.must("resume")
+			f.must("login", "alice@acme", password)
+			f.upload(files...)
+		},
 	}
 	for _, tt := range []struct {
 		client, version string
@@ -141,7 +106,7 @@ func TestSessionReuse(t *testing.T) {
 				remote := fmt.Sprintf("%s-%d", name, i)
 				files = append(files, move{local.write(remote, data), "/" + remote})
 			}
-			uploads[tt.client](t, s, tt.version, files...)
+			uploads[tt.client](t, tt.version, files...)
 			for _, f := range files {
 				s.mustStore(t, f.to[1:], data)
 			}
@@ -182,15 +147,6 @@ func TestLoginByCertificate(t *testing.T) {
 				strings.Replace(
 					l.setup, "--user alice@acme --password "+lftpQuote(password), "--user till@acme --password none", 1)
 			l.upload(move{file, name})
-		},
-		"ftplib": func(t *testing.T, version, name string) {
-			f := s.connect(t, s.ca, true)
-			f.must("version", version)
-			f.must("certificate", till)
-			if r := f.must("login", "till@acme", "none"); !strings.HasPrefix(r, "232") {
-				t.Errorf("the login ends with %q", r)
-			}
-			f.upload(move{file, name})
 		},
 	}
 	for client, upload := range clients {
