@@ -1,10 +1,8 @@
 package docs_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -249,43 +247,4 @@ func isKey(s, chart schema, path ...string) bool {
 	}
 	return s.has(path...) || chart.has(path...) || s.has(append(tenant, path...)...) ||
 		s.has(slices.Concat(tenant, []string{"users", "NAME"}, path)...)
-}
-
-var (
-	// A logLine is the message of a log line that a page quotes.
-	logLine  = regexp.MustCompile(`\bmsg=("(?:[^"\\]|\\.)*"|[^\s` + "`" + `]+)`)
-	levelled = regexp.MustCompile(`\blevel=(DEBUG|INFO|WARN|ERROR)\b`)
-)
-
-// TestLogLines wants each message of the log that a page quotes to stand in the program.
-func TestLogLines(t *testing.T) {
-	var source bytes.Buffer
-	for _, folder := range []string{"cmd", "driver", "internal"} {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			source.Write(text)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	program := regexp.MustCompile(`" ?\+\s+"`).ReplaceAll(source.Bytes(), nil) // a long message stands on two lines
-	found := 0
-	for _, page := range pages(t) {
-		for _, l := range lines(t, page) {
-			if m := logLine.FindStringSubmatch(l.text); m != nil && (levelled.MatchString(l.text) || l.fence == "") {
-				found++
-				if message := `"` + strings.Trim(m[1], `"`) + `"`; !bytes.Contains(program, []byte(message)) {
-					t.Errorf("%s:%d: no line of the log says %s", page, l.number, message)
-				}
-			}
-		}
-	}
-	if found == 0 {
-		t.Error("no page quotes the log")
-	}
 }

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
@@ -8,14 +10,19 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 var (
@@ -36,11 +43,10 @@ func number(given, long, short int) int {
 
 // A worker is a client of TestManySessions.
 type worker struct {
-	site   *attacked
+	site   *busy
 	dir    string
 	random *rand.Rand
 	conn   *ftptest.Conn
-	files  map[string]string
 }
 
 func (w *worker) login() error {
@@ -136,19 +142,19 @@ func (w *worker) guess() error {
 //	go test ./internal/server -run TestManySessions -sessions 100000
 func TestManySessions(t *testing.T) {
 	count := number(*manySessions, 2000, 300)
-	a := newAttacked(t, nil)
+	b := newBusy(t)
 	const atOnce, first = 16, 100 // the first ones allocate what the server needs once
 	play := func(from, to int) {
 		t.Helper()
 		var group errgroup.Group
 		group.SetLimit(atOnce)
 		for i := from; i < to; i++ {
-			group.Go(func() error { return a.short(i) })
+			group.Go(func() error { return b.short(i) })
 		}
 		if err := group.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		a.released(t)
+		b.released(t)
 	}
 	play(0, first)
 	before, early := heap(), used()
@@ -167,8 +173,8 @@ func TestManySessions(t *testing.T) {
 }
 
 // short is a session that does little.
-func (a *attacked) short(i int) error {
-	w := &worker{site: a, dir: "/short", random: rand.New(rand.NewPCG(uint64(i), 1)), files: map[string]string{}}
+func (b *busy) short(i int) error {
+	w := &worker{site: b, dir: "/short", random: rand.New(rand.NewPCG(uint64(i), 1))}
 	if i%8 == 0 {
 		return w.guess()
 	}
@@ -206,4 +212,57 @@ func heap() uint64 {
 	}
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// A busy server has many sessions.
+type busy struct {
+	srv  *Server
+	tls  *tls.Config
+	most resources // that the server may use between sessions
+}
+
+func newBusy(t *testing.T) *busy {
+	t.Helper()
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	dir := t.TempDir()
+	cfg.TLS = config.TLS{CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
+	certtest.Write(t, cfg.TLS.CertFile, cfg.TLS.KeyFile, &x509.Certificate{})
+	cfg.Limits.SessionsPerAddress, cfg.Limits.FailedLoginDelay = 0, 0
+	cfg.CommitDelay = time.Millisecond
+	acme := cfg.Tenants["acme"]
+	acme.Presign, acme.Quota = time.Hour, 1<<30
+	acme.Users["carol"] = &config.User{PasswordHash: configtest.PasswordHash()}
+	// the test knows its server
+	b := &busy{srv: start(t, cfg, Options{AWS: s.AWSConfig()}), tls: &tls.Config{InsecureSkipVerify: true}}
+	const slack = 40 // idle connections to S3, with two goroutines each at both ends
+	b.most = used()
+	b.most.goroutines += 4 * slack
+	b.most.descriptors += 2 * slack
+	return b
+}
+
+// resources are what a process uses.
+type resources struct{ goroutines, descriptors int }
+
+func used() resources {
+	open, _ := os.ReadDir("/proc/self/fd") // none where there is no /proc
+	return resources{runtime.NumGoroutine(), len(open)}
+}
+
+// released waits until the server has released what ended sessions used.
+func (b *busy) released(t *testing.T) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		now := used()
+		if now.goroutines <= b.most.goroutines && now.descriptors <= b.most.descriptors {
+			return
+		}
+		if time.Now().After(deadline) {
+			stacks := make([]byte, 1<<20)
+			t.Fatalf("in use: %+v, want %+v at most\n%s", now, b.most, stacks[:runtime.Stack(stacks, true)])
+		}
+		runtime.Gosched()
+	}
 }
