@@ -136,6 +136,7 @@ func TestAdministratorSeesSessions(t *testing.T) {
 
 // A download tells its size.
 func TestAdministratorSeesDownloads(t *testing.T) {
+	t.Parallel()
 	srv, administrator := administered(t, func(*config.Config) {})
 	c := session(t, srv, "alice")
 	content := strings.Repeat("0123456789", 6_000_000) // much more than the buffers of a connection hold
@@ -369,6 +370,7 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 
 // A stream of events has the state at once, then each change, and ends with the server.
 func TestAdministratorEvents(t *testing.T) {
+	t.Parallel()
 	srv, _ := administered(t, func(*config.Config) {})
 	request, err := http.NewRequestWithContext(
 		t.Context(), http.MethodGet, "http://"+srv.AdminAddr().String()+"/api/v1/events", nil)

@@ -238,6 +238,7 @@ func TestAuditOfLargeUpload(t *testing.T) {
 
 // The receiver gets the same lines as the file, also the last ones, although it fails at first.
 func TestAuditToWebhook(t *testing.T) {
+	t.Parallel()
 	const secret = "0123456789abcdef"
 	var lines []map[string]any
 	failed := false

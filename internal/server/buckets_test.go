@@ -106,6 +106,7 @@ func TestMissingBucket(t *testing.T) {
 
 // The bucket of a folder keeps no user out. What is in the folder gets a temporary reply.
 func TestMissingBucketOfAFolder(t *testing.T) {
+	t.Parallel()
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
 	missing := "missing-" + cfg.Tenants["acme"].Bucket
@@ -131,6 +132,7 @@ func TestMissingBucketOfAFolder(t *testing.T) {
 
 // Forty tenants of an S3 server that never answers delay no tenant of another one.
 func TestSilentServer(t *testing.T) {
+	t.Parallel()
 	s := s3test.Start(t, "minio")
 	silent := silentServer(t)
 	cfg := configtest.New(t, s)

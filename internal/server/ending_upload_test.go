@@ -29,6 +29,7 @@ func (l commandLog) Write(line []byte) (int, error) {
 // A session dies in the middle of an upload, and its client comes back and asks before S3 has the rest of what the
 // session holds. The client learns what it can resume, and resumes it, as if it had come a moment later.
 func TestComingBackAtOnce(t *testing.T) {
+	t.Parallel()
 	const sent = "half of a file"
 	kept := strconv.Itoa(len(sent) - 1) // a pending upload lacks the last byte
 	for _, line := range []string{"SIZE /new", "MLST /new", "STOR /new"} {

@@ -18,6 +18,7 @@ import (
 // What the client reads when the data connection of an upload is lost is what the bucket holds: nothing, or what can
 // be resumed.
 func TestLostUpload(t *testing.T) {
+	t.Parallel()
 	const stored, sent = "stored before", "half of a file"
 	const nothing, resumable = "Data connection lost; nothing was stored.",
 		"Data connection lost; the upload can be resumed."

@@ -271,6 +271,7 @@ func entersAdmin(client tls.Certificate) func(*testing.T, *Server) bool {
 // A change of any file that the configuration names is seen where it is mounted by Kubernetes, or the log says that
 // it needs a restart.
 func TestReloadOfEachFile(t *testing.T) {
+	t.Parallel()
 	cases := fileCases(t)
 	t.Run("all-keys", func(t *testing.T) {
 		tested := []string{"Audit/file", "LDAP/ca_file"} // the one is written, the other has a test of its own

@@ -94,6 +94,7 @@ func loginAs(t *testing.T, srv *Server, user string) *ftptest.Client {
 // remove the directory of the inner one. Its files go, and its events that wait stay, like the records of its
 // uploads. Tenants with the same prefix get their own events only.
 func TestTenantInsideAnother(t *testing.T) {
+	t.Parallel()
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]

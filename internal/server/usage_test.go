@@ -132,6 +132,7 @@ func TestOperationLimit(t *testing.T) {
 
 // A command that takes too long is ended, a transfer too.
 func TestCommandTimeout(t *testing.T) {
+	t.Parallel()
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
@@ -214,6 +215,7 @@ func TestLoginRates(t *testing.T) {
 
 // Commands above the rate wait for their turn, and get 421 where that would take too long.
 func TestCommandRate(t *testing.T) {
+	t.Parallel()
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
 	cfg.Limits.PerAddress.CommandRate = 1
@@ -245,6 +247,7 @@ func TestCommandRate(t *testing.T) {
 
 // What moves at a rate arrives whole, in both directions.
 func TestTransferRates(t *testing.T) {
+	t.Parallel()
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
 	cfg.Tenants["acme"].Limits.Usage = config.Usage{UploadRate: value.MiB, DownloadRate: value.MiB}

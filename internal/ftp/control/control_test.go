@@ -65,7 +65,7 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 		Data: dataconn.Settings{
 			OpenTimeout: defaults.DataTimeout, StallTimeout: defaults.StallTimeout,
 		},
-		CommitDelay: defaults.CommitDelay,
+		CommitDelay: time.Millisecond,
 		MaxLogins:   defaults.MaxFailedLogins,
 		Backend: &backend{
 			site:  s,
