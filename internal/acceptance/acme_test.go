@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/testkit/acmetest"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // A server obtains a certificate by itself, and curl trusts it. Another server shares the certificate by a folder. The
@@ -17,7 +17,7 @@ import (
 func TestSharedCertificate(t *testing.T) {
 	t.Parallel()
 	storage := s3test.Start(t, "minio")
-	authority := acmetest.Start(t, time.Hour)
+	authority := servicetest.StartAuthority(t, time.Hour)
 	dir := newFolder(t)
 	root := dir.write("root.pem", authority.Root(t))
 	files, certificates := storage.Bucket(t), t.TempDir()

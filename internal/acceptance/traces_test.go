@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
-	"github.com/babelftp/babelftp/internal/testkit/tracetest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // sentinel is in all that must not be in a trace.
@@ -21,7 +21,7 @@ const sentinel = "sesame"
 // No span has a secret.
 func TestTraces(t *testing.T) {
 	t.Parallel()
-	collector := tracetest.Start(t)
+	collector := servicetest.StartCollector(t)
 	s := &site{env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL,
 		"OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20" + sentinel}}
 	proxy := s.openBehindProxy(t, s3test.Start(t, "minio"), "log: {level: debug}")
@@ -49,13 +49,13 @@ func TestTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Close() // as a client that is killed
-	collector.Await("the sessions of lftp and of the client that was killed", func(spans []tracetest.Span, _ int) bool {
-		return len(slices.DeleteFunc(spans, func(s tracetest.Span) bool { return s.Name != "session" })) == 2
+	collector.Await("the sessions of lftp and of the client that was killed", func(spans []servicetest.Span, _ int) bool {
+		return len(slices.DeleteFunc(spans, func(s servicetest.Span) bool { return s.Name != "session" })) == 2
 	})
 	s.stop(t) // sends what waits
 
 	spans := collector.Spans()
-	byName := map[string][]tracetest.Span{}
+	byName := map[string][]servicetest.Span{}
 	sessions := map[string]string{} // ID of the session, by that of its span
 	for _, span := range spans {
 		if text := fmt.Sprintf("%+v", span); strings.Contains(text, sentinel) || strings.Contains(text, password) {
@@ -66,9 +66,9 @@ func TestTraces(t *testing.T) {
 		}
 		byName[span.Name] = append(byName[span.Name], span)
 	}
-	one := func(name, attribute, value string) tracetest.Span {
+	one := func(name, attribute, value string) servicetest.Span {
 		t.Helper()
-		found := slices.DeleteFunc(slices.Clone(byName[name]), func(s tracetest.Span) bool {
+		found := slices.DeleteFunc(slices.Clone(byName[name]), func(s servicetest.Span) bool {
 			return s.Attributes[attribute] != value
 		})
 		if len(found) != 1 {
@@ -76,7 +76,7 @@ func TestTraces(t *testing.T) {
 		}
 		return found[0]
 	}
-	has := func(span tracetest.Span, want map[string]string) {
+	has := func(span servicetest.Span, want map[string]string) {
 		t.Helper()
 		for key, value := range want {
 			if span.Attributes[key] != value {
@@ -126,7 +126,7 @@ func TestTraces(t *testing.T) {
 	if !refused.Failed || refused.Attributes["error.type"] != "503" {
 		t.Errorf("%+v", refused)
 	}
-	byName["repeated"] = slices.DeleteFunc(slices.Clone(byName["S3.PutObject"]), func(s tracetest.Span) bool {
+	byName["repeated"] = slices.DeleteFunc(slices.Clone(byName["S3.PutObject"]), func(s servicetest.Span) bool {
 		return s.Parent != refused.Parent
 	})
 	has(one("repeated", "http.response.status_code", "200"), map[string]string{"http.request.resend_count": "1"})
@@ -178,7 +178,7 @@ func TestTraces(t *testing.T) {
 // that.
 func TestTracesOfStrangers(t *testing.T) {
 	t.Parallel()
-	collector := tracetest.Start(t)
+	collector := servicetest.StartCollector(t)
 	s := &site{env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}}
 	s.open(t, s3test.Start(t, "minio"), mallory())
 	stranger, user := ftptest.Dial(t, s.address), ftptest.Dial(t, s.address)

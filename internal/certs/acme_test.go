@@ -22,8 +22,8 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/acmetest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
@@ -103,7 +103,7 @@ func start(t *testing.T, cfg config.ACME) (*ACME, *journal) {
 
 // await waits for a certificate of a host that differs from the one before, and checks that the authority has issued
 // it for the host.
-func await(t *testing.T, m *ACME, a *acmetest.Authority, host string, before *tls.Certificate) *tls.Certificate {
+func await(t *testing.T, m *ACME, a *servicetest.Authority, host string, before *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	deadline := time.After(waitTimeout)
 	for {
@@ -132,19 +132,19 @@ func await(t *testing.T, m *ACME, a *acmetest.Authority, host string, before *tl
 }
 
 // configOf is a section for an authority, which reaches the server by one challenge.
-func configOf(t *testing.T, a *acmetest.Authority, hosts ...string) config.ACME {
+func configOf(t *testing.T, a *servicetest.Authority, hosts ...string) config.ACME {
 	return config.ACME{Agree: true, Email: "admin@acme.example", Hosts: hosts, Directory: a.Directory,
 		CAFile: a.CAFile, Folder: t.TempDir()}
 }
 
 // Each challenge obtains certificates. A second server that shares the folder needs no new ones.
 func TestObtain(t *testing.T) {
-	for name, listens := range map[string]func(*config.ACME, *acmetest.Authority){
-		"http-01":     func(c *config.ACME, a *acmetest.Authority) { c.HTTPListen = a.HTTPAddress },
-		"tls-alpn-01": func(c *config.ACME, a *acmetest.Authority) { c.TLSListen = a.TLSAddress },
+	for name, listens := range map[string]func(*config.ACME, *servicetest.Authority){
+		"http-01":     func(c *config.ACME, a *servicetest.Authority) { c.HTTPListen = a.HTTPAddress },
+		"tls-alpn-01": func(c *config.ACME, a *servicetest.Authority) { c.TLSListen = a.TLSAddress },
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := acmetest.Start(t, time.Hour)
+			a := servicetest.StartAuthority(t, time.Hour)
 			cfg := configOf(t, a, "ftp.acme.example", "ftp.umbrella.example")
 			listens(&cfg, a)
 			m, j := start(t, cfg)
@@ -173,7 +173,7 @@ func TestObtain(t *testing.T) {
 // Two servers that share a folder share the account and the certificate, also if they start at the same time. Each
 // answers the challenges of the other.
 func TestSharedFolder(t *testing.T) {
-	a := acmetest.Start(t, time.Hour)
+	a := servicetest.StartAuthority(t, time.Hour)
 	cfg := configOf(t, a, "ftp.acme.example")
 	var managers []*ACME
 	var journals []*journal
@@ -194,7 +194,7 @@ func TestSharedFolder(t *testing.T) {
 
 // Check finds what the server has stored, and storages that it cannot write in.
 func TestCheck(t *testing.T) {
-	a := acmetest.Start(t, time.Hour)
+	a := servicetest.StartAuthority(t, time.Hour)
 	cfg := configOf(t, a, "ftp.acme.example")
 	cfg.HTTPListen = a.HTTPAddress
 	m, _ := start(t, cfg)
@@ -252,7 +252,7 @@ func mentions(text, part string) bool {
 // An authority that knows its customers from elsewhere issues certificates to those that have its key.
 func TestExternalAccountBinding(t *testing.T) {
 	const key = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W"
-	a := acmetest.StartBound(t, time.Hour, map[string]string{"customer-7": key})
+	a := servicetest.StartBoundAuthority(t, time.Hour, map[string]string{"customer-7": key})
 	cfg := configOf(t, a, "ftp.acme.example")
 	cfg.HTTPListen = a.HTTPAddress
 	m, j := start(t, cfg)
@@ -276,7 +276,7 @@ func TestExternalAccountBinding(t *testing.T) {
 // A server answers the challenges of another one that shares its folder: a load balancer may send the authority to
 // any of them.
 func TestChallengeOfAnotherServer(t *testing.T) {
-	a := acmetest.Start(t, time.Hour)
+	a := servicetest.StartAuthority(t, time.Hour)
 	cfg := configOf(t, a, "ftp.acme.example")
 	cfg.HTTPListen = a.HTTPAddress
 	answering := cfg
@@ -289,7 +289,7 @@ func TestChallengeOfAnotherServer(t *testing.T) {
 
 // A certificate is renewed before it ends, without a restart.
 func TestRenew(t *testing.T) {
-	a := acmetest.Start(t, 15*time.Second)
+	a := servicetest.StartAuthority(t, 15*time.Second)
 	cfg := configOf(t, a, "ftp.acme.example")
 	cfg.HTTPListen = a.HTTPAddress
 	m, j := start(t, cfg)
@@ -306,7 +306,7 @@ func TestRenew(t *testing.T) {
 // Where the authority does not answer, or cannot reach the server, the log and the metric say so, and the certificate
 // before stays.
 func TestFailure(t *testing.T) {
-	a := acmetest.Start(t, time.Hour)
+	a := servicetest.StartAuthority(t, time.Hour)
 	cfg := configOf(t, a, "ftp.acme.example")
 	cfg.HTTPListen = a.HTTPAddress
 	m, _ := start(t, cfg)

@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/testkit/acmetest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // Hosts that are added get certificates, and those that are removed are renewed no longer.
 func TestSetHosts(t *testing.T) {
-	a := acmetest.Start(t, time.Hour)
+	a := servicetest.StartAuthority(t, time.Hour)
 	cfg := configOf(t, a, "ftp.acme.example")
 	cfg.HTTPListen = a.HTTPAddress
 	m, _ := start(t, cfg)

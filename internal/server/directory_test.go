@@ -10,14 +10,14 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/ldaptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // A directory decides on users whom the configuration does not have. Wrong passwords count for bans. A directory that
 // is down decides nothing.
 func TestDirectory(t *testing.T) {
-	directory := ldaptest.Start(t)
+	directory := servicetest.StartDirectory(t)
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
 	cfg.Limits.FailedLoginDelay = 0
@@ -25,8 +25,8 @@ func TestDirectory(t *testing.T) {
 	cfg.Tenants["acme"].Auth = config.Auth{
 		User: config.User{Root: "/{user}"},
 		AuthServices: config.AuthServices{LDAP: config.LDAP{
-			URLs: []string{directory.LDAP}, CAFile: directory.CAFile, BaseDN: ldaptest.BaseDN,
-			BindDN: ldaptest.BindDN, BindPassword: value.NewSecret(ldaptest.Password),
+			URLs: []string{directory.LDAP}, CAFile: directory.CAFile, BaseDN: servicetest.BaseDN,
+			BindDN: servicetest.BindDN, BindPassword: value.NewSecret(servicetest.DirectoryPassword),
 			Attributes: config.Attributes{Root: "ftpRoot", Home: "ftpHome", Quota: "ftpQuota",
 				Permissions: "ftpPermission"},
 		}},
@@ -38,16 +38,16 @@ func TestDirectory(t *testing.T) {
 		name, user, password string
 		code                 int
 	}{
-		{"right", "bob@acme", ldaptest.Password, 230},
+		{"right", "bob@acme", servicetest.DirectoryPassword, 230},
 		{"wrong", "bob", "wrong-horse", 530},
 		{"empty", "bob", "", 530},
-		{"banned", "bob", ldaptest.Password, 421},
-		{"unknown", "nobody", ldaptest.Password, 530},
-		{"filter", "*)(uid=*", ldaptest.Password, 530},
-		{"star", "*", ldaptest.Password, 230},
-		{"not-below-its-root", "..", ldaptest.Password, 530},
-		{"settings-not-valid", "carol", ldaptest.Password, 421},
-		{"configured", "alice", ldaptest.Password, 230}, // whom the directory has too
+		{"banned", "bob", servicetest.DirectoryPassword, 421},
+		{"unknown", "nobody", servicetest.DirectoryPassword, 530},
+		{"filter", "*)(uid=*", servicetest.DirectoryPassword, 530},
+		{"star", "*", servicetest.DirectoryPassword, 230},
+		{"not-below-its-root", "..", servicetest.DirectoryPassword, 530},
+		{"settings-not-valid", "carol", servicetest.DirectoryPassword, 421},
+		{"configured", "alice", servicetest.DirectoryPassword, 230}, // whom the directory has too
 	} {
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(331, "USER "+step.user)
@@ -57,7 +57,7 @@ func TestDirectory(t *testing.T) {
 	delete(cfg.Tenants["acme"].Users, "alice")
 	srv = start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
 	alice := ftptest.Dial(t, srv.Addr().String())
-	alice.Login("alice", ldaptest.Password)
+	alice.Login("alice", servicetest.DirectoryPassword)
 	if got := alice.Command(257, "PWD"); !strings.HasPrefix(got, `"/in"`) {
 		t.Errorf("PWD: %s", got)
 	}
@@ -74,7 +74,7 @@ func TestDirectory(t *testing.T) {
 	directory.Stop()
 	c := ftptest.Dial(t, srv.Addr().String())
 	c.Command(331, "USER alice")
-	c.Command(421, "PASS "+ldaptest.Password)
+	c.Command(421, "PASS "+servicetest.DirectoryPassword)
 
 	down := false
 	for len(log) > 0 {

@@ -20,7 +20,6 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
-	"github.com/babelftp/babelftp/internal/testkit/jwttest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -42,12 +41,12 @@ type podIdentity struct {
 
 // webIdentity is IAM Roles for Service Accounts: MinIO's STS takes the token (operation AssumeRoleWithWebIdentity).
 func webIdentity(t *testing.T) podIdentity {
-	issuer := jwttest.New(t)
+	issuer := newTokenIssuer(t)
 	token := func(others map[string]any) string {
 		others["policy"], others["jti"] = "readwrite", rand.Text() // no two tokens are equal
-		return issuer.Token(t, "system:serviceaccount:ftp:babelftp", others)
+		return issuer.token(t, "system:serviceaccount:ftp:babelftp", others)
 	}
-	s := s3test.StartWithIssuer(t, issuer.URL, issuer.CAFile, jwttest.Audience, token(map[string]any{}))
+	s := s3test.StartWithIssuer(t, issuer.URL, issuer.CAFile, audience, token(map[string]any{}))
 	service := s3test.StartSTS(t, s)
 	p := podIdentity{storage: s, file: filepath.Join(t.TempDir(), "token"),
 		reason: "AssumeRoleWithWebIdentity: InvalidParameterValue: Token is expired"}

@@ -27,8 +27,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/ldaptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -297,7 +297,7 @@ func TestReloadOfEachFile(t *testing.T) {
 
 // The authorities of a directory change too. The test needs slapd.
 func TestReloadOfDirectoryAuthorities(t *testing.T) {
-	directory := ldaptest.Start(t)
+	directory := servicetest.StartDirectory(t)
 	ca, err := os.ReadFile(directory.CAFile)
 	if err != nil {
 		t.Fatal(err)
@@ -305,9 +305,9 @@ func TestReloadOfDirectoryAuthorities(t *testing.T) {
 	(&fileCase{
 		tenant: fmt.Sprintf(
 			"auth: {ldap: {urls: [%q], ca_file: VOLUME/ca.crt, base_dn: %q, bind_dn: %q, bind_password: %q}}",
-			directory.LDAP, ldaptest.BaseDN, ldaptest.BindDN, ldaptest.Password),
+			directory.LDAP, servicetest.BaseDN, servicetest.BindDN, servicetest.DirectoryPassword),
 		before: files{"ca.crt": certtest.NewAuthority(t, "wrong").Certificate}, next: files{"ca.crt": string(ca)},
-		seen: loginSucceeds("bob", ldaptest.Password),
+		seen: loginSucceeds("bob", servicetest.DirectoryPassword),
 	}).test(t)
 }
 

@@ -126,6 +126,7 @@ func TestToken(t *testing.T) {
 			403, `{"error":`},
 	} {
 		t.Run(strings.ReplaceAll(tc.label, " ", "-"), func(t *testing.T) {
+			t.Parallel() // a right token waits for the wrong ones before it
 			got := send(t, http.DefaultClient, tc.method, "http://"+address+tc.path, nil, tc.headers...)
 			if got.status != tc.status || !strings.Contains(got.body, tc.body) {
 				t.Errorf("%d %q, want %d %q", got.status, got.body, tc.status, tc.body)

@@ -15,13 +15,13 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
-	"github.com/babelftp/babelftp/internal/testkit/tracetest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // Of the requests to S3 those are faults that S3 has not answered, or not as asked. That an object is missing is an
 // answer.
 func TestStatusOfRequests(t *testing.T) {
-	collector := tracetest.Start(t)
+	collector := servicetest.StartCollector(t)
 	tracer, _ := newTracer(t, collector.URL)
 	s := tracer.Session(t.Context(), &about)
 	ctx := s.Command(t.Context(), "STOR", sessionlog.Command{Verb: "STOR", Argument: "f", Known: true})
@@ -59,7 +59,7 @@ func TestBucketOfRequests(t *testing.T) {
 			t.Errorf("%T: %q, want %q", test.input, got, test.want)
 		}
 	}
-	collector, bucket := tracetest.Start(t), httptest.NewServer(http.NotFoundHandler())
+	collector, bucket := servicetest.StartCollector(t), httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(bucket.Close)
 	tracer, _ := newTracer(t, collector.URL)
 	seen := []string{}

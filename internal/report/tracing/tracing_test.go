@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
-	"github.com/babelftp/babelftp/internal/testkit/tracetest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // newTracer sends to a collector what the variables of the environment say, NAME=value. Shutdown waits for a machine
@@ -67,7 +67,7 @@ func command(ctx context.Context, s *Session, verb, argument string, code int) c
 
 // What a client sends fills no memory, and makes no request that the collector cannot read.
 func TestTextsAreBounded(t *testing.T) {
-	collector := tracetest.Start(t)
+	collector := servicetest.StartCollector(t)
 	tracer, _ := newTracer(t, collector.URL+"/")
 	mine := about
 	mine.User = "alice\xff"
@@ -94,7 +94,7 @@ func TestTextsAreBounded(t *testing.T) {
 
 // A command is a fault where its reply says that the same command may succeed later, and only there.
 func TestStatusOfCommands(t *testing.T) {
-	collector := tracetest.Start(t)
+	collector := servicetest.StartCollector(t)
 	tracer, _ := newTracer(t, collector.URL)
 	s := tracer.Session(t.Context(), &about)
 	failed := map[string]bool{"226": false, "350": false, "421": true, "451": true, "530": false, "550": false}
@@ -137,7 +137,7 @@ func TestSampler(t *testing.T) {
 		{"parentbased_traceidratio", 300, 700},
 	} {
 		t.Run(test.sampler, func(t *testing.T) {
-			collector := tracetest.Start(t)
+			collector := servicetest.StartCollector(t)
 			tracer, _ := newTracer(
 				t, collector.URL, "OTEL_TRACES_SAMPLER="+test.sampler, "OTEL_TRACES_SAMPLER_ARG=0.5",
 				"OTEL_BSP_MAX_QUEUE_SIZE=10000")
@@ -192,14 +192,14 @@ func TestEnvironment(t *testing.T) {
 
 // A collector that refuses spans costs these, and one line of the log.
 func TestCollectorFails(t *testing.T) {
-	collector := tracetest.Start(t)
+	collector := servicetest.StartCollector(t)
 	tracer, log := newTracer(t, collector.URL, "OTEL_BSP_SCHEDULE_DELAY=10")
 	session := func() { tracer.Session(t.Context(), &about).End() }
 	session()
-	collector.Await("the spans", func(spans []tracetest.Span, _ int) bool { return len(spans) == 1 })
+	collector.Await("the spans", func(spans []servicetest.Span, _ int) bool { return len(spans) == 1 })
 	collector.Answer(http.StatusUnauthorized)
 	session()
-	collector.Await("a refusal", func(_ []tracetest.Span, refused int) bool { return refused > 0 })
+	collector.Await("a refusal", func(_ []servicetest.Span, refused int) bool { return refused > 0 })
 	session()
 	tracer.Shutdown(t.Context())
 	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "401") {

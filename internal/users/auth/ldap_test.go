@@ -13,23 +13,23 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/ldaptest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // searching finds users by a search under LDAPS.
-func searching(s *ldaptest.Server) *config.Auth {
+func searching(s *servicetest.Directory) *config.Auth {
 	return &config.Auth{AuthServices: config.AuthServices{LDAP: config.LDAP{
-		URLs: []string{s.LDAPS}, CAFile: s.CAFile, BaseDN: ldaptest.People, BindDN: ldaptest.BindDN,
-		BindPassword: value.NewSecret(ldaptest.Password),
+		URLs: []string{s.LDAPS}, CAFile: s.CAFile, BaseDN: servicetest.People, BindDN: servicetest.BindDN,
+		BindPassword: value.NewSecret(servicetest.DirectoryPassword),
 		Timeout:      time.Minute,
 	}}}
 }
 
 // binding finds users by a pattern of distinguished names under StartTLS.
-func binding(s *ldaptest.Server) *config.Auth {
+func binding(s *servicetest.Directory) *config.Auth {
 	return &config.Auth{AuthServices: config.AuthServices{LDAP: config.LDAP{
-		URLs: []string{s.LDAP}, CAFile: s.CAFile, UserDN: "uid={user}," + ldaptest.People, Timeout: time.Minute,
+		URLs: []string{s.LDAP}, CAFile: s.CAFile, UserDN: "uid={user}," + servicetest.People, Timeout: time.Minute,
 	}}}
 }
 
@@ -53,14 +53,14 @@ func authenticate(t *testing.T, s Source, user, password string) (*config.User, 
 
 // The directory decides on passwords. Only the name of an entry is one, letter by letter.
 func TestDirectory(t *testing.T) {
-	s := ldaptest.Start(t)
+	s := servicetest.StartDirectory(t)
 	anonymous := searching(s)
 	anonymous.LDAP.BindDN, anonymous.LDAP.BindPassword, anonymous.LDAP.Scope = "", value.Secret{}, config.LDAPOneLevel
 	for kind, cfg := range map[string]*config.Auth{"search": searching(s), "bind": binding(s), "anonymous": anonymous} {
 		t.Run(kind, func(t *testing.T) {
 			source := newSource(t, cfg)
 			for _, user := range []string{"bob", "*", "a,ou=b", "(x)", " #+;<>=\"", "été", `back\slash`, ".."} {
-				if _, err := authenticate(t, source, user, ldaptest.Password); err != nil {
+				if _, err := authenticate(t, source, user, servicetest.DirectoryPassword); err != nil {
 					t.Errorf("%q: %v", user, err)
 				}
 			}
@@ -68,20 +68,20 @@ func TestDirectory(t *testing.T) {
 				"wrong-password":    {"bob", "wrong"},
 				"empty-password":    {"bob", ""},
 				"nul":               {"bob", "\x00"},
-				"nul-at-the-end":    {"bob", ldaptest.Password + "\x00"},
-				"nul-in-the-name":   {"bob\x00", ldaptest.Password},
-				"unknown":           {"nobody", ldaptest.Password},
-				"empty-name":        {"", ldaptest.Password},
-				"any":               {"b*", ldaptest.Password},
-				"filter":            {"*)(uid=*", ldaptest.Password},
-				"filter-or":         {"x)(|(uid=bob", ldaptest.Password},
-				"name-in-upper":     {"BOB", ldaptest.Password},
-				"name-with-a-space": {"bob ", ldaptest.Password},
-				"dn":                {"bob," + ldaptest.People, ldaptest.Password},
-				"dn-elsewhere":      {"x,cn=babelftp," + ldaptest.BaseDN, ldaptest.Password},
-				"two-attributes":    {"bob+cn=bob", ldaptest.Password},
-				"hex-dn":            {"#04036f6262", ldaptest.Password},
-				"long":              {strings.Repeat("a", 3000), ldaptest.Password},
+				"nul-at-the-end":    {"bob", servicetest.DirectoryPassword + "\x00"},
+				"nul-in-the-name":   {"bob\x00", servicetest.DirectoryPassword},
+				"unknown":           {"nobody", servicetest.DirectoryPassword},
+				"empty-name":        {"", servicetest.DirectoryPassword},
+				"any":               {"b*", servicetest.DirectoryPassword},
+				"filter":            {"*)(uid=*", servicetest.DirectoryPassword},
+				"filter-or":         {"x)(|(uid=bob", servicetest.DirectoryPassword},
+				"name-in-upper":     {"BOB", servicetest.DirectoryPassword},
+				"name-with-a-space": {"bob ", servicetest.DirectoryPassword},
+				"dn":                {"bob," + servicetest.People, servicetest.DirectoryPassword},
+				"dn-elsewhere":      {"x,cn=babelftp," + servicetest.BaseDN, servicetest.DirectoryPassword},
+				"two-attributes":    {"bob+cn=bob", servicetest.DirectoryPassword},
+				"hex-dn":            {"#04036f6262", servicetest.DirectoryPassword},
+				"long":              {strings.Repeat("a", 3000), servicetest.DirectoryPassword},
 			} {
 				if _, err := authenticate(t, source, tc.user, tc.password); !errors.Is(err, account.ErrLoginRefused) {
 					t.Errorf("%s: %v", name, err)
@@ -96,7 +96,7 @@ func TestDirectory(t *testing.T) {
 
 // The entry and the groups of a user say what the user may do. The configuration says the rest.
 func TestDirectorySettings(t *testing.T) {
-	s := ldaptest.Start(t)
+	s := servicetest.StartDirectory(t)
 	cfg := searching(s)
 	cfg.User = config.User{Root: "/home/{user}", Home: "/{user}", Quota: value.MiB,
 		PathPermissions: map[string][]config.Permission{"/x": {config.List}}}
@@ -106,8 +106,8 @@ func TestDirectorySettings(t *testing.T) {
 	grouped := binding(s)
 	grouped.LDAP.Attributes.Groups = "memberOf"
 	grouped.Groups = map[string][]config.Permission{
-		"CN=readers, OU=Groups, " + ldaptest.BaseDN: {config.Read, config.List},
-		ldaptest.Writers: {config.Write, config.Read},
+		"CN=readers, OU=Groups, " + servicetest.BaseDN: {config.Read, config.List},
+		servicetest.Writers:                            {config.Write, config.Read},
 	}
 	for _, tc := range []struct {
 		name, user string
@@ -125,7 +125,7 @@ func TestDirectorySettings(t *testing.T) {
 			config.User{Permissions: []config.Permission{config.List, config.Read, config.Write}}},
 		{"group", "bob", grouped, config.User{Permissions: []config.Permission{config.List, config.Read}}},
 	} {
-		if got, err := authenticate(t, newSource(t, tc.cfg), tc.user, ldaptest.Password); err != nil ||
+		if got, err := authenticate(t, newSource(t, tc.cfg), tc.user, servicetest.DirectoryPassword); err != nil ||
 			!reflect.DeepEqual(got, &tc.want) {
 			t.Errorf("%s: %+v, %v", tc.name, got, err)
 		}
@@ -142,25 +142,25 @@ func TestDirectorySettings(t *testing.T) {
 		{"path-as-name", "a/b", cfg, true, "can be no directory"},
 		{"no-group", "carol", grouped, true, "in none of the groups"},
 	} {
-		if _, err := authenticate(t, newSource(t, tc.cfg), tc.user, ldaptest.Password); err == nil ||
+		if _, err := authenticate(t, newSource(t, tc.cfg), tc.user, servicetest.DirectoryPassword); err == nil ||
 			errors.Is(err, account.ErrLoginRefused) != tc.refused ||
 			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 	}
 	cfg.LDAP.Filter = "(!(employeeType=suspended))"
-	if _, err := authenticate(t, newSource(t, cfg), "erin", ldaptest.Password); !errors.Is(
+	if _, err := authenticate(t, newSource(t, cfg), "erin", servicetest.DirectoryPassword); !errors.Is(
 		err, account.ErrLoginRefused) {
 		t.Errorf("filter: %v", err)
 	}
-	if _, err := authenticate(t, newSource(t, cfg), "bob", ldaptest.Password); err != nil {
+	if _, err := authenticate(t, newSource(t, cfg), "bob", servicetest.DirectoryPassword); err != nil {
 		t.Errorf("filter that the user meets: %v", err)
 	}
 }
 
 // A directory that does not answer, or that is configured wrong, decides nothing.
 func TestDirectoryDoesNotDecide(t *testing.T) {
-	s := ldaptest.Start(t)
+	s := servicetest.StartDirectory(t)
 	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // it accepts no connection
 	if err != nil {
 		t.Fatal(err)
@@ -193,13 +193,13 @@ func TestDirectoryDoesNotDecide(t *testing.T) {
 			l.BindPassword = value.NewSecret("other")
 		}, "bob", "bind_dn"},
 		"base": {searching(s), func(l *config.LDAP) {
-			l.BaseDN = "ou=none," + ldaptest.BaseDN
+			l.BaseDN = "ou=none," + servicetest.BaseDN
 		}, "bob", "No Such Object"},
 		"base-elsewhere": {searching(s), func(l *config.LDAP) {
-			l.BaseDN = "ou=elsewhere," + ldaptest.People
+			l.BaseDN = "ou=elsewhere," + servicetest.People
 		}, "bob", "Referral"},
 		"user-elsewhere": {binding(s), func(l *config.LDAP) {
-			l.UserDN = "uid={user},ou=elsewhere," + ldaptest.People
+			l.UserDN = "uid={user},ou=elsewhere," + servicetest.People
 		}, "bob", ""},
 		"name-of-two": {searching(s), func(l *config.LDAP) {
 			l.UserAttribute = "mail"
@@ -216,7 +216,7 @@ func TestDirectoryDoesNotDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.change(&tc.cfg.LDAP)
-			_, err := authenticate(t, newSource(t, tc.cfg), tc.user, ldaptest.Password)
+			_, err := authenticate(t, newSource(t, tc.cfg), tc.user, servicetest.DirectoryPassword)
 			if err == nil || !strings.Contains(err.Error(), tc.want) ||
 				errors.Is(err, account.ErrLoginRefused) != (name == "user-elsewhere") {
 				t.Errorf("%v, want %q", err, tc.want)
@@ -238,10 +238,10 @@ func TestDirectoryDoesNotDecide(t *testing.T) {
 
 // A login asks the next server when one is down, also when the connection of the login before has ended.
 func TestDirectoryServers(t *testing.T) {
-	first, second := ldaptest.Start(t), ldaptest.Start(t)
+	first, second := servicetest.StartDirectory(t), servicetest.StartDirectory(t)
 	cfg := binding(first)
 	cfg.LDAP.URLs = []string{first.LDAP, second.LDAP}
-	cfg.LDAP.CAFile = ldaptest.Bundle(t, first, second)
+	cfg.LDAP.CAFile = servicetest.Bundle(t, first, second)
 	source := newSource(t, cfg)
 	for _, step := range []struct {
 		name    string
@@ -253,7 +253,7 @@ func TestDirectoryServers(t *testing.T) {
 		{"none", second.Stop, false},
 	} {
 		step.before()
-		if _, err := authenticate(t, source, "bob", ldaptest.Password); (err == nil) != step.decides {
+		if _, err := authenticate(t, source, "bob", servicetest.DirectoryPassword); (err == nil) != step.decides {
 			t.Errorf("%s: %v", step.name, err)
 		}
 		if _, err := authenticate(t, source, "bob", "wrong"); errors.Is(err, account.ErrLoginRefused) != step.decides {

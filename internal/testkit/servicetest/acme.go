@@ -1,6 +1,6 @@
-// Package acmetest starts an ACME authority for tests: pebble, that of Let's Encrypt for tests, as a process. It
-// finds every host at 127.0.0.1.
-package acmetest
+// Package servicetest runs services for tests that the server asks or tells: an ACME authority, an LDAP directory and
+// a collector of traces.
+package servicetest
 
 import (
 	"bytes"
@@ -26,13 +26,13 @@ import (
 )
 
 const (
-	// startTimeout is how long the authority may take to answer on a busy machine.
+	// startTimeout is how long a service may take to answer on a busy machine.
 	startTimeout = time.Minute
 	// pollInterval is the time between two looks whether it answers.
 	pollInterval = 25 * time.Millisecond
 )
 
-// An Authority is a running pebble.
+// An Authority is a running pebble, the authority of Let's Encrypt for tests. It finds every host at 127.0.0.1.
 type Authority struct {
 	Directory string // URL
 	CAFile    string // of the certificate that the directory shows
@@ -44,17 +44,19 @@ type Authority struct {
 	client     *http.Client
 }
 
-// Start starts an authority that issues certificates of this life, until the end of the test. With -short it skips
+// StartAuthority starts an authority that issues certificates of this life, until the end of the test. With -short it skips
 // the test.
-func Start(tb testing.TB, life time.Duration) *Authority { return start(tb, life, nil) }
-
-// StartBound starts one that requires an external account binding by one of these keys, in base64url by their
-// identifiers.
-func StartBound(tb testing.TB, life time.Duration, keys map[string]string) *Authority {
-	return start(tb, life, keys)
+func StartAuthority(tb testing.TB, life time.Duration) *Authority {
+	return startAuthority(tb, life, nil)
 }
 
-func start(tb testing.TB, life time.Duration, keys map[string]string) *Authority {
+// StartBoundAuthority starts one that requires an external account binding by one of these keys, in base64url by their
+// identifiers.
+func StartBoundAuthority(tb testing.TB, life time.Duration, keys map[string]string) *Authority {
+	return startAuthority(tb, life, keys)
+}
+
+func startAuthority(tb testing.TB, life time.Duration, keys map[string]string) *Authority {
 	tb.Helper()
 	if testing.Short() {
 		tb.Skip("-short starts no process; this test needs pebble")

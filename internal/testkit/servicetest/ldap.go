@@ -1,6 +1,4 @@
-// Package ldaptest runs a directory for tests: OpenLDAP's slapd (Debian package slapd), with the users that [Users]
-// describes.
-package ldaptest
+package servicetest
 
 import (
 	"cmp"
@@ -24,38 +22,36 @@ import (
 
 // What each directory has.
 const (
-	BaseDN   = "dc=acme,dc=example"
-	People   = "ou=people," + BaseDN
-	Readers  = "cn=Readers,ou=groups," + BaseDN
-	Writers  = "cn=writers,ou=groups," + BaseDN
-	BindDN   = "cn=babelftp," + BaseDN // may search
-	Password = "correct horse"         // of all, the account BindDN too
+	BaseDN            = "dc=acme,dc=example"
+	People            = "ou=people," + BaseDN
+	Readers           = "cn=Readers,ou=groups," + BaseDN
+	Writers           = "cn=writers,ou=groups," + BaseDN
+	BindDN            = "cn=babelftp," + BaseDN // may search
+	DirectoryPassword = "correct horse"         // of all, the account BindDN too
 )
 
 const (
 	rootDN       = "cn=root," + BaseDN
-	startTimeout = 30 * time.Second
-	pollInterval = 20 * time.Millisecond
 	portAttempts = 3
 )
 
-// A Server is a running directory.
-type Server struct {
+// A Directory is OpenLDAP's slapd (Debian package slapd), which runs with a few entries.
+type Directory struct {
 	LDAP, LDAPS string // URLs on the loopback interface
 	CAFile      string // authorities of its certificate
 	stop        func()
 }
 
-// Start starts a directory with its entries, which ends with the test. With -short it skips the test.
-func Start(tb testing.TB) *Server {
+// StartDirectory starts a directory with its entries, which ends with the test. With -short it skips the test.
+func StartDirectory(tb testing.TB) *Directory {
 	tb.Helper()
 	if testing.Short() {
 		tb.Skip("-short starts no directory; this test needs slapd")
 	}
 	var err error
 	for range portAttempts { // another process may take a free port before slapd does
-		var s *Server
-		if s, err = try(tb); err == nil {
+		var s *Directory
+		if s, err = tryDirectory(tb); err == nil {
 			return s
 		}
 	}
@@ -64,15 +60,15 @@ func Start(tb testing.TB) *Server {
 }
 
 // Stop ends the directory.
-func (s *Server) Stop() { s.stop() }
+func (s *Directory) Stop() { s.stop() }
 
-func try(tb testing.TB) (*Server, error) {
+func tryDirectory(tb testing.TB) (*Directory, error) {
 	dir := tb.TempDir()
 	cert, key := certtest.New(
 		tb, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true})
-	s := &Server{CAFile: filepath.Join(dir, "cert.pem")}
+	s := &Directory{CAFile: filepath.Join(dir, "cert.pem")}
 	for name, text := range map[string]string{s.CAFile: cert, filepath.Join(dir, "key.pem"): key,
-		filepath.Join(dir, "slapd.conf"): configuration(dir)} {
+		filepath.Join(dir, "slapd.conf"): slapdConfiguration(dir)} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			return nil, err
 		}
@@ -107,7 +103,7 @@ func try(tb testing.TB) (*Server, error) {
 
 // configuration has what the tests need of slapd. A bind without a password succeeds as anonymous, as RFC 4513 5.1.2
 // warns. Users and BindDN must bind under TLS.
-func configuration(dir string) string {
+func slapdConfiguration(dir string) string {
 	return strings.ReplaceAll(`
 include /etc/ldap/schema/core.schema
 include /etc/ldap/schema/cosine.schema
@@ -129,7 +125,7 @@ database mdb
 maxsize 16777216
 suffix "`+BaseDN+`"
 rootdn "`+rootDN+`"
-rootpw "`+Password+`"
+rootpw "`+DirectoryPassword+`"
 directory DIR/data
 overlay memberof
 access to attrs=userPassword by anonymous auth by * none
@@ -155,7 +151,7 @@ func users() map[string]map[string][]string {
 }
 
 // fill adds the entries, once slapd answers.
-func (s *Server) fill() error {
+func (s *Directory) fill() error {
 	authorities, err := config.Authorities(s.CAFile)
 	if err != nil {
 		return err
@@ -178,7 +174,7 @@ func (s *Server) fill() error {
 }
 
 func add(conn *ldap.Conn) error {
-	if err := conn.Bind(rootDN, Password); err != nil {
+	if err := conn.Bind(rootDN, DirectoryPassword); err != nil {
 		return err
 	}
 	type entry struct {
@@ -190,14 +186,14 @@ func add(conn *ldap.Conn) error {
 		{People, map[string][]string{"objectClass": {"organizationalUnit"}, "ou": {"people"}}},
 		{"ou=groups," + BaseDN, map[string][]string{"objectClass": {"organizationalUnit"}, "ou": {"groups"}}},
 		{BindDN, map[string][]string{"objectClass": {"applicationProcess", "simpleSecurityObject"}, "cn": {"babelftp"},
-			"userPassword": {Password}}},
+			"userPassword": {DirectoryPassword}}},
 		{"ou=elsewhere," + People, map[string][]string{"objectClass": {"referral", "extensibleObject"},
 			"ou": {"elsewhere"}, "ref": {"ldap://192.0.2.1/" + BaseDN}}},
 	}
 	for name, attributes := range users() {
 		attributes["objectClass"] = []string{"inetOrgPerson", "ftpUser"}
 		attributes["uid"], attributes["cn"], attributes["sn"], attributes["userPassword"] = []string{name},
-			[]string{name}, []string{name}, []string{Password}
+			[]string{name}, []string{name}, []string{DirectoryPassword}
 		entries = append(entries, entry{DN(name), attributes})
 	}
 	entries = append(entries,
@@ -222,7 +218,7 @@ func add(conn *ldap.Conn) error {
 func DN(user string) string { return "uid=" + ldap.EscapeDN(user) + "," + People }
 
 // Bundle is a file with the authorities of several directories.
-func Bundle(tb testing.TB, servers ...*Server) string {
+func Bundle(tb testing.TB, servers ...*Directory) string {
 	tb.Helper()
 	var all []byte
 	for _, s := range servers {

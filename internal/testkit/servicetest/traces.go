@@ -1,5 +1,4 @@
-// Package tracetest is a collector of traces for tests, which takes OTLP over HTTP.
-package tracetest
+package servicetest
 
 import (
 	"encoding/hex"
@@ -30,7 +29,7 @@ type Span struct {
 	Begin, End           time.Time
 }
 
-// A Collector keeps the spans that it gets.
+// A Collector takes OTLP over HTTP, and keeps the spans that it gets.
 type Collector struct {
 	URL string // for OTEL_EXPORTER_OTLP_ENDPOINT
 
@@ -43,8 +42,8 @@ type Collector struct {
 	grown   chan struct{} // closed by the next request
 }
 
-// Start runs a collector until the test ends.
-func Start(tb testing.TB) *Collector {
+// StartCollector runs a collector until the test ends.
+func StartCollector(tb testing.TB) *Collector {
 	c := &Collector{tb: tb, answer: http.StatusOK, grown: make(chan struct{})}
 	server := httptest.NewServer(http.HandlerFunc(c.serve))
 	tb.Cleanup(server.Close)
