@@ -93,7 +93,7 @@ func below(name string, folders []string) bool {
 func forTests(name string) bool {
 	return below(
 		name, []string{"internal/testkit", "internal/acceptance", "internal/conformance", "driver/drivertest",
-			"driver/internal/s3fake", "bench", "tools", "deploy", "docs"})
+			"bench", "tools", "deploy", "docs"})
 }
 
 // TestImports holds the imports of the program against these tables.

@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,24 +11,23 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/membudget"
-	"github.com/babelftp/babelftp/driver/internal/s3fake"
 )
 
 // TestListingsShareMemory lets many clients list a directory at once who stop to read after some entries, and counts
 // what has come and was not read. All entries are listed in the end, and a listing that is left alone has large pages
 // again.
 func TestListingsShareMemory(t *testing.T) {
-	const count, clients, readFirst = 3000, 300, 10
+	const count, clients, readFirst = 2000, 80, 10
 	synctest.Test(t, func(t *testing.T) {
-		s := &s3fake.Bucket{RoundTrip: time.Millisecond, Keys: s3fake.Numbered(count)}
+		s := newBucket(time.Millisecond, 0, numbered(count)...)
 		var came, large atomic.Int64
-		s.Before = func(_ *s3fake.Bucket, in *s3.ListObjectsV2Input) error {
+		s.before = func(_ *bucket, in *s3.ListObjectsV2Input) error {
 			if in.MaxKeys == nil {
 				large.Add(1)
 			}
 			return nil
 		}
-		s.After = func(out *s3.ListObjectsV2Output) { came.Add(int64(len(out.Contents))) }
+		s.after = func(out *s3.ListObjectsV2Output) { came.Add(int64(len(out.Contents))) }
 		l := newLister(s)
 		l.Memory = membudget.New(32 << 20)
 		proceed := make(chan struct{})
@@ -40,7 +40,7 @@ func TestListingsShareMemory(t *testing.T) {
 			}
 			n := 0
 			for info, err := range entries {
-				if err != nil || "dir/"+info.Name() != s.Keys[n] {
+				if err != nil || info.Name() != fmt.Sprintf("%06d", n) {
 					t.Errorf("entry %d is %v, %v", n, info, err)
 					return
 				}
@@ -67,10 +67,10 @@ func TestListingsShareMemory(t *testing.T) {
 		}
 
 		large.Store(0)
-		s.Requests = 0
+		s.requests.Store(0)
 		read(proceed)
-		if pages := int64(count / pageEntries); large.Load() != pages || s.Requests != int(pages) {
-			t.Errorf("alone it took %d requests, %d of them for large pages; want %d", s.Requests, large.Load(), pages)
+		if pages := int64(count / pageEntries); large.Load() != pages || s.requests.Load() != pages {
+			t.Errorf("alone it took %d requests, %d of them for large pages; want %d", s.requests.Load(), large.Load(), pages)
 		}
 	})
 }
@@ -79,7 +79,7 @@ func TestListingsShareMemory(t *testing.T) {
 func TestListingGrowsWithRoom(t *testing.T) {
 	const count = 10_000
 	synctest.Test(t, func(t *testing.T) {
-		s := &s3fake.Bucket{RoundTrip: time.Millisecond, Keys: s3fake.Numbered(count)}
+		s := newBucket(time.Millisecond, 0, numbered(count)...)
 		l := newLister(s)
 		budget := membudget.New(membudget.MinLimit)
 		l.Memory = budget
@@ -101,8 +101,8 @@ func TestListingGrowsWithRoom(t *testing.T) {
 				}
 			}
 		}
-		if want := 1 + count/pageEntries; n != count || s.Requests != want {
-			t.Errorf("%d entries by %d requests, want %d by %d", n, s.Requests, count, want)
+		if want := int64(1 + count/pageEntries); n != count || s.requests.Load() != want {
+			t.Errorf("%d entries by %d requests, want %d by %d", n, s.requests.Load(), count, want)
 		}
 		if budget.Listings.Used() != 0 {
 			t.Errorf("listings hold %d bytes at the end", budget.Listings.Used())

@@ -4,11 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/driver/internal/s3fake"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 // TestCountAfterTheLook counts between the look of an operation and its deletion, which finds that another client has
@@ -23,13 +20,11 @@ func TestCountAfterTheLook(t *testing.T) {
 func testCountAfterTheLook(t *testing.T, early bool) {
 	t.Helper()
 	dated := time.Now().Add(-time.Hour)
-	s := &s3fake.Bucket{Keys: []string{"file", "other"}}
-	s.After = func(out *s3.ListObjectsV2Output) {
-		for i := range out.Contents {
-			out.Contents[i].Size, out.Contents[i].LastModified = aws.Int64(100), &dated
-		}
+	s := newServer(s3sim.Options{})
+	for _, key := range []string{"file", "other"} {
+		s.Put("bucket", s3sim.Object{Key: key, Content: bytesOf(100), Modified: dated})
 	}
-	q := New(s, "bucket", "", 1000)
+	q := New(s.Client(nil), "bucket", "", 1000)
 	if err := q.Count(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +34,7 @@ func testCountAfterTheLook(t *testing.T, early bool) {
 		operation = qs.Change("file")
 	}
 	seen := s3api.Version{Key: "file", Size: 100, ModTime: dated, Seen: time.Now()}
-	s.Keys = []string{"other"}
+	s.Delete("bucket", "file")
 	if err := q.Count(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -2,47 +2,57 @@ package quota
 
 import (
 	"errors"
+	"net/http"
+	"strconv"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
-	"github.com/babelftp/babelftp/driver/internal/s3fake"
+	"github.com/babelftp/babelftp/driver/profile"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
+
+// newServer returns a simulated AWS with a bucket.
+func newServer(opts s3sim.Options) *s3sim.Server {
+	opts.Profile, _ = profile.Named("aws")
+	s := s3sim.New(opts)
+	s.CreateBucket("bucket")
+	return s
+}
+
+// bytesOf is the content of an object.
+func bytesOf(size int64) s3sim.Content { return s3sim.Content{make([]byte, size)} }
 
 // TestRecountBackOff refuses uploads one after another, by a quota whose count fails, is interrupted or ends.
 func TestRecountBackOff(t *testing.T) {
 	const work = 100 * time.Millisecond
 	for _, test := range []struct {
-		label  string
-		keys   int
-		before func(*s3fake.Bucket, *s3.ListObjectsV2Input) error
-		count  time.Duration // of a count
+		label string
+		page  int           // objects of a page
+		fault s3sim.Fault   // of a page
+		count time.Duration // of a count
 	}{
-		{"counted", 10_000, nil, 11 * work},
-		{"failed", 10_000, func(s *s3fake.Bucket, _ *s3.ListObjectsV2Input) error {
-			s.Busy = s.Busy.Add(5 * time.Second)
-			return errors.New("broken")
-		}, 5*time.Second + work},
-		{"cut-off", 200_000, nil, recountTimeout},
+		{"counted", 100, s3sim.Fault{After: work}, 10 * work},
+		{"failed", 100, s3sim.Fault{After: 5 * time.Second, Status: http.StatusForbidden, Code: "AccessDenied"},
+			5 * time.Second},
+		{"cut-off", 5, s3sim.Fault{After: work}, recountTimeout},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &s3fake.Bucket{PageTime: work, Keys: s3fake.Numbered(test.keys)}
-				s.After = func(out *s3.ListObjectsV2Output) {
-					for i := range out.Contents {
-						out.Contents[i].Size = aws.Int64(1)
-					}
+				const objects = 1000
+				s := newServer(s3sim.Options{PageSize: test.page})
+				for i := range objects {
+					s.Put("bucket", s3sim.Object{Key: strconv.Itoa(i), Content: bytesOf(1)})
 				}
-				q := New(s, "bucket", "", int64(test.keys))
+				fault := s3sim.Fault{After: work}
+				slow := &s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault { return fault }}
+				q := New(s.Client(slow), "bucket", "", objects)
 				if err := q.Count(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Hour)
-				s.Before = test.before
+				fault = test.fault
 				refused := func() time.Duration {
 					t.Helper()
 					begin := time.Now()
@@ -54,14 +64,14 @@ func TestRecountBackOff(t *testing.T) {
 					return time.Since(begin)
 				}
 				for range 2 {
-					if took := refused(); took < test.count-2*work {
+					if took := refused(); took != test.count {
 						t.Errorf("refused after %v, want a count, which takes %v", took, test.count)
 					}
 					for range 9 {
 						if took := refused(); took > 0 {
 							t.Errorf("refused after %v, want no count so soon after the last one", took)
 						}
-						time.Sleep((test.count - 2*work) * recountFactor / 10)
+						time.Sleep(test.count * recountFactor / 10)
 					}
 					time.Sleep(test.count * recountFactor)
 				}
@@ -72,15 +82,13 @@ func TestRecountBackOff(t *testing.T) {
 
 // TestQuotaCountsNoRecords counts a bucket with the records of uploads, of file systems with several prefixes.
 func TestQuotaCountsNoRecords(t *testing.T) {
-	s := &s3fake.Bucket{Keys: []string{".babelftp/uploads/a", ".babelftp2", "dir/.babelftp", "dir/.babelftp/uploads/b",
-		"dir/c.babelftp/d"}}
-	s.After = func(out *s3.ListObjectsV2Output) {
-		for i := range out.Contents {
-			out.Contents[i].Size = aws.Int64(1)
-		}
+	s := newServer(s3sim.Options{})
+	for _, key := range []string{".babelftp/uploads/a", ".babelftp2", "dir/.babelftp", "dir/.babelftp/uploads/b",
+		"dir/c.babelftp/d"} {
+		s.Put("bucket", s3sim.Object{Key: key, Content: bytesOf(1)})
 	}
 	for prefix, want := range map[string]int64{"": 3, "dir/": 2} {
-		q := New(s, "bucket", prefix, 100)
+		q := New(s.Client(nil), "bucket", prefix, 100)
 		if err := q.Count(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ func TestGoroutines(t *testing.T) {
 			case err != nil:
 				return err
 			case name == "testdata" || name == "testkit" || name == "acceptance" || name == "conformance" ||
-				name == "drivertest" || name == "s3fake" || name == "panics":
+				name == "drivertest" || name == "panics":
 				return fs.SkipDir
 			case !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 				return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/xml"
 	"hash/crc32"
+	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -42,21 +43,38 @@ func (s *Server) order(a, b string) int {
 	return cmp.Or(cmp.Compare(crc32.ChecksumIEEE([]byte(a)), crc32.ChecksumIEEE([]byte(b))), strings.Compare(a, b))
 }
 
-// names returns keys and common prefixes in the order of listings.
-func (s *Server) names(keys []string, prefix, delimiter string) []string {
-	var names []string
-	for _, key := range keys {
-		rest, found := strings.CutPrefix(key, prefix)
-		if !found {
-			continue
-		}
-		if segment, _, found := strings.Cut(rest, delimiter); found && delimiter != "" {
-			key = prefix + segment + delimiter
-		}
-		names = append(names, key)
+// names yields the keys and common prefixes of a listing in its order, those of the keys that it shows. A listing in
+// the order of the keys begins with from, or with the prefix of from.
+func (s *Server) names(b *bucket, q *request, from string, shows func(key string) bool) iter.Seq[string] {
+	if s.opts.Profile.SortedListings {
+		return b.sortedNames(q, from, shows)
 	}
-	slices.SortFunc(names, s.order)
-	return slices.Compact(names)
+	return slices.Values(slices.SortedFunc(b.sortedNames(q, "", shows), s.order))
+}
+
+// sortedNames is names in the order of the keys.
+func (b *bucket) sortedNames(q *request, from string, shows func(key string) bool) iter.Seq[string] {
+	delimiter := q.query.Get("delimiter")
+	return func(yield func(string) bool) {
+		at, _ := slices.BinarySearch(b.ordered(), max(q.Prefix, from))
+		last := ""
+		for _, key := range b.keys[at:] {
+			rest, found := strings.CutPrefix(key, q.Prefix)
+			if !found {
+				return
+			}
+			if !shows(key) {
+				continue
+			}
+			if segment, _, found := strings.Cut(rest, delimiter); found && delimiter != "" {
+				key = q.Prefix + segment + delimiter
+			}
+			if key != last && !yield(key) {
+				return
+			}
+			last = key
+		}
+	}
 }
 
 type prefixElement struct{ Prefix string }
@@ -173,13 +191,8 @@ type page struct {
 // page lists the objects after a name.
 func (s *Server) page(b *bucket, q *request, after string, size int) (p page) {
 	delimiter, encode := q.query.Get("delimiter"), encoder(q)
-	var keys []string
-	for key := range b.objects {
-		if b.current(key) != nil || s.isGhost(key, q.Prefix, delimiter) {
-			keys = append(keys, key)
-		}
-	}
-	for _, name := range s.names(keys, q.Prefix, delimiter) {
+	shows := func(key string) bool { return b.current(key) != nil || s.isGhost(key, q.Prefix, delimiter) }
+	for name := range s.names(b, q, after, shows) {
 		isPrefix := delimiter != "" && strings.HasSuffix(name, delimiter) && name != q.Prefix
 		if after != "" && (s.order(name, after) <= 0 || isPrefix && strings.HasPrefix(after, name)) {
 			continue
@@ -268,7 +281,7 @@ func (s *Server) listVersions(b *bucket, q *request) *reply {
 // have no ID.
 func (s *Server) versions(b *bucket, q *request, keyMarker, idMarker string) (all []versionElement) {
 	delimiter, encode := q.query.Get("delimiter"), encoder(q)
-	for _, name := range s.names(slices.Collect(maps.Keys(b.objects)), q.Prefix, delimiter) {
+	for name := range s.names(b, q, keyMarker, func(string) bool { return true }) {
 		isPrefix := delimiter != "" && strings.HasSuffix(name, delimiter) && name != q.Prefix
 		switch {
 		case name < keyMarker, name == keyMarker && idMarker == "", isPrefix && strings.HasPrefix(keyMarker, name):

@@ -230,6 +230,7 @@ type Server struct {
 
 type bucket struct {
 	objects    map[string][]*Object // by key; the latest last, and no other without versioning
+	keys       []string             // of objects, in order; nil after one has come or gone
 	uploads    map[string]*upload
 	completed  map[string]completion // by the ID of the upload
 	unended    map[string]*upload    // that were completed, and can be once more
@@ -270,12 +271,36 @@ func (s *Server) newBucket() *bucket {
 	return b
 }
 
+// Put stores objects without requests, each with its key and content. A zero ETag or time is what a request would have
+// given.
+func (s *Server) Put(bucket string, objects ...Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range objects {
+		o.header = http.Header{}
+		o.ETag = cmp.Or(o.ETag, s.etag(o.header, o.Content))
+		if o.Modified.IsZero() {
+			o.Modified = s.now()
+		}
+		s.store(s.buckets[bucket], &o)
+	}
+}
+
+// Delete deletes objects without requests.
+func (s *Server) Delete(bucket string, keys ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range keys {
+		s.remove(s.buckets[bucket], key)
+	}
+}
+
 // Objects are the objects of a bucket in the order of their keys.
 func (s *Server) Objects(bucket string) []*Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var objects []*Object
-	for _, key := range slices.Sorted(maps.Keys(s.buckets[bucket].objects)) {
+	for _, key := range s.buckets[bucket].ordered() {
 		if o := s.buckets[bucket].current(key); o != nil {
 			objects = append(objects, o)
 		}
@@ -301,6 +326,14 @@ func (s *Server) Uploads(bucket string) map[string]string {
 	return open
 }
 
+// ordered is the keys of all objects and delete markers in order.
+func (b *bucket) ordered() []string {
+	if b.keys == nil {
+		b.keys = slices.Sorted(maps.Keys(b.objects))
+	}
+	return b.keys
+}
+
 // current is the object of a key, nil where there is none.
 func (b *bucket) current(key string) *Object {
 	versions := b.objects[key]
@@ -323,6 +356,25 @@ func (s *Server) now() time.Time { return time.Now().Add(s.opts.Ahead).UTC().Tru
 type Caller struct {
 	Fault func(Operation) Fault
 	Tag   func() any
+}
+
+// SlowPages returns the faults of a [Caller] whose server is a round trip away, and makes one page of a listing after
+// another.
+func SlowPages(roundTrip, page time.Duration) func(Operation) Fault {
+	var mu sync.Mutex
+	var busy time.Time // until then
+	return func(o Operation) Fault {
+		if o.Name != "ListObjectsV2" {
+			return Fault{After: roundTrip}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if now := time.Now(); busy.Before(now) {
+			busy = now
+		}
+		busy = busy.Add(page)
+		return Fault{After: time.Until(busy) + roundTrip}
+	}
 }
 
 // Client returns a client that reaches the server without a connection. The caller may be nil.
@@ -411,7 +463,11 @@ func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, err
 	if f.Status != 0 {
 		answer = refuse(f.Status, f.Code)
 	}
-	time.Sleep(f.After)
+	select {
+	case <-time.After(f.After):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if f.LoseAnswer {
 		return nil, errLost("after the request took effect")
 	}

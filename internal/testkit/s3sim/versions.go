@@ -39,6 +39,9 @@ func (s *Server) putVersioning(b *bucket, q *request) *reply {
 // store makes an object the current one of its key. It replaces the null version unless the bucket keeps versions.
 func (s *Server) store(b *bucket, o *Object) {
 	b.changes[o.Key]++
+	if b.objects[o.Key] == nil {
+		b.keys = nil
+	}
 	if b.versioning == enabled {
 		o.VersionID = s.next()
 	} else {
@@ -65,6 +68,7 @@ func (s *Server) remove(b *bucket, key string) (marker *Object) {
 	if b.versioning == "" {
 		b.changes[key]++
 		delete(b.objects, key)
+		b.keys = nil
 		return nil
 	}
 	marker = &Object{Key: key, Modified: s.now(), deleted: true}
@@ -82,6 +86,7 @@ func (b *bucket) removeVersion(key, id string) *Object {
 	b.objects[key] = slices.DeleteFunc(slices.Clone(b.objects[key]), func(other *Object) bool { return other == o })
 	if len(b.objects[key]) == 0 {
 		delete(b.objects, key)
+		b.keys = nil
 	}
 	return o
 }
