@@ -1,6 +1,7 @@
 package i18n
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -104,29 +105,27 @@ func base(tag language.Tag) language.Base {
 // It is in upper case like the examples of RFC 2640, section 4.3.1: PT-BR.
 func FeatTag(tag language.Tag) string { return strings.ToUpper(tag.String()) }
 
-// SelectText returns the text for a reader from texts by language tag, such as a
+// SelectText returns the text for a reader from texts by language, such as a
 // tenant's greetings. It takes that of the first language which has one, else the
 // English text, else the only text. It returns "" if there is none.
-func SelectText(texts map[string]string, wanted ...language.Tag) string {
-	if text, ok := texts[wanted[0].String()]; ok {
+func SelectText(texts map[language.Tag]string, wanted ...language.Tag) string {
+	if text, ok := texts[wanted[0]]; ok {
 		return text
 	}
-	keys := slices.Sorted(maps.Keys(texts))
-	if len(keys) == 0 {
+	tags := slices.SortedFunc(maps.Keys(texts), func(a, b language.Tag) int {
+		return cmp.Compare(a.String(), b.String())
+	})
+	if len(tags) == 0 {
 		return ""
-	}
-	tags := make([]language.Tag, len(keys))
-	for i, key := range keys {
-		tags[i] = language.Make(key)
 	}
 	matcher := language.NewMatcher(tags)
 	for _, want := range append(slices.Clip(wanted), language.English) {
 		if i, ok := match(matcher, tags, want); ok {
-			return texts[keys[i]]
+			return texts[tags[i]]
 		}
 	}
-	if len(keys) == 1 {
-		return texts[keys[0]]
+	if len(tags) == 1 {
+		return texts[tags[0]]
 	}
 	return ""
 }

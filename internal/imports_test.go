@@ -59,7 +59,7 @@ func keepers() []keeper {
 			"cmd driver/internal/attributes driver/internal/clients " +
 				"driver/internal/s3api internal/base/s3lock internal/report/events internal/storage",
 			"requests are made, and answers checked, in few places"},
-		{module + "driver", "internal/server internal/admin internal/users/tenant internal/storage",
+		{module + "driver", "internal/server internal/admin internal/users/account internal/storage",
 			"a session asks for a view, and the server makes one of the driver"},
 		{module + "i18n/...", "cmd i18n internal/server internal/admin/page internal/ftp internal/users internal/config",
 			"the session writes what a client reads; the others return errors"},

@@ -101,11 +101,7 @@ func (c *Config) Warnings() []string {
 			key   string
 			texts map[language.Tag]string
 		}{{"greeting", t.Greeting}, {"welcome", t.Welcome}} {
-			texts := make(map[string]string, len(of.texts))
-			for tag, text := range of.texts {
-				texts[tag.String()] = text
-			}
-			if len(texts) > 0 && i18n.SelectText(texts, own) == "" {
+			if len(of.texts) > 0 && i18n.SelectText(of.texts, own) == "" {
 				warnings = append(
 					warnings, fmt.Sprintf(
 						"tenants.%s.%s has a text neither in %s, the default language, nor in English: "+

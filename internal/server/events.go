@@ -8,7 +8,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report/events"
 	"github.com/babelftp/babelftp/internal/report/webhook"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
-	"github.com/babelftp/babelftp/internal/users/tenant"
+	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // A tenantQueue is the events of a tenant, its settings, and what these were made of.
@@ -76,8 +76,8 @@ func queuesOf(queues map[string]*tenantQueue) map[string]*events.Queue {
 	return plain
 }
 
-func sinksOf(queues map[string]*tenantQueue) map[string]tenant.EventSink {
-	sinks := map[string]tenant.EventSink{}
+func sinksOf(queues map[string]*tenantQueue) map[string]account.EventSink {
+	sinks := map[string]account.EventSink{}
 	for name, q := range queues {
 		sinks[name] = q.Queue
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/users/account"
-	"github.com/babelftp/babelftp/internal/users/tenant"
 )
 
 // recountEvery is how long the counts of quotas, which know what this process stores and deletes, may go without what
@@ -27,7 +26,7 @@ func (s *Server) countQuotas(ctx context.Context) {
 		}
 	})
 	repeat(ctx, recountEvery, func() {
-		forEach(s.tenants.Quotas(), func(q *tenant.Quota) {
+		forEach(s.tenants.Quotas(), func(q *account.Quota) {
 			if q.Countable() {
 				_ = s.countQuota(ctx, q) // logged
 			}
@@ -35,7 +34,7 @@ func (s *Server) countQuotas(ctx context.Context) {
 	})
 }
 
-func (s *Server) countQuota(ctx context.Context, q *tenant.Quota) error {
+func (s *Server) countQuota(ctx context.Context, q *account.Quota) error {
 	ctx = account.InTenant(ctx, q.Tenant)
 	err := panics.Catch(func() error { return q.Count(ctx) })
 	if err != nil && ctx.Err() == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
-	"github.com/babelftp/babelftp/internal/users/tenant"
+	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // maxProblems is how many problems of a refused configuration the log shows.
@@ -124,7 +124,7 @@ func (s *Server) replace(next *config.Config) error {
 
 // prepareTenants makes the tenants of a configuration, with the buckets and queues that can stay.
 func (s *Server) prepareTenants(cfg *config.Config, bundle *i18n.Bundle, before *active) (
-	buckets map[string]*s3client.Bucket, change *tenant.Change, queues map[string]*tenantQueue, err error,
+	buckets map[string]*s3client.Bucket, change *account.Change, queues map[string]*tenantQueue, err error,
 ) {
 	unsuited := map[*s3client.Bucket]bool{}
 	for {
@@ -146,9 +146,9 @@ func (s *Server) prepareTenants(cfg *config.Config, bundle *i18n.Bundle, before 
 }
 
 // countNew counts quotas in buckets that can be used. Those in others are counted by bucketUsable.
-func (s *Server) countNew(quotas []*tenant.Quota) {
-	quotas = slices.DeleteFunc(quotas, func(q *tenant.Quota) bool { return !q.Countable() })
+func (s *Server) countNew(quotas []*account.Quota) {
+	quotas = slices.DeleteFunc(quotas, func(q *account.Quota) bool { return !q.Countable() })
 	if ctx := s.working; ctx != nil && len(quotas) > 0 {
-		panics.Go(func() { forEach(quotas, func(q *tenant.Quota) { _ = s.countQuota(ctx, q) }) }) // logged
+		panics.Go(func() { forEach(quotas, func(q *account.Quota) { _ = s.countQuota(ctx, q) }) }) // logged
 	}
 }

@@ -36,9 +36,8 @@ import (
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/report/tracing"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
-
+	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/bans"
-	"github.com/babelftp/babelftp/internal/users/tenant"
 )
 
 // warnEvery is the time between two warnings of a certificate that ends soon.
@@ -78,7 +77,7 @@ type Server struct {
 	health     *health.Probe
 	watcher    *s3client.Watcher
 	upkeep     chan struct{} // has room for the buckets that may be swept and counted at once
-	tenants    *tenant.Registry
+	tenants    *account.Registry
 	web        *web.Server // metrics and probes
 	admin      *adminAccess
 	queues     map[string]*tenantQueue // guarded by reloading
@@ -183,7 +182,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	s.useEventQueues(queues)
-	if s.tenants, err = tenant.NewRegistry(cfg, bundle, buckets, tenant.Options{
+	if s.tenants, err = account.NewRegistry(cfg, bundle, buckets, account.Options{
 		Files: s.filesOf(cfg), Events: sinksOf(queues), Logger: log, Bans: s.bans,
 	}); err != nil {
 		return nil, err
@@ -236,7 +235,7 @@ func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.
 	return control.Config{
 		Bundle:             bundle,
 		Backend:            s.tenants,
-		DefaultLanguage:    tenant.FirstOffered(bundle, cfg.DefaultLanguage),
+		DefaultLanguage:    account.FirstOffered(bundle, cfg.DefaultLanguage),
 		BilingualGreeting:  cfg.BilingualGreeting,
 		AcceptUnknownHosts: cfg.UnknownHosts == config.IgnoreUnknownHosts,
 		TLS:                s.certificates.Config(),

@@ -3,17 +3,17 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/babelftp/babelftp/internal/users/tenant"
+	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // quotas shows the quotas, and what is used as soon as it is known.
 type quotas struct {
-	all         func() []*tenant.Quota
+	all         func() []*account.Quota
 	limit, used *prometheus.Desc
 }
 
 // NewQuotas returns the collector of quotas.
-func NewQuotas(all func() []*tenant.Quota) prometheus.Collector {
+func NewQuotas(all func() []*account.Quota) prometheus.Collector {
 	gauge := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(
 			prometheus.BuildFQName(namespace, "quota", name), help, []string{"tenant", "user"}, nil)
@@ -33,7 +33,7 @@ func (m *quotas) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (m *quotas) Collect(metrics chan<- prometheus.Metric) {
-	show := func(desc *prometheus.Desc, q *tenant.Quota, bytes int64) {
+	show := func(desc *prometheus.Desc, q *account.Quota, bytes int64) {
 		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(bytes), q.Tenant, q.User)
 	}
 	for _, q := range m.all() {

@@ -12,7 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report/activity"
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
-	"github.com/babelftp/babelftp/internal/users/tenant"
+	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // A Control has the sessions.
@@ -30,7 +30,7 @@ type Parts struct {
 	Loaded       func() (hash string, at time.Time)
 	Health       *health.Probe
 	Buckets      func() []*s3client.Bucket // of all tenants, in the order of their names
-	Registry     *tenant.Registry
+	Registry     *account.Registry
 	Certificates *certs.Set
 	// Listener is the first name in the certificate of the listener for administrators, and when it ends: the zero
 	// time without one.

@@ -18,7 +18,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/account"
-	"github.com/babelftp/babelftp/internal/users/tenant"
 )
 
 const (
@@ -163,7 +162,7 @@ func explain(ctx context.Context, b *s3client.Bucket, err error) error {
 func (o *Overview) owners(b *s3client.Bucket, name string) map[string]string {
 	owners := map[string]string{}
 	for _, user := range o.parts.Registry.Users(name) {
-		owners[b.Journal.OwnerID(tenant.Owner(user, name))] = user
+		owners[b.Journal.OwnerID(account.Owner(user, name))] = user
 	}
 	return owners
 }

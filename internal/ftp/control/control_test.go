@@ -69,7 +69,7 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 		MaxLogins:   defaults.MaxFailedLogins,
 		Backend: &backend{
 			site:  s,
-			demo:  account.Login{Tenant: &account.Tenant{Name: "demo"}, Rights: allRights},
+			demo:  loginTo(config.Tenant{}),
 			hosts: map[string]*account.Tenant{"ftp.example.com": tenant},
 		},
 		Observe: func(string, *wire.Conn) []control.Observer { return nil },
@@ -144,7 +144,19 @@ type backend struct {
 var tenant = &account.Tenant{
 	Name:            "demo",
 	DefaultLanguage: language.German,
-	Greeting:        map[string]string{"en": "Welcome!", "de": "Willkommen!\nBitte eintreten.", "fr": "Bienvenue !"},
+	Tenant: &config.Tenant{Greeting: map[language.Tag]string{
+		language.English: "Welcome!", language.German: "Willkommen!\nBitte eintreten.", language.French: "Bienvenue !",
+	}},
+}
+
+// loginTo is the login of demo to a tenant with these settings.
+func loginTo(settings config.Tenant) account.Login {
+	return account.Login{User: userOf(&account.Tenant{Name: "demo", Tenant: &settings}), Rights: allRights}
+}
+
+// userOf is the user demo of a tenant.
+func userOf(t *account.Tenant) *account.User {
+	return &account.User{Name: "demo", Tenant: t, User: &config.User{}}
 }
 
 func (b *backend) Host(name string) (*account.Tenant, bool) {
@@ -166,9 +178,9 @@ func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.
 	storage := drivertest.MustNew(ctx, b.site.client, b.site.bucket, &driver.Options{BeforeCommit: r.BeforeCommit})
 	login := b.demo
 	if r.User == "marie" {
-		login = account.Login{Tenant: tenant, Home: "/home"}
+		login = account.Login{User: userOf(tenant)}
+		login.Name, login.User.User = "marie", &config.User{Home: "/home"}
 	}
-	login.User = r.User
 	login.View = &view.View{
 		Mounts:      view.NewMounts(view.Mount{Dir: "/", Store: view.Of(storage)}),
 		Directories: view.NewDirectories(login.Home),

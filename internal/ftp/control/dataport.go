@@ -91,7 +91,7 @@ func (s *session) unsupportedProtocol(supported string) {
 func (s *session) listenPassive() (port uint16, ok bool) {
 	s.closeDataPort()
 	client := passive.Client{Local: s.conn.Socket(), Addr: s.conn.Remote(), Tenant: s.login.Tenant.Name,
-		User: s.login.User}
+		User: s.login.Name}
 	source, port, err := s.cfg.Ports.Listen(s.ctx, client, s.scopes(), s.cfg.Data.OpenTimeout)
 	if err != nil {
 		if !s.refused(err) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -293,10 +294,9 @@ func TestModify(t *testing.T) {
 
 // Who may not rename learns it before the new name is asked for.
 func TestRenameWithoutRight(t *testing.T) {
-	s := newTenantSite(t, account.Login{
-		Tenant: &account.Tenant{Name: "demo"},
-		Rights: func(name string) view.Rights { return view.Rights{Rename: name != "/fixed"} },
-	})
+	demo := loginTo(config.Tenant{})
+	demo.Rights = func(name string) view.Rights { return view.Rights{Rename: name != "/fixed"} }
+	s := newTenantSite(t, demo)
 	s.putNames("fixed", "free")
 	c := s.login()
 	c.do("RNFR fixed", "550 fixed: Permission denied.")

@@ -44,12 +44,12 @@ func (s *session) optsUTF8(options string) {
 		}
 		s.reply(200, i18n.UTF8On)
 	case "OFF":
-		if s.tenant == nil || s.tenant.Encoding.UTF8() {
+		if s.tenant == nil || s.tenant.PathnameEncoding.UTF8() {
 			s.reply(504, i18n.UTF8StaysOn)
 			return
 		}
 		s.locale.UTF8 = false
-		s.reply(200, i18n.UTF8Off, s.tenant.Encoding.DisplayName())
+		s.reply(200, i18n.UTF8Off, s.tenant.PathnameEncoding.DisplayName())
 	default:
 		s.reply(501, i18n.OptionUnknown, "OPTS UTF8")
 	}

@@ -7,22 +7,24 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 func TestGreetings(t *testing.T) {
-	greeted := &account.Tenant{
-		Name:            "acme",
-		DefaultLanguage: language.French,
-		Greeting:        map[string]string{"en": "This is {Tenant}.\nHello {User}.", "fr": "Ici {Tenant}."},
-		Welcome: map[string]string{
-			"en": "Welcome {User}!\nYou were here on {LastLogin}.\n\nEnjoy {Tenant}.",
-			"fr": "Bienvenue {User}, {LastLogin}.",
+	greeted := &account.Tenant{Name: "acme", DefaultLanguage: language.French, Tenant: &config.Tenant{
+		Greeting: map[language.Tag]string{
+			language.English: "This is {Tenant}.\nHello {User}.", language.French: "Ici {Tenant}."},
+		Welcome: map[language.Tag]string{
+			language.English: "Welcome {User}!\nYou were here on {LastLogin}.\n\nEnjoy {Tenant}.",
+			language.French:  "Bienvenue {User}, {LastLogin}.",
 		},
 		GreetAfterLang: true,
+	}}
+	login := account.Login{
+		User: userOf(greeted), LastLogin: time.Date(2026, 11, 20, 23, 59, 0, 0, time.FixedZone("", 3600)),
 	}
-	login := account.Login{Tenant: greeted, LastLogin: time.Date(2026, 11, 20, 23, 59, 0, 0, time.FixedZone("", 3600))}
 	s := newSite(t, func(cfg *control.Config) {
 		b := cfg.Backend.(*backend)
 		b.demo, b.hosts["acme.example"] = login, greeted
@@ -41,10 +43,11 @@ func TestGreetings(t *testing.T) {
 // The language of a user comes before that of the tenant, and after what the client selects. A LANG without an
 // argument, which lftp sends, brings it back.
 func TestLanguageOfAUser(t *testing.T) {
-	french := &account.Tenant{Name: "acme", DefaultLanguage: language.French}
+	french := &account.Tenant{Name: "acme", DefaultLanguage: language.French, Tenant: &config.Tenant{}}
 	s := newSite(t, func(cfg *control.Config) {
 		b := cfg.Backend.(*backend)
-		b.demo, b.hosts["acme.example"] = account.Login{Tenant: french, Language: language.German}, french
+		b.demo, b.hosts["acme.example"] = account.Login{User: userOf(french)}, french
+		b.demo.Language = language.German
 	})
 	login := func(c *client, password string) {
 		c.do("USER demo", "331 ")
@@ -73,22 +76,24 @@ func TestBilingualGreeting(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		server   language.Tag
-		greeting map[string]string
+		greeting map[language.Tag]string
 		connect  string
 		host     string
 	}{
 		{"messages", language.French, nil, "220-Serveur FTP prêt.\n220 FTP server ready.",
 			"220-Bienvenue sur acme.example.\n220 Welcome to acme.example."},
 		{"english", language.English, nil, "220 FTP server ready.", "220-Bienvenue sur"},
-		{"texts", language.English, map[string]string{"fr": "Bienvenue.", "en": "Welcome to {Tenant}."}, "220 FTP",
+		{"texts", language.English, map[language.Tag]string{language.French: "Bienvenue.",
+			language.English: "Welcome to {Tenant}."}, "220 FTP",
 			"220-Bienvenue.\n220 Welcome to acme."},
-		{"one-text", language.English, map[string]string{"fr": "Bienvenue."}, "220 FTP",
+		{"one-text", language.English, map[language.Tag]string{language.French: "Bienvenue."}, "220 FTP",
 			"220-Bienvenue.\n220 Welcome to acme.example."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newSite(t, func(cfg *control.Config) {
 				cfg.DefaultLanguage, cfg.BilingualGreeting = test.server, true
-				cfg.Backend.(*backend).hosts["acme.example"] = &account.Tenant{Name: "acme", DefaultLanguage: language.French, Greeting: test.greeting}
+				cfg.Backend.(*backend).hosts["acme.example"] = &account.Tenant{Name: "acme",
+					DefaultLanguage: language.French, Tenant: &config.Tenant{Greeting: test.greeting}}
 			})
 			c := s.dial()
 			c.expect(test.connect)
@@ -118,12 +123,12 @@ func TestTenantAfterAUTH(t *testing.T) {
 
 // A line with a variable that has no value is left out.
 func TestGreetingOfTheFirstLogin(t *testing.T) {
-	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{
-		Name: "acme", Welcome: map[string]string{"en": "Welcome {User}!\nYou were here on {LastLogin}.\n\nEnjoy {Tenant}."},
-	}})
+	s := newTenantSite(t, loginTo(config.Tenant{Welcome: map[language.Tag]string{
+		language.English: "Welcome {User}!\nYou were here on {LastLogin}.\n\nEnjoy {Tenant}.",
+	}}))
 	c := s.connect()
 	c.do("USER demo", "331 ")
-	c.do("PASS demo", "230-Welcome demo!\n \n Enjoy acme.\n230 ")
+	c.do("PASS demo", "230-Welcome demo!\n \n Enjoy demo.\n230 ")
 	c.do("LANG en", "200 Replies are now in English.") // not greeted again unless the tenant wants it
 }
 
@@ -142,7 +147,9 @@ func TestQuotaShown(t *testing.T) {
 		{"none", nil, "230 ", "200 No quota is set.", ""},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "acme", Welcome: map[string]string{"en": "{Quota}"}}, Quota: test.quota})
+			demo := loginTo(config.Tenant{Welcome: map[language.Tag]string{language.English: "{Quota}"}})
+			demo.Usage = test.quota
+			s := newTenantSite(t, demo)
 			c := s.connect()
 			c.do("SITE QUOTA", "530 ")
 			c.do("USER demo", "331 ")

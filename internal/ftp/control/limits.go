@@ -15,7 +15,7 @@ func (s *session) scopes() limits.Scopes {
 	if s.login == nil {
 		return s.limits
 	}
-	return s.login.Limits
+	return s.login.Scopes
 }
 
 // pace lets a command wait for its turn. It ends the session, and returns false, where that would take too long.

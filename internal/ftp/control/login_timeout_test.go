@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/storage/view"
@@ -66,7 +67,7 @@ func (slowBackend) Login(ctx context.Context, r *account.LoginRequest) (*account
 		return nil, fmt.Errorf("%w: %w", account.ErrAbandoned, ctx.Err())
 	}
 	return &account.Login{
-		User: r.User, Tenant: &account.Tenant{Name: "demo"}, Rights: allRights,
+		User: userOf(&account.Tenant{Name: "demo", Tenant: &config.Tenant{}}), Rights: allRights,
 		View: &view.View{Mounts: view.NewMounts(view.Mount{Dir: "/"})}, // no command needs it
 	}, nil
 }

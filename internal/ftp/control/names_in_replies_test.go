@@ -10,7 +10,8 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/users/account"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
 )
 
 // TestNamesInErrors: an error about a file names it as the client has, and one about something else names none.
@@ -160,10 +161,9 @@ func TestIsolates(t *testing.T) {
 
 // No charset but UTF-8 has isolates.
 func TestNoIsolatesInACharset(t *testing.T) {
-	c := newTenantSite(t, account.Login{
-		Tenant: &account.Tenant{Name: "demo", Encoding: encoding(t, "windows-1256"), DefaultLanguage: language.Arabic},
-		Rights: allRights,
-	}).login()
+	demo := loginTo(config.Tenant{PathnameEncoding: configtest.Encoding(t, "windows-1256")})
+	demo.Tenant.DefaultLanguage = language.Arabic
+	c := newTenantSite(t, demo).login()
 	if r := c.do("CWD nowhere", "550 nowhere: "); utf8.ValidString(r) {
 		t.Errorf("%+q is not in the charset", r)
 	}

@@ -8,8 +8,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/names/charset"
 	"github.com/babelftp/babelftp/internal/names/pathname"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -35,7 +37,7 @@ func (s *site) wantObjects(want ...string) {
 }
 
 func normalized(n pathname.Normalization) account.Login {
-	return account.Login{Tenant: &account.Tenant{Name: "demo", Normalization: n}}
+	return loginTo(config.Tenant{Normalization: n})
 }
 
 // A spelling that no key can have is not there.
@@ -77,22 +79,14 @@ func TestNormalizationOfTwins(t *testing.T) {
 	s.wantObjects(composed)
 }
 
-// encoding is what a configuration means by a label.
-func encoding(t *testing.T, label string) *charset.Encoding {
-	t.Helper()
-	e, err := charset.Parse(label)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
-
 // The texts of replies are in the charset too, where it has their characters.
 func TestCharsetOfReplies(t *testing.T) {
-	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{
-		Name: "demo", Encoding: encoding(t, "windows-1251"), DefaultLanguage: language.Russian,
-		Greeting: map[string]string{"ru": "\u0414\u0430, \u20ac\u65e5!"},
-	}})
+	demo := loginTo(config.Tenant{
+		PathnameEncoding: configtest.Encoding(t, "windows-1251"),
+		Greeting:         map[language.Tag]string{language.Russian: "\u0414\u0430, \u20ac\u65e5!"},
+	})
+	demo.Tenant.DefaultLanguage = language.Russian
+	s := newTenantSite(t, demo)
 	c := s.connect()
 	c.do("USER demo", "331 ")
 	c.do("PASS demo", "230-\u0414\u0430, \u20ac\u65e5!\n230 \xc2\xf5\xee\xe4 ") // the charset lacks 日
@@ -122,8 +116,7 @@ func TestCharsetWithIACAlone(t *testing.T) {
 		{"telnet", "utf-8", []string{"a\xff\xf1b", "ab\xff\xfec"}, []string{"ab"}}, // no letter
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newTenantSite(
-				t, account.Login{Tenant: &account.Tenant{Name: "demo", Encoding: encoding(t, test.charset)}})
+			s := newTenantSite(t, loginTo(config.Tenant{PathnameEncoding: configtest.Encoding(t, test.charset)}))
 			c := s.login()
 			for _, name := range test.bytes {
 				c.store(name, "")
@@ -163,11 +156,11 @@ func TestPicturesOfLineEnds(t *testing.T) {
 // TestBackslashSeparates: where the tenant says so, a backslash in a client's pathname is a slash, in each encoding
 // where it is a character.
 func TestBackslashSeparates(t *testing.T) {
-	s := newTenantSite(t, account.Login{
-		Tenant: &account.Tenant{Name: "demo", Backslash: pathname.BackslashSeparates,
-			Encoding: encoding(t, "shift_jis")}, Rights: allRights,
-		DirectoryEncodings: map[string]*charset.Encoding{"/mirror": encoding(t, "raw")},
+	demo := loginTo(config.Tenant{
+		Backslash: pathname.BackslashSeparates, PathnameEncoding: configtest.Encoding(t, "shift_jis"),
 	})
+	demo.DirectoryEncodings = map[string]*charset.Encoding{"/mirror": configtest.Encoding(t, "raw").Encoding}
+	s := newTenantSite(t, demo)
 	c := s.login()
 	c.do("MKD scans", "257 ")
 	c.do(`MKD \scans\2026`, `257 "/scans/2026" `)

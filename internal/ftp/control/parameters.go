@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/syntax"
 )
 
@@ -13,7 +14,7 @@ func (s *session) representation(arg string) {
 	case !s.parameters.SetType(arg):
 		s.reply(504, i18n.ParameterNotImplemented, "TYPE")
 	case s.parameters.ASCII:
-		s.parameters.ASCII = !s.login.Tenant.KeepLineEnds
+		s.parameters.ASCII = s.login.Tenant.ASCII != config.KeepLineEnds
 		s.reply(200, i18n.TypeASCII)
 	default:
 		s.reply(200, i18n.TypeBinary)

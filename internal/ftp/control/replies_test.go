@@ -25,6 +25,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
@@ -51,7 +52,9 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 	t.Cleanup(func() { s.cancel(nil) })
 	s.locale.Select(tag) // or a login changes it
 	s.verb, s.argument, s.name = "REST", "4071", "ALICE"
-	s.login = &account.Login{User: "ALICE", Tenant: &account.Tenant{Name: "ACME"}}
+	s.login = &account.Login{User: &account.User{
+		Name: "ALICE", User: &config.User{}, Tenant: &account.Tenant{Name: "ACME", Tenant: &config.Tenant{}},
+	}}
 	if err := s.startEngine(); err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func (s *session) relog() {
 		s.about.Tenant = s.tenant.Name
 	}
 	if s.login != nil {
-		s.about.Tenant, s.about.User = s.login.Tenant.Name, s.login.User
+		s.about.Tenant, s.about.User = s.login.Tenant.Name, s.login.Name
 	}
 	s.log = s.cfg.Debug.Logger(s.cfg.Logger, s.about)
 }

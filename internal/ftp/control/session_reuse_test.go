@@ -6,14 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/users/account"
+	"github.com/babelftp/babelftp/internal/config"
 )
 
 // requireReuse starts a server whose tenant wants data connections to resume the session of the control connection.
 func requireReuse(t *testing.T, version uint16) *site {
 	t.Helper()
-	s := newTenantSite(
-		t, account.Login{Tenant: &account.Tenant{Name: "demo", RequireSessionReuse: true}, Rights: allRights})
+	demo := loginTo(config.Tenant{})
+	demo.Tenant.RequireSessionReuse = true
+	s := newTenantSite(t, demo)
 	s.tls = withCache(s.tls)
 	s.tls.MaxVersion = version
 	return s

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/filecmd"
 	"github.com/babelftp/babelftp/internal/ftp/syntax"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
@@ -105,7 +106,9 @@ func (s *session) siteHelp(name string) {
 }
 
 // ignoresChmod tells whether the user's tenant answers SITE CHMOD, though S3 keeps no permissions.
-func (s *session) ignoresChmod() bool { return s.login != nil && s.login.Tenant.IgnoreChmod }
+func (s *session) ignoresChmod() bool {
+	return s.login != nil && s.login.Tenant.Chmod == config.IgnoreChmod
+}
 
 // siteChmod is SITE CHMOD, which changes nothing. Some uploaders end when it fails.
 func (s *session) siteChmod(string) { s.reply(200, i18n.PermissionsNotKept) }

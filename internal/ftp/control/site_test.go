@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -42,9 +43,7 @@ func (s linkingStore) Presign(_ context.Context, name string, valid time.Duratio
 
 func TestSitePresign(t *testing.T) {
 	c := newSite(t, func(cfg *control.Config) {
-		cfg.Backend.(*backend).demo = account.Login{
-			Tenant: &account.Tenant{Name: "demo"}, MayPresign: true, LinkLifetime: 24 * time.Hour,
-		}
+		cfg.Backend.(*backend).demo = loginTo(config.Tenant{Presign: 24 * time.Hour})
 		cfg.Backend = linkingBackend{cfg.Backend, map[string]bool{"/" + composed: true, "/report 60": true}}
 	}).login()
 	for _, test := range []struct{ argument, want string }{
@@ -74,8 +73,9 @@ func TestSitePresign(t *testing.T) {
 }
 
 func TestSitePresignNeedsPermission(t *testing.T) {
-	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo"}, LinkLifetime: time.Hour})
-	s.login().do("SITE PRESIGN f", "550 Permission denied.")
+	demo := loginTo(config.Tenant{Presign: time.Hour})
+	demo.Policy = view.Policy{view.NewLayer(view.Rights{List: true}, nil)}
+	newTenantSite(t, demo).login().do("SITE PRESIGN f", "550 Permission denied.")
 }
 
 func TestSitePresignIsOffByDefault(t *testing.T) {
@@ -91,8 +91,7 @@ func TestSiteChmod(t *testing.T) {
 		}
 	})
 	t.Run("ignore", func(t *testing.T) {
-		c := newTenantSite(
-			t, account.Login{Tenant: &account.Tenant{Name: "demo", IgnoreChmod: true}, Rights: allRights}).login()
+		c := newTenantSite(t, loginTo(config.Tenant{Chmod: config.IgnoreChmod})).login()
 		c.do("SITE chmod 644 f", "200 Permissions are not kept here; nothing was changed.")
 		c.do("SITE CHMOD", "501 Syntax: SITE CHMOD <SP> mode <SP> pathname")
 		if r := c.do("HELP SITE", "214-"); !strings.Contains(r, "\n CHMOD <SP> mode <SP> pathname\n") {
@@ -140,18 +139,21 @@ func TestAvailable(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name  string
-		login account.Login
+		usage func() (int64, int64, bool)
+		lists bool
 		want  string
 	}{
-		{"none", account.Login{}, "550 No quota is set."},
-		{"some", account.Login{Quota: quota(3, 10, true)}, "213 7"},
-		{"exceeded", account.Login{Quota: quota(13, 10, true)}, "213 0"},
-		{"unknown", account.Login{Quota: quota(0, 10, false)}, "451 "},
-		{"hidden", account.Login{Quota: quota(3, 10, true), QuotaHidden: true}, "550 "},
+		{"none", nil, true, "550 No quota is set."},
+		{"some", quota(3, 10, true), true, "213 7"},
+		{"exceeded", quota(13, 10, true), true, "213 0"},
+		{"unknown", quota(0, 10, false), true, "451 "},
+		{"hidden", quota(3, 10, true), false, "550 "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			test.login.Tenant = &account.Tenant{Name: "demo"}
-			c := newTenantSite(t, test.login).login()
+			demo := loginTo(config.Tenant{})
+			demo.Usage = test.usage
+			demo.Policy = view.Policy{view.NewLayer(view.Rights{List: test.lists}, nil)}
+			c := newTenantSite(t, demo).login()
 			c.do("AVBL", test.want)
 			c.do("AVBL /dir", test.want)
 		})

@@ -53,7 +53,7 @@ func (s *session) doTransfer(t *transfer, verb, name string) wire.Reply {
 	defer leave()
 	options := dataconn.Options{
 		Settings: cfg.Data, Scarce: s.login.Scarce,
-		Upload: t.upload, ControlTLS: s.conn.Encrypted(), LenientEOF: s.login.Tenant.LenientDataEOF,
+		Upload: t.upload, ControlTLS: s.conn.Encrypted(), LenientEOF: s.login.Tenant.LenientDataEOF(),
 		Pace: s.scopes().Pace(t.upload),
 	}
 	if t.listing != nil {

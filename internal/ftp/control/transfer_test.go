@@ -17,6 +17,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -174,7 +175,7 @@ func TestSTOUKeepsTheExtension(t *testing.T) {
 
 // TestKeptLineEnds: where the tenant says so, TYPE A moves the bytes as they are.
 func TestKeptLineEnds(t *testing.T) {
-	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", KeepLineEnds: true}, Rights: allRights})
+	s := newTenantSite(t, loginTo(config.Tenant{ASCII: config.KeepLineEnds}))
 	const picture = "\xff\xd8\r\n\n\r\r\n"
 	c := s.login()
 	c.do("TYPE A", "200 Type set to A (ASCII).")
@@ -362,7 +363,8 @@ func TestTruncatedTLSUpload(t *testing.T) {
 // TestLenientDataEOF: where the tenant says so, a data connection that ends without close_notify between two records
 // ends the file. One that ends within a record or before TLS has begun has still been cut.
 func TestLenientDataEOF(t *testing.T) {
-	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", LenientDataEOF: true}, Rights: allRights})
+	strict := false
+	s := newTenantSite(t, loginTo(config.Tenant{TLS: config.TenantTLS{StrictDataEOF: &strict}}))
 	for _, tt := range []struct {
 		name string
 		send func(t *testing.T, raw net.Conn, conn *tls.Conn)

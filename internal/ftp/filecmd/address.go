@@ -39,11 +39,11 @@ const presignedLife = time.Hour
 // up to the duration.
 func Presign(usage string) Command {
 	return func(r *Request, arg string) (wire.Reply, error) {
-		longest := r.Login.LinkLifetime
+		longest := r.Login.Tenant.Presign
 		switch {
 		case longest == 0:
 			return r.reply(550, i18n.LinksDisabled), nil
-		case !r.Login.MayPresign:
+		case !r.Login.MayPresign():
 			return wire.Reply{}, fs.ErrPermission
 		}
 		life := min(presignedLife, longest)

@@ -110,9 +110,9 @@ func (r *Request) setModified(pathname string, t time.Time) (wire.Reply, error) 
 // Quota is SITE QUOTA: how much is stored of what the user may store.
 func Quota(r *Request, _ string) (wire.Reply, error) {
 	switch usage, known := r.Locale.UsageOf(r.Login); {
-	case r.Login.Quota == nil:
+	case r.Login.Usage == nil:
 		return r.reply(200, i18n.QuotaNone), nil
-	case r.Login.QuotaHidden:
+	case r.Login.QuotaHidden():
 		return wire.Reply{}, fs.ErrPermission
 	case !known:
 		return r.reply(451, i18n.QuotaUnknown), nil
@@ -125,12 +125,12 @@ func Quota(r *Request, _ string) (wire.Reply, error) {
 // has no bound that it tells.
 func Available(r *Request, _ string) (wire.Reply, error) {
 	switch {
-	case r.Login.Quota == nil:
+	case r.Login.Usage == nil:
 		return r.reply(550, i18n.QuotaNone), nil
-	case r.Login.QuotaHidden:
+	case r.Login.QuotaHidden():
 		return wire.Reply{}, fs.ErrPermission
 	}
-	used, limit, known := r.Login.Quota()
+	used, limit, known := r.Login.Usage()
 	if !known {
 		return r.reply(451, i18n.QuotaUnknown), nil
 	}

@@ -48,7 +48,7 @@ type Command func(r *Request, arg string) (wire.Reply, error)
 // ListClient describes the client to a listing.
 func (r *Request) ListClient() *list.Client {
 	return &list.Client{
-		Names: r.Names, Rights: r.Login.Rights, NoOverwrite: r.Login.NoOverwrite, ObjectURI: r.Login.View.URI,
+		Names: r.Names, Rights: r.Login.Rights, NoOverwrite: r.Login.NoOverwrite(), ObjectURI: r.Login.View.URI,
 		Started: r.Started,
 	}
 }
@@ -57,7 +57,7 @@ func (r *Request) ListClient() *list.Client {
 // By SIZE and MLST clients learn where.
 func (r *Request) StatOrPending(name string, stat func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
 	info, err := stat(name)
-	if !r.Login.Resumable || !errors.Is(err, fs.ErrNotExist) {
+	if !r.Login.Tenant.Resumable() || !errors.Is(err, fs.ErrNotExist) {
 		return info, err
 	}
 	return r.Storage.PendingUpload(name)

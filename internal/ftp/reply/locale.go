@@ -34,7 +34,7 @@ func PreferencesOf(t *account.Tenant) Preferences {
 	if t == nil {
 		return Preferences{}
 	}
-	return Preferences{Bundle: t.Bundle, DefaultLanguage: t.DefaultLanguage, Encoding: t.Encoding}
+	return Preferences{Bundle: t.Bundle, DefaultLanguage: t.DefaultLanguage, Encoding: t.PathnameEncoding.Encoding}
 }
 
 // A Locale is the language and the charset in which a session answers.
@@ -98,7 +98,7 @@ func (l *Locale) rightToLeft() bool {
 
 // Lines renders a text of a tenant, by lines, in the language. A line with a variable
 // that has no value is left out. It returns nil where there is no text.
-func (l *Locale) Lines(texts, values map[string]string) []string {
+func (l *Locale) Lines(texts map[language.Tag]string, values map[string]string) []string {
 	text := strings.TrimSpace(i18n.SelectText(texts, l.Tag(), l.defaultLanguage()))
 	if text == "" {
 		return nil

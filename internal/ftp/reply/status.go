@@ -22,7 +22,7 @@ func (st Status) Lines(l *Locale) []string {
 	user, encryption, transfer := l.Text(i18n.StatusNoUser), l.Text(i18n.StatusUnencrypted),
 		l.Text(i18n.StatusNoTransfer)
 	if st.Login != nil {
-		user = l.Text(i18n.StatusUser, st.Login.User)
+		user = l.Text(i18n.StatusUser, st.Login.Name)
 	}
 	if st.Encrypted {
 		encryption = l.Text(i18n.StatusEncrypted)

@@ -60,10 +60,10 @@ type Usage struct{ Used, Limit string }
 // UsageOf returns the usage of a user. It returns false before the login, where there is no quota, where the user
 // must not see it, and while the first number is not known yet.
 func (l *Locale) UsageOf(login *account.Login) (Usage, bool) {
-	if login == nil || login.Quota == nil || login.QuotaHidden {
+	if login == nil || login.Usage == nil || login.QuotaHidden() {
 		return Usage{}, false
 	}
-	used, limit, known := login.Quota()
+	used, limit, known := login.Usage()
 	if !known {
 		return Usage{}, false
 	}
@@ -82,7 +82,7 @@ func Greeting(l *Locale, t *account.Tenant, login *account.Login) []string {
 		values["{Quota}"] = usage.Used + " / " + usage.Limit
 	}
 	if login != nil {
-		values["{User}"] = login.User
+		values["{User}"] = login.Name
 		if !login.LastLogin.IsZero() {
 			values["{LastLogin}"] = Time(login.LastLogin)
 		}

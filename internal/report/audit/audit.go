@@ -91,7 +91,7 @@ const (
 func (s *Session) write(event, outcome string, about ...any) {
 	about = append([]any{"tls", s.conn.Encrypted(), "outcome", outcome}, about...)
 	if s.login != nil {
-		about = append([]any{"tenant", s.login.Tenant.Name, "user", s.login.User}, about...)
+		about = append([]any{"tenant", s.login.Tenant.Name, "user", s.login.Name}, about...)
 	}
 	s.out.Info(event, about...)
 }

@@ -2,7 +2,7 @@
 // do.
 //
 // A [Source] is such a service: [New] makes one that POSTs each login to an HTTP hook, or that binds to a directory
-// as the user. Package tenant decides who is asked, makes clients wait in turns and after failures, and makes a user
+// as the user. Package account decides who is asked, makes clients wait in turns and after failures, and makes a user
 // of the answer.
 //
 // Implemented here:
@@ -14,10 +14,14 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
 )
+
+// ErrRefused is the error of a [Source], wrapped, for a wrong name or password.
+var ErrRefused = errors.New("login refused")
 
 // A Request is a login of a user whom the configuration does not have.
 type Request struct {
@@ -30,9 +34,8 @@ type Request struct {
 
 // A Source decides on logins.
 type Source interface {
-	// Authenticate returns the settings of the user, which have been checked. The error is [account.ErrLoginRefused],
-	// wrapped, for a wrong name or password. Any other error means that the source could not decide. No error has a
-	// name of a user or a password.
+	// Authenticate returns the settings of the user, which have been checked. Any error but [ErrRefused] means that
+	// the source could not decide. No error has a name of a user or a password.
 	Authenticate(ctx context.Context, req *Request) (*config.User, error)
 }
 

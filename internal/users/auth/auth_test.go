@@ -21,7 +21,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // request is the login of each test. Messages have neither the user nor the password nor the key in the URL.
@@ -136,7 +135,7 @@ func TestHookRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			user, err := serve(t, tc.answer, nil).Authenticate(t.Context(), &request)
-			if user != nil || err == nil || errors.Is(err, account.ErrLoginRefused) != (tc.want == "") ||
+			if user != nil || err == nil || errors.Is(err, ErrRefused) != (tc.want == "") ||
 				!strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("user %v, error %v; want %q", user, err, tc.want)
 			}
@@ -172,7 +171,7 @@ func TestHookIsDown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.source.Authenticate(tc.ctx, &request)
-			if err == nil || errors.Is(err, account.ErrLoginRefused) || !strings.Contains(err.Error(), tc.want) ||
+			if err == nil || errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), tc.want) ||
 				strings.Contains(err.Error(), "hidden") {
 				t.Errorf("the error is %v, want %q", err, tc.want)
 			}
@@ -215,7 +214,7 @@ type counting struct{ asked int }
 func (c *counting) Authenticate(_ context.Context, req *Request) (*config.User, error) {
 	c.asked++
 	if req.Password == "wrong" {
-		return nil, fmt.Errorf("counting: %w", account.ErrLoginRefused)
+		return nil, fmt.Errorf("counting: %w", ErrRefused)
 	}
 	return &config.User{Home: "/" + req.User}, nil
 }
@@ -250,7 +249,7 @@ func TestCache(t *testing.T) {
 		req := request
 		step.change(&req)
 		user, err := c.Authenticate(t.Context(), &req)
-		if refused := req.Password == "wrong"; refused != errors.Is(err, account.ErrLoginRefused) || !refused &&
+		if refused := req.Password == "wrong"; refused != errors.Is(err, ErrRefused) || !refused &&
 			user.Home != "/"+req.User {
 			t.Errorf("%s: %v, %v", step.name, user, err)
 		}

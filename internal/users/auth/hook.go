@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 const (
@@ -79,7 +78,7 @@ func (h *hook) Authenticate(ctx context.Context, req *Request) (*config.User, er
 	case err != nil:
 		return nil, fmt.Errorf("hook %s: %w", h.shown, err)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return nil, fmt.Errorf("hook %s: %w", h.shown, account.ErrLoginRefused)
+		return nil, fmt.Errorf("hook %s: %w", h.shown, ErrRefused)
 	case status != http.StatusOK:
 		return nil, fmt.Errorf(
 			"hook %s: answered %d: write 200 with the user, or 401 for a wrong password", h.shown, status)

@@ -16,7 +16,6 @@ import (
 	"github.com/go-ldap/ldap/v3"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // A directory is LDAP servers that have the same entries.
@@ -60,7 +59,7 @@ func newDirectory(cfg *config.Auth) (*directory, error) {
 func (d *directory) Authenticate(ctx context.Context, req *Request) (*config.User, error) {
 	// such a bind succeeds as anonymous (RFC 4513 5.1.2)
 	if req.Password == "" || strings.ContainsRune(req.Password, 0) {
-		return nil, fmt.Errorf("directory: a password that is empty or has a NUL: %w", account.ErrLoginRefused)
+		return nil, fmt.Errorf("directory: a password that is empty or has a NUL: %w", ErrRefused)
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.TimeoutOf())
 	defer cancel()
@@ -129,7 +128,7 @@ func (d *directory) askOne(
 
 // isDown reports whether an error means that another server should be asked.
 func isDown(err error) bool {
-	if err == nil || errors.Is(err, account.ErrLoginRefused) {
+	if err == nil || errors.Is(err, ErrRefused) {
 		return false
 	}
 	answer, ok := errors.AsType[*ldap.Error](err)
@@ -234,7 +233,7 @@ func (d *directory) bindAndRead(c *connection, req *Request) (*ldap.Entry, error
 	}
 	entry, err := d.find(c, dn, ldap.ScopeBaseObject, req.User)
 	if ldap.IsErrorWithCode(err, ldap.LDAPResultNoSuchObject) || err == nil && entry == nil {
-		return nil, fmt.Errorf("the user may read no entry with the name and the filter: %w", account.ErrLoginRefused)
+		return nil, fmt.Errorf("the user may read no entry with the name and the filter: %w", ErrRefused)
 	}
 	return entry, err
 }
@@ -265,10 +264,10 @@ func (d *directory) searchAndBind(c *connection, req *Request) (*ldap.Entry, err
 	}
 	err = bind(c, dn, req.Password)
 	switch {
-	case err != nil && (entry != nil || !errors.Is(err, account.ErrLoginRefused)):
+	case err != nil && (entry != nil || !errors.Is(err, ErrRefused)):
 		return nil, err
 	case entry == nil || entry.DN == "":
-		return nil, fmt.Errorf("no entry has the name and meets the filter: %w", account.ErrLoginRefused)
+		return nil, fmt.Errorf("no entry has the name and meets the filter: %w", ErrRefused)
 	}
 	return entry, nil
 }
@@ -317,7 +316,7 @@ func bind(c *connection, dn, password string) error {
 	if ldap.IsErrorAnyOf(
 		err, ldap.LDAPResultInvalidCredentials, ldap.LDAPResultInappropriateAuthentication, ldap.LDAPResultNoSuchObject,
 		ldap.LDAPResultInvalidDNSyntax, ldap.LDAPResultConstraintViolation, ldap.LDAPResultUnwillingToPerform) {
-		return fmt.Errorf("%w: %w", describe("bind", err), account.ErrLoginRefused)
+		return fmt.Errorf("%w: %w", describe("bind", err), ErrRefused)
 	}
 	return describe("bind", err)
 }

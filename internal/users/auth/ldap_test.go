@@ -14,7 +14,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // searching finds users by a search under LDAPS.
@@ -83,7 +82,7 @@ func TestDirectory(t *testing.T) {
 				"hex-dn":            {"#04036f6262", servicetest.DirectoryPassword},
 				"long":              {strings.Repeat("a", 3000), servicetest.DirectoryPassword},
 			} {
-				if _, err := authenticate(t, source, tc.user, tc.password); !errors.Is(err, account.ErrLoginRefused) {
+				if _, err := authenticate(t, source, tc.user, tc.password); !errors.Is(err, ErrRefused) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
@@ -143,14 +142,14 @@ func TestDirectorySettings(t *testing.T) {
 		{"no-group", "carol", grouped, true, "in none of the groups"},
 	} {
 		if _, err := authenticate(t, newSource(t, tc.cfg), tc.user, servicetest.DirectoryPassword); err == nil ||
-			errors.Is(err, account.ErrLoginRefused) != tc.refused ||
+			errors.Is(err, ErrRefused) != tc.refused ||
 			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 	}
 	cfg.LDAP.Filter = "(!(employeeType=suspended))"
 	if _, err := authenticate(t, newSource(t, cfg), "erin", servicetest.DirectoryPassword); !errors.Is(
-		err, account.ErrLoginRefused) {
+		err, ErrRefused) {
 		t.Errorf("filter: %v", err)
 	}
 	if _, err := authenticate(t, newSource(t, cfg), "bob", servicetest.DirectoryPassword); err != nil {
@@ -218,7 +217,7 @@ func TestDirectoryDoesNotDecide(t *testing.T) {
 			tc.change(&tc.cfg.LDAP)
 			_, err := authenticate(t, newSource(t, tc.cfg), tc.user, servicetest.DirectoryPassword)
 			if err == nil || !strings.Contains(err.Error(), tc.want) ||
-				errors.Is(err, account.ErrLoginRefused) != (name == "user-elsewhere") {
+				errors.Is(err, ErrRefused) != (name == "user-elsewhere") {
 				t.Errorf("%v, want %q", err, tc.want)
 			}
 		})
@@ -226,7 +225,7 @@ func TestDirectoryDoesNotDecide(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := newSource(t, binding(s)).Authenticate(ended, &Request{User: "bob", Password: "x"}); err == nil ||
-		errors.Is(err, account.ErrLoginRefused) {
+		errors.Is(err, ErrRefused) {
 		t.Errorf("after the end of the login: %v", err)
 	}
 	if _, err := New(
@@ -256,7 +255,7 @@ func TestDirectoryServers(t *testing.T) {
 		if _, err := authenticate(t, source, "bob", servicetest.DirectoryPassword); (err == nil) != step.decides {
 			t.Errorf("%s: %v", step.name, err)
 		}
-		if _, err := authenticate(t, source, "bob", "wrong"); errors.Is(err, account.ErrLoginRefused) != step.decides {
+		if _, err := authenticate(t, source, "bob", "wrong"); errors.Is(err, ErrRefused) != step.decides {
 			t.Errorf("%s: wrong password: %v", step.name, err)
 		}
 	}

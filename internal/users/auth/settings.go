@@ -10,7 +10,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // A template makes the settings of users of a service that has no settings in babelftp's form.
@@ -22,7 +21,7 @@ type template struct {
 }
 
 // settings are those of a user. values returns what the service has under a name, nil if it has not the name. inGroup
-// tells whether one of these values is a group. The error is [account.ErrLoginRefused], wrapped, for a user who may
+// tells whether one of these values is a group. The error is [ErrRefused], wrapped, for a user who may
 // not log in.
 func (t *template) settings(
 	name string, values func(string) []string, inGroup func(value, group string) bool,
@@ -35,7 +34,7 @@ func (t *template) settings(
 		// it would be another directory, or one of the server's own
 		if strings.Contains(name, "/") || value.PrefixProblem(name) != "" {
 			return nil, fmt.Errorf(
-				"%s: the name of the user can be no directory: %w", t.source, account.ErrLoginRefused)
+				"%s: the name of the user can be no directory: %w", t.source, ErrRefused)
 		}
 		*directory = strings.ReplaceAll(*directory, config.UserPlaceholder, name)
 	}
@@ -60,7 +59,7 @@ func (t *template) settings(
 	}
 	if len(t.groups) > 0 {
 		if u.Permissions = t.permissions(values(t.names.Groups), inGroup); u.Permissions == nil {
-			return nil, fmt.Errorf("%s: the user is in none of the groups: %w", t.source, account.ErrLoginRefused)
+			return nil, fmt.Errorf("%s: the user is in none of the groups: %w", t.source, ErrRefused)
 		}
 	}
 	return &u, nil

@@ -1,4 +1,4 @@
-package tenant
+package account
 
 import (
 	"errors"
@@ -17,7 +17,6 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // change applies another configuration to a registry with these buckets.
@@ -104,7 +103,7 @@ func TestChangeKeeps(t *testing.T) {
 		t, r, &all, map[string]*s3client.Bucket{"acme": {Tenant: "acme", Name: "other"},
 			"umbrella": buckets["umbrella"]})
 	last := r.current.Load().tenants
-	if last["umbrella"] == before["umbrella"] || last["umbrella"].users["bob"].times.IdleTimeout != time.Minute {
+	if last["umbrella"] == before["umbrella"] || last["umbrella"].users["bob"].IdleTimeout != time.Minute {
 		t.Error("the idle timeout of the server did not reach the users")
 	}
 	if u := last["acme"].users["alice"]; u.credential.cached.Load() != nil || u.quota == now.quota ||
@@ -140,14 +139,14 @@ func TestLoginWhileTheTenantChanges(t *testing.T) {
 	}
 	alice := r.current.Load().tenants["acme"].users["alice"]
 	change(t, r, next, buckets)
-	req := &account.LoginRequest{User: "alice"}
+	req := &LoginRequest{User: "alice"}
 	if _, err := r.enter(req, alice, limits.Scopes{alice.scope}); !errors.Is(err, errReplaced) {
 		t.Errorf("the login to the tenant before returns %v", err)
 	}
 	login, err := r.Login(
-		t.Context(), &account.LoginRequest{User: "alice", Password: configtest.Password,
+		t.Context(), &LoginRequest{User: "alice", Password: configtest.Password,
 			RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}})
-	if err != nil || login.Tenant != &r.current.Load().tenants["acme"].Tenant {
+	if err != nil || login.Tenant != r.current.Load().tenants["acme"] {
 		t.Errorf("the login is %+v, %v", login, err)
 	}
 }
@@ -160,11 +159,11 @@ func TestLoginWhileTheBucketChanges(t *testing.T) {
 		r := registryWith(t, cfg, buckets)
 		(&s3client.Watcher{}).Watch(s3client.All(buckets)) // which never looks
 		begun := time.Now()
-		var login *account.Login
+		var login *Login
 		var failed error
 		go func() {
 			server := limits.Scopes{limits.NewTenant("", 0, limits.Usage{Logins: 1})}
-			login, failed = r.Login(t.Context(), &account.LoginRequest{
+			login, failed = r.Login(t.Context(), &LoginRequest{
 				User: "alice", Password: configtest.Password, RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)},
 				Limits: server,
 			})
@@ -176,7 +175,7 @@ func TestLoginWhileTheBucketChanges(t *testing.T) {
 		good := &s3client.Bucket{Tenant: "acme", Name: "good"}
 		change(t, r, next, map[string]*s3client.Bucket{"acme": good, "umbrella": buckets["umbrella"]})
 		synctest.Wait()
-		if failed != nil || login == nil || login.Tenant != &r.current.Load().tenants["acme"].Tenant {
+		if failed != nil || login == nil || login.Tenant != r.current.Load().tenants["acme"] {
 			t.Errorf("the login is %+v, %v", login, failed)
 		}
 		if waited := time.Since(begun); waited != 0 {

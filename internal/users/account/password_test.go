@@ -1,4 +1,4 @@
-package tenant
+package account
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // password is that of each credential.
@@ -133,14 +132,14 @@ func TestLoginWaitsAfterFailures(t *testing.T) {
 			want                    error
 			waits                   time.Duration
 		}{
-			{"192.0.2.1", "alice", "wrong", account.ErrLoginRefused, 0},
-			{"192.0.2.1", "nobody", password, account.ErrLoginRefused, 250 * time.Millisecond},
+			{"192.0.2.1", "alice", "wrong", ErrLoginRefused, 0},
+			{"192.0.2.1", "nobody", password, ErrLoginRefused, 250 * time.Millisecond},
 			{"192.0.2.2", "alice", password, nil, 0},
 			{"192.0.2.1", "alice", password, nil, 500 * time.Millisecond},
-			{"192.0.2.1", "alice", "wrong", account.ErrLoginRefused, 0},
+			{"192.0.2.1", "alice", "wrong", ErrLoginRefused, 0},
 		} {
 			begin := time.Now()
-			_, err := r.Login(t.Context(), &account.LoginRequest{
+			_, err := r.Login(t.Context(), &LoginRequest{
 				User: step.user, Password: step.password, RemoteAddr: &net.TCPAddr{IP: net.ParseIP(step.address)},
 			})
 			if waits := time.Since(begin).Round(10 * time.Millisecond); !errors.Is(err, step.want) ||

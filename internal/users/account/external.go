@@ -1,4 +1,4 @@
-package tenant
+package account
 
 import (
 	"cmp"
@@ -19,7 +19,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/names/hostname"
-	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/auth"
 )
 
@@ -43,7 +42,7 @@ type external struct {
 	queue  *limits.Queue[netip.Prefix]
 
 	mu       sync.Mutex
-	users    map[string]*user // for what all sessions of a user share: the quota, the limits and the last login
+	users    map[string]*User // for what all sessions of a user share: the quota, the limits and the last login
 	refusals []time.Duration  // how long the last ones took
 }
 
@@ -79,12 +78,12 @@ func newExternal(server config.TimeLimits, tc *config.Tenant) (*external, error)
 		return nil, err
 	}
 	return &external{
-		server: server, source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*user{},
+		server: server, source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*User{},
 	}, nil
 }
 
 // all is the users who are remembered, by name; none of a nil one.
-func (e *external) all() map[string]*user {
+func (e *external) all() map[string]*User {
 	if e == nil {
 		return nil
 	}
@@ -94,7 +93,7 @@ func (e *external) all() map[string]*user {
 }
 
 // known is the user with a name who is remembered, or nil.
-func (e *external) known(name string) *user {
+func (e *external) known(name string) *User {
 	if e == nil {
 		return nil
 	}
@@ -105,7 +104,7 @@ func (e *external) known(name string) *user {
 
 // asked is the tenant that a client names by a host or by user@tenant, or the only tenant, and the name of the user
 // there. Without one it is the name alone, and no tenant. The answer does not depend on which users there are.
-func (d *directory) asked(host, login string) (t *tenant, name string) {
+func (d *directory) asked(host, login string) (t *Tenant, name string) {
 	name = login
 	at := strings.LastIndexByte(login, '@')
 	switch {
@@ -129,7 +128,7 @@ func (d *directory) asked(host, login string) (t *tenant, name string) {
 // sourceOf returns the tenant whose source decides on a name that no configured user has, and the name there. The
 // tenant is the one that the client has asked for, so the password of one tenant's user is for no other tenant. It is
 // nil if there is none.
-func (d *directory) sourceOf(host, login string) (*tenant, string) {
+func (d *directory) sourceOf(host, login string) (*Tenant, string) {
 	t, name := d.asked(host, login)
 	if t == nil || t.external == nil {
 		return nil, ""
@@ -143,12 +142,12 @@ func (d *directory) sourceOf(host, login string) (*tenant, string) {
 
 // askSource asks the source of a tenant for a user. The error has no name of a user.
 func (r *Registry) askSource(
-	ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest,
-) (*user, error) {
+	ctx context.Context, client netip.Prefix, who identity, req *LoginRequest,
+) (*User, error) {
 	t, name := who.source, who.name
 	password, ok := t.passwordFor(req)
 	if !ok {
-		return nil, fmt.Errorf("tenant %q: a password that is empty or no text: %w", t.Name, account.ErrLoginRefused)
+		return nil, fmt.Errorf("tenant %q: a password that is empty or no text: %w", t.Name, ErrLoginRefused)
 	}
 	began := time.Now()
 	leave, err := t.external.queue.Enter(ctx, client)
@@ -161,7 +160,7 @@ func (r *Registry) askSource(
 		Encrypted: req.Encrypted,
 	})
 	if err != nil {
-		if errors.Is(err, account.ErrLoginRefused) {
+		if errors.Is(err, ErrLoginRefused) {
 			t.external.refused(time.Since(began))
 		}
 		return nil, fmt.Errorf("tenant %q: %w", t.Name, err)
@@ -170,14 +169,14 @@ func (r *Registry) askSource(
 }
 
 // passwordFor is the password that the source of the tenant would be asked with, and false if the source is not asked.
-func (t *tenant) passwordFor(req *account.LoginRequest) (password string, ok bool) {
+func (t *Tenant) passwordFor(req *LoginRequest) (password string, ok bool) {
 	password = t.inUTF8(req.Password)
 	return password, password != "" && utf8.ValidString(password) // JSON would make all other bytes equal
 }
 
 // pretend lets the refusal of a configured user take as long as one of another name for which the client would have
 // asked the tenant's source.
-func (r *Registry) pretend(ctx context.Context, who identity, req *account.LoginRequest) error {
+func (r *Registry) pretend(ctx context.Context, who identity, req *LoginRequest) error {
 	if who.user == nil || who.asked == nil || who.asked.external == nil || who.asked.accepts(req.Certificates) != nil {
 		return nil
 	}
@@ -189,12 +188,12 @@ func (r *Registry) pretend(ctx context.Context, who identity, req *account.Login
 
 // externalUser is the user with a name and settings. It is the one before as long as the settings stay. Another one
 // keeps the quota and the limits.
-func (r *Registry) externalUser(t *tenant, name string, settings *config.User) (*user, error) {
+func (r *Registry) externalUser(t *Tenant, name string, settings *config.User) (*User, error) {
 	e := t.external
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	known := cmp.Or(e.users[name], t.removed[name])
-	if known != nil && reflect.DeepEqual(known.settings, settings) && known.tenant == t {
+	if known != nil && reflect.DeepEqual(known.User, settings) && known.Tenant == t {
 		return known, nil
 	}
 	u := newUser(e.server, t, name, settings)
@@ -202,7 +201,7 @@ func (r *Registry) externalUser(t *tenant, name string, settings *config.User) (
 		return nil, err
 	}
 	if len(e.users) >= maxRemembered {
-		maps.DeleteFunc(e.users, func(_ string, u *user) bool { return !u.scope.InUse() })
+		maps.DeleteFunc(e.users, func(_ string, u *User) bool { return !u.scope.InUse() })
 	}
 	for _, q := range u.inherit(known) {
 		select {

@@ -1,4 +1,4 @@
-package tenant
+package account
 
 import (
 	"log/slog"

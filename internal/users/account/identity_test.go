@@ -1,4 +1,4 @@
-package tenant
+package account
 
 import (
 	"strings"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // Which names failures count for as one depends on what the client writes, and not on who exists. A name in the
@@ -30,7 +29,7 @@ func TestFailuresCountForWhatWasAsked(t *testing.T) {
 			cfg := config.Default()
 			cfg.Tenants = tenants
 			r := registryOf(t, cfg)
-			id := func(host, user string) string { return r.identify(&account.LoginRequest{Host: host, User: user}).id }
+			id := func(host, user string) string { return r.identify(&LoginRequest{Host: host, User: user}).id }
 			type spelling struct{ host, before, after string }
 			spellings := []spelling{
 				{"", "", ""}, {"", "", "@acme"}, {"ftp.acme.example", "", ""}, {"FTP.acme.example.", "", "@acme"},

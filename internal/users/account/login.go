@@ -1,4 +1,4 @@
-package tenant
+package account
 
 import (
 	"context"
@@ -12,14 +12,46 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/view"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
+
+// A Login is an accepted user.
+type Login struct {
+	*User
+	// Certificate is the subject of the client's certificate, which is valid; empty without one.
+	Certificate string
+	// NoPassword says that the certificate was enough.
+	NoPassword bool
+	// LastLogin is when the user logged in before, zero where that is not known.
+	LastLogin time.Time
+	// Scopes are those of the request, of the tenant and of the user.
+	Scopes limits.Scopes
+	// View is what the user sees of the storage.
+	View *view.View
+	// Rights says what the user may do with what an absolute pathname names, for the fact "perm" (RFC 3659 7.5.5),
+	// which is left out where it is nil. The storage itself refuses everything else. Rights is asked for every entry
+	// of a listing, so it must be quick.
+	Rights func(name string) view.Rights
+	// Usage is how many bytes are stored of those that may be, and false as long as the first is not known; nil where
+	// there is no bound.
+	Usage func() (used, limit int64, known bool)
+	// Scarce tells whether others wait for memory that uploads of this user hold, or may hold; nil where that is not
+	// known.
+	Scarce func() bool
+	// End is called once, when the user has logged out or the session has ended; nil where nothing waits for it.
+	End func()
+}
+
+// Files returns what the user sees of the storage for a command. The end of ctx ends its operations. note gets what
+// they ask, for the audit log.
+func (l *Login) Files(ctx context.Context, note func(view.Note)) *view.Files {
+	return l.View.For(InTenant(ctx, l.Tenant.Name), note)
+}
 
 // errReplaced is for a login to a tenant that a change has replaced meanwhile.
 var errReplaced = errors.New("the tenant was replaced")
 
-// Login implements [account.Backend].
-func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*account.Login, error) {
+// Login implements [Backend].
+func (r *Registry) Login(ctx context.Context, req *LoginRequest) (*Login, error) {
 	limited := req.Limits.Login() // once, however often the tenant is replaced
 	for {
 		if login, err := r.login(ctx, req, limited); !errors.Is(err, errReplaced) {
@@ -30,7 +62,7 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 
 // login returns errReplaced where the login must begin again. limited is the error of the rates of the server and of
 // the address.
-func (r *Registry) login(ctx context.Context, req *account.LoginRequest, limited error) (*account.Login, error) {
+func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) (*Login, error) {
 	addr, who := netaddr.Of(req.RemoteAddr), r.identify(req)
 	for _, err := range []error{r.bans.Check(addr, who.id), limited} {
 		if err != nil {
@@ -40,99 +72,76 @@ func (r *Registry) login(ctx context.Context, req *account.LoginRequest, limited
 	u, err := r.authenticate(ctx, limits.Network(addr), who, req)
 	if err != nil {
 		switch t := who.tenant(); {
-		case errors.Is(err, account.ErrLoginRefused):
+		case errors.Is(err, ErrLoginRefused):
 			r.bans.LoginFailed(addr, who.id)
 		case t != nil && t.isReplaced(): // and its source with it, which may have failed
 			return nil, errReplaced
 		}
-		failed := account.LoginError{Err: err}
+		failed := LoginError{Err: err}
 		if t := who.tenant(); who.user != nil {
-			failed.Tenant, failed.User = t.Name, who.user.name
-		} else if t != nil && !errors.Is(err, account.ErrLoginRefused) {
+			failed.Tenant, failed.User = t.Name, who.user.Name
+		} else if t != nil && !errors.Is(err, ErrLoginRefused) {
 			failed.Tenant = t.Name // whose source does not know whether there is such a user
 		}
 		return nil, &failed
 	}
-	for _, networks := range u.networks {
-		if networks.Refuses(addr) {
-			return nil, full(&u.tenant.Tenant, &limits.Error{Tenant: u.tenant.Name, Limit: limits.Deny})
-		}
+	if u.Tenant.Limits.Refuses(addr) || u.Limits.Refuses(addr) {
+		return nil, full(u.Tenant, &limits.Error{Tenant: u.Tenant.Name, Limit: limits.Deny})
 	}
-	own := limits.Scopes{u.tenant.scope, u.scope}
+	own := limits.Scopes{u.Tenant.scope, u.scope}
 	scopes := slices.Concat(req.Limits, own)
 	mounts, err := r.mounts(ctx, u, req, scopes)
 	if err != nil {
-		if u.tenant.isReplaced() {
+		if u.Tenant.isReplaced() {
 			err = errReplaced
 		}
 		return nil, err
 	}
 	leave, err := r.enter(req, u, own)
 	if err != nil {
-		return nil, full(&u.tenant.Tenant, err)
+		return nil, full(u.Tenant, err)
 	}
 	seen := r.view(u, mounts)
-	login := &account.Login{
-		User:               u.name,
-		Tenant:             &u.tenant.Tenant,
-		Language:           u.language,
-		Certificate:        u.tenant.subject(req.Certificates),
-		NoPassword:         who.user != nil && u.needsNoPassword(),
-		End:                leave,
-		Limits:             scopes,
-		IdleTimeout:        u.times.IdleTimeout,
-		CommandTimeout:     u.times.CommandTimeout,
-		View:               seen,
-		Rights:             seen.Rights,
-		Home:               u.home,
-		NoOverwrite:        u.overwrite == config.DenyOverwrite,
-		LastLogin:          u.loggedIn(time.Now()),
-		DirectoryEncodings: u.encodings,
-		LinkLifetime:       u.tenant.maxPresign,
-		Resumable:          u.tenant.resumable,
+	login := &Login{
+		User:        u,
+		Certificate: u.Tenant.subject(req.Certificates),
+		NoPassword:  who.user != nil && u.needsNoPassword(),
+		LastLogin:   u.loggedIn(time.Now()),
+		Scopes:      scopes,
+		View:        seen,
+		Rights:      seen.Rights,
+		End:         leave,
 	}
 	if memory := r.current.Load().files.Memory; memory != nil {
-		login.Scarce = memory.For(u.tenant.Name, u.name).Scarce
+		login.Scarce = memory.For(u.Tenant.Name, u.Name).Scarce
 	}
 	if len(u.quotas()) > 0 {
-		login.Quota = u.usage
+		login.Usage = u.usage
 	}
-	least, most := u.policy.Bounds("/")
-	login.QuotaHidden = !least.List
-	login.MayPresign = most.Read && u.tenant.maxPresign > 0
 	return login, nil
 }
 
 // view is what a user sees of these mounts.
-func (r *Registry) view(u *user, mounts view.Mounts) *view.View {
+func (r *Registry) view(u *User, mounts view.Mounts) *view.View {
 	v := &view.View{
-		Mounts: mounts, Policy: u.policy, Form: u.tenant.Normalization.Normalize, Printable: u.tenant.printable,
-		Directories: u.directories, User: u.name,
+		Mounts: mounts, Policy: u.Policy, Form: u.Tenant.NormalizationOf().Normalize,
+		Printable:   u.Tenant.ControlCharacters == config.RefuseControlCharacters,
+		Directories: u.directories, User: u.Name,
 	}
-	if u.tenant.resumable {
-		v.Owner, v.Endings = Owner(u.name, u.tenant.Name), &r.endings
+	if u.Tenant.Resumable() {
+		v.Owner, v.Endings = u.owner(), &r.endings
 	}
-	if u.tenant.events != nil {
-		v.Events = u.tenant.events
+	if u.Tenant.events != nil {
+		v.Events = u.Tenant.events
 	}
 	return v
 }
 
-// isReplaced reports whether a change has replaced the tenant.
-func (t *tenant) isReplaced() bool {
-	select {
-	case <-t.replaced:
-		return true
-	default:
-		return false
-	}
-}
-
 // enter counts the login and the session of a user who has shown the right password, and lets a ban of the user cut it.
-func (r *Registry) enter(req *account.LoginRequest, u *user, own limits.Scopes) (leave func(), err error) {
+func (r *Registry) enter(req *LoginRequest, u *User, own limits.Scopes) (leave func(), err error) {
 	r.entering.RLock()
 	defer r.entering.RUnlock()
-	if u.tenant.isReplaced() {
+	if u.Tenant.isReplaced() {
 		return nil, errReplaced
 	}
 	if err := own.Login(); err != nil {
@@ -144,7 +153,7 @@ func (r *Registry) enter(req *account.LoginRequest, u *user, own limits.Scopes) 
 	}
 	if req.Session != nil {
 		scopes := left
-		loggedOut, err := r.bans.LogIn(req.Session, Owner(u.name, u.tenant.Name))
+		loggedOut, err := r.bans.LogIn(req.Session, u.owner())
 		if err != nil {
 			scopes()
 			return nil, err
@@ -153,27 +162,27 @@ func (r *Registry) enter(req *account.LoginRequest, u *user, own limits.Scopes) 
 		left = func() { scopes(); loggedOut(); beforeLogin() }
 	}
 	forget := u.directories.Enter()
-	if u.tenant.events == nil {
+	if u.Tenant.events == nil {
 		return func() { left(); forget() }, nil
 	}
-	done := u.tenant.events.Use()
+	done := u.Tenant.events.Use()
 	return func() { left(); forget(); done() }, nil
 }
 
 // An identity is whom a login names.
 type identity struct {
 	id     string  // what failures count for
-	asked  *tenant // whom the client has asked for, nil for none
+	asked  *Tenant // whom the client has asked for, nil for none
 	rules  certificates
-	user   *user   // of the configuration, nil for others
-	source *tenant // whose source decides, nil if none does
+	user   *User   // of the configuration, nil for others
+	source *Tenant // whose source decides, nil if none does
 	name   string  // of the user there
 }
 
 // tenant is that of the user, or nil.
-func (who identity) tenant() *tenant {
+func (who identity) tenant() *Tenant {
 	if who.user != nil {
-		return who.user.tenant
+		return who.user.Tenant
 	}
 	return who.source
 }
@@ -191,7 +200,7 @@ const (
 // does not learn from bans who exists. A user who needs no tenant in the name is another one with it, unless there is
 // one tenant only. People type passwords as names, so those of unknown users are not kept, and neither are long ones,
 // which a source may know.
-func (r *Registry) identify(req *account.LoginRequest) identity {
+func (r *Registry) identify(req *LoginRequest) identity {
 	d := r.current.Load()
 	t, name := d.asked(req.Host, req.User)
 	who := identity{id: name + "@" + anyTenant, asked: t, rules: d.certificatesOf(t)}
@@ -208,23 +217,23 @@ func (r *Registry) identify(req *account.LoginRequest) identity {
 }
 
 // full is the error of a limit that is reached, with the tenant that has the language of the reply.
-func full(t *account.Tenant, err error) error {
+func full(t *Tenant, err error) error {
 	if reached, ok := errors.AsType[*limits.Error](err); ok {
-		return &account.FullError{Tenant: t, Limit: reached}
+		return &FullError{Tenant: t, Limit: reached}
 	}
 	return err
 }
 
 // authenticate returns the user whose password is right. A client waits after failures.
 func (r *Registry) authenticate(
-	ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest,
-) (*user, error) {
+	ctx context.Context, client netip.Prefix, who identity, req *LoginRequest,
+) (*User, error) {
 	if err := r.throttle.Wait(ctx, client, who.id); err != nil {
 		return nil, abandoned(err)
 	}
 	u, err := r.decide(ctx, client, who, req)
 	switch {
-	case errors.Is(err, account.ErrLoginRefused):
+	case errors.Is(err, ErrLoginRefused):
 		r.throttle.Failed(client, who.id)
 	case err == nil:
 		r.throttle.Succeeded(client, who.id)
@@ -233,13 +242,13 @@ func (r *Registry) authenticate(
 }
 
 // abandoned is the error of a login whose context has ended while it waited.
-func abandoned(err error) error { return fmt.Errorf("%w: %w", account.ErrAbandoned, err) }
+func abandoned(err error) error { return fmt.Errorf("%w: %w", ErrAbandoned, err) }
 
 // decide compares the password of a configured user, or asks the source of the tenant. The error names no user.
 func (r *Registry) decide(
-	ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest,
-) (*user, error) {
-	refused := account.ErrLoginRefused
+	ctx context.Context, client netip.Prefix, who identity, req *LoginRequest,
+) (*User, error) {
+	refused := ErrLoginRefused
 	var c *credential
 	password := req.Password
 	switch {
@@ -251,17 +260,17 @@ func (r *Registry) decide(
 		if who.user.needsNoPassword() {
 			return who.user, nil
 		}
-		c, password = &who.user.credential, who.user.tenant.inUTF8(password)
+		c, password = &who.user.credential, who.user.Tenant.inUTF8(password)
 	case who.source != nil:
 		if refused = who.source.accepts(req.Certificates); refused != nil {
 			break
 		}
-		var u *user
+		var u *User
 		u, refused = r.askSource(ctx, client, who, req)
 		if refused == nil {
 			refused = u.accepts(req.Certificates)
 		}
-		if refused == nil || !errors.Is(refused, account.ErrLoginRefused) {
+		if refused == nil || !errors.Is(refused, ErrLoginRefused) {
 			return u, refused
 		}
 	default:

@@ -1,4 +1,4 @@
-package tenant
+package account
 
 import (
 	"context"
@@ -26,7 +26,6 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 func TestFindUser(t *testing.T) {
@@ -88,7 +87,7 @@ func TestFindUser(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			got := ""
 			if u := r.current.Load().find(tc.host, tc.login); u != nil {
-				got = u.tenant.Name
+				got = u.Tenant.Name
 			}
 			if got != tc.want {
 				t.Errorf("found in %q, want %q", got, tc.want)
@@ -202,9 +201,6 @@ func TestTenant(t *testing.T) {
 	cfg := config.Default()
 	cfg.Tenants = map[string]*config.Tenant{
 		"acme": {
-			Greeting:         map[language.Tag]string{language.French: "Bonjour"},
-			Welcome:          map[language.Tag]string{language.English: "Hello {User}"},
-			GreetAfterLang:   true,
 			Messages:         map[i18n.ID]map[language.Tag]gotext.Text{i18n.Goodbye: {language.English: {Msg: "Bye."}}},
 			PathnameEncoding: configtest.Encoding(t, "shift_jis"),
 			Normalization:    pathname.NFD,
@@ -213,12 +209,9 @@ func TestTenant(t *testing.T) {
 		"plain":  {},
 	}
 	r := registryOf(t, cfg)
-	acme := r.current.Load().tenants["acme"].Tenant
+	acme := r.current.Load().tenants["acme"]
 	if got := acme.Bundle.Localizer(language.English).Text(i18n.Goodbye); got != "Bye." {
 		t.Errorf("goodbye is %q", got)
-	}
-	if acme.Greeting["fr"] != "Bonjour" || acme.Welcome["en"] != "Hello {User}" || !acme.GreetAfterLang {
-		t.Errorf("texts are %v, %v, %v", acme.Greeting, acme.Welcome, acme.GreetAfterLang)
 	}
 	for name, want := range map[string]struct {
 		encoding      string
@@ -228,8 +221,8 @@ func TestTenant(t *testing.T) {
 		"mirror": {"raw", pathname.None},
 		"plain":  {"utf-8", pathname.NFC},
 	} {
-		if got := r.current.Load().tenants[name]; got.Encoding.String() != want.encoding ||
-			got.Normalization != want.normalization {
+		u := newUser(config.TimeLimits{}, r.current.Load().tenants[name], "alice", &config.User{})
+		if got := u.NameRules(); got.Encoding.String() != want.encoding || got.Normalization != want.normalization {
 			t.Errorf(
 				"%s: names are %s and %s, want %s and %s", name, got.Encoding, got.Normalization, want.encoding,
 				want.normalization)
@@ -278,10 +271,10 @@ func TestLogin(t *testing.T) {
 		PathnameEncoding: configtest.Encoding(t, "iso-8859-1"),
 	}
 	r := registryBefore(t, cfg, s)
-	login := func(t *testing.T, name string) *account.Login {
+	login := func(t *testing.T, name string) *Login {
 		t.Helper()
 		l, err := r.Login(
-			t.Context(), &account.LoginRequest{User: name, Password: password,
+			t.Context(), &LoginRequest{User: name, Password: password,
 				BeforeCommit: func(context.Context) error {
 					return nil
 				}})
@@ -297,8 +290,8 @@ func TestLogin(t *testing.T) {
 		if other := login(t, "dave").LastLogin; !other.IsZero() {
 			t.Errorf("another user's login is %v", other)
 		}
-		if _, err := r.Login(t.Context(), &account.LoginRequest{User: "alice", Password: "wrong"}); !errors.Is(
-			err, account.ErrLoginRefused) {
+		if _, err := r.Login(t.Context(), &LoginRequest{User: "alice", Password: "wrong"}); !errors.Is(
+			err, ErrLoginRefused) {
 			t.Errorf("a wrong password: %v", err)
 		}
 		before := time.Now()
@@ -310,7 +303,7 @@ func TestLogin(t *testing.T) {
 	t.Run("password-in-the-charset", func(t *testing.T) {
 		for password, right := range map[string]bool{"w\xf6rd": true, "wörd": true, "w\xf6rt": false,
 			"w\xc3\xb6\xf6rd": false} {
-			_, err := r.Login(t.Context(), &account.LoginRequest{User: "hans", Password: password})
+			_, err := r.Login(t.Context(), &LoginRequest{User: "hans", Password: password})
 			if (err == nil) != right {
 				t.Errorf("%q: %v", password, err)
 			}
@@ -346,7 +339,7 @@ func TestLogin(t *testing.T) {
 		if err := write(files, "/rapport été.txt", "bonjour"); err != nil {
 			t.Fatal(err)
 		}
-		link, err := files.Presign("/rapport été.txt", rooted.LinkLifetime)
+		link, err := files.Presign("/rapport été.txt", rooted.Tenant.Presign)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,10 +367,10 @@ func TestLogin(t *testing.T) {
 				!strings.HasPrefix(link, "https://"+cfg.Tenants["initech"].Bucket+".files.example/") {
 			t.Errorf("a link for the public: %s, %v", link, err)
 		}
-		if login(t, "writer").MayPresign {
+		if login(t, "writer").MayPresign() {
 			t.Error("who may not read gets links")
 		}
-		if dave := login(t, "dave"); dave.MayPresign || dave.LinkLifetime != 0 {
+		if dave := login(t, "dave"); dave.MayPresign() {
 			t.Error("a tenant without presign has links")
 		}
 	})
@@ -409,57 +402,14 @@ func TestRequireSessionReuse(t *testing.T) {
 
 // The end of an upload under TLS is close_notify unless the tenant says otherwise.
 func TestStrictDataEOF(t *testing.T) {
-	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, test := range map[string]struct {
 		strict  *bool
 		lenient bool
 	}{"absent": {nil, false}, "strict": {aws.Bool(true), false}, "lenient": {aws.Bool(false), true}} {
-		t.Run(name, func(t *testing.T) {
-			tc := &config.Tenant{TLS: config.TenantTLS{StrictDataEOF: test.strict}}
-			tenant, err := newTenant(config.Default(), "acme", tc, bundle)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if tenant.LenientDataEOF != test.lenient {
-				t.Errorf("lenient: %t, want %t", tenant.LenientDataEOF, test.lenient)
-			}
-		})
-	}
-}
-
-// TestLeniency: what clients may do that FTP does not ask for, or asks for otherwise.
-func TestLeniency(t *testing.T) {
-	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct {
-		name   string
-		config config.Tenant
-		want   account.Tenant
-	}{
-		{"none", config.Tenant{}, account.Tenant{}},
-		{"default", config.Tenant{ASCII: config.ConvertLineEnds, Chmod: config.RefuseChmod}, account.Tenant{}},
-		{"ascii", config.Tenant{ASCII: config.KeepLineEnds}, account.Tenant{KeepLineEnds: true}},
-		{"chmod", config.Tenant{Chmod: config.IgnoreChmod}, account.Tenant{IgnoreChmod: true}},
-		{"backslash", config.Tenant{Backslash: pathname.BackslashSeparates},
-			account.Tenant{Backslash: pathname.BackslashSeparates}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			tenant, err := newTenant(config.Default(), "acme", &test.config, bundle)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := account.Tenant{KeepLineEnds: tenant.KeepLineEnds, IgnoreChmod: tenant.IgnoreChmod,
-				Backslash: tenant.Backslash}
-			if got.KeepLineEnds != test.want.KeepLineEnds || got.IgnoreChmod != test.want.IgnoreChmod ||
-				got.Backslash != test.want.Backslash {
-				t.Errorf("%+v, want %+v", got, test.want)
-			}
-		})
+		tenant := &Tenant{Tenant: &config.Tenant{TLS: config.TenantTLS{StrictDataEOF: test.strict}}}
+		if tenant.LenientDataEOF() != test.lenient {
+			t.Errorf("%s: lenient: %t, want %t", name, tenant.LenientDataEOF(), test.lenient)
+		}
 	}
 }
 

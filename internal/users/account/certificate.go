@@ -1,4 +1,4 @@
-package tenant
+package account
 
 import (
 	"crypto/x509"
@@ -10,7 +10,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/clientcert"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // certificates say which certificates clients may show, and must.
@@ -29,7 +28,7 @@ func newCertificates(cfg config.ClientCertificates, log *slog.Logger) (certifica
 	return c, err
 }
 
-// accepts returns [account.ErrCertificate], wrapped, if the client has shown a certificate that is not valid, or
+// accepts returns [ErrCertificate], wrapped, if the client has shown a certificate that is not valid, or
 // lacks one.
 func (c certificates) accepts(shown []*x509.Certificate) error {
 	var err error
@@ -42,7 +41,7 @@ func (c certificates) accepts(shown []*x509.Certificate) error {
 		err = c.authorities.Verify(shown)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %s%w", account.ErrCertificate, about(shown), err)
+		return fmt.Errorf("%w: %s%w", ErrCertificate, about(shown), err)
 	}
 	return nil
 }
@@ -56,7 +55,7 @@ func about(shown []*x509.Certificate) string {
 }
 
 // subject is that of an accepted certificate, empty without one.
-func (t *tenant) subject(shown []*x509.Certificate) string {
+func (t *Tenant) subject(shown []*x509.Certificate) string {
 	if t.authorities == nil || len(shown) == 0 {
 		return ""
 	}
@@ -65,24 +64,24 @@ func (t *tenant) subject(shown []*x509.Certificate) string {
 
 // accepts is that of the tenant, and returns the same error if the user has certificates and the client has shown
 // none of them.
-func (u *user) accepts(shown []*x509.Certificate) error {
-	if err := u.tenant.accepts(shown); err != nil || len(u.certificates) == 0 {
+func (u *User) accepts(shown []*x509.Certificate) error {
+	if err := u.Tenant.accepts(shown); err != nil || len(u.Certificates) == 0 {
 		return err
 	}
 	switch {
-	case len(shown) == 0 || u.tenant.authorities == nil:
-		return fmt.Errorf("%w: %w", account.ErrCertificate, clientcert.ErrNone)
-	case !slices.ContainsFunc(u.certificates, func(c value.ClientCertificate) bool { return c.Matches(shown[0]) }):
-		return fmt.Errorf("%w: %sis none of the user", account.ErrCertificate, about(shown))
+	case len(shown) == 0 || u.Tenant.authorities == nil:
+		return fmt.Errorf("%w: %w", ErrCertificate, clientcert.ErrNone)
+	case !slices.ContainsFunc(u.Certificates, func(c value.ClientCertificate) bool { return c.Matches(shown[0]) }):
+		return fmt.Errorf("%w: %sis none of the user", ErrCertificate, about(shown))
 	}
 	return nil
 }
 
 // needsNoPassword tells whether certificates are all that the user has.
-func (u *user) needsNoPassword() bool { return u.credential.hash == "" && len(u.certificates) > 0 }
+func (u *User) needsNoPassword() bool { return u.credential.hash == "" && len(u.Certificates) > 0 }
 
-// ByCertificate implements [account.Backend].
-func (r *Registry) ByCertificate(req *account.LoginRequest) bool {
+// ByCertificate implements [Backend].
+func (r *Registry) ByCertificate(req *LoginRequest) bool {
 	d := r.current.Load()
 	u := d.find(req.Host, req.User)
 	if u == nil || !u.needsNoPassword() {
@@ -95,7 +94,7 @@ func (r *Registry) ByCertificate(req *account.LoginRequest) bool {
 
 // certificatesOf are the rules for unknown users of a tenant, or of none. To verify what the client has shown takes
 // time, also where it decides nothing. Otherwise that time would tell which users exist.
-func (d *directory) certificatesOf(t *tenant) certificates {
+func (d *directory) certificatesOf(t *Tenant) certificates {
 	if t != nil {
 		return t.certificates
 	}
@@ -110,7 +109,7 @@ func (d *directory) certificatesOf(t *tenant) certificates {
 	return certificates{}
 }
 
-// Admit implements [account.Backend]. A certificate of any tenant's authorities is one that the server accepts.
+// Admit implements [Backend]. A certificate of any tenant's authorities is one that the server accepts.
 func (r *Registry) Admit(shown []*x509.Certificate) error {
 	d := r.current.Load()
 	if !d.certificates.required {

@@ -1,4 +1,4 @@
-package tenant
+package account
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // TestPasswordWithoutCertificate: where the certificate is missing, no cached password answers sooner, so the time
@@ -43,14 +42,14 @@ func TestPasswordWithoutCertificate(t *testing.T) {
 	}}}
 	r := registryOf(t, cfg)
 	decide := func(ctx context.Context, shown ...*x509.Certificate) error {
-		req := &account.LoginRequest{User: "alice", Password: password, Certificates: shown}
+		req := &LoginRequest{User: "alice", Password: password, Certificates: shown}
 		_, err := r.decide(ctx, client, r.identify(req), req)
 		return err
 	}
 	if err := decide(t.Context(), cert); err != nil {
 		t.Fatal(err)
 	}
-	if err := decide(t.Context()); !errors.Is(err, account.ErrCertificate) {
+	if err := decide(t.Context()); !errors.Is(err, ErrCertificate) {
 		t.Errorf("without the certificate: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -88,9 +87,9 @@ func TestUnknownUsersHaveRules(t *testing.T) {
 	r := registryOf(t, cfg)
 	for _, pair := range [][2]string{{"alice", "nobody"}, {"alice@acme", "nobody@acme"},
 		{"bob@umbrella", "nobody@umbrella"}} {
-		known, unknown := r.identify(&account.LoginRequest{User: pair[0]}),
-			r.identify(&account.LoginRequest{User: pair[1]})
-		if of := known.user.tenant.authorities; unknown.rules.authorities != of {
+		known, unknown := r.identify(&LoginRequest{User: pair[0]}),
+			r.identify(&LoginRequest{User: pair[1]})
+		if of := known.user.Tenant.authorities; unknown.rules.authorities != of {
 			t.Errorf("certificates are verified for %s and not for %s, or by others", pair[0], pair[1])
 		}
 	}

@@ -1,4 +1,4 @@
-package tenant
+package account
 
 import (
 	"cmp"
@@ -18,10 +18,10 @@ import (
 
 // A directory is the tenants of one configuration. It does not change.
 type directory struct {
-	tenants map[string]*tenant
-	hosts   map[string]*tenant
-	users   map[string]*user   // by the names that only one tenant has
-	removed map[string]*tenant // that the configuration no longer has, as long as they have sessions
+	tenants map[string]*Tenant
+	hosts   map[string]*Tenant
+	users   map[string]*User   // by the names that only one tenant has
+	removed map[string]*Tenant // that the configuration no longer has, as long as they have sessions
 
 	certificates certificates   // of all clients
 	files        driver.Options // what the file systems of all users have in common
@@ -62,7 +62,7 @@ func (r *Registry) Prepare(
 ) (*Change, error) {
 	before := r.current.Load()
 	d := &directory{
-		tenants: make(map[string]*tenant, len(cfg.Tenants)), hosts: map[string]*tenant{}, users: map[string]*user{},
+		tenants: make(map[string]*Tenant, len(cfg.Tenants)), hosts: map[string]*Tenant{}, users: map[string]*User{},
 		files:        files,
 		certificates: before.certificates,
 		settings: settings{
@@ -84,7 +84,7 @@ func (r *Registry) Prepare(
 	}
 	for name, tc := range cfg.Tenants {
 		t := before.tenants[name]
-		if t == nil || t.config != tc || before.settings != d.settings || t.bucket != buckets[name] ||
+		if t == nil || t.Tenant != tc || before.settings != d.settings || t.bucket != buckets[name] ||
 			t.events != sinks[name] {
 			if t, err = c.tenant(cfg, name, buckets[name], sinks[name], cmp.Or(t, before.removed[name])); err != nil {
 				return nil, err
@@ -107,15 +107,15 @@ func (r *Registry) Prepare(
 
 // tenant is a tenant, new or in the place of old.
 func (c *Change) tenant(
-	cfg *config.Config, name string, b *s3client.Bucket, sink EventSink, old *tenant,
-) (*tenant, error) {
+	cfg *config.Config, name string, b *s3client.Bucket, sink EventSink, old *Tenant,
+) (*Tenant, error) {
 	r, d, tc := c.registry, c.next, cfg.Tenants[name]
 	t, err := newTenant(cfg, name, tc, d.settings.bundle)
 	if err != nil {
 		return nil, err
 	}
 	if old == nil {
-		old = &tenant{}
+		old = &Tenant{}
 	}
 	t.bucket, t.events = b, sink
 	t.scope = c.scope(t.scope, old.scope)
@@ -132,45 +132,45 @@ func (c *Change) tenant(
 	for name, uc := range tc.Users {
 		u := newUser(d.settings.times, t, name, uc)
 		c.Unsuited = append(c.Unsuited, u.addUse()...)
-		c.user(u, old.known(u.name))
+		c.user(u, old.known(u.Name))
 		if err := r.checkStorage(u, d.files); err != nil {
 			return nil, err
 		}
-		t.users[u.name] = u
+		t.users[u.Name] = u
 	}
 	c.apply = append(c.apply, func() { t.rememberRemoved(old) })
 	return t, nil
 }
 
 // rememberRemoved remembers those users of the tenant before who are removed and have sessions.
-func (t *tenant) rememberRemoved(old *tenant) {
-	t.removed = map[string]*user{}
+func (t *Tenant) rememberRemoved(old *Tenant) {
+	t.removed = map[string]*User{}
 	for _, u := range slices.AppendSeq(old.all(), maps.Values(old.removed)) {
-		if t.known(u.name) == nil && u.scope.InUse() {
-			t.removed[u.name] = u
+		if t.known(u.Name) == nil && u.scope.InUse() {
+			t.removed[u.Name] = u
 		}
 	}
 }
 
 // known is the user with a name: one of the configuration, or one who is remembered. It is nil for others.
-func (t *tenant) known(name string) *user {
+func (t *Tenant) known(name string) *User {
 	return cmp.Or(t.users[name], t.external.known(name), t.removed[name])
 }
 
 // all are the users of the configuration, and those whom a source brought as long as the process remembers them.
-func (t *tenant) all() []*user {
+func (t *Tenant) all() []*User {
 	return slices.AppendSeq(slices.Collect(maps.Values(t.users)), maps.Values(t.external.all()))
 }
 
 // external gives a tenant its source. The users whom the source before brought keep what they have.
-func (c *Change) external(t, old *tenant) (err error) {
-	if t.external, err = newExternal(c.next.settings.times, t.config); err != nil || t.external == nil {
+func (c *Change) external(t, old *Tenant) (err error) {
+	if t.external, err = newExternal(c.next.settings.times, t.Tenant); err != nil || t.external == nil {
 		return err
 	}
 	c.Unsuited = append(c.Unsuited, newUser(c.next.settings.times, t, "", &config.User{}).addUse()...)
 	c.apply = append(c.apply, func() {
 		for name, known := range old.external.all() {
-			u := newUser(c.next.settings.times, t, name, known.settings)
+			u := newUser(c.next.settings.times, t, name, known.User)
 			c.Quotas = append(c.Quotas, u.inherit(known)...)
 			t.external.users[name] = u
 		}
@@ -180,7 +180,7 @@ func (c *Change) external(t, old *tenant) (err error) {
 
 // inherit is [Change.user] for a user whom a source brought. It returns the quota that must be counted, if there is
 // one.
-func (u *user) inherit(old *user) []*Quota {
+func (u *User) inherit(old *User) []*Quota {
 	c := &Change{}
 	c.user(u, old)
 	c.run()
@@ -188,7 +188,7 @@ func (u *user) inherit(old *user) []*Quota {
 }
 
 // user lets a user keep what the one before has, if there is one.
-func (c *Change) user(u, old *user) {
+func (c *Change) user(u, old *User) {
 	if old == nil {
 		u.quota = c.quota(u.quota, nil)
 		return
@@ -242,7 +242,7 @@ func (c *Change) Apply() {
 	c.run()
 	r.verifier.hashes.Store(c.hashes)
 	before := r.current.Load()
-	c.next.removed = map[string]*tenant{}
+	c.next.removed = map[string]*Tenant{}
 	maps.Copy(c.next.removed, before.removed)
 	for name, t := range before.tenants {
 		if t != c.next.tenants[name] {
@@ -250,7 +250,7 @@ func (c *Change) Apply() {
 			c.next.removed[name] = t
 		}
 	}
-	maps.DeleteFunc(c.next.removed, func(name string, t *tenant) bool {
+	maps.DeleteFunc(c.next.removed, func(name string, t *Tenant) bool {
 		return c.next.tenants[name] != nil || !t.scope.InUse()
 	})
 	r.current.Store(c.next)

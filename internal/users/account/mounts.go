@@ -1,4 +1,4 @@
-package tenant
+package account
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/storage/view"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // A mount is a directory under which a user sees a bucket, or a part of one.
@@ -81,15 +80,15 @@ func folderPermissions(folders map[string]*config.Folder) view.Layer {
 // all fails until the next login. Without the bucket of "/" there is no login. The wait for buckets ends when a
 // change replaces the tenant.
 func (r *Registry) mounts(
-	ctx context.Context, u *user, req *account.LoginRequest, scopes limits.Scopes,
+	ctx context.Context, u *User, req *LoginRequest, scopes limits.Scopes,
 ) (view.Mounts, error) {
 	var mounts []view.Mount
 	for _, m := range u.mounts {
 		objects, shared := m.bucket.ObjectClient(), m.bucket.Client
-		if err := m.bucket.AwaitUsable(ctx, u.tenant.replaced); err != nil {
+		if err := m.bucket.AwaitUsable(ctx, u.Tenant.replaced); err != nil {
 			if m.at == "/" {
-				return nil, &account.UnavailableError{Tenant: &u.tenant.Tenant,
-					Err: fmt.Errorf("user %s: %w", u.name, err)}
+				return nil, &UnavailableError{Tenant: u.Tenant,
+					Err: fmt.Errorf("user %s: %w", u.Name, err)}
 			}
 			shared = m.bucket.RefusingClient()
 			objects = shared
@@ -102,7 +101,7 @@ func (r *Registry) mounts(
 		}
 		storage, err := driver.New(ctx, objects, m.bucket.Name, &opts)
 		if err != nil {
-			return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", u.tenant.Name, u.name, m.at, err)
+			return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", u.Tenant.Name, u.Name, m.at, err)
 		}
 		mounts = append(mounts, view.Mount{Dir: m.at, Store: view.Of(storage), Account: shared})
 	}
@@ -110,12 +109,12 @@ func (r *Registry) mounts(
 }
 
 // storageOptions returns the options of the file system of a folder, but for those of a session.
-func (r *Registry) storageOptions(opts driver.Options, u *user, m mount) driver.Options {
+func (r *Registry) storageOptions(opts driver.Options, u *User, m mount) driver.Options {
 	b := m.bucket
-	opts.NoOverwrite = u.overwrite == config.DenyOverwrite
-	opts.Truncate = u.tenant.truncates
-	if u.tenant.resumable {
-		opts.Owner = Owner(u.name, u.tenant.Name)
+	opts.NoOverwrite = u.NoOverwrite()
+	opts.Truncate = u.Tenant.StorAfterRest == config.TruncateRest
+	if u.Tenant.Resumable() {
+		opts.Owner = u.owner()
 	}
 	opts.Prefix, opts.Quotas = m.prefix, u.quotasAt(b, m.prefix)
 	opts.Presigner, opts.Endpoint, opts.Objects = b.Presigner, b.Endpoint, b.Objects
@@ -123,12 +122,12 @@ func (r *Registry) storageOptions(opts driver.Options, u *user, m mount) driver.
 		opts.Journal, opts.Profile = b.Journal, b.SessionProfile()
 	}
 	if opts.Memory != nil {
-		opts.Memory = opts.Memory.For(u.tenant.Name, u.name)
+		opts.Memory = opts.Memory.For(u.Tenant.Name, u.Name)
 	}
 	if opts.Endpoint != nil {
-		opts.Endpoint = opts.Endpoint.For(u.tenant.Name, u.name)
+		opts.Endpoint = opts.Endpoint.For(u.Tenant.Name, u.Name)
 	}
-	opts.Logger = r.log.With("tenant", u.tenant.Name, "user", u.name)
+	opts.Logger = r.log.With("tenant", u.Tenant.Name, "user", u.Name)
 	return opts
 }
 

@@ -1,4 +1,4 @@
-package tenant
+package account
 
 import (
 	"cmp"
@@ -44,7 +44,7 @@ func (r *Registry) Quotas() []*Quota {
 func (r *Registry) NewQuotas() <-chan *Quota { return r.newQuotas }
 
 // quotas are those that hold for a user: the user's own and the tenant's.
-func (u *user) quotas() []*Quota { return nonNil(u.quota, u.tenant.quota) }
+func (u *User) quotas() []*Quota { return nonNil(u.quota, u.Tenant.quota) }
 
 // nonNil leaves out the quotas that there are not.
 func nonNil(quotas ...*Quota) []*Quota {
@@ -63,7 +63,7 @@ func (q *Quota) holds(b *s3client.Bucket, prefix string) bool {
 }
 
 // quotasAt are those of a user's quotas that count what is stored in a bucket below a prefix.
-func (u *user) quotasAt(b *s3client.Bucket, prefix string) []*driver.Quota {
+func (u *User) quotasAt(b *s3client.Bucket, prefix string) []*driver.Quota {
 	var held []*driver.Quota
 	for _, q := range u.quotas() {
 		if q.holds(b, prefix) {
@@ -73,8 +73,8 @@ func (u *user) quotasAt(b *s3client.Bucket, prefix string) []*driver.Quota {
 	return held
 }
 
-// usage is that of the quota which has the least room for the user, as [account.Login.Quota] tells it.
-func (u *user) usage() (used, limit int64, known bool) {
+// usage is that of the quota which has the least room for the user, as [Login.Quota] tells it.
+func (u *User) usage() (used, limit int64, known bool) {
 	room := func(q *Quota) int64 {
 		used, _ := q.Used()
 		return q.Limit() - used

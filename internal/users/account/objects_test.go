@@ -1,4 +1,4 @@
-package tenant
+package account
 
 import (
 	"bytes"
@@ -17,13 +17,12 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // loginTo is what alice of acme sees.
 func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) *view.Files {
 	t.Helper()
-	l, err := registryBefore(t, cfg, s).Login(t.Context(), &account.LoginRequest{
+	l, err := registryBefore(t, cfg, s).Login(t.Context(), &LoginRequest{
 		User: "alice", Password: password, BeforeCommit: func(context.Context) error { return nil },
 	})
 	if err != nil {

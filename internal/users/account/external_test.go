@@ -1,4 +1,4 @@
-package tenant
+package account
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
-	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/auth"
 )
 
@@ -30,7 +29,7 @@ type fakeSource struct {
 func (s *fakeSource) Authenticate(_ context.Context, req *auth.Request) (*config.User, error) {
 	s.asked = append(s.asked, req.Tenant+" "+req.User+" "+req.Password)
 	if s.err == nil && req.Password != password {
-		return nil, fmt.Errorf("source: %w", account.ErrLoginRefused)
+		return nil, fmt.Errorf("source: %w", ErrLoginRefused)
 	}
 	settings := s.settings
 	return &settings, s.err
@@ -44,14 +43,14 @@ func withSources(t *testing.T, tenants map[string]*config.Tenant, source auth.So
 	r := registryOf(t, cfg)
 	for _, name := range names {
 		r.current.Load().tenants[name].external = &external{
-			source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*user{},
+			source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*User{},
 		}
 	}
 	return r
 }
 
-func login(r *Registry, host, user, password string) (*account.Login, error) {
-	return r.Login(context.Background(), &account.LoginRequest{
+func login(r *Registry, host, user, password string) (*Login, error) {
+	return r.Login(context.Background(), &LoginRequest{
 		Host: host, User: user, Password: password, RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)},
 	})
 }
@@ -103,7 +102,7 @@ func TestWhoIsAsked(t *testing.T) {
 				names = names[:1]
 			}
 			if _, err := login(withSources(t, tc.tenants, source, names...), tc.host, tc.user, tc.password); !errors.Is(
-				err, account.ErrLoginRefused) {
+				err, ErrLoginRefused) {
 				t.Fatal(err)
 			}
 			if got := strings.Join(source.asked, ", "); got != tc.want {
@@ -127,7 +126,7 @@ func TestSourceFailures(t *testing.T) {
 		}{
 			{password, down, down, 0},
 			{password, down, down, 0},
-			{"wrong", nil, account.ErrLoginRefused, 0},
+			{"wrong", nil, ErrLoginRefused, 0},
 			{password, down, down, 250 * time.Millisecond},
 			{password, nil, nil, 250 * time.Millisecond},
 		} {
@@ -157,8 +156,8 @@ func TestSourceRefusalHashes(t *testing.T) {
 	cancel()
 	for password, want := range map[string]error{"wrong": context.Canceled, password: nil} {
 		if _, err := r.decide(
-			ended, client, r.identify(&account.LoginRequest{User: "bob"}),
-			&account.LoginRequest{Password: password}); !errors.Is(err, want) {
+			ended, client, r.identify(&LoginRequest{User: "bob"}),
+			&LoginRequest{Password: password}); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", password, err, want)
 		}
 	}
@@ -169,7 +168,7 @@ func TestExternalUsersAreRemembered(t *testing.T) {
 	source := &fakeSource{settings: config.User{Root: "/bob", Quota: 1000}}
 	r := withSources(t, map[string]*config.Tenant{"acme": {Bucket: "acme-data"}}, source, "acme")
 	acme := r.current.Load().tenants["acme"]
-	get := func(name string) *user {
+	get := func(name string) *User {
 		t.Helper()
 		settings := source.settings
 		u, err := r.externalUser(acme, name, &settings)
@@ -236,7 +235,7 @@ func TestRefusalsTakeTheTimeOfTheSource(t *testing.T) {
 			{"nobody@umbrella", "wrong", 0},
 		} {
 			began := time.Now()
-			if _, err := login(r, "", tc.user, tc.password); !errors.Is(err, account.ErrLoginRefused) {
+			if _, err := login(r, "", tc.user, tc.password); !errors.Is(err, ErrLoginRefused) {
 				t.Errorf("%s: %v", tc.user, err)
 			}
 			if took := time.Since(began); took != tc.want {
@@ -254,5 +253,5 @@ func (s slowSource) Authenticate(ctx context.Context, _ *auth.Request) (*config.
 	if err := limits.Sleep(ctx, time.Duration(s)); err != nil {
 		return nil, err
 	}
-	return nil, account.ErrLoginRefused
+	return nil, ErrLoginRefused
 }

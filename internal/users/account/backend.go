@@ -1,0 +1,109 @@
+package account
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/users/auth"
+)
+
+// ErrLoginRefused is what a Backend's Login returns, wrapped, for a
+// wrong user name or password (reply 530). The text goes to the log, so it names no unknown user:
+// people type passwords there. Any other error means that the
+// login could not be decided and may be tried again.
+var ErrLoginRefused = auth.ErrRefused
+
+// ErrTLSRequired is an ErrLoginRefused of a client that has not begun TLS.
+var ErrTLSRequired = fmt.Errorf(
+	"TLS is required (tls.required), and the client has not sent AUTH TLS: %w", ErrLoginRefused)
+
+// ErrCertificate is an ErrLoginRefused whose reason is the client's certificate, or that there is none.
+var ErrCertificate = fmt.Errorf("client certificate: %w", ErrLoginRefused)
+
+// ErrAbandoned reports a login that has ended before it was decided. Its client, an administrator or the server has
+// ended the session, or a time limit was over while the login waited for its turn. It is no fault of the server.
+var ErrAbandoned = errors.New("the login was abandoned before it was decided")
+
+// A LoginError is what a Backend's Login returns for a login that is not accepted. It says whose, and wraps why.
+type LoginError struct {
+	Tenant, User string // empty for an unknown user; only User is, where nothing can tell whether the tenant has it
+	Err          error
+}
+
+// Error is for the log.
+func (e *LoginError) Error() string {
+	if e.User == "" && e.Tenant != "" {
+		return e.Err.Error()
+	}
+	if e.User == "" {
+		return "unknown user: " + e.Err.Error()
+	}
+	return fmt.Sprintf("user %q of tenant %q: %v", e.User, e.Tenant, e.Err)
+}
+
+// Unwrap returns why the login is not accepted.
+func (e *LoginError) Unwrap() error { return e.Err }
+
+// A FullError is what a Backend's Login returns when there are as many sessions or logins
+// as may be (reply 421).
+type FullError struct {
+	Tenant *Tenant // nil before the right password
+	Limit  *limits.Error
+}
+
+// Error is for the log.
+func (e *FullError) Error() string { return e.Limit.Error() }
+
+// Unwrap returns the limit.
+func (e *FullError) Unwrap() error { return e.Limit }
+
+// An UnavailableError is what a Backend's Login returns for the right password when the files of
+// the user cannot be reached (reply 421).
+type UnavailableError struct {
+	Tenant *Tenant // has the language of the reply
+	Err    error
+}
+
+// Error is for the log.
+func (e *UnavailableError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why the files cannot be reached.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// A Backend knows the tenants and their users.
+type Backend interface {
+	// Host returns the tenant that answers to a virtual host (RFC 7151),
+	// and false where there is none.
+	Host(name string) (*Tenant, bool)
+	// Admit returns an error if the server requires a certificate of each client, and
+	// the client has shown none that is valid. The client's own comes first.
+	Admit(certificates []*x509.Certificate) error
+	// ByCertificate tells whether a user needs no password, because the client has
+	// shown a certificate of the user (RFC 2228 4).
+	ByCertificate(req *LoginRequest) bool
+	// Login checks a user's password, certificate, or both. The end of ctx, that of the command, ends it.
+	// Nothing of the login outlives the contexts that its View gets, but what
+	// its End ends.
+	Login(ctx context.Context, req *LoginRequest) (*Login, error)
+}
+
+// A LoginRequest is what a client showed of itself.
+type LoginRequest struct {
+	Host       string // the virtual host chosen with HOST, empty without
+	User       string
+	Password   string
+	RemoteAddr net.Addr
+	Encrypted  bool // whether the control connection is under TLS
+	// Certificates are what the client has shown to TLS, its own first. The client has
+	// its key, but nothing else of them has been verified.
+	Certificates []*x509.Certificate
+	Limits       limits.Scopes // of the server and of the address
+	Session      *limits.Session
+	// BeforeCommit must be asked before an upload becomes visible: it returns
+	// an error when the client is no longer there.
+	BeforeCommit func(context.Context) error
+}

@@ -1,0 +1,167 @@
+package account
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/names/hostname"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/users/bans"
+)
+
+// A Registry is the tenants and their users. It is the control connection's backend. A [Change] replaces them while
+// it is in use.
+type Registry struct {
+	current atomic.Pointer[directory]
+	// entering is held for reading while a login is counted, and for writing while a change is applied.
+	entering sync.RWMutex
+
+	verifier  *verifier
+	newQuotas chan *Quota                            // of users whom sources brought; see [Registry.NewQuotas]
+	throttle  *limits.Throttle[netip.Prefix, string] // of logins, by [limits.Network] and what failures count for
+	endings   view.Endings
+	bans      *bans.List
+	log       *slog.Logger
+}
+
+var _ Backend = (*Registry)(nil)
+
+// Options is what the configuration of the tenants does not say.
+type Options struct {
+	// Files is what the file systems of all users have in common: sizes of parts, concurrency and memory.
+	Files driver.Options
+	// Events are the sinks of the tenants that have a webhook, by their names.
+	Events map[string]EventSink
+	// Logger gets what happens to the files of a user. The default discards it.
+	Logger *slog.Logger
+	// Bans are asked before a password, and learn of those that are wrong. The default bans none.
+	Bans *bans.List
+}
+
+// An EventSink notes the files that the users of a tenant store, delete, rename and copy.
+type EventSink interface {
+	view.Sink
+	// Use says that a login may make events, until it calls done.
+	Use() (done func())
+}
+
+// NewRegistry takes the tenants from a valid configuration; buckets has one for each, by the tenant's name. It notes
+// in the buckets which modes of overwriting their users need. The error names the tenant whose languages or messages
+// bundle cannot take, or whose files [driver.New] would refuse.
+func NewRegistry(
+	cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket, opts Options,
+) (*Registry, error) {
+	verifier, err := newVerifier(hashesOf(cfg))
+	if err != nil {
+		return nil, err
+	}
+	r := &Registry{
+		verifier:  verifier,
+		newQuotas: make(chan *Quota, maxNewQuotas),
+		throttle:  limits.NewThrottle[netip.Prefix, string](cfg.Limits.FailedLoginDelay),
+		log:       opts.Logger,
+	}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	if r.bans = opts.Bans; r.bans == nil {
+		r.bans = bans.New(config.Bans{}, config.Networks{}, r.log, func(string) {})
+	}
+	r.current.Store(&directory{})
+	first, err := r.Prepare(cfg, bundle, buckets, opts.Events, opts.Files)
+	if err != nil {
+		return nil, err
+	}
+	first.Apply()
+	return r, nil
+}
+
+// checkStorage returns an error if [driver.New] would refuse the files of a user, with these options of all users.
+func (r *Registry) checkStorage(u *User, files driver.Options) error {
+	for _, m := range u.mounts {
+		opts := r.storageOptions(files, u, m)
+		if err := opts.Validate(); err != nil {
+			return fmt.Errorf("tenant %s: user %s: directory %s: %w", u.Tenant.Name, u.Name, m.at, err)
+		}
+	}
+	return nil
+}
+
+// Host implements [Backend].
+func (r *Registry) Host(name string) (*Tenant, bool) {
+	t, ok := r.current.Load().hosts[hostname.Normalize(name)]
+	return t, ok
+}
+
+// Users are those of a tenant, with those whom a source brought as long as the process remembers them.
+func (r *Registry) Users(tenant string) (names []string) {
+	t := r.current.Load().tenants[tenant]
+	if t == nil {
+		return nil
+	}
+	for _, u := range t.all() {
+		names = append(names, u.Name)
+	}
+	return names
+}
+
+// find returns the user who logs in with name at a virtual host, or without one (""), and nil if there is none. A
+// client from before UTF-8 writes the name in its tenant's charset.
+func (d *directory) find(host, name string) *User {
+	if utf8.ValidString(name) {
+		return d.lookUp(host, name)
+	}
+	var found *User
+	for _, t := range d.tenants {
+		u := d.lookUp(host, t.inUTF8(name))
+		if u == nil || u.Tenant != t {
+			continue
+		}
+		if found != nil {
+			return nil // one text in one charset, another in another
+		}
+		found = u
+	}
+	return found
+}
+
+// lookUp finds a name in UTF-8.
+//
+// A host chooses the tenant, and user@tenant may name no other. Without one it is user@tenant, or a name that only
+// one tenant has. A valid configuration has no name that means two users.
+func (d *directory) lookUp(host, name string) *User {
+	name = config.NormalizeUser(name)
+	at := strings.LastIndexByte(name, '@')
+	if host != "" {
+		t, ok := d.hosts[hostname.Normalize(host)]
+		if !ok {
+			return nil
+		}
+		if u := t.users[name]; u != nil {
+			return u
+		}
+		if at >= 0 && name[at+1:] == t.Name {
+			return t.users[name[:at]]
+		}
+		return nil
+	}
+	if u := d.users[name]; u != nil {
+		return u
+	}
+	if at >= 0 {
+		if t := d.tenants[name[at+1:]]; t != nil {
+			return t.users[name[:at]]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package account
+
+import (
+	"fmt"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+)
+
+// A Tenant is one of a configuration, with what the server has made of it. It does not change: a change of the
+// configuration makes another one.
+type Tenant struct {
+	*config.Tenant
+	Name string
+	// DefaultLanguage is used until the client says LANG. It is the tenant's, or else the server's, or else the first
+	// that the tenant offers. The zero value means the server's.
+	DefaultLanguage language.Tag
+	// Bundle has the tenant's languages and texts; nil means the server's.
+	Bundle *i18n.Bundle
+	// RequireSessionReuse refuses a data connection under TLS that does not resume the TLS session of its control
+	// connection. Where the tenant does not say it, the server does.
+	RequireSessionReuse bool
+
+	certificates
+	replaced chan struct{} // closed when a change replaces the tenant; Registry.entering is held then
+	bucket   *s3client.Bucket
+	quota    *Quota    // nil without
+	events   EventSink // nil without a webhook
+	users    map[string]*User
+	external *external        // nil without
+	removed  map[string]*User // whom the configuration no longer has, with sessions
+	scope    *limits.Scope
+}
+
+// newTenant is a tenant without bucket and users.
+func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.Bundle) (*Tenant, error) {
+	if len(tc.Languages) > 0 || len(tc.Messages) > 0 {
+		var err error
+		if bundle, err = bundle.WithOverrides(tc.Languages, tc.Messages); err != nil {
+			return nil, fmt.Errorf("tenant %s: languages: %w", name, err)
+		}
+	}
+	return &Tenant{
+		Tenant:              tc,
+		Name:                name,
+		DefaultLanguage:     FirstOffered(bundle, tc.DefaultLanguage, cfg.DefaultLanguage),
+		Bundle:              bundle,
+		RequireSessionReuse: tc.TLS.RequiresSessionReuse(&cfg.TLS),
+		replaced:            make(chan struct{}),
+		users:               map[string]*User{},
+		scope:               limits.NewTenant(name, tc.Limits.Sessions, tc.Limits.Limits()),
+	}, nil
+}
+
+// FirstOffered is the first of the tags for which the bundle has a language, or else its first language.
+func FirstOffered(bundle *i18n.Bundle, tags ...language.Tag) language.Tag {
+	for _, tag := range tags {
+		if found, ok := bundle.Match(tag); ok {
+			return found
+		}
+	}
+	return bundle.Tags()[0]
+}
+
+// Resumable says that the tenant keeps interrupted uploads for the users who began them.
+func (t *Tenant) Resumable() bool { return t.Resume == config.KeepInterrupted }
+
+// LenientDataEOF takes an upload under TLS for complete when the data connection ends without close_notify, between
+// two records. Then the server cannot tell the end of the file from that of a connection which was cut.
+func (t *Tenant) LenientDataEOF() bool { return t.TLS.StrictDataEOF != nil && !*t.TLS.StrictDataEOF }
+
+// isReplaced reports whether a change has replaced the tenant.
+func (t *Tenant) isReplaced() bool {
+	select {
+	case <-t.replaced:
+		return true
+	default:
+		return false
+	}
+}
+
+// inUTF8 is a user's name or password, which the client may have written in the tenant's charset.
+func (t *Tenant) inUTF8(text string) string {
+	if t.PathnameEncoding.Raw() {
+		return text
+	}
+	decoded, err := t.PathnameEncoding.Decode(text)
+	if err != nil {
+		return text
+	}
+	return decoded
+}

@@ -1,0 +1,159 @@
+package account
+
+import (
+	"cmp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/names/charset"
+	"github.com/babelftp/babelftp/internal/names/pathname"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/storage/view"
+)
+
+// A User is one of a configuration, or one whom a source brought, with what the server has made of the settings.
+type User struct {
+	*config.User
+	Name   string
+	Tenant *Tenant
+	// Language is the user's until the client says LANG; undetermined means the tenant's.
+	Language language.Tag
+	// TimeLimits are the shortest of the user, the tenant and the server; 0 leaves those of the server.
+	config.TimeLimits
+	// DirectoryEncodings are the directories as the user sees them, absolute, whose names have another encoding than
+	// the tenant's, and those below them.
+	DirectoryEncodings map[string]*charset.Encoding
+	// Policy says what the user may do, by the settings of the tenant, of its folders and of the user.
+	Policy view.Policy
+
+	credential  credential
+	mounts      []mount // what the user sees
+	directories *view.Directories
+	scope       *limits.Scope
+	quota       *Quota                    // nil without
+	lastLogin   atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
+}
+
+// newUser is a user with settings.
+func newUser(server config.TimeLimits, t *Tenant, name string, uc *config.User) *User {
+	u := &User{
+		User:     uc,
+		Name:     config.NormalizeUser(name),
+		Tenant:   t,
+		Language: languageOf(t.Bundle, uc.Language),
+		TimeLimits: config.TimeLimits{
+			IdleTimeout:    shortest(uc.Limits.IdleTimeout, t.Limits.IdleTimeout, server.IdleTimeout),
+			CommandTimeout: shortest(uc.Limits.CommandTimeout, t.Limits.CommandTimeout, server.CommandTimeout),
+		},
+		DirectoryEncodings: encodingsBelow(uc.Root, t.DirectoryEncodings),
+		Policy: view.Policy{
+			layerOf(t.Permissions, t.PathPermissions).Below(uc.Root),
+			folderPermissions(t.Folders).Below(uc.Root),
+			layerOf(uc.Permissions, uc.PathPermissions),
+		},
+		mounts:      userMounts(t.bucket, uc.Root, t.NormalizationOf().Normalize),
+		directories: view.NewDirectories(uc.Home),
+		scope: limits.NewUser(
+			t.Name, cmp.Or(uc.Limits.Sessions, t.Limits.SessionsPerUser),
+			uc.Limits.Limits().Or(t.Limits.PerUser.Limits())),
+	}
+	whole := u.mounts[len(u.mounts)-1] // that of "/"
+	u.quota = newQuota(whole.bucket, whole.prefix, u.Name, int64(uc.Quota))
+	u.credential.hash = uc.PasswordHash.Reveal()
+	return u
+}
+
+// addUse notes in the buckets of a user what the user may do there, and how the user overwrites files. It returns
+// those that were verified for other modes.
+func (u *User) addUse() (unsuited []*s3client.Bucket) {
+	for _, m := range u.mounts {
+		_, most := u.Policy.Bounds(m.at)
+		m.bucket.AddUse(s3client.Use{Write: most.Write || most.Mkdir, Delete: most.Delete || most.Rename})
+		if most.Write && !m.bucket.AddOverwriteMode(u.Tenant.OverwriteOf(u.User)) {
+			unsuited = append(unsuited, m.bucket)
+		}
+	}
+	return unsuited
+}
+
+// NoOverwrite says that the storage lets the user replace no file, and append to none.
+func (u *User) NoOverwrite() bool { return u.Tenant.OverwriteOf(u.User) == config.DenyOverwrite }
+
+// MayPresign says that there are files to which the user may make links, for HTTPS clients.
+func (u *User) MayPresign() bool {
+	_, most := u.Policy.Bounds("/")
+	return most.Read && u.Tenant.Presign > 0
+}
+
+// QuotaHidden says that the user must not see how much is stored, which would show whether files exist that the user
+// may not list.
+func (u *User) QuotaHidden() bool {
+	least, _ := u.Policy.Bounds("/")
+	return !least.List
+}
+
+// NameRules say how the names of the user are written.
+func (u *User) NameRules() pathname.Rules {
+	return pathname.Rules{
+		Encoding: u.Tenant.PathnameEncoding.Encoding, DirectoryEncodings: u.DirectoryEncodings,
+		Normalization: u.Tenant.NormalizationOf(), Backslash: u.Tenant.Backslash,
+	}
+}
+
+// owner is the owner of the user's uploads.
+func (u *User) owner() string { return Owner(u.Name, u.Tenant.Name) }
+
+// Owner is the owner of a user's uploads. Two tenants can share a folder.
+func Owner(user, tenant string) string { return user + "@" + tenant }
+
+// shortest is the shortest of times, of which 0 is none.
+func shortest(times ...time.Duration) (least time.Duration) {
+	for _, t := range times {
+		if t > 0 && (least == 0 || t < least) {
+			least = t
+		}
+	}
+	return least
+}
+
+// encodingsBelow returns the encodings of a tenant's directories for a user who sees root as "/". It leaves out
+// directories outside of root. "/" has the encoding of root, or of the nearest directory above it. The control
+// connection compares the names in NFC.
+func encodingsBelow(root string, dirs map[string]value.Encoding) map[string]*charset.Encoding {
+	seen := map[string]*charset.Encoding{}
+	root = norm.NFC.String(strings.TrimSuffix(root, "/"))
+	around := ""
+	for dir, encoding := range dirs {
+		dir = norm.NFC.String(dir)
+		switch {
+		case strings.HasPrefix(dir, root+"/"):
+			seen[strings.TrimPrefix(dir, root)] = encoding.Encoding
+		case strings.HasPrefix(root+"/", dir+"/") && len(dir) > len(around):
+			around = dir
+			seen["/"] = encoding.Encoding
+		}
+	}
+	return seen
+}
+
+// languageOf is the language of a user, undetermined if the user has none that the tenant offers.
+func languageOf(bundle *i18n.Bundle, tag language.Tag) language.Tag {
+	found, ok := bundle.Match(tag)
+	if tag == language.Und || !ok {
+		return language.Und
+	}
+	return found
+}
+
+// loggedIn notes the time of a login and returns that of the one before, zero if this process has seen none.
+func (u *User) loggedIn(now time.Time) time.Time {
+	return *cmp.Or(u.lastLogin.Swap(&now), &time.Time{})
+}

@@ -1,9 +1,0 @@
-// Package tenant knows the tenants and their users: who may log in with which password, what each user sees and may
-// do, and which quotas hold.
-//
-// [NewRegistry] makes a [Registry] from a valid configuration and the buckets of package s3client. The Registry is
-// the backend of the control connection: HOST and the server name of TLS choose a tenant (RFC 7151), USER and PASS a
-// user of it. A login gets a [view.View] over file systems of the driver, one for each bucket that the user sees.
-//
-// Package passwordhash compares passwords. An unknown user takes as long as the user with the costliest hash.
-package tenant
