@@ -108,7 +108,7 @@ func (s *Server) replace(next *config.Config) error {
 	s.showRefusedTexts(cfg)
 	after := newActive(cfg, bundle, buckets)
 	s.watcher.Watch(after.all)
-	change.Apply()
+	uncounted := change.Apply()
 	s.active.Store(after)
 	s.metrics.serve(cfg)
 	s.useEventQueues(queues)
@@ -118,7 +118,7 @@ func (s *Server) replace(next *config.Config) error {
 	if s.opts.LogLevel != nil {
 		s.opts.LogLevel.Set(cfg.Log.Level)
 	}
-	s.countNew(change.Quotas)
+	s.countNew(uncounted)
 	return nil
 }
 

@@ -78,7 +78,9 @@ func (u *User) accepts(shown []*x509.Certificate) error {
 }
 
 // needsNoPassword tells whether certificates are all that the user has.
-func (u *User) needsNoPassword() bool { return u.credential.hash == "" && len(u.Certificates) > 0 }
+func (u *User) needsNoPassword() bool {
+	return u.PasswordHash.Reveal() == "" && len(u.Certificates) > 0
+}
 
 // ByCertificate implements [Backend].
 func (r *Registry) ByCertificate(req *LoginRequest) bool {

@@ -19,16 +19,15 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// change applies another configuration to a registry with these buckets.
-func change(t *testing.T, r *Registry, cfg *config.Config, buckets map[string]*s3client.Bucket) *Change {
+// change applies another configuration to a registry with these buckets, and returns the quotas to be counted.
+func change(t *testing.T, r *Registry, cfg *config.Config, buckets map[string]*s3client.Bucket) []*Quota {
 	t.Helper()
 	withEndpoint(buckets)
 	c, err := r.Prepare(cfg, r.current.Load().settings.bundle, buckets, nil, driver.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Apply()
-	return c
+	return c.Apply()
 }
 
 // twoTenants is a configuration with the user alice in acme and bob in umbrella, and a copy in which acme is another
@@ -56,35 +55,41 @@ func TestChangeKeeps(t *testing.T) {
 	r := registryWith(t, cfg, buckets)
 	before := maps.Clone(r.current.Load().tenants)
 	alice := before["acme"].users["alice"]
-	leave, err := limits.Scopes{before["acme"].scope, alice.scope}.EnterSession()
+	leave, err := limits.Scopes{before["acme"].state.scope, alice.state.scope}.EnterSession()
 	if err != nil {
 		t.Fatal(err)
 	}
-	alice.loggedIn(time.Unix(1, 0))
-	if right, err := r.verifier.check(
-		t.Context(), netip.Prefix{}, &alice.credential, configtest.Password); err != nil || !right {
-		t.Fatal(right, err)
+	alice.state.loggedIn(time.Unix(1, 0))
+	isRight := func(u *User) bool {
+		t.Helper()
+		right, err := r.verifier.check(t.Context(), netip.Prefix{}, u.credential(), configtest.Password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return right
+	}
+	if !isRight(alice) {
+		t.Fatal("the password is wrong")
 	}
 	next.Tenants["acme"].Quota = 2000
 	next.Tenants["acme"].Limits.Sessions = 1
 	next.Tenants["acme"].Users["carol"] = &config.User{PasswordHash: configtest.PasswordHash(), Quota: 7}
-	c := change(t, r, next, buckets)
+	uncounted := change(t, r, next, buckets)
 	after := r.current.Load().tenants
 	if after["umbrella"] != before["umbrella"] || before["umbrella"].isReplaced() || !before["acme"].isReplaced() {
 		t.Error("the wrong tenants are replaced")
 	}
 	now := after["acme"].users["alice"]
-	if now == alice || now.scope != alice.scope || now.quota != alice.quota || now.lastLogin.Load().Unix() != 1 ||
-		now.credential.cached.Load() == nil {
+	if now == alice || now.state != alice.state || now.quota.Quota != alice.quota.Quota {
 		t.Errorf("the user is %+v", now)
 	}
-	if after["acme"].quota != before["acme"].quota || after["acme"].quota.Limit() != 2000 {
+	if after["acme"].quota.Quota != before["acme"].quota.Quota || after["acme"].quota.Limit() != 2000 {
 		t.Error("the quota of the tenant is not that from before with another limit")
 	}
-	if len(c.Quotas) != 1 || c.Quotas[0].User != "carol" {
-		t.Errorf("to be counted are %v", c.Quotas)
+	if len(uncounted) != 1 || uncounted[0].User != "carol" {
+		t.Errorf("to be counted are %v", uncounted)
 	}
-	if _, err := (limits.Scopes{after["acme"].scope}).EnterSession(); err == nil {
+	if _, err := (limits.Scopes{after["acme"].state.scope}).EnterSession(); err == nil {
 		t.Error("the session from before does not count")
 	}
 	leave()
@@ -99,16 +104,18 @@ func TestChangeKeeps(t *testing.T) {
 	changed := *next.Tenants["acme"]
 	changed.Users = map[string]*config.User{"alice": {PasswordHash: value.NewSecret(another), Quota: 100}}
 	all.Tenants = map[string]*config.Tenant{"acme": &changed, "umbrella": next.Tenants["umbrella"]}
-	c = change(
+	uncounted = change(
 		t, r, &all, map[string]*s3client.Bucket{"acme": {Tenant: "acme", Name: "other"},
 			"umbrella": buckets["umbrella"]})
 	last := r.current.Load().tenants
 	if last["umbrella"] == before["umbrella"] || last["umbrella"].users["bob"].IdleTimeout != time.Minute {
 		t.Error("the idle timeout of the server did not reach the users")
 	}
-	if u := last["acme"].users["alice"]; u.credential.cached.Load() != nil || u.quota == now.quota ||
-		len(c.Quotas) != 2 {
-		t.Errorf("the user is %+v, and to be counted are %v", u, c.Quotas)
+	if u := last["acme"].users["alice"]; isRight(u) || u.quota.Quota == now.quota.Quota || len(uncounted) != 2 {
+		t.Errorf("the user is %+v, and to be counted are %v", u, uncounted)
+	}
+	if first := now.state.loggedIn(time.Unix(2, 0)); first.Unix() != 1 {
+		t.Errorf("the login before was at %v", first)
 	}
 }
 
@@ -119,11 +126,11 @@ func TestChangeOfCredentialsKeepsQuotas(t *testing.T) {
 	before := r.current.Load().tenants["acme"]
 	next.Tenants["acme"].Quota = 2000
 	again := &s3client.Bucket{Tenant: "acme"} // the same place
-	c := change(t, r, next, map[string]*s3client.Bucket{"acme": again, "umbrella": buckets["umbrella"]})
+	uncounted := change(t, r, next, map[string]*s3client.Bucket{"acme": again, "umbrella": buckets["umbrella"]})
 	now := r.current.Load().tenants["acme"]
 	if now.quota.Quota != before.quota.Quota || now.users["alice"].quota.Quota != before.users["alice"].quota.Quota ||
-		len(c.Quotas) != 0 {
-		t.Errorf("the quotas are %+v and %+v, and to be counted are %v", now.quota, now.users["alice"].quota, c.Quotas)
+		len(uncounted) != 0 {
+		t.Errorf("the quotas are %+v and %+v, and to be counted are %v", now.quota, now.users["alice"].quota, uncounted)
 	}
 	if now.quota.Limit() != 2000 || !now.quota.In(again) {
 		t.Errorf("the quota is %+v", now.quota)
@@ -140,7 +147,7 @@ func TestLoginWhileTheTenantChanges(t *testing.T) {
 	alice := r.current.Load().tenants["acme"].users["alice"]
 	change(t, r, next, buckets)
 	req := &LoginRequest{User: "alice"}
-	if _, err := r.enter(req, alice, limits.Scopes{alice.scope}); !errors.Is(err, errReplaced) {
+	if _, err := r.enter(req, alice, limits.Scopes{alice.state.scope}); !errors.Is(err, errReplaced) {
 		t.Errorf("the login to the tenant before returns %v", err)
 	}
 	login, err := r.Login(
@@ -196,7 +203,7 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 			r := registryWith(t, cfg, buckets)
 			acme := r.current.Load().tenants["acme"]
 			alice := acme.users["alice"]
-			leave, err := limits.Scopes{acme.scope, alice.scope}.EnterSession()
+			leave, err := limits.Scopes{acme.state.scope, alice.state.scope}.EnterSession()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -205,23 +212,22 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 			}
 			change(t, r, cfg, buckets)
 			now := r.current.Load().tenants["acme"]
-			if now == acme || now.scope != acme.scope || now.users["alice"].scope != alice.scope ||
-				now.users["alice"].quota != alice.quota {
+			if now == acme || now.state != acme.state || now.users["alice"].state != alice.state ||
+				now.users["alice"].quota.Quota != alice.quota.Quota {
 				t.Errorf("the tenant is %+v", now)
 			}
 			leave()
 			for _, cfg := range between {
 				change(t, r, cfg, buckets)
 			}
-			d := r.current.Load()
-			if len(d.removed) != 0 || d.tenants["acme"] != nil && len(d.tenants["acme"].removed) != 0 {
-				t.Errorf("without sessions are remembered %+v", d.removed)
+			if r.states.all[stateKey{"acme", "alice"}] != nil {
+				t.Errorf("without sessions are remembered %+v", r.states.all)
 			}
 		})
 	}
 }
 
-// Users whom a source brought keep their limits and quotas.
+// Users whom a source brought keep their limits and quotas, also when the configuration has them from then on.
 func TestChangeKeepsExternalUsers(t *testing.T) {
 	cfg := config.Default()
 	hook := config.Tenant{Bucket: "acme-data"}
@@ -229,24 +235,35 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 	cfg.Tenants = map[string]*config.Tenant{"acme": &hook}
 	buckets := map[string]*s3client.Bucket{"acme": {Tenant: "acme"}}
 	r := registryWith(t, cfg, buckets)
-	bob, err := r.externalUser(r.current.Load().tenants["acme"], "bob", &config.User{Quota: 1000})
+	before := r.current.Load().tenants["acme"]
+	bob, err := r.externalUser(before, "bob", &config.User{Quota: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed, next := hook, *cfg
-	changed.Limits.PerUser = config.Usage{Transfers: 1}
-	next.Tenants = map[string]*config.Tenant{"acme": &changed}
-	c := change(t, r, &next, buckets)
-	now := r.current.Load().tenants["acme"].external.users["bob"]
-	if now == nil || now == bob || now.scope != bob.scope || now.quota != bob.quota || len(c.Quotas) != 0 {
-		t.Errorf("the user is %+v", now)
+	configured := map[string]*config.User{"bob": {Quota: 1000}}
+	for name, users := range map[string]map[string]*config.User{"external": nil, "configured": configured} {
+		changed, next := hook, *cfg
+		changed.Limits.PerUser = config.Usage{Transfers: 1}
+		changed.Users = users
+		next.Tenants = map[string]*config.Tenant{"acme": &changed}
+		if uncounted := change(t, r, &next, buckets); len(uncounted) != 0 {
+			t.Errorf("%s: to be counted are %v", name, uncounted)
+		}
+		if all := r.current.Load().tenants["acme"].all(); len(all) != 1 || all[0] == bob || all[0].state != bob.state ||
+			all[0].quota.Quota != bob.quota.Quota {
+			t.Errorf("%s: the users are %+v", name, all)
+		}
 	}
-	leave, err := limits.Scopes{now.scope}.EnterTransfer()
+	// A login that has begun before does not bring back the limits from before.
+	if _, err := r.externalUser(before, "bob", &config.User{Quota: 1000}); !errors.Is(err, errReplaced) {
+		t.Errorf("the tenant before gives the user %v", err)
+	}
+	leave, err := limits.Scopes{bob.state.scope}.EnterTransfer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer leave()
-	if _, err := (limits.Scopes{bob.scope}).EnterTransfer(); err == nil {
+	if _, err := (limits.Scopes{bob.state.scope}).EnterTransfer(); err == nil {
 		t.Error("the new limit does not count")
 	}
 }

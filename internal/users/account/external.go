@@ -1,7 +1,6 @@
 package account
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +36,6 @@ const (
 
 // external is the users of a tenant whom the configuration does not have.
 type external struct {
-	server config.TimeLimits
 	source auth.Source
 	queue  *limits.Queue[netip.Prefix]
 
@@ -72,13 +70,13 @@ func (e *external) pretend(ctx context.Context) error {
 }
 
 // newExternal returns nil for a tenant without a source.
-func newExternal(server config.TimeLimits, tc *config.Tenant) (*external, error) {
+func newExternal(tc *config.Tenant) (*external, error) {
 	source, err := auth.New(&tc.Auth)
 	if source == nil || err != nil {
 		return nil, err
 	}
 	return &external{
-		server: server, source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*User{},
+		source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*User{},
 	}, nil
 }
 
@@ -90,16 +88,6 @@ func (e *external) all() map[string]*User {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return maps.Clone(e.users)
-}
-
-// known is the user with a name who is remembered, or nil.
-func (e *external) known(name string) *User {
-	if e == nil {
-		return nil
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.users[name]
 }
 
 // asked is the tenant that a client names by a host or by user@tenant, or the only tenant, and the name of the user
@@ -186,29 +174,42 @@ func (r *Registry) pretend(ctx context.Context, who identity, req *LoginRequest)
 	return who.asked.external.pretend(ctx)
 }
 
-// externalUser is the user with a name and settings. It is the one before as long as the settings stay. Another one
-// keeps the quota and the limits.
+// externalUser is the user with a name and settings. It is the one before as long as the settings stay.
 func (r *Registry) externalUser(t *Tenant, name string, settings *config.User) (*User, error) {
+	r.entering.RLock()
+	defer r.entering.RUnlock()
+	if t.isReplaced() {
+		return nil, errReplaced // the limits of the next tenant count
+	}
 	e := t.external
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	known := cmp.Or(e.users[name], t.removed[name])
-	if known != nil && reflect.DeepEqual(known.User, settings) && known.Tenant == t {
+	if known := e.users[name]; known != nil && reflect.DeepEqual(known.User, settings) {
 		return known, nil
 	}
-	u := newUser(e.server, t, name, settings)
+	u := newUser(t, name, settings, r.states.of(stateKey{t.Name, name}))
 	if err := r.checkStorage(u, r.current.Load().files); err != nil {
 		return nil, err
 	}
 	if len(e.users) >= maxRemembered {
-		maps.DeleteFunc(e.users, func(_ string, u *User) bool { return !u.scope.InUse() })
+		r.forgetIdle(t)
 	}
-	for _, q := range u.inherit(known) {
+	e.users[name] = u
+	if q := u.use(); q != nil {
 		select {
 		case r.newQuotas <- q:
 		default:
 		}
 	}
-	e.users[name] = u
 	return u, nil
+}
+
+// forgetIdle forgets the users of a source who have no session. Their table is locked.
+func (r *Registry) forgetIdle(t *Tenant) {
+	for name, u := range t.external.users {
+		if !u.state.scope.InUse() {
+			delete(t.external.users, name)
+			r.states.drop(stateKey{t.Name, name})
+		}
+	}
 }

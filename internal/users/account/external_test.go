@@ -189,10 +189,10 @@ func TestExternalUsersAreRemembered(t *testing.T) {
 	if second == first || second.quota.Limit() != 2000 {
 		t.Error("the user has the settings from before")
 	}
-	if second.quota != first.quota || second.scope != first.scope {
+	if second.quota.Quota != first.quota.Quota || second.state != first.state {
 		t.Error("what the user has stored and the sessions of the user no longer count")
 	}
-	leave, err := limits.Scopes{second.scope}.EnterSession()
+	leave, err := limits.Scopes{second.state.scope}.EnterSession()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,8 +200,8 @@ func TestExternalUsersAreRemembered(t *testing.T) {
 	for i := range maxRemembered + 1 {
 		get(fmt.Sprint(i))
 	}
-	if n := len(acme.external.users); n > maxRemembered {
-		t.Errorf("the tenant remembers %d users", n)
+	if n, states := len(acme.external.users), len(r.states.all); n > maxRemembered || states > n+1 {
+		t.Errorf("the tenant remembers %d users, and there are %d states", n, states)
 	}
 	if get("bob") != second {
 		t.Error("a user with a session is forgotten")

@@ -88,7 +88,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 	if u.Tenant.Limits.Refuses(addr) || u.Limits.Refuses(addr) {
 		return nil, full(u.Tenant, &limits.Error{Tenant: u.Tenant.Name, Limit: limits.Deny})
 	}
-	own := limits.Scopes{u.Tenant.scope, u.scope}
+	own := limits.Scopes{u.Tenant.state.scope, u.state.scope}
 	scopes := slices.Concat(req.Limits, own)
 	mounts, err := r.mounts(ctx, u, req, scopes)
 	if err != nil {
@@ -106,7 +106,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		User:        u,
 		Certificate: u.Tenant.subject(req.Certificates),
 		NoPassword:  who.user != nil && u.needsNoPassword(),
-		LastLogin:   u.loggedIn(time.Now()),
+		LastLogin:   u.state.loggedIn(time.Now()),
 		Scopes:      scopes,
 		View:        seen,
 		Rights:      seen.Rights,
@@ -249,7 +249,7 @@ func (r *Registry) decide(
 	ctx context.Context, client netip.Prefix, who identity, req *LoginRequest,
 ) (*User, error) {
 	refused := ErrLoginRefused
-	var c *credential
+	var c credential
 	password := req.Password
 	switch {
 	case who.user != nil:
@@ -260,7 +260,7 @@ func (r *Registry) decide(
 		if who.user.needsNoPassword() {
 			return who.user, nil
 		}
-		c, password = &who.user.credential, who.user.Tenant.inUTF8(password)
+		c, password = who.user.credential(), who.user.Tenant.inUTF8(password)
 	case who.source != nil:
 		if refused = who.source.accepts(req.Certificates); refused != nil {
 			break

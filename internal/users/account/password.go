@@ -35,19 +35,24 @@ type verifier struct {
 	freeMemTimer *time.Timer // gives back the memory of checks, freeMemDelay after the last
 }
 
-// A credential is a user's password hash, and the cached MAC of the last password that was right.
+// A credential is a user's password hash, and where the last password that was right is remembered. The zero value is
+// that of an unknown user.
 type credential struct {
-	hash   string
-	cached atomic.Pointer[cachedPassword]
+	hash string
+	last *atomic.Pointer[rightPassword]
 }
 
-type cachedPassword struct {
+// credential is that of the user.
+func (u *User) credential() credential { return credential{u.PasswordHash.Reveal(), &u.state.password} }
+
+// A rightPassword remembers a password that was right for a hash, by a MAC of both.
+type rightPassword struct {
 	mac   []byte
 	until time.Time
 }
 
-// newVerifier makes a verifier for users with these hashes.
-func newVerifier(hashes []string) (*verifier, error) {
+// newVerifier makes a verifier for no users.
+func newVerifier() *verifier {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // it never fails
 	v := &verifier{
@@ -56,22 +61,17 @@ func newVerifier(hashes []string) (*verifier, error) {
 		now:          time.Now,
 		freeMemTimer: time.AfterFunc(freeMemDelay, debug.FreeOSMemory),
 	}
-	set, err := passwordhash.NewSet(hashes)
-	v.hashes.Store(set)
-	return v, err
+	v.hashes.Store(&passwordhash.Set{})
+	return v
 }
 
-// check reports whether password is right for c. A nil c, an unknown user, is never right. All passwords that are
-// wrong cost the same. Clients wait in the queue by their network. The error is that of ctx, or of a broken hash.
-func (v *verifier) check(ctx context.Context, client netip.Prefix, c *credential, password string) (bool, error) {
-	hash := ""
-	if c != nil {
-		hash = c.hash
-	}
+// check reports whether password is right for c. For an unknown user none is. All passwords that are wrong cost the
+// same. Clients wait in the queue by their network. The error is that of ctx, or of a broken hash.
+func (v *verifier) check(ctx context.Context, client netip.Prefix, c credential, password string) (bool, error) {
 	mac := hmac.New(sha256.New, v.key)
-	_, _ = fmt.Fprintf(mac, "%d:%s%s", len(hash), hash, password) // it never fails
+	_, _ = fmt.Fprintf(mac, "%d:%s%s", len(c.hash), c.hash, password) // it never fails
 	sum := mac.Sum(nil)
-	if c != nil && c.isRight(sum, v.now()) {
+	if c.wasRight(sum, v.now()) {
 		return true, nil
 	}
 
@@ -79,20 +79,24 @@ func (v *verifier) check(ctx context.Context, client netip.Prefix, c *credential
 	if err != nil {
 		return false, abandoned(err)
 	}
-	match, err := v.hashes.Load().Matches(hash, password)
+	match, err := v.hashes.Load().Matches(c.hash, password)
 	leave()
 	v.freeMemTimer.Reset(freeMemDelay)
 	if err != nil {
 		return false, fmt.Errorf("compare a password: %w", err)
 	}
-	if c == nil || !match {
+	if c.last == nil || !match {
 		return false, nil
 	}
-	c.cached.Store(&cachedPassword{mac: sum, until: v.now().Add(passwordCacheTime)})
+	c.last.Store(&rightPassword{mac: sum, until: v.now().Add(passwordCacheTime)})
 	return true, nil
 }
 
-func (c *credential) isRight(mac []byte, now time.Time) bool {
-	last := c.cached.Load()
+// wasRight reports whether the password with this MAC was right a short time ago.
+func (c credential) wasRight(mac []byte, now time.Time) bool {
+	if c.last == nil {
+		return false
+	}
+	last := c.last.Load()
 	return last != nil && now.Before(last.until) && subtle.ConstantTimeCompare(last.mac, mac) == 1
 }

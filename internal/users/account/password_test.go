@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,39 +29,38 @@ const (
 )
 
 // newCredential is a credential with a hash of its own.
-func newCredential(t *testing.T) *credential {
+func newCredential(t *testing.T) credential {
 	t.Helper()
 	hash, err := passwordhash.New(password)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &credential{hash: hash}
+	return credentialOf(hash)
 }
 
+func credentialOf(hash string) credential { return credential{hash, &atomic.Pointer[rightPassword]{}} }
+
 func TestCheckPassword(t *testing.T) {
-	v, err := newVerifier(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := newVerifier()
 	nfd, err := passwordhash.New("cafe\u0301")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
 		name       string
-		credential *credential
+		credential credential
 		password   string
 		want       bool
 	}{
 		{"right", newCredential(t), password, true},
 		{"wrong", newCredential(t), "wrong", false},
 		{"empty", newCredential(t), "", false},
-		{"unknown-user", nil, password, false},
-		{"other-unicode-form", &credential{hash: nfd}, "caf\u00e9", true},
-		{"bcrypt", &credential{hash: bcrypt}, password, true},
-		{"bcrypt-wrong", &credential{hash: bcrypt}, "wrong", false},
-		{"sha-512", &credential{hash: sha512}, password, true},
-		{"sha-512-wrong", &credential{hash: sha512}, "wrong", false},
+		{"unknown-user", credential{}, password, false},
+		{"other-unicode-form", credentialOf(nfd), "caf\u00e9", true},
+		{"bcrypt", credentialOf(bcrypt), password, true},
+		{"bcrypt-wrong", credentialOf(bcrypt), "wrong", false},
+		{"sha-512", credentialOf(sha512), password, true},
+		{"sha-512-wrong", credentialOf(sha512), "wrong", false},
 		{"not-utf-8", newCredential(t), "caf\xe9", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -76,10 +76,7 @@ func TestCheckPassword(t *testing.T) {
 // With every slot taken only who was right a while ago gets in: an unknown user costs what a known one does, and no
 // number of clients makes more hashes at once.
 func TestCheckPasswordIsLimited(t *testing.T) {
-	v, err := newVerifier(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := newVerifier()
 	now := time.Now()
 	v.now = func() time.Time { return now }
 	known := newCredential(t)
@@ -99,11 +96,11 @@ func TestCheckPasswordIsLimited(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name       string
-		credential *credential
+		credential credential
 		password   string
 		later      time.Duration
 	}{
-		{"unknown-user", nil, password, 0},
+		{"unknown-user", credential{}, password, 0},
 		{"wrong-password", known, "wrong", 0},
 		{"forgotten", known, password, passwordCacheTime},
 		{"same-password-of-another", newCredential(t), password, 0},

@@ -26,6 +26,7 @@ type Registry struct {
 	// entering is held for reading while a login is counted, and for writing while a change is applied.
 	entering sync.RWMutex
 
+	states    *states
 	verifier  *verifier
 	newQuotas chan *Quota                            // of users whom sources brought; see [Registry.NewQuotas]
 	throttle  *limits.Throttle[netip.Prefix, string] // of logins, by [limits.Network] and what failures count for
@@ -61,12 +62,9 @@ type EventSink interface {
 func NewRegistry(
 	cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket, opts Options,
 ) (*Registry, error) {
-	verifier, err := newVerifier(hashesOf(cfg))
-	if err != nil {
-		return nil, err
-	}
 	r := &Registry{
-		verifier:  verifier,
+		states:    &states{all: map[stateKey]*state{}},
+		verifier:  newVerifier(),
 		newQuotas: make(chan *Quota, maxNewQuotas),
 		throttle:  limits.NewThrottle[netip.Prefix, string](cfg.Limits.FailedLoginDelay),
 		log:       opts.Logger,

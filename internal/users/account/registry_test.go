@@ -221,7 +221,7 @@ func TestTenant(t *testing.T) {
 		"mirror": {"raw", pathname.None},
 		"plain":  {"utf-8", pathname.NFC},
 	} {
-		u := newUser(config.TimeLimits{}, r.current.Load().tenants[name], "alice", &config.User{})
+		u := newUser(r.current.Load().tenants[name], "alice", &config.User{}, nil)
 		if got := u.NameRules(); got.Encoding.String() != want.encoding || got.Normalization != want.normalization {
 			t.Errorf(
 				"%s: names are %s and %s, want %s and %s", name, got.Encoding, got.Normalization, want.encoding,

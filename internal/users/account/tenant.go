@@ -2,6 +2,8 @@ package account
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"golang.org/x/text/language"
 
@@ -28,12 +30,12 @@ type Tenant struct {
 	certificates
 	replaced chan struct{} // closed when a change replaces the tenant; Registry.entering is held then
 	bucket   *s3client.Bucket
-	quota    *Quota    // nil without
 	events   EventSink // nil without a webhook
 	users    map[string]*User
-	external *external        // nil without
-	removed  map[string]*User // whom the configuration no longer has, with sessions
-	scope    *limits.Scope
+	external *external         // nil without
+	server   config.TimeLimits // of the server
+	state    *state
+	quota    *Quota // nil without
 }
 
 // newTenant is a tenant without bucket and users.
@@ -52,8 +54,35 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 		RequireSessionReuse: tc.TLS.RequiresSessionReuse(&cfg.TLS),
 		replaced:            make(chan struct{}),
 		users:               map[string]*User{},
-		scope:               limits.NewTenant(name, tc.Limits.Sessions, tc.Limits.Limits()),
+		server:              timesOf(cfg),
 	}, nil
+}
+
+// timesOf are the time limits of the server.
+func timesOf(cfg *config.Config) config.TimeLimits {
+	return config.TimeLimits{IdleTimeout: cfg.IdleTimeout, CommandTimeout: cfg.Limits.CommandTimeout}
+}
+
+// use lets the tenant take the place of the one before, if there is one: it knows the users whom the source of that
+// one brought, and its limits and quotas count. It returns the quotas that must be counted.
+func (t *Tenant) use(states *states, before *Tenant) []*Quota {
+	if t.external != nil && before != nil {
+		for name, known := range before.external.all() {
+			if t.users[name] == nil {
+				t.external.users[name] = newUser(t, name, known.User, states.of(stateKey{t.Name, name}))
+			}
+		}
+	}
+	uncounted := []*Quota{t.state.use(limits.NewTenant(t.Name, t.Limits.Sessions, t.Limits.Limits()), t.quota)}
+	for _, u := range t.all() {
+		uncounted = append(uncounted, u.use())
+	}
+	return nonNil(uncounted...)
+}
+
+// all are the users of the configuration, and those whom a source brought as long as the process remembers them.
+func (t *Tenant) all() []*User {
+	return slices.AppendSeq(slices.Collect(maps.Values(t.users)), maps.Values(t.external.all()))
 }
 
 // FirstOffered is the first of the tags for which the bundle has a language, or else its first language.

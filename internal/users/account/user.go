@@ -3,7 +3,6 @@ package account
 import (
 	"cmp"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/text/language"
@@ -34,24 +33,22 @@ type User struct {
 	// Policy says what the user may do, by the settings of the tenant, of its folders and of the user.
 	Policy view.Policy
 
-	credential  credential
 	mounts      []mount // what the user sees
 	directories *view.Directories
-	scope       *limits.Scope
-	quota       *Quota                    // nil without
-	lastLogin   atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
+	state       *state
+	quota       *Quota // nil without
 }
 
-// newUser is a user with settings.
-func newUser(server config.TimeLimits, t *Tenant, name string, uc *config.User) *User {
+// newUser is a user with settings. The limits count when it is used.
+func newUser(t *Tenant, name string, uc *config.User, st *state) *User {
 	u := &User{
 		User:     uc,
 		Name:     config.NormalizeUser(name),
 		Tenant:   t,
 		Language: languageOf(t.Bundle, uc.Language),
 		TimeLimits: config.TimeLimits{
-			IdleTimeout:    shortest(uc.Limits.IdleTimeout, t.Limits.IdleTimeout, server.IdleTimeout),
-			CommandTimeout: shortest(uc.Limits.CommandTimeout, t.Limits.CommandTimeout, server.CommandTimeout),
+			IdleTimeout:    shortest(uc.Limits.IdleTimeout, t.Limits.IdleTimeout, t.server.IdleTimeout),
+			CommandTimeout: shortest(uc.Limits.CommandTimeout, t.Limits.CommandTimeout, t.server.CommandTimeout),
 		},
 		DirectoryEncodings: encodingsBelow(uc.Root, t.DirectoryEncodings),
 		Policy: view.Policy{
@@ -61,14 +58,18 @@ func newUser(server config.TimeLimits, t *Tenant, name string, uc *config.User) 
 		},
 		mounts:      userMounts(t.bucket, uc.Root, t.NormalizationOf().Normalize),
 		directories: view.NewDirectories(uc.Home),
-		scope: limits.NewUser(
-			t.Name, cmp.Or(uc.Limits.Sessions, t.Limits.SessionsPerUser),
-			uc.Limits.Limits().Or(t.Limits.PerUser.Limits())),
+		state:       st,
 	}
 	whole := u.mounts[len(u.mounts)-1] // that of "/"
-	u.quota = newQuota(whole.bucket, whole.prefix, u.Name, int64(uc.Quota))
-	u.credential.hash = uc.PasswordHash.Reveal()
+	u.quota = newQuota(st, whole.bucket, whole.prefix, u.Name, uc.Quota)
 	return u
+}
+
+// use lets the limits and the quota of the user count. It returns the quota if it must be counted.
+func (u *User) use() (uncounted *Quota) {
+	return u.state.use(limits.NewUser(
+		u.Tenant.Name, cmp.Or(u.Limits.Sessions, u.Tenant.Limits.SessionsPerUser),
+		u.Limits.Limits().Or(u.Tenant.Limits.PerUser.Limits())), u.quota)
 }
 
 // addUse notes in the buckets of a user what the user may do there, and how the user overwrites files. It returns
@@ -151,9 +152,4 @@ func languageOf(bundle *i18n.Bundle, tag language.Tag) language.Tag {
 		return language.Und
 	}
 	return found
-}
-
-// loggedIn notes the time of a login and returns that of the one before, zero if this process has seen none.
-func (u *User) loggedIn(now time.Time) time.Time {
-	return *cmp.Or(u.lastLogin.Swap(&now), &time.Time{})
 }
