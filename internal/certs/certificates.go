@@ -54,16 +54,25 @@ type Issuer interface {
 func Open(cfg *config.Config, builtIn *tls.Certificate, issuer Issuer, log *slog.Logger) (*Set, error) {
 	s := &Set{builtIn: builtIn, issued: issuer, log: log}
 	s.current.Store(&set{})
-	apply, err := s.Prepare(cfg)
-	if err == nil {
-		apply()
+	first, err := s.Prepare(cfg)
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	first.Apply()
+	return s, nil
 }
 
-// Prepare reads the certificates of a configuration, which apply shows from then on in place of those before. The
-// error says which file cannot be read.
-func (s *Set) Prepare(cfg *config.Config) (apply func(), err error) {
+// A Change is the certificates of another configuration.
+type Change struct {
+	of   *Set
+	next *set
+}
+
+// Apply shows the certificates from then on in place of those before.
+func (c *Change) Apply() { c.of.current.Store(c.next) }
+
+// Prepare reads the certificates of a configuration, and changes nothing. The error says which file cannot be read.
+func (s *Set) Prepare(cfg *config.Config) (c *Change, err error) {
 	before := s.current.Load()
 	next := &set{tenants: map[string]*Files{}, byHost: map[string]*Files{}, owners: map[string]string{}}
 	if cfg.TLS.CertFile != "" {
@@ -86,7 +95,7 @@ func (s *Set) Prepare(cfg *config.Config) (apply func(), err error) {
 		}
 	}
 	next.config = s.configOf(cfg, next, before.config)
-	return func() { s.current.Store(next) }, nil
+	return &Change{s, next}, nil
 }
 
 // configOf is how connections are encrypted. It is the one before if nothing has changed, whose tickets clients can

@@ -320,12 +320,12 @@ func TestPrepare(t *testing.T) {
 	listener := s.Config()
 	prepare := func(cfg *config.Config, want bool) {
 		t.Helper()
-		apply, err := s.Prepare(cfg)
+		next, err := s.Prepare(cfg)
 		if (err == nil) != want {
 			t.Fatalf("the configuration can be used: %v, %v", !want, err)
 		}
 		if want {
-			apply()
+			next.Apply()
 		}
 	}
 	acme := map[string]*config.Tenant{"acme": {Hosts: []string{"ftp.acme.example"}, TLS: config.TenantTLS{CertFile: second.CertFile, KeyFile: second.KeyFile}}}

@@ -96,10 +96,10 @@ func (a *adminAccess) serve(serve func(net.Listener) error, l net.Listener) {
 	}
 }
 
-// prepare is [listener.Listener.Prepare].
-func (a *adminAccess) prepare(cfg *config.Config) (apply func(), err error) {
+// prepare is [listener.Listener.Prepare], nil without admin.listen.
+func (a *adminAccess) prepare(cfg *config.Config) (*listener.Change, error) {
 	if a.tcp == nil {
-		return func() {}, nil
+		return nil, nil
 	}
 	return a.tcp.Prepare(cfg.Admin)
 }

@@ -80,15 +80,15 @@ func (s *Server) replace(next *config.Config) error {
 	if err != nil {
 		return err
 	}
-	showCertificates, err := s.certificates.Prepare(cfg)
+	certificates, err := s.certificates.Prepare(cfg)
 	if err != nil {
 		return err
 	}
-	applyAdmin, err := s.admin.prepare(cfg)
+	administrators, err := s.admin.prepare(cfg)
 	if err != nil {
 		return err
 	}
-	buckets, change, queues, err := s.prepareTenants(cfg, bundle, before)
+	buckets, tenants, queues, err := s.prepareTenants(cfg, bundle, before)
 	if err != nil {
 		return err
 	}
@@ -101,14 +101,16 @@ func (s *Server) replace(next *config.Config) error {
 	if s.acme != nil {
 		s.acme.SetHosts(cfg.TLS.ACME.Hosts)
 	}
-	showCertificates()
-	applyAdmin()
+	certificates.Apply()
+	if administrators != nil {
+		administrators.Apply()
+	}
 	s.limits.Adopt(cfg.Limits.Server())
 	s.bans.Adopt(cfg.Limits.Bans, cfg.Limits.Networks)
 	s.showRefusedTexts(cfg)
 	after := newActive(cfg, bundle, buckets)
 	s.watcher.Watch(after.all)
-	uncounted := change.Apply()
+	uncounted := tenants.Apply()
 	s.active.Store(after)
 	s.metrics.serve(cfg)
 	s.useEventQueues(queues)

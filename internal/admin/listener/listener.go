@@ -27,6 +27,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
@@ -59,11 +60,11 @@ type tlsFiles struct {
 // opens no socket.
 func New(cfg config.Admin, api, page http.Handler, log *slog.Logger) (*Listener, error) {
 	l := &Listener{log: log, gate: newGate()}
-	apply, err := l.Prepare(cfg)
+	first, err := l.Prepare(cfg)
 	if err != nil {
 		return nil, err
 	}
-	apply()
+	first.Apply()
 	l.encryption = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: l.tlsConfig}
 	l.server = web.NewServer(
 		l.gate.handler(
@@ -71,28 +72,40 @@ func New(cfg config.Admin, api, page http.Handler, log *slog.Logger) (*Listener,
 	return l, nil
 }
 
-// Prepare reads the files of another configuration, which apply uses from then on. The address must be the same. The
-// error says which file cannot be read. Cookies and streams of events end when the token or the authorities change. A
-// certificate of authorities that are gone is no login any more, also on a connection that is open.
-func (l *Listener) Prepare(cfg config.Admin) (apply func(), err error) {
-	var next *tlsFiles
-	if cfg.TLS.CertFile != "" {
-		next = &tlsFiles{cfg: cfg.TLS, required: cfg.Token.Empty()}
-		if next.certificate, err = certs.OpenFiles(cfg.TLS.CertFile, cfg.TLS.KeyFile, l.log); err != nil {
-			return nil, fmt.Errorf("admin.tls: %w", err)
-		}
-		if next.clients, err = config.Authorities(cfg.TLS.ClientCAFile); err != nil {
-			return nil, fmt.Errorf("admin.tls.client_ca_file: %w", err)
-		}
+// A Change is the files and the token of another configuration.
+type Change struct {
+	listener *Listener
+	token    value.Secret
+	files    *tlsFiles // nil without TLS
+}
+
+// Prepare reads the files of another configuration, and changes nothing. The address must be the same. The error says
+// which file cannot be read.
+func (l *Listener) Prepare(cfg config.Admin) (*Change, error) {
+	c := &Change{listener: l, token: cfg.Token}
+	if cfg.TLS.CertFile == "" {
+		return c, nil
 	}
-	return func() {
-		l.files.Store(next)
-		var clients *x509.CertPool
-		if next != nil {
-			clients = next.clients
-		}
-		l.gate.replace(cfg.Token.Reveal(), next != nil, clients)
-	}, nil
+	var err error
+	c.files = &tlsFiles{cfg: cfg.TLS, required: cfg.Token.Empty()}
+	if c.files.certificate, err = certs.OpenFiles(cfg.TLS.CertFile, cfg.TLS.KeyFile, l.log); err != nil {
+		return nil, fmt.Errorf("admin.tls: %w", err)
+	}
+	if c.files.clients, err = config.Authorities(cfg.TLS.ClientCAFile); err != nil {
+		return nil, fmt.Errorf("admin.tls.client_ca_file: %w", err)
+	}
+	return c, nil
+}
+
+// Apply makes the change. Cookies and streams of events end when the token or the authorities change. A certificate of
+// authorities that are gone is no login any more, also on a connection that is open.
+func (c *Change) Apply() {
+	c.listener.files.Store(c.files)
+	var clients *x509.CertPool
+	if c.files != nil {
+		clients = c.files.clients
+	}
+	c.listener.gate.replace(c.token.Reveal(), c.files != nil, clients)
 }
 
 // Ends is when the certificate ends, the zero time without one.

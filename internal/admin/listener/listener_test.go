@@ -209,7 +209,7 @@ func TestCookie(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same() // changes nothing
+	same.Apply() // changes nothing
 	asks(200)
 	select {
 	case <-ended:
@@ -221,7 +221,7 @@ func TestCookie(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other()
+	other.Apply()
 	<-ended
 	<-streaming
 	asks(401)
@@ -352,11 +352,11 @@ func TestOtherAuthorities(t *testing.T) {
 	}{{ours, 200, 1}, {others, 401, 1}, {ours, 200, 2}} {
 		// 401 closes the connection, so that another handshake can follow
 		trust(step.trusted)
-		apply, err := l.Prepare(cfg)
+		next, err := l.Prepare(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		apply()
+		next.Apply()
 		ask(step.status, step.on)
 	}
 }
@@ -380,11 +380,11 @@ func TestReloadOfTLS(t *testing.T) {
 		scheme string
 		cfg    config.Admin
 	}{{"http", plain}, {"https", secure}, {"http", plain}} {
-		apply, err := l.Prepare(step.cfg)
+		next, err := l.Prepare(step.cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		apply()
+		next.Apply()
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots},
 			DisableKeepAlives: true}}
 		got := send(
