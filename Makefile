@@ -6,9 +6,8 @@ TEST_TOOLS := minio versitygw pebble helm compose-go
 # The packages with many goroutines run with the race detector in each make test, and all others in make race, which a release needs. What runs
 # without it has no cgo, as the program that people deploy.
 #
-# The conformance suite of the driver runs with the race detector on MinIO, which is a process of its own and so is not slowed down, and without on the
-# others. The embedded server is versitygw in this process, behind locks. It has the suite in make quick only. Of the driver's other tests only the random
-# histories run without the race detector, because these are many then.
+# The conformance suite of the driver runs with the race detector on MinIO, which is a process of its own and so is not slowed down, and without on
+# versitygw and on the simulators. Of the driver's other tests only the random histories run without the race detector, because these are many then.
 RACED := ./driver/... ./internal/base/... ./internal/ftp/...
 
 # What CI runs on Ceph and OpenStack Swift, in seconds.
@@ -36,17 +35,17 @@ build: ## build ./babelftp
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
 
-quick: ## run the tests that need nothing but Go: embedded S3 only, no race detector (one package: go test -short ./driver)
+quick: ## run the tests that need nothing but Go: a simulated S3 only, no race detector (one package: go test -short ./driver)
 	go test -short ./...
 
 test: packages s3-packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
-	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw|sim-.*)$$|^TestHistories$$|Packaged$$' $(RACED)
-	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -run '^Test(Conformance|Histories)$$' -skip '^TestConformance$$/^(minio|embedded)$$' ./driver
+	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(versitygw|sim-.*)$$|^TestHistories$$|Packaged$$' $(RACED)
+	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -run '^Test(Conformance|Histories)$$' -skip '^TestConformance$$/^minio$$' ./driver
 	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip 'Packaged$$' $(filter-out $(shell go list $(RACED)),$(shell go list ./...))
 	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -p 1 -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^Test(ProfilesOf|LimitsOf|Unknown)Packaged$$' ./driver ./internal/testkit/s3test ./internal/storage/s3client
 
 race: packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin/%) ## run all tests with the race detector
-	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 60m -skip '^TestConformance$$/^embedded$$|Packaged$$' ./...
+	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 60m -skip '^TestConformance$$/^sim-|Packaged$$' ./...
 
 # All of the suite takes Ceph nine minutes and Swift twenty, and Ceph 3 GiB of memory. When it has passed, docs/s3-servers.md gets the versions, the month
 # and the number of cases.

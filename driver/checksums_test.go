@@ -24,7 +24,7 @@ import (
 // TestChecksumUse writes, copies, reads and deletes with the checksums that the AWS SDK computes by itself and
 // without them. Over https it would send those at the end of a body, which not every server understands.
 func TestChecksumUse(t *testing.T) {
-	for _, server := range []string{"embedded", "minio", "versitygw", "minio-tls"} {
+	for _, server := range []string{"sim-aws", "minio", "versitygw", "minio-tls"} {
 		for label, required := range map[string]bool{"supported": false, "required": true} {
 			t.Run(server+"-"+label, func(t *testing.T) {
 				t.Parallel()

@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) { s3test.Main(m) }
 
 func TestConformance(t *testing.T) {
-	s3test.Run(t, func(t *testing.T, s *s3test.Server) { conform(t, s) })
+	s3test.RunAll(t, func(t *testing.T, s *s3test.Server) { conform(t, s) })
 }
 
 // conform runs the suite on a server.
@@ -30,12 +30,9 @@ func conform(t *testing.T, s *s3test.Server) {
 	})
 }
 
-// profile is that of a server. The embedded one is versitygw, and the simulators are called after theirs.
+// profile is that of a server. The simulators are called after theirs.
 func profile(tb testing.TB, s *s3test.Server) driver.Profile {
 	name := strings.TrimPrefix(strings.TrimSuffix(s.Name, "-tls"), "sim-")
-	if name == "embedded" {
-		name = "versitygw"
-	}
 	p, known := driver.ProfileNamed(name)
 	if !known {
 		tb.Fatalf("no profile is called %q", name)
@@ -71,8 +68,6 @@ func limits(s *s3test.Server) drivertest.Limits {
 		l[drivertest.ChecksumsOfParts] = "400 MalformedXML"
 	case "sim-r2":
 		l[drivertest.Versions] = "R2 keeps no versions"
-	case "embedded":
-		l[drivertest.Versions] = "the gateway has no place for them"
 	case "minio":
 		delete(l, drivertest.FileBesideDirectory)
 		l[drivertest.ListFileBesideDirectory] = "everything under a/ is hidden while a exists"

@@ -114,7 +114,7 @@ func TestPresignedLinkIsSigned(t *testing.T) {
 }
 
 func TestPresignErrors(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	const maxLifetime = 7 * 24 * time.Hour // S3's
 	f := presigningFs(t, s, "")
 	for _, name := range []string{"file", "dir/file"} {

@@ -35,7 +35,7 @@ type settings struct {
 	server  string // of the server
 	acme    string // of the tenant acme
 	hosts   string // of the tenant acme, divided by commas; ftp.acme.example when empty
-	storage string // the S3 server, by its name in s3test; "embedded" when empty
+	storage string // the S3 server, by its name in s3test; "sim-aws" when empty
 }
 
 // configuration is that of a site. Its tenant acme has nothing but users: one for everything, one below another root,
@@ -76,7 +76,7 @@ type site struct {
 
 func newSite(t *testing.T, extra settings) *site {
 	t.Helper()
-	storage := s3test.Start(t, cmp.Or(extra.storage, "embedded"))
+	storage := s3test.Start(t, cmp.Or(extra.storage, "sim-aws"))
 	s := &site{client: storage.Client(), bucket: storage.Bucket(t)}
 	text := fmt.Sprintf(configuration, storage.Endpoint, storage.Region, storage.AccessKeyID, storage.SecretAccessKey,
 		extra.server, s.bucket, configtest.PasswordHash().Reveal(), indent(extra.acme),

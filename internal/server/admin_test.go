@@ -38,7 +38,7 @@ const adminToken = "0123456789abcdef0123456789abcdef"
 // administered is a server in French with an address for administrators, and a client of one.
 func administered(t *testing.T, change func(*config.Config)) (*Server, *admin.Client) {
 	t.Helper()
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.DefaultLanguage = language.French
 	cfg.Admin.Listen, cfg.Admin.Token = "127.0.0.1:0", value.NewSecret(adminToken)
@@ -296,7 +296,7 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 // uploads.
 func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 	content := strings.Repeat("0123456789", 700_000)
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	proxy, err := s3test.NewProxy(s)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // Where all parts of an upload must have one size, the size that ALLO announces decides: 13 MiB for 60 GiB. So an
 // upload that turns out to be smaller than such a part is one request.
 func TestAnnouncedSize(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.S3.Profile = "r2"
 	c := session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")

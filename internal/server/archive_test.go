@@ -28,7 +28,7 @@ func (c changedAnswers) Do(request *http.Request) (*http.Response, error) {
 
 // A client learns that a file lies in an archive, and does not look for missing rights.
 func TestArchivedFile(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	put(t, s, cfg, "alice/archived")
 	reach := s.AWSConfig()

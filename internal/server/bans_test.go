@@ -40,7 +40,7 @@ func networks(t *testing.T, texts ...string) (all []value.Network) {
 // bansBehind is a configuration with bans in French, and a client of the administrator.
 func bansBehind(t *testing.T) (*config.Config, *s3test.Server, *admin.Client) {
 	t.Helper()
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.DefaultLanguage = language.French
 	cfg.Limits.FailedLoginDelay = 0

@@ -72,7 +72,7 @@ func (c *certified) issue(by *certtest.Authority, name string, serial int64) {
 // newCertified makes a configuration, with these users of acme in addition to alice, who has a password.
 func newCertified(t *testing.T, users map[string]*config.User) *certified {
 	t.Helper()
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	c := &certified{t: t, cfg: configtest.New(t, s), root: certtest.NewAuthority(t, "root"),
 		clients: map[string]tls.Certificate{}, log: &logText{}}
 	cert, key := certtest.New(t, &x509.Certificate{})
@@ -101,7 +101,7 @@ func (c *certified) file(name, text string) string {
 
 func (c *certified) start() {
 	c.t.Helper()
-	s := s3test.Start(c.t, "embedded")
+	s := s3test.Start(c.t, "sim-aws")
 	c.srv = start(c.t, c.cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(c.log, nil))})
 }
 

@@ -26,7 +26,7 @@ func inCluster(cfg *config.Config, number int) {
 // A data connection that reaches the other replica is as good as any, up and down, and for an empty file. The metrics
 // count it.
 func TestCluster(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.Passive.Ports = passivePortRange(t, 4)
 	var replicas [2]*Server
@@ -80,7 +80,7 @@ func TestCluster(t *testing.T) {
 
 // A reload gives relays another stall_timeout too. The other replica takes a connection and is not heard of again.
 func TestReloadOfStallTimeout(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.Passive.Ports = passivePortRange(t, 4)
 	inCluster(cfg, 1)
@@ -118,7 +118,7 @@ func TestReloadOfStallTimeout(t *testing.T) {
 
 // What keeps a replica from its start is named.
 func TestClusterErrors(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.Passive.Ports = passivePortRange(t, 2)
 	inCluster(cfg, 1)

@@ -18,7 +18,7 @@ import (
 // is down decides nothing.
 func TestDirectory(t *testing.T) {
 	directory := servicetest.StartDirectory(t)
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.Limits.FailedLoginDelay = 0
 	cfg.Limits.Bans = config.Bans{UserScore: 2, Time: time.Hour, HalfLife: time.Hour}

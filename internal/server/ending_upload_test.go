@@ -34,7 +34,7 @@ func TestComingBackAtOnce(t *testing.T) {
 	kept := strconv.Itoa(len(sent) - 1) // a pending upload lacks the last byte
 	for _, line := range []string{"SIZE /new", "MLST /new", "STOR /new"} {
 		t.Run(line[:4], func(t *testing.T) {
-			s := s3test.Start(t, "embedded")
+			s := s3test.Start(t, "sim-aws")
 			proxy, err := s3test.NewProxy(s)
 			if err != nil {
 				t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestMetricsListener(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig(), Version: "v1.2.3"})
 	c := ftptest.Dial(t, srv.Addr().String())
 	c.Login("alice", configtest.Password)

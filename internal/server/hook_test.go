@@ -21,7 +21,7 @@ import (
 // A hook decides on users whom the configuration does not have: who gets in, what they see and may do, and how much
 // they store.
 func TestHook(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var login struct{ User, Password string }
 		switch err := json.NewDecoder(r.Body).Decode(&login); {

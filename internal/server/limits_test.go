@@ -55,7 +55,7 @@ func wantMetrics(t *testing.T, srv *Server, lines ...string) {
 // A connection above a maximum gets 421 in the language of the server, and another one has its place when a session
 // has ended.
 func TestSessionLimits(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.DefaultLanguage = language.German
 	cfg.Limits.Sessions, cfg.Limits.SessionsPerAddress = 3, 2
@@ -89,7 +89,7 @@ func TestSessionLimits(t *testing.T) {
 
 // A session that logs in makes room for another one that is not logged in, and REIN takes it back.
 func TestSessionsBeforeLogin(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.Limits.SessionsBeforeLogin, cfg.Limits.SessionsBeforeLoginPerAddress = 2, 1
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
@@ -115,7 +115,7 @@ func TestSessionsBeforeLogin(t *testing.T) {
 
 // A user above a maximum of the tenant gets 421 after a right password, in the language of the tenant.
 func TestTenantLimits(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	acme.DefaultLanguage = language.French

@@ -223,7 +223,7 @@ type busy struct {
 
 func newBusy(t *testing.T) *busy {
 	t.Helper()
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	dir := t.TempDir()
 	cfg.TLS = config.TLS{CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}

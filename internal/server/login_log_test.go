@@ -15,7 +15,7 @@ import (
 
 // People type a password where the user name belongs. The log names users that exist, and no others.
 func TestLogOfRefusedLogins(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	log := make(logged, 100)
 	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
 	for name, want := range map[string]string{"alice": `user \"alice\" of tenant \"acme\"`,
@@ -37,7 +37,7 @@ func TestLogOfRefusedLogins(t *testing.T) {
 
 // Guesses do not flood the log: it has one line for each address and user, and one for all unknown users of an address.
 func TestLogOfGuesses(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.Limits.FailedLoginDelay = 0
 	log := make(logged, 1000)

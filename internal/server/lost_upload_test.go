@@ -39,7 +39,7 @@ func TestLostUpload(t *testing.T) {
 		{"appe-is-not-kept", "APPE /old", sent, true, nothing, fmt.Sprint("213 ", len(stored))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := s3test.Start(t, "embedded")
+			s := s3test.Start(t, "sim-aws")
 			cfg := configtest.New(t, s)
 			acme := cfg.Tenants["acme"]
 			acme.DefaultLanguage = language.English

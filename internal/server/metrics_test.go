@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -62,7 +61,7 @@ func describe(t *testing.T, m *metrics) map[string]described {
 // everything is a server with all that has metrics.
 func everything(t *testing.T) *Server {
 	t.Helper()
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	inCluster(cfg, 1)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
@@ -77,8 +76,7 @@ func everything(t *testing.T) *Server {
 func TestMetricsTable(t *testing.T) {
 	const begin, end = "<!-- begin metrics: go test ./internal/server -run TestMetricsTable -update -->\n",
 		"<!-- end -->"
-	_, here, _, _ := runtime.Caller(0) // the tests of this package run in another directory
-	file := filepath.Join(filepath.Dir(here), "../../docs/guides/operations.md")
+	const file = "../../docs/guides/operations.md"
 	all := describe(t, everything(t).metrics)
 	table := "| metric | labels | what it shows |\n| --- | --- | --- |\n"
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -112,10 +110,9 @@ func TestMetricsTable(t *testing.T) {
 
 // An alert or a panel of the dashboard that selects a metric or a label which the server does not have shows nothing.
 func TestSelectors(t *testing.T) {
-	_, here, _, _ := runtime.Caller(0)
 	all := describe(t, everything(t).metrics)
 	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
-		text, err := os.ReadFile(filepath.Join(filepath.Dir(here), "../../deploy/babelftp/files", file))
+		text, err := os.ReadFile(filepath.Join("../../deploy/babelftp/files", file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +169,7 @@ func TestMetricsFollowConventions(t *testing.T) {
 
 // No label holds what clients choose: verbs are those that the server knows, and users count by their tenant.
 func TestMetricsHaveFewLabels(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig()})
 	c := session(t, srv, "alice")
 	for i := range 10 {
@@ -199,7 +196,7 @@ func TestMetricsHaveFewLabels(t *testing.T) {
 
 // Bytes count while they move, and the transfer as running.
 func TestMetricsOfRunningTransfer(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig()})
 	c := session(t, srv, "alice")
 	data := c.Data()
@@ -234,7 +231,7 @@ func TestMetricsOfRunningTransfer(t *testing.T) {
 
 // Replies count by the language that they are in.
 func TestMetricsOfLanguages(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig()})
 	c := ftptest.Dial(t, srv.Addr().String()) // 220 in English
 	c.Command(200, "LANG fr")
@@ -245,7 +242,7 @@ func TestMetricsOfLanguages(t *testing.T) {
 
 // A request that the SDK repeats counts twice, and once as a repetition. One that gets no answer has the status error.
 func TestMetricsOfRetries(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	proxy, err := s3test.NewProxy(s)
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +268,7 @@ func TestMetricsOfRetries(t *testing.T) {
 // A reload removes the series of a tenant that is gone. What its last sessions do counts without a name, and when the
 // tenant comes back it counts anew.
 func TestMetricsOfRemovedTenant(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	other := configtest.New(t, s).Tenants["acme"]
 	other.Hosts = []string{"ftp.other.example"}

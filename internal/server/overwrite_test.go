@@ -160,7 +160,7 @@ func withoutConditions(cfg *aws.Config, operation, suffix string) {
 
 // A server that would replace files in silence is refused where they must not be.
 func TestServerWithoutConditions(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	for name, tc := range map[string]struct{ operation, suffix string }{
 		"PutObject":               {"PutObject", ""},
 		"CompleteMultipartUpload": {"CompleteMultipartUpload", ""},

@@ -37,7 +37,7 @@ func withGlobex(cfg *config.Config) {
 // at the same address have some, other tenants there, and all other addresses.
 func TestPassivePortsOfOneUser(t *testing.T) {
 	t.Parallel()
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	withGlobex(cfg)
 	cfg.Tenants["acme"].DefaultLanguage = language.French
@@ -98,7 +98,7 @@ func TestPassivePortLimit(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := s3test.Start(t, "embedded")
+			s := s3test.Start(t, "sim-aws")
 			cfg := configtest.New(t, s)
 			cfg.Tenants["acme"].DefaultLanguage = language.French
 			change(cfg)

@@ -26,7 +26,7 @@ const balancer = "127.0.0.2"
 // behindBalancer is a server that believes the headers of balancer.
 func behindBalancer(t *testing.T, change func(*config.Config), opts Options) *Server {
 	t.Helper()
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.ProxyProtocol.Trusted = []value.Network{{Prefix: netip.MustParsePrefix(balancer + "/32")}}
 	if change != nil {
@@ -248,7 +248,7 @@ func TestProxyProtocolActive(t *testing.T) {
 // A client with implicit TLS on the port for explicit TLS is disconnected. Like a header that is not believed, it
 // leaves a line in the log, one a minute for an address.
 func TestForeignProtocolsInTheLog(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	log := make(logged, 1000)
 	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
 	for range 2 {

@@ -332,7 +332,7 @@ func fileKeys(of reflect.Type) (keys []string) {
 }
 
 func (tc *fileCase) test(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	v := &volume{dir: t.TempDir()}
 	v.mount(t, tc.before)
 	text := "listen: \"127.0.0.1:0\"\ns3: {path_style: true}\n" + tc.top + "\n"

@@ -46,7 +46,7 @@ func reload(t *testing.T, srv *Server, cfg *config.Config) {
 
 // What sessions count for stays counted when limits and quotas change, and bans stay.
 func TestReloadKeepsCounts(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.Tenants["acme"].Quota = 1000
 	cfg.Tenants["acme"].Limits.Sessions = 1
@@ -97,7 +97,7 @@ func TestReloadKeepsCounts(t *testing.T) {
 // A tenant that is removed serves the sessions that it has. Its queue of events ends with the last of them, and so
 // does all else.
 func TestReloadRemovesATenant(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	hook, received := newWebhook(t)
 	cfg := configtest.New(t, s)
 	other := configtest.New(t, s).Tenants["acme"]
@@ -140,7 +140,7 @@ func TestReloadRemovesATenant(t *testing.T) {
 
 // A queue stays with its webhook and bucket, whatever else changes.
 func TestReloadKeepsQueuesAndBuckets(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.Tenants["acme"].Webhook = config.Webhook{Receiver: config.Receiver{URL: "http://127.0.0.1:1/",
 		Secret: value.NewSecret("0123456789abcdef")}}
@@ -172,7 +172,7 @@ func TestReloadKeepsQueuesAndBuckets(t *testing.T) {
 
 // A configuration that cannot be used changes nothing.
 func TestReloadIsRefused(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.AbandonedUploads = 0
 	var log lockedBuffer
@@ -249,7 +249,7 @@ func (b *lockedBuffer) String() string {
 
 // Clients log in and transfer while the tenant changes again and again, also until the server stops.
 func TestReloadWhileClientsWork(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.Limits.SessionsPerAddress = 0
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})

@@ -210,7 +210,7 @@ func TestInterruptedUploads(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.label, func(t *testing.T) {
-			for _, storage := range []string{"embedded", "minio"} {
+			for _, storage := range []string{"sim-aws", "minio"} {
 				t.Run(storage, func(t *testing.T) { tt.run(newUploadsTest(t, s3test.Start(t, storage))) })
 			}
 		})

@@ -82,7 +82,7 @@ func get(t *testing.T, srv *Server, path string) (int, string) {
 
 // A session has the settings of its tenant: languages, texts and charsets.
 func TestTenantSettings(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.DefaultLanguage = language.German
 	cfg.UnknownHosts = config.IgnoreUnknownHosts
@@ -130,7 +130,7 @@ func TestTenantSettings(t *testing.T) {
 
 // The host that a client names to TLS chooses both the certificate that it is shown and the tenant that greets it.
 func TestHostNamedToTLS(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	dir := t.TempDir()
 	cfg.TLS = config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
@@ -179,7 +179,7 @@ func TestHostNamedToTLS(t *testing.T) {
 }
 
 func TestListenErrors(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ const tooMany = "Trop d’opérations en cours. Veuillez réessayer plus tard."
 
 // A user above a maximum of transfers gets 450, and may transfer again after the one before.
 func TestTransferLimit(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	acme.DefaultLanguage = language.French
@@ -94,7 +94,7 @@ func (h *holdingS3) Do(r *http.Request) (*http.Response, error) {
 
 // Whole directories are renamed, copied and removed by so many clients at the same time. Files do not count.
 func TestOperationLimit(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.Tenants["acme"].DefaultLanguage = language.French
 	cfg.Tenants["acme"].Limits.Operations = 1
@@ -133,7 +133,7 @@ func TestOperationLimit(t *testing.T) {
 // A command that takes too long is ended, a transfer too.
 func TestCommandTimeout(t *testing.T) {
 	t.Parallel()
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	acme.DefaultLanguage = language.French
@@ -160,7 +160,7 @@ func TestCommandTimeout(t *testing.T) {
 
 // The session of a user may be idle for a shorter time than others.
 func TestIdleTimeoutOfAUser(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.Tenants["acme"].Users["alice"].Limits.IdleTimeout = time.Millisecond
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
@@ -179,7 +179,7 @@ func TestLoginRates(t *testing.T) {
 		},
 	} {
 		t.Run(limit, func(t *testing.T) {
-			s := s3test.Start(t, "embedded")
+			s := s3test.Start(t, "sim-aws")
 			cfg := configtest.New(t, s)
 			cfg.Tenants["acme"].Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash()}
 			change(cfg)
@@ -216,7 +216,7 @@ func TestLoginRates(t *testing.T) {
 // Commands above the rate wait for their turn, and get 421 where that would take too long.
 func TestCommandRate(t *testing.T) {
 	t.Parallel()
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.Limits.PerAddress.CommandRate = 1
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
@@ -248,7 +248,7 @@ func TestCommandRate(t *testing.T) {
 // What moves at a rate arrives whole, in both directions.
 func TestTransferRates(t *testing.T) {
 	t.Parallel()
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.Tenants["acme"].Limits.Usage = config.Usage{UploadRate: value.MiB, DownloadRate: value.MiB}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})

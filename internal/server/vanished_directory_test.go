@@ -12,7 +12,7 @@ import (
 // Another session deletes the only file below the directory that a session is in. The directory without a marker is
 // gone, but the session can list it, leave it, come back and remove it.
 func TestSessionInAVanishedDirectory(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	login := func() *ftptest.Client {

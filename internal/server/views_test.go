@@ -42,10 +42,7 @@ const viewSteps = 24
 //	go test ./internal/server -run TestViews -views 10000 -views.seed 1
 func TestViews(t *testing.T) {
 	count := *views
-	switch {
-	case count == 0 && testing.Short():
-		count = 20
-	case count == 0:
+	if count == 0 {
 		count = 120
 	}
 	w := newWorlds(t)
@@ -194,7 +191,7 @@ const (
 )
 
 func newWorlds(t *testing.T) *worlds {
-	w := &worlds{t: t, s: s3test.Start(t, "embedded")}
+	w := &worlds{t: t, s: s3test.Start(t, "versitygw")}
 	cfg := configtest.New(t, w.s)
 	cfg.Limits.SessionsPerAddress = 0
 	cfg.Tenants = map[string]*config.Tenant{}

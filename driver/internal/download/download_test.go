@@ -41,7 +41,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	server := s3test.Start(t, "embedded")
+	server := s3test.Start(t, "sim-aws")
 	f := &fixture{http: server.HTTPClient}
 	p, _ := profile.Named("versitygw")
 	client := server.Client(func(o *s3.Options) { o.HTTPClient = f })

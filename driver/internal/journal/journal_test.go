@@ -40,7 +40,7 @@ type storage struct {
 
 func newStorage(t *testing.T) *storage {
 	t.Helper()
-	return storageOn(t, s3test.Start(t, "embedded"))
+	return storageOn(t, s3test.Start(t, "sim-aws"))
 }
 
 // storageOn is a bucket of a server.

@@ -33,7 +33,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	f := &fixture{http: s.HTTPClient}
 	client := s.Client(func(o *s3.Options) { o.HTTPClient = f })
 	p, _ := profile.Named("versitygw")

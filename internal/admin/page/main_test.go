@@ -1,7 +1,6 @@
 package page_test
 
 import (
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -16,7 +15,6 @@ type suite struct{ *testing.M }
 
 // Run runs the tests and ends the browser.
 func (s *suite) Run() int {
-	shared.root, _ = filepath.Abs("../../..")
 	defer func() {
 		if shared.browser != nil {
 			shared.browser.close()
@@ -25,11 +23,9 @@ func (s *suite) Run() int {
 	return s.M.Run()
 }
 
-// shared is the browser, and the root of the module: the S3 server of the tests moves the working directory. It is a
-// variable of the package because go test gives the tests of one process nothing else to share. The start of a
-// browser takes longer than most tests.
+// shared is the browser. It is a variable of the package because go test gives the tests of one process nothing else
+// to share. The start of a browser takes longer than most tests.
 var shared struct {
-	root    string
 	once    sync.Once
 	browser *browser
 	err     error

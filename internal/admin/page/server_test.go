@@ -29,7 +29,7 @@ const token = "0123456789abcdef0123456789abcdef"
 func start(t *testing.T, change func(*config.Config)) *server.Server {
 	t.Helper()
 	chromium(t)
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.Admin.Listen, cfg.Admin.Token = "127.0.0.1:0", value.NewSecret(token)
 	change(cfg)

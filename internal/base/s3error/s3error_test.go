@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { s3test.Main(m) }
 
 // An answer has a code and a status, and what is no answer has none.
 func TestAnswers(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	bucket, key := s.Bucket(t), "missing"
 	get := func(ctx context.Context) error {
 		_, err := s.Client().GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key})
@@ -50,7 +50,7 @@ func TestAnswers(t *testing.T) {
 
 // A condition that does not hold differs from one that the server does not know.
 func TestConditions(t *testing.T) {
-	for server, want := range map[string]struct{ unconditional, failed bool }{"embedded": {false, true},
+	for server, want := range map[string]struct{ unconditional, failed bool }{"sim-aws": {false, true},
 		"sim-strict": {true, false}} {
 		t.Run(server, func(t *testing.T) {
 			s := s3test.Start(t, server)

@@ -46,16 +46,16 @@ func on(t *testing.T, test func(*testing.T, bucket)) {
 		s := s3test.Start(t, name)
 		return bucket{s.Client(s3client.RepeatUnstored("")), s.Bucket(t)}
 	}
-	for _, name := range []string{"embedded", "minio", "sim-strict"} {
+	for _, name := range []string{"sim-aws", "minio", "sim-strict"} {
 		t.Run(name, func(t *testing.T) { test(t, start(t, name)) })
 	}
 	t.Run("bare-etags", func(t *testing.T) {
-		b := start(t, "embedded")
+		b := start(t, "sim-aws")
 		b.client = bareETags{b.client}
 		test(t, b)
 	})
 	t.Run("ignores-conditions", func(t *testing.T) {
-		b := start(t, "embedded")
+		b := start(t, "sim-aws")
 		b.client = unconditional{b.client}
 		test(t, b)
 	})
@@ -321,7 +321,7 @@ func TestReleaseIsNotRepeated(t *testing.T) {
 
 // S3 answers 200 without an ETag and stores nothing, because another server came later and was faster. The other one has the lock.
 func TestNotStored(t *testing.T) {
-	server := s3test.Start(t, "embedded")
+	server := s3test.Start(t, "sim-aws")
 	b := bucket{server.Client(s3client.RepeatUnstored("")), server.Bucket(t)}
 	other := b.lock(t)
 	l := b.lock(t)
@@ -362,7 +362,7 @@ func (o overtaken) PutObject(
 
 // A server that cannot read the lock, or ends while it waits, does not have it.
 func TestErrors(t *testing.T) {
-	server := s3test.Start(t, "embedded")
+	server := s3test.Start(t, "sim-aws")
 	b := bucket{server.Client(s3client.RepeatUnstored("")), "no-such-bucket"}
 	for name, do := range map[string]func() error{
 		"hold":    func() error { _, err := b.lock(t).Hold(t.Context()); return err },
@@ -430,7 +430,7 @@ func TestHoldOnATornAnswer(t *testing.T) {
 		"cut-text": func(before, now version) version { return version{now.text[:len(before.text)], now.etag} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := s3test.Start(t, "embedded")
+			s := s3test.Start(t, "sim-aws")
 			b := bucket{s.Client(), s.Bucket(t)}
 			first := b.lock(t)
 			wantHeld(t, first, true)
@@ -451,7 +451,7 @@ func TestHoldOnATornAnswer(t *testing.T) {
 
 // Where an ETag is not the MD5, as with KMS, the second equal answer counts.
 func TestHoldWithOtherETags(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	b := bucket{otherETags{s.Client()}, s.Bucket(t)}
 	first, second := b.lock(t), b.lock(t)
 	wantHeld(t, first, true)

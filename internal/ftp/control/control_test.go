@@ -37,7 +37,7 @@ func TestMain(m *testing.M) { s3test.Main(m) }
 // waitTimeout is how long a test waits for what must come.
 const waitTimeout = time.Minute
 
-// A site is a server with one tenant on a fresh bucket of the embedded S3.
+// A site is a server with one tenant on a fresh bucket of a simulated AWS.
 type site struct {
 	t       *testing.T
 	server  *control.Server
@@ -51,7 +51,7 @@ type site struct {
 func newSite(t *testing.T, change func(*control.Config)) *site {
 	t.Helper()
 	s := &site{t: t}
-	storage := s3test.Start(t, "embedded")
+	storage := s3test.Start(t, "sim-aws")
 	s.client, s.bucket = storage.Client(), storage.Bucket(t)
 	bundle, err := i18n.Load()
 	if err != nil {

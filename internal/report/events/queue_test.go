@@ -86,13 +86,13 @@ func (r *receiver) wait(t *testing.T, n int) {
 	}
 }
 
-// A bucket is a fresh one of the embedded S3.
+// A bucket is a fresh one.
 type bucket struct {
 	client *s3.Client
 	name   string
 }
 
-func newBucket(t *testing.T) bucket { return newBucketOf(t, "embedded") }
+func newBucket(t *testing.T) bucket { return newBucketOf(t, "sim-aws") }
 
 func newBucketOf(t *testing.T, server string) bucket {
 	s := s3test.Start(t, server)

@@ -20,10 +20,7 @@ const (
 	idleTimeout = 90 * time.Second
 )
 
-// HTTPClient is a client that reaches the server over its socket, whatever host a request names.
-// [Server.Close] closes its idle connections.
-func (s *Server) HTTPClient() *http.Client { return s.httpClient }
-
+// newHTTPClient returns a client that reaches the server over its socket, whatever host a request names.
 func newHTTPClient(socket string) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

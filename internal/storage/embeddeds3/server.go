@@ -1,5 +1,4 @@
-// Package embeddeds3 runs an S3 server inside the process, so that the demonstration and the tests need no other
-// program.
+// Package embeddeds3 runs an S3 server inside the process, so that the demonstration needs no other program.
 //
 //	server, err := embeddeds3.Start(ctx, embeddeds3.Options{Dir: dir})
 //	client := server.Client()

@@ -14,6 +14,9 @@ import (
 
 // What is wrong with a bucket is one line that names the tenant, the bucket and what to do.
 func TestCheckBuckets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short has simulators only, which accept any credentials")
+	}
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		unknownKey := "InvalidAccessKeyId"
 		if s.Name != "minio" {
@@ -68,7 +71,7 @@ func TestCheckBucketsUnreachable(t *testing.T) {
 	}
 	address := l.Addr().String()
 	_ = l.Close() // the port is closed now
-	cfg := configtest.New(t, s3test.Start(t, "embedded"))
+	cfg := configtest.New(t, s3test.Start(t, "sim-aws"))
 	cfg.S3.Endpoint = "http://" + address
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella"}
 	want := ""
@@ -84,7 +87,7 @@ func TestCheckBucketsUnreachable(t *testing.T) {
 
 // Without path_style the bucket is looked for under a host name of its own, which few servers but AWS have.
 func TestCheckBucketsWithoutPathStyle(t *testing.T) {
-	cfg := configtest.New(t, s3test.Start(t, "embedded"))
+	cfg := configtest.New(t, s3test.Start(t, "sim-aws"))
 	cfg.S3.Endpoint, cfg.S3.PathStyle = "http://s3.invalid", nil // RFC 2606 keeps the name unused
 	const want = ": write s3.path_style: true if the server has no host name for each bucket"
 	if _, err := verify(t.Context(), cfg, nil); err == nil || !strings.HasSuffix(err.Error(), want) {
@@ -134,7 +137,7 @@ func TestAccountFromTheSDK(t *testing.T) {
 
 // Tenants that reach S3 alike share a client, and so its connections.
 func TestClientsAreShared(t *testing.T) {
-	cfg := configtest.New(t, s3test.Start(t, "embedded"))
+	cfg := configtest.New(t, s3test.Start(t, "sim-aws"))
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", S3: config.S3{Region: cfg.S3.Region}}
 	cfg.Tenants["zebra"] = &config.Tenant{Bucket: "zebra", S3: config.S3{Region: "eu-west-1"}}
 	all, err := open(t.Context(), cfg, nil)

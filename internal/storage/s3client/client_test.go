@@ -12,7 +12,7 @@ import (
 
 // The SDK's checksums are the tenant's choice, else the server's, else the SDK's.
 func TestChecksums(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	for name, tc := range map[string]struct {
 		server, tenant config.ChecksumUse
 		request        aws.RequestChecksumCalculation

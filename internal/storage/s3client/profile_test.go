@@ -33,8 +33,11 @@ func checked(t *testing.T, cfg *config.Config, reach *aws.Config) (*Bucket, erro
 
 // A server that says what it is is known, by one request. Another one asks MinIO whether the bucket keeps versions.
 func TestFindProfile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short has simulators only, which do not say what they are")
+	}
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		want, ok := driver.ProfileNamed(strings.Replace(s.Name, "embedded", "versitygw", 1))
+		want, ok := driver.ProfileNamed(s.Name)
 		if !ok {
 			t.Fatal(s.Name)
 		}
@@ -140,7 +143,7 @@ func TestNoticeVersions(t *testing.T) {
 
 // What a configuration says holds, at each level.
 func TestProfileByConfiguration(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	cfg.S3.Profile, acme.S3.Profile = "ceph", "r2"
@@ -202,7 +205,7 @@ func TestUnknownServer(t *testing.T) { s3test.Run(t, showsItself) }
 func TestUnknownPackaged(t *testing.T) { s3test.RunPackaged(t, showsItself) }
 
 func showsItself(t *testing.T, s *s3test.Server) {
-	known, _ := driver.ProfileNamed(strings.Replace(s.Name, "embedded", "versitygw", 1))
+	known, _ := driver.ProfileNamed(strings.TrimPrefix(s.Name, "sim-"))
 	shown := driver.Profile{
 		Name: "strict", ConditionalPut: known.ConditionalPut, ConditionalComplete: known.ConditionalComplete,
 		ExclusivePut: known.ConditionalPut, ExclusiveComplete: known.ConditionalComplete,
@@ -260,7 +263,7 @@ func showsItself(t *testing.T, s *s3test.Server) {
 
 // What a server cannot do is refused where the configuration counts on it.
 func TestResumeOnDirectoryBucket(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.S3.Profile, cfg.Tenants["acme"].Resume = "aws-directory", config.KeepInterrupted
 	_, err := checked(t, cfg, s.AWSConfig())

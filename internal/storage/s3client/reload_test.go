@@ -95,7 +95,7 @@ func TestReuse(t *testing.T) {
 // A Watcher looks at buckets that are added, no longer at those that are removed, and keeps what it knows of the
 // others.
 func TestWatchOtherBuckets(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	bucketOf := func() *Bucket {
 		t.Helper()
 		all, err := open(t.Context(), configtest.New(t, s), s.AWSConfig())

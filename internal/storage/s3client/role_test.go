@@ -148,7 +148,7 @@ func TestAssumeRole(t *testing.T) {
 
 // Two tenants share no client where a role is assumed, although all that they say is equal.
 func TestRolesAreNotShared(t *testing.T) {
-	cfg := configtest.New(t, s3test.Start(t, "embedded"))
+	cfg := configtest.New(t, s3test.Start(t, "sim-aws"))
 	cfg.S3.AssumeRole = config.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp", SessionName: "same"}
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", Presign: 30 * time.Minute,
 		Folders: map[string]*config.Folder{"/a": {Prefix: "a/"}}}

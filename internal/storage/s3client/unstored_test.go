@@ -191,7 +191,7 @@ func TestRefusedCompletion(t *testing.T) {
 // An answer without a type of the checksum is confirmed by a look at the object. So servers that tell no type cost
 // one request more.
 func TestConfirmStored(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	for _, tc := range []struct {
 		name             string
 		server           string // the Server header
@@ -247,7 +247,7 @@ func TestConfirmStored(t *testing.T) {
 func TestConfirmStoredByName(t *testing.T) {
 	for name, there := range map[string]string{"ours": "ours", "of-another-client": "other", "without-name": ""} {
 		t.Run(name, func(t *testing.T) {
-			s := s3test.Start(t, "embedded")
+			s := s3test.Start(t, "sim-aws")
 			reach, bucket, key := s.AWSConfig(), s.Bucket(t), "lock"
 			seen := watch(reach)
 			seen.answer = func(response *http.Response) {
@@ -271,7 +271,7 @@ func TestConfirmStoredByName(t *testing.T) {
 
 // What a server keeps refusing is refused, after some attempts.
 func TestStoreWhereDirectoryIs(t *testing.T) {
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "versitygw")
 	bucket := s.Bucket(t)
 	reach := s.AWSConfig()
 	seen := watch(reach)

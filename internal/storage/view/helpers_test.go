@@ -43,7 +43,7 @@ type storage struct {
 // newStorage is a fresh bucket that holds the file /dir/file and the empty directory /empty.
 func newStorage(t *testing.T) storage {
 	t.Helper()
-	s := s3test.Start(t, "embedded")
+	s := s3test.Start(t, "sim-aws")
 	b := &bucket{s.Bucket(t), s.Client()}
 	b.fill(t, "dir/file")
 	files := drivertest.MustNew(t.Context(), b.client, b.name, nil)

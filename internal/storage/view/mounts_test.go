@@ -114,7 +114,7 @@ func TestListMounts(t *testing.T) {
 
 // A folder hides a file of its name. A file with the name of a directory above a folder stays visible.
 func TestMountsHideFiles(t *testing.T) {
-	storage, first, second := mounted(t, s3test.Start(t, "embedded"))
+	storage, first, second := mounted(t, s3test.Start(t, "sim-aws"))
 	first.fill(t, "home/archive", "home/deep")
 	second.fill(t, "2024/old")
 	for dir, want := range map[string]string{"/": "archive/ deep deep/", "/archive": "old/"} {
@@ -201,7 +201,7 @@ func TestMountsRoute(t *testing.T) {
 
 // What leads to a folder is there, and stays.
 func TestMountsStay(t *testing.T) {
-	storage, first, second := mounted(t, s3test.Start(t, "embedded"))
+	storage, first, second := mounted(t, s3test.Start(t, "sim-aws"))
 	first.fill(t, "home/file", "home/dir/file")
 	second.fill(t, "2024/file")
 	for _, dir := range []string{"/", "/archive", "/archive/old", "/deep", "/deep/down/", "/deep/down/here"} {

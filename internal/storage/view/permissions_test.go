@@ -220,7 +220,7 @@ func TestDropBox(t *testing.T) {
 
 // The user of a drop box resumes an interrupted upload, and does not learn by that whether a file of its name exists.
 func TestDropBoxResumes(t *testing.T) {
-	s3 := s3test.Start(t, "embedded")
+	s3 := s3test.Start(t, "sim-aws")
 	client, name := s3.Client(), s3.Bucket(t)
 	storage := storage{&bucket{name, client}, drivertest.MustNew(t.Context(), client, name, &driver.Options{
 		PartSize: 5 << 20, Owner: "scanner",

@@ -1,7 +1,5 @@
 package s3test
 
-import "maps"
-
 // Limit names something that S3 does and a server does not. A test of this package tries each, and fails when a
 // server does what its limits deny.
 type Limit string
@@ -87,17 +85,6 @@ func posixLimits() Limits {
 		DeleteMissingMarker:              "the folder is not empty; 409 ErrDirectoryNotEmpty",
 		Encryption:                       "the headers are ignored",
 	}
-}
-
-// embeddedLimits is posixLimits without the limits that package embeddeds3 removes.
-func embeddedLimits() Limits {
-	limits := maps.Clone(posixLimits())
-	delete(limits, ReplaceLongSegment)
-	limits[SegmentOver255Bytes] = "a segment is a file name; refused with KeyTooLongError"
-	for _, limit := range []Limit{EmptySegment, DotSegment, ReservedSegment} {
-		limits[limit] = "no file can have that name; refused with 400 InvalidURI"
-	}
-	return limits
 }
 
 // minioLimits is what MinIO does not do on one drive.

@@ -69,8 +69,7 @@ func TestMainLeavesNothing(t *testing.T) {
 	}
 }
 
-// executable is the test binary. Its name in os.Args may be relative, and the embedded server moves the working
-// directory.
+// executable is the test binary. Its name in os.Args may be relative to the working directory of this process.
 func executable(t *testing.T) string {
 	t.Helper()
 	name, err := os.Executable()

@@ -1,5 +1,5 @@
-// Package s3test starts S3 servers for tests. It embeds versitygw as the demonstration does, and runs MinIO and
-// versitygw as processes. The simulators of package s3sim enforce rules that these servers do not.
+// Package s3test starts S3 servers for tests. It runs MinIO and versitygw as processes. The simulators of package s3sim
+// run inside the test, and enforce rules that these servers do not.
 //
 // A package that uses it hands its tests to [Main]:
 //
@@ -15,13 +15,10 @@
 // A server starts when the first test asks for it, on a free loopback port. It serves every test of the process, and
 // each test takes a bucket of its own. Main ends the servers and removes their data.
 //
-// With -short only the embedded server runs, and tests on others are skipped.
+// With -short only simulators run: [Run] and [RunAll] run their test on that of AWS, and tests on others are skipped.
 //
 // [Limits] say what a server cannot store, each with the reason, so that a test can expect the refusal and need not
 // skip.
-//
-// The embedded server moves the working directory of the test process (see package embeddeds3). A test that reads
-// testdata during that time embeds the files, or makes their path absolute before.
 package s3test
 
 import (
@@ -44,19 +41,27 @@ func Main(m interface{ Run() int }) {
 // Run runs f as a subtest on every real server, named after it.
 func Run(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
-	runOn(t, plainDescriptors(), f)
+	runOn(t, unlessShort(processes()), f)
 }
 
 // RunAll is Run on the simulators too. They accept any credentials, and send no Server header.
 func RunAll(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
-	runOn(t, append(plainDescriptors(), simulators()...), f)
+	runOn(t, unlessShort(append(processes(), simulators()...)), f)
 }
 
 // RunPackaged is Run on the servers that Debian's packages bring. CI runs few tests on them, and make s3-servers all.
 func RunPackaged(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
 	runOn(t, packaged(), f)
+}
+
+// unlessShort returns the servers, or with -short the simulator of AWS.
+func unlessShort(servers []descriptor) []descriptor {
+	if testing.Short() {
+		return simulators()[:1]
+	}
+	return servers
 }
 
 func runOn(t *testing.T, servers []descriptor, f func(t *testing.T, s *Server)) {
@@ -66,13 +71,13 @@ func runOn(t *testing.T, servers []descriptor, f func(t *testing.T, s *Server)) 
 	}
 }
 
-// Start returns the server called name ("embedded", "minio", "versitygw", "sim-aws", "sim-r2", "sim-strict", or
-// "minio-tls", which is MinIO over https). It starts the server when no test has yet. With -short it skips the test
-// unless the server is the embedded one.
+// Start returns the server called name ("minio", "versitygw", "sim-aws", "sim-r2", "sim-strict", or "minio-tls", which
+// is MinIO over https). It starts the server when no test has yet. With -short it skips the test unless the server is
+// a simulator.
 func Start(tb testing.TB, name string) *Server {
 	tb.Helper()
-	if testing.Short() && name != embedded {
-		tb.Skipf("-short has no S3 server but the embedded one; this test needs %s", name)
+	if testing.Short() && !strings.HasPrefix(name, simulated) {
+		tb.Skipf("-short has no S3 servers but simulators; this test needs %s", name)
 	}
 	for _, d := range descriptors() {
 		if d.name != name {
@@ -133,7 +138,6 @@ func (r *registry) run(m interface{ Run() int }) (code int) {
 		fmt.Fprintln(os.Stderr, "s3test:", err)
 		return 1
 	}
-	// This comes first, because the embedded server moves the working directory.
 	root, err := repository()
 	if err != nil {
 		return fail(err)

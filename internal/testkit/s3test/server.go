@@ -28,8 +28,7 @@ type Server struct {
 	// SessionToken belongs to the credentials of Restricted. It is empty elsewhere.
 	SessionToken string
 
-	// HTTPClient reaches the endpoint. Only this client reaches the embedded server, which is on a Unix socket. Any
-	// HTTP client reaches the processes, so that their endpoint can be in a configuration file.
+	// HTTPClient reaches the endpoint, as any other does unless that is https.
 	HTTPClient *http.Client
 
 	// Folder is where a server over a file system has a folder for each bucket. It is empty for others.

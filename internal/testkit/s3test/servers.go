@@ -5,14 +5,11 @@ import (
 	"encoding/base64"
 	"slices"
 
-	"github.com/babelftp/babelftp/internal/storage/embeddeds3"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// embedded is the name of the server that runs inside the process of the test.
-const embedded = "embedded"
-
 // region is the region of every server, which their clients sign for.
-const region = embeddeds3.Region
+const region = s3sim.Region
 
 // KMSKey is the name of the only key that a server encrypts with, where it encrypts.
 const KMSKey = "test-key"
@@ -50,8 +47,8 @@ type login struct{ accessKeyID, secretAccessKey string }
 // descriptors lists the real servers, then the simulators, then MinIO over https, then the servers of packages. S3
 // accepts keys of its customers over https only.
 func descriptors() []descriptor {
-	all := plainDescriptors()
-	withTLS := all[1]
+	all := processes()
+	withTLS := all[0]
 	withTLS.name, withTLS.tls = "minio-tls", true
 	return slices.Concat(all, simulators(), []descriptor{withTLS}, packaged())
 }
@@ -71,13 +68,9 @@ func packaged() []descriptor {
 	}
 }
 
-func plainDescriptors() []descriptor {
+// processes are the servers whose programs make tools builds.
+func processes() []descriptor {
 	return []descriptor{
-		{
-			name:   embedded,
-			limits: embeddedLimits(),
-			start:  startEmbedded,
-		},
 		{
 			name:   "minio",
 			limits: minioLimits(),
@@ -111,21 +104,4 @@ func plainDescriptors() []descriptor {
 			},
 		},
 	}
-}
-
-func startEmbedded(ctx context.Context, d descriptor, p workspace) (*Server, func() error, error) {
-	e, err := embeddeds3.Start(ctx, embeddeds3.Options{Dir: p.data})
-	if err != nil {
-		return nil, nil, err
-	}
-	return &Server{
-		Name:            d.name,
-		Endpoint:        embeddeds3.Endpoint,
-		Region:          embeddeds3.Region,
-		AccessKeyID:     e.AccessKeyID,
-		SecretAccessKey: e.SecretAccessKey,
-		HTTPClient:      e.HTTPClient(),
-		Folder:          p.data,
-		Limits:          d.limits,
-	}, func() error { return e.Close(context.Background()) }, nil
 }

@@ -148,7 +148,7 @@ func identify(ctx context.Context, minio *sts.Client, token string) (*types.Cred
 func StartWithIssuer(tb testing.TB, issuer, caFile, audience, token string) *Server {
 	tb.Helper()
 	if testing.Short() {
-		tb.Skip("-short has no S3 server but the embedded one; this test needs minio")
+		tb.Skip("-short has no S3 servers but simulators; this test needs minio")
 	}
 	shared.mu.Lock()
 	root := shared.root
@@ -168,7 +168,7 @@ func StartWithIssuer(tb testing.TB, issuer, caFile, audience, token string) *Ser
 	if err := os.WriteFile(filepath.Join(trusted, "issuer.crt"), ca, 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	minio := plainDescriptors()[1]
+	minio := processes()[0]
 	plain := minio.command
 	minio.command = func(data, address string, c login) (args, env []string) {
 		args, env = plain(data, address, c)

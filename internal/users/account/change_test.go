@@ -140,7 +140,7 @@ func TestChangeOfCredentialsKeepsQuotas(t *testing.T) {
 // A login that has begun before a change is to the tenant that there is after it.
 func TestLoginWhileTheTenantChanges(t *testing.T) {
 	cfg, next, buckets := twoTenants(t)
-	r := registryBefore(t, cfg, s3test.Start(t, "embedded"))
+	r := registryBefore(t, cfg, s3test.Start(t, "sim-aws"))
 	for name, tenant := range r.current.Load().tenants {
 		buckets[name] = tenant.bucket
 	}
