@@ -79,6 +79,9 @@ func TestCompose(t *testing.T) {
 				Target    int    `json:"target"`
 				Published string `json:"published"`
 			} `json:"ports"`
+			Secrets []struct {
+				Source string `json:"source"`
+			} `json:"secrets"`
 			ReadOnly bool     `json:"read_only"`
 			CapDrop  []string `json:"cap_drop"`
 		} `json:"services"`
@@ -94,12 +97,24 @@ func TestCompose(t *testing.T) {
 	}
 	var env []string
 	for key, value := range service.Environment {
-		if key == "BABELFTP_TENANTS_ACME_USERS_ALICE_PASSWORD_HASH" {
-			value = configtest.PasswordHash().Reveal()
-		}
 		env = append(env, key+"="+value)
 	}
-	cfg, err := config.Load("compose/babelftp.yaml", env)
+	dir := t.TempDir()
+	for _, secret := range service.Secrets {
+		hash := []byte(configtest.PasswordHash().Reveal() + "\n")
+		if err := os.WriteFile(filepath.Join(dir, secret.Source), hash, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile("compose/babelftp.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "babelftp.yaml")
+	if err := os.WriteFile(file, bytes.ReplaceAll(text, []byte("/run/secrets"), []byte(dir)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(file, env)
 	if err != nil {
 		t.Fatal(err)
 	}

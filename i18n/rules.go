@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 	"golang.org/x/text/language"
 )
 
@@ -76,8 +76,8 @@ func parseRules(data []byte, tag language.Tag) (*Rules, error) {
 	base, _ := tag.Base()
 	script, _ := tag.Script()
 	r := &Rules{latin: script.String() == "Latn", english: base.String() == "en", terms: make(map[string]expressions)}
-	if err := yaml.UnmarshalWithOptions(data, &r.languageFile, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("is not such a file: %s", yaml.FormatError(err, false, false))
+	if err := yaml.Load(data, &r.languageFile, yaml.WithKnownFields()); err != nil {
+		return nil, fmt.Errorf("is not such a file: %w", err)
 	}
 	var errs []error
 	problem := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

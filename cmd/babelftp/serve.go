@@ -28,7 +28,7 @@ func newServeCommand() *cobra.Command {
 			"The configuration is read again when one of its files changes, and with SIGHUP. Sessions keep what " +
 			"they began with. A configuration\n" +
 			"with a problem is refused.\n\n" +
-			"Any single value of the configuration can come from a variable: BABELFTP_S3_ACCESS_KEY_ID for " +
+			"Single values of the server, not of tenants, can come from a variable: BABELFTP_S3_ACCESS_KEY_ID for " +
 			"access_key_id under s3, or\n" +
 			"BABELFTP_S3_ACCESS_KEY_ID_FILE for the file that holds it.",
 		Example: "  babelftp serve --config /etc/babelftp/babelftp.yaml\n" +

@@ -281,10 +281,10 @@ func TestCheck(t *testing.T) {
 		!strings.Contains(stderr, "--json needs --probe") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	t.Setenv("BABELFTP_TENANTS_ACME_BUCKET", "-")
+	t.Setenv("BABELFTP_MAX_FAILED_LOGINS", "0")
 	t.Setenv("BABELFTP_IDLE_TIMEOUT", "never")
 	const want = `environment variable BABELFTP_IDLE_TIMEOUT: idle_timeout: "never" is no duration: write it like 30s, 5m or 1h30m
-environment variable BABELFTP_TENANTS_ACME_BUCKET: tenants.acme.bucket: "-" is no name for a bucket: write 3 to 63 characters
+environment variable BABELFTP_MAX_FAILED_LOGINS: max_failed_logins: must be at least 1
 babelftp: the configuration has 2 problems
 `
 	if code, stdout, stderr := output(t, "", "check", "--config", file); code != 1 || stdout != "" || stderr != want {

@@ -73,7 +73,7 @@ type Config struct {
 	Tenants map[string]*Tenant `yaml:"tenants"`
 
 	positions yamlconf.Positions // where each value was given, until it is validated
-	loaded                       // by a Loader
+	loaded    loaded             // by a Loader
 }
 
 // Log is what the server writes to standard error.

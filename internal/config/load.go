@@ -6,30 +6,30 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// A Loader loads a configuration again and again. A tenant whose text and files have not changed is the same [Tenant]
-// as before, and is decoded once. The zero value is not valid: make one with [NewLoader].
+// A Loader loads a configuration again and again. A tenant that has not changed, nor the files that it names, is the
+// same [Tenant] as before. The zero value is not valid: make one with [NewLoader].
 type Loader struct {
 	file    string
 	environ []string
-	cache   yamlconf.Cache
 	sources *yamlconf.Sources // of the last attempt
 	last    *Config           // that was valid
 }
 
 // loaded is what a Loader knows of a configuration.
 type loaded struct {
-	bundle     *i18n.Bundle
-	refused    map[string]Problems // with texts of tenants, by tenant
-	catalogues [sha256.Size]byte   // hash of the catalogues
-	server     [sha256.Size]byte   // hash of all that the checks of a tenant depend on in addition to the tenant
-	all        [sha256.Size]byte
-	atStart    map[string][sha256.Size]byte // hashes of files that are read only when the server starts, by key
+	bundle      *i18n.Bundle
+	refused     Problems                     // with texts of tenants
+	catalogues  [sha256.Size]byte            // hash of the catalogues
+	tenantFiles map[string][sha256.Size]byte // hashes of the files that a tenant names, by tenant
+	all         [sha256.Size]byte
+	atStart     map[string][sha256.Size]byte // hashes of files that are read only when the server starts, by key
 }
 
 // NewLoader loads the configuration in file and in the environment, which is given as os.Environ gives it.
@@ -58,13 +58,13 @@ func (l *Loader) Changed() bool { return l.sources.Changed() }
 func (l *Loader) Files() []string { return l.sources.Names() }
 
 // Hash is a hash of all files of the configuration. It is zero for a configuration that was not loaded.
-func (c *Config) Hash() [sha256.Size]byte { return c.all }
+func (c *Config) Hash() [sha256.Size]byte { return c.loaded.all }
 
 // parse reads the configuration in text, the content of the file.
 func (l *Loader) parse(text []byte) (*Config, error) {
 	cfg := Default()
 	loader := yamlconf.Loader{
-		Environ: l.environ, Prefix: environmentPrefix, Section: "tenants", Cache: &l.cache, Sources: l.sources,
+		Environ: l.environ, Prefix: environmentPrefix, Sources: l.sources,
 		Advice: map[string]string{
 			"password": "passwords are not kept in plain text: write password_hash with what `babelftp " +
 				"hash-password` prints",
@@ -82,46 +82,34 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 		return nil, problems
 	}
 	cfg.positions = positions
-	known := map[*Tenant]bool{} // decoded and checked before
-	if l.last != nil {
-		for name, t := range cfg.Tenants {
-			known[t] = l.last.Tenants[name] == t
-		}
-	}
-	cfg.normalize(filepath.Dir(l.file), known)
+	cfg.normalize(filepath.Dir(l.file))
 	l.note(cfg)
-	if l.last != nil && l.last.catalogues == cfg.catalogues {
-		cfg.bundle = l.last.bundle
+	if l.last != nil && l.last.loaded.catalogues == cfg.loaded.catalogues {
+		cfg.loaded.bundle = l.last.loaded.bundle
 	}
-	cached := known
-	if l.last == nil || l.last.server != cfg.server {
-		known = nil
-	}
-
-	checked := cfg.validate(known)
-	cfg.bundle, cfg.refused = checked.bundle, checked.refused
-	lost := false // the position of a text
-	for name := range checked.refused {
-		lost = lost || cached[cfg.Tenants[name]]
-		l.cache.Forget(name)
-	}
-	if problems = append(problems, checked.problems...); len(problems) > 0 || lost {
-		if l.cache.Used() { // only what was decoded has positions
-			again := NewLoader(l.file, l.environ)
-			cfg, err := again.parse(text)
-			if l.sources.Add(again.sources); err == nil { // a text is wrong, or a file has changed meanwhile
-				l.cache, l.last = again.cache, again.last
-			}
-			return cfg, err
-		}
+	checked := cfg.validate()
+	cfg.loaded.bundle, cfg.loaded.refused = checked.bundle, checked.refused
+	if problems = append(problems, checked.problems...); len(problems) > 0 {
 		problems = append(problems, cfg.RefusedTexts()...) // to be corrected too
 		problems.Sort()
 		return nil, problems
 	}
 	cfg.positions = nil
-	l.cache.Keep()
+	if l.last != nil {
+		cfg.keepTenants(l.last)
+	}
 	l.last = cfg
 	return cfg, nil
+}
+
+// keepTenants takes the tenants of another configuration in the place of those that are equal.
+func (c *Config) keepTenants(other *Config) {
+	for name, t := range c.Tenants {
+		before := other.Tenants[name]
+		if c.loaded.tenantFiles[name] == other.loaded.tenantFiles[name] && reflect.DeepEqual(t, before) {
+			c.Tenants[name] = before
+		}
+	}
 }
 
 // note notes the files that the configuration names, and what is in them.
@@ -133,29 +121,33 @@ func (l *Loader) note(cfg *Config) {
 			_, _ = catalogues.ReadFile(filepath.Join(dir, e.Name(), "messages.gotext.json"))
 		}
 	}
-	server := yamlconf.NewSources()
-	for _, file := range cfg.files() {
-		if *file != "" {
-			_, _ = server.ReadFile(*file)
-		}
-	}
-	cfg.atStart = map[string][sha256.Size]byte{}
-	for key, file := range cfg.filesAtStart() {
-		cfg.atStart[key] = server.SumOf(*file)
-	}
-	cfg.catalogues = catalogues.Sum()
-	cfg.server = sha256.Sum256(fmt.Append(nil, server.Sum(), cfg.catalogues, l.cache.Rest()))
-	for name, t := range cfg.Tenants {
-		for _, file := range t.files() {
-			if *file != "" {
-				l.cache.Note(name, *file)
-			}
-		}
-	}
+	cfg.loaded.catalogues = catalogues.Sum()
 	l.sources.Add(catalogues)
-	l.sources.Add(server)
-	l.sources.Add(l.cache.Sources())
-	cfg.all = l.sources.Sum()
+	for _, file := range cfg.files() {
+		l.noteFile(*file)
+	}
+	cfg.loaded.atStart = map[string][sha256.Size]byte{}
+	for key, file := range cfg.filesAtStart() {
+		cfg.loaded.atStart[key] = l.sources.SumOf(*file)
+	}
+	cfg.loaded.tenantFiles = map[string][sha256.Size]byte{}
+	for name, t := range cfg.Tenants {
+		all := sha256.New()
+		for _, file := range t.files() {
+			l.noteFile(*file)
+			sum := l.sources.SumOf(*file)
+			all.Write(sum[:])
+		}
+		cfg.loaded.tenantFiles[name] = [sha256.Size]byte(all.Sum(nil))
+	}
+	cfg.loaded.all = l.sources.Sum()
+}
+
+// noteFile notes what is in a file. That of one which cannot be read is empty: the check of the value says so.
+func (l *Loader) noteFile(name string) {
+	if name != "" {
+		_, _ = l.sources.ReadFile(name)
+	}
 }
 
 // files are the values that name files which the server reads, apart from those of tenants.
@@ -178,12 +170,12 @@ func (t *Tenant) files() []*string {
 // KeepFiles notes that the server has read files as another configuration has them, and not again. It returns the
 // keys of those with another content.
 func (c *Config) KeepFiles(read *Config) (keys []string) {
-	for key, sum := range c.atStart {
-		if sum != read.atStart[key] {
+	for key, sum := range c.loaded.atStart {
+		if sum != read.loaded.atStart[key] {
 			keys = append(keys, key)
 		}
 	}
-	c.atStart = read.atStart
+	c.loaded.atStart = read.loaded.atStart
 	slices.Sort(keys)
 	return keys
 }
@@ -191,8 +183,8 @@ func (c *Config) KeepFiles(read *Config) (keys []string) {
 // Bundle loads the catalogues: the built-in ones and those of LocalesDir.
 func (c *Config) Bundle() (*i18n.Bundle, error) {
 	switch {
-	case c.bundle != nil:
-		return c.bundle, nil
+	case c.loaded.bundle != nil:
+		return c.loaded.bundle, nil
 	case c.LocalesDir == "":
 		return i18n.Load()
 	}

@@ -14,13 +14,10 @@ import (
 )
 
 // normalize gives values that may be written in several ways their one form. dir is what the paths of files are
-// relative to. Tenants that are known have it.
-func (c *Config) normalize(dir string, known map[*Tenant]bool) {
+// relative to.
+func (c *Config) normalize(dir string) {
 	paths := append(c.files(), &c.LocalesDir, &c.TLS.ACME.Folder, &c.Audit.File, &c.AdminSocket)
 	for _, t := range c.Tenants {
-		if known[t] {
-			continue
-		}
 		paths = append(paths, t.files()...)
 		t.Auth.User.Home, t.Auth.User.Root = cleanDirectory(t.Auth.User.Home), cleanDirectory(t.Auth.User.Root)
 		for i, host := range t.Hosts {

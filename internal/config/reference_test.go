@@ -357,8 +357,8 @@ To check the file while you type, give your editor the [JSON Schema](../internal
 ## Values
 
 A secret can also come from a file, under its key with ` + "`_file`" +
-	`, and any single value from the environment. The variable is ` + "`BABELFTP_`" + ` and the keys in capitals, joined
-by ` + "`_`" + `, like ` + "`BABELFTP_S3_REGION`" +
+	`. A single value of the server can come from the environment. The variable is ` + "`BABELFTP_`" + ` and the keys
+in capitals, joined by ` + "`_`" + `, like ` + "`BABELFTP_S3_REGION`" +
 	`. See [keep secrets out of the file](guides/tenants-and-users.md#keep-secrets-out-of-the-file).
 
 Anchors and aliases of YAML (` + "`&name`, `*name`" + `) work for whole values and whole mappings. Merge keys (` +

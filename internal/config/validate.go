@@ -36,15 +36,14 @@ const (
 
 // Validate checks a configuration that was not loaded. What is wrong is returned as [Problems].
 func (c *Config) Validate() error {
-	if v := c.validate(nil); len(v.problems) > 0 {
+	if v := c.validate(); len(v.problems) > 0 {
 		return v.problems
 	}
 	return nil
 }
 
-// validate checks all but the tenants that are known, which were checked with the same settings of the server before.
-func (c *Config) validate(known map[*Tenant]bool) *validator {
-	v := &validator{cfg: c, known: known, refused: map[string]Problems{}}
+func (c *Config) validate() *validator {
+	v := &validator{cfg: c}
 	v.server()
 	v.tenants()
 	v.problems.Sort()
@@ -54,10 +53,9 @@ func (c *Config) validate(known map[*Tenant]bool) *validator {
 // A validator collects the problems of a configuration whose values have the right types.
 type validator struct {
 	cfg      *Config
-	known    map[*Tenant]bool
 	bundle   *i18n.Bundle // nil when the catalogues are broken
 	problems Problems
-	refused  map[string]Problems // with texts of tenants, by tenant
+	refused  Problems // with texts of tenants
 }
 
 // report adds a problem with the value that p leads to, unless one was found already with it or with what holds it.

@@ -27,20 +27,17 @@ func (v *validator) tenants() {
 	}
 	tenantName := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 	for name, t := range v.cfg.Tenants {
-		if v.known[t] {
-			continue
-		}
 		if !tenantName.MatchString(name) {
 			v.report(
 				p.Child(name), "%q is no name for a tenant: write up to 63 ASCII letters, digits, -, _ and .", name)
 		}
-		v.tenant(p.Child(name), name, t)
+		v.tenant(p.Child(name), t)
 	}
 	v.sharedHosts()
 	v.ambiguousUsers()
 }
 
-func (v *validator) tenant(p yamlconf.Path, name string, t *Tenant) {
+func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	if t.Bucket == "" {
 		v.report(p.Child("bucket"), "is missing: name the tenant's S3 bucket")
 	}
@@ -49,7 +46,7 @@ func (v *validator) tenant(p yamlconf.Path, name string, t *Tenant) {
 	offered := v.languages(p, t)
 	v.texts(p.Child("greeting"), t.Greeting)
 	v.texts(p.Child("welcome"), t.Welcome)
-	v.messages(p.Child("messages"), name, t)
+	v.messages(p.Child("messages"), t)
 	v.encodings(p, t)
 	v.presign(p.Child("presign"), t)
 	for key, problem := range t.Webhook.Problems() {

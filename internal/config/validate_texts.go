@@ -56,8 +56,8 @@ func (v *validator) oneOf(p yamlconf.Path, tag language.Tag, offered *i18n.Bundl
 // place those serve that are built in.
 func (c *Config) RefusedTexts() Problems {
 	var problems Problems
-	if c.bundle != nil {
-		for _, d := range c.bundle.Refused() {
+	if c.loaded.bundle != nil {
+		for _, d := range c.loaded.bundle.Refused() {
 			file := filepath.Join(c.LocalesDir, filepath.FromSlash(d.File))
 			message := fmt.Sprintf("message %q: %s", d.Message, d.Problem)
 			problems = append(
@@ -65,9 +65,7 @@ func (c *Config) RefusedTexts() Problems {
 					Message: message})
 		}
 	}
-	for _, ofTenant := range c.refused {
-		problems = append(problems, ofTenant...)
-	}
+	problems = append(problems, c.loaded.refused...)
 	problems.Sort()
 	return problems
 }
@@ -124,7 +122,7 @@ func (v *validator) texts(p yamlconf.Path, texts map[language.Tag]string) {
 }
 
 // messages checks what a tenant says instead of the catalogues. A wrong text does not make the configuration invalid.
-func (v *validator) messages(p yamlconf.Path, tenant string, t *Tenant) {
+func (v *validator) messages(p yamlconf.Path, t *Tenant) {
 	if v.bundle == nil || len(t.Messages) == 0 {
 		return
 	}
@@ -141,7 +139,7 @@ func (v *validator) messages(p yamlconf.Path, tenant string, t *Tenant) {
 				yamlconf.Suggest(string(d.Message), known, "take the identifiers from the English catalogue")
 		}
 		if problem := v.cfg.positions.Problem(at, message); problem != nil {
-			v.refused[tenant] = append(v.refused[tenant], problem)
+			v.refused = append(v.refused, problem)
 		}
 	}
 }

@@ -49,9 +49,6 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalText implements [encoding.TextMarshaler], which encoders of JSON and YAML ask.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// MarshalYAML is what some YAML encoders ask before MarshalText.
-func (s Secret) MarshalYAML() (any, error) { return s.String(), nil }
-
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (s *Secret) UnmarshalText(text []byte) error {
 	*s = NewSecret(string(text))

@@ -15,5 +15,7 @@
 // A map of pointers to structs with a tag `include:"Field"` gets more entries from the files that the other field
 // names.
 //
+// A variable gives a single value that structs alone lead to. What is in a map has none, because its key is a name.
+//
 // The package comment of internal/config tells users how a value is given by a variable or by a file.
 package yamlconf

@@ -2,7 +2,7 @@ package yamlconf
 
 import (
 	"fmt"
-	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,12 +15,10 @@ const environmentFile = "_FILE"
 type environment struct {
 	prefix string
 	values map[string]string
-	users  map[string]Path // which value each variable was looked up for
-	all    bool            // look up each value, to know the names of all variables
 }
 
 func newEnvironment(environ []string, prefix string) environment {
-	env := environment{prefix: prefix, values: map[string]string{}, users: map[string]Path{}}
+	env := environment{prefix: prefix, values: map[string]string{}}
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		if prefix != "" && strings.HasPrefix(name, prefix) && value != "" {
@@ -43,20 +41,6 @@ func (env environment) variable(p Path) string {
 	}, strings.Join(p, "_"))
 }
 
-// below reports whether a variable may give a value below p.
-func (env environment) below(p Path) bool {
-	if env.all || len(env.values) == 0 || len(p) == 0 {
-		return env.all || len(env.values) > 0
-	}
-	prefix := env.variable(p) + "_"
-	for name := range env.values {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
 // A variableValue is what the environment says of a value. The zero value is nothing.
 type variableValue struct {
 	name, value string
@@ -67,55 +51,57 @@ type variableValue struct {
 // take looks up the value that p leads to, which may be in a file if withFile says so.
 func (env environment) take(p Path, withFile bool) variableValue {
 	name := env.variable(p)
-	conflict := env.bind(name, p)
-	var fileName, inFile string
-	if withFile {
-		fileName = name + environmentFile
-		inFile = env.values[fileName]
-		if c := env.bind(fileName, p); c != "" {
-			conflict = c
+	value := env.values[name]
+	if inFile := env.values[name+environmentFile]; withFile && inFile != "" {
+		if value != "" {
+			return variableValue{
+				name: name, conflict: fmt.Sprintf("%s is set too: remove one", name+environmentFile),
+			}
+		}
+		return variableValue{name: name + environmentFile, value: inFile, isFile: true}
+	}
+	if value == "" {
+		return variableValue{}
+	}
+	return variableValue{name: name, value: value}
+}
+
+// names are the variables that give values of a struct of type t, to which p leads, sorted. maps are the paths of what
+// holds keys that are names, for whose values there are no variables.
+func (env environment) names(p Path, t reflect.Type) (names []string, maps []Path) {
+	for _, f := range fieldsOf(t) {
+		child := p.Child(f.Tag.Get("yaml"))
+		switch {
+		case IsScalar(f.Type) && HasFileForm(f):
+			names = append(names, env.variable(child), env.variable(child)+environmentFile)
+		case IsScalar(f.Type) || f.Type == reflect.TypeFor[OneOrMore]():
+			names = append(names, env.variable(child))
+		case f.Type.Kind() == reflect.Struct:
+			inner, innerMaps := env.names(child, f.Type)
+			names, maps = append(names, inner...), append(maps, innerMaps...)
+		case f.Type.Kind() == reflect.Map:
+			maps = append(maps, child)
 		}
 	}
-	value := env.values[name]
-	switch {
-	case value == "" && inFile == "":
-		return variableValue{}
-	case value != "" && inFile != "":
-		return variableValue{name: name, conflict: fmt.Sprintf("%s is set too: remove one", fileName)}
-	case inFile != "":
-		return variableValue{name: fileName, value: inFile, isFile: true, conflict: conflict}
-	}
-	return variableValue{name: name, value: value, conflict: conflict}
+	slices.Sort(names)
+	return names, maps
 }
 
-// bind notes that a variable is for the value that p leads to, and says so if it is for another one already.
-func (env environment) bind(name string, p Path) string {
-	if other, taken := env.users[name]; taken {
-		return fmt.Sprintf(
-			"the variable could mean %s as well: remove it and write the value into the file, or rename one", other)
-	}
-	env.users[name] = p
-	return ""
-}
-
-// unknown is the names of the variables that no value was looked up in.
-func (env environment) unknown() []string {
+// unknown is the names of the variables that are none of known.
+func (env environment) unknown(known []string) []string {
 	// What Kubernetes sets in each container for a Service whose name begins like the prefix. A variable that only
 	// ends in _PORT has a URL there.
 	serviceLink := regexp.MustCompile(
 		`_SERVICE_(HOST|PORT(_\w+)?)=|_PORT_\d+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)=|_PORT(_\d+_(TCP|UDP|SCTP))?=(tcp|udp|sctp)://`)
 	var names []string
 	for name, value := range env.values {
-		if _, known := env.users[name]; !known && !serviceLink.MatchString(name+"="+value) {
+		if !slices.Contains(known, name) && !serviceLink.MatchString(name+"="+value) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	return names
 }
-
-// known is the names of the variables that give a value.
-func (env environment) known() []string { return slices.Sorted(maps.Keys(env.users)) }
 
 // environmentSource is how a variable is named as the source of a problem.
 func environmentSource(name string) string { return "environment variable " + name }

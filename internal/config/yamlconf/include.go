@@ -50,13 +50,12 @@ func (d *decoder) includeFile(p Path, name string, field reflect.StructField, v 
 	document := reflect.New(
 		reflect.StructOf([]reflect.StructField{{Name: field.Name, Type: field.Type, Tag: tag}})).Elem()
 	document.Field(0).Set(v)
-	inner := d.inner(name)
-	inner.sources = d.sources
-	if body, ok := inner.parse(text); ok {
-		inner.structure(p, body, document)
+	defer func(before string) { d.file = before }(d.file)
+	d.file = name
+	if body, ok := d.parse(text); ok {
+		d.structure(p, body, document)
 	}
 	v.Set(document.Field(0))
-	d.problems = append(d.problems, inner.problems...)
 }
 
 var errNoDocument = errors.New("the folder has no file whose name ends in .yaml or .yml")

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v4"
 	"golang.org/x/text/language"
 )
 
@@ -94,28 +94,10 @@ func setBool(target *bool, text string) error {
 }
 
 // scalarText is the text of a node that holds a single value, as it stands in the file: 0123 is no number here, and
-// yes is no true.
-func scalarText(n ast.Node) (string, bool) {
-	switch v := n.(type) {
-	case *ast.StringNode:
-		return v.Value, true
-	case *ast.LiteralNode:
-		return v.Value.Value, true
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode, *ast.NullNode:
-		return n.GetToken().Value, true
+// yes is no true. n may be nil.
+func scalarText(n *yaml.Node) (string, bool) {
+	if n == nil || n.Kind != yaml.ScalarNode {
+		return "", false
 	}
-	return "", false
-}
-
-// describe says what a node is.
-func describe(n ast.Node) string {
-	switch n.(type) {
-	case *ast.SequenceNode:
-		return "a list"
-	case ast.ScalarNode:
-		return "a single value"
-	case ast.MapNode:
-		return "a mapping"
-	}
-	return "this"
+	return n.Value, true
 }

@@ -1,6 +1,7 @@
 package yamlconf
 
 import (
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,7 +136,7 @@ func TestEditDistance(t *testing.T) {
 	}
 }
 
-// TestDeepValues decodes documents whose values are within each other.
+// TestDeepValues decodes documents whose values are within each other. Some parsers take memory by the square of that.
 func TestDeepValues(t *testing.T) {
 	const many = 30_000
 	for name, text := range map[string]string{
@@ -147,7 +148,13 @@ func TestDeepValues(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got settings
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
 			_, problems := Loader{}.Decode("f.yaml", []byte(text), &got)
+			runtime.ReadMemStats(&after)
+			if used := after.TotalAlloc - before.TotalAlloc; used > 4<<20 {
+				t.Errorf("%d bytes take %d bytes of memory", len(text), used)
+			}
 			if len(problems) != 1 || !strings.Contains(problems[0].Error(), ": has values in more than 50 others") {
 				t.Errorf("%.300q", problems.Error())
 			}
@@ -170,6 +177,8 @@ func TestAliasBombs(t *testing.T) {
 		{"long-value", "named:\n" + many + aliases(3000),
 			"f.yaml:86:8: aliases stand for more than 250000 values up to here"},
 		{"few", "named:\n" + many + aliases(50), ""},
+		{"within-aliases", "named:\n  a: {ports: &p [" + strings.Repeat("1, ", 3000) + "1]}\n  c: &x {ports: *p}\n" +
+			aliases(3000), "f.yaml:3:17: aliases stand for more than 250000 values up to here"},
 		{"many-of-little", "named:\n  a: &x {ports: [1, 2]}\n" + aliases(5000), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
@@ -101,29 +101,42 @@ func (us *Users) Count() int { return len(us.users) }
 
 // YAML is the key users of a tenant, which users_file can name.
 func (us *Users) YAML() ([]byte, error) {
-	users := yaml.MapSlice{}
-	for _, name := range slices.Sorted(maps.Keys(us.users)) {
-		users = append(users, yaml.MapItem{Key: name, Value: us.users[name].yaml()})
+	var file struct {
+		Users map[string]userYAML `yaml:"users"`
 	}
-	text, err := yaml.MarshalWithOptions(yaml.MapSlice{{Key: "users", Value: users}}, yaml.IndentSequence(true))
+	file.Users = make(map[string]userYAML, len(us.users))
+	for name, u := range us.users {
+		file.Users[name] = u.yaml()
+	}
+	text, err := yaml.Dump(file, yaml.WithIndent(2), yaml.WithCompactSeqIndent(false),
+		yaml.WithQuotePreference(yaml.QuoteDouble))
 	if err != nil {
 		return nil, fmt.Errorf("write users: %w", err)
 	}
 	return text, nil
 }
 
-func (u *user) yaml() yaml.MapSlice {
-	m := yaml.MapSlice{{Key: "password_hash", Value: u.hash}}
-	add := func(key string, value any, given bool) {
-		if given {
-			m = append(m, yaml.MapItem{Key: key, Value: value})
-		}
+// userYAML is a user in the form of the configuration.
+type userYAML struct {
+	Hash        string                         `yaml:"password_hash"`
+	Root        string                         `yaml:"root,omitempty"`
+	Home        string                         `yaml:"home,omitempty"`
+	Permissions *[]config.Permission           `yaml:"permissions,omitempty"`
+	Paths       map[string][]config.Permission `yaml:"path_permissions,omitempty"`
+	Overwrite   config.Overwrite               `yaml:"overwrite,omitempty"`
+	Quota       int64                          `yaml:"quota,omitempty"`
+}
+
+func (u *user) yaml() userYAML {
+	y := userYAML{Hash: u.hash, Root: u.root, Home: u.home, Paths: u.paths, Overwrite: u.overwrite, Quota: u.quota}
+	if y.Root == "/" {
+		y.Root = ""
 	}
-	add("root", u.root, u.root != "/")
-	add("home", u.home, u.home != "" && u.home != "/")
-	add("permissions", u.permissions, u.permissions != nil)
-	add("path_permissions", u.paths, len(u.paths) > 0)
-	add("overwrite", u.overwrite, u.overwrite != "")
-	add("quota", u.quota, u.quota > 0)
-	return m
+	if y.Home == "/" {
+		y.Home = ""
+	}
+	if u.permissions != nil {
+		y.Permissions = &u.permissions
+	}
+	return y
 }

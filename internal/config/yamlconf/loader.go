@@ -1,0 +1,85 @@
+package yamlconf
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// A Loader decodes a document into a struct. The fields of the struct that belong to the document have a tag
+// `yaml:"key"`.
+type Loader struct {
+	Environ []string // as os.Environ gives it
+	Prefix  string   // of the variables in Environ that give values, like BABELFTP_
+
+	// NoFiles says that no value may come from a file, because another program wrote the document.
+	NoFiles bool
+
+	// Advice says what to write in the place of some unknown keys, by the key, or by the last keys of its path with
+	// dots between them.
+	Advice map[string]string
+
+	// Sources notes the files that are read, unless it is nil.
+	Sources *Sources
+}
+
+// Decode decodes text, the content of file, and the environment into target, a pointer to a struct. It returns where
+// each value was given, or nil when text is no YAML mapping, and every problem that it found.
+func (l Loader) Decode(file string, text []byte, target any) (Positions, Problems) {
+	d := &decoder{
+		file:      file,
+		noFiles:   l.NoFiles,
+		advice:    l.Advice,
+		sources:   l.Sources,
+		env:       newEnvironment(l.Environ, l.Prefix),
+		fields:    map[reflect.Type][]reflect.StructField{},
+		sizes:     map[*yaml.Node]int{},
+		positions: Positions{},
+	}
+	if d.sources == nil {
+		d.sources = NewSources()
+	}
+	body, ok := d.parse(text)
+	if !ok {
+		return nil, d.problems
+	}
+	v := reflect.ValueOf(target).Elem()
+	d.positions[Path(nil).key()] = position{source: file, line: 1, column: 1}
+	d.structure(nil, body, v)
+	d.unknownVariables(v.Type())
+	return d.positions, d.problems
+}
+
+// A decoder fills a struct from the nodes of a document and from the environment. The decoder of package yaml would
+// stop at the first problem and forget where each value stood.
+type decoder struct {
+	file      string // whose nodes are decoded
+	noFiles   bool   // no value comes from a file
+	advice    map[string]string
+	sources   *Sources
+	env       environment
+	inMap     int // how many maps hold what is decoded: no variable gives a value there
+	fields    map[reflect.Type][]reflect.StructField
+	expanded  int                // how many nodes aliases have stood for
+	sizes     map[*yaml.Node]int // nodes in what aliases stand for
+	positions Positions
+	problems  Problems
+}
+
+// unknownVariables reports the variables that give no value of a struct.
+func (d *decoder) unknownVariables(t reflect.Type) {
+	known, maps := d.env.names(nil, t)
+	for _, name := range d.env.unknown(known) {
+		advice := Suggest(name, known, "correct its name or remove it")
+		inMap := slices.IndexFunc(maps, func(p Path) bool { return strings.HasPrefix(name, d.env.variable(p)+"_") })
+		if value, ok := strings.CutSuffix(name, environmentFile); inMap >= 0 {
+			advice = "what is below " + maps[inMap].String() +
+				" comes from the file only, write it there; a secret can have a file of its own"
+		} else if ok && slices.Contains(known, value) {
+			advice = "only secrets come from files, set " + value
+		}
+		d.report(nil, position{source: environmentSource(name)}, "is no setting: %s", advice)
+	}
+}
