@@ -3,7 +3,6 @@ package config
 import (
 	"encoding/base64"
 	"net/netip"
-	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -46,72 +45,67 @@ type EAB struct {
 	HMACKey value.Secret `yaml:"hmac_key" default:"none" since:"0.2.0"`
 }
 
-func (a *ACME) checkFolder(p yamlconf.Path, report yamlconf.Report) {
+func (a *ACME) checkFolder(v *validator, p yamlconf.Path) {
 	switch info, err := os.Stat(a.Folder); {
 	case a.Folder == "":
-		report(p.Child("folder"), "is missing: name a folder that stays when the server ends")
+		v.report(p.Child("folder"), "is missing: name a folder that stays when the server ends")
 	case err != nil:
-		report(p.Child("folder"), "cannot read %s: %v", a.Folder, yamlconf.WithoutPath(err))
+		v.report(p.Child("folder"), "cannot read %s: %v", a.Folder, yamlconf.WithoutPath(err))
 	case !info.IsDir():
-		report(p.Child("folder"), "%s is no folder: name one", a.Folder)
+		v.report(p.Child("folder"), "%s is no folder: name one", a.Folder)
 	}
 }
 
-func (e *EAB) check(p yamlconf.Path, report yamlconf.Report) {
+func (e *EAB) check(v *validator, p yamlconf.Path) {
 	if e.KeyID == "" && e.HMACKey.Empty() {
 		return
 	}
 	if e.KeyID == "" {
-		report(p.Child("key_id"), "is missing: write the identifier that the authority has given with the key")
+		v.report(p.Child("key_id"), "is missing: write the identifier that the authority has given with the key")
 	}
 	// not shown: it is secret
 	if key, err := base64.RawURLEncoding.DecodeString(e.HMACKey.Reveal()); err != nil || len(key) == 0 {
-		report(p.Child("hmac_key"), "is no key in base64url: write it as the authority gives it, without = at its end")
+		v.report(p.Child("hmac_key"), "is no key in base64url: write it as the authority gives it, without = at its end")
 	}
 }
 
 // Given reports whether the section says anything.
 func (a *ACME) Given() bool { return !reflect.ValueOf(*a).IsZero() }
 
-// Check reports what is wrong with the section that p leads to.
-func (a *ACME) Check(p yamlconf.Path, report yamlconf.Report) {
+// check reports what is wrong with the section that p leads to.
+func (a *ACME) check(v *validator, p yamlconf.Path) {
 	if !a.Given() {
 		return
 	}
 	if !a.Agree {
-		report(p.Child("agree"), "is missing: read the terms of service of the authority, and write agree: true")
+		v.report(p.Child("agree"), "is missing: read the terms of service of the authority, and write agree: true")
 	}
 	if strings.Count(a.Email, "@") != 1 && a.Email != "" {
-		report(p.Child("email"), "%q is no mail address: write it like admin@example.com", a.Email)
+		v.report(p.Child("email"), "%q is no mail address: write it like admin@example.com", a.Email)
 	}
 	if len(a.Hosts) == 0 {
-		report(
-			p.Child(
-				"hosts"), "there are none: write the names by which clients reach the server, here or as hosts of "+
+		v.report(p.Child("hosts"),
+			"there are none: write the names by which clients reach the server, here or as hosts of "+
 				"the tenants")
 	}
 	for i, host := range a.Hosts {
 		_, notAddress := netip.ParseAddr(host)
 		at := p.Child("hosts").Child(strconv.Itoa(i))
 		if notAddress == nil || !strings.Contains(host, ".") || strings.ContainsAny(host, "*/:@ ") {
-			report(at, "%q is no host name: write it like ftp.example.com, without *", host)
+			v.report(at, "%q is no host name: write it like ftp.example.com, without *", host)
 		} else if slices.Contains(a.Hosts[:i], host) {
-			report(at, "%s is written twice: remove one", host)
+			v.report(at, "%s is written twice: remove one", host)
 		}
 	}
-	if u, err := url.Parse(a.Directory); a.Directory != "" &&
-		(err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil) {
-		report(
-			p.Child(
-				"directory"), "%q is no URL of a directory: write it like "+
+	if a.Directory != "" && !isURL(a.Directory, "https") {
+		v.report(p.Child("directory"),
+			"%q is no URL of a directory: write it like "+
 				"https://acme-v02.api.letsencrypt.org/directory", a.Directory)
 	}
-	if _, err := Authorities(a.CAFile); err != nil {
-		report(p.Child("ca_file"), "%v", err)
-	}
-	a.checkFolder(p, report)
-	a.EAB.check(p.Child("eab"), report)
+	v.authorities(p, a.CAFile)
+	a.checkFolder(v, p)
+	a.EAB.check(v, p.Child("eab"))
 	if a.HTTPListen == "" && a.TLSListen == "" {
-		report(p.Child("http_listen"), `is missing, and tls_listen too: write one of them, like http_listen: ":80"`)
+		v.report(p.Child("http_listen"), `is missing, and tls_listen too: write one of them, like http_listen: ":80"`)
 	}
 }

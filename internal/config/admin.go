@@ -32,45 +32,43 @@ type AdminTLS struct {
 // minAdminToken is the shortest token, in bytes: 16 random bytes in hexadecimal.
 const minAdminToken = 32
 
-// Files are the values that name files.
-func (a *Admin) Files() []*string {
+// files are the values that name files.
+func (a *Admin) files() []*string {
 	return []*string{&a.TLS.CertFile, &a.TLS.KeyFile, &a.TLS.ClientCAFile}
 }
 
-// Check reports what is wrong with the section that p leads to. [checkListeners] checks that the address is one.
-func (a *Admin) Check(p yamlconf.Path, report yamlconf.Report) {
+// check reports what is wrong with the section that p leads to. The validator checks that the address is one.
+func (a *Admin) check(v *validator, p yamlconf.Path) {
 	given := a.TLS.CertFile != "" || a.TLS.KeyFile != ""
 	if a.Listen == "" {
 		if given || a.TLS.ClientCAFile != "" || !a.Token.Empty() {
-			report(p.Child("listen"), "is missing: write an address, like 127.0.0.1:9122, or remove the section")
+			v.report(p.Child("listen"), "is missing: write an address, like 127.0.0.1:9122, or remove the section")
 		}
 		return
 	}
 	tls := p.Child("tls")
 	switch {
 	case given:
-		checkPair(tls, a.TLS.CertFile, a.TLS.KeyFile, report)
+		v.certificate(tls, a.TLS.CertFile, a.TLS.KeyFile)
 	case a.TLS.ClientCAFile != "":
-		report(tls.Child("cert_file"), "is missing: client_ca_file needs TLS")
+		v.report(tls.Child("cert_file"), "is missing: client_ca_file needs TLS")
 	case !IsLoopback(a.Listen):
 		if _, _, err := net.SplitHostPort(a.Listen); err == nil {
-			report(
-				tls.Child(
-					"cert_file"), "is missing: beyond this machine the token would be readable; write a "+
+			v.report(tls.Child("cert_file"),
+				"is missing: beyond this machine the token would be readable; write a "+
 					"certificate, or listen on 127.0.0.1")
 		}
 	}
 	if _, err := Authorities(a.TLS.ClientCAFile); err != nil {
-		report(tls.Child("client_ca_file"), "%v", err)
+		v.report(tls.Child("client_ca_file"), "%v", err)
 	}
 	switch token := a.Token.Reveal(); {
 	case token == "" && a.TLS.ClientCAFile == "":
-		report(
-			p.Child(
-				"token"), "is missing: write a random one, like that of `openssl rand -hex 32`, or tls.client_ca_file")
+		v.report(p.Child("token"),
+			"is missing: write a random one, like that of `openssl rand -hex 32`, or tls.client_ca_file")
 	case token != "" && len(token) < minAdminToken:
-		report(
-			p.Child("token"), "is shorter than %d characters: write a random one, like that of `openssl rand -hex 32`",
+		v.report(p.Child("token"),
+			"is shorter than %d characters: write a random one, like that of `openssl rand -hex 32`",
 			minAdminToken)
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 // Auth is the service that decides on logins of users whom the configuration does not have. There is one at most.
 type Auth struct {
-	AuthServices
+	Hook Hook `yaml:"hook"`
+	LDAP LDAP `yaml:"ldap" since:"0.2.0"`
 	// Settings of each user of `ldap`. `{user}` in `root` and `home` stands for the name.
 	User User `yaml:"user" since:"0.2.0"`
 	// What members of a group may do, by the name of the group. Those of several groups add up. A user of none may
@@ -18,13 +19,30 @@ type Auth struct {
 	Groups map[string][]Permission `yaml:"groups" default:"none" since:"0.2.0"`
 }
 
-// auth checks the service of a tenant, and the settings of its users.
-func (v *validator) auth(p yamlconf.Path, a *Auth) {
-	a.Check(p, v.cfg.Limits.LoginTimeout, v.report)
+// Given reports whether there is a service.
+func (a *Auth) Given() bool { return a.Hook != Hook{} || a.usesLDAP() }
+
+func (a *Auth) usesLDAP() bool { return !reflect.ValueOf(a.LDAP).IsZero() }
+
+// files are the values that name files.
+func (a *Auth) files() []*string { return []*string{&a.Hook.CAFile, &a.LDAP.CAFile} }
+
+// check reports what is wrong with the section that p leads to.
+func (a *Auth) check(v *validator, p yamlconf.Path) {
+	hook := a.Hook != Hook{}
+	if hook {
+		a.Hook.check(v, p.Child("hook"))
+	}
+	if a.usesLDAP() {
+		a.LDAP.check(v, p.Child("ldap"))
+	}
+	if hook && a.usesLDAP() {
+		v.report(p.Child("ldap"), "is one service too many: a login asks one, keep hook or ldap")
+	}
 	user, groups := p.Child("user"), p.Child("groups")
-	v.userSettings(user, &a.User)
-	v.noLocalSettings(user, &a.User)
-	if reflect.ValueOf(a.LDAP).IsZero() && !reflect.ValueOf(a.User).IsZero() {
+	a.User.checkSettings(v, user)
+	a.User.checkNotLocal(v, user)
+	if !a.usesLDAP() && !reflect.ValueOf(a.User).IsZero() {
 		v.report(user, "is for users of ldap: the answer of a hook has the settings")
 	}
 	names := &a.LDAP.Attributes
@@ -34,28 +52,25 @@ func (v *validator) auth(p yamlconf.Path, a *Auth) {
 	switch {
 	case len(a.Groups) == 0:
 		if names.Groups != "" {
-			v.report(
-				p.Child("ldap").Child("attributes").Child("groups"),
+			v.report(p.Child("ldap").Child("attributes").Child("groups"),
 				"needs the permissions of the groups: write auth.groups")
 		}
 	case names.Groups == "":
-		v.report(
-			groups,
+		v.report(groups,
 			"need the name of what has the groups of a user: write it in ldap.attributes, like groups: memberOf")
 	case a.User.Permissions != nil || names.Permissions != "":
 		v.report(groups, "already say what users may do: remove the permissions of user and of ldap.attributes")
 	}
 }
 
-// noLocalSettings reports settings that only users of the configuration have.
-func (v *validator) noLocalSettings(p yamlconf.Path, u *User) {
+// checkNotLocal reports settings that only users of the configuration have.
+func (u *User) checkNotLocal(v *validator, p yamlconf.Path) {
 	if !u.PasswordHash.Empty() {
 		v.report(p.Child("password_hash"), "has no place here: the service compares the password")
 	}
 	if u.Overwrite != "" {
-		v.report(
-			p.Child(
-				"overwrite"), "has no place here: write it in the tenant, because the server checks at its start "+
+		v.report(p.Child("overwrite"),
+			"has no place here: write it in the tenant, because the server checks at its start "+
 				"what the bucket can do")
 	}
 }

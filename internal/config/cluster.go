@@ -62,19 +62,19 @@ func (c Cluster) Number(host string) (int, error) {
 	return int(n), nil
 }
 
-// Check reports what is wrong with the section that p leads to, where the server listens on an address and has
-// passive ports.
-func (c Cluster) Check(p yamlconf.Path, listen string, ports netaddr.PortRange, report yamlconf.Report) {
+// check reports what is wrong with the section that p leads to.
+func (c Cluster) check(v *validator, p yamlconf.Path) {
+	listen, ports := v.cfg.Listen, v.cfg.Passive.Ports
 	switch {
 	case c.Replicas < 0:
-		report(p.Child("replicas"), "must be at least 1")
+		v.report(p.Child("replicas"), "must be at least 1")
 		return
 	case c.Replicas == 0 && (c.Replica != nil || len(c.Peers) > 0):
-		report(p.Child("replicas"), "is missing: write how many replicas there may be")
+		v.report(p.Child("replicas"), "is missing: write how many replicas there may be")
 		return
 	case c.Replica != nil && (*c.Replica < 0 || *c.Replica >= max(c.Replicas, 1)):
-		report(
-			p.Child("replica"), "%d is no number of a replica: write one from 0 to %d", *c.Replica,
+		v.report(p.Child("replica"),
+			"%d is no number of a replica: write one from 0 to %d", *c.Replica,
 			max(c.Replicas, 1)-1)
 	}
 	if !c.Given() {
@@ -82,31 +82,31 @@ func (c Cluster) Check(p yamlconf.Path, listen string, ports netaddr.PortRange, 
 	}
 	switch {
 	case ports == netaddr.PortRange{}:
-		report(p, "needs passive.ports: write a range that all replicas share, like 30000-30299")
+		v.report(p, "needs passive.ports: write a range that all replicas share, like 30000-30299")
 	case ports.Size() < c.Replicas:
-		report(p.Child("replicas"), "are more than the ports of passive.ports (%s): write a larger range", ports)
+		v.report(p.Child("replicas"), "are more than the ports of passive.ports (%s): write a larger range", ports)
 	}
 	if host, _, err := net.SplitHostPort(listen); err == nil && host != "" {
 		if _, err := netip.ParseAddr(host); err != nil {
-			report(
+			v.report(
 				yamlconf.Path{"listen"},
 				"%q is a name, and the passive ports of a cluster need an address: write it like :21 or 10.0.0.1:21",
 				host)
 		}
 	}
-	c.checkPeers(p.Child("peers"), report)
+	c.checkPeers(v, p.Child("peers"))
 }
 
-func (c Cluster) checkPeers(p yamlconf.Path, report yamlconf.Report) {
+func (c Cluster) checkPeers(v *validator, p yamlconf.Path) {
 	switch {
 	case len(c.Peers) == 1 && !strings.Contains(c.Peers[0], replicaMark):
-		report(
+		v.report(
 			p.Child("0"), "%q has no %s for the number of the replica: write it like babelftp-%[2]s.babelftp-headless",
 			c.Peers[0], replicaMark)
 		return
 	case len(c.Peers) != 1 && len(c.Peers) != c.Replicas:
-		report(
-			p, "has %d of %d replicas: write one for each, or one name with %s", len(c.Peers), c.Replicas, replicaMark)
+		v.report(p,
+			"has %d of %d replicas: write one for each, or one name with %s", len(c.Peers), c.Replicas, replicaMark)
 		return
 	}
 	hosts := c.Hosts()
@@ -114,14 +114,13 @@ func (c Cluster) checkPeers(p yamlconf.Path, report yamlconf.Report) {
 		at := p.Child(strconv.Itoa(min(n, len(c.Peers)-1)))
 		_, isName := hostname.Parse(host)
 		if _, err := netip.ParseAddr(host); err != nil && !isName {
-			report(
-				at,
+			v.report(at,
 				"%q is neither an address nor a host name: write it like 10.0.0.1 or babelftp-0.babelftp-headless, "+
 					"without a port", host)
 			return
 		}
 		if slices.Contains(hosts[:n], host) {
-			report(at, "%q is given twice: each replica has an address of its own", host)
+			v.report(at, "%q is given twice: each replica has an address of its own", host)
 		}
 	}
 }

@@ -47,6 +47,24 @@ type LDAP struct {
 	Attributes Attributes `yaml:"attributes" since:"0.2.0"`
 }
 
+// Attributes name the attributes of an entry in a directory that have settings of the user. In place of one that
+// is missing, the setting of `auth.user` counts.
+type Attributes struct {
+	// Name of that with the directory that the user sees as `/`.
+	Root string `yaml:"root" default:"none" since:"0.2.0"`
+	// Name of that with the directory in which a login starts.
+	Home string `yaml:"home" default:"none" since:"0.2.0"`
+	// Name of that with the size of the quota, such as `10GiB`.
+	Quota string `yaml:"quota" default:"none" since:"0.2.0"`
+	// Name of that with the language, such as `preferredLanguage` or `locale`. It may be a list like HTTP's
+	// Accept-Language (RFC 2798 2.7).
+	Language string `yaml:"language" default:"none" since:"0.2.0"`
+	// Name of that with the permissions, one in each value.
+	Permissions string `yaml:"permissions" default:"none" since:"0.2.0"`
+	// Name of that with the groups of the user for `auth.groups`, such as `memberOf`.
+	Groups string `yaml:"groups" default:"none" since:"0.2.0"`
+}
+
 // An LDAPScope is how far below its base a search goes (RFC 4511 4.5.1.2). The zero value is LDAPSubtree.
 type LDAPScope string
 
@@ -79,27 +97,28 @@ func (l *LDAP) UserDNOf(user string) string {
 	return strings.ReplaceAll(l.UserDN, UserPlaceholder, ldap.EscapeDN(user))
 }
 
-func (l *LDAP) check(p yamlconf.Path, report yamlconf.Report) {
+func (l *LDAP) check(v *validator, p yamlconf.Path) {
 	if len(l.URLs) == 0 {
-		report(p.Child("urls"), "is missing: write the servers of the directory, like [ldaps://ldap.example.com]")
+		v.report(p.Child("urls"), "is missing: write the servers of the directory, like [ldaps://ldap.example.com]")
 	}
 	for i, text := range l.URLs {
 		if !isURL(text, "ldap", "ldaps") ||
 			strings.ContainsAny(strings.TrimSuffix(text[strings.Index(text, "//")+2:], "/"), "/?#") {
-			report(
+			v.report(
 				p.Child("urls").Child(strconv.Itoa(i)),
 				"is no URL of a directory: write it like ldaps://ldap.example.com, without a path")
 		}
 	}
-	checkAuthorities(p, l.CAFile, report)
-	l.checkNames(p, report)
+	v.authorities(p, l.CAFile)
+	checkTimes(v, p, l.Timeout, l.TimeoutOf(), l.Cache)
+	l.checkNames(v, p)
 	if l.Filter != "" {
 		if _, err := ldap.CompileFilter(l.Filter); err != nil {
-			report(p.Child("filter"), "is no filter: write it like (objectClass=person), see RFC 4515")
+			v.report(p.Child("filter"), "is no filter: write it like (objectClass=person), see RFC 4515")
 		}
 	}
 	if strings.Contains(l.Filter, UserPlaceholder) {
-		report(p.Child("filter"), "needs no {user}: the server adds the condition that user_attribute has the name")
+		v.report(p.Child("filter"), "needs no {user}: the server adds the condition that user_attribute has the name")
 	}
 	attribute := regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*|[0-9]+(\.[0-9]+)+)$`) // RFC 4512 1.4
 	a := l.Attributes
@@ -112,38 +131,37 @@ func (l *LDAP) check(p yamlconf.Path, report yamlconf.Report) {
 			at = p.Child("user_attribute")
 		}
 		if name != "" && !attribute.MatchString(name) {
-			report(at, "%q is no attribute: write it like uid", name)
+			v.report(at, "%q is no attribute: write it like uid", name)
 		}
 	}
 }
 
 // checkNames checks the distinguished names, and that there are those of one way to find a user.
-func (l *LDAP) checkNames(p yamlconf.Path, report yamlconf.Report) {
+func (l *LDAP) checkNames(v *validator, p yamlconf.Path) {
 	const like = "write it like uid={user},ou=people,dc=example,dc=com"
 	switch {
 	case l.UserDN == "" && l.BaseDN == "":
-		report(
-			p.Child(
-				"base_dn"), "is missing: write where users are, like ou=people,dc=example,dc=com, or the "+
+		v.report(p.Child("base_dn"),
+			"is missing: write where users are, like ou=people,dc=example,dc=com, or the "+
 				"pattern user_dn")
 	case l.UserDN != "" && (l.BaseDN != "" || l.BindDN != "" || l.Scope != ""):
-		report(p.Child("user_dn"), "needs no search: remove base_dn, bind_dn and scope, or user_dn")
+		v.report(p.Child("user_dn"), "needs no search: remove base_dn, bind_dn and scope, or user_dn")
 	case l.UserDN != "":
 		dn, err := ldap.ParseDN(l.UserDN)
 		if err != nil || len(dn.RDNs[0].Attributes) != 1 || dn.RDNs[0].Attributes[0].Value != UserPlaceholder ||
 			strings.Count(l.UserDN, UserPlaceholder) != 1 {
-			report(p.Child("user_dn"), "is no distinguished name that begins with an attribute for {user}: %s", like)
+			v.report(p.Child("user_dn"), "is no distinguished name that begins with an attribute for {user}: %s", like)
 		}
 	}
 	for key, name := range map[string]string{"base_dn": l.BaseDN, "bind_dn": l.BindDN} {
 		if _, err := ldap.ParseDN(name); err != nil {
-			report(p.Child(key), "is no distinguished name: write it like ou=people,dc=example,dc=com, see RFC 4514")
+			v.report(p.Child(key), "is no distinguished name: write it like ou=people,dc=example,dc=com, see RFC 4514")
 		}
 	}
 	switch {
 	case l.BindDN != "" && l.BindPassword.Empty(): // RFC 4513 5.1.2
-		report(p.Child("bind_password"), "is missing: without a password the bind would be anonymous")
+		v.report(p.Child("bind_password"), "is missing: without a password the bind would be anonymous")
 	case l.BindDN == "" && !l.BindPassword.Empty():
-		report(p.Child("bind_dn"), "is missing: write whose password bind_password is")
+		v.report(p.Child("bind_dn"), "is missing: write whose password bind_password is")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // Limits bounds what clients may take of the server. Who is above a maximum of sessions gets 421.
@@ -164,4 +165,60 @@ func (l Limits) Server() *limits.Server {
 		limits.Sessions{Most: l.Sessions, BeforeLogin: l.SessionsBeforeLogin},
 		limits.Sessions{Most: l.SessionsPerAddress, BeforeLogin: l.SessionsBeforeLoginPerAddress},
 		l.Limits(), l.PerAddress.Limits())
+}
+
+// check reports what is wrong with the values in the section that p leads to.
+func (l Limits) check(v *validator, p yamlconf.Path) {
+	l.Usage.check(v, p)
+	l.PerAddress.check(v, p.Child("per_address"))
+	notNegative(v, p.Child("sessions"), l.Sessions)
+	notNegative(v, p.Child("sessions_per_address"), l.SessionsPerAddress)
+	notNegative(v, p.Child("sessions_before_login"), l.SessionsBeforeLogin)
+	notNegative(v, p.Child("sessions_before_login_per_address"), l.SessionsBeforeLoginPerAddress)
+	notNegative(v, p.Child("command_timeout"), l.CommandTimeout)
+	notNegative(v, p.Child("bans").Child("address_score"), l.Bans.AddressScore)
+	notNegative(v, p.Child("bans").Child("user_score"), l.Bans.UserScore)
+	for key, d := range map[string]time.Duration{"time": l.Bans.Time, "half_life": l.Bans.HalfLife} {
+		if d <= 0 {
+			v.report(p.Child("bans").Child(key), "must be longer than 0")
+		}
+	}
+	if l.LoginTimeout <= 0 {
+		v.report(p.Child("login_timeout"), "must be longer than 0")
+	}
+	if l.FailedLoginDelay < 0 || l.FailedLoginDelay >= l.LoginTimeout && l.FailedLoginDelay > 0 {
+		v.report(p.Child("failed_login_delay"),
+			"%s is not between 0s and limits.login_timeout (%s): a login that waits must still be in time",
+			l.FailedLoginDelay, l.LoginTimeout)
+	}
+}
+
+// check reports what is wrong with the values in the section that p leads to.
+func (l TenantLimits) check(v *validator, p yamlconf.Path) {
+	notNegative(v, p.Child("sessions"), l.Sessions)
+	notNegative(v, p.Child("sessions_per_user"), l.SessionsPerUser)
+	l.TimeLimits.check(v, p)
+	l.Usage.check(v, p)
+	l.PerUser.check(v, p.Child("per_user"))
+}
+
+// check reports what is wrong with the values in the section that p leads to.
+func (l UserLimits) check(v *validator, p yamlconf.Path) {
+	notNegative(v, p.Child("sessions"), l.Sessions)
+	l.TimeLimits.check(v, p)
+	l.Usage.check(v, p)
+}
+
+// check reports numbers; a size is never negative.
+func (u Usage) check(v *validator, p yamlconf.Path) {
+	notNegative(v, p.Child("login_rate"), u.LoginRate)
+	notNegative(v, p.Child("command_rate"), u.CommandRate)
+	notNegative(v, p.Child("transfers"), u.Transfers)
+	notNegative(v, p.Child("operations"), u.Operations)
+	notNegative(v, p.Child("passive_ports"), u.PassivePorts)
+}
+
+func (t TimeLimits) check(v *validator, p yamlconf.Path) {
+	notNegative(v, p.Child("idle_timeout"), t.IdleTimeout)
+	notNegative(v, p.Child("command_timeout"), t.CommandTimeout)
 }

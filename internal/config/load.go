@@ -152,7 +152,7 @@ func (l *Loader) noteFile(name string) {
 
 // files are the values that name files which the server reads, apart from those of tenants.
 func (c *Config) files() []*string {
-	return slices.AppendSeq(append(c.TLS.Files(), c.Admin.Files()...), maps.Values(c.filesAtStart()))
+	return slices.AppendSeq(append(c.TLS.files(), c.Admin.files()...), maps.Values(c.filesAtStart()))
 }
 
 // filesAtStart are those of files which the server reads only when it starts, by key.
@@ -164,7 +164,7 @@ func (c *Config) filesAtStart() map[string]*string {
 
 // files are the values of a tenant that name files.
 func (t *Tenant) files() []*string {
-	return append(append(t.TLS.Files(), t.Auth.Files()...), &t.Webhook.CAFile)
+	return append(append(t.TLS.files(), t.Auth.files()...), &t.Webhook.CAFile)
 }
 
 // KeepFiles notes that the server has read files as another configuration has them, and not again. It returns the

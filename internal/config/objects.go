@@ -50,36 +50,36 @@ const maxObjectTags = 10
 
 const customerKeySize = 32 // bytes, for AES-256
 
-// Check reports what is wrong with the values in the section that p leads to, but for those of the encryption.
-func (o *Objects) Check(p yamlconf.Path, report yamlconf.Report) {
+// check reports what is wrong with the values in the section that p leads to, but for those of the encryption.
+func (o *Objects) check(v *validator, p yamlconf.Path) {
 	for ending, contentType := range o.ContentTypes {
 		for _, broken := range value.ContentTypeProblems(ending, contentType) {
-			report(p.Child("content_types").Child(ending), "%s", broken)
+			v.report(p.Child("content_types").Child(ending), "%s", broken)
 		}
 	}
 	if strings.ContainsFunc(o.CacheControl, func(r rune) bool { return r < ' ' || r > '~' }) {
-		report(p.Child("cache_control"), "%q is no value of Cache-Control: write ASCII only", o.CacheControl)
+		v.report(p.Child("cache_control"), "%q is no value of Cache-Control: write ASCII only", o.CacheControl)
 	}
 	if o.StorageClass != "" && !regexp.MustCompile(`^[A-Z0-9_]*$`).MatchString(o.StorageClass) {
-		report(p.Child("storage_class"), "%q is no storage class: write it like STANDARD_IA", o.StorageClass)
+		v.report(p.Child("storage_class"), "%q is no storage class: write it like STANDARD_IA", o.StorageClass)
 	}
 	tags := p.Child("tags")
 	if len(o.Tags) > maxObjectTags {
-		report(tags, "there are %d: S3 has room for %d", len(o.Tags), maxObjectTags)
+		v.report(tags, "there are %d: S3 has room for %d", len(o.Tags), maxObjectTags)
 	}
 	for key, text := range o.Tags {
 		if broken := value.TagProblem(key, text); broken != "" {
-			report(tags.Child(key), "%s", broken)
+			v.report(tags.Child(key), "%s", broken)
 		}
 	}
 }
 
-// CheckEncryption reports what is wrong with the encryption of objects at these S3 servers, to which users may get
+// checkEncryption reports what is wrong with the encryption of objects at these S3 servers, to which users may get
 // links (presign) or not.
-func (o *Objects) CheckEncryption(p yamlconf.Path, endpoints []string, links bool, report yamlconf.Report) {
+func (o *Objects) checkEncryption(v *validator, p yamlconf.Path, endpoints []string, links bool) {
 	key := p.Child("customer_key")
 	if o.KMSKeyID != "" && o.Encryption != EncryptionKMS {
-		report(p.Child("kms_key_id"), "works with encryption: kms only")
+		v.report(p.Child("kms_key_id"), "works with encryption: kms only")
 	}
 	isPlain := func(endpoint string) bool {
 		u, err := url.Parse(endpoint)
@@ -87,21 +87,65 @@ func (o *Objects) CheckEncryption(p yamlconf.Path, endpoints []string, links boo
 	}
 	switch {
 	case o.Encryption != EncryptionCustomer && !o.CustomerKey.Empty():
-		report(key, "works with encryption: customer only")
+		v.report(key, "works with encryption: customer only")
 	case o.Encryption != EncryptionCustomer:
 	case o.CustomerKey.Empty():
-		report(
-			key,
+		v.report(key,
 			"is missing: write the Base64 of %d random bytes (openssl rand -base64 %[1]d) into a file, and "+
 				"customer_key_file", customerKeySize)
 	case len(o.Key()) != customerKeySize:
-		report(key, "is not the Base64 of %d bytes", customerKeySize)
+		v.report(key, "is not the Base64 of %d bytes", customerKeySize)
 	case links:
-		report(p.Child("encryption"), "the reader of a link cannot decrypt objects whose key only this server has: "+
+		v.report(p.Child("encryption"), "the reader of a link cannot decrypt objects whose key only this server has: "+
 			"remove presign, or choose another encryption")
 	case slices.ContainsFunc(endpoints, isPlain):
-		report(
-			p.Child(
-				"encryption"), "S3 takes the key over https only: correct s3.endpoint, or choose another encryption")
+		v.report(p.Child("encryption"),
+			"S3 takes the key over https only: correct s3.endpoint, or choose another encryption")
 	}
 }
+
+// An ACL is one of S3's canned access control lists:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html
+type ACL string
+
+// Values implements [yamlconf.Enum].
+func (ACL) Values() []string {
+	return []string{"private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read",
+		"bucket-owner-read", "bucket-owner-full-control"}
+}
+
+// An Encryption is who has the key that S3 encrypts objects with. The zero value leaves it to the bucket.
+type Encryption string
+
+// The encryptions.
+const (
+	EncryptionS3       Encryption = "s3"       // S3 (SSE-S3)
+	EncryptionKMS      Encryption = "kms"      // AWS's key management (SSE-KMS)
+	EncryptionCustomer Encryption = "customer" // this server alone (SSE-C)
+)
+
+// Values implements [yamlconf.Enum].
+func (Encryption) Values() []string {
+	return yamlconf.EnumValues(EncryptionS3, EncryptionKMS, EncryptionCustomer)
+}
+
+// A ChecksumAlgorithm is one of the checksums that S3 keeps, as S3 names it in lower case. The zero value is the
+// SDK's choice.
+type ChecksumAlgorithm string
+
+// Values implements [yamlconf.Enum].
+func (ChecksumAlgorithm) Values() []string {
+	return []string{"crc32", "crc32c", "crc64nvme", "sha1", "sha256"}
+}
+
+// ListingTimes is which modification times listings show. The zero value is StoredTimes.
+type ListingTimes string
+
+// The choices.
+const (
+	StoredTimes ListingTimes = "stored" // when objects were stored
+	SetTimes    ListingTimes = "set"    // those that were set, at the price of a request for each file
+)
+
+// Values implements [yamlconf.Enum].
+func (ListingTimes) Values() []string { return yamlconf.EnumValues(StoredTimes, SetTimes) }

@@ -58,22 +58,22 @@ func (a PublicAddress) Of(replica int) string {
 	return strings.ReplaceAll(host, replicaMark, strconv.Itoa(replica))
 }
 
-// Check reports what is wrong with the public addresses in the section that p leads to.
-func (x Passive) Check(p yamlconf.Path, replicas int, report yamlconf.Report) {
-	x.PublicAddress.check(p.Child("public_address"), replicas, report)
+// check reports what is wrong with the section that p leads to.
+func (x Passive) check(v *validator, p yamlconf.Path) {
+	x.PublicAddress.check(v, p.Child("public_address"))
 	for network, a := range x.PublicAddressByNetwork {
-		a.check(p.Child("public_address_by_network").Child(network.String()), replicas, report)
+		a.check(v, p.Child("public_address_by_network").Child(network.String()))
 	}
 }
 
-func (a PublicAddress) check(p yamlconf.Path, replicas int, report yamlconf.Report) {
-	replicas = max(replicas, 1)
+func (a PublicAddress) check(v *validator, p yamlconf.Path) {
+	replicas := max(v.cfg.Cluster.Replicas, 1)
 	switch {
 	case len(a.hosts) > 1 && len(a.hosts) != replicas:
-		report(
-			p, "has %d addresses for %d replicas: write one for each, as many as cluster.replicas, or one for all",
+		v.report(p,
+			"has %d addresses for %d replicas: write one for each, as many as cluster.replicas, or one for all",
 			len(a.hosts), replicas)
 	case strings.Contains(a.String(), replicaMark) && replicas == 1:
-		report(p, "%s needs cluster.replicas: write it, or an address", replicaMark)
+		v.report(p, "%s needs cluster.replicas: write it, or an address", replicaMark)
 	}
 }

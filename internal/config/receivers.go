@@ -2,10 +2,10 @@ package config
 
 import (
 	"cmp"
-	"net/url"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // Audit is where the audit log goes: a line of JSON for each login, change and transfer.
@@ -56,37 +56,32 @@ func (w Webhook) UnconfirmedAfterOf() time.Duration {
 	return cmp.Or(w.UnconfirmedAfter, defaultUnconfirmedAfter)
 }
 
-// Problems says what is wrong, by key.
-func (w Webhook) Problems() map[string]string {
-	problems := w.Receiver.Problems()
+// check reports what is wrong with the section that p leads to.
+func (w *Webhook) check(v *validator, p yamlconf.Path) {
+	w.Receiver.check(v, p)
 	if w.UnconfirmedAfter < 0 {
-		problems["unconfirmed_after"] = "must be longer than 0"
+		v.report(p.Child("unconfirmed_after"), "must be longer than 0")
 	}
-	return problems
 }
 
-// Problems says what is wrong, by key.
-func (r Receiver) Problems() map[string]string {
-	problems := map[string]string{}
+// check reports what is wrong with the section that p leads to.
+func (r *Receiver) check(v *validator, p yamlconf.Path) {
 	if r.URL == "" {
 		if !r.Secret.Empty() {
-			problems["url"] = "is missing: write the address of the receiver"
+			v.report(p.Child("url"), "is missing: write the address of the receiver")
 		}
-		return problems
+		return
 	}
-	if u, err := url.Parse(r.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
-		u.User != nil {
-		problems["url"] = "is no address of a receiver: write it like https://hooks.example.com/babelftp, without " +
-			"credentials"
+	if !isURL(r.URL, "http", "https") { // not shown: it may hold a password
+		v.report(p.Child("url"), "is no address of a receiver: write it like https://hooks.example.com/babelftp, "+
+			"without credentials")
 	}
 	if len(r.Secret.Reveal()) < minReceiverSecret {
-		problems["secret"] = "is shorter than 16 bytes: write a random one, like that of `openssl rand -hex 32`"
+		v.report(p.Child("secret"),
+			"is shorter than 16 bytes: write a random one, like that of `openssl rand -hex 32`")
 	}
-	if _, err := Authorities(r.CAFile); err != nil {
-		problems["ca_file"] = err.Error()
-	}
+	v.authorities(p, r.CAFile)
 	if r.Timeout < 0 {
-		problems["timeout"] = "must be longer than 0"
+		v.report(p.Child("timeout"), "must be longer than 0")
 	}
-	return problems
 }

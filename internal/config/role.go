@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -93,7 +94,10 @@ type roleText struct {
 }
 
 // check reports what is wrong with the section that p leads to. The role is assumed for each of the tenants.
-func (r *AssumeRole) check(p yamlconf.Path, tenants []string, report yamlconf.Report) {
+func (r *AssumeRole) check(v *validator, p yamlconf.Path, tenants []string) {
+	if reflect.ValueOf(*r).IsZero() {
+		return
+	}
 	for _, text := range []roleText{
 		{"role_arn", r.RoleARN, regexp.MustCompile(`^arn:[^:\s]+:[^:\s]+:[^:\s]*:[^:\s]*:\S+$`), maxRoleARN,
 			"it like arn:aws:iam::123456789012:role/ftp"},
@@ -102,27 +106,27 @@ func (r *AssumeRole) check(p yamlconf.Path, tenants []string, report yamlconf.Re
 		{"session_name", r.SessionName, regexp.MustCompile(`^[A-Za-z0-9_+=,.@-]{2,}$`), maxSessionName,
 			"2 to 64 ASCII letters, digits and + = , . @ - _"},
 	} {
-		text.check(p.Child(text.key), tenants, report)
+		text.check(v, p.Child(text.key), tenants)
 	}
 	if len(r.SessionTags) > maxSessionTags {
-		report(p.Child("session_tags"), "there are %d: a session has room for %d", len(r.SessionTags), maxSessionTags)
+		v.report(p.Child("session_tags"), "there are %d: a session has room for %d", len(r.SessionTags), maxSessionTags)
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.SessionTags)) {
 		at := p.Child("session_tags").Child(key)
 		if first := wrongFor(tenants, func(tenant string) bool {
 			return value.TagProblem(key, expandTenant(r.SessionTags[key], tenant)) != ""
 		}); first != "" {
-			report(at, "for the tenant %s: %s", first, value.TagProblem(key, expandTenant(r.SessionTags[key], first)))
+			v.report(at, "for the tenant %s: %s", first, value.TagProblem(key, expandTenant(r.SessionTags[key], first)))
 		}
 	}
 	if d := r.Duration; d != 0 && (d < minRoleDuration || d > maxRoleDuration || d%time.Second != 0) {
-		report(
-			p.Child("duration"), "%s is not between %s and %s, in whole seconds", d, minRoleDuration, maxRoleDuration)
+		v.report(p.Child("duration"),
+			"%s is not between %s and %s, in whole seconds", d, minRoleDuration, maxRoleDuration)
 	}
-	checkURL(p.Child("sts_endpoint"), r.STSEndpoint, "STS", report)
+	v.serverURL(p.Child("sts_endpoint"), r.STSEndpoint, "STS")
 }
 
-func (t roleText) check(p yamlconf.Path, tenants []string, report yamlconf.Report) {
+func (t roleText) check(v *validator, p yamlconf.Path, tenants []string) {
 	if t.value == "" {
 		return
 	}
@@ -131,8 +135,8 @@ func (t roleText) check(p yamlconf.Path, tenants []string, report yamlconf.Repor
 		return len(expanded) > t.max || strings.ContainsAny(expanded, "{}") || !t.form.MatchString(expanded)
 	}
 	if first := wrongFor(tenants, wrong); first != "" {
-		report(
-			p, "%q does not work for the tenant %s: write %s; {tenant} stands for its name", t.value, first, t.advice)
+		v.report(p,
+			"%q does not work for the tenant %s: write %s; {tenant} stands for its name", t.value, first, t.advice)
 	}
 }
 

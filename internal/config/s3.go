@@ -2,9 +2,7 @@ package config
 
 import (
 	"cmp"
-	"net/url"
 	"reflect"
-	"strings"
 
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -85,32 +83,17 @@ func (s S3) Inherit(other S3) S3 {
 	return s
 }
 
-// Check reports what is wrong with the section that p leads to. The tenants are those whose buckets are reached by
+// check reports what is wrong with the section that p leads to. The tenants are those whose buckets are reached by
 // it. In a tenant's section, what is missing comes from the server's.
-func (s *S3) Check(p yamlconf.Path, tenants []string, report yamlconf.Report) {
-	checkURL(p.Child("endpoint"), s.Endpoint, "an S3 server", report)
-	checkURL(p.Child("public_endpoint"), s.PublicEndpoint, "an S3 server", report)
+func (s *S3) check(v *validator, p yamlconf.Path, tenants []string) {
+	v.serverURL(p.Child("endpoint"), s.Endpoint, "an S3 server")
+	v.serverURL(p.Child("public_endpoint"), s.PublicEndpoint, "an S3 server")
 	id, secret := p.Child("access_key_id"), p.Child("secret_access_key")
 	switch {
 	case s.AccessKeyID == "" && !s.SecretAccessKey.Empty():
-		report(id, "is missing: it belongs to %s", secret)
+		v.report(id, "is missing: it belongs to %s", secret)
 	case s.AccessKeyID != "" && s.SecretAccessKey.Empty():
-		report(secret, "is missing: it belongs to %s", id)
+		v.report(secret, "is missing: it belongs to %s", id)
 	}
-	s.AssumeRole.check(p.Child("assume_role"), tenants, report)
-}
-
-// checkURL reports what is wrong with the address of a server. An empty one is fine.
-func checkURL(p yamlconf.Path, text, server string, report yamlconf.Report) {
-	if text == "" {
-		return
-	}
-	if strings.Contains(text, "@") { // the value is not shown: it may hold a password
-		report(p, "holds credentials: write them as access_key_id and secret_access_key")
-		return
-	}
-	if u, err := url.Parse(text); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" ||
-		u.RawQuery != "" {
-		report(p, "%q is no address of %s: write it like https://s3.example.com", text, server)
-	}
+	s.AssumeRole.check(v, p.Child("assume_role"), tenants)
 }

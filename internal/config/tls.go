@@ -1,9 +1,11 @@
 package config
 
 import (
+	"crypto/tls"
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/babelftp/babelftp/internal/base/clientcert"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -62,32 +64,32 @@ type TenantTLS struct {
 // Given reports whether the server has a certificate.
 func (t *TLS) Given() bool { return t.CertFile != "" || t.KeyFile != "" || t.ACME.Given() }
 
-// Files are the values that name files.
-func (t *TLS) Files() []*string {
+// files are the values that name files.
+func (t *TLS) files() []*string {
 	return []*string{&t.CertFile, &t.KeyFile, &t.ClientCertificates.CAFile, &t.ClientCertificates.CRLFile}
 }
 
-// Check reports what is wrong with the section that p leads to.
-func (t *TLS) Check(p yamlconf.Path, report yamlconf.Report) {
-	t.checkSuites(p.Child("cipher_suites"), report)
-	t.ClientCertificates.check(p.Child("client_certificates"), t.ClientCertificates, t, report)
-	t.ACME.Check(p.Child("acme"), report)
+// check reports what is wrong with the section that p leads to.
+func (t *TLS) check(v *validator, p yamlconf.Path) {
+	t.checkSuites(v, p.Child("cipher_suites"))
+	t.ClientCertificates.check(v, p.Child("client_certificates"), t.ClientCertificates)
+	t.ACME.check(v, p.Child("acme"))
 	if t.CertFile != "" || t.KeyFile != "" {
-		checkPair(p, t.CertFile, t.KeyFile, report)
+		v.certificate(p, t.CertFile, t.KeyFile)
 	}
 	if t.Given() {
 		return
 	}
 	if t.Required {
-		report(p.Child("required"), "needs a certificate: write tls.cert_file and tls.key_file, or tls.acme")
+		v.report(p.Child("required"), "needs a certificate: write tls.cert_file and tls.key_file, or tls.acme")
 	}
 	if t.ImplicitListen != "" {
-		report(p.Child("implicit_listen"), "needs a certificate: write tls.cert_file and tls.key_file, or tls.acme")
+		v.report(p.Child("implicit_listen"), "needs a certificate: write tls.cert_file and tls.key_file, or tls.acme")
 	}
 }
 
-// Files are the values that name files.
-func (t *TenantTLS) Files() []*string {
+// files are the values that name files.
+func (t *TenantTLS) files() []*string {
 	return []*string{&t.CertFile, &t.KeyFile, &t.ClientCertificates.CAFile, &t.ClientCertificates.CRLFile}
 }
 
@@ -102,29 +104,28 @@ func (t *TenantTLS) ClientCertificatesOf(server *TLS) ClientCertificates {
 }
 
 // check reports what is wrong with the section that p leads to. all is what counts, also by the sections around it.
-func (c *ClientCertificates) check(p yamlconf.Path, all ClientCertificates, server *TLS, report yamlconf.Report) {
+func (c *ClientCertificates) check(v *validator, p yamlconf.Path, all ClientCertificates) {
 	switch {
 	case *c == ClientCertificates{}:
 		return
-	case !server.Given():
-		report(p, "needs a certificate of the server: write tls.cert_file and tls.key_file")
+	case !v.cfg.TLS.Given():
+		v.report(p, "needs a certificate of the server: write tls.cert_file and tls.key_file")
 		return
 	case c.Required && all.CAFile == "":
-		report(
-			p.Child(
-				"required"), "needs ca_file: name the PEM file of the authorities that issue the certificates "+
+		v.report(p.Child("required"),
+			"needs ca_file: name the PEM file of the authorities that issue the certificates "+
 				"of clients")
 	case c.CRLFile != "" && c.CAFile == "":
-		report(p.Child("crl_file"), "needs ca_file: name the PEM file of the authorities that have signed the lists")
+		v.report(p.Child("crl_file"), "needs ca_file: name the PEM file of the authorities that have signed the lists")
 	}
 	if c.CAFile == "" {
 		return
 	}
 	log := slog.New(slog.DiscardHandler)
 	if _, err := clientcert.Open(clientcert.Files{CA: c.CAFile}, log); err != nil {
-		report(p.Child("ca_file"), "cannot be used: %v", err)
+		v.report(p.Child("ca_file"), "cannot be used: %v", err)
 	} else if _, err := clientcert.Open(clientcert.Files{CA: c.CAFile, CRL: c.CRLFile}, log); err != nil {
-		report(p.Child("crl_file"), "cannot be used: %v", err)
+		v.report(p.Child("crl_file"), "cannot be used: %v", err)
 	}
 }
 
@@ -136,24 +137,66 @@ func (t *TenantTLS) RequiresSessionReuse(server *TLS) bool {
 	return server.RequireSessionReuse
 }
 
-// Check reports what is wrong with the section that p leads to, of a tenant with these hosts.
-func (t *TenantTLS) Check(p yamlconf.Path, server *TLS, hosts []string, report yamlconf.Report) {
-	t.ClientCertificates.check(p.Child("client_certificates"), t.ClientCertificatesOf(server), server, report)
+// check reports what is wrong with the section that p leads to, of a tenant with these hosts.
+func (t *TenantTLS) check(v *validator, p yamlconf.Path, hosts []string) {
+	server := &v.cfg.TLS
+	t.ClientCertificates.check(v, p.Child("client_certificates"), t.ClientCertificatesOf(server))
 	if t.CertFile == "" && t.KeyFile == "" {
 		return
 	}
 	isName := func(host string) bool { _, err := netip.ParseAddr(host); return err != nil }
 	if !slices.ContainsFunc(hosts, isName) {
-		report(
-			p,
+		v.report(p,
 			"needs hosts: write the names by which clients reach the tenant; TLS tells no addresses (RFC 6066, "+
 				"section 3)")
 	}
 	if !server.Given() {
-		report(
-			p,
+		v.report(p,
 			"needs a certificate of the server too, for clients that name no host to TLS: write tls.cert_file and "+
 				"tls.key_file, or tls.acme")
 	}
-	checkPair(p, t.CertFile, t.KeyFile, report)
+	v.certificate(p, t.CertFile, t.KeyFile)
+}
+
+// A CipherSuite is the name of a suite of TLS 1.2 that Go calls secure, as IANA has it.
+type CipherSuite string
+
+// Values implements [yamlconf.Enum].
+func (CipherSuite) Values() []string {
+	var names []string
+	for _, suite := range secureSuites() {
+		names = append(names, suite.Name)
+	}
+	return names
+}
+
+// secureSuites are those of TLS 1.2 that Go calls secure.
+func secureSuites() []*tls.CipherSuite {
+	return slices.DeleteFunc(tls.CipherSuites(), func(s *tls.CipherSuite) bool {
+		return !slices.Contains(s.SupportedVersions, tls.VersionTLS12)
+	})
+}
+
+// SuiteIDs are the suites of TLS 1.2 that the server takes: those that are named, else all that authenticate the data
+// as they encrypt it (AEAD). In CBC mode errors have leaked the text. TLS 1.3 has no such suites.
+func (t *TLS) SuiteIDs() []uint16 {
+	var ids []uint16
+	for _, suite := range secureSuites() {
+		named := slices.Contains(t.CipherSuites, CipherSuite(suite.Name))
+		if named || len(t.CipherSuites) == 0 && !strings.Contains(suite.Name, "_CBC_") {
+			ids = append(ids, suite.ID)
+		}
+	}
+	return ids
+}
+
+// checkSuites reports what is wrong with the list that p leads to.
+func (t *TLS) checkSuites(v *validator, p yamlconf.Path) {
+	switch {
+	case t.CipherSuites == nil:
+	case len(t.CipherSuites) == 0:
+		v.report(p, "there are none: write one at least, or remove the key for all secure ones")
+	case t.MinVersion == tls.VersionTLS13:
+		v.report(p, "works with TLS 1.2 only: remove it, or min_version")
+	}
 }

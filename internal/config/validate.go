@@ -3,8 +3,10 @@ package config
 import (
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,13 +46,15 @@ func (c *Config) Validate() error {
 
 func (c *Config) validate() *validator {
 	v := &validator{cfg: c}
-	v.server()
+	v.settings()
 	v.tenants()
 	v.problems.Sort()
 	return v
 }
 
-// A validator collects the problems of a configuration whose values have the right types.
+// A validator collects the problems of a configuration whose values have the right types. Each section has a method
+// check for its own values, of which some depend on others in cfg. The validator itself checks what several sections
+// have, and what concerns all tenants.
 type validator struct {
 	cfg      *Config
 	bundle   *i18n.Bundle // nil when the catalogues are broken
@@ -65,22 +69,21 @@ func (v *validator) report(p yamlconf.Path, format string, args ...any) {
 	}
 }
 
-func (v *validator) server() {
+// settings checks all but the tenants.
+func (v *validator) settings() {
 	v.catalogues()
 	v.language(yamlconf.Path{"default_language"}, v.cfg.DefaultLanguage)
 	v.addresses()
-	v.cfg.TLS.Check(yamlconf.Path{"tls"}, v.report)
-	v.cfg.S3.Check(yamlconf.Path{"s3"}, slices.Sorted(maps.Keys(v.cfg.Tenants)), v.report)
-	v.cfg.ProxyProtocol.Check(yamlconf.Path{"proxy_protocol"}, v.report)
-	v.cfg.Cluster.Check(yamlconf.Path{"cluster"}, v.cfg.Listen, v.cfg.Passive.Ports, v.report)
-	v.cfg.Admin.Check(yamlconf.Path{"admin"}, v.report)
+	v.cfg.TLS.check(v, yamlconf.Path{"tls"})
+	v.cfg.S3.check(v, yamlconf.Path{"s3"}, slices.Sorted(maps.Keys(v.cfg.Tenants)))
+	v.cfg.ProxyProtocol.check(v, yamlconf.Path{"proxy_protocol"})
+	v.cfg.Cluster.check(v, yamlconf.Path{"cluster"})
+	v.cfg.Admin.check(v, yamlconf.Path{"admin"})
 	v.durations()
-	v.cfg.Limits.Check(yamlconf.Path{"limits"}, v.report)
+	v.cfg.Limits.check(v, yamlconf.Path{"limits"})
 	v.uploads()
-	for key, problem := range v.cfg.Audit.Webhook.Problems() {
-		v.report(yamlconf.Path{"audit", "webhook", key}, "%s", problem)
-	}
-	v.cfg.Passive.Check(yamlconf.Path{"passive"}, v.cfg.Cluster.Replicas, v.report)
+	v.cfg.Audit.Webhook.check(v, yamlconf.Path{"audit", "webhook"})
+	v.cfg.Passive.check(v, yamlconf.Path{"passive"})
 	if v.cfg.MaxFailedLogins < 1 {
 		v.report(yamlconf.Path{"max_failed_logins"}, "must be at least 1")
 	}
@@ -114,22 +117,48 @@ func (v *validator) language(p yamlconf.Path, tag language.Tag) bool {
 	if _, err := v.bundle.Negotiate(tag.String()); err == nil {
 		return true
 	}
-	v.report(
-		p, "there is no catalogue for %s: write one that `babelftp languages` shows, or add a catalogue in locales_dir",
+	v.report(p,
+		"there is no catalogue for %s: write one that `babelftp languages` shows, or add a catalogue in locales_dir",
 		tag)
 	return false
 }
 
-// addresses checks the addresses to listen on.
+// addresses reports addresses to listen on that are none, and those that share a port with another one or with data
+// connections.
 func (v *validator) addresses() {
-	checkListeners([]listener{
-		{Path: yamlconf.Path{"listen"}, Address: v.cfg.Listen, Required: true},
-		{Path: yamlconf.Path{"tls", "implicit_listen"}, Address: v.cfg.TLS.ImplicitListen},
-		{Path: yamlconf.Path{"tls", "acme", "http_listen"}, Address: v.cfg.TLS.ACME.HTTPListen},
-		{Path: yamlconf.Path{"tls", "acme", "tls_listen"}, Address: v.cfg.TLS.ACME.TLSListen},
-		{Path: yamlconf.Path{"metrics_listen"}, Address: v.cfg.MetricsListen},
-		{Path: yamlconf.Path{"admin", "listen"}, Address: v.cfg.Admin.Listen},
-	}, v.cfg.Passive.Ports, v.report)
+	data := v.cfg.Passive.Ports
+	ports := map[int]yamlconf.Path{}
+	for _, l := range []struct {
+		path    yamlconf.Path
+		address string
+	}{
+		{yamlconf.Path{"listen"}, v.cfg.Listen},
+		{yamlconf.Path{"tls", "implicit_listen"}, v.cfg.TLS.ImplicitListen},
+		{yamlconf.Path{"tls", "acme", "http_listen"}, v.cfg.TLS.ACME.HTTPListen},
+		{yamlconf.Path{"tls", "acme", "tls_listen"}, v.cfg.TLS.ACME.TLSListen},
+		{yamlconf.Path{"metrics_listen"}, v.cfg.MetricsListen},
+		{yamlconf.Path{"admin", "listen"}, v.cfg.Admin.Listen},
+	} {
+		if l.address == "" && l.path.String() != "listen" {
+			continue
+		}
+		_, portText, err := net.SplitHostPort(l.address)
+		port, errPort := strconv.ParseUint(portText, 10, 16)
+		if err != nil || errPort != nil {
+			v.report(l.path, "%q is no address to listen on: write it like :21 or 127.0.0.1:2121", l.address)
+			continue
+		}
+		if port == 0 { // any free one
+			continue
+		}
+		if other, taken := ports[int(port)]; taken {
+			v.report(l.path, "port %d is that of %s too: choose another", port, other)
+		}
+		ports[int(port)] = l.path
+		if data.Contains(uint16(port)) {
+			v.report(l.path, "port %d lies in passive.ports (%s): choose another, or another range", port, data)
+		}
+	}
 }
 
 func (v *validator) durations() {

@@ -14,8 +14,8 @@ import (
 func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath map[string][]Permission) {
 	all, paths := p.Child("permissions"), p.Child("path_permissions")
 	if everywhere != nil && len(everywhere) == 0 && len(byPath) == 0 {
-		v.report(
-			all, "there are none: write one of %s, or remove the key for all of them",
+		v.report(all,
+			"there are none: write one of %s, or remove the key for all of them",
 			yamlconf.OneOf(yamlconf.EnumValues(AllPermissions()...)))
 	}
 	v.checkDuplicates(all, everywhere)
@@ -31,16 +31,16 @@ func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath
 			v.report(at, "%s", broken)
 		}
 		if byPath[pattern] == nil {
-			v.report(
-				at, "is empty: write one of %s, or [] for none of them",
+			v.report(at,
+				"is empty: write one of %s, or [] for none of them",
 				yamlconf.OneOf(yamlconf.EnumValues(AllPermissions()...)))
 		}
 		v.checkDuplicates(at, byPath[pattern])
 	}
 }
 
-// folders checks the folders of a tenant.
-func (v *validator) folders(p yamlconf.Path, t *Tenant) {
+// checkFolders checks the folders of a tenant.
+func (t *Tenant) checkFolders(v *validator, p yamlconf.Path) {
 	seen := map[string]bool{} // in the form in which names are compared
 	for _, name := range slices.Sorted(maps.Keys(t.Folders)) {
 		at, f := p.Child(name), t.Folders[name]
@@ -59,7 +59,7 @@ func (v *validator) folders(p yamlconf.Path, t *Tenant) {
 			v.report(at, "says nothing: name a bucket, or a prefix in the bucket of the tenant")
 		}
 		v.bucketAndPrefix(at, f.Bucket, f.Prefix)
-		f.S3.Check(at.Child("s3"), p[1:2], v.report)
+		f.S3.check(v, at.Child("s3"), p[1:2])
 		v.permissions(at, f.Permissions, nil)
 	}
 }

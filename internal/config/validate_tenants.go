@@ -31,38 +31,36 @@ func (v *validator) tenants() {
 			v.report(
 				p.Child(name), "%q is no name for a tenant: write up to 63 ASCII letters, digits, -, _ and .", name)
 		}
-		v.tenant(p.Child(name), t)
+		t.check(v, p.Child(name))
 	}
 	v.sharedHosts()
 	v.ambiguousUsers()
 }
 
-func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
+func (t *Tenant) check(v *validator, p yamlconf.Path) {
 	if t.Bucket == "" {
 		v.report(p.Child("bucket"), "is missing: name the tenant's S3 bucket")
 	}
 	v.bucketAndPrefix(p, t.Bucket, t.Prefix)
-	t.TLS.Check(p.Child("tls"), &v.cfg.TLS, t.Hosts, v.report)
-	offered := v.languages(p, t)
+	t.TLS.check(v, p.Child("tls"), t.Hosts)
+	offered := t.checkLanguages(v, p)
 	v.texts(p.Child("greeting"), t.Greeting)
 	v.texts(p.Child("welcome"), t.Welcome)
-	v.messages(p.Child("messages"), t)
-	v.encodings(p, t)
-	v.presign(p.Child("presign"), t)
-	for key, problem := range t.Webhook.Problems() {
-		v.report(p.Child("webhook").Child(key), "%s", problem)
-	}
+	t.checkMessages(v, p.Child("messages"))
+	t.checkEncodings(v, p)
+	t.checkPresign(v, p.Child("presign"))
+	t.Webhook.check(v, p.Child("webhook"))
 	v.permissions(p, t.Permissions, t.PathPermissions)
-	v.folders(p.Child("folders"), t)
+	t.checkFolders(v, p.Child("folders"))
 	if t.Resume == KeepInterrupted && v.cfg.AbandonedUploads == 0 {
 		v.report(p.Child("resume"), "needs abandoned_uploads: an upload that no client resumes would stay permanently")
 	}
-	t.Objects.Check(p.Child("objects"), v.report)
-	v.encryption(p.Child("objects"), t)
-	t.Limits.Check(p.Child("limits"), v.report)
-	t.S3.Check(p.Child("s3"), p[1:], v.report)
-	v.auth(p.Child("auth"), &t.Auth)
-	if len(t.Users) == 0 && len(t.Auth.Given()) == 0 {
+	t.Objects.check(v, p.Child("objects"))
+	t.checkEncryption(v, p.Child("objects"))
+	t.Limits.check(v, p.Child("limits"))
+	t.S3.check(v, p.Child("s3"), p[1:])
+	t.Auth.check(v, p.Child("auth"))
+	if len(t.Users) == 0 && !t.Auth.Given() {
 		key := "users"
 		if t.UsersFile != "" {
 			key = "users_file"
@@ -70,27 +68,27 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 		v.report(p.Child(key), "there are none: write one at least, so that a client can log in")
 	}
 	for name, u := range t.Users {
-		v.user(p.Child("users").Child(name), name, u)
-		v.oneOf(p.Child("users").Child(name).Child("language"), u.Language, offered)
+		at := p.Child("users").Child(name)
+		u.check(v, at, name)
+		v.oneOf(at.Child("language"), u.Language, offered)
 		if len(u.Certificates) > 0 && t.TLS.ClientCertificatesOf(&v.cfg.TLS).CAFile == "" {
-			v.report(p.Child("users").Child(name).Child("certificates"),
+			v.report(at.Child("certificates"),
 				"needs authorities that issue them: write tls.client_certificates.ca_file")
 		}
 	}
 }
 
-// presign checks the life of links. One that is signed with the credentials of a role ends with them.
-func (v *validator) presign(p yamlconf.Path, t *Tenant) {
+// checkPresign checks the life of links. One that is signed with the credentials of a role ends with them.
+func (t *Tenant) checkPresign(v *validator, p yamlconf.Path) {
 	if t.Presign != 0 && (t.Presign < time.Second || t.Presign > maxPresign) {
-		v.report(
-			p, "%s is not between 1s and %.0fh, which S3 allows: write another, or remove the key for no links",
+		v.report(p,
+			"%s is not between 1s and %.0fh, which S3 allows: write another, or remove the key for no links",
 			t.Presign, maxPresign.Hours())
 	}
 	for _, s := range v.cfg.storagesOf(t) {
 		if most := s.AssumeRole.DurationOf() - RoleRenewBefore; s.AssumeRole.Given() && most > 0 &&
 			t.Presign > most {
-			v.report(
-				p,
+			v.report(p,
 				"%s is longer than the credentials of s3.assume_role are good: write at most %s, or a longer "+
 					"s3.assume_role.duration", t.Presign, most)
 			return
@@ -98,8 +96,8 @@ func (v *validator) presign(p yamlconf.Path, t *Tenant) {
 	}
 }
 
-// encryption checks who has the key, where that is known.
-func (v *validator) encryption(p yamlconf.Path, t *Tenant) {
+// checkEncryption checks who has the key, where that is known.
+func (t *Tenant) checkEncryption(v *validator, p yamlconf.Path) {
 	if v.cfg.positions.Broken(p.Child("encryption")) {
 		return
 	}
@@ -107,7 +105,7 @@ func (v *validator) encryption(p yamlconf.Path, t *Tenant) {
 	for _, s := range v.cfg.storagesOf(t) {
 		endpoints = append(endpoints, s.Endpoint)
 	}
-	t.Objects.CheckEncryption(p, endpoints, t.Presign != 0, v.report)
+	t.Objects.checkEncryption(v, p, endpoints, t.Presign != 0)
 }
 
 // bucketAndPrefix checks the bucket, where there is one, and the prefix that p, a tenant or a folder, names.
@@ -122,7 +120,7 @@ func (v *validator) bucketAndPrefix(p yamlconf.Path, bucket, prefix string) {
 	}
 }
 
-func (v *validator) user(p yamlconf.Path, name string, u *User) {
+func (u *User) check(v *validator, p yamlconf.Path, name string) {
 	if name == "" || strings.ContainsFunc(name, unicode.IsControl) {
 		v.report(p, "%q is no name for a user: write one without control characters", name)
 	}
@@ -134,7 +132,7 @@ func (v *validator) user(p yamlconf.Path, name string, u *User) {
 	} else if problem := passwordhash.Problem(u.PasswordHash.Reveal()); problem != "" {
 		v.report(hash, "%s: write what `babelftp hash-password` prints", problem)
 	}
-	v.userSettings(p, u)
+	u.checkSettings(v, p)
 }
 
 // Validate checks the settings that p leads to, of a user whom another service described: all but the name. It gives
@@ -142,13 +140,13 @@ func (v *validator) user(p yamlconf.Path, name string, u *User) {
 func (u *User) Validate(p yamlconf.Path, positions yamlconf.Positions) Problems {
 	u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
 	v := &validator{cfg: &Config{positions: positions}}
-	v.userSettings(p, u)
-	v.noLocalSettings(p, u)
+	u.checkSettings(v, p)
+	u.checkNotLocal(v, p)
 	return v.problems
 }
 
-// userSettings checks all of a user but the name and the password.
-func (v *validator) userSettings(p yamlconf.Path, u *User) {
+// checkSettings checks all of a user but the name and the password.
+func (u *User) checkSettings(v *validator, p yamlconf.Path) {
 	for _, d := range []struct{ key, value string }{{"home", u.Home}, {"root", u.Root}} {
 		switch {
 		case d.value == "":
@@ -163,23 +161,22 @@ func (v *validator) userSettings(p yamlconf.Path, u *User) {
 		}
 	}
 	v.permissions(p, u.Permissions, u.PathPermissions)
-	u.Limits.Check(p.Child("limits"), v.report)
+	u.Limits.check(v, p.Child("limits"))
 }
 
 // maxPresign is how long S3 lets a link be good:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
 const maxPresign = 7 * 24 * time.Hour
 
-// encodings checks how the names of a tenant are written.
-func (v *validator) encodings(p yamlconf.Path, t *Tenant) {
+// checkEncodings checks how the names of a tenant are written.
+func (t *Tenant) checkEncodings(v *validator, p yamlconf.Path) {
 	if t.PathnameEncoding.Raw() && t.Normalization != "" && t.Normalization != pathname.None {
-		v.report(
-			p.Child("normalization"), "raw names are kept as they are, byte for byte: write none, or remove the key")
+		v.report(p.Child("normalization"),
+			"raw names are kept as they are, byte for byte: write none, or remove the key")
 	}
 	if t.PathnameEncoding.Raw() && t.Backslash == pathname.BackslashSeparates {
-		v.report(
-			p.Child(
-				"backslash"), "in raw names no byte is known to be a backslash: remove the key, or name the charset "+
+		v.report(p.Child("backslash"),
+			"in raw names no byte is known to be a backslash: remove the key, or name the charset "+
 				"in pathname_encoding")
 	}
 	seen := map[string]bool{} // in the form in which names are compared
@@ -211,8 +208,8 @@ func (v *validator) sharedHosts() {
 			case taken && owner == name:
 				v.report(p, "%s is written twice: remove one", host)
 			case taken:
-				v.report(
-					p, "%s leads to the tenant %s too: a host chooses one tenant, remove it from one of them", host,
+				v.report(p,
+					"%s leads to the tenant %s too: a host chooses one tenant, remove it from one of them", host,
 					owner)
 			default:
 				owners[host] = name
@@ -238,8 +235,8 @@ func (v *validator) ambiguousUsers() {
 			p := yamlconf.Path{"tenants", tenant, "users", user}
 			name := NormalizeUser(user)
 			if other, taken := qualified[name]; taken {
-				v.report(
-					p, "%s is also how the user %s of the tenant %s logs in without a host: rename one", user,
+				v.report(p,
+					"%s is also how the user %s of the tenant %s logs in without a host: rename one", user,
 					other.user, other.tenant)
 			}
 			first, taken := plain[name]
@@ -249,8 +246,7 @@ func (v *validator) ambiguousUsers() {
 			case first.tenant == tenant:
 				v.report(p, "%s and %s differ in their Unicode form only: remove one", user, first.user)
 			case len(t.Hosts) == 0 || len(v.cfg.Tenants[first.tenant].Hosts) == 0:
-				v.report(
-					p,
+				v.report(p,
 					"the tenant %s has a user of this name too, and %s has no host to tell them apart: give both "+
 						"tenants hosts, "+
 						"or rename one user", first.tenant, v.hostless(first.tenant, tenant))

@@ -16,9 +16,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// languages checks which languages a tenant offers, and that its own is one of them. It returns them, nil if they are
-// not known.
-func (v *validator) languages(p yamlconf.Path, t *Tenant) *i18n.Bundle {
+// checkLanguages checks which languages a tenant offers, and that its own is one of them. It returns them, nil if they
+// are not known.
+func (t *Tenant) checkLanguages(v *validator, p yamlconf.Path) *i18n.Bundle {
 	list := p.Child("languages")
 	if t.Languages != nil && len(t.Languages) == 0 {
 		v.report(list, "there are none: write one at least, or remove the key for all of them")
@@ -121,8 +121,9 @@ func (v *validator) texts(p yamlconf.Path, texts map[language.Tag]string) {
 	}
 }
 
-// messages checks what a tenant says instead of the catalogues. A wrong text does not make the configuration invalid.
-func (v *validator) messages(p yamlconf.Path, t *Tenant) {
+// checkMessages checks what a tenant says instead of the catalogues. A wrong text does not make the configuration
+// invalid.
+func (t *Tenant) checkMessages(v *validator, p yamlconf.Path) {
 	if v.bundle == nil || len(t.Messages) == 0 {
 		return
 	}

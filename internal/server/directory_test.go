@@ -24,12 +24,12 @@ func TestDirectory(t *testing.T) {
 	cfg.Limits.Bans = config.Bans{UserScore: 2, Time: time.Hour, HalfLife: time.Hour}
 	cfg.Tenants["acme"].Auth = config.Auth{
 		User: config.User{Root: "/{user}"},
-		AuthServices: config.AuthServices{LDAP: config.LDAP{
+		LDAP: config.LDAP{
 			URLs: []string{directory.LDAP}, CAFile: directory.CAFile, BaseDN: servicetest.BaseDN,
 			BindDN: servicetest.BindDN, BindPassword: value.NewSecret(servicetest.DirectoryPassword),
 			Attributes: config.Attributes{Root: "ftpRoot", Home: "ftpHome", Quota: "ftpQuota",
 				Permissions: "ftpPermission"},
-		}},
+		},
 	}
 	put(t, s, cfg, "bob/before", "teams/alice/before", "private") // 7 bytes each
 	log := make(logged, 1000)

@@ -107,9 +107,6 @@ func (ps Positions) Problem(p Path, message string) *Problem {
 // Broken reports whether a problem was found with the value that p leads to.
 func (ps Positions) Broken(p Path) bool { return ps[p.key()].broken }
 
-// A Report takes a problem with the value that p leads to.
-type Report = func(p Path, format string, args ...any)
-
 // A Path is the keys that lead to a value.
 type Path []string
 

@@ -38,7 +38,7 @@ func serve(t *testing.T, answer http.HandlerFunc, change func(*config.Hook)) Sou
 	if change != nil {
 		change(&cfg)
 	}
-	source, err := New(&config.Auth{AuthServices: config.AuthServices{Hook: cfg}})
+	source, err := New(&config.Auth{Hook: cfg})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,8 +197,8 @@ func TestHookUnderTLS(t *testing.T) {
 		own: "", "": "certificate", broken: "has no certificate in PEM", filepath.Join(dir, "none.pem"): "no such file",
 	} {
 		source, err := New(
-			&config.Auth{AuthServices: config.AuthServices{Hook: config.Hook{URL: server.URL, CAFile: file,
-				Timeout: time.Minute}}})
+			&config.Auth{Hook: config.Hook{URL: server.URL, CAFile: file,
+				Timeout: time.Minute}})
 		if err == nil {
 			_, err = source.Authenticate(t.Context(), &request)
 		}
@@ -291,8 +291,8 @@ func TestNoSource(t *testing.T) {
 		t.Errorf("%v, %v", source, err)
 	}
 	if source, err := New(
-		&config.Auth{AuthServices: config.AuthServices{Hook: config.Hook{URL: "http://127.0.0.1",
-			Cache: time.Minute}}}); err != nil || reflect.TypeOf(source) != reflect.TypeFor[*cache]() {
+		&config.Auth{Hook: config.Hook{URL: "http://127.0.0.1",
+			Cache: time.Minute}}); err != nil || reflect.TypeOf(source) != reflect.TypeFor[*cache]() {
 		t.Errorf("with a cache: %T, %v", source, err)
 	}
 }

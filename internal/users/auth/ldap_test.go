@@ -18,18 +18,18 @@ import (
 
 // searching finds users by a search under LDAPS.
 func searching(s *servicetest.Directory) *config.Auth {
-	return &config.Auth{AuthServices: config.AuthServices{LDAP: config.LDAP{
+	return &config.Auth{LDAP: config.LDAP{
 		URLs: []string{s.LDAPS}, CAFile: s.CAFile, BaseDN: servicetest.People, BindDN: servicetest.BindDN,
 		BindPassword: value.NewSecret(servicetest.DirectoryPassword),
 		Timeout:      time.Minute,
-	}}}
+	}}
 }
 
 // binding finds users by a pattern of distinguished names under StartTLS.
 func binding(s *servicetest.Directory) *config.Auth {
-	return &config.Auth{AuthServices: config.AuthServices{LDAP: config.LDAP{
+	return &config.Auth{LDAP: config.LDAP{
 		URLs: []string{s.LDAP}, CAFile: s.CAFile, UserDN: "uid={user}," + servicetest.People, Timeout: time.Minute,
-	}}}
+	}}
 }
 
 func newSource(t *testing.T, cfg *config.Auth) Source {
@@ -229,8 +229,8 @@ func TestDirectoryDoesNotDecide(t *testing.T) {
 		t.Errorf("after the end of the login: %v", err)
 	}
 	if _, err := New(
-		&config.Auth{AuthServices: config.AuthServices{LDAP: config.LDAP{URLs: []string{"ldap://a"},
-			CAFile: "none.pem"}}}); err == nil {
+		&config.Auth{LDAP: config.LDAP{URLs: []string{"ldap://a"},
+			CAFile: "none.pem"}}); err == nil {
 		t.Error("a directory without its authorities")
 	}
 }

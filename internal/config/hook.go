@@ -1,0 +1,56 @@
+package config
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+)
+
+// Hook is an HTTP service that gets each login in JSON and answers with the settings of the user.
+type Hook struct {
+	// URL of the service, `https://` or `http://`. Each login is a POST request.
+	URL string `yaml:"url" default:"none" since:"0.2.0"`
+	// Text that the service gets as `Authorization: Bearer`, to know the server by.
+	Secret value.Secret `yaml:"secret" default:"none" since:"0.2.0"`
+	// PEM file of the authorities that the certificate of the service may come from.
+	CAFile string `yaml:"ca_file" default:"those of the system" since:"0.2.0"`
+	// How long the service may take to answer.
+	Timeout time.Duration `yaml:"timeout" default:"5s" since:"0.2.0"`
+	// How long the same login from the same address needs no further request, up to 10m.
+	Cache time.Duration `yaml:"cache" default:"not at all" since:"0.2.0"`
+}
+
+const (
+	defaultAuthTimeout = 5 * time.Second
+	// maxAuthCache is how long a user whom the service no longer knows may log in.
+	maxAuthCache = 10 * time.Minute
+)
+
+// TimeoutOf is how long the service may take to answer.
+func (h *Hook) TimeoutOf() time.Duration { return cmp.Or(h.Timeout, defaultAuthTimeout) }
+
+func (h *Hook) check(v *validator, p yamlconf.Path) {
+	switch {
+	case h.URL == "":
+		v.report(p.Child("url"), "is missing: write the URL of the service")
+	case !isURL(h.URL, "http", "https"): // not shown: it may hold a password
+		v.report(p.Child("url"),
+			"is no URL of a service: write it like https://auth.example.com/ftp, and a password as secret")
+	}
+	v.authorities(p, h.CAFile)
+	checkTimes(v, p, h.Timeout, h.TimeoutOf(), h.Cache)
+}
+
+// checkTimes checks the timeout of a service as it is written and as it is in effect, and the time of the cache. The
+// service must answer in the time that a session has for its login.
+func checkTimes(v *validator, p yamlconf.Path, written, timeout, cache time.Duration) {
+	loginTimeout := v.cfg.Limits.LoginTimeout
+	if written < 0 || timeout >= loginTimeout {
+		v.report(p.Child("timeout"), "%s is not between 0s and limits.login_timeout (%s)", written, loginTimeout)
+	}
+	if cache < 0 || cache > maxAuthCache {
+		v.report(p.Child("cache"), "%s is not between 0s and %s", cache, maxAuthCache)
+	}
+}
