@@ -3,8 +3,6 @@ package yamlconf
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -316,24 +314,6 @@ func (d *decoder) jsonOf(p Path, n *yaml.Node, levels int) any {
 	return object
 }
 
-// fromEnvironment decodes a single value from its variable, and reports whether there was one.
-func (d *decoder) fromEnvironment(p Path, withFile bool, v reflect.Value) bool {
-	if d.inMap > 0 {
-		return false
-	}
-	given := d.env.take(p, withFile)
-	at := position{source: environmentSource(given.name)}
-	switch {
-	case given.conflict != "":
-		d.report(p, at, "%s", given.conflict)
-	case given.isFile:
-		d.setFromFile(p, at, v, given.value)
-	case given.name != "":
-		d.set(p, at, v, given.value)
-	}
-	return given.name != ""
-}
-
 // set decodes text, which stands at a place, into v.
 func (d *decoder) set(p Path, at position, v reflect.Value, text string) {
 	d.positions[p.key()] = at
@@ -345,30 +325,12 @@ func (d *decoder) set(p Path, at position, v reflect.Value, text string) {
 // setFromFile decodes the content of a file, which is named at a place, into v.
 func (d *decoder) setFromFile(p Path, at position, v reflect.Value, name string) {
 	name = ResolvePath(filepath.Dir(d.file), name)
-	text, err := readValue(name)
-	d.sources.Note(name, text)
+	text, err := d.sources.readValue(name)
 	if err != nil {
 		d.report(p, at, "cannot read the value from %s: %v", name, WithoutPath(err))
 		return
 	}
 	d.set(p, at, v, strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
-}
-
-// maxValue is more bytes than any value has: a longer file is a mistake, like the name of a device.
-const maxValue = 64 << 10
-
-// readValue is the content of the file name.
-func readValue(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxValue+1))
-	if err == nil && len(content) > maxValue {
-		err = fmt.Errorf("it is longer than %d bytes", maxValue)
-	}
-	return content, err
 }
 
 // ResolvePath is where the file name is, which is relative to the folder dir. An empty name stays empty.

@@ -1,7 +1,6 @@
 package yamlconf
 
 import (
-	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
@@ -41,29 +40,44 @@ func (env environment) variable(p Path) string {
 	}, strings.Join(p, "_"))
 }
 
-// A variableValue is what the environment says of a value. The zero value is nothing.
-type variableValue struct {
-	name, value string
-	isFile      bool   // value is the name of a file that holds the value
-	conflict    string // why it cannot be used
+// fromEnvironment decodes a single value from its variable, which names a file where withFile allows it, and reports
+// whether there was one.
+func (d *decoder) fromEnvironment(p Path, withFile bool, v reflect.Value) bool {
+	if d.inMap > 0 {
+		return false
+	}
+	name, inFile := d.env.variable(p), ""
+	value := d.env.values[name]
+	if withFile {
+		inFile = d.env.values[name+environmentFile]
+	}
+	switch {
+	case value != "" && inFile != "":
+		d.report(p, positionOfVariable(name), "%s is set too: remove one", name+environmentFile)
+	case value != "":
+		d.set(p, positionOfVariable(name), v, value)
+	case inFile != "":
+		d.setFromFile(p, positionOfVariable(name+environmentFile), v, inFile)
+	default:
+		return false
+	}
+	return true
 }
 
-// take looks up the value that p leads to, which may be in a file if withFile says so.
-func (env environment) take(p Path, withFile bool) variableValue {
-	name := env.variable(p)
-	value := env.values[name]
-	if inFile := env.values[name+environmentFile]; withFile && inFile != "" {
-		if value != "" {
-			return variableValue{
-				name: name, conflict: fmt.Sprintf("%s is set too: remove one", name+environmentFile),
-			}
+// unknownVariables reports the variables that give no value of a struct.
+func (d *decoder) unknownVariables(t reflect.Type) {
+	known, maps := d.env.names(nil, t)
+	for _, name := range d.env.unknown(known) {
+		advice := Suggest(name, known, "correct its name or remove it")
+		inMap := slices.IndexFunc(maps, func(p Path) bool { return strings.HasPrefix(name, d.env.variable(p)+"_") })
+		if value, ok := strings.CutSuffix(name, environmentFile); inMap >= 0 {
+			advice = "what is below " + maps[inMap].String() +
+				" comes from the file only, write it there; a secret can have a file of its own"
+		} else if ok && slices.Contains(known, value) {
+			advice = "only secrets come from files, set " + value
 		}
-		return variableValue{name: name + environmentFile, value: inFile, isFile: true}
+		d.report(nil, positionOfVariable(name), "is no setting: %s", advice)
 	}
-	if value == "" {
-		return variableValue{}
-	}
-	return variableValue{name: name, value: value}
 }
 
 // names are the variables that give values of a struct of type t, to which p leads, sorted. maps are the paths of what
@@ -103,5 +117,7 @@ func (env environment) unknown(known []string) []string {
 	return names
 }
 
-// environmentSource is how a variable is named as the source of a problem.
-func environmentSource(name string) string { return "environment variable " + name }
+// positionOfVariable is that of what a variable gives.
+func positionOfVariable(name string) position {
+	return position{source: "environment variable " + name}
+}

@@ -2,8 +2,6 @@ package yamlconf
 
 import (
 	"reflect"
-	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -66,20 +64,4 @@ type decoder struct {
 	sizes     map[*yaml.Node]int // nodes in what aliases stand for
 	positions Positions
 	problems  Problems
-}
-
-// unknownVariables reports the variables that give no value of a struct.
-func (d *decoder) unknownVariables(t reflect.Type) {
-	known, maps := d.env.names(nil, t)
-	for _, name := range d.env.unknown(known) {
-		advice := Suggest(name, known, "correct its name or remove it")
-		inMap := slices.IndexFunc(maps, func(p Path) bool { return strings.HasPrefix(name, d.env.variable(p)+"_") })
-		if value, ok := strings.CutSuffix(name, environmentFile); inMap >= 0 {
-			advice = "what is below " + maps[inMap].String() +
-				" comes from the file only, write it there; a secret can have a file of its own"
-		} else if ok && slices.Contains(known, value) {
-			advice = "only secrets come from files, set " + value
-		}
-		d.report(nil, position{source: environmentSource(name)}, "is no setting: %s", advice)
-	}
 }

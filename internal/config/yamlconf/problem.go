@@ -124,7 +124,7 @@ func (p Path) String() string {
 	return strings.Join(keys, ".")
 }
 
-// key is the path as the key of a map; a NUL cannot be in a key of YAML.
+// key is the path as the key of a map. No known key has a NUL.
 func (p Path) key() string { return strings.Join(p, "\x00") }
 
 // WithoutPath is an error of the operating system without the name of the file, which a problem shows in its own way.

@@ -2,6 +2,8 @@ package yamlconf
 
 import (
 	"crypto/sha256"
+	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -18,19 +20,38 @@ func NewSources() *Sources { return &Sources{sums: map[string][sha256.Size]byte{
 // ReadFile reads a file.
 func (s *Sources) ReadFile(name string) ([]byte, error) {
 	content, err := os.ReadFile(name)
-	s.Note(name, content)
+	s.note(name, content)
 	return content, err
 }
 
 // ReadDir returns the entries of a folder.
 func (s *Sources) ReadDir(name string) ([]os.DirEntry, error) {
 	entries, err := os.ReadDir(name)
-	s.Note(name, namesOf(entries))
+	s.note(name, namesOf(entries))
 	return entries, err
 }
 
-// Note remembers the content of a file that another function has read. That of a file which cannot be read is empty.
-func (s *Sources) Note(name string, content []byte) { s.sums[name] = sha256.Sum256(content) }
+// maxValue is more bytes than any value has: a longer file is a mistake, like the name of a device.
+const maxValue = 64 << 10
+
+// readValue reads a file that holds one value.
+func (s *Sources) readValue(name string) ([]byte, error) {
+	s.note(name, nil)
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxValue+1))
+	s.note(name, content)
+	if err == nil && len(content) > maxValue {
+		err = fmt.Errorf("it is longer than %d bytes", maxValue)
+	}
+	return content, err
+}
+
+// note remembers the content of a file. That of a file which cannot be read is empty.
+func (s *Sources) note(name string, content []byte) { s.sums[name] = sha256.Sum256(content) }
 
 // SumOf is the hash of the content of a file, zero for a file that was not read.
 func (s *Sources) SumOf(name string) [sha256.Size]byte { return s.sums[name] }
@@ -51,23 +72,17 @@ func (s *Sources) Sum() [sha256.Size]byte {
 
 // Changed reports whether a file or a folder has another content now.
 func (s *Sources) Changed() bool {
-	now := NewSources()
-	return !now.repeat(s)
-}
-
-// repeat reads the files of other sources, and reports whether each has the same content.
-func (s *Sources) repeat(other *Sources) bool {
-	for name, sum := range other.sums {
+	for name, sum := range s.sums {
 		content, err := os.ReadFile(name)
 		if err != nil { // also for a folder
 			entries, _ := os.ReadDir(name)
 			content = namesOf(entries)
 		}
-		if s.Note(name, content); s.sums[name] != sum {
-			return false
+		if sha256.Sum256(content) != sum {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // Add takes those of other sources too.
