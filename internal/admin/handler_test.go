@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/activity"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/users/bans"
@@ -31,9 +32,9 @@ type source struct {
 func newSource(sessions, tenants int) *source {
 	s := &source{tenants: tenants}
 	for i := range sessions {
-		session := activity.New(time.Duration(i).String(), "192.0.2.7:1024")
-		session.Set(activity.State{Tenant: name(i % tenants), User: "alice"})
-		s.sessions = append(s.sessions, session)
+		s.sessions = append(s.sessions, activity.New(report.Client{
+			ID: time.Duration(i).String(), Remote: "192.0.2.7:1024", Tenant: name(i % tenants), User: "alice",
+		}))
 	}
 	return s
 }

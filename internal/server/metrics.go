@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -14,15 +15,14 @@ import (
 
 	measure "github.com/babelftp/babelftp/internal/admin/metrics"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/ftp/control"
-	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/passive"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // metrics counts what happens. It watches the control connections.
 type metrics struct {
-	control.Silent
+	report.Silent
 	registry *registry
 	tenants  *measure.Tenants
 	*measure.Transfers
@@ -47,7 +47,7 @@ type metrics struct {
 	refusedTexts                          prometheus.Gauge
 }
 
-var _ control.Observer = (*metrics)(nil)
+var _ report.Observer = (*metrics)(nil)
 
 // A registry remembers its collectors, so that a test can compare all that they may show with the documents.
 type registry struct {
@@ -164,16 +164,16 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }
 
-// SessionOpened implements [control.Observer].
-func (m *metrics) SessionOpened() {
+// SessionOpened implements [report.Observer].
+func (m *metrics) SessionOpened(context.Context) {
 	m.sessions.Inc()
 	m.sessionsTotal.Inc()
 }
 
-// SessionClosed implements [control.Observer].
+// SessionClosed implements [report.Observer].
 func (m *metrics) SessionClosed() { m.sessions.Dec() }
 
-// LoggedIn implements [control.Observer].
+// LoggedIn implements [report.Observer].
 func (m *metrics) LoggedIn(login *account.Login, err error) {
 	result, tenant := "failed", account.FailedTenant(err)
 	_, full := errors.AsType[*account.FullError](err)
@@ -188,7 +188,7 @@ func (m *metrics) LoggedIn(login *account.Login, err error) {
 	m.logins.Add(1, tenant, result)
 }
 
-// Refused implements [control.Observer].
+// Refused implements [report.Observer].
 func (m *metrics) Refused(tenant, limit string) { m.refusals.Add(1, tenant, limit) }
 
 // proxyRefused counts a connection without the PROXY header that it must have.
@@ -253,14 +253,14 @@ func (m *metrics) told(tenant string, events int, ok bool) {
 
 func (m *metrics) banned(kind string) { m.bans.WithLabelValues(kind).Inc() }
 
-// Replied implements [control.Observer].
-func (m *metrics) Replied(o control.Outcome) {
-	m.replies.WithLabelValues(o.Verb, strconv.Itoa(o.Code)).Inc()
+// CommandEnded implements [report.Observer].
+func (m *metrics) CommandEnded(_ context.Context, o *report.Outcome) {
+	if o.Transfer != nil {
+		m.End(o.Transfer)
+	}
+	m.replies.WithLabelValues(o.Name, strconv.Itoa(o.Code)).Inc()
 	m.languages.WithLabelValues(o.Language.String()).Inc()
 }
 
-// Transferring implements [control.Observer].
-func (m *metrics) Transferring(tenant, _ string, t *dataconn.Transfer) { m.Begin(tenant, t) }
-
-// Transferred implements [control.Observer].
-func (m *metrics) Transferred(t *dataconn.Transfer) { m.End(t) }
+// Transferring implements [report.Observer].
+func (m *metrics) Transferring(t *report.Transfer) { m.Begin(t) }

@@ -30,7 +30,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
-	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/report/events"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
@@ -71,7 +71,7 @@ type Server struct {
 	log        *slog.Logger
 	metrics    *metrics
 	audit      *audit.Output
-	observe    func(id string, conn *wire.Conn) []control.Observer
+	observe    func(report.Client) report.Observers
 	flushAudit func()
 	control    *control.Server
 	health     *health.Probe

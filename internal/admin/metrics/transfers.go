@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/report"
 )
 
 const namespace = "babelftp"
@@ -26,7 +26,7 @@ type Transfers struct {
 	active    *prometheus.Desc
 
 	mu      sync.Mutex
-	running map[*dataconn.Transfer]transferKind
+	running map[*report.Transfer]transferKind
 	ended   map[transferKind]int64 // bytes of the transfers that have ended; it has each kind that was ever there
 }
 
@@ -56,7 +56,7 @@ func NewTransfers(tenants *Tenants) *Transfers {
 			nil),
 		active: prometheus.NewDesc(
 			"babelftp_transfers_active", "Transfers that run, by tenant and direction.", of, nil),
-		running: map[*dataconn.Transfer]transferKind{},
+		running: map[*report.Transfer]transferKind{},
 		ended:   map[transferKind]int64{},
 	}
 	tenants.forget = append(tenants.forget, m.forget)
@@ -76,29 +76,29 @@ func (m *Transfers) forget(tenant string) {
 }
 
 // Begin counts a transfer as running, until End.
-func (m *Transfers) Begin(tenant string, t *dataconn.Transfer) {
-	m.tenants.count(tenant, func(label string) {
+func (m *Transfers) Begin(t *report.Transfer) {
+	m.tenants.count(t.Tenant, func(label string) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.begin(t, label)
 	})
 }
 
-func (m *Transfers) begin(t *dataconn.Transfer, tenant string) {
+func (m *Transfers) begin(t *report.Transfer, tenant string) {
 	kind := transferKind{tenant, t.Direction()}
 	m.running[t] = kind
 	m.ended[kind] += 0
 }
 
 // End counts a transfer as ended, complete or not.
-func (m *Transfers) End(t *dataconn.Transfer) {
+func (m *Transfers) End(t *report.Transfer) {
 	m.mu.Lock()
 	kind := m.running[t]
 	delete(m.running, t)
 	m.ended[kind] += t.Bytes()
 	m.mu.Unlock()
 	result := "complete"
-	if !t.Outcome().Complete {
+	if !t.Complete {
 		result = "failed"
 	}
 	m.total.Add(1, kind.tenant, kind.direction, result)

@@ -1,22 +1,32 @@
 package control
 
 import (
+	"maps"
 	"strings"
+	"time"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/filecmd"
 	"github.com/babelftp/babelftp/internal/ftp/syntax"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
-	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/report"
 )
 
-// A command is one row of the command table.
+// A command is one row of the command table, and all that the server needs to know of the command.
 type command struct {
-	run      func(s *session, arg string)
+	// run does the command. It returns the reply, or an error that decides the reply. It may return both, and then the
+	// error is for the observers.
+	run      func(s *session, arg string) (wire.Reply, error)
 	argument syntax.Argument // how it is read
 	login    bool            // refused with 530 before login
 	transfer bool            // ends the transfer parameters
 	syntax   string          // as HELP and 501 show it, RFC 959 5.3
+
+	kind  report.Kind // the event in the audit log
+	reads bool        // it may also just read, and is such an event only where it has asked the storage for a change
+
+	// after does what follows a reply that tells success. A reply that it returns is another one.
+	after func(s *session) wire.Reply
 }
 
 const (
@@ -29,19 +39,20 @@ const unknownVerb = "other"
 
 // commands is the command table: every verb that this server knows, with answers of its own or the engine's.
 func commands() map[string]command {
-	table := map[string]command{
+	table := siteCommands()
+	maps.Copy(table, map[string]command{
 		// Login.
 		"USER": {run: (*session).user, argument: syntax.Text, syntax: "USER <SP> name"},
 		"PASS": {run: (*session).pass, argument: syntax.OptionalText, syntax: "PASS <SP> password"},
 		"ACCT": {run: (*session).acct, argument: syntax.Text, syntax: "ACCT <SP> account"},
-		"REIN": {run: (*session).rein, syntax: "REIN"},
+		"REIN": {run: (*session).rein, after: (*session).endTLS, syntax: "REIN"},
 		"QUIT": {run: (*session).quit, syntax: "QUIT"},
 		"HOST": {run: (*session).host, argument: syntax.Text, syntax: "HOST <SP> hostname"},
 		"LANG": {run: (*session).language, argument: syntax.OptionalTag, syntax: "LANG [<SP> language-tag]"},
 		"CLNT": {run: (*session).noop, argument: syntax.Text, syntax: "CLNT <SP> name"},
 
 		// Encryption.
-		"AUTH": {run: (*session).auth, argument: syntax.Words, syntax: "AUTH <SP> TLS"},
+		"AUTH": {run: (*session).auth, argument: syntax.Words, after: (*session).beginTLS, syntax: "AUTH <SP> TLS"},
 		"PBSZ": {run: (*session).pbsz, argument: syntax.Words, syntax: "PBSZ <SP> 0"},
 		"PROT": {run: (*session).prot, argument: syntax.Words, syntax: "PROT <SP> P | C"},
 		"CCC":  {run: (*session).ccc, syntax: "CCC"},
@@ -54,7 +65,7 @@ func commands() map[string]command {
 		"SYST": {run: (*session).syst, syntax: "SYST"},
 		"NOOP": {run: (*session).noop, syntax: "NOOP"},
 		"SITE": {run: (*session).site, argument: syntax.Text, login: true,
-			syntax: "SITE <SP> " + siteNames()},
+			syntax: "SITE <SP> " + strings.Join(siteNames(table), " | ")},
 
 		// Transfer parameters.
 		"TYPE": {run: (*session).representation, argument: syntax.Words, login: true,
@@ -72,13 +83,13 @@ func commands() map[string]command {
 		"EPRT": {run: (*session).eprt, argument: syntax.Words, login: true, syntax: "EPRT <SP> |1|address|port|"},
 
 		// Transfers.
-		"RETR": {run: (*session).retr, argument: syntax.Text, login: true, transfer: true,
+		"RETR": {run: (*session).retr, argument: syntax.Text, login: true, transfer: true, kind: report.Download,
 			syntax: "RETR" + pathnameSyntax},
-		"STOR": {run: (*session).stor, argument: syntax.Text, login: true, transfer: true,
+		"STOR": {run: (*session).stor, argument: syntax.Text, login: true, transfer: true, kind: report.Upload,
 			syntax: "STOR" + pathnameSyntax},
-		"APPE": {run: (*session).stor, argument: syntax.Text, login: true, transfer: true,
+		"APPE": {run: (*session).stor, argument: syntax.Text, login: true, transfer: true, kind: report.Upload,
 			syntax: "APPE" + pathnameSyntax},
-		"STOU": {run: (*session).stou, argument: syntax.OptionalText, login: true, transfer: true,
+		"STOU": {run: (*session).stou, argument: syntax.OptionalText, login: true, transfer: true, kind: report.Upload,
 			syntax: "STOU" + listSyntax},
 		"LIST": {run: (*session).list, argument: syntax.OptionalText, login: true, transfer: true,
 			syntax: "LIST" + listSyntax},
@@ -93,24 +104,24 @@ func commands() map[string]command {
 			syntax: "CWD" + pathnameSyntax},
 		"CDUP": {run: (*session).cdup, login: true, syntax: "CDUP"},
 		"PWD":  {run: (*session).pwd, login: true, syntax: "PWD"},
-		"MKD":  {run: changing("MKD"), argument: syntax.Text, login: true, syntax: "MKD" + pathnameSyntax},
-		"RMD":  {run: changing("RMD"), argument: syntax.Text, login: true, syntax: "RMD" + pathnameSyntax},
-		"DELE": {run: changing("DELE"), argument: syntax.Text, login: true, syntax: "DELE" + pathnameSyntax},
-		"RNFR": {run: (*session).rnfr, argument: syntax.Text, login: true, syntax: "RNFR" + pathnameSyntax},
-		"RNTO": {run: (*session).rnto, argument: syntax.Text, login: true, syntax: "RNTO" + pathnameSyntax},
+		"MKD":  {run: changing("MKD"), argument: syntax.Text, login: true, kind: report.MakeDir, syntax: "MKD" + pathnameSyntax},
+		"RMD":  {run: changing("RMD"), argument: syntax.Text, login: true, kind: report.Remove, syntax: "RMD" + pathnameSyntax},
+		"DELE": {run: changing("DELE"), argument: syntax.Text, login: true, kind: report.Delete, syntax: "DELE" + pathnameSyntax},
+		"RNFR": {run: (*session).rnfr, argument: syntax.Text, login: true, kind: report.Rename, syntax: "RNFR" + pathnameSyntax},
+		"RNTO": {run: (*session).rnto, argument: syntax.Text, login: true, kind: report.Rename, syntax: "RNTO" + pathnameSyntax},
 		"SIZE": {run: (*session).size, argument: syntax.Text, login: true, syntax: "SIZE" + pathnameSyntax},
-		"MDTM": {run: onFile(filecmd.MDTM), argument: syntax.Text, login: true,
+		"MDTM": {run: onFile(filecmd.MDTM), argument: syntax.Text, login: true, kind: report.SetTime, reads: true,
 			syntax: "MDTM [<SP> YYYYMMDDhhmmss]" + pathnameSyntax},
-		"MFMT": {run: onFile(filecmd.MFMT), argument: syntax.Text, login: true,
+		"MFMT": {run: onFile(filecmd.MFMT), argument: syntax.Text, login: true, kind: report.SetTime,
 			syntax: "MFMT <SP> YYYYMMDDhhmmss" + pathnameSyntax},
-		"MFF": {run: onFile(filecmd.MFF), argument: syntax.Text, login: true,
+		"MFF": {run: onFile(filecmd.MFF), argument: syntax.Text, login: true, kind: report.SetTime,
 			syntax: "MFF <SP> Modify=YYYYMMDDhhmmss;" + pathnameSyntax},
 		"AVBL": {run: onFile(filecmd.Available), argument: syntax.OptionalText, login: true,
 			syntax: "AVBL" + listSyntax},
 		"HASH": {run: (*session).hash, argument: syntax.Text, login: true, syntax: "HASH" + pathnameSyntax},
 		"RANG": {run: (*session).rang, argument: syntax.Words, login: true, syntax: "RANG <SP> start <SP> end"},
 		"MLST": {run: (*session).mlst, argument: syntax.OptionalText, login: true, syntax: "MLST" + listSyntax},
-	}
+	})
 	for _, verb := range syntax.HashVerbs() {
 		usage := verb + pathnameSyntax + " [<SP> start [<SP> end]]"
 		table[verb] = command{run: onFile(filecmd.XHash(verb)), argument: syntax.Text, login: true, syntax: usage}
@@ -126,42 +137,66 @@ func commands() map[string]command {
 	return table
 }
 
-// dispatch checks a command line against the table and runs it.
-func (s *session) dispatch(line string) {
-	verb, arg, hasArg := wire.ParseCommand(line)
-	c, known := s.server.commands[verb]
-	s.verb, s.argument = verb, arg
+// find finds the row of a command line, and returns what the line has for the row. Each service of SITE is a row.
+func (s *session) find(verb, arg string, hasArg bool) (row command, line report.Command, rest string, hasRest bool) {
+	row, known := s.server.commands[verb]
+	line = report.Command{Name: verb, Verb: verb, Argument: arg, Known: known, Began: time.Now()}
 	if !known {
-		s.verb = unknownVerb
+		line.Name = unknownVerb
 	}
-	text := sessionlog.Command{Verb: verb, Argument: arg, Known: known && (verb != "SITE" || isService(arg))}
-	s.show(s.verb)
-	s.op = s.newOperation(s.trace.Command(s.ctx, s.verb, text))
-	s.op.renaming, s.renaming = s.renaming, "" // RNTO must follow RNFR at once (RFC 959 4.1.3)
-	sessionlog.LogCommand(s.op.Context, s.log, text)
-	defer s.endOperation()
-	if !s.pace() {
-		return
-	}
-	switch {
-	case !known:
-		s.cfg.Limits.Offended(s.conn.Remote())
-		s.reply(500, i18n.UnknownCommand)
-	case c.login && s.login == nil:
-		s.reply(530, i18n.NotLoggedIn)
-	default:
-		if read, ok := c.argument.Read(arg, hasArg); ok {
-			c.run(s, read)
-		} else {
-			s.syntaxError()
+	rest, hasRest = arg, hasArg
+	if verb == "SITE" {
+		name, after, more := strings.Cut(arg, " ")
+		var service command
+		service, line.Known = s.server.commands[siteName(name)]
+		if s.offers(name) {
+			row, rest, hasRest = service, after, more
 		}
 	}
-	if c.transfer {
+	line.Kind = row.kind
+	return row, line, rest, hasRest
+}
+
+// dispatch runs a command line. This is the way of each command: its row, its turn, its function, its outcome.
+func (s *session) dispatch(text string) {
+	row, line, arg, hasArg := s.find(wire.ParseCommand(text))
+	s.op = s.newOperation(row, line)
+	s.op.renaming, s.renaming = s.renaming, "" // RNTO must follow RNFR at once (RFC 959 4.1.3)
+	r, err := s.handle(arg, hasArg)
+	if row.transfer {
 		s.parameters = s.parameters.AfterTransfer()
+	}
+	s.finish(r, err)
+	if row.after == nil || r.Code >= firstFailure {
+		return
+	}
+	if r = row.after(s); r.Code != 0 {
+		s.tell(s.ctx, &report.Outcome{Command: line, Code: r.Code, Lines: r.Lines, Language: s.locale.Tag()})
+		s.flush()
 	}
 }
 
+// handle checks the command against its row and runs it.
+func (s *session) handle(arg string, hasArg bool) (wire.Reply, error) {
+	if err := s.pace(); err != nil {
+		return wire.Reply{}, err
+	}
+	row := s.op.row
+	switch {
+	case row.run == nil:
+		s.cfg.Limits.Offended(s.conn.Remote())
+		return s.reply(500, i18n.UnknownCommand)
+	case row.login && s.login == nil:
+		return s.reply(530, i18n.NotLoggedIn)
+	}
+	read, ok := row.argument.Read(arg, hasArg)
+	if !ok {
+		return s.syntaxError()
+	}
+	return row.run(s, read)
+}
+
 // syntaxError shows the syntax of the command that is being handled.
-func (s *session) syntaxError() {
-	s.reply(501, i18n.Syntax, s.server.commands[s.verb].syntax)
+func (s *session) syntaxError() (wire.Reply, error) {
+	return s.reply(501, i18n.Syntax, s.op.row.syntax)
 }

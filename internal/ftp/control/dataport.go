@@ -29,27 +29,24 @@ func (s *session) newDataSettings() dataSettings {
 }
 
 // pasv is PASV (RFC 959 4.1.2). It can name IPv4 addresses only.
-func (s *session) pasv(string) {
+func (s *session) pasv(string) (wire.Reply, error) {
 	if s.data.epsvAll {
-		s.reply(503, i18n.ExtendedPassiveOnly)
-		return
+		return s.reply(503, i18n.ExtendedPassiveOnly)
 	}
 	address, err := s.publicAddress()
 	if err != nil {
 		s.log.Error("PASV has no address to show; check passive.public_address", "err", err)
-		s.reply(425, i18n.PassivePortUnavailable)
-		return
+		return s.reply(425, i18n.PassivePortUnavailable)
 	}
 	if !address.Is4() {
-		s.reply(425, i18n.PassiveNeedsIPv4)
-		return
+		return s.reply(425, i18n.PassiveNeedsIPv4)
 	}
 	port, ok := s.listenPassive()
 	if !ok {
-		return
+		return s.reply(425, i18n.PassivePortUnavailable)
 	}
 	s.data.address = netip.AddrPortFrom(address, port).String()
-	s.send(wire.NewReply(227, s.text(i18n.EnteringPassive)+" ("+dataconn.FormatPort(address, port)+")"))
+	return wire.NewReply(227, s.text(i18n.EnteringPassive)+" ("+dataconn.FormatPort(address, port)+")"), nil
 }
 
 // publicAddress is the address that PASV shows.
@@ -59,35 +56,34 @@ func (s *session) publicAddress() (netip.Addr, error) {
 }
 
 // epsv is EPSV (RFC 2428 3).
-func (s *session) epsv(arg string) {
+func (s *session) epsv(arg string) (wire.Reply, error) {
 	switch syntax.Upper(arg) {
 	case "":
 	case "ALL":
 		s.data.epsvAll = true
-		s.reply(200, i18n.OK)
-		return
+		return s.reply(200, i18n.OK)
 	default:
 		if !syntax.IsNumber(arg) {
-			s.syntaxError()
-			return
+			return s.syntaxError()
 		}
 		if own := dataconn.Protocol(s.conn.Local()); arg != own {
-			s.unsupportedProtocol(own)
-			return
+			return s.unsupportedProtocol(own)
 		}
 	}
-	if port, ok := s.listenPassive(); ok {
-		s.data.address = ":" + strconv.Itoa(int(port))
-		s.send(wire.NewReply(229, s.text(i18n.EnteringExtendedPassive)+" (|||"+strconv.Itoa(int(port))+"|)"))
+	port, ok := s.listenPassive()
+	if !ok {
+		return s.reply(425, i18n.PassivePortUnavailable)
 	}
+	s.data.address = ":" + strconv.Itoa(int(port))
+	return wire.NewReply(229, s.text(i18n.EnteringExtendedPassive)+" (|||"+strconv.Itoa(int(port))+"|)"), nil
 }
 
-func (s *session) unsupportedProtocol(supported string) {
-	s.send(wire.NewReply(522, s.text(i18n.DataProtocolUnsupported)+" ("+supported+")"))
+func (s *session) unsupportedProtocol(supported string) (wire.Reply, error) {
+	return wire.NewReply(522, s.text(i18n.DataProtocolUnsupported)+" ("+supported+")"), nil
 }
 
-// listenPassive opens a port for the next transfer, on the address that the connection has reached. When there is
-// none it tells the client.
+// listenPassive opens a port for the next transfer, on the address that the connection has reached. The log has why
+// there is none.
 func (s *session) listenPassive() (port uint16, ok bool) {
 	s.closeDataPort()
 	client := passive.Client{Local: s.conn.Socket(), Addr: s.conn.Remote(), Tenant: s.login.Tenant.Name,
@@ -98,7 +94,6 @@ func (s *session) listenPassive() (port uint16, ok bool) {
 			s.log.Error("no free port for a passive data connection; check passive.ports and the limit of descriptors",
 				"err", err)
 		}
-		s.reply(425, i18n.PassivePortUnavailable)
 		return 0, false
 	}
 	s.data.Prepare(source)
@@ -115,31 +110,35 @@ func (s *session) closeDataPort() {
 }
 
 // port is PORT (RFC 959 4.1.2).
-func (s *session) port(arg string) { s.prepareActive(dataconn.ParsePort(arg)) }
+func (s *session) port(arg string) (wire.Reply, error) {
+	return s.prepareActive(dataconn.ParsePort(arg))
+}
 
 // eprt is EPRT (RFC 2428 2).
-func (s *session) eprt(arg string) { s.prepareActive(dataconn.ParseExtendedPort(arg)) }
+func (s *session) eprt(arg string) (wire.Reply, error) {
+	return s.prepareActive(dataconn.ParseExtendedPort(arg))
+}
 
 // prepareActive accepts the address of a data connection when it is the client's own, so that no client reaches
 // another host through this server (RFC 2577 3).
-func (s *session) prepareActive(address netip.AddrPort, err error) {
+func (s *session) prepareActive(address netip.AddrPort, err error) (wire.Reply, error) {
 	switch {
 	case errors.Is(err, dataconn.ErrProtocol):
-		s.unsupportedProtocol("1,2")
+		return s.unsupportedProtocol("1,2")
 	case err != nil:
-		s.syntaxError()
+		return s.syntaxError()
 	case s.data.epsvAll:
-		s.reply(503, i18n.ExtendedPassiveOnly)
+		return s.reply(503, i18n.ExtendedPassiveOnly)
 	case !dataconn.LeadsTo(address.Addr(), s.conn.Remote().WithZone("")):
 		s.log.Warn("data connection to another address than the client's refused", "address", address)
-		s.reply(501, i18n.DataAddressRefused)
+		return s.reply(501, i18n.DataAddressRefused)
 	case address.Port() < dataconn.FirstUserPort:
 		s.log.Warn("data connection to a port below 1024 refused", "address", address)
-		s.reply(504, i18n.ParameterNotImplemented, s.verb)
+		return s.reply(504, i18n.ParameterNotImplemented, s.op.command.Name)
 	default:
 		address = netip.AddrPortFrom(s.conn.Remote(), address.Port())
 		s.closeDataPort()
 		s.data.Prepare(dataconn.Dial(s.ctx, address, s.conn.Socket()))
-		s.reply(200, i18n.DataAddressAccepted)
+		return s.reply(200, i18n.DataAddressAccepted)
 	}
 }

@@ -28,7 +28,7 @@ func (s *session) stopEngine() {
 // engineFailed ends the session: without its engine it can do nothing.
 func (s *session) engineFailed(err error) wire.Reply {
 	s.closing = true
-	s.log.Error("FTP engine failed; the session ends", "command", s.verb, "err", err)
+	s.log.Error("FTP engine failed; the session ends", "command", s.op.command.Name, "err", err)
 	return wire.NewReply(421, s.text(i18n.InternalError))
 }
 
@@ -61,37 +61,37 @@ func successes() map[string]success {
 
 // Classes of codes (RFC 959 4.2.1). A reply below firstSuccess is preliminary.
 const (
-	firstSuccess = 200
-	firstFailure = 400
+	firstSuccess      = 200
+	firstIntermediate = 300
+	firstFailure      = 400
 )
 
-// translate turns a reply of the engine into the one for the client. Only the class of its code counts, because what
-// the storage and the data connection have done is known here, and no text of the engine is for a client.
-func (s *session) translate(verb string, r wire.Reply) wire.Reply {
-	t := s.transfer
-	switch failed := r.Code >= firstFailure; {
+// translate turns a reply of the engine into the one for the client, or into an error. Only the class of its code
+// counts, because what the storage and the data connection have done is known here, and no text of the engine is for a
+// client. Nothing that the engine says decides how a transfer has ended.
+func (s *session) translate(verb string, r wire.Reply) (wire.Reply, error) {
+	t := s.op.transfer
+	switch begun := t != nil && t.begun; {
 	case t != nil && r.Code < firstSuccess:
 		t.begun = true
-		return s.transferStarting()
-	case t != nil && t.begun:
-		return s.transferEnded(r)
-	case failed && verb == "PASS":
-		return s.loginFailed()
-	case failed && s.op.Err != nil:
-		return s.errorReply(s.outcome(s.op.Err))
-	case failed && t != nil:
-		return s.dataConnectionFailed(r)
-	case !failed && s.server.successes[verb] != nil:
-		return s.server.successes[verb](s, r)
+		return s.transferStarting(), nil
+	case begun && t.Result().Complete:
+		return s.reply(226, i18n.TransferComplete)
+	case begun || r.Code >= firstFailure:
+		if err := s.op.failure(s.op.Err); err != nil {
+			return wire.Reply{}, err
+		}
+	case s.server.successes[verb] != nil:
+		return s.server.successes[verb](s, r), nil
 	}
-	return s.unexpected(r)
+	return s.unexpected(r), nil
 }
 
 // unexpected is for what the engine should not say, because the session has checked before or answers itself. Nothing
 // of it reaches the client.
 func (s *session) unexpected(r wire.Reply) wire.Reply {
 	s.log.Error("unexpected reply of the FTP engine; report it as a bug",
-		"command", s.verb, "text", strings.Join(r.Lines, "\n"))
+		"command", s.op.command.Name, "text", strings.Join(r.Lines, "\n"))
 	return wire.NewReply(451, s.text(i18n.LocalError))
 }
 
@@ -114,27 +114,29 @@ func (s *session) directoryChanged(wire.Reply) wire.Reply {
 }
 
 // forward gives the engine a command, with a pathname or nothing, because its lines are shorter than those of
-// clients. It passes preliminary replies on and returns the final one, in the client's language.
-func (s *session) forward(verb, argument string) wire.Reply {
-	if err := s.startEngine(); err != nil {
-		return s.engineFailed(err)
+// clients. It passes preliminary replies on and returns the final one, in the client's language, or an error.
+func (s *session) forward(verb, argument string) (wire.Reply, error) {
+	err := s.startEngine()
+	if err == nil {
+		err = s.engine.Send(&s.op.Operation, verb, argument)
 	}
-	if err := s.engine.Send(&s.op.Operation, verb, argument); err != nil {
-		return s.engineFailed(err)
+	if err != nil {
+		return s.engineFailed(err), nil
 	}
 	replies := s.engine.Replies()
 	for {
-		r, ok := await(s, replies, s.engine.Done())
+		fromEngine, ok := await(s, replies, s.engine.Done())
 		if !ok {
-			return s.engineFailed(errors.Join(s.engine.Err(), s.ctx.Err()))
+			return s.engineFailed(errors.Join(s.engine.Err(), s.ctx.Err())), nil
 		}
-		if r = s.translate(verb, r); !r.Preliminary() {
-			return r
+		r, err := s.translate(verb, fromEngine)
+		if err != nil || !r.Preliminary() {
+			return r, err
 		}
-		s.bufferReply(r)
+		s.goOn(r)
 		select {
-		case r := <-replies: // a small file is sent by now; after one preliminary reply comes the last
-			return s.translate(verb, r)
+		case last := <-replies: // a small file is sent by now; after one preliminary reply comes the last
+			return s.translate(verb, last)
 		default:
 			s.flush()
 		}

@@ -10,47 +10,45 @@ import (
 )
 
 // feat is FEAT (RFC 2389 3). Only its first line is translated.
-func (s *session) feat(string) {
+func (s *session) feat(string) (wire.Reply, error) {
 	features := reply.Features{TLS: s.cfg.TLS != nil, Hash: s.algorithm, Languages: s.locale.Tags("*"),
 		Facts: s.facts.Feature()}
 	lines := append([]string{s.text(i18n.FeaturesIntro)}, features.Lines()...)
-	s.send(wire.NewReply(211, append(lines, "End")...))
+	return wire.NewReply(211, append(lines, "End")...), nil
 }
 
 // opts is OPTS (RFC 2389 4).
-func (s *session) opts(arg string) {
+func (s *session) opts(arg string) (wire.Reply, error) {
 	name, options, hasOptions := strings.Cut(arg, " ")
 	words := strings.TrimRight(options, " ")
 	switch syntax.Upper(name) {
 	case "UTF8", "UTF-8":
-		s.optsUTF8(words)
+		return s.optsUTF8(words)
 	case "HASH":
-		s.optsHash(words)
+		return s.optsHash(words)
 	case "MLST": // RFC 3659 7.8 has no SP there
-		s.optsMLST(options, hasOptions)
+		return s.optsMLST(options, hasOptions)
 	default:
-		s.reply(501, i18n.OptionUnknown, "OPTS")
+		return s.reply(501, i18n.OptionUnknown, "OPTS")
 	}
 }
 
 // optsUTF8 is OPTS UTF8, which no RFC defines and many clients send.
-func (s *session) optsUTF8(options string) {
+func (s *session) optsUTF8(options string) (wire.Reply, error) {
 	switch syntax.Upper(options) {
 	case "", "ON", "NLST": // draft-ietf-ftpext-utf-8-option has NLST
 		s.locale.UTF8 = true
 		if s.locale.Charset().Raw() {
-			s.reply(200, i18n.OK) // a mirror's names are what they are
-			return
+			return s.reply(200, i18n.OK) // a mirror's names are what they are
 		}
-		s.reply(200, i18n.UTF8On)
+		return s.reply(200, i18n.UTF8On)
 	case "OFF":
 		if s.tenant == nil || s.tenant.PathnameEncoding.UTF8() {
-			s.reply(504, i18n.UTF8StaysOn)
-			return
+			return s.reply(504, i18n.UTF8StaysOn)
 		}
 		s.locale.UTF8 = false
-		s.reply(200, i18n.UTF8Off, s.tenant.PathnameEncoding.DisplayName())
+		return s.reply(200, i18n.UTF8Off, s.tenant.PathnameEncoding.DisplayName())
 	default:
-		s.reply(501, i18n.OptionUnknown, "OPTS UTF8")
+		return s.reply(501, i18n.OptionUnknown, "OPTS UTF8")
 	}
 }

@@ -12,70 +12,64 @@ import (
 )
 
 // changing makes a row for a command by which the engine changes what a pathname names.
-func changing(verb string) func(*session, string) {
-	return func(s *session, arg string) {
+func changing(verb string) func(*session, string) (wire.Reply, error) {
+	return func(s *session, arg string) (wire.Reply, error) {
 		name, err := s.resolve(arg)
 		if err == nil && name == "/" {
 			err = fs.ErrPermission
 		}
 		if err != nil {
-			s.replyError(err)
-			return
+			return wire.Reply{}, err
 		}
-		s.send(s.forward(verb, name))
+		return s.forward(verb, name)
 	}
 }
 
 // rnfr is RNFR. The storage decides in the end, but RNFR should not ask for a new name that RNTO then refuses.
-func (s *session) rnfr(arg string) {
+func (s *session) rnfr(arg string) (wire.Reply, error) {
 	name, err := s.resolve(arg)
 	if err == nil && (name == "/" || s.login.Rights != nil && !s.login.Rights(name).Rename) {
 		err = fs.ErrPermission
 	}
 	if err != nil {
-		s.replyError(err)
-		return
+		return wire.Reply{}, err
 	}
-	r := s.forward("RNFR", name)
+	r, err := s.forward("RNFR", name)
 	if r.Code == 350 {
 		s.renaming = s.op.fileName
 	}
-	s.send(r)
+	return r, err
 }
 
 // rnto is RNTO, which must follow RNFR.
-func (s *session) rnto(arg string) {
+func (s *session) rnto(arg string) (wire.Reply, error) {
 	if s.op.renaming == "" {
-		s.reply(503, i18n.RenameFromFirst)
-		return
+		return s.reply(503, i18n.RenameFromFirst)
 	}
-	changing("RNTO")(s, arg)
+	return changing("RNTO")(s, arg)
 }
 
 // cwd is CWD.
-func (s *session) cwd(arg string) {
+func (s *session) cwd(arg string) (wire.Reply, error) {
 	name, err := s.resolve(arg)
 	if err != nil {
-		s.replyError(err)
-		return
+		return wire.Reply{}, err
 	}
 	s.op.Stat = s.op.StatDir
-	s.send(s.forward("CWD", name))
+	return s.forward("CWD", name)
 }
 
 // size is SIZE. In TYPE A the file would have to be read.
-func (s *session) size(arg string) {
+func (s *session) size(arg string) (wire.Reply, error) {
 	name, err := s.resolve(arg)
 	if err != nil {
-		s.replyError(err)
-		return
+		return wire.Reply{}, err
 	}
 	if s.parameters.ASCII {
-		s.reply(550, i18n.SizeInASCII)
-		return
+		return s.reply(550, i18n.SizeInASCII)
 	}
 	s.op.Stat = s.sizeOf
-	s.send(s.forward("SIZE", name))
+	return s.forward("SIZE", name)
 }
 
 // sizeOf is what SIZE looks for: a file, or an upload that can be resumed.
@@ -88,12 +82,12 @@ func (s *session) sizeOf(name string) (fs.FileInfo, error) {
 }
 
 // pwd is PWD.
-func (s *session) pwd(string) { s.send(s.forward("PWD", "")) }
+func (s *session) pwd(string) (wire.Reply, error) { return s.forward("PWD", "") }
 
 // cdup is CDUP, and XCUP, which the engine does not do.
-func (s *session) cdup(string) {
+func (s *session) cdup(string) (wire.Reply, error) {
 	s.op.Stat = s.op.StatDir
-	s.send(s.forward("CDUP", ""))
+	return s.forward("CDUP", "")
 }
 
 // request is the command as package filecmd gets it.
@@ -105,8 +99,8 @@ func (s *session) request() *filecmd.Request {
 	}
 }
 
-// answer lets package filecmd answer a command, and returns false after an error.
-func (s *session) answer(arg string, command filecmd.Command) bool {
+// answer lets package filecmd answer a command.
+func (s *session) answer(arg string, command filecmd.Command) (wire.Reply, error) {
 	request := s.request()
 	var r wire.Reply
 	err := s.perform(func() (err error) {
@@ -115,37 +109,34 @@ func (s *session) answer(arg string, command filecmd.Command) bool {
 	})
 	switch {
 	case errors.Is(err, filecmd.ErrSyntax):
-		s.syntaxError()
+		return s.syntaxError()
 	case err != nil:
-		s.replyError(err)
-	default:
-		s.send(r)
+		return wire.Reply{}, err
 	}
-	return err == nil
+	return r, nil
 }
 
 // onFile makes a row of a table.
-func onFile(command filecmd.Command) func(*session, string) {
-	return func(s *session, arg string) { s.answer(arg, command) }
+func onFile(command filecmd.Command) func(*session, string) (wire.Reply, error) {
+	return func(s *session, arg string) (wire.Reply, error) { return s.answer(arg, command) }
 }
 
 // mlst is MLST.
-func (s *session) mlst(arg string) { s.answer(arg, filecmd.MLST(s.facts)) }
+func (s *session) mlst(arg string) (wire.Reply, error) { return s.answer(arg, filecmd.MLST(s.facts)) }
 
 // optsHash is OPTS HASH (draft-ietf-ftpext2-hash 3.2), which tells the algorithm, or chooses one.
-func (s *session) optsHash(name string) {
+func (s *session) optsHash(name string) (wire.Reply, error) {
 	if name != "" {
 		algorithm, known := syntax.FindHash(name)
 		if !known {
-			s.reply(501, i18n.OptionUnknown, "OPTS HASH")
-			return
+			return s.reply(501, i18n.OptionUnknown, "OPTS HASH")
 		}
 		s.algorithm = algorithm
 	}
-	s.send(wire.NewReply(200, s.algorithm))
+	return wire.NewReply(200, s.algorithm), nil
 }
 
 // hash is HASH (draft-ietf-ftpext2-hash 3): of the whole file, or of what RANG has chosen.
-func (s *session) hash(arg string) {
-	s.answer(arg, filecmd.HASH(s.algorithm, s.parameters.TakeRange()))
+func (s *session) hash(arg string) (wire.Reply, error) {
+	return s.answer(arg, filecmd.HASH(s.algorithm, s.parameters.TakeRange()))
 }

@@ -11,35 +11,33 @@ import (
 )
 
 // help is HELP (RFC 959 4.1.3).
-func (s *session) help(arg string) {
+func (s *session) help(arg string) (wire.Reply, error) {
 	if arg == "" {
-		s.helpAll()
-		return
+		return s.helpAll()
 	}
 	name, service, _ := strings.Cut(syntax.Upper(arg), " ")
 	if name == "SITE" {
-		s.siteHelp(service)
-		return
+		return s.siteHelp(service)
 	}
 	c, known := s.server.commands[name]
 	switch {
 	case !known:
-		s.reply(502, i18n.UnknownCommand)
+		return s.reply(502, i18n.UnknownCommand)
 	case c.syntax == "":
-		s.reply(502, i18n.NotImplemented, name)
+		return s.reply(502, i18n.NotImplemented, name)
 	default:
-		s.reply(214, i18n.Syntax, c.syntax)
+		return s.reply(214, i18n.Syntax, c.syntax)
 	}
 }
 
-func (s *session) helpAll() {
+func (s *session) helpAll() (wire.Reply, error) {
 	var names []string
 	for name, c := range s.server.commands {
-		if c.syntax != "" {
+		if c.syntax != "" && !strings.HasPrefix(name, siteName("")) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	lines := append([]string{s.text(i18n.HelpIntro)}, reply.Columns(names)...)
-	s.send(wire.NewReply(214, append(lines, s.text(i18n.HelpEnd))...))
+	return wire.NewReply(214, append(lines, s.text(i18n.HelpEnd))...), nil
 }

@@ -4,33 +4,30 @@ import (
 	"net/netip"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/names/hostname"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // host is HOST (RFC 7151 3): it chooses the tenant. Before the login the last HOST counts, also after USER.
-func (s *session) host(arg string) {
+func (s *session) host(arg string) (wire.Reply, error) {
 	if s.login != nil {
-		s.reply(503, i18n.HostTooLate)
-		return
+		return s.reply(503, i18n.HostTooLate)
 	}
 	name, ok := hostname.Parse(arg)
 	if !ok {
-		s.syntaxError()
-		return
+		return s.syntaxError()
 	}
 	if sni := s.namedToTLS(); sni != "" && sni != name {
-		s.reply(504, i18n.HostMismatch) // RFC 7151 3.2.2
-		return
+		return s.reply(504, i18n.HostMismatch) // RFC 7151 3.2.2
 	}
 	tenant, known := s.cfg.Backend.Host(name)
 	if !known && !s.acceptsUnknown(name) {
-		s.reply(504, i18n.HostUnknown)
-		return
+		return s.reply(504, i18n.HostUnknown)
 	}
 	s.name = ""
 	s.chooseHost(name, tenant)
-	s.greet(i18n.HostAccepted, name)
+	return s.greeting(i18n.HostAccepted, name), nil
 }
 
 // acceptsUnknown says whether HOST accepts a host that no tenant has, and then chooses no tenant. It accepts an

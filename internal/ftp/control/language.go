@@ -13,48 +13,45 @@ import (
 
 // language is LANG (RFC 2640 4.1 and 4.2). Without an argument the default language comes back, which is the user's
 // after the login. Who sends it knows RFC 2640, whose pathnames are UTF-8.
-func (s *session) language(arg string) {
+func (s *session) language(arg string) (wire.Reply, error) {
 	if arg == "" {
 		s.locale.UTF8 = true
 		s.locale.Reset()
-		s.languageSet(i18n.LanguageSet)
-		return
+		return s.languageSet(i18n.LanguageSet)
 	}
 	match, err := s.locale.Negotiate(arg)
 	switch {
 	case errors.Is(err, i18n.ErrSyntax):
-		s.syntaxError()
-		return
+		return s.syntaxError()
 	case err != nil:
-		s.reply(504, i18n.LanguageUnsupported, arg, s.locale.Tags(""))
-		return
+		return s.reply(504, i18n.LanguageUnsupported, arg, s.locale.Tags(""))
 	}
 	s.locale.UTF8 = true
 	s.locale.Select(match.Tag)
 	if match.Exact {
-		s.languageSet(i18n.LanguageSet)
+		return s.languageSet(i18n.LanguageSet)
 	} else {
-		s.languageSet(i18n.LanguageSetNearest, arg, i18n.FeatTag(match.Tag))
+		return s.languageSet(i18n.LanguageSetNearest, arg, i18n.FeatTag(match.Tag))
 	}
 }
 
 // languageSet is the answer to LANG, with the greeting again where the tenant wants it (RFC 2640 4.1).
-func (s *session) languageSet(id i18n.ID, args ...string) {
+func (s *session) languageSet(id i18n.ID, args ...string) (wire.Reply, error) {
 	var lines []string
 	if s.tenant != nil && s.tenant.GreetAfterLang {
 		lines = reply.Greeting(s.locale, s.tenant, s.login)
 	}
-	s.send(wire.NewReply(200, append(lines, s.text(id, args...))...))
+	return wire.NewReply(200, append(lines, s.text(id, args...))...), nil
 }
 
 // setTenant makes a tenant, or none, the session's, and the language of the user or the tenant, unless the client has
 // selected one.
 func (s *session) setTenant(t *account.Tenant) {
 	s.tenant = t
-	s.relog()
 	user := language.Und
 	if s.login != nil {
 		user = s.login.Language
 	}
 	s.locale.SetTenant(reply.PreferencesOf(t), user)
+	s.identify()
 }

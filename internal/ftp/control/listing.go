@@ -14,21 +14,20 @@ import (
 )
 
 // list is LIST, NLST and MLSD.
-func (s *session) list(arg string) {
-	if s.verb != "MLSD" {
+func (s *session) list(arg string) (wire.Reply, error) {
+	if s.op.command.Name != "MLSD" {
 		arg = syntax.WithoutOptions(arg)
 	}
 	name, err := s.resolve(arg)
 	if err != nil {
-		s.replyError(err)
-		return
+		return wire.Reply{}, err
 	}
 	if s.login.Tenant.Backslash == pathname.BackslashSeparates && strings.Contains(arg, `\`) {
 		arg = s.nameCodec().EncodePath(name) // NLST repeats it
 	}
 	var l *ftplist.Listing
 	client := s.request().ListClient()
-	switch s.verb {
+	switch s.op.command.Name {
 	case "LIST":
 		l = ftplist.NewLong(arg, name, client)
 	case "NLST":
@@ -41,18 +40,17 @@ func (s *session) list(arg string) {
 	op.Stat = func(name string) (fs.FileInfo, error) {
 		return view.Directory(path.Base(name)), l.Open(op.Storage, name)
 	}
-	s.runTransfer(&transfer{listing: l}, s.verb, name)
+	return s.runTransfer(&transfer{listing: l}, s.op.command.Name, name)
 }
 
 // optsMLST is OPTS MLST: it chooses the facts of MLST and MLSD. Unknown ones are ignored, and the reply names what is
 // left; after a wrong list nothing changes (RFC 3659 7.9).
-func (s *session) optsMLST(options string, hasOptions bool) {
+func (s *session) optsMLST(options string, hasOptions bool) (wire.Reply, error) {
 	var facts ftplist.Facts
 	if hasOptions {
 		var ok bool
 		if facts, ok = ftplist.ParseFacts(options); !ok {
-			s.reply(501, i18n.OptionUnknown, "OPTS MLST")
-			return
+			return s.reply(501, i18n.OptionUnknown, "OPTS MLST")
 		}
 	}
 	s.facts = facts
@@ -60,5 +58,5 @@ func (s *session) optsMLST(options string, hasOptions bool) {
 	if len(facts) > 0 {
 		line += " " + facts.String()
 	}
-	s.send(wire.NewReply(200, line))
+	return wire.NewReply(200, line), nil
 }

@@ -19,80 +19,96 @@ import (
 
 // user is USER. The engine keeps a login until REIN, so a second one is refused. There is none before PASS: strangers
 // take no more than a session needs.
-func (s *session) user(name string) {
+func (s *session) user(name string) (wire.Reply, error) {
 	s.onlyTLS = false
 	switch {
 	case s.login != nil:
-		s.reply(530, i18n.AlreadyLoggedIn)
+		return s.reply(530, i18n.AlreadyLoggedIn)
 	case s.cfg.TLSRequired && !s.conn.Encrypted():
-		s.server.failures.Log(s.log, s.conn.Remote(), account.ErrTLSRequired)
-		s.reply(530, i18n.TLSRequired)
-	default:
-		s.name = name
-		if s.cfg.Backend.ByCertificate(s.loginRequest()) { // RFC 2228 4
-			s.pass("")
-			return
-		}
-		s.reply(331, i18n.PasswordRequired, name)
+		s.server.failures.Log(s.log.Logger, s.conn.Remote(), account.ErrTLSRequired)
+		return s.reply(530, i18n.TLSRequired)
 	}
+	s.name = name
+	if s.cfg.Backend.ByCertificate(s.loginRequest()) { // RFC 2228 4
+		return s.pass("")
+	}
+	return s.reply(331, i18n.PasswordRequired, name)
 }
 
 // pass is PASS. The engine hangs up on a wrong password; the next USER gets another one.
-func (s *session) pass(password string) {
+func (s *session) pass(password string) (wire.Reply, error) {
 	switch {
 	case s.login != nil && s.login.NoPassword:
-		s.reply(202, i18n.LoggedIn)
-		return
+		return s.reply(202, i18n.LoggedIn)
 	case s.login != nil:
-		s.reply(530, i18n.AlreadyLoggedIn)
-		return
+		return s.reply(530, i18n.AlreadyLoggedIn)
 	case s.name == "":
-		s.reply(503, i18n.UserFirst)
-		return
+		return s.reply(503, i18n.UserFirst)
 	}
 	s.password = password
-	r := s.forward("PASS", "")
+	r, err := s.forward("PASS", "")
 	s.password = ""
 	if s.login != nil {
-		s.send(r)
-		return
+		return r, err
+	}
+	s.decide()
+	if err != nil {
+		r, err = s.loginFailed(err)
 	}
 	s.stopEngine()
 	s.name = ""
-	if s.failedLogins++; s.failedLogins >= s.cfg.MaxLogins && !s.closing {
-		s.closing = true
+	if s.failedLogins++; s.failedLogins >= s.cfg.MaxLogins && r.Code != 421 {
 		r = wire.NewReply(421, s.text(i18n.TooManyLogins))
 	}
-	s.send(r)
+	return r, err
+}
+
+// A decision is what has come of a login.
+type decision struct {
+	login *account.Login // nil after an error
+	err   error
 }
 
 // authenticate is called by the engine when it handles PASS.
 func (s *session) authenticate() (home string, err error) {
-	ctx, cancel := s.loginUntil.Context(s.op.Context)
+	op := s.op
+	ctx, cancel := s.loginUntil.Context(op.Context)
 	defer cancel()
 	login, err := s.cfg.Backend.Login(ctx, s.loginRequest())
 	if err != nil {
-		err = s.undecided(ctx, err)
+		err = undecided(ctx, op.Context, err)
 	}
-	s.observer.LoggedIn(login, err)
+	op.decision.Store(&decision{login, err})
 	if err != nil {
 		return "", err
 	}
-	s.login, s.loginUntil = login, limits.Deadline{}
 	return cmp.Or(login.Home, "/"), nil
 }
 
-// undecided is the error of a login, as one that was abandoned if it has ended with its session and not by a decision
+// decide takes over what has come of a login, once.
+func (s *session) decide() {
+	d := s.op.decision.Swap(nil)
+	if d == nil {
+		return
+	}
+	if d.err == nil {
+		s.login, s.loginUntil = d.login, limits.Deadline{}
+		s.setTenant(s.login.Tenant)
+	}
+	s.observers.LoggedIn(d.login, d.err)
+}
+
+// undecided is the error of a login, as one that was abandoned if it has ended with its command and not by a decision
 // or a fault.
-func (s *session) undecided(ctx context.Context, err error) error {
+func undecided(login, command context.Context, err error) error {
 	if _, full := errors.AsType[*account.FullError](err); full || errors.Is(err, account.ErrLoginRefused) {
 		return err
 	}
-	cause := context.Cause(s.op.Context)
+	cause := context.Cause(command)
 	switch abandoned := errors.Is(err, account.ErrAbandoned); {
 	case cause != nil && !errors.Is(cause, limits.ErrTooLong) && !abandoned:
 		return fmt.Errorf("%w: %w", account.ErrAbandoned, err)
-	case cause == nil && abandoned && errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case cause == nil && abandoned && errors.Is(login.Err(), context.DeadlineExceeded):
 		return &account.FullError{Limit: &limits.Error{Limit: limits.LoginTimeout}}
 	}
 	return err
@@ -109,8 +125,7 @@ func (s *session) loginRequest() *account.LoginRequest {
 // loggedIn is the reply to an accepted password: the tenant's greeting, in the tenant's language unless the client
 // has chosen one.
 func (s *session) loggedIn() wire.Reply {
-	s.setTenant(s.login.Tenant)
-	s.log.Info("logged in", "tls", s.conn.Encrypted(), "certificate", s.login.Certificate)
+	s.decide()
 	code := 230
 	if s.login.NoPassword {
 		code = 232
@@ -118,9 +133,8 @@ func (s *session) loggedIn() wire.Reply {
 	return wire.NewReply(code, append(reply.Greeting(s.locale, s.tenant, s.login), s.text(i18n.LoggedIn))...)
 }
 
-// loginFailed is the reply to a password that was not accepted.
-func (s *session) loginFailed() wire.Reply {
-	err := s.outcome(s.op.Err)
+// loginFailed is the reply to a password that was not accepted. Observers know the reason already, but for ABOR.
+func (s *session) loginFailed(err error) (wire.Reply, error) {
 	if cut := context.Cause(s.ctx); cut != nil {
 		err = cut // such as the ban that this login has brought
 	}
@@ -133,42 +147,45 @@ func (s *session) loginFailed() wire.Reply {
 		if full, ok := errors.AsType[*account.FullError](err); ok && full.Tenant != nil {
 			s.setTenant(full.Tenant)
 		}
-		s.closing = true
-		return wire.NewReply(421, s.text(reply.ForRefusal(err)))
+		return s.reply(421, reply.ForRefusal(err))
 	case errors.Is(err, account.ErrLoginRefused):
-		s.server.failures.Log(s.log, s.conn.Remote(), err)
-		return wire.NewReply(530, s.text(i18n.LoginFailed))
+		s.server.failures.Log(s.log.Logger, s.conn.Remote(), err)
+		return s.reply(530, i18n.LoginFailed)
 	case errors.Is(err, dataconn.ErrAborted):
-		return s.errorReply(err)
+		return wire.Reply{}, err
 	}
 	if down, ok := errors.AsType[*account.UnavailableError](err); ok {
 		s.setTenant(down.Tenant)
 	}
 	if !errors.Is(s.op.Err, account.ErrAbandoned) {
-		s.server.failures.LogUnavailable(s.log, err)
+		s.server.failures.LogUnavailable(s.log.Logger, err)
 	}
-	s.closing = true // of the replies to PASS only 421 asks to try again (RFC 959 5.4)
-	return wire.NewReply(421, s.text(i18n.LoginUnavailable))
+	return s.reply(421, i18n.LoginUnavailable) // of the replies to PASS only 421 asks to try again (RFC 959 5.4)
 }
 
 // acct is ACCT: only users log in.
-func (s *session) acct(string) { s.reply(202, i18n.AccountNotNeeded) }
+func (s *session) acct(string) (wire.Reply, error) { return s.reply(202, i18n.AccountNotNeeded) }
 
 // rein is REIN: the session starts again, in the clear unless TLS came with the connection (RFC 4217 13), and in the
 // default language (RFC 2640 4.1).
-func (s *session) rein(string) {
+func (s *session) rein(string) (wire.Reply, error) {
 	s.logOut()
 	s.locale.Unselect()
 	s.locale.UTF8 = false
 	s.chooseHost("", nil)
-	encrypted := s.conn.Encrypted()
-	if encrypted && s.implicit {
+	if s.implicit {
 		s.takeServerName()
 	}
-	s.reply(220, i18n.SessionReset)
-	if encrypted && !s.implicit {
+	return s.reply(220, i18n.SessionReset)
+}
+
+// endTLS comes after the reply to REIN.
+func (s *session) endTLS() wire.Reply {
+	if s.conn.Encrypted() && !s.implicit {
 		s.closing = s.conn.StopTLS() != nil
+		s.identify()
 	}
+	return wire.Reply{}
 }
 
 // logOut forgets the user and the transfer parameters, as REIN and AUTH ask (RFC 4217 4).
@@ -188,12 +205,11 @@ func (s *session) logOut() {
 	s.setTenant(s.tenant)
 	s.parameters = syntax.TransferParameters{}
 	s.copySource, s.algorithm = nil, syntax.DefaultHash
-	s.relog()
 }
 
 // endLogin ends the login, if there is one.
 func (s *session) endLogin() {
-	s.observer.LoggedOut()
+	s.observers.LoggedOut()
 	if s.login != nil && s.login.End != nil {
 		s.login.End()
 	}
@@ -201,7 +217,7 @@ func (s *session) endLogin() {
 }
 
 // quit is QUIT. A transfer has ended before: commands are handled in order.
-func (s *session) quit(string) {
-	s.reply(221, i18n.Goodbye)
+func (s *session) quit(string) (wire.Reply, error) {
 	s.closing = true
+	return s.reply(221, i18n.Goodbye)
 }

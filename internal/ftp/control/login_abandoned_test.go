@@ -14,13 +14,13 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/control"
-	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // loginObserver keeps the errors of logins, and the limits that are reached.
 type loginObserver struct {
-	control.Silent
+	report.Silent
 	mu     sync.Mutex
 	logins []error
 	limits []string
@@ -62,8 +62,8 @@ func TestAbandonedLogins(t *testing.T) {
 				var log bytes.Buffer
 				observer := &loginObserver{}
 				server := control.New(control.Config{
-					Bundle: bundle, Backend: slowBackend{}, Observe: func(string, *wire.Conn) []control.Observer {
-						return []control.Observer{observer}
+					Bundle: bundle, Backend: slowBackend{}, Observe: func(report.Client) report.Observers {
+						return report.Observers{observer}
 					},
 					Logger: slog.New(slog.NewTextHandler(&log, nil)), IdleTimeout: 5 * time.Minute,
 					LoginTimeout: timeout, MaxLogins: 5,

@@ -2,16 +2,17 @@ package control
 
 import (
 	"context"
-	"errors"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
-	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
-	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/report"
+	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
 // How many bytes of commands may wait for one that is running before the session stops reading: TCP then holds back
@@ -30,6 +31,13 @@ const endTimeout = 30 * time.Second
 // An operation is a command that is running: what it asks of the storage, and what may end it.
 type operation struct {
 	engine.Operation
+	row     command
+	command report.Command
+
+	transfer *transfer                // nil before it begins, and for what is none.
+	told     *report.Transfer         // what the observers know of it.
+	decision atomic.Pointer[decision] // of PASS.
+
 	cancel   context.CancelCauseFunc // of Context
 	fileName string                  // that the client has given, as a reply repeats it
 	renaming string                  // the same of RNFR, if that was the command before
@@ -42,17 +50,22 @@ type operation struct {
 
 	beforeLogin bool // whether it began so: PASS changes that while the session waits
 	mayQueue    int  // how many bytes of other commands may wait for it
+
+	mu    sync.Mutex // a session that was cut does not wait for its command
+	asked view.Note  // of the storage
 }
 
-// newOperation makes the operation of a command, whose context is a part of ctx.
-func (s *session) newOperation(ctx context.Context) *operation {
-	op := &operation{lines: s.conn.Lines(), peerClosed: s.conn.PeerClosed(), done: s.done, tooLong: s.tooLong()}
-	op.Context, op.cancel = context.WithCancelCause(sessionlog.WithRequests(ctx, s.log))
+// newOperation makes the operation of a command, and tells the observers of it.
+func (s *session) newOperation(row command, line report.Command) *operation {
+	op := &operation{row: row, command: line, lines: s.conn.Lines(), peerClosed: s.conn.PeerClosed(), done: s.done,
+		tooLong: s.tooLong()}
+	s.identify()
+	op.Context, op.cancel = context.WithCancelCause(s.observers.CommandBegan(s.ctx, line))
 	if op.beforeLogin = s.login == nil; op.beforeLogin {
 		op.mayQueue = maxQueuedBeforeLogin
 	} else {
 		op.mayQueue = maxQueued
-		op.Storage = s.login.Files(op.Context, s.observer.Began())
+		op.Storage = s.login.Files(op.Context, op.note)
 		op.Names = s.resolver(op.Storage)
 	}
 	return op
@@ -61,9 +74,10 @@ func (s *session) newOperation(ctx context.Context) *operation {
 // endOperation ends the context of the command that has been answered, and lets go of its storage and its data
 // connection: most sessions are idle. A session that was cut may have left the command running.
 func (s *session) endOperation() {
+	if s.op == nil {
+		return
+	}
 	s.op.cancel(nil)
-	s.trace.EndCommand()
-	s.show("")
 	if s.closing {
 		return
 	}
@@ -105,7 +119,7 @@ func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result 
 		case <-op.peerClosed:
 			op.peerClosed = nil
 			// A client that has sent QUIT may end its side: the commands before are done and answered (RFC 959 4.1.1).
-			if s.transfer != nil || !s.queued.Contains("QUIT") {
+			if op.transfer != nil || !s.queued.Contains("QUIT") {
 				s.stop(dataconn.ErrPeerClosed)
 			}
 		case <-look:
@@ -132,15 +146,17 @@ func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result 
 
 // handleDuringCommand looks at a command that arrives while another is running.
 func (s *session) handleDuringCommand(l wire.Line) {
-	verb, arg, hasArg := wire.ParseCommand(l.Text)
-	_, ok := s.server.commands[verb].argument.Read(arg, hasArg)
+	row, line, arg, hasArg := s.find(wire.ParseCommand(l.Text))
+	_, ok := row.argument.Read(arg, hasArg)
 	switch {
-	case verb == "ABOR" && ok:
+	case line.Verb == "ABOR" && ok:
 		s.stop(dataconn.ErrAborted)
-	case verb == "STAT" && arg == "" && s.transfer != nil && s.scopes().CommandNow() == nil:
+	case line.Verb == "STAT" && arg == "" && s.op.transfer != nil && s.scopes().CommandNow() == nil:
 		// otherwise it waits with the others, for its turn
-		sessionlog.LogCommand(s.op.Context, s.log, sessionlog.Command{Verb: verb, Known: true})
-		s.status()
+		ctx := s.observers.CommandBegan(s.ctx, line)
+		r := s.status()
+		s.tell(ctx, &report.Outcome{Command: line, Code: r.Code, Lines: r.Lines, Language: s.locale.Tag()})
+		s.flush()
 		return
 	}
 	s.queued.Add(l)
@@ -148,24 +164,10 @@ func (s *session) handleDuringCommand(l wire.Line) {
 
 // stop ends the command that is running for a reason.
 func (s *session) stop(cause error) {
-	if s.transfer != nil {
-		s.transfer.Stop(cause)
+	if s.op.transfer != nil {
+		s.op.transfer.Stop(cause)
 	}
 	s.op.cancel(cause)
-}
-
-// outcome is why the command has failed: the reason for which it was stopped, or else what the storage says.
-func (s *session) outcome(err error) error {
-	panics.Raise(err) // ends this session only
-	cause := context.Cause(s.op.Context)
-	if err == nil || cause == nil {
-		return err
-	}
-	s.aborted = errors.Is(cause, dataconn.ErrAborted)
-	if errors.Is(cause, context.Canceled) && !errors.Is(cause, dataconn.ErrDisconnected) { // by the end of the session
-		return reply.ErrShuttingDown
-	}
-	return cause
 }
 
 // perform does a part of the command that may take long and is not the engine's.
@@ -174,5 +176,5 @@ func (s *session) perform(work func() error) error {
 	if !ok {
 		err = s.ctx.Err()
 	}
-	return s.outcome(err)
+	return s.op.failure(err)
 }

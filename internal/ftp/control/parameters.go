@@ -6,88 +6,67 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/syntax"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
 // representation is TYPE. A tenant that keeps line ends gets every file as TYPE I does.
-func (s *session) representation(arg string) {
+func (s *session) representation(arg string) (wire.Reply, error) {
 	switch {
 	case !s.parameters.SetType(arg):
-		s.reply(504, i18n.ParameterNotImplemented, "TYPE")
+		return s.reply(504, i18n.ParameterNotImplemented, "TYPE")
 	case s.parameters.ASCII:
 		s.parameters.ASCII = s.login.Tenant.ASCII != config.KeepLineEnds
-		s.reply(200, i18n.TypeASCII)
+		return s.reply(200, i18n.TypeASCII)
 	default:
-		s.reply(200, i18n.TypeBinary)
+		return s.reply(200, i18n.TypeBinary)
 	}
 }
 
 // mode is MODE: streams only (RFC 959 3.4.1).
-func (s *session) mode(mode string) {
+func (s *session) mode(mode string) (wire.Reply, error) {
 	if syntax.Upper(mode) != "S" {
-		s.reply(504, i18n.ParameterNotImplemented, "MODE")
-		return
+		return s.reply(504, i18n.ParameterNotImplemented, "MODE")
 	}
-	s.reply(200, i18n.ModeStream)
+	return s.reply(200, i18n.ModeStream)
 }
 
 // stru is STRU: files only (RFC 959 3.1.2).
-func (s *session) stru(structure string) {
+func (s *session) stru(structure string) (wire.Reply, error) {
 	if syntax.Upper(structure) != "F" {
-		s.reply(504, i18n.ParameterNotImplemented, "STRU")
-		return
+		return s.reply(504, i18n.ParameterNotImplemented, "STRU")
 	}
-	s.reply(200, i18n.StructureFile)
+	return s.reply(200, i18n.StructureFile)
 }
 
 // rest is REST (RFC 3659 5.3). The transfer refuses an offset that it cannot begin at.
-func (s *session) rest(arg string) {
+func (s *session) rest(arg string) (wire.Reply, error) {
 	if !s.parameters.SetOffset(arg) {
-		s.syntaxError()
-		return
+		return s.syntaxError()
 	}
-	s.reply(350, i18n.RestartAccepted, arg)
+	return s.reply(350, i18n.RestartAccepted, arg)
 }
 
 // rang is RANG (draft-bryan-ftp-range 3), for the RETR or HASH that follows.
-func (s *session) rang(arg string) {
+func (s *session) rang(arg string) (wire.Reply, error) {
 	switch {
 	case !s.parameters.SetRange(arg):
-		s.syntaxError()
+		return s.syntaxError()
 	case s.parameters.ByteRange == nil:
-		s.reply(350, i18n.OK)
+		return s.reply(350, i18n.OK)
 	default:
 		first, last, _ := strings.Cut(arg, " ")
-		s.reply(350, i18n.RangeAccepted, first, last)
+		return s.reply(350, i18n.RangeAccepted, first, last)
 	}
-}
-
-// beginRange makes a transfer one of the bytes that RANG has chosen, or refuses it and returns false. For the engine
-// the beginning is an offset of REST. An upload cannot replace a part of an object.
-func (s *session) beginRange(t *transfer) bool {
-	r := s.parameters.ByteRange
-	switch {
-	case r == nil:
-		return true
-	case t.upload:
-		s.reply(504, i18n.ParameterNotImplemented, "RANG")
-		return false
-	case s.parameters.ASCII:
-		s.reply(551, i18n.RestartInASCII)
-		return false
-	}
-	t.offset, t.count = r.From, r.To-r.From
-	return true
 }
 
 // allo is ALLO (RFC 959 4.1.3). The size is a hint for the storage and the log, and refuses nothing: clients send the
 // size of the local file, which has other line ends, or that of a buffer. The code is 200, because some cameras
 // repeat ALLO after 202.
-func (s *session) allo(arg string) {
+func (s *session) allo(arg string) (wire.Reply, error) {
 	size, ok := syntax.ParseALLO(arg)
 	if !ok {
-		s.syntaxError()
-		return
+		return s.syntaxError()
 	}
 	s.parameters.AllocSize = size
-	s.reply(200, i18n.AllocationNotNeeded)
+	return s.reply(200, i18n.AllocationNotNeeded)
 }

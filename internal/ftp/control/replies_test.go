@@ -30,6 +30,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/engine"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/locales"
 )
@@ -45,13 +46,11 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 	conn, client := net.Pipe()
 	t.Cleanup(func() { conn.Close(); client.Close() })
 	s := newSession(t.Context(), New(Config{
-		Bundle: bundle, Observe: func(string, *wire.Conn) []Observer {
-			return nil
-		}, Logger: slog.New(slog.DiscardHandler),
+		Bundle: bundle, Logger: slog.New(slog.DiscardHandler),
 	}), conn, false)
 	t.Cleanup(func() { s.cancel(nil) })
 	s.locale.Select(tag) // or a login changes it
-	s.verb, s.argument, s.name = "REST", "4071", "ALICE"
+	s.name = "ALICE"
 	s.login = &account.Login{User: &account.User{
 		Name: "ALICE", User: &config.User{}, Tenant: &account.Tenant{Name: "ACME", Tenant: &config.Tenant{}},
 	}}
@@ -59,9 +58,22 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 		t.Fatal(err)
 	}
 	t.Cleanup(s.stopEngine)
-	s.op = &operation{Operation: engine.Operation{Context: t.Context(), Path: `/d"é`}}
+	s.op = &operation{Operation: engine.Operation{Context: t.Context(), Path: `/d"é`},
+		command: report.Command{Name: "REST", Argument: "4071"}}
 	s.engine.SetWorkingDirectory(s.op.Path)
 	return s
+}
+
+// answerOfEngine is what the client reads when the engine has answered a command.
+func (s *session) answerOfEngine(verb string, fromEngine wire.Reply) wire.Reply {
+	r, err := s.translate(verb, fromEngine)
+	if err != nil && verb == "PASS" {
+		r, err = s.loginFailed(err)
+	}
+	if r.Code == 0 {
+		r = s.errorReply(err)
+	}
+	return r
 }
 
 // TestAnswersInEveryLanguage lets the engine answer each verb by each class of code, in every situation. The client gets
@@ -76,9 +88,9 @@ func TestAnswersInEveryLanguage(t *testing.T) {
 			check := func(verb string, code int, text string, prepare func(*session)) {
 				var got [2]wire.Reply
 				for i, s := range []*session{english, s} {
-					s.op.Err, s.transfer = nil, nil
+					s.op.Err, s.op.transfer = nil, nil
 					prepare(s)
-					got[i] = s.translate(verb, wire.NewReply(code, text))
+					got[i] = s.answerOfEngine(verb, wire.NewReply(code, text))
 				}
 				checkReply(t, tag, fmt.Sprintf("%d to %s", code, verb), got[0], got[1])
 				if failed := got[1].Code >= firstFailure; failed != (code >= firstFailure) {
@@ -104,8 +116,9 @@ func TestAnswersInEveryLanguage(t *testing.T) {
 				for _, of := range []transfer{{}, {upload: true}, {upload: true, fileName: "FTP-20260101"}} {
 					transfers := func(begun bool, err error) func(*session) {
 						return func(s *session) {
-							s.transfer = stoppedTransfer(t, cause)
-							s.transfer.upload, s.transfer.fileName, s.transfer.begun = of.upload, of.fileName, begun
+							x := stoppedTransfer(t, cause)
+							x.upload, x.fileName, x.begun = of.upload, of.fileName, begun
+							s.op.transfer = x
 							s.op.Err = err
 						}
 					}
@@ -125,12 +138,12 @@ func TestAcknowledgedByTheOutcome(t *testing.T) {
 	s := quietSession(t, loadBundle(t), language.English)
 	for _, complete := range []bool{true, false} {
 		for _, code := range []int{226, 550} {
-			s.transfer = stoppedTransfer(t, nil)
-			s.transfer.begun = true
+			s.op.transfer = stoppedTransfer(t, nil)
+			s.op.transfer.begun = true
 			if complete {
-				s.transfer.Stored()
+				s.op.transfer.Stored()
 			}
-			if got := s.translate("STOR", wire.NewReply(code, engineWords)).Code; (got == 226) != complete {
+			if got := s.answerOfEngine("STOR", wire.NewReply(code, engineWords)).Code; (got == 226) != complete {
 				t.Errorf("complete %t, the engine says %d: %d", complete, code, got)
 			}
 		}
@@ -222,7 +235,7 @@ func TestCausesOfErrors(t *testing.T) {
 // TestUnexpectedReply: what the engine should not say is a local error, and the session goes on.
 func TestUnexpectedReply(t *testing.T) {
 	s := quietSession(t, loadBundle(t), language.English)
-	if r := s.translate("NOOP", wire.NewReply(200, engineWords)); r.Code != 451 || r.Lines[0] != "Local error in processing." ||
+	if r := s.answerOfEngine("NOOP", wire.NewReply(200, engineWords)); r.Code != 451 || r.Lines[0] != "Local error in processing." ||
 		s.closing {
 		t.Errorf("%v, closing %t", r, s.closing)
 	}

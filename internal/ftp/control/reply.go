@@ -2,36 +2,27 @@ package control
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
-	"github.com/babelftp/babelftp/internal/report/sessionlog"
 )
 
 // text renders a message in the session's language.
 func (s *session) text(id i18n.ID, args ...string) string { return s.locale.Text(id, args...) }
 
-// reply sends a reply of one line in the session's language.
-func (s *session) reply(code int, id i18n.ID, args ...string) {
-	s.send(wire.NewReply(code, s.text(id, args...)))
+// reply is a reply of one line in the session's language. It is what the function of a command returns.
+func (s *session) reply(code int, id i18n.ID, args ...string) (wire.Reply, error) {
+	return wire.NewReply(code, s.text(id, args...)), nil
 }
 
-// send writes a reply to the client. An error is left to the reading side, which will meet it too.
-func (s *session) send(r wire.Reply) {
-	s.bufferReply(r)
-	s.flush()
-}
+// say writes a reply that no command has asked for.
+func (s *session) say(code int, id i18n.ID, args ...string) { s.finish(s.reply(code, id, args...)) }
 
-// bufferReply keeps a reply, to be written together with the next.
-func (s *session) bufferReply(r wire.Reply) {
-	sessionlog.LogReply(s.context(), s.log, sessionlog.Command{Verb: s.verb, Argument: s.argument}, r.Code, r.Lines)
-	if !r.Preliminary() {
-		s.observer.Replied(Outcome{Verb: s.verb, Argument: s.argument, Code: r.Code, Language: s.locale.Tag()})
-	}
-	s.closing = s.closing || r.Code == 421 // the last reply of a session (RFC 959 5.4)
+// goOn keeps a preliminary reply, to be written together with the next.
+func (s *session) goOn(r wire.Reply) {
+	s.observers.CommandGoesOn(s.op.Context, s.op.command, r.Code, r.Lines)
 	s.conn.BufferReply(r)
 }
 
@@ -48,6 +39,7 @@ func (s *session) write(b []byte) {
 	s.flush()
 }
 
+// flush writes the replies that are kept. An error is left to the reading side, which will meet it too.
 func (s *session) flush() {
 	if err := s.conn.Flush(); err != nil {
 		s.log.Debug("reply not sent", "err", err)
@@ -55,37 +47,9 @@ func (s *session) flush() {
 	}
 }
 
-// replyError tells the client about an error.
-func (s *session) replyError(err error) { s.send(s.errorReply(err)) }
-
-// errorReply is the reply to an error of the storage, which it logs.
-func (s *session) errorReply(err error) wire.Reply {
-	s.refused(err)
-	code, id, args := reply.ForError(err)
-	text := s.text(id, args...)
-	if reply.AboutFile(id) {
-		text = s.locale.About(s.nameOf(err), text)
-	}
-	if s.transfer == nil { // else logTransfer tells
-		s.log.InfoContext(s.context(), "command failed", "command", s.verb, "code", code, "err", err)
-	}
-	return wire.NewReply(code, text)
-}
-
-// nameOf is the name of the file that an error describes, empty where it describes none.
-func (s *session) nameOf(err error) string {
-	if named, ok := errors.AsType[*reply.FileError](err); ok {
-		return named.Name
-	}
-	if s.verb == "RNTO" {
-		return reply.MoveName(s.op.renaming, s.op.fileName, err)
-	}
-	return s.op.fileName
-}
-
-// greet sends 220 with the tenant's greeting, or a message where there is none. At the beginning of a session (RFC
+// greeting is 220 with the tenant's greeting, or a message where there is none. At the beginning of a session (RFC
 // 959 5.4) the tenant is that of the host that the client has named to TLS.
-func (s *session) greet(id i18n.ID, args ...string) {
+func (s *session) greeting(id i18n.ID, args ...string) wire.Reply {
 	message := func(l *reply.Locale) []string { return []string{l.Text(id, slices.Clone(args)...)} }
 	lines := reply.Greeting(s.locale, s.tenant, s.login)
 	if lines == nil {
@@ -98,5 +62,5 @@ func (s *session) greet(id i18n.ID, args ...string) {
 		}
 		lines = append(lines, more...)
 	}
-	s.send(wire.NewReply(220, lines...))
+	return wire.NewReply(220, lines...)
 }

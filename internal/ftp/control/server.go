@@ -19,14 +19,14 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
 	"github.com/babelftp/babelftp/internal/ftp/passive"
-	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/activity"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/report/tracing"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// Config is what a Server needs. Bundle, Backend, Observe, Logger, Ports, Data, IdleTimeout, CommitDelay and
+// Config is what a Server needs. Bundle, Backend, Logger, Ports, Data, IdleTimeout, CommitDelay and
 // MaxLogins are required. The zero value of every other field is its default.
 type Config struct {
 	Bundle          *i18n.Bundle
@@ -58,7 +58,7 @@ type Config struct {
 	LoginTimeout   time.Duration  // of a session, until the login; 0 for no limit
 	CommandTimeout time.Duration  // of a command, a transfer too; 0 for no limit
 
-	Observe func(id string, conn *wire.Conn) []Observer // of a session, whose ID is that of the log
+	Observe func(report.Client) report.Observers // of a session; nil for none but those of this package
 	Logger  *slog.Logger
 	Guard   *panics.Guard      // counts the panics of sessions; nil for none
 	Debug   *sessionlog.Switch // says of which sessions the logger gets debug lines whatever its level; nil for none
@@ -72,12 +72,11 @@ type Server struct {
 	successes map[string]success // of the engine
 	started   time.Time
 
-	tls       map[*tls.Config]*tls.Config // the last one, by that of its Config
-	engines   *engine.Server
-	acceptor  *accept.Acceptor
-	refusals  limits.Sampler[limits.Error] // that the log shows
-	strangers limits.Sampler[strangerLine] // that the log shows
-	failures  account.FailureLog
+	tls      map[*tls.Config]*tls.Config // the last one, by that of its Config
+	engines  *engine.Server
+	acceptor *accept.Acceptor
+	log      sessionlog.Log
+	failures account.FailureLog
 }
 
 // New makes a server; Serve and ServeTLS give it listeners.
@@ -146,7 +145,7 @@ func (srv *Server) Sessions() []activity.Shown {
 // not wait.
 func (srv *Server) Disconnect(id string) bool {
 	for _, other := range srv.acceptor.Sessions() {
-		if s := other.(*session); s.about.ID == id {
+		if s := other.(*session); s.client.ID == id {
 			s.cancel(dataconn.ErrDisconnected)
 			return true
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"strconv"
 	"syscall"
@@ -20,24 +19,23 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/syntax"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/activity"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
-	"github.com/babelftp/babelftp/internal/report/tracing"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // A session is one control connection.
 type session struct {
-	server   *Server
-	cfg      *Config // of the server when the session began
-	observer observers
-	log      *slog.Logger
-	about    sessionlog.Session // in each line of the log; its ID and Remote never change
-	activity *activity.Session  // what administrators see
-	trace    *tracing.Session   // nil for none
-	ctx      context.Context    // ends with the session
-	cancel   context.CancelCauseFunc
-	done     <-chan struct{} // of ctx
+	server    *Server
+	cfg       *Config // of the server when the session began
+	observers report.Observers
+	client    report.Client // as the observers know it
+	log       *sessionlog.Session
+	activity  *activity.Session // what administrators see
+	ctx       context.Context   // ends with the session
+	cancel    context.CancelCauseFunc
+	done      <-chan struct{} // of ctx
 
 	conn     *wire.Conn
 	implicit bool // whether TLS came with the connection and stays
@@ -48,9 +46,7 @@ type session struct {
 	drain   chan struct{} // closed when the server is shutting down
 	closing bool          // no further command is handled: the last reply was sent
 
-	verb     string // of the command being handled
-	argument string // of it, as received
-	op       *operation
+	op *operation // the command being handled, nil for none
 
 	locale *reply.Locale
 
@@ -71,9 +67,8 @@ type session struct {
 	parameters syntax.TransferParameters
 	data       dataSettings
 	facts      list.Facts // of MLST and MLSD
-	transfer   *transfer  // the one that is running
 	onlyTLS    bool       // whether the client has begun no login since the TLS handshake
-	aborted    bool       // whether ABOR has stopped one and waits for its own reply
+	aborted    bool       // whether ABOR has stopped a command and waits for its own reply
 }
 
 func newSession(ctx context.Context, server *Server, conn net.Conn, implicit bool) *session {
@@ -88,12 +83,9 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 		algorithm: syntax.DefaultHash,
 		locale:    reply.NewLocale(reply.Preferences{Bundle: cfg.Bundle, DefaultLanguage: cfg.DefaultLanguage}),
 	}
-	s.about = sessionlog.Session{ID: sessionlog.NewID(), Remote: conn.RemoteAddr().String(),
-		Address: s.conn.Remote().WithZone("")}
-	s.activity = activity.New(s.about.ID, s.about.Remote)
-	s.show("")
-	s.relog()
-	s.observer = append(cfg.Observe(s.about.ID, s.conn), activityObserver{activity: s.activity})
+	s.client = report.Client{ID: sessionlog.NewID(), Remote: conn.RemoteAddr().String(),
+		Address: s.conn.Remote().WithZone(""), Language: s.locale.Tag()}
+	s.observe()
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.done = s.ctx.Done()
 	// Strangers may be as many as the descriptors that they leave free. So the last ones are never theirs.
@@ -102,23 +94,33 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 	return s
 }
 
-// relog makes the logger of what is known of the session.
-func (s *session) relog() {
-	s.about.Tenant, s.about.User = "", ""
-	if s.tenant != nil {
-		s.about.Tenant = s.tenant.Name
+// observe makes the list of observers. The traces come first, because the log has their IDs.
+func (s *session) observe() {
+	if traces := s.cfg.Traces.Session(s.client); traces != nil {
+		s.observers = append(s.observers, traces)
 	}
-	if s.login != nil {
-		s.about.Tenant, s.about.User = s.login.Tenant.Name, s.login.Name
+	if s.cfg.Observe != nil {
+		s.observers = append(s.observers, s.cfg.Observe(s.client)...)
 	}
-	s.log = s.cfg.Debug.Logger(s.cfg.Logger, s.about)
+	s.activity = activity.New(s.client)
+	s.log = s.server.log.Session(s.cfg.Logger, s.cfg.Debug, s.client)
+	s.observers = append(s.observers, s.activity, s.log)
 }
 
-// show tells administrators the state of the session, and which command it runs, empty for none.
-func (s *session) show(command string) {
-	s.activity.Set(activity.State{
-		Tenant: s.about.Tenant, User: s.about.User, Language: s.locale.Tag(), TLS: s.conn.Encrypted(), Command: command,
-	})
+// identify tells the observers what is known of the client, if that has changed.
+func (s *session) identify() {
+	c := s.client
+	c.Tenant, c.User, c.Language, c.TLS = "", "", s.locale.Tag(), s.conn.Encrypted()
+	if s.tenant != nil {
+		c.Tenant = s.tenant.Name
+	}
+	if s.login != nil {
+		c.Tenant, c.User = s.login.Tenant.Name, s.login.Name
+	}
+	if c != s.client {
+		s.client = c
+		s.observers.Identified(c)
+	}
 }
 
 // Drain lets the session end when its command has ended.
@@ -145,27 +147,20 @@ func (s *session) Run() {
 		return
 	}
 	s.limits = scopes
-	if s.trace = s.cfg.Traces.Session(s.ctx, &s.about); s.trace != nil {
-		s.observer = append(s.observer, traceObserver{trace: s.trace})
-	}
-	s.observer.SessionOpened()
-	defer s.observer.SessionClosed()
+	s.observers.SessionOpened(s.ctx)
+	defer s.observers.SessionClosed()
 	defer s.end(leave)
 	s.loginUntil = limits.In(s.cfg.LoginTimeout)
 	defer func() {
 		if r := recover(); r != nil {
-			s.cfg.Guard.Report(s.log, "session", r)
-			s.reply(421, i18n.InternalError)
+			s.cfg.Guard.Report(s.log.Logger, "session", r)
+			s.say(421, i18n.InternalError)
 		}
 	}()
-	if s.implicit && !s.startTLS(s.conn.StartImplicitTLS) {
+	if s.implicit && !s.begunImplicitTLS() || s.drained() {
 		return
 	}
-	if s.drained() {
-		return
-	}
-	s.greet(i18n.ServiceReady)
-	s.show("")
+	s.finish(s.greeting(i18n.ServiceReady), nil)
 	s.cfg.Guard.Go("control connection", func() { s.conn.Read(s.done) })
 	for !s.closing {
 		next, ok := s.next()
@@ -179,8 +174,7 @@ func (s *session) Run() {
 		case next.None:
 			s.flush()
 		case next.Err != nil:
-			s.verb = ""
-			s.reply(500, i18n.LineTooLong)
+			s.say(500, i18n.LineTooLong)
 		default:
 			s.dispatch(text)
 			s.conn.Resume(next, s.done)
@@ -192,8 +186,8 @@ func (s *session) Run() {
 // would cost a handshake, which is more than the limit saves, and the server just closes the connection.
 func (s *session) refuse(err error) {
 	s.refused(err)
-	if s.verb = ""; !s.implicit || s.conn.Encrypted() {
-		s.reply(421, reply.ForRefusal(err))
+	if !s.implicit || s.conn.Encrypted() {
+		s.say(421, reply.ForRefusal(err))
 	}
 	s.cancel(nil)
 	s.conn.Close()
@@ -218,14 +212,12 @@ func (s *session) end(leave func()) {
 		s.refuse(cut)
 	case errors.Is(cut, dataconn.ErrDisconnected) && (!s.implicit || s.conn.Encrypted()):
 		s.log.Info("session ended by an administrator")
-		s.verb = ""
-		s.reply(421, i18n.Disconnected)
+		s.say(421, i18n.Disconnected)
 	case s.drained() && (!s.implicit || s.conn.Encrypted()):
-		s.verb = ""
-		s.reply(421, i18n.ShuttingDown)
+		s.say(421, i18n.ShuttingDown)
 	}
 	if s.onlyTLS && !s.closing { // some clients look at the certificate after the handshake
-		if more, first := s.seldom("only TLS", ""); first {
+		if more, first := s.log.Seldom("only TLS", ""); first {
 			s.log.Info("client left after the TLS handshake, before a login; the log shows one a minute for an address",
 				"hint", sessionlog.CertificateHint, "more", more)
 		}
@@ -272,15 +264,13 @@ func (s *session) timeout() (time.Duration, func()) {
 	}
 	if left, within := s.loginUntil.Within(idle); within {
 		return left, func() {
-			s.verb = ""
 			s.refused(&limits.Error{Limit: limits.LoginTimeout})
-			s.reply(421, i18n.LoginTimeout)
+			s.say(421, i18n.LoginTimeout)
 		}
 	}
-	return idle, func() {
-		s.verb = ""
-		s.reply(421, i18n.IdleTimeout, strconv.Itoa(int(idle/time.Second)))
-	}
+	return idle, func() { s.say(421, i18n.IdleTimeout, strconv.Itoa(int(idle/time.Second))) }
 }
 
-func (s *session) notImplemented(string) { s.reply(502, i18n.NotImplemented, s.verb) }
+func (s *session) notImplemented(string) (wire.Reply, error) {
+	return s.reply(502, i18n.NotImplemented, s.op.command.Name)
+}

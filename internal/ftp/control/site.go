@@ -11,98 +11,82 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/syntax"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/names/pathname"
+	"github.com/babelftp/babelftp/internal/report"
 )
 
 // chmod is the service that a tenant must ask for.
 const chmod = "CHMOD"
 
-// A siteCommand is one of the services that SITE offers (RFC 959 4.1.3).
-type siteCommand struct {
-	name     string
-	argument syntax.Argument // how it is read
-	syntax   string          // of what follows the name
-	run      func(s *session, arg string)
-}
-
-func siteCommands() []siteCommand {
-	return []siteCommand{
-		{chmod, syntax.Text, " <SP> mode" + pathnameSyntax, (*session).siteChmod},
-		{"COPY", syntax.Text, pathnameSyntax + pathnameSyntax,
-			onFile(filecmd.Copy("SITE COPY" + pathnameSyntax + pathnameSyntax))},
-		{"CPFR", syntax.Text, pathnameSyntax, (*session).siteCopyFrom},
-		{"CPTO", syntax.Text, pathnameSyntax, (*session).siteCopyTo},
-		{"HELP", syntax.OptionalWords, "", (*session).siteHelp},
-		{"MKDIR", syntax.Text, pathnameSyntax, changing("SITE MKDIR")},
-		{"PRESIGN", syntax.Text, pathnameSyntax + " [<SP> duration]",
-			onFile(filecmd.Presign("SITE PRESIGN" + pathnameSyntax))},
-		{"QUOTA", syntax.OptionalText, "", onFile(filecmd.Quota)},
-		{"RMDIR", syntax.Text, pathnameSyntax, changing("SITE RMDIR")},
-		{"URL", syntax.Text, " [<SP> --8bit]" + pathnameSyntax, (*session).siteURL},
-		{"UTIME", syntax.Text, " <SP> YYYYMMDDhhmmss" + pathnameSyntax,
-			onFile(filecmd.UTime("SITE UTIME <SP> YYYYMMDDhhmmss" + pathnameSyntax))},
+// siteCommands are the rows of the services that SITE offers (RFC 959 4.1.3).
+func siteCommands() map[string]command {
+	services := map[string]command{
+		chmod: {run: (*session).siteChmod, argument: syntax.Text, syntax: " <SP> mode" + pathnameSyntax},
+		"COPY": {run: onFile(filecmd.Copy("SITE COPY" + pathnameSyntax + pathnameSyntax)), argument: syntax.Text,
+			kind: report.Copy, syntax: pathnameSyntax + pathnameSyntax},
+		"CPFR": {run: (*session).siteCopyFrom, argument: syntax.Text, kind: report.Copy, syntax: pathnameSyntax},
+		"CPTO": {run: (*session).siteCopyTo, argument: syntax.Text, kind: report.Copy, syntax: pathnameSyntax},
+		"HELP": {run: (*session).siteHelp, argument: syntax.OptionalWords},
+		"MKDIR": {run: changing("SITE MKDIR"), argument: syntax.Text, kind: report.MakeDir,
+			syntax: pathnameSyntax},
+		"PRESIGN": {run: onFile(filecmd.Presign("SITE PRESIGN" + pathnameSyntax)), argument: syntax.Text,
+			kind: report.Presign, syntax: pathnameSyntax + " [<SP> duration]"},
+		"QUOTA": {run: onFile(filecmd.Quota), argument: syntax.OptionalText},
+		"RMDIR": {run: changing("SITE RMDIR"), argument: syntax.Text, kind: report.Remove, syntax: pathnameSyntax},
+		"URL":   {run: (*session).siteURL, argument: syntax.Text, syntax: " [<SP> --8bit]" + pathnameSyntax},
+		"UTIME": {run: onFile(filecmd.UTime("SITE UTIME <SP> YYYYMMDDhhmmss" + pathnameSyntax)), argument: syntax.Text,
+			kind: report.SetTime, syntax: " <SP> YYYYMMDDhhmmss" + pathnameSyntax},
 	}
+	table := map[string]command{}
+	for name, c := range services {
+		c.login, c.syntax = true, siteName(name)+c.syntax
+		table[siteName(name)] = c
+	}
+	return table
 }
 
-// siteNames are the names of all services, for the syntax of SITE.
-func siteNames() string {
+// siteName is the name of the row of a service.
+func siteName(service string) string { return "SITE " + syntax.Upper(service) }
+
+// siteNames are the names of all services in a table, in their order.
+func siteNames(table map[string]command) []string {
 	var names []string
-	for _, c := range siteCommands() {
-		names = append(names, c.name)
+	for name := range table {
+		if service, ok := strings.CutPrefix(name, "SITE "); ok {
+			names = append(names, service)
+		}
 	}
-	return strings.Join(names, " | ")
+	slices.Sort(names)
+	return names
 }
 
-// site is SITE (RFC 959 4.1.3).
-func (s *session) site(arg string) {
-	name, arg, hasArg := strings.Cut(arg, " ")
-	c, known := s.service(name)
-	if !known {
-		s.reply(502, i18n.NotImplemented, "SITE "+syntax.Upper(name)) // lftp asks again and again after 504
-		return
-	}
-	if arg, ok := c.argument.Read(arg, hasArg); ok {
-		c.run(s, arg)
-	} else {
-		s.reply(501, i18n.Syntax, "SITE "+c.name+c.syntax)
-	}
-}
-
-// services are those that the session offers.
-func (s *session) services() []siteCommand {
-	return slices.DeleteFunc(siteCommands(), func(c siteCommand) bool { return c.name == chmod && !s.ignoresChmod() })
-}
-
-// service returns the service of a name, in any case, and whether the session offers it.
-func (s *session) service(name string) (c siteCommand, known bool) {
-	services := s.services()
-	i := slices.IndexFunc(services, func(c siteCommand) bool { return syntax.Equal(c.name, name) })
-	if i < 0 {
-		return siteCommand{}, false
-	}
-	return services[i], true
-}
-
-// isService says whether the argument of SITE names one of its services.
-func isService(arg string) bool {
+// site is SITE with a service that the session does not offer.
+func (s *session) site(arg string) (wire.Reply, error) {
 	name, _, _ := strings.Cut(arg, " ")
-	return slices.ContainsFunc(siteCommands(), func(c siteCommand) bool { return syntax.Equal(c.name, name) })
+	return s.reply(502, i18n.NotImplemented, siteName(name)) // lftp asks again and again after 504
+}
+
+// offers tells whether the session offers a service.
+func (s *session) offers(service string) bool {
+	_, known := s.server.commands[siteName(service)]
+	return known && (!syntax.Equal(service, chmod) || s.ignoresChmod())
 }
 
 // siteHelp is SITE HELP and HELP SITE, of all services or of one.
-func (s *session) siteHelp(name string) {
-	if name != "" {
-		if c, known := s.service(name); known {
-			s.reply(214, i18n.Syntax, "SITE "+c.name+c.syntax)
-		} else {
-			s.reply(502, i18n.UnknownCommand)
+func (s *session) siteHelp(service string) (wire.Reply, error) {
+	if service = syntax.Upper(service); service != "" {
+		if !s.offers(service) {
+			return s.reply(502, i18n.UnknownCommand)
 		}
-		return
+		return s.reply(214, i18n.Syntax, s.server.commands[siteName(service)].syntax)
 	}
 	lines := []string{s.text(i18n.SiteHelpIntro)}
-	for _, c := range s.services() {
-		lines = append(lines, " "+s.locale.Syntax(c.name+c.syntax))
+	for _, service := range siteNames(s.server.commands) {
+		if s.offers(service) {
+			usage := strings.TrimPrefix(s.server.commands[siteName(service)].syntax, "SITE ")
+			lines = append(lines, " "+s.locale.Syntax(usage))
+		}
 	}
-	s.send(wire.NewReply(214, append(lines, s.text(i18n.SiteHelpEnd))...))
+	return wire.NewReply(214, append(lines, s.text(i18n.SiteHelpEnd))...), nil
 }
 
 // ignoresChmod tells whether the user's tenant answers SITE CHMOD, though S3 keeps no permissions.
@@ -111,30 +95,31 @@ func (s *session) ignoresChmod() bool {
 }
 
 // siteChmod is SITE CHMOD, which changes nothing. Some uploaders end when it fails.
-func (s *session) siteChmod(string) { s.reply(200, i18n.PermissionsNotKept) }
+func (s *session) siteChmod(string) (wire.Reply, error) { return s.reply(200, i18n.PermissionsNotKept) }
 
 // siteCopyFrom is SITE CPFR. Other commands may come between it and SITE CPTO.
-func (s *session) siteCopyFrom(arg string) {
+func (s *session) siteCopyFrom(arg string) (wire.Reply, error) {
 	s.copySource = nil
-	if s.answer(arg, filecmd.CopySource) {
+	r, err := s.answer(arg, filecmd.CopySource)
+	if r.Code == 350 {
 		s.copySource = &filecmd.Source{Path: s.op.Path, Name: s.nameCodec().Echo(s.workingDirectory(), arg)}
 	}
+	return r, err
 }
 
 // siteCopyTo is SITE CPTO.
-func (s *session) siteCopyTo(arg string) {
+func (s *session) siteCopyTo(arg string) (wire.Reply, error) {
 	from := s.copySource
 	if from == nil {
-		s.reply(503, i18n.CopyFromFirst)
-		return
+		return s.reply(503, i18n.CopyFromFirst)
 	}
 	s.copySource = nil
-	s.answer(arg, filecmd.CopyTo(*from))
+	return s.answer(arg, filecmd.CopyTo(*from))
 }
 
 // siteURL is SITE URL.
-func (s *session) siteURL(arg string) {
+func (s *session) siteURL(arg string) (wire.Reply, error) {
 	server, _ := netip.ParseAddrPort(s.conn.LocalAddr().String())
 	base := pathname.Base{TLS: s.implicit, Host: s.hostname, Addr: server, User: s.name, Home: s.login.Home}
-	s.answer(arg, filecmd.URL(base))
+	return s.answer(arg, filecmd.URL(base))
 }

@@ -12,44 +12,42 @@ import (
 )
 
 // stat is STAT: of the connection without an argument, of a file or directory with one (RFC 959 4.1.3).
-func (s *session) stat(arg string) {
+func (s *session) stat(arg string) (wire.Reply, error) {
 	switch {
 	case arg == "":
-		s.status()
+		return s.status(), nil
 	case s.login == nil:
-		s.reply(530, i18n.NotLoggedIn)
+		return s.reply(530, i18n.NotLoggedIn)
 	default:
-		s.pathStatus(syntax.WithoutOptions(arg))
+		return s.pathStatus(syntax.WithoutOptions(arg))
 	}
 }
 
 // noop is NOOP, and CLNT, whose text is in the log.
-func (s *session) noop(string) { s.reply(200, i18n.OK) }
+func (s *session) noop(string) (wire.Reply, error) { return s.reply(200, i18n.OK) }
 
 // syst is SYST. Clients read "UNIX" in every language.
-func (s *session) syst(string) { s.send(wire.NewReply(215, "UNIX Type: L8")) }
+func (s *session) syst(string) (wire.Reply, error) { return wire.NewReply(215, "UNIX Type: L8"), nil }
 
 // status also answers while a transfer is running.
-func (s *session) status() {
+func (s *session) status() wire.Reply {
 	status := reply.Status{Client: s.conn.Remote().String(), Encrypted: s.conn.Encrypted(), Login: s.login,
 		Parameters: s.parameters.Commands()}
-	if s.transfer != nil {
-		status.Transfers, status.Transferred = true, s.transfer.Bytes()
+	if s.op.transfer != nil {
+		status.Transfers, status.Transferred = true, s.op.transfer.Bytes()
 	}
-	s.send(wire.NewReply(211, status.Lines(s.locale)...))
+	return wire.NewReply(211, status.Lines(s.locale)...)
 }
 
 // pathStatus lists on the control connection what LIST would: 212 for a directory, 213 for a file.
-func (s *session) pathStatus(arg string) {
+func (s *session) pathStatus(arg string) (wire.Reply, error) {
 	name, err := s.resolve(arg)
 	if err != nil {
-		s.replyError(err)
-		return
+		return wire.Reply{}, err
 	}
 	leave, err := s.scopes().EnterTransfer() // what it reads and sends is that of LIST
 	if err != nil {
-		s.replyError(err)
-		return
+		return wire.Reply{}, err
 	}
 	defer leave()
 	l := list.NewLong(arg, name, s.request().ListClient())
@@ -61,8 +59,7 @@ func (s *session) pathStatus(arg string) {
 		return s.op.Lookup(name, func(name string) error { return l.Open(s.op.Storage, name) })
 	})
 	if err != nil {
-		s.replyError(err)
-		return
+		return wire.Reply{}, err
 	}
 	code := 212
 	if l.IsFile() {
@@ -70,10 +67,9 @@ func (s *session) pathStatus(arg string) {
 	}
 	s.write(append(wire.AppendLine([]byte(strconv.Itoa(code)+"-"), s.text(i18n.PathStatusIntro)), '\r', '\n'))
 	if err := s.writeListing(l); err != nil {
-		s.statusInterrupted(err)
-		return
+		return s.statusInterrupted(err), err
 	}
-	s.send(wire.NewReply(code, s.text(i18n.PathStatusEnd)))
+	return wire.NewReply(code, s.text(i18n.PathStatusEnd)), nil
 }
 
 // writeListing writes a listing as the middle lines of a reply, at the rate of a download. The storage delivers it
@@ -93,7 +89,7 @@ func (s *session) writeListing(l *list.Listing) error {
 			return err
 		})
 		if err == nil {
-			err = s.outcome(s.ctx.Err())
+			err = s.op.failure(s.ctx.Err())
 		}
 		if err != nil {
 			return err
@@ -114,7 +110,7 @@ func (s *session) writeListing(l *list.Listing) error {
 
 // statusInterrupted ends the session in the middle of a listing whose next page has failed. The last line of a reply
 // has the code of its first one (RFC 959 4.2), so a client would take any other end for that of the whole listing.
-func (s *session) statusInterrupted(err error) {
+func (s *session) statusInterrupted(err error) wire.Reply {
 	s.closing = true
-	s.send(wire.NewReply(421, s.errorReply(err).Lines...))
+	return wire.NewReply(421, s.errorReply(err).Lines...)
 }

@@ -15,9 +15,6 @@ func TestWordsOfCommands(t *testing.T) {
 	for _, c := range commands() {
 		syntaxes = append(syntaxes, c.syntax)
 	}
-	for _, c := range siteCommands() {
-		syntaxes = append(syntaxes, c.syntax)
-	}
 	used := map[i18n.ID]bool{}
 	for _, syntax := range syntaxes {
 		for _, word := range regexp.MustCompile(`[A-Za-z0-9-]+`).FindAllString(syntax, -1) {

@@ -14,52 +14,65 @@ import (
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 )
 
-// auth is AUTH (RFC 4217 4).
-func (s *session) auth(mechanism string) {
+// auth is AUTH (RFC 4217 4). TLS begins after the reply.
+func (s *session) auth(mechanism string) (wire.Reply, error) {
 	switch syntax.Upper(mechanism) {
 	case "TLS", "TLS-C", "SSL": // RFC 4217 17; SSL is what old devices call it
 	default:
-		s.reply(504, i18n.ParameterNotImplemented, "AUTH")
-		return
+		return s.reply(504, i18n.ParameterNotImplemented, "AUTH")
 	}
 	switch {
 	case s.cfg.TLS == nil:
-		s.reply(431, i18n.TLSUnavailable)
+		return s.reply(431, i18n.TLSUnavailable)
 	case s.conn.Encrypted():
-		s.reply(503, i18n.TLSActive)
-	default:
-		s.reply(234, i18n.TLSStarting)
-		s.logOut()
-		s.closing = !s.startTLS(s.conn.StartTLS)
+		return s.reply(503, i18n.TLSActive)
 	}
+	return s.reply(234, i18n.TLSStarting)
 }
 
-// startTLS makes the control connection one under TLS.
-func (s *session) startTLS(start func(context.Context, *tls.Config) error) bool {
+// beginTLS comes after the reply to AUTH.
+func (s *session) beginTLS() wire.Reply {
+	s.logOut()
+	r, ok := s.startTLS(s.conn.StartTLS)
+	s.closing = !ok
+	return r
+}
+
+// begunImplicitTLS begins TLS where it comes with the connection. It returns false where that fails.
+func (s *session) begunImplicitTLS() bool {
+	r, ok := s.startTLS(s.conn.StartImplicitTLS)
+	if r.Code != 0 {
+		s.finish(r, nil)
+	}
+	return ok
+}
+
+// startTLS makes the control connection one under TLS. Where that fails, the client may read a reply.
+func (s *session) startTLS(start func(context.Context, *tls.Config) error) (r wire.Reply, ok bool) {
 	ctx, cancel := s.loginUntil.Context(s.ctx)
 	defer cancel()
 	s.tlsSession = rand.Text()
 	if err := start(dataconn.WithHandshake(ctx, s.handshake()), s.cfg.TLS); err != nil {
 		hint := sessionlog.HandshakeHint(err, s.implicit)
-		if more, first := s.seldom("handshake", hint); first {
+		if more, first := s.log.Seldom("handshake", hint); first {
 			s.log.Info("TLS handshake failed; the log shows one a minute for an address",
 				"err", err, "hint", hint, "more", more)
 		}
 		if errors.Is(err, wire.ErrNotTLS) {
-			s.reply(421, i18n.TLSFailed)
+			r = wire.NewReply(421, s.text(i18n.TLSFailed))
 		}
-		return false
+		return r, false
 	}
 	if err := s.cfg.Backend.Admit(s.conn.Certificates()); err != nil {
-		if more, first := s.seldom("certificate", ""); first {
+		if more, first := s.log.Seldom("certificate", ""); first {
 			s.log.Info("client refused; the log shows one a minute for an address", "err", err, "more", more)
 		}
-		s.reply(421, i18n.ClientCertificateRequired) // RFC 4217 10.1
-		return false
+		return wire.NewReply(421, s.text(i18n.ClientCertificateRequired)), false // RFC 4217 10.1
 	}
 	s.takeServerName()
 	s.onlyTLS = true
-	return true
+	s.identify()
+	return r, true
 }
 
 func (s *session) handshake() dataconn.Handshake {
@@ -77,46 +90,46 @@ func (s *session) takeServerName() {
 
 // pbsz is PBSZ (RFC 4217 8): over TLS there is no buffer to agree on, but what does not fit in 32 bits is no size
 // (RFC 2228 3).
-func (s *session) pbsz(size string) {
+func (s *session) pbsz(size string) (wire.Reply, error) {
 	_, err := strconv.ParseUint(size, 10, 32)
 	switch {
 	case !s.conn.Encrypted():
-		s.reply(503, i18n.TLSFirst)
+		return s.reply(503, i18n.TLSFirst)
 	case err != nil:
-		s.syntaxError()
+		return s.syntaxError()
 	default:
 		s.data.sized = true
-		s.send(wire.NewReply(200, "PBSZ=0"))
+		return wire.NewReply(200, "PBSZ=0"), nil
 	}
 }
 
 // prot is PROT (RFC 4217 9).
-func (s *session) prot(level string) {
+func (s *session) prot(level string) (wire.Reply, error) {
 	switch level = syntax.Upper(level); {
 	case !s.conn.Encrypted():
-		s.reply(503, i18n.TLSFirst)
+		return s.reply(503, i18n.TLSFirst)
 	case !s.data.sized:
-		s.reply(503, i18n.ProtectionSizeFirst)
+		return s.reply(503, i18n.ProtectionSizeFirst)
 	case level == "P":
 		s.data.private = true
-		s.reply(200, i18n.ProtectionPrivate)
+		return s.reply(200, i18n.ProtectionPrivate)
 	case level == "C" && s.cfg.TLSRequired:
-		s.reply(534, i18n.ProtectionRequired)
+		return s.reply(534, i18n.ProtectionRequired)
 	case level == "C":
 		s.data.private = false
-		s.reply(200, i18n.ProtectionClear)
+		return s.reply(200, i18n.ProtectionClear)
 	case level == "S" || level == "E":
-		s.reply(536, i18n.ProtectionUnsupported)
+		return s.reply(536, i18n.ProtectionUnsupported)
 	default:
-		s.reply(504, i18n.ParameterNotImplemented, "PROT")
+		return s.reply(504, i18n.ParameterNotImplemented, "PROT")
 	}
 }
 
 // ccc is CCC, which would end TLS on the control connection. The server refuses it.
-func (s *session) ccc(string) {
+func (s *session) ccc(string) (wire.Reply, error) {
 	if s.conn.Encrypted() {
-		s.reply(534, i18n.EncryptionStays)
+		return s.reply(534, i18n.EncryptionStays)
 	} else {
-		s.reply(533, i18n.TLSFirst)
+		return s.reply(533, i18n.TLSFirst)
 	}
 }

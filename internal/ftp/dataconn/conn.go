@@ -86,7 +86,7 @@ func newConn(ctx context.Context, t *Transfer, raw net.Conn) *Conn {
 }
 
 // Close ends the connection, and with it a download or a listing. The engine looks at no error of it:
-// [Transfer.Outcome] tells. A connection by way of another server is cut after a transfer that has failed, so that
+// [Transfer.Result] tells. A connection by way of another server is cut after a transfer that has failed, so that
 // the client does not take a part of a file for the whole. A download to which that happens at its end has failed.
 func (c *Conn) Close() error {
 	_, relayed := c.raw.(finisher)

@@ -72,7 +72,7 @@ type Transfer struct {
 	size      atomic.Int64 // of SetSize, and one more; 0 before
 
 	mu       sync.Mutex
-	complete bool        // the outcome is final
+	complete bool        // the result is final
 	cause    error       // the first failure outside the storage
 	storage  error       // the first of StorageFailed
 	broken   bool        // of Break
@@ -82,10 +82,9 @@ type Transfer struct {
 	conn     *Conn       // nil until open
 }
 
-// An Outcome is how a transfer has ended, or how far it has come. It alone decides the reply, and with it what the
-// log, the audit log and the metrics say. The FTP engine says that a download is complete although the end of the
-// data connection has failed.
-type Outcome struct {
+// A Result is how a transfer has ended, or how far it has come. The outcome of its command is made of it, and of
+// nothing that the FTP engine says, which calls a download complete although the end of the data connection has failed.
+type Result struct {
 	// Complete means that an upload is in S3, or that all of a download or a listing has left by the data connection.
 	// Where that leads by way of another server, the client's side of that server has all of it.
 	Complete bool
@@ -254,11 +253,11 @@ func (t *Transfer) partial() bool {
 	return !t.Upload && t.failed()
 }
 
-// Outcome is how the transfer has ended. It does not change once it is complete.
-func (t *Transfer) Outcome() Outcome {
+// Result is how the transfer has ended. It does not change once it is complete.
+func (t *Transfer) Result() Result {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Outcome{Complete: t.complete, Connection: cmp.Or(t.cause, t.open), Storage: t.storage}
+	return Result{Complete: t.complete, Connection: cmp.Or(t.cause, t.open), Storage: t.storage}
 }
 
 // Err is why the transfer was stopped, or its data connection failed.

@@ -29,6 +29,7 @@ type ErrorRow struct {
 // Errors are the rows. The first one whose error is in the chain counts.
 func Errors() []ErrorRow {
 	return []ErrorRow{
+		{ErrNoDataConnection, 425, i18n.DataConnectionFailed},
 		{charset.ErrInvalid, 501, i18n.NameNotUTF8},
 		{list.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 		{dataconn.ErrAborted, 426, i18n.CommandAborted},
@@ -62,6 +63,21 @@ func Errors() []ErrorRow {
 
 // ErrShuttingDown reports a command that the server has ended because it shuts down.
 var ErrShuttingDown = errors.New("the server is shutting down")
+
+// ErrNoDataConnection reports a transfer whose data connection has not come about.
+var ErrNoDataConnection = errors.New("no data connection")
+
+// A TransferError is why a transfer was stopped, or what its data connection has met.
+type TransferError struct {
+	Err  error
+	Lost i18n.ID // the message where the data connection was lost
+}
+
+// Error is for the log.
+func (e *TransferError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *TransferError) Unwrap() error { return e.Err }
 
 // ForTransfer is the code and the message for a transfer that did not complete, by the
 // error of its data connection. The message is lost where that connection was lost. The
@@ -140,6 +156,10 @@ func MoveName(from, to string, err error) string {
 // ForError is the code and the message for an error. Errors that no row knows are
 // 550.
 func ForError(err error) (code int, id i18n.ID, args []string) {
+	if transfer, ok := errors.AsType[*TransferError](err); ok {
+		code, id = ForTransfer(transfer.Err, transfer.Lost)
+		return code, id, nil
+	}
 	code, id = 550, i18n.StorageError
 	for _, row := range Errors() {
 		if errors.Is(err, row.Err) {

@@ -1,46 +1,34 @@
 // Package activity tells administrators what each session does at the moment.
 //
-// A session changes its [Session] when a command begins and ends, and when a transfer does. [Session.Show] returns
-// what there is. The bytes of a transfer are read when an administrator asks, so that moving them costs nothing.
+// A [Session] observes a session, and [Session.Show] returns what there is. The bytes of a transfer are read when an
+// administrator asks, so that moving them costs nothing.
 package activity
 
 import (
+	"context"
 	"sync"
 	"time"
 
-	"golang.org/x/text/language"
+	"github.com/babelftp/babelftp/internal/report"
 )
-
-// A State is what changes with the commands of a session.
-type State struct {
-	Tenant, User string // empty before the login
-	Language     language.Tag
-	TLS          bool   // on the control connection
-	Command      string // the verb of the command that is running, empty for none
-}
 
 // A Session is what is known of a session. Its methods may be called by any goroutine.
 type Session struct {
-	id, remote string
-	since      time.Time
+	report.Silent
+	since time.Time
 
 	mu       sync.Mutex
-	state    State
+	client   report.Client
 	active   time.Time
+	command  string    // the name of the one that is running, empty for none
 	transfer *transfer // nil for none
 }
 
-// Progress is how far a running transfer is. Any goroutine may ask it.
-type Progress interface {
-	Direction() string               // upload, download, listing
-	Bytes() int64                    // on the data connection so far
-	Size() (bytes int64, known bool) // of the whole
-}
+var _ report.Observer = (*Session)(nil)
 
 // A transfer is the one that is running.
 type transfer struct {
-	Progress
-	path  string
+	*report.Transfer
 	since time.Time
 
 	// What the last call of Show that measured the rate has seen.
@@ -49,32 +37,48 @@ type transfer struct {
 	rate int64
 }
 
-// New is the activity of a session that begins. The ID is that of the log.
-func New(id, remote string) *Session {
+// New is the activity of a session that begins.
+func New(client report.Client) *Session {
 	now := time.Now()
-	return &Session{id: id, remote: remote, since: now, active: now}
+	return &Session{client: client, since: now, active: now}
 }
 
-// Set says that a command begins or ends.
-func (s *Session) Set(state State) {
+// Identified implements [report.Observer].
+func (s *Session) Identified(client report.Client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state, s.active = state, time.Now()
+	s.client = client
 }
 
-// Begin says that a transfer of a file or directory begins, and End that it has ended.
-func (s *Session) Begin(t Progress, path string) {
+// CommandBegan shows the command, unless it is a STAT during a transfer.
+func (s *Session) CommandBegan(ctx context.Context, c report.Command) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active = time.Now(); s.transfer == nil {
+		s.command = c.Name
+	}
+	return ctx
+}
+
+// Transferring shows the transfer until its command has ended.
+func (s *Session) Transferring(t *report.Transfer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	s.transfer = &transfer{Progress: t, path: path, since: now, seen: now}
+	s.transfer = &transfer{Transfer: t, since: now, seen: now}
 }
 
-// End says that the transfer has ended.
-func (s *Session) End() {
+// CommandEnded shows that the session is idle, unless that was a STAT during a transfer.
+func (s *Session) CommandEnded(_ context.Context, o *report.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.transfer = nil
+	s.active = time.Now()
+	if o.Transfer != nil {
+		s.transfer = nil
+	}
+	if s.transfer == nil {
+		s.command = ""
+	}
 }
 
 // A Shown is a session at a moment.
@@ -112,14 +116,14 @@ func (s *Session) Show() Shown {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	shown := Shown{
-		ID: s.id, Remote: s.remote, Tenant: s.state.Tenant, User: s.state.User, Since: s.since.UTC(),
+		ID: s.client.ID, Remote: s.client.Remote, Tenant: s.client.Tenant, User: s.client.User, Since: s.since.UTC(),
 		LastActive: s.active.UTC(),
-		Language:   s.state.Language.String(), TLS: s.state.TLS, Command: s.state.Command,
+		Language:   s.client.Language.String(), TLS: s.client.TLS, Command: s.command,
 	}
 	if t := s.transfer; t != nil {
 		shown.Transfer = &Transfer{
-			Session: s.id, Tenant: s.state.Tenant, User: s.state.User, Remote: s.remote, Direction: t.Direction(),
-			Path:  t.path,
+			Session: s.client.ID, Tenant: s.client.Tenant, User: s.client.User, Remote: s.client.Remote,
+			Direction: t.Direction(), Path: t.Path,
 			Bytes: t.Bytes(), BytesPerSecond: t.bytesPerSecond(time.Now()), Since: t.since.UTC(),
 		}
 		if size, known := t.Size(); known {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/report"
 )
 
 // A pipe is a data connection that is there.
@@ -46,7 +47,7 @@ func TestManySessions(t *testing.T) {
 	const sessions, tenants, every = 2_000, 100, 100
 	all := make([]*Session, sessions)
 	for i := range all {
-		all[i] = New(fmt.Sprint(i), "192.0.2.7:1024")
+		all[i] = New(report.Client{ID: fmt.Sprint(i), Remote: "192.0.2.7:1024"})
 	}
 	tenant := func(i int) string { return fmt.Sprintf("tenant%d", i%tenants) }
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -79,13 +80,15 @@ func TestManySessions(t *testing.T) {
 			x.SetSize(2 * int64(i))
 		}
 		working.Go(func() {
-			state := State{Tenant: tenant(i), User: "alice", Language: language.Japanese, TLS: true}
-			for _, command := range []string{"CWD", "", "STOR"} {
-				state.Command = command
-				s.Set(state)
-			}
+			s.Identified(report.Client{ID: fmt.Sprint(i), Tenant: tenant(i), User: "alice", Language: language.Japanese,
+				TLS: true})
+			s.CommandBegan(t.Context(), report.Command{Name: "CWD"})
+			s.CommandEnded(t.Context(), &report.Outcome{})
+			s.CommandBegan(t.Context(), report.Command{Name: "STOR"})
 			if x != nil {
-				s.Begin(x, "/f")
+				s.Transferring(&report.Transfer{Progress: x, Path: "/f"})
+				s.CommandBegan(t.Context(), report.Command{Name: "STAT"}) // is answered meanwhile
+				s.CommandEnded(t.Context(), &report.Outcome{})
 			}
 		})
 	}
@@ -107,8 +110,8 @@ func TestManySessions(t *testing.T) {
 			(x.Bytes != int64(i) || *x.Size != 2*int64(i) || x.Direction != "upload" || x.Path != "/f") {
 			t.Errorf("the transfer of session %d is %+v of %d bytes", i, x, *x.Size)
 		}
-		s.End()
-		if shown := s.Show(); shown.Transfer != nil {
+		s.CommandEnded(t.Context(), &report.Outcome{Transfer: &report.Transfer{}})
+		if shown := s.Show(); shown.Transfer != nil || shown.Command != "" {
 			t.Errorf("session %d still has the transfer %+v", i, shown.Transfer)
 		}
 	}
@@ -123,10 +126,11 @@ func TestManySessions(t *testing.T) {
 func BenchmarkShow(b *testing.B) {
 	all := make([]*Session, 100_000)
 	for i := range all {
-		all[i] = New(fmt.Sprint(i), "192.0.2.7:1024")
-		all[i].Set(State{Tenant: "acme", User: "alice", Language: language.French})
+		all[i] = New(report.Client{ID: fmt.Sprint(i), Remote: "192.0.2.7:1024", Tenant: "acme", User: "alice",
+			Language: language.French})
 		if i%100 == 0 {
-			all[i].Begin(dataconn.NewTransfer(pipe{}, dataconn.Options{}), "/f")
+			x := dataconn.NewTransfer(pipe{}, dataconn.Options{})
+			all[i].Transferring(&report.Transfer{Progress: x, Path: "/f"})
 		}
 	}
 	b.ReportAllocs()

@@ -1,21 +1,18 @@
 // Package audit writes the audit log: one line of JSON for each login, each refusal, each change and each transfer of
 // a file, with who did it and what came of it.
 //
-// A [Session] observes a session of package control, and gets the outcome with the reply. Package view notes which
-// files a command touches.
+// A [Session] observes a session, and writes what the outcomes of its commands say.
 package audit
 
 import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
-	"net/netip"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/logline"
-	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -49,32 +46,29 @@ func attribute(groups []string, a slog.Attr) slog.Attr {
 	return logline.Escape(groups, a)
 }
 
-// A Conn is the control connection of a session.
-type Conn interface {
-	RemoteAddr() net.Addr
-	Encrypted() bool
-}
-
 // A Session writes the lines of one session. It is for the goroutine of the session.
 type Session struct {
+	report.Silent
 	out       *slog.Logger
-	conn      Conn
-	addr      netip.Addr // of the client
+	client    report.Client
 	strangers *strangers
 
 	login    *account.Login // nil when logged out
 	loggedIn time.Time
-	command  *command // the running one, nil without a login
-	files    map[string]int
-	bytes    map[string]int64
+	files    map[report.Kind]int   // of the login
+	bytes    map[report.Kind]int64 // on the data connections of the login
 }
 
-// Session returns the log of a session, whose ID is that of the log.
-func (l *Log) Session(id string, conn Conn) *Session {
-	remote := conn.RemoteAddr()
-	return &Session{out: l.out.With("session", id, "client", remote.String()), conn: conn, addr: netaddr.Of(remote),
+var _ report.Observer = (*Session)(nil)
+
+// Session returns the log of a session.
+func (l *Log) Session(client report.Client) *Session {
+	return &Session{out: l.out.With("session", client.ID, "client", client.Remote), client: client,
 		strangers: l.strangers}
 }
+
+// Identified implements [report.Observer].
+func (s *Session) Identified(client report.Client) { s.client = client }
 
 // Events of clients that may not be logged in.
 const (
@@ -89,7 +83,7 @@ const (
 )
 
 func (s *Session) write(event, outcome string, about ...any) {
-	about = append([]any{"tls", s.conn.Encrypted(), "outcome", outcome}, about...)
+	about = append([]any{"tls", s.client.TLS, "outcome", outcome}, about...)
 	if s.login != nil {
 		about = append([]any{"tenant", s.login.Tenant.Name, "user", s.login.Name}, about...)
 	}
@@ -100,7 +94,7 @@ func (s *Session) write(event, outcome string, about ...any) {
 func (s *Session) LoggedIn(login *account.Login, err error) {
 	if err == nil {
 		s.login, s.loggedIn = login, time.Now()
-		s.files, s.bytes = map[string]int{}, map[string]int64{}
+		s.files, s.bytes = map[report.Kind]int{}, map[report.Kind]int64{}
 		var about []any
 		if login.Certificate != "" {
 			about = []any{"certificate", login.Certificate}
@@ -147,9 +141,9 @@ func (s *Session) LoggedOut() {
 		return
 	}
 	s.write("logout", outcomeOK, "duration_ms", time.Since(s.loggedIn).Milliseconds(),
-		"uploads", s.files[eventUpload], "uploaded_bytes", s.bytes[eventUpload],
-		"downloads", s.files[eventDownload], "downloaded_bytes", s.bytes[eventDownload])
-	s.login, s.command = nil, nil
+		"uploads", s.files[report.Upload], "uploaded_bytes", s.bytes[report.Upload],
+		"downloads", s.files[report.Download], "downloaded_bytes", s.bytes[report.Download])
+	s.login, s.files, s.bytes = nil, nil, nil
 }
 
 // Refused writes that a limit has refused something. The tenant is empty where the limit is the server's. Of a client

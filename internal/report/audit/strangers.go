@@ -146,5 +146,5 @@ func (s *strangers) flush() {
 
 // kind is the kind of a line of this session.
 func (s *Session) kind(event, reason string) kind {
-	return kind{client: limits.Network(s.addr), event: event, reason: reason}
+	return kind{client: limits.Network(s.client.Address), event: event, reason: reason}
 }

@@ -3,21 +3,16 @@ package audit
 import (
 	"bytes"
 	"encoding/json"
-	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
-
-// strangerConn is the control connection of a client that is not logged in.
-type strangerConn struct{ addr net.Addr }
-
-func (c strangerConn) RemoteAddr() net.Addr { return c.addr }
-func (c strangerConn) Encrypted() bool      { return false }
 
 // told is what a log has, whose timers write too.
 type told struct {
@@ -55,7 +50,7 @@ func TestStrangers(t *testing.T) {
 		var full atomic.Bool
 		log := New(&out, func() bool { return !full.Load() }, nil)
 		from := func(a, b, c int) *Session {
-			return log.Session("id", strangerConn{&net.TCPAddr{IP: net.IPv4(byte(a), byte(b), byte(c), 1)}})
+			return log.Session(report.Client{Address: netip.AddrFrom4([4]byte{byte(a), byte(b), byte(c), 1})})
 		}
 		pass := func(d time.Duration) {
 			time.Sleep(d)

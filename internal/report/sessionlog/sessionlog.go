@@ -1,8 +1,8 @@
 // Package sessionlog writes what the log has of sessions: a line for each transfer and, on demand, one for each
 // command, reply and request to S3.
 //
-// A [Switch] says for which sessions the log has more than its level, while the server runs. [Switch.Logger] makes
-// the logger of a session.
+// A [Session] observes a session, and is its logger. A [Switch] says for which sessions the log has more than its
+// level, while the server runs.
 //
 // No password reaches the log, and nothing that a user may have typed in place of one. No link of SITE PRESIGN does,
 // because who has it may download the file.
@@ -13,7 +13,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"log/slog"
-	"strings"
 	"time"
 )
 
@@ -27,79 +26,10 @@ func NewID() string {
 	return hex.EncodeToString(id)
 }
 
-// masked stands for what must not be in the log.
-const masked = "***"
-
-// A Command is a command line, of which the log has a part.
-type Command struct {
-	Verb, Argument string
-	// Known says that the server knows the verb, and for SITE the service.
-	Known bool
-}
-
-// String is what the log has of a command line. PASS and ACCT have a secret. USER may have one by mistake, and so may
-// a line that is no command: clients wait for no prompt, and people do not look.
-func (c Command) String() string {
-	verb, argument := c.Verb, c.Argument
-	switch {
-	case verb == "SITE" && !c.Known:
-		service, _, more := strings.Cut(argument, " ")
-		if argument = service; more {
-			argument += " " + masked
-		}
-	case !c.Known && !isVerb(verb):
-		return masked
-	case !c.Known || verb == "PASS" || verb == "ACCT" || verb == "USER":
-		if argument != "" {
-			argument = masked
-		}
-	}
-	if argument == "" {
-		return verb
-	}
-	return verb + " " + argument
-}
-
-// longestVerb is how many letters a command has at most (RFC 959 5.3).
-const longestVerb = 4
-
-// isVerb says whether a word looks like a command, and not like a password.
-func isVerb(word string) bool {
-	return len(word) <= longestVerb && !strings.ContainsFunc(word, func(r rune) bool { return r < 'A' || r > 'Z' })
-}
-
-// private says whether the text of the reply repeats what the log must not have: the name of USER, or a link.
-func (c Command) private() bool {
-	service, _, _ := strings.Cut(c.Argument, " ")
-	return c.Verb == "USER" || c.Verb == "SITE" && strings.EqualFold(service, "PRESIGN")
-}
-
-// LogCommand writes a command, where the log has commands.
-func LogCommand(ctx context.Context, log *slog.Logger, c Command) {
-	if log.Enabled(ctx, slog.LevelDebug) {
-		log.DebugContext(ctx, "command", "line", c.String())
-	}
-}
-
-// LogReply writes a reply to a command, preliminary or not, where the log has replies.
-func LogReply(ctx context.Context, log *slog.Logger, c Command, code int, lines []string) {
-	if !log.Enabled(ctx, slog.LevelDebug) {
-		return
-	}
-	text := masked
-	if !c.private() {
-		text = strings.Join(lines, "\n")
-	}
-	log.DebugContext(ctx, "reply", "code", code, "text", text)
-}
-
 type contextKey struct{}
 
-// WithRequests returns a context whose requests to S3 are in the log, where the log has debug lines.
-func WithRequests(ctx context.Context, log *slog.Logger) context.Context {
-	if !log.Enabled(ctx, slog.LevelDebug) {
-		return ctx
-	}
+// withRequests returns a context whose requests to S3 are in a log.
+func withRequests(ctx context.Context, log *slog.Logger) context.Context {
 	return context.WithValue(ctx, contextKey{}, log)
 }
 
@@ -116,7 +46,7 @@ type Request struct {
 	Duration           time.Duration // until S3 began to answer
 }
 
-// LogRequest writes a request to S3, if [WithRequests] made the context.
+// LogRequest writes a request to S3, if the context is that of a command of which the log has debug lines.
 func LogRequest(ctx context.Context, r *Request) {
 	if log, ok := ctx.Value(contextKey{}).(*slog.Logger); ok {
 		log.DebugContext(

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/netip"
 	"strings"
@@ -14,59 +15,21 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/babelftp/babelftp/internal/base/logline"
+	"github.com/babelftp/babelftp/internal/report"
 )
 
-const secret = "correct-horse"
-
-// No secret reaches the log: neither where it belongs nor where people type it by mistake.
-func TestCommandIsMasked(t *testing.T) {
-	for _, test := range []struct {
-		command Command
-		want    string
-	}{
-		{Command{"PASS", secret, true}, "PASS ***"},
-		{Command{"PASS", "", true}, "PASS"},
-		{Command{"ACCT", secret, true}, "ACCT ***"},
-		{Command{"USER", secret, true}, "USER ***"},
-		{Command{"QUOT", "PASS " + secret, false}, "QUOT ***"},
-		{Command{strings.ToUpper(secret), "", false}, "***"},
-		{Command{strings.ToUpper(secret), "battery", false}, "***"},
-		{Command{"XYZ", "", false}, "XYZ"},
-		{Command{"", "", false}, ""},
-		{Command{"SITE", "PSWD old " + secret, false}, "SITE PSWD ***"},
-		{Command{"SITE", "HELP", true}, "SITE HELP"},
-		{Command{"SITE", "COPY a b", true}, "SITE COPY a b"},
-		{Command{"STOR", "été.txt", true}, "STOR été.txt"},
-	} {
-		if got := test.command.String(); got != test.want {
-			t.Errorf("%+v is %q in the log, want %q", test.command, got, test.want)
-		}
-	}
-}
-
-// The replies to USER and SITE PRESIGN repeat what the log must not have.
-func TestReplyIsMasked(t *testing.T) {
-	var out bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	LogReply(
-		t.Context(), log, Command{Verb: "USER", Argument: secret}, 331, []string{"Password required for " + secret})
-	LogReply(
-		t.Context(), log, Command{Verb: "SITE", Argument: "presign f"}, 200,
-		[]string{"Link", " https://s3.example/f?X-Amz-Signature=" + secret})
-	LogReply(t.Context(), log, Command{Verb: "PWD"}, 257, []string{`"/" is the current directory`})
-	got := out.String()
-	if strings.Contains(got, secret) || strings.Count(got, "text=***") != 2 ||
-		!strings.Contains(got, "code=257 text=\"\\\"/\\\" is") {
-		t.Error(got)
-	}
+// newSession is the log of a session, with text lines of a level.
+func newSession(t *testing.T, out io.Writer, level slog.Level) *Session {
+	t.Helper()
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logline.Escape}
+	return new(Log).Session(slog.New(slog.NewTextHandler(out, options)), nil, report.Client{ID: "1"})
 }
 
 // A client's control characters have no effect on the terminal that shows the log.
 func TestControlCharactersAreEscaped(t *testing.T) {
 	var out bytes.Buffer
-	log := slog.New(
-		slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: logline.Escape}))
-	LogCommand(t.Context(), log, Command{Verb: "STOR", Argument: "a\x1b[31m\u202eb\nlevel=ERROR", Known: true})
+	s := newSession(t, &out, slog.LevelDebug)
+	s.CommandBegan(t.Context(), report.Command{Verb: "STOR", Argument: "a\x1b[31m\u202eb\nlevel=ERROR", Known: true})
 	if got := out.String(); strings.ContainsAny(got, "\x1b\u202e") || strings.Count(got, "\n") != 1 {
 		t.Errorf("%q", got)
 	}
@@ -96,11 +59,11 @@ func TestSwitch(t *testing.T) {
 		var out bytes.Buffer
 		base := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelError}))
 		at := netip.MustParseAddr
-		scanner := Session{ID: "1", Address: at("192.0.2.7"), Tenant: "acme", User: "scanner"}
+		scanner := report.Client{ID: "1", Address: at("192.0.2.7"), Tenant: "acme", User: "scanner"}
 		var w Switch
 		for _, test := range []struct {
 			address, tenant, user string
-			about                 Session
+			about                 report.Client
 			want                  bool
 		}{
 			{"192.0.2.7", "", "", scanner, true},
@@ -115,10 +78,10 @@ func TestSwitch(t *testing.T) {
 			{"", "", "alice", scanner, false},
 			{"192.0.2.7", "acme", "scanner", scanner, true},
 			{"192.0.2.7", "umbrella", "", scanner, false},
-			{"", "acme", "", Session{Address: at("2001:db8::1")}, false},
-			{"2001:db8::/32", "", "", Session{Address: at("2001:db8::1")}, true},
+			{"", "acme", "", report.Client{Address: at("2001:db8::1")}, false},
+			{"2001:db8::/32", "", "", report.Client{Address: at("2001:db8::1")}, true},
 		} {
-			log := w.Logger(base, test.about) // an open session
+			log := w.logger(base, test.about) // an open session
 			rule, err := NewRule(test.address, test.tenant, test.user, time.Minute)
 			if err != nil {
 				t.Fatal(err)
@@ -136,15 +99,15 @@ func TestSwitch(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Add(rule)
-		log := w.Logger(base, scanner)
-		LogCommand(t.Context(), log, Command{Verb: "NOOP", Known: true})
+		log := new(Log).Session(base, &w, scanner)
+		log.CommandBegan(t.Context(), report.Command{Verb: "NOOP", Known: true})
 		time.Sleep(time.Minute)
-		LogCommand(t.Context(), log, Command{Verb: "QUIT", Known: true})
+		log.CommandBegan(t.Context(), report.Command{Verb: "QUIT", Known: true})
 		if got := out.String(); !strings.Contains(got, "line=NOOP") || strings.Contains(got, "QUIT") ||
 			len(w.Rules()) != 0 {
 			t.Errorf("the rule does not end after its time: %s", got)
 		}
-		if (*Switch)(nil).Logger(base, scanner).Enabled(t.Context(), slog.LevelDebug) {
+		if (*Switch)(nil).logger(base, scanner).Enabled(t.Context(), slog.LevelDebug) {
 			t.Error("without a switch the log has debug lines")
 		}
 	})
@@ -155,32 +118,42 @@ func TestLogRequest(t *testing.T) {
 	var out bytes.Buffer
 	request := &Request{Operation: "PutObject", Status: "200", ID: "request-7", Duration: 12 * time.Millisecond}
 	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelDebug} {
-		log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level}))
-		LogRequest(WithRequests(t.Context(), log), request)
+		LogRequest(newSession(t, &out, level).CommandBegan(t.Context(), report.Command{}), request)
 	}
 	LogRequest(t.Context(), request)
-	if got := out.String(); strings.Count(got, "\n") != 1 ||
+	if got := out.String(); strings.Count(got, "S3 request") != 1 ||
 		!strings.Contains(got, "operation=PutObject status=200 duration_ms=12 s3_request_id=request-7") {
 		t.Error(got)
 	}
 }
 
+// An upload moves nothing.
+type upload struct{ report.Progress }
+
+func (upload) Direction() string        { return "upload" }
+func (upload) Bytes() int64             { return 5 }
+func (upload) Elapsed() time.Duration   { return 0 }
+func (upload) FirstByte() time.Duration { return 0 }
+
+// failed is an upload that has failed.
+func failed() *report.Outcome {
+	return &report.Outcome{Code: 426, Transfer: &report.Transfer{
+		Progress: upload{}, Verb: "STOR", Path: "/f", TLS: true, Offset: 3,
+		Connection: errors.New("the data connection was lost"), Storage: context.Canceled,
+	}}
+}
+
 // A line of a transfer leaves out what there is not, and tells why a transfer failed.
 func TestTransferThatFailed(t *testing.T) {
 	var out bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&out, nil))
-	failed := &Transfer{
-		Command: "STOR", Direction: "upload", Path: "/f", Bytes: 5, Code: 426, TLS: true, Offset: 3,
-		Connection: errors.New("the data connection was lost"), Storage: context.Canceled,
-	}
-	failed.Log(t.Context(), log)
-	const want = `msg=transfer direction=upload command=STOR path=/f bytes=5 code=426 duration_ms=0 tls=true offset=3 ` +
-		`connection="the data connection was lost" storage="context canceled"` + "\n"
+	newSession(t, &out, slog.LevelInfo).CommandEnded(t.Context(), failed())
+	const want = `msg=transfer session=1 remote="" direction=upload command=STOR path=/f bytes=5 code=426 ` +
+		`duration_ms=0 tls=true offset=3 connection="the data connection was lost" storage="context canceled"` + "\n"
 	if _, got, _ := strings.Cut(out.String(), " msg="); "msg="+got != want {
 		t.Errorf("%s want %s", got, want)
 	}
 	out.Reset()
-	failed.Log(t.Context(), slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	newSession(t, &out, slog.LevelWarn).CommandEnded(t.Context(), failed())
 	if out.Len() > 0 {
 		t.Error(out.String())
 	}
@@ -189,14 +162,13 @@ func TestTransferThatFailed(t *testing.T) {
 // A line that belongs to a trace has its ID. A line without a context, or of a command that is not traced, has none.
 func TestTraceID(t *testing.T) {
 	var out bytes.Buffer
-	log := (*Switch)(nil).Logger(slog.New(slog.NewTextHandler(&out, nil)), Session{ID: "1"})
+	log := newSession(t, &out, slog.LevelInfo)
 	of := trace.SpanContextConfig{TraceID: trace.TraceID{1, 2, 3}, SpanID: trace.SpanID{4},
 		TraceFlags: trace.FlagsSampled}
-	failed := &Transfer{Command: "STOR", Code: 426}
-	failed.Log(trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(of)), log)
+	log.CommandEnded(trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(of)), failed())
 	of.TraceFlags = 0
-	failed.Log(trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(of)), log)
-	failed.Log(t.Context(), log)
+	log.CommandEnded(trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(of)), failed())
+	log.CommandEnded(t.Context(), failed())
 	log.Info("logged in")
 	if got := out.String(); strings.Count(got, "\n") != 4 || strings.Count(got, "trace_id") != 1 ||
 		!strings.Contains(got, "trace_id=01020300000000000000000000000000\n") {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/babelftp/babelftp/internal/report"
 )
 
 // MaxTime is how long a rule holds at most, so that none is forgotten.
@@ -52,14 +54,14 @@ func NewRule(address, tenant, user string, d time.Duration) (Rule, error) {
 }
 
 // matches says whether a session has what the rule wants.
-func (r *Rule) matches(s *Session) bool {
+func (r *Rule) matches(c *report.Client) bool {
 	return time.Now().Before(r.Until) &&
-		(!r.Network.IsValid() || r.Network.Contains(s.Address)) &&
-		(r.Tenant == "" || r.Tenant == s.Tenant) &&
-		(r.User == "" || s.User != "" && (r.User == s.User || r.User == s.User+"@"+s.Tenant))
+		(!r.Network.IsValid() || r.Network.Contains(c.Address)) &&
+		(r.Tenant == "" || r.Tenant == c.Tenant) &&
+		(r.User == "" || c.User != "" && (r.User == c.User || r.User == c.User+"@"+c.Tenant))
 }
 
-// A Switch has the rules of a server. Any goroutine may use it. The zero value has none, and nil makes loggers too.
+// A Switch has the rules of a server. Any goroutine may use it. The zero value and nil have none.
 type Switch struct {
 	mu    sync.Mutex
 	rules atomic.Pointer[[]Rule] // nil for none
@@ -91,32 +93,24 @@ func (w *Switch) Rules() []Rule {
 	return slices.DeleteFunc(slices.Clone(*rules), func(r Rule) bool { return !time.Now().Before(r.Until) })
 }
 
-func (w *Switch) on(s *Session) bool {
+func (w *Switch) on(c *report.Client) bool {
 	if w == nil {
 		return false
 	}
 	rules := w.rules.Load()
-	return rules != nil && slices.ContainsFunc(*rules, func(r Rule) bool { return r.matches(s) })
+	return rules != nil && slices.ContainsFunc(*rules, func(r Rule) bool { return r.matches(c) })
 }
 
-// A Session is what the log says of one in each of its lines.
-type Session struct {
-	ID           string
-	Remote       string // the client's address and port
-	Address      netip.Addr
-	Tenant, User string // empty where they are not known
-}
-
-// Logger returns the logger of a session. It lets debug lines pass while the session matches a rule of the switch.
-func (w *Switch) Logger(base *slog.Logger, s Session) *slog.Logger {
-	about := []any{"session", s.ID, "remote", s.Remote}
-	if s.Tenant != "" {
-		about = append(about, "tenant", s.Tenant)
+// logger returns the logger of a session. It lets debug lines pass while the session matches a rule of the switch.
+func (w *Switch) logger(base *slog.Logger, c report.Client) *slog.Logger {
+	about := []any{"session", c.ID, "remote", c.Remote}
+	if c.Tenant != "" {
+		about = append(about, "tenant", c.Tenant)
 	}
-	if s.User != "" {
-		about = append(about, "user", s.User)
+	if c.User != "" {
+		about = append(about, "user", c.User)
 	}
-	return slog.New(&handler{base.Handler(), func() bool { return w.on(&s) }}).With(about...)
+	return slog.New(&handler{base.Handler(), func() bool { return w.on(&c) }}).With(about...)
 }
 
 // A handler lets lines pass that its parent would not, and adds the ID of the trace that a line belongs to. No

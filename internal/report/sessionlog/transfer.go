@@ -1,50 +1,26 @@
 package sessionlog
 
 import (
+	"cmp"
 	"context"
-	"io/fs"
 	"log/slog"
-	"strings"
-	"time"
-)
 
-// A Transfer is what the log has of a transfer. Zero values are left out.
-type Transfer struct {
-	Command   string // its verb
-	Direction string // upload, download, listing
-	Path      string // as the user sees it
-	URI       string // s3 URI: the bucket and the key
-	Bytes     int64  // on the data connection
-	Offset    int64  // of REST or RANG
-	Announced int64  // bytes that ALLO has told
-	Duration  time.Duration
-	FirstByte time.Duration // until it moved
-	Code      int           // of the reply
-	TLS       bool          // on the data connection
-	// Stat describes the file, nil where there is none.
-	Stat func() (fs.FileInfo, error)
-	// DataAddress is what the reply to PASV or EPSV has told the client, empty for an active transfer.
-	DataAddress string
-	// Connection and Storage are why the transfer failed. The log has both, because the one often follows from the
-	// other.
-	Connection, Storage error
-}
+	"github.com/babelftp/babelftp/internal/report"
+)
 
 // noDataConnection is the code of the reply to a transfer without a data connection (RFC 959 4.2.2).
 const noDataConnection = 425
 
-// firstFailure is the first code of a reply that tells a failure (RFC 959 4.2.1).
-const firstFailure = 400
-
-// Log writes the line of a transfer.
-func (t *Transfer) Log(ctx context.Context, log *slog.Logger) {
-	if !log.Enabled(ctx, slog.LevelInfo) {
+// transferEnded writes the line of a transfer. Zero values are left out.
+func (s *Session) transferEnded(ctx context.Context, o *report.Outcome) {
+	if !s.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
+	t := o.Transfer
 	about := []slog.Attr{
-		slog.String("direction", t.Direction), slog.String("command", t.Command), slog.String("path", t.Path),
-		slog.Int64("bytes", t.Bytes),
-		slog.Int("code", t.Code), slog.Int64("duration_ms", t.Duration.Milliseconds()), slog.Bool("tls", t.TLS),
+		slog.String("direction", t.Direction()), slog.String("command", t.Verb),
+		slog.String("path", cmp.Or(o.Path, t.Path)), slog.Int64("bytes", t.Bytes()), slog.Int("code", o.Code),
+		slog.Int64("duration_ms", t.Elapsed().Milliseconds()), slog.Bool("tls", t.TLS),
 	}
 	text := func(key, value string) {
 		if value != "" {
@@ -56,12 +32,13 @@ func (t *Transfer) Log(ctx context.Context, log *slog.Logger) {
 			about = append(about, slog.Int64(key, value))
 		}
 	}
-	text("s3_uri", t.URI)
+	text("s3_uri", cmp.Or(o.URI, t.URI))
 	number("offset", t.Offset)
 	number("announced", t.Announced)
-	number("first_byte_ms", t.FirstByte.Milliseconds())
-	if t.Code >= firstFailure {
-		if t.Code == noDataConnection {
+	number("first_byte_ms", t.FirstByte().Milliseconds())
+	switch {
+	case o.Failed():
+		if o.Code == noDataConnection {
 			text("data_address", t.DataAddress)
 		}
 		if t.Connection != nil {
@@ -70,19 +47,10 @@ func (t *Transfer) Log(ctx context.Context, log *slog.Logger) {
 		if t.Storage != nil {
 			text("storage", t.Storage.Error())
 		}
-	} else if t.Stat != nil {
-		if info, err := t.Stat(); err == nil {
-			if stored, ok := info.(interface{ ETag() string }); ok {
-				text("etag", strings.Trim(stored.ETag(), `"`))
-			}
-			if stored, ok := info.(interface {
-				Checksum() string
-				RequestID() string
-			}); ok {
-				text("checksum", stored.Checksum())
-				text("s3_request_id", stored.RequestID())
-			}
-		}
+	case o.Stored != nil:
+		text("etag", o.Stored.ETag)
+		text("checksum", o.Stored.Checksum)
+		text("s3_request_id", o.Stored.RequestID)
 	}
-	log.LogAttrs(ctx, slog.LevelInfo, "transfer", about...)
+	s.LogAttrs(ctx, slog.LevelInfo, "transfer", about...)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/middleware"
 
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -23,8 +24,7 @@ import (
 func TestStatusOfRequests(t *testing.T) {
 	collector := servicetest.StartCollector(t)
 	tracer, _ := newTracer(t, collector.URL)
-	s := tracer.Session(t.Context(), &about)
-	ctx := s.Command(t.Context(), "STOR", sessionlog.Command{Verb: "STOR", Argument: "f", Known: true})
+	ctx := session(t, tracer, about).CommandBegan(t.Context(), report.Command{Name: "STOR", Began: time.Now()})
 	want := map[string]bool{"200": false, "404": false, "412": false, "416": false, "403": true, "500": true,
 		"503": true, sessionlog.NoAnswer: true, "canceled": false}
 	for status := range want {
@@ -67,8 +67,7 @@ func TestBucketOfRequests(t *testing.T) {
 		client := s3.New(
 			s3.Options{Region: "us-east-1", BaseEndpoint: &bucket.URL, UsePathStyle: true,
 				Credentials: aws.AnonymousCredentials{}}, s3.WithAPIOptions(traced.Observe))
-		s := tracer.Session(t.Context(), &about)
-		ctx := s.Command(t.Context(), "SIZE", sessionlog.Command{})
+		ctx := session(t, tracer, about).CommandBegan(t.Context(), report.Command{Name: "SIZE"})
 		_, err := client.HeadObject(
 			ctx, &s3.HeadObjectInput{Bucket: aws.String("acme-data"), Key: aws.String("f")},
 			s3.WithAPIOptions(func(stack *middleware.Stack) error {
@@ -83,7 +82,6 @@ func TestBucketOfRequests(t *testing.T) {
 		if err == nil {
 			t.Error("there is an object")
 		}
-		s.EndCommand()
 	}
 	tracer.Shutdown(t.Context())
 	if !slices.Equal(seen, []string{"acme-data", ""}) {

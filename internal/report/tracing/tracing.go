@@ -7,7 +7,7 @@
 // its session. Both have the ID of the session, as the log does. A session is traced as a whole or not at all. Clients
 // that have never logged in have a few spans a second, all of them together. So a flood of them costs users no span.
 //
-// No secret reaches a span: of a command line it has what package sessionlog shows.
+// No secret reaches a span: of a command line it has what [report.Command] shows.
 package tracing
 
 import (
@@ -30,7 +30,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
-	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/report"
 )
 
 const (
@@ -154,116 +154,102 @@ func (t *Tracer) Shutdown(ctx context.Context) {
 	}
 }
 
-// A Session makes the spans of a session. It is for the goroutine of the session. A nil one does nothing.
+// A Session observes a session, and makes its spans. It is for the goroutine of the session.
 type Session struct {
-	tracer  trace.Tracer // of commands
-	about   *sessionlog.Session
-	limit   *rate.Limiter // until a user has logged in
-	known   bool          // whether one has
-	span    trace.Span
-	links   []trace.Link // to the span
-	command trace.Span   // nil between commands
-	began   time.Time    // of the command
-	code    int          // of its last reply
+	report.Silent
+	tracer *Tracer
+	client report.Client
+	known  bool         // whether a user has logged in
+	span   trace.Span   // nil where the session is not traced
+	links  []trace.Link // to the span
 }
 
-// Session begins the span of a session, if this session is traced. What about tells when a span ends is in it.
-func (t *Tracer) Session(ctx context.Context, about *sessionlog.Session) *Session {
+var _ report.Observer = (*Session)(nil)
+
+// Session returns the observer of a session, nil where there are no traces.
+func (t *Tracer) Session(client report.Client) *Session {
 	if t == nil {
 		return nil
 	}
-	_, span := t.sessions.Tracer(library).Start(ctx, "session", trace.WithNewRoot())
-	if !span.SpanContext().IsSampled() {
-		return nil
-	}
-	return &Session{
-		tracer: t.commands.Tracer(library), about: about, limit: t.strangers, span: span,
-		links: []trace.Link{{SpanContext: span.SpanContext()}},
+	return &Session{tracer: t, client: client}
+}
+
+// SessionOpened begins the span of the session, if this session is traced.
+func (s *Session) SessionOpened(ctx context.Context) {
+	_, span := s.tracer.sessions.Tracer(library).Start(ctx, "session", trace.WithNewRoot())
+	if span.SpanContext().IsSampled() {
+		s.span, s.links = span, []trace.Link{{SpanContext: span.SpanContext()}}
 	}
 }
 
-// admitted tells whether there is room for another span of the session.
-func (s *Session) admitted() bool {
-	s.known = s.known || s.about.User != ""
-	return s.known || s.limit.Allow()
-}
-
-// End ends the session.
-func (s *Session) End() {
-	if s == nil || !s.admitted() {
+// SessionClosed ends the span of the session.
+func (s *Session) SessionClosed() {
+	if !s.admitted() {
 		return // a span that does not end is not sent
 	}
 	s.describe(s.span)
 	s.span.End()
 }
 
-// Command begins a command, and returns the context of all that is done for it. The name is that of a command that
-// the server knows, or stands for all others.
-func (s *Session) Command(ctx context.Context, name string, line sessionlog.Command) context.Context {
-	if s == nil || !s.admitted() {
+// Identified keeps what a span that ends has of the client.
+func (s *Session) Identified(client report.Client) {
+	s.client = client
+	s.known = s.known || client.User != ""
+}
+
+// admitted tells whether the session is traced, and has room for another span.
+func (s *Session) admitted() bool { return s.span != nil && (s.known || s.tracer.strangers.Allow()) }
+
+// CommandBegan begins the span of a command.
+func (s *Session) CommandBegan(ctx context.Context, c report.Command) context.Context {
+	if !s.admitted() {
 		return ctx
 	}
-	s.began, s.code = time.Now(), 0
-	ctx, s.command = s.tracer.Start(
-		ctx, name, trace.WithNewRoot(), trace.WithLinks(s.links...), trace.WithSpanKind(trace.SpanKindServer),
-		trace.WithTimestamp(s.began), trace.WithAttributes(
-			attribute.String("babelftp.command.line", text(line.String()))))
+	ctx, _ = s.tracer.commands.Tracer(library).Start(
+		ctx, c.Name, trace.WithNewRoot(), trace.WithLinks(s.links...), trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithTimestamp(c.Began), trace.WithAttributes(
+			attribute.String("babelftp.command.line", text(c.String()))))
 	return ctx
-}
-
-// Replied tells the code of a reply to the command.
-func (s *Session) Replied(code int) {
-	if s != nil {
-		s.code = code
-	}
-}
-
-// Transferred tells what the data connection of the command has carried, and when the first byte came after the begin
-// of the command.
-func (s *Session) Transferred(bytes int64, firstByte time.Duration) {
-	if s == nil || s.command == nil {
-		return
-	}
-	s.command.SetAttributes(attribute.Int64("babelftp.transfer.bytes", bytes))
-	if firstByte > 0 {
-		s.command.AddEvent("first byte", trace.WithTimestamp(s.began.Add(firstByte)))
-	}
 }
 
 // Codes of replies between which the fault is not the client's (RFC 959 4.2.1): a command that fails so may succeed
 // later.
 const firstTransient, firstPermanent = 400, 500
 
-// EndCommand ends the command.
-func (s *Session) EndCommand() {
-	if s == nil || s.command == nil {
-		return
+// CommandEnded ends the span of a command. The first byte of its transfer has come so long after its begin.
+func (s *Session) CommandEnded(ctx context.Context, o *report.Outcome) {
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return // no command, or one that is not traced
 	}
-	s.describe(s.command)
-	if s.code != 0 {
-		s.command.SetAttributes(attribute.Int("babelftp.reply.code", s.code))
+	s.describe(span)
+	if t := o.Transfer; t != nil {
+		span.SetAttributes(attribute.Int64("babelftp.transfer.bytes", t.Bytes()))
+		if first := t.FirstByte(); first > 0 {
+			span.AddEvent("first byte", trace.WithTimestamp(o.Began.Add(first)))
+		}
 	}
-	if s.code >= firstTransient {
-		s.command.SetAttributes(attribute.String("error.type", strconv.Itoa(s.code)))
+	span.SetAttributes(attribute.Int("babelftp.reply.code", o.Code))
+	if o.Failed() {
+		span.SetAttributes(attribute.String("error.type", strconv.Itoa(o.Code)))
 	}
-	if s.code >= firstTransient && s.code < firstPermanent {
-		s.command.SetStatus(codes.Error, "")
+	if o.Code >= firstTransient && o.Code < firstPermanent {
+		span.SetStatus(codes.Error, "")
 	}
-	s.command.End()
-	s.command = nil
+	span.End()
 }
 
 // describe says whose span it is.
 func (s *Session) describe(span trace.Span) {
 	about := []attribute.KeyValue{
-		attribute.String("session.id", s.about.ID), attribute.String("client.address", s.about.Address.String()),
+		attribute.String("session.id", s.client.ID), attribute.String("client.address", s.client.Address.String()),
 		attribute.String("network.protocol.name", "ftp"),
 	}
-	if s.about.Tenant != "" {
-		about = append(about, attribute.String("babelftp.tenant", text(s.about.Tenant)))
+	if s.client.Tenant != "" {
+		about = append(about, attribute.String("babelftp.tenant", text(s.client.Tenant)))
 	}
-	if s.about.User != "" {
-		about = append(about, attribute.String("user.name", text(s.about.User)))
+	if s.client.User != "" {
+		about = append(about, attribute.String("user.name", text(s.client.User)))
 	}
 	span.SetAttributes(about...)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -54,14 +55,22 @@ func (b *lockedBuffer) String() string {
 	return b.Buffer.String()
 }
 
-var about = sessionlog.Session{ID: "0123456789abcdef", Remote: "192.0.2.7:4711",
+var about = report.Client{ID: "0123456789abcdef", Remote: "192.0.2.7:4711",
 	Address: netip.MustParseAddr("192.0.2.7"), Tenant: "acme", User: "alice"}
+
+// session begins a session of a client.
+func session(t *testing.T, tracer *Tracer, client report.Client) *Session {
+	s := tracer.Session(client)
+	s.SessionOpened(t.Context())
+	s.Identified(client)
+	return s
+}
 
 // command runs a command in a session.
 func command(ctx context.Context, s *Session, verb, argument string, code int) context.Context {
-	ctx = s.Command(ctx, verb, sessionlog.Command{Verb: verb, Argument: argument, Known: true})
-	s.Replied(code)
-	s.EndCommand()
+	c := report.Command{Name: verb, Verb: verb, Argument: argument, Known: true, Began: time.Now()}
+	ctx = s.CommandBegan(ctx, c)
+	s.CommandEnded(ctx, &report.Outcome{Command: c, Code: code})
 	return ctx
 }
 
@@ -71,10 +80,10 @@ func TestTextsAreBounded(t *testing.T) {
 	tracer, _ := newTracer(t, collector.URL+"/")
 	mine := about
 	mine.User = "alice\xff"
-	s := tracer.Session(t.Context(), &mine)
+	s := session(t, tracer, mine)
 	command(t.Context(), s, "STOR", strings.Repeat("é", 4000)+"\xff", 226)
 	command(t.Context(), s, "STOR", "a\xffb", 226)
-	s.End()
+	s.SessionClosed()
 	tracer.Shutdown(t.Context())
 	spans := collector.Spans()
 	if len(spans) != 3 {
@@ -96,16 +105,13 @@ func TestTextsAreBounded(t *testing.T) {
 func TestStatusOfCommands(t *testing.T) {
 	collector := servicetest.StartCollector(t)
 	tracer, _ := newTracer(t, collector.URL)
-	s := tracer.Session(t.Context(), &about)
+	s := session(t, tracer, about)
 	failed := map[string]bool{"226": false, "350": false, "421": true, "451": true, "530": false, "550": false}
 	for _, code := range []int{226, 350, 421, 451, 530, 550} {
 		command(t.Context(), s, "NOOP", "", code)
 	}
-	ctx := s.Command(t.Context(), "RETR", sessionlog.Command{Verb: "RETR", Argument: "f", Known: true})
-	s.EndCommand() // cut without a reply
-	s.EndCommand()
-	s.Transferred(1, 1)
-	s.Replied(200)
+	ctx := command(t.Context(), s, "RETR", "f", 226)
+	s.CommandEnded(t.Context(), &report.Outcome{Code: 421}) // of no command
 	// later than its command
 	AddRequest(
 		ctx, &sessionlog.Request{Service: "S3", Operation: "AbortMultipartUpload", Status: "204", Begin: time.Now()})
@@ -121,9 +127,8 @@ func TestStatusOfCommands(t *testing.T) {
 			t.Errorf("%+v", span)
 		}
 	}
-	cut, late := spans[len(failed)], spans[len(failed)+1]
-	if _, has := cut.Attributes["babelftp.reply.code"]; has || late.Parent != cut.ID {
-		t.Errorf("%+v, then %+v", cut, late)
+	if of, late := spans[len(failed)], spans[len(failed)+1]; late.Parent != of.ID {
+		t.Errorf("%+v, then %+v", of, late)
 	}
 }
 
@@ -142,10 +147,10 @@ func TestSampler(t *testing.T) {
 				t, collector.URL, "OTEL_TRACES_SAMPLER="+test.sampler, "OTEL_TRACES_SAMPLER_ARG=0.5",
 				"OTEL_BSP_MAX_QUEUE_SIZE=10000")
 			for range 1000 {
-				s := tracer.Session(t.Context(), &about)
+				s := session(t, tracer, about)
 				command(t.Context(), s, "SIZE", "f", 213)
 				command(t.Context(), s, "QUIT", "", 221)
-				s.End()
+				s.SessionClosed()
 			}
 			tracer.Shutdown(t.Context())
 			count := map[string]int{}
@@ -194,13 +199,13 @@ func TestEnvironment(t *testing.T) {
 func TestCollectorFails(t *testing.T) {
 	collector := servicetest.StartCollector(t)
 	tracer, log := newTracer(t, collector.URL, "OTEL_BSP_SCHEDULE_DELAY=10")
-	session := func() { tracer.Session(t.Context(), &about).End() }
-	session()
+	once := func() { session(t, tracer, about).SessionClosed() }
+	once()
 	collector.Await("the spans", func(spans []servicetest.Span, _ int) bool { return len(spans) == 1 })
 	collector.Answer(http.StatusUnauthorized)
-	session()
+	once()
 	collector.Await("a refusal", func(_ []servicetest.Span, refused int) bool { return refused > 0 })
-	session()
+	once()
 	tracer.Shutdown(t.Context())
 	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "401") {
 		t.Errorf("the log has %s", got)
@@ -218,27 +223,22 @@ func TestShutdownIsBounded(t *testing.T) {
 	t.Cleanup(func() { close(hang) })
 	tracer, log := newTracer(t, server.URL)
 	tracer.flush = flushTimeout
-	tracer.Session(t.Context(), &about).End()
+	session(t, tracer, about).SessionClosed()
 	tracer.Shutdown(t.Context())
 	if got := log.String(); !strings.Contains(got, "the last spans could not be sent in time") {
 		t.Errorf("the log has %s", got)
 	}
 }
 
-// Without traces there is nothing to pay: a nil tracer and a nil session do nothing, and take no memory.
+// Without traces there is nothing to pay: a nil tracer has no observer, and requests take no memory.
 func TestOff(t *testing.T) {
 	var tracer *Tracer
+	if tracer.Session(about) != nil {
+		t.Error("there is an observer")
+	}
 	ctx := t.Context()
 	request := &sessionlog.Request{Service: "S3", Operation: "PutObject", Status: "200"}
-	if got := testing.AllocsPerRun(100, func() {
-		s := tracer.Session(ctx, &about)
-		if command(ctx, s, "STOR", "f", 226) != ctx {
-			t.Error("the context is another one")
-		}
-		s.Transferred(7, time.Millisecond)
-		AddRequest(ctx, request)
-		s.End()
-	}); got != 0 {
+	if got := testing.AllocsPerRun(100, func() { AddRequest(ctx, request) }); got != 0 {
 		t.Errorf("%v allocations", got)
 	}
 	tracer.Shutdown(ctx)

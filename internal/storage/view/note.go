@@ -2,7 +2,7 @@ package view
 
 import "context"
 
-// A Note is what a command has asked of the storage, for the audit log: the open of a transfer, a change, or a link.
+// A Note is what a command has asked of the storage, for its outcome: the open of a transfer, a change, or a link.
 // There is one also for what the user may not do.
 type Note struct {
 	// Path and To are absolute, as the user sees them. To is of a rename or a copy.
@@ -11,8 +11,6 @@ type Note struct {
 	URI, ToURI string
 	// Offset is where a transfer begins, in bytes.
 	Offset int64
-	// Upload is the open file of an upload, nil for anything else.
-	Upload Writer
 	Err    error
 }
 

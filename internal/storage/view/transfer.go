@@ -57,7 +57,7 @@ func (f *Files) OpenWriter(name string, flag int, offset int64) (Writer, error) 
 	if err != nil {
 		return nil, f.noted(t, err)
 	}
-	f.note(Note{Path: t.name, URI: t.uri(), Offset: offset, Upload: file})
+	f.note(Note{Path: t.name, URI: t.uri(), Offset: offset})
 	return file, nil
 }
 

@@ -1,0 +1,171 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/ftp/engine"
+	"github.com/babelftp/babelftp/internal/ftp/reply"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/report"
+	"github.com/babelftp/babelftp/internal/storage/view"
+)
+
+// finish ends the command that is handled, if there is one, by its reply, or by an error that has none yet. The
+// observers learn of it before the client does.
+func (s *session) finish(r wire.Reply, err error) {
+	if err != nil && s.ctx.Err() == nil { // of what has cut the session its end tells
+		s.refused(err)
+	}
+	if errors.Is(err, dataconn.ErrAborted) {
+		s.aborted = true
+	}
+	if r.Code == 0 {
+		r = s.errorReply(err)
+	}
+	s.tell(s.context(), s.outcome(r, err))
+	s.flush()
+	s.endOperation()
+}
+
+// outcome is how the command that is handled has ended. Nothing else decides what observers get.
+func (s *session) outcome(r wire.Reply, err error) *report.Outcome {
+	o := &report.Outcome{Code: r.Code, Lines: r.Lines, Language: s.locale.Tag(), Err: err,
+		Pending: r.Code >= firstIntermediate && r.Code < firstFailure}
+	op := s.op
+	if op == nil {
+		return o
+	}
+	n := op.noted()
+	o.Command, o.Path, o.To, o.URI, o.ToURI, o.Offset = op.command, n.Path, n.To, n.URI, n.ToURI, n.Offset
+	if op.row.reads && n.Path == "" {
+		o.Kind = ""
+	}
+	if !o.Failed() && op.File != nil {
+		o.Stored = storedFile(op.File)
+	}
+	if o.Transfer = op.told; o.Transfer != nil {
+		ended := op.transfer.Result()
+		o.Transfer.Complete, o.Transfer.Connection, o.Transfer.Storage =
+			ended.Complete, ended.Connection, ended.Storage
+	}
+	return o
+}
+
+// storedFile is what S3 has told of a file, nil where that is not known.
+func storedFile(file engine.File) *report.Stored {
+	info, err := file.Stat()
+	if err != nil {
+		return nil
+	}
+	stored := &report.Stored{Size: info.Size()}
+	if of, ok := info.(interface{ ETag() string }); ok {
+		stored.ETag = strings.Trim(of.ETag(), `"`)
+	}
+	if of, ok := info.(interface {
+		Checksum() string
+		RequestID() string
+	}); ok {
+		stored.Checksum, stored.RequestID = of.Checksum(), of.RequestID()
+	}
+	return stored
+}
+
+// tell lets the observers know of an outcome, and keeps its reply to be written.
+func (s *session) tell(ctx context.Context, o *report.Outcome) {
+	s.identify()
+	s.observers.CommandEnded(ctx, o)
+	s.closing = s.closing || o.Code == 421 // the last reply of a session (RFC 959 5.4)
+	s.conn.BufferReply(wire.NewReply(o.Code, o.Lines...))
+}
+
+// failure is why the command has failed, and storage is the error of the storage, or of the login. The rule is the same
+// for all commands: what stopped the command, else what its data connection has met, else the storage.
+func (op *operation) failure(storage error) error {
+	panics.Raise(storage) // ends this session only
+	stopped := context.Cause(op.Context)
+	if errors.Is(stopped, context.Canceled) && !errors.Is(stopped, dataconn.ErrDisconnected) {
+		stopped = reply.ErrShuttingDown // the session ends
+	}
+	if t := op.transfer; t != nil && (t.begun || storage == nil) {
+		lost := i18n.TransferInterrupted
+		switch {
+		case op.Kept.Load():
+			lost = i18n.TransferResumable
+		case t.upload:
+			lost = i18n.TransferBroken
+		}
+		switch cause := cmp.Or(t.Err(), stopped); {
+		case cause != nil && (t.begun || errors.Is(cause, dataconn.ErrAborted)):
+			return &reply.TransferError{Err: cause, Lost: lost}
+		case !t.begun:
+			return fmt.Errorf("%w: %w", reply.ErrNoDataConnection, cmp.Or(t.Result().Connection, errUnknown))
+		}
+	}
+	if storage != nil && stopped != nil {
+		return stopped
+	}
+	return storage
+}
+
+// errUnknown stands for a reason that is not known.
+var errUnknown = errors.New("no reason is known")
+
+// errorReply is the reply to an error. Package reply has its code and its message.
+func (s *session) errorReply(err error) wire.Reply {
+	code, id, args := reply.ForError(err)
+	text := s.text(id, args...)
+	if reply.AboutFile(id) {
+		text = s.locale.About(s.nameOf(err), text)
+	}
+	return wire.NewReply(code, text)
+}
+
+// nameOf is the name of the file that an error describes, empty where it describes none.
+func (s *session) nameOf(err error) string {
+	named, ok := errors.AsType[*reply.FileError](err)
+	switch {
+	case ok:
+		return named.Name
+	case s.op == nil:
+		return ""
+	case s.op.command.Name == "RNTO":
+		return reply.MoveName(s.op.renaming, s.op.fileName, err)
+	}
+	return s.op.fileName
+}
+
+// refused tells the observers where a limit is the reason of an error, and returns whether one is.
+func (s *session) refused(err error) bool {
+	reached, ok := errors.AsType[*limits.Error](err)
+	if ok {
+		s.observers.Refused(reached.Tenant, reached.Limit)
+	}
+	return ok
+}
+
+// note keeps what the command asks of the storage, for its outcome. The last thing counts, because a command may try
+// several spellings of a name. Of a name that is missing in all of them the first one counts, which
+// the client has sent.
+func (op *operation) note(n view.Note) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if op.asked.Path == "" || !errors.Is(n.Err, fs.ErrNotExist) {
+		op.asked = n
+	}
+}
+
+// noted is what the command has asked of the storage. A command that was left running may still ask.
+func (op *operation) noted() view.Note {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.asked
+}
