@@ -88,7 +88,7 @@ func (s *Server) replace(next *config.Config) error {
 	if err != nil {
 		return err
 	}
-	buckets, tenants, queues, err := s.prepareTenants(cfg, bundle, before)
+	tenants, err := s.prepareTenants(cfg, bundle, before.buckets)
 	if err != nil {
 		return err
 	}
@@ -108,13 +108,7 @@ func (s *Server) replace(next *config.Config) error {
 	s.limits.Adopt(cfg.Limits.Server())
 	s.bans.Adopt(cfg.Limits.Bans, cfg.Limits.Networks)
 	s.showRefusedTexts(cfg)
-	after := newActive(cfg, bundle, buckets)
-	s.watcher.Watch(after.all)
-	uncounted := tenants.Apply()
-	s.active.Store(after)
-	s.metrics.serve(cfg)
-	s.useEventQueues(queues)
-	s.factory.Forget(buckets)
+	uncounted := s.useTenants(tenants)
 	s.control.Configure(s.controlConfig(cfg, bundle))
 	s.ports.SetStallTimeout(cfg.StallTimeout)
 	if s.opts.LogLevel != nil {
@@ -124,27 +118,52 @@ func (s *Server) replace(next *config.Config) error {
 	return nil
 }
 
-// prepareTenants makes the tenants of a configuration, with the buckets and queues that can stay.
-func (s *Server) prepareTenants(cfg *config.Config, bundle *i18n.Bundle, before *active) (
-	buckets map[string]*s3client.Bucket, change *account.Change, queues map[string]*tenantQueue, err error,
-) {
+// prepared is the tenants of a configuration that is not in use yet, with their buckets and queues of events.
+type prepared struct {
+	*active
+	tenants *account.Change
+	queues  map[string]*tenantQueue
+}
+
+// prepareTenants makes the tenants of a configuration, with those of the buckets before and of the queues that can
+// stay.
+func (s *Server) prepareTenants(
+	cfg *config.Config, bundle *i18n.Bundle, before map[string]*s3client.Bucket,
+) (*prepared, error) {
 	unsuited := map[*s3client.Bucket]bool{}
 	for {
-		if buckets, err = s.factory.Buckets(cfg); err != nil {
-			return nil, nil, nil, err
+		buckets, err := s.factory.Buckets(cfg)
+		if err != nil {
+			return nil, err
 		}
-		s3client.Reuse(buckets, before.buckets, func(b *s3client.Bucket) bool { return !unsuited[b] })
-		if queues, err = s.newEventQueues(cfg, buckets); err != nil {
-			return nil, nil, nil, err
+		s3client.Reuse(buckets, before, func(b *s3client.Bucket) bool { return !unsuited[b] })
+		queues, err := s.newEventQueues(cfg, buckets)
+		if err != nil {
+			return nil, err
 		}
-		change, err = s.tenants.Prepare(cfg, bundle, buckets, sinksOf(queues), s.filesOf(cfg))
-		if err != nil || len(change.Unsuited) == 0 {
-			return buckets, change, queues, err
+		tenants, err := s.tenants.Prepare(cfg, bundle, buckets, sinksOf(queues), s.filesOf(cfg))
+		if err != nil {
+			return nil, err
 		}
-		for _, b := range change.Unsuited {
+		if len(tenants.Unsuited) == 0 {
+			next := &active{cfg: cfg, bundle: bundle, buckets: buckets, at: time.Now(), all: s3client.All(buckets)}
+			return &prepared{next, tenants, queues}, nil
+		}
+		for _, b := range tenants.Unsuited {
 			unsuited[b] = true
 		}
 	}
+}
+
+// useTenants puts tenants in the place of those before. It returns the quotas that must be counted.
+func (s *Server) useTenants(next *prepared) (uncounted []*account.Quota) {
+	s.watcher.Watch(next.all)
+	uncounted = next.tenants.Apply()
+	s.active.Store(next.active)
+	s.metrics.serve(next.cfg)
+	s.useEventQueues(next.queues)
+	s.factory.Forget(next.buckets)
+	return uncounted
 }
 
 // countNew counts quotas in buckets that can be used. Those in others are counted by bucketUsable.

@@ -172,31 +172,21 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		debug:        &sessionlog.Switch{},
 		traces:       traces,
 	}
-	buckets, err := s.factory.Buckets(cfg)
-	if err != nil {
-		return nil, err
-	}
 	s.limits.Guard = s.bans
-	queues, err := s.newEventQueues(cfg, buckets)
+	s.tenants = account.NewRegistry(log, s.bans)
+	s.watcher = &s3client.Watcher{Log: log, AbandonedUploads: cfg.AbandonedUploads, Usable: s.bucketUsable}
+	first, err := s.prepareTenants(cfg, bundle, nil)
 	if err != nil {
 		return nil, err
 	}
-	s.useEventQueues(queues)
-	if s.tenants, err = account.NewRegistry(cfg, bundle, buckets, account.Options{
-		Files: s.filesOf(cfg), Events: sinksOf(queues), Logger: log, Bans: s.bans,
-	}); err != nil {
-		return nil, err
-	}
+	s.useTenants(first) // bucketUsable counts the quotas
 	stdout := cmp.Or[io.Writer](opts.Stdout, io.Discard)
 	if s.audit, err = audit.NewOutput(ctx, cfg.Audit, stdout, m.auditLinesLost, log); err != nil {
 		return nil, err
 	}
 	recent := recentEvents(cfg)
 	s.observe, s.flushAudit = observeSessions(m, s.audit, recent, guard)
-	s.active.Store(newActive(cfg, bundle, buckets))
 	s.control = control.New(s.controlConfig(cfg, bundle))
-	s.watcher = &s3client.Watcher{Log: log, AbandonedUploads: cfg.AbandonedUploads, Usable: s.bucketUsable}
-	s.watcher.Watch(s.buckets())
 	m.registry.MustRegister(
 		passivePorts(s.ports.Ports), measure.NewQuotas(s.tenants.Quotas), measure.NewCertificates(shown),
 		measure.NewBuckets(s.buckets),
@@ -204,7 +194,6 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if traces != nil {
 		m.registry.MustRegister(measure.NewTraces(traces.Spans))
 	}
-	m.serve(cfg)
 	m.inUse(cfg.Hash())
 	s.health = &health.Probe{Buckets: s.countBuckets}
 	if s.admin, err = s.newAdmin(cfg, recent); err != nil {
@@ -213,10 +202,6 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	s.web = web.NewServer(s.health.Handler(m.handler()), web.Options{Probes: true, Log: log})
 	s.showRefusedTexts(cfg)
 	return s, nil
-}
-
-func newActive(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket) *active {
-	return &active{cfg: cfg, bundle: bundle, buckets: buckets, at: time.Now(), all: s3client.All(buckets)}
 }
 
 // filesOf are the options of the files of all users.

@@ -44,9 +44,11 @@ type Change struct {
 	hashes   *passwordhash.Set
 }
 
-// Prepare reads a valid configuration as [NewRegistry] does, and changes nothing. A tenant is equal if the
-// configuration has the same [config.Tenant], and its bucket, its sink of events and what it takes from the server
-// are the same.
+// Prepare reads the tenants of a valid configuration, and changes nothing. buckets has one for each, by the tenant's
+// name; Prepare notes there which modes of overwriting the users need. sinks has those of the tenants that have a
+// webhook. files is what the file systems of all users have in common. A tenant stays if the configuration has the same
+// [config.Tenant], and its bucket, its sink and what it takes from the server are the same. The error names the
+// tenant whose languages or messages bundle cannot take, or whose files [driver.New] would refuse.
 func (r *Registry) Prepare(
 	cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket, sinks map[string]EventSink,
 	files driver.Options,

@@ -10,11 +10,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/names/hostname"
-	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
@@ -37,18 +35,6 @@ type Registry struct {
 
 var _ Backend = (*Registry)(nil)
 
-// Options is what the configuration of the tenants does not say.
-type Options struct {
-	// Files is what the file systems of all users have in common: sizes of parts, concurrency and memory.
-	Files driver.Options
-	// Events are the sinks of the tenants that have a webhook, by their names.
-	Events map[string]EventSink
-	// Logger gets what happens to the files of a user. The default discards it.
-	Logger *slog.Logger
-	// Bans are asked before a password, and learn of those that are wrong. The default bans none.
-	Bans *bans.List
-}
-
 // An EventSink notes the files that the users of a tenant store, delete, rename and copy.
 type EventSink interface {
 	view.Sink
@@ -56,32 +42,19 @@ type EventSink interface {
 	Use() (done func())
 }
 
-// NewRegistry takes the tenants from a valid configuration; buckets has one for each, by the tenant's name. It notes
-// in the buckets which modes of overwriting their users need. The error names the tenant whose languages or messages
-// bundle cannot take, or whose files [driver.New] would refuse.
-func NewRegistry(
-	cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket, opts Options,
-) (*Registry, error) {
+// NewRegistry makes a registry without tenants: [Registry.Prepare] reads them. log gets what happens to the files of
+// users. Bans are asked before a password, and learn of those that are wrong.
+func NewRegistry(log *slog.Logger, banned *bans.List) *Registry {
 	r := &Registry{
 		states:    &states{all: map[stateKey]*state{}},
 		verifier:  newVerifier(),
 		newQuotas: make(chan *Quota, maxNewQuotas),
-		throttle:  limits.NewThrottle[netip.Prefix, string](cfg.Limits.FailedLoginDelay),
-		log:       opts.Logger,
-	}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
-	if r.bans = opts.Bans; r.bans == nil {
-		r.bans = bans.New(config.Bans{}, config.Networks{}, r.log, func(string) {})
+		throttle:  limits.NewThrottle[netip.Prefix, string](0),
+		bans:      banned,
+		log:       log,
 	}
 	r.current.Store(&directory{})
-	first, err := r.Prepare(cfg, bundle, buckets, opts.Events, opts.Files)
-	if err != nil {
-		return nil, err
-	}
-	first.Apply()
-	return r, nil
+	return r
 }
 
 // checkStorage returns an error if [driver.New] would refuse the files of a user, with these options of all users.

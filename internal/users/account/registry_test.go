@@ -236,7 +236,7 @@ func TestTenant(t *testing.T) {
 		t.Fatal(err)
 	}
 	buckets := map[string]*s3client.Bucket{"acme": {}, "mirror": {}, "plain": {}}
-	if _, err := NewRegistry(cfg, bundle, buckets, Options{}); err == nil ||
+	if _, err := r.Prepare(cfg, bundle, buckets, nil, driver.Options{}); err == nil ||
 		!strings.HasPrefix(err.Error(), "tenant plain: languages: ") {
 		t.Errorf("a language that does not exist: %v", err)
 	}
@@ -413,18 +413,15 @@ func TestStrictDataEOF(t *testing.T) {
 	}
 }
 
-// TestStorageOptionOutOfRange checks that a registry with options that the driver refuses is not made, and that the
-// error names the tenant.
+// TestStorageOptionOutOfRange checks that a configuration with options that the driver refuses is refused, and that
+// the error names the tenant.
 func TestStorageOptionOutOfRange(t *testing.T) {
 	cfg := config.Default()
 	cfg.Tenants = map[string]*config.Tenant{"acme": {Users: map[string]*config.User{"alice": {}}}}
-	bundle, err := cfg.Bundle()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = NewRegistry(
-		cfg, bundle, map[string]*s3client.Bucket{"acme": {Endpoint: endpoint}},
-		Options{Files: driver.Options{PartSize: 1}})
+	r := registryOf(t, config.Default())
+	_, err := r.Prepare(
+		cfg, r.current.Load().settings.bundle, map[string]*s3client.Bucket{"acme": {Endpoint: endpoint}}, nil,
+		driver.Options{PartSize: 1})
 	want := "tenant acme: user alice: directory /: driver: option PartSize: 1 bytes is out of range: "
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)

@@ -9,6 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
@@ -43,10 +44,13 @@ func registryWith(t *testing.T, cfg *config.Config, buckets map[string]*s3client
 		t.Fatal(err)
 	}
 	withEndpoint(buckets)
-	r, err := NewRegistry(cfg, bundle, buckets, Options{})
+	log := slog.New(slog.DiscardHandler)
+	r := NewRegistry(log, bans.New(config.Bans{}, config.Networks{}, log, func(string) {}))
+	c, err := r.Prepare(cfg, bundle, buckets, nil, driver.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Apply()
 	return r
 }
 
