@@ -14,15 +14,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"golang.org/x/text/language"
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/names/pathname"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -39,7 +35,7 @@ func TestFindUser(t *testing.T) {
 		return m
 	}
 	cfg.Tenants = map[string]*config.Tenant{
-		"acme": {Bucket: "acme-data", Hosts: []string{"ftp.acme.example"},
+		"acme": {Bucket: "acme-data", Hosts: []string{"ftp.acme.example", "2001:db8::7"},
 			Users: users("alice", "carol", "Jos\u00e9")},
 		"umbrella": {Bucket: "umbrella", Hosts: []string{"xn--mnchen-3ya.example"}, Users: users("alice", "dave@home")},
 		"zebra":    {Bucket: "zebra", Users: users("erin")},
@@ -66,6 +62,7 @@ func TestFindUser(t *testing.T) {
 		{"tenant-without-host", "", "erin", "zebra"},
 		{"host", "ftp.acme.example", "alice", "acme"},
 		{"host-in-another-form", "FTP.ACME.example.", "alice", "acme"},
+		{"host-of-an-address", "2001:DB8:0::7", "alice", "acme"},
 		{"host-in-unicode", "m\u00fcnchen.example", "alice", "umbrella"},
 		{"host-and-qualified", "ftp.acme.example", "alice@acme", "acme"},
 		{"host-of-another", "ftp.acme.example", "alice@umbrella", ""},
@@ -91,40 +88,6 @@ func TestFindUser(t *testing.T) {
 			}
 			if got != tc.want {
 				t.Errorf("found in %q, want %q", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestHost(t *testing.T) {
-	cfg := config.Default()
-	cfg.Tenants = map[string]*config.Tenant{"acme": {Hosts: []string{"ftp.acme.example", "2001:db8::7"}}}
-	r := registryOf(t, cfg)
-	for host, want := range map[string]bool{
-		"ftp.acme.example": true, "FTP.Acme.Example": true, "2001:DB8:0::7": true, "acme.example": false, "": false,
-		"*": false,
-	} {
-		t.Run(host, func(t *testing.T) {
-			tenant, ok := r.Host(host)
-			if ok != want || ok && tenant.Name != "acme" {
-				t.Errorf("found %v, want %v", ok, want)
-			}
-		})
-	}
-}
-
-func TestRootOfAUser(t *testing.T) {
-	for _, tc := range []struct{ name, prefix, root, want string }{
-		{"neither", "", "", ""},
-		{"prefix", "inbox/", "", "inbox/"},
-		{"root", "", "/alice", "alice/"},
-		{"both", "inbox/", "/teams/alice", "inbox/teams/alice/"},
-		{"root-of-everything", "inbox/", "/", "inbox/"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			mounts := userMounts(&s3client.Bucket{Prefix: tc.prefix}, tc.root, norm.NFC.String)
-			if len(mounts) != 1 || mounts[0].at != "/" || mounts[0].prefix != tc.want {
-				t.Errorf("the user sees %v, want keys with %q", mounts, tc.want)
 			}
 		})
 	}
@@ -196,58 +159,11 @@ func TestLanguageOfATenant(t *testing.T) {
 	}
 }
 
-// What a tenant says of itself reaches the control connection.
-func TestTenant(t *testing.T) {
-	cfg := config.Default()
-	cfg.Tenants = map[string]*config.Tenant{
-		"acme": {
-			Messages:         map[i18n.ID]map[language.Tag]gotext.Text{i18n.Goodbye: {language.English: {Msg: "Bye."}}},
-			PathnameEncoding: configtest.Encoding(t, "shift_jis"),
-			Normalization:    pathname.NFD,
-		},
-		"mirror": {PathnameEncoding: configtest.Encoding(t, "raw")},
-		"plain":  {},
-	}
-	r := registryOf(t, cfg)
-	acme := r.current.Load().tenants["acme"]
-	if got := acme.Bundle.Localizer(language.English).Text(i18n.Goodbye); got != "Bye." {
-		t.Errorf("goodbye is %q", got)
-	}
-	for name, want := range map[string]struct {
-		encoding      string
-		normalization pathname.Normalization
-	}{
-		"acme":   {"shift_jis", pathname.NFD},
-		"mirror": {"raw", pathname.None},
-		"plain":  {"utf-8", pathname.NFC},
-	} {
-		u := newUser(r.current.Load().tenants[name], "alice", &config.User{}, nil)
-		if got := u.NameRules(); got.Encoding.String() != want.encoding || got.Normalization != want.normalization {
-			t.Errorf(
-				"%s: names are %s and %s, want %s and %s", name, got.Encoding, got.Normalization, want.encoding,
-				want.normalization)
-		}
-	}
-	cfg.Tenants["plain"].Messages = map[i18n.ID]map[language.Tag]gotext.Text{"godbye": nil}
-	registryOf(t, cfg) // which serves the built-in text
-	cfg.Tenants["plain"].Languages = []language.Tag{language.MustParse("tlh")}
-	bundle, err := cfg.Bundle()
-	if err != nil {
-		t.Fatal(err)
-	}
-	buckets := map[string]*s3client.Bucket{"acme": {}, "mirror": {}, "plain": {}}
-	if _, err := r.Prepare(cfg, bundle, buckets, nil, driver.Options{}); err == nil ||
-		!strings.HasPrefix(err.Error(), "tenant plain: languages: ") {
-		t.Errorf("a language that does not exist: %v", err)
-	}
-}
-
 // What a login says of the user agrees with what the storage lets the user do.
 func TestLogin(t *testing.T) {
 	s := s3test.Start(t, "minio") // whose links every HTTP client reaches
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
-	acme.DirectoryEncodings = map[string]value.Encoding{"/legacy/dos": configtest.Encoding(t, "ibm850")}
 	acme.Presign = time.Hour
 	hash := configtest.PasswordHash()
 	maps.Copy(acme.Users, map[string]*config.User{
@@ -283,23 +199,6 @@ func TestLogin(t *testing.T) {
 		}
 		return l
 	}
-	t.Run("last-login", func(t *testing.T) {
-		if first := login(t, "alice").LastLogin; !first.IsZero() {
-			t.Errorf("before the first login there was one at %v", first)
-		}
-		if other := login(t, "dave").LastLogin; !other.IsZero() {
-			t.Errorf("another user's login is %v", other)
-		}
-		if _, err := r.Login(t.Context(), &LoginRequest{User: "alice", Password: "wrong"}); !errors.Is(
-			err, ErrLoginRefused) {
-			t.Errorf("a wrong password: %v", err)
-		}
-		before := time.Now()
-		second := login(t, "alice").LastLogin
-		if third := login(t, "alice").LastLogin; second.IsZero() || !second.Before(before) || third.Before(before) {
-			t.Errorf("logins were at %v and %v, the second began at %v", second, third, before)
-		}
-	})
 	t.Run("password-in-the-charset", func(t *testing.T) {
 		for password, right := range map[string]bool{"w\xf6rd": true, "wörd": true, "w\xf6rt": false,
 			"w\xc3\xb6\xf6rd": false} {
@@ -320,17 +219,6 @@ func TestLogin(t *testing.T) {
 					t.Errorf("%s has %q for %s, want %q", user, got, name, want)
 				}
 			}
-		}
-	})
-	t.Run("directory-encodings", func(t *testing.T) {
-		if got := fmt.Sprint(login(t, "rooted").DirectoryEncodings); got != "map[/dos:ibm850]" {
-			t.Errorf("got %s", got)
-		}
-	})
-	t.Run("object-uri", func(t *testing.T) {
-		if got, want := login(t, "rooted").View.URI("/dos/caf\u00e9"),
-			"s3://"+acme.Bucket+"/inbox/legacy/dos/caf%C3%A9"; got != want {
-			t.Errorf("got %s, want %s", got, want)
 		}
 	})
 	t.Run("links", func(t *testing.T) {
@@ -376,54 +264,49 @@ func TestLogin(t *testing.T) {
 	})
 }
 
-// TestRequireSessionReuse: the tenant decides, or else the server.
-func TestRequireSessionReuse(t *testing.T) {
-	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+// TestTenantTLS: where the tenant says nothing, the server decides on session reuse, and the end of an upload is
+// close_notify.
+func TestTenantTLS(t *testing.T) {
 	for _, test := range []struct {
-		server bool
-		tenant *bool
-		want   bool
-	}{{false, nil, false}, {true, nil, true}, {true, aws.Bool(false), false}, {false, aws.Bool(true), true}} {
-		cfg := &config.Config{TLS: config.TLS{RequireSessionReuse: test.server}}
-		tenant, err := newTenant(
-			cfg, "acme", &config.Tenant{TLS: config.TenantTLS{RequireSessionReuse: test.tenant}}, bundle)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if tenant.RequireSessionReuse != test.want {
-			t.Errorf(
-				"server %t, tenant %v: %t, want %t", test.server, test.tenant, tenant.RequireSessionReuse, test.want)
-		}
-	}
-}
-
-// The end of an upload under TLS is close_notify unless the tenant says otherwise.
-func TestStrictDataEOF(t *testing.T) {
-	for name, test := range map[string]struct {
-		strict  *bool
-		lenient bool
-	}{"absent": {nil, false}, "strict": {aws.Bool(true), false}, "lenient": {aws.Bool(false), true}} {
-		tenant := &Tenant{Tenant: &config.Tenant{TLS: config.TenantTLS{StrictDataEOF: test.strict}}}
-		if tenant.LenientDataEOF() != test.lenient {
-			t.Errorf("%s: lenient: %t, want %t", name, tenant.LenientDataEOF(), test.lenient)
+		server         bool
+		tenant         config.TenantTLS
+		reuse, lenient bool
+	}{
+		{false, config.TenantTLS{}, false, false},
+		{true, config.TenantTLS{}, true, false},
+		{true, config.TenantTLS{RequireSessionReuse: aws.Bool(false), StrictDataEOF: aws.Bool(true)}, false, false},
+		{false, config.TenantTLS{RequireSessionReuse: aws.Bool(true), StrictDataEOF: aws.Bool(false)}, true, true},
+	} {
+		cfg := config.Default()
+		cfg.TLS.RequireSessionReuse = test.server
+		cfg.Tenants = map[string]*config.Tenant{"acme": {TLS: test.tenant}}
+		acme := registryOf(t, cfg).current.Load().tenants["acme"]
+		if acme.RequireSessionReuse != test.reuse || acme.LenientDataEOF() != test.lenient {
+			t.Errorf("%+v: reuse %t, lenient %t", test, acme.RequireSessionReuse, acme.LenientDataEOF())
 		}
 	}
 }
 
-// TestStorageOptionOutOfRange checks that a configuration with options that the driver refuses is refused, and that
-// the error names the tenant.
-func TestStorageOptionOutOfRange(t *testing.T) {
-	cfg := config.Default()
-	cfg.Tenants = map[string]*config.Tenant{"acme": {Users: map[string]*config.User{"alice": {}}}}
+// A configuration that the driver or the catalogues refuse is refused, and the error names the tenant.
+func TestPrepareRefuses(t *testing.T) {
 	r := registryOf(t, config.Default())
-	_, err := r.Prepare(
-		cfg, r.current.Load().settings.bundle, map[string]*s3client.Bucket{"acme": {Endpoint: endpoint}}, nil,
-		driver.Options{PartSize: 1})
-	want := "tenant acme: user alice: directory /: driver: option PartSize: 1 bytes is out of range: "
-	if err == nil || !strings.HasPrefix(err.Error(), want) {
-		t.Errorf("%v, want %q", err, want)
+	for _, tc := range []struct {
+		tenant config.Tenant
+		files  driver.Options
+		want   string
+	}{
+		{config.Tenant{Users: map[string]*config.User{"alice": {}}}, driver.Options{PartSize: 1},
+			"tenant acme: user alice: directory /: driver: option PartSize: 1 bytes is out of range: "},
+		{config.Tenant{Languages: []language.Tag{language.MustParse("tlh")}}, driver.Options{},
+			"tenant acme: languages: "},
+	} {
+		cfg := config.Default()
+		cfg.Tenants = map[string]*config.Tenant{"acme": &tc.tenant}
+		_, err := r.Prepare(
+			cfg, r.current.Load().settings.bundle, map[string]*s3client.Bucket{"acme": {Endpoint: endpoint}}, nil,
+			tc.files)
+		if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("%v, want %q", err, tc.want)
+		}
 	}
 }
