@@ -42,7 +42,7 @@ test: packages s3-packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin
 	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(versitygw|sim-.*)$$|^TestHistories$$|Packaged$$' $(RACED)
 	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -run '^Test(Conformance|Histories)$$' -skip '^TestConformance$$/^minio$$' ./driver
 	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip 'Packaged$$' $(filter-out $(shell go list $(RACED)),$(shell go list ./...))
-	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -p 1 -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^Test(ProfilesOf|LimitsOf|Unknown)Packaged$$' ./driver ./internal/testkit/s3test ./internal/storage/s3client
+	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -p 1 -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^Test(ProfilesOf|LimitsOf|Unknown|Probe)Packaged$$' ./driver ./internal/testkit/s3test ./internal/storage/s3client
 
 race: packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin/%) ## run all tests with the race detector
 	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 60m -skip '^TestConformance$$/^sim-|Packaged$$' ./...

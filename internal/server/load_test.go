@@ -28,7 +28,7 @@ import (
 var (
 	manySessions = flag.Int(
 		"sessions", 0,
-		"how many sessions TestManySessions has one after another; 0 stands for 2,000, or for 300 with -short")
+		"how many sessions TestManySessions has one after another; 0 stands for 1,000, or for 300 with -short")
 )
 
 func number(given, long, short int) int {
@@ -141,7 +141,7 @@ func (w *worker) guess() error {
 //
 //	go test ./internal/server -run TestManySessions -sessions 100000
 func TestManySessions(t *testing.T) {
-	count := number(*manySessions, 2000, 300)
+	count := number(*manySessions, 1000, 300)
 	b := newBusy(t)
 	const atOnce, first = 16, 100 // the first ones allocate what the server needs once
 	play := func(from, to int) {

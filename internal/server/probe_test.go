@@ -415,34 +415,6 @@ func TestProbeNotesObjectLock(t *testing.T) {
 	}
 }
 
-// The probe of a bucket with tags says where Ceph loses them.
-func TestProbeNotesLostTags(t *testing.T) {
-	for name, want := range map[string][]string{
-		"ceph": {"a copy with other attributes, as MFMT and some renames make it, has none",
-			"an upload by parts has none"},
-		"minio": nil,
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s3test.Start(t, name)
-			cfg := configtest.New(t, s)
-			cfg.Tenants["acme"].Objects = config.Objects{Tags: map[string]string{"owner": "acme"}}
-			srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			srv.ProbeBuckets(t.Context(), func(r *access.Report) {
-				var notes []string
-				for _, lost := range want {
-					notes = append(notes, "its S3 server loses objects.tags: "+lost)
-				}
-				if !r.OK() || !slices.Equal(r.Notes, notes) {
-					t.Errorf("the probe reports %s", r)
-				}
-			})
-		})
-	}
-}
-
 // A profile that promises what its server does not do is named by the probe, and the right one is not.
 func TestProbeVerifiesTheProfile(t *testing.T) {
 	for _, tc := range []struct{ server, profile, want string }{
@@ -451,13 +423,6 @@ func TestProbeVerifiesTheProfile(t *testing.T) {
 		{"sim-strict", "r2", "PutObject with If-None-Match"},
 		{"sim-strict", "gcs", "sorted listings"},
 		{"minio", "versitygw", "DeleteObject with If-Match"},
-		{"ceph", "minio", "the ETag in the answer to CompleteMultipartUpload"},
-		{"ceph", "aws", "checksums in requests"},
-		{"swift", "ceph", "listings with the ETag of a copy of parts"},
-		{"ceph", "auto", ""},
-		{"ceph", "r2", "PutObject with If-Match"}, // the ETag has quotes
-		{"swift", "auto", ""},
-		{"swift", "gcs", "10,000 parts"},
 	} {
 		t.Run(tc.server+"/"+tc.profile, func(t *testing.T) {
 			s := s3test.Start(t, tc.server)

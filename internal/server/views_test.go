@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	views    = flag.Int("views", 0, "how many scripts TestViews plays; 0 stands for 120, or for 20 with -short")
+	views    = flag.Int("views", 0, "how many scripts TestViews plays; 0 stands for 60, or for 20 with -short")
 	viewSeed = flag.Uint64("views.seed", 1, "the seed of the first one; each that follows has the next")
 )
 
@@ -42,8 +42,11 @@ const viewSteps = 24
 //	go test ./internal/server -run TestViews -views 10000 -views.seed 1
 func TestViews(t *testing.T) {
 	count := *views
-	if count == 0 {
-		count = 120
+	switch {
+	case count == 0 && testing.Short():
+		count = 20
+	case count == 0:
+		count = 60
 	}
 	w := newWorlds(t)
 	for i := range uint64(count) {
