@@ -8,9 +8,9 @@
 // line that names the tenant, the bucket and the key of the configuration to correct. A [Watcher] looks at buckets
 // while the server runs.
 //
-// What the S3 servers differ in is data of the driver, its profiles. Which profile a server has is found out here: by
-// its address, by the headers of its answers (quirks.go), or by requests for an object that is removed in the end
-// (probe.go, verify.go).
+// What the S3 servers differ in is data of the driver, its profiles. Which profile a server has is found out here. Its
+// address or the headers of its answers may tell (quirks.go). Else requests for an object that is removed in the end
+// show it (probe.go, verify.go).
 //
 // [Region.Needs] is the only table of the IAM actions that a request needs, and on which resources. [Policy] writes
 // them as JSON, and [Region.Explain] adds them to the errors of requests that S3 denies. The actions of S3:

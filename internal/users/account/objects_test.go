@@ -43,7 +43,8 @@ func write(files *view.Files, name, content string) error {
 	return file.Close()
 }
 
-// What a tenant says of its objects is what they are stored with. Nobody reads them without a key of the tenant's own.
+// What a tenant says of its objects is what they are stored with. They cannot be read without a key of the tenant's
+// own.
 func TestObjects(t *testing.T) {
 	s := s3test.Start(t, "minio-tls")
 	key := value.NewSecret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))

@@ -21,7 +21,7 @@ type Quota struct {
 	limit  int64 // from when the configuration is in use
 }
 
-// newQuota is the quota of a tenant, or of a user of it. It goes on with the count of the one before if that is of the
+// newQuota is the quota of a tenant, or of a user of it. It continues the count of the one before if that is of the
 // same place. It is nil for a limit of 0, which is none.
 func newQuota(of *state, b *s3client.Bucket, prefix, user string, limit value.Size) *Quota {
 	if limit == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 )
 
-// A state is what a tenant or a user keeps when the configuration changes: the sessions that count for limits, what
-// is counted for the quota, the last login, and the password that was right recently.
+// A state is what a tenant or a user keeps when the configuration changes. That is the sessions that count for limits,
+// what is counted for the quota, the last login, and the password that was right recently.
 type state struct {
 	scope     *limits.Scope
 	quota     atomic.Pointer[Quota]         // nil without
@@ -41,8 +41,8 @@ func (s *states) of(key stateKey) *state {
 	return found
 }
 
-// keep drops what nobody holds: the states of neither the tenants and users of a configuration, nor of sessions. Those
-// are among them that were made for a configuration which was refused.
+// keep drops each state that neither a tenant or user of a configuration nor a session holds, such as those made for a
+// configuration that was refused.
 func (s *states) keep(d *directory) {
 	held := map[stateKey]*state{}
 	for _, t := range d.tenants {
@@ -61,7 +61,7 @@ func (s *states) keep(d *directory) {
 	s.all = held
 }
 
-// drop drops the state of a user whom nobody holds.
+// drop drops the state of a user that no configuration and no session holds.
 func (s *states) drop(key stateKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
