@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -164,12 +163,4 @@ func (s *Server) useTenants(next *prepared) (uncounted []*account.Quota) {
 	s.useEventQueues(next.queues)
 	s.factory.Forget(next.buckets)
 	return uncounted
-}
-
-// countNew counts quotas in buckets that can be used. Those in others are counted by bucketUsable.
-func (s *Server) countNew(quotas []*account.Quota) {
-	quotas = slices.DeleteFunc(quotas, func(q *account.Quota) bool { return !q.Countable() })
-	if ctx := s.working; ctx != nil && len(quotas) > 0 {
-		panics.Go(func() { forEach(quotas, func(q *account.Quota) { _ = s.countQuota(ctx, q) }) }) // logged
-	}
 }

@@ -35,6 +35,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report/events"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/report/tracing"
+	"github.com/babelftp/babelftp/internal/storage/access"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/bans"
@@ -246,6 +247,22 @@ func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.
 
 // buckets are those of all tenants.
 func (s *Server) buckets() []*s3client.Bucket { return s.active.Load().all }
+
+// countBuckets tells how many buckets there are, and how many cannot be used.
+func (s *Server) countBuckets() (all, down int) {
+	buckets := s.buckets()
+	for _, b := range buckets {
+		if known, err := b.Up(); known && err != nil {
+			down++
+		}
+	}
+	return len(buckets), down
+}
+
+// ProbeBuckets tries what the server does in the buckets of all tenants: see [access.ProbeAll].
+func (s *Server) ProbeBuckets(ctx context.Context, report func(*access.Report)) {
+	access.ProbeAll(ctx, s.buckets(), s.log, report)
+}
 
 // DrainTimeout is how long running transfers may continue when the server stops, by the configuration in use.
 func (s *Server) DrainTimeout() time.Duration { return s.active.Load().cfg.DrainTimeout }

@@ -2,13 +2,109 @@ package server
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// maxParallel is for how many buckets or quotas the server works at the same time.
-const maxParallel = 16
+const (
+	// maxParallel is for how many buckets or quotas the server works at the same time.
+	maxParallel = 16
+	// maxSweepInterval is the longest time between two sweeps.
+	maxSweepInterval = time.Hour
+	// recountEvery is how long the counts of quotas, which know what this process stores and deletes, may go without
+	// what others do. A count takes a request for each 1,000 objects.
+	recountEvery = time.Hour
+)
+
+// bucketUsable does for a bucket what waits until it can be used: it removes abandoned uploads and counts quotas.
+func (s *Server) bucketUsable(ctx context.Context, b *s3client.Bucket) {
+	select {
+	case s.upkeep <- struct{}{}:
+		defer func() { <-s.upkeep }()
+	case <-ctx.Done():
+		return
+	}
+	if s.active.Load().cfg.AbandonedUploads > 0 {
+		s.sweepBucket(ctx, b)
+	}
+	for _, q := range s.tenants.Quotas() {
+		if q.In(b) {
+			s.countQuota(ctx, q)
+		}
+	}
+}
+
+// sweepUploads removes abandoned uploads, again and again until ctx ends. Their server died, or their client did not
+// come back. Other servers of the same buckets do the same. The first sweep of a bucket is that of bucketUsable.
+func (s *Server) sweepUploads(ctx context.Context) {
+	age := s.active.Load().cfg.AbandonedUploads
+	if age == 0 {
+		return
+	}
+	repeat(ctx, min(maxSweepInterval, age), func() {
+		forEach(s.buckets(), func(b *s3client.Bucket) {
+			if b.Usable() {
+				s.sweepBucket(ctx, b)
+			}
+		})
+	})
+}
+
+func (s *Server) sweepBucket(ctx context.Context, b *s3client.Bucket) {
+	ctx = account.InTenant(ctx, b.Tenant)
+	err := panics.Catch(func() error {
+		_, err := b.Journal.Sweep(ctx, s.active.Load().cfg.AbandonedUploads)
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("abandoned uploads could not be removed; the next sweep tries again", "tenant", b.Tenant, "err", err)
+	}
+}
+
+// countQuotas counts what is stored, again and again until ctx ends. The first count of a bucket is that of
+// bucketUsable. It counts the quota of a user whom a service brought at once.
+func (s *Server) countQuotas(ctx context.Context) {
+	panics.Go(func() {
+		for {
+			select {
+			case q := <-s.tenants.NewQuotas():
+				s.countQuota(ctx, q)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	repeat(ctx, recountEvery, func() {
+		forEach(s.tenants.Quotas(), func(q *account.Quota) {
+			if q.Countable() {
+				s.countQuota(ctx, q)
+			}
+		})
+	})
+}
+
+func (s *Server) countQuota(ctx context.Context, q *account.Quota) {
+	ctx = account.InTenant(ctx, q.Tenant)
+	err := panics.Catch(func() error { return q.Count(ctx) })
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("files of a quota could not be counted; the next count tries again",
+			"tenant", q.Tenant, "user", q.User, "err", err)
+	}
+}
+
+// countNew counts quotas in buckets that can be used. Those in others are counted by bucketUsable.
+func (s *Server) countNew(quotas []*account.Quota) {
+	quotas = slices.DeleteFunc(quotas, func(q *account.Quota) bool { return !q.Countable() })
+	if ctx := s.working; ctx != nil && len(quotas) > 0 {
+		panics.Go(func() { forEach(quotas, func(q *account.Quota) { s.countQuota(ctx, q) }) })
+	}
+}
 
 // repeat does something after each interval until ctx ends.
 func repeat(ctx context.Context, interval time.Duration, do func()) {
