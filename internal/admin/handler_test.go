@@ -32,7 +32,7 @@ type source struct {
 func newSource(sessions, tenants int) *source {
 	s := &source{tenants: tenants}
 	for i := range sessions {
-		s.sessions = append(s.sessions, activity.New(report.Client{
+		s.sessions = append(s.sessions, activity.New(&report.Client{
 			ID: time.Duration(i).String(), Remote: "192.0.2.7:1024", Tenant: name(i % tenants), User: "alice",
 		}))
 	}

@@ -12,8 +12,8 @@ import (
 type Observer interface {
 	SessionOpened(ctx context.Context)
 	SessionClosed()
-	// Identified tells what is known of the client from now on.
-	Identified(c Client)
+	// Identified tells what is known of the client from now on. The value does not change.
+	Identified(c *Client)
 	LoggedIn(login *account.Login, err error) // login is nil after an error
 	LoggedOut()                               // or the session has ended without a login
 	Refused(tenant, limit string)             // what a limit refuses or ends
@@ -40,7 +40,7 @@ func (Silent) SessionOpened(context.Context) {}
 func (Silent) SessionClosed() {}
 
 // Identified does nothing.
-func (Silent) Identified(Client) {}
+func (Silent) Identified(*Client) {}
 
 // LoggedIn does nothing.
 func (Silent) LoggedIn(*account.Login, error) {}
@@ -83,7 +83,7 @@ func (all Observers) SessionClosed() {
 }
 
 // Identified tells all.
-func (all Observers) Identified(c Client) {
+func (all Observers) Identified(c *Client) {
 	for _, o := range all {
 		o.Identified(c)
 	}

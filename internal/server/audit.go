@@ -12,14 +12,14 @@ import (
 // is nil without administrators. flush is for the end of all sessions.
 func observeSessions(
 	m *metrics, out *audit.Output, recent *audit.Recent, guard *panics.Guard,
-) (observe func(report.Client) report.Observers, flush func()) {
+) (observe func(*report.Client) report.Observers, flush func()) {
 	var to io.Writer = out
 	switch {
 	case recent != nil:
 		to = io.MultiWriter(recent, out)
 	case !out.Given():
-		return func(report.Client) report.Observers { return report.Observers{m} }, func() {}
+		return func(*report.Client) report.Observers { return report.Observers{m} }, func() {}
 	}
 	log := audit.New(to, out.Roomy, guard)
-	return func(c report.Client) report.Observers { return report.Observers{m, log.Session(c)} }, log.Flush
+	return func(c *report.Client) report.Observers { return report.Observers{m, log.Session(c)} }, log.Flush
 }

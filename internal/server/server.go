@@ -72,7 +72,7 @@ type Server struct {
 	log        *slog.Logger
 	metrics    *metrics
 	audit      *audit.Output
-	observe    func(report.Client) report.Observers
+	observe    func(*report.Client) report.Observers
 	flushAudit func()
 	control    *control.Server
 	health     *health.Probe

@@ -19,7 +19,7 @@ type command struct {
 	run      func(s *session, arg string) (wire.Reply, error)
 	argument syntax.Argument // how it is read
 	login    bool            // refused with 530 before login
-	transfer bool            // ends the transfer parameters
+	transfer bool            // takes what is prepared for the next transfer, also if it fails
 	syntax   string          // as HELP and 501 show it, RFC 959 5.3
 
 	kind  report.Kind // the event in the audit log
@@ -161,17 +161,14 @@ func (s *session) find(verb, arg string, hasArg bool) (row command, line report.
 func (s *session) dispatch(text string) {
 	row, line, arg, hasArg := s.find(wire.ParseCommand(text))
 	s.op = s.newOperation(row, line)
-	s.op.renaming, s.renaming = s.renaming, "" // RNTO must follow RNFR at once (RFC 959 4.1.3)
+	s.op.renaming, s.settings.renaming = s.settings.renaming, "" // RNTO must follow RNFR at once (RFC 959 4.1.3)
 	r, err := s.handle(arg, hasArg)
-	if row.transfer {
-		s.parameters = s.parameters.AfterTransfer()
-	}
 	s.finish(r, err)
-	if row.after == nil || r.Code >= firstFailure {
+	if row.after == nil || err != nil || r.Code >= firstFailure {
 		return
 	}
 	if r = row.after(s); r.Code != 0 {
-		s.tell(s.ctx, &report.Outcome{Command: line, Code: r.Code, Lines: r.Lines, Language: s.locale.Tag()})
+		s.tell(s.ctx, &report.Outcome{Command: line, Code: r.Code, Lines: r.Lines, Language: s.identity.locale.Tag()})
 		s.flush()
 	}
 }
@@ -182,11 +179,15 @@ func (s *session) handle(arg string, hasArg bool) (wire.Reply, error) {
 		return wire.Reply{}, err
 	}
 	row := s.op.row
+	if op := s.op; row.transfer {
+		op.prepared = s.settings.take()
+		defer func() { s.settings.giveBack(op.prepared) }()
+	}
 	switch {
 	case row.run == nil:
-		s.cfg.Limits.Offended(s.conn.Remote())
+		s.cfg.Limits.Offended(s.dialogue.conn.Remote())
 		return s.reply(500, i18n.UnknownCommand)
-	case row.login && s.login == nil:
+	case row.login && s.identity.login == nil:
 		return s.reply(530, i18n.NotLoggedIn)
 	}
 	read, ok := row.argument.Read(arg, hasArg)

@@ -72,7 +72,7 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 			demo:  loginTo(config.Tenant{}),
 			hosts: map[string]*account.Tenant{"ftp.example.com": tenant},
 		},
-		Observe: func(report.Client) report.Observers { return nil },
+		Observe: func(*report.Client) report.Observers { return nil },
 		Logger:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	cfg.TLS, s.tls = certificates(t)

@@ -13,24 +13,9 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// dataSettings is what a client has said about its data connections.
-type dataSettings struct {
-	sized   bool   // PBSZ was sent, or need not be
-	private bool   // PROT P
-	epsvAll bool   // after EPSV ALL nothing else is accepted (RFC 2428 4)
-	address string // what the last reply to PASV or EPSV has told, for the log
-	dataconn.Prepared
-}
-
-// newDataSettings is what counts before a client has said anything. Where TLS comes with the control connection, data
-// connections are under TLS too: there clients send neither PBSZ nor PROT.
-func (s *session) newDataSettings() dataSettings {
-	return dataSettings{sized: s.implicit, private: s.implicit}
-}
-
 // pasv is PASV (RFC 959 4.1.2). It can name IPv4 addresses only.
 func (s *session) pasv(string) (wire.Reply, error) {
-	if s.data.epsvAll {
+	if s.settings.epsvAll {
 		return s.reply(503, i18n.ExtendedPassiveOnly)
 	}
 	address, err := s.publicAddress()
@@ -45,14 +30,14 @@ func (s *session) pasv(string) (wire.Reply, error) {
 	if !ok {
 		return s.reply(425, i18n.PassivePortUnavailable)
 	}
-	s.data.address = netip.AddrPortFrom(address, port).String()
-	return wire.NewReply(227, s.text(i18n.EnteringPassive)+" ("+dataconn.FormatPort(address, port)+")"), nil
+	s.settings.next.address = netip.AddrPortFrom(address, port).String()
+	return wire.NewReply(227, s.identity.text(i18n.EnteringPassive)+" ("+dataconn.FormatPort(address, port)+")"), nil
 }
 
 // publicAddress is the address that PASV shows.
 func (s *session) publicAddress() (netip.Addr, error) {
-	address, err := s.cfg.PublicAddress.For(s.ctx, s.conn.Remote())
-	return cmp.Or(address, s.conn.Local()), err
+	address, err := s.cfg.PublicAddress.For(s.ctx, s.dialogue.conn.Remote())
+	return cmp.Or(address, s.dialogue.conn.Local()), err
 }
 
 // epsv is EPSV (RFC 2428 3).
@@ -60,13 +45,13 @@ func (s *session) epsv(arg string) (wire.Reply, error) {
 	switch syntax.Upper(arg) {
 	case "":
 	case "ALL":
-		s.data.epsvAll = true
+		s.settings.epsvAll = true
 		return s.reply(200, i18n.OK)
 	default:
 		if !syntax.IsNumber(arg) {
 			return s.syntaxError()
 		}
-		if own := dataconn.Protocol(s.conn.Local()); arg != own {
+		if own := dataconn.Protocol(s.dialogue.conn.Local()); arg != own {
 			return s.unsupportedProtocol(own)
 		}
 	}
@@ -74,21 +59,21 @@ func (s *session) epsv(arg string) (wire.Reply, error) {
 	if !ok {
 		return s.reply(425, i18n.PassivePortUnavailable)
 	}
-	s.data.address = ":" + strconv.Itoa(int(port))
-	return wire.NewReply(229, s.text(i18n.EnteringExtendedPassive)+" (|||"+strconv.Itoa(int(port))+"|)"), nil
+	s.settings.next.address = ":" + strconv.Itoa(int(port))
+	return wire.NewReply(229, s.identity.text(i18n.EnteringExtendedPassive)+" (|||"+strconv.Itoa(int(port))+"|)"), nil
 }
 
 func (s *session) unsupportedProtocol(supported string) (wire.Reply, error) {
-	return wire.NewReply(522, s.text(i18n.DataProtocolUnsupported)+" ("+supported+")"), nil
+	return wire.NewReply(522, s.identity.text(i18n.DataProtocolUnsupported)+" ("+supported+")"), nil
 }
 
 // listenPassive opens a port for the next transfer, on the address that the connection has reached. The log has why
 // there is none.
 func (s *session) listenPassive() (port uint16, ok bool) {
 	s.closeDataPort()
-	client := passive.Client{Local: s.conn.Socket(), Addr: s.conn.Remote(), Tenant: s.login.Tenant.Name,
-		User: s.login.Name}
-	source, port, err := s.cfg.Ports.Listen(s.ctx, client, s.scopes(), s.cfg.Data.OpenTimeout)
+	conn, login := s.dialogue.conn, s.identity.login
+	client := passive.Client{Local: conn.Socket(), Addr: conn.Remote(), Tenant: login.Tenant.Name, User: login.Name}
+	source, port, err := s.cfg.Ports.Listen(s.ctx, client, s.identity.scopes(), s.cfg.Data.OpenTimeout)
 	if err != nil {
 		if !s.refused(err) {
 			s.log.Error("no free port for a passive data connection; check passive.ports and the limit of descriptors",
@@ -96,17 +81,18 @@ func (s *session) listenPassive() (port uint16, ok bool) {
 		}
 		return 0, false
 	}
-	s.data.Prepare(source)
+	s.settings.next.data.Prepare(source)
 	return port, true
 }
 
 // closeDataPort closes the data connection that no transfer has taken. The log learns of a client that has not
 // connected to the port that it got: a firewall drops the port, or the address leads elsewhere.
 func (s *session) closeDataPort() {
-	if missing := s.data.Close(); missing != nil {
-		s.log.Info("no data connection came", "data_address", s.data.address, "err", missing)
+	next := &s.settings.next
+	if missing := next.data.Close(); missing != nil {
+		s.log.Info("no data connection came", "data_address", next.address, "err", missing)
 	}
-	s.data.address = ""
+	next.address = ""
 }
 
 // port is PORT (RFC 959 4.1.2).
@@ -127,18 +113,18 @@ func (s *session) prepareActive(address netip.AddrPort, err error) (wire.Reply, 
 		return s.unsupportedProtocol("1,2")
 	case err != nil:
 		return s.syntaxError()
-	case s.data.epsvAll:
+	case s.settings.epsvAll:
 		return s.reply(503, i18n.ExtendedPassiveOnly)
-	case !dataconn.LeadsTo(address.Addr(), s.conn.Remote().WithZone("")):
+	case !dataconn.LeadsTo(address.Addr(), s.dialogue.conn.Remote().WithZone("")):
 		s.log.Warn("data connection to another address than the client's refused", "address", address)
 		return s.reply(501, i18n.DataAddressRefused)
 	case address.Port() < dataconn.FirstUserPort:
 		s.log.Warn("data connection to a port below 1024 refused", "address", address)
 		return s.reply(504, i18n.ParameterNotImplemented, s.op.command.Name)
 	default:
-		address = netip.AddrPortFrom(s.conn.Remote(), address.Port())
+		address = netip.AddrPortFrom(s.dialogue.conn.Remote(), address.Port())
 		s.closeDataPort()
-		s.data.Prepare(dataconn.Dial(s.ctx, address, s.conn.Socket()))
+		s.settings.next.data.Prepare(dataconn.Dial(s.ctx, address, s.dialogue.conn.Socket()))
 		return s.reply(200, i18n.DataAddressAccepted)
 	}
 }

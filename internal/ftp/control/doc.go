@@ -1,8 +1,13 @@
 // Package control is the control connection in front of the session engine (ftpserverlib). A session reads commands
 // with RFC 2640 and Telnet framing. It answers some itself and forwards the others to an engine of its own in memory.
 // What the client reads comes from the catalogues, by the class of the engine's code and by what the storage and the
-// data connection have done. It also owns the data connections, and hands the engine
-// connections that are already open.
+// data connection have done. It also owns the data connections, and hands the engine connections that are already
+// open.
+//
+// A [session] has four parts, which do not know each other. They are the [dialogue] on the control connection, the
+// [identity] of the client, the [settings] for the commands that follow, and the [operation] that runs. Each command has
+// one row in the table of command.go. Its function returns its reply or an error, and [session.finish] makes its outcome
+// of that.
 //
 // Implemented here:
 //

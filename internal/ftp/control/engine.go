@@ -27,9 +27,9 @@ func (s *session) stopEngine() {
 
 // engineFailed ends the session: without its engine it can do nothing.
 func (s *session) engineFailed(err error) wire.Reply {
-	s.closing = true
+	s.dialogue.closing = true
 	s.log.Error("FTP engine failed; the session ends", "command", s.op.command.Name, "err", err)
-	return wire.NewReply(421, s.text(i18n.InternalError))
+	return wire.NewReply(421, s.identity.text(i18n.InternalError))
 }
 
 // workingDirectory is the engine's, which keeps it.
@@ -41,7 +41,7 @@ type success func(s *session, r wire.Reply) wire.Reply
 // successes is what clients read when the engine has succeeded, by the verb that it got.
 func successes() map[string]success {
 	say := func(code int, id i18n.ID) success {
-		return func(s *session, _ wire.Reply) wire.Reply { return wire.NewReply(code, s.text(id)) }
+		return func(s *session, _ wire.Reply) wire.Reply { return wire.NewReply(code, s.identity.text(id)) }
 	}
 	return map[string]success{
 		"PASS":       func(s *session, _ wire.Reply) wire.Reply { return s.loggedIn() },
@@ -92,25 +92,29 @@ func (s *session) translate(verb string, r wire.Reply) (wire.Reply, error) {
 func (s *session) unexpected(r wire.Reply) wire.Reply {
 	s.log.Error("unexpected reply of the FTP engine; report it as a bug",
 		"command", s.op.command.Name, "text", strings.Join(r.Lines, "\n"))
-	return wire.NewReply(451, s.text(i18n.LocalError))
+	return wire.NewReply(451, s.identity.text(i18n.LocalError))
 }
 
-// currentDirectory is the reply to PWD. The pathname comes first (RFC 959 4.2.2 and appendix II).
+// currentDirectory is the reply to PWD.
 func (s *session) currentDirectory(wire.Reply) wire.Reply {
-	return wire.NewReply(
-		257, syntax.Quote(s.nameCodec().EncodePath(s.workingDirectory()))+" "+s.text(i18n.CurrentDirectory))
+	return s.named(s.workingDirectory(), i18n.CurrentDirectory)
 }
 
-// directoryCreated is the reply to MKD, with the pathname first.
+// directoryCreated is the reply to MKD.
 func (s *session) directoryCreated(wire.Reply) wire.Reply {
-	return wire.NewReply(257, syntax.Quote(s.nameCodec().EncodePath(s.op.Path))+" "+s.text(i18n.DirectoryCreated))
+	return s.named(s.op.Path, i18n.DirectoryCreated)
+}
+
+// named is 257, with a pathname first (RFC 959 4.2.2 and appendix II).
+func (s *session) named(pathname string, id i18n.ID) wire.Reply {
+	return wire.NewReply(257, syntax.Quote(s.identity.nameCodec().EncodePath(pathname))+" "+s.identity.text(id))
 }
 
 // directoryChanged is the reply to CWD. The engine has taken the name as the client wrote it, and the storage may have
 // it otherwise.
 func (s *session) directoryChanged(wire.Reply) wire.Reply {
 	s.engine.SetWorkingDirectory(s.op.Path)
-	return wire.NewReply(250, s.text(i18n.DirectoryChanged))
+	return wire.NewReply(250, s.identity.text(i18n.DirectoryChanged))
 }
 
 // forward gives the engine a command, with a pathname or nothing, because its lines are shorter than those of

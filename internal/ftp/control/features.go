@@ -11,9 +11,9 @@ import (
 
 // feat is FEAT (RFC 2389 3). Only its first line is translated.
 func (s *session) feat(string) (wire.Reply, error) {
-	features := reply.Features{TLS: s.cfg.TLS != nil, Hash: s.algorithm, Languages: s.locale.Tags("*"),
-		Facts: s.facts.Feature()}
-	lines := append([]string{s.text(i18n.FeaturesIntro)}, features.Lines()...)
+	features := reply.Features{TLS: s.cfg.TLS != nil, Languages: s.identity.locale.Tags("*"),
+		Hash: s.settings.algorithm, Facts: s.settings.facts.Feature()}
+	lines := append([]string{s.identity.text(i18n.FeaturesIntro)}, features.Lines()...)
 	return wire.NewReply(211, append(lines, "End")...), nil
 }
 
@@ -37,17 +37,17 @@ func (s *session) opts(arg string) (wire.Reply, error) {
 func (s *session) optsUTF8(options string) (wire.Reply, error) {
 	switch syntax.Upper(options) {
 	case "", "ON", "NLST": // draft-ietf-ftpext-utf-8-option has NLST
-		s.locale.UTF8 = true
-		if s.locale.Charset().Raw() {
+		s.identity.locale.UTF8 = true
+		if s.identity.locale.Charset().Raw() {
 			return s.reply(200, i18n.OK) // a mirror's names are what they are
 		}
 		return s.reply(200, i18n.UTF8On)
 	case "OFF":
-		if s.tenant == nil || s.tenant.PathnameEncoding.UTF8() {
+		if s.identity.tenant == nil || s.identity.tenant.PathnameEncoding.UTF8() {
 			return s.reply(504, i18n.UTF8StaysOn)
 		}
-		s.locale.UTF8 = false
-		return s.reply(200, i18n.UTF8Off, s.tenant.PathnameEncoding.DisplayName())
+		s.identity.locale.UTF8 = false
+		return s.reply(200, i18n.UTF8Off, s.identity.tenant.PathnameEncoding.DisplayName())
 	default:
 		return s.reply(501, i18n.OptionUnknown, "OPTS UTF8")
 	}

@@ -11,6 +11,12 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
+// resolve returns the absolute pathname in UTF-8 that a command's argument means.
+func (s *session) resolve(arg string) (string, error) {
+	s.op.fileName = s.identity.nameCodec().Echo(s.workingDirectory(), arg)
+	return s.identity.nameCodec().Resolve(s.workingDirectory(), arg)
+}
+
 // changing makes a row for a command by which the engine changes what a pathname names.
 func changing(verb string) func(*session, string) (wire.Reply, error) {
 	return func(s *session, arg string) (wire.Reply, error) {
@@ -28,7 +34,7 @@ func changing(verb string) func(*session, string) (wire.Reply, error) {
 // rnfr is RNFR. The storage decides in the end, but RNFR should not ask for a new name that RNTO then refuses.
 func (s *session) rnfr(arg string) (wire.Reply, error) {
 	name, err := s.resolve(arg)
-	if err == nil && (name == "/" || s.login.Rights != nil && !s.login.Rights(name).Rename) {
+	if err == nil && (name == "/" || s.identity.login.Rights != nil && !s.identity.login.Rights(name).Rename) {
 		err = fs.ErrPermission
 	}
 	if err != nil {
@@ -36,7 +42,7 @@ func (s *session) rnfr(arg string) (wire.Reply, error) {
 	}
 	r, err := s.forward("RNFR", name)
 	if r.Code == 350 {
-		s.renaming = s.op.fileName
+		s.settings.renaming = s.op.fileName
 	}
 	return r, err
 }
@@ -65,7 +71,7 @@ func (s *session) size(arg string) (wire.Reply, error) {
 	if err != nil {
 		return wire.Reply{}, err
 	}
-	if s.parameters.ASCII {
+	if s.settings.next.parameters.ASCII {
 		return s.reply(550, i18n.SizeInASCII)
 	}
 	s.op.Stat = s.sizeOf
@@ -93,8 +99,9 @@ func (s *session) cdup(string) (wire.Reply, error) {
 // request is the command as package filecmd gets it.
 func (s *session) request() *filecmd.Request {
 	return &filecmd.Request{
-		Operation: &s.op.Operation, Login: s.login, Names: s.nameCodec(), WorkingDirectory: s.workingDirectory(),
-		Locale:  s.locale,
+		Operation: &s.op.Operation, WorkingDirectory: s.workingDirectory(),
+		Login: s.identity.login, Names: s.identity.nameCodec(),
+		Locale:  s.identity.locale,
 		Started: s.server.started,
 	}
 }
@@ -122,7 +129,9 @@ func onFile(command filecmd.Command) func(*session, string) (wire.Reply, error) 
 }
 
 // mlst is MLST.
-func (s *session) mlst(arg string) (wire.Reply, error) { return s.answer(arg, filecmd.MLST(s.facts)) }
+func (s *session) mlst(arg string) (wire.Reply, error) {
+	return s.answer(arg, filecmd.MLST(s.settings.facts))
+}
 
 // optsHash is OPTS HASH (draft-ietf-ftpext2-hash 3.2), which tells the algorithm, or chooses one.
 func (s *session) optsHash(name string) (wire.Reply, error) {
@@ -131,12 +140,12 @@ func (s *session) optsHash(name string) (wire.Reply, error) {
 		if !known {
 			return s.reply(501, i18n.OptionUnknown, "OPTS HASH")
 		}
-		s.algorithm = algorithm
+		s.settings.algorithm = algorithm
 	}
-	return wire.NewReply(200, s.algorithm), nil
+	return wire.NewReply(200, s.settings.algorithm), nil
 }
 
 // hash is HASH (draft-ietf-ftpext2-hash 3): of the whole file, or of what RANG has chosen.
 func (s *session) hash(arg string) (wire.Reply, error) {
-	return s.answer(arg, filecmd.HASH(s.algorithm, s.parameters.TakeRange()))
+	return s.answer(arg, filecmd.HASH(s.settings.algorithm, s.settings.next.parameters.TakeRange()))
 }

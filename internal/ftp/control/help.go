@@ -38,6 +38,6 @@ func (s *session) helpAll() (wire.Reply, error) {
 		}
 	}
 	slices.Sort(names)
-	lines := append([]string{s.text(i18n.HelpIntro)}, reply.Columns(names)...)
-	return wire.NewReply(214, append(lines, s.text(i18n.HelpEnd))...), nil
+	lines := append([]string{s.identity.text(i18n.HelpIntro)}, reply.Columns(names)...)
+	return wire.NewReply(214, append(lines, s.identity.text(i18n.HelpEnd))...), nil
 }

@@ -3,31 +3,28 @@ package control
 import (
 	"errors"
 
-	"golang.org/x/text/language"
-
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // language is LANG (RFC 2640 4.1 and 4.2). Without an argument the default language comes back, which is the user's
 // after the login. Who sends it knows RFC 2640, whose pathnames are UTF-8.
 func (s *session) language(arg string) (wire.Reply, error) {
 	if arg == "" {
-		s.locale.UTF8 = true
-		s.locale.Reset()
+		s.identity.locale.UTF8 = true
+		s.identity.locale.Reset()
 		return s.languageSet(i18n.LanguageSet)
 	}
-	match, err := s.locale.Negotiate(arg)
+	match, err := s.identity.locale.Negotiate(arg)
 	switch {
 	case errors.Is(err, i18n.ErrSyntax):
 		return s.syntaxError()
 	case err != nil:
-		return s.reply(504, i18n.LanguageUnsupported, arg, s.locale.Tags(""))
+		return s.reply(504, i18n.LanguageUnsupported, arg, s.identity.locale.Tags(""))
 	}
-	s.locale.UTF8 = true
-	s.locale.Select(match.Tag)
+	s.identity.locale.UTF8 = true
+	s.identity.locale.Select(match.Tag)
 	if match.Exact {
 		return s.languageSet(i18n.LanguageSet)
 	} else {
@@ -38,20 +35,8 @@ func (s *session) language(arg string) (wire.Reply, error) {
 // languageSet is the answer to LANG, with the greeting again where the tenant wants it (RFC 2640 4.1).
 func (s *session) languageSet(id i18n.ID, args ...string) (wire.Reply, error) {
 	var lines []string
-	if s.tenant != nil && s.tenant.GreetAfterLang {
-		lines = reply.Greeting(s.locale, s.tenant, s.login)
+	if s.identity.tenant != nil && s.identity.tenant.GreetAfterLang {
+		lines = reply.Greeting(s.identity.locale, s.identity.tenant, s.identity.login)
 	}
-	return wire.NewReply(200, append(lines, s.text(id, args...))...), nil
-}
-
-// setTenant makes a tenant, or none, the session's, and the language of the user or the tenant, unless the client has
-// selected one.
-func (s *session) setTenant(t *account.Tenant) {
-	s.tenant = t
-	user := language.Und
-	if s.login != nil {
-		user = s.login.Language
-	}
-	s.locale.SetTenant(reply.PreferencesOf(t), user)
-	s.identify()
+	return wire.NewReply(200, append(lines, s.identity.text(id, args...))...), nil
 }

@@ -1,25 +1,14 @@
 package control
 
 import (
-	"cmp"
-	"time"
-
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// scopes are those whose limits the session shares.
-func (s *session) scopes() limits.Scopes {
-	if s.login == nil {
-		return s.limits
-	}
-	return s.login.Scopes
-}
-
 // pace lets a command wait for its turn. It ends the session by 421 where that would take too long.
 func (s *session) pace() error {
-	wait, err := s.scopes().Command()
+	wait, err := s.identity.scopes().Command()
 	if err == nil && wait > 0 {
 		err = s.perform(func() error { return limits.Sleep(s.op.Context, wait) })
 	}
@@ -27,15 +16,6 @@ func (s *session) pace() error {
 		return &reply.CodeError{Code: 421, Err: err}
 	}
 	return err
-}
-
-// tooLong is when the command has taken too long, nil for never.
-func (s *session) tooLong() <-chan time.Time {
-	longest := s.cfg.CommandTimeout
-	if s.login != nil {
-		longest = cmp.Or(s.login.CommandTimeout, longest)
-	}
-	return limits.After(longest)
 }
 
 // foreign tells the log of a client that speaks another protocol, empty for none.

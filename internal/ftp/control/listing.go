@@ -22,8 +22,8 @@ func (s *session) list(arg string) (wire.Reply, error) {
 	if err != nil {
 		return wire.Reply{}, err
 	}
-	if s.login.Tenant.Backslash == pathname.BackslashSeparates && strings.Contains(arg, `\`) {
-		arg = s.nameCodec().EncodePath(name) // NLST repeats it
+	if s.identity.login.Tenant.Backslash == pathname.BackslashSeparates && strings.Contains(arg, `\`) {
+		arg = s.identity.nameCodec().EncodePath(name) // NLST repeats it
 	}
 	var l *ftplist.Listing
 	client := s.request().ListClient()
@@ -33,7 +33,7 @@ func (s *session) list(arg string) (wire.Reply, error) {
 	case "NLST":
 		l = ftplist.NewNames(arg, name, client)
 	case "MLSD":
-		l = ftplist.NewFacts(s.facts, name, s.workingDirectory(), client)
+		l = ftplist.NewFacts(s.settings.facts, name, s.workingDirectory(), client)
 	}
 	// The engine asks before it opens the data connection, and lists nothing itself.
 	op := s.op
@@ -53,7 +53,7 @@ func (s *session) optsMLST(options string, hasOptions bool) (wire.Reply, error) 
 			return s.reply(501, i18n.OptionUnknown, "OPTS MLST")
 		}
 	}
-	s.facts = facts
+	s.settings.facts = facts
 	line := "MLST OPTS"
 	if len(facts) > 0 {
 		line += " " + facts.String()

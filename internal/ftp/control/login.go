@@ -10,9 +10,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
-	"github.com/babelftp/babelftp/internal/ftp/list"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
-	"github.com/babelftp/babelftp/internal/ftp/syntax"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -20,15 +18,15 @@ import (
 // user is USER. The engine keeps a login until REIN, so a second one is refused. There is none before PASS: strangers
 // take no more than a session needs.
 func (s *session) user(name string) (wire.Reply, error) {
-	s.onlyTLS = false
+	s.identity.onlyTLS = false
 	switch {
-	case s.login != nil:
+	case s.identity.login != nil:
 		return s.reply(530, i18n.AlreadyLoggedIn)
-	case s.cfg.TLSRequired && !s.conn.Encrypted():
-		s.server.failures.Log(s.log.Logger, s.conn.Remote(), account.ErrTLSRequired)
+	case s.cfg.TLSRequired && !s.dialogue.conn.Encrypted():
+		s.server.failures.Log(s.log.Logger, s.dialogue.conn.Remote(), account.ErrTLSRequired)
 		return s.reply(530, i18n.TLSRequired)
 	}
-	s.name = name
+	s.identity.name = name
 	if s.cfg.Backend.ByCertificate(s.loginRequest()) { // RFC 2228 4
 		return s.pass("")
 	}
@@ -38,17 +36,17 @@ func (s *session) user(name string) (wire.Reply, error) {
 // pass is PASS. The engine hangs up on a wrong password; the next USER gets another one.
 func (s *session) pass(password string) (wire.Reply, error) {
 	switch {
-	case s.login != nil && s.login.NoPassword:
+	case s.identity.login != nil && s.identity.login.NoPassword:
 		return s.reply(202, i18n.LoggedIn)
-	case s.login != nil:
+	case s.identity.login != nil:
 		return s.reply(530, i18n.AlreadyLoggedIn)
-	case s.name == "":
+	case s.identity.name == "":
 		return s.reply(503, i18n.UserFirst)
 	}
-	s.password = password
+	s.identity.password = password
 	r, err := s.forward("PASS", "")
-	s.password = ""
-	if s.login != nil {
+	s.identity.password = ""
+	if s.identity.login != nil {
 		return r, err
 	}
 	s.decide()
@@ -56,9 +54,9 @@ func (s *session) pass(password string) (wire.Reply, error) {
 		r, err = s.loginFailed(err)
 	}
 	s.stopEngine()
-	s.name = ""
-	if s.failedLogins++; s.failedLogins >= s.cfg.MaxLogins && r.Code != 421 {
-		r = wire.NewReply(421, s.text(i18n.TooManyLogins))
+	s.identity.name = ""
+	if s.identity.failedLogins++; s.identity.failedLogins >= s.cfg.MaxLogins && r.Code != 421 {
+		r = wire.NewReply(421, s.identity.text(i18n.TooManyLogins))
 	}
 	return r, err
 }
@@ -72,7 +70,7 @@ type decision struct {
 // authenticate is called by the engine when it handles PASS.
 func (s *session) authenticate() (home string, err error) {
 	op := s.op
-	ctx, cancel := s.loginUntil.Context(op.Context)
+	ctx, cancel := s.dialogue.loginUntil.Context(op.Context)
 	defer cancel()
 	login, err := s.cfg.Backend.Login(ctx, s.loginRequest())
 	if err != nil {
@@ -92,8 +90,9 @@ func (s *session) decide() {
 		return
 	}
 	if d.err == nil {
-		s.login, s.loginUntil = d.login, limits.Deadline{}
-		s.setTenant(s.login.Tenant)
+		s.identity.login, s.dialogue.loginUntil = d.login, limits.Deadline{}
+		s.identity.setTenant(s.identity.login.Tenant)
+		s.identify()
 	}
 	s.observers.LoggedIn(d.login, d.err)
 }
@@ -116,9 +115,10 @@ func undecided(login, command context.Context, err error) error {
 
 func (s *session) loginRequest() *account.LoginRequest {
 	return &account.LoginRequest{
-		Host: s.hostname, Session: s.guarded, User: s.name, Password: s.password, RemoteAddr: s.conn.RemoteAddr(),
-		Encrypted: s.conn.Encrypted(), Certificates: s.conn.Certificates(), Limits: s.limits,
-		BeforeCommit: s.beforeCommit,
+		Host: s.identity.hostname, Session: s.identity.guarded, User: s.identity.name, Password: s.identity.password,
+		Limits: s.identity.limits, BeforeCommit: s.beforeCommit,
+		RemoteAddr: s.dialogue.conn.RemoteAddr(), Encrypted: s.dialogue.conn.Encrypted(),
+		Certificates: s.dialogue.conn.Certificates(),
 	}
 }
 
@@ -127,10 +127,11 @@ func (s *session) loginRequest() *account.LoginRequest {
 func (s *session) loggedIn() wire.Reply {
 	s.decide()
 	code := 230
-	if s.login.NoPassword {
+	if s.identity.login.NoPassword {
 		code = 232
 	}
-	return wire.NewReply(code, append(reply.Greeting(s.locale, s.tenant, s.login), s.text(i18n.LoggedIn))...)
+	lines := reply.Greeting(s.identity.locale, s.identity.tenant, s.identity.login)
+	return wire.NewReply(code, append(lines, s.identity.text(i18n.LoggedIn))...)
 }
 
 // loginFailed is the reply to a password that was not accepted. Observers know the reason already, but for ABOR.
@@ -145,17 +146,19 @@ func (s *session) loginFailed(err error) (wire.Reply, error) {
 	case errors.Is(err, syscall.EBUSY): // by a limit, or a ban has cut the session
 		s.refused(err)
 		if full, ok := errors.AsType[*account.FullError](err); ok && full.Tenant != nil {
-			s.setTenant(full.Tenant)
+			s.identity.setTenant(full.Tenant)
+			s.identify()
 		}
 		return s.reply(421, reply.ForRefusal(err))
 	case errors.Is(err, account.ErrLoginRefused):
-		s.server.failures.Log(s.log.Logger, s.conn.Remote(), err)
+		s.server.failures.Log(s.log.Logger, s.dialogue.conn.Remote(), err)
 		return s.reply(530, i18n.LoginFailed)
 	case errors.Is(err, dataconn.ErrAborted):
 		return wire.Reply{}, err
 	}
 	if down, ok := errors.AsType[*account.UnavailableError](err); ok {
-		s.setTenant(down.Tenant)
+		s.identity.setTenant(down.Tenant)
+		s.identify()
 	}
 	if !errors.Is(s.op.Err, account.ErrAbandoned) {
 		s.server.failures.LogUnavailable(s.log.Logger, err)
@@ -170,10 +173,10 @@ func (s *session) acct(string) (wire.Reply, error) { return s.reply(202, i18n.Ac
 // default language (RFC 2640 4.1).
 func (s *session) rein(string) (wire.Reply, error) {
 	s.logOut()
-	s.locale.Unselect()
-	s.locale.UTF8 = false
-	s.chooseHost("", nil)
-	if s.implicit {
+	s.identity.locale.Unselect()
+	s.identity.locale.UTF8 = false
+	s.identity.chooseHost("", nil)
+	if s.dialogue.implicit {
 		s.takeServerName()
 	}
 	return s.reply(220, i18n.SessionReset)
@@ -181,43 +184,37 @@ func (s *session) rein(string) (wire.Reply, error) {
 
 // endTLS comes after the reply to REIN.
 func (s *session) endTLS() wire.Reply {
-	if s.conn.Encrypted() && !s.implicit {
-		s.closing = s.conn.StopTLS() != nil
+	if s.dialogue.conn.Encrypted() && !s.dialogue.implicit {
+		s.dialogue.closing = s.dialogue.conn.StopTLS() != nil
 		s.identify()
 	}
 	return wire.Reply{}
 }
 
-// logOut forgets the user and the transfer parameters, as REIN and AUTH ask (RFC 4217 4).
+// logOut forgets the user and the settings, as REIN and AUTH ask (RFC 4217 4).
 func (s *session) logOut() {
 	s.stopEngine()
 	s.closeDataPort()
-	s.data = s.newDataSettings()
-	s.facts = list.DefaultFacts()
-	s.name = ""
-	if s.login != nil {
+	s.settings = newSettings(s.server.facts, s.dialogue.implicit)
+	if s.identity.login != nil {
 		s.endLogin()
-		s.loginUntil = limits.In(s.cfg.LoginTimeout)
+		s.dialogue.loginUntil = limits.In(s.cfg.LoginTimeout)
 	}
-	if s.hostname == "" {
-		s.tenant = nil // it was the user's
-	}
-	s.setTenant(s.tenant)
-	s.parameters = syntax.TransferParameters{}
-	s.copySource, s.algorithm = nil, syntax.DefaultHash
+	s.identity.forget()
+	s.identify()
 }
 
 // endLogin ends the login, if there is one.
 func (s *session) endLogin() {
 	s.observers.LoggedOut()
-	if s.login != nil && s.login.End != nil {
-		s.login.End()
+	if login := s.identity.login; login != nil && login.End != nil {
+		login.End()
 	}
-	s.login = nil
+	s.identity.login = nil
 }
 
 // quit is QUIT. A transfer has ended before: commands are handled in order.
 func (s *session) quit(string) (wire.Reply, error) {
-	s.closing = true
+	s.dialogue.closing = true
 	return s.reply(221, i18n.Goodbye)
 }

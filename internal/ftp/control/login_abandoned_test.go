@@ -62,7 +62,7 @@ func TestAbandonedLogins(t *testing.T) {
 				var log bytes.Buffer
 				observer := &loginObserver{}
 				server := control.New(control.Config{
-					Bundle: bundle, Backend: slowBackend{}, Observe: func(report.Client) report.Observers {
+					Bundle: bundle, Backend: slowBackend{}, Observe: func(*report.Client) report.Observers {
 						return report.Observers{observer}
 					},
 					Logger: slog.New(slog.NewTextHandler(&log, nil)), IdleTimeout: 5 * time.Minute,

@@ -98,7 +98,7 @@ func TestLoginTimeout(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := control.New(control.Config{
 					Bundle: bundle, Backend: slowBackend{},
-					Observe:     func(report.Client) report.Observers { return nil },
+					Observe:     func(*report.Client) report.Observers { return nil },
 					Logger:      slog.New(slog.NewTextHandler(t.Output(), nil)),
 					IdleTimeout: 5 * time.Minute, LoginTimeout: timeout, MaxLogins: 5,
 				})

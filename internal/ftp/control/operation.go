@@ -36,6 +36,7 @@ type operation struct {
 
 	transfer *transfer                // nil before it begins, and for what is none.
 	told     *report.Transfer         // what the observers know of it.
+	prepared prepared                 // what a transfer has taken.
 	decision atomic.Pointer[decision] // of PASS.
 
 	cancel   context.CancelCauseFunc // of Context
@@ -57,16 +58,17 @@ type operation struct {
 
 // newOperation makes the operation of a command, and tells the observers of it.
 func (s *session) newOperation(row command, line report.Command) *operation {
-	op := &operation{row: row, command: line, lines: s.conn.Lines(), peerClosed: s.conn.PeerClosed(), done: s.done,
-		tooLong: s.tooLong()}
+	conn := s.dialogue.conn
+	op := &operation{row: row, command: line, lines: conn.Lines(), peerClosed: conn.PeerClosed(), done: s.dialogue.done,
+		tooLong: limits.After(s.identity.longest(s.cfg.CommandTimeout))}
 	s.identify()
 	op.Context, op.cancel = context.WithCancelCause(s.observers.CommandBegan(s.ctx, line))
-	if op.beforeLogin = s.login == nil; op.beforeLogin {
+	if op.beforeLogin = s.identity.login == nil; op.beforeLogin {
 		op.mayQueue = maxQueuedBeforeLogin
 	} else {
 		op.mayQueue = maxQueued
-		op.Storage = s.login.Files(op.Context, op.note)
-		op.Names = s.resolver(op.Storage)
+		op.Storage = s.identity.login.Files(op.Context, op.note)
+		op.Names = s.identity.resolver(op.Storage, s.workingDirectory())
 	}
 	return op
 }
@@ -78,7 +80,7 @@ func (s *session) endOperation() {
 		return
 	}
 	s.op.cancel(nil)
-	if s.closing {
+	if s.dialogue.closing {
 		return
 	}
 	s.op = nil
@@ -98,7 +100,7 @@ func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result 
 	var full *time.Ticker // nil while the session reads
 	for {
 		lines, look := op.lines, (<-chan time.Time)(nil)
-		if s.queued.Holds(op.mayQueue) {
+		if s.dialogue.queued.Holds(op.mayQueue) {
 			if lines = nil; full == nil {
 				full = time.NewTicker(hangUpInterval)
 				defer full.Stop()
@@ -119,26 +121,26 @@ func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result 
 		case <-op.peerClosed:
 			op.peerClosed = nil
 			// A client that has sent QUIT may end its side: the commands before are done and answered (RFC 959 4.1.1).
-			if op.transfer != nil || !s.queued.Contains("QUIT") {
-				s.stop(dataconn.ErrPeerClosed)
+			if op.transfer != nil || !s.dialogue.queued.Contains("QUIT") {
+				op.stop(dataconn.ErrPeerClosed)
 			}
 		case <-look:
 			// The session does not read up to the end of the connection. What a user has sent before it counts, and
 			// may end with QUIT.
-			if op.beforeLogin && s.conn.HungUp() {
-				s.stop(dataconn.ErrPeerClosed)
+			if op.beforeLogin && s.dialogue.conn.HungUp() {
+				op.stop(dataconn.ErrPeerClosed)
 			}
 		case <-op.done:
 			// The storage has been cancelled too. It may have an upload to abort.
 			op.done = nil
-			s.stop(context.Cause(s.ctx))
+			op.stop(context.Cause(s.ctx))
 			op.tooLate = time.After(endTimeout)
 		case <-op.tooLong:
 			op.tooLong = nil
 			s.refused(&limits.Error{Limit: "command_timeout"})
-			s.stop(limits.ErrTooLong)
+			op.stop(limits.ErrTooLong)
 		case <-op.tooLate:
-			s.closing = true
+			s.dialogue.closing = true
 			return result, false
 		}
 	}
@@ -150,24 +152,24 @@ func (s *session) handleDuringCommand(l wire.Line) {
 	_, ok := row.argument.Read(arg, hasArg)
 	switch {
 	case line.Verb == "ABOR" && ok:
-		s.stop(dataconn.ErrAborted)
-	case line.Verb == "STAT" && arg == "" && s.op.transfer != nil && s.scopes().CommandNow() == nil:
+		s.op.stop(dataconn.ErrAborted)
+	case line.Verb == "STAT" && arg == "" && s.op.transfer != nil && s.identity.scopes().CommandNow() == nil:
 		// otherwise it waits with the others, for its turn
 		ctx := s.observers.CommandBegan(s.ctx, line)
 		r := s.status()
-		s.tell(ctx, &report.Outcome{Command: line, Code: r.Code, Lines: r.Lines, Language: s.locale.Tag()})
+		s.tell(ctx, &report.Outcome{Command: line, Code: r.Code, Lines: r.Lines, Language: s.identity.locale.Tag()})
 		s.flush()
 		return
 	}
-	s.queued.Add(l)
+	s.dialogue.queued.Add(l)
 }
 
 // stop ends the command that is running for a reason.
-func (s *session) stop(cause error) {
-	if s.op.transfer != nil {
-		s.op.transfer.Stop(cause)
+func (op *operation) stop(cause error) {
+	if op.transfer != nil {
+		op.transfer.Stop(cause)
 	}
-	s.op.cancel(cause)
+	op.cancel(cause)
 }
 
 // perform does a part of the command that may take long and is not the engine's.

@@ -38,7 +38,7 @@ func (s *session) finish(r wire.Reply, err error) {
 
 // outcome is how the command that is handled has ended. Nothing else decides what observers get.
 func (s *session) outcome(r wire.Reply, err error) *report.Outcome {
-	o := &report.Outcome{Code: r.Code, Lines: r.Lines, Language: s.locale.Tag(), Err: err,
+	o := &report.Outcome{Code: r.Code, Lines: r.Lines, Language: s.identity.locale.Tag(), Err: err,
 		Pending: r.Code >= firstIntermediate && r.Code < firstFailure}
 	op := s.op
 	if op == nil {
@@ -83,8 +83,7 @@ func storedFile(file engine.File) *report.Stored {
 func (s *session) tell(ctx context.Context, o *report.Outcome) {
 	s.identify()
 	s.observers.CommandEnded(ctx, o)
-	s.closing = s.closing || o.Code == 421 // the last reply of a session (RFC 959 5.4)
-	s.conn.BufferReply(wire.NewReply(o.Code, o.Lines...))
+	s.dialogue.buffer(wire.NewReply(o.Code, o.Lines...))
 }
 
 // failure is why the command has failed, and storage is the error of the storage, or of the login. The rule is the same
@@ -122,9 +121,9 @@ var errUnknown = errors.New("no reason is known")
 // errorReply is the reply to an error. Package reply has its code and its message.
 func (s *session) errorReply(err error) wire.Reply {
 	code, id, args := reply.ForError(err)
-	text := s.text(id, args...)
+	text := s.identity.text(id, args...)
 	if reply.AboutFile(id) {
-		text = s.locale.About(s.nameOf(err), text)
+		text = s.identity.locale.About(s.nameOf(err), text)
 	}
 	return wire.NewReply(code, text)
 }

@@ -12,10 +12,10 @@ import (
 // representation is TYPE. A tenant that keeps line ends gets every file as TYPE I does.
 func (s *session) representation(arg string) (wire.Reply, error) {
 	switch {
-	case !s.parameters.SetType(arg):
+	case !s.settings.next.parameters.SetType(arg):
 		return s.reply(504, i18n.ParameterNotImplemented, "TYPE")
-	case s.parameters.ASCII:
-		s.parameters.ASCII = s.login.Tenant.ASCII != config.KeepLineEnds
+	case s.settings.next.parameters.ASCII:
+		s.settings.next.parameters.ASCII = s.identity.login.Tenant.ASCII != config.KeepLineEnds
 		return s.reply(200, i18n.TypeASCII)
 	default:
 		return s.reply(200, i18n.TypeBinary)
@@ -40,7 +40,7 @@ func (s *session) stru(structure string) (wire.Reply, error) {
 
 // rest is REST (RFC 3659 5.3). The transfer refuses an offset that it cannot begin at.
 func (s *session) rest(arg string) (wire.Reply, error) {
-	if !s.parameters.SetOffset(arg) {
+	if !s.settings.next.parameters.SetOffset(arg) {
 		return s.syntaxError()
 	}
 	return s.reply(350, i18n.RestartAccepted, arg)
@@ -49,9 +49,9 @@ func (s *session) rest(arg string) (wire.Reply, error) {
 // rang is RANG (draft-bryan-ftp-range 3), for the RETR or HASH that follows.
 func (s *session) rang(arg string) (wire.Reply, error) {
 	switch {
-	case !s.parameters.SetRange(arg):
+	case !s.settings.next.parameters.SetRange(arg):
 		return s.syntaxError()
-	case s.parameters.ByteRange == nil:
+	case s.settings.next.parameters.ByteRange == nil:
 		return s.reply(350, i18n.OK)
 	default:
 		first, last, _ := strings.Cut(arg, " ")
@@ -67,6 +67,6 @@ func (s *session) allo(arg string) (wire.Reply, error) {
 	if !ok {
 		return s.syntaxError()
 	}
-	s.parameters.AllocSize = size
+	s.settings.next.parameters.AllocSize = size
 	return s.reply(200, i18n.AllocationNotNeeded)
 }

@@ -49,9 +49,9 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 		Bundle: bundle, Logger: slog.New(slog.DiscardHandler),
 	}), conn, false)
 	t.Cleanup(func() { s.cancel(nil) })
-	s.locale.Select(tag) // or a login changes it
-	s.name = "ALICE"
-	s.login = &account.Login{User: &account.User{
+	s.identity.locale.Select(tag) // or a login changes it
+	s.identity.name = "ALICE"
+	s.identity.login = &account.Login{User: &account.User{
 		Name: "ALICE", User: &config.User{}, Tenant: &account.Tenant{Name: "ACME", Tenant: &config.Tenant{}},
 	}}
 	if err := s.startEngine(); err != nil {
@@ -236,8 +236,8 @@ func TestCausesOfErrors(t *testing.T) {
 func TestUnexpectedReply(t *testing.T) {
 	s := quietSession(t, loadBundle(t), language.English)
 	if r := s.answerOfEngine("NOOP", wire.NewReply(200, engineWords)); r.Code != 451 || r.Lines[0] != "Local error in processing." ||
-		s.closing {
-		t.Errorf("%v, closing %t", r, s.closing)
+		s.dialogue.closing {
+		t.Errorf("%v, closing %t", r, s.dialogue.closing)
 	}
 	if r := s.engineFailed(io.EOF); r.Code != 421 ||
 		r.Lines[0] != "Internal server error: closing control connection." {

@@ -18,6 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/accept"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
+	"github.com/babelftp/babelftp/internal/ftp/list"
 	"github.com/babelftp/babelftp/internal/ftp/passive"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/activity"
@@ -58,7 +59,7 @@ type Config struct {
 	LoginTimeout   time.Duration  // of a session, until the login; 0 for no limit
 	CommandTimeout time.Duration  // of a command, a transfer too; 0 for no limit
 
-	Observe func(report.Client) report.Observers // of a session; nil for none but those of this package
+	Observe func(*report.Client) report.Observers // of a session; nil for none but those of this package
 	Logger  *slog.Logger
 	Guard   *panics.Guard      // counts the panics of sessions; nil for none
 	Debug   *sessionlog.Switch // says of which sessions the logger gets debug lines whatever its level; nil for none
@@ -70,6 +71,7 @@ type Server struct {
 	cfg       atomic.Pointer[Config]
 	commands  map[string]command
 	successes map[string]success // of the engine
+	facts     list.Facts         // of MLST and MLSD, until OPTS MLST
 	started   time.Time
 
 	tls      map[*tls.Config]*tls.Config // the last one, by that of its Config
@@ -92,6 +94,7 @@ func New(cfg Config) *Server {
 		engines:   engine.NewServer(ports),
 		commands:  commands(),
 		successes: successes(),
+		facts:     list.DefaultFacts(),
 		started:   time.Now().Truncate(time.Second),
 		acceptor:  accept.New(cfg.Logger, cfg.Guard),
 	}

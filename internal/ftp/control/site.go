@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/filecmd"
 	"github.com/babelftp/babelftp/internal/ftp/syntax"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
@@ -68,7 +67,7 @@ func (s *session) site(arg string) (wire.Reply, error) {
 // offers tells whether the session offers a service.
 func (s *session) offers(service string) bool {
 	_, known := s.server.commands[siteName(service)]
-	return known && (!syntax.Equal(service, chmod) || s.ignoresChmod())
+	return known && (!syntax.Equal(service, chmod) || s.identity.ignoresChmod())
 }
 
 // siteHelp is SITE HELP and HELP SITE, of all services or of one.
@@ -79,19 +78,14 @@ func (s *session) siteHelp(service string) (wire.Reply, error) {
 		}
 		return s.reply(214, i18n.Syntax, s.server.commands[siteName(service)].syntax)
 	}
-	lines := []string{s.text(i18n.SiteHelpIntro)}
+	lines := []string{s.identity.text(i18n.SiteHelpIntro)}
 	for _, service := range siteNames(s.server.commands) {
 		if s.offers(service) {
 			usage := strings.TrimPrefix(s.server.commands[siteName(service)].syntax, "SITE ")
-			lines = append(lines, " "+s.locale.Syntax(usage))
+			lines = append(lines, " "+s.identity.locale.Syntax(usage))
 		}
 	}
-	return wire.NewReply(214, append(lines, s.text(i18n.SiteHelpEnd))...), nil
-}
-
-// ignoresChmod tells whether the user's tenant answers SITE CHMOD, though S3 keeps no permissions.
-func (s *session) ignoresChmod() bool {
-	return s.login != nil && s.login.Tenant.Chmod == config.IgnoreChmod
+	return wire.NewReply(214, append(lines, s.identity.text(i18n.SiteHelpEnd))...), nil
 }
 
 // siteChmod is SITE CHMOD, which changes nothing. Some uploaders end when it fails.
@@ -99,27 +93,29 @@ func (s *session) siteChmod(string) (wire.Reply, error) { return s.reply(200, i1
 
 // siteCopyFrom is SITE CPFR. Other commands may come between it and SITE CPTO.
 func (s *session) siteCopyFrom(arg string) (wire.Reply, error) {
-	s.copySource = nil
+	s.settings.copySource = nil
 	r, err := s.answer(arg, filecmd.CopySource)
 	if r.Code == 350 {
-		s.copySource = &filecmd.Source{Path: s.op.Path, Name: s.nameCodec().Echo(s.workingDirectory(), arg)}
+		name := s.identity.nameCodec().Echo(s.workingDirectory(), arg)
+		s.settings.copySource = &filecmd.Source{Path: s.op.Path, Name: name}
 	}
 	return r, err
 }
 
 // siteCopyTo is SITE CPTO.
 func (s *session) siteCopyTo(arg string) (wire.Reply, error) {
-	from := s.copySource
+	from := s.settings.copySource
 	if from == nil {
 		return s.reply(503, i18n.CopyFromFirst)
 	}
-	s.copySource = nil
+	s.settings.copySource = nil
 	return s.answer(arg, filecmd.CopyTo(*from))
 }
 
 // siteURL is SITE URL.
 func (s *session) siteURL(arg string) (wire.Reply, error) {
-	server, _ := netip.ParseAddrPort(s.conn.LocalAddr().String())
-	base := pathname.Base{TLS: s.implicit, Host: s.hostname, Addr: server, User: s.name, Home: s.login.Home}
+	server, _ := netip.ParseAddrPort(s.dialogue.conn.LocalAddr().String())
+	base := pathname.Base{TLS: s.dialogue.implicit, Addr: server,
+		Host: s.identity.hostname, User: s.identity.name, Home: s.identity.login.Home}
 	return s.answer(arg, filecmd.URL(base))
 }

@@ -16,7 +16,7 @@ func (s *session) stat(arg string) (wire.Reply, error) {
 	switch {
 	case arg == "":
 		return s.status(), nil
-	case s.login == nil:
+	case s.identity.login == nil:
 		return s.reply(530, i18n.NotLoggedIn)
 	default:
 		return s.pathStatus(syntax.WithoutOptions(arg))
@@ -31,12 +31,13 @@ func (s *session) syst(string) (wire.Reply, error) { return wire.NewReply(215, "
 
 // status also answers while a transfer is running.
 func (s *session) status() wire.Reply {
-	status := reply.Status{Client: s.conn.Remote().String(), Encrypted: s.conn.Encrypted(), Login: s.login,
-		Parameters: s.parameters.Commands()}
+	conn := s.dialogue.conn
+	status := reply.Status{Client: conn.Remote().String(), Encrypted: conn.Encrypted(), Login: s.identity.login,
+		Parameters: s.settings.next.parameters.Commands()}
 	if s.op.transfer != nil {
 		status.Transfers, status.Transferred = true, s.op.transfer.Bytes()
 	}
-	return wire.NewReply(211, status.Lines(s.locale)...)
+	return wire.NewReply(211, status.Lines(s.identity.locale)...)
 }
 
 // pathStatus lists on the control connection what LIST would: 212 for a directory, 213 for a file.
@@ -45,7 +46,7 @@ func (s *session) pathStatus(arg string) (wire.Reply, error) {
 	if err != nil {
 		return wire.Reply{}, err
 	}
-	leave, err := s.scopes().EnterTransfer() // what it reads and sends is that of LIST
+	leave, err := s.identity.scopes().EnterTransfer() // what it reads and sends is that of LIST
 	if err != nil {
 		return wire.Reply{}, err
 	}
@@ -65,11 +66,11 @@ func (s *session) pathStatus(arg string) (wire.Reply, error) {
 	if l.IsFile() {
 		code = 213
 	}
-	s.write(append(wire.AppendLine([]byte(strconv.Itoa(code)+"-"), s.text(i18n.PathStatusIntro)), '\r', '\n'))
+	s.write(append(wire.AppendLine([]byte(strconv.Itoa(code)+"-"), s.identity.text(i18n.PathStatusIntro)), '\r', '\n'))
 	if err := s.writeListing(l); err != nil {
 		return s.statusInterrupted(err), err
 	}
-	return wire.NewReply(code, s.text(i18n.PathStatusEnd)), nil
+	return wire.NewReply(code, s.identity.text(i18n.PathStatusEnd)), nil
 }
 
 // writeListing writes a listing as the middle lines of a reply, at the rate of a download. The storage delivers it
@@ -77,11 +78,11 @@ func (s *session) pathStatus(arg string) (wire.Reply, error) {
 func (s *session) writeListing(l *list.Listing) error {
 	next, stop := iter.Pull2(l.Blocks())
 	defer func() {
-		if !s.closing { // else the storage is still at it
+		if !s.dialogue.closing { // else the storage is still at it
 			stop()
 		}
 	}()
-	pace := s.scopes().Pace(false)
+	pace := s.identity.scopes().Pace(false)
 	for more := true; more; {
 		var lines []byte
 		err := s.perform(func() (err error) {
@@ -111,6 +112,6 @@ func (s *session) writeListing(l *list.Listing) error {
 // statusInterrupted ends the session in the middle of a listing whose next page has failed. The last line of a reply
 // has the code of its first one (RFC 959 4.2), so a client would take any other end for that of the whole listing.
 func (s *session) statusInterrupted(err error) wire.Reply {
-	s.closing = true
+	s.dialogue.closing = true
 	return wire.NewReply(421, s.errorReply(err).Lines...)
 }

@@ -24,7 +24,7 @@ func (s *session) auth(mechanism string) (wire.Reply, error) {
 	switch {
 	case s.cfg.TLS == nil:
 		return s.reply(431, i18n.TLSUnavailable)
-	case s.conn.Encrypted():
+	case s.dialogue.conn.Encrypted():
 		return s.reply(503, i18n.TLSActive)
 	}
 	return s.reply(234, i18n.TLSStarting)
@@ -33,14 +33,14 @@ func (s *session) auth(mechanism string) (wire.Reply, error) {
 // beginTLS comes after the reply to AUTH.
 func (s *session) beginTLS() wire.Reply {
 	s.logOut()
-	r, ok := s.startTLS(s.conn.StartTLS)
-	s.closing = !ok
+	r, ok := s.startTLS(s.dialogue.conn.StartTLS)
+	s.dialogue.closing = !ok
 	return r
 }
 
 // begunImplicitTLS begins TLS where it comes with the connection. It returns false where that fails.
 func (s *session) begunImplicitTLS() bool {
-	r, ok := s.startTLS(s.conn.StartImplicitTLS)
+	r, ok := s.startTLS(s.dialogue.conn.StartImplicitTLS)
 	if r.Code != 0 {
 		s.finish(r, nil)
 	}
@@ -49,42 +49,38 @@ func (s *session) begunImplicitTLS() bool {
 
 // startTLS makes the control connection one under TLS. Where that fails, the client may read a reply.
 func (s *session) startTLS(start func(context.Context, *tls.Config) error) (r wire.Reply, ok bool) {
-	ctx, cancel := s.loginUntil.Context(s.ctx)
+	ctx, cancel := s.dialogue.loginUntil.Context(s.ctx)
 	defer cancel()
-	s.tlsSession = rand.Text()
-	if err := start(dataconn.WithHandshake(ctx, s.handshake()), s.cfg.TLS); err != nil {
-		hint := sessionlog.HandshakeHint(err, s.implicit)
+	s.dialogue.tlsSession = rand.Text()
+	if err := start(dataconn.WithHandshake(ctx, s.dialogue.handshake(s.identity.hostname)), s.cfg.TLS); err != nil {
+		hint := sessionlog.HandshakeHint(err, s.dialogue.implicit)
 		if more, first := s.log.Seldom("handshake", hint); first {
 			s.log.Info("TLS handshake failed; the log shows one a minute for an address",
 				"err", err, "hint", hint, "more", more)
 		}
 		if errors.Is(err, wire.ErrNotTLS) {
-			r = wire.NewReply(421, s.text(i18n.TLSFailed))
+			r = wire.NewReply(421, s.identity.text(i18n.TLSFailed))
 		}
 		return r, false
 	}
-	if err := s.cfg.Backend.Admit(s.conn.Certificates()); err != nil {
+	if err := s.cfg.Backend.Admit(s.dialogue.conn.Certificates()); err != nil {
 		if more, first := s.log.Seldom("certificate", ""); first {
 			s.log.Info("client refused; the log shows one a minute for an address", "err", err, "more", more)
 		}
-		return wire.NewReply(421, s.text(i18n.ClientCertificateRequired)), false // RFC 4217 10.1
+		return wire.NewReply(421, s.identity.text(i18n.ClientCertificateRequired)), false // RFC 4217 10.1
 	}
 	s.takeServerName()
-	s.onlyTLS = true
+	s.identity.onlyTLS = true
 	s.identify()
 	return r, true
 }
 
-func (s *session) handshake() dataconn.Handshake {
-	return dataconn.Handshake{Host: s.hostname, Session: s.tlsSession, Certificates: s.conn.Certificates()}
-}
-
 // takeServerName takes the name that a client has given to TLS (SNI) for HOST, if a tenant has that name.
 func (s *session) takeServerName() {
-	name := s.namedToTLS()
-	if tenant, known := s.cfg.Backend.Host(name); known && s.hostname == "" {
-		s.hostname = name
-		s.setTenant(tenant)
+	name := s.dialogue.namedToTLS()
+	if tenant, known := s.cfg.Backend.Host(name); known && s.identity.hostname == "" {
+		s.identity.hostname = name
+		s.identity.setTenant(tenant)
 	}
 }
 
@@ -93,12 +89,12 @@ func (s *session) takeServerName() {
 func (s *session) pbsz(size string) (wire.Reply, error) {
 	_, err := strconv.ParseUint(size, 10, 32)
 	switch {
-	case !s.conn.Encrypted():
+	case !s.dialogue.conn.Encrypted():
 		return s.reply(503, i18n.TLSFirst)
 	case err != nil:
 		return s.syntaxError()
 	default:
-		s.data.sized = true
+		s.settings.sized = true
 		return wire.NewReply(200, "PBSZ=0"), nil
 	}
 }
@@ -106,17 +102,17 @@ func (s *session) pbsz(size string) (wire.Reply, error) {
 // prot is PROT (RFC 4217 9).
 func (s *session) prot(level string) (wire.Reply, error) {
 	switch level = syntax.Upper(level); {
-	case !s.conn.Encrypted():
+	case !s.dialogue.conn.Encrypted():
 		return s.reply(503, i18n.TLSFirst)
-	case !s.data.sized:
+	case !s.settings.sized:
 		return s.reply(503, i18n.ProtectionSizeFirst)
 	case level == "P":
-		s.data.private = true
+		s.settings.private = true
 		return s.reply(200, i18n.ProtectionPrivate)
 	case level == "C" && s.cfg.TLSRequired:
 		return s.reply(534, i18n.ProtectionRequired)
 	case level == "C":
-		s.data.private = false
+		s.settings.private = false
 		return s.reply(200, i18n.ProtectionClear)
 	case level == "S" || level == "E":
 		return s.reply(536, i18n.ProtectionUnsupported)
@@ -127,9 +123,8 @@ func (s *session) prot(level string) (wire.Reply, error) {
 
 // ccc is CCC, which would end TLS on the control connection. The server refuses it.
 func (s *session) ccc(string) (wire.Reply, error) {
-	if s.conn.Encrypted() {
+	if s.dialogue.conn.Encrypted() {
 		return s.reply(534, i18n.EncryptionStays)
-	} else {
-		return s.reply(533, i18n.TLSFirst)
 	}
+	return s.reply(533, i18n.TLSFirst)
 }

@@ -32,36 +32,36 @@ type transfer struct {
 // limit any more.
 func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error) {
 	cfg := s.cfg
-	source := s.data.Take()
+	source := s.op.prepared.data.Take()
 	if source == nil {
 		return s.reply(425, i18n.DataConnectionFirst)
 	}
-	defer func() { s.data.Return(source, t.Transfer) }()
-	if cfg.TLSRequired && !s.data.private {
+	defer func() { s.op.prepared.data.Return(source, t.Transfer) }()
+	if cfg.TLSRequired && !s.settings.private {
 		return s.reply(521, i18n.ProtectionRequired)
 	}
-	leave, err := s.scopes().EnterTransfer()
+	leave, err := s.identity.scopes().EnterTransfer()
 	if err != nil {
 		return wire.Reply{}, err
 	}
 	defer leave()
 	options := dataconn.Options{
-		Settings: cfg.Data, Scarce: s.login.Scarce,
-		Upload: t.upload, ControlTLS: s.conn.Encrypted(), LenientEOF: s.login.Tenant.LenientDataEOF(),
-		Pace: s.scopes().Pace(t.upload),
+		Settings: cfg.Data, Scarce: s.identity.login.Scarce,
+		Upload: t.upload, ControlTLS: s.dialogue.conn.Encrypted(), LenientEOF: s.identity.login.Tenant.LenientDataEOF(),
+		Pace: s.identity.scopes().Pace(t.upload),
 	}
 	if t.listing != nil {
 		options.Listing = func(w io.Writer) error { return s.op.Do(func() error { return t.listing.WriteLines(w) }) }
 	}
-	if s.data.private {
-		options.TLS, options.Handshake, options.RequireReuse = cfg.TLS, s.handshake(),
-			s.login.Tenant.RequireSessionReuse
+	if s.settings.private {
+		options.TLS, options.Handshake, options.RequireReuse = cfg.TLS, s.dialogue.handshake(s.identity.hostname),
+			s.identity.login.Tenant.RequireSessionReuse
 	}
 	t.Transfer = dataconn.NewTransfer(source, options)
 	op := s.op
 	op.transfer, op.Transfer, op.Count = t, t.Transfer, t.count
 	if t.upload {
-		if op.AllocSize = s.parameters.AllocSize; op.AllocSize > 0 && t.offset == 0 {
+		if op.AllocSize = s.op.prepared.parameters.AllocSize; op.AllocSize > 0 && t.offset == 0 {
 			t.SetSize(op.AllocSize)
 		}
 	}
@@ -76,7 +76,7 @@ func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error
 	op.told = s.describe(t, verb, name)
 	s.observers.Transferring(op.told)
 	r, err := s.forward(verb, name)
-	if t.ascii && !s.closing {
+	if t.ascii && !s.dialogue.closing {
 		s.engine.EndASCII()
 	}
 	return r, err
@@ -85,14 +85,14 @@ func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error
 // describe is what the observers get of a transfer that begins.
 func (s *session) describe(t *transfer, verb, name string) *report.Transfer {
 	told := &report.Transfer{
-		Progress: t.Transfer, Tenant: s.login.Tenant.Name, Verb: verb, Path: name, Offset: t.offset,
-		TLS: s.data.private, DataAddress: s.data.address,
+		Progress: t.Transfer, Tenant: s.identity.login.Tenant.Name, Verb: verb, Path: name, Offset: t.offset,
+		TLS: s.settings.private, DataAddress: s.op.prepared.address,
 	}
 	if t.listing == nil {
-		told.URI = s.login.View.URI(name)
+		told.URI = s.identity.login.View.URI(name)
 	}
 	if t.upload {
-		told.Announced = s.parameters.AllocSize
+		told.Announced = s.op.prepared.parameters.AllocSize
 	}
 	return told
 }
@@ -102,16 +102,16 @@ func (s *session) describe(t *transfer, verb, name string) *report.Transfer {
 func (s *session) transferStarting() wire.Reply {
 	t := s.op.transfer
 	if t.fileName != "" {
-		shown := s.nameCodec().EncodePath(t.fileName)
+		shown := s.identity.nameCodec().EncodePath(t.fileName)
 		if dir := s.workingDirectory(); path.Dir(t.fileName) == dir {
-			shown = s.nameCodec().EncodeName(dir, path.Base(t.fileName))
+			shown = s.identity.nameCodec().EncodeName(dir, path.Base(t.fileName))
 		}
 		return wire.NewReply(150, "FILE: "+shown)
 	}
 	if t.listing != nil || s.op.fileName == "" {
-		return wire.NewReply(150, s.text(i18n.TransferStarting))
+		return wire.NewReply(150, s.identity.text(i18n.TransferStarting))
 	}
-	text := s.locale.TextFor(i18n.TransferFileStarting, s.op.fileName)
+	text := s.identity.locale.TextFor(i18n.TransferFileStarting, s.op.fileName)
 	if whole := !t.upload && !t.ascii && t.offset == 0 && t.count == 0; whole && s.op.File != nil {
 		if info, err := s.op.File.Stat(); err == nil {
 			text += fmt.Sprintf(" (%d bytes)", info.Size())
@@ -126,7 +126,7 @@ func (s *session) beforeCommit(ctx context.Context) error {
 	if op == nil || op.transfer == nil {
 		return dataconn.ErrPeerClosed // the session was cut and has not waited
 	}
-	return op.transfer.AwaitCommit(ctx, s.conn, s.cfg.CommitDelay)
+	return op.transfer.AwaitCommit(ctx, s.dialogue.conn, s.cfg.CommitDelay)
 }
 
 // retr is RETR.
@@ -140,15 +140,16 @@ func (s *session) retr(arg string) (wire.Reply, error) {
 
 // runFileTransfer is runTransfer for a file, which TYPE, REST and RANG are about.
 func (s *session) runFileTransfer(t *transfer, verb, name string) (wire.Reply, error) {
-	if s.parameters.RestartsInText() {
+	parameters := &s.op.prepared.parameters
+	if parameters.RestartsInText() {
 		return s.reply(554, i18n.RestartInASCII)
 	}
-	t.ascii, t.offset = s.parameters.ASCII, s.parameters.Offset
-	if r := s.parameters.ByteRange; r != nil {
+	t.ascii, t.offset = parameters.ASCII, parameters.Offset
+	if r := parameters.ByteRange; r != nil {
 		switch {
 		case t.upload: // nothing can replace a part of an object
 			return s.reply(504, i18n.ParameterNotImplemented, "RANG")
-		case s.parameters.ASCII:
+		case parameters.ASCII:
 			return s.reply(551, i18n.RestartInASCII)
 		}
 		t.offset, t.count = r.From, r.To-r.From // for the engine an offset of REST
@@ -158,13 +159,13 @@ func (s *session) runFileTransfer(t *transfer, verb, name string) (wire.Reply, e
 
 // stor is STOR and APPE. After REST they are the same (RFC 3659 5.3).
 func (s *session) stor(arg string) (wire.Reply, error) {
-	s.op.fileName = s.nameCodec().Echo(s.workingDirectory(), arg)
-	name, err := s.nameCodec().ResolveFile(s.workingDirectory(), arg)
+	s.op.fileName = s.identity.nameCodec().Echo(s.workingDirectory(), arg)
+	name, err := s.identity.nameCodec().ResolveFile(s.workingDirectory(), arg)
 	if err != nil {
 		return wire.Reply{}, err
 	}
 	verb := s.op.command.Name
-	if s.parameters.Offset > 0 {
+	if s.op.prepared.parameters.Offset > 0 {
 		verb = "STOR"
 	}
 	return s.runFileTransfer(&transfer{upload: true}, verb, name)
@@ -172,7 +173,7 @@ func (s *session) stor(arg string) (wire.Reply, error) {
 
 // stou is STOU: STOR under a name that is not taken (RFC 1123 4.1.2.9).
 func (s *session) stou(arg string) (wire.Reply, error) {
-	s.op.fileName = s.nameCodec().Echo(s.workingDirectory(), arg)
+	s.op.fileName = s.identity.nameCodec().Echo(s.workingDirectory(), arg)
 	request := s.request()
 	var name string
 	err := s.perform(func() (err error) {

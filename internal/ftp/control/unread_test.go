@@ -22,7 +22,7 @@ func TestUnreadReplies(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		server := control.New(control.Config{
-			Bundle: bundle, Backend: slowBackend{}, Observe: func(report.Client) report.Observers { return nil },
+			Bundle: bundle, Backend: slowBackend{}, Observe: func(*report.Client) report.Observers { return nil },
 			Logger:      slog.New(slog.NewTextHandler(t.Output(), nil)),
 			IdleTimeout: 5 * time.Minute, LoginTimeout: 5 * time.Minute, MaxLogins: 5,
 		})

@@ -18,7 +18,7 @@ type Session struct {
 	since time.Time
 
 	mu       sync.Mutex
-	client   report.Client
+	client   *report.Client
 	active   time.Time
 	command  string    // the name of the one that is running, empty for none
 	transfer *transfer // nil for none
@@ -38,13 +38,13 @@ type transfer struct {
 }
 
 // New is the activity of a session that begins.
-func New(client report.Client) *Session {
+func New(client *report.Client) *Session {
 	now := time.Now()
 	return &Session{client: client, since: now, active: now}
 }
 
 // Identified implements [report.Observer].
-func (s *Session) Identified(client report.Client) {
+func (s *Session) Identified(client *report.Client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.client = client

@@ -47,7 +47,7 @@ func TestManySessions(t *testing.T) {
 	const sessions, tenants, every = 2_000, 100, 100
 	all := make([]*Session, sessions)
 	for i := range all {
-		all[i] = New(report.Client{ID: fmt.Sprint(i), Remote: "192.0.2.7:1024"})
+		all[i] = New(&report.Client{ID: fmt.Sprint(i), Remote: "192.0.2.7:1024"})
 	}
 	tenant := func(i int) string { return fmt.Sprintf("tenant%d", i%tenants) }
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -80,8 +80,8 @@ func TestManySessions(t *testing.T) {
 			x.SetSize(2 * int64(i))
 		}
 		working.Go(func() {
-			s.Identified(report.Client{ID: fmt.Sprint(i), Tenant: tenant(i), User: "alice", Language: language.Japanese,
-				TLS: true})
+			s.Identified(&report.Client{ID: fmt.Sprint(i), Tenant: tenant(i), User: "alice",
+				Language: language.Japanese, TLS: true})
 			s.CommandBegan(t.Context(), report.Command{Name: "CWD"})
 			s.CommandEnded(t.Context(), &report.Outcome{})
 			s.CommandBegan(t.Context(), report.Command{Name: "STOR"})
@@ -126,7 +126,7 @@ func TestManySessions(t *testing.T) {
 func BenchmarkShow(b *testing.B) {
 	all := make([]*Session, 100_000)
 	for i := range all {
-		all[i] = New(report.Client{ID: fmt.Sprint(i), Remote: "192.0.2.7:1024", Tenant: "acme", User: "alice",
+		all[i] = New(&report.Client{ID: fmt.Sprint(i), Remote: "192.0.2.7:1024", Tenant: "acme", User: "alice",
 			Language: language.French})
 		if i%100 == 0 {
 			x := dataconn.NewTransfer(pipe{}, dataconn.Options{})

@@ -50,7 +50,7 @@ func attribute(groups []string, a slog.Attr) slog.Attr {
 type Session struct {
 	report.Silent
 	out       *slog.Logger
-	client    report.Client
+	client    *report.Client
 	strangers *strangers
 
 	login    *account.Login // nil when logged out
@@ -62,13 +62,13 @@ type Session struct {
 var _ report.Observer = (*Session)(nil)
 
 // Session returns the log of a session.
-func (l *Log) Session(client report.Client) *Session {
+func (l *Log) Session(client *report.Client) *Session {
 	return &Session{out: l.out.With("session", client.ID, "client", client.Remote), client: client,
 		strangers: l.strangers}
 }
 
 // Identified implements [report.Observer].
-func (s *Session) Identified(client report.Client) { s.client = client }
+func (s *Session) Identified(client *report.Client) { s.client = client }
 
 // Events of clients that may not be logged in.
 const (

@@ -50,7 +50,7 @@ func TestStrangers(t *testing.T) {
 		var full atomic.Bool
 		log := New(&out, func() bool { return !full.Load() }, nil)
 		from := func(a, b, c int) *Session {
-			return log.Session(report.Client{Address: netip.AddrFrom4([4]byte{byte(a), byte(b), byte(c), 1})})
+			return log.Session(&report.Client{Address: netip.AddrFrom4([4]byte{byte(a), byte(b), byte(c), 1})})
 		}
 		pass := func(d time.Duration) {
 			time.Sleep(d)

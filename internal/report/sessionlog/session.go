@@ -29,19 +29,19 @@ type Session struct {
 	log    *Log
 	base   *slog.Logger
 	debug  *Switch
-	client report.Client
+	client *report.Client
 }
 
 var _ report.Observer = (*Session)(nil)
 
 // Session returns the log of a session. Its lines go to base, as long as debug has no rule for it: then base gets debug
 // lines whatever its level. debug may be nil.
-func (l *Log) Session(base *slog.Logger, debug *Switch, client report.Client) *Session {
+func (l *Log) Session(base *slog.Logger, debug *Switch, client *report.Client) *Session {
 	return &Session{Logger: debug.logger(base, client), log: l, base: base, debug: debug, client: client}
 }
 
 // Identified implements [report.Observer].
-func (s *Session) Identified(client report.Client) {
+func (s *Session) Identified(client *report.Client) {
 	known := s.client
 	s.client = client
 	if known.Tenant != client.Tenant || known.User != client.User {

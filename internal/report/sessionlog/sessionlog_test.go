@@ -22,7 +22,7 @@ import (
 func newSession(t *testing.T, out io.Writer, level slog.Level) *Session {
 	t.Helper()
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logline.Escape}
-	return new(Log).Session(slog.New(slog.NewTextHandler(out, options)), nil, report.Client{ID: "1"})
+	return new(Log).Session(slog.New(slog.NewTextHandler(out, options)), nil, &report.Client{ID: "1"})
 }
 
 // A client's control characters have no effect on the terminal that shows the log.
@@ -59,11 +59,11 @@ func TestSwitch(t *testing.T) {
 		var out bytes.Buffer
 		base := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelError}))
 		at := netip.MustParseAddr
-		scanner := report.Client{ID: "1", Address: at("192.0.2.7"), Tenant: "acme", User: "scanner"}
+		scanner := &report.Client{ID: "1", Address: at("192.0.2.7"), Tenant: "acme", User: "scanner"}
 		var w Switch
 		for _, test := range []struct {
 			address, tenant, user string
-			about                 report.Client
+			about                 *report.Client
 			want                  bool
 		}{
 			{"192.0.2.7", "", "", scanner, true},
@@ -78,8 +78,8 @@ func TestSwitch(t *testing.T) {
 			{"", "", "alice", scanner, false},
 			{"192.0.2.7", "acme", "scanner", scanner, true},
 			{"192.0.2.7", "umbrella", "", scanner, false},
-			{"", "acme", "", report.Client{Address: at("2001:db8::1")}, false},
-			{"2001:db8::/32", "", "", report.Client{Address: at("2001:db8::1")}, true},
+			{"", "acme", "", &report.Client{Address: at("2001:db8::1")}, false},
+			{"2001:db8::/32", "", "", &report.Client{Address: at("2001:db8::1")}, true},
 		} {
 			log := w.logger(base, test.about) // an open session
 			rule, err := NewRule(test.address, test.tenant, test.user, time.Minute)

@@ -102,7 +102,7 @@ func (w *Switch) on(c *report.Client) bool {
 }
 
 // logger returns the logger of a session. It lets debug lines pass while the session matches a rule of the switch.
-func (w *Switch) logger(base *slog.Logger, c report.Client) *slog.Logger {
+func (w *Switch) logger(base *slog.Logger, c *report.Client) *slog.Logger {
 	about := []any{"session", c.ID, "remote", c.Remote}
 	if c.Tenant != "" {
 		about = append(about, "tenant", c.Tenant)
@@ -110,7 +110,7 @@ func (w *Switch) logger(base *slog.Logger, c report.Client) *slog.Logger {
 	if c.User != "" {
 		about = append(about, "user", c.User)
 	}
-	return slog.New(&handler{base.Handler(), func() bool { return w.on(&c) }}).With(about...)
+	return slog.New(&handler{base.Handler(), func() bool { return w.on(c) }}).With(about...)
 }
 
 // A handler lets lines pass that its parent would not, and adds the ID of the trace that a line belongs to. No

@@ -158,7 +158,7 @@ func (t *Tracer) Shutdown(ctx context.Context) {
 type Session struct {
 	report.Silent
 	tracer *Tracer
-	client report.Client
+	client *report.Client
 	known  bool         // whether a user has logged in
 	span   trace.Span   // nil where the session is not traced
 	links  []trace.Link // to the span
@@ -167,7 +167,7 @@ type Session struct {
 var _ report.Observer = (*Session)(nil)
 
 // Session returns the observer of a session, nil where there are no traces.
-func (t *Tracer) Session(client report.Client) *Session {
+func (t *Tracer) Session(client *report.Client) *Session {
 	if t == nil {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (s *Session) SessionClosed() {
 }
 
 // Identified keeps what a span that ends has of the client.
-func (s *Session) Identified(client report.Client) {
+func (s *Session) Identified(client *report.Client) {
 	s.client = client
 	s.known = s.known || client.User != ""
 }

@@ -55,11 +55,11 @@ func (b *lockedBuffer) String() string {
 	return b.Buffer.String()
 }
 
-var about = report.Client{ID: "0123456789abcdef", Remote: "192.0.2.7:4711",
+var about = &report.Client{ID: "0123456789abcdef", Remote: "192.0.2.7:4711",
 	Address: netip.MustParseAddr("192.0.2.7"), Tenant: "acme", User: "alice"}
 
 // session begins a session of a client.
-func session(t *testing.T, tracer *Tracer, client report.Client) *Session {
+func session(t *testing.T, tracer *Tracer, client *report.Client) *Session {
 	s := tracer.Session(client)
 	s.SessionOpened(t.Context())
 	s.Identified(client)
@@ -78,9 +78,9 @@ func command(ctx context.Context, s *Session, verb, argument string, code int) c
 func TestTextsAreBounded(t *testing.T) {
 	collector := servicetest.StartCollector(t)
 	tracer, _ := newTracer(t, collector.URL+"/")
-	mine := about
+	mine := *about
 	mine.User = "alice\xff"
-	s := session(t, tracer, mine)
+	s := session(t, tracer, &mine)
 	command(t.Context(), s, "STOR", strings.Repeat("é", 4000)+"\xff", 226)
 	command(t.Context(), s, "STOR", "a\xffb", 226)
 	s.SessionClosed()

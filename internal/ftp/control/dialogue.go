@@ -1,0 +1,108 @@
+package control
+
+import (
+	"errors"
+	"net"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/names/hostname"
+)
+
+// A dialogue is the control connection: the lines that come, the replies that go, and how long the client may take.
+type dialogue struct {
+	conn       *wire.Conn
+	implicit   bool   // whether TLS came with the connection and stays
+	tlsSession string // which TLS session of the connection it is, see [dataconn.Handshake]
+
+	queued     wire.Queue      // received while a command was running.
+	drain      chan struct{}   // closed when the server is shutting down.
+	done       <-chan struct{} // closed when the session is cut.
+	loginUntil limits.Deadline // of the login; commands do not prolong it.
+	closing    bool            // no further command is handled: the last reply was sent.
+}
+
+func newDialogue(conn net.Conn, implicit bool, done <-chan struct{}) dialogue {
+	return dialogue{conn: wire.NewConn(conn), implicit: implicit, drain: make(chan struct{}), done: done}
+}
+
+// drained tells whether the server is shutting down.
+func (d *dialogue) drained() bool {
+	select {
+	case <-d.drain:
+		return true
+	default:
+		return false
+	}
+}
+
+// cut tells whether the session is cut.
+func (d *dialogue) cut() bool {
+	select {
+	case <-d.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// readable tells whether the client can read a reply, which it cannot before implicit TLS.
+func (d *dialogue) readable() bool { return !d.implicit || d.conn.Encrypted() }
+
+// Why no command comes.
+var (
+	errOver      = errors.New("the session is over")
+	errIdle      = errors.New("the client has sent no command in time")
+	errLoginTime = errors.New("the client has not logged in in time")
+)
+
+// next waits for the next command, idle at most.
+func (d *dialogue) next(idle time.Duration) (wire.Line, error) {
+	if d.drained() || d.cut() {
+		return wire.Line{}, errOver
+	}
+	tooLate := errIdle
+	left, within := d.loginUntil.Within(idle)
+	if within {
+		idle, tooLate = left, errLoginTime
+	}
+	if idle <= 0 {
+		return wire.Line{}, tooLate
+	}
+	if first, ok := d.queued.Next(); ok {
+		return first, nil
+	}
+	timer := time.NewTimer(idle)
+	defer timer.Stop()
+	select {
+	case l, ok := <-d.conn.Lines():
+		if ok {
+			return l, nil
+		}
+	case <-timer.C:
+		return wire.Line{}, tooLate
+	case <-d.drain:
+	case <-d.done:
+	}
+	return wire.Line{}, errOver
+}
+
+// buffer keeps a reply, to be written together with the next.
+func (d *dialogue) buffer(r wire.Reply) {
+	d.closing = d.closing || r.Code == 421 // the last reply of a session (RFC 959 5.4)
+	d.conn.BufferReply(r)
+}
+
+// handshake is that of the connection, which those of data connections are compared with. The host is that of the
+// session.
+func (d *dialogue) handshake(host string) dataconn.Handshake {
+	return dataconn.Handshake{Host: host, Session: d.tlsSession, Certificates: d.conn.Certificates()}
+}
+
+// namedToTLS is the host that the client has named to TLS (SNI, RFC 6066 3), empty when there is none.
+func (d *dialogue) namedToTLS() string {
+	name, _ := hostname.Parse(d.conn.ServerName())
+	return name
+}

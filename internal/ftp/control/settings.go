@@ -1,0 +1,45 @@
+package control
+
+import (
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/ftp/filecmd"
+	"github.com/babelftp/babelftp/internal/ftp/list"
+	"github.com/babelftp/babelftp/internal/ftp/syntax"
+)
+
+// settings are what the client has said about the commands that follow. A login, REIN and AUTH begin with new ones.
+type settings struct {
+	facts     list.Facts // of MLST and MLSD
+	algorithm string     // of HASH
+
+	sized   bool // PBSZ was sent, or need not be
+	private bool // PROT P
+	epsvAll bool // after EPSV ALL nothing else is accepted (RFC 2428 4)
+
+	renaming   string          // what RNFR named, as a reply repeats it; empty for another command
+	copySource *filecmd.Source // of SITE CPFR
+	next       prepared
+}
+
+// A prepared is what commands have prepared for the next transfer, which takes it.
+type prepared struct {
+	parameters syntax.TransferParameters // of TYPE, REST, RANG and ALLO
+	data       dataconn.Prepared         // of PASV, EPSV, PORT and EPRT
+	address    string                    // what the last reply to PASV or EPSV has told, for the log
+}
+
+// newSettings are what counts before a client has said anything. Where TLS comes with the control connection, data
+// connections are under TLS too: there clients send neither PBSZ nor PROT.
+func newSettings(facts list.Facts, implicit bool) settings {
+	return settings{facts: facts, algorithm: syntax.DefaultHash, sized: implicit, private: implicit}
+}
+
+// take is what a transfer takes. Only TYPE stays for the next one.
+func (s *settings) take() prepared {
+	p := s.next
+	s.next = prepared{parameters: p.parameters.AfterTransfer()}
+	return p
+}
+
+// giveBack takes the data connection back that a transfer has not used.
+func (s *settings) giveBack(p prepared) { s.next.data, s.next.address = p.data, p.address }
