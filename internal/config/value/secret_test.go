@@ -1,17 +1,53 @@
 package value
 
-import "testing"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
 
-func TestSecret(t *testing.T) {
-	for _, tc := range []struct{ name, text, shown string }{
-		{"empty", "", ""},
-		{"text", "correct horse", "[redacted]"},
+	"go.yaml.in/yaml/v4"
+)
+
+// However a secret is shown, and whatever holds it, the text is not.
+func TestSecretIsNeverShown(t *testing.T) {
+	const text = "correct horse"
+	s := NewSecret(text)
+	if s.Reveal() != text || s.Empty() || NewSecret("").String() != "" || !NewSecret("").Empty() {
+		t.Fatalf("reveals %q", s.Reveal())
+	}
+	type section struct {
+		ID  string
+		Key Secret
+	}
+	type hidden struct{ secret Secret } // fmt does not ask the methods of what an unexported field holds
+	formats := map[string]func(any) string{
+		"json": func(v any) string { b, _ := json.Marshal(v); return string(b) },
+		"yaml": func(v any) string { b, _ := yaml.Dump(v); return string(b) },
+		"slog-text": func(v any) string {
+			var b bytes.Buffer
+			slog.New(slog.NewTextHandler(&b, nil)).Info("message", "value", v)
+			return b.String()
+		},
+		"slog-json": func(v any) string {
+			var b bytes.Buffer
+			slog.New(slog.NewJSONHandler(&b, nil)).Info("message", "value", v)
+			return b.String()
+		},
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		formats[verb] = func(v any) string { return fmt.Sprintf(verb, v) }
+	}
+	for _, v := range []any{
+		s, &s, section{"id", s}, hidden{s}, []Secret{s}, map[string]Secret{"key": s}, map[string]*section{"a": {"id", s}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s := NewSecret(tc.text)
-			if s.Reveal() != tc.text || s.String() != tc.shown || s.Empty() != (tc.text == "") {
-				t.Errorf("reveals %q, shows %q, empty %v", s.Reveal(), s, s.Empty())
+		for format, show := range formats {
+			shown := show(v)
+			if shown == "" || strings.Contains(shown, text) || strings.Contains(shown, fmt.Sprintf("%x", text)) {
+				t.Errorf("%T as %s is shown as %s", v, format, shown)
 			}
-		})
+		}
 	}
 }

@@ -18,7 +18,7 @@ var errTooDeep = errors.New("too deep")
 // parse returns the mapping that text is, nil for an empty text. It reports whether text is one YAML document at all.
 func (d *decoder) parse(text []byte) (body *yaml.Node, ok bool) {
 	if !utf8.Valid(text) {
-		d.report(nil, d.invalidUTF8(text), "this is not UTF-8: save the file in that encoding")
+		d.report(nil, d.offset(text, invalidUTF8(text)), "this is not UTF-8: save the file in that encoding")
 		return nil, false
 	}
 	deep := false
@@ -37,7 +37,7 @@ func (d *decoder) parse(text []byte) (body *yaml.Node, ok bool) {
 		if err := loader.Load(&document); errors.Is(err, io.EOF) {
 			return body, true
 		} else if err != nil {
-			d.syntax(err, deep)
+			d.syntax(text, err, deep)
 			return nil, false
 		}
 		content := document.Content[0]
@@ -55,11 +55,14 @@ func (d *decoder) parse(text []byte) (body *yaml.Node, ok bool) {
 	}
 }
 
-// syntax reports what the parser found. deep says that it has stopped at maxDepth.
-func (d *decoder) syntax(err error, deep bool) {
+// syntax reports what the parser found in a text. deep says that it has stopped at maxDepth.
+func (d *decoder) syntax(text []byte, err error, deep bool) {
 	at := position{source: d.file, line: 1, column: 1}
 	found, ok := errors.AsType[*yaml.LoadError](err)
-	if ok && found.Mark.Line > 0 {
+	switch {
+	case ok && found.Stage == yaml.ReaderStage:
+		at = d.offset(text, found.Mark.Index)
+	case ok && found.Mark.Line > 0:
 		at.line, at.column = found.Mark.Line, found.Mark.Column
 	}
 	switch {
@@ -77,21 +80,24 @@ func (d *decoder) syntax(err error, deep bool) {
 	}
 }
 
-// invalidUTF8 is the position of the first byte that is not UTF-8.
-func (d *decoder) invalidUTF8(text []byte) position {
-	at := position{source: d.file, line: 1, column: 1}
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
-		if r == utf8.RuneError && size <= 1 {
-			break
-		}
-		at.column++
-		if r == '\n' {
-			at.line, at.column = at.line+1, 1
-		}
-		text = text[size:]
+// offset is the position of a byte of a text.
+func (d *decoder) offset(text []byte, offset int) position {
+	before := text[:min(offset, len(text))]
+	return position{
+		source: d.file, line: 1 + bytes.Count(before, []byte("\n")),
+		column: 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]),
 	}
-	return at
+}
+
+// invalidUTF8 is the offset of the first byte that is not UTF-8.
+func invalidUTF8(text []byte) (offset int) {
+	for {
+		r, size := utf8.DecodeRune(text[offset:])
+		if r == utf8.RuneError && size <= 1 {
+			return offset
+		}
+		offset += size
+	}
 }
 
 // at is where a node begins.
