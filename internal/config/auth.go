@@ -62,15 +62,3 @@ func (a *Auth) check(v *validator, p yamlconf.Path) {
 		v.report(groups, "already say what users may do: remove the permissions of user and of ldap.attributes")
 	}
 }
-
-// checkNotLocal reports settings that only users of the configuration have.
-func (u *User) checkNotLocal(v *validator, p yamlconf.Path) {
-	if !u.PasswordHash.Empty() {
-		v.report(p.Child("password_hash"), "has no place here: the service compares the password")
-	}
-	if u.Overwrite != "" {
-		v.report(p.Child("overwrite"),
-			"has no place here: write it in the tenant, because the server checks at its start "+
-				"what the bucket can do")
-	}
-}

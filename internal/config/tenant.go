@@ -2,13 +2,17 @@ package config
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/names/pathname"
 )
 
@@ -99,31 +103,6 @@ type Folder struct {
 	S3          S3           `yaml:"s3"`
 }
 
-// A User of a tenant.
-type User struct {
-	// Hash of the password, which `babelftp hash-password` prints. Hashes of other servers count too: argon2id,
-	// bcrypt, SHA-512 and SHA-256 crypt.
-	PasswordHash value.Secret `yaml:"password_hash" default:"required without certificates"`
-	// Certificates of the user's clients. Each login must show one of them, and without `password_hash` needs no
-	// password.
-	Certificates []value.ClientCertificate `yaml:"certificates" default:"none" since:"0.2.0"`
-	// Directory in which a login starts, as the user sees it. It confines no user: use `root`.
-	Home string `yaml:"home" default:"/"`
-	// Directory of the tenant that the user sees as `/`.
-	Root string `yaml:"root" default:"/"`
-	// What the user may do.
-	Permissions []Permission `yaml:"permissions" default:"all"`
-	// What the user may do with some pathnames, by pattern, in place of `permissions`.
-	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
-	// What happens to a file when the user stores another one of its name.
-	Overwrite Overwrite `yaml:"overwrite" default:"the tenant's"`
-	// Language of the user's sessions until LANG chooses another one.
-	Language language.Tag `yaml:"language" default:"the tenant's" since:"0.2.0"`
-	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
-	Quota  value.Size `yaml:"quota" default:"no limit"`
-	Limits UserLimits `yaml:"limits" since:"0.2.0"`
-}
-
 // NormalizationOf is the Unicode form of the tenant's names: NFC unless the tenant says otherwise, or has names that
 // are no text.
 func (t *Tenant) NormalizationOf() pathname.Normalization {
@@ -139,4 +118,129 @@ func (t *Tenant) NormalizationOf() pathname.Normalization {
 // OverwriteOf is what becomes of a file that a user of the tenant stores anew.
 func (t *Tenant) OverwriteOf(u *User) Overwrite {
 	return cmp.Or(u.Overwrite, t.Overwrite, AllowOverwrite)
+}
+
+func (t *Tenant) check(v *validator, p yamlconf.Path) {
+	if t.Bucket == "" {
+		v.report(p.Child("bucket"), "is missing: name the tenant's S3 bucket")
+	}
+	v.bucketAndPrefix(p, t.Bucket, t.Prefix)
+	t.TLS.check(v, p.Child("tls"), t.Hosts)
+	offered := t.checkLanguages(v, p)
+	v.texts(p.Child("greeting"), t.Greeting)
+	v.texts(p.Child("welcome"), t.Welcome)
+	t.checkMessages(v, p.Child("messages"))
+	t.checkEncodings(v, p)
+	t.checkPresign(v, p.Child("presign"))
+	t.Webhook.check(v, p.Child("webhook"))
+	v.permissions(p, t.Permissions, t.PathPermissions)
+	t.checkFolders(v, p.Child("folders"))
+	if t.Resume == KeepInterrupted && v.cfg.AbandonedUploads == 0 {
+		v.report(p.Child("resume"), "needs abandoned_uploads: an upload that no client resumes would stay permanently")
+	}
+	t.Objects.check(v, p.Child("objects"))
+	t.checkEncryption(v, p.Child("objects"))
+	t.Limits.check(v, p.Child("limits"))
+	t.S3.check(v, p.Child("s3"), p[1:])
+	t.Auth.check(v, p.Child("auth"))
+	if len(t.Users) == 0 && !t.Auth.Given() {
+		key := "users"
+		if t.UsersFile != "" {
+			key = "users_file"
+		}
+		v.report(p.Child(key), "there are none: write one at least, so that a client can log in")
+	}
+	for name, u := range t.Users {
+		at := p.Child("users").Child(name)
+		u.check(v, at, name)
+		v.oneOf(at.Child("language"), u.Language, offered)
+		if len(u.Certificates) > 0 && t.TLS.ClientCertificatesOf(&v.cfg.TLS).CAFile == "" {
+			v.report(at.Child("certificates"),
+				"needs authorities that issue them: write tls.client_certificates.ca_file")
+		}
+	}
+}
+
+// maxPresign is how long S3 lets a link be good:
+// https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
+const maxPresign = 7 * 24 * time.Hour
+
+// checkPresign checks the life of links. One that is signed with the credentials of a role ends with them.
+func (t *Tenant) checkPresign(v *validator, p yamlconf.Path) {
+	if t.Presign != 0 && (t.Presign < time.Second || t.Presign > maxPresign) {
+		v.report(p,
+			"%s is not between 1s and %.0fh, which S3 allows: write another, or remove the key for no links",
+			t.Presign, maxPresign.Hours())
+	}
+	for _, s := range v.cfg.storagesOf(t) {
+		if most := s.AssumeRole.DurationOf() - RoleRenewBefore; s.AssumeRole.Given() && most > 0 &&
+			t.Presign > most {
+			v.report(p,
+				"%s is longer than the credentials of s3.assume_role are good: write at most %s, or a longer "+
+					"s3.assume_role.duration", t.Presign, most)
+			return
+		}
+	}
+}
+
+// checkEncryption checks who has the key, where that is known.
+func (t *Tenant) checkEncryption(v *validator, p yamlconf.Path) {
+	if v.cfg.positions.Broken(p.Child("encryption")) {
+		return
+	}
+	var endpoints []string
+	for _, s := range v.cfg.storagesOf(t) {
+		endpoints = append(endpoints, s.Endpoint)
+	}
+	t.Objects.checkEncryption(v, p, endpoints, t.Presign != 0)
+}
+
+// checkEncodings checks how the names of a tenant are written.
+func (t *Tenant) checkEncodings(v *validator, p yamlconf.Path) {
+	if t.PathnameEncoding.Raw() && t.Normalization != "" && t.Normalization != pathname.None {
+		v.report(p.Child("normalization"),
+			"raw names are kept as they are, byte for byte: write none, or remove the key")
+	}
+	if t.PathnameEncoding.Raw() && t.Backslash == pathname.BackslashSeparates {
+		v.report(p.Child("backslash"),
+			"in raw names no byte is known to be a backslash: remove the key, or name the charset "+
+				"in pathname_encoding")
+	}
+	seen := map[string]bool{} // in the form in which names are compared
+	for _, name := range slices.Sorted(maps.Keys(t.DirectoryEncodings)) {
+		dir := p.Child("directory_encodings").Child(name)
+		composed := norm.NFC.String(name)
+		if seen[composed] {
+			v.report(dir, "another one differs from it in its Unicode form only: remove one")
+		}
+		seen[composed] = true
+		if broken := value.DirectoryProblem(name, "pathname_encoding"); broken != "" {
+			v.report(dir, "%s", broken)
+		}
+	}
+}
+
+// checkFolders checks the folders of a tenant.
+func (t *Tenant) checkFolders(v *validator, p yamlconf.Path) {
+	seen := map[string]bool{} // in the form in which names are compared
+	for _, name := range slices.Sorted(maps.Keys(t.Folders)) {
+		at, f := p.Child(name), t.Folders[name]
+		composed := norm.NFC.String(name)
+		if seen[composed] {
+			v.report(at, "another one differs from it in its Unicode form only: remove one")
+		}
+		seen[composed] = true
+		if broken := value.DirectoryProblem(name, "bucket and prefix of the tenant"); broken != "" {
+			v.report(at, "%s", broken)
+		}
+		switch {
+		case f.Bucket == "" && f.S3.Given():
+			v.report(at.Child("bucket"), "is missing: name the bucket at the S3 server of the folder")
+		case f.Bucket == "" && f.Prefix == "":
+			v.report(at, "says nothing: name a bucket, or a prefix in the bucket of the tenant")
+		}
+		v.bucketAndPrefix(at, f.Bucket, f.Prefix)
+		f.S3.check(v, at.Child("s3"), p[1:2])
+		v.permissions(at, f.Permissions, nil)
+	}
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/text/language"
-
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -107,20 +105,6 @@ func (v *validator) catalogues() {
 			v.report(p, "%s", line)
 		}
 	}
-}
-
-// language checks that there is a catalogue for tag, or for its nearest relative, and reports whether there is.
-func (v *validator) language(p yamlconf.Path, tag language.Tag) bool {
-	if v.bundle == nil {
-		return true // not known
-	}
-	if _, err := v.bundle.Negotiate(tag.String()); err == nil {
-		return true
-	}
-	v.report(p,
-		"there is no catalogue for %s: write one that `babelftp languages` shows, or add a catalogue in locales_dir",
-		tag)
-	return false
 }
 
 // addresses reports addresses to listen on that are none, and those that share a port with another one or with data

@@ -3,21 +3,12 @@ package config
 import (
 	"maps"
 	"net/netip"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
-	"unicode"
 
-	"golang.org/x/text/unicode/norm"
-
-	"github.com/babelftp/babelftp/internal/base/passwordhash"
-	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/names/hostname"
-	"github.com/babelftp/babelftp/internal/names/pathname"
 )
 
 func (v *validator) tenants() {
@@ -35,162 +26,6 @@ func (v *validator) tenants() {
 	}
 	v.sharedHosts()
 	v.ambiguousUsers()
-}
-
-func (t *Tenant) check(v *validator, p yamlconf.Path) {
-	if t.Bucket == "" {
-		v.report(p.Child("bucket"), "is missing: name the tenant's S3 bucket")
-	}
-	v.bucketAndPrefix(p, t.Bucket, t.Prefix)
-	t.TLS.check(v, p.Child("tls"), t.Hosts)
-	offered := t.checkLanguages(v, p)
-	v.texts(p.Child("greeting"), t.Greeting)
-	v.texts(p.Child("welcome"), t.Welcome)
-	t.checkMessages(v, p.Child("messages"))
-	t.checkEncodings(v, p)
-	t.checkPresign(v, p.Child("presign"))
-	t.Webhook.check(v, p.Child("webhook"))
-	v.permissions(p, t.Permissions, t.PathPermissions)
-	t.checkFolders(v, p.Child("folders"))
-	if t.Resume == KeepInterrupted && v.cfg.AbandonedUploads == 0 {
-		v.report(p.Child("resume"), "needs abandoned_uploads: an upload that no client resumes would stay permanently")
-	}
-	t.Objects.check(v, p.Child("objects"))
-	t.checkEncryption(v, p.Child("objects"))
-	t.Limits.check(v, p.Child("limits"))
-	t.S3.check(v, p.Child("s3"), p[1:])
-	t.Auth.check(v, p.Child("auth"))
-	if len(t.Users) == 0 && !t.Auth.Given() {
-		key := "users"
-		if t.UsersFile != "" {
-			key = "users_file"
-		}
-		v.report(p.Child(key), "there are none: write one at least, so that a client can log in")
-	}
-	for name, u := range t.Users {
-		at := p.Child("users").Child(name)
-		u.check(v, at, name)
-		v.oneOf(at.Child("language"), u.Language, offered)
-		if len(u.Certificates) > 0 && t.TLS.ClientCertificatesOf(&v.cfg.TLS).CAFile == "" {
-			v.report(at.Child("certificates"),
-				"needs authorities that issue them: write tls.client_certificates.ca_file")
-		}
-	}
-}
-
-// checkPresign checks the life of links. One that is signed with the credentials of a role ends with them.
-func (t *Tenant) checkPresign(v *validator, p yamlconf.Path) {
-	if t.Presign != 0 && (t.Presign < time.Second || t.Presign > maxPresign) {
-		v.report(p,
-			"%s is not between 1s and %.0fh, which S3 allows: write another, or remove the key for no links",
-			t.Presign, maxPresign.Hours())
-	}
-	for _, s := range v.cfg.storagesOf(t) {
-		if most := s.AssumeRole.DurationOf() - RoleRenewBefore; s.AssumeRole.Given() && most > 0 &&
-			t.Presign > most {
-			v.report(p,
-				"%s is longer than the credentials of s3.assume_role are good: write at most %s, or a longer "+
-					"s3.assume_role.duration", t.Presign, most)
-			return
-		}
-	}
-}
-
-// checkEncryption checks who has the key, where that is known.
-func (t *Tenant) checkEncryption(v *validator, p yamlconf.Path) {
-	if v.cfg.positions.Broken(p.Child("encryption")) {
-		return
-	}
-	var endpoints []string
-	for _, s := range v.cfg.storagesOf(t) {
-		endpoints = append(endpoints, s.Endpoint)
-	}
-	t.Objects.checkEncryption(v, p, endpoints, t.Presign != 0)
-}
-
-// bucketAndPrefix checks the bucket, where there is one, and the prefix that p, a tenant or a folder, names.
-func (v *validator) bucketAndPrefix(p yamlconf.Path, bucket, prefix string) {
-	if bucket != "" {
-		if broken := value.BucketProblem(bucket); broken != "" {
-			v.report(p.Child("bucket"), "%q is no name for a bucket: %s", bucket, broken)
-		}
-	}
-	if broken := value.PrefixProblem(prefix); broken != "" {
-		v.report(p.Child("prefix"), "%q is no prefix of keys: %s", prefix, broken)
-	}
-}
-
-func (u *User) check(v *validator, p yamlconf.Path, name string) {
-	if name == "" || strings.ContainsFunc(name, unicode.IsControl) {
-		v.report(p, "%q is no name for a user: write one without control characters", name)
-	}
-	hash := p.Child("password_hash")
-	if u.PasswordHash.Empty() {
-		if len(u.Certificates) == 0 {
-			v.report(hash, "is missing: write what `babelftp hash-password` prints")
-		}
-	} else if problem := passwordhash.Problem(u.PasswordHash.Reveal()); problem != "" {
-		v.report(hash, "%s: write what `babelftp hash-password` prints", problem)
-	}
-	u.checkSettings(v, p)
-}
-
-// Validate checks the settings that p leads to, of a user whom another service described: all but the name. It gives
-// directories their one form.
-func (u *User) Validate(p yamlconf.Path, positions yamlconf.Positions) Problems {
-	u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
-	v := &validator{cfg: &Config{positions: positions}}
-	u.checkSettings(v, p)
-	u.checkNotLocal(v, p)
-	return v.problems
-}
-
-// checkSettings checks all of a user but the name and the password.
-func (u *User) checkSettings(v *validator, p yamlconf.Path) {
-	for _, d := range []struct{ key, value string }{{"home", u.Home}, {"root", u.Root}} {
-		switch {
-		case d.value == "":
-		case !path.IsAbs(d.value):
-			v.report(p.Child(d.key), "%q is not absolute: begin it with /", d.value)
-		case strings.ContainsFunc(d.value, unicode.IsControl):
-			v.report(p.Child(d.key), "%q contains control characters", d.value)
-		case d.key == "root":
-			if broken := value.PrefixProblem(strings.TrimPrefix(d.value, "/")); broken != "" {
-				v.report(p.Child(d.key), "%q cannot be one: %s", d.value, broken)
-			}
-		}
-	}
-	v.permissions(p, u.Permissions, u.PathPermissions)
-	u.Limits.check(v, p.Child("limits"))
-}
-
-// maxPresign is how long S3 lets a link be good:
-// https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
-const maxPresign = 7 * 24 * time.Hour
-
-// checkEncodings checks how the names of a tenant are written.
-func (t *Tenant) checkEncodings(v *validator, p yamlconf.Path) {
-	if t.PathnameEncoding.Raw() && t.Normalization != "" && t.Normalization != pathname.None {
-		v.report(p.Child("normalization"),
-			"raw names are kept as they are, byte for byte: write none, or remove the key")
-	}
-	if t.PathnameEncoding.Raw() && t.Backslash == pathname.BackslashSeparates {
-		v.report(p.Child("backslash"),
-			"in raw names no byte is known to be a backslash: remove the key, or name the charset "+
-				"in pathname_encoding")
-	}
-	seen := map[string]bool{} // in the form in which names are compared
-	for _, name := range slices.Sorted(maps.Keys(t.DirectoryEncodings)) {
-		dir := p.Child("directory_encodings").Child(name)
-		composed := norm.NFC.String(name)
-		if seen[composed] {
-			v.report(dir, "another one differs from it in its Unicode form only: remove one")
-		}
-		seen[composed] = true
-		if broken := value.DirectoryProblem(name, "pathname_encoding"); broken != "" {
-			v.report(dir, "%s", broken)
-		}
-	}
 }
 
 // sharedHosts reports hosts that are no host names, or that lead to more than one tenant.

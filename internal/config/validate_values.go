@@ -4,12 +4,18 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
@@ -85,5 +91,90 @@ func (v *validator) serverURL(p yamlconf.Path, text, server string) {
 func notNegative[N int | time.Duration](v *validator, p yamlconf.Path, n N) {
 	if n < 0 {
 		v.report(p, "must be at least 0, which means no limit")
+	}
+}
+
+// language checks that there is a catalogue for tag, or for its nearest relative, and reports whether there is.
+func (v *validator) language(p yamlconf.Path, tag language.Tag) bool {
+	if v.bundle == nil {
+		return true // not known
+	}
+	if _, err := v.bundle.Negotiate(tag.String()); err == nil {
+		return true
+	}
+	v.report(p,
+		"there is no catalogue for %s: write one that `babelftp languages` shows, or add a catalogue in locales_dir",
+		tag)
+	return false
+}
+
+// oneOf checks a language, where there is one, of a tenant that offers some.
+func (v *validator) oneOf(p yamlconf.Path, tag language.Tag, offered *i18n.Bundle) {
+	if tag == language.Und || !v.language(p, tag) || offered == nil {
+		return
+	}
+	if _, ok := offered.Match(tag); !ok {
+		v.report(p, "%s is none of the tenant's languages: add it to them, or write one that is there", tag)
+	}
+}
+
+// texts checks a greeting or a welcome.
+func (v *validator) texts(p yamlconf.Path, texts map[language.Tag]string) {
+	for tag, text := range texts {
+		at := p.Child(tag.String())
+		v.language(at, tag)
+		for _, problem := range value.GreetingProblems(text) {
+			v.report(at, "%s", problem)
+		}
+	}
+}
+
+// permissions checks what p, a tenant or a user, says of permissions.
+func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath map[string][]Permission) {
+	all, paths := p.Child("permissions"), p.Child("path_permissions")
+	if everywhere != nil && len(everywhere) == 0 && len(byPath) == 0 {
+		v.report(all,
+			"there are none: write one of %s, or remove the key for all of them",
+			yamlconf.OneOf(yamlconf.EnumValues(AllPermissions()...)))
+	}
+	v.checkDuplicates(all, everywhere)
+	seen := map[string]bool{} // in the form in which names are compared
+	for _, pattern := range slices.Sorted(maps.Keys(byPath)) {
+		at := paths.Child(pattern)
+		composed := norm.NFC.String(pattern)
+		if seen[composed] {
+			v.report(at, "another one differs from it in its Unicode form only: remove one")
+		}
+		seen[composed] = true
+		if broken := value.PatternProblem(pattern); broken != "" {
+			v.report(at, "%s", broken)
+		}
+		if byPath[pattern] == nil {
+			v.report(at,
+				"is empty: write one of %s, or [] for none of them",
+				yamlconf.OneOf(yamlconf.EnumValues(AllPermissions()...)))
+		}
+		v.checkDuplicates(at, byPath[pattern])
+	}
+}
+
+// checkDuplicates reports permissions of a list that are in it twice.
+func (v *validator) checkDuplicates(p yamlconf.Path, permissions []Permission) {
+	for i, permission := range permissions {
+		if permission != "" && slices.Contains(permissions[:i], permission) {
+			v.report(p, "%s is written twice: remove one", permission)
+		}
+	}
+}
+
+// bucketAndPrefix checks the bucket, where there is one, and the prefix that p, a tenant or a folder, names.
+func (v *validator) bucketAndPrefix(p yamlconf.Path, bucket, prefix string) {
+	if bucket != "" {
+		if broken := value.BucketProblem(bucket); broken != "" {
+			v.report(p.Child("bucket"), "%q is no name for a bucket: %s", bucket, broken)
+		}
+	}
+	if broken := value.PrefixProblem(prefix); broken != "" {
+		v.report(p.Child("prefix"), "%q is no prefix of keys: %s", prefix, broken)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
@@ -40,16 +39,6 @@ func (t *Tenant) checkLanguages(v *validator, p yamlconf.Path) *i18n.Bundle {
 	}
 	v.oneOf(p.Child("default_language"), t.DefaultLanguage, offered)
 	return offered
-}
-
-// oneOf checks a language, where there is one, of a tenant that offers some.
-func (v *validator) oneOf(p yamlconf.Path, tag language.Tag, offered *i18n.Bundle) {
-	if tag == language.Und || !v.language(p, tag) || offered == nil {
-		return
-	}
-	if _, ok := offered.Match(tag); !ok {
-		v.report(p, "%s is none of the tenant's languages: add it to them, or write one that is there", tag)
-	}
 }
 
 // RefusedTexts is what is wrong with texts of a configuration that was loaded. It is valid in spite of it: in their
@@ -108,17 +97,6 @@ func (c *Config) Warnings() []string {
 		}
 	}
 	return warnings
-}
-
-// texts checks a greeting or a welcome.
-func (v *validator) texts(p yamlconf.Path, texts map[language.Tag]string) {
-	for tag, text := range texts {
-		at := p.Child(tag.String())
-		v.language(at, tag)
-		for _, problem := range value.GreetingProblems(text) {
-			v.report(at, "%s", problem)
-		}
-	}
 }
 
 // checkMessages checks what a tenant says instead of the catalogues. A wrong text does not make the configuration

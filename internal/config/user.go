@@ -1,0 +1,94 @@
+package config
+
+import (
+	"path"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+)
+
+// A User of a tenant.
+type User struct {
+	// Hash of the password, which `babelftp hash-password` prints. Hashes of other servers count too: argon2id,
+	// bcrypt, SHA-512 and SHA-256 crypt.
+	PasswordHash value.Secret `yaml:"password_hash" default:"required without certificates"`
+	// Certificates of the user's clients. Each login must show one of them, and without `password_hash` needs no
+	// password.
+	Certificates []value.ClientCertificate `yaml:"certificates" default:"none" since:"0.2.0"`
+	// Directory in which a login starts, as the user sees it. It confines no user: use `root`.
+	Home string `yaml:"home" default:"/"`
+	// Directory of the tenant that the user sees as `/`.
+	Root string `yaml:"root" default:"/"`
+	// What the user may do.
+	Permissions []Permission `yaml:"permissions" default:"all"`
+	// What the user may do with some pathnames, by pattern, in place of `permissions`.
+	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
+	// What happens to a file when the user stores another one of its name.
+	Overwrite Overwrite `yaml:"overwrite" default:"the tenant's"`
+	// Language of the user's sessions until LANG chooses another one.
+	Language language.Tag `yaml:"language" default:"the tenant's" since:"0.2.0"`
+	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
+	Quota  value.Size `yaml:"quota" default:"no limit"`
+	Limits UserLimits `yaml:"limits" since:"0.2.0"`
+}
+
+func (u *User) check(v *validator, p yamlconf.Path, name string) {
+	if name == "" || strings.ContainsFunc(name, unicode.IsControl) {
+		v.report(p, "%q is no name for a user: write one without control characters", name)
+	}
+	hash := p.Child("password_hash")
+	if u.PasswordHash.Empty() {
+		if len(u.Certificates) == 0 {
+			v.report(hash, "is missing: write what `babelftp hash-password` prints")
+		}
+	} else if problem := passwordhash.Problem(u.PasswordHash.Reveal()); problem != "" {
+		v.report(hash, "%s: write what `babelftp hash-password` prints", problem)
+	}
+	u.checkSettings(v, p)
+}
+
+// Validate checks the settings that p leads to, of a user whom another service described: all but the name. It gives
+// directories their one form.
+func (u *User) Validate(p yamlconf.Path, positions yamlconf.Positions) Problems {
+	u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
+	v := &validator{cfg: &Config{positions: positions}}
+	u.checkSettings(v, p)
+	u.checkNotLocal(v, p)
+	return v.problems
+}
+
+// checkSettings checks all of a user but the name and the password.
+func (u *User) checkSettings(v *validator, p yamlconf.Path) {
+	for _, d := range []struct{ key, value string }{{"home", u.Home}, {"root", u.Root}} {
+		switch {
+		case d.value == "":
+		case !path.IsAbs(d.value):
+			v.report(p.Child(d.key), "%q is not absolute: begin it with /", d.value)
+		case strings.ContainsFunc(d.value, unicode.IsControl):
+			v.report(p.Child(d.key), "%q contains control characters", d.value)
+		case d.key == "root":
+			if broken := value.PrefixProblem(strings.TrimPrefix(d.value, "/")); broken != "" {
+				v.report(p.Child(d.key), "%q cannot be one: %s", d.value, broken)
+			}
+		}
+	}
+	v.permissions(p, u.Permissions, u.PathPermissions)
+	u.Limits.check(v, p.Child("limits"))
+}
+
+// checkNotLocal reports settings that only users of the configuration have.
+func (u *User) checkNotLocal(v *validator, p yamlconf.Path) {
+	if !u.PasswordHash.Empty() {
+		v.report(p.Child("password_hash"), "has no place here: the service compares the password")
+	}
+	if u.Overwrite != "" {
+		v.report(p.Child("overwrite"),
+			"has no place here: write it in the tenant, because the server checks at its start "+
+				"what the bucket can do")
+	}
+}
