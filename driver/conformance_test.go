@@ -25,8 +25,9 @@ func conform(t *testing.T, s *s3test.Server) {
 		Bucket: func(tb testing.TB) (*s3.Client, string) {
 			return s.Client(s3client.RepeatUnstored("")), s.Bucket(tb)
 		},
-		Limits:  limits(s),
-		Profile: profile(t, s),
+		Limits:      limits(s),
+		Profile:     profile(t, s),
+		OnlyProfile: s.Name == "sim-r2" || s.Name == "sim-strict",
 	})
 }
 

@@ -44,6 +44,9 @@ type Harness struct {
 	// Profile is the server's. Without a feature the suite wants what docs/guarantees.md promises without it: see
 	// exceptions.go.
 	Profile driver.Profile
+
+	// OnlyProfile leaves out what takes long and is the same with every profile. It is for all simulators but one.
+	OnlyProfile bool
 }
 
 // Limits maps what S3 does and a server does not to the reason.
@@ -104,6 +107,7 @@ func (l Limits) has(limit Limit) bool {
 
 // Run runs the suite as subtests.
 func Run(t *testing.T, h Harness) {
+	same := []string{"names", "download", "memory", "afero"} // with every profile
 	for _, group := range []struct {
 		name string
 		run  func(*testing.T, Harness)
@@ -142,6 +146,9 @@ func Run(t *testing.T, h Harness) {
 		{"requests", testRequests},
 		{"afero", testAfero},
 	} {
+		if h.OnlyProfile && slices.Contains(same, group.name) {
+			continue
+		}
 		t.Run(group.name, func(t *testing.T) {
 			t.Parallel() // most groups wait more than they compute
 			group.run(t, h)
@@ -193,13 +200,18 @@ func (x *fixture) session(ctx context.Context, opts *driver.Options) *driver.Fs 
 const serverPatience = 25 * time.Second
 
 // attempts is how often the file systems of tests make a request. It is more often than a test lets one fail before
-// it works, and no more: a server that a test breaks needs no rest.
+// it works, and no more.
 const attempts = 4
+
+// retries are those of file systems of tests. A server that a test breaks needs no rest.
+func retries() s3api.Retries {
+	return s3api.Retries{Attempts: attempts, LongestPause: time.Millisecond}
+}
 
 // MustNew is [driver.New] for tests, whose options are in range. It panics for others, also on a goroutine that is
 // not the test's.
 func MustNew(ctx context.Context, client driver.Client, bucket string, opts *driver.Options) *driver.Fs {
-	return mustNew(s3api.WithRetries(ctx, s3api.Retries{Attempts: attempts}), client, bucket, opts)
+	return mustNew(s3api.WithRetries(ctx, retries()), client, bucket, opts)
 }
 
 // MustNewSteady is MustNew with the retries of the server, but for their random pauses.

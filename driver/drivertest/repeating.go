@@ -11,10 +11,12 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // A repetition is an operation whose request S3 performs without an answer, or refuses for a moment. Before the
@@ -292,7 +294,10 @@ func isRecord(in any) bool {
 // Nothing fails.
 func testRefusedOften(t *testing.T, h Harness) {
 	x := h.open(t, nil)
-	x.Fs = MustNewSteady(t.Context(), x.spy, x.bucket, &driver.Options{PartSize: partSize, Profile: x.profile})
+	patient := s3api.Retries{Patience: serverPatience, LongestPause: time.Millisecond}
+	x.Fs = mustNew(
+		s3api.WithRetries(t.Context(), patient), x.spy, x.bucket,
+		&driver.Options{PartSize: partSize, Profile: x.profile})
 	answers := []error{
 		responseError(http.StatusServiceUnavailable, "SlowDown"),
 		responseError(http.StatusTooManyRequests, "TooManyRequests"), nil,

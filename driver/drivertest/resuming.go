@@ -268,7 +268,7 @@ func (x *fixture) testSweepLeftBehind() {
 		x.Fatalf("%d uploads are left, so the test proves nothing", n)
 	}
 	x.advanceClock(15 * time.Minute)
-	if _, err := p.journal.Sweep(s3api.WithRetries(x.Context(), s3api.Retries{Attempts: attempts}), 0); err == nil {
+	if _, err := p.journal.Sweep(s3api.WithRetries(x.Context(), retries()), 0); err == nil {
 		x.Error("what cannot be aborted is no error")
 	}
 	x.spy.Before(nil)
@@ -759,11 +759,15 @@ func (x *fixture) testPendingReplaced() {
 
 // testStoredBeforeInterrupt lets a client reconnect and store the file before its old session notices the interruption.
 func (x *fixture) testStoredBeforeInterrupt() {
-	for label, size := range map[string]int{"small": 1000, "parts": partSize + 1000} {
+	sizes := map[string]int{"small": 1000, "parts": partSize + 1000}
+	p, begun := x.process(), map[string]afero.File{}
+	for label, size := range sizes {
+		begun[label] = x.begin(p.as("alice"), label, create, 0, random(size))
+	}
+	time.Sleep(3100 * time.Millisecond) // S3 tells seconds
+	for label, size := range sizes {
 		x.run(label, func(x *fixture) {
-			p := x.process()
-			old := x.begin(p.as("alice"), label, create, 0, random(size))
-			time.Sleep(3100 * time.Millisecond) // S3 tells seconds
+			old := begun[label]
 			x.close(x.begin(p.as("alice"), label, create, 0, random(size+5)))
 			old.(aborter).Abort(errInterrupted)
 			wantError(x, old.Close(), errInterrupted)
@@ -772,10 +776,10 @@ func (x *fixture) testStoredBeforeInterrupt() {
 			}
 			x.wantContent(label, random(size+5))
 			x.wantNoUploads(label)
-			if records := x.records(); len(records) > 0 {
-				x.Errorf("left behind: %q", records)
-			}
 		})
+	}
+	if records := x.records(); len(records) > 0 {
+		x.Errorf("left behind: %q", records)
 	}
 }
 

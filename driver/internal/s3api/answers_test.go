@@ -22,6 +22,9 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
+// impatient is a client's retries that end soon.
+var impatient = s3api.Retries{Patience: 10 * time.Millisecond, LongestPause: time.Millisecond}
+
 func TestMain(m *testing.M) { s3test.Main(m) }
 
 // A fixture is a bucket whose answers a test can change.
@@ -164,8 +167,7 @@ func TestAnswersFromElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
-			request := test.request(
-				s3api.WithRetries(t.Context(), s3api.Retries{Patience: 100 * time.Millisecond}), t, f)
+			request := test.request(s3api.WithRetries(t.Context(), impatient), t, f)
 			f.change = fromElsewhere
 			if err := request(); !errors.Is(err, test.want) {
 				t.Errorf("error is %v, want %v", err, test.want)
@@ -280,7 +282,7 @@ func TestCompletedByAnother(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	ctx := s3api.WithRetries(t.Context(), s3api.Retries{Patience: 100 * time.Millisecond})
+	ctx := s3api.WithRetries(t.Context(), impatient)
 	if _, err := f.CompleteUpload(ctx, u, parts, s3api.Condition{}); !errors.Is(err, syscall.EAGAIN) {
 		t.Errorf("the error is %v, want %v", err, syscall.EAGAIN)
 	}

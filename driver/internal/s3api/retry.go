@@ -58,6 +58,8 @@ type Retries struct {
 	Patience time.Duration // how long; twelve times as long for requests of a multipart upload
 	Attempts int           // how many there are at most; 0 for no limit but the patience
 	Steady   bool          // the pauses are not random
+
+	LongestPause time.Duration // between two attempts; 0 for four seconds
 }
 
 // copying returns the timeout of a request for which S3 copies so many bytes before it answers. Where these are few,
@@ -92,7 +94,8 @@ func newTries(ctx context.Context, long bool) *tries {
 	if long {
 		patience *= longPatience
 	}
-	return &tries{Retries: r, until: time.Now().Add(patience), pause: firstPause}
+	r.LongestPause = cmp.Or(r.LongestPause, longestPause)
+	return &tries{Retries: r, until: time.Now().Add(patience), pause: min(firstPause, r.LongestPause)}
 }
 
 // again waits before another attempt. It returns false where the error would be the same, or when the patience has
@@ -106,7 +109,7 @@ func (t *tries) again(ctx context.Context, err error) bool {
 	if !t.Steady {
 		pause = pause/2 + rand.N(pause/2)
 	}
-	if t.pause = min(2*t.pause, longestPause); t.made > 1 && time.Now().Add(pause).After(t.until) {
+	if t.pause = min(2*t.pause, t.LongestPause); t.made > 1 && time.Now().Add(pause).After(t.until) {
 		return false
 	}
 	return Sleep(ctx, pause) == nil
