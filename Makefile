@@ -7,8 +7,10 @@ TEST_TOOLS := minio versitygw pebble helm compose-go
 # without it has no cgo, as the program that people deploy.
 #
 # The conformance suite of the driver runs with the race detector on MinIO, which is a process of its own and so is not slowed down, and without on
-# versitygw and on the simulators. Of the driver's other tests only the random histories run without the race detector, because these are many then.
+# versitygw and on the simulators. UNRACED are the driver's other tests that run without the race detector: the random histories, because these are many
+# then, and those that move megabytes through a simulator.
 RACED := ./driver/... ./internal/base/... ./internal/ftp/...
+UNRACED := Histories|ChecksumUse|PartsByProfile|LargeCopyByProfile|UnsortedListings
 
 # What CI runs on Ceph and OpenStack Swift, in seconds.
 PACKAGED_GROUPS := stat|write|append|mkdir|remove
@@ -39,8 +41,8 @@ quick: ## run the tests that need nothing but Go: a simulated S3 only, no race d
 	go test -short ./...
 
 test: packages s3-packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
-	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(versitygw|sim-.*)$$|^TestHistories$$|Packaged$$' $(RACED)
-	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -run '^Test(Conformance|Histories)$$' -skip '^TestConformance$$/^minio$$' ./driver
+	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(versitygw|sim-.*)$$|^Test($(UNRACED))$$|Packaged$$' $(RACED)
+	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -run '^Test(Conformance|$(UNRACED))$$' -skip '^TestConformance$$/^minio$$' ./driver
 	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip 'Packaged$$' $(filter-out $(shell go list $(RACED)),$(shell go list ./...))
 	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -p 1 -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^Test(ProfilesOf|LimitsOf|Unknown|Probe)Packaged$$' ./driver ./internal/testkit/s3test ./internal/storage/s3client
 

@@ -1,8 +1,3 @@
-//go:build !race
-
-// One goroutine moves megabytes to four servers. The same parts go in parallel in the conformance suite, with the
-// race detector.
-
 package driver_test
 
 import (

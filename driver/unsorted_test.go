@@ -1,7 +1,3 @@
-//go:build !race
-
-// One goroutine lists simulated servers.
-
 package driver_test
 
 import (
