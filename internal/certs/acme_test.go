@@ -131,10 +131,22 @@ func await(t *testing.T, m *ACME, a *servicetest.Authority, host string, before 
 	}
 }
 
+// folder is where certificates are kept. The jobs of certmagic may write there for a moment after [ACME.Stop], so no
+// error of its removal counts.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
 // configOf is a section for an authority, which reaches the server by one challenge.
 func configOf(t *testing.T, a *servicetest.Authority, hosts ...string) config.ACME {
 	return config.ACME{Agree: true, Email: "admin@acme.example", Hosts: hosts, Directory: a.Directory,
-		CAFile: a.CAFile, Folder: t.TempDir()}
+		CAFile: a.CAFile, Folder: folder(t)}
 }
 
 // Each challenge obtains certificates. A second server that shares the folder needs no new ones.
@@ -333,7 +345,7 @@ func TestFailure(t *testing.T) {
 // The listeners answer challenges and nothing else.
 func TestListeners(t *testing.T) {
 	m, err := NewACME(config.ACME{
-		Agree: true, Hosts: []string{"ftp.acme.example"}, Directory: "https://127.0.0.1:1/dir", Folder: t.TempDir(),
+		Agree: true, Hosts: []string{"ftp.acme.example"}, Directory: "https://127.0.0.1:1/dir", Folder: folder(t),
 		HTTPListen: "127.0.0.1:0", TLSListen: "127.0.0.1:0",
 	}, ACMEOptions{})
 	if err != nil {
