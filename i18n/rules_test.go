@@ -97,7 +97,7 @@ func TestLintRules(t *testing.T) {
 		{"wrong-form", "fo", glossary + "  directory: {say: ['(']}", text("goodbye", "Farvæl."),
 			`language.yaml: term "directory": error parsing regexp:`},
 		{"unknown-key", "fo", head + "glosary: {}", text("goodbye", "Farvæl."),
-			`language.yaml: is not such a file: yaml: construct errors: line 3: field glosary not found in type rules.file`},
+			`language.yaml: is not such a file: yaml: construct errors: line 3: field glosary not found in type i18n.languageFile`},
 		{"no-yaml", "fo", "reviewer: [", text("goodbye", "Farvæl."), "language.yaml: is not such a file: "},
 		{"no-reviewer", "fo", "reviewed: 2026-11-23", text("goodbye", "Farvæl."),
 			`language.yaml: "reviewer" is missing; write who has read the texts`},
