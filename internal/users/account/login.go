@@ -151,22 +151,24 @@ func (r *Registry) enter(req *LoginRequest, u *User, own limits.Scopes) (leave f
 	if err != nil {
 		return nil, err
 	}
+	ends := []func(){left}
 	if req.Session != nil {
-		scopes := left
 		loggedOut, err := r.bans.LogIn(req.Session, u.owner())
 		if err != nil {
-			scopes()
+			left()
 			return nil, err
 		}
-		beforeLogin := req.Limits.LogIn()
-		left = func() { scopes(); loggedOut(); beforeLogin() }
+		ends = append(ends, loggedOut, req.Limits.LogIn())
 	}
-	forget := u.directories.Enter()
-	if u.Tenant.events == nil {
-		return func() { left(); forget() }, nil
+	ends = append(ends, u.directories.Enter())
+	if u.Tenant.events != nil {
+		ends = append(ends, u.Tenant.events.Use())
 	}
-	done := u.Tenant.events.Use()
-	return func() { left(); forget(); done() }, nil
+	return func() {
+		for _, end := range ends {
+			end()
+		}
+	}, nil
 }
 
 // An identity is whom a login names.
