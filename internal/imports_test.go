@@ -51,7 +51,7 @@ func keepers() []keeper {
 		{"github.com/pires/go-proxyproto/...", "internal/ftp/proxyproto", "PROXY headers are read in one place"},
 		{"go.opentelemetry.io/otel/sdk/...", "internal/report/tracing", "spans are sent from one place"},
 		{"go.opentelemetry.io/otel/exporters/...", "internal/report/tracing", "spans are sent from one place"},
-		{"github.com/prometheus/client_golang/...", "internal/admin/metrics internal/server",
+		{"github.com/prometheus/client_golang/...", "internal/admin/metrics",
 			"others count, and these show the counts"},
 		{"github.com/spf13/afero/...", "driver internal/ftp/engine",
 			"afero is how the engine and the driver meet"},

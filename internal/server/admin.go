@@ -48,7 +48,7 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 			Version: s.opts.Version, Replica: s.ports.Replica(), Replicas: max(1, cfg.Cluster.Replicas),
 			Started: time.Now(), Loaded: s.loaded, Health: s.health,
 			Buckets: s.buckets, Registry: s.tenants, Certificates: s.certificates, Listener: a.certificate,
-			Refusals: s.metrics.refusalsByLimit, Recent: recent,
+			Refusals: s.metrics.RefusalsByLimit, Recent: recent,
 		}),
 		Bans: s.bans, Debug: s.debug, Log: s.log,
 	})
@@ -122,19 +122,3 @@ func (a *adminAccess) certificate() (host string, ends time.Time) {
 
 // AdminAddr is the address for administrators, nil without one.
 func (s *Server) AdminAddr() net.Addr { return address(s.admin.bound) }
-
-// refusalsByLimit is how many there were so far, by limit.
-func (m *metrics) refusalsByLimit() map[string]int64 {
-	counts := map[string]int64{}
-	families, _ := m.refusalsOnly.Gather() // a vector has no errors
-	for _, family := range families {
-		for _, one := range family.GetMetric() {
-			for _, label := range one.GetLabel() {
-				if n := int64(one.GetCounter().GetValue()); n > 0 && label.GetName() == "limit" {
-					counts[label.GetValue()] += n
-				}
-			}
-		}
-	}
-	return counts
-}

@@ -3,6 +3,7 @@ package server
 import (
 	"io"
 
+	"github.com/babelftp/babelftp/internal/admin/metrics"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/audit"
@@ -11,7 +12,7 @@ import (
 // observeSessions returns the observers of sessions: the metrics, and the audit log where somebody reads it. recent
 // is nil without administrators. flush is for the end of all sessions.
 func observeSessions(
-	m *metrics, out *audit.Output, recent *audit.Recent, guard *panics.Guard,
+	m *metrics.Server, out *audit.Output, recent *audit.Recent, guard *panics.Guard,
 ) (observe func(*report.Client) report.Observers, flush func()) {
 	var to io.Writer = out
 	switch {

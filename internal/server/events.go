@@ -49,7 +49,7 @@ func (s *Server) newEventQueues(
 		} else {
 			next.Queue = events.NewQueue(events.Options{
 				Bucket: b.Name, Prefix: b.Prefix, Tenant: name,
-				Observe: func(n int, ok bool) { s.metrics.told(name, n, ok) },
+				Observe: func(n int, ok bool) { s.metrics.EventsTold(name, n, ok) },
 				Log:     s.log.With("tenant", name),
 			}, next.settings)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	measure "github.com/babelftp/babelftp/internal/admin/metrics"
+	"github.com/babelftp/babelftp/internal/admin/metrics"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/ftp/relay"
@@ -40,10 +40,10 @@ func describedBy(t *testing.T, desc *prometheus.Desc) described {
 }
 
 // describe returns all metrics of the project that a server may show.
-func describe(t *testing.T, m *metrics) map[string]described {
+func describe(t *testing.T, m *metrics.Server) map[string]described {
 	t.Helper()
 	all := map[string]described{}
-	for _, c := range m.registry.collectors {
+	for _, c := range m.Collectors() {
 		descs := make(chan *prometheus.Desc)
 		go func() {
 			c.Describe(descs)
@@ -139,24 +139,24 @@ func TestSelectors(t *testing.T) {
 // The metrics follow the conventions of Prometheus, those too that have no value yet.
 func TestMetricsFollowConventions(t *testing.T) {
 	m := everything(t).metrics
-	for _, c := range m.registry.collectors {
+	for _, c := range m.Collectors() {
 		descs := make(chan *prometheus.Desc, 1)
 		switch c := c.(type) {
 		case *prometheus.CounterVec:
 			c.Describe(descs)
 			c.WithLabelValues(strings.Split(describedBy(t, <-descs).labels, ", ")...)
-		case *measure.TenantCounter:
+		case *metrics.TenantCounter:
 			c.Describe(descs)
 			c.WithLabelValues(strings.Split(describedBy(t, <-descs).labels, ", ")...)
 		case *prometheus.HistogramVec:
 			c.Describe(descs)
 			c.WithLabelValues(strings.Split(describedBy(t, <-descs).labels, ", ")...)
-		case *measure.Relays:
+		case *metrics.Relays:
 			c.RelayClosed(relay.Complete)
 			c.RelayRefused(relay.NoPeer)
 		}
 	}
-	problems, err := testutil.GatherAndLint(m.registry)
+	problems, err := testutil.GatherAndLint(m)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,11 +32,11 @@ func (s *Server) Reload(load func() (*config.Config, error)) error {
 		err = s.replace(cfg)
 	}
 	if err != nil {
-		s.metrics.reloaded(s.active.Load().cfg.Hash(), err)
+		s.metrics.Reloaded(s.active.Load().cfg.Hash(), err)
 		s.logRefused(err)
 		return err
 	}
-	s.metrics.reloaded(cfg.Hash(), nil)
+	s.metrics.Reloaded(cfg.Hash(), nil)
 	s.log.Info("configuration reloaded",
 		"tenants", len(cfg.Tenants), "users", cfg.UsersCount(), "duration_ms", time.Since(begun).Milliseconds())
 	return nil
@@ -55,7 +55,7 @@ func (s *Server) logRefused(err error) {
 // showRefusedTexts says which texts of the configuration in use do not count, where they are, and why.
 func (s *Server) showRefusedTexts(cfg *config.Config) {
 	refused := cfg.RefusedTexts()
-	s.metrics.refusedTexts.Set(float64(len(refused)))
+	s.metrics.RefusedTexts(len(refused))
 	logProblems(s.log.Warn, "text refused, and the built-in one is used; correct it", refused)
 }
 
@@ -159,7 +159,7 @@ func (s *Server) useTenants(next *prepared) (uncounted []*account.Quota) {
 	s.watcher.Watch(next.all)
 	uncounted = next.tenants.Apply()
 	s.active.Store(next.active)
-	s.metrics.serve(next.cfg)
+	s.metrics.ShowTenants(next.cfg)
 	s.useEventQueues(next.queues)
 	s.factory.Forget(next.buckets)
 	return uncounted

@@ -20,7 +20,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/admin/health"
-	measure "github.com/babelftp/babelftp/internal/admin/metrics"
+	"github.com/babelftp/babelftp/internal/admin/metrics"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/listen"
 	"github.com/babelftp/babelftp/internal/base/panics"
@@ -70,7 +70,7 @@ type Options struct {
 type Server struct {
 	opts       Options
 	log        *slog.Logger
-	metrics    *metrics
+	metrics    *metrics.Server
 	audit      *audit.Output
 	observe    func(*report.Client) report.Observers
 	flushAudit func()
@@ -124,7 +124,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, fmt.Errorf("catalogues: %w", err)
 	}
-	m := newMetrics(opts.Version)
+	m := metrics.New(opts.Version)
 	if opts.AWS == nil {
 		if opts.AWS, err = s3client.LoadEnvironment(ctx, log); err != nil {
 			return nil, err
@@ -135,9 +135,9 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	clients := s3client.NewFactory(opts.AWS, func(stack *middleware.Stack) error {
-		return errors.Join(traces.Observe(stack), m.s3.Observe(stack))
+		return errors.Join(traces.Observe(stack), m.S3.Observe(stack))
 	}, log)
-	obtain, err := newACME(cfg, m.issued, log)
+	obtain, err := newACME(cfg, m.Issued, log)
 	if err != nil {
 		return nil, err
 	}
@@ -149,21 +149,21 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, err
 	}
-	relays, guard := measure.NewRelays(), panics.NewGuard(log)
+	relays, guard := metrics.NewRelays(), panics.NewGuard(log)
 	ports, err := newDataPorts(
-		ctx, cfg, dataPortObserver{NoHeader: m.proxyRefused, Missed: m.missed.Inc, Relays: relays, Guard: guard}, log)
+		ctx, cfg, dataPortObserver{NoHeader: m.ProxyRefused, Missed: m.Missed, Relays: relays, Guard: guard}, log)
 	if err != nil {
 		return nil, err
 	}
 	if cfg.Cluster.Given() {
-		m.registry.MustRegister(relays)
+		m.MustRegister(relays)
 	}
 	s := &Server{
 		opts: opts, log: log, metrics: m,
 		factory: clients,
 		memory:  driver.NewBudget(int64(cfg.Memory)),
 		limits:  cfg.Limits.Server(),
-		bans:    bans.New(cfg.Limits.Bans, cfg.Limits.Networks, log, m.banned),
+		bans:    bans.New(cfg.Limits.Bans, cfg.Limits.Networks, log, m.Banned),
 		upkeep:  make(chan struct{}, maxParallel),
 
 		ports:        ports,
@@ -182,25 +182,25 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	}
 	s.useTenants(first) // bucketUsable counts the quotas
 	stdout := cmp.Or[io.Writer](opts.Stdout, io.Discard)
-	if s.audit, err = audit.NewOutput(ctx, cfg.Audit, stdout, m.auditLinesLost, log); err != nil {
+	if s.audit, err = audit.NewOutput(ctx, cfg.Audit, stdout, m.AuditLinesLost, log); err != nil {
 		return nil, err
 	}
 	recent := recentEvents(cfg)
 	s.observe, s.flushAudit = observeSessions(m, s.audit, recent, guard)
 	s.control = control.New(s.controlConfig(cfg, bundle))
-	m.registry.MustRegister(
-		passivePorts(s.ports.Ports), measure.NewQuotas(s.tenants.Quotas), measure.NewCertificates(shown),
-		measure.NewBuckets(s.buckets),
-		measure.NewMemory(s.memory), measure.NewUploads(s.buckets), measure.NewBans(s.bans), measure.NewPanics(guard))
+	m.MustRegister(
+		metrics.NewPassivePorts(s.ports.Ports), metrics.NewQuotas(s.tenants.Quotas), metrics.NewCertificates(shown),
+		metrics.NewBuckets(s.buckets),
+		metrics.NewMemory(s.memory), metrics.NewUploads(s.buckets), metrics.NewBans(s.bans), metrics.NewPanics(guard))
 	if traces != nil {
-		m.registry.MustRegister(measure.NewTraces(traces.Spans))
+		m.MustRegister(metrics.NewTraces(traces.Spans))
 	}
-	m.inUse(cfg.Hash())
+	m.InUse(cfg.Hash())
 	s.health = &health.Probe{Buckets: s.countBuckets}
 	if s.admin, err = s.newAdmin(cfg, recent); err != nil {
 		return nil, err
 	}
-	s.web = web.NewServer(s.health.Handler(m.handler()), web.Options{Probes: true, Log: log})
+	s.web = web.NewServer(s.health.Handler(m.Handler()), web.Options{Probes: true, Log: log})
 	s.showRefusedTexts(cfg)
 	return s, nil
 }

@@ -1,7 +1,3 @@
-// Package metrics has the collectors that show Prometheus what other packages count: transfers, memory, uploads,
-// buckets and more.
-//
-// Names and labels follow https://prometheus.io/docs/practices/naming/.
 package metrics
 
 import (

@@ -1,4 +1,8 @@
-package server
+// Package metrics shows Prometheus what a server does: what its sessions do, and what other packages count of memory,
+// uploads, buckets and more.
+//
+// Names and labels follow https://prometheus.io/docs/practices/naming/.
+package metrics
 
 import (
 	"context"
@@ -13,25 +17,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	measure "github.com/babelftp/babelftp/internal/admin/metrics"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/passive"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// metrics counts what happens. It watches the control connections.
-type metrics struct {
+// Server is the metrics of a server. It counts what its sessions do, and registers the collectors of its parts.
+type Server struct {
 	report.Silent
-	registry *registry
-	tenants  *measure.Tenants
-	*measure.Transfers
-	s3 *measure.Requests
+	*prometheus.Registry
+	S3 *Requests
+
+	collectors []prometheus.Collector // all that are registered
+	tenants    *Tenants
+	transfers  *Transfers
 
 	sessions      prometheus.Gauge
 	sessionsTotal prometheus.Counter
-	logins        *measure.TenantCounter
-	refusals      *measure.TenantCounter
+	logins        *TenantCounter
+	refusals      *TenantCounter
 	refusalsOnly  *prometheus.Registry // for administrators
 	bans          *prometheus.CounterVec
 	replies       *prometheus.CounterVec
@@ -40,37 +45,35 @@ type metrics struct {
 	noHeader      prometheus.Counter
 	missed        prometheus.Counter
 	acme          *prometheus.CounterVec
-	events        *measure.TenantCounter
+	events        *TenantCounter
 
 	reloads                               *prometheus.CounterVec
 	reloadSuccess, reloadTime, configHash prometheus.Gauge
 	refusedTexts                          prometheus.Gauge
 }
 
-var _ report.Observer = (*metrics)(nil)
-
-// A registry remembers its collectors, so that a test can compare all that they may show with the documents.
-type registry struct {
-	*prometheus.Registry
-	collectors []prometheus.Collector
-}
+var _ report.Observer = (*Server)(nil)
 
 // MustRegister implements [prometheus.Registerer].
-func (r *registry) MustRegister(cs ...prometheus.Collector) {
-	r.Registry.MustRegister(cs...)
-	r.collectors = append(r.collectors, cs...)
+func (m *Server) MustRegister(cs ...prometheus.Collector) {
+	m.Registry.MustRegister(cs...)
+	m.collectors = append(m.collectors, cs...)
 }
 
-func newMetrics(version string) *metrics {
+// Collectors are those that are registered. A test compares all that they may show with the documents.
+func (m *Server) Collectors() []prometheus.Collector { return m.collectors }
+
+// New makes the metrics of a server that has a version.
+func New(version string) *Server {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "babelftp", Name: name, Help: help}, labels)
 	}
-	tenants := &measure.Tenants{}
-	m := &metrics{
-		registry:  &registry{Registry: prometheus.NewRegistry()},
+	tenants := &Tenants{}
+	m := &Server{
+		Registry:  prometheus.NewRegistry(),
 		tenants:   tenants,
-		Transfers: measure.NewTransfers(tenants),
-		s3:        measure.NewRequests(tenants),
+		transfers: NewTransfers(tenants),
+		S3:        NewRequests(tenants),
 		sessions: prometheus.NewGauge(
 			prometheus.GaugeOpts{Namespace: "babelftp", Name: "sessions", Help: "Control connections that are open."}),
 		sessionsTotal: prometheus.NewCounter(
@@ -140,41 +143,41 @@ func newMetrics(version string) *metrics {
 	m.acme.WithLabelValues("failed")
 	m.refusalsOnly = prometheus.NewRegistry()
 	m.refusalsOnly.MustRegister(m.refusals)
-	m.registry.MustRegister(
-		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.bans, m.replies, m.languages, m.Transfers, m.auditLost,
+	m.MustRegister(
+		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.bans, m.replies, m.languages, m.transfers, m.auditLost,
 		m.noHeader, m.missed, m.acme, m.events, build,
 		m.reloads, m.reloadSuccess, m.reloadTime, m.configHash, m.refusedTexts,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-	m.registry.MustRegister(m.s3.Collectors()...)
+	m.MustRegister(m.S3.Collectors()...)
 	return m
 }
 
-// passivePorts is the gauge of ports that are in use.
-func passivePorts(ports *passive.Ports) prometheus.Collector {
+// NewPassivePorts returns the gauge of ports that are in use.
+func NewPassivePorts(ports *passive.Ports) prometheus.Collector {
 	return prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Namespace: "babelftp", Name: "passive_ports",
+		prometheus.GaugeOpts{Namespace: namespace, Name: "passive_ports",
 			Help: "Passive ports on which sessions wait for their clients."},
 		func() float64 { return float64(ports.InUse()) },
 	)
 }
 
-// handler serves the metrics to Prometheus.
-func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+// Handler serves the metrics to Prometheus.
+func (m *Server) Handler() http.Handler {
+	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{Registry: m.Registry})
 }
 
 // SessionOpened implements [report.Observer].
-func (m *metrics) SessionOpened(context.Context) {
+func (m *Server) SessionOpened(context.Context) {
 	m.sessions.Inc()
 	m.sessionsTotal.Inc()
 }
 
 // SessionClosed implements [report.Observer].
-func (m *metrics) SessionClosed() { m.sessions.Dec() }
+func (m *Server) SessionClosed() { m.sessions.Dec() }
 
 // LoggedIn implements [report.Observer].
-func (m *metrics) LoggedIn(login *account.Login, err error) {
+func (m *Server) LoggedIn(login *account.Login, err error) {
 	result, tenant := "failed", account.FailedTenant(err)
 	_, full := errors.AsType[*account.FullError](err)
 	switch {
@@ -189,13 +192,13 @@ func (m *metrics) LoggedIn(login *account.Login, err error) {
 }
 
 // Refused implements [report.Observer].
-func (m *metrics) Refused(tenant, limit string) { m.refusals.Add(1, tenant, limit) }
+func (m *Server) Refused(tenant, limit string) { m.refusals.Add(1, tenant, limit) }
 
-// proxyRefused counts a connection without the PROXY header that it must have.
-func (m *metrics) proxyRefused() { m.noHeader.Inc() }
+// ProxyRefused counts a connection without the PROXY header that it must have.
+func (m *Server) ProxyRefused() { m.noHeader.Inc() }
 
-// issued counts what an ACME authority has done.
-func (m *metrics) issued(err error) {
+// Issued counts what an ACME authority has done.
+func (m *Server) Issued(err error) {
 	result := "obtained"
 	if err != nil {
 		result = "failed"
@@ -203,19 +206,19 @@ func (m *metrics) issued(err error) {
 	m.acme.WithLabelValues(result).Inc()
 }
 
-// reloaded counts a configuration that was read while the server runs, and shows whether it is in use.
-func (m *metrics) reloaded(hash [sha256.Size]byte, err error) {
+// Reloaded counts a configuration that was read while the server runs, and shows whether it is in use.
+func (m *Server) Reloaded(hash [sha256.Size]byte, err error) {
 	if err != nil {
 		m.reloads.WithLabelValues("refused").Inc()
 		m.reloadSuccess.Set(0)
 		return
 	}
 	m.reloads.WithLabelValues("accepted").Inc()
-	m.inUse(hash)
+	m.InUse(hash)
 }
 
-// inUse shows which configuration is in use, by its hash.
-func (m *metrics) inUse(hash [sha256.Size]byte) {
+// InUse shows which configuration is in use, by its hash.
+func (m *Server) InUse(hash [sha256.Size]byte) {
 	m.reloadSuccess.Set(1)
 	m.reloadTime.SetToCurrentTime()
 	const exact = 6 // bytes of a number that a float64 holds
@@ -224,26 +227,26 @@ func (m *metrics) inUse(hash [sha256.Size]byte) {
 	m.configHash.Set(float64(binary.BigEndian.Uint64(number[:])))
 }
 
-// auditLinesLost returns what counts the lines that a destination of the audit log did not get.
-func (m *metrics) auditLinesLost(destination string) func(lines int) {
+// AuditLinesLost returns what counts the lines that a destination of the audit log did not get.
+func (m *Server) AuditLinesLost(destination string) func(lines int) {
 	counter := m.auditLost.WithLabelValues(destination)
 	return func(lines int) { counter.Add(float64(lines)) }
 }
 
-// serve shows the tenants of a configuration, and those only.
-func (m *metrics) serve(cfg *config.Config) {
+// ShowTenants shows the tenants of a configuration, and those only.
+func (m *Server) ShowTenants(cfg *config.Config) {
 	m.tenants.Replace(maps.Keys(cfg.Tenants))
 	for name, t := range cfg.Tenants {
 		m.logins.Add(0, name, "failed")
 		if t.Webhook.URL != "" {
-			m.told(name, 0, true)
-			m.told(name, 0, false)
+			m.EventsTold(name, 0, true)
+			m.EventsTold(name, 0, false)
 		}
 	}
 }
 
-// told counts events that a webhook got or not.
-func (m *metrics) told(tenant string, events int, ok bool) {
+// EventsTold counts events that a webhook got or not.
+func (m *Server) EventsTold(tenant string, events int, ok bool) {
 	result := "delivered"
 	if !ok {
 		result = "postponed"
@@ -251,16 +254,39 @@ func (m *metrics) told(tenant string, events int, ok bool) {
 	m.events.Add(events, tenant, result)
 }
 
-func (m *metrics) banned(kind string) { m.bans.WithLabelValues(kind).Inc() }
+// Banned counts a ban of a kind.
+func (m *Server) Banned(kind string) { m.bans.WithLabelValues(kind).Inc() }
 
 // CommandEnded implements [report.Observer].
-func (m *metrics) CommandEnded(_ context.Context, o *report.Outcome) {
+func (m *Server) CommandEnded(_ context.Context, o *report.Outcome) {
 	if o.Transfer != nil {
-		m.End(o.Transfer)
+		m.transfers.End(o.Transfer)
 	}
 	m.replies.WithLabelValues(o.Name, strconv.Itoa(o.Code)).Inc()
 	m.languages.WithLabelValues(o.Language.String()).Inc()
 }
 
+// Missed counts a session whose client did not connect in time.
+func (m *Server) Missed() { m.missed.Inc() }
+
+// RefusedTexts shows how many texts of the configuration in use do not count.
+func (m *Server) RefusedTexts(n int) { m.refusedTexts.Set(float64(n)) }
+
 // Transferring implements [report.Observer].
-func (m *metrics) Transferring(t *report.Transfer) { m.Begin(t) }
+func (m *Server) Transferring(t *report.Transfer) { m.transfers.Begin(t) }
+
+// RefusalsByLimit is how many there were so far, by limit.
+func (m *Server) RefusalsByLimit() map[string]int64 {
+	counts := map[string]int64{}
+	families, _ := m.refusalsOnly.Gather() // a vector has no errors
+	for _, family := range families {
+		for _, one := range family.GetMetric() {
+			for _, label := range one.GetLabel() {
+				if n := int64(one.GetCounter().GetValue()); n > 0 && label.GetName() == "limit" {
+					counts[label.GetValue()] += n
+				}
+			}
+		}
+	}
+	return counts
+}
