@@ -16,7 +16,7 @@ import (
 func TestLargeFiles(t *testing.T) {
 	t.Parallel()
 	const (
-		size     = 100 << 20
+		size     = 64 << 20
 		sessions = 4
 		// bound allows for twice the parts, because the garbage collector lags behind, and as much for everything else.
 		bound = 256 << 20

@@ -19,7 +19,8 @@ func TestLateDataConnections(t *testing.T) {
 	t.Parallel()
 	c := newClusterSite(t, s3test.Start(t, "minio"), 0)
 	var clients sync.WaitGroup
-	for number := range clusterClients {
+	const atOnce = 20 // of four addresses
+	for number := range atOnce {
 		clients.Go(func() {
 			if err := c.late(number); err != nil {
 				t.Errorf("client %d: %v", number, err)
@@ -36,7 +37,7 @@ func (c *clusterSite) late(number int) error {
 		return err
 	}
 	defer client.Close()
-	const files = 12
+	const files = 6
 	for n := range files {
 		if n%2 == 0 {
 			if err := client.tooLate(c.balancer); err != nil {
