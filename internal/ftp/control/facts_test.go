@@ -166,7 +166,7 @@ func TestPermByPathname(t *testing.T) {
 	}
 }
 
-// TestModify sets times and wants them from all that tell them.
+// TestModify sets times and wants them from all that tell them. What MFMT and MFF refuse is in conformance.
 func TestModify(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
@@ -230,19 +230,9 @@ func TestModify(t *testing.T) {
 		t.Errorf("MLSD: %q, want %q", got, started)
 	}
 	for command, want := range map[string]string{
-		"MFMT 20230229000000 file with spaces ":      "501 ",
-		"MFMT 2023 file with spaces ":                "501 ",
-		"MFMT 20230101000000.  file with spaces ":    "501 ",
-		"MFMT 20230101000000":                        "501 ",
-		"MFMT 20230101000000 ":                       "501 ",
-		"MFMT 20230101000000 nothing":                "550 ",
 		"MFMT 20230101000000 dir":                    "550 ",
 		"MFMT 20230101000000 /":                      "550 ",
-		"MFF file with spaces ":                      "501 ",
-		"MFF  file with spaces ":                     "501 ",
-		"MFF ; file with spaces ":                    "501 ",
 		"MFF Modify=2023010100000 file with spaces ": "501 ",
-		"MFF Modify=20230101000000":                  "501 ",
 		"MDTM 20230101000000 nothing":                "550 nothing: ",
 		"MDTM 20230101000000 dir":                    "550 ",
 		"MDTM 20230101000000 ":                       "550 ",
@@ -257,28 +247,12 @@ func TestModify(t *testing.T) {
 		"SITE UTIME file with spaces  20230101000000 20230101000000 0 UTC":   "501 ",
 		"SITE UTIME 20230101000000 20230101000000 20230101000000 UTC":        "550 20230101000000 20230101000000 UTC: ",
 		"SITE UTIME f 20230101000000 20230101000000 20230101000000 GMT":      "501 ",
-		"MFF Modify=20230101000000;":                                         "501 ",
-		"MFF Modify; file with spaces ":                                      "501 ",
-		"MFF Modify=; file with spaces ":                                     "501 ",
-		"MFF Modify=20230229000000; file with spaces ":                       "501 ",
 		"MFF Modify=20230101000000;Modify=20230101000000; file with spaces ": "501 ",
 		"MFF Modify=20230101000000;Create=20230101000000; file with spaces ": "504 ",
-		"MFF Create=20230101000000; file with spaces ":                       "504 ",
-		"MFF UNIX.mode=777;Modify=20230101000000; file with spaces ":         "504 ",
-		"MFF Modify=20230101000000; nothing":                                 "550 ",
 		"MFF Modify=20230101000000; dir":                                     "550 ",
-		"MFCT 20230101000000 file with spaces ":                              "502 ",
-		"MDTM dir":                                                           "550 ",
 		"MDTM /":                                                             "550 ",
-		"MDTM nothing":                                                       "550 ",
-		"SIZE dir":                                                           "550 ",
-		"SIZE /":                                                             "550 ",
-		"SIZE nothing":                                                       "550 ",
 	} {
-		r := c.do(command, want)
-		if want == "504 " && !strings.HasSuffix(r, " (CREATE)") && !strings.HasSuffix(r, " (UNIX.MODE)") {
-			t.Errorf("%s: %q does not name the fact", command, r)
-		}
+		c.do(command, want)
 	}
 	c.do("MDTM file with spaces ", "213 29991231235959")
 	c.store("20230101000000 file with spaces ", "content") // MDTM asks about this one now
