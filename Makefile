@@ -29,7 +29,7 @@ TESTFLAGS =
 RELEASE = $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null))
 RELEASE_TOOLS := goreleaser cyclonedx-gomod helm
 
-.PHONY: build help quick test race s3-servers s3-packages clients manifests kube fuzz torture bench tools packages vulnerabilities release-check .goreleaser-check release-snapshot release
+.PHONY: build help quick test race s3-servers s3-packages clients client-packages manifests kube fuzz torture bench tools packages vulnerabilities release-check .goreleaser-check release-snapshot release
 
 build: ## build ./babelftp
 	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o babelftp ./cmd/babelftp
@@ -40,13 +40,13 @@ help: ## list the targets
 quick: ## run the tests that need nothing but Go: a simulated S3 only, no race detector (one package: go test -short ./driver)
 	go test -short ./...
 
-test: packages s3-packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
+test: packages s3-packages $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
 	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(versitygw|sim-.*)$$|^Test($(UNRACED))$$|Packaged$$' $(RACED)
 	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -run '^Test(Conformance|$(UNRACED))$$' -skip '^TestConformance$$/^minio$$' ./driver
 	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip 'Packaged$$' $(filter-out $(shell go list $(RACED)),$(shell go list ./...))
 	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -p 1 -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^Test(ProfilesOf|LimitsOf|Unknown|Probe)Packaged$$' ./driver ./internal/testkit/s3test ./internal/storage/s3client
 
-race: packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin/%) ## run all tests with the race detector
+race: packages $(TEST_TOOLS:%=.tools/bin/%) ## run all tests with the race detector
 	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 60m -skip '^TestConformance$$/^sim-|Packaged$$' ./...
 
 # All of the suite takes Ceph nine minutes and Swift twenty, and Ceph 3 GiB of memory. When it has passed, docs/s3-servers.md gets the versions, the month
@@ -72,14 +72,11 @@ s3-packages: ## install the Debian packages of Ceph and OpenStack Swift
 fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
 	tools/fuzz.sh $(FUZZTIME)
 
-clients: packages .tools/bin/minio .tools/clients/node_modules ## install all FTP clients of internal/acceptance and let each do all tasks; UPDATE=-update writes their table
-	@tools/debian-packages.sh wget=wget wget2=wget2 aria2c=aria2 axel=axel ncftp=ncftp tnftp=tnftp inetutils-ftp=inetutils-ftp yafc=yafc duplicity=duplicity gio=libglib2.0-bin /usr/libexec/gvfsd-ftp=gvfs-backends,gvfs-daemons dbus-run-session=dbus-daemon filezilla=filezilla Xvfb=xvfb xdotool=xdotool \
-	  php=php-cli /usr/lib/python3/dist-packages/aioftp=python3-aioftp \
-	  /usr/lib/python3/dist-packages/fsspec=python3-fsspec /usr/lib/python3/dist-packages/fs=python3-fs
+clients: packages client-packages .tools/bin/minio .tools/clients/node_modules ## install all FTP clients of internal/acceptance and let each do all tasks; UPDATE=-update writes their table
 	go test -count 1 -timeout 60m -parallel 8 -run '^TestClients' ./internal/acceptance -clients.all $(UPDATE)
 
 # npm installs the exact versions of the lock file.
-.tools/clients/node_modules: internal/acceptance/clients/package.json internal/acceptance/clients/package-lock.json | packages
+.tools/clients/node_modules: internal/acceptance/clients/package.json internal/acceptance/clients/package-lock.json | client-packages
 	mkdir -p .tools/clients && cp $^ .tools/clients && cd .tools/clients && npm ci --no-audit --no-fund
 	touch $@
 
@@ -126,5 +123,10 @@ tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tool
 
 # The race detector needs a C compiler. Perl's Net::FTP needs a module for TLS, which no command shows.
 packages: ## install the Debian packages that the tests need
-	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 ruby=ruby perl:IO::Socket::SSL=perl,libio-socket-ssl-perl cc=gcc,libc6-dev slapd=slapd systemd-analyze=systemd chromium=chromium ip=iproute2 json2po=translate-toolkit \
+	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 ruby=ruby perl:IO::Socket::SSL=perl,libio-socket-ssl-perl cc=gcc,libc6-dev slapd=slapd systemd-analyze=systemd chromium=chromium ip=iproute2 json2po=translate-toolkit
+
+client-packages: ## install the Debian packages of the FTP clients that make test does without
+	@tools/debian-packages.sh wget=wget wget2=wget2 aria2c=aria2 axel=axel ncftp=ncftp tnftp=tnftp inetutils-ftp=inetutils-ftp yafc=yafc duplicity=duplicity gio=libglib2.0-bin /usr/libexec/gvfsd-ftp=gvfs-backends,gvfs-daemons dbus-run-session=dbus-daemon filezilla=filezilla Xvfb=xvfb xdotool=xdotool \
+	  php=php-cli /usr/lib/python3/dist-packages/aioftp=python3-aioftp \
+	  /usr/lib/python3/dist-packages/fsspec=python3-fsspec /usr/lib/python3/dist-packages/fs=python3-fs \
 	  node=nodejs npm=npm javac=default-jdk-headless /usr/share/java/commons-net.jar=libcommons-net-java

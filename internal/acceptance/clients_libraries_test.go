@@ -122,7 +122,7 @@ var phpStreamsClient = client{
 }
 
 var basicFTPClient = client{
-	name: "basic-ftp", version: nodeVersion("basic-ftp"), core: true, job: byNode("node_basic_ftp.cjs", "basic-ftp"),
+	name: "basic-ftp", version: nodeVersion("basic-ftp"), job: byNode("node_basic_ftp.cjs", "basic-ftp"),
 	lacks: lacking(noFunction, "time up").and(allAgain, trees...).and(noActive, inActiveMode...),
 }
 
@@ -156,7 +156,7 @@ var goClient = client{
 }
 
 var javaClient = client{
-	name: "Commons Net", version: debianVersion("libcommons-net-java"), core: true,
+	name: "Commons Net", version: debianVersion("libcommons-net-java"),
 	job: func(c *connection, verb string, names ...string) invocation {
 		path, err := compileJavaClient()
 		if err != nil {

@@ -23,7 +23,7 @@ import (
 type client struct {
 	name    string   // In the table of docs/guides/clients.md.
 	version []string // Command that prints its version.
-	core    bool     // It runs in each make test: one for each TLS library and language.
+	core    bool     // It runs in each make test. The others need much to be installed.
 	simple  bool     // It logs in by a name without @ and a password of letters, because it cannot send others.
 	// job is a command that does what a verb says with these names. Remote names are absolute pathnames.
 	//
