@@ -1,11 +1,9 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -15,7 +13,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/smithy-go/middleware"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
@@ -25,11 +22,9 @@ import (
 	"github.com/babelftp/babelftp/internal/base/listen"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
-
 	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
-	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/report/events"
@@ -112,137 +107,6 @@ type active struct {
 	buckets map[string]*s3client.Bucket // by tenant
 	at      time.Time                   // when it was read
 	all     []*s3client.Bucket          // with those of folders
-}
-
-// New makes a server from a valid configuration. It opens no listener and sends no request to S3.
-func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error) {
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	log := opts.Logger
-	bundle, err := cfg.Bundle()
-	if err != nil {
-		return nil, fmt.Errorf("catalogues: %w", err)
-	}
-	m := metrics.New(opts.Version)
-	if opts.AWS == nil {
-		if opts.AWS, err = s3client.LoadEnvironment(ctx, log); err != nil {
-			return nil, err
-		}
-	}
-	traces, err := tracing.New(ctx, opts.Version, log)
-	if err != nil {
-		return nil, err
-	}
-	clients := s3client.NewFactory(opts.AWS, func(stack *middleware.Stack) error {
-		return errors.Join(traces.Observe(stack), m.S3.Observe(stack))
-	}, log)
-	obtain, err := newACME(cfg, m.Issued, log)
-	if err != nil {
-		return nil, err
-	}
-	var issuer certs.Issuer
-	if obtain != nil {
-		issuer = obtain
-	}
-	shown, err := certs.Open(cfg, opts.Certificate, issuer, log)
-	if err != nil {
-		return nil, err
-	}
-	relays, guard := metrics.NewRelays(), panics.NewGuard(log)
-	ports, err := newDataPorts(
-		ctx, cfg, dataPortObserver{NoHeader: m.ProxyRefused, Missed: m.Missed, Relays: relays, Guard: guard}, log)
-	if err != nil {
-		return nil, err
-	}
-	if cfg.Cluster.Given() {
-		m.MustRegister(relays)
-	}
-	s := &Server{
-		opts: opts, log: log, metrics: m,
-		factory: clients,
-		memory:  driver.NewBudget(int64(cfg.Memory)),
-		limits:  cfg.Limits.Server(),
-		bans:    bans.New(cfg.Limits.Bans, cfg.Limits.Networks, log, m.Banned),
-		upkeep:  make(chan struct{}, maxParallel),
-
-		ports:        ports,
-		guard:        guard,
-		certificates: shown,
-		acme:         obtain,
-		debug:        &sessionlog.Switch{},
-		traces:       traces,
-	}
-	s.limits.Guard = s.bans
-	s.tenants = account.NewRegistry(log, s.bans)
-	s.watcher = &s3client.Watcher{Log: log, AbandonedUploads: cfg.AbandonedUploads, Usable: s.bucketUsable}
-	first, err := s.prepareTenants(cfg, bundle, nil)
-	if err != nil {
-		return nil, err
-	}
-	s.useTenants(first) // bucketUsable counts the quotas
-	stdout := cmp.Or[io.Writer](opts.Stdout, io.Discard)
-	if s.audit, err = audit.NewOutput(ctx, cfg.Audit, stdout, m.AuditLinesLost, log); err != nil {
-		return nil, err
-	}
-	recent := recentEvents(cfg)
-	s.observe, s.flushAudit = observeSessions(m, s.audit, recent, guard)
-	s.control = control.New(s.controlConfig(cfg, bundle))
-	m.MustRegister(
-		metrics.NewPassivePorts(s.ports.Ports), metrics.NewQuotas(s.tenants.Quotas), metrics.NewCertificates(shown),
-		metrics.NewBuckets(s.buckets),
-		metrics.NewMemory(s.memory), metrics.NewUploads(s.buckets), metrics.NewBans(s.bans), metrics.NewPanics(guard))
-	if traces != nil {
-		m.MustRegister(metrics.NewTraces(traces.Spans))
-	}
-	m.InUse(cfg.Hash())
-	s.health = &health.Probe{Buckets: s.countBuckets}
-	if s.admin, err = s.newAdmin(cfg, recent); err != nil {
-		return nil, err
-	}
-	s.web = web.NewServer(s.health.Handler(m.Handler()), web.Options{Probes: true, Log: log})
-	s.showRefusedTexts(cfg)
-	return s, nil
-}
-
-// filesOf are the options of the files of all users.
-func (s *Server) filesOf(cfg *config.Config) driver.Options {
-	return driver.Options{
-		PartSize:            int64(cfg.PartSize),
-		UploadConcurrency:   cfg.UploadConcurrency,
-		DownloadConcurrency: cfg.DownloadConcurrency,
-		Memory:              s.memory,
-		MaxAttempts:         s.opts.AWS.RetryMaxAttempts, // AWS_MAX_ATTEMPTS
-	}
-}
-
-// controlConfig is what sessions are begun with.
-func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.Config {
-	return control.Config{
-		Bundle:             bundle,
-		Backend:            s.tenants,
-		DefaultLanguage:    account.FirstOffered(bundle, cfg.DefaultLanguage),
-		BilingualGreeting:  cfg.BilingualGreeting,
-		AcceptUnknownHosts: cfg.UnknownHosts == config.IgnoreUnknownHosts,
-		TLS:                s.certificates.Config(),
-		TLSRequired:        cfg.TLS.Required,
-		PublicAddress:      s.ports.PublicAddress(cfg.Passive),
-		IdleTimeout:        cfg.IdleTimeout,
-		Ports:              s.ports.Ports,
-		Data: dataconn.Settings{
-			OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout, MinRate: int64(cfg.Limits.MinUploadRate),
-		},
-		CommitDelay:    cfg.CommitDelay,
-		MaxLogins:      cfg.MaxFailedLogins,
-		Limits:         s.limits,
-		LoginTimeout:   cfg.Limits.LoginTimeout,
-		CommandTimeout: cfg.Limits.CommandTimeout,
-		Observe:        s.observe,
-		Logger:         s.log,
-		Guard:          s.guard,
-		Debug:          s.debug,
-		Traces:         s.traces,
-	}
 }
 
 // buckets are those of all tenants.
