@@ -45,11 +45,7 @@ func freeze(t *testing.T, p *process) {
 func TestRelayKilledAtTheEnd(t *testing.T) {
 	t.Parallel()
 	storage := s3test.Start(t, "minio")
-	proxy, err := s3test.NewProxy(storage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = proxy.Close() })
+	proxy := proxied(t, storage)
 	c := newClusterSite(t, proxy.Server(), 2)
 	_, controlPort, _ := net.SplitHostPort(c.balancer.address)
 	c.balancer.choose = func(port int) int { // sessions on the first replica, data connections to the second

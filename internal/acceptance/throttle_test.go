@@ -23,11 +23,7 @@ func TestThrottled(t *testing.T) {
 		large   = 6 << 20 // two parts
 	)
 	storage := s3test.Start(t, "minio")
-	proxy, err := s3test.NewProxy(storage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer proxy.Close()
+	proxy := proxied(t, storage)
 	s := newSite(t, proxy.Server())
 	small, parts := string(content(10<<10)), string(content(large))
 	var clients errgroup.Group

@@ -297,11 +297,7 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 	content := strings.Repeat("0123456789", 700_000)
 	s := s3test.Start(t, "sim-aws")
-	proxy, err := s3test.NewProxy(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = proxy.Close() })
+	proxy := proxied(t, s)
 	cfg := configtest.New(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
 	cfg.Tenants["acme"].Resume = config.KeepInterrupted

@@ -35,11 +35,7 @@ func TestComingBackAtOnce(t *testing.T) {
 	for _, line := range []string{"SIZE /new", "MLST /new", "STOR /new"} {
 		t.Run(line[:4], func(t *testing.T) {
 			s := s3test.Start(t, "sim-aws")
-			proxy, err := s3test.NewProxy(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = proxy.Close() })
+			proxy := proxied(t, s)
 			cfg := configtest.New(t, proxy.Server())
 			cfg.Tenants["acme"].Resume = config.KeepInterrupted
 			log := commandLog{text: line, seen: make(chan struct{}, 100)}

@@ -20,11 +20,7 @@ func sessionBehind(
 ) (*ftptest.Client, *s3test.Proxy) {
 	t.Helper()
 	s := s3test.Start(t, "minio")
-	proxy, err := s3test.NewProxy(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = proxy.Close() })
+	proxy := proxied(t, s)
 	cfg := configtest.New(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
 	cfg.AbandonedUploads = 0 // the sweep at the start would count among the session's requests

@@ -243,11 +243,7 @@ func TestMetricsOfLanguages(t *testing.T) {
 // A request that the SDK repeats counts twice, and once as a repetition. One that gets no answer has the status error.
 func TestMetricsOfRetries(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
-	proxy, err := s3test.NewProxy(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = proxy.Close() })
+	proxy := proxied(t, s)
 	srv := start(t, configtest.New(t, proxy.Server()), Options{AWS: proxy.Server().AWSConfig()})
 	c := session(t, srv, "alice")
 	proxy.Inject(

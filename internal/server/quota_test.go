@@ -118,11 +118,7 @@ func TestHiddenQuota(t *testing.T) {
 
 func TestQuotaUncounted(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	proxy, err := s3test.NewProxy(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer proxy.Close()
+	proxy := proxied(t, s)
 	cfg := configtest.New(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
 	cfg.Tenants["acme"].Quota = 1

@@ -173,3 +173,14 @@ func TestListenErrors(t *testing.T) {
 		t.Error("the metrics listener is still open")
 	}
 }
+
+// proxied is a proxy before an S3 server, until the end of the test.
+func proxied(t *testing.T, s *s3test.Server) *s3test.Proxy {
+	t.Helper()
+	proxy, err := s3test.NewProxy(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Close() })
+	return proxy
+}
