@@ -58,10 +58,10 @@ var (
 	errLoginTime = errors.New("the client has not logged in in time")
 )
 
-// next waits for the next command, idle at most.
-func (d *dialogue) next(idle time.Duration) (wire.Line, error) {
+// next waits for the next command, idle at most. Sessions that wait are many, so it takes little of the stack.
+func (d *dialogue) next(idle time.Duration) (*wire.Line, error) {
 	if d.drained() || d.cut() {
-		return wire.Line{}, errOver
+		return nil, errOver
 	}
 	tooLate := errIdle
 	left, within := d.loginUntil.Within(idle)
@@ -69,24 +69,24 @@ func (d *dialogue) next(idle time.Duration) (wire.Line, error) {
 		idle, tooLate = left, errLoginTime
 	}
 	if idle <= 0 {
-		return wire.Line{}, tooLate
+		return nil, tooLate
 	}
-	if first, ok := d.queued.Next(); ok {
+	if first := d.queued.Next(); first != nil {
 		return first, nil
 	}
 	timer := time.NewTimer(idle)
 	defer timer.Stop()
 	select {
-	case l, ok := <-d.conn.Lines():
-		if ok {
+	case l := <-d.conn.Lines():
+		if l != nil {
 			return l, nil
 		}
 	case <-timer.C:
-		return wire.Line{}, tooLate
+		return nil, tooLate
 	case <-d.drain:
 	case <-d.done:
 	}
-	return wire.Line{}, errOver
+	return nil, errOver
 }
 
 // buffer keeps a reply, to be written together with the next.

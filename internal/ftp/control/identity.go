@@ -143,7 +143,7 @@ func (id *identity) resolver(storage *view.Files, workingDirectory string) *path
 
 // commandText is a command line as the client meant it, and the answers to the Telnet options that it asks for. A
 // client whose charset has a letter with the byte 255 means that letter, and not Telnet's IAC.
-func (id *identity) commandText(l wire.Line) (text string, refusals []byte) {
+func (id *identity) commandText(l *wire.Line) (text string, refusals []byte) {
 	if l.Literal == "" || id.login == nil || !id.nameCodec().HasLetterIAC() {
 		return l.Text, l.Refusals
 	}

@@ -43,11 +43,11 @@ type operation struct {
 	fileName string                  // that the client has given, as a reply repeats it
 	renaming string                  // the same of RNFR, if that was the command before
 
-	lines      <-chan wire.Line // nil when no more come
-	peerClosed <-chan struct{}  // nil when the client is known to have disconnected
-	done       <-chan struct{}  // of the session, nil when it is known to be cut
-	tooLate    <-chan time.Time // nil until the session is cut.
-	tooLong    <-chan time.Time // nil without command_timeout
+	lines      <-chan *wire.Line // nil when no more come
+	peerClosed <-chan struct{}   // nil when the client is known to have disconnected
+	done       <-chan struct{}   // of the session, nil when it is known to be cut
+	tooLate    <-chan time.Time  // nil until the session is cut.
+	tooLong    <-chan time.Time  // nil without command_timeout
 
 	beforeLogin bool // whether it began so: PASS changes that while the session waits
 	mayQueue    int  // how many bytes of other commands may wait for it
@@ -147,7 +147,7 @@ func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result 
 }
 
 // handleDuringCommand looks at a command that arrives while another is running.
-func (s *session) handleDuringCommand(l wire.Line) {
+func (s *session) handleDuringCommand(l *wire.Line) {
 	row, line, arg, hasArg := s.find(wire.ParseCommand(l.Text))
 	_, ok := row.argument.Read(arg, hasArg)
 	switch {

@@ -93,6 +93,7 @@ func (s *session) Cut() {
 }
 
 // Run is the session. It returns when the control connection is closed and everything that belonged to it has ended.
+// Most sessions wait for a command. So what they have done before is in other functions, whose stack they do not keep.
 func (s *session) Run() {
 	scopes, leave, err := s.cfg.Limits.Enter(s.identity.guarded)
 	if err == nil && s.identity.guarded.BeforeLogin == 0 {
@@ -104,38 +105,44 @@ func (s *session) Run() {
 		return
 	}
 	s.identity.limits = scopes
-	s.observers.SessionOpened(s.ctx)
-	defer s.observers.SessionClosed()
 	defer s.end(leave)
-	s.dialogue.loginUntil = limits.In(s.cfg.LoginTimeout)
-	defer func() {
-		if r := recover(); r != nil {
-			s.cfg.Guard.Report(s.log.Logger, "session", r)
-			s.say(421, i18n.InternalError)
-		}
-	}()
-	if s.dialogue.implicit && !s.begunImplicitTLS() || s.dialogue.drained() {
+	if !s.begin() {
 		return
+	}
+	for !s.dialogue.closing {
+		l := s.next()
+		if l == nil {
+			return
+		}
+		s.received(l)
+	}
+}
+
+// begin greets the client, and lets the control connection be read. It returns false where the session ends before.
+func (s *session) begin() bool {
+	s.observers.SessionOpened(s.ctx)
+	s.dialogue.loginUntil = limits.In(s.cfg.LoginTimeout)
+	if s.dialogue.implicit && !s.begunImplicitTLS() || s.dialogue.drained() {
+		return false
 	}
 	s.finish(s.identity.greeting(s.cfg.BilingualGreeting, i18n.ServiceReady), nil)
 	s.cfg.Guard.Go("control connection", func() { s.dialogue.conn.Read(s.dialogue.done) })
-	for !s.dialogue.closing {
-		next, ok := s.next()
-		if !ok {
-			return
-		}
-		s.foreign(next.Foreign)
-		text, refusals := s.identity.commandText(next)
-		s.dialogue.conn.Buffer(refusals...)
-		switch {
-		case next.None:
-			s.flush()
-		case next.Err != nil:
-			s.say(500, i18n.LineTooLong)
-		default:
-			s.dispatch(text)
-			s.dialogue.conn.Resume(next, s.dialogue.done)
-		}
+	return true
+}
+
+// received handles a line of the client.
+func (s *session) received(l *wire.Line) {
+	s.foreign(l.Foreign)
+	text, refusals := s.identity.commandText(l)
+	s.dialogue.conn.Buffer(refusals...)
+	switch {
+	case l.None:
+		s.flush()
+	case l.Err != nil:
+		s.say(500, i18n.LineTooLong)
+	default:
+		s.dispatch(text)
+		s.dialogue.conn.Resume(l, s.dialogue.done)
 	}
 }
 
@@ -150,19 +157,15 @@ func (s *session) refuse(err error) {
 	s.dialogue.conn.Close()
 }
 
-// end ends what belongs to the session. A client that sees the end of the connection can connect again, so its place
-// is free before.
+// end ends what belongs to the session, also after a panic. A client that sees the end of the connection can connect
+// again, so its place is free before.
 func (s *session) end(leave func()) {
-	switch cut := context.Cause(s.ctx); {
-	case s.dialogue.closing:
-	case errors.Is(cut, syscall.EBUSY):
-		s.refuse(cut)
-	case errors.Is(cut, dataconn.ErrDisconnected) && s.dialogue.readable():
-		s.log.Info("session ended by an administrator")
-		s.say(421, i18n.Disconnected)
-	case s.dialogue.drained() && s.dialogue.readable():
-		s.say(421, i18n.ShuttingDown)
+	if r := recover(); r != nil {
+		s.cfg.Guard.Report(s.log.Logger, "session", r)
+		s.say(421, i18n.InternalError)
 	}
+	defer s.observers.SessionClosed()
+	s.sayWhyItEnds()
 	if s.identity.onlyTLS && !s.dialogue.closing { // some clients look at the certificate after the handshake
 		if more, first := s.log.Seldom("only TLS", ""); first {
 			s.log.Info("client left after the TLS handshake, before a login; the log shows one a minute for an address",
@@ -177,18 +180,39 @@ func (s *session) end(leave func()) {
 	s.dialogue.conn.Close()
 }
 
-// next waits for the next command. It returns false when the session is over, and tells a client that took too long.
-func (s *session) next() (wire.Line, bool) {
-	idle := s.identity.idle(s.cfg.IdleTimeout)
-	l, err := s.dialogue.next(idle)
+// sayWhyItEnds tells a client that waits why the session ends, where the reason is none of its own.
+func (s *session) sayWhyItEnds() {
+	switch cut := context.Cause(s.ctx); {
+	case s.dialogue.closing:
+	case errors.Is(cut, syscall.EBUSY):
+		s.refuse(cut)
+	case errors.Is(cut, dataconn.ErrDisconnected) && s.dialogue.readable():
+		s.log.Info("session ended by an administrator")
+		s.say(421, i18n.Disconnected)
+	case s.dialogue.drained() && s.dialogue.readable():
+		s.say(421, i18n.ShuttingDown)
+	}
+}
+
+// next waits for the next command. It returns nil when the session is over.
+func (s *session) next() *wire.Line {
+	l, err := s.dialogue.next(s.identity.idle(s.cfg.IdleTimeout))
+	if err != nil {
+		s.tooLate(err)
+	}
+	return l
+}
+
+// tooLate tells a client that has sent no command in time.
+func (s *session) tooLate(err error) {
 	switch {
 	case errors.Is(err, errLoginTime):
 		s.refused(&limits.Error{Limit: limits.LoginTimeout})
 		s.say(421, i18n.LoginTimeout)
 	case errors.Is(err, errIdle):
+		idle := s.identity.idle(s.cfg.IdleTimeout)
 		s.say(421, i18n.IdleTimeout, strconv.Itoa(int(idle/time.Second)))
 	}
-	return l, err == nil
 }
 
 func (s *session) notImplemented(string) (wire.Reply, error) {

@@ -21,7 +21,7 @@ type Conn struct {
 	out    []byte   // replies that are not written yet
 
 	reader     *Reader       // of stream
-	lines      chan Line     // closed when Read returns
+	lines      chan *Line    // closed when Read returns
 	resume     chan struct{} // lets Read continue after AUTH and REIN
 	peerClosed chan struct{} // closed when the client's side has ended
 }
@@ -31,7 +31,7 @@ func NewConn(tcp net.Conn) *Conn {
 	keepUrgentData(tcp)
 	return &Conn{
 		tcp: tcp, stream: tcp, reader: NewReader(tcp),
-		lines: make(chan Line), resume: make(chan struct{}), peerClosed: make(chan struct{}),
+		lines: make(chan *Line), resume: make(chan struct{}), peerClosed: make(chan struct{}),
 	}
 }
 
@@ -47,7 +47,7 @@ func (c *Conn) Read(done <-chan struct{}) {
 			return
 		}
 		select {
-		case c.lines <- next:
+		case c.lines <- &next:
 		case <-done:
 			return
 		}
@@ -66,13 +66,13 @@ func (c *Conn) Read(done <-chan struct{}) {
 }
 
 // mayChangeTLS says whether the command may begin or end TLS.
-func (l Line) mayChangeTLS() bool {
+func (l *Line) mayChangeTLS() bool {
 	verb, _, _ := ParseCommand(l.Text)
 	return verb == "AUTH" || verb == "REIN"
 }
 
 // Resume lets Read continue after the reply to AUTH or REIN.
-func (c *Conn) Resume(answered Line, done <-chan struct{}) {
+func (c *Conn) Resume(answered *Line, done <-chan struct{}) {
 	if !answered.mayChangeTLS() {
 		return
 	}
@@ -83,7 +83,7 @@ func (c *Conn) Resume(answered Line, done <-chan struct{}) {
 }
 
 // Lines are the command lines that Read hands over.
-func (c *Conn) Lines() <-chan Line { return c.lines }
+func (c *Conn) Lines() <-chan *Line { return c.lines }
 
 // PeerClosed is closed when the client's side of the connection has ended.
 func (c *Conn) PeerClosed() <-chan struct{} { return c.peerClosed }
