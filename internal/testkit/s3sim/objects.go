@@ -65,10 +65,6 @@ func (s *Server) dispatchBucket(b *bucket, q *request) *reply {
 		return &reply{status: http.StatusOK, header: http.Header{"X-Amz-Bucket-Region": {Region}}}
 	case "DeleteBucket":
 		return s.deleteBucket(b, q)
-	case "GetBucketLocation":
-		return answerXML(http.StatusOK, &struct {
-			XMLName xml.Name `xml:"LocationConstraint"`
-		}{}) // that of us-east-1 is empty
 	case "GetBucketVersioning":
 		return b.getVersioning()
 	case "PutBucketVersioning":
@@ -97,16 +93,6 @@ func (s *Server) dispatchObject(b *bucket, q *request, e *Event) *reply {
 		return s.get(b, q)
 	case "GetObjectTagging":
 		return b.getTagging(q)
-	case "PutObjectTagging", "DeleteObjectTagging":
-		return b.putTagging(q)
-	case "GetObjectRetention":
-		return b.getRetention(q)
-	case "PutObjectRetention":
-		return b.putRetention(q)
-	case "GetObjectLegalHold":
-		return b.getHold(q)
-	case "PutObjectLegalHold":
-		return b.putHold(q)
 	case "PutObject":
 		return s.put(b, q, e)
 	case "CopyObject":
@@ -729,31 +715,6 @@ func (b *bucket) getTagging(q *request) *reply {
 		return refusal
 	}
 	answer := answerXML(http.StatusOK, &tagging{TagSet: tagsOf(o.tags)})
-	b.describe(answer.header, o)
-	return answer
-}
-
-// putTagging replaces the tags of a version, or removes them where the request has no body.
-func (b *bucket) putTagging(q *request) *reply {
-	o, refusal := b.lookup(q.Key, q.query.Get("versionId"))
-	var in tagging
-	switch {
-	case refusal != nil:
-		return refusal
-	case q.Name == "PutObjectTagging" && xml.Unmarshal(q.body, &in) != nil:
-		return malformed()
-	}
-	tags := url.Values{}
-	for _, tag := range in.TagSet {
-		tags.Set(tag.Key, tag.Value)
-	}
-	changed := *o
-	changed.tags = tags.Encode()
-	b.replace(o, &changed)
-	answer := ok()
-	if q.Name == "DeleteObjectTagging" {
-		answer = noContent()
-	}
 	b.describe(answer.header, o)
 	return answer
 }

@@ -50,22 +50,17 @@ type request struct {
 var operations = map[string]struct{ object, bucket map[string]string }{
 	http.MethodGet: {
 		object: map[string]string{
-			"": "GetObject", "uploadId": "ListParts", "tagging": "GetObjectTagging", "retention": "GetObjectRetention",
-			"legal-hold": "GetObjectLegalHold",
+			"": "GetObject", "uploadId": "ListParts", "tagging": "GetObjectTagging",
 		},
 		bucket: map[string]string{
 			"": "ListObjects", "list-type": "ListObjectsV2", "uploads": "ListMultipartUploads",
-			"versioning": "GetBucketVersioning",
-			"location":   "GetBucketLocation", "versions": "ListObjectVersions",
+			"versioning": "GetBucketVersioning", "versions": "ListObjectVersions",
 			"object-lock": "GetObjectLockConfiguration",
 		},
 	},
 	http.MethodHead: {object: map[string]string{"": "HeadObject"}, bucket: map[string]string{"": "HeadBucket"}},
 	http.MethodPut: {
-		object: map[string]string{
-			"": "PutObject", "uploadId": "UploadPart", "tagging": "PutObjectTagging", "retention": "PutObjectRetention",
-			"legal-hold": "PutObjectLegalHold",
-		},
+		object: map[string]string{"": "PutObject", "uploadId": "UploadPart"},
 		bucket: map[string]string{
 			"": "CreateBucket", "versioning": "PutBucketVersioning", "object-lock": "PutObjectLockConfiguration",
 		},
@@ -75,9 +70,7 @@ var operations = map[string]struct{ object, bucket map[string]string }{
 		bucket: map[string]string{"delete": "DeleteObjects"},
 	},
 	http.MethodDelete: {
-		object: map[string]string{
-			"": "DeleteObject", "uploadId": "AbortMultipartUpload", "tagging": "DeleteObjectTagging",
-		},
+		object: map[string]string{"": "DeleteObject", "uploadId": "AbortMultipartUpload"},
 		bucket: map[string]string{"": "DeleteBucket"},
 	},
 }

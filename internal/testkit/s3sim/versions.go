@@ -52,13 +52,6 @@ func (s *Server) store(b *bucket, o *Object) {
 	b.objects[o.Key] = append(b.objects[o.Key], o)
 }
 
-// replace puts a version in the place of another: one with other tags, or another retention.
-func (b *bucket) replace(old, changed *Object) {
-	versions := slices.Clone(b.objects[old.Key])
-	versions[slices.Index(versions, old)] = changed
-	b.objects[old.Key] = versions
-}
-
 // remove deletes the current object of a key, and returns the delete marker where the bucket keeps versions, or has
 // kept some.
 func (s *Server) remove(b *bucket, key string) (marker *Object) {
