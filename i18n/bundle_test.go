@@ -75,7 +75,7 @@ func messageIDs(t *testing.T) []i18n.ID {
 }
 
 func TestIdentifiersAreTheEnglishMessages(t *testing.T) {
-	// A test of internal/admin/page knows the messages of the page, and one of internal/ftp/control the words in
+	// A test of internal/admin knows the messages of the page, and one of internal/ftp/control the words in
 	// syntax.
 	messages := slices.DeleteFunc(messageIDs(t), func(id i18n.ID) bool { return id.OnPage() || id.InSyntax() })
 	if ids := declaredIDs(t); !slices.Equal(ids, messages) {

@@ -61,7 +61,7 @@ func keepers() []keeper {
 			"requests are made, and answers checked, in few places"},
 		{module + "driver", "internal/server internal/admin internal/users/account internal/storage",
 			"a session asks for a view, and the server makes one of the driver"},
-		{module + "i18n/...", "cmd i18n internal/server internal/admin/page internal/ftp internal/users internal/config",
+		{module + "i18n/...", "cmd i18n internal/server internal/admin internal/ftp internal/users internal/config",
 			"the session writes what a client reads; the others return errors"},
 		{module + "internal/names/...", "not driver", "any program can use the driver, so it knows no FTP"},
 		{module + "internal/storage/embeddeds3", "cmd", "only the demonstration has an S3 server inside"},

@@ -1,8 +1,3 @@
-// Package admin is how administrators ask a running server: HTTP with JSON, and server-sent events.
-//
-// [Handler] answers what is below /api/v1 from a [Source], and a [Client] asks. [Listen] opens a Unix socket for the
-// user of the process only, whose permissions are the only authentication. Package listener serves the same over TCP,
-// to those who have a token or a certificate.
 package admin
 
 import (

@@ -11,9 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/admin"
-	"github.com/babelftp/babelftp/internal/admin/listener"
-	"github.com/babelftp/babelftp/internal/admin/overview"
-	"github.com/babelftp/babelftp/internal/admin/page"
+
 	"github.com/babelftp/babelftp/internal/base/listen"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
@@ -28,8 +26,8 @@ const socketConnections = 256
 type adminAccess struct {
 	log    *slog.Logger
 	socket *web.Server
-	tcp    *listener.Listener // nil without admin.listen
-	bound  net.Listener       // of tcp, nil before start
+	tcp    *admin.Listener // nil without admin.listen
+	bound  net.Listener    // of tcp, nil before start
 }
 
 // recentEvents keeps the last events of the audit log for administrators, if there are any. Else it is nil.
@@ -44,7 +42,7 @@ func recentEvents(cfg *config.Config) *audit.Recent {
 func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAccess, error) {
 	a := &adminAccess{log: s.log}
 	api := admin.NewHandler(admin.Options{
-		Source: overview.New(s.control, overview.Parts{
+		Source: admin.NewOverview(s.control, admin.Parts{
 			Version: s.opts.Version, Replica: s.ports.Replica(), Replicas: max(1, cfg.Cluster.Replicas),
 			Started: time.Now(), Loaded: s.loaded, Health: s.health,
 			Buckets: s.buckets, Registry: s.tenants, Certificates: s.certificates, Listener: a.certificate,
@@ -58,7 +56,7 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 		return a, nil
 	}
 	var err error
-	a.tcp, err = listener.New(cfg.Admin, api, page.Handler(func() *i18n.Bundle {
+	a.tcp, err = admin.NewListener(cfg.Admin, api, admin.PageHandler(func() *i18n.Bundle {
 		return s.active.Load().bundle
 	}), s.log)
 	return a, err
@@ -96,8 +94,8 @@ func (a *adminAccess) serve(serve func(net.Listener) error, l net.Listener) {
 	}
 }
 
-// prepare is [listener.Listener.Prepare], nil without admin.listen.
-func (a *adminAccess) prepare(cfg *config.Config) (*listener.Change, error) {
+// prepare is [admin.Listener.Prepare], nil without admin.listen.
+func (a *adminAccess) prepare(cfg *config.Config) (*admin.Change, error) {
 	if a.tcp == nil {
 		return nil, nil
 	}

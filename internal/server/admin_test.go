@@ -23,7 +23,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/admin"
-	"github.com/babelftp/babelftp/internal/admin/overview"
+
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/report/activity"
@@ -340,7 +340,7 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 	}
 
 	proxy.Inject(s3test.Fault{KeyPrefix: "slow/", Effect: s3test.Stall()})
-	source := overview.New(srv.control, overview.Parts{Buckets: srv.buckets, Registry: srv.tenants})
+	source := admin.NewOverview(srv.control, admin.Parts{Buckets: srv.buckets, Registry: srv.tenants})
 	for timeout := 50 * time.Millisecond; ; timeout *= 2 { // until it is long enough for the bucket that answers
 		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		all, err := source.Uploads(ctx, "")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/admin/health"
+	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/admin/metrics"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
@@ -105,7 +105,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		m.MustRegister(relays)
 	}
 	m.InUse(cfg.Hash())
-	s.health = &health.Probe{Buckets: s.countBuckets}
+	s.health = &admin.Probe{Buckets: s.countBuckets}
 	if s.admin, err = s.newAdmin(cfg, recent); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/admin/health"
+	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/admin/metrics"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/listen"
@@ -70,7 +70,7 @@ type Server struct {
 	observe    func(*report.Client) report.Observers
 	flushAudit func()
 	control    *control.Server
-	health     *health.Probe
+	health     *admin.Probe
 	watcher    *s3client.Watcher
 	upkeep     chan struct{} // has room for the buckets that may be swept and counted at once
 	tenants    *account.Registry
@@ -231,7 +231,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.reloading.Lock()
 	s.working = working
 	s.reloading.Unlock()
-	s.ports.WhenKnown(working, func() { s.health.Enter(health.Serving) })
+	s.ports.WhenKnown(working, func() { s.health.Enter(admin.Serving) })
 	panics.Go(func() { s.watcher.Run(working) })
 	panics.Go(func() { s.sweepUploads(working) })
 	panics.Go(func() { s.countQuotas(working) })
@@ -261,7 +261,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.reloading.Lock()
 	s.stopped = true
 	s.reloading.Unlock()
-	s.health.Enter(health.Draining)
+	s.health.Enter(admin.Draining)
 	defer s.web.Close()
 	defer s.traces.Shutdown(ctx)
 	defer s.audit.Close(ctx)

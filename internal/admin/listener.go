@@ -1,16 +1,4 @@
-// Package listener serves administrators over TCP: a page, and the API of package admin.
-//
-// [New] makes a [Listener] of the section admin of the configuration. Anybody who reaches the address may read the
-// page and its files. What is below [admin.Root] needs a login:
-//
-//   - "Authorization: Bearer TOKEN", for scripts (RFC 6750).
-//   - A cookie, for browsers. POST /login exchanges the form field "token" for it, with status 204, and 401 for a
-//     wrong token. GET /login?token=TOKEN does so too, and redirects to the page. POST /logout removes the cookie.
-//   - A certificate of tls.client_ca_file.
-//
-// Requests that other sites make browsers send are refused. So are those for a name that is not this machine's, where
-// there is no TLS (DNS rebinding).
-package listener
+package admin
 
 import (
 	"crypto/tls"
@@ -56,9 +44,9 @@ type tlsFiles struct {
 	required    bool           // whether clients must show a certificate
 }
 
-// New makes a listener with an API and a page. The page gets what neither the API nor the login is asked for. New
+// NewListener makes a listener with an API and a page. The page gets what neither the API nor the login is asked for. NewListener
 // opens no socket.
-func New(cfg config.Admin, api, page http.Handler, log *slog.Logger) (*Listener, error) {
+func NewListener(cfg config.Admin, api, page http.Handler, log *slog.Logger) (*Listener, error) {
 	l := &Listener{log: log, gate: newGate()}
 	first, err := l.Prepare(cfg)
 	if err != nil {

@@ -1,4 +1,4 @@
-package listener
+package admin
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/config"
@@ -65,12 +64,12 @@ func newGate() *gate {
 		credentials: credentials{browsers: newBrowsers(), ended: make(chan struct{})},
 	}
 	g.origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		admin.Fail(w, errOtherSite)
+		Fail(w, errOtherSite)
 	}))
 	return g
 }
 
-var errOtherSite = &admin.Error{Status: http.StatusForbidden, Text: "another site has made the browser ask"}
+var errOtherSite = &Error{Status: http.StatusForbidden, Text: "another site has made the browser ask"}
 
 // replace sets the token, empty for none, whether there is TLS, and the authorities of certificates. Requests end if
 // one of them has changed.
@@ -107,7 +106,7 @@ func (g *gate) current() credentials {
 // handler puts the gate before an API and a page.
 func (g *gate) handler(api, page http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(admin.Root+"/", g.guard(api))
+	mux.Handle(Root+"/", g.guard(api))
 	mux.HandleFunc("POST /login", g.logIn)
 	mux.HandleFunc("GET /login", g.logIn)
 	mux.HandleFunc("POST /logout", g.logOut)
@@ -126,8 +125,8 @@ func (g *gate) strict(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		if r.TLS == nil && !config.IsLoopback(r.Host) {
-			admin.Fail(
-				w, &admin.Error{Status: http.StatusMisdirectedRequest,
+			Fail(
+				w, &Error{Status: http.StatusMisdirectedRequest,
 					Text: "without TLS, ask for localhost or 127.0.0.1 only"})
 			return
 		}
@@ -143,7 +142,7 @@ func (g *gate) guard(next http.Handler) http.Handler {
 		// A certificate goes along with what other sites make a browser ask, and so may a cookie on another port of
 		// this machine.
 		if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
-			admin.Fail(w, errOtherSite)
+			Fail(w, errOtherSite)
 			return
 		}
 		loggedOut, ok := g.loggedIn(&c, r)
@@ -152,8 +151,8 @@ func (g *gate) guard(next http.Handler) http.Handler {
 			if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 				w.Header().Set("Connection", "close") // the client may show another certificate in another handshake
 			}
-			admin.Fail(
-				w, &admin.Error{Status: http.StatusUnauthorized,
+			Fail(
+				w, &Error{Status: http.StatusUnauthorized,
 					Text: "send the token of admin.token: Authorization: Bearer TOKEN"})
 			return
 		}
@@ -242,7 +241,7 @@ func (g *gate) logIn(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	c := g.current()
 	if !g.isToken(&c, r, r.FormValue("token")) {
-		admin.Fail(w, &admin.Error{Status: http.StatusUnauthorized, Text: "this is not the token of admin.token"})
+		Fail(w, &Error{Status: http.StatusUnauthorized, Text: "this is not the token of admin.token"})
 		return
 	}
 	c.set(w, c.browsers.begin(), cookieLife)

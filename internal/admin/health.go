@@ -1,5 +1,4 @@
-// Package health answers the probes of Kubernetes: /healthz and /readyz.
-package health
+package admin
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package page_test
+package admin_test
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/admin/page"
+	"github.com/babelftp/babelftp/internal/admin"
 )
 
 // load loads the catalogues.
@@ -46,7 +46,7 @@ func TestLanguages(t *testing.T) {
 	overlay["ia/messages.gotext.json"] = &fstest.MapFile{Data: []byte(
 		`{"language": "ia", "messages": [` + strings.Join(complete, ",") + `]}`)}
 	bundle := load(t, overlay)
-	handler := page.Handler(func() *i18n.Bundle { return bundle })
+	handler := admin.PageHandler(func() *i18n.Bundle { return bundle })
 	for _, test := range []struct{ path, accept, lang, dir, title string }{
 		{"/", "", "en", "ltr", "babelftp administration"},
 		{"/", "fr-CH, en;q=0.5", "fr", "ltr", "Administration de babelftp"},
@@ -90,7 +90,7 @@ func TestLanguages(t *testing.T) {
 // A reload of the configuration replaces the catalogues, and the next page has the new ones.
 func TestBundleOfEachPage(t *testing.T) {
 	bundle := load(t)
-	handler := page.Handler(func() *i18n.Bundle { return bundle })
+	handler := admin.PageHandler(func() *i18n.Bundle { return bundle })
 	get(handler, "/", "fr")
 	bundle = load(t, fstest.MapFS{"fr/messages.gotext.json": {Data: []byte(
 		`{"language": "fr", "messages": [{"id": "page-sessions", "translation": "Séances <b>"}]}`)}})
@@ -101,7 +101,7 @@ func TestBundleOfEachPage(t *testing.T) {
 }
 
 func TestFiles(t *testing.T) {
-	handler := page.Handler(func() *i18n.Bundle { return load(t) })
+	handler := admin.PageHandler(func() *i18n.Bundle { return load(t) })
 	for path, want := range map[string]string{
 		"/":                 "text/html; charset=utf-8",
 		"/static/page.js":   "text/javascript; charset=utf-8",
@@ -122,7 +122,7 @@ func TestFiles(t *testing.T) {
 
 // A content security policy forbids scripts and styles in the HTML. What is in a script element is data.
 func TestNothingInline(t *testing.T) {
-	body := get(page.Handler(func() *i18n.Bundle { return load(t) }), "/", "").Body.String()
+	body := get(admin.PageHandler(func() *i18n.Bundle { return load(t) }), "/", "").Body.String()
 	for _, found := range regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|javascript:|<script[^>]*>`).FindAllString(
 		body, -1) {
 		if found != `<script type="application/json" id="texts">` &&

@@ -1,13 +1,10 @@
-// Package overview collects from the parts of a server what administrators see of it, and does what they ask for.
-package overview
+package admin
 
 import (
 	"encoding/json"
 	"errors"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/admin"
-	"github.com/babelftp/babelftp/internal/admin/health"
 	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/report/activity"
 	"github.com/babelftp/babelftp/internal/report/audit"
@@ -28,7 +25,7 @@ type Parts struct {
 	Started           time.Time
 	// Loaded is the hash of the configuration in use in hexadecimal, and when it was read.
 	Loaded       func() (hash string, at time.Time)
-	Health       *health.Probe
+	Health       *Probe
 	Buckets      func() []*s3client.Bucket // of all tenants, in the order of their names
 	Registry     *account.Registry
 	Certificates *certs.Set
@@ -45,56 +42,56 @@ type Overview struct {
 	parts Parts
 }
 
-var _ admin.Source = (*Overview)(nil)
+var _ Source = (*Overview)(nil)
 
-// New makes an overview of the parts of a server.
-func New(control Control, parts Parts) *Overview { return &Overview{control, parts} }
+// NewOverview makes an overview of the parts of a server.
+func NewOverview(control Control, parts Parts) *Overview { return &Overview{control, parts} }
 
 // Audit implements [admin.Source].
 func (o *Overview) Audit() []json.RawMessage { return o.parts.Recent.Lines() }
 
 // Server implements [admin.Source].
-func (o *Overview) Server() admin.Server {
+func (o *Overview) Server() Server {
 	p := &o.parts
 	hash, at := p.Loaded()
-	s := admin.Server{
+	s := Server{
 		Version: p.Version, Replica: p.Replica, Replicas: p.Replicas, Started: p.Started.UTC(), ConfigHash: hash,
 		Reloaded: at.UTC(),
-		Ready:    p.Health.In(health.Serving), Draining: p.Health.In(health.Draining),
-		Certificates: []admin.Certificate{}, Refusals: p.Refusals(),
+		Ready:    p.Health.In(Serving), Draining: p.Health.In(Draining),
+		Certificates: []Certificate{}, Refusals: p.Refusals(),
 	}
 	for _, c := range p.Certificates.Shown() {
 		s.Certificates = append(
-			s.Certificates, admin.Certificate{Tenant: c.Tenant, Names: []string{c.Host}, NotAfter: c.Ends.UTC()})
+			s.Certificates, Certificate{Tenant: c.Tenant, Names: []string{c.Host}, NotAfter: c.Ends.UTC()})
 	}
 	if host, ends := p.Listener(); !ends.IsZero() {
-		s.Certificates = append(s.Certificates, admin.Certificate{Names: []string{host}, NotAfter: ends.UTC()})
+		s.Certificates = append(s.Certificates, Certificate{Names: []string{host}, NotAfter: ends.UTC()})
 	}
 	return s
 }
 
 // Tenants implements [admin.Source].
-func (o *Overview) Tenants(of []activity.Shown) []admin.Tenant {
+func (o *Overview) Tenants(of []activity.Shown) []Tenant {
 	sessions := map[string]int{}
 	for i := range of {
 		sessions[of[i].Tenant]++
 	}
-	tenants, index := []admin.Tenant{}, map[string]int{}
+	tenants, index := []Tenant{}, map[string]int{}
 	for _, b := range o.parts.Buckets() { // the bucket of a tenant comes before those of its folders
 		if b.Folder == "" {
 			index[b.Tenant] = len(tenants)
-			tenants = append(tenants, admin.Tenant{Name: b.Tenant, Bucket: stateOf(b), Sessions: sessions[b.Tenant]})
+			tenants = append(tenants, Tenant{Name: b.Tenant, Bucket: stateOf(b), Sessions: sessions[b.Tenant]})
 			continue
 		}
 		t := &tenants[index[b.Tenant]]
-		t.Folders = append(t.Folders, admin.Folder{Folder: b.Folder, Bucket: stateOf(b)})
+		t.Folders = append(t.Folders, Folder{Folder: b.Folder, Bucket: stateOf(b)})
 	}
 	for _, q := range o.parts.Registry.Quotas() {
 		i, found := index[q.Tenant]
 		if !found || q.User != "" {
 			continue
 		}
-		tenants[i].Quota = &admin.Quota{MaxBytes: q.Limit()}
+		tenants[i].Quota = &Quota{MaxBytes: q.Limit()}
 		if used, known := q.Used(); known {
 			tenants[i].Quota.Bytes = &used
 		}
@@ -103,8 +100,8 @@ func (o *Overview) Tenants(of []activity.Shown) []admin.Tenant {
 }
 
 // stateOf is what is known of a bucket.
-func stateOf(b *s3client.Bucket) admin.Bucket {
-	state := admin.Bucket{Bucket: b.Name, Prefix: b.Prefix}
+func stateOf(b *s3client.Bucket) Bucket {
+	state := Bucket{Bucket: b.Name, Prefix: b.Prefix}
 	known, err := b.Up()
 	if !known {
 		return state

@@ -1,4 +1,4 @@
-package page_test
+package admin_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package overview
+package admin
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/admin"
+
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -30,20 +30,20 @@ const (
 
 // Uploads implements [admin.Source]. Where tenants share a prefix of a bucket, an upload is that of the tenant which
 // has its user. A slow S3 server delays no bucket of another.
-func (o *Overview) Uploads(ctx context.Context, name string) (*admin.Uploads, error) {
+func (o *Overview) Uploads(ctx context.Context, name string) (*Uploads, error) {
 	buckets, err := o.buckets(name)
 	if err != nil {
 		return nil, err
 	}
 	var mu sync.Mutex
 	var noJournal error
-	found := &admin.Uploads{Uploads: []admin.Upload{}, Unanswered: []admin.Unanswered{}}
+	found := &Uploads{Uploads: []Upload{}, Unanswered: []Unanswered{}}
 	servers := map[*driver.Endpoint][]*s3client.Bucket{}
 	for _, b := range buckets {
 		servers[b.Endpoint] = append(servers[b.Endpoint], b)
 	}
 	ask := func(b *s3client.Bucket) {
-		var some []admin.Upload
+		var some []Upload
 		var total int
 		err := panics.Catch(func() (err error) {
 			some, total, err = o.uploadsIn(account.InTenant(ctx, b.Tenant), b)
@@ -56,7 +56,7 @@ func (o *Overview) Uploads(ctx context.Context, name string) (*admin.Uploads, er
 			noJournal = err
 		} else if err != nil {
 			found.Unanswered = append(
-				found.Unanswered, admin.Unanswered{Tenant: b.Tenant, Bucket: b.Name, Reason: err.Error()})
+				found.Unanswered, Unanswered{Tenant: b.Tenant, Bucket: b.Name, Reason: err.Error()})
 		}
 	}
 	var all errgroup.Group
@@ -77,10 +77,10 @@ func (o *Overview) Uploads(ctx context.Context, name string) (*admin.Uploads, er
 	if noJournal != nil {
 		return nil, noJournal
 	}
-	slices.SortFunc(found.Uploads, func(a, b admin.Upload) int {
+	slices.SortFunc(found.Uploads, func(a, b Upload) int {
 		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Path, b.Path), cmp.Compare(a.ID, b.ID))
 	})
-	slices.SortFunc(found.Unanswered, func(a, b admin.Unanswered) int {
+	slices.SortFunc(found.Unanswered, func(a, b Unanswered) int {
 		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Bucket, b.Bucket))
 	})
 	return found, nil
@@ -111,7 +111,7 @@ func journal(b *s3client.Bucket) (*driver.Journal, error) {
 }
 
 // uploadsIn are those of a bucket.
-func (o *Overview) uploadsIn(ctx context.Context, b *s3client.Bucket) (uploads []admin.Upload, all int, err error) {
+func (o *Overview) uploadsIn(ctx context.Context, b *s3client.Bucket) (uploads []Upload, all int, err error) {
 	j, err := journal(b)
 	if err != nil {
 		return nil, 0, err
@@ -133,7 +133,7 @@ func (o *Overview) uploadsIn(ctx context.Context, b *s3client.Bucket) (uploads [
 				continue
 			}
 		}
-		u := admin.Upload{
+		u := Upload{
 			ID: p.ID, Tenant: b.Tenant, User: user,
 			Path: strings.TrimSuffix("/"+strings.Trim(b.Folder, "/"), "/") + "/" +
 				strings.TrimPrefix(p.Key, b.Prefix),

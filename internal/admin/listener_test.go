@@ -1,4 +1,4 @@
-package listener
+package admin
 
 import (
 	"context"
@@ -17,7 +17,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
@@ -36,7 +35,7 @@ func answers(text string) http.Handler {
 // serve starts a listener, and returns its address.
 func serve(t *testing.T, cfg config.Admin, api http.Handler) (l *Listener, address string) {
 	t.Helper()
-	l, err := New(cfg, api, answers("page"), slog.New(slog.DiscardHandler))
+	l, err := NewListener(cfg, api, answers("page"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +55,7 @@ func serve(t *testing.T, cfg config.Admin, api http.Handler) (l *Listener, addre
 }
 
 // An answer is what a test looks at.
-type answer struct {
+type answerIn struct {
 	status  int
 	body    string
 	header  http.Header
@@ -65,7 +64,7 @@ type answer struct {
 }
 
 // send sends a request with headers, written "Name: value".
-func send(t *testing.T, client *http.Client, method, address string, form url.Values, headers ...string) answer {
+func sendPage(t *testing.T, client *http.Client, method, address string, form url.Values, headers ...string) answerIn {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -87,7 +86,7 @@ func send(t *testing.T, client *http.Client, method, address string, form url.Va
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{response.StatusCode, string(body), response.Header, response.Cookies(), response.Request.URL}
+	return answerIn{response.StatusCode, string(body), response.Header, response.Cookies(), response.Request.URL}
 }
 
 // Who has no token gets the page and nothing of the API, and no other site gets anything by a browser that has logged
@@ -127,7 +126,7 @@ func TestToken(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(tc.label, " ", "-"), func(t *testing.T) {
 			t.Parallel() // a right token waits for the wrong ones before it
-			got := send(t, http.DefaultClient, tc.method, "http://"+address+tc.path, nil, tc.headers...)
+			got := sendPage(t, http.DefaultClient, tc.method, "http://"+address+tc.path, nil, tc.headers...)
 			if got.status != tc.status || !strings.Contains(got.body, tc.body) {
 				t.Errorf("%d %q, want %d %q", got.status, got.body, tc.status, tc.body)
 			}
@@ -146,7 +145,7 @@ func TestToken(t *testing.T) {
 func TestCookie(t *testing.T) {
 	entered, ended := make(chan struct{}), make(chan struct{})
 	api := http.NewServeMux()
-	api.HandleFunc(admin.Root+"/events", func(_ http.ResponseWriter, r *http.Request) {
+	api.HandleFunc(Root+"/events", func(_ http.ResponseWriter, r *http.Request) {
 		close(entered)
 		<-r.Context().Done()
 		close(ended)
@@ -159,17 +158,17 @@ func TestCookie(t *testing.T) {
 	browser := &http.Client{Jar: jar}
 	asks := func(status int) {
 		t.Helper()
-		if got := send(t, browser, http.MethodGet, base+"/api/v1/server", nil); got.status != status {
+		if got := sendPage(t, browser, http.MethodGet, base+"/api/v1/server", nil); got.status != status {
 			t.Errorf("the API answers %d, want %d", got.status, status)
 		}
 	}
 	asks(401)
-	if got := send(t, browser, http.MethodPost, base+"/login", url.Values{"token": {otherToken}}); got.status != 401 ||
+	if got := sendPage(t, browser, http.MethodPost, base+"/login", url.Values{"token": {otherToken}}); got.status != 401 ||
 		len(got.cookies) != 0 {
 		t.Errorf("a wrong token: %d, %v", got.status, got.cookies)
 	}
 	asks(401)
-	login := send(
+	login := sendPage(
 		t, browser, http.MethodPost, base+"/login", url.Values{"token": {token}}, "Sec-Fetch-Site: same-origin")
 	if login.status != 204 || len(login.cookies) != 1 {
 		t.Fatalf("the login: %d, %v", login.status, login.cookies)
@@ -180,20 +179,20 @@ func TestCookie(t *testing.T) {
 	}
 	asks(200)
 	for header, status := range map[string]int{"Basic " + token: 200, "Basic": 200, "Bearer " + otherToken: 401} {
-		if got := send(
+		if got := sendPage(
 			t, browser, http.MethodGet, base+"/api/v1/server", nil, "Authorization: "+header); got.status != status {
 			t.Errorf("the cookie with %q: %d, want %d", header, got.status, status)
 		}
 	}
-	if got := send(t, browser, http.MethodPost, base+"/logout", nil); got.status != 204 {
+	if got := sendPage(t, browser, http.MethodPost, base+"/logout", nil); got.status != 204 {
 		t.Errorf("the logout: %d", got.status)
 	}
 	asks(401)
 	copied := "Cookie: " + login.cookies[0].Name + "=" + login.cookies[0].Value
-	if got := send(t, http.DefaultClient, http.MethodGet, base+"/api/v1/server", nil, copied); got.status != 401 {
+	if got := sendPage(t, http.DefaultClient, http.MethodGet, base+"/api/v1/server", nil, copied); got.status != 401 {
 		t.Errorf("a copy of the cookie after the logout: %d", got.status)
 	}
-	if got := send(t, browser, http.MethodGet, base+"/login?token="+token, nil); got.status != 200 ||
+	if got := sendPage(t, browser, http.MethodGet, base+"/login?token="+token, nil); got.status != 200 ||
 		got.body != "page" || got.at.RawQuery != "" {
 		t.Errorf("the link leads to %s %s", got.at, got.body)
 	}
@@ -202,7 +201,7 @@ func TestCookie(t *testing.T) {
 	streaming := make(chan struct{})
 	go func() {
 		defer close(streaming)
-		_ = send(t, browser, http.MethodGet, base+"/api/v1/events", nil)
+		_ = sendPage(t, browser, http.MethodGet, base+"/api/v1/events", nil)
 	}()
 	<-entered
 	same, err := l.Prepare(cfg)
@@ -295,7 +294,7 @@ func TestClientCertificate(t *testing.T) {
 				t.Errorf("token given: %t, %s with the certificate of others: %d", !required, path, got)
 			}
 		}
-		if c, err := admin.NewRemoteClient("http://admin.example:9122", token, nil); err == nil {
+		if c, err := NewRemoteClient("http://admin.example:9122", token, nil); err == nil {
 			t.Errorf("the client %v would send the token in the clear", c)
 		}
 	}
@@ -340,7 +339,7 @@ func TestOtherAuthorities(t *testing.T) {
 	t.Cleanup(transport.CloseIdleConnections)
 	ask := func(status, on int) {
 		t.Helper()
-		got := send(t, &http.Client{Transport: transport}, http.MethodGet, "https://"+address+"/api/v1/server", nil)
+		got := sendPage(t, &http.Client{Transport: transport}, http.MethodGet, "https://"+address+"/api/v1/server", nil)
 		if got.status != status || connections != on {
 			t.Errorf("%d on connection %d, want %d on %d", got.status, connections, status, on)
 		}
@@ -387,7 +386,7 @@ func TestReloadOfTLS(t *testing.T) {
 		next.Apply()
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots},
 			DisableKeepAlives: true}}
-		got := send(
+		got := sendPage(
 			t, client, http.MethodGet, step.scheme+"://"+address+"/api/v1/server", nil, "Authorization: Bearer "+token)
 		if got.status != 200 || got.body != "api" {
 			t.Errorf("%s: %d %q", step.scheme, got.status, got.body)
@@ -413,13 +412,13 @@ func TestCookieOfTLS(t *testing.T) {
 	roots.AppendCertsFromPEM(text)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	defer transport.CloseIdleConnections()
-	got := send(
+	got := sendPage(
 		t, &http.Client{Transport: transport}, http.MethodPost, "https://"+address+"/login",
 		url.Values{"token": {token}})
 	if c := got.cookies; len(c) != 1 || c[0].Name != "__Host-babelftp-admin" || !c[0].Secure || !c[0].HttpOnly {
 		t.Errorf("%d, cookies are %v", got.status, c)
 	}
-	c, err := admin.NewRemoteClient("https://"+address, token, nil)
+	c, err := NewRemoteClient("https://"+address, token, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,26 @@
+// Package admin is how administrators ask a running server: HTTP with JSON, and server-sent events.
+//
+// [Handler] answers what is below /api/v1 from a [Source], and a [Client] asks. [Listen] opens a Unix socket for the
+// user of the process only, whose permissions are the only authentication. A [Listener] serves the same over TCP, to
+// those who have a token or a certificate.
+//
+// Anybody who reaches the address of a listener may read its page and the files of it. What is below [Root] needs a
+// login:
+//
+//   - "Authorization: Bearer TOKEN", for scripts (RFC 6750).
+//   - A cookie, for browsers. POST /login exchanges the form field "token" for it, with status 204, and 401 for a
+//     wrong token. GET /login?token=TOKEN does so too, and redirects to the page. POST /logout removes the cookie.
+//   - A certificate of tls.client_ca_file.
+//
+// Requests that other sites make browsers send are refused. So are those for a name that is not this machine's, where
+// there is no TLS (DNS rebinding).
+//
+// The page is one file of HTML, which asks the API. It needs no build step and nothing from another server. Its texts
+// come from the catalogues of package i18n. Their language is the one that the reader chooses, else one that the
+// browser asks for (Accept-Language, RFC 9110, section 12.5.4). Languages that lack texts of the page are not offered.
+// Reasons and errors come from the server in English, and say so (WCAG 3.1.2). Nothing in the page is secret: the API
+// wants a login. The HTML has no script and no style in it, so that a content security policy can forbid them.
+//
+// An [Overview] collects from the parts of a server what administrators see of it, and does what they ask for. A
+// [Probe] answers the probes of Kubernetes: /healthz and /readyz.
+package admin
