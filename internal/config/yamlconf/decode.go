@@ -86,17 +86,17 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 	for _, f := range d.fieldsOf(v.Type()) {
 		key := f.Tag.Get("yaml")
 		keys = append(keys, key)
-		field, child, e := v.FieldByIndex(f.Index), p.Child(key), take(key)
-		if !IsScalar(field.Type()) {
-			d.collection(child, e, field)
-			continue
-		}
-		var inFile entry
-		withFile := HasFileForm(f)
+		e, inFile, withFile := take(key), entry{}, HasFileForm(f)
 		if withFile && !d.noFiles {
 			inFile = take(key + FileSuffix)
 		}
-		d.scalar(child, e, inFile, withFile, field)
+		switch field := v.FieldByIndex(f.Index); {
+		case d.inMap > 0 && !e.given() && !inFile.given(): // and no variable gives it
+		case IsScalar(f.Type):
+			d.scalar(p.Child(key), e, inFile, withFile, field)
+		default:
+			d.collection(p.Child(key), e, field)
+		}
 	}
 	for _, e := range entries {
 		d.report(p.Child(e.key), e.at, "%s", d.unknownKey(p.Child(e.key), keys))
