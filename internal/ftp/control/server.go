@@ -50,8 +50,7 @@ type Config struct {
 	Data        dataconn.Settings
 	// CommitDelay is the maximum time that an upload that looks complete waits for the end of the control connection.
 	// The kernel of a killed client closes the data connection first and the control connection just after. An upload
-	// that took less than eight times as long waits less. While tasks wait for the machine's processors it waits
-	// longer.
+	// that took less than eight times as long waits less.
 	CommitDelay time.Duration
 	MaxLogins   int // failed logins a session
 
