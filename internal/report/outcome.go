@@ -25,7 +25,6 @@ type Outcome struct {
 	Path, To string
 	// URI and ToURI are those of the objects.
 	URI, ToURI string
-	Offset     int64     // where a transfer begins, in bytes
 	Stored     *Stored   // the file of a transfer that is complete; nil where nothing is known of it
 	Transfer   *Transfer // nil for none
 }

@@ -27,13 +27,13 @@ type Kind string
 
 // The kinds of commands.
 const (
-	Upload   Kind = "upload"
-	Download Kind = "download"
-	Delete   Kind = "delete"
-	Rename   Kind = "rename"
-	MakeDir  Kind = "mkdir"
-	Remove   Kind = "rmdir"
-	Copy     Kind = "copy"
-	SetTime  Kind = "set_time"
-	Presign  Kind = "presign"
+	Upload    Kind = "upload"
+	Download  Kind = "download"
+	Delete    Kind = "delete"
+	Rename    Kind = "rename"
+	MakeDir   Kind = "mkdir"
+	RemoveDir Kind = "rmdir"
+	Copy      Kind = "copy"
+	SetTime   Kind = "set_time"
+	Presign   Kind = "presign"
 )

@@ -105,7 +105,7 @@ func commands() map[string]command {
 		"CDUP": {run: (*session).cdup, login: true, syntax: "CDUP"},
 		"PWD":  {run: (*session).pwd, login: true, syntax: "PWD"},
 		"MKD":  {run: changing("MKD"), argument: syntax.Text, login: true, kind: report.MakeDir, syntax: "MKD" + pathnameSyntax},
-		"RMD":  {run: changing("RMD"), argument: syntax.Text, login: true, kind: report.Remove, syntax: "RMD" + pathnameSyntax},
+		"RMD":  {run: changing("RMD"), argument: syntax.Text, login: true, kind: report.RemoveDir, syntax: "RMD" + pathnameSyntax},
 		"DELE": {run: changing("DELE"), argument: syntax.Text, login: true, kind: report.Delete, syntax: "DELE" + pathnameSyntax},
 		"RNFR": {run: (*session).rnfr, argument: syntax.Text, login: true, kind: report.Rename, syntax: "RNFR" + pathnameSyntax},
 		"RNTO": {run: (*session).rnto, argument: syntax.Text, login: true, kind: report.Rename, syntax: "RNTO" + pathnameSyntax},

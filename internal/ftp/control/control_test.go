@@ -24,7 +24,6 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/passive"
-	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -72,8 +71,7 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 			demo:  loginTo(config.Tenant{}),
 			hosts: map[string]*account.Tenant{"ftp.example.com": tenant},
 		},
-		Observe: func(*report.Client) report.Observers { return nil },
-		Logger:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	cfg.TLS, s.tls = certificates(t)
 	if change != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
-	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -98,7 +97,6 @@ func TestLoginTimeout(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := control.New(control.Config{
 					Bundle: bundle, Backend: slowBackend{},
-					Observe:     func(*report.Client) report.Observers { return nil },
 					Logger:      slog.New(slog.NewTextHandler(t.Output(), nil)),
 					IdleTimeout: 5 * time.Minute, LoginTimeout: timeout, MaxLogins: 5,
 				})

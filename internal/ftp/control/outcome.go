@@ -45,7 +45,7 @@ func (s *session) outcome(r wire.Reply, err error) *report.Outcome {
 		return o
 	}
 	n := op.noted()
-	o.Command, o.Path, o.To, o.URI, o.ToURI, o.Offset = op.command, n.Path, n.To, n.URI, n.ToURI, n.Offset
+	o.Command, o.Path, o.To, o.URI, o.ToURI = op.command, n.Path, n.To, n.URI, n.ToURI
 	if op.row.reads && n.Path == "" {
 		o.Kind = ""
 	}

@@ -30,7 +30,7 @@ func siteCommands() map[string]command {
 		"PRESIGN": {run: onFile(filecmd.Presign("SITE PRESIGN" + pathnameSyntax)), argument: syntax.Text,
 			kind: report.Presign, syntax: pathnameSyntax + " [<SP> duration]"},
 		"QUOTA": {run: onFile(filecmd.Quota), argument: syntax.OptionalText},
-		"RMDIR": {run: changing("SITE RMDIR"), argument: syntax.Text, kind: report.Remove, syntax: pathnameSyntax},
+		"RMDIR": {run: changing("SITE RMDIR"), argument: syntax.Text, kind: report.RemoveDir, syntax: pathnameSyntax},
 		"URL":   {run: (*session).siteURL, argument: syntax.Text, syntax: " [<SP> --8bit]" + pathnameSyntax},
 		"UTIME": {run: onFile(filecmd.UTime("SITE UTIME <SP> YYYYMMDDhhmmss" + pathnameSyntax)), argument: syntax.Text,
 			kind: report.SetTime, syntax: " <SP> YYYYMMDDhhmmss" + pathnameSyntax},

@@ -11,7 +11,6 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/control"
-	"github.com/babelftp/babelftp/internal/report"
 )
 
 // The session of a client that reads no reply ends after a minute, however many commands it has sent.
@@ -22,7 +21,7 @@ func TestUnreadReplies(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		server := control.New(control.Config{
-			Bundle: bundle, Backend: slowBackend{}, Observe: func(*report.Client) report.Observers { return nil },
+			Bundle: bundle, Backend: slowBackend{},
 			Logger:      slog.New(slog.NewTextHandler(t.Output(), nil)),
 			IdleTimeout: 5 * time.Minute, LoginTimeout: 5 * time.Minute, MaxLogins: 5,
 		})

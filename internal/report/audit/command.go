@@ -41,8 +41,8 @@ func aboutFile(o *report.Outcome) []any {
 	if o.To != "" {
 		about = append(about, "to_path", o.To, "to_s3_uri", o.ToURI)
 	}
-	if o.Offset > 0 {
-		about = append(about, "offset", o.Offset)
+	if o.Transfer != nil && o.Transfer.Offset > 0 {
+		about = append(about, "offset", o.Transfer.Offset)
 	}
 	switch stored := o.Stored; {
 	case o.Failed() && o.Err != nil:

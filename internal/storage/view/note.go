@@ -9,9 +9,7 @@ type Note struct {
 	Path, To string
 	// URI and ToURI are those of the objects, empty for a name that none can have.
 	URI, ToURI string
-	// Offset is where a transfer begins, in bytes.
-	Offset int64
-	Err    error
+	Err        error
 }
 
 // A Sink gets the changes that users make, before they are made.

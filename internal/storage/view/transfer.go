@@ -15,8 +15,7 @@ func (f *Files) OpenReader(name string, offset int64) (Reader, error) {
 	if err != nil {
 		return nil, f.noted(t, err)
 	}
-	f.note(Note{Path: t.name, URI: t.uri(), Offset: offset})
-	return file, nil
+	return file, f.noted(t, nil)
 }
 
 func (f *Files) openReader(t *target, offset int64) (Reader, error) {
@@ -57,8 +56,7 @@ func (f *Files) OpenWriter(name string, flag int, offset int64) (Writer, error) 
 	if err != nil {
 		return nil, f.noted(t, err)
 	}
-	f.note(Note{Path: t.name, URI: t.uri(), Offset: offset})
-	return file, nil
+	return file, f.noted(t, nil)
 }
 
 func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
