@@ -44,8 +44,8 @@ type tlsFiles struct {
 	required    bool           // whether clients must show a certificate
 }
 
-// NewListener makes a listener with an API and a page. The page gets what neither the API nor the login is asked for. NewListener
-// opens no socket.
+// NewListener makes a listener with an API and a page. The page gets what neither the API nor the login is asked for.
+// NewListener opens no socket.
 func NewListener(cfg config.Admin, api, page http.Handler, log *slog.Logger) (*Listener, error) {
 	l := &Listener{log: log, gate: newGate()}
 	first, err := l.Prepare(cfg)

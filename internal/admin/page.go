@@ -14,8 +14,8 @@ import (
 //go:embed index.html static
 var files embed.FS
 
-// PageHandler answers requests for the page at /, and for its files below /static/. It asks for the bundle again for each
-// page, because a reload of the configuration may replace it.
+// PageHandler answers requests for the page at /, and for its files below /static/. It asks for the bundle again for
+// each page, because a reload of the configuration may replace it.
 func PageHandler(bundle func() *i18n.Bundle) http.Handler {
 	index := template.Must(template.ParseFS(files, "index.html"))
 	mux := http.NewServeMux()
