@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/clientcert"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
 const (
@@ -120,7 +120,7 @@ var errNoTLS = errors.New("the configuration has no certificate any more")
 
 // tlsConfig is that of a handshake.
 func (l *Listener) tlsConfig(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-	if err := hostname.CheckServerName(hello); err != nil {
+	if err := netaddr.CheckServerName(hello); err != nil {
 		return nil, err
 	}
 	files := l.files.Load()

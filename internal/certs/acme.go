@@ -16,10 +16,10 @@ import (
 	"github.com/mholt/acmez/v3/acme"
 	"go.uber.org/zap"
 
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
 const (
@@ -257,7 +257,7 @@ func (m *ACME) handshakes() *tls.Config {
 			if len(hello.SupportedProtos) != 1 || hello.SupportedProtos[0] != protocol {
 				return nil, errors.New("only challenges of ACME are answered here")
 			}
-			if err := hostname.CheckServerName(hello); err != nil {
+			if err := netaddr.CheckServerName(hello); err != nil {
 				return nil, err
 			}
 			return m.magic.GetCertificate(hello)

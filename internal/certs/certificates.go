@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/clientcert"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
 // A Set is the certificates of the server and of the tenants that have their own. [Set.Prepare] replaces them while
@@ -141,7 +141,7 @@ var errNotIssued = errors.New("ACME has obtained no certificate yet")
 // certificate returns the one for a handshake: that of the tenant whose host the client names, or the one issued for
 // this host, else the server's.
 func (s *Set) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	current, host := s.current.Load(), hostname.Normalize(hello.ServerName)
+	current, host := s.current.Load(), netaddr.NormalizeHost(hello.ServerName)
 	if f, ok := current.byHost[host]; ok {
 		return f.Current()
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
 // Cluster is several replicas behind one address. Each hands out its own part of `passive.ports`, and passes other
@@ -112,7 +111,7 @@ func (c Cluster) checkPeers(v *validator, p yamlconf.Path) {
 	hosts := c.Hosts()
 	for n, host := range hosts {
 		at := p.Child(strconv.Itoa(min(n, len(c.Peers)-1)))
-		_, isName := hostname.Parse(host)
+		_, isName := netaddr.ParseHost(host)
 		if _, err := netip.ParseAddr(host); err != nil && !isName {
 			v.report(at,
 				"%q is neither an address nor a host name: write it like 10.0.0.1 or babelftp-0.babelftp-headless, "+

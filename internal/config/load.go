@@ -34,7 +34,7 @@ type loaded struct {
 }
 
 // gcPercent is that of the Go runtime while a configuration is loaded. The nodes of thousands of tenants live for a
-// second, beside all that a server keeps. With the usual 100 the heap would grow to twice the size of both.
+// second, next to all that a server keeps. With the usual 100 the heap would grow to twice the size of both.
 const gcPercent = 30
 
 // NewLoader loads the configuration in file and in the environment, which is given as os.Environ gives it.

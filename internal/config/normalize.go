@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
 // normalize gives values that may be written in several ways their one form. dir is what the paths of files are
@@ -21,7 +21,7 @@ func (c *Config) normalize(dir string) {
 		paths = append(paths, t.files()...)
 		t.Auth.User.Home, t.Auth.User.Root = cleanDirectory(t.Auth.User.Home), cleanDirectory(t.Auth.User.Root)
 		for i, host := range t.Hosts {
-			t.Hosts[i] = hostname.Normalize(host)
+			t.Hosts[i] = netaddr.NormalizeHost(host)
 		}
 		t.Prefix = withTrailingSlash(t.Prefix)
 		for _, f := range t.Folders {
@@ -42,7 +42,7 @@ func (c *Config) normalize(dir string) {
 func (c *Config) acmeHosts() {
 	a := &c.TLS.ACME
 	for i, host := range a.Hosts {
-		a.Hosts[i] = hostname.Normalize(host)
+		a.Hosts[i] = netaddr.NormalizeHost(host)
 	}
 	if !a.Given() || len(a.Hosts) > 0 {
 		return

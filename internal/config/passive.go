@@ -9,7 +9,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
 // Passive is where the data connections of PASV and EPSV arrive.
@@ -33,7 +32,7 @@ func (a *PublicAddress) UnmarshalText(text []byte) error {
 	for host := range strings.SplitSeq(string(text), ",") {
 		host = strings.TrimSpace(host)
 		addr, err := netip.ParseAddr(host)
-		_, isName := hostname.Parse(strings.ReplaceAll(host, replicaMark, "0"))
+		_, isName := netaddr.ParseHost(strings.ReplaceAll(host, replicaMark, "0"))
 		switch {
 		case err == nil && !addr.Unmap().Is4():
 			return fmt.Errorf("%s is no IPv4 address: PASV can show no other, and EPSV needs none", addr)

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
 func (v *validator) tenants() {
@@ -35,7 +35,7 @@ func (v *validator) sharedHosts() {
 		for i, host := range v.cfg.Tenants[name].Hosts {
 			p := yamlconf.Path{"tenants", name, "hosts"}.Child(strconv.Itoa(i))
 			_, notAddress := netip.ParseAddr(host) // RFC 7151, section 3.1 allows one
-			if name, ok := hostname.Parse(host); notAddress != nil && (!ok || name != host) {
+			if name, ok := netaddr.ParseHost(host); notAddress != nil && (!ok || name != host) {
 				v.report(p, "%q is no host name: write it like ftp.example.com", host)
 				continue
 			}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/listen"
-	"github.com/babelftp/babelftp/internal/base/lookup"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/passive"
@@ -27,7 +27,7 @@ type dataPorts struct {
 	cluster *relay.Cluster    // nil for a single replica
 	number  int               // of this replica
 
-	public map[string]*lookup.Host // the addresses that PASV shows, by name
+	public map[string]*netaddr.Host // the addresses that PASV shows, by name
 }
 
 // A dataPortObserver learns what happens to connections that come through load balancers and other replicas.
@@ -69,12 +69,12 @@ func newDataPorts(ctx context.Context, cfg *config.Config, observe dataPortObser
 // PublicAddress is what PASV shows on this replica, by a configuration that may be newer than that of the ports.
 // Hosts of the configuration before are not looked up again for that. Calls follow one another.
 func (p *dataPorts) PublicAddress(cfg config.Passive) passive.Public {
-	hosts := map[string]*lookup.Host{}
-	host := func(a config.PublicAddress) *lookup.Host {
+	hosts := map[string]*netaddr.Host{}
+	host := func(a config.PublicAddress) *netaddr.Host {
 		name := a.Of(p.number)
 		if hosts[name] == nil {
 			if hosts[name] = p.public[name]; hosts[name] == nil {
-				hosts[name] = lookup.NewHost(name, lookup.System)
+				hosts[name] = netaddr.NewHost(name, netaddr.SystemLookup)
 			}
 		}
 		return hosts[name]
@@ -83,7 +83,7 @@ func (p *dataPorts) PublicAddress(cfg config.Passive) passive.Public {
 	if cfg.PublicAddress.Of(p.number) != "" {
 		public.Host = host(cfg.PublicAddress)
 	}
-	public.Networks = make(map[netip.Prefix]*lookup.Host, len(cfg.PublicAddressByNetwork))
+	public.Networks = make(map[netip.Prefix]*netaddr.Host, len(cfg.PublicAddressByNetwork))
 	for n, a := range cfg.PublicAddressByNetwork {
 		public.Networks[n.Prefix] = host(a)
 	}

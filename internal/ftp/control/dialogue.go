@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
-	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
 // A dialogue is the control connection: the lines that come, the replies that go, and how long the client may take.
@@ -103,6 +103,6 @@ func (d *dialogue) handshake(host string) dataconn.Handshake {
 
 // namedToTLS is the host that the client has named to TLS (SNI, RFC 6066 3), empty when there is none.
 func (d *dialogue) namedToTLS() string {
-	name, _ := hostname.Parse(d.conn.ServerName())
+	name, _ := netaddr.ParseHost(d.conn.ServerName())
 	return name
 }

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
-	"github.com/babelftp/babelftp/internal/names/hostname"
 )
 
 // host is HOST (RFC 7151 3): it chooses the tenant. Before the login the last HOST counts, also after USER.
@@ -13,7 +13,7 @@ func (s *session) host(arg string) (wire.Reply, error) {
 	if s.identity.login != nil {
 		return s.reply(503, i18n.HostTooLate)
 	}
-	name, ok := hostname.Parse(arg)
+	name, ok := netaddr.ParseHost(arg)
 	if !ok {
 		return s.syntaxError()
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/base/lookup"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/passive"
 )
@@ -17,8 +17,8 @@ import (
 func TestPublicAddress(t *testing.T) {
 	t.Parallel()
 	outside, inside := netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("10.0.0.7")
-	host := func(addr netip.Addr) *lookup.Host {
-		return lookup.NewHost("ftp.example", func(context.Context, string) ([]netip.Addr, error) {
+	host := func(addr netip.Addr) *netaddr.Host {
+		return netaddr.NewHost("ftp.example", func(context.Context, string) ([]netip.Addr, error) {
 			if !addr.IsValid() {
 				return nil, errors.New("the name server does not answer")
 			}
@@ -33,7 +33,7 @@ func TestPublicAddress(t *testing.T) {
 		"reached": {passive.Public{}, "(127,0,0,1,"},
 		"name":    {passive.Public{Host: host(outside)}, "(203,0,113,7,"},
 		"network": {passive.Public{Host: host(outside),
-			Networks: map[netip.Prefix]*lookup.Host{loopback: host(inside)}}, "(10,0,0,7,"},
+			Networks: map[netip.Prefix]*netaddr.Host{loopback: host(inside)}}, "(10,0,0,7,"},
 		"no-address": {passive.Public{Host: host(netip.Addr{})}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

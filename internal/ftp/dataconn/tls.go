@@ -7,7 +7,7 @@ import (
 	"crypto/x509"
 	"fmt"
 
-	"github.com/babelftp/babelftp/internal/names/hostname"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
 // A Handshake is what a session knows of a TLS handshake before it begins.
@@ -55,12 +55,12 @@ func TLSConfig(cfg *tls.Config) *tls.Config {
 	cfg = cfg.Clone()
 	configFor, certificate := cfg.GetConfigForClient, cfg.GetCertificate
 	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		if err := hostname.CheckServerName(hello); err != nil {
+		if err := netaddr.CheckServerName(hello); err != nil {
 			return nil, err
 		}
 		h := handshakeOf(hello)
 		host := h.Host
-		if named, ok := hostname.Parse(hello.ServerName); ok && host != "" && named != host {
+		if named, ok := netaddr.ParseHost(hello.ServerName); ok && host != "" && named != host {
 			return nil, fmt.Errorf("the client named %s to HOST and %s to TLS", host, named)
 		}
 		if configFor != nil {

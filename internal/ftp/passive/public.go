@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/lookup"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
 // publicFor is how long the addresses of a host name count without another look.
@@ -15,8 +15,8 @@ const publicFor = 30 * time.Second
 // Public is the address that PASV shows to a client (RFC 959 4.1.2). The zero value shows the one that the client has
 // reached.
 type Public struct {
-	Host     *lookup.Host                  // for all clients, nil for the address that they have reached
-	Networks map[netip.Prefix]*lookup.Host // for the clients of networks
+	Host     *netaddr.Host                  // for all clients, nil for the address that they have reached
+	Networks map[netip.Prefix]*netaddr.Host // for the clients of networks
 }
 
 // For is the address for a client, the zero value for the one that the client has reached. The error says that a host

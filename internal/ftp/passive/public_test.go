@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/base/lookup"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
 // A client gets the address of the smallest network that has it, of IPv4 only.
@@ -20,8 +20,8 @@ func TestPublic(t *testing.T) {
 			"ipv6":   {netip.MustParseAddr("2001:db8::1")},
 		}[name], nil
 	}
-	host := func(name string) *lookup.Host { return lookup.NewHost(name, find) }
-	p := Public{Host: host("outside"), Networks: map[netip.Prefix]*lookup.Host{
+	host := func(name string) *netaddr.Host { return netaddr.NewHost(name, find) }
+	p := Public{Host: host("outside"), Networks: map[netip.Prefix]*netaddr.Host{
 		netip.MustParsePrefix("10.0.0.0/8"): host("inside"), netip.MustParsePrefix("10.1.0.0/16"): host("near"),
 		netip.MustParsePrefix("fe80::/10"): host("inside"), netip.MustParsePrefix("192.0.2.0/24"): host("ipv6"),
 	}}

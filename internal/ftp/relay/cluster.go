@@ -14,7 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/descriptors"
 	"github.com/babelftp/babelftp/internal/base/limits"
-	"github.com/babelftp/babelftp/internal/base/lookup"
+
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/ftp/passive"
@@ -107,7 +107,7 @@ func New(ctx context.Context, options Options) *Cluster {
 	c.ctx, c.cut = context.WithCancel(context.WithoutCancel(ctx))
 	for n, host := range options.Peers {
 		if n != options.Replica {
-			c.peers[n] = lookup.NewHost(host, lookup.System)
+			c.peers[n] = netaddr.NewHost(host, netaddr.SystemLookup)
 		}
 	}
 	return c
@@ -225,7 +225,7 @@ func (c *Cluster) refuse(reason Reason, from netip.Addr, advice string) {
 }
 
 // owner is the replica that hands out a port.
-func (c *Cluster) owner(port uint16) *lookup.Host {
+func (c *Cluster) owner(port uint16) *netaddr.Host {
 	for n := range c.Peers {
 		if Slice(c.Ports, n, len(c.Peers)).Contains(port) {
 			return c.peers[n]

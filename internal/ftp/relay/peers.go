@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/lookup"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
 const (
@@ -24,17 +24,17 @@ const (
 )
 
 // looks are where a peer is: as it was looked up recently, and if that is not right, as the name server says.
-func looks() []func(context.Context, *lookup.Host) []netip.Addr {
-	return []func(context.Context, *lookup.Host) []netip.Addr{
-		func(ctx context.Context, p *lookup.Host) []netip.Addr { return p.Addrs(ctx, fresh) },
-		func(ctx context.Context, p *lookup.Host) []netip.Addr { return p.Renewed(ctx, lookAgain) },
+func looks() []func(context.Context, *netaddr.Host) []netip.Addr {
+	return []func(context.Context, *netaddr.Host) []netip.Addr{
+		func(ctx context.Context, p *netaddr.Host) []netip.Addr { return p.Addrs(ctx, fresh) },
+		func(ctx context.Context, p *netaddr.Host) []netip.Addr { return p.Renewed(ctx, lookAgain) },
 	}
 }
 
 // dial connects to a port of a peer, from an address if that is valid. It looks up the peer again if no address
 // answers.
 func dial(
-	ctx context.Context, p *lookup.Host, dialer net.Dialer, from netip.Addr, port uint16,
+	ctx context.Context, p *netaddr.Host, dialer net.Dialer, from netip.Addr, port uint16,
 ) (conn net.Conn, err error) {
 	err = &net.DNSError{Err: "no address", Name: p.Name()}
 	var tried []netip.Addr
@@ -60,7 +60,7 @@ func dial(
 }
 
 // peers are all replicas but this one, by their numbers.
-type peers map[int]*lookup.Host
+type peers map[int]*netaddr.Host
 
 // known says whether an address was a peer's when that was looked up last.
 func (p peers) known(addr netip.Addr) bool {

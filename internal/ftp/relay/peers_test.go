@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/lookup"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/ftp/proxyproto"
 )
 
@@ -41,7 +41,7 @@ func TestPeerMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before, after := netip.MustParseAddr("10.0.0.7"), netip.MustParseAddr("10.0.0.8")
 		server := &names{byHost: map[string][]netip.Addr{"babelftp-1": {netip.MustParseAddr("::ffff:10.0.0.7")}}}
-		p := peers{1: lookup.NewHost("babelftp-1", server.lookup)}
+		p := peers{1: netaddr.NewHost("babelftp-1", server.lookup)}
 		want := func(addr netip.Addr, want bool) {
 			t.Helper()
 			if got := p.confirm(t.Context(), addr); got != want {
@@ -79,7 +79,7 @@ func TestFormerAddress(t *testing.T) {
 			t.Context(), Options{Peers: []string{"own"}, Trust: proxyproto.NewTrust(nil, func() {}, nil, log),
 				Observe: newEvents(), Log: log})
 		defer c.Shutdown(t.Context())
-		c.peers = peers{1: lookup.NewHost("babelftp-1", server.lookup)}
+		c.peers = peers{1: netaddr.NewHost("babelftp-1", server.lookup)}
 		if !c.peers.confirm(t.Context(), former) {
 			t.Fatal("the peer is not known")
 		}
@@ -106,7 +106,7 @@ func TestFormerAddress(t *testing.T) {
 func TestLookupsAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &names{byHost: map[string][]netip.Addr{"babelftp-1": {netip.MustParseAddr("10.0.0.7")}}}
-		p := peers{1: lookup.NewHost("babelftp-1", server.lookup)}
+		p := peers{1: netaddr.NewHost("babelftp-1", server.lookup)}
 		for range 100 {
 			for range 10 {
 				p.confirm(t.Context(), netip.MustParseAddr("203.0.113.7"))
@@ -142,7 +142,7 @@ func TestDial(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := &names{byHost: map[string][]netip.Addr{"babelftp-1": tc.addrs}}
-			conn, err := dial(t.Context(), lookup.NewHost("babelftp-1", server.lookup), net.Dialer{}, tc.from, port)
+			conn, err := dial(t.Context(), netaddr.NewHost("babelftp-1", server.lookup), net.Dialer{}, tc.from, port)
 			if (err == nil) != tc.ok {
 				t.Fatalf("%v", err)
 			}
@@ -174,7 +174,7 @@ func TestArrivalBeforeALookup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				peer := netip.MustParseAddr("10.0.0.2")
-				host := lookup.NewHost("peer", func(context.Context, string) ([]netip.Addr, error) {
+				host := netaddr.NewHost("peer", func(context.Context, string) ([]netip.Addr, error) {
 					time.Sleep(3 * time.Second)
 					return []netip.Addr{peer}, nil
 				})

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/lookup"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/ftp/proxyproto"
 )
 
@@ -20,11 +20,11 @@ const readyTimeout = time.Minute
 // keep an old address. AwaitPeers waits a minute at most, because the replica can serve without relays. It returns
 // early when ctx ends.
 func (c *Cluster) AwaitPeers(ctx context.Context) {
-	c.awaitPeers(ctx, lookup.NewHost(c.Peers[c.Replica], lookup.System), c.local, c.refusing)
+	c.awaitPeers(ctx, netaddr.NewHost(c.Peers[c.Replica], netaddr.SystemLookup), c.local, c.refusing)
 }
 
 func (c *Cluster) awaitPeers(
-	ctx context.Context, self *lookup.Host, local func(netip.Addr) bool, refusing func(context.Context) []string,
+	ctx context.Context, self *netaddr.Host, local func(netip.Addr) bool, refusing func(context.Context) []string,
 ) {
 	if _, err := netip.ParseAddr(self.Name()); err == nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/lookup"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
 // A pod that replaces another one is ready when the name server has its address, and when the peers take its relays.
@@ -49,7 +49,7 @@ func TestAwaitPeers(t *testing.T) {
 					}
 					return nil
 				}
-				c.awaitPeers(ctx, lookup.NewHost(tc.peer, find), func(addr netip.Addr) bool {
+				c.awaitPeers(ctx, netaddr.NewHost(tc.peer, find), func(addr netip.Addr) bool {
 					return addr == after
 				}, refusing)
 				if took := time.Since(began); took != tc.want {

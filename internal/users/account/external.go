@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/names/hostname"
+
 	"github.com/babelftp/babelftp/internal/users/auth"
 )
 
@@ -97,7 +97,7 @@ func (d *directory) asked(host, login string) (t *Tenant, name string) {
 	at := strings.LastIndexByte(login, '@')
 	switch {
 	case host != "":
-		if t = d.hosts[hostname.Normalize(host)]; t != nil {
+		if t = d.hosts[netaddr.NormalizeHost(host)]; t != nil {
 			name = strings.TrimSuffix(login, "@"+t.Name)
 		}
 	case at >= 0 && d.tenants[login[at+1:]] != nil:

@@ -11,8 +11,8 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/names/hostname"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
@@ -70,7 +70,7 @@ func (r *Registry) checkStorage(u *User, files driver.Options) error {
 
 // Host implements [Backend].
 func (r *Registry) Host(name string) (*Tenant, bool) {
-	t, ok := r.current.Load().hosts[hostname.Normalize(name)]
+	t, ok := r.current.Load().hosts[netaddr.NormalizeHost(name)]
 	return t, ok
 }
 
@@ -114,7 +114,7 @@ func (d *directory) lookUp(host, name string) *User {
 	name = config.NormalizeUser(name)
 	at := strings.LastIndexByte(name, '@')
 	if host != "" {
-		t, ok := d.hosts[hostname.Normalize(host)]
+		t, ok := d.hosts[netaddr.NormalizeHost(host)]
 		if !ok {
 			return nil
 		}

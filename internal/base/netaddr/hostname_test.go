@@ -1,4 +1,4 @@
-package hostname
+package netaddr
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 )
 
 // A name is brought into the form of comparison only if a host can have it: for a name of 60 kB that takes seconds.
-func TestNormalize(t *testing.T) {
+func TestNormalizeHost(t *testing.T) {
 	label := strings.Repeat("a", 49)
 	longest := strings.Repeat(label+".", 5) + "abc" // 253 bytes
 	for name, tt := range map[string]struct{ given, want string }{
@@ -19,7 +19,7 @@ func TestNormalize(t *testing.T) {
 		"much-too-long": {strings.Repeat("Ä.", 20000), strings.Repeat("Ä.", 20000)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Normalize(tt.given); got != tt.want {
+			if got := NormalizeHost(tt.given); got != tt.want {
 				t.Errorf("%.300q, want %.300q", got, tt.want)
 			}
 		})

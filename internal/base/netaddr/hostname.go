@@ -1,6 +1,4 @@
-// Package hostname reads the names by which clients reach a server: the argument of HOST (RFC 7151) and the
-// server name of TLS (RFC 6066).
-package hostname
+package netaddr
 
 import (
 	"crypto/tls"
@@ -26,10 +24,10 @@ func CheckServerName(hello *tls.ClientHelloInfo) error {
 	return nil
 }
 
-// Parse checks the argument of HOST (RFC 7151 3.1): a domain name, an IPv4
+// ParseHost checks the argument of HOST (RFC 7151 3.1): a domain name, an IPv4
 // address or an IPv6 address in brackets, never with a port. Domain names are
 // compared in lower case.
-func Parse(arg string) (string, bool) {
+func ParseHost(arg string) (string, bool) {
 	if inner, ok := strings.CutPrefix(arg, "["); ok {
 		inner, ok = strings.CutSuffix(inner, "]")
 		addr, err := netip.ParseAddr(inner)
@@ -66,9 +64,9 @@ func lowerASCII(r rune) rune {
 	return r
 }
 
-// Normalize is the form in which hosts are compared: an IP address in its shortest form, a name in lower case and
+// NormalizeHost is the form in which hosts are compared: an IP address in its shortest form, a name in lower case and
 // A-labels (RFC 5890) without a dot at the end. A name that no host can have is returned as it is.
-func Normalize(name string) string {
+func NormalizeHost(name string) string {
 	if addr, err := netip.ParseAddr(name); err == nil {
 		return addr.String()
 	}

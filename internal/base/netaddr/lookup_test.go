@@ -1,4 +1,4 @@
-package lookup
+package netaddr
 
 import (
 	"context"
@@ -110,11 +110,11 @@ const h0 = "ftp.example"
 
 // An address needs no name server.
 func TestSystem(t *testing.T) {
-	got, err := System(t.Context(), "203.0.113.7")
+	got, err := SystemLookup(t.Context(), "203.0.113.7")
 	if err != nil || !slices.Equal(got, []netip.Addr{netip.MustParseAddr("203.0.113.7")}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := System(t.Context(), "localhost"); err != nil || len(got) == 0 {
+	if got, err := SystemLookup(t.Context(), "localhost"); err != nil || len(got) == 0 {
 		t.Errorf("localhost is %v, %v", got, err)
 	}
 }

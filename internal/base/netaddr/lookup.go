@@ -1,8 +1,4 @@
-// Package lookup looks up the addresses of hosts again and again, because a host may move.
-//
-// [Host.Addrs] returns addresses that were looked up within a time, or the last ones where the name server does not
-// answer soon. [Host.Renewed] waits for the name server.
-package lookup
+package netaddr
 
 import (
 	"context"
@@ -27,11 +23,11 @@ const (
 	keep = time.Hour
 )
 
-// A Func finds the addresses of a host.
-type Func func(ctx context.Context, host string) ([]netip.Addr, error)
+// A LookupFunc finds the addresses of a host.
+type LookupFunc func(ctx context.Context, host string) ([]netip.Addr, error)
 
-// System asks the system. An address is its own.
-func System(ctx context.Context, host string) ([]netip.Addr, error) {
+// SystemLookup asks the system. An address is its own.
+func SystemLookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}, nil
 	}
@@ -41,7 +37,7 @@ func System(ctx context.Context, host string) ([]netip.Addr, error) {
 // A Host is a host whose addresses are remembered.
 type Host struct {
 	name  string
-	find  Func
+	find  LookupFunc
 	known atomic.Pointer[answer]
 
 	mu      sync.Mutex
@@ -65,7 +61,7 @@ func (a *answer) current() []netip.Addr {
 }
 
 // NewHost remembers the addresses of a host, which find finds.
-func NewHost(name string, find Func) *Host {
+func NewHost(name string, find LookupFunc) *Host {
 	h := &Host{name: name, find: find}
 	h.known.Store(&answer{})
 	return h
