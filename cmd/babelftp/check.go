@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/server"
-	"github.com/babelftp/babelftp/internal/storage/access"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
 func newCheckCommand() *cobra.Command {
@@ -108,7 +108,7 @@ func probeBuckets(cmd *cobra.Command, cfg *config.Config, asJSON bool) error {
 		return err
 	}
 	var problems []error
-	srv.ProbeBuckets(ctx, func(r *access.Report) {
+	srv.ProbeBuckets(ctx, func(r *s3client.Report) {
 		if !r.OK() {
 			problems = append(problems, errors.New(r.String()))
 		}

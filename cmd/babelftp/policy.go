@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/babelftp/babelftp/internal/server"
-	"github.com/babelftp/babelftp/internal/storage/access"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
@@ -74,7 +73,7 @@ func newPolicyCommand() *cobra.Command {
 		out := json.NewEncoder(cmd.OutOrStdout())
 		out.SetIndent("", "  ")
 		out.SetEscapeHTML(false)
-		return out.Encode(access.Policy(reached...))
+		return out.Encode(s3client.PolicyFor(reached...))
 	}
 	return cmd
 }

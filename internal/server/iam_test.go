@@ -18,7 +18,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/storage/access"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -276,5 +275,5 @@ func policyOf(t *testing.T, cfg *config.Config, s *s3test.Server) s3client.Polic
 	if !ok {
 		t.Fatal("there is no bucket of acme")
 	}
-	return access.Policy(append(b.Folders, b)...)
+	return s3client.PolicyFor(append(b.Folders, b)...)
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/storage/access"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -27,7 +26,7 @@ import (
 func probe(t *testing.T, srv *Server) error {
 	t.Helper()
 	var errs []error
-	srv.ProbeBuckets(t.Context(), func(r *access.Report) {
+	srv.ProbeBuckets(t.Context(), func(r *s3client.Report) {
 		if !r.OK() {
 			errs = append(errs, errors.New(r.String()))
 		}
@@ -225,7 +224,7 @@ func TestStoppedProbe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			srv.ProbeBuckets(ctx, func(r *access.Report) {
+			srv.ProbeBuckets(ctx, func(r *s3client.Report) {
 				if got := r.String(); !strings.HasSuffix(got, ": the check was stopped, or took longer than 1m0s") {
 					t.Error(got)
 				}
@@ -407,7 +406,7 @@ func TestProbeNotesObjectLock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		srv.ProbeBuckets(t.Context(), func(r *access.Report) {
+		srv.ProbeBuckets(t.Context(), func(r *s3client.Report) {
 			if text := r.String(); !r.OK() || !strings.Contains(text, want) {
 				t.Errorf("got  %s\nwant %s", text, want)
 			}

@@ -30,7 +30,6 @@ import (
 	"github.com/babelftp/babelftp/internal/report/events"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/report/tracing"
-	"github.com/babelftp/babelftp/internal/storage/access"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/bans"
@@ -123,9 +122,9 @@ func (s *Server) countBuckets() (all, down int) {
 	return len(buckets), down
 }
 
-// ProbeBuckets tries what the server does in the buckets of all tenants: see [access.ProbeAll].
-func (s *Server) ProbeBuckets(ctx context.Context, report func(*access.Report)) {
-	access.ProbeAll(ctx, s.buckets(), s.log, report)
+// ProbeBuckets tries what the server does in the buckets of all tenants: see [s3client.ProbeAll].
+func (s *Server) ProbeBuckets(ctx context.Context, report func(*s3client.Report)) {
+	s3client.ProbeAll(ctx, s.buckets(), s.log, report)
 }
 
 // DrainTimeout is how long running transfers may continue when the server stops, by the configuration in use.

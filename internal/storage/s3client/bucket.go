@@ -79,12 +79,19 @@ func (e *bucketError) Unwrap() error { return e.cause }
 // Verify asks S3 for the bucket, finds out what its server can do, and whether that is what the configuration
 // promises. What the server is goes to log. The error is one line, with what to do.
 func (b *Bucket) Verify(ctx context.Context, log *slog.Logger) error {
+	s := newScratch(b.Client, b.Name)
+	defer func() { _ = s.clean(ctx) }() // what stays does no harm: no user sees it
+	return b.verify(ctx, s, log)
+}
+
+// verify is Verify, with what it stores in a scratch.
+func (b *Bucket) verify(ctx context.Context, s *scratch, log *slog.Logger) error {
 	header, err := b.reach(ctx)
 	if err == nil {
-		err = b.findProfile(ctx, header, log)
+		err = b.findProfile(ctx, s, header, log)
 	}
 	if err == nil {
-		err = b.checkOverwrite(ctx)
+		err = b.checkOverwrite(ctx, s)
 	}
 	if err == nil {
 		err = b.checkResume()

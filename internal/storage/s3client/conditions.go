@@ -20,11 +20,10 @@ import (
 const contenders = 4
 
 // probeConditions stores an object below a prefix of keys, and tries to replace it, whole and by parts, on the
-// condition that there is none. Several requests at the same time do so too. What it has stored it deletes, as far as
-// it may. The error is [ErrReplaced], or one of S3 or of the network.
-func probeConditions(ctx context.Context, client *s3.Client, bucket, prefix string) error {
-	x := &prober{client: client, bucket: bucket, key: newKey(prefix), profile: &driver.Profile{ExclusivePut: true}}
-	defer func() { x.discard(ctx) }()
+// condition that there is none. Several requests at the same time do so too. The error is [ErrReplaced], or one of S3
+// or of the network.
+func probeConditions(ctx context.Context, s *scratch, prefix string) error {
+	x := newSample(s, prefix, &driver.Profile{ExclusivePut: true})
 	if _, err := x.put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")}); err != nil {
 		return err
 	}
@@ -38,23 +37,6 @@ func probeConditions(ctx context.Context, client *s3.Client, bucket, prefix stri
 	}
 	return nil
 }
-
-// discard deletes the versions of an object, as far as it may, also when ctx has ended. Where it may delete no
-// versions, a delete marker hides them.
-func discard(ctx context.Context, client *s3.Client, bucket, key string, versions []*string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
-	defer cancel()
-	for _, version := range versions {
-		exact := &s3.DeleteObjectInput{Bucket: &bucket, Key: &key, VersionId: version}
-		if _, err := client.DeleteObject(ctx, exact); err != nil && version != nil {
-			_, _ = client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &bucket, Key: &key})
-			return
-		}
-	}
-}
-
-// discard deletes all that the prober has stored.
-func (x *prober) discard(ctx context.Context) { discard(ctx, x.client, x.bucket, x.key, x.versions) }
 
 // ErrReplaced is that of a server which does not know If-None-Match.
 var ErrReplaced = errors.New("S3 replaced an object although the request forbade it")
@@ -70,36 +52,24 @@ func refused(err error) error {
 	return err
 }
 
-// other is a prober of another object, which no one has stored.
-func (x *prober) other(suffix string) *prober {
-	return &prober{client: x.client, bucket: x.bucket, key: x.key + suffix, profile: x.profile}
-}
-
 // racePuts stores one object by several requests at the same time, each on the condition that there is none, and
 // tells whether at most one succeeds.
-func (x *prober) racePuts(ctx context.Context) (bool, error) {
-	rival := x.other("-puts")
-	defer func() { rival.discard(ctx) }()
-	return rival.race(func(int) (*string, error) {
-		out, err := x.other("-puts").put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")})
-		if err != nil {
-			return nil, err
-		}
-		return out.VersionId, nil
+func (x *sample) racePuts(ctx context.Context) (bool, error) {
+	return race(func(int) error {
+		_, err := x.other("-puts").put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")})
+		return err
 	})
 }
 
 // raceCompletes is racePuts for uploads by parts.
-func (x *prober) raceCompletes(ctx context.Context) (bool, error) {
+func (x *sample) raceCompletes(ctx context.Context) (bool, error) {
 	rival := x.other("-uploads")
-	defer func() { rival.discard(ctx) }()
 	var uploads [contenders]s3.CompleteMultipartUploadInput
 	for i := range uploads {
-		id, done, err := rival.upload(ctx)
+		id, err := rival.upload(ctx)
 		if err != nil {
 			return false, err
 		}
-		defer done()
 		part, err := rival.part(ctx, id, 1)
 		if err != nil {
 			return false, err
@@ -110,36 +80,34 @@ func (x *prober) raceCompletes(ctx context.Context) (bool, error) {
 				PartNumber: aws.Int32(1)}}},
 		}
 	}
-	return rival.race(func(i int) (*string, error) {
-		out, err := rival.client.CompleteMultipartUpload(ctx, &uploads[i])
-		if err != nil {
-			return nil, err
-		}
-		return out.VersionId, nil
+	return race(func(i int) error {
+		_, err := rival.CompleteMultipartUpload(ctx, &uploads[i])
+		return err
 	})
 }
 
-// race makes requests at the same time, which return the version that they have stored. It tells whether at most one
-// has succeeded. The error is one without an answer.
-func (x *prober) race(request func(i int) (version *string, err error)) (bool, error) {
+// race makes requests at the same time, and tells whether at most one has succeeded. The error is one without an
+// answer.
+func race(request func(i int) error) (bool, error) {
 	var (
 		mu     sync.Mutex
+		stored int
 		failed error
 		all    sync.WaitGroup
 	)
 	for i := range contenders {
 		all.Go(func() {
-			version, err := panics.Result(func() (*string, error) { return request(i) })
+			err := panics.Catch(func() error { return request(i) })
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
 			case err == nil:
-				x.versions = append(x.versions, version)
+				stored++
 			case s3error.Status(err) == 0:
 				failed = err
 			}
 		})
 	}
 	all.Wait()
-	return len(x.versions) <= 1, failed
+	return stored <= 1, failed
 }

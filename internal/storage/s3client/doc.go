@@ -10,7 +10,11 @@
 //
 // What the S3 servers differ in is data of the driver, its profiles. Which profile a server has is found out here. Its
 // address or the headers of its answers may tell (quirks.go). Else requests for an object that is removed in the end
-// show it (probe.go, verify.go).
+// show it (features.go, verify.go, conditions.go).
+//
+// [Probe] tries the requests that users of a bucket need, and has the server show what its profile promises. All
+// objects of probes are made by a scratch, which deletes them (scratch.go). [PolicyFor] is the least IAM policy for
+// these requests.
 //
 // [Region.Needs] is the only table of the IAM actions that a request needs, and on which resources. [Policy] writes
 // them as JSON, and [Region.Explain] adds them to the errors of requests that S3 denies. The actions of S3:

@@ -10,11 +10,14 @@ import (
 )
 
 // ObjectClient is the bucket's client for objects.
-func (b *Bucket) ObjectClient() driver.Client {
+func (b *Bucket) ObjectClient() driver.Client { return b.withCustomerKey(b.Client) }
+
+// withCustomerKey makes a client send the key of SSE-C, if the bucket has one.
+func (b *Bucket) withCustomerKey(client driver.Client) driver.Client {
 	if b.customerKey == nil {
-		return b.Client
+		return client
 	}
-	return driver.WithCustomerKey(b.Client, b.customerKey)
+	return driver.WithCustomerKey(client, b.customerKey)
 }
 
 // objectsOf is in the driver's words what a tenant's objects are stored with.

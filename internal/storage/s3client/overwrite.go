@@ -35,7 +35,7 @@ func (b *Bucket) KeepsVersions() bool { return slices.Contains(b.overwrite, conf
 
 // checkOverwrite asks S3 whether the bucket can keep the files that must not be lost when others of their names are
 // stored. A server that does not know what it is asked for ignores it without a word, so it has to show it.
-func (b *Bucket) checkOverwrite(ctx context.Context) error {
+func (b *Bucket) checkOverwrite(ctx context.Context, s *scratch) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	if b.KeepsVersions() {
@@ -46,7 +46,7 @@ func (b *Bucket) checkOverwrite(ctx context.Context) error {
 	if !b.denies() {
 		return nil
 	}
-	if err := b.checkCondition(ctx); err != nil {
+	if err := b.checkCondition(ctx, s); err != nil {
 		return err
 	}
 	// the server has shown it, whatever its profile says
@@ -74,8 +74,8 @@ func (b *Bucket) checkVersioning(ctx context.Context) error {
 }
 
 // checkCondition asks whether the server keeps an object that another one may not replace.
-func (b *Bucket) checkCondition(ctx context.Context) error {
-	err := probeConditions(ctx, b.Client, b.Name, b.Prefix)
+func (b *Bucket) checkCondition(ctx context.Context, s *scratch) error {
+	err := probeConditions(ctx, s, b.Prefix)
 	switch {
 	case err == nil:
 		return nil

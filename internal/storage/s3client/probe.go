@@ -4,404 +4,379 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"net/http"
-	"net/url"
+	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/aws/smithy-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 const (
-	// timeout is how long a probe may take, and how long it may take to remove its object.
-	timeout = 10 * time.Second
-
-	// keyPrefix begins the key of the object. The segment is the driver's own: no pathname has it.
-	keyPrefix = ".babelftp/overwrite-"
-
-	content   = "x"
-	wrongETag = `"00000000000000000000000000000000"` // of no object
+	// probeTimeout bounds the time in which a probe begins requests, and requestTimeout each of them.
+	probeTimeout   = time.Minute
+	requestTimeout = 10 * time.Second
 )
 
-// newKey is a key below the prefix of a tenant that no object has.
-func newKey(prefix string) string { return prefix + keyPrefix + strings.ToLower(rand.Text()) }
-
-// Profile adds to a profile what a server of which nothing is known can do, with an object below a prefix of keys. A
-// refusal of any kind shows nothing; the error is one of the network.
-func probeProfile(
-	ctx context.Context, client *s3.Client, bucket, prefix string, p driver.Profile,
-) (driver.Profile, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// Probe tries the requests that the server makes in a bucket, as far as its users may do what needs them.
+//
+// Its objects lie where no user sees them. Of the keys of users it takes one that no object has: it asks for it,
+// deletes it, and begins an upload that it aborts. It deletes what it has stored, also when ctx ends. It stores
+// nothing that it may not delete.
+func Probe(ctx context.Context, b *Bucket, log *slog.Logger) *Report {
+	r := &Report{Bucket: b}
+	if err := b.Check(ctx); err != nil {
+		r.Problems = []string{err.Error()}
+		return r
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	x := &prober{client: client, bucket: bucket, key: newKey(prefix), profile: &p}
-	defer func() { x.discard(ctx) }()
-	_, err := x.put(ctx, &s3.PutObjectInput{})
-	switch {
-	case s3error.Status(err) != 0: // the credentials may write nothing here
-		return p, nil
-	case err != nil:
-		return p, err
+	name := "probe-" + strings.ToLower(rand.Text())
+	s := newScratch(b.Client, b.Name)
+	p := &prober{
+		bucket: b, scratch: s, client: b.withCustomerKey(s.Client), region: regionOf(b), report: r,
+		allowed: map[Permission]bool{},
+		own:     b.Prefix + reserved + name, users: b.Prefix + "babelftp-" + name,
 	}
-	p.MD5ETags = isMD5(x.etag)
-	for _, feature := range []struct {
-		has *bool
-		try func(context.Context) (bool, error)
-	}{
-		{&p.ExclusivePut, x.exclusivePut},
-		{&p.ConditionalPut, x.conditionalPut},
-		{&p.UnquotedETags, x.unquotedETags},
-		{&p.ConditionalPut, x.conditionalPut}, // again, with ETags as the server compares them
-		{&p.ExclusiveComplete, x.exclusiveComplete},
-		{&p.ConditionalComplete, x.conditionalComplete},
-		{&p.UntoldETags, x.untoldETags},
-		{&p.FewParts, x.fewParts},
-		{&p.OtherListedETags, x.otherListedETags},
-		{&p.PartCopy, x.partCopy},
-		{&p.UncheckedSources, x.uncheckedSources},
-		{&p.UnendedUploads, x.unendedUploads},
-		{&p.ConditionalDelete, x.conditionalDelete},
-		{&p.ConditionalBatchDelete, x.conditionalBatchDelete},
-		{&p.BatchDelete, x.batchDelete},
-	} {
-		if *feature.has, err = feature.try(ctx); s3error.Status(err) == 0 && err != nil {
-			return p, err
-		}
-	}
-	return p, nil
+	defer p.resolve()
+	defer p.clean(ctx)
+	p.noteObjectLock(ctx)
+	p.run(ctx, log)
+	return r
 }
 
-// A prober makes requests for one object. Its methods tell whether the server does what AWS does.
+// noteObjectLock notes for how long a bucket that users write to keeps each version by default, or that the
+// credentials may not ask. Servers without Object Lock tell nothing.
+func (p *prober) noteObjectLock(ctx context.Context) {
+	if !p.bucket.Use().Write {
+		return
+	}
+	out, err := p.bucket.Client.GetObjectLockConfiguration(
+		ctx, &s3.GetObjectLockConfigurationInput{Bucket: &p.bucket.Name})
+	if denied, ok := errors.AsType[*DeniedError](err); ok {
+		p.report.Notes = append(
+			p.report.Notes, "whether Object Lock keeps versions is not known: the IAM policy lacks "+denied.Needed())
+	}
+	if err != nil || out.ObjectLockConfiguration == nil || out.ObjectLockConfiguration.Rule == nil {
+		return
+	}
+	kept := out.ObjectLockConfiguration.Rule.DefaultRetention
+	if kept == nil {
+		return
+	}
+	number, unit := aws.ToInt32(kept.Days), "day(s)"
+	if kept.Years != nil {
+		number, unit = *kept.Years, "year(s)"
+	}
+	p.report.Notes = append(p.report.Notes, fmt.Sprintf("Object Lock keeps each version for %d %s (%s): "+
+		"what users delete or overwrite, and each record of an upload below %s, takes room until then", number, unit,
+		kept.Mode, p.bucket.Prefix+reserved))
+}
+
+// maxParallel is how many buckets are probed at the same time.
+const maxParallel = 16
+
+// ProbeAll probes buckets, some at once: see [Probe]. It calls report for each in their order, as
+// soon as those before have ended.
+func ProbeAll(ctx context.Context, buckets []*Bucket, log *slog.Logger, report func(*Report)) {
+	ended := make([]chan *Report, len(buckets))
+	for i := range ended {
+		ended[i] = make(chan *Report, 1)
+	}
+	var group errgroup.Group
+	group.SetLimit(maxParallel)
+	panics.Go(func() {
+		for i, b := range buckets {
+			group.Go(func() error {
+				ended[i] <- Probe(ctx, b, log)
+				return nil
+			})
+		}
+	})
+	for _, one := range ended {
+		report(<-one)
+	}
+}
+
+// A prober makes requests for one bucket.
 type prober struct {
-	client      *s3.Client
-	bucket, key string
-	etag        string // of the object
-	profile     *driver.Profile
-	completed   *string   // the last upload
-	untold      bool      // the answer to it had no ETag
-	versions    []*string // of the object that were stored, and of its delete markers
+	bucket     *Bucket
+	scratch    *scratch
+	client     driver.Client // of the scratch
+	region     Region
+	report     *Report
+	own, users string // the keys
+
+	allowed map[Permission]bool
+	denied  [][]Permission // what each denied request needs
+	exists  bool           // whether there is an object at the own key
+	ended   bool           // no further request makes sense
 }
 
-func (x *prober) put(ctx context.Context, in *s3.PutObjectInput) (*s3.PutObjectOutput, error) {
-	in.Bucket, in.Key, in.Body = &x.bucket, &x.key, strings.NewReader(content)
-	out, err := x.client.PutObject(ctx, in)
-	if err == nil {
-		x.etag = aws.ToString(out.ETag)
-		x.versions = append(x.versions, out.VersionId)
+func (p *prober) run(ctx context.Context, log *slog.Logger) {
+	b, use := p.bucket, p.bucket.Use()
+	try(
+		ctx, p, p.client.ListObjectsV2,
+		&s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &b.Prefix, MaxKeys: aws.Int32(1)})
+	get := &s3.GetObjectInput{Bucket: &b.Name, Key: &p.users}
+	if out, ok := try(ctx, p, p.client.GetObject, get, "NoSuchKey"); ok && out != nil {
+		_ = out.Body.Close()
 	}
-	return out, err
+	if known, _ := driver.ProfileNamed(b.Profile.Name); known.GhostPrefixes {
+		try(ctx, p, b.Client.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &b.Name})
+	}
+	if use.Delete {
+		p.remove(ctx, p.users)
+	}
+	removes, aborts := true, true
+	if use.Write || use.Events {
+		removes = p.remove(ctx, p.own)
+	}
+	if use.Write {
+		upload := &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &p.users, UploadId: aws.String("none")}
+		_, aborts = try(ctx, p, p.client.AbortMultipartUpload, upload, "NoSuchUpload", "NoSuchKey")
+	}
+	if removes && aborts {
+		p.verify(ctx, log)
+	}
+	if removes && (use.Write || use.Events) {
+		p.storeObject(ctx)
+	}
+	if aborts && use.Write {
+		p.upload(ctx)
+	}
+	if removesVersions(b) {
+		p.removeVersion(ctx)
+	}
+	if removes && aborts && use.Write && len(p.denied) == 0 {
+		p.verifyProfile(ctx)
+	}
 }
 
-// refusesWrong tries a request on a condition that does not hold, and then on one that does.
-func (x *prober) refusesWrong(wrong, right func() error) (bool, error) {
-	if err := refused(wrong()); errors.Is(err, ErrReplaced) {
-		return false, nil
+// verify finds out what the server can do, and whether that is what the configuration promises. It may store objects
+// for that.
+func (p *prober) verify(ctx context.Context, log *slog.Logger) {
+	if ctx.Err() != nil {
+		return
+	}
+	err := p.bucket.verify(context.WithoutCancel(ctx), p.scratch, log)
+	if denied, ok := errors.AsType[*DeniedError](err); ok {
+		p.denied = append(p.denied, p.needs(denied.Needs, true))
 	} else if err != nil {
-		return false, err
+		p.report.Problems = append(p.report.Problems, err.Error())
+		p.ended = true
 	}
-	err := right()
-	return err == nil, err
 }
 
-// ifMatch is an ETag as the server compares it.
-func (x *prober) ifMatch(etag string) *string { return aws.String(x.profile.ETagHeader(etag)) }
-
-// exclusivePut tries to replace the object although the request forbids it, and to store another one several times at
-// once.
-func (x *prober) exclusivePut(ctx context.Context) (bool, error) {
-	_, err := x.put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")})
-	if alone, err := exclusive(err); err != nil || !alone {
-		return false, err
+// verifyProfile has the server show what its profile promises.
+func (p *prober) verifyProfile(ctx context.Context) {
+	if p.ended || ctx.Err() != nil {
+		return
 	}
-	return x.racePuts(ctx)
-}
-
-// exclusive tells whether a server has refused to replace an object.
-func exclusive(err error) (bool, error) {
-	err = refused(err)
-	return err == nil, ignore(err, ErrReplaced)
-}
-
-func (x *prober) conditionalPut(ctx context.Context) (bool, error) {
-	put := func(etag string) func() error {
-		return func() error {
-			_, err := x.put(ctx, &s3.PutObjectInput{IfMatch: x.ifMatch(etag)})
-			return err
-		}
-	}
-	if !x.profile.ExclusivePut {
-		return false, nil
-	}
-	return x.refusesWrong(put(wrongETag), put(x.etag))
-}
-
-// unquotedETags tells whether the server refuses the right ETag in quotes and not without.
-func (x *prober) unquotedETags(ctx context.Context) (bool, error) {
-	if x.profile.ConditionalPut || !x.profile.ExclusivePut {
-		return false, nil
-	}
-	bare := *x
-	bare.profile = &driver.Profile{UnquotedETags: true, ExclusivePut: true}
-	works, err := bare.conditionalPut(ctx)
-	x.etag, x.versions = bare.etag, bare.versions
-	return works, err
-}
-
-// ignore returns nil for an error that is expected.
-func ignore(err, expected error) error {
-	if errors.Is(err, expected) {
-		return nil
-	}
-	return err
-}
-
-// upload begins a multipart upload, which is aborted when done is called, unless it was completed.
-func (x *prober) upload(ctx context.Context) (id *string, done func(), err error) {
-	created, err := x.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &x.bucket, Key: &x.key})
+	b := p.bucket
+	broken, err := verifyProfile(context.WithoutCancel(ctx), p.scratch, b.Prefix, b.Profile)
 	if err != nil {
-		return nil, nil, err
+		p.ended = true
+		p.problem("the profile was not verified: %s", strings.ReplaceAll(err.Error(), "\n", " "))
 	}
-	return created.UploadId, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
-		defer cancel()
-		_, _ = x.client.AbortMultipartUpload(
-			ctx, &s3.AbortMultipartUploadInput{Bucket: &x.bucket, Key: &x.key, UploadId: created.UploadId})
-	}, nil
+	for _, what := range broken {
+		p.problem(
+			"its S3 server does not do what the profile %s promises: %s: name another one in s3.profile",
+			b.Profile.Name, what)
+	}
 }
 
-// A precondition is that of a request to complete an upload.
-type precondition struct{ ifMatch, ifNoneMatch *string }
-
-// complete stores the object by an upload of one part.
-func (x *prober) complete(ctx context.Context, c precondition) error {
-	id, done, err := x.upload(ctx)
-	if err != nil {
-		return err
+// try makes a request. It returns true if S3 allows it, also by an answer with one of these codes. A request outlives
+// ctx: S3 may perform it without a reader of the answer, and then the probe would not know what to delete.
+func try[In, Out any](
+	ctx context.Context, p *prober,
+	request func(context.Context, *In, ...func(*s3.Options)) (*Out, error), in *In, codes ...string,
+) (*Out, bool) {
+	if p.ended || ctx.Err() != nil {
+		return nil, false
 	}
-	defer done()
-	part, err := x.part(ctx, id, 1)
-	if err != nil {
-		return err
-	}
-	out, err := x.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-		Bucket: &x.bucket, Key: &x.key, UploadId: id, IfMatch: c.ifMatch, IfNoneMatch: c.ifNoneMatch,
-		MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: part.ETag,
-			PartNumber: aws.Int32(1)}}},
-	})
-	if err == nil {
-		x.etag, x.completed = aws.ToString(out.ETag), id
-		x.untold = x.etag == ""
-		x.versions = append(x.versions, out.VersionId)
-	}
-	if err == nil && x.untold { // Ceph 16
-		var head *s3.HeadObjectOutput
-		if head, err = x.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &x.bucket, Key: &x.key}); err == nil {
-			x.etag = aws.ToString(head.ETag)
-		}
-	}
-	return err
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer cancel()
+	out, err := request(ctx, in, withoutTrailer)
+	return out, p.judge(in, err, codes)
 }
 
-// part uploads a part. Without a checksum it carries a Content-MD5, which a bucket with Object Lock wants.
-func (x *prober) part(ctx context.Context, id *string, number int32) (*s3.UploadPartOutput, error) {
-	return x.client.UploadPart(ctx, &s3.UploadPartInput{
-		Bucket: &x.bucket, Key: &x.key, UploadId: id, PartNumber: &number, Body: strings.NewReader(content),
-	}, withMD5)
-}
-
-// withMD5 sends a Content-MD5 in place of a checksum.
-func withMD5(o *s3.Options) {
+// withoutTrailer keeps the SDK from sending checksums that an upload does not have.
+func withoutTrailer(o *s3.Options) {
 	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-	o.APIOptions = append(o.APIOptions, smithyhttp.AddContentChecksumMiddleware)
 }
 
-// exclusiveComplete believes a server only if PutObject has the condition too. Swift has it of
-// CompleteMultipartUpload alone, and does not keep it when two clients complete uploads at the same time.
-func (x *prober) exclusiveComplete(ctx context.Context) (bool, error) {
-	if !x.profile.ExclusivePut {
-		return false, nil
+// judge learns from the answer to a request what the policy allows.
+func (p *prober) judge(in any, err error, codes []string) bool {
+	api, answered := errors.AsType[smithy.APIError](err)
+	denied, isDenied := errors.AsType[*DeniedError](err)
+	switch {
+	case err == nil || s3error.HasCode(err, codes...):
+		for _, need := range p.needs(p.region.Needs(in), false) {
+			p.allowed[need] = true
+		}
+		return true
+	case isDenied:
+		p.denied = append(p.denied, p.needs(denied.Needs, true))
+	case answered:
+		p.problem(
+			"S3 refuses %s: %s: %s", s3error.Operation(err), api.ErrorCode(),
+			strings.ReplaceAll(api.ErrorMessage(), "\n", " "))
+	default:
+		p.ended = true
+		p.problem("%s got no answer: %s", s3error.Operation(err), strings.ReplaceAll(err.Error(), "\n", " "))
 	}
-	if alone, err := exclusive(x.complete(ctx, precondition{ifNoneMatch: aws.String("*")})); err != nil || !alone {
-		return false, err
-	}
-	return x.raceCompletes(ctx)
+	return false
 }
 
-func (x *prober) conditionalComplete(ctx context.Context) (bool, error) {
-	if !x.profile.ExclusiveComplete {
-		return false, nil
-	}
-	complete := func(etag string) func() error {
-		return func() error { return x.complete(ctx, precondition{ifMatch: x.ifMatch(etag)}) }
-	}
-	return x.refusesWrong(complete(wrongETag), complete(x.etag))
+func (p *prober) problem(format string, args ...any) {
+	p.report.Problems = append(p.report.Problems, fmt.Sprintf("%v: %s", p.bucket, fmt.Sprintf(format, args...)))
 }
 
-// fewParts tells whether the server refuses the part that follows the thousandth.
-func (x *prober) fewParts(ctx context.Context) (bool, error) {
-	id, done, err := x.upload(ctx)
-	if err != nil {
-		return false, err
+// needs are the permissions of a request for objects of the probe, with patterns in place of their keys. Those that
+// only some objects need count if cases is set.
+func (p *prober) needs(all []Need, cases bool) []Permission {
+	o, name := p.bucket.Objects, p.bucket.Name
+	var needs []Permission
+	for _, need := range all {
+		switch {
+		case need.Case == Missing: // the listing shows it
+			continue
+		case need.Case == Tagged && (!cases || len(o.Tags) == 0),
+			need.Case == KMS && (!cases || o.KMSKeyID == ""):
+			continue
+		case need.Case == KMS:
+			need.Resource, _ = p.region.KeyARN(o.KMSKeyID)
+		case need.Action == DeleteObjectVersion, need.Action == GetObjectTagging,
+			need.Resource == p.region.ObjectARN(name, p.users):
+			need.Resource = p.region.ObjectARN(name, p.bucket.Prefix+"*")
+		case strings.HasPrefix(need.Resource, p.region.ObjectARN(name, p.bucket.Prefix+reserved)):
+			need.Resource = p.region.ObjectARN(name, p.bucket.Prefix+reserved+"*")
+		}
+		needs = append(needs, need.Permission)
 	}
-	defer done()
-	few := driver.Profile{FewParts: true}
-	_, err = x.part(ctx, id, int32(few.MaxParts())+1)
-	return s3error.Status(err) == http.StatusBadRequest, err
+	return needs
 }
 
-// uncheckedSources tells whether the server refuses the right ETag of the source, which was stored by parts, or does
-// not refuse a wrong one.
-func (x *prober) uncheckedSources(ctx context.Context) (bool, error) {
-	if !x.profile.PartCopy {
-		return false, nil
+// storeObject stores an object with the attributes of the tenant, reads it and copies it.
+func (p *prober) storeObject(ctx context.Context) {
+	b, o := p.bucket, p.bucket.Objects
+	if !b.Use().Write {
+		o = driver.Objects{} // those of events
 	}
-	if err := x.complete(ctx, precondition{}); err != nil {
-		return false, err
-	}
-	if copied, err := x.copyPart(ctx, x.ifMatch(wrongETag)); copied ||
-		s3error.Status(err) != http.StatusPreconditionFailed {
-		return copied, err
-	}
-	copied, err := x.copyPart(ctx, x.ifMatch(x.etag))
-	return !copied && s3error.Status(err) == http.StatusPreconditionFailed, err
-}
-
-// unendedUploads tells whether the server has an upload that it has completed.
-func (x *prober) unendedUploads(ctx context.Context) (bool, error) {
-	if err := x.complete(ctx, precondition{}); err != nil {
-		return false, err
-	}
-	_, err := x.client.ListParts(ctx, &s3.ListPartsInput{Bucket: &x.bucket, Key: &x.key, UploadId: x.completed})
-	return err == nil, err
-}
-
-// untoldETags tells whether the answer to CompleteMultipartUpload has no ETag.
-func (x *prober) untoldETags(ctx context.Context) (bool, error) {
-	err := x.complete(ctx, precondition{})
-	return err == nil && x.untold, err
-}
-
-// otherListedETags tells whether a listing shows the copy of an object that was stored by parts with another ETag
-// than HeadObject.
-func (x *prober) otherListedETags(ctx context.Context) (bool, error) {
-	if err := x.complete(ctx, precondition{}); err != nil {
-		return false, err
-	}
-	copied := x.other("-copy")
-	defer func() { copied.discard(ctx) }()
-	if err := copied.copyFrom(ctx, x.key, &s3.CopyObjectInput{}); err != nil {
-		return false, err
-	}
-	head, err := x.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &x.bucket, Key: &copied.key})
-	if err != nil {
-		return false, err
-	}
-	listed, err := x.list(ctx, copied.key)
-	if err != nil || len(listed) == 0 {
-		return false, err
-	}
-	return trimmed(listed[0].ETag) != trimmed(head.ETag), nil
-}
-
-func trimmed(etag *string) string { return strings.Trim(aws.ToString(etag), `"`) }
-
-// copyFrom copies another object.
-func (x *prober) copyFrom(ctx context.Context, source string, in *s3.CopyObjectInput) error {
-	in.Bucket, in.Key, in.CopySource = &x.bucket, &x.key, aws.String(x.bucket+"/"+escape(source))
-	out, err := x.client.CopyObject(ctx, in)
-	if err == nil {
-		x.versions = append(x.versions, out.VersionId)
-		if out.CopyObjectResult != nil {
-			x.etag = aws.ToString(out.CopyObjectResult.ETag)
+	if !p.put(ctx, o) {
+		for _, part := range parts(o) {
+			p.put(ctx, part)
 		}
 	}
-	return err
-}
-
-// list lists the objects whose keys have a prefix.
-func (x *prober) list(ctx context.Context, prefix string) ([]types.Object, error) {
-	out, err := x.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &x.bucket, Prefix: &prefix})
-	if err != nil {
-		return nil, err
+	if !p.exists {
+		return
 	}
-	return out.Contents, nil
-}
-
-func (x *prober) partCopy(ctx context.Context) (bool, error) { return x.copyPart(ctx, nil) }
-
-// copyPart makes a part of the object, on the condition that it has an ETag.
-func (x *prober) copyPart(ctx context.Context, etag *string) (bool, error) {
-	id, done, err := x.upload(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer done()
-	out, err := x.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
-		Bucket: &x.bucket, Key: &x.key, UploadId: id, PartNumber: aws.Int32(1),
-		CopySource:        aws.String(x.bucket + "/" + escape(x.key)),
-		CopySourceIfMatch: etag,
-	})
-	return err == nil && out.CopyPartResult != nil && out.CopyPartResult.ETag != nil, err
-}
-
-// escape writes a key as the source of a copy has it, in percent-encoding (RFC 3986 section 2.1).
-func escape(key string) string {
-	return strings.ReplaceAll((&url.URL{Path: key}).EscapedPath(), "+", "%2B")
-}
-
-// putAgain stores the object again where it was deleted.
-func (x *prober) putAgain(ctx context.Context) error {
-	_, err := x.put(ctx, &s3.PutObjectInput{})
-	return err
-}
-
-// conditionalDelete deletes an object that was stored by parts: Swift refuses its right ETag.
-func (x *prober) conditionalDelete(ctx context.Context) (bool, error) {
-	remove := func(etag *string) func() error {
-		return func() error {
-			out, err := x.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &x.bucket, Key: &x.key, IfMatch: etag})
-			if err == nil {
-				x.versions = append(x.versions, out.VersionId)
-			}
-			return err
+	if b.Profile.ConditionalPut {
+		in := p.object(o)
+		in.IfNoneMatch = aws.String("*")
+		if out, ok := try(ctx, p, p.client.PutObject, in, "PreconditionFailed"); ok && out != nil {
+			p.unconditional("If-None-Match")
 		}
 	}
-	return x.refusesWrong(remove(x.ifMatch(wrongETag)), remove(x.ifMatch(x.etag)))
+	if out, ok := try(ctx, p, p.client.GetObject, &s3.GetObjectInput{Bucket: &b.Name, Key: &p.own}); ok {
+		_ = out.Body.Close()
+	}
+	if len(o.Tags) > 0 {
+		try(ctx, p, p.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &p.own})
+	}
+	if !b.Use().Write {
+		return
+	}
+	copied := p.own + "-copy"
+	in := &s3.CopyObjectInput{Bucket: &b.Name, Key: &copied, CopySource: aws.String(b.Name + "/" + escape(p.own))}
+	a := o.OfFile("")
+	a.ApplyToCopy(in)
+	if _, ok := try(ctx, p, p.client.CopyObject, in); ok {
+		p.noteTags(ctx, copied, "a copy with other attributes, as MFMT and some renames make it,")
+	}
 }
 
-// deleteAll deletes the object by DeleteObjects, on the condition that it has an ETag, and tells whether it was
-// deleted.
-func (x *prober) deleteAll(ctx context.Context, etag *string) (bool, error) {
-	out, err := x.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &x.bucket, Delete: &types.Delete{
-		Objects: []types.ObjectIdentifier{{Key: &x.key, ETag: etag}},
-	}}, withMD5)
-	if err != nil {
-		return false, err
+// removeVersion lists the versions of the own object, and deletes one that the probe has stored.
+func (p *prober) removeVersion(ctx context.Context) {
+	name := &p.bucket.Name
+	try(ctx, p, p.client.ListObjectVersions, &s3.ListObjectVersionsInput{Bucket: name, Prefix: &p.own})
+	if key, id := p.scratch.version(); id != nil {
+		try(ctx, p, p.client.DeleteObject, &s3.DeleteObjectInput{Bucket: name, Key: key, VersionId: id})
 	}
-	for _, deleted := range out.Deleted {
-		x.versions = append(x.versions, deleted.DeleteMarkerVersionId)
-	}
-	return len(out.Deleted) == 1 && len(out.Errors) == 0, nil
 }
 
-func (x *prober) conditionalBatchDelete(ctx context.Context) (bool, error) {
-	if err := x.putAgain(ctx); err != nil {
-		return false, err
+// noteTags says if an object has not got the tags of the tenant, and what it was.
+func (p *prober) noteTags(ctx context.Context, key, what string) {
+	if len(p.bucket.Objects.Tags) == 0 {
+		return
 	}
-	if deleted, err := x.deleteAll(ctx, aws.String(wrongETag)); err != nil || deleted {
-		return false, err
+	out, ok := try(ctx, p, p.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &p.bucket.Name, Key: &key})
+	if !ok || len(out.TagSet) > 0 {
+		return
 	}
-	return x.deleteAll(ctx, x.ifMatch(x.etag))
+	p.report.Notes = append(p.report.Notes, fmt.Sprintf("its S3 server loses objects.tags: %s has none", what))
 }
 
-func (x *prober) batchDelete(ctx context.Context) (bool, error) {
-	if err := x.putAgain(ctx); err != nil {
-		return false, err
+// parts are objects with no attributes, and with one each of those that take an action of its own.
+func parts(o driver.Objects) []driver.Objects {
+	all := []driver.Objects{{}}
+	if o.ACL != "" {
+		all = append(all, driver.Objects{ACL: o.ACL})
 	}
-	return x.deleteAll(ctx, nil)
+	if len(o.Tags) > 0 {
+		all = append(all, driver.Objects{Tags: o.Tags})
+	}
+	if o.KMSKeyID != "" {
+		all = append(all, driver.Objects{Encryption: o.Encryption, KMSKeyID: o.KMSKeyID})
+	}
+	return all
+}
+
+// object is the request for the own object.
+func (p *prober) object(o driver.Objects) *s3.PutObjectInput {
+	in := &s3.PutObjectInput{Bucket: &p.bucket.Name, Key: &p.own, Body: strings.NewReader(content)}
+	a := o.OfFile("")
+	a.ApplyToPut(in)
+	return in
+}
+
+func (p *prober) put(ctx context.Context, o driver.Objects) bool {
+	_, ok := try(ctx, p, p.client.PutObject, p.object(o))
+	p.exists = p.exists || ok
+	return ok
+}
+
+// unconditional says that a server has passed over a condition.
+func (p *prober) unconditional(header string) {
+	p.problem(
+		"its S3 server stored an object although %s forbade it, which the profile %s promises: name another one in "+
+			"s3.profile", header, p.bucket.Profile.Name)
+}
+
+// remove deletes a key that no object has.
+func (p *prober) remove(ctx context.Context, key string) bool {
+	in := &s3.DeleteObjectInput{Bucket: &p.bucket.Name, Key: &key}
+	if p.bucket.Profile.ConditionalDelete {
+		in.IfMatch = aws.String(wrongETag) // so that no delete marker stays
+	}
+	_, ok := try(ctx, p, p.client.DeleteObject, in, "PreconditionFailed", "NoSuchKey", "NotFound")
+	return ok
+}
+
+// clean deletes what was stored.
+func (p *prober) clean(ctx context.Context) {
+	if ctx.Err() != nil {
+		p.problem("the check was stopped, or took longer than %s", probeTimeout)
+	}
+	for _, what := range p.scratch.clean(ctx) {
+		p.problem("%s", what)
+	}
 }

@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/storage/access"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // A probe names what a profile promises that Ceph or Swift does not do, and nothing where the profile is right. It also
-// says where Ceph loses tags. The test is here because those of this package have both servers running.
+// says where Ceph loses tags.
 func TestProbePackaged(t *testing.T) {
 	wrong := map[string]map[config.Profile]string{
 		"ceph": {
@@ -24,7 +23,7 @@ func TestProbePackaged(t *testing.T) {
 		"swift": {"auto": "", "ceph": "listings with the ETag of a copy of parts", "gcs": "10,000 parts"},
 	}
 	s3test.RunPackaged(t, func(t *testing.T, s *s3test.Server) {
-		probe := func(t *testing.T, cfg *config.Config) *access.Report {
+		probe := func(t *testing.T, cfg *config.Config) *s3client.Report {
 			t.Helper()
 			if err := cfg.Validate(); err != nil {
 				t.Fatal(err)
@@ -36,7 +35,7 @@ func TestProbePackaged(t *testing.T) {
 			}
 			b := buckets["acme"]
 			b.AddUse(s3client.Use{Write: true, Delete: true}) // of users who may do everything
-			return access.Probe(t.Context(), b, log)
+			return s3client.Probe(t.Context(), b, log)
 		}
 		for profile, want := range wrong[s.Name] {
 			t.Run(string(profile), func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 // findProfile finds out what the bucket's server can do, from its address and from the header of its answer. Of one
 // that stays unknown nothing is taken for granted: what the configuration needs, the server has to show.
-func (b *Bucket) findProfile(ctx context.Context, header http.Header, log *slog.Logger) error {
+func (b *Bucket) findProfile(ctx context.Context, s *scratch, header http.Header, log *slog.Logger) error {
 	name := cmp.Or(
 		knownProfile(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name), profileOfAnswer(header),
 		"strict")
@@ -24,7 +24,7 @@ func (b *Bucket) findProfile(ctx context.Context, header http.Header, log *slog.
 	auto := b.configured == "" || b.configured == config.AutoProfile
 	if auto && name == "strict" && (b.resumable || b.denies()) {
 		var err error
-		if b.Profile, err = probeProfile(ctx, b.Client, b.Name, b.Prefix, b.Profile); err != nil {
+		if b.Profile, err = probeProfile(ctx, s, b.Prefix, b.Profile); err != nil {
 			return b.explain(err)
 		}
 	}

@@ -20,20 +20,17 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// verifyTimeout is how long the requests of Verify may take.
+// verifyTimeout is how long the requests of verifyProfile may take.
 const verifyTimeout = 30 * time.Second
 
-// VerifyProfile has a server show what its profile promises: a request on a condition that holds succeeds, and one on a
+// verifyProfile has a server show what its profile promises: a request on a condition that holds succeeds, and one on a
 // condition that does not hold fails. It returns what the server does otherwise, in words for an operator. Its object
 // lies below a prefix of keys. A denied request shows nothing. The error is one of the network.
-func VerifyProfile(
-	ctx context.Context, client *s3.Client, bucket, prefix string, p driver.Profile,
-) (broken []string, err error) {
+func verifyProfile(ctx context.Context, s *scratch, prefix string, p driver.Profile) (broken []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
 	p.ExclusivePut, p.ExclusiveComplete = p.PutsOn(true), p.CompletesOn(true)
-	x := &prober{client: client, bucket: bucket, key: newKey(prefix), profile: &p}
-	defer func() { x.discard(ctx) }()
+	x := newSample(s, prefix, &p)
 	if err := x.putAgain(ctx); err != nil {
 		return nil, unanswered(err)
 	}
@@ -91,9 +88,8 @@ func unanswered(err error) error {
 	return err
 }
 
-func (x *prober) conditionalCopy(ctx context.Context) (bool, error) {
+func (x *sample) conditionalCopy(ctx context.Context) (bool, error) {
 	copied := x.other("-copy")
-	defer func() { copied.discard(ctx) }()
 	if err := copied.putAgain(ctx); err != nil {
 		return false, err
 	}
@@ -104,7 +100,7 @@ func (x *prober) conditionalCopy(ctx context.Context) (bool, error) {
 }
 
 // md5ETags tells whether the ETag of an object that is not encrypted by KMS is the MD5 of its bytes.
-func (x *prober) md5ETags(ctx context.Context) (bool, error) {
+func (x *sample) md5ETags(ctx context.Context) (bool, error) {
 	put, err := x.put(ctx, &s3.PutObjectInput{})
 	if err != nil {
 		return false, err
@@ -120,7 +116,7 @@ func isMD5(etag string) bool {
 }
 
 // checksums tells whether the server refuses a wrong checksum, and keeps the right one.
-func (x *prober) checksums(ctx context.Context) (bool, error) {
+func (x *sample) checksums(ctx context.Context) (bool, error) {
 	if _, err := x.put(ctx, &s3.PutObjectInput{ChecksumCRC32C: aws.String("AAAAAA==")}); err == nil {
 		return false, nil
 	} else if unanswered(err) != nil {
@@ -131,18 +127,16 @@ func (x *prober) checksums(ctx context.Context) (bool, error) {
 	if _, err := x.put(ctx, &s3.PutObjectInput{ChecksumCRC32C: &sum}); err != nil {
 		return false, err
 	}
-	out, err := x.client.HeadObject(
+	out, err := x.HeadObject(
 		ctx, &s3.HeadObjectInput{Bucket: &x.bucket, Key: &x.key, ChecksumMode: types.ChecksumModeEnabled})
 	return err == nil && aws.ToString(out.ChecksumCRC32C) == sum, err
 }
 
 // sortedListings tells whether a listing has keys in the order of their bytes, whatever the order in which they were
 // stored.
-func (x *prober) sortedListings(ctx context.Context) (bool, error) {
+func (x *sample) sortedListings(ctx context.Context) (bool, error) {
 	for _, suffix := range []string{"-z", "-é", "-a/b", "-a.b", "-B", "-b"} {
-		one := x.other(suffix)
-		defer func() { one.discard(ctx) }()
-		if err := one.putAgain(ctx); err != nil {
+		if err := x.other(suffix).putAgain(ctx); err != nil {
 			return false, err
 		}
 	}
@@ -156,7 +150,7 @@ func (x *prober) sortedListings(ctx context.Context) (bool, error) {
 }
 
 // anyPrefix tells whether a listing takes a prefix that does not end in a slash.
-func (x *prober) anyPrefix(ctx context.Context) (bool, error) {
+func (x *sample) anyPrefix(ctx context.Context) (bool, error) {
 	if err := x.putAgain(ctx); err != nil {
 		return false, err
 	}

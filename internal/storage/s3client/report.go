@@ -1,19 +1,17 @@
-package access
+package s3client
 
 import (
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
 // A Report is what a probe has found out about a bucket.
 type Report struct {
-	Bucket *s3client.Bucket
+	Bucket *Bucket
 	// Missing is what the IAM policy of the bucket's credentials lacks, with patterns in place of keys.
-	Missing []s3client.Permission
+	Missing []Permission
 	// Problems are the others, each on one line.
 	Problems []string
 	// Notes are what to know of a bucket that works.
@@ -44,23 +42,23 @@ func (r *Report) String() string {
 // MarshalJSON writes the report for scripts.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Tenant   string                `json:"tenant"`
-		Folder   string                `json:"folder,omitempty"`
-		Bucket   string                `json:"bucket"`
-		OK       bool                  `json:"ok"`
-		Missing  []s3client.Permission `json:"missing,omitempty"`
-		Problems []string              `json:"problems,omitempty"`
-		Notes    []string              `json:"notes,omitempty"`
+		Tenant   string       `json:"tenant"`
+		Folder   string       `json:"folder,omitempty"`
+		Bucket   string       `json:"bucket"`
+		OK       bool         `json:"ok"`
+		Missing  []Permission `json:"missing,omitempty"`
+		Problems []string     `json:"problems,omitempty"`
+		Notes    []string     `json:"notes,omitempty"`
 	}{r.Bucket.Tenant, r.Bucket.Folder, r.Bucket.Name, r.OK(), r.Missing, r.Problems, r.Notes})
 }
 
 // resolve finds out which permissions are missing. A request that needs several shows nothing of those that are
 // allowed elsewhere, or if a missing one explains it.
 func (p *prober) resolve() {
-	var open [][]s3client.Permission
-	missing := func(need s3client.Permission) bool { return slices.Contains(p.report.Missing, need) }
+	var open [][]Permission
+	missing := func(need Permission) bool { return slices.Contains(p.report.Missing, need) }
 	for _, needs := range p.denied {
-		needs = slices.DeleteFunc(slices.Clone(needs), func(need s3client.Permission) bool { return p.allowed[need] })
+		needs = slices.DeleteFunc(slices.Clone(needs), func(need Permission) bool { return p.allowed[need] })
 		switch {
 		case len(needs) > 1:
 			open = append(open, needs)
@@ -79,7 +77,7 @@ func (p *prober) resolve() {
 	}
 	own, users := p.region.ObjectARN(p.bucket.Name, p.bucket.Prefix+reserved+"*"),
 		p.region.ObjectARN(p.bucket.Name, p.bucket.Prefix+"*")
-	p.report.Missing = slices.DeleteFunc(p.report.Missing, func(need s3client.Permission) bool {
-		return need.Resource == own && missing(s3client.Permission{Action: need.Action, Resource: users})
+	p.report.Missing = slices.DeleteFunc(p.report.Missing, func(need Permission) bool {
+		return need.Resource == own && missing(Permission{Action: need.Action, Resource: users})
 	})
 }

@@ -1,4 +1,4 @@
-package access
+package s3client
 
 import (
 	"context"
@@ -9,22 +9,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// upload begins multipart uploads: one at the key of users, which it aborts, and one that replaces the own object.
+// upload begins multipart uploads: one at the key of users, and one that replaces the own object.
 func (p *prober) upload(ctx context.Context) {
 	b := p.bucket
-	id, end, ok := p.begin(ctx, p.users, b.Objects)
+	id, ok := p.begin(ctx, p.users, b.Objects)
 	if !ok {
 		for _, part := range parts(b.Objects) {
-			if _, end, ok := p.begin(ctx, p.users, part); ok {
-				end()
-			}
+			p.begin(ctx, p.users, part)
 		}
 		return
 	}
-	defer end()
 	if _, ok := p.uploadPart(ctx, p.users, id); !ok {
 		return
 	}
@@ -42,41 +38,32 @@ func (p *prober) upload(ctx context.Context) {
 	}
 }
 
-// begin creates a multipart upload. end aborts it.
-func (p *prober) begin(ctx context.Context, key string, o driver.Objects) (id *string, end func(), ok bool) {
+// begin creates a multipart upload.
+func (p *prober) begin(ctx context.Context, key string, o driver.Objects) (id *string, ok bool) {
 	in := &s3.CreateMultipartUploadInput{Bucket: &p.bucket.Name, Key: &key}
 	o.Checksum = "" // parts would need it
 	a := o.OfFile("")
 	a.ApplyToUpload(in)
 	out, ok := try(ctx, p, p.client.CreateMultipartUpload, in)
 	if !ok {
-		return nil, nil, false
+		return nil, false
 	}
-	return out.UploadId, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
-		defer cancel()
-		_, err := p.client.AbortMultipartUpload(
-			ctx, &s3.AbortMultipartUploadInput{Bucket: &p.bucket.Name, Key: &key, UploadId: out.UploadId})
-		if err != nil && !s3error.HasCode(err, "NoSuchUpload", "NoSuchKey") {
-			p.problem("the multipart upload of this check stays at %q: abort it", key)
-		}
-	}, true
+	return out.UploadId, true
 }
 
 func (p *prober) uploadPart(ctx context.Context, key string, id *string) (*s3.UploadPartOutput, bool) {
 	return try(ctx, p, p.client.UploadPart, &s3.UploadPartInput{
 		Bucket: &p.bucket.Name, Key: &key, UploadId: id, PartNumber: aws.Int32(1),
-		Body: strings.NewReader(probeContent),
+		Body: strings.NewReader(content),
 	})
 }
 
 // complete replaces the own object by an upload of one part. First it forbids that.
 func (p *prober) complete(ctx context.Context) {
-	id, end, ok := p.begin(ctx, p.own, p.bucket.Objects)
+	id, ok := p.begin(ctx, p.own, p.bucket.Objects)
 	if !ok {
 		return
 	}
-	defer end()
 	part, ok := p.uploadPart(ctx, p.own, id)
 	if !ok {
 		return
@@ -90,13 +77,11 @@ func (p *prober) complete(ctx context.Context) {
 		forbidden.IfNoneMatch = aws.String("*")
 		if out, ok := try(ctx, p, p.client.CompleteMultipartUpload, &forbidden, "PreconditionFailed"); ok &&
 			out != nil {
-			p.noteStored(p.own, out.VersionId)
 			p.unconditional("If-None-Match of CompleteMultipartUpload")
 			return
 		}
 	}
-	if out, ok := try(ctx, p, p.client.CompleteMultipartUpload, &in); ok {
-		p.noteStored(p.own, out.VersionId)
+	if _, ok := try(ctx, p, p.client.CompleteMultipartUpload, &in); ok {
 		p.noteTags(ctx, p.own, "an upload by parts")
 	}
 }
