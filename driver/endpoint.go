@@ -5,9 +5,9 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/concurrency"
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
-	"github.com/babelftp/babelftp/driver/internal/fairness"
 	"github.com/babelftp/babelftp/driver/internal/listing"
 	"github.com/babelftp/babelftp/driver/internal/tree"
+	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
 // An Endpoint holds what file systems have measured of an S3 server: its distance, and how many parallel requests
@@ -17,8 +17,8 @@ type Endpoint struct {
 	stats       *endpoint.Stats
 	splitPoints *listing.SplitPointCache
 	moves       *tree.Moves
-	requests    *fairness.Requests
-	user        *fairness.User // nil where no users share the server
+	requests    *schedule.Requests
+	user        *schedule.User // nil where no users share the server
 }
 
 // NewEndpoint returns the endpoint of a server that nothing is known of yet.
@@ -27,7 +27,7 @@ func NewEndpoint() *Endpoint {
 	return &Endpoint{
 		stats: stats, uploads: concurrency.New(stats), splitPoints: &listing.SplitPointCache{},
 		moves:    &tree.Moves{},
-		requests: fairness.New(stats),
+		requests: schedule.NewRequests(stats.Far),
 	}
 }
 

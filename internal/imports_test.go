@@ -34,7 +34,7 @@ func house() []string {
 // driverHouse lists the packages below driver/internal in the same way.
 func driverHouse() []string {
 	return strings.Fields(`
-		tree listing upload download quota journal clients fairness concurrency membudget file
+		tree listing upload download quota journal clients concurrency membudget file
 		s3api attributes checksums endpoint keys errkind`)
 }
 

@@ -7,13 +7,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/fairness"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
 // Shared returns a client that makes the requests of a user, in turn with those of the others. To read the bytes of
 // an object takes turns too: a client that is slow to take them holds none.
-func Shared(client s3api.Client, user *fairness.User) s3api.Client {
+func Shared(client s3api.Client, user *schedule.User) s3api.Client {
 	return Intercept(client, func(ctx context.Context, in any, send func() (any, error)) error {
 		turn, err := begin(ctx, user)
 		if err != nil {
@@ -24,7 +24,7 @@ func Shared(client s3api.Client, user *fairness.User) s3api.Client {
 			turn.End()
 			return err
 		}
-		if kind := kindOf(in, out); kind != (fairness.Kind{}) {
+		if kind := kindOf(in, out); kind != (schedule.Kind{}) {
 			turn.Answered(kind)
 		}
 		if out, ok := out.(*s3.GetObjectOutput); ok {
@@ -38,7 +38,7 @@ func Shared(client s3api.Client, user *fairness.User) s3api.Client {
 }
 
 // begin waits for a turn. S3 is not idle meanwhile.
-func begin(ctx context.Context, user *fairness.User) (*fairness.Turn, error) {
+func begin(ctx context.Context, user *schedule.User) (*schedule.Turn, error) {
 	resume := s3api.PauseIdle(ctx)
 	defer resume()
 	return user.Begin(ctx)
@@ -46,7 +46,7 @@ func begin(ctx context.Context, user *fairness.User) (*fairness.Turn, error) {
 
 // kindOf returns what is known of the time that a request takes. The zero value is for those that take longer where
 // S3 has more to do.
-func kindOf(in, out any) fairness.Kind {
+func kindOf(in, out any) schedule.Kind {
 	sized := func(body io.Reader) int {
 		if body, ok := body.(interface{ Size() int64 }); ok {
 			return bits.Len64(uint64(body.Size()))
@@ -55,29 +55,29 @@ func kindOf(in, out any) fairness.Kind {
 	}
 	switch in := in.(type) {
 	case *s3.HeadObjectInput:
-		return fairness.Kind{Operation: "HeadObject"}
+		return schedule.Kind{Operation: "HeadObject"}
 	case *s3.GetObjectInput:
-		return fairness.Kind{Operation: "GetObject"}
+		return schedule.Kind{Operation: "GetObject"}
 	case *s3.DeleteObjectInput:
-		return fairness.Kind{Operation: "DeleteObject"}
+		return schedule.Kind{Operation: "DeleteObject"}
 	case *s3.PutObjectInput:
-		return fairness.Kind{Operation: "PutObject", Size: sized(in.Body)}
+		return schedule.Kind{Operation: "PutObject", Size: sized(in.Body)}
 	case *s3.UploadPartInput:
-		return fairness.Kind{Operation: "UploadPart", Size: sized(in.Body)}
+		return schedule.Kind{Operation: "UploadPart", Size: sized(in.Body)}
 	case *s3.ListObjectsV2Input:
 		out := out.(*s3.ListObjectsV2Output)
-		return fairness.Kind{Operation: "ListObjectsV2",
+		return schedule.Kind{Operation: "ListObjectsV2",
 			Size: bits.Len(uint(len(out.Contents) + len(out.CommonPrefixes)))}
 	}
-	return fairness.Kind{}
+	return schedule.Kind{}
 }
 
 // A sharedBody is the bytes of an object.
 type sharedBody struct {
 	io.ReadCloser
 	ctx  context.Context
-	user *fairness.User
-	turn *fairness.Turn
+	user *schedule.User
+	turn *schedule.Turn
 }
 
 func (b *sharedBody) Read(p []byte) (int, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
-	"github.com/babelftp/babelftp/driver/internal/fairness"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
 // answeringClient answers requests for objects.
@@ -95,7 +95,7 @@ func TestTurnsEnd(t *testing.T) {
 	} {
 		t.Run(label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				requests := fairness.New(&endpoint.Stats{})
+				requests := schedule.NewRequests((&endpoint.Stats{}).Far)
 				other, err := requests.For("acme", "bob").Begin(t.Context()) // who makes the user wait for turns
 				if err != nil {
 					t.Fatal(err)
@@ -118,10 +118,10 @@ func TestTurnsEnd(t *testing.T) {
 // TestNoTurn ends a request that waits for its turn.
 func TestNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		requests := fairness.New(&endpoint.Stats{})
+		requests := schedule.NewRequests((&endpoint.Stats{}).Far)
 		alice := requests.For("acme", "alice")
-		var turns []*fairness.Turn
-		for _, user := range []*fairness.User{requests.For("acme", "bob"), alice} {
+		var turns []*schedule.Turn
+		for _, user := range []*schedule.User{requests.For("acme", "bob"), alice} {
 			turn, err := user.Begin(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -159,7 +159,7 @@ func (endless) Read(p []byte) (int, error) {
 func TestTurnsOfLargeObjects(t *testing.T) {
 	const downloads, reads = 20, 4000
 	synctest.Test(t, func(t *testing.T) {
-		requests := fairness.New(&endpoint.Stats{})
+		requests := schedule.NewRequests((&endpoint.Stats{}).Far)
 		other, err := requests.For("acme", "bob").Begin(t.Context()) // who makes the user wait for turns
 		if err != nil {
 			t.Fatal(err)
@@ -212,10 +212,10 @@ func TestTurnsOfLargeObjects(t *testing.T) {
 func TestIdleBeforeATurn(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
-		requests := fairness.New(&endpoint.Stats{})
+		requests := schedule.NewRequests((&endpoint.Stats{}).Far)
 		alice := requests.For("acme", "alice")
 		wait := func() { // for a turn of alice, who has another request under way for a second
-			for _, user := range []*fairness.User{requests.For("acme", "bob"), alice} {
+			for _, user := range []*schedule.User{requests.For("acme", "bob"), alice} {
 				if _, err := user.Begin(t.Context()); err != nil {
 					t.Fatal(err)
 				}

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/base/schedule"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
@@ -55,11 +56,11 @@ func TestPasswordWithoutCertificate(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range max(1, runtime.GOMAXPROCS(0)-1) { // a login that hashes waits for its turn
-		leave, err := r.verifier.queue.Enter(t.Context(), client)
+		slot, err := r.verifier.queue.Enter(t.Context(), schedule.Key{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer leave()
+		defer slot.Leave()
 	}
 	if err := decide(ended, cert); err != nil {
 		t.Errorf("the password is not cached: %v", err)

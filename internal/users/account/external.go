@@ -16,6 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
+	"github.com/babelftp/babelftp/internal/base/schedule"
 	"github.com/babelftp/babelftp/internal/config"
 
 	"github.com/babelftp/babelftp/internal/users/auth"
@@ -37,7 +38,7 @@ const (
 // external is the users of a tenant whom the configuration does not have.
 type external struct {
 	source auth.Source
-	queue  *limits.Queue[netip.Prefix]
+	queue  *schedule.Queue
 
 	mu       sync.Mutex
 	users    map[string]*User // for what all sessions of a user share: the quota, the limits and the last login
@@ -76,7 +77,7 @@ func newExternal(tc *config.Tenant) (*external, error) {
 		return nil, err
 	}
 	return &external{
-		source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*User{},
+		source: source, queue: schedule.NewQueue(maxAsked, 0), users: map[string]*User{},
 	}, nil
 }
 
@@ -138,11 +139,11 @@ func (r *Registry) askSource(
 		return nil, fmt.Errorf("tenant %q: a password that is empty or no text: %w", t.Name, ErrLoginRefused)
 	}
 	began := time.Now()
-	leave, err := t.external.queue.Enter(ctx, client)
+	slot, err := t.external.queue.Enter(ctx, schedule.Key{Member: client.String()})
 	if err != nil {
 		return nil, abandoned(err)
 	}
-	defer leave()
+	defer slot.Leave()
 	settings, err := t.external.source.Authenticate(ctx, &auth.Request{
 		Tenant: t.Name, User: name, Password: password, Address: netaddr.Of(req.RemoteAddr).String(),
 		Encrypted: req.Encrypted,

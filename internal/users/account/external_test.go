@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/schedule"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/users/auth"
@@ -43,7 +43,7 @@ func withSources(t *testing.T, tenants map[string]*config.Tenant, source auth.So
 	r := registryOf(t, cfg)
 	for _, name := range names {
 		r.current.Load().tenants[name].external = &external{
-			source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*User{},
+			source: source, queue: schedule.NewQueue(maxAsked, 0), users: map[string]*User{},
 		}
 	}
 	return r
@@ -148,7 +148,7 @@ func TestSourceFailures(t *testing.T) {
 func TestSourceRefusalHashes(t *testing.T) {
 	r := withSources(t, map[string]*config.Tenant{"acme": {Bucket: "acme-data"}}, &fakeSource{}, "acme")
 	for range max(1, runtime.GOMAXPROCS(0)-1) {
-		if _, err := r.verifier.queue.Enter(t.Context(), client); err != nil {
+		if _, err := r.verifier.queue.Enter(t.Context(), schedule.Key{}); err != nil {
 			t.Fatal(err)
 		}
 	}

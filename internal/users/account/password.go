@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
+	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
 // passwordCacheTime is how long a password that was right is not hashed again: clients that open a connection for
@@ -28,8 +28,8 @@ const freeMemDelay = 500 * time.Millisecond
 // A verifier checks passwords. However many clients try at once, it takes the memory of a few checks, and leaves a
 // processor to others.
 type verifier struct {
-	queue        *limits.Queue[netip.Prefix] // for the checks that hash, by [limits.Network]
-	key          []byte                      // of the MACs of passwords that were right; new in each process
+	queue        *schedule.Queue // for the checks that hash, by [limits.Network]
+	key          []byte          // of the MACs of passwords that were right; new in each process
 	hashes       atomic.Pointer[passwordhash.Set]
 	now          func() time.Time
 	freeMemTimer *time.Timer // gives back the memory of checks, freeMemDelay after the last
@@ -56,7 +56,7 @@ func newVerifier() *verifier {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // it never fails
 	v := &verifier{
-		queue:        limits.NewQueue[netip.Prefix](max(1, runtime.GOMAXPROCS(0)-1)),
+		queue:        schedule.NewQueue(max(1, runtime.GOMAXPROCS(0)-1), 0),
 		key:          key,
 		now:          time.Now,
 		freeMemTimer: time.AfterFunc(freeMemDelay, debug.FreeOSMemory),
@@ -75,12 +75,12 @@ func (v *verifier) check(ctx context.Context, client netip.Prefix, c credential,
 		return true, nil
 	}
 
-	leave, err := v.queue.Enter(ctx, client)
+	slot, err := v.queue.Enter(ctx, schedule.Key{Member: client.String()})
 	if err != nil {
 		return false, abandoned(err)
 	}
 	match, err := v.hashes.Load().Matches(c.hash, password)
-	leave()
+	slot.Leave()
 	v.freeMemTimer.Reset(freeMemDelay)
 	if err != nil {
 		return false, fmt.Errorf("compare a password: %w", err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
+	"github.com/babelftp/babelftp/internal/base/schedule"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 )
@@ -84,7 +85,7 @@ func TestCheckPasswordIsLimited(t *testing.T) {
 		t.Fatalf("right is %v, %v", right, err)
 	}
 	for range max(1, runtime.GOMAXPROCS(0)-1) {
-		if _, err := v.queue.Enter(t.Context(), client); err != nil {
+		if _, err := v.queue.Enter(t.Context(), schedule.Key{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package fairness
+package schedule
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
 )
 
 // work is how long a request takes when it is alone.
@@ -85,12 +83,8 @@ func (s *busyServer) requests(t *testing.T, user *User, n int) {
 	}
 }
 
-// newRequests returns the requests to a server that is near, or far away.
-func newRequests(latency time.Duration) *Requests {
-	var stats endpoint.Stats
-	stats.Observe(time.Now(), latency)
-	return New(&stats)
-}
+// newRequests returns the queue before a server that is near, or far away.
+func newRequests(far bool) *Requests { return NewRequests(func(time.Time) bool { return far }) }
 
 // TestOthersAreBusy makes requests of one user next to many sessions of others, who begin before.
 func TestOthersAreBusy(t *testing.T) {
@@ -106,7 +100,7 @@ func TestOthersAreBusy(t *testing.T) {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := &busyServer{processors: 2}
-				r := newRequests(work)
+				r := newRequests(false)
 				var stop atomic.Bool
 				var others sync.WaitGroup
 				for i := range sessions {
@@ -128,24 +122,9 @@ func TestOthersAreBusy(t *testing.T) {
 				if most := requests * work * 8 / 5; took > most {
 					t.Errorf("%d requests took %v next to %d sessions, want %v at most", requests, took, sessions, most)
 				}
-				r.checkEmpty(t)
+				r.queue.checkEmpty(t)
 			})
 		})
-	}
-}
-
-// checkEmpty checks that no user has a turn or waits for one.
-func (r *Requests) checkEmpty(t *testing.T) {
-	t.Helper()
-	time.Sleep(activeFor)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.expire(time.Now())
-	if r.underWay != 0 || r.active != 0 || r.waiting != 0 || r.idle.Len() != 0 || len(r.tenants) != 0 ||
-		!r.queue.empty() {
-		t.Errorf(
-			"%d requests of %d users are under way, %d are idle, %d requests wait", r.underWay, r.active, r.idle.Len(),
-			r.waiting)
 	}
 }
 
@@ -154,18 +133,18 @@ func TestNoLimit(t *testing.T) {
 	for _, test := range []struct {
 		label      string
 		users      int
-		latency    time.Duration
+		far        bool
 		processors float64
 		least      int // requests under way at the most
 	}{
-		{"user-who-is-alone", 1, work, 2, 100},
-		{"distant-server", 2, 2 * endpoint.FarAway, 2, 100},
-		{"server-that-has-enough", 2, work, 1000, 90},
+		{"user-who-is-alone", 1, false, 2, 100},
+		{"distant-server", 2, true, 2, 100},
+		{"server-that-has-enough", 2, false, 1000, 90},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := &busyServer{processors: test.processors}
-				r := newRequests(test.latency)
+				r := newRequests(test.far)
 				var all sync.WaitGroup
 				for i := range 100 {
 					user := r.For("acme", fmt.Sprint(i%test.users))
@@ -175,7 +154,7 @@ func TestNoLimit(t *testing.T) {
 				if server.most < test.least {
 					t.Errorf("up to %d requests are under way, want %d", server.most, test.least)
 				}
-				r.checkEmpty(t)
+				r.queue.checkEmpty(t)
 			})
 		})
 	}
@@ -185,7 +164,7 @@ func TestNoLimit(t *testing.T) {
 func TestServerBecomesSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &busyServer{processors: 1000}
-		r := newRequests(work)
+		r := newRequests(false)
 		load := func() {
 			var all sync.WaitGroup
 			for i := range 40 {
@@ -195,13 +174,13 @@ func TestServerBecomesSlow(t *testing.T) {
 			all.Wait()
 		}
 		load()
-		time.Sleep(2 * probeEvery)
+		time.Sleep(time.Minute)
 		server.latency = 9 * work
 		load()
 		load()
-		r.checkEmpty(t)
-		if r.limit < 30 {
-			t.Errorf("the limit is %.1f before a server that has become slow for each request", r.limit)
+		r.queue.checkEmpty(t)
+		if r.pace < 30 {
+			t.Errorf("the limit is %.1f before a server that has become slow for each request", r.pace)
 		}
 	})
 }
@@ -233,13 +212,12 @@ func occupy(t *testing.T, user *User) []*Turn {
 // twoUsers returns two users who are active, before a busy server with a limit of one request for each.
 func twoUsers(t *testing.T) (alice, bob *User) {
 	t.Helper()
-	r := newRequests(work)
-	r.probed = time.Now()
+	r := newRequests(false)
 	alice, bob = r.For("acme", "alice"), r.For("acme", "bob")
 	server := &busyServer{processors: 1}
 	server.requests(t, alice, 1)
 	server.requests(t, bob, 1)
-	r.limit = 2
+	r.pace = 2
 	return alice, bob
 }
 
@@ -273,99 +251,56 @@ func TestLongRequest(t *testing.T) {
 					t.Error("the other turn has ended")
 				}
 				next.End()
-				alice.requests.checkEmpty(t)
+				alice.requests.queue.checkEmpty(t)
 			})
 		})
 	}
 }
 
-// TestProbeEnds checks that requests go one by one for a short time only, also where each of them takes long.
-func TestProbeEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRequests(work)
-		begin := time.Now()
-		var all sync.WaitGroup
-		for _, name := range []string{"alice", "bob"} {
-			user := r.For("acme", name)
-			for range 2 * probeSamples {
-				all.Go(func() {
-					turn, err := user.Begin(t.Context())
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					time.Sleep(probeFor / 2)
-					turn.Answered(Kind{Operation: "UploadPart"})
-					turn.End()
-				})
-			}
-		}
-		time.Sleep(2 * probeFor)
-		r.mu.Lock()
-		if r.probing > 0 {
-			t.Errorf("after %v requests go one by one still", time.Since(begin))
-		}
-		r.mu.Unlock()
-		all.Wait()
-	})
-}
-
-// TestUserWithOneSession checks that the limit becomes small while many sessions of another user slow one down. The
-// other user then rests after each request.
+// TestUserWithOneSession checks that the pace becomes slow while many sessions of another user slow one down.
 func TestUserWithOneSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &busyServer{processors: 1}
-		r := newRequests(work)
-		bob := r.For("acme", "bob")
+		r := newRequests(false)
 		var stop atomic.Bool
 		var others sync.WaitGroup
 		for range 100 {
 			others.Go(func() {
 				for !stop.Load() {
-					server.requests(t, bob, 1)
+					server.requests(t, r.For("acme", "bob"), 1)
 				}
 			})
 		}
 		server.requests(t, r.For("acme", "alice"), 500)
 		r.mu.Lock()
-		s := r.tenants["acme"].users["bob"]
-		if r.limit > firstLimit {
-			t.Errorf("the limit is %.1f next to a user with one session", r.limit)
-		}
-		r.limit = minLimit
-		for s.underWay > 0 {
-			r.mu.Unlock()
-			time.Sleep(work / 10)
-			r.mu.Lock()
-		}
-		if now := time.Now(); !now.Before(s.rest) || r.admits(s, now) {
-			t.Errorf("the user with many sessions rests until %v, it is %v", s.rest, now)
+		if r.pace > oneEach {
+			t.Errorf("the pace is %.1f next to a user with one session", r.pace)
 		}
 		r.mu.Unlock()
 		stop.Store(true)
 		others.Wait()
-		r.checkEmpty(t)
+		r.queue.checkEmpty(t)
 	})
 }
 
-// TestRest checks how long a user rests whose share is less than one request, and that no other one does.
+// TestRest checks how long a user rests who has more requests, and that no other one does.
 func TestRest(t *testing.T) {
 	for _, test := range []struct {
 		label string
-		limit float64
+		pace  float64
 		took  time.Duration
 		want  time.Duration
 	}{
-		{"share-of-a-half", 1, work, work},
-		{"share-of-a-quarter", 0.5, work, 3 * work},
-		{"long-request", 0.5, time.Second / 2, maxRest},
-		{"share-of-one", 2, work, 0},
+		{"half-of-the-time", 1, work, work},
+		{"quarter-of-the-time", 0.5, work, 3 * work},
+		{"long-request", 0.5, time.Second / 2, pause},
+		{"one-each", 2, work, 0},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				alice, bob := twoUsers(t)
 				r := alice.requests
-				r.limit = test.limit
+				r.pace = test.pace
 				first, err := bob.Begin(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -391,41 +326,17 @@ func TestRest(t *testing.T) {
 				if rest := (<-began).Sub(ended); rest != test.want {
 					t.Errorf("a user whose request took %v rests for %v, want %v", test.took, rest, test.want)
 				}
-				r.checkEmpty(t)
+				r.queue.checkEmpty(t)
 			})
 		})
 	}
-}
-
-// TestFewRequests checks that a user with few requests waits neither for its own share nor for others.
-func TestFewRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		alice, bob := twoUsers(t)
-		alice.requests.limit = minLimit
-		ctx, hangUp := context.WithCancel(t.Context())
-		for range 2 * 2 * lightPart {
-			go func() {
-				if turn, err := bob.Begin(ctx); err == nil {
-					<-ctx.Done()
-					turn.End()
-				}
-			}()
-		}
-		synctest.Wait()
-		if n := len(occupy(t, alice)); n != 3 { // the last one where two were few
-			t.Errorf("a user has %d turns next to another one with eight times as many requests", n)
-		}
-		hangUp()
-		time.Sleep(maxTurn)
-		alice.requests.checkEmpty(t)
-	})
 }
 
 // TestTwoBusyUsers checks that two users with as many sessions get as much done together as one of them with all.
 func TestTwoBusyUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sessions, requests = 16, 500
-		r := newRequests(work)
+		r := newRequests(false)
 		load := func(users int) time.Duration {
 			server := &busyServer{processors: 4}
 			begin := time.Now()
@@ -440,7 +351,7 @@ func TestTwoBusyUsers(t *testing.T) {
 		if two := load(2); two > one*5/4 {
 			t.Errorf("requests of two users took %v, and those of one %v", two, one)
 		}
-		r.checkEmpty(t)
+		r.queue.checkEmpty(t)
 	})
 }
 
@@ -448,8 +359,7 @@ func TestTwoBusyUsers(t *testing.T) {
 // while it was alone.
 func TestOtherHasManyTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRequests(work)
-		r.probed = time.Now()
+		r := newRequests(false)
 		var held []*Turn
 		for range 100 {
 			turn, err := r.For("acme", "bob").Begin(t.Context())
@@ -466,15 +376,14 @@ func TestOtherHasManyTurns(t *testing.T) {
 		for _, turn := range append(held, turn) {
 			turn.End()
 		}
-		r.checkEmpty(t)
+		r.queue.checkEmpty(t)
 	})
 }
 
-// TestTurns checks that turns go round tenants, and round the users of each.
+// TestTurns checks that turns go round tenants, and round the users of each. The user who has none is first.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRequests(work)
-		r.probed = time.Now()
+		r := newRequests(false)
 		var order []string
 		held := make(map[string]*Turn)
 		for _, name := range strings.Fields("a/x b/x") {
@@ -498,10 +407,10 @@ func TestTurns(t *testing.T) {
 		synctest.Wait()
 		held["b/x"].End()
 		synctest.Wait()
-		if got, want := strings.Join(order, " "), "a/x a/y a/x a/y a/x b/x b/z"; got != want {
+		if got, want := strings.Join(order, " "), "a/x a/y a/x a/y a/x b/z b/x"; got != want {
 			t.Errorf("turns are %s, want %s", got, want)
 		}
-		r.checkEmpty(t)
+		r.queue.checkEmpty(t)
 	})
 }
 
@@ -544,6 +453,6 @@ func TestGiveUp(t *testing.T) {
 		}
 		time.Sleep(maxTurn) // ends the turns of bob
 		synctest.Wait()
-		alice.requests.checkEmpty(t)
+		alice.requests.queue.checkEmpty(t)
 	})
 }
