@@ -9,12 +9,12 @@
 //
 //   - The last slot is for a tenant, or where only one has slots for a user, that has no request under way. So a user
 //     with one request after another does not wait, however many sessions of others do.
-//   - A light user makes less than half of an equal part of the requests. If those that begin at once take half as
+//   - A light user makes less than a third of an equal part of the requests. If those that begin at once take half as
 //     long again as a request that is alone, others slow the user down, and the number of slots shrinks in proportion.
 //   - With fewer slots than one for each of two users, the users with many requests rest after each. So they take a
 //     part of the time: down to a quarter.
-//   - Otherwise the number grows with the answers, as long as others wait. Users who all have many requests so come to
-//     as many as the server answers, and a light user decides when there are too many.
+//   - Otherwise the number grows with the answers, as long as there are more requests. Users who all have many so come
+//     to as many as they ask for, and a light user decides when there are too many.
 package schedule
 
 import (
@@ -27,7 +27,7 @@ import (
 )
 
 // fewParts says who makes few requests: less than an equal part of all, divided by this.
-const fewParts = 2
+const fewParts = 3
 
 // A Key says for whom a slot is: a member of a group.
 type Key struct{ Group, Member string }

@@ -132,10 +132,9 @@ func (t *Turn) Answered(kind Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	took := now.Sub(t.begin).Seconds()
-	light := load.Few && !t.slot.Waited
+	light := r.shared(now) && load.Few && !t.slot.Waited
 	alone := r.measure(kind, took, t.slot.Others == 0 && load.Used <= 1)
 	switch {
-	case !r.shared(now):
 	case light && alone == 0: // so that it will be known
 		r.pace = leastPace
 	case light:
@@ -143,7 +142,7 @@ func (t *Turn) Answered(kind Kind) {
 		if r.slowness > tolerance && t.begin.After(r.shrunk) { // an older request tells nothing of the present pace
 			r.pace, r.shrunk = max(r.pace*tolerance/r.slowness, leastPace), now
 		}
-	case load.Waiting > 0 && now.Sub(r.shrunk) > pause:
+	case float64(load.Used+load.Waiting) > r.pace && now.Sub(r.shrunk) > pause:
 		r.pace += 1. / growth
 	}
 	r.resize(now)
