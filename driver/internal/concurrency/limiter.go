@@ -2,7 +2,7 @@
 // next one.
 //
 // One [Limiter] serves all uploads to an endpoint. Each [Transfer] always has one part under way, and the limit is
-// for those besides. Transfers wait for them by [Transfer.Acquire], first come, first served.
+// for those besides. Transfers wait for them by [Transfer.Acquire], in a queue in which turns go round.
 //
 // The limit follows TCP Vegas (Brakmo, O'Malley and Peterson, SIGCOMM 1994). The shortest time that a part has taken
 // shows how fast the server is without a queue. A longer time shows how many parts wait in the server. With few, the
@@ -12,11 +12,12 @@ package concurrency
 
 import (
 	"context"
-	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
 const (
@@ -40,6 +41,8 @@ const (
 // A Limiter decides how many parts an endpoint gets in parallel. It is safe for concurrent use.
 type Limiter struct {
 	stats *endpoint.Stats
+	parts *schedule.Queue // has a slot for each part under way
+	ahead *schedule.Queue // has a slot for each part that is filled, or being filled, next to others of its transfer
 
 	mu sync.Mutex
 	// limit is how many parts a transfer may have which is alone. It began with the maximum if the server was distant.
@@ -50,21 +53,15 @@ type Limiter struct {
 	// shortest is the shortest time of a part since then, in seconds for each byte. It is 0 before the first one.
 	shortest float64
 
+	joined int // transfers so far
 	active int // transfers that have parts under way
 	used   int // parts under way
-	ahead  int // parts filled, or being filled, of transfers that have parts under way
-	queue  []*waiter
-}
-
-// A waiter is a transfer that waits for another part.
-type waiter struct {
-	transfer *Transfer
-	filled   bool          // it waits to send a part, and not to fill one
-	granted  chan struct{} // closed when it may
 }
 
 // New returns a limiter of the parts that are sent to an endpoint.
-func New(stats *endpoint.Stats) *Limiter { return &Limiter{stats: stats} }
+func New(stats *endpoint.Stats) *Limiter {
+	return &Limiter{stats: stats, parts: schedule.NewQueue(1, 1), ahead: schedule.NewQueue(1, 0)}
+}
 
 // Join enters an upload that may have so many parts under way.
 func (l *Limiter) Join(most int) *Transfer {
@@ -72,49 +69,104 @@ func (l *Limiter) Join(most int) *Transfer {
 	defer l.mu.Unlock()
 	if now := time.Now(); l.limit == 0 || now.Sub(l.began) > maxAge {
 		l.begin(now, most)
+		l.resize()
 	}
-	return &Transfer{limiter: l, most: most}
+	l.joined++
+	return &Transfer{
+		limiter: l, key: schedule.Key{Group: strconv.Itoa(l.joined)}, most: most, room: make(chan struct{}, most)}
 }
 
-// A Transfer is an upload.
+// A Transfer is an upload. Only one goroutine may wait for its parts.
 type Transfer struct {
 	limiter *Limiter
+	key     schedule.Key
 	most    int
+	room    chan struct{} // holds a value for each part under way
 
 	// Guarded by the limiter's mutex:
-	used  int
-	ahead bool // it fills a part, or has, while others are under way
+	slots []*schedule.Slot // of the parts under way
+	ahead *schedule.Slot   // of a part that is filled, or being filled, nil for none
+	idle  func()           // ends the wait for such a slot: no part is under way any more
 }
 
 // WaitToFill waits until the next part is worth filling, because its turn is near. It returns false when one of the
 // contexts ends first.
-func (t *Transfer) WaitToFill(ctx, until context.Context) bool { return t.wait(ctx, until, false) }
+func (t *Transfer) WaitToFill(ctx, until context.Context) bool {
+	both, cancel := either(ctx, until)
+	defer cancel()
+	wait, idle := context.WithCancel(both)
+	defer idle()
+	l := t.limiter
+	l.mu.Lock()
+	t.leaveAhead()
+	if t.idle = idle; len(t.slots) == 0 {
+		idle()
+	}
+	l.mu.Unlock()
+	slot, err := l.ahead.Enter(wait, t.key)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t.idle = nil
+	if err == nil {
+		t.ahead = slot
+	}
+	if len(t.slots) == 0 || both.Err() != nil {
+		t.leaveAhead()
+	}
+	return both.Err() == nil
+}
 
 // Acquire waits until a part may be sent. It returns false when one of the contexts ends first.
-func (t *Transfer) Acquire(ctx, until context.Context) bool { return t.wait(ctx, until, true) }
-
-func (t *Transfer) wait(ctx, until context.Context, filled bool) bool {
-	l, w := t.limiter, &waiter{transfer: t, filled: filled, granted: make(chan struct{})}
-	l.mu.Lock()
-	l.queue = append(l.queue, w)
-	l.serve()
-	l.mu.Unlock()
-	select {
-	case <-w.granted:
-		return true
-	case <-ctx.Done():
-	case <-until.Done():
+func (t *Transfer) Acquire(ctx, until context.Context) bool {
+	both, cancel := either(ctx, until)
+	defer cancel()
+	l := t.limiter
+	var slot *schedule.Slot
+	err := both.Err()
+	if err == nil {
+		select {
+		case t.room <- struct{}{}:
+			if slot, err = l.parts.Enter(both, t.key); err != nil {
+				<-t.room
+			}
+		case <-both.Done():
+			err = both.Err()
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.Index(l.queue, w); i >= 0 {
-		l.queue = slices.Delete(l.queue, i, i+1)
-	} else if filled {
-		l.add(t, -1) // it was granted meanwhile
+	t.leaveAhead()
+	if err != nil {
+		return false
 	}
-	l.setAhead(t, false)
-	l.serve()
-	return false
+	if t.slots = append(t.slots, slot); len(t.slots) == 1 {
+		l.active++
+	}
+	l.used++
+	l.resize()
+	return true
+}
+
+// either returns a context that ends with one of two.
+func either(ctx, other context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if other.Err() != nil {
+		cancel()
+	}
+	stop := context.AfterFunc(other, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// leaveAhead says that the transfer has sent the part that it had filled, that it will not, or that it has no others
+// under way.
+func (t *Transfer) leaveAhead() {
+	if t.ahead != nil {
+		t.ahead.Leave()
+		t.ahead = nil
+	}
 }
 
 // ReleasePart ends a part that was begun at the time begin. The server has stored so many bytes, 0 after an error.
@@ -132,8 +184,19 @@ func (t *Transfer) ReleasePart(begin time.Time, bytes int64) {
 	if bytes >= minSample {
 		l.adjust(took.Seconds() / float64(bytes))
 	}
-	l.add(t, -1)
-	l.serve()
+	last := len(t.slots) - 1
+	slot := t.slots[last]
+	t.slots = t.slots[:last]
+	if l.used--; last == 0 {
+		l.active--
+		t.leaveAhead()
+		if t.idle != nil {
+			t.idle()
+		}
+	}
+	l.resize()
+	slot.Leave()
+	<-t.room
 }
 
 // begin forgets what was measured.
@@ -149,7 +212,7 @@ func (l *Limiter) adjust(took float64) {
 	if l.shortest == 0 || took < l.shortest {
 		l.shortest = took
 	}
-	limited := 2*l.used > l.capacity(l.active) // as Linux asks in slow start; clients that are slower use less
+	limited := 2*l.used > l.capacity() // as Linux asks in slow start; clients that are slower use less
 	switch waiting := float64(l.used) * (1 - l.shortest/took); {
 	case waiting < shortQueue && limited:
 		l.limit++
@@ -158,62 +221,11 @@ func (l *Limiter) adjust(took float64) {
 	}
 }
 
-// add counts a part that begins or ends.
-func (l *Limiter) add(t *Transfer, n int) {
-	before := t.used
-	t.used += n
-	l.used += n
-	switch {
-	case before == 0:
-		l.active++
-	case t.used == 0:
-		l.active--
-	}
-	if n > 0 || t.used == 0 {
-		l.setAhead(t, false)
-	}
-}
+// capacity is how many parts the transfers may have. Each has one, and they share what the limit allows besides.
+func (l *Limiter) capacity() int { return l.limit - 1 + l.active }
 
-func (l *Limiter) setAhead(t *Transfer, ahead bool) {
-	switch {
-	case ahead && !t.ahead:
-		l.ahead++
-	case t.ahead && !ahead:
-		l.ahead--
-	}
-	t.ahead = ahead
-}
-
-// capacity is how many parts so many transfers may have. Each has one, and they share what the limit allows besides.
-func (l *Limiter) capacity(transfers int) int { return l.limit - 1 + transfers }
-
-// free is how many more parts a transfer may have now.
-func (l *Limiter) free(t *Transfer) int {
-	if t.used == 0 {
-		return max(min(l.capacity(l.active+1)-l.used, t.most), 1) // also where the limit has just shrunk
-	}
-	return max(min(l.capacity(l.active)-l.used, t.most-t.used), 0)
-}
-
-// serve grants parts to those who have waited longest, and first to filled ones.
-func (l *Limiter) serve() {
-	for _, filled := range []bool{true, false} {
-		l.queue = slices.DeleteFunc(l.queue, func(w *waiter) bool {
-			t := w.transfer
-			free := l.free(t)
-			switch {
-			case w.filled != filled:
-				return false
-			case filled && free > 0:
-				l.add(t, 1)
-			case !filled && t.used == 0:
-			case !filled && l.ahead < free+max(l.used/lookAhead, 1):
-				l.setAhead(t, true)
-			default:
-				return false
-			}
-			close(w.granted)
-			return true
-		})
-	}
+// resize sets the sizes of the queues. One slot more for parts is kept for a transfer that has none.
+func (l *Limiter) resize() {
+	l.parts.Resize(l.capacity() + 1)
+	l.ahead.Resize(max(l.capacity()-l.used, 0) + max(l.used/lookAhead, 1))
 }

@@ -2,6 +2,7 @@ package concurrency
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -74,6 +75,14 @@ func (s *partServer) progress() float64 {
 
 // speed is the bytes that each connection takes in a second.
 func (s *partServer) speed() float64 { return min(s.connection, s.server/float64(s.underWay)) }
+
+// set changes the limit.
+func (l *Limiter) set(limit int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.limit = limit
+	l.resize()
+}
 
 // newLimiter returns a limiter for an endpoint that has answered something after a latency.
 func newLimiter(latency time.Duration) *Limiter {
@@ -241,7 +250,7 @@ func TestLimiterIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(&endpoint.Stats{})
 		greedy, modest := l.Join(16), l.Join(16)
-		l.limit = 4
+		l.set(4)
 		take := func(s *Transfer, n int, sent chan<- *Transfer) {
 			for range n {
 				if s.Acquire(t.Context(), t.Context()) {
@@ -264,20 +273,20 @@ func TestLimiterIsFair(t *testing.T) {
 			(<-sent).ReleasePart(time.Now(), 0)
 			synctest.Wait()
 		}
-		if greedy.used == 0 || modest.used < 2 {
-			t.Errorf("%d parts of one are under way, and %d of the other", greedy.used, modest.used)
+		if len(greedy.slots) == 0 || len(modest.slots) < 2 {
+			t.Errorf("%d parts of one are under way, and %d of the other", len(greedy.slots), len(modest.slots))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if greedy.Acquire(ctx, t.Context()) && greedy.used > 1 && l.used > l.limit+l.active-1 {
+		if greedy.Acquire(ctx, t.Context()) {
 			t.Error("a slot was free for a part of an upload that had ended")
 		}
-		for greedy.used+modest.used > 0 {
+		for l.used > 0 {
 			(<-sent).ReleasePart(time.Now(), 0)
 			synctest.Wait()
 		}
-		if len(l.queue) != 0 || l.used != 0 || l.active != 0 || l.ahead != 0 {
-			t.Errorf("at the end %+v", l.queue)
+		if l.active != 0 {
+			t.Errorf("at the end %d uploads have parts", l.active)
 		}
 	})
 }
@@ -288,18 +297,49 @@ func TestShrunkLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where one that waits would end the test
 		l := New(&endpoint.Stats{})
 		greedy, modest := l.Join(16), l.Join(16)
-		l.limit = 16
+		l.set(16)
 		for range 16 {
 			greedy.Acquire(t.Context(), t.Context())
 		}
-		l.limit = 1
+		l.set(1)
 		if !modest.Acquire(t.Context(), t.Context()) {
 			t.Error("no part may be sent")
 		}
-		if l.free(modest) != 0 || l.free(greedy) != 0 {
-			t.Errorf("%d and %d more parts may be sent, want none", l.free(modest), l.free(greedy))
+		for label, s := range map[string]*Transfer{"greedy": greedy, "modest": modest} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			if s.Acquire(ctx, ctx) {
+				t.Errorf("another part of the %s upload may be sent", label)
+			}
+			cancel()
 		}
 	})
+}
+
+// BenchmarkRelease ends a part while 10,000 uploads wait for another one, and begins it again.
+func BenchmarkRelease(b *testing.B) {
+	const uploads = 10_000
+	l := New(&endpoint.Stats{})
+	var all sync.WaitGroup
+	ctx, cancel := context.WithCancel(b.Context())
+	for range uploads {
+		t := l.Join(16)
+		all.Go(func() {
+			for t.Acquire(ctx, ctx) {
+			}
+		})
+	}
+	for l.parts.Waiting() < uploads {
+		runtime.Gosched()
+	}
+	t := l.Join(16)
+	for b.Loop() {
+		if !t.Acquire(ctx, ctx) {
+			b.Fatal("no part may be sent")
+		}
+		t.ReleasePart(time.Now(), 0)
+	}
+	cancel()
+	all.Wait()
 }
 
 // TestGivenUpWhenGranted lets uploads give up in the moment in which their turn comes: the limiter gets each slot back.
@@ -320,7 +360,7 @@ func TestGivenUpWhenGranted(t *testing.T) {
 				if s.Acquire(test.ctx, test.until) {
 					s.ReleasePart(time.Now(), 0)
 				}
-				if l.used != 0 || s.used != 0 || l.active != 0 {
+				if l.used != 0 || len(s.slots) != 0 || l.active != 0 {
 					t.Fatalf("%d parts of %d uploads are under way, want none", l.used, l.active)
 				}
 			}
@@ -328,11 +368,8 @@ func TestGivenUpWhenGranted(t *testing.T) {
 				t.Fatal("no part may be sent")
 			}
 			for range 100 { // a part of its own is under way, so the limiter counts those that are filled ahead
-				if s.WaitToFill(test.ctx, test.until) {
-					l.setAhead(s, false)
-				}
-				if l.ahead != 0 {
-					t.Fatalf("%d uploads fill a part ahead, want none", l.ahead)
+				if s.WaitToFill(test.ctx, test.until) || s.ahead != nil {
+					t.Fatal("an upload that has ended fills a part ahead")
 				}
 			}
 			s.ReleasePart(time.Now(), 0)

@@ -17,6 +17,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
 const (
@@ -118,7 +119,9 @@ type slots interface {
 
 // add waits for a slot, and starts a goroutine that calls transfer for the next part, of so many bytes. It does not
 // wait for transfer.
-func (m *multipart) add(s slots, bytes int64, transfer func(p *s3api.Part) error) error {
+func (m *multipart) add(
+	s slots, bytes int64, transfer func(ctx context.Context, p *s3api.Part) error,
+) error {
 	if limit := m.bucket.Profile.MaxParts(); int64(m.number) >= limit {
 		m.log.Warn(
 			"upload needs more parts than S3 takes; if all parts must have one size, configure a larger part_size",
@@ -136,11 +139,12 @@ func (m *multipart) add(s slots, bytes int64, transfer func(p *s3api.Part) error
 	m.parts = append(m.parts, part)
 	begin := time.Now()
 	m.group.Go(func() error {
-		err := panics.Catch(func() error { return transfer(part) })
+		ctx, waited := schedule.MeasureWait(m.ctx)
+		err := panics.Catch(func() error { return transfer(ctx, part) })
 		if err != nil {
 			bytes = 0
 		}
-		s.ReleasePart(begin, bytes)
+		s.ReleasePart(begin.Add(waited()), bytes) // the wait for a turn tells nothing of S3
 		return err
 	})
 	return nil
@@ -171,10 +175,10 @@ func (m *multipart) send(b *membudget.Buffer, done func()) error {
 // sendThen is send, and calls stored when S3 has the part.
 func (m *multipart) sendThen(b *membudget.Buffer, done, stored func()) error {
 	b.Seal()
-	return m.add(m.transfer, b.Len(), func(p *s3api.Part) (err error) {
+	return m.add(m.transfer, b.Len(), func(ctx context.Context, p *s3api.Part) (err error) {
 		defer done()
 		body := b.Body()
-		ctx, stop := outlive(m.ctx, abortTimeout, body.Sent)
+		ctx, stop := outlive(ctx, abortTimeout, body.Sent)
 		defer stop()
 		if *p, err = m.bucket.UploadPart(ctx, m.upload, p.Number, body, b.Checksum()); err == nil {
 			stored()
@@ -194,8 +198,8 @@ func (m *multipart) copy(v s3api.Version, first, last, size int64) error {
 	count, begin := m.bucket.Profile.Parts(last-first, size)
 	for i := range count {
 		from, to := first+begin(i), first+begin(i+1)
-		err := m.add(slots, to-from, func(p *s3api.Part) (err error) {
-			ctx, done := outlive(m.ctx, abortTimeout, func() bool { return true })
+		err := m.add(slots, to-from, func(ctx context.Context, p *s3api.Part) (err error) {
+			ctx, done := outlive(ctx, abortTimeout, func() bool { return true })
 			defer done()
 			*p, err = m.bucket.CopyPart(ctx, m.upload, p.Number, v, from, to)
 			return err

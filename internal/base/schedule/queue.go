@@ -1,11 +1,12 @@
 // Package schedule decides whose turn is next where many want to work at the same time.
 //
 // A [Queue] has slots. Turns go round the groups, and round the members of each: the next slot goes to the group, and
-// then to the member, that has the fewest. Checks of passwords wait in such a queue, whose size is fixed.
+// then to the member, that has the fewest. Checks of passwords wait in such a queue, whose size is fixed, and the parts
+// of uploads in another one, whose size follows what they find out about the server.
 //
-// The [Requests] to a server, those that send parts of transfers too, wait in one whose size follows how long answers
-// take. The time counts from the grant of the slot to the answer, never the time in the queue. A user who is alone has
-// no limit, and nobody has one before a distant server. While several users make requests, this holds:
+// The [Requests] to a server, those that send parts too, wait in one whose size follows how long answers take. The time
+// counts from the grant of the slot to the answer, never the time in the queue. A user who is alone has no limit, and
+// nobody has one before a distant server. While several users make requests, this holds:
 //
 //   - The last slot is for a tenant, or where only one has slots for a user, that has no request under way. So a user
 //     with one request after another does not wait, however many sessions of others do.
@@ -73,14 +74,16 @@ type Slot struct {
 	queue   *Queue
 	member  *node
 	waiting *list.Element // of member.waiting; nil since it was given
-	given   chan struct{} // closed then
+	given   chan struct{} // closed then; nil if it was free at once
 }
 
 // Enter waits for a slot. The error is that of ctx, whose end gives up the place in the queue.
 func (q *Queue) Enter(ctx context.Context, key Key) (*Slot, error) {
 	q.mu.Lock()
 	s := q.join(key)
-	s.Waited = s.waiting != nil
+	if s.Waited = s.waiting != nil; s.Waited {
+		s.given = make(chan struct{})
+	}
 	q.mu.Unlock()
 	if !s.Waited {
 		return s, nil
@@ -135,6 +138,13 @@ func (q *Queue) Resize(slots int) {
 	}
 }
 
+// Waiting is how many requests for slots there are.
+func (q *Queue) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.all.waits
+}
+
 // A Load is how much there is to do.
 type Load struct {
 	Used    int  // slots
@@ -157,7 +167,7 @@ func (s *Slot) Load() Load {
 
 // join asks for a slot, at the end of the queue.
 func (q *Queue) join(key Key) *Slot {
-	s := &Slot{queue: q, member: q.all.under(key.Group).under(key.Member), given: make(chan struct{})}
+	s := &Slot{queue: q, member: q.all.under(key.Group).under(key.Member)}
 	s.waiting = s.member.waiting.PushBack(s)
 	s.member.await(1)
 	q.enter(s.member)
@@ -203,7 +213,9 @@ func (q *Queue) serveOne() bool {
 	member.turn, group.turn = q.turns, q.turns
 	member.use(1)
 	q.leave(s)
-	close(s.given)
+	if s.given != nil {
+		close(s.given)
+	}
 	return true
 }
 

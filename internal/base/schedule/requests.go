@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -90,10 +91,21 @@ type Turn struct {
 	ended bool
 }
 
+type waitKey struct{}
+
+// MeasureWait returns a context for requests, and tells how long they have waited for their turns so far.
+func MeasureWait(ctx context.Context) (context.Context, func() time.Duration) {
+	waited := new(atomic.Int64)
+	return context.WithValue(ctx, waitKey{}, waited), func() time.Duration { return time.Duration(waited.Load()) }
+}
+
 // Begin waits for a turn. The error is that of ctx.
 func (u *User) Begin(ctx context.Context) (*Turn, error) {
 	r := u.requests
 	r.note(u.key)
+	if waited, measured := ctx.Value(waitKey{}).(*atomic.Int64); measured {
+		defer func(begin time.Time) { waited.Add(int64(time.Since(begin))) }(time.Now())
+	}
 	slot, err := r.queue.Enter(ctx, u.key)
 	if err != nil {
 		return nil, err
@@ -172,7 +184,7 @@ func (t *Turn) Pause() { t.timeout.Reset(maxPause) }
 // because others wait.
 func (t *Turn) Resume() bool {
 	t.timeout.Reset(maxTurn)
-	if time.Since(t.begin) >= maxReading && t.slot.Load().Waiting > 0 {
+	if time.Since(t.begin) >= maxReading && t.requests.queue.Waiting() > 0 {
 		t.end()
 	}
 	t.mu.Lock()
