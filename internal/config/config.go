@@ -61,9 +61,11 @@ type Config struct {
 	// Size of the parts of a multipart upload, from 5 MiB to nine sixteenths of `memory`. Smaller files take one
 	// request.
 	PartSize value.Size `yaml:"part_size"`
-	// Most parts of one upload that are sent to S3 at the same time.
+	// Most parts of one upload that are sent to S3 at the same time. Without it, and with `0`, as many as make the
+	// upload faster, up to 16.
 	UploadConcurrency int `yaml:"upload_concurrency"`
-	// Most ranges of one download that are requested from S3 at the same time.
+	// Most ranges of one download that are requested from S3 at the same time. Without it, and with `0`, as many as
+	// the client is fast enough for, up to 16.
 	DownloadConcurrency int `yaml:"download_concurrency"`
 	// Age at which the server removes an interrupted upload on which no session works. With `0` it removes and
 	// records none.
@@ -95,14 +97,11 @@ const (
 	defaultCommitDelay = 50 * time.Millisecond
 	// Kubernetes kills a pod 30 seconds after SIGTERM by default. The server needs the rest to end the transfers that
 	// still run.
-	defaultDrainTimeout      = 25 * time.Second
-	defaultMaxFailedLogins   = 5
-	defaultMemory            = 256 * value.MiB
-	defaultPartSize          = 5 * value.MiB
-	defaultUploadConcurrency = 16
-	// where each carries 25 MiB/s, as from a distant S3, they are as fast as a server's disk
-	defaultDownloadConcurrency = 16
-	defaultAbandonedUploads    = 24 * time.Hour // a user can resume on the next day
+	defaultDrainTimeout     = 25 * time.Second
+	defaultMaxFailedLogins  = 5
+	defaultMemory           = 256 * value.MiB
+	defaultPartSize         = 5 * value.MiB
+	defaultAbandonedUploads = 24 * time.Hour // a user can resume on the next day
 )
 
 // environmentPrefix begins the names of the variables that give values.
@@ -114,21 +113,19 @@ type Problems = yamlconf.Problems
 // Default is a configuration without tenants.
 func Default() *Config {
 	return &Config{
-		Listen:              defaultListen,
-		DefaultLanguage:     language.English,
-		Log:                 Log{Level: slog.LevelInfo, Format: LogText},
-		IdleTimeout:         defaultIdleTimeout,
-		DataTimeout:         defaultDataTimeout,
-		StallTimeout:        defaultStallTimeout,
-		CommitDelay:         defaultCommitDelay,
-		DrainTimeout:        defaultDrainTimeout,
-		MaxFailedLogins:     defaultMaxFailedLogins,
-		Limits:              DefaultLimits(),
-		Memory:              defaultMemory,
-		PartSize:            defaultPartSize,
-		UploadConcurrency:   defaultUploadConcurrency,
-		DownloadConcurrency: defaultDownloadConcurrency,
-		AbandonedUploads:    defaultAbandonedUploads,
+		Listen:           defaultListen,
+		DefaultLanguage:  language.English,
+		Log:              Log{Level: slog.LevelInfo, Format: LogText},
+		IdleTimeout:      defaultIdleTimeout,
+		DataTimeout:      defaultDataTimeout,
+		StallTimeout:     defaultStallTimeout,
+		CommitDelay:      defaultCommitDelay,
+		DrainTimeout:     defaultDrainTimeout,
+		MaxFailedLogins:  defaultMaxFailedLogins,
+		Limits:           DefaultLimits(),
+		Memory:           defaultMemory,
+		PartSize:         defaultPartSize,
+		AbandonedUploads: defaultAbandonedUploads,
 	}
 }
 

@@ -177,11 +177,11 @@ func (v *validator) uploads() {
 			yamlconf.Path{"memory"}, "%s has no room for one part of an upload: write at least %s", c.Memory,
 			c.PartSize)
 	}
-	if c.UploadConcurrency < 1 || c.UploadConcurrency > maxUploadConcurrency {
-		v.report(yamlconf.Path{"upload_concurrency"}, "must be between 1 and %d", maxUploadConcurrency)
+	if c.UploadConcurrency < 0 || c.UploadConcurrency > maxUploadConcurrency {
+		v.report(yamlconf.Path{"upload_concurrency"}, "must be between 0 and %d", maxUploadConcurrency)
 	}
-	if c.DownloadConcurrency < 1 || c.DownloadConcurrency > maxDownloadConcurrency {
-		v.report(yamlconf.Path{"download_concurrency"}, "must be between 1 and %d", maxDownloadConcurrency)
+	if c.DownloadConcurrency < 0 || c.DownloadConcurrency > maxDownloadConcurrency {
+		v.report(yamlconf.Path{"download_concurrency"}, "must be between 0 and %d", maxDownloadConcurrency)
 	}
 	if c.AbandonedUploads != 0 && c.AbandonedUploads < minAbandonedUploads {
 		v.report(yamlconf.Path{"abandoned_uploads"}, "must be at least %s, or 0 to remove none", minAbandonedUploads)
