@@ -10,6 +10,7 @@
 package membudget
 
 import (
+	"container/list"
 	"context"
 	"slices"
 	"sync"
@@ -92,6 +93,7 @@ type waiter struct {
 	ready   chan struct{} // closed when the buffer has them
 	arrival int64         // how many came before it
 	turn    *turn         // nil when it does not wait any more
+	place   *list.Element // of turn.waiting
 }
 
 // New returns a budget of so many bytes, rounded down to whole blocks without shares. Below [MinLimit] no part fits.

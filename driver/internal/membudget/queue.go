@@ -3,7 +3,7 @@ package membudget
 import (
 	"cmp"
 	"container/heap"
-	"slices"
+	"container/list"
 )
 
 // A queue is the buffers that wait. The first is of the group that holds least, and of the member of it that holds
@@ -35,7 +35,7 @@ type turn struct {
 	ranks   bool      // whether of a group or member, ranked by what it holds
 	held    int64     // by the pool when the round began
 	rank    rank      // of its first buffer
-	waiting []*waiter // of a member, in the order in which they came
+	waiting list.List // of a member: of *waiter, in the order in which they came
 }
 
 // A rank orders buffers: by what their groups hold, what their members hold, and when they came.
@@ -72,14 +72,22 @@ func (t *turn) Pop() any {
 // measure sets the rank to that of the first buffer below.
 func (t *turn) measure() {
 	switch {
-	case len(t.waiting) > 0:
-		t.rank = rank{member: t.held, arrival: t.waiting[0].arrival}
+	case t.waiting.Len() > 0:
+		t.rank = rank{member: t.held, arrival: t.first().arrival}
 	case t.ranks:
 		t.rank = t.next[0].rank
 		t.rank.group = t.held
 	default:
 		t.rank = t.next[0].rank
 	}
+}
+
+// first returns the buffer of a member that came first, nil if there is none.
+func (t *turn) first() *waiter {
+	if t.waiting.Len() == 0 {
+		return nil
+	}
+	return t.waiting.Front().Value.(*waiter)
 }
 
 // moved puts a turn in order again whose rank may have changed.
@@ -141,7 +149,7 @@ func (q *queue) add(w *waiter) {
 	member, group, all := pools[0], pools[min(1, len(pools)-1)], pools[len(pools)-1]
 	k := kind{w.buffer.held, w.bytes, w.buffer.maxBytes}
 	w.turn = q.all.under(k, all, false).under(group, group, true).under(member, member, true)
-	w.turn.waiting = append(w.turn.waiting, w)
+	w.place = w.turn.waiting.PushBack(w)
 	w.turn.enter()
 }
 
@@ -150,8 +158,7 @@ func (q *queue) remove(w *waiter) {
 	t := w.turn
 	w.turn = nil
 	q.waiting--
-	i := slices.Index(t.waiting, w)
-	if t.waiting = slices.Delete(t.waiting, i, i+1); len(t.waiting) > 0 {
+	if t.waiting.Remove(w.place); t.waiting.Len() > 0 {
 		t.moved()
 		return
 	}
@@ -168,10 +175,7 @@ func (q *queue) first() *waiter {
 	for len(t.next) > 0 {
 		t = t.next[0]
 	}
-	if len(t.waiting) == 0 {
-		return nil
-	}
-	return t.waiting[0]
+	return t.first()
 }
 
 // refused passes over all buffers of the same kind that want memory of a pool which has refused this one.
