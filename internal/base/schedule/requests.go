@@ -154,7 +154,7 @@ func (t *Turn) Answered(kind Kind) {
 		if r.slowness > tolerance && t.begin.After(r.shrunk) { // an older request tells nothing of the present pace
 			r.pace, r.shrunk = max(r.pace*tolerance/r.slowness, leastPace), now
 		}
-	case float64(load.Used+load.Waiting) > r.pace && now.Sub(r.shrunk) > pause:
+	case r.shared(now) && load.Waiting > 0 && now.Sub(r.shrunk) > pause:
 		r.pace += 1. / growth
 	}
 	r.resize(now)
