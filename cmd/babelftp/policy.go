@@ -73,7 +73,7 @@ func newPolicyCommand() *cobra.Command {
 		out := json.NewEncoder(cmd.OutOrStdout())
 		out.SetIndent("", "  ")
 		out.SetEscapeHTML(false)
-		return out.Encode(s3client.PolicyFor(reached...))
+		return out.Encode(s3client.PolicyFor(cmd.Context(), reached...))
 	}
 	return cmd
 }

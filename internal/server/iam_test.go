@@ -275,5 +275,5 @@ func policyOf(t *testing.T, cfg *config.Config, s *s3test.Server) s3client.Polic
 	if !ok {
 		t.Fatal("there is no bucket of acme")
 	}
-	return s3client.PolicyFor(append(b.Folders, b)...)
+	return s3client.PolicyFor(t.Context(), append(b.Folders, b)...)
 }

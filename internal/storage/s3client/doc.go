@@ -14,7 +14,7 @@
 //
 // [Probe] tries the requests that users of a bucket need, and has the server show what its profile promises. All
 // objects of probes are made by a scratch, which deletes them (scratch.go). [PolicyFor] is the least IAM policy for
-// these requests.
+// the requests of a probe, and makes a dry run of it. So a new kind of request is added to the probe only.
 //
 // [Region.Needs] is the only table of the IAM actions that a request needs, and on which resources. [Policy] writes
 // them as JSON, and [Region.Explain] adds them to the errors of requests that S3 denies. The actions of S3:

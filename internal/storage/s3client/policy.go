@@ -2,6 +2,7 @@ package s3client
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -29,6 +30,35 @@ type Allowance struct {
 	Permission
 	Prefix string // of the keys that may be listed; empty for all
 	Alias  string // of the key of KMS, where the resource does not name it
+}
+
+// PolicyFor returns the least policy for what the server does in buckets of one account: what their users may do, and
+// what it keeps there itself. That is what a [Probe] needs, which runs dry here and sends no request. For an S3 server
+// that is not known yet, the policy allows what any profile needs.
+func PolicyFor(ctx context.Context, buckets ...*Bucket) Policy {
+	var all []Allowance
+	for _, b := range buckets {
+		p := newProber(b, Literal(b.Prefix), &Report{Bucket: b})
+		p.dry = true
+		p.run(ctx, nil)
+		_, alias := p.region.KeyARN(b.Objects.KMSKeyID)
+		for need := range p.allowed {
+			onKey := strings.HasPrefix(need.Action, "kms:")
+			if p.covered(need, func(other Permission) bool { return p.allowed[other] }) ||
+				!b.Profile.FullIAM && (onKey || need.Action == PutObjectACL) {
+				continue
+			}
+			a := Allowance{Permission: need}
+			if lists := need.Action == ListBucket || need.Action == ListBucketVersions; lists && b.Prefix != "" {
+				a.Prefix = Literal(b.Prefix) + "*"
+			}
+			if onKey {
+				a.Alias = alias
+			}
+			all = append(all, a)
+		}
+	}
+	return NewPolicy(all)
 }
 
 // NewPolicy makes a policy of allowances, in a fixed order. Actions on the same resources share a statement.

@@ -38,16 +38,9 @@ func Probe(ctx context.Context, b *Bucket, log *slog.Logger) *Report {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	name := "probe-" + strings.ToLower(rand.Text())
-	s := newScratch(b.Client, b.Name)
-	p := &prober{
-		bucket: b, scratch: s, client: b.withCustomerKey(s.Client), region: regionOf(b), report: r,
-		allowed: map[Permission]bool{},
-		own:     b.Prefix + reserved + name, users: b.Prefix + "babelftp-" + name,
-	}
+	p := newProber(b, b.Prefix, r)
 	defer p.resolve()
 	defer p.clean(ctx)
-	p.noteObjectLock(ctx)
 	p.run(ctx, log)
 	return r
 }
@@ -55,11 +48,8 @@ func Probe(ctx context.Context, b *Bucket, log *slog.Logger) *Report {
 // noteObjectLock notes for how long a bucket that users write to keeps each version by default, or that the
 // credentials may not ask. Servers without Object Lock tell nothing.
 func (p *prober) noteObjectLock(ctx context.Context) {
-	if !p.bucket.Use().Write {
-		return
-	}
-	out, err := p.bucket.Client.GetObjectLockConfiguration(
-		ctx, &s3.GetObjectLockConfigurationInput{Bucket: &p.bucket.Name})
+	out, err := send(
+		ctx, p, p.scratch.GetObjectLockConfiguration, &s3.GetObjectLockConfigurationInput{Bucket: &p.bucket.Name})
 	if denied, ok := errors.AsType[*DeniedError](err); ok {
 		p.report.Notes = append(
 			p.report.Notes, "whether Object Lock keeps versions is not known: the IAM policy lacks "+denied.Needed())
@@ -114,23 +104,39 @@ type prober struct {
 	report     *Report
 	own, users string // the keys
 
+	// The resources of all own keys, and of all keys.
+	allOwn, all string
+
+	dry     bool // It notes the permissions for its requests as allowed, and sends none.
 	allowed map[Permission]bool
 	denied  [][]Permission // what each denied request needs
 	exists  bool           // whether there is an object at the own key
 	ended   bool           // no further request makes sense
 }
 
+// newProber makes one for keys with a prefix.
+func newProber(b *Bucket, prefix string, r *Report) *prober {
+	s, region, name := newScratch(b.Client, b.Name), b.region(), "probe-"+strings.ToLower(rand.Text())
+	return &prober{
+		bucket: b, scratch: s, client: b.withCustomerKey(s.Client), region: region, report: r,
+		own: prefix + reserved + name, users: prefix + "babelftp-" + name,
+		allOwn: region.ObjectARN(b.Name, prefix+reserved+"*"), all: region.ObjectARN(b.Name, prefix+"*"),
+		allowed: map[Permission]bool{},
+	}
+}
+
+// run makes the requests that the server makes for a bucket. What it lacks, [PolicyFor] lacks.
 func (p *prober) run(ctx context.Context, log *slog.Logger) {
 	b, use := p.bucket, p.bucket.Use()
+	if use.Write {
+		p.noteObjectLock(ctx)
+	}
 	try(
 		ctx, p, p.client.ListObjectsV2,
 		&s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &b.Prefix, MaxKeys: aws.Int32(1)})
-	get := &s3.GetObjectInput{Bucket: &b.Name, Key: &p.users}
-	if out, ok := try(ctx, p, p.client.GetObject, get, "NoSuchKey"); ok && out != nil {
-		_ = out.Body.Close()
-	}
-	if known, _ := driver.ProfileNamed(b.Profile.Name); known.GhostPrefixes {
-		try(ctx, p, b.Client.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &b.Name})
+	p.get(ctx, p.users, "NoSuchKey")
+	if p.asksForVersioning() {
+		try(ctx, p, p.scratch.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &b.Name})
 	}
 	if use.Delete {
 		p.remove(ctx, p.users)
@@ -160,10 +166,22 @@ func (p *prober) run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
+// asksForVersioning reports whether the server asks if the bucket keeps versions. [Bucket.Verify] may do so, too, which
+// no dry run calls: for overwrite: version, and for an S3 server that is not known yet.
+func (p *prober) asksForVersioning() bool {
+	known, ok := driver.ProfileNamed(p.bucket.Profile.Name)
+	return known.GhostPrefixes || p.dry && (p.bucket.KeepsVersions() || !ok || known.Name == "strict")
+}
+
+// removesVersions tells whether the server takes back the delete of an object that another client has replaced.
+func removesVersions(b *Bucket) bool {
+	return b.Use().Delete && b.KeepsVersions() && !b.Profile.ConditionalDelete
+}
+
 // verify finds out what the server can do, and whether that is what the configuration promises. It may store objects
 // for that.
 func (p *prober) verify(ctx context.Context, log *slog.Logger) {
-	if ctx.Err() != nil {
+	if p.dry || ctx.Err() != nil {
 		return
 	}
 	err := p.bucket.verify(context.WithoutCancel(ctx), p.scratch, log)
@@ -177,7 +195,7 @@ func (p *prober) verify(ctx context.Context, log *slog.Logger) {
 
 // verifyProfile has the server show what its profile promises.
 func (p *prober) verifyProfile(ctx context.Context) {
-	if p.ended || ctx.Err() != nil {
+	if p.dry || p.ended || ctx.Err() != nil {
 		return
 	}
 	b := p.bucket
@@ -193,8 +211,8 @@ func (p *prober) verifyProfile(ctx context.Context) {
 	}
 }
 
-// try makes a request. It returns true if S3 allows it, also by an answer with one of these codes. A request outlives
-// ctx: S3 may perform it without a reader of the answer, and then the probe would not know what to delete.
+// try makes a request. It returns true if S3 allows it, also by an answer with one of these codes, which a dry run
+// expects.
 func try[In, Out any](
 	ctx context.Context, p *prober,
 	request func(context.Context, *In, ...func(*s3.Options)) (*Out, error), in *In, codes ...string,
@@ -202,10 +220,33 @@ func try[In, Out any](
 	if p.ended || ctx.Err() != nil {
 		return nil, false
 	}
+	out, err := send(ctx, p, request, in)
+	if p.dry && len(codes) > 0 {
+		out = nil
+	}
+	return out, p.judge(in, err, codes)
+}
+
+// send makes a request. In a dry run the answer is empty. The request outlives ctx: S3 may perform it without a reader
+// of the answer, and then the probe would not know what to delete.
+func send[In, Out any](
+	ctx context.Context, p *prober,
+	request func(context.Context, *In, ...func(*s3.Options)) (*Out, error), in *In,
+) (*Out, error) {
+	if p.dry {
+		p.allow(in)
+		return new(Out), nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
-	out, err := request(ctx, in, withoutTrailer)
-	return out, p.judge(in, err, codes)
+	return request(ctx, in, withoutTrailer)
+}
+
+// allow notes that S3 allows a request. A dry run knows of no object what it is, so it notes all cases.
+func (p *prober) allow(in any) {
+	for _, need := range p.needs(p.region.Needs(in), p.dry) {
+		p.allowed[need] = true
+	}
 }
 
 // withoutTrailer keeps the SDK from sending checksums that an upload does not have.
@@ -219,9 +260,7 @@ func (p *prober) judge(in any, err error, codes []string) bool {
 	denied, isDenied := errors.AsType[*DeniedError](err)
 	switch {
 	case err == nil || s3error.HasCode(err, codes...):
-		for _, need := range p.needs(p.region.Needs(in), false) {
-			p.allowed[need] = true
-		}
+		p.allow(in)
 		return true
 	case isDenied:
 		p.denied = append(p.denied, p.needs(denied.Needs, true))
@@ -256,9 +295,9 @@ func (p *prober) needs(all []Need, cases bool) []Permission {
 			need.Resource, _ = p.region.KeyARN(o.KMSKeyID)
 		case need.Action == DeleteObjectVersion, need.Action == GetObjectTagging,
 			need.Resource == p.region.ObjectARN(name, p.users):
-			need.Resource = p.region.ObjectARN(name, p.bucket.Prefix+"*")
-		case strings.HasPrefix(need.Resource, p.region.ObjectARN(name, p.bucket.Prefix+reserved)):
-			need.Resource = p.region.ObjectARN(name, p.bucket.Prefix+reserved+"*")
+			need.Resource = p.all
+		case strings.HasPrefix(need.Resource, strings.TrimSuffix(p.allOwn, "*")):
+			need.Resource = p.allOwn
 		}
 		needs = append(needs, need.Permission)
 	}
@@ -286,9 +325,7 @@ func (p *prober) storeObject(ctx context.Context) {
 			p.unconditional("If-None-Match")
 		}
 	}
-	if out, ok := try(ctx, p, p.client.GetObject, &s3.GetObjectInput{Bucket: &b.Name, Key: &p.own}); ok {
-		_ = out.Body.Close()
-	}
+	p.get(ctx, p.own)
 	if len(o.Tags) > 0 {
 		try(ctx, p, p.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &p.own})
 	}
@@ -304,11 +341,23 @@ func (p *prober) storeObject(ctx context.Context) {
 	}
 }
 
+// get reads an object.
+func (p *prober) get(ctx context.Context, key string, codes ...string) {
+	in := &s3.GetObjectInput{Bucket: &p.bucket.Name, Key: &key}
+	if out, _ := try(ctx, p, p.client.GetObject, in, codes...); out != nil && out.Body != nil { // nil in a dry run
+		_ = out.Body.Close()
+	}
+}
+
 // removeVersion lists the versions of the own object, and deletes one that the probe has stored.
 func (p *prober) removeVersion(ctx context.Context) {
 	name := &p.bucket.Name
 	try(ctx, p, p.client.ListObjectVersions, &s3.ListObjectVersionsInput{Bucket: name, Prefix: &p.own})
-	if key, id := p.scratch.version(); id != nil {
+	key, id := p.scratch.version()
+	if p.dry {
+		key, id = &p.own, aws.String("any")
+	}
+	if id != nil {
 		try(ctx, p, p.client.DeleteObject, &s3.DeleteObjectInput{Bucket: name, Key: key, VersionId: id})
 	}
 }

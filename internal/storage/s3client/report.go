@@ -75,9 +75,12 @@ func (p *prober) resolve() {
 			p.report.Missing = append(p.report.Missing, needs...)
 		}
 	}
-	own, users := p.region.ObjectARN(p.bucket.Name, p.bucket.Prefix+reserved+"*"),
-		p.region.ObjectARN(p.bucket.Name, p.bucket.Prefix+"*")
 	p.report.Missing = slices.DeleteFunc(p.report.Missing, func(need Permission) bool {
-		return need.Resource == own && missing(Permission{Action: need.Action, Resource: users})
+		return p.covered(need, missing)
 	})
+}
+
+// covered tells whether a permission for the own keys is a part of one for all keys.
+func (p *prober) covered(need Permission, there func(Permission) bool) bool {
+	return need.Resource == p.allOwn && there(Permission{need.Action, p.all})
 }

@@ -30,6 +30,8 @@ func (b *Bucket) SharesCredentials(other *Bucket) bool {
 		(x.role == nil || x.role.RoleARN == y.role.RoleARN)
 }
 
+func (b *Bucket) region() Region { return Region(b.Client.Options().Region) }
+
 // RoleARN is the role that is assumed for the bucket, empty without one.
 func (b *Bucket) RoleARN() string {
 	if b.account.role == nil {
