@@ -11,12 +11,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/base/panics"
-	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 const (
@@ -211,134 +209,14 @@ func (p *prober) verifyProfile(ctx context.Context) {
 	}
 }
 
-// try makes a request. It returns true if S3 allows it, also by an answer with one of these codes, which a dry run
-// expects.
-func try[In, Out any](
-	ctx context.Context, p *prober,
-	request func(context.Context, *In, ...func(*s3.Options)) (*Out, error), in *In, codes ...string,
-) (*Out, bool) {
-	if p.ended || ctx.Err() != nil {
-		return nil, false
+// remove deletes a key that no object has.
+func (p *prober) remove(ctx context.Context, key string) bool {
+	in := &s3.DeleteObjectInput{Bucket: &p.bucket.Name, Key: &key}
+	if p.bucket.Profile.ConditionalDelete {
+		in.IfMatch = aws.String(wrongETag) // so that no delete marker stays
 	}
-	out, err := send(ctx, p, request, in)
-	if p.dry && len(codes) > 0 {
-		out = nil
-	}
-	return out, p.judge(in, err, codes)
-}
-
-// send makes a request. In a dry run the answer is empty. The request outlives ctx: S3 may perform it without a reader
-// of the answer, and then the probe would not know what to delete.
-func send[In, Out any](
-	ctx context.Context, p *prober,
-	request func(context.Context, *In, ...func(*s3.Options)) (*Out, error), in *In,
-) (*Out, error) {
-	if p.dry {
-		p.allow(in)
-		return new(Out), nil
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
-	defer cancel()
-	return request(ctx, in, withoutTrailer)
-}
-
-// allow notes that S3 allows a request. A dry run knows of no object what it is, so it notes all cases.
-func (p *prober) allow(in any) {
-	for _, need := range p.needs(p.region.Needs(in), p.dry) {
-		p.allowed[need] = true
-	}
-}
-
-// withoutTrailer keeps the SDK from sending checksums that an upload does not have.
-func withoutTrailer(o *s3.Options) {
-	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-}
-
-// judge learns from the answer to a request what the policy allows.
-func (p *prober) judge(in any, err error, codes []string) bool {
-	api, answered := errors.AsType[smithy.APIError](err)
-	denied, isDenied := errors.AsType[*DeniedError](err)
-	switch {
-	case err == nil || s3error.HasCode(err, codes...):
-		p.allow(in)
-		return true
-	case isDenied:
-		p.denied = append(p.denied, p.needs(denied.Needs, true))
-	case answered:
-		p.problem(
-			"S3 refuses %s: %s: %s", s3error.Operation(err), api.ErrorCode(),
-			strings.ReplaceAll(api.ErrorMessage(), "\n", " "))
-	default:
-		p.ended = true
-		p.problem("%s got no answer: %s", s3error.Operation(err), strings.ReplaceAll(err.Error(), "\n", " "))
-	}
-	return false
-}
-
-func (p *prober) problem(format string, args ...any) {
-	p.report.Problems = append(p.report.Problems, fmt.Sprintf("%v: %s", p.bucket, fmt.Sprintf(format, args...)))
-}
-
-// needs are the permissions of a request for objects of the probe, with patterns in place of their keys. Those that
-// only some objects need count if cases is set.
-func (p *prober) needs(all []Need, cases bool) []Permission {
-	o, name := p.bucket.Objects, p.bucket.Name
-	var needs []Permission
-	for _, need := range all {
-		switch {
-		case need.Case == Missing: // the listing shows it
-			continue
-		case need.Case == Tagged && (!cases || len(o.Tags) == 0),
-			need.Case == KMS && (!cases || o.KMSKeyID == ""):
-			continue
-		case need.Case == KMS:
-			need.Resource, _ = p.region.KeyARN(o.KMSKeyID)
-		case need.Action == DeleteObjectVersion, need.Action == GetObjectTagging,
-			need.Resource == p.region.ObjectARN(name, p.users):
-			need.Resource = p.all
-		case strings.HasPrefix(need.Resource, strings.TrimSuffix(p.allOwn, "*")):
-			need.Resource = p.allOwn
-		}
-		needs = append(needs, need.Permission)
-	}
-	return needs
-}
-
-// storeObject stores an object with the attributes of the tenant, reads it and copies it.
-func (p *prober) storeObject(ctx context.Context) {
-	b, o := p.bucket, p.bucket.Objects
-	if !b.Use().Write {
-		o = driver.Objects{} // those of events
-	}
-	if !p.put(ctx, o) {
-		for _, part := range parts(o) {
-			p.put(ctx, part)
-		}
-	}
-	if !p.exists {
-		return
-	}
-	if b.Profile.ConditionalPut {
-		in := p.object(o)
-		in.IfNoneMatch = aws.String("*")
-		if out, ok := try(ctx, p, p.client.PutObject, in, "PreconditionFailed"); ok && out != nil {
-			p.unconditional("If-None-Match")
-		}
-	}
-	p.get(ctx, p.own)
-	if len(o.Tags) > 0 {
-		try(ctx, p, p.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &p.own})
-	}
-	if !b.Use().Write {
-		return
-	}
-	copied := p.own + "-copy"
-	in := &s3.CopyObjectInput{Bucket: &b.Name, Key: &copied, CopySource: aws.String(b.Name + "/" + escape(p.own))}
-	a := o.OfFile("")
-	a.ApplyToCopy(in)
-	if _, ok := try(ctx, p, p.client.CopyObject, in); ok {
-		p.noteTags(ctx, copied, "a copy with other attributes, as MFMT and some renames make it,")
-	}
+	_, ok := try(ctx, p, p.client.DeleteObject, in, "PreconditionFailed", "NoSuchKey", "NotFound")
+	return ok
 }
 
 // get reads an object.
@@ -360,64 +238,6 @@ func (p *prober) removeVersion(ctx context.Context) {
 	if id != nil {
 		try(ctx, p, p.client.DeleteObject, &s3.DeleteObjectInput{Bucket: name, Key: key, VersionId: id})
 	}
-}
-
-// noteTags says if an object has not got the tags of the tenant, and what it was.
-func (p *prober) noteTags(ctx context.Context, key, what string) {
-	if len(p.bucket.Objects.Tags) == 0 {
-		return
-	}
-	out, ok := try(ctx, p, p.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &p.bucket.Name, Key: &key})
-	if !ok || len(out.TagSet) > 0 {
-		return
-	}
-	p.report.Notes = append(p.report.Notes, fmt.Sprintf("its S3 server loses objects.tags: %s has none", what))
-}
-
-// parts are objects with no attributes, and with one each of those that take an action of its own.
-func parts(o driver.Objects) []driver.Objects {
-	all := []driver.Objects{{}}
-	if o.ACL != "" {
-		all = append(all, driver.Objects{ACL: o.ACL})
-	}
-	if len(o.Tags) > 0 {
-		all = append(all, driver.Objects{Tags: o.Tags})
-	}
-	if o.KMSKeyID != "" {
-		all = append(all, driver.Objects{Encryption: o.Encryption, KMSKeyID: o.KMSKeyID})
-	}
-	return all
-}
-
-// object is the request for the own object.
-func (p *prober) object(o driver.Objects) *s3.PutObjectInput {
-	in := &s3.PutObjectInput{Bucket: &p.bucket.Name, Key: &p.own, Body: strings.NewReader(content)}
-	a := o.OfFile("")
-	a.ApplyToPut(in)
-	return in
-}
-
-func (p *prober) put(ctx context.Context, o driver.Objects) bool {
-	_, ok := try(ctx, p, p.client.PutObject, p.object(o))
-	p.exists = p.exists || ok
-	return ok
-}
-
-// unconditional says that a server has passed over a condition.
-func (p *prober) unconditional(header string) {
-	p.problem(
-		"its S3 server stored an object although %s forbade it, which the profile %s promises: name another one in "+
-			"s3.profile", header, p.bucket.Profile.Name)
-}
-
-// remove deletes a key that no object has.
-func (p *prober) remove(ctx context.Context, key string) bool {
-	in := &s3.DeleteObjectInput{Bucket: &p.bucket.Name, Key: &key}
-	if p.bucket.Profile.ConditionalDelete {
-		in.IfMatch = aws.String(wrongETag) // so that no delete marker stays
-	}
-	_, ok := try(ctx, p, p.client.DeleteObject, in, "PreconditionFailed", "NoSuchKey", "NotFound")
-	return ok
 }
 
 // clean deletes what was stored.

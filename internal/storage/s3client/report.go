@@ -51,36 +51,3 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Notes    []string     `json:"notes,omitempty"`
 	}{r.Bucket.Tenant, r.Bucket.Folder, r.Bucket.Name, r.OK(), r.Missing, r.Problems, r.Notes})
 }
-
-// resolve finds out which permissions are missing. A request that needs several shows nothing of those that are
-// allowed elsewhere, or if a missing one explains it.
-func (p *prober) resolve() {
-	var open [][]Permission
-	missing := func(need Permission) bool { return slices.Contains(p.report.Missing, need) }
-	for _, needs := range p.denied {
-		needs = slices.DeleteFunc(slices.Clone(needs), func(need Permission) bool { return p.allowed[need] })
-		switch {
-		case len(needs) > 1:
-			open = append(open, needs)
-		case len(needs) == 1 && !missing(needs[0]):
-			p.report.Missing = append(p.report.Missing, needs[0])
-		case len(needs) == 0: // all that it needs is allowed, apart from the others
-			p.problem(
-				"S3 denies a request, although its actions are allowed one by one: look for a Deny in the policies " +
-					"of the bucket")
-		}
-	}
-	for _, needs := range open {
-		if !slices.ContainsFunc(needs, missing) {
-			p.report.Missing = append(p.report.Missing, needs...)
-		}
-	}
-	p.report.Missing = slices.DeleteFunc(p.report.Missing, func(need Permission) bool {
-		return p.covered(need, missing)
-	})
-}
-
-// covered tells whether a permission for the own keys is a part of one for all keys.
-func (p *prober) covered(need Permission, there func(Permission) bool) bool {
-	return need.Resource == p.allOwn && there(Permission{need.Action, p.all})
-}

@@ -1,0 +1,141 @@
+package s3client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+
+	"github.com/babelftp/babelftp/internal/base/s3error"
+)
+
+// try makes a request. It returns true if S3 allows it, also by an answer with one of these codes, which a dry run
+// expects.
+func try[In, Out any](
+	ctx context.Context, p *prober,
+	request func(context.Context, *In, ...func(*s3.Options)) (*Out, error), in *In, codes ...string,
+) (*Out, bool) {
+	if p.ended || ctx.Err() != nil {
+		return nil, false
+	}
+	out, err := send(ctx, p, request, in)
+	if p.dry && len(codes) > 0 {
+		out = nil
+	}
+	return out, p.judge(in, err, codes)
+}
+
+// send makes a request. In a dry run the answer is empty. The request outlives ctx: S3 may perform it without a reader
+// of the answer, and then the probe would not know what to delete.
+func send[In, Out any](
+	ctx context.Context, p *prober,
+	request func(context.Context, *In, ...func(*s3.Options)) (*Out, error), in *In,
+) (*Out, error) {
+	if p.dry {
+		p.allow(in)
+		return new(Out), nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer cancel()
+	return request(ctx, in, withoutTrailer)
+}
+
+// allow notes that S3 allows a request. A dry run knows of no object what it is, so it notes all cases.
+func (p *prober) allow(in any) {
+	for _, need := range p.needs(p.region.Needs(in), p.dry) {
+		p.allowed[need] = true
+	}
+}
+
+// withoutTrailer keeps the SDK from sending checksums that an upload does not have.
+func withoutTrailer(o *s3.Options) {
+	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+}
+
+// judge learns from the answer to a request what the policy allows.
+func (p *prober) judge(in any, err error, codes []string) bool {
+	api, answered := errors.AsType[smithy.APIError](err)
+	denied, isDenied := errors.AsType[*DeniedError](err)
+	switch {
+	case err == nil || s3error.HasCode(err, codes...):
+		p.allow(in)
+		return true
+	case isDenied:
+		p.denied = append(p.denied, p.needs(denied.Needs, true))
+	case answered:
+		p.problem(
+			"S3 refuses %s: %s: %s", s3error.Operation(err), api.ErrorCode(),
+			strings.ReplaceAll(api.ErrorMessage(), "\n", " "))
+	default:
+		p.ended = true
+		p.problem("%s got no answer: %s", s3error.Operation(err), strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	return false
+}
+
+func (p *prober) problem(format string, args ...any) {
+	p.report.Problems = append(p.report.Problems, fmt.Sprintf("%v: %s", p.bucket, fmt.Sprintf(format, args...)))
+}
+
+// needs are the permissions of a request for objects of the probe, with patterns in place of their keys. Those that
+// only some objects need count if cases is set.
+func (p *prober) needs(all []Need, cases bool) []Permission {
+	o, name := p.bucket.Objects, p.bucket.Name
+	var needs []Permission
+	for _, need := range all {
+		switch {
+		case need.Case == Missing: // the listing shows it
+			continue
+		case need.Case == Tagged && (!cases || len(o.Tags) == 0),
+			need.Case == KMS && (!cases || o.KMSKeyID == ""):
+			continue
+		case need.Case == KMS:
+			need.Resource, _ = p.region.KeyARN(o.KMSKeyID)
+		case need.Action == DeleteObjectVersion, need.Action == GetObjectTagging,
+			need.Resource == p.region.ObjectARN(name, p.users):
+			need.Resource = p.all
+		case strings.HasPrefix(need.Resource, strings.TrimSuffix(p.allOwn, "*")):
+			need.Resource = p.allOwn
+		}
+		needs = append(needs, need.Permission)
+	}
+	return needs
+}
+
+// resolve finds out which permissions are missing. A request that needs several shows nothing of those that are
+// allowed elsewhere, or if a missing one explains it.
+func (p *prober) resolve() {
+	var open [][]Permission
+	missing := func(need Permission) bool { return slices.Contains(p.report.Missing, need) }
+	for _, needs := range p.denied {
+		needs = slices.DeleteFunc(slices.Clone(needs), func(need Permission) bool { return p.allowed[need] })
+		switch {
+		case len(needs) > 1:
+			open = append(open, needs)
+		case len(needs) == 1 && !missing(needs[0]):
+			p.report.Missing = append(p.report.Missing, needs[0])
+		case len(needs) == 0: // all that it needs is allowed, apart from the others
+			p.problem(
+				"S3 denies a request, although its actions are allowed one by one: look for a Deny in the policies " +
+					"of the bucket")
+		}
+	}
+	for _, needs := range open {
+		if !slices.ContainsFunc(needs, missing) {
+			p.report.Missing = append(p.report.Missing, needs...)
+		}
+	}
+	p.report.Missing = slices.DeleteFunc(p.report.Missing, func(need Permission) bool {
+		return p.covered(need, missing)
+	})
+}
+
+// covered tells whether a permission for the own keys is a part of one for all keys.
+func (p *prober) covered(need Permission, there func(Permission) bool) bool {
+	return need.Resource == p.allOwn && there(Permission{need.Action, p.all})
+}

@@ -1,0 +1,173 @@
+package s3client
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// storeObject stores an object with the attributes of the tenant, reads it and copies it.
+func (p *prober) storeObject(ctx context.Context) {
+	b, o := p.bucket, p.bucket.Objects
+	if !b.Use().Write {
+		o = driver.Objects{} // those of events
+	}
+	if !p.put(ctx, o) {
+		for _, part := range parts(o) {
+			p.put(ctx, part)
+		}
+	}
+	if !p.exists {
+		return
+	}
+	if b.Profile.ConditionalPut {
+		in := p.object(o)
+		in.IfNoneMatch = aws.String("*")
+		if out, ok := try(ctx, p, p.client.PutObject, in, "PreconditionFailed"); ok && out != nil {
+			p.unconditional("If-None-Match")
+		}
+	}
+	p.get(ctx, p.own)
+	if len(o.Tags) > 0 {
+		try(ctx, p, p.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &p.own})
+	}
+	if !b.Use().Write {
+		return
+	}
+	copied := p.own + "-copy"
+	in := &s3.CopyObjectInput{Bucket: &b.Name, Key: &copied, CopySource: aws.String(b.Name + "/" + escape(p.own))}
+	a := o.OfFile("")
+	a.ApplyToCopy(in)
+	if _, ok := try(ctx, p, p.client.CopyObject, in); ok {
+		p.noteTags(ctx, copied, "a copy with other attributes, as MFMT and some renames make it,")
+	}
+}
+
+// noteTags says if an object has not got the tags of the tenant, and what it was.
+func (p *prober) noteTags(ctx context.Context, key, what string) {
+	if len(p.bucket.Objects.Tags) == 0 {
+		return
+	}
+	out, ok := try(ctx, p, p.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &p.bucket.Name, Key: &key})
+	if !ok || len(out.TagSet) > 0 {
+		return
+	}
+	p.report.Notes = append(p.report.Notes, fmt.Sprintf("its S3 server loses objects.tags: %s has none", what))
+}
+
+// parts are objects with no attributes, and with one each of those that take an action of its own.
+func parts(o driver.Objects) []driver.Objects {
+	all := []driver.Objects{{}}
+	if o.ACL != "" {
+		all = append(all, driver.Objects{ACL: o.ACL})
+	}
+	if len(o.Tags) > 0 {
+		all = append(all, driver.Objects{Tags: o.Tags})
+	}
+	if o.KMSKeyID != "" {
+		all = append(all, driver.Objects{Encryption: o.Encryption, KMSKeyID: o.KMSKeyID})
+	}
+	return all
+}
+
+// object is the request for the own object.
+func (p *prober) object(o driver.Objects) *s3.PutObjectInput {
+	in := &s3.PutObjectInput{Bucket: &p.bucket.Name, Key: &p.own, Body: strings.NewReader(content)}
+	a := o.OfFile("")
+	a.ApplyToPut(in)
+	return in
+}
+
+func (p *prober) put(ctx context.Context, o driver.Objects) bool {
+	_, ok := try(ctx, p, p.client.PutObject, p.object(o))
+	p.exists = p.exists || ok
+	return ok
+}
+
+// unconditional says that a server has passed over a condition.
+func (p *prober) unconditional(header string) {
+	p.problem(
+		"its S3 server stored an object although %s forbade it, which the profile %s promises: name another one in "+
+			"s3.profile", header, p.bucket.Profile.Name)
+}
+
+// upload begins multipart uploads: one at the key of users, and one that replaces the own object.
+func (p *prober) upload(ctx context.Context) {
+	b := p.bucket
+	id, ok := p.begin(ctx, p.users, b.Objects)
+	if !ok {
+		for _, part := range parts(b.Objects) {
+			p.begin(ctx, p.users, part)
+		}
+		return
+	}
+	if _, ok := p.uploadPart(ctx, p.users, id); !ok {
+		return
+	}
+	if p.exists && b.Profile.PartCopy {
+		try(ctx, p, p.client.UploadPartCopy, &s3.UploadPartCopyInput{
+			Bucket: &b.Name, Key: &p.users, UploadId: id, PartNumber: aws.Int32(2),
+			CopySource: aws.String(b.Name + "/" + escape(p.own)),
+		})
+	}
+	if b.Resumable() {
+		try(ctx, p, p.client.ListParts, &s3.ListPartsInput{Bucket: &b.Name, Key: &p.users, UploadId: id})
+	}
+	if p.exists {
+		p.complete(ctx)
+	}
+}
+
+// begin creates a multipart upload.
+func (p *prober) begin(ctx context.Context, key string, o driver.Objects) (id *string, ok bool) {
+	in := &s3.CreateMultipartUploadInput{Bucket: &p.bucket.Name, Key: &key}
+	o.Checksum = "" // parts would need it
+	a := o.OfFile("")
+	a.ApplyToUpload(in)
+	out, ok := try(ctx, p, p.client.CreateMultipartUpload, in)
+	if !ok {
+		return nil, false
+	}
+	return out.UploadId, true
+}
+
+func (p *prober) uploadPart(ctx context.Context, key string, id *string) (*s3.UploadPartOutput, bool) {
+	return try(ctx, p, p.client.UploadPart, &s3.UploadPartInput{
+		Bucket: &p.bucket.Name, Key: &key, UploadId: id, PartNumber: aws.Int32(1),
+		Body: strings.NewReader(content),
+	})
+}
+
+// complete replaces the own object by an upload of one part. First it forbids that.
+func (p *prober) complete(ctx context.Context) {
+	id, ok := p.begin(ctx, p.own, p.bucket.Objects)
+	if !ok {
+		return
+	}
+	part, ok := p.uploadPart(ctx, p.own, id)
+	if !ok {
+		return
+	}
+	in := s3.CompleteMultipartUploadInput{Bucket: &p.bucket.Name, Key: &p.own, UploadId: id,
+		MultipartUpload: &types.CompletedMultipartUpload{
+			Parts: []types.CompletedPart{{ETag: part.ETag, PartNumber: aws.Int32(1)}},
+		}}
+	if p.bucket.Profile.ConditionalComplete {
+		forbidden := in
+		forbidden.IfNoneMatch = aws.String("*")
+		if out, ok := try(ctx, p, p.client.CompleteMultipartUpload, &forbidden, "PreconditionFailed"); ok &&
+			out != nil {
+			p.unconditional("If-None-Match of CompleteMultipartUpload")
+			return
+		}
+	}
+	if _, ok := try(ctx, p, p.client.CompleteMultipartUpload, &in); ok {
+		p.noteTags(ctx, p.own, "an upload by parts")
+	}
+}
