@@ -2,13 +2,11 @@ package s3client
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/base/panics"
@@ -20,36 +18,24 @@ import (
 const contenders = 4
 
 // probeConditions stores an object below a prefix of keys, and tries to replace it, whole and by parts, on the
-// condition that there is none. Several requests at the same time do so too. The error is [ErrReplaced], or one of S3
-// or of the network.
-func probeConditions(ctx context.Context, s *scratch, prefix string) error {
+// condition that there is none. Several requests at the same time do so too. It tells whether the object was kept.
+func probeConditions(ctx context.Context, s *scratch, prefix string) (kept bool, err error) {
 	x := newSample(s, prefix, &driver.Profile{ExclusivePut: true})
 	if _, err := x.put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")}); err != nil {
-		return err
+		return false, err
 	}
-	for _, try := range []func(context.Context) (bool, error){x.exclusivePut, x.exclusiveComplete} {
-		switch exclusive, err := try(ctx); {
-		case err != nil:
-			return err
-		case !exclusive:
-			return ErrReplaced
-		}
+	if kept, err := x.exclusivePut(ctx); !kept {
+		return false, err
 	}
-	return nil
+	return x.exclusiveComplete(ctx)
 }
 
-// ErrReplaced is that of a server which does not know If-None-Match.
-var ErrReplaced = errors.New("S3 replaced an object although the request forbade it")
-
-// refused wants a request to have failed because its condition does not hold.
-func refused(err error) error {
-	switch {
-	case err == nil:
-		return ErrReplaced
-	case s3error.Status(err) == http.StatusPreconditionFailed:
-		return nil
+// refused tells whether a request has failed because its condition does not hold. The error is another one.
+func refused(err error) (bool, error) {
+	if s3error.Status(err) == http.StatusPreconditionFailed {
+		return true, nil
 	}
-	return err
+	return false, err
 }
 
 // racePuts stores one object by several requests at the same time, each on the condition that there is none, and
@@ -64,24 +50,17 @@ func (x *sample) racePuts(ctx context.Context) (bool, error) {
 // raceCompletes is racePuts for uploads by parts.
 func (x *sample) raceCompletes(ctx context.Context) (bool, error) {
 	rival := x.other("-uploads")
-	var uploads [contenders]s3.CompleteMultipartUploadInput
+	var uploads [contenders]*s3.CompleteMultipartUploadInput
 	for i := range uploads {
-		id, err := rival.upload(ctx)
+		in, err := rival.uploadWhole(ctx)
 		if err != nil {
 			return false, err
 		}
-		part, err := rival.part(ctx, id, 1)
-		if err != nil {
-			return false, err
-		}
-		uploads[i] = s3.CompleteMultipartUploadInput{
-			Bucket: &rival.bucket, Key: &rival.key, UploadId: id, IfNoneMatch: aws.String("*"),
-			MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: part.ETag,
-				PartNumber: aws.Int32(1)}}},
-		}
+		in.IfNoneMatch = aws.String("*")
+		uploads[i] = in
 	}
 	return race(func(i int) error {
-		_, err := rival.CompleteMultipartUpload(ctx, &uploads[i])
+		_, err := rival.CompleteMultipartUpload(ctx, uploads[i])
 		return err
 	})
 }
@@ -109,5 +88,5 @@ func race(request func(i int) error) (bool, error) {
 		})
 	}
 	all.Wait()
-	return stored <= 1, failed
+	return stored <= 1 && failed == nil, failed
 }

@@ -3,7 +3,6 @@ package s3client
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -102,9 +101,7 @@ func (x *sample) put(ctx context.Context, in *s3.PutObjectInput) (*s3.PutObjectO
 
 // refusesWrong tries a request on a condition that does not hold, and then on one that does.
 func (x *sample) refusesWrong(wrong, right func() error) (bool, error) {
-	if err := refused(wrong()); errors.Is(err, ErrReplaced) {
-		return false, nil
-	} else if err != nil {
+	if refused, err := refused(wrong()); !refused {
 		return false, err
 	}
 	err := right()
@@ -118,16 +115,10 @@ func (x *sample) ifMatch(etag string) *string { return aws.String(x.profile.ETag
 // once.
 func (x *sample) exclusivePut(ctx context.Context) (bool, error) {
 	_, err := x.put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")})
-	if alone, err := exclusive(err); err != nil || !alone {
+	if refused, err := refused(err); !refused {
 		return false, err
 	}
 	return x.racePuts(ctx)
-}
-
-// exclusive tells whether a server has refused to replace an object.
-func exclusive(err error) (bool, error) {
-	err = refused(err)
-	return err == nil, ignore(err, ErrReplaced)
 }
 
 func (x *sample) conditionalPut(ctx context.Context) (bool, error) {
@@ -155,14 +146,6 @@ func (x *sample) unquotedETags(ctx context.Context) (bool, error) {
 	return works, err
 }
 
-// ignore returns nil for an error that is expected.
-func ignore(err, expected error) error {
-	if errors.Is(err, expected) {
-		return nil
-	}
-	return err
-}
-
 // upload begins a multipart upload.
 func (x *sample) upload(ctx context.Context) (id *string, err error) {
 	created, err := x.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &x.bucket, Key: &x.key})
@@ -172,26 +155,41 @@ func (x *sample) upload(ctx context.Context) (id *string, err error) {
 	return created.UploadId, nil
 }
 
+// uploadWhole uploads the object as one part, and returns the request that completes the upload.
+func (x *sample) uploadWhole(ctx context.Context) (*s3.CompleteMultipartUploadInput, error) {
+	id, err := x.upload(ctx)
+	if err != nil {
+		return nil, err
+	}
+	part, err := x.part(ctx, id, 1)
+	if err != nil {
+		return nil, err
+	}
+	return &s3.CompleteMultipartUploadInput{
+		Bucket: &x.bucket, Key: &x.key, UploadId: id, MultipartUpload: onePart(part),
+	}, nil
+}
+
+// onePart makes an upload of its first part.
+func onePart(first *s3.UploadPartOutput) *types.CompletedMultipartUpload {
+	return &types.CompletedMultipartUpload{
+		Parts: []types.CompletedPart{{ETag: first.ETag, PartNumber: aws.Int32(1)}},
+	}
+}
+
 // A precondition is that of a request to complete an upload.
 type precondition struct{ ifMatch, ifNoneMatch *string }
 
 // complete stores the object by an upload of one part.
 func (x *sample) complete(ctx context.Context, c precondition) error {
-	id, err := x.upload(ctx)
+	in, err := x.uploadWhole(ctx)
 	if err != nil {
 		return err
 	}
-	part, err := x.part(ctx, id, 1)
-	if err != nil {
-		return err
-	}
-	out, err := x.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-		Bucket: &x.bucket, Key: &x.key, UploadId: id, IfMatch: c.ifMatch, IfNoneMatch: c.ifNoneMatch,
-		MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: part.ETag,
-			PartNumber: aws.Int32(1)}}},
-	})
+	in.IfMatch, in.IfNoneMatch = c.ifMatch, c.ifNoneMatch
+	out, err := x.CompleteMultipartUpload(ctx, in)
 	if err == nil {
-		x.etag, x.completed = aws.ToString(out.ETag), id
+		x.etag, x.completed = aws.ToString(out.ETag), in.UploadId
 		x.untold = x.etag == ""
 	}
 	if err == nil && x.untold { // Ceph 16
@@ -222,7 +220,7 @@ func (x *sample) exclusiveComplete(ctx context.Context) (bool, error) {
 	if !x.profile.ExclusivePut {
 		return false, nil
 	}
-	if alone, err := exclusive(x.complete(ctx, precondition{ifNoneMatch: aws.String("*")})); err != nil || !alone {
+	if refused, err := refused(x.complete(ctx, precondition{ifNoneMatch: aws.String("*")})); !refused {
 		return false, err
 	}
 	return x.raceCompletes(ctx)

@@ -2,7 +2,6 @@ package s3client
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 
@@ -75,11 +74,11 @@ func (b *Bucket) checkVersioning(ctx context.Context) error {
 
 // checkCondition asks whether the server keeps an object that another one may not replace.
 func (b *Bucket) checkCondition(ctx context.Context, s *scratch) error {
-	err := probeConditions(ctx, s, b.Prefix)
+	kept, err := probeConditions(ctx, s, b.Prefix)
 	switch {
-	case err == nil:
+	case kept:
 		return nil
-	case errors.Is(err, ErrReplaced), s3error.Status(err) == http.StatusNotImplemented:
+	case err == nil, s3error.Status(err) == http.StatusNotImplemented:
 		return b.failed(
 			err, "its S3 server does not know If-None-Match, which overwrite: deny counts on: files would be replaced",
 			"move to a server that knows it, or write overwrite: allow or overwrite: version")

@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver"
 )
@@ -154,10 +153,9 @@ func (p *prober) complete(ctx context.Context) {
 	if !ok {
 		return
 	}
-	in := s3.CompleteMultipartUploadInput{Bucket: &p.bucket.Name, Key: &p.own, UploadId: id,
-		MultipartUpload: &types.CompletedMultipartUpload{
-			Parts: []types.CompletedPart{{ETag: part.ETag, PartNumber: aws.Int32(1)}},
-		}}
+	in := s3.CompleteMultipartUploadInput{
+		Bucket: &p.bucket.Name, Key: &p.own, UploadId: id, MultipartUpload: onePart(part),
+	}
 	if p.bucket.Profile.ConditionalComplete {
 		forbidden := in
 		forbidden.IfNoneMatch = aws.String("*")
