@@ -1,4 +1,4 @@
-package s3client_test
+package s3client
 
 import (
 	"errors"
@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -18,10 +17,10 @@ import (
 func TestExplain(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	bucket := s.Bucket(t)
-	explain := func(o *s3.Options) { o.APIOptions = append(o.APIOptions, s3client.Region(s.Region).Explain) }
-	policy := s3client.NewPolicy(
-		[]s3client.Allowance{{Permission: s3client.Permission{
-			Action: s3client.PutObject, Resource: "arn:aws:s3:::" + bucket + "/*",
+	explain := func(o *s3.Options) { o.APIOptions = append(o.APIOptions, Region(s.Region).Explain) }
+	policy := newPolicy(
+		[]allowance{{Permission: Permission{
+			Action: PutObject, Resource: "arn:aws:s3:::" + bucket + "/*",
 		}}})
 	restricted := s.Restricted(t, policy).Client(explain)
 	if _, err := restricted.PutObject(
@@ -57,7 +56,7 @@ func TestExplain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.request()
-			denied, ok := errors.AsType[*s3client.DeniedError](err)
+			denied, ok := errors.AsType[*DeniedError](err)
 			if !ok || denied.Needed() != tc.want ||
 				!strings.Contains(err.Error(), "the IAM policy must allow "+tc.want+": ") {
 				t.Errorf("%v\nwant %s", err, tc.want)
@@ -73,7 +72,7 @@ func TestExplain(t *testing.T) {
 	for name, client := range map[string]*s3.Client{"wrong-secret": wrong.Client(explain),
 		"missing-object": s.Client(explain)} {
 		_, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &bucket, Key: aws.String("missing")})
-		if _, denied := errors.AsType[*s3client.DeniedError](err); err == nil || denied {
+		if _, denied := errors.AsType[*DeniedError](err); err == nil || denied {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

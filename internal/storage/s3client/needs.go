@@ -68,16 +68,16 @@ func (r Region) partition() string {
 	return "arn:aws:"
 }
 
-// BucketARN names a bucket.
-func (r Region) BucketARN(bucket string) string {
+// bucketARN names a bucket.
+func (r Region) bucketARN(bucket string) string {
 	if isDirectoryBucket(bucket) {
 		return r.partition() + "s3express:" + r.orAny() + ":*:bucket/" + bucket
 	}
 	return r.partition() + "s3:::" + bucket
 }
 
-// ObjectARN names the object of a key.
-func (r Region) ObjectARN(bucket, key string) string { return r.BucketARN(bucket) + "/" + key }
+// objectARN names the object of a key.
+func (r Region) objectARN(bucket, key string) string { return r.bucketARN(bucket) + "/" + key }
 
 // orAny is the region of an ARN that may name any.
 func (r Region) orAny() string {
@@ -182,7 +182,7 @@ func (n *needs) ofBucket(c Case, bucket *string, action string) {
 	if isDirectoryBucket(name) {
 		action = CreateSession
 	}
-	n.add(c, action, n.region.BucketARN(name))
+	n.add(c, action, n.region.bucketARN(name))
 }
 
 func (n *needs) ofObject(c Case, bucket, key *string, action string) {
@@ -190,7 +190,7 @@ func (n *needs) ofObject(c Case, bucket, key *string, action string) {
 		n.ofBucket(c, bucket, CreateSession)
 		return
 	}
-	n.add(c, action, n.region.ObjectARN(aws.ToString(bucket), aws.ToString(key)))
+	n.add(c, action, n.region.objectARN(aws.ToString(bucket), aws.ToString(key)))
 }
 
 // ofKey adds an action on a key of KMS, and nothing without a key.

@@ -112,12 +112,12 @@ func TestKeyARN(t *testing.T) {
 }
 
 func TestPolicy(t *testing.T) {
-	object := func(action string) Allowance {
-		return Allowance{Permission: Permission{action, "arn:aws:s3:::acme/in/*"}}
+	object := func(action string) allowance {
+		return allowance{Permission: Permission{action, "arn:aws:s3:::acme/in/*"}}
 	}
-	policy := NewPolicy([]Allowance{
+	policy := newPolicy([]allowance{
 		object(PutObject), object(GetObject), object(PutObject),
-		{Permission: Permission{ListBucket, "arn:aws:s3:::acme"}, Prefix: Literal("in $*?/") + "*"},
+		{Permission: Permission{ListBucket, "arn:aws:s3:::acme"}, Prefix: literal("in $*?/") + "*"},
 		{Permission: Permission{Decrypt, "arn:aws:kms:eu-west-3:*:key/*"}, Alias: "alias/ftp"},
 	})
 	const want = `{"Version":"2012-10-17","Statement":[` +

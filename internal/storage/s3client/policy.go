@@ -25,8 +25,8 @@ type Statement struct {
 // A Condition has the values of keys by operators.
 type Condition map[string]map[string][]string
 
-// An Allowance is an action that a policy allows, on what.
-type Allowance struct {
+// An allowance is an action that a policy allows, on what.
+type allowance struct {
 	Permission
 	Prefix string // of the keys that may be listed; empty for all
 	Alias  string // of the key of KMS, where the resource does not name it
@@ -36,9 +36,9 @@ type Allowance struct {
 // what it keeps there itself. That is what a [Probe] needs, which runs dry here and sends no request. For an S3 server
 // that is not known yet, the policy allows what any profile needs.
 func PolicyFor(ctx context.Context, buckets ...*Bucket) Policy {
-	var all []Allowance
+	var all []allowance
 	for _, b := range buckets {
-		p := newProber(b, Literal(b.Prefix), &Report{Bucket: b})
+		p := newProber(b, literal(b.Prefix), &Report{Bucket: b})
 		p.dry = true
 		p.run(ctx, nil)
 		_, alias := p.region.KeyARN(b.Objects.KMSKeyID)
@@ -48,9 +48,9 @@ func PolicyFor(ctx context.Context, buckets ...*Bucket) Policy {
 				!b.Profile.FullIAM && (onKey || need.Action == PutObjectACL) {
 				continue
 			}
-			a := Allowance{Permission: need}
+			a := allowance{Permission: need}
 			if lists := need.Action == ListBucket || need.Action == ListBucketVersions; lists && b.Prefix != "" {
-				a.Prefix = Literal(b.Prefix) + "*"
+				a.Prefix = literal(b.Prefix) + "*"
 			}
 			if onKey {
 				a.Alias = alias
@@ -58,11 +58,11 @@ func PolicyFor(ctx context.Context, buckets ...*Bucket) Policy {
 			all = append(all, a)
 		}
 	}
-	return NewPolicy(all)
+	return newPolicy(all)
 }
 
-// NewPolicy makes a policy of allowances, in a fixed order. Actions on the same resources share a statement.
-func NewPolicy(all []Allowance) Policy {
+// newPolicy makes a policy of allowances, in a fixed order. Actions on the same resources share a statement.
+func newPolicy(all []allowance) Policy {
 	type scope struct{ resource, prefix, alias string }
 	scopes := map[scope][]string{}
 	for _, a := range all {
@@ -88,7 +88,7 @@ func NewPolicy(all []Allowance) Policy {
 	return p
 }
 
-// Literal writes a text so that a policy takes it literally. Policies have wildcards and variables.
-func Literal(text string) string {
+// literal writes a text so that a policy takes it literally. Policies have wildcards and variables.
+func literal(text string) string {
 	return strings.NewReplacer("*", "${*}", "?", "${?}", "$", "${$}").Replace(text)
 }

@@ -118,7 +118,7 @@ func newProber(b *Bucket, prefix string, r *Report) *prober {
 	return &prober{
 		bucket: b, scratch: s, client: b.withCustomerKey(s.Client), region: region, report: r,
 		own: prefix + reserved + name, users: prefix + "babelftp-" + name,
-		allOwn: region.ObjectARN(b.Name, prefix+reserved+"*"), all: region.ObjectARN(b.Name, prefix+"*"),
+		allOwn: region.objectARN(b.Name, prefix+reserved+"*"), all: region.objectARN(b.Name, prefix+"*"),
 		allowed: map[Permission]bool{},
 	}
 }

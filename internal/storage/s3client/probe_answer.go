@@ -97,7 +97,7 @@ func (p *prober) needs(all []Need, cases bool) []Permission {
 		case need.Case == KMS:
 			need.Resource, _ = p.region.KeyARN(o.KMSKeyID)
 		case need.Action == DeleteObjectVersion, need.Action == GetObjectTagging,
-			need.Resource == p.region.ObjectARN(name, p.users):
+			need.Resource == p.region.objectARN(name, p.users):
 			need.Resource = p.all
 		case strings.HasPrefix(need.Resource, strings.TrimSuffix(p.allOwn, "*")):
 			need.Resource = p.allOwn
