@@ -103,9 +103,13 @@ func (t *Tree) RemoveAll(ctx context.Context, key string) error {
 			return err
 		}
 	}
-	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
+	// A refusal ends the walk, and no request under way: without its answer a file that has gone would stay counted.
+	return inParallel(ctx, func(walk context.Context, submit func(func() error)) error {
 		removed := batch{tree: t, submit: submit}
-		for v, err := range stored(t.Bucket.Walk(ctx, t.Keys.Directory(key))) {
+		for v, err := range stored(t.Bucket.Walk(walk, t.Keys.Directory(key))) {
+			if err == nil {
+				err = walk.Err()
+			}
 			if err == nil {
 				err = removed.add(ctx, v)
 			}
