@@ -122,6 +122,7 @@ func TestOthersAreBusy(t *testing.T) {
 				if most := requests * work * 8 / 5; took > most {
 					t.Errorf("%d requests took %v next to %d sessions, want %v at most", requests, took, sessions, most)
 				}
+				synctest.Wait() // the end of the turn
 				r.queue.checkEmpty(t)
 			})
 		})
@@ -154,6 +155,7 @@ func TestNoLimit(t *testing.T) {
 				if server.most < test.least {
 					t.Errorf("up to %d requests are under way, want %d", server.most, test.least)
 				}
+				synctest.Wait() // the end of the turn
 				r.queue.checkEmpty(t)
 			})
 		})
@@ -326,6 +328,7 @@ func TestRest(t *testing.T) {
 				if rest := (<-began).Sub(ended); rest != test.want {
 					t.Errorf("a user whose request took %v rests for %v, want %v", test.took, rest, test.want)
 				}
+				synctest.Wait() // the end of the turn
 				r.queue.checkEmpty(t)
 			})
 		})
