@@ -33,7 +33,7 @@ type settings struct {
 }
 
 // A Change is a configuration that replaces the one before. Tenants that are equal stay what they are. The others are
-// made anew, and find in the table of states what belongs to no configuration.
+// made anew, and Apply finds in the table of states what belongs to no configuration.
 type Change struct {
 	// Unsuited are buckets that were verified for other users. Reuse none of them, and prepare again.
 	Unsuited []*s3client.Bucket
@@ -109,8 +109,7 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 		return nil, err
 	}
 	t.bucket, t.events = b, sink
-	t.state = r.states.of(stateKey{tenant: name})
-	t.quota = newQuota(t.state, b, b.Prefix, "", tc.Quota)
+	t.quota = newQuota(b, b.Prefix, "", tc.Quota)
 	t.certificates = d.certificates
 	if shown := tc.TLS.ClientCertificatesOf(&c.cfg.TLS); shown != d.settings.clientCertificates {
 		if t.certificates, err = newCertificates(shown, r.log); err != nil {
@@ -121,11 +120,11 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 		return nil, fmt.Errorf("tenant %s: auth: %w", name, err)
 	}
 	if t.external != nil {
-		anyone := newUser(t, "", &config.User{}, nil)
+		anyone := newUser(t, "", &config.User{})
 		c.Unsuited = append(c.Unsuited, anyone.addUse()...)
 	}
 	for name, uc := range tc.Users {
-		u := newUser(t, name, uc, r.states.of(stateKey{t.Name, config.NormalizeUser(name)}))
+		u := newUser(t, name, uc)
 		c.Unsuited = append(c.Unsuited, u.addUse()...)
 		if err := r.checkStorage(u, d.files); err != nil {
 			return nil, err

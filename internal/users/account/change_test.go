@@ -267,3 +267,46 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 		t.Error("the new limit does not count")
 	}
 }
+
+// A user whom a source brought, and who is forgotten and comes back while the next configuration is prepared, keeps the
+// sessions when the next configuration has the user. One that is not applied leaves no states.
+func TestExternalUserWhileAChangeIsPrepared(t *testing.T) {
+	cfg := config.Default()
+	hook := config.Tenant{Bucket: "acme-data"}
+	hook.Auth.Hook.URL = "http://127.0.0.1:1/"
+	cfg.Tenants = map[string]*config.Tenant{"acme": &hook}
+	buckets := map[string]*s3client.Bucket{"acme": {Tenant: "acme"}}
+	r := registryWith(t, cfg, buckets)
+	before := r.current.Load().tenants["acme"]
+	bring := func() *User {
+		t.Helper()
+		bob, err := r.externalUser(before, "bob", &config.User{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bob
+	}
+	bring()
+	changed, next := hook, *cfg
+	changed.Users = map[string]*config.User{"bob": {}, "carol": {}}
+	next.Tenants = map[string]*config.Tenant{"acme": &changed}
+	states := len(r.states.all)
+	prepared, err := r.Prepare(&next, r.current.Load().settings.bundle, buckets, nil, driver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.states.all) != states {
+		t.Errorf("Prepare made states: %v", r.states.all)
+	}
+	r.forgetIdle(before)
+	bob := bring()
+	leave, err := limits.Scopes{bob.state.scope}.EnterSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	prepared.Apply()
+	if now := r.current.Load().tenants["acme"].users["bob"]; !now.state.scope.InUse() {
+		t.Error("the session no longer counts")
+	}
+}

@@ -188,7 +188,7 @@ func (r *Registry) externalUser(t *Tenant, name string, settings *config.User) (
 	if known := e.users[name]; known != nil && reflect.DeepEqual(known.User, settings) {
 		return known, nil
 	}
-	u := newUser(t, name, settings, r.states.of(stateKey{t.Name, name}))
+	u := newUser(t, name, settings)
 	if err := r.checkStorage(u, r.current.Load().files); err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (r *Registry) externalUser(t *Tenant, name string, settings *config.User) (
 		r.forgetIdle(t)
 	}
 	e.users[name] = u
-	if q := u.use(); q != nil {
+	if q := u.use(r.states); q != nil {
 		select {
 		case r.newQuotas <- q:
 		default:
@@ -208,9 +208,8 @@ func (r *Registry) externalUser(t *Tenant, name string, settings *config.User) (
 // forgetIdle forgets the users of a source who have no session. Their table is locked.
 func (r *Registry) forgetIdle(t *Tenant) {
 	for name, u := range t.external.users {
-		if !u.state.scope.InUse() {
+		if r.states.drop(u) {
 			delete(t.external.users, name)
-			r.states.drop(stateKey{t.Name, name})
 		}
 	}
 }

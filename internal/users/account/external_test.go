@@ -255,3 +255,41 @@ func (s slowSource) Authenticate(ctx context.Context, _ *auth.Request) (*config.
 	}
 	return nil, ErrLoginRefused
 }
+
+// A login whose user is forgotten before its session counts begins again. A user who is forgotten because others come
+// keeps the sessions, and so does one who gets other settings then.
+func TestForgottenDuringALogin(t *testing.T) {
+	r := withSources(t, map[string]*config.Tenant{"acme": {Bucket: "acme-data"}}, &fakeSource{}, "acme")
+	acme := r.current.Load().tenants["acme"]
+	get := func(name, root string) *User {
+		t.Helper()
+		u, err := r.externalUser(acme, name, &config.User{Root: root})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	enter := func(u *User) error {
+		_, err := r.enter(&LoginRequest{}, u, limits.Scopes{acme.state.scope, u.state.scope})
+		return err
+	}
+	bob := get("bob", "/")
+	r.forgetIdle(acme)
+	if err := enter(bob); !errors.Is(err, errReplaced) {
+		t.Errorf("the login of a forgotten user: %v, want %v", err, errReplaced)
+	}
+	if acme.state.scope.InUse() {
+		t.Error("the session of a login that begins again counts")
+	}
+	get("bob", "/")
+	for i := range maxRemembered - 1 {
+		get(fmt.Sprint(i), "/")
+	}
+	bob = get("bob", "/other") // when all others are forgotten
+	if err := enter(bob); err != nil {
+		t.Error(err)
+	}
+	if again := get("bob", "/"); again.state != bob.state {
+		t.Error("the session of the user no longer counts")
+	}
+}

@@ -144,10 +144,7 @@ func (r *Registry) enter(req *LoginRequest, u *User, own limits.Scopes) (leave f
 	if u.Tenant.isReplaced() {
 		return nil, errReplaced
 	}
-	if err := own.Login(); err != nil {
-		return nil, err
-	}
-	left, err := own.EnterSession()
+	left, err := r.states.enter(u, own)
 	if err != nil {
 		return nil, err
 	}

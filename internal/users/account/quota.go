@@ -18,22 +18,18 @@ type Quota struct {
 
 	bucket *s3client.Bucket
 	prefix string
-	limit  int64 // from when the configuration is in use
+	limit  int64 // of Quota, from when the configuration is in use
 }
 
-// newQuota is the quota of a tenant, or of a user of it. It continues the count of the one before if that is of the
-// same place. It is nil for a limit of 0, which is none.
-func newQuota(of *state, b *s3client.Bucket, prefix, user string, limit value.Size) *Quota {
+// newQuota is the quota of a tenant, or of a user of it. It is nil for a limit of 0, which is none.
+func newQuota(b *s3client.Bucket, prefix, user string, limit value.Size) *Quota {
 	if limit == 0 {
 		return nil
 	}
-	q := &Quota{Tenant: b.Tenant, User: user, bucket: b, prefix: prefix, limit: int64(limit)}
-	if old := of.quota.Load(); old != nil && old.bucket.SamePlace(b) && old.prefix == prefix {
-		q.Quota = old.Quota
-	} else {
-		q.Quota = driver.NewQuota(b.Client, b.Name, prefix, q.limit)
+	return &Quota{
+		Quota:  driver.NewQuota(b.Client, b.Name, prefix, int64(limit)),
+		Tenant: b.Tenant, User: user, bucket: b, prefix: prefix, limit: int64(limit),
 	}
-	return q
 }
 
 // Quotas are those of all tenants and users. Users whom a source brought are among them as long as the process

@@ -12,7 +12,7 @@ import (
 // what is counted for the quota, the last login, and the password that was right recently.
 type state struct {
 	scope     *limits.Scope
-	quota     atomic.Pointer[Quota]         // nil without
+	quota     *Quota                        // nil without; only use reads it
 	lastLogin atomic.Pointer[time.Time]     // nil before the first in this process, which keeps no others
 	password  atomic.Pointer[rightPassword] // nil before one was right
 }
@@ -20,7 +20,8 @@ type state struct {
 // A stateKey is whose state it is.
 type stateKey struct{ tenant, user string } // user is empty for the tenant's own
 
-// states is the table of all states. Each configuration looks up those of its tenants and users there.
+// states is the table of all states. Tenants and users look up theirs when they are used, so a configuration that is
+// prepared, and maybe refused, has none.
 type states struct {
 	mu  sync.Mutex
 	all map[stateKey]*state
@@ -41,8 +42,7 @@ func (s *states) of(key stateKey) *state {
 	return found
 }
 
-// keep drops each state that neither a tenant or user of a configuration nor a session holds, such as those made for a
-// configuration that was refused.
+// keep drops each state that neither a tenant or user of a configuration nor a session holds.
 func (s *states) keep(d *directory) {
 	held := map[stateKey]*state{}
 	for _, t := range d.tenants {
@@ -61,26 +61,47 @@ func (s *states) keep(d *directory) {
 	s.all = held
 }
 
-// drop drops the state of a user that no configuration and no session holds.
-func (s *states) drop(key stateKey) {
+// enter counts a login and a session in the scopes of a user. It returns errReplaced if the state of the user was
+// dropped since the password was checked: that of the next login would not know of the session.
+func (s *states) enter(u *User, own limits.Scopes) (leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.all, key)
+	if s.all[u.stateKey()] != u.state {
+		return nil, errReplaced
+	}
+	if err := own.Login(); err != nil {
+		return nil, err
+	}
+	return own.EnterSession()
 }
 
-// use lets limits and a quota count from now on, and what is in use stays counted. It returns the quota if the bytes
-// in its place have to be counted first, and else nil.
+// drop drops the state of a user, and reports whether no session holds it. Otherwise it stays.
+func (s *states) drop(u *User) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u.state.scope.InUse() {
+		return false
+	}
+	delete(s.all, u.stateKey())
+	return true
+}
+
+// use lets limits and a quota count from now on, and what is in use stays counted. A quota of the same place continues
+// the count of the quota before. It returns the quota if the bytes in its place have to be counted first, and else nil.
+// [Registry.entering] or the lock of [external] is held.
 func (s *state) use(of *limits.Scope, q *Quota) (uncounted *Quota) {
 	s.scope.Adopt(of)
-	old := s.quota.Swap(q)
+	before := s.quota
+	s.quota = q
 	switch {
 	case q == nil:
 		return nil
-	case old == nil || old.Quota != q.Quota:
+	case before == nil || !before.bucket.SamePlace(q.bucket) || before.prefix != q.prefix:
 		return q
-	case old.bucket != q.bucket: // the same place with other credentials, for example
-		q.SetBucket(q.bucket.Client, q.bucket.Name)
+	case before.bucket != q.bucket: // with other credentials, for example
+		before.SetBucket(q.bucket.Client, q.bucket.Name)
 	}
+	q.Quota = before.Quota
 	q.SetLimit(q.limit)
 	return nil
 }

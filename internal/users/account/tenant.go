@@ -34,8 +34,8 @@ type Tenant struct {
 	users    map[string]*User
 	external *external         // nil without
 	server   config.TimeLimits // of the server
-	state    *state
-	quota    *Quota // nil without
+	state    *state            // nil until the tenant is used
+	quota    *Quota            // nil without
 }
 
 // newTenant is a tenant without bucket and users.
@@ -69,13 +69,14 @@ func (t *Tenant) use(states *states, before *Tenant) []*Quota {
 	if t.external != nil && before != nil {
 		for name, known := range before.external.all() {
 			if t.users[name] == nil {
-				t.external.users[name] = newUser(t, name, known.User, states.of(stateKey{t.Name, name}))
+				t.external.users[name] = newUser(t, name, known.User)
 			}
 		}
 	}
+	t.state = states.of(stateKey{tenant: t.Name})
 	uncounted := []*Quota{t.state.use(limits.NewTenant(t.Name, t.Limits.Sessions, t.Limits.Limits()), t.quota)}
 	for _, u := range t.all() {
-		uncounted = append(uncounted, u.use())
+		uncounted = append(uncounted, u.use(states))
 	}
 	return nonNil(uncounted...)
 }

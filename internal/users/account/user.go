@@ -35,12 +35,12 @@ type User struct {
 
 	mounts      []mount // what the user sees
 	directories *view.Directories
-	state       *state
+	state       *state // nil until the user is used
 	quota       *Quota // nil without
 }
 
-// newUser is a user with settings. The limits count when it is used.
-func newUser(t *Tenant, name string, uc *config.User, st *state) *User {
+// newUser is a user with settings. The limits and the quota count when it is used.
+func newUser(t *Tenant, name string, uc *config.User) *User {
 	u := &User{
 		User:     uc,
 		Name:     config.NormalizeUser(name),
@@ -58,15 +58,15 @@ func newUser(t *Tenant, name string, uc *config.User, st *state) *User {
 		},
 		mounts:      userMounts(t.bucket, uc.Root, t.NormalizationOf().Normalize),
 		directories: view.NewDirectories(uc.Home),
-		state:       st,
 	}
 	whole := u.mounts[len(u.mounts)-1] // that of "/"
-	u.quota = newQuota(st, whole.bucket, whole.prefix, u.Name, uc.Quota)
+	u.quota = newQuota(whole.bucket, whole.prefix, u.Name, uc.Quota)
 	return u
 }
 
 // use lets the limits and the quota of the user count. It returns the quota if it must be counted.
-func (u *User) use() (uncounted *Quota) {
+func (u *User) use(states *states) (uncounted *Quota) {
+	u.state = states.of(u.stateKey())
 	return u.state.use(limits.NewUser(
 		u.Tenant.Name, cmp.Or(u.Limits.Sessions, u.Tenant.Limits.SessionsPerUser),
 		u.Limits.Limits().Or(u.Tenant.Limits.PerUser.Limits())), u.quota)
@@ -108,6 +108,9 @@ func (u *User) NameRules() pathname.Rules {
 		Normalization: u.Tenant.NormalizationOf(), Backslash: u.Tenant.Backslash,
 	}
 }
+
+// stateKey is the key of the user's state.
+func (u *User) stateKey() stateKey { return stateKey{u.Tenant.Name, u.Name} }
 
 // owner is the owner of the user's uploads.
 func (u *User) owner() string { return Owner(u.Name, u.Tenant.Name) }
