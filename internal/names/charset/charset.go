@@ -62,7 +62,7 @@ func Parse(label string) (*Encoding, error) {
 			"the charset %q cannot be that of pathnames, because it does not extend ASCII; write utf-8, or the "+
 				"charset in which the clients write a slash as the byte 2F", label)
 	}
-	return &Encoding{name: name, charset: charset, preferred: newPreferredBytes(name, charset)}, nil
+	return &Encoding{name: name, charset: charset, preferred: preferredBytesOf(name)}, nil
 }
 
 // lookUp returns a charset and its name. The WHATWG comes first because it knows how

@@ -2,6 +2,7 @@ package charset_test
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +53,28 @@ func charsets(t testing.TB) []*charset.Encoding {
 		t.Errorf("refused: %q, want %q", refused, want)
 	}
 	return allowed
+}
+
+// Thousands of tenants may have the same charset.
+func TestEncodingsShareTables(t *testing.T) {
+	const encodings, most = 1000, 500 << 10
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	for _, label := range []string{"shift_jis", "big5"} {
+		all := []*charset.Encoding{parseEncoding(t, label)}
+		before := heap()
+		for range encodings {
+			all = append(all, parseEncoding(t, label))
+		}
+		if after := heap(); after > before+most {
+			t.Errorf("%d encodings of %s take %d KiB", encodings, label, (after-before)>>10)
+		}
+		runtime.KeepAlive(all)
+	}
 }
 
 func TestParseEncoding(t *testing.T) {
