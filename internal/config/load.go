@@ -33,9 +33,20 @@ type loaded struct {
 	atStart     map[string][sha256.Size]byte // hashes of files that are read only when the server starts, by key
 }
 
-// gcPercent is that of the Go runtime while a configuration is loaded. The nodes of thousands of tenants live for a
-// second, next to all that a server keeps. With the usual 100 the heap would grow to twice the size of both.
+// gcPercent is GOGC while a configuration is loaded. The nodes of thousands of tenants live for a second, next to all
+// that a server keeps. With the usual 100 the heap would grow to twice the size of both.
 const gcPercent = 30
+
+// collectOften sets GOGC to gcPercent until restore is called. It leaves a lower GOGC as it is, and GOGC=off, with
+// which operators set GOMEMLIMIT.
+func collectOften() (restore func()) {
+	before := debug.SetGCPercent(gcPercent)
+	if before < gcPercent { // off is negative
+		debug.SetGCPercent(before)
+		return func() {}
+	}
+	return func() { debug.SetGCPercent(before) }
+}
 
 // NewLoader loads the configuration in file and in the environment, which is given as os.Environ gives it.
 func NewLoader(file string, environ []string) *Loader {
@@ -49,7 +60,7 @@ func Load(file string, environ []string) (*Config, error) { return NewLoader(fil
 // Load is [Load]. An error changes nothing of what the Loader knows of the last valid configuration. One goroutine at a
 // time may load, because the garbage collector runs more often meanwhile.
 func (l *Loader) Load() (*Config, error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	defer collectOften()()
 	l.sources = yamlconf.NewSources()
 	text, err := l.sources.ReadFile(l.file)
 	if err != nil {

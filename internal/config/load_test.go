@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -117,6 +118,23 @@ tenants:
 	}
 	if _, err := l.Load(); err == nil || !strings.HasPrefix(err.Error(), "cannot read the configuration") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// An operator's GOGC holds while a configuration is loaded if it collects more often, or not at all.
+func TestCollectOften(t *testing.T) {
+	usual := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(usual)
+	for before, want := range map[int]int{100: gcPercent, 10: 10, -1: -1} {
+		debug.SetGCPercent(before)
+		restore := collectOften()
+		if got := debug.SetGCPercent(want); got != want {
+			t.Errorf("GOGC is %d while a configuration is loaded, want %d", got, want)
+		}
+		restore()
+		if got := debug.SetGCPercent(before); got != before {
+			t.Errorf("GOGC is %d after that, want %d", got, before)
+		}
 	}
 }
 
