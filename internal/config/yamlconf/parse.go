@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -13,12 +14,21 @@ import (
 // maxDepth is how many values may be within each other. A configuration has less than half of that.
 const maxDepth = 50
 
+// otherLineEnds are characters that end a line in YAML 1.1. In YAML 1.2 and in editors they stand for themselves.
+const otherLineEnds = "\u0085\u2028\u2029"
+
 var errTooDeep = errors.New("too deep")
 
 // parse returns the mapping that text is, nil for an empty text. It reports whether text is one YAML document at all.
 func (d *decoder) parse(text []byte) (body *yaml.Node, ok bool) {
 	if !utf8.Valid(text) {
 		d.report(nil, d.offset(text, invalidUTF8(text)), "this is not UTF-8: save the file in that encoding")
+		return nil, false
+	}
+	if at := bytes.IndexAny(text, otherLineEnds); at >= 0 {
+		r, _ := utf8.DecodeRune(text[at:])
+		d.report(
+			nil, d.offset(text, at), `%U would end the line: write a line feed, or "\u%04[1]x" in double quotes`, r)
 		return nil, false
 	}
 	deep := false
@@ -69,7 +79,15 @@ func (d *decoder) syntax(text []byte, err error, deep bool) {
 	case deep:
 		d.report(nil, at, "has values in more than %d others: write it in fewer levels", maxDepth)
 	case ok && found.Stage == yaml.ComposerStage: // it looks for anchors
-		d.report(nil, at, "no anchor before this alias has its name: define it with & before")
+		d.report(
+			nil, at, "no anchor before this alias has its name: define it with & before, or put a text that begins with "+
+				"* into quotes")
+	case ok && found.Stage == yaml.ScannerStage && charAt(text, found.Mark) == '\t':
+		d.report(nil, at, "this is not YAML: a tab cannot indent: write spaces")
+	case ok && found.Stage == yaml.ScannerStage && indicator(text, found) != 0:
+		d.report(
+			nil, at, "this is not YAML: no text begins with %c outside of quotes: put it into quotes",
+			indicator(text, found))
 	case ok && found.ContextMark.Line > 0 && found.ContextMark.Line < at.line:
 		d.report(
 			nil, at, "this is not YAML: %s, %s from line %d", found.Message, found.ContextMsg, found.ContextMark.Line)
@@ -78,6 +96,35 @@ func (d *decoder) syntax(text []byte, err error, deep bool) {
 	default:
 		d.report(nil, at, "this is not YAML: %v", err)
 	}
+}
+
+// indicators are characters that have a meaning in YAML at the start of a text.
+const indicators = "@`%*&!"
+
+// indicator is the one at which the parser stopped, or which began what the parser was reading. It is 0 without one.
+func indicator(text []byte, found *yaml.LoadError) rune {
+	for _, mark := range []yaml.Mark{found.Mark, found.ContextMark} {
+		if r := charAt(text, mark); r != 0 && strings.ContainsRune(indicators, r) {
+			return r
+		}
+	}
+	return 0
+}
+
+// charAt is the character at a place, 0 where there is none.
+func charAt(text []byte, at yaml.Mark) rune {
+	line := 1
+	for of := range bytes.Lines(text) {
+		if line == at.Line {
+			for i, r := range []rune(string(of)) {
+				if i+1 == at.Column {
+					return r
+				}
+			}
+		}
+		line++
+	}
+	return 0
 }
 
 // offset is the position of a byte of a text.
