@@ -92,7 +92,7 @@ func (us *Users) addSFTPGo(s *sftpgoUser) {
 		us.warn(name, "left out: the user may not log in with a password")
 		return
 	}
-	u := &user{hash: s.Password, quota: s.QuotaSize, home: s.Filters.StartDirectory}
+	u := &user{hash: s.Password, quota: max(0, s.QuotaSize), home: s.Filters.StartDirectory}
 	switch s.FileSystem.Provider {
 	case sftpgoS3:
 		u.root = path.Clean("/" + s.FileSystem.S3.KeyPrefix)
