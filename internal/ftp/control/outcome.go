@@ -22,14 +22,15 @@ import (
 // finish ends the command that is handled, if there is one, by its reply, or by an error that has none yet. The
 // observers learn of it before the client does.
 func (s *session) finish(r wire.Reply, err error) {
-	if err != nil && s.ctx.Err() == nil { // of what has cut the session its end tells
-		s.refused(err)
-	}
 	if errors.Is(err, dataconn.ErrAborted) {
 		s.aborted = true
 	}
 	if r.Code == 0 {
 		r = s.errorReply(err)
+	}
+	// What has cut the session is told by the last reply: this one, or that of sayWhyItEnds.
+	if last := s.dialogue.closing || r.Code == 421; last || s.ctx.Err() == nil {
+		s.refused(err)
 	}
 	s.tell(s.context(), s.outcome(r, err))
 	s.flush()

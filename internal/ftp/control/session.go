@@ -106,6 +106,7 @@ func (s *session) Run() {
 	}
 	s.identity.limits = scopes
 	defer s.end(leave)
+	defer s.survivePanic()
 	if !s.begin() {
 		return
 	}
@@ -157,13 +158,19 @@ func (s *session) refuse(err error) {
 	s.dialogue.conn.Close()
 }
 
-// end ends what belongs to the session, also after a panic. A client that sees the end of the connection can connect
-// again, so its place is free before.
-func (s *session) end(leave func()) {
+// survivePanic ends the session with 421 after a panic. That may panic again, such as where an observer does. So it
+// stands apart from end, which is done all the same.
+func (s *session) survivePanic() {
 	if r := recover(); r != nil {
+		s.dialogue.closing = true
 		s.cfg.Guard.Report(s.log.Logger, "session", r)
 		s.say(421, i18n.InternalError)
 	}
+}
+
+// end ends what belongs to the session. A client that sees the end of the connection can connect again, so its place
+// is free before.
+func (s *session) end(leave func()) {
 	defer s.observers.SessionClosed()
 	s.sayWhyItEnds()
 	if s.identity.onlyTLS && !s.dialogue.closing { // some clients look at the certificate after the handshake

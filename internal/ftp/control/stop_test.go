@@ -2,15 +2,20 @@ package control_test
 
 import (
 	"context"
+	"io"
 	"io/fs"
 	"iter"
 	"log/slog"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -312,6 +317,112 @@ func TestStoppingCommands(t *testing.T) {
 			}
 		})
 	}
+}
+
+// aGuard lets a test cut the sessions, as a ban does.
+type aGuard chan *limits.Session
+
+func (g aGuard) Enter(s *limits.Session) (leave func(), err error) {
+	g <- s
+	return func() {}, nil
+}
+
+func (aGuard) Offended(netip.Addr) {}
+
+// begins tells a test of the commands that begin, besides what the limits refuse.
+type begins struct {
+	loginObserver
+	commands chan string
+}
+
+func (o *begins) CommandBegan(ctx context.Context, c report.Command) context.Context {
+	o.commands <- c.Name
+	return ctx
+}
+
+// A ban that cuts a session counts once as a refusal, whatever the session does, and before the client learns of it.
+func TestBanDuringACommand(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		commands  []string
+		operation string // of the storage, which the last command waits for
+		rate      int    // of commands, a second
+		replies   []string
+	}{
+		{name: "idle", replies: []string{"421 "}},
+		{name: "mkd", commands: []string{"USER demo", "PASS demo", "MKD new"}, operation: "mkdir",
+			replies: []string{"450 ", "421 "}},
+		{name: "stat-next-page", commands: []string{"USER demo", "PASS demo", "STAT ."}, operation: "next-page",
+			replies: []string{"212-", "421 "}},
+		{name: "waits-for-its-turn", commands: []string{"NOOP", "NOOP"}, rate: 1, replies: []string{"421 "}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := &blockade{operation: tt.operation, begun: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
+			seen := &begins{commands: make(chan string, 20)}
+			guard := make(aGuard, 1)
+			s := newSite(t, func(cfg *control.Config) {
+				cfg.Backend = &blockedBackend{cfg.Backend, b}
+				cfg.Limits = limits.NewServer(limits.Sessions{}, limits.Sessions{}, limits.Usage{Commands: tt.rate},
+					limits.Usage{})
+				cfg.Limits.Guard = guard
+				cfg.Observe = func(*report.Client) report.Observers { return report.Observers{seen} }
+			})
+			c := s.connect()
+			for _, command := range tt.commands {
+				c.write(command + "\r\n")
+				<-seen.commands
+			}
+			if tt.operation != "" {
+				receive(t, "begin", b.begun)
+			}
+			(<-guard).Cut(&limits.Error{Limit: limits.Bans})
+			got, err := io.ReadAll(c.In)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range tt.replies {
+				if !strings.Contains(string(got), want) {
+					t.Errorf("the client gets %q, want %q", got, want)
+				}
+			}
+			seen.mu.Lock()
+			defer seen.mu.Unlock()
+			if reached := strings.Join(seen.limits, " "); reached != limits.Bans {
+				t.Errorf("limits that are reached: %q, want %q", reached, limits.Bans)
+			}
+		})
+	}
+}
+
+// A faulty observer panics when a NOOP ends.
+type faulty struct{ report.Silent }
+
+func (faulty) CommandEnded(_ context.Context, o *report.Outcome) {
+	if o.Name == "NOOP" {
+		panic("a bug in an observer")
+	}
+}
+
+// A session whose observer panics leaves its place to another one.
+func TestPanicOfAnObserver(t *testing.T) {
+	log := make(lines, 10)
+	ended := make(chan struct{}, 1)
+	s := newSite(t, func(cfg *control.Config) {
+		cfg.Limits = limits.NewServer(limits.Sessions{Most: 1}, limits.Sessions{}, limits.Usage{}, limits.Usage{})
+		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+		cfg.Guard = panics.NewGuard(cfg.Logger)
+		cfg.Observe = func(*report.Client) report.Observers { return report.Observers{faulty{}} }
+		demo := cfg.Backend.(*backend)
+		demo.demo.End = func() { ended <- struct{}{} }
+	})
+	c := s.login()
+	c.write("NOOP\r\n")
+	c.closed()
+	if line := <-log; !strings.Contains(line, "a bug in an observer") {
+		t.Errorf("the log is %s", line)
+	}
+	receive(t, "end the login", ended)
+	s.login().do("PWD", "257 ")
 }
 
 // TestQuitAndHangUp: a client that has sent QUIT and closed its side has its commands done.
