@@ -147,7 +147,7 @@ func (srv *Server) Sessions() []activity.Shown {
 // not wait.
 func (srv *Server) Disconnect(id string) bool {
 	for _, other := range srv.acceptor.Sessions() {
-		if s := other.(*session); s.client.ID == id {
+		if s := other.(*session); s.id == id {
 			s.cancel(dataconn.ErrDisconnected)
 			return true
 		}

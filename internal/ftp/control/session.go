@@ -24,6 +24,7 @@ import (
 type session struct {
 	server    *Server
 	cfg       *Config // of the server when the session began
+	id        string  // never changes, so any goroutine may read it
 	observers report.Observers
 	client    *report.Client // as the observers know it
 	log       *sessionlog.Session
@@ -41,7 +42,7 @@ type session struct {
 
 func newSession(ctx context.Context, server *Server, conn net.Conn, implicit bool) *session {
 	cfg := server.cfg.Load()
-	s := &session{server: server, cfg: cfg, settings: newSettings(server.facts, implicit)}
+	s := &session{server: server, cfg: cfg, id: sessionlog.NewID(), settings: newSettings(server.facts, implicit)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.dialogue = newDialogue(conn, implicit, s.ctx.Done())
 	remote := s.dialogue.conn.Remote()
@@ -50,7 +51,7 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 		// Strangers may be as many as the descriptors that they leave free. So the last ones are never theirs.
 		guarded: &limits.Session{Addr: remote, BeforeLogin: descriptors.Sessions.Left(conn), Cut: s.cancel},
 	}
-	s.client = &report.Client{ID: sessionlog.NewID(), Remote: conn.RemoteAddr().String(),
+	s.client = &report.Client{ID: s.id, Remote: conn.RemoteAddr().String(),
 		Address: remote.WithZone(""), Language: s.identity.locale.Tag()}
 	s.observe()
 	return s

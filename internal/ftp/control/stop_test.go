@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -392,6 +393,34 @@ func TestBanDuringACommand(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An administrator may disconnect a session at any time, also while it logs in.
+func TestDisconnect(t *testing.T) {
+	s := newSite(t, nil)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if s.server.Disconnect("none") {
+					t.Error("there is a session of this ID")
+				}
+				runtime.Gosched()
+			}
+		}
+	}()
+	c := s.login()
+	close(stop)
+	<-stopped
+	if !s.server.Disconnect(s.server.Sessions()[0].ID) {
+		t.Error("there is no session of its ID")
+	}
+	c.expect("421 ")
+	c.closed()
 }
 
 // A faulty observer panics when a NOOP ends.
