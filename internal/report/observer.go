@@ -15,7 +15,7 @@ type Observer interface {
 	// Identified tells what is known of the client from now on. The value does not change.
 	Identified(c *Client)
 	LoggedIn(login *account.Login, err error) // login is nil after an error
-	LoggedOut()                               // or the session has ended without a login
+	LoggedOut()                               // ends what a LoggedIn without an error has told
 	Refused(tenant, limit string)             // what a limit refuses or ends
 
 	// CommandBegan returns the context of all that is done for the command, which is ctx or made of it.

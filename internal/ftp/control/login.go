@@ -206,8 +206,12 @@ func (s *session) logOut() {
 
 // endLogin ends the login, if there is one.
 func (s *session) endLogin() {
+	login := s.identity.login
+	if login == nil {
+		return
+	}
 	s.observers.LoggedOut()
-	if login := s.identity.login; login != nil && login.End != nil {
+	if login.End != nil {
 		login.End()
 	}
 	s.identity.login = nil

@@ -7,7 +7,8 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/syntax"
 )
 
-// settings are what the client has said about the commands that follow. A login, REIN and AUTH begin with new ones.
+// settings are what the client has said about the commands that follow. REIN and AUTH begin with new ones; a login
+// keeps them, because clients send OPTS and PROT before it too.
 type settings struct {
 	facts     list.Facts // of MLST and MLSD
 	algorithm string     // of HASH

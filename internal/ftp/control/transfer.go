@@ -124,7 +124,7 @@ func (s *session) transferStarting() wire.Reply {
 func (s *session) beforeCommit(ctx context.Context) error {
 	op := s.op
 	if op == nil || op.transfer == nil {
-		return dataconn.ErrPeerClosed // the session was cut and has not waited
+		return dataconn.ErrPeerClosed // its client has got a reply already
 	}
 	return op.transfer.AwaitCommit(ctx, s.dialogue.conn, s.cfg.CommitDelay)
 }

@@ -137,9 +137,6 @@ func reason(err error) string {
 
 // LoggedOut writes the totals of the login that ends.
 func (s *Session) LoggedOut() {
-	if s.login == nil {
-		return
-	}
 	s.write("logout", outcomeOK, "duration_ms", time.Since(s.loggedIn).Milliseconds(),
 		"uploads", s.files[report.Upload], "uploaded_bytes", s.bytes[report.Upload],
 		"downloads", s.files[report.Download], "downloaded_bytes", s.bytes[report.Download])
