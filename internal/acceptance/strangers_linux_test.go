@@ -135,10 +135,10 @@ func TestMemoryOfSessions(t *testing.T) {
 		lines []string
 		most  float64 // in KiB
 	}{
-		{"before-the-login", []string{"NOOP", "CLNT x", "USER mallory@acme"}, 20},
-		{"before-the-login-under-TLS", []string{"AUTH TLS", "NOOP", "CLNT x", "USER mallory@acme"}, 35},
-		{"logged-in", []string{"USER mallory@acme", "PASS " + configtest.Password, "CWD /"}, 50},
-		{"logged-in-under-TLS", []string{"AUTH TLS", "USER mallory@acme", "PASS " + configtest.Password, "CWD /"}, 60},
+		{"before-the-login", []string{"NOOP", "CLNT x", "USER mallory@acme"}, 16},
+		{"before-the-login-under-TLS", []string{"AUTH TLS", "NOOP", "CLNT x", "USER mallory@acme"}, 30},
+		{"logged-in", []string{"USER mallory@acme", "PASS " + configtest.Password, "CWD /"}, 40},
+		{"logged-in-under-TLS", []string{"AUTH TLS", "USER mallory@acme", "PASS " + configtest.Password, "CWD /"}, 50},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var dialed errgroup.Group
