@@ -12,10 +12,7 @@ import (
 func (f *Files) OpenReader(name string, offset int64) (Reader, error) {
 	t := f.resolve(name)
 	file, err := f.openReader(t, offset)
-	if err != nil {
-		return nil, f.noted(t, err)
-	}
-	return file, f.noted(t, nil)
+	return file, f.noted(t, err)
 }
 
 func (f *Files) openReader(t *target, offset int64) (Reader, error) {
@@ -53,10 +50,7 @@ func (d *download) Close() error { return d.target.named(d.Reader.Close()) }
 func (f *Files) OpenWriter(name string, flag int, offset int64) (Writer, error) {
 	t := f.resolve(name)
 	file, err := f.openWriter(t, flag, offset)
-	if err != nil {
-		return nil, f.noted(t, err)
-	}
-	return file, f.noted(t, nil)
+	return file, f.noted(t, err)
 }
 
 func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
