@@ -86,6 +86,9 @@ func TestOutcomes(t *testing.T) {
 		{func() { c.epsv(); c.do("RETR none", "550 ") }, []string{
 			"EPSV 229", "RETR 550 download /none, file does not exist, download of 0 complete false"}},
 		{func() { c.do("DELE none", "550 ") }, []string{"DELE 550 delete /none, file does not exist"}},
+		// the name is looked for in NFC too, and the outcome has what the client has written
+		{func() { c.do("DELE ne\u0301ant", "550 ") }, []string{"DELE 550 delete /ne\u0301ant, file does not exist"}},
+		{func() { c.do("DELE n\u00e9ant", "550 ") }, []string{"DELE 550 delete /n\u00e9ant, file does not exist"}},
 		{func() { c.do("RMD /", "550 ") }, []string{"RMD 550 rmdir, permission denied"}},
 		{func() { c.do("RNFR file", "350 "); c.do("RNTO new", "250 ") }, []string{
 			"RNFR 350 rename, pending", "RNTO 250 rename /file /new"}},
@@ -110,6 +113,25 @@ func TestOutcomes(t *testing.T) {
 		}
 	}
 	_ = data.Close()
+}
+
+// A transfer that a panic ends has an outcome too, so that it ends for observers as it began.
+func TestOutcomeOfAPanic(t *testing.T) {
+	seen := &outcomes{}
+	b := &blockade{operation: "next-page", panics: true, begun: make(chan struct{}, 1)}
+	s := newSite(t, func(cfg *control.Config) {
+		cfg.Backend = &blockedBackend{cfg.Backend, b}
+		cfg.Observe = func(*report.Client) report.Observers { return report.Observers{seen} }
+	})
+	c := s.login()
+	c.epsv()
+	seen.take()
+	c.do("MLSD", "150 ")
+	c.expect("421 ")
+	c.closed()
+	if got := fmt.Sprint(seen.take()); got != "[MLSD 421, listing of 0 complete false]" {
+		t.Errorf("observers got %s", got)
+	}
 }
 
 // expectStatus wants an answer to STAT, which has several lines.

@@ -76,7 +76,8 @@ func (s *session) identify() {
 	c.TLS = s.dialogue.conn.Encrypted()
 	s.identity.describe(&c)
 	if c != *s.client {
-		s.client = &c
+		changed := c // c itself takes no memory of the heap, and is made for each command
+		s.client = &changed
 		s.observers.Identified(s.client)
 	}
 }
