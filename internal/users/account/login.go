@@ -42,7 +42,7 @@ type Login struct {
 }
 
 // Files returns what the user sees of the storage for a command. The end of ctx ends its operations. note gets what
-// they ask, for the audit log.
+// they ask, for the outcome of the command.
 func (l *Login) Files(ctx context.Context, note func(view.Note)) *view.Files {
 	return l.View.For(InTenant(ctx, l.Tenant.Name), note)
 }
