@@ -26,6 +26,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/base/s3error"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -176,20 +177,42 @@ func facts() []fact {
 }
 
 // The table says of MinIO and versitygw what they do.
-func TestProfilesOfServers(t *testing.T) { s3test.Run(t, showsProfile) }
+func TestProfilesOfServers(t *testing.T) { s3test.Run(t, serverShowsProfile) }
 
 // The table says of the servers that Debian's packages bring what they do.
-func TestProfilesOfPackaged(t *testing.T) { s3test.RunPackaged(t, showsProfile) }
+func TestProfilesOfPackaged(t *testing.T) { s3test.RunPackaged(t, serverShowsProfile) }
 
-// showsProfile lets a server show each fact of its profile.
-func showsProfile(t *testing.T, s *s3test.Server) {
-	p := profile(t, s)
+func serverShowsProfile(t *testing.T, s *s3test.Server) {
+	showsProfile(t, profile(t, s), func(t *testing.T) (*s3.Client, string) { return s.Client(), s.Bucket(t) })
+}
+
+// A simulator does what its profile says, so that the tests on it meet what they would meet on such a server.
+func TestProfilesOfSimulators(t *testing.T) {
+	for _, name := range driver.ProfileNames() {
+		t.Run(name, func(t *testing.T) {
+			p, _ := driver.ProfileNamed(name)
+			// What every simulator does, whatever its profile says.
+			p.Checksums, p.MisreadPartSources, p.UntoldETags, p.OtherListedETags = true, false, false, false
+			showsProfile(t, p, func(*testing.T) (*s3.Client, string) {
+				server := s3sim.New(s3sim.Options{Profile: p, Emptying: true})
+				server.CreateBucket("bucket")
+				return server.Client(nil, func(o *s3.Options) {
+					o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported
+				}), "bucket"
+			})
+		})
+	}
+}
+
+// showsProfile lets a server show each fact of its profile, each in an empty bucket.
+func showsProfile(t *testing.T, p driver.Profile, bucket func(*testing.T) (*s3.Client, string)) {
 	for _, fact := range facts() {
 		if fact.probe == nil {
 			continue
 		}
 		t.Run(strings.NewReplacer(" ", "-", "`", "").Replace(fact.title), func(t *testing.T) {
-			x := &prober{ctx: t.Context(), client: s.Client(), bucket: s.Bucket(t), profile: p}
+			x := &prober{ctx: t.Context(), profile: p}
+			x.client, x.bucket = bucket(t)
 			got, err := fact.probe(x)
 			if err != nil {
 				t.Fatal(err)
@@ -431,8 +454,8 @@ func (x *prober) checkedSources() (bool, error) {
 				CopySourceIfMatch: etag})
 		return err
 	}
-	if checked, err := both(whole(aws.String(otherETag)), whole(etag)); err != nil || !checked {
-		return false, err
+	if checked, err := both(whole(aws.String(otherETag)), whole(etag)); err != nil || !checked || !x.profile.PartCopy {
+		return checked, err
 	}
 	u, err := x.begin("b")
 	if err != nil {
@@ -512,11 +535,13 @@ func (x *prober) listedETags() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	list, err := x.client.ListObjectsV2(x.ctx, &s3.ListObjectsV2Input{Bucket: &x.bucket, Prefix: aws.String("copy")})
-	if err != nil || len(list.Contents) != 1 {
+	list, err := x.client.ListObjectsV2(x.ctx, &s3.ListObjectsV2Input{Bucket: &x.bucket})
+	if err != nil {
 		return false, err
 	}
-	return aws.ToString(head.ETag) == aws.ToString(list.Contents[0].ETag), nil
+	return slices.ContainsFunc(list.Contents, func(o types.Object) bool {
+		return *o.Key == "copy" && aws.ToString(o.ETag) == aws.ToString(head.ETag)
+	}), nil
 }
 
 // conditionalDelete deletes an object that was stored by parts.

@@ -82,36 +82,6 @@ func TestGhostPrefixes(t *testing.T) {
 	}
 }
 
-// TestComparisonsOfETags gives right ETags to servers that compare them in another way.
-func TestComparisonsOfETags(t *testing.T) {
-	x := newFixture(t, s3sim.Options{Profile: profile(t, "ceph")})
-	etag := x.mustPut("file", "content")
-	onto := func(etag string) func(*s3.PutObjectInput) {
-		return func(in *s3.PutObjectInput) { in.IfMatch = &etag }
-	}
-	_, err := x.put("file", "more", onto(etag))
-	wantCode(t, err, "PreconditionFailed")
-	_, err = x.put("file", "more", onto(strings.Trim(etag, `"`)))
-	wantCode(t, err, "")
-
-	x = newFixture(t, s3sim.Options{Profile: profile(t, "swift"), MinPartSize: 1})
-	wantCode(t, x.upload("file", parts{profile: "swift", sizes: []int{10, 3}}), "")
-	head, err := x.client.HeadObject(
-		t.Context(), &s3.HeadObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := &s3.CopyObjectInput{
-		Bucket: aws.String(bucket), Key: aws.String("copy"), CopySource: aws.String(bucket + "/file"),
-		CopySourceIfMatch: head.ETag,
-	}
-	_, err = x.client.CopyObject(t.Context(), in)
-	wantCode(t, err, "PreconditionFailed")
-	in.CopySourceIfMatch = nil
-	_, err = x.client.CopyObject(t.Context(), in)
-	wantCode(t, err, "")
-}
-
 // TestLockedMarkers deletes the marker of a directory in a bucket with Object Lock.
 func TestLockedMarkers(t *testing.T) {
 	for server, code := range map[string]string{"minio": "InvalidRequest", "aws": ""} {
@@ -133,35 +103,6 @@ func TestLockedMarkers(t *testing.T) {
 		if len(x.Objects(bucket)) > 0 {
 			t.Errorf("%s: the marker is there", server)
 		}
-	}
-}
-
-// TestUnendedUploads completes an upload once more.
-func TestUnendedUploads(t *testing.T) {
-	for server, code := range map[string]string{"swift": "", "minio": "NoSuchUpload"} {
-		x := newFixture(t, s3sim.Options{Profile: profile(t, server), MinPartSize: 1})
-		u, err := x.client.CreateMultipartUpload(
-			t.Context(), &s3.CreateMultipartUploadInput{Bucket: aws.String(bucket), Key: aws.String("file")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		part, err := x.client.UploadPart(t.Context(), &s3.UploadPartInput{
-			Bucket: aws.String(bucket), Key: aws.String("file"), UploadId: u.UploadId, PartNumber: aws.Int32(1),
-			Body: strings.NewReader("content"),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		complete := func() error {
-			_, err := x.client.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
-				Bucket: aws.String(bucket), Key: aws.String("file"), UploadId: u.UploadId,
-				MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{PartNumber: aws.Int32(1),
-					ETag: part.ETag}}},
-			})
-			return err
-		}
-		wantCode(t, complete(), "")
-		wantCode(t, complete(), code)
 	}
 }
 
@@ -263,53 +204,6 @@ func TestEmptying(t *testing.T) {
 					"%s, emptied %d times: the type of the checksum is %q", test.server, test.emptied, out.ChecksumType)
 			}
 		})
-	}
-}
-
-// TestLostTags stores tags by parts, and copies them with other metadata.
-func TestLostTags(t *testing.T) {
-	for server, kept := range map[string]int{"ceph": 0, "aws": 1} {
-		x := newFixture(t, s3sim.Options{Profile: profile(t, server)})
-		_, err := x.client.PutObject(t.Context(), &s3.PutObjectInput{
-			Bucket: aws.String(bucket), Key: aws.String("file"), Body: strings.NewReader("content"),
-			Tagging: aws.String("a=b"),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = x.client.CopyObject(t.Context(), &s3.CopyObjectInput{
-			Bucket: aws.String(bucket), Key: aws.String("copy"), CopySource: aws.String(bucket + "/file"),
-			MetadataDirective: types.MetadataDirectiveReplace,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for key, want := range map[string]int{"file": 1, "copy": kept} {
-			tags, err := x.client.GetObjectTagging(
-				t.Context(), &s3.GetObjectTaggingInput{Bucket: aws.String(bucket), Key: aws.String(key)})
-			if err != nil || len(tags.TagSet) != want {
-				t.Errorf("%s: %s has the tags %+v, %v", server, key, tags, err)
-			}
-		}
-	}
-}
-
-// TestFewParts stores a part whose number only some servers have.
-func TestFewParts(t *testing.T) {
-	for server, want := range map[string]int{"swift": http.StatusBadRequest, "aws": 0} {
-		x := newFixture(t, s3sim.Options{Profile: profile(t, server)})
-		upload, err := x.client.CreateMultipartUpload(
-			t.Context(), &s3.CreateMultipartUploadInput{Bucket: aws.String(bucket), Key: aws.String("file")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = x.client.UploadPart(t.Context(), &s3.UploadPartInput{
-			Bucket: aws.String(bucket), Key: aws.String("file"), UploadId: upload.UploadId, PartNumber: aws.Int32(1001),
-			Body: strings.NewReader("content"),
-		})
-		if status(err) != want {
-			t.Errorf("%s: %v, want the status %d", server, err, want)
-		}
 	}
 }
 

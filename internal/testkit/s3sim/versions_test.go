@@ -1,8 +1,6 @@
 package s3sim_test
 
 import (
-	"io"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,70 +22,6 @@ func (x *fixture) mustDelete() *s3.DeleteObjectOutput {
 		x.Fatal(err)
 	}
 	return out
-}
-
-func (x *fixture) setVersioning(status types.BucketVersioningStatus) {
-	x.Helper()
-	_, err := x.client.PutBucketVersioning(x.Context(), &s3.PutBucketVersioningInput{
-		Bucket: aws.String(bucket), VersioningConfiguration: &types.VersioningConfiguration{Status: status},
-	})
-	if err != nil {
-		x.Fatal(err)
-	}
-}
-
-// TestNullVersions stores objects before versioning is enabled, and after it is suspended.
-func TestNullVersions(t *testing.T) {
-	x := newFixture(t, s3sim.Options{Profile: profile(t, "aws")})
-	x.mustPut("file", "first")
-	x.setVersioning(types.BucketVersioningStatusEnabled)
-	x.mustPut("file", "second")
-	x.wantVersions("second", "first")
-	x.setVersioning(types.BucketVersioningStatusSuspended)
-	x.mustPut("file", "third") // replaces the null version
-	x.wantVersions("third", "second")
-	if out := x.mustDelete(); aws.ToString(out.VersionId) != "null" || !aws.ToBool(out.DeleteMarker) {
-		t.Errorf("%+v", out)
-	}
-	x.wantVersions("marker", "second")
-	out, err := x.client.DeleteObject(t.Context(), &s3.DeleteObjectInput{
-		Bucket: aws.String(bucket), Key: aws.String("file"), VersionId: aws.String("null"),
-	})
-	if err != nil || !aws.ToBool(out.DeleteMarker) {
-		t.Errorf("%+v, %v", out, err)
-	}
-	x.wantVersions("second")
-	x.want("file", "second")
-}
-
-// wantVersions checks the versions of "file", the latest first, as the listing has them in pages of one.
-func (x *fixture) wantVersions(contents ...string) {
-	x.Helper()
-	got, latest := []string{}, []bool{}
-	pages := s3.NewListObjectVersionsPaginator(
-		x.client, &s3.ListObjectVersionsInput{Bucket: aws.String(bucket), MaxKeys: aws.Int32(1)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(x.Context())
-		if err != nil {
-			x.Fatal(err)
-		}
-		for _, v := range page.Versions {
-			out, err := x.client.GetObject(
-				x.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: v.Key, VersionId: v.VersionId})
-			if err != nil {
-				x.Fatal(err)
-			}
-			content, _ := io.ReadAll(out.Body)
-			_ = out.Body.Close()
-			got, latest = append(got, string(content)), append(latest, *v.IsLatest)
-		}
-		for _, m := range page.DeleteMarkers {
-			got, latest = append(got, "marker"), append(latest, *m.IsLatest)
-		}
-	}
-	if !slices.Equal(got, contents) || slices.Index(latest, true) != 0 || slices.Contains(latest[1:], true) {
-		x.Errorf("the versions are %q, latest %t, want %q", got, latest, contents)
-	}
 }
 
 // TestObjectLock has a bucket whose objects are retained by default.
