@@ -147,39 +147,6 @@ func (s *Server) list(b *bucket, q *request) *reply {
 	return answerXML(http.StatusOK, &out)
 }
 
-// listV1 lists objects by the first version of the operation.
-func (s *Server) listV1(b *bucket, q *request) *reply {
-	size, refusal := s.pageSize(q, "max-keys")
-	switch {
-	case refusal != nil:
-		return refusal
-	case s.refusesPrefix(q), !s.opts.Profile.SortedListings:
-		return notImplemented()
-	}
-	marker, delimiter := q.query.Get("marker"), q.query.Get("delimiter")
-	p := s.page(b, q, marker, size)
-	encode := encoder(q)
-	out := struct {
-		XMLName              xml.Name `xml:"ListBucketResult"`
-		Name, Prefix, Marker string
-		NextMarker           string `xml:",omitempty"`
-		Delimiter            string `xml:",omitempty"`
-		EncodingType         string `xml:",omitempty"`
-		MaxKeys              int
-		IsTruncated          bool
-		Contents             []contentElement
-		CommonPrefixes       []prefixElement
-	}{
-		Name: q.Bucket, Prefix: encode(q.Prefix), Marker: encode(marker), Delimiter: encode(delimiter),
-		EncodingType: q.query.Get("encoding-type"),
-		MaxKeys:      size, IsTruncated: p.truncated, Contents: p.objects, CommonPrefixes: p.prefixes,
-	}
-	if p.truncated && delimiter != "" {
-		out.NextMarker = encode(p.last)
-	}
-	return answerXML(http.StatusOK, &out)
-}
-
 // A page is a page of a listing.
 type page struct {
 	objects   []contentElement

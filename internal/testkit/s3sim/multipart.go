@@ -21,9 +21,9 @@ type upload struct {
 	begun     time.Time
 	header    http.Header
 	tags      string
-	retention retention
-	algorithm string // of the checksum of each part, such as "Crc32c"; empty for none
-	full      bool   // the checksum of the object is of all of it, not of those of the parts
+	retained  time.Time // until then, as the bucket says
+	algorithm string    // of the checksum of each part, such as "Crc32c"; empty for none
+	full      bool      // the checksum of the object is of all of it, not of those of the parts
 	parts     map[int]*part
 }
 
@@ -46,17 +46,13 @@ func (s *Server) createUpload(b *bucket, q *request, e *Event) *reply {
 		return refuse(http.StatusBadRequest, "MetadataTooLarge")
 	}
 	algorithm, full, refusal := checksumRules(q.header)
-	var r retention
-	if refusal == nil {
-		r, refusal = b.retain(q.header)
-	}
 	if refusal != nil {
 		return refusal
 	}
 	u := &upload{
 		id: "upload-" + s.next(), key: q.Key, begun: s.now(), header: stored(q.header),
 		tags:  q.header.Get("X-Amz-Tagging"),
-		parts: map[int]*part{}, algorithm: algorithm, full: full, retention: r,
+		parts: map[int]*part{}, algorithm: algorithm, full: full, retained: b.retainedUntil(),
 	}
 	if s.opts.Profile.LosesTags {
 		u.tags = ""
@@ -106,7 +102,7 @@ func (s *Server) uploadPart(b *bucket, q *request) *reply {
 	if refusal != nil {
 		return refusal
 	}
-	if refusal := u.retention.summed(q); refusal != nil {
+	if refusal := summed(u.retained, q); refusal != nil {
 		return refusal
 	}
 	p := &part{Content: Content{q.body}, modified: s.now(), sums: sumsFrom(q.checksums)}
@@ -323,7 +319,7 @@ func (s *Server) completedBefore(b *bucket, q *request, parts []partElement) *re
 // assemble makes an object of parts.
 func (s *Server) assemble(u *upload, parts []*part) *Object {
 	// S3 dates it from the beginning of the upload
-	o := &Object{Key: u.key, Modified: u.begun, header: u.header, tags: u.tags, retention: u.retention}
+	o := &Object{Key: u.key, Modified: u.begun, header: u.header, tags: u.tags, retained: u.retained}
 	var digests [][]byte
 	for _, p := range parts {
 		o.Content = append(o.Content, p.Content...)

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/xml"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -34,8 +33,8 @@ func (s *Server) dispatch(q *request, e *Event) *reply {
 	}
 	b := s.buckets[q.Bucket]
 	switch {
-	case q.Name == "ListBuckets":
-		return s.listBuckets(q)
+	case q.Name == "":
+		return notImplemented()
 	case q.Name == "CreateBucket":
 		return s.createBucket(q)
 	case b == nil:
@@ -69,12 +68,8 @@ func (s *Server) dispatchBucket(b *bucket, q *request) *reply {
 		return b.getVersioning()
 	case "PutBucketVersioning":
 		return s.putVersioning(b, q)
-	case "GetObjectLockConfiguration":
-		return b.getLock()
 	case "PutObjectLockConfiguration":
 		return b.putLock(q)
-	case "ListObjects":
-		return s.listV1(b, q)
 	case "ListObjectsV2":
 		return s.list(b, q)
 	case "ListObjectVersions":
@@ -140,47 +135,11 @@ func (s *Server) unperformed(q *request) *reply {
 	return ok()
 }
 
-// owner is the ID of the only account.
-const owner = "s3sim"
-
-func (s *Server) listBuckets(q *request) *reply {
-	type element struct{ Name, CreationDate, BucketRegion string }
-	out := struct {
-		XMLName           xml.Name  `xml:"ListAllMyBucketsResult"`
-		Buckets           []element `xml:"Buckets>Bucket"`
-		ContinuationToken string    `xml:",omitempty"`
-		Prefix            string    `xml:",omitempty"`
-		Owner             struct{ ID string }
-	}{Prefix: q.Prefix}
-	out.Owner.ID = owner
-	size, err := strconv.Atoi(cmp.Or(q.query.Get("max-buckets"), strconv.Itoa(maxBuckets)))
-	if err != nil || size < 1 || size > maxBuckets {
-		return invalidArg("Argument max-buckets must be an integer between 1 and 10000.")
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.buckets)) {
-		switch {
-		case !strings.HasPrefix(name, q.Prefix), name <= q.query.Get("continuation-token"):
-			continue
-		case len(out.Buckets) == size:
-			out.ContinuationToken = out.Buckets[size-1].Name
-		default:
-			out.Buckets = append(out.Buckets, element{name, stamp(s.buckets[name].created), Region})
-		}
-		if out.ContinuationToken != "" {
-			break
-		}
-	}
-	return answerXML(http.StatusOK, &out)
-}
-
 func (s *Server) createBucket(q *request) *reply {
 	if s.buckets[q.Bucket] != nil {
 		return refuse(http.StatusConflict, "BucketAlreadyOwnedByYou")
 	}
 	b := s.newBucket()
-	if q.header.Get("X-Amz-Bucket-Object-Lock-Enabled") == "true" {
-		b.versioning, b.lock = enabled, &defaultRetention{}
-	}
 	s.buckets[q.Bucket] = b
 	return &reply{status: http.StatusOK, header: http.Header{
 		"Location": {"/" + q.Bucket}, "X-Amz-Bucket-Arn": {"arn:aws:s3:::" + q.Bucket},
@@ -309,16 +268,13 @@ func (s *Server) put(b *bucket, q *request, e *Event) *reply {
 	if refusal := s.precondition(q, e.Old, s.opts.Profile.ConditionalPut); refusal != nil {
 		return refusal
 	}
-	r, refusal := b.retain(q.header)
-	if refusal == nil {
-		refusal = r.summed(q)
-	}
-	if refusal != nil {
+	retained := b.retainedUntil()
+	if refusal := summed(retained, q); refusal != nil {
 		return refusal
 	}
 	o := &Object{
 		Key: q.Key, Content: Content{q.body}, Modified: s.now(), header: stored(q.header), checksum: s.received(q),
-		tags: q.header.Get("X-Amz-Tagging"), retention: r,
+		tags: q.header.Get("X-Amz-Tagging"), retained: retained,
 	}
 	o.ETag = s.etag(q.header, o.Content)
 	s.store(b, o)
@@ -384,7 +340,6 @@ func (s *Server) get(b *bucket, q *request) *reply {
 	h.Set("ETag", o.ETag)
 	b.describe(h, o)
 	o.describe(h)
-	o.retention.describe(h)
 	h.Set("Last-Modified", o.Modified.Format(http.TimeFormat))
 	h.Set("Accept-Ranges", "bytes")
 	h.Set("Content-Length", strconv.FormatInt(to-from, 10))
@@ -495,10 +450,6 @@ func (s *Server) copy(b *bucket, q *request, e *Event) *reply {
 	if refusal == nil {
 		refusal = s.precondition(q, e.Old, s.opts.Profile.ConditionalCopy)
 	}
-	var r retention
-	if refusal == nil {
-		r, refusal = b.retain(q.header)
-	}
 	algorithm, known := algorithmNamed(q.header.Get("X-Amz-Checksum-Algorithm"))
 	switch {
 	case refusal != nil:
@@ -547,7 +498,9 @@ func (s *Server) copy(b *bucket, q *request, e *Event) *reply {
 	case source.Content.Size() > 5<<30:
 		return refuse(http.StatusBadRequest, "InvalidRequest")
 	}
-	o := &Object{Key: q.Key, Content: source.Content, Modified: s.now(), header: header, tags: tags, retention: r}
+	o := &Object{
+		Key: q.Key, Content: source.Content, Modified: s.now(), header: header, tags: tags, retained: b.retainedUntil(),
+	}
 	o.checksum = s.kept(checksumOf(cmp.Or(algorithm, source.checksum.algorithm, s.defaultAlgorithm()), o.Content))
 	o.ETag = s.etag(header, o.Content)
 	s.store(b, o)
@@ -604,8 +557,8 @@ func (s *Server) delete(b *bucket, q *request, e *Event, conditional bool) *repl
 		return invalidVersion()
 	case target == nil:
 		answer.header.Set("X-Amz-Version-Id", id)
-	case target.retention.protects(q.header):
-		return protected()
+	case time.Now().Before(target.retained):
+		return refuse(http.StatusForbidden, "AccessDenied", "Access Denied because object protected by object lock.")
 	default:
 		b.removeVersion(q.Key, id)
 		b.describe(answer.header, target)
@@ -665,9 +618,6 @@ func (s *Server) deleteOne(b *bucket, q *request, o deleteElement) (out deleteEl
 	single.Key, single.header, single.query = o.Key, http.Header{}, url.Values{}
 	if o.ETag != "" {
 		single.header.Set("If-Match", o.ETag)
-	}
-	if bypasses(q.header) {
-		single.header.Set("X-Amz-Bypass-Governance-Retention", "true")
 	}
 	if o.VersionID != "" {
 		single.query.Set("versionId", o.VersionID)

@@ -53,9 +53,8 @@ var operations = map[string]struct{ object, bucket map[string]string }{
 			"": "GetObject", "uploadId": "ListParts", "tagging": "GetObjectTagging",
 		},
 		bucket: map[string]string{
-			"": "ListObjects", "list-type": "ListObjectsV2", "uploads": "ListMultipartUploads",
+			"list-type": "ListObjectsV2", "uploads": "ListMultipartUploads",
 			"versioning": "GetBucketVersioning", "versions": "ListObjectVersions",
-			"object-lock": "GetObjectLockConfiguration",
 		},
 	},
 	http.MethodHead: {object: map[string]string{"": "HeadObject"}, bucket: map[string]string{"": "HeadBucket"}},
@@ -94,10 +93,7 @@ func subresources() []string {
 // operation names the operation of a request. The name is empty for one that the simulator lacks.
 func operation(r *http.Request, query url.Values, bucket, key string) string {
 	if bucket == "" {
-		if r.Method != http.MethodGet {
-			return ""
-		}
-		return "ListBuckets"
+		return ""
 	}
 	names := operations[r.Method].object
 	if key == "" {
@@ -125,24 +121,35 @@ func operation(r *http.Request, query url.Values, bucket, key string) string {
 	return name
 }
 
+// OperationOf tells what a request in path style asks for. The name is empty where the simulator lacks the operation.
+func OperationOf(r *http.Request) Operation {
+	o, _ := operationOf(r)
+	return o
+}
+
+func operationOf(r *http.Request) (Operation, error) {
+	query := r.URL.Query()
+	bucket, escaped, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
+	key, err := url.PathUnescape(escaped)
+	return Operation{
+		Name: operation(r, query, bucket, key), Bucket: bucket, Key: key, Prefix: query.Get("prefix"),
+		UploadID: query.Get("uploadId"),
+	}, err
+}
+
 // decode reads a request to its end.
 func decode(r *http.Request) *request {
 	q := &request{method: r.Method, query: r.URL.Query(), header: r.Header,
 		location: "http://" + r.Host + r.URL.EscapedPath()}
-	bucket, escaped, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
-	key, err := url.PathUnescape(escaped)
-	if err != nil {
+	var err error
+	if q.Operation, err = operationOf(r); err != nil {
 		q.refusal = refuse(http.StatusBadRequest, "InvalidURI")
-	}
-	q.Operation = Operation{
-		Name: operation(r, q.query, bucket, key), Bucket: bucket, Key: key, Prefix: q.query.Get("prefix"),
-		UploadID: q.query.Get("uploadId"),
 	}
 	refusal := q.readBody(r)
 	switch {
 	case refusal != nil:
 		q.refusal = refusal
-	case len(key) > maxKeyBytes:
+	case len(q.Key) > maxKeyBytes:
 		q.refusal = refuse(http.StatusBadRequest, "KeyTooLongError")
 	}
 	return q
@@ -373,9 +380,7 @@ func messages() map[string]string {
 		"BucketNotEmpty":          "The bucket you tried to delete is not empty.",
 		"EntityTooSmall":          "Your proposed upload is smaller than the minimum allowed size",
 		"IncompleteBody":          "The request body terminated unexpectedly",
-		"InvalidBucketState": "An Object Lock configuration is present on this bucket, so the versioning state " +
-			"cannot be changed.",
-		"InvalidDigest": "The Content-Md5 you specified is not valid.",
+		"InvalidDigest":           "The Content-Md5 you specified is not valid.",
 		"InvalidPart": "One or more of the specified parts could not be found.  The part may not have been " +
 			"uploaded, or the specified " +
 			"entity tag may not match the part's entity tag.",

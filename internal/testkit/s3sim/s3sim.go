@@ -43,7 +43,6 @@ const Region = "us-east-1"
 const (
 	minPartSize      = 5 << 20
 	maxPage          = 1000
-	maxBuckets       = 10_000
 	maxKeyBytes      = 1024
 	maxMetadataBytes = 2 << 10
 )
@@ -154,11 +153,11 @@ type Object struct {
 	header               http.Header // that is stored with it and returned
 	checksum             checksum
 	// the sizes of the parts of a multipart upload, nil for an object that came by one request
-	parts     []int64
-	tags      string // a query
-	retention retention
-	deleted   bool // a delete marker
-	broken    bool // its parts have been deleted
+	parts    []int64
+	tags     string    // a query
+	retained time.Time // it cannot be deleted before
+	deleted  bool      // a delete marker
+	broken   bool      // its parts have been deleted
 }
 
 // Deleted reports whether the version is a delete marker.
@@ -236,9 +235,8 @@ type bucket struct {
 	unended    map[string]*upload    // that were completed, and can be once more
 	versioning string                // enabled or suspended; empty where it has never been enabled
 	lock       *defaultRetention     // nil for a bucket without Object Lock
-	created    time.Time
-	changes    map[string]int // how often each key was changed
-	empty      map[string]int // how often each directory has lost its last object
+	changes    map[string]int        // how often each key was changed
+	empty      map[string]int        // how often each directory has lost its last object
 }
 
 // New returns a server without buckets.
@@ -263,7 +261,7 @@ func (s *Server) newBucket() *bucket {
 	b := &bucket{
 		objects: map[string][]*Object{}, uploads: map[string]*upload{}, completed: map[string]completion{},
 		unended: map[string]*upload{}, changes: map[string]int{},
-		empty: map[string]int{}, created: s.now(),
+		empty: map[string]int{},
 	}
 	if s.opts.Versioning {
 		b.versioning = enabled

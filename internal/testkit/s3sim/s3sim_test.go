@@ -3,10 +3,7 @@ package s3sim_test
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"io"
 	"net/http"
 	"slices"
@@ -255,9 +252,4 @@ func TestCut(t *testing.T) {
 	if content, err := io.ReadAll(out.Body); string(content) != "by" || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%q, %v", content, err)
 	}
-}
-
-func crc32c(content string) string {
-	sum := crc32.Checksum([]byte(content), crc32.MakeTable(crc32.Castagnoli))
-	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
 }

@@ -29,8 +29,6 @@ func (s *Server) putVersioning(b *bucket, q *request) *reply {
 		return notImplemented() // R2 keeps no versions
 	case xml.Unmarshal(q.body, &in) != nil, in.Status != enabled && in.Status != suspended:
 		return malformed()
-	case b.lock != nil && in.Status == suspended:
-		return refuse(http.StatusConflict, "InvalidBucketState")
 	}
 	b.versioning = in.Status
 	return ok()
