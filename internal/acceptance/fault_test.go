@@ -187,7 +187,7 @@ func (b *faultSite) requests(t *testing.T, d operation) map[string]int {
 	}
 	requests := map[string]int{}
 	for _, o := range b.proxy.Operations() {
-		if o.HasPrefix(prefix + m.dir + "/") {
+		if strings.HasPrefix(o.Key+o.Prefix, prefix+m.dir+"/") {
 			requests[o.Name]++
 		}
 	}

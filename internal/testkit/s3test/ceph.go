@@ -29,7 +29,6 @@ func startCeph(ctx context.Context, d descriptor, p workspace) (*Server, func() 
 		Name: d.name, Endpoint: "http://" + at(port+2), Region: region, AccessKeyID: rand.Text(),
 		SecretAccessKey: rand.Text(),
 		HTTPClient:      &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
-		Limits:          d.limits,
 	}
 	if err := all.startCeph(ctx, s, port); err != nil {
 		return nil, nil, all.failed(err)

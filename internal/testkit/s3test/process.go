@@ -109,7 +109,6 @@ func (p workspace) serve(ctx context.Context, d descriptor, address string) (*Se
 		AccessKeyID:     cmp.Or(p.login.accessKeyID, rand.Text()),
 		SecretAccessKey: cmp.Or(p.login.secretAccessKey, rand.Text()),
 		HTTPClient:      &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
-		Limits:          d.limits,
 	}
 	if d.folders {
 		s.Folder = p.data

@@ -7,8 +7,29 @@ import (
 	"testing"
 )
 
+// orphanVariable tells a test process to start a process as servers are and to wait.
+const orphanVariable = "BABELFTP_TEST_ORPHAN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(orphanVariable) == "" {
+		os.Exit(m.Run())
+	}
+	cmd := exec.Command("sleep", "600")
+	cmd.Stdout = os.Stdout // open until both have ended
+	cmd.SysProcAttr = dieWithParent()
+	if p, err := run(cmd); err == nil {
+		_, _ = os.Stdout.WriteString("started\n")
+		<-p.done
+	}
+	os.Exit(1)
+}
+
 func TestServersDieWithTheTestProcess(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), executable(t))
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), executable)
 	cmd.Env = append(os.Environ(), orphanVariable+"=1")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {

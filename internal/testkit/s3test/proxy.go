@@ -9,8 +9,11 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 // A Proxy is between an S3 server and its clients. It counts their requests, and injects faults where a test asks for
@@ -22,7 +25,7 @@ type Proxy struct {
 	web      *http.Server
 
 	mu     sync.Mutex
-	seen   []Operation
+	seen   []s3sim.Operation
 	faults []*Fault
 }
 
@@ -69,7 +72,7 @@ func (p *Proxy) Reset() {
 }
 
 // Operations returns the requests so far.
-func (p *Proxy) Operations() []Operation {
+func (p *Proxy) Operations() []s3sim.Operation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.seen)
@@ -130,12 +133,12 @@ func (i *Injection) End() {
 }
 
 // enter counts a request and returns the effect of a fault on it, nil for none.
-func (p *Proxy) enter(o Operation) Effect {
+func (p *Proxy) enter(o s3sim.Operation) Effect {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen = append(p.seen, o)
 	for _, f := range p.faults {
-		if f.Operation != "" && f.Operation != o.Name || !o.HasPrefix(f.KeyPrefix) {
+		if f.Operation != "" && f.Operation != o.Name || !strings.HasPrefix(o.Key+o.Prefix, f.KeyPrefix) {
 			continue
 		}
 		if f.passed < f.After {
@@ -153,7 +156,7 @@ func (p *Proxy) enter(o Operation) Effect {
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := &exchange{proxy: p, w: w, r: r}
-	if effect := p.enter(operationOf(r)); effect != nil {
+	if effect := p.enter(s3sim.OperationOf(r)); effect != nil {
 		effect(e)
 		return
 	}

@@ -16,9 +16,6 @@
 // each test takes a bucket of its own. Main ends the servers and removes their data.
 //
 // With -short only simulators run: [Run] and [RunAll] run their test on that of AWS, and tests on others are skipped.
-//
-// [Limits] say what a server cannot store, each with the reason, so that a test can expect the refusal and need not
-// skip.
 package s3test
 
 import (

@@ -33,9 +33,6 @@ type Server struct {
 
 	// Folder is where a server over a file system has a folder for each bucket. It is empty for others.
 	Folder string
-
-	// Limits is what the server does not do.
-	Limits Limits
 }
 
 // maxBackoff is the longest time between two attempts of a client. It is short, because a server that a test breaks

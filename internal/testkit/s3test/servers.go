@@ -16,8 +16,7 @@ const KMSKey = "test-key"
 
 // descriptor describes a kind of server.
 type descriptor struct {
-	name   string
-	limits Limits
+	name string
 
 	// start starts it at a place and returns how to stop it.
 	start func(ctx context.Context, d descriptor, p workspace) (*Server, func() error, error)
@@ -57,14 +56,8 @@ func descriptors() []descriptor {
 // so [Run] leaves them out.
 func packaged() []descriptor {
 	return []descriptor{
-		{name: "ceph", limits: Limits{
-			ControlCharactersInDeleteObjects: notInXML,
-			Encryption:                       "there is no server of keys; 400",
-		}, start: startCeph},
-		{name: "swift", limits: Limits{
-			ControlCharactersInDeleteObjects: notInXML,
-			Encryption:                       "501 NotImplemented",
-		}, start: startSwift},
+		{name: "ceph", start: startCeph},
+		{name: "swift", start: startSwift},
 	}
 }
 
@@ -72,9 +65,8 @@ func packaged() []descriptor {
 func processes() []descriptor {
 	return []descriptor{
 		{
-			name:   "minio",
-			limits: minioLimits(),
-			start:  startProcess,
+			name:  "minio",
+			start: startProcess,
 			command: func(data, address string, c login) (args, env []string) {
 				return []string{"server", "--quiet", "--address", address, "--certs-dir", data + "/.certs",
 						data + "/drive"}, []string{
@@ -89,7 +81,6 @@ func processes() []descriptor {
 		},
 		{
 			name:    "versitygw",
-			limits:  posixLimits(),
 			start:   startProcess,
 			folders: true,
 			command: func(data, address string, c login) (args, env []string) {

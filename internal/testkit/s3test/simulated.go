@@ -20,11 +20,7 @@ const simulated = "sim-"
 func simulators() []descriptor {
 	var all []descriptor
 	for _, profile := range []string{"aws", "r2", "strict"} {
-		limits := Limits{ControlCharactersInDeleteObjects: notInXML}
-		if profile == "strict" {
-			limits[CopyIntoChecksumUpload] = "UploadPartCopy is not implemented"
-		}
-		all = append(all, descriptor{name: simulated + profile, limits: limits, start: startSimulator})
+		all = append(all, descriptor{name: simulated + profile, start: startSimulator})
 	}
 	return all
 }
@@ -48,6 +44,5 @@ func startSimulator(ctx context.Context, d descriptor, _ workspace) (*Server, fu
 		AccessKeyID:     rand.Text(),
 		SecretAccessKey: rand.Text(),
 		HTTPClient:      &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
-		Limits:          d.limits,
 	}, web.Close, nil
 }

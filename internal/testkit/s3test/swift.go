@@ -29,7 +29,6 @@ func startSwift(ctx context.Context, d descriptor, p workspace) (*Server, func()
 		Name: d.name, Endpoint: "http://" + at(port), Region: region, AccessKeyID: "test:tester",
 		SecretAccessKey: rand.Text(),
 		HTTPClient:      &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
-		Limits:          d.limits,
 	}
 	if err := all.startSwift(ctx, s, port); err != nil {
 		return nil, nil, all.failed(err)
