@@ -93,7 +93,7 @@ func TestKilledServerLeavesNoHalves(t *testing.T) {
 	if got := b.keys(t); !slices.Equal(got, []string{"whole"}) {
 		t.Errorf("keys are %q", got)
 	}
-	if got := b.get(t, "whole", ""); string(got) != "whole" {
+	if got := b.get(t, "whole"); string(got) != "whole" {
 		t.Errorf("the object is %q", got)
 	}
 	if open := b.openUploads(t); open > 0 {
