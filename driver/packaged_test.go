@@ -23,7 +23,7 @@ func TestPagesPackaged(t *testing.T) {
 		x := &prober{ctx: t.Context(), client: s.Client(), bucket: s.Bucket(t)}
 		want := []string{"d/\x01a", "d/\x02/", "d/\n", "d/\r\x1b", "d/\ufffd", "d/\ufffd\x01", "d/\ufffe"}
 		for _, key := range want {
-			if _, err := x.put(key, ""); err != nil {
+			if err := x.put(key, ""); err != nil {
 				t.Fatal(err)
 			}
 		}

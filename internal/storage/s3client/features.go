@@ -29,8 +29,8 @@ const (
 	wrongETag = `"00000000000000000000000000000000"` // of no object
 )
 
-// probeProfile adds to a profile what a server of which nothing is known can do, with an object below a prefix of keys. A
-// refusal of any kind shows nothing; the error is one of the network.
+// probeProfile adds to a profile what a server of which nothing is known can do, with an object below a prefix of keys.
+// A refusal of any kind shows nothing; the error is one of the network.
 func probeProfile(ctx context.Context, s *scratch, prefix string, p driver.Profile) (driver.Profile, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -280,8 +280,11 @@ func (x *sample) untoldETags(ctx context.Context) (bool, error) {
 }
 
 // otherListedETags tells whether a listing shows the copy of an object that was stored by parts with another ETag
-// than HeadObject.
+// than HeadObject. A server that lists no prefix within a name, as S3 does in directory buckets, cannot show it.
 func (x *sample) otherListedETags(ctx context.Context) (bool, error) {
+	if x.profile.SlashPrefixes {
+		return false, nil
+	}
 	if err := x.complete(ctx, precondition{}); err != nil {
 		return false, err
 	}

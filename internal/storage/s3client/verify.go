@@ -34,17 +34,38 @@ func verifyProfile(ctx context.Context, s *scratch, prefix string, p driver.Prof
 	if err := x.putAgain(ctx); err != nil {
 		return nil, unanswered(err)
 	}
+	for _, promise := range x.promises() {
+		if !promise.made {
+			continue
+		}
+		kept, err := promise.kept(ctx)
+		if err != nil {
+			return broken, err
+		}
+		if !kept {
+			broken = append(broken, promise.what)
+		}
+	}
+	return broken, nil
+}
+
+// A promise is what a profile may say of a server, in words for an operator.
+type promise struct {
+	made bool
+	what string
+	try  func(context.Context) (bool, error)
+}
+
+// promises are those that a server can show, made or not.
+func (x *sample) promises() []promise {
 	not := func(try func(context.Context) (bool, error)) func(context.Context) (bool, error) {
 		return func(ctx context.Context) (bool, error) {
 			shown, err := try(ctx)
 			return !shown, err
 		}
 	}
-	for _, promise := range []struct {
-		made bool
-		what string
-		try  func(context.Context) (bool, error)
-	}{
+	p := x.profile
+	return []promise{
 		{p.ExclusivePut, "PutObject with If-None-Match", x.exclusivePut},
 		{p.ConditionalPut, "PutObject with If-Match", x.conditionalPut},
 		{p.ExclusiveComplete, "CompleteMultipartUpload with If-None-Match", x.exclusiveComplete},
@@ -58,26 +79,22 @@ func verifyProfile(ctx context.Context, s *scratch, prefix string, p driver.Prof
 		{!p.UntoldETags, "the ETag in the answer to CompleteMultipartUpload", not(x.untoldETags)},
 		{!p.OtherListedETags, "listings with the ETag of a copy of parts", not(x.otherListedETags)},
 		{p.PartCopy, "UploadPartCopy", x.partCopy},
-		{p.PartCopy && !p.UncheckedSources, "x-amz-copy-source-if-match of an object that was stored by parts",
+		{!p.UncheckedSources, "x-amz-copy-source-if-match of an object that was stored by parts",
 			not(x.uncheckedSources)},
 		{!p.FewParts, "10,000 parts", not(x.fewParts)},
 		{p.ConditionalDelete, "DeleteObject with If-Match", x.conditionalDelete},
 		{p.ConditionalBatchDelete, "DeleteObjects with ETags", x.conditionalBatchDelete},
 		{p.BatchDelete, "DeleteObjects", x.batchDelete},
-	} {
-		if !promise.made {
-			continue
-		}
-		kept, err := promise.try(ctx)
-		switch status := s3error.Status(err); {
-		case err != nil && status == 0:
-			return broken, err
-		case !kept && status != http.StatusForbidden && status < http.StatusInternalServerError,
-			status == http.StatusNotImplemented:
-			broken = append(broken, promise.what)
-		}
 	}
-	return broken, nil
+}
+
+// kept has a server show whether it does what it should. A request that is denied, or fails in the server, shows
+// nothing. The error is one of the network.
+func (p promise) kept(ctx context.Context) (bool, error) {
+	kept, err := p.try(ctx)
+	status := s3error.Status(err)
+	shown := status != http.StatusForbidden && status < http.StatusInternalServerError
+	return status != http.StatusNotImplemented && (kept || !shown), unanswered(err)
 }
 
 // unanswered returns an error without an answer of S3.
