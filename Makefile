@@ -10,7 +10,7 @@ TEST_TOOLS := minio versitygw pebble helm compose-go
 # versitygw and on the simulators. UNRACED are the driver's other tests that run without the race detector: the random histories, because these are many
 # then, and those that move megabytes through a simulator.
 RACED := ./driver/... ./internal/base/... ./internal/ftp/...
-UNRACED := Histories|ChecksumUse|PartsByProfile|LargeCopyByProfile|UnsortedListings
+UNRACED := Histories|ChecksumUse|UnsortedListings
 
 # What CI runs on Ceph and OpenStack Swift, in seconds.
 PACKAGED_GROUPS := stat|write|append|mkdir|remove
@@ -44,7 +44,7 @@ test: packages s3-packages $(TEST_TOOLS:%=.tools/bin/%) ## install and build wha
 	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(versitygw|sim-.*)$$|^Test($(UNRACED))$$|Packaged$$' $(RACED)
 	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -run '^Test(Conformance|$(UNRACED))$$' -skip '^TestConformance$$/^minio$$' ./driver
 	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip 'Packaged$$' $(filter-out $(shell go list $(RACED)),$(shell go list ./...))
-	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -p 1 -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^Test(ProfilesOf|LimitsOf|Unknown|Probe)Packaged$$' ./driver ./internal/testkit/s3test ./internal/storage/s3client
+	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -p 1 -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^Test(ProfilesOf|Unknown|Probe)Packaged$$' ./driver ./internal/storage/s3client
 
 race: packages $(TEST_TOOLS:%=.tools/bin/%) ## run all tests with the race detector
 	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 60m -skip '^TestConformance$$/^sim-|Packaged$$' ./...

@@ -902,24 +902,6 @@ func TestConcurrentAppends(t *testing.T) {
 	})
 }
 
-// An append of nothing makes no request that changes anything.
-func TestAppendNothing(t *testing.T) {
-	inVirtualTime(t, func(x *journalTest) {
-		content := patterned(journalPart + 5000)
-		f, _, spy := x.replica(x.Context(), "alice")
-		x.write(f, anew, 0, content)
-		spy.Reset()
-		x.write(f, resume|os.O_APPEND, 0, nil)
-		x.write(f, resume, int64(len(content)), nil)
-		for operation, n := range spy.Counts() {
-			if operation != "HeadObject" && operation != "ListObjectsV2" {
-				x.Errorf("%d %s", n, operation)
-			}
-		}
-		x.wantFile(content)
-	})
-}
-
 // A heartbeat whose answer is lost, and that takes effect late, does not look like another session.
 func TestLateHeartbeat(t *testing.T) {
 	inVirtualTime(t, func(x *journalTest) {

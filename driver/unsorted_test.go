@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"testing"
 
@@ -24,16 +23,15 @@ func TestUnsortedListings(t *testing.T) {
 			}
 			server := s3sim.New(s3sim.Options{Profile: p})
 			server.CreateBucket("bucket")
-			x := &simFixture{T: t, client: server.Client(nil)}
-			x.Fs = drivertest.MustNew(t.Context(), x.client, "bucket", &driver.Options{Profile: p})
+			x := drivertest.MustNew(t.Context(), server.Client(nil), "bucket", &driver.Options{Profile: p})
 			var want []string
 			for i := range 2500 { // some pages
 				want = append(want, fmt.Sprintf("foo %04d", i))
 			}
 			for i, name := range append(want, "foo", "foo.", "bar") {
-				x.write(name, os.O_TRUNC, 0, nil)
+				server.Put("bucket", s3sim.Object{Key: name})
 				if i%100 == 0 {
-					x.write("dir/"+name, os.O_TRUNC, 0, nil)
+					server.Put("bucket", s3sim.Object{Key: "dir/" + name})
 				}
 			}
 			for _, name := range []string{"foo", "foo.", "bar"} {
@@ -49,7 +47,7 @@ func TestUnsortedListings(t *testing.T) {
 				if err := x.Mkdir(dir, 0); err != nil {
 					t.Fatal(err)
 				}
-				x.write(dir+"/file", os.O_TRUNC, 0, nil)
+				server.Put("bucket", s3sim.Object{Key: dir + "/file"})
 				info, err := x.StatDir(dir)
 				if err != nil || info.ModTime().IsZero() {
 					t.Errorf("%s: %v, %v", dir, info, err)

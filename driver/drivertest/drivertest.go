@@ -141,7 +141,6 @@ func Run(t *testing.T, h Harness) {
 		{"hash", testHash},
 		{"object-attributes", testObjectAttributes},
 		{"list-times", testListTimes},
-		{"fresh", testFresh},
 		{"times", testTimes},
 		{"requests", testRequests},
 		{"afero", testAfero},

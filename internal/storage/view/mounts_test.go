@@ -3,7 +3,6 @@ package view
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -197,50 +196,6 @@ func TestMountsRoute(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// What leads to a folder is there, and stays.
-func TestMountsStay(t *testing.T) {
-	storage, first, second := mounted(t, s3test.Start(t, "sim-aws"))
-	first.fill(t, "home/file", "home/dir/file")
-	second.fill(t, "2024/file")
-	for _, dir := range []string{"/", "/archive", "/archive/old", "/deep", "/deep/down/", "/deep/down/here"} {
-		for _, stat := range []func(string) (fs.FileInfo, error){storage.Stat, storage.StatDir} {
-			if info, err := stat(dir); err != nil || !info.IsDir() {
-				t.Errorf("%s is %v, %v", dir, info, err)
-			}
-		}
-		if dir == "/" {
-			continue
-		}
-		for label, err := range map[string]error{
-			"remove-dir":  storage.RemoveDir(dir),
-			"remove-all":  storage.RemoveAll(dir),
-			"rename":      storage.Rename(dir, "/elsewhere"),
-			"rename-to":   storage.Rename("/dir", dir),
-			"rename-file": storage.Rename("/file", dir),
-			"copy":        storage.Copy(dir, "/elsewhere"),
-			"copy-to":     storage.Copy("/file", dir),
-		} {
-			if !errors.Is(err, fs.ErrPermission) {
-				t.Errorf("%s %s: %v", label, dir, err)
-			}
-		}
-		if err := storage.Mkdir(dir); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("mkdir %s: %v", dir, err)
-		}
-		if _, err := storage.OpenReader(dir, 0); !errors.Is(err, syscall.EISDIR) && !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("open %s: %v", dir, err)
-		}
-	}
-	for _, folder := range []string{"/archive", "/archive/old"} {
-		if _, err := storage.OpenWriter(folder, os.O_CREATE|os.O_TRUNC, 0); !errors.Is(err, syscall.EISDIR) {
-			t.Errorf("a file in the place of %s: %v", folder, err)
-		}
-	}
-	if !first.has(t, "home/file") || !first.has(t, "home/dir/file") || !second.has(t, "2024/file") {
-		t.Error("something has gone")
-	}
 }
 
 // A rename from one folder to another is S3's, and refused where the folders are of two accounts.
