@@ -78,7 +78,7 @@ func (u *User) quotasAt(b *s3client.Bucket, prefix string) []*driver.Quota {
 	return held
 }
 
-// usage is that of the quota which has the least room for the user, as [Login.Quota] tells it.
+// usage is that of the quota which has the least room for the user, as [Login.Usage] tells it.
 func (u *User) usage() (used, limit int64, known bool) {
 	room := func(q *Quota) int64 {
 		used, _ := q.Used()
