@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -25,11 +26,11 @@ func (s *session) stopEngine() {
 	}
 }
 
-// engineFailed ends the session: without its engine it can do nothing.
-func (s *session) engineFailed(err error) wire.Reply {
+// engineFailed ends the session: without its engine it can do nothing. The error is for the observers.
+func (s *session) engineFailed(err error) (wire.Reply, error) {
 	s.dialogue.closing = true
 	s.log.Error("FTP engine failed; the session ends", "command", s.op.command.Name, "err", err)
-	return wire.NewReply(421, s.identity.text(i18n.InternalError))
+	return wire.NewReply(421, s.identity.text(i18n.InternalError)), err
 }
 
 // workingDirectory is the engine's, which keeps it.
@@ -125,13 +126,13 @@ func (s *session) forward(verb, argument string) (wire.Reply, error) {
 		err = s.engine.Send(&s.op.Operation, verb, argument)
 	}
 	if err != nil {
-		return s.engineFailed(err), nil
+		return s.engineFailed(err)
 	}
 	replies := s.engine.Replies()
 	for {
 		fromEngine, ok := await(s, replies, s.engine.Done())
 		if !ok {
-			return s.engineFailed(errors.Join(s.engine.Err(), s.ctx.Err())), nil
+			return s.engineFailed(errors.Join(s.engine.Err(), context.Cause(s.ctx)))
 		}
 		r, err := s.translate(verb, fromEngine)
 		if err != nil || !r.Preliminary() {

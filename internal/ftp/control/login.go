@@ -50,7 +50,7 @@ func (s *session) pass(password string) (wire.Reply, error) {
 		return r, err
 	}
 	s.decide()
-	if err != nil {
+	if err != nil && r.Code == 0 {
 		r, err = s.loginFailed(err)
 	}
 	s.stopEngine()
@@ -61,7 +61,7 @@ func (s *session) pass(password string) (wire.Reply, error) {
 	return r, err
 }
 
-// A decision is what has come of a login.
+// A decision is what has come of a login. The empty one stands for a session that no longer waits for any.
 type decision struct {
 	login *account.Login // nil after an error
 	err   error
@@ -76,17 +76,19 @@ func (s *session) authenticate() (home string, err error) {
 	if err != nil {
 		err = undecided(ctx, op.Context, err)
 	}
-	op.decision.Store(&decision{login, err})
+	if waited := op.decision.CompareAndSwap(nil, &decision{login, err}); !waited && login != nil && login.End != nil {
+		login.End()
+	}
 	if err != nil {
 		return "", err
 	}
 	return cmp.Or(login.Home, "/"), nil
 }
 
-// decide takes over what has come of a login, once.
+// decide takes over what has come of a login, once. What comes later ends by itself.
 func (s *session) decide() {
-	d := s.op.decision.Swap(nil)
-	if d == nil {
+	d := s.op.decision.Swap(&decision{})
+	if d == nil || d.login == nil && d.err == nil {
 		return
 	}
 	if d.err == nil {

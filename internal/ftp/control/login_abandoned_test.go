@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -96,8 +98,8 @@ func TestAbandonedLogins(t *testing.T) {
 				if fault := !full && !errors.Is(observer.logins[0], account.ErrAbandoned); fault != tc.fault {
 					t.Errorf("the login ends by %v", observer.logins[0])
 				}
-				if limits := strings.Join(observer.limits, " "); limits != tc.limit {
-					t.Errorf("limits that are reached: %q, want %q", limits, tc.limit)
+				if reached := strings.Join(observer.limits, " "); reached != tc.limit {
+					t.Errorf("limits that are reached: %q, want %q", reached, tc.limit)
 				}
 				if logged := strings.Contains(log.String(), "level=ERROR"); logged != tc.fault {
 					t.Errorf("the log:\n%s", log.String())
@@ -105,4 +107,59 @@ func TestAbandonedLogins(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A lateBackend decides about a login when its session has long been cut.
+type lateBackend struct {
+	slowBackend
+	ended chan struct{}
+}
+
+func (b lateBackend) Login(_ context.Context, r *account.LoginRequest) (*account.Login, error) {
+	r.Session.Cut(&limits.Error{Limit: limits.Bans})
+	time.Sleep(time.Minute)
+	login, err := b.slowBackend.Login(context.Background(), r)
+	login.End = func() { close(b.ended) }
+	return login, err
+}
+
+// A login that is accepted when its session has gone ends at once, so that it counts for no limit. The ban that has cut
+// the session counts once.
+func TestLoginThatComesTooLate(t *testing.T) {
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		observer, backend := &loginObserver{}, lateBackend{ended: make(chan struct{})}
+		server := control.New(control.Config{
+			Bundle: bundle, Backend: backend,
+			Observe: func(*report.Client) report.Observers { return report.Observers{observer} },
+			Logger:  slog.New(slog.DiscardHandler), IdleTimeout: 5 * time.Minute, MaxLogins: 5,
+		})
+		listener := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(t.Context(), listener) }()
+		near, far := net.Pipe()
+		listener.conns <- far
+		go func() { _, _ = io.Copy(io.Discard, near) }()
+		if _, err := io.WriteString(near, "USER late\r\nPASS x\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		select {
+		case <-backend.ended:
+		default:
+			t.Error("the login does not end")
+		}
+		if err := server.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if reached := strings.Join(observer.limits, " "); reached != limits.Bans || len(observer.logins) > 0 {
+			t.Errorf("limits that are reached: %q, logins %v; want bans, and no login", reached, observer.logins)
+		}
+	})
 }

@@ -239,7 +239,7 @@ func TestUnexpectedReply(t *testing.T) {
 		s.dialogue.closing {
 		t.Errorf("%v, closing %t", r, s.dialogue.closing)
 	}
-	if r := s.engineFailed(io.EOF); r.Code != 421 ||
+	if r, err := s.engineFailed(io.EOF); !errors.Is(err, io.EOF) || r.Code != 421 ||
 		r.Lines[0] != "Internal server error: closing control connection." {
 		t.Errorf("%v", r)
 	}

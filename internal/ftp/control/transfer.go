@@ -71,7 +71,7 @@ func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error
 			"err", err)
 		return s.reply(425, i18n.DataConnectionFailed)
 	case err != nil:
-		return s.engineFailed(err), nil
+		return s.engineFailed(err)
 	}
 	op.told = s.describe(t, verb, name)
 	s.observers.Transferring(op.told)
