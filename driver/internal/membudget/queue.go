@@ -32,10 +32,10 @@ type turn struct {
 	next  []*turn       // a heap of those below that have not been passed over
 	index int           // in above.next; -1 while it is passed over
 
-	ranks   bool      // whether of a group or member, ranked by what it holds
+	ranks   bool      // of a group or member, ranked by what it holds
 	held    int64     // by the pool when the round began
 	rank    rank      // of its first buffer
-	waiting list.List // of a member: of *waiter, in the order in which they came
+	waiting list.List // of a member: of *waiter, the oldest first
 }
 
 // A rank orders buffers: by what their groups hold, what their members hold, and when they came.

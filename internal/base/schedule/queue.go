@@ -6,7 +6,7 @@
 //
 // The [Requests] to a server, those that send parts too, wait in one whose size follows how long answers take. The time
 // counts from the grant of the slot to the answer, never the time in the queue. A user who is alone has no limit, and
-// nobody has one before a distant server. While several users make requests, this holds:
+// no user has one before a distant server. While several users make requests, this holds:
 //
 //   - The last slot is for a tenant, or where only one has slots for a user, that has no request under way. So a user
 //     with one request after another does not wait, however many sessions of others do.
@@ -58,8 +58,8 @@ type node struct {
 
 	next    []*node   // a heap of those below that may be next
 	index   int       // in above.next, or -1
-	turn    int64     // number of the last turn, or when the node came to those that wait
-	waiting list.List // of a member: of *Slot, in the order in which they came
+	turn    int64     // of the last turn, or when the node began to wait
+	waiting list.List // of a member: of *Slot, the oldest first
 	resting bool      // a member that gets no slot for now
 }
 
@@ -128,7 +128,7 @@ func (s *Slot) LeaveAndRest(rest time.Duration) {
 	q.release(m)
 }
 
-// Resize changes the number of slots. Nobody loses one.
+// Resize changes the number of slots. No member loses one.
 func (q *Queue) Resize(slots int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

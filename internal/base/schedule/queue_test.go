@@ -83,7 +83,7 @@ func TestQueueGiveUp(t *testing.T) {
 	})
 }
 
-// checkEmpty checks that nobody has a slot or waits for one.
+// checkEmpty checks that no member has a slot or waits for one.
 func (q *Queue) checkEmpty(t *testing.T) {
 	t.Helper()
 	q.mu.Lock()
@@ -145,7 +145,7 @@ func TestNext(t *testing.T) {
 			for range 300 {
 				q.mu.Lock()
 				slots, kept := q.slots, q.kept
-				q.slots, q.kept = 0, 0 // nobody gets one yet
+				q.slots, q.kept = 0, 0 // no member gets one yet
 				switch n := random.IntN(9); {
 				case n < 4:
 					for range 1 + random.IntN(4) {

@@ -56,10 +56,10 @@ type Requests struct {
 	queue *Queue
 
 	mu       sync.Mutex
-	pace     float64          // how many slots there are while users share the server
+	pace     float64          // number of slots while users share the server
 	shrunk   time.Time        // when the pace shrank
 	alone    map[Kind]float64 // seconds that a request takes when it is alone
-	slowness float64          // how many times as long those take that must not be slow
+	slowness float64          // how many times as long those of light users take
 
 	last   Key       // who made the last request
 	when   time.Time // that was

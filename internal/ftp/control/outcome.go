@@ -28,7 +28,7 @@ func (s *session) finish(r wire.Reply, err error) {
 	if r.Code == 0 {
 		r = s.errorReply(err)
 	}
-	// What has cut the session is told by the last reply: this one, or that of sayWhyItEnds.
+	// The last reply says what has cut the session: this one, or that of sayWhyItEnds.
 	if last := s.dialogue.closing || r.Code == 421; last || s.ctx.Err() == nil {
 		s.refused(err)
 	}

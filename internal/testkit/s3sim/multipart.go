@@ -23,7 +23,7 @@ type upload struct {
 	tags      string
 	retained  time.Time // until then, as the bucket says
 	algorithm string    // of the checksum of each part, such as "Crc32c"; empty for none
-	full      bool      // the checksum of the object is of all of it, not of those of the parts
+	full      bool      // the checksum of the object is of all its bytes
 	parts     map[int]*part
 }
 
