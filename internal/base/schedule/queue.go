@@ -56,11 +56,12 @@ type node struct {
 	waits int              // requests for slots
 	busy  int              // of those below, how many have slots
 
-	next    []*node   // a heap of those below that may be next
-	index   int       // in above.next, or -1
-	turn    int64     // of the last turn, or when the node began to wait
+	next  []*node // a heap of those that may be next
+	index int     // in above.next, or -1
+	turn  int64   // the last one, or when the node began to wait
+
 	waiting list.List // of a member: of *Slot, the oldest first
-	resting bool      // a member that gets no slot for now
+	resting bool      // gets no slot for now
 }
 
 // NewQueue returns a queue with so many slots. As many of them as are kept are for members who have none.

@@ -228,15 +228,16 @@ type Server struct {
 }
 
 type bucket struct {
-	objects    map[string][]*Object // by key; the latest last, the only one without versioning
-	keys       []string             // in order; nil after one has come or gone
-	uploads    map[string]*upload
-	completed  map[string]completion // by the ID of the upload
-	unended    map[string]*upload    // that were completed, and can be once more
-	versioning string                // enabled or suspended; empty before
-	lock       *defaultRetention     // nil for a bucket without Object Lock
-	changes    map[string]int        // how often each key was changed
-	empty      map[string]int        // how often each directory has lost its last object
+	objects   map[string][]*Object // by key; the latest last, the only one without versioning
+	keys      []string             // in order; nil after one has come or gone
+	uploads   map[string]*upload
+	completed map[string]completion // by the ID of the upload
+	unended   map[string]*upload    // that were completed, and can be once more
+
+	versioning string            // enabled or suspended; empty before
+	lock       *defaultRetention // nil for a bucket without Object Lock
+	changes    map[string]int    // how often each key was changed
+	empty      map[string]int    // how often each directory has lost its last object
 }
 
 // New returns a server without buckets.
