@@ -18,7 +18,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/babelftp/babelftp/internal/admin/command"
 	"github.com/babelftp/babelftp/internal/config"
 )
 
@@ -100,15 +99,8 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(
 		newDemoCommand(), newServeCommand(), newCheckCommand(), newHashPasswordCommand(), newLanguagesCommand(),
 		newSchemaCommand(), newUsersCommand(), newHealthCommand(), newPolicyCommand(), newVersionCommand(),
+		newSessionsCommand(), newTransfersCommand(), newUploadsCommand(), newBansCommand(), newDebugCommand(),
 	)
-	asking := command.Program{UsageError: newUsageError, Socket: func(cmd *cobra.Command, file string) (string, error) {
-		cfg, err := loadConfig(cmd, file)
-		if err != nil {
-			return "", err
-		}
-		return cfg.AdminSocket, nil
-	}}
-	root.AddCommand(asking.Commands()...)
 	return root
 }
 

@@ -1,4 +1,4 @@
-package command
+package main
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
-func (p Program) bans() *cobra.Command {
+func newBansCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bans",
 		Short: "Show and change the bans of a running server",
@@ -24,17 +24,17 @@ func (p Program) bans() *cobra.Command {
 			"  kubectl exec babelftp-0 -- babelftp bans list",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return p.UsageError(cmd, "unknown command %q", args[0])
+				return newUsageError(cmd, "unknown command %q", args[0])
 			}
 			return nil
 		},
 	}
-	client := p.addFlags(cmd)
+	client := addAdminFlags(cmd)
 	all := &cobra.Command{Use: "list", Short: "Show all bans",
-		Example: "  babelftp bans list\n  babelftp bans list --json", Args: p.noArguments}
+		Example: "  babelftp bans list\n  babelftp bans list --json", Args: noArguments}
 	asJSON := addJSONFlag(cmd)
 	all.Flags().AddFlag(cmd.Flags().Lookup("json"))
-	cmd.RunE = list(client, asJSON, (*admin.Client).Bans, "NAME UNTIL REASON", func(t *table, all []bans.Ban) {
+	cmd.RunE = runList(client, asJSON, (*admin.Client).Bans, "NAME UNTIL REASON", func(t *table, all []bans.Ban) {
 		for _, b := range all {
 			t.row(b.Name, b.Until.UTC().Format(time.RFC3339), b.Reason)
 		}
@@ -47,18 +47,18 @@ func (p Program) bans() *cobra.Command {
 			"address or network, and new logins of the user. Networks of limits.allow stay.",
 		Example: "  babelftp bans add 203.0.113.7\n  babelftp bans add 203.0.113.0/24\n  babelftp bans add " +
 			"alice@acme --time 24h",
-		Args: p.oneName,
+		Args: oneName,
 	}
 	d := add.Flags().Duration("time", 0, "how long the ban lasts (default limits.bans.time)")
-	add.RunE = change(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
+	add.RunE = runChange(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
 		b, err := c.Ban(ctx, args[0], *d)
 		return b.Name + " is banned until " + b.Until.UTC().Format(time.RFC3339), err
 	})
 	remove := &cobra.Command{
 		Use: "remove ADDRESS | NETWORK | USER@TENANT", Short: "End the ban of an address, a network or a user",
 		Example: "  babelftp bans remove 203.0.113.7\n  babelftp bans remove alice@acme",
-		Args:    p.oneName,
-		RunE: change(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
+		Args:    oneName,
+		RunE: runChange(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
 			name, err := c.Unban(ctx, args[0])
 			return name + " is not banned any more", err
 		}),
@@ -68,9 +68,9 @@ func (p Program) bans() *cobra.Command {
 }
 
 // oneName wants one argument.
-func (p Program) oneName(cmd *cobra.Command, args []string) error {
+func oneName(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return p.UsageError(cmd, "write one address, one network, or one user with the tenant")
+		return newUsageError(cmd, "write one address, one network, or one user with the tenant")
 	}
 	return nil
 }

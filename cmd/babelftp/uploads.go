@@ -1,4 +1,4 @@
-package command
+package main
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/admin"
 )
 
-func (p Program) uploads() *cobra.Command {
+func newUploadsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uploads",
 		Short: "Show and abort the uploads that are not complete",
@@ -25,9 +25,9 @@ func (p Program) uploads() *cobra.Command {
 			"  babelftp uploads --tenant acme --json\n" +
 			"  babelftp uploads abort acme 2bd806c97f0e00af-6f0c1b2d3e4f5a69788796a5b4c3d2e1-9f86d081884c7d65\n" +
 			"  kubectl exec babelftp-0 -- babelftp uploads",
-		Args: p.noArguments,
+		Args: noArguments,
 	}
-	client := p.addFlags(cmd)
+	client := addAdminFlags(cmd)
 	asJSON := addJSONFlag(cmd)
 	tenant := cmd.Flags().String("tenant", "", "only those of this `TENANT`")
 	var unanswered error
@@ -44,7 +44,7 @@ func (p Program) uploads() *cobra.Command {
 		}
 		return all, err
 	}
-	show := list(client, asJSON, ask, "TENANT USER STATE BYTES LAST PATH ID", func(t *table, all admin.Uploads) {
+	show := runList(client, asJSON, ask, "TENANT USER STATE BYTES LAST PATH ID", func(t *table, all admin.Uploads) {
 		now := time.Now()
 		for _, u := range all.Uploads {
 			bytes := ""
@@ -68,11 +68,11 @@ func (p Program) uploads() *cobra.Command {
 		Example: "  babelftp uploads abort acme 2bd806c97f0e00af-6f0c1b2d3e4f5a69788796a5b4c3d2e1-9f86d081884c7d65",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return p.UsageError(cmd, "write the tenant and one ID, as babelftp uploads shows them")
+				return newUsageError(cmd, "write the tenant and one ID, as babelftp uploads shows them")
 			}
 			return nil
 		},
-		RunE: change(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
+		RunE: runChange(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
 			return args[1] + " is aborted", c.Abort(ctx, args[0], args[1])
 		}),
 	}

@@ -1,4 +1,4 @@
-package command
+package main
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // debugTime is how long the log has commands unless the administrator says.
 const debugTime = 10 * time.Minute
 
-func (p Program) debug() *cobra.Command {
+func newDebugCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "debug [--address ADDRESS] [--tenant TENANT] [--user USER] [--for TIME]",
 		Short: "Let the log of a running server show the commands of some sessions",
@@ -28,9 +28,9 @@ func (p Program) debug() *cobra.Command {
 			"  babelftp debug\n" +
 			"  babelftp debug --off\n" +
 			"  kubectl exec babelftp-0 -- babelftp debug --tenant acme",
-		Args: p.noArguments,
+		Args: noArguments,
 	}
-	client := p.addFlags(cmd)
+	client := addAdminFlags(cmd)
 	flags := cmd.Flags()
 	address := flags.String("address", "", "sessions of clients at this `ADDRESS` or network")
 	tenant := flags.String("tenant", "", "sessions of this `TENANT`")
@@ -41,9 +41,9 @@ func (p Program) debug() *cobra.Command {
 		some := *address != "" || *tenant != "" || *user != ""
 		switch {
 		case *off && (some || flags.Changed("for")):
-			return p.UsageError(cmd, "--off ends all, and goes with no other option")
+			return newUsageError(cmd, "--off ends all, and goes with no other option")
 		case !some && flags.Changed("for"):
-			return p.UsageError(cmd, "--for needs --address, --tenant or --user")
+			return newUsageError(cmd, "--for needs --address, --tenant or --user")
 		}
 		c, err := client(cmd)
 		if err != nil {

@@ -1,4 +1,4 @@
-package command
+package main
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report/activity"
 )
 
-func (p Program) sessions() *cobra.Command {
+func newSessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
 		Short: "Show and end the sessions of a running server",
@@ -23,11 +23,11 @@ func (p Program) sessions() *cobra.Command {
 			"  babelftp sessions disconnect 5f2c8a0de19b4c37\n" +
 			"  babelftp sessions --url https://babelftp.example.com:9122 --token-file admin-token\n" +
 			"  kubectl exec babelftp-0 -- babelftp sessions",
-		Args: p.noArguments,
+		Args: noArguments,
 	}
-	client := p.addFlags(cmd)
+	client := addAdminFlags(cmd)
 	asJSON := addJSONFlag(cmd)
-	cmd.RunE = list(
+	cmd.RunE = runList(
 		client, asJSON, (*admin.Client).Sessions, "ID USER REMOTE SINCE IDLE LANG TLS DOES",
 		func(t *table, all []activity.Shown) {
 			now := time.Now()
@@ -52,11 +52,11 @@ func (p Program) sessions() *cobra.Command {
 			"  babelftp bans add alice@acme --time 1h              # and keep the user away",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return p.UsageError(cmd, "write one ID, as babelftp sessions shows it")
+				return newUsageError(cmd, "write one ID, as babelftp sessions shows it")
 			}
 			return nil
 		},
-		RunE: change(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
+		RunE: runChange(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
 			return args[0] + " ends", c.Disconnect(ctx, args[0])
 		}),
 	}
@@ -64,7 +64,7 @@ func (p Program) sessions() *cobra.Command {
 	return cmd
 }
 
-func (p Program) transfers() *cobra.Command {
+func newTransfersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "transfers",
 		Short: "Show the transfers of a running server",
@@ -74,11 +74,11 @@ func (p Program) transfers() *cobra.Command {
 		Example: "  babelftp transfers\n" +
 			"  babelftp transfers --json\n" +
 			"  kubectl exec babelftp-0 -- babelftp transfers",
-		Args: p.noArguments,
+		Args: noArguments,
 	}
-	client := p.addFlags(cmd)
+	client := addAdminFlags(cmd)
 	asJSON := addJSONFlag(cmd)
-	cmd.RunE = list(
+	cmd.RunE = runList(
 		client, asJSON, (*admin.Client).Transfers, "SESSION USER DIRECTION BYTES DONE RATE SINCE PATH",
 		func(t *table, all []activity.Transfer) {
 			now := time.Now()

@@ -1,8 +1,4 @@
-// Package command has the commands by which administrators ask a running server.
-//
-// [Program.Commands] returns them. They reach the server by package admin, and write tables, or JSON for scripts. No
-// text that a client has chosen has an effect on the terminal that shows it.
-package command
+package main
 
 import (
 	"cmp"
@@ -31,36 +27,14 @@ var errNoAdminSocket = errors.New(
 
 // adminFlags say which server to ask.
 type adminFlags struct {
-	Program
 	socket, config, url, tokenFile, caFile, certFile, keyFile string
-}
-
-// A Program is what the commands are part of.
-type Program struct {
-	// UsageError makes an error of a command line that makes no sense.
-	UsageError func(cmd *cobra.Command, format string, args ...any) error
-	// Socket reads admin_socket from a configuration.
-	Socket func(cmd *cobra.Command, file string) (string, error)
-}
-
-// Commands are those of this package.
-func (p Program) Commands() []*cobra.Command {
-	return []*cobra.Command{p.sessions(), p.transfers(), p.uploads(), p.bans(), p.debug()}
-}
-
-// noArguments refuses arguments that are no flags.
-func (p Program) noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return p.UsageError(cmd, "unexpected argument %q", args[0])
-	}
-	return nil
 }
 
 // A connector makes the client of the server that the flags of a command name.
 type connector func(*cobra.Command) (*admin.Client, error)
 
-// list runs a command that asks for something and shows it: in a table with these columns, or in JSON with --json.
-func list[T any](
+// runList runs a command that asks for something and shows it: in a table with these columns, or in JSON with --json.
+func runList[T any](
 	connect connector, asJSON *bool,
 	ask func(*admin.Client, context.Context) (T, error), columns string, rows func(*table, T),
 ) func(*cobra.Command, []string) error {
@@ -82,8 +56,8 @@ func list[T any](
 	}
 }
 
-// change runs a command that changes something, and says what has happened.
-func change(
+// runChange runs a command that changes something, and says what has happened.
+func runChange(
 	connect connector, ask func(c *admin.Client, ctx context.Context, args []string) (string, error),
 ) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
@@ -105,9 +79,9 @@ func addJSONFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("json", false, "write JSON, for scripts")
 }
 
-// addFlags adds flags to a command, and returns what makes the client of the server that they name.
-func (p Program) addFlags(cmd *cobra.Command) connector {
-	f := adminFlags{Program: p}
+// addAdminFlags adds flags to a command, and returns what makes the client of the server that they name.
+func addAdminFlags(cmd *cobra.Command) connector {
+	var f adminFlags
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.socket, "socket", "", "the `PATH` of admin_socket (default "+adminSocket+")")
 	flags.StringVarP(&f.config, "config", "c", "", "the configuration `FILE` to read admin_socket from")
@@ -125,25 +99,25 @@ func (p Program) addFlags(cmd *cobra.Command) connector {
 func (f *adminFlags) client(cmd *cobra.Command) (*admin.Client, error) {
 	if f.url != "" {
 		if f.socket != "" || f.config != "" {
-			return nil, f.UsageError(cmd, "--url goes neither with --socket nor with --config")
+			return nil, newUsageError(cmd, "--url goes neither with --socket nor with --config")
 		}
 		return f.remote(cmd)
 	}
 	for _, flag := range []string{"token-file", "ca-file", "cert-file", "key-file"} {
 		if cmd.Flags().Changed(flag) {
-			return nil, f.UsageError(cmd, "--%s needs --url", flag)
+			return nil, newUsageError(cmd, "--%s needs --url", flag)
 		}
 	}
 	path := cmp.Or(f.socket, adminSocket)
 	if f.config != "" {
 		if f.socket != "" {
-			return nil, f.UsageError(cmd, "--socket and --config do not go together")
+			return nil, newUsageError(cmd, "--socket and --config do not go together")
 		}
-		var err error
-		if path, err = f.Socket(cmd, f.config); err != nil {
+		cfg, err := loadConfig(cmd, f.config)
+		if err != nil {
 			return nil, err
 		}
-		if path == "" {
+		if path = cfg.AdminSocket; path == "" {
 			return nil, errNoAdminSocket
 		}
 	}
@@ -153,7 +127,7 @@ func (f *adminFlags) client(cmd *cobra.Command) (*admin.Client, error) {
 // remote makes the client of --url.
 func (f *adminFlags) remote(cmd *cobra.Command) (*admin.Client, error) {
 	if f.tokenFile == "" && f.certFile == "" || (f.certFile == "") != (f.keyFile == "") {
-		return nil, f.UsageError(cmd, "--url needs --token-file, or --cert-file and --key-file")
+		return nil, newUsageError(cmd, "--url needs --token-file, or --cert-file and --key-file")
 	}
 	authorities, err := config.Authorities(f.caFile)
 	if err != nil {
