@@ -60,8 +60,8 @@ func NewListener(cfg config.Admin, api, page http.Handler, log *slog.Logger) (*L
 	return l, nil
 }
 
-// A Change is the files and the token of another configuration.
-type Change struct {
+// A ListenerChange is the files and the token of another configuration.
+type ListenerChange struct {
 	listener *Listener
 	token    value.Secret
 	files    *tlsFiles // nil without TLS
@@ -69,8 +69,8 @@ type Change struct {
 
 // Prepare reads the files of another configuration, and changes nothing. The address must be the same. The error says
 // which file cannot be read.
-func (l *Listener) Prepare(cfg config.Admin) (*Change, error) {
-	c := &Change{listener: l, token: cfg.Token}
+func (l *Listener) Prepare(cfg config.Admin) (*ListenerChange, error) {
+	c := &ListenerChange{listener: l, token: cfg.Token}
 	if cfg.TLS.CertFile == "" {
 		return c, nil
 	}
@@ -87,7 +87,7 @@ func (l *Listener) Prepare(cfg config.Admin) (*Change, error) {
 
 // Apply makes the change. Cookies and streams of events end when the token or the authorities change. A certificate of
 // authorities that are gone is no login any more, also on a connection that is open.
-func (c *Change) Apply() {
+func (c *ListenerChange) Apply() {
 	c.listener.files.Store(c.files)
 	var clients *x509.CertPool
 	if c.files != nil {

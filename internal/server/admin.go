@@ -95,7 +95,7 @@ func (a *adminAccess) serve(serve func(net.Listener) error, l net.Listener) {
 }
 
 // prepare is [admin.Listener.Prepare], nil without admin.listen.
-func (a *adminAccess) prepare(cfg *config.Config) (*admin.Change, error) {
+func (a *adminAccess) prepare(cfg *config.Config) (*admin.ListenerChange, error) {
 	if a.tcp == nil {
 		return nil, nil
 	}

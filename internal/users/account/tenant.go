@@ -34,7 +34,7 @@ type Tenant struct {
 	users    map[string]*User
 	external *external         // nil without
 	server   config.TimeLimits // of the server
-	state    *state            // nil until the tenant is used
+	state    *state            // nil until use
 	quota    *Quota            // nil without
 }
 

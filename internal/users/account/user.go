@@ -35,7 +35,7 @@ type User struct {
 
 	mounts      []mount // what the user sees
 	directories *view.Directories
-	state       *state // nil until the user is used
+	state       *state // nil until use
 	quota       *Quota // nil without
 }
 
