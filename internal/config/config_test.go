@@ -201,6 +201,7 @@ func TestPlaces(t *testing.T) {
 		{"control-character", "listen: a\nmemory: é\x01\n", ":2:10: this is not YAML: "},
 		{"tab", "log:\n\tlevel: info\n", ":2:1: this is not YAML: a tab cannot indent: "},
 		{"tab-after-a-value", "log: info\n\tlisten: x\n", ":2:1: this is not YAML: a tab cannot indent: "},
+		{"alias-as-a-key", "log: &l info\n*l : x\n", ":2:1: a key must be a single value, not an alias"},
 		{"reserved", "# é\nlisten: @home\n", ":2:9: this is not YAML: no text begins with @ outside of quotes: "},
 		{"percent", "log: {level: %d}\n", ":1:14: this is not YAML: no text begins with % outside of quotes: "},
 		{"star", "listen: [*]\n", ":1:11: this is not YAML: no text begins with * outside of quotes: "},

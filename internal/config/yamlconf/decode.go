@@ -52,10 +52,7 @@ func (d *decoder) entries(p Path, n *yaml.Node) []entry {
 	seen := make(map[string]position, len(n.Content)/2)
 	for pair := range slices.Chunk(n.Content, 2) {
 		key := pair[0]
-		if key.Kind == yaml.AliasNode {
-			key = key.Alias
-		}
-		e := entry{key: key.Value, at: d.at(pair[0]), value: d.resolve(pair[1])}
+		e := entry{key: key.Value, at: d.at(key), value: d.resolve(pair[1])}
 		if key.Kind != yaml.ScalarNode {
 			d.report(p, e.at, "a key must be a single value, not %s", describe(key))
 			continue

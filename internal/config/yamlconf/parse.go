@@ -208,6 +208,8 @@ func describe(n *yaml.Node) string {
 		return "a single value"
 	case yaml.MappingNode:
 		return "a mapping"
+	case yaml.AliasNode: // of a key: resolve gives what others stand for
+		return "an alias"
 	}
 	return "this"
 }
