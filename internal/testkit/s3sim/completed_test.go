@@ -60,9 +60,7 @@ func TestRepeatedComplete(t *testing.T) {
 		"strict-answered": {profile: "strict", completed: s3sim.CompletedAnswered},
 		"minio":           {profile: "minio", code: "NoSuchUpload"},
 		"removed-meanwhile": {profile: "aws", change: func(x *fixture, _ *s3.CompleteMultipartUploadInput) {
-			_, err := x.client.DeleteObject(
-				x.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
-			wantCode(x.T, err, "")
+			wantCode(x.T, x.delete("file"), "")
 		}, code: "NoSuchUpload"},
 	} {
 		t.Run(name, func(t *testing.T) {

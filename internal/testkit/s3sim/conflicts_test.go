@@ -3,12 +3,9 @@ package s3sim_test
 import (
 	"errors"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -23,9 +20,9 @@ func TestConflict(t *testing.T) {
 		status    int
 	}{
 		"conflict":         {true, func(x *fixture) { x.mustPut("file", "other") }, http.StatusConflict},
-		"conflict-deleted": {true, func(x *fixture) { x.mustDelete() }, http.StatusNotFound},
+		"conflict-deleted": {true, func(x *fixture) { wantCode(x.T, x.delete("file"), "") }, http.StatusNotFound},
 		"judged":           {false, func(x *fixture) { x.mustPut("file", "other") }, http.StatusPreconditionFailed},
-		"judged-deleted":   {false, func(x *fixture) { x.mustDelete() }, http.StatusNotFound},
+		"judged-deleted":   {false, func(x *fixture) { wantCode(x.T, x.delete("file"), "") }, http.StatusNotFound},
 		"other-key":        {true, func(x *fixture) { x.mustPut("other", "") }, 0},
 	} {
 		t.Run(name, func(t *testing.T) { conflict(t, test.conflicts, test.other, test.status) })
@@ -37,14 +34,9 @@ func conflict(t *testing.T, conflicts bool, other func(x *fixture), want int) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newFixture(t, s3sim.Options{Profile: profile(t, "aws"), Conflicts: conflicts})
 		etag := x.mustPut("file", "old")
-		slow := x.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault {
-			return s3sim.Fault{Before: time.Minute}
-		}}, once)
 		answer := make(chan error)
 		go func() {
-			_, err := slow.PutObject(t.Context(), &s3.PutObjectInput{
-				Bucket: aws.String(bucket), Key: aws.String("file"), IfMatch: &etag, Body: strings.NewReader("new"),
-			})
+			_, err := x.slowly().put("file", "new", func(in *s3.PutObjectInput) { in.IfMatch = &etag })
 			answer <- err
 		}()
 		synctest.Wait()

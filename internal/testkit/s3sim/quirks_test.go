@@ -21,44 +21,36 @@ func TestTornAnswers(t *testing.T) {
 		t.Run(server, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				x := newFixture(t, s3sim.Options{Profile: profile(t, server), Torn: true})
-				slow := x.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault {
-					return s3sim.Fault{Before: time.Second}
-				}}, once)
+				slow, name, key := x.slowly().client, aws.String(bucket), aws.String("file")
 				replacedMeanwhile := func(read func()) (before, after string) {
 					before = x.mustPut("file", "old")
 					done := make(chan struct{})
 					go func() { read(); close(done) }()
-					time.Sleep(time.Second / 2)
+					synctest.Wait()
 					after = x.mustPut("file", "replaced")
 					<-done
 					return before, after
 				}
 				var head *s3.HeadObjectOutput
-				before, after := replacedMeanwhile(func() {
-					head, _ = slow.HeadObject(
-						t.Context(), &s3.HeadObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
+				_, after := replacedMeanwhile(func() {
+					head, _ = slow.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: name, Key: key})
 				})
-				if got := aws.ToInt64(head.ContentLength); aws.ToString(head.ETag) != after || (got == 3) != torn {
-					t.Errorf(
-						"HeadObject answers %d bytes and %s; the ETags were %s and %s", got, *head.ETag, before, after)
+				if *head.ETag != after || (*head.ContentLength == 3) != torn {
+					t.Errorf("HeadObject answers %d bytes and %s, want %s", *head.ContentLength, *head.ETag, after)
 				}
 				var get *s3.GetObjectOutput
-				before, after = replacedMeanwhile(func() {
-					get, _ = slow.GetObject(
-						t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
+				before, _ := replacedMeanwhile(func() {
+					get, _ = slow.GetObject(t.Context(), &s3.GetObjectInput{Bucket: name, Key: key})
 				})
-				if got, _ := io.ReadAll(get.Body); string(got) != "replaced" ||
-					(aws.ToString(get.ETag) == before) != torn {
-					t.Errorf("GetObject answers %q and %s; the ETags were %s and %s", got, *get.ETag, before, after)
+				if got, _ := io.ReadAll(get.Body); string(got) != "replaced" || (*get.ETag == before) != torn {
+					t.Errorf("GetObject answers %q and %s; the ETag was %s", got, *get.ETag, before)
 				}
 				var list *s3.ListObjectsV2Output
-				before, after = replacedMeanwhile(func() {
-					list, _ = slow.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(bucket)})
+				before, _ = replacedMeanwhile(func() {
+					list, _ = slow.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: name})
 				})
 				if o := list.Contents[0]; *o.Size != 8 || (*o.ETag == before) != torn {
-					t.Errorf(
-						"ListObjectsV2 answers %d bytes and %s; the ETags were %s and %s", *o.Size, *o.ETag, before,
-						after)
+					t.Errorf("ListObjectsV2 answers %d bytes and %s; the ETag was %s", *o.Size, *o.ETag, before)
 				}
 			})
 		})
@@ -70,10 +62,7 @@ func TestGhostPrefixes(t *testing.T) {
 	for server, shown := range map[string]int{"minio": 1, "aws": 0} {
 		x := newFixture(t, s3sim.Options{Profile: profile(t, server), Versioning: true})
 		x.mustPut("dir/file", "content")
-		if _, err := x.client.DeleteObject(
-			t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String("dir/file")}); err != nil {
-			t.Fatal(err)
-		}
+		wantCode(t, x.delete("dir/file"), "")
 		list, err := x.client.ListObjectsV2(
 			t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(bucket), Delimiter: aws.String("/")})
 		if err != nil || len(list.CommonPrefixes) != shown {
@@ -92,12 +81,10 @@ func TestLockedMarkers(t *testing.T) {
 		})
 		wantCode(t, err, "")
 		x.mustPut("dir/", "")
-		_, err = x.client.DeleteObject(
-			t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String("dir/")})
-		wantCode(t, err, code)
+		wantCode(t, x.delete("dir/"), code)
 		_, err = x.client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{
-			Bucket: aws.String(
-				bucket), Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("dir/")}}},
+			Bucket: aws.String(bucket),
+			Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("dir/")}}},
 		})
 		wantCode(t, err, "")
 		if len(x.Objects(bucket)) > 0 {
@@ -106,10 +93,10 @@ func TestLockedMarkers(t *testing.T) {
 	}
 }
 
-// slowly returns a client whose requests take effect after a minute.
-func (x *fixture) slowly() *s3.Client {
+// slowly is a fixture whose requests take effect after a minute.
+func (x *fixture) slowly() *fixture {
 	late := func(s3sim.Operation) s3sim.Fault { return s3sim.Fault{Before: time.Minute} }
-	return x.Client(&s3sim.Caller{Fault: late}, once)
+	return &fixture{x.T, x.Server, x.Client(&s3sim.Caller{Fault: late}, once)}
 }
 
 // TestOverlapping aborts an upload while it is completed.
@@ -117,38 +104,20 @@ func TestOverlapping(t *testing.T) {
 	for _, overlapping := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			x := newFixture(t, s3sim.Options{Profile: profile(t, "swift"), MinPartSize: 1, Overlapping: overlapping})
-			name, key := aws.String(bucket), aws.String("file")
-			create := s3.CreateMultipartUploadInput{Bucket: name, Key: key}
-			u, err := x.client.CreateMultipartUpload(t.Context(), &create)
-			if err != nil {
-				t.Fatal(err)
-			}
-			part, err := x.client.UploadPart(t.Context(), &s3.UploadPartInput{
-				Bucket: name, Key: key, UploadId: u.UploadId, PartNumber: aws.Int32(1),
-				Body: strings.NewReader("content"),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			in := x.begin()
 			answer := make(chan error)
 			go func() {
-				parts := []types.CompletedPart{{PartNumber: aws.Int32(1), ETag: part.ETag}}
-				_, err := x.slowly().CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
-					Bucket: name, Key: key, UploadId: u.UploadId,
-					MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
-				})
+				_, err := x.slowly().client.CompleteMultipartUpload(t.Context(), in)
 				answer <- err
 			}()
 			synctest.Wait()
-			_, err = x.client.AbortMultipartUpload(t.Context(), &s3.AbortMultipartUploadInput{
-				Bucket: name, Key: key, UploadId: u.UploadId,
+			_, err := x.client.AbortMultipartUpload(t.Context(), &s3.AbortMultipartUploadInput{
+				Bucket: in.Bucket, Key: in.Key, UploadId: in.UploadId,
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			wantCode(t, err, "")
 			codes := map[bool][2]string{false: {"NoSuchUpload", "NoSuchKey"}, true: {"", "BrokenMPU"}}[overlapping]
 			wantCode(t, <-answer, codes[0])
-			_, err = x.client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: name, Key: key})
+			_, err = x.client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: in.Bucket, Key: in.Key})
 			wantCode(t, err, codes[1])
 		})
 	}
@@ -172,14 +141,11 @@ func TestEmptying(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			x := newFixture(t, s3sim.Options{Profile: profile(t, test.server), Emptying: true})
 			x.mustPut("dir/sub/other", "content")
-			slow := x.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault {
-				return s3sim.Fault{Before: time.Minute}
-			}}, once)
 			var out *s3.PutObjectOutput
 			answer := make(chan error)
 			go func() {
 				var err error
-				out, err = slow.PutObject(t.Context(), &s3.PutObjectInput{
+				out, err = x.slowly().client.PutObject(t.Context(), &s3.PutObjectInput{
 					Bucket: aws.String(bucket), Key: aws.String("dir/file"), Body: strings.NewReader("content"),
 				})
 				answer <- err
@@ -187,11 +153,7 @@ func TestEmptying(t *testing.T) {
 			synctest.Wait()
 			for range test.emptied {
 				x.mustPut("dir/sub/other", "content")
-				if _, err := x.client.DeleteObject(
-					t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket),
-						Key: aws.String("dir/sub/other")}); err != nil {
-					t.Error(err)
-				}
+				wantCode(t, x.delete("dir/sub/other"), "")
 			}
 			err := <-answer
 			_, missing := x.client.HeadObject(
@@ -215,13 +177,13 @@ func TestOvertakenAnswers(t *testing.T) {
 			x.mustPut("source", "copied")
 			put, copied := make(chan *s3.PutObjectOutput, 1), make(chan *s3.CopyObjectOutput, 1)
 			go func() {
-				out, _ := x.slowly().PutObject(t.Context(), &s3.PutObjectInput{
+				out, _ := x.slowly().client.PutObject(t.Context(), &s3.PutObjectInput{
 					Bucket: aws.String(bucket), Key: aws.String("put"), Body: strings.NewReader("earlier"),
 				})
 				put <- out
 			}()
 			go func() {
-				out, _ := x.slowly().CopyObject(t.Context(), &s3.CopyObjectInput{
+				out, _ := x.slowly().client.CopyObject(t.Context(), &s3.CopyObjectInput{
 					Bucket: aws.String(bucket), Key: aws.String("copy"), CopySource: aws.String(bucket + "/source"),
 				})
 				copied <- out

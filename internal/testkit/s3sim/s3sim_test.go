@@ -70,6 +70,11 @@ func (x *fixture) mustPut(key, content string, change ...func(*s3.PutObjectInput
 	return etag
 }
 
+func (x *fixture) delete(key string) error {
+	_, err := x.client.DeleteObject(x.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket), Key: &key})
+	return err
+}
+
 // want checks the objects of the bucket: keys and contents in turn.
 func (x *fixture) want(pairs ...string) {
 	x.Helper()
