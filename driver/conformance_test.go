@@ -71,14 +71,3 @@ func limits(s *s3test.Server) drivertest.Limits {
 	}
 	return l
 }
-
-func BenchmarkTransfer(b *testing.B) {
-	for _, name := range []string{"minio", "versitygw"} {
-		b.Run(name, func(b *testing.B) {
-			s := s3test.Start(b, name)
-			drivertest.Bench(b, drivertest.Harness{
-				Bucket: func(tb testing.TB) (*s3.Client, string) { return s.Client(), s.Bucket(tb) },
-			})
-		})
-	}
-}

@@ -237,31 +237,8 @@ func testPages(t *testing.T, h Harness) {
 		t.Errorf("%d entries took %d requests, want 3", len(want), n)
 	}
 
-	x.run("ahead", func(x *fixture) { x.testPrefetchedPages() })
 	x.run("while-keys-come-and-go", func(x *fixture) { x.testWhileKeysComeAndGo() })
 	x.run("distant-and-listed-before", func(x *fixture) { x.testListedBefore() })
-	x.run("second-page-fails", func(x *fixture) {
-		x.spy.Before(func(_ context.Context, _ string, in any) error {
-			if in, ok := in.(*s3.ListObjectsV2Input); ok && in.ContinuationToken != nil {
-				return errors.New("refused")
-			}
-			return nil
-		})
-		defer x.spy.Before(nil)
-		entries, err := x.ReadDirSeq("many")
-		if err != nil {
-			x.Fatal(err)
-		}
-		seen := 0
-		for _, entryErr := range entries {
-			if err = entryErr; err == nil {
-				seen++
-			}
-		}
-		if seen != 1000 || !errors.Is(err, syscall.EIO) {
-			x.Errorf("%d entries, then %v", seen, err)
-		}
-	})
 }
 
 // testListedBefore lists a directory from a distant server several times, also after it has changed. From the second
@@ -301,30 +278,6 @@ func (x *fixture) testListedBefore() {
 	if n := guesses.Load(); (n > 0) != (encoded.Load() && x.profile.SortedListings) {
 		x.Errorf("%d requests began within the directory; keys are encoded: %v, listings are sorted: %v",
 			n, encoded.Load(), x.profile.SortedListings)
-	}
-}
-
-// testPrefetchedPages counts the requests for pages while the test reads one, and before it reads any.
-func (x *fixture) testPrefetchedPages() {
-	x.spy.Reset()
-	entries, err := x.ReadDirSeq("many")
-	if err != nil {
-		x.Fatal(err)
-	}
-	if n := x.spy.Total(); n != 1 {
-		x.Errorf("a listing that its client does not read took %d requests, want 1", n)
-	}
-	seen := 0
-	for _, err := range entries {
-		if err != nil {
-			x.Fatal(err)
-		}
-		if seen++; seen == 1000 {
-			break
-		}
-	}
-	if n := x.spy.Total(); n != 2 {
-		x.Errorf("the first 1,000 entries took %d requests, want 1 and one ahead", n)
 	}
 }
 

@@ -504,3 +504,6 @@ func numbered(prefix string, n int) []string {
 	}
 	return keys
 }
+
+// readerOnly hides the WriteTo of a reader, which a connection has not.
+type readerOnly struct{ io.Reader }
