@@ -6,17 +6,13 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"os"
 	"slices"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // A repetition is an operation whose request S3 performs without an answer, or refuses for a moment. Before the
@@ -43,17 +39,14 @@ func testRepeat(t *testing.T, h Harness) {
 	none := []error{nil}
 	unknown := []error{syscall.EAGAIN}
 	deny := driver.Options{NoOverwrite: true}
+	deleted := func(x *fixture) { x.delete("f") }
 	for _, r := range []repetition{
 		{
-			label: "remove-then-stored", before: map[string]string{"f": "old"}, run: func(x *fixture) error {
-				return x.RemoveFile("f")
-			},
+			label: "remove-then-stored", before: map[string]string{"f": "old"}, run: removes("f"),
 			operation: "DeleteObject", other: stores("f", "new"), kinds: unknown, after: map[string]string{"f": "new"},
 		},
 		{
-			label: "remove-then-stored-equal", before: map[string]string{"f": "old"}, run: func(x *fixture) error {
-				return x.RemoveFile("f")
-			},
+			label: "remove-then-stored-equal", before: map[string]string{"f": "old"}, run: removes("f"),
 			operation: "DeleteObject", other: func(x *fixture) { x.write("f", []byte("old")) }, kinds: unknown,
 			after: map[string]string{"f": "old"},
 		},
@@ -80,28 +73,22 @@ func testRepeat(t *testing.T, h Harness) {
 		},
 		{
 			label: "append-refused-then-equal-appended", before: map[string]string{"f": "old"},
-			run: func(x *fixture) error {
-				return x.tryAppend("f", []byte("line"))
-			}, operation: "PutObject", refused: true,
+			run: appended("f", "line"), operation: "PutObject", refused: true,
 			other: stores("f", "oldline"), kinds: []error{syscall.ESTALE, syscall.EAGAIN},
 			after: map[string]string{"f": "oldline"},
 		},
 		{
 			label: "append-refused-then-deleted", before: map[string]string{"f": "old"},
-			run: func(x *fixture) error {
-				return x.tryAppend("f", []byte("line"))
-			}, operation: "PutObject", refused: true,
-			other: func(x *fixture) { x.delete("f") }, kinds: []error{syscall.ESTALE}, after: map[string]string{},
+			run: appended("f", "line"), operation: "PutObject", refused: true,
+			other: deleted, kinds: []error{syscall.ESTALE}, after: map[string]string{},
 		},
 		{
 			label: "append-then-stored-as-before", before: map[string]string{"f": "b"},
-			run: func(x *fixture) error { return x.tryAppend("f", []byte("b")) }, operation: "PutObject",
+			run: appended("f", "b"), operation: "PutObject",
 			other: stores("f", "b"), kinds: unknown, after: map[string]string{"f": "b"},
 		},
 		{
-			label: "lock-refused-then-equal-stored", opts: deny, run: func(x *fixture) error {
-				return x.tryWrite("lock", []byte("locked"))
-			},
+			label: "lock-refused-then-equal-stored", opts: deny, run: written("lock", "locked"),
 			operation: "PutObject", refused: true, other: stores("lock", "locked"), kinds: []error{fs.ErrExist},
 			after: map[string]string{"lock": "locked"}, needs: conditionalPut,
 		},
@@ -118,9 +105,7 @@ func testRepeat(t *testing.T, h Harness) {
 			after: map[string]string{"f": "same", "g": "same"},
 		},
 		{
-			label: "write-then-replaced", before: map[string]string{"f": "old"}, run: func(x *fixture) error {
-				return x.tryWrite("f", []byte("mine"))
-			},
+			label: "write-then-replaced", before: map[string]string{"f": "old"}, run: written("f", "mine"),
 			operation: "PutObject", other: func(x *fixture) {
 				x.wantContent("f", []byte("mine"))
 				x.delete("f")
@@ -129,30 +114,20 @@ func testRepeat(t *testing.T, h Harness) {
 			kinds: unknown, after: map[string]string{"f": "other"},
 		},
 		{
-			label: "write-new-then-deleted", opts: deny, run: func(x *fixture) error {
-				return x.tryWrite("f", []byte("mine"))
-			},
-			operation: "PutObject", other: func(x *fixture) {
-				x.delete("f")
-			}, kinds: unknown, after: map[string]string{},
+			label: "write-new-then-deleted", opts: deny, run: written("f", "mine"),
+			operation: "PutObject", other: deleted, kinds: unknown, after: map[string]string{},
 		},
 		{
-			label: "write-then-deleted", run: func(x *fixture) error { return x.tryWrite("f", []byte("mine")) },
-			operation: "PutObject", other: func(x *fixture) {
-				x.delete("f")
-			}, kinds: unknown, after: map[string]string{},
+			label: "write-then-deleted", run: written("f", "mine"),
+			operation: "PutObject", other: deleted, kinds: unknown, after: map[string]string{},
 		},
 		{
-			label: "write-parts-then-replaced", run: func(x *fixture) error {
-				return x.tryWrite("f", random(partSize+1))
-			},
+			label: "write-parts-then-replaced", run: written("f", string(random(partSize+1))),
 			operation: "CompleteMultipartUpload", other: stores("f", "other"), kinds: unknown,
 			after: map[string]string{"f": "other"},
 		},
 		{
-			label: "write-parts-refused-then-stored", opts: deny, run: func(x *fixture) error {
-				return x.tryWrite("f", random(partSize+1))
-			},
+			label: "write-parts-refused-then-stored", opts: deny, run: written("f", string(random(partSize+1))),
 			operation: "CompleteMultipartUpload", refused: true, other: stores("f", string(random(partSize+1))),
 			kinds: []error{fs.ErrExist},
 			after: map[string]string{"f": string(random(partSize + 1))}, needs: func(p *driver.Profile) bool {
@@ -162,23 +137,19 @@ func testRepeat(t *testing.T, h Harness) {
 		{
 			label: "rename-copied-then-source-deleted", before: map[string]string{"f": "old", "g": "older"},
 			run:       renames("f", "g"),
-			operation: "CopyObject", other: func(x *fixture) {
-				x.delete("f")
-			}, kinds: none, after: map[string]string{"g": "old"},
+			operation: "CopyObject", other: deleted, kinds: none, after: map[string]string{"g": "old"},
 		},
 		{
 			label: "rename-copied-then-stored-equal", before: map[string]string{"f": "same"}, run: renames("f", "g"),
 			operation: "CopyObject",
-			other: func(x *fixture) {
-				x.write("f", []byte("same"))
-			}, kinds: []error{syscall.ESTALE}, after: map[string]string{"f": "same", "g": "same"},
+			other:     func(x *fixture) { x.write("f", []byte("same")) }, kinds: []error{syscall.ESTALE},
+			after: map[string]string{"f": "same", "g": "same"},
 		},
 		{
 			label: "rename-directory-copied-then-stored-equal", before: map[string]string{"d/f": "same"},
 			run: renames("d", "e"), operation: "CopyObject",
-			other: func(x *fixture) {
-				x.write("d/f", []byte("same"))
-			}, kinds: unknown, after: map[string]string{"d/f": "same", "e/f": "same"},
+			other: func(x *fixture) { x.write("d/f", []byte("same")) }, kinds: unknown,
+			after: map[string]string{"d/f": "same", "e/f": "same"},
 			needs: func(p *driver.Profile) bool { return !p.UncheckedSources }, // otherwise the copy is removed
 		},
 		{
@@ -187,16 +158,13 @@ func testRepeat(t *testing.T, h Harness) {
 			other: stores("f", "new"), kinds: []error{syscall.ESTALE}, after: map[string]string{"f": "new", "g": "old"},
 		},
 		{
-			label: "remove-refused-then-stored", before: map[string]string{"f": "old"}, run: func(x *fixture) error {
-				return x.RemoveFile("f")
-			},
+			label: "remove-refused-then-stored", before: map[string]string{"f": "old"}, run: removes("f"),
 			operation: "DeleteObject", refused: true, other: stores("f", "new"), kinds: none,
 			after: map[string]string{},
 		},
 		{
 			label: "rename-directory-then-stored-equal", before: map[string]string{"d/f": "old"},
-			run:       renames("d", "e"),
-			operation: "DeleteObjects", other: stores("d/f", "old"), kinds: unknown,
+			run: renames("d", "e"), operation: "DeleteObjects", other: stores("d/f", "old"), kinds: unknown,
 			after: map[string]string{"d/f": "old", "e/f": "old"},
 		},
 		{
@@ -246,12 +214,24 @@ func testRepeat(t *testing.T, h Harness) {
 			x.wantKeys(keys...)
 		})
 	}
-	t.Run("refused-often", func(t *testing.T) { testRefusedOften(t, h) })
 }
 
 // stores returns what stores an object through another client.
 func stores(key, content string) func(*fixture) {
 	return func(x *fixture) { x.put(key, []byte(content)) }
+}
+
+// written, appended and removes return what changes a file through the driver.
+func written(name, content string) func(*fixture) error {
+	return func(x *fixture) error { return x.tryWrite(name, []byte(content)) }
+}
+
+func appended(name, content string) func(*fixture) error {
+	return func(x *fixture) error { return x.tryAppend(name, []byte(content)) }
+}
+
+func removes(name string) func(*fixture) error {
+	return func(x *fixture) error { return x.RemoveFile(name) }
 }
 
 // interfere lets the other client work on the names once, when the first request of the operation has ended. It tells
@@ -288,39 +268,4 @@ func (x *fixture) interfere(r repetition) *bool {
 func isRecord(in any) bool {
 	put, ok := in.(*s3.PutObjectInput)
 	return ok && put.Key != nil && len(*put.Key) > 0 && (*put.Key)[0] == '.'
-}
-
-// testRefusedOften has S3 refuse each request a few times in a row, with the answers that say it was not performed.
-// Nothing fails.
-func testRefusedOften(t *testing.T, h Harness) {
-	x := h.open(t, nil)
-	patient := s3api.Retries{Patience: serverPatience, LongestPause: time.Millisecond}
-	x.Fs = mustNew(
-		s3api.WithRetries(t.Context(), patient), x.spy, x.bucket,
-		&driver.Options{PartSize: partSize, Profile: x.profile})
-	answers := []error{
-		responseError(http.StatusServiceUnavailable, "SlowDown"),
-		responseError(http.StatusTooManyRequests, "TooManyRequests"), nil,
-		responseError(http.StatusConflict, "ConditionalRequestConflict"), nil,
-	}
-	var mu sync.Mutex
-	requests := map[string]int{}
-	x.spy.Before(func(_ context.Context, operation string, _ any) error {
-		mu.Lock()
-		defer mu.Unlock()
-		requests[operation]++
-		return answers[(requests[operation]-1)%len(answers)]
-	})
-	for _, err := range []error{
-		x.tryWrite("small", random(100)), x.tryWrite("large", random(3*partSize)), x.tryAppend("small", random(10)),
-		x.tryRestart("large", partSize, random(10)), x.Rename("small", "moved"), x.Mkdir("d", os.ModePerm),
-		x.RemoveDir("d"), x.RemoveFile("moved"),
-	} {
-		wantError(t, err, nil)
-	}
-	x.spy.Before(nil)
-	x.wantKeys("large")
-	if requests["UploadPart"] < len(answers) || requests["DeleteObject"] < len(answers) {
-		t.Errorf("too few requests were refused: %v", requests)
-	}
 }
