@@ -76,13 +76,19 @@ func (x *journalTest) pending(f *driver.Fs) int64 {
 	return info.Size()
 }
 
-// open opens the file, and what the client sends comes by the writer; done tells how receiving ended.
-func (x *journalTest) open(f *driver.Fs, flag int, offset int64) (file afero.File, client net.Conn, done chan error) {
+func (x *journalTest) begin(f *driver.Fs, flag int, offset int64) afero.File {
 	x.Helper()
 	file, err := f.OpenAt("file", flag, offset)
 	if err != nil {
 		x.Fatal(err)
 	}
+	return file
+}
+
+// open opens the file, and what the client sends comes by the writer; done tells how receiving ended.
+func (x *journalTest) open(f *driver.Fs, flag int, offset int64) (file afero.File, client net.Conn, done chan error) {
+	x.Helper()
+	file = x.begin(f, flag, offset)
 	server, client := net.Pipe()
 	done = make(chan error, 1)
 	go func() {
@@ -91,6 +97,24 @@ func (x *journalTest) open(f *driver.Fs, flag int, offset int64) (file afero.Fil
 		done <- err
 	}()
 	return file, client, done
+}
+
+// end has the client send no more, and wants the file to be stored.
+func (x *journalTest) end(file afero.File, client io.Closer, done <-chan error) {
+	x.Helper()
+	_ = client.Close()
+	if err := errors.Join(<-done, file.Close()); err != nil {
+		x.Fatal(err)
+	}
+}
+
+// interrupt ends the upload as that of a client which disconnects.
+func (x *journalTest) interrupt(file afero.File, done <-chan error) {
+	x.Helper()
+	file.(interface{ Abort(cause error) }).Abort(io.ErrUnexpectedEOF)
+	if err := errors.Join(<-done, file.Close()); !errors.Is(err, io.ErrUnexpectedEOF) {
+		x.Error(err)
+	}
 }
 
 func (x *journalTest) send(client io.Writer, content []byte) {
@@ -197,10 +221,7 @@ func TestHeartbeat(t *testing.T) {
 				x.Fatalf("%d swept, %v", n, err)
 			}
 		}
-		_ = client.Close()
-		if err := errors.Join(<-done, file.Close()); err != nil {
-			x.Fatal(err)
-		}
+		x.end(file, client, done)
 		x.wantFile(content)
 	})
 }
@@ -284,10 +305,7 @@ func TestRecordWrittenLater(t *testing.T) {
 				x.Errorf("%d records after a minute", n)
 			}
 			x.send(client, content[journalPart+2000:])
-			_ = client.Close()
-			if err := errors.Join(<-done, file.Close()); err != nil {
-				x.Error(err)
-			}
+			x.end(file, client, done)
 			x.wantFile(content)
 		}
 	})
@@ -324,10 +342,7 @@ func TestTakeOver(t *testing.T) {
 					x.Errorf("the first session ends with %v", err)
 				}
 				x.send(rest, content[journalPart+10:])
-				_ = rest.Close()
-				if err := errors.Join(<-secondDone, second.Close()); err != nil {
-					x.Fatal(err)
-				}
+				x.end(second, rest, secondDone)
 				x.wantFile(content)
 			})
 		})
@@ -344,10 +359,7 @@ func TestResumedUploadIsNeverWhole(t *testing.T) {
 				content := patterned(size)
 				alice, _, spy := x.replica(x.Context(), "alice")
 				refuse(spy, "CompleteMultipartUpload")
-				file, err := alice.OpenAt("file", anew, 0)
-				if err != nil {
-					x.Fatal(err)
-				}
+				file := x.begin(alice, anew, 0)
 				if _, err := file.Write(content); err != nil {
 					x.Fatal(err)
 				}
@@ -390,10 +402,7 @@ func TestResumedUploadGoesOn(t *testing.T) {
 		alice, _, _ := x.replica(x.Context(), "alice")
 		file, client, done := x.open(alice, anew, 0)
 		x.send(client, content[:journalPart+2000])
-		file.(interface{ Abort(cause error) }).Abort(io.ErrUnexpectedEOF)
-		if err := errors.Join(<-done, file.Close()); !errors.Is(err, io.ErrUnexpectedEOF) {
-			x.Error(err)
-		}
+		x.interrupt(file, done)
 		ctx, kill := context.WithCancel(x.Context())
 		next, _, spy := x.replica(ctx, "alice")
 		n := x.pending(next)
@@ -436,10 +445,7 @@ func TestStalledClientContinues(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		x.send(client, content[journalPart+1000:])
-		_ = client.Close()
-		if err := errors.Join(<-done, file.Close()); err != nil {
-			x.Fatal(err)
-		}
+		x.end(file, client, done)
 		x.wantFile(content)
 	})
 }
@@ -512,14 +518,11 @@ func TestCreationRefused(t *testing.T) {
 		content := patterned(journalPart + 5000)
 		alice, _, spy := x.replica(x.Context(), "alice")
 		refuse(spy, "CreateMultipartUpload")
-		file, err := alice.OpenAt("file", anew, 0)
-		if err != nil {
-			x.Fatal(err)
-		}
-		if _, err = file.Write(content); err == nil {
+		file := x.begin(alice, anew, 0)
+		if _, err := file.Write(content); err == nil {
 			x.Error("written, though S3 refuses the upload")
 		}
-		if err = file.Close(); err == nil {
+		if err := file.Close(); err == nil {
 			x.Error("closed, though S3 refuses the upload")
 		}
 		spy.Before(nil)
@@ -529,10 +532,7 @@ func TestCreationRefused(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			x.send(client, content[sent:sent+1])
 		}
-		file.(interface{ Abort(cause error) }).Abort(io.ErrUnexpectedEOF)
-		if err := errors.Join(<-done, file.Close()); !errors.Is(err, io.ErrUnexpectedEOF) {
-			x.Error(err)
-		}
+		x.interrupt(file, done)
 		if kept := file.(interface{ Kept() bool }).Kept(); !kept {
 			x.Error("not kept")
 		}
@@ -663,11 +663,8 @@ func TestPartRefused(t *testing.T) {
 					}
 					return nil
 				})
-				file, err := alice.OpenAt("file", anew, 0)
-				if err != nil {
-					x.Fatal(err)
-				}
-				_, err = io.Copy(file, struct{ io.Reader }{bytes.NewReader(content)})
+				file := x.begin(alice, anew, 0)
+				_, err := io.Copy(file, struct{ io.Reader }{bytes.NewReader(content)})
 				if err := errors.Join(err, file.Close()); !errors.Is(err, fs.ErrPermission) {
 					x.Fatalf("closed: %v", err)
 				}
@@ -707,18 +704,12 @@ func TestResumeWithoutAnswer(t *testing.T) {
 				file, client, done := x.open(alice, anew, 0)
 				x.send(client, content[:sent])
 				synctest.Wait()
-				file.(interface{ Abort(cause error) }).Abort(io.ErrUnexpectedEOF)
-				if err := errors.Join(<-done, file.Close()); !errors.Is(err, io.ErrUnexpectedEOF) {
-					x.Error(err)
-				}
+				x.interrupt(file, done)
 				n := x.pending(alice)
 				if n != int64(sent-1) {
 					x.Fatalf("%d bytes are pending of %d", n, sent)
 				}
-				file, err := alice.OpenAt("file", resume, n)
-				if err != nil {
-					x.Fatal(err)
-				}
+				file = x.begin(alice, resume, n)
 				var resumed atomic.Bool
 				spy.After(func(operation string, _ any) error {
 					if operation == "PutObject" {
@@ -729,7 +720,7 @@ func TestResumeWithoutAnswer(t *testing.T) {
 					}
 					return nil
 				})
-				if _, err = file.Write(content[n:]); err == nil {
+				if _, err := file.Write(content[n:]); err == nil {
 					x.Error("resumed, though nobody knows whether that is so")
 				}
 				spy.After(nil)
@@ -764,10 +755,7 @@ func TestTooLargeToKeep(t *testing.T) {
 			Profile: x.profile, Journal: journal, Owner: "alice", Quotas: []*driver.Quota{quota},
 		})
 		for size, want := range map[int]bool{2 * journalPart: true, 4 * journalPart: false} {
-			file, err := alice.OpenAt("file", anew, 0)
-			if err != nil {
-				x.Fatal(err)
-			}
+			file := x.begin(alice, anew, 0)
 			if _, err := file.Write(patterned(size)); err != nil {
 				x.Fatal(err)
 			}
@@ -813,10 +801,7 @@ func TestTakenOverTooLargeToKeep(t *testing.T) {
 			x.Errorf("the first session ends with %v", err)
 		}
 		x.send(rest, content[4*journalPart+10:])
-		_ = rest.Close()
-		if err := errors.Join(<-secondDone, second.Close()); err != nil {
-			x.Fatal(err)
-		}
+		x.end(second, rest, secondDone)
 		x.wantFile(content)
 	})
 }
@@ -926,10 +911,7 @@ func TestLateHeartbeat(t *testing.T) {
 			x.send(client, content[journalPart+2005+i:][:1])
 		}
 		x.send(client, content[journalPart+2025:])
-		_ = client.Close()
-		if err := errors.Join(<-done, file.Close()); err != nil {
-			x.Fatal(err)
-		}
+		x.end(file, client, done)
 		x.wantFile(content)
 	})
 }

@@ -181,6 +181,14 @@ func open(t *testing.T, source dataconn.Source) net.Conn {
 	return conn
 }
 
+// relayed is a client of the owner that connects to another replica, or to the owner, and its session.
+func relayed(t *testing.T, owner, by *replica) (client *net.TCPConn, session net.Conn) {
+	t.Helper()
+	source, port := owner.listen(t, "127.0.0.1")
+	client = by.dial(t, "127.0.0.1", port)
+	return client, open(t, source)
+}
+
 func finish(conn net.Conn) error { return conn.(*owned).Finish() }
 
 // Slices have all ports, and none twice.
@@ -216,9 +224,7 @@ func TestRelay(t *testing.T) {
 	all := start(t, 2)
 	for n, by := range all {
 		t.Run(fmt.Sprint("client-first-", n), func(t *testing.T) {
-			source, port := all[0].listen(t, "127.0.0.1")
-			client := by.dial(t, "127.0.0.1", port)
-			session := open(t, source)
+			client, session := relayed(t, all[0], by)
 			if session.RemoteAddr().String() != client.LocalAddr().String() {
 				t.Errorf("the client is %v, want %v", session.RemoteAddr(), client.LocalAddr())
 			}
@@ -250,9 +256,7 @@ func TestRelay(t *testing.T) {
 			continue // not relayed
 		}
 		t.Run(fmt.Sprint("session-first-", n), func(t *testing.T) {
-			source, port := all[0].listen(t, "127.0.0.1")
-			client := by.dial(t, "127.0.0.1", port)
-			session := open(t, source)
+			client, session := relayed(t, all[0], by)
 			content := bytes.Repeat([]byte("down"), big/4)
 			ended := make(chan error, 1)
 			go func() {
@@ -275,9 +279,7 @@ func TestRelay(t *testing.T) {
 // got all.
 func TestRelayOfAReset(t *testing.T) {
 	all := start(t, 2)
-	source, port := all[0].listen(t, "127.0.0.1")
-	client := all[1].dial(t, "127.0.0.1", port)
-	session := open(t, source)
+	client, session := relayed(t, all[0], all[1])
 	_, _ = io.WriteString(client, "half a f")
 	if _, err := io.ReadFull(session, make([]byte, 8)); err != nil {
 		t.Fatal(err)
@@ -289,9 +291,7 @@ func TestRelayOfAReset(t *testing.T) {
 	}
 	all[1].events.want(t, string(Failed), 1)
 
-	source, port = all[0].listen(t, "127.0.0.1")
-	client = all[1].dial(t, "127.0.0.1", port)
-	session = open(t, source)
+	client, session = relayed(t, all[0], all[1])
 	_, _ = io.WriteString(session, "half a f")
 	if _, err := io.ReadFull(client, make([]byte, 8)); err != nil {
 		t.Fatal(err)
@@ -309,9 +309,7 @@ func TestRelayToASlowClient(t *testing.T) {
 	const stall, big = 4 * time.Second, 10 << 20
 	ports := freePorts(t, 6)
 	owner, by := startReplica(t, 0, ports, takeTimeout, stall), startReplica(t, 1, ports, takeTimeout, stall)
-	source, port := owner.listen(t, "127.0.0.1")
-	client := by.dial(t, "127.0.0.1", port)
-	session := open(t, source)
+	client, session := relayed(t, owner, by)
 	ended := make(chan error, 1)
 	go func() {
 		content := make([]byte, big)
@@ -349,9 +347,7 @@ func TestRelayToASlowClient(t *testing.T) {
 // A session that gives up cuts its client, so that the client does not take what it has for the whole.
 func TestRelayOfACutDownload(t *testing.T) {
 	all := start(t, 2)
-	source, port := all[0].listen(t, "127.0.0.1")
-	client := all[1].dial(t, "127.0.0.1", port)
-	session := open(t, source)
+	client, session := relayed(t, all[0], all[1])
 	_, _ = io.WriteString(session, "half a f")
 	if _, err := io.ReadFull(client, make([]byte, 8)); err != nil {
 		t.Fatal(err)
@@ -366,9 +362,7 @@ func TestRelayOfACutDownload(t *testing.T) {
 // A replica that stops waits for its relays, and cuts them at the end.
 func TestShutdown(t *testing.T) {
 	all := start(t, 2)
-	source, port := all[0].listen(t, "127.0.0.1")
-	client := all[1].dial(t, "127.0.0.1", port)
-	session := open(t, source)
+	client, session := relayed(t, all[0], all[1])
 	ctx, cancel := context.WithCancel(t.Context())
 	down := make(chan struct{})
 	go func() {
@@ -439,6 +433,15 @@ func taken(t *testing.T, conn net.Conn, want bool) {
 	}
 }
 
+// spoken is a relay that the test speaks for a client, and the session that has taken it.
+func spoken(t *testing.T, owner *replica) (conn, session net.Conn) {
+	t.Helper()
+	source, port := owner.listen(t, "203.0.113.7")
+	conn = handMade(t, owner, replicas()[1], port, "203.0.113.7", 0)
+	taken(t, conn, true)
+	return conn, open(t, source)
+}
+
 func frame(kind byte, data string) []byte {
 	b := make([]byte, frameHeader)
 	putHeader(b, kind, len(data))
@@ -463,10 +466,7 @@ func TestKilledRelay(t *testing.T) {
 		"end":           {append(frame(frameData, "a file"), frame(frameEnd, "")...), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			source, port := all[0].listen(t, "203.0.113.7")
-			conn := handMade(t, all[0], replicas()[1], port, "203.0.113.7", 0)
-			taken(t, conn, true)
-			session := open(t, source)
+			conn, session := spoken(t, all[0])
 			if _, err := conn.Write(tc.sent); err != nil {
 				t.Fatal(err)
 			}
@@ -492,10 +492,7 @@ func TestKilledRelay(t *testing.T) {
 			frame(frameDelivered, "")...), true},
 	} {
 		t.Run("download-"+name, func(t *testing.T) {
-			source, port := all[0].listen(t, "203.0.113.7")
-			conn := handMade(t, all[0], replicas()[1], port, "203.0.113.7", 0)
-			taken(t, conn, true)
-			session := open(t, source)
+			conn, session := spoken(t, all[0])
 			alive := frame(frameProgress, "")
 			said := make([]byte, len(alive))
 			// before data, which would keep it from being written
@@ -525,10 +522,7 @@ func TestKilledRelay(t *testing.T) {
 func TestOwnerSaysThatItLives(t *testing.T) {
 	owner := startReplica(t, 0, freePorts(t, 6), takeTimeout, stall)
 	owner.SetStallTimeout(40 * time.Millisecond)
-	source, port := owner.listen(t, "203.0.113.7")
-	conn := handMade(t, owner, replicas()[1], port, "203.0.113.7", 0)
-	taken(t, conn, true)
-	session := open(t, source)
+	conn, session := spoken(t, owner)
 	alive := frame(frameProgress, "")
 	got := make([]byte, 3*len(alive))
 	if _, err := io.ReadFull(conn, got); err != nil || !bytes.Equal(got, slices.Repeat(alive, 3)) {
@@ -587,10 +581,7 @@ func TestOwnerOutOfReach(t *testing.T) {
 // A timeout in the middle of a frame loses no byte of it.
 func TestDeadlineInAFrame(t *testing.T) {
 	all := start(t, 2)
-	source, port := all[0].listen(t, "203.0.113.7")
-	conn := handMade(t, all[0], replicas()[1], port, "203.0.113.7", 0)
-	taken(t, conn, true)
-	session := open(t, source)
+	conn, session := spoken(t, all[0])
 	whole := append(frame(frameData, "data"), frame(frameEnd, "")...)
 	var got []byte
 	for _, b := range whole {

@@ -13,9 +13,7 @@ import (
 // A relay takes no descriptors but those of its two connections, also while its client takes nothing.
 func TestDescriptors(t *testing.T) {
 	all := start(t, 2)
-	source, port := all[0].listen(t, "127.0.0.1")
-	client := all[1].dial(t, "127.0.0.1", port)
-	session := open(t, source)
+	client, session := relayed(t, all[0], all[1])
 	before := pipes(t)
 	for err := error(nil); err == nil; { // until nothing moves
 		_ = session.SetWriteDeadline(time.Now().Add(time.Second))
