@@ -4,17 +4,18 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/concurrency"
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/listing"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/tree"
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
-// An Endpoint holds what file systems have measured of an S3 server: its distance, and how many parallel requests
-// pay. It also remembers how long a page of a listing takes, and which renames are running. Share one among all file systems of a server, so that each need not measure anew.
+// An Endpoint holds what file systems have measured of an S3 server: its distance, and how many parallel requests pay.
+// It also remembers how long a page of a listing takes, and which renames are running. Share one among all file systems
+// of a server, so that each need not measure anew.
 type Endpoint struct {
 	uploads     *concurrency.Limiter
-	stats       *endpoint.Stats
+	stats       *s3api.Stats
 	splitPoints *listing.SplitPointCache
 	moves       *tree.Moves
 	requests    *schedule.Requests
@@ -23,7 +24,7 @@ type Endpoint struct {
 
 // NewEndpoint returns the endpoint of a server that nothing is known of yet.
 func NewEndpoint() *Endpoint {
-	stats := &endpoint.Stats{}
+	stats := &s3api.Stats{}
 	return &Endpoint{
 		stats: stats, uploads: concurrency.New(stats), splitPoints: &listing.SplitPointCache{},
 		moves:    &tree.Moves{},

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -28,7 +27,7 @@ func TestPagesPackaged(t *testing.T) {
 			}
 		}
 		var got []string
-		bucket := s3api.NewBucket(x.client, x.bucket, profile(t, s), &endpoint.Stats{}, time.Minute)
+		bucket := s3api.NewBucket(x.client, x.bucket, profile(t, s), &s3api.Stats{}, time.Minute)
 		for page, err := range bucket.Pages(t.Context(), s3api.Listing{Prefix: "d/", Delimiter: "/", Limit: 1}) {
 			if err != nil {
 				t.Fatal(err)

@@ -35,7 +35,7 @@ func house() []string {
 func driverHouse() []string {
 	return strings.Fields(`
 		tree listing upload download quota journal clients concurrency membudget file
-		s3api attributes checksums endpoint keys errkind`)
+		s3api attributes keys errkind`)
 }
 
 // A keeper says who may import a package, or who may not, and why.
@@ -48,7 +48,7 @@ type keeper struct {
 func keepers() []keeper {
 	return []keeper{
 		{"github.com/fclairamb/ftpserverlib/...", "internal/ftp/engine", "the session engine has one adapter"},
-		{"github.com/pires/go-proxyproto/...", "internal/ftp/proxyproto", "PROXY headers are read in one place"},
+		{"github.com/pires/go-proxyproto/...", "internal/ftp/accept", "PROXY headers are read in one place"},
 		{"go.opentelemetry.io/otel/sdk/...", "internal/report/tracing", "spans are sent from one place"},
 		{"go.opentelemetry.io/otel/exporters/...", "internal/report/tracing", "spans are sent from one place"},
 		{"github.com/prometheus/client_golang/...", "internal/admin/metrics",

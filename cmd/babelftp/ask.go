@@ -25,7 +25,8 @@ const howToAsk = "The server answers on admin_socket: from --socket, or from the
 var errNoAdminSocket = errors.New(
 	"admin_socket is not set, so the server takes no commands: set it, like " + adminSocket)
 
-// adminFlags say which server to ask.
+// adminFlags say which running server a command asks. What it answers is shown so that no text that a client has chosen
+// has an effect on the terminal: see [visible].
 type adminFlags struct {
 	socket, config, url, tokenFile, caFile, certFile, keyFile string
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/ftp/accept"
 	"github.com/babelftp/babelftp/internal/ftp/passive"
-	"github.com/babelftp/babelftp/internal/ftp/proxyproto"
 	"github.com/babelftp/babelftp/internal/ftp/relay"
 )
 
@@ -23,9 +23,9 @@ import (
 // connection is.
 type dataPorts struct {
 	*passive.Ports
-	Trust   *proxyproto.Trust // who may send PROXY headers, on control connections too
-	cluster *relay.Cluster    // nil for a single replica
-	number  int               // of this replica
+	Trust   *accept.Trust  // who may send PROXY headers, on control connections too
+	cluster *relay.Cluster // nil for a single replica
+	number  int            // of this replica
 
 	public map[string]*netaddr.Host // the addresses that PASV shows, by name
 }
@@ -41,7 +41,7 @@ type dataPortObserver struct {
 // newDataPorts makes the ports of a valid configuration, and opens none. ctx is that of the relays. An error says
 // that the number of the replica is not known.
 func newDataPorts(ctx context.Context, cfg *config.Config, observe dataPortObserver, log *slog.Logger) (*dataPorts, error) {
-	p := &dataPorts{Trust: proxyproto.NewTrust(cfg.ProxyProtocol.Networks(), observe.NoHeader, observe.Guard, log)}
+	p := &dataPorts{Trust: accept.NewTrust(cfg.ProxyProtocol.Networks(), observe.NoHeader, observe.Guard, log)}
 	options := passive.Options{Range: cfg.Passive.Ports, Guard: observe.Guard, Missed: observe.Missed}
 	if len(cfg.ProxyProtocol.Trusted) > 0 {
 		options.Receive = p.Trust.Receive

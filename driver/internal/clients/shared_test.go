@@ -14,7 +14,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
@@ -95,7 +94,7 @@ func TestTurnsEnd(t *testing.T) {
 	} {
 		t.Run(label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				requests := schedule.NewRequests((&endpoint.Stats{}).Far)
+				requests := schedule.NewRequests((&s3api.Stats{}).Far)
 				other, err := requests.For("acme", "bob").Begin(t.Context()) // who makes the user wait for turns
 				if err != nil {
 					t.Fatal(err)
@@ -118,7 +117,7 @@ func TestTurnsEnd(t *testing.T) {
 // TestNoTurn ends a request that waits for its turn.
 func TestNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		requests := schedule.NewRequests((&endpoint.Stats{}).Far)
+		requests := schedule.NewRequests((&s3api.Stats{}).Far)
 		alice := requests.For("acme", "alice")
 		var turns []*schedule.Turn
 		for _, user := range []*schedule.User{requests.For("acme", "bob"), alice} {
@@ -159,7 +158,7 @@ func (endless) Read(p []byte) (int, error) {
 func TestTurnsOfLargeObjects(t *testing.T) {
 	const downloads, reads = 20, 4000
 	synctest.Test(t, func(t *testing.T) {
-		requests := schedule.NewRequests((&endpoint.Stats{}).Far)
+		requests := schedule.NewRequests((&s3api.Stats{}).Far)
 		other, err := requests.For("acme", "bob").Begin(t.Context()) // who makes the user wait for turns
 		if err != nil {
 			t.Fatal(err)
@@ -212,7 +211,7 @@ func TestTurnsOfLargeObjects(t *testing.T) {
 func TestIdleBeforeATurn(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
-		requests := schedule.NewRequests((&endpoint.Stats{}).Far)
+		requests := schedule.NewRequests((&s3api.Stats{}).Far)
 		alice := requests.For("acme", "alice")
 		wait := func() { // for a turn of alice, who has another request under way for a second
 			for _, user := range []*schedule.User{requests.For("acme", "bob"), alice} {

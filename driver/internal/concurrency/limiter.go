@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
@@ -40,7 +40,7 @@ const (
 
 // A Limiter decides how many parts an endpoint gets in parallel. It is safe for concurrent use.
 type Limiter struct {
-	stats *endpoint.Stats
+	stats *s3api.Stats
 	parts *schedule.Queue // has a slot for each part under way
 	ahead *schedule.Queue // has a slot for each part that is filled, or being filled, next to others of its transfer
 
@@ -59,7 +59,7 @@ type Limiter struct {
 }
 
 // New returns a limiter of the parts that are sent to an endpoint.
-func New(stats *endpoint.Stats) *Limiter {
+func New(stats *s3api.Stats) *Limiter {
 	return &Limiter{stats: stats, parts: schedule.NewQueue(1, 1), ahead: schedule.NewQueue(1, 0)}
 }
 
@@ -173,7 +173,7 @@ func (t *Transfer) leaveAhead() {
 func (t *Transfer) ReleasePart(begin time.Time, bytes int64) {
 	l, now := t.limiter, time.Now()
 	took := now.Sub(begin)
-	if bytes > 0 && took < endpoint.FarAway {
+	if bytes > 0 && took < s3api.FarAway {
 		l.stats.Observe(now, took)
 	}
 	l.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // A partServer takes parts: so much by a connection and so much in all. Both are bytes a second.
@@ -86,7 +86,7 @@ func (l *Limiter) set(limit int) {
 
 // newLimiter returns a limiter for an endpoint that has answered something after a latency.
 func newLimiter(latency time.Duration) *Limiter {
-	var stats endpoint.Stats
+	var stats s3api.Stats
 	stats.Observe(time.Now(), latency)
 	return New(&stats)
 }
@@ -231,12 +231,12 @@ func TestCorrection(t *testing.T) {
 				t.Fatal("no part may be sent")
 			}
 		}
-		time.Sleep(endpoint.FarAway)
+		time.Sleep(s3api.FarAway)
 		s.ReleasePart(begin, 5<<20)
 		if l.limit != 16 {
 			t.Errorf("the limit is %d after a slow answer", l.limit)
 		}
-		s.ReleasePart(time.Now().Add(-endpoint.FarAway/2), 5<<20)
+		s.ReleasePart(time.Now().Add(-s3api.FarAway/2), 5<<20)
 		if l.limit > 2 {
 			t.Errorf("the limit is %d after a fast answer", l.limit)
 		}
@@ -248,7 +248,7 @@ func TestCorrection(t *testing.T) {
 // than its turn from then on.
 func TestLimiterIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(&endpoint.Stats{})
+		l := New(&s3api.Stats{})
 		greedy, modest := l.Join(16), l.Join(16)
 		l.set(4)
 		take := func(s *Transfer, n int, sent chan<- *Transfer) {
@@ -295,7 +295,7 @@ func TestLimiterIsFair(t *testing.T) {
 // allows by now.
 func TestShrunkLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where one that waits would end the test
-		l := New(&endpoint.Stats{})
+		l := New(&s3api.Stats{})
 		greedy, modest := l.Join(16), l.Join(16)
 		l.set(16)
 		for range 16 {
@@ -318,7 +318,7 @@ func TestShrunkLimit(t *testing.T) {
 // BenchmarkRelease ends a part while 10,000 uploads wait for another one, and begins it again.
 func BenchmarkRelease(b *testing.B) {
 	const uploads = 10_000
-	l := New(&endpoint.Stats{})
+	l := New(&s3api.Stats{})
 	var all sync.WaitGroup
 	ctx, cancel := context.WithCancel(b.Context())
 	for range uploads {

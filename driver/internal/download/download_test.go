@@ -17,7 +17,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/download"
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
+
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
@@ -45,7 +45,7 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{http: server.HTTPClient}
 	p, _ := profile.Named("versitygw")
 	client := server.Client(func(o *s3.Options) { o.HTTPClient = f })
-	f.Bucket = s3api.NewBucket(client, server.Bucket(t), p, &endpoint.Stats{}, time.Minute)
+	f.Bucket = s3api.NewBucket(client, server.Bucket(t), p, &s3api.Stats{}, time.Minute)
 	f.version = f.put(t, content)
 	return f
 }
@@ -161,7 +161,7 @@ func (f *fixture) open(t *testing.T, offset int64) *download.Reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := download.NewReader(t.Context(), f.Bucket, v, offset, body, membudget.New(64<<20), &endpoint.Stats{}, 8)
+	r := download.NewReader(t.Context(), f.Bucket, v, offset, body, membudget.New(64<<20), &s3api.Stats{}, 8)
 	t.Cleanup(r.Close)
 	return r
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
@@ -45,7 +44,7 @@ type Reader struct {
 	bucket  *s3api.Bucket
 	version s3api.Version
 	memory  *membudget.Budget
-	stats   *endpoint.Stats
+	stats   *s3api.Stats
 	most    int
 
 	offset     int64       // of the byte that is read next
@@ -66,7 +65,7 @@ type Reader struct {
 // bytes. Up to most requests are under way in parallel. Close must end the reader.
 func NewReader(
 	ctx context.Context, b *s3api.Bucket, v s3api.Version, offset int64, body io.ReadCloser, memory *membudget.Budget,
-	stats *endpoint.Stats, most int,
+	stats *s3api.Stats, most int,
 ) *Reader {
 	r := &Reader{
 		ctx: ctx, bucket: b, version: v, memory: memory, stats: stats, most: most, offset: offset,

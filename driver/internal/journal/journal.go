@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
+
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
@@ -96,7 +96,7 @@ func New(
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Journal{
-		bucket:   s3api.NewBucket(client, bucketName, profile, &endpoint.Stats{}, idleTimeout),
+		bucket:   s3api.NewBucket(client, bucketName, profile, &s3api.Stats{}, idleTimeout),
 		prefix:   prefix + keys.Reserved + "/uploads/",
 		common:   objects.Common(),
 		log:      log.With("bucket", bucketName),

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
+
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
@@ -47,7 +47,7 @@ func newStorage(t *testing.T) *storage {
 func storageOn(t *testing.T, server *s3test.Server) *storage {
 	t.Helper()
 	s := &storage{t: t, client: server.Client(), bucket: server.Bucket(t)}
-	s.Bucket = s3api.NewBucket(s.client, s.bucket, versitygw(), &endpoint.Stats{}, time.Minute)
+	s.Bucket = s3api.NewBucket(s.client, s.bucket, versitygw(), &s3api.Stats{}, time.Minute)
 	return s
 }
 

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
+
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
@@ -25,7 +25,7 @@ import (
 type Lister struct {
 	Bucket      *s3api.Bucket
 	Memory      *membudget.Budget
-	Stats       *endpoint.Stats
+	Stats       *s3api.Stats
 	SplitPoints *SplitPointCache // share one among all listers of an S3 server
 	SetTimes    bool             // each file is asked for, to show the modification time that was set
 	Log         *slog.Logger

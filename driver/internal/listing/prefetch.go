@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -39,7 +38,7 @@ func (f *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	return func(yield func(*s3api.Page, error) bool) {
 		defer f.close()
 		var points recorder
-		recorded := f.split || first.Took >= endpoint.SlowPage // where pages come soon, split points bring nothing
+		recorded := f.split || first.Took >= s3api.SlowPage // where pages come soon, split points bring nothing
 		page := f.firstPage(first)
 		for first = nil; page != nil; {
 			if recorded {

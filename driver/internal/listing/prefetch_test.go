@@ -18,7 +18,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -29,7 +28,7 @@ import (
 type lister struct{ Lister }
 
 func newLister(s *bucket) *lister {
-	stats := &endpoint.Stats{}
+	stats := &s3api.Stats{}
 	p, _ := profile.Named("aws")
 	return &lister{Lister{
 		Bucket: s3api.NewBucket(s, "bucket", p, stats, time.Minute), Memory: membudget.New(64 << 20), Stats: stats,

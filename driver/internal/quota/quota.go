@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
@@ -75,7 +74,7 @@ func New(client s3api.Client, bucketName, prefix string, limit int64) *Quota {
 // SetBucket makes the next counts by another client, which has other credentials for example. The objects must be the
 // same.
 func (q *Quota) SetBucket(client s3api.Client, bucketName string) {
-	q.bucket.Store(s3api.NewBucket(client, bucketName, profile.Profile{}, &endpoint.Stats{}, 0)) // it reads no object
+	q.bucket.Store(s3api.NewBucket(client, bucketName, profile.Profile{}, &s3api.Stats{}, 0)) // it reads no object
 }
 
 // Limit returns the limit in bytes.

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
+
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -40,7 +40,7 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{http: s.HTTPClient}
 	client := s.Client(func(o *s3.Options) { o.HTTPClient = f })
 	p, _ := profile.Named("versitygw")
-	f.Bucket = s3api.NewBucket(client, s.Bucket(t), p, &endpoint.Stats{}, time.Minute)
+	f.Bucket = s3api.NewBucket(client, s.Bucket(t), p, &s3api.Stats{}, time.Minute)
 	return f
 }
 

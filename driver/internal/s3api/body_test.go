@@ -18,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/profile"
 )
 
@@ -46,7 +45,7 @@ func TestAnswerBeforeTheRequestHasEnded(t *testing.T) {
 		Credentials: credentials.NewStaticCredentialsProvider("id", "key", ""),
 		HTTPClient:  noticingClient{&http.Client{Transport: transport}, sync.OnceFunc(func() { close(reading) })},
 	})
-	b := NewBucket(client, "bucket", profile.Profile{BatchDelete: true}, &endpoint.Stats{}, time.Minute)
+	b := NewBucket(client, "bucket", profile.Profile{BatchDelete: true}, &Stats{}, time.Minute)
 	ctx := httptrace.WithClientTrace(
 		t.Context(), &httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) {
 			outcome = cmp.Or(outcome, i.Err)

@@ -23,7 +23,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/profile"
 )
@@ -67,14 +66,14 @@ var _ Client = (*s3.Client)(nil)
 type Bucket struct {
 	client      Client
 	Name        string
-	stats       *endpoint.Stats
+	stats       *Stats
 	idleTimeout time.Duration // how long S3 may send nothing of an object
 	Profile     profile.Profile
 }
 
 // NewBucket returns a bucket whose requests report to the statistics of the server.
 func NewBucket(
-	client Client, name string, p profile.Profile, stats *endpoint.Stats, idleTimeout time.Duration,
+	client Client, name string, p profile.Profile, stats *Stats, idleTimeout time.Duration,
 ) *Bucket {
 	return &Bucket{client: client, Name: name, Profile: p, stats: stats, idleTimeout: idleTimeout}
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/clients"
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
+
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
 )
@@ -79,7 +79,7 @@ func newBucket(answer func(ctx context.Context, in any) error) *s3api.Bucket {
 		struct{ s3api.Client }{}, func(ctx context.Context, in any, _ func() (any, error)) error {
 			return answer(ctx, in)
 		})
-	return s3api.NewBucket(client, "bucket", p, &endpoint.Stats{}, time.Minute)
+	return s3api.NewBucket(client, "bucket", p, &s3api.Stats{}, time.Minute)
 }
 
 // TestSilentS3 has S3 take each request and never answer. A command ends before its client has given up, and a part

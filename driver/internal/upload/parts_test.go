@@ -3,7 +3,6 @@ package upload
 import (
 	"testing"
 
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
@@ -26,7 +25,7 @@ func TestPartSizeFor(t *testing.T) {
 		{"growing", true, gib, 5 * mib, 100 * gib, 5 * mib},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bucket := s3api.NewBucket(nil, "bucket", profile.Profile{UnequalParts: tc.unequal}, &endpoint.Stats{}, 0)
+			bucket := s3api.NewBucket(nil, "bucket", profile.Profile{UnequalParts: tc.unequal}, &s3api.Stats{}, 0)
 			u := New(
 				Options{Bucket: bucket, PartSize: tc.partSize, Memory: membudget.New(tc.memory).For("acme", "alice")})
 			got := u.partSizeFor(tc.size)

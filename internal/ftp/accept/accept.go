@@ -1,10 +1,3 @@
-// Package accept runs a session on each connection that a listener accepts, and
-// ends the sessions when the server shuts down.
-//
-// [Acceptor.Serve] accepts connections of one listener and runs a [Session] on
-// each. [Acceptor.Shutdown] tells the sessions to end and waits for them (RFC 959,
-// section 4.2: reply 421). Until then new sessions end so too. The
-// listeners close last: a load balancer may still send clients.
 package accept
 
 import (
@@ -100,13 +93,14 @@ func (a *Acceptor) Serve(ctx context.Context, listener net.Listener, newSession 
 				return ctx.Err()
 			}
 		}
-		a.guard.Go("session", func() { a.run(conn, newSession) })
+		panics.Go(func() { a.run(conn, newSession) })
 	}
 }
 
-// run runs a session.
+// run runs a session. A panic of it is counted before the client sees the end of the connection.
 func (a *Acceptor) run(conn net.Conn, newSession func(net.Conn) Session) {
 	defer conn.Close()
+	defer a.guard.Recover("session")
 	s := newSession(conn)
 	if !a.enter(s) {
 		return

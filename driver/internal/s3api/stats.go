@@ -1,9 +1,4 @@
-// Package endpoint keeps statistics of an S3 server: its distance, and how long a page of a listing takes.
-//
-// All requests to a server report to one [Stats]: those that S3 may answer soon by [Stats.Observe], pages of
-// ListObjectsV2 that follow another one by [PageTimes.Observe]. Transfers and listings ask it whether several
-// requests in parallel may be faster.
-package endpoint
+package s3api
 
 import (
 	"sync"

@@ -1,4 +1,4 @@
-package proxyproto
+package accept
 
 import (
 	"bufio"
@@ -30,9 +30,10 @@ type Conn struct {
 	header *proxyproto.Header
 }
 
-// Read reads the header of a connection, which must come in time. A header without addresses (LOCAL, UNKNOWN) leaves
-// those of the connection: a load balancer has opened it for itself. After an error the caller closes the connection.
-func Read(conn net.Conn) (*Conn, error) {
+// ReadHeader reads the header of a connection, which must come in time. A header without addresses (LOCAL, UNKNOWN)
+// leaves those of the connection: a load balancer has opened it for itself. After an error the caller closes the
+// connection.
+func ReadHeader(conn net.Conn) (*Conn, error) {
 	_ = conn.SetReadDeadline(time.Now().Add(HeaderTimeout))
 	c := &Conn{Conn: conn, reader: bufio.NewReader(conn)}
 	if _, err := c.reader.Peek(1); errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) ||

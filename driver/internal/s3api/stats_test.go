@@ -1,4 +1,4 @@
-package endpoint
+package s3api
 
 import (
 	"testing"

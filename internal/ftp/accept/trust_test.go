@@ -1,4 +1,4 @@
-package proxyproto
+package accept
 
 import (
 	"errors"
@@ -148,7 +148,7 @@ func TestListenWithoutTrust(t *testing.T) {
 }
 
 // A panic while a header is read ends that connection only.
-func TestPanic(t *testing.T) {
+func TestPanicInHeader(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

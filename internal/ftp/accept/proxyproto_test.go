@@ -1,4 +1,4 @@
-package proxyproto
+package accept
 
 import (
 	"errors"
@@ -39,7 +39,7 @@ func readPieces(t *testing.T, text string, size int) (*Conn, error) {
 		}
 		_ = client.Close()
 	}()
-	return Read(server)
+	return ReadHeader(server)
 }
 
 // The addresses of headers are those of the connection, and what follows is its data. Headers may come in pieces.
@@ -134,7 +134,7 @@ func TestReadInTime(t *testing.T) {
 				}
 			}()
 			began := time.Now()
-			_, err := Read(server)
+			_, err := ReadHeader(server)
 			if !errors.Is(err, ErrNoHeader) || time.Since(began) > HeaderTimeout {
 				t.Errorf("%v after %v", err, time.Since(began))
 			}

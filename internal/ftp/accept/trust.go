@@ -1,4 +1,4 @@
-package proxyproto
+package accept
 
 import (
 	"errors"
@@ -49,7 +49,7 @@ func (t *Trust) Accept(conn net.Conn) (net.Conn, error) {
 		_ = conn.Close()
 		return nil, syscall.EMFILE
 	}
-	proxied, err := Read(conn)
+	proxied, err := ReadHeader(conn)
 	if err == nil {
 		return proxied, nil
 	}
