@@ -18,7 +18,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 // A settableClock is the clock of an S3 server. It dates the answers, and what is stored from when it was set.
@@ -70,9 +69,7 @@ func TestClockOfS3(t *testing.T) {
 	} {
 		t.Run(label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, _ := driver.ProfileNamed("aws")
-				server := s3sim.New(s3sim.Options{Profile: p})
-				server.CreateBucket("bucket")
+				p, server := simulated(t, "aws")
 				clock := &settableClock{stores: test.before != 0}
 				client := server.Client(nil, func(o *s3.Options) {
 					clock.HTTPClient, o.HTTPClient = o.HTTPClient, clock
@@ -169,9 +166,7 @@ func TestClockOfSignatures(t *testing.T) {
 	} {
 		t.Run(label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, _ := driver.ProfileNamed("aws")
-				server := s3sim.New(s3sim.Options{Profile: p})
-				server.CreateBucket("bucket")
+				p, server := simulated(t, "aws")
 				clock := &strictClock{}
 				client := server.Client(nil, func(o *s3.Options) {
 					clock.HTTPClient, o.HTTPClient = o.HTTPClient, clock

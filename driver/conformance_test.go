@@ -9,6 +9,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -70,4 +71,16 @@ func limits(s *s3test.Server) drivertest.Limits {
 		l[drivertest.ReasonOfRefusal] = "500 InternalError for a marker and for a multipart upload"
 	}
 	return l
+}
+
+// simulated is a simulated server with the profile of that name, and an empty bucket "bucket".
+func simulated(t *testing.T, name string) (driver.Profile, *s3sim.Server) {
+	t.Helper()
+	p, known := driver.ProfileNamed(name)
+	if !known {
+		t.Fatalf("no profile is called %q", name)
+	}
+	server := s3sim.New(s3sim.Options{Profile: p})
+	server.CreateBucket("bucket")
+	return p, server
 }

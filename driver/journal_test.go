@@ -46,9 +46,7 @@ func inVirtualTime(t *testing.T, run func(x *journalTest)) {
 	for _, name := range []string{"aws", "strict"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				profile, _ := driver.ProfileNamed(name)
-				server := s3sim.New(s3sim.Options{Profile: profile})
-				server.CreateBucket(journalBucket)
+				profile, server := simulated(t, name)
 				run(&journalTest{t, server, profile})
 			})
 		})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 // TestOppositeRenames renames a file or a directory back while another session has made its copies and has not
@@ -20,9 +19,7 @@ func TestOppositeRenames(t *testing.T) {
 		for what, name := range map[string]string{"file": "a", "directory": "a/1"} {
 			t.Run(profile+"/"+what, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					p, _ := driver.ProfileNamed(profile)
-					server := s3sim.New(s3sim.Options{Profile: p})
-					server.CreateBucket("bucket")
+					p, server := simulated(t, profile)
 					spy := drivertest.NewSpy(server.Client(nil))
 					endpoint := driver.NewEndpoint()
 					first := drivertest.MustNew(

@@ -13,7 +13,6 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/base/panics"
-	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 // A panickingClient panics in every request of one operation.
@@ -66,9 +65,7 @@ func (c *panickingClient) CopyObject(
 // TestPanics: a panic in a goroutine of the driver reaches the caller as an error or as a panic. It does not end the
 // process, and publishes nothing.
 func TestPanics(t *testing.T) {
-	p, _ := driver.ProfileNamed("aws")
-	server := s3sim.New(s3sim.Options{Profile: p})
-	server.CreateBucket("bucket")
+	p, server := simulated(t, "aws")
 	client := &panickingClient{Client: server.Client(nil)}
 	f := drivertest.MustNew(
 		t.Context(), client, "bucket", &driver.Options{Profile: p, Objects: driver.Objects{ListSetTimes: true}})

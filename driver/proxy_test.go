@@ -12,7 +12,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 // A repeatingProxy sends each PUT and each DELETE twice, and passes on the second answer. It is as if the connection
@@ -48,9 +47,7 @@ func (p repeatingProxy) Do(request *http.Request) (*http.Response, error) {
 func TestRepeatingProxy(t *testing.T) {
 	for _, name := range driver.ProfileNames() {
 		t.Run(name, func(t *testing.T) {
-			p, _ := driver.ProfileNamed(name)
-			server := s3sim.New(s3sim.Options{Profile: p})
-			server.CreateBucket("bucket")
+			p, server := simulated(t, name)
 			client := server.Client(nil, func(o *s3.Options) { o.HTTPClient = repeatingProxy{o.HTTPClient} })
 			f := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{Profile: p})
 			deny := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{Profile: p, NoOverwrite: true})

@@ -15,7 +15,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 // TestRenameRequests counts the requests to rename a directory of three files. Two look for a file of each name, and
@@ -32,9 +31,7 @@ func TestRenameRequests(t *testing.T) {
 
 func testRenameRequests(t *testing.T, name string, want int) {
 	const files = 3
-	p, _ := driver.ProfileNamed(name)
-	server := s3sim.New(s3sim.Options{Profile: p})
-	server.CreateBucket("bucket")
+	p, server := simulated(t, name)
 	spy := drivertest.NewSpy(server.Client(nil))
 	f := drivertest.MustNew(t.Context(), spy, "bucket", &driver.Options{Profile: p})
 	for i := range files {
@@ -64,9 +61,7 @@ func testRenameRequests(t *testing.T, name string, want int) {
 func TestRenameBackDuringRename(t *testing.T) {
 	for _, name := range driver.ProfileNames() {
 		t.Run(name, func(t *testing.T) {
-			p, _ := driver.ProfileNamed(name)
-			server := s3sim.New(s3sim.Options{Profile: p})
-			server.CreateBucket("bucket")
+			p, server := simulated(t, name)
 			spy := drivertest.NewSpy(server.Client(nil))
 			opts := driver.Options{Profile: p}
 			f, other := drivertest.MustNew(t.Context(), spy, "bucket", &opts),

@@ -17,12 +17,7 @@ import (
 func TestUnsortedListings(t *testing.T) {
 	for _, name := range []string{"strict", "aws-directory"} {
 		t.Run(name, func(t *testing.T) {
-			p, known := driver.ProfileNamed(name)
-			if !known {
-				t.Fatal(name)
-			}
-			server := s3sim.New(s3sim.Options{Profile: p})
-			server.CreateBucket("bucket")
+			p, server := simulated(t, name)
 			x := drivertest.MustNew(t.Context(), server.Client(nil), "bucket", &driver.Options{Profile: p})
 			var want []string
 			for i := range 2500 { // some pages

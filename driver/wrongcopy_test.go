@@ -81,9 +81,7 @@ func TestWrongCopy(t *testing.T) {
 // TestRightCopy replaces a file right after S3 has copied it, on a server that compares no ETags of sources. The ETag
 // of the copy shows that it is the right one, and it stays.
 func TestRightCopy(t *testing.T) {
-	p, _ := driver.ProfileNamed("swift")
-	server := s3sim.New(s3sim.Options{Profile: p})
-	server.CreateBucket("bucket")
+	p, server := simulated(t, "swift")
 	spy := drivertest.NewSpy(server.Client(nil))
 	f := drivertest.MustNew(t.Context(), spy, "bucket", &driver.Options{Profile: p})
 	if err := afero.WriteFile(f, "old/file", []byte("first"), 0); err != nil {
