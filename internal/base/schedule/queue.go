@@ -10,8 +10,8 @@
 //
 //   - The last slot is for a tenant, or where only one has slots for a user, that has no request under way. So a user
 //     with one request after another does not wait, however many sessions of others do.
-//   - A light user makes less than a third of an equal part of the requests. If those that begin at once take half as
-//     long again as a request that is alone, others slow the user down, and the number of slots shrinks in proportion.
+//   - A light user makes less than a third of an equal part of the requests. If those that begin at once take 30 %
+//     longer than a request that is alone, others slow the user down, and the number of slots shrinks in proportion.
 //   - With fewer slots than one for each of two users, the users with many requests rest after each. So they take a
 //     part of the time: down to a quarter.
 //   - Otherwise the number grows with the answers, as long as others wait. Users who all have many so come to as many as

@@ -18,7 +18,7 @@ const (
 	leastPace = 0.5
 
 	// tolerance is how many times as long as a request that is alone those may take that must not be slow.
-	tolerance = 1.5
+	tolerance = 1.3
 
 	// growth is how many answers make room for one more request.
 	growth = 10
