@@ -249,12 +249,15 @@ func (r *treeMove) delete(ctx context.Context) error {
 			return err
 		}
 	}
-	err := inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
+	err := inParallel(ctx, func(walk context.Context, submit func(func() error)) error { // as in RemoveAll
 		deleted.submit = submit
 		walked := 0
-		for e, err := range r.walk(ctx, false) {
+		for e, err := range r.walk(walk, false) {
 			if walked++; walked > maxEntries {
 				deleted.listed = false
+			}
+			if err == nil {
+				err = walk.Err()
 			}
 			if err != nil {
 				return err
