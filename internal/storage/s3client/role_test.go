@@ -16,7 +16,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -295,7 +294,7 @@ func TestAssumeRoleIsRefused(t *testing.T) {
 		}
 		b, err := checked(t, cfg, s.AWSConfig())
 		want := fmt.Sprintf(
-			"tenant acme: bucket %q: no STS is at %s for the role %s (HTTP status ", b.Name, s.Endpoint,
+			"tenant acme: bucket %q: no STS is at %s for the role %s (HTTP status 4", b.Name, s.Endpoint,
 			cfg.S3.AssumeRole.RoleARN)
 		if s.Name == "minio" {
 			want = fmt.Sprintf("tenant acme: bucket %q: ", b.Name) + denied(s.Endpoint)

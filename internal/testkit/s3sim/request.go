@@ -151,6 +151,8 @@ func decode(r *http.Request) *request {
 		q.refusal = refusal
 	case len(q.Key) > maxKeyBytes:
 		q.refusal = refuse(http.StatusBadRequest, "KeyTooLongError")
+	case q.Bucket == "" && q.method == http.MethodPost: // as an STS takes it
+		q.refusal = refuse(http.StatusMethodNotAllowed, "MethodNotAllowed")
 	}
 	return q
 }
