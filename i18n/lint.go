@@ -14,7 +14,6 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/i18n/gotext"
-
 	"github.com/babelftp/babelftp/locales"
 )
 

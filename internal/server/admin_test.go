@@ -23,7 +23,6 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/admin"
-
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/report/activity"

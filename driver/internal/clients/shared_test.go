@@ -3,7 +3,6 @@ package clients
 import (
 	"context"
 	"errors"
-
 	"io"
 	"slices"
 	"strings"

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-
 	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/descriptors"
 	"github.com/babelftp/babelftp/internal/base/limits"
-
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/ftp/accept"

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/babelftp/babelftp/internal/config"
-
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 

@@ -18,7 +18,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/schedule"
 	"github.com/babelftp/babelftp/internal/config"
-
 	"github.com/babelftp/babelftp/internal/users/auth"
 )
 
