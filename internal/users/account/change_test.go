@@ -241,17 +241,20 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	configured := map[string]*config.User{"bob": {Quota: 1000}}
-	for name, users := range map[string]map[string]*config.User{"external": nil, "configured": configured} {
+	for _, step := range []struct {
+		name  string
+		users map[string]*config.User
+	}{{"external", nil}, {"configured", configured}} {
 		changed, next := hook, *cfg
 		changed.Limits.PerUser = config.Usage{Transfers: 1}
-		changed.Users = users
+		changed.Users = step.users
 		next.Tenants = map[string]*config.Tenant{"acme": &changed}
 		if uncounted := change(t, r, &next, buckets); len(uncounted) != 0 {
-			t.Errorf("%s: to be counted are %v", name, uncounted)
+			t.Errorf("%s: to be counted are %v", step.name, uncounted)
 		}
 		if all := r.current.Load().tenants["acme"].all(); len(all) != 1 || all[0] == bob || all[0].state != bob.state ||
 			all[0].quota.Quota != bob.quota.Quota {
-			t.Errorf("%s: the users are %+v", name, all)
+			t.Errorf("%s: the users are %+v", step.name, all)
 		}
 	}
 	// A login that has begun before does not bring back the limits from before.
