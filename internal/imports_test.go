@@ -57,7 +57,7 @@ func keepers() []keeper {
 			"afero is how the engine and the driver meet"},
 		{"github.com/aws/aws-sdk-go-v2/service/s3",
 			"cmd driver/internal/attributes driver/internal/clients " +
-				"driver/internal/s3api internal/base/s3lock internal/report/events internal/storage",
+				"driver/internal/s3api internal/report/events internal/storage",
 			"requests are made, and answers checked, in few places"},
 		{module + "driver", "internal/server internal/admin internal/users/account internal/storage",
 			"a session asks for a view, and the server makes one of the driver"},

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/report/events"
-	"github.com/babelftp/babelftp/internal/report/webhook"
+	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -42,7 +42,7 @@ func (r *eventReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) 
 		return // the server was killed
 	}
 	signature := request.Header.Get("Babelftp-Signature")
-	if want := webhook.Sign([]byte(webhookSecret), request.Header.Get("Babelftp-Timestamp"), body); signature != want {
+	if want := web.Sign([]byte(webhookSecret), request.Header.Get("Babelftp-Timestamp"), body); signature != want {
 		r.t.Errorf("signature %q, want %q", signature, want)
 	}
 	var batch []events.Event

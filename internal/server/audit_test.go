@@ -14,7 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/report/webhook"
+	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -244,9 +244,9 @@ func TestAuditToWebhook(t *testing.T) {
 	failed := false
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
-		if want := webhook.Sign([]byte(secret), request.Header.Get(webhook.TimestampHeader), body); err != nil ||
-			request.Header.Get(webhook.SignatureHeader) != want {
-			t.Errorf("signature %q, %v; want %q", request.Header.Get(webhook.SignatureHeader), err, want)
+		if want := web.Sign([]byte(secret), request.Header.Get(web.TimestampHeader), body); err != nil ||
+			request.Header.Get(web.SignatureHeader) != want {
+			t.Errorf("signature %q, %v; want %q", request.Header.Get(web.SignatureHeader), err, want)
 		}
 		if !failed {
 			failed = true

@@ -6,7 +6,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report/events"
-	"github.com/babelftp/babelftp/internal/report/webhook"
+	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -41,7 +41,7 @@ func (s *Server) newEventQueues(
 			continue
 		}
 		next := &tenantQueue{bucket: b, webhook: w, authorities: authorities, settings: &events.Settings{
-			Client: b.ObjectClient(), Webhook: webhook.New(w.URL, w.Secret.Reveal(), authorities, w.TimeoutOf()),
+			Client: b.ObjectClient(), Webhook: web.NewWebhook(w.URL, w.Secret.Reveal(), authorities, w.TimeoutOf()),
 			UnconfirmedAfter: w.UnconfirmedAfterOf(),
 		}}
 		if q := s.queues[name]; q != nil && q.bucket.SamePlace(b) && q.bucket.Prefix == b.Prefix {

@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/report/events"
-	"github.com/babelftp/babelftp/internal/report/webhook"
+	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -27,8 +27,8 @@ func newWebhook(t *testing.T) (config.Webhook, <-chan events.Event) {
 	received := make(chan events.Event, 100)
 	return newWebhookOf(t, func(_ http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
-		want := webhook.Sign([]byte(webhookSecret), request.Header.Get(webhook.TimestampHeader), body)
-		if got := request.Header.Get(webhook.SignatureHeader); err != nil || got != want {
+		want := web.Sign([]byte(webhookSecret), request.Header.Get(web.TimestampHeader), body)
+		if got := request.Header.Get(web.SignatureHeader); err != nil || got != want {
 			t.Errorf("signature %q, %v; want %q", got, err, want)
 		}
 		var batch []events.Event

@@ -11,7 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/logline"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/report/webhook"
+	"github.com/babelftp/babelftp/internal/base/web"
 )
 
 // closeTimeout bounds the wait for the last lines when the server stops.
@@ -52,8 +52,8 @@ func NewOutput(
 			return nil, fmt.Errorf("audit.webhook.ca_file: %w", err)
 		}
 		ctx, o.endPost = context.WithCancel(context.WithoutCancel(ctx)) // Close ends it
-		receiver := webhook.New(cfg.Webhook.URL, cfg.Webhook.Secret.Reveal(), authorities, cfg.Webhook.TimeoutOf())
-		add("webhook", webhook.NewLines(ctx, receiver, log))
+		receiver := web.NewWebhook(cfg.Webhook.URL, cfg.Webhook.Secret.Reveal(), authorities, cfg.Webhook.TimeoutOf())
+		add("webhook", web.NewLines(ctx, receiver, log))
 	}
 	o.Writer = io.MultiWriter(destinations...)
 	return o, nil

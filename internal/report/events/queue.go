@@ -27,8 +27,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/internal/base/s3lock"
-	"github.com/babelftp/babelftp/internal/report/webhook"
+	
+	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
@@ -106,7 +106,7 @@ type Options struct {
 // Settings are what a [Queue] may get anew while it runs.
 type Settings struct {
 	Client  Client
-	Webhook *webhook.Webhook
+	Webhook *web.Webhook
 	// UnconfirmedAfter is how long an event of another server may be unconfirmed until that server counts as dead.
 	UnconfirmedAfter time.Duration
 }
@@ -132,7 +132,7 @@ type Queue struct {
 	seen map[string]time.Time // when the sweep first saw an unconfirmed event
 	// of the server which sweeps; where S3 has no conditional requests, two may sweep at once, and the receiver gets
 	// events twice
-	lease *s3lock.Lock
+	lease *lock
 }
 
 // NewQueue makes a queue, without a request.
@@ -145,8 +145,8 @@ func NewQueue(o Options, s *Settings) *Queue {
 		fresh: make(chan Event, maxFresh), wake: make(chan struct{}, 1), pending: map[string]bool{},
 		seen: map[string]time.Time{}, unused: make(chan struct{}),
 	}
-	q.lease = s3lock.New(s3lock.Options{
-		Client: func() s3lock.Client {
+	q.lease = newLock(lockOptions{
+		Client: func() lockClient {
 			return q.settings().Client
 		}, Bucket: q.Bucket, Key: q.folder() + "lease", Log: q.Log,
 	})

@@ -19,7 +19,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/internal/report/webhook"
+	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -47,7 +47,7 @@ func newReceiver(t *testing.T) *receiver {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		body, err := io.ReadAll(request.Body)
-		if want := webhook.Sign([]byte(secret), request.Header.Get("Babelftp-Timestamp"), body); err != nil ||
+		if want := web.Sign([]byte(secret), request.Header.Get("Babelftp-Timestamp"), body); err != nil ||
 			request.Header.Get("Babelftp-Signature") != want {
 			t.Errorf("signature %q, %v; want %q", request.Header.Get("Babelftp-Signature"), err, want)
 		}
@@ -102,7 +102,7 @@ func newBucketOf(t *testing.T, server string) bucket {
 // queue is the queue of one server.
 func (b bucket) queue(t *testing.T, r *receiver) *Queue {
 	t.Helper()
-	hook := webhook.New(r.URL, secret, nil, time.Minute)
+	hook := web.NewWebhook(r.URL, secret, nil, time.Minute)
 	return NewQueue(Options{
 		Bucket: b.name, Prefix: "inbox/", Tenant: "acme", SweepInterval: 10 * time.Millisecond,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
@@ -460,7 +460,7 @@ func TestQueueThatTakesThePlaceOfAnother(t *testing.T) {
 	for _, q := range []*Queue{old, next} {
 		q.SweepInterval, q.current.UnconfirmedAfter = time.Hour, time.Hour
 	}
-	old.current.Client, old.current.Webhook = slow, webhook.New(hanging.URL, secret, nil, time.Hour)
+	old.current.Client, old.current.Webhook = slow, web.NewWebhook(hanging.URL, secret, nil, time.Hour)
 	defer old.Use()()
 
 	var sender Sender
@@ -508,11 +508,11 @@ func TestConnectionsToFormerReceiver(t *testing.T) {
 	}
 	former.Start()
 	defer former.Close()
-	hook := webhook.New(former.URL, secret, nil, time.Minute)
+	hook := web.NewWebhook(former.URL, secret, nil, time.Minute)
 	q := NewQueue(Options{Log: slog.New(slog.DiscardHandler)}, &Settings{Webhook: hook})
 	if err := hook.Post(t.Context(), []byte("[]")); err != nil {
 		t.Fatal(err)
 	}
-	q.Adopt(&Settings{Webhook: webhook.New("http://127.0.0.1:1", secret, nil, time.Minute)})
+	q.Adopt(&Settings{Webhook: web.NewWebhook("http://127.0.0.1:1", secret, nil, time.Minute)})
 	<-closed
 }

@@ -1,4 +1,4 @@
-package webhook
+package web
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func newLines(ctx context.Context, t *testing.T, handler http.HandlerFunc) *Line
 	t.Helper()
 	receiver := httptest.NewServer(handler)
 	t.Cleanup(receiver.Close)
-	l := NewLines(ctx, New(receiver.URL, secret, nil, time.Minute), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	l := NewLines(ctx, NewWebhook(receiver.URL, secret, nil, time.Minute), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	l.retry = time.Millisecond
 	return l
 }
@@ -72,7 +72,7 @@ func TestLinesEnd(t *testing.T) {
 
 // The error of a post does not show the URL, whose query may hold a key.
 func TestPostHidesURL(t *testing.T) {
-	err := New("http://127.0.0.1:1/?key=hidden", secret, nil, time.Minute).Post(t.Context(), []byte("[]"))
+	err := NewWebhook("http://127.0.0.1:1/?key=hidden", secret, nil, time.Minute).Post(t.Context(), []byte("[]"))
 	if err == nil || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("a receiver that is down: %v", err)
 	}

@@ -1,18 +1,4 @@
-// Package s3lock lets only one of several servers do something, by an object in S3 (operations GetObject and
-// PutObject).
-//
-// The object has the identifier of the server that has the lock. Each renewal writes another version. How old a
-// version is, each server measures by itself: clocks may differ. Where the answer to a write is lost, the server
-// reads the lock, and finds what it has written.
-//
-// A released lock stays, as an object without a holder. Each S3 server that knows conditions can bind a write to the
-// version before, and few can so bind a deletion. So a repeated release does not hit the next holder.
-//
-// A lock is taken by a conditional write: If-None-Match where there is no object, and If-Match where there is one.
-// Some S3 servers ignore conditions or refuse them. So a server can look again after a moment: the one that wrote
-// last has the lock. There two servers can have it only if one of them takes longer for its write than the other
-// waits.
-package s3lock
+package events
 
 import (
 	"context"
@@ -34,7 +20,7 @@ import (
 
 const (
 	// requestTimeout bounds each request to S3.
-	requestTimeout = 30 * time.Second
+	lockTimeout = 30 * time.Second
 	// writeAttempts is how often a server tries to write a version, and to release a lock, as often as the SDK tries
 	// other requests.
 	writeAttempts = 3
@@ -47,14 +33,14 @@ const (
 )
 
 // A Client is the part of S3 that a Lock uses.
-type Client interface {
+type lockClient interface {
 	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
 }
 
 // Options say which object is the lock.
-type Options struct {
-	Client      func() Client // asked for each request
+type lockOptions struct {
+	Client      func() lockClient // asked for each request
 	Bucket, Key string
 
 	// Expiry is after how long without another version the server that has the lock counts as dead.
@@ -67,9 +53,24 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// A Lock is what a server knows of a lock. It is not safe for concurrent use.
-type Lock struct {
-	Options
+// A lock lets only one of several servers do something, by an object in S3 (operations GetObject and
+// PutObject).
+//
+// The object has the identifier of the server that has the lock. Each renewal writes another version. How old a
+// version is, each server measures by itself: clocks may differ. Where the answer to a write is lost, the server
+// reads the lock, and finds what it has written.
+//
+// A released lock stays, as an object without a holder. Each S3 server that knows conditions can bind a write to the
+// version before, and few can so bind a deletion. So a repeated release does not hit the next holder.
+//
+// A lock is taken by a conditional write: If-None-Match where there is no object, and If-Match where there is one.
+// Some S3 servers ignore conditions or refuse them. So a server can look again after a moment: the one that wrote
+// last has the lock. There two servers can have it only if one of them takes longer for its write than the other
+// waits.
+//
+// The struct is what one server knows of the lock. It is not safe for concurrent use.
+type lock struct {
+	lockOptions
 	id    string
 	held  bool
 	bare  bool      // the server compares ETags without their quotes
@@ -81,17 +82,17 @@ type Lock struct {
 type version struct{ text, etag string }
 
 // New makes a lock that this server does not have. It sends no request.
-func New(o Options) *Lock { return &Lock{Options: o, id: rand.Text()} }
+func newLock(o lockOptions) *lock { return &lock{lockOptions: o, id: rand.Text()} }
 
 // String is the object, as a URL.
-func (l *Lock) String() string { return "s3://" + l.Bucket + "/" + l.Key }
+func (l *lock) String() string { return "s3://" + l.Bucket + "/" + l.Key }
 
 // Held reports whether this server had the lock after the last Hold, and has not released it.
-func (l *Lock) Held() bool { return l.held }
+func (l *lock) Held() bool { return l.held }
 
 // Await takes the lock as soon as no other server has it, and looks again after each poll. The error is that of
-// [Lock.Hold] or of ctx.
-func (l *Lock) Await(ctx context.Context, poll time.Duration) error {
+// [lock.Hold] or of ctx.
+func (l *lock) Await(ctx context.Context, poll time.Duration) error {
 	for {
 		if held, err := l.Hold(ctx); err != nil || held {
 			return err
@@ -103,7 +104,7 @@ func (l *Lock) Await(ctx context.Context, poll time.Duration) error {
 }
 
 // Hold takes or renews the lock, and reports whether this server has it now. After an error it has what it had before.
-func (l *Lock) Hold(ctx context.Context) (held bool, err error) {
+func (l *lock) Hold(ctx context.Context) (held bool, err error) {
 	now, err := l.read(ctx)
 	if err != nil {
 		return false, err
@@ -135,7 +136,7 @@ func (l *Lock) Hold(ctx context.Context) (held bool, err error) {
 }
 
 // Release gives up the lock, if this server has it.
-func (l *Lock) Release(ctx context.Context) error {
+func (l *lock) Release(ctx context.Context) error {
 	l.held = false
 	var failed error
 	for range writeAttempts {
@@ -151,13 +152,13 @@ func (l *Lock) Release(ctx context.Context) error {
 }
 
 // has tells whether a version is one of this server.
-func (l *Lock) has(v version) bool { return strings.HasPrefix(v.text, l.id+" ") }
+func (l *lock) has(v version) bool { return strings.HasPrefix(v.text, l.id+" ") }
 
 // isHeld tells whether a version is one of a server that has the lock.
 func (v version) isHeld() bool { return v.text != "" && !strings.HasPrefix(v.text, noHolder+" ") }
 
 // expired tells whether the server that has written a version counts as dead.
-func (l *Lock) expired(v version) bool {
+func (l *lock) expired(v version) bool {
 	if v != l.other {
 		l.other, l.since = v, time.Now()
 	}
@@ -168,7 +169,7 @@ func (l *Lock) expired(v version) bool {
 //
 // It never sends a request again without a look: another server may have taken the lock meanwhile, and S3 may know no
 // conditions.
-func (l *Lock) write(ctx context.Context, holder string, before version) (written bool, err error) {
+func (l *lock) write(ctx context.Context, holder string, before version) (written bool, err error) {
 	text := holder + " " + rand.Text()
 	bare := l.bare
 	for attempt := 1; ; attempt++ {
@@ -198,8 +199,8 @@ func (l *Lock) write(ctx context.Context, holder string, before version) (writte
 
 // put writes a text in the place of a version, on that condition if S3 has conditions. The ETag may be bare, without
 // its quotes.
-func (l *Lock) put(ctx context.Context, text string, before version, bare bool) error {
-	ctx, done := context.WithTimeout(ctx, requestTimeout)
+func (l *lock) put(ctx context.Context, text string, before version, bare bool) error {
+	ctx, done := context.WithTimeout(ctx, lockTimeout)
 	defer done()
 	etag := before.etag
 	if bare {
@@ -232,7 +233,7 @@ var errNotStored = errors.New("S3 answered without an ETag")
 // An answer may be torn. While another server writes, versitygw takes the text of one version and the ETag of another
 // one, or cuts the text off. So a version is believed if its ETag is the MD5 of its text. Elsewhere, as with KMS, two
 // answers must be equal: all of the second is younger than the first.
-func (l *Lock) read(ctx context.Context) (version, error) {
+func (l *lock) read(ctx context.Context) (version, error) {
 	var before version
 	for range readAttempts {
 		now, err := l.answer(ctx)
@@ -251,8 +252,8 @@ func (v version) isWhole() bool {
 }
 
 // answer is what S3 answers. It is the zero value where there is no object.
-func (l *Lock) answer(ctx context.Context) (version, error) {
-	ctx, done := context.WithTimeout(ctx, requestTimeout)
+func (l *lock) answer(ctx context.Context) (version, error) {
+	ctx, done := context.WithTimeout(ctx, lockTimeout)
 	defer done()
 	out, err := l.Client().GetObject(ctx, &s3.GetObjectInput{Bucket: &l.Bucket, Key: &l.Key})
 	if s3error.HasCode(err, "NoSuchKey") {

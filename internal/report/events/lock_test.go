@@ -1,4 +1,4 @@
-package s3lock
+package events
 
 import (
 	"context"
@@ -19,21 +19,20 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-func TestMain(m *testing.M) { s3test.Main(m) }
 
 // never is an expiry that no test sees.
 const never = time.Hour
 
 // A bucket is where the locks of several servers are.
-type bucket struct {
-	client Client
+type lockBucket struct {
+	client lockClient
 	name   string
 }
 
 // lock is what one more server knows of the lock.
-func (b bucket) lock(t *testing.T) *Lock {
-	return New(Options{
-		Client: func() Client {
+func (b lockBucket) lock(t *testing.T) *lock {
+	return newLock(lockOptions{
+		Client: func() lockClient {
 			return b.client
 		}, Bucket: b.name, Key: "locks/name", Expiry: never, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
@@ -41,10 +40,10 @@ func (b bucket) lock(t *testing.T) *Lock {
 
 // on runs a test with S3 servers that keep conditions, that compare bare ETags, that refuse conditions (501), and
 // that ignore them.
-func on(t *testing.T, test func(*testing.T, bucket)) {
-	start := func(t *testing.T, name string) bucket {
+func on(t *testing.T, test func(*testing.T, lockBucket)) {
+	start := func(t *testing.T, name string) lockBucket {
 		s := s3test.Start(t, name)
-		return bucket{s.Client(s3client.RepeatUnstored("")), s.Bucket(t)}
+		return lockBucket{s.Client(s3client.RepeatUnstored("")), s.Bucket(t)}
 	}
 	for _, name := range []string{"sim-aws", "minio", "sim-strict"} {
 		t.Run(name, func(t *testing.T) { test(t, start(t, name)) })
@@ -62,7 +61,7 @@ func on(t *testing.T, test func(*testing.T, bucket)) {
 }
 
 // bareETags is an S3 server that compares ETags without their quotes, as Ceph's does.
-type bareETags struct{ Client }
+type bareETags struct{ lockClient }
 
 func (s bareETags) PutObject(
 	ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options),
@@ -71,22 +70,22 @@ func (s bareETags) PutObject(
 	if in.IfMatch != nil {
 		quoted.IfMatch = aws.String(`"` + *in.IfMatch + `"`)
 	}
-	return s.Client.PutObject(ctx, &quoted, opts...)
+	return s.lockClient.PutObject(ctx, &quoted, opts...)
 }
 
 // unconditional is an S3 server that ignores conditions.
-type unconditional struct{ Client }
+type unconditional struct{ lockClient }
 
 func (u unconditional) PutObject(
 	ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options),
 ) (*s3.PutObjectOutput, error) {
 	plain := *in
 	plain.IfMatch, plain.IfNoneMatch = nil, nil
-	return u.Client.PutObject(ctx, &plain, opts...)
+	return u.lockClient.PutObject(ctx, &plain, opts...)
 }
 
 // wantHeld takes or renews a lock, and says whether that must succeed.
-func wantHeld(t *testing.T, l *Lock, want bool) {
+func wantHeld(t *testing.T, l *lock, want bool) {
 	t.Helper()
 	if held, err := l.Hold(t.Context()); err != nil || held != want || l.Held() != want {
 		t.Errorf("Hold returns %v, %v, and the lock is held: %v; want %v", held, err, l.Held(), want)
@@ -95,7 +94,7 @@ func wantHeld(t *testing.T, l *Lock, want bool) {
 
 // One server has the lock, until it releases it or counts as dead.
 func TestHold(t *testing.T) {
-	on(t, func(t *testing.T, b bucket) {
+	on(t, func(t *testing.T, b lockBucket) {
 		first, second := b.lock(t), b.lock(t)
 		first.Settle = time.Millisecond
 		wantHeld(t, first, true)
@@ -122,8 +121,8 @@ func TestHold(t *testing.T) {
 
 // Of two servers that find no lock at the same time, one gets it, also where S3 has no conditions.
 func TestHoldAtTheSameTime(t *testing.T) {
-	on(t, func(t *testing.T, b bucket) {
-		rounds := &barrier{Client: b.client, looked: make(chan struct{}), written: make(chan struct{})}
+	on(t, func(t *testing.T, b lockBucket) {
+		rounds := &barrier{lockClient: b.client, looked: make(chan struct{}), written: make(chan struct{})}
 		rounds.looking.Store(2)
 		rounds.writing.Store(2)
 		b.client = rounds
@@ -151,7 +150,7 @@ func TestHoldAtTheSameTime(t *testing.T) {
 
 // A barrier lets the first looks of two servers end before their writes begin, and their writes before they look again.
 type barrier struct {
-	Client
+	lockClient
 	looking, writing atomic.Int32
 	looked, written  chan struct{}
 }
@@ -167,14 +166,14 @@ func (b *barrier) GetObject(
 			close(b.looked)
 		}
 	}()
-	return b.Client.GetObject(ctx, in, opts...)
+	return b.lockClient.GetObject(ctx, in, opts...)
 }
 
 func (b *barrier) PutObject(
 	ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options),
 ) (*s3.PutObjectOutput, error) {
 	<-b.looked
-	out, err := b.Client.PutObject(ctx, in, opts...)
+	out, err := b.lockClient.PutObject(ctx, in, opts...)
 	if err == nil || in.IfNoneMatch == nil || !isRefused(err) { // else it is written without a condition
 		if b.writing.Add(-1) == 0 {
 			close(b.written)
@@ -189,7 +188,7 @@ func isRefused(err error) bool { return strings.Contains(err.Error(), "NotImplem
 // A lossy bucket loses answers where a test asks for that.
 func lossy(
 	t *testing.T,
-) (b bucket, lose func(operation string, after, times int) *s3test.Injection, proxy *s3test.Proxy) {
+) (b lockBucket, lose func(operation string, after, times int) *s3test.Injection, proxy *s3test.Proxy) {
 	t.Helper()
 	server := s3test.Start(t, "minio")
 	proxy, err := s3test.NewProxy(server)
@@ -200,7 +199,7 @@ func lossy(
 	lose = func(operation string, after, times int) *s3test.Injection {
 		return proxy.Inject(s3test.Fault{Operation: operation, After: after, Times: times, Effect: s3test.LoseAnswer()})
 	}
-	return bucket{proxy.Server().Client(s3client.RepeatUnstored("")), server.Bucket(t)}, lose, proxy
+	return lockBucket{proxy.Server().Client(s3client.RepeatUnstored("")), server.Bucket(t)}, lose, proxy
 }
 
 // The answer to a write is lost. The server that has written the lock has it, and does not write it again: another
@@ -217,7 +216,7 @@ func TestLostAnswers(t *testing.T) {
 		}
 		injected.End()
 	}
-	for _, client := range []Client{b.client, unconditional{b.client}} {
+	for _, client := range []lockClient{b.client, unconditional{b.client}} {
 		b.client = client
 		first, second := b.lock(t), b.lock(t)
 		once("taken", func() { wantHeld(t, first, true) })
@@ -237,19 +236,19 @@ func TestLostAnswers(t *testing.T) {
 
 // S3 refuses a write for a moment. The server writes it again, and compares ETags as before.
 func TestRefusedForAMoment(t *testing.T) {
-	on(t, func(t *testing.T, b bucket) {
+	on(t, func(t *testing.T, b lockBucket) {
 		for _, code := range []string{"SlowDown", "ConditionalRequestConflict"} {
 			l := b.lock(t)
 			wantHeld(t, l, true)
 			wantHeld(t, l, true)
 			bare := l.bare
-			refuses := &refusing{Client: b.client, code: code}
-			l.Client = func() Client { return refuses }
+			refuses := &refusing{lockClient: b.client, code: code}
+			l.Client = func() lockClient { return refuses }
 			wantHeld(t, l, true)
 			if l.bare != bare {
 				t.Errorf("%s: the server compares ETags without their quotes: %v", code, l.bare)
 			}
-			l.Client = func() Client { return b.client }
+			l.Client = func() lockClient { return b.client }
 			if err := l.Release(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -259,7 +258,7 @@ func TestRefusedForAMoment(t *testing.T) {
 
 // A refusing client refuses the first write.
 type refusing struct {
-	Client
+	lockClient
 	code string
 	done bool
 }
@@ -271,7 +270,7 @@ func (r *refusing) PutObject(
 		r.done = true
 		return nil, &smithy.GenericAPIError{Code: r.code}
 	}
-	return r.Client.PutObject(ctx, in, opts...)
+	return r.lockClient.PutObject(ctx, in, opts...)
 }
 
 // Without any answer a server does not know whether it has the lock. Later it finds what it has written.
@@ -304,10 +303,10 @@ func TestNoAnswers(t *testing.T) {
 // A release whose answer is lost, and which another server has followed by then, does not touch the lock of that
 // server.
 func TestReleaseIsNotRepeated(t *testing.T) {
-	on(t, func(t *testing.T, b bucket) {
+	on(t, func(t *testing.T, b lockBucket) {
 		first, next := b.lock(t), b.lock(t)
 		wantHeld(t, first, true)
-		first.Client = func() Client { return overtaken{b.client, func() { wantHeld(t, next, true) }} }
+		first.Client = func() lockClient { return overtaken{b.client, func() { wantHeld(t, next, true) }} }
 		if err := first.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -322,10 +321,10 @@ func TestReleaseIsNotRepeated(t *testing.T) {
 // S3 answers 200 without an ETag and stores nothing, because another server came later and was faster. The other one has the lock.
 func TestNotStored(t *testing.T) {
 	server := s3test.Start(t, "sim-aws")
-	b := bucket{server.Client(s3client.RepeatUnstored("")), server.Bucket(t)}
+	b := lockBucket{server.Client(s3client.RepeatUnstored("")), server.Bucket(t)}
 	other := b.lock(t)
 	l := b.lock(t)
-	l.Client = func() Client { return notStored{b.client, func() { wantHeld(t, other, true) }} }
+	l.Client = func() lockClient { return notStored{b.client, func() { wantHeld(t, other, true) }} }
 	if held, err := l.Hold(t.Context()); held || l.Held() {
 		t.Errorf("Hold returns %v, %v", held, err)
 	}
@@ -334,7 +333,7 @@ func TestNotStored(t *testing.T) {
 
 // notStored is an S3 server that performs another request in place of each write.
 type notStored struct {
-	Client
+	lockClient
 	other func()
 }
 
@@ -345,14 +344,14 @@ func (s notStored) PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Op
 
 // An overtaken client gets no answer to a write before another server does something.
 type overtaken struct {
-	Client
+	lockClient
 	do func()
 }
 
 func (o overtaken) PutObject(
 	ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options),
 ) (*s3.PutObjectOutput, error) {
-	out, err := o.Client.PutObject(ctx, in, opts...)
+	out, err := o.lockClient.PutObject(ctx, in, opts...)
 	if err != nil {
 		return out, err
 	}
@@ -363,7 +362,7 @@ func (o overtaken) PutObject(
 // A server that cannot read the lock, or ends while it waits, does not have it.
 func TestErrors(t *testing.T) {
 	server := s3test.Start(t, "sim-aws")
-	b := bucket{server.Client(s3client.RepeatUnstored("")), "no-such-bucket"}
+	b := lockBucket{server.Client(s3client.RepeatUnstored("")), "no-such-bucket"}
 	for name, do := range map[string]func() error{
 		"hold":    func() error { _, err := b.lock(t).Hold(t.Context()); return err },
 		"release": func() error { return b.lock(t).Release(t.Context()) },
@@ -376,7 +375,7 @@ func TestErrors(t *testing.T) {
 	l := b.lock(t)
 	l.Settle = never
 	ctx, cancel := context.WithCancel(t.Context())
-	l.Client = func() Client { return afterWrite{b.client, cancel} }
+	l.Client = func() lockClient { return afterWrite{b.client, cancel} }
 	if held, err := l.Hold(ctx); !errors.Is(err, context.Canceled) || held || l.Held() {
 		t.Errorf("at the end of the wait: %v, %v", held, err)
 	}
@@ -385,7 +384,7 @@ func TestErrors(t *testing.T) {
 
 // afterWrite does something after each write.
 type afterWrite struct {
-	Client
+	lockClient
 	do func()
 }
 
@@ -393,13 +392,13 @@ func (a afterWrite) PutObject(
 	ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options),
 ) (*s3.PutObjectOutput, error) {
 	defer a.do()
-	return a.Client.PutObject(ctx, in, opts...)
+	return a.lockClient.PutObject(ctx, in, opts...)
 }
 
 // torn is an S3 server whose answers may have parts of two versions. The next is made by tear of the one before and
 // the one that is there.
 type torn struct {
-	Client
+	lockClient
 	tear   func(before, now version) version // nil: as it is
 	before version
 }
@@ -407,7 +406,7 @@ type torn struct {
 func (s *torn) GetObject(
 	ctx context.Context, in *s3.GetObjectInput, opts ...func(*s3.Options),
 ) (*s3.GetObjectOutput, error) {
-	out, err := s.Client.GetObject(ctx, in, opts...)
+	out, err := s.lockClient.GetObject(ctx, in, opts...)
 	if err != nil || s.tear == nil {
 		return out, err
 	}
@@ -431,7 +430,7 @@ func TestHoldOnATornAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s3test.Start(t, "sim-aws")
-			b := bucket{s.Client(), s.Bucket(t)}
+			b := lockBucket{s.Client(), s.Bucket(t)}
 			first := b.lock(t)
 			wantHeld(t, first, true)
 			if err := first.Release(t.Context()); err != nil {
@@ -442,7 +441,7 @@ func TestHoldOnATornAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantHeld(t, first, true)
-			b.client = &torn{Client: b.client, tear: tear, before: released}
+			b.client = &torn{lockClient: b.client, tear: tear, before: released}
 			wantHeld(t, b.lock(t), false)
 			wantHeld(t, first, true)
 		})
@@ -452,7 +451,7 @@ func TestHoldOnATornAnswer(t *testing.T) {
 // Where an ETag is not the MD5, as with KMS, the second equal answer counts.
 func TestHoldWithOtherETags(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
-	b := bucket{otherETags{s.Client()}, s.Bucket(t)}
+	b := lockBucket{otherETags{s.Client()}, s.Bucket(t)}
 	first, second := b.lock(t), b.lock(t)
 	wantHeld(t, first, true)
 	wantHeld(t, second, false)
@@ -464,12 +463,12 @@ func TestHoldWithOtherETags(t *testing.T) {
 }
 
 // otherETags is an S3 server whose ETags are not the MD5.
-type otherETags struct{ Client }
+type otherETags struct{ lockClient }
 
 func (s otherETags) GetObject(
 	ctx context.Context, in *s3.GetObjectInput, opts ...func(*s3.Options),
 ) (*s3.GetObjectOutput, error) {
-	out, err := s.Client.GetObject(ctx, in, opts...)
+	out, err := s.lockClient.GetObject(ctx, in, opts...)
 	if err == nil {
 		out.ETag = aws.String(`"other-` + strings.Trim(*out.ETag, `"`) + `"`)
 	}
@@ -483,5 +482,5 @@ func (s otherETags) PutObject(
 	if in.IfMatch != nil {
 		known.IfMatch = aws.String(strings.Replace(*in.IfMatch, "other-", "", 1))
 	}
-	return s.Client.PutObject(ctx, &known, opts...)
+	return s.lockClient.PutObject(ctx, &known, opts...)
 }

@@ -1,6 +1,4 @@
-// Package webhook posts arrays of JSON objects to a receiver, signed by HMAC-SHA256 (RFC 2104). A tenant's events go
-// by it, and the lines of the audit log.
-package webhook
+package web
 
 import (
 	"bytes"
@@ -31,7 +29,7 @@ const maxAnswer = 64 << 10
 // idleTime is how long a connection to the receiver stays that no request uses.
 const idleTime = time.Minute
 
-// A Webhook posts to a receiver.
+// A Webhook posts arrays of JSON objects to a receiver, signed by HMAC-SHA256 (RFC 2104).
 type Webhook struct {
 	url    string
 	secret []byte
@@ -39,7 +37,7 @@ type Webhook struct {
 }
 
 // New makes a webhook. Without authorities, its certificate must come from one of the system's.
-func New(address, secret string, authorities *x509.CertPool, timeout time.Duration) *Webhook {
+func NewWebhook(address, secret string, authorities *x509.CertPool, timeout time.Duration) *Webhook {
 	transport := &http.Transport{
 		Proxy:           http.ProxyFromEnvironment,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities},
