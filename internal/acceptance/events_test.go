@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/report/events"
 	"github.com/babelftp/babelftp/internal/base/web"
+	"github.com/babelftp/babelftp/internal/report/events"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/accept"
-	"github.com/babelftp/babelftp/internal/ftp/passive"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/relay"
 )
 
@@ -22,7 +22,7 @@ import (
 // replica of a cluster opens a slice of them. Load balancers and other replicas may connect to them, and say whose the
 // connection is.
 type dataPorts struct {
-	*passive.Ports
+	*dataconn.Ports
 	Trust   *accept.Trust  // who may send PROXY headers, on control connections too
 	cluster *relay.Cluster // nil for a single replica
 	number  int            // of this replica
@@ -42,7 +42,7 @@ type dataPortObserver struct {
 // that the number of the replica is not known.
 func newDataPorts(ctx context.Context, cfg *config.Config, observe dataPortObserver, log *slog.Logger) (*dataPorts, error) {
 	p := &dataPorts{Trust: accept.NewTrust(cfg.ProxyProtocol.Networks(), observe.NoHeader, observe.Guard, log)}
-	options := passive.Options{Range: cfg.Passive.Ports, Guard: observe.Guard, Missed: observe.Missed}
+	options := dataconn.PortOptions{Range: cfg.Passive.Ports, Guard: observe.Guard, Missed: observe.Missed}
 	if len(cfg.ProxyProtocol.Trusted) > 0 {
 		options.Receive = p.Trust.Receive
 	}
@@ -62,13 +62,13 @@ func newDataPorts(ctx context.Context, cfg *config.Config, observe dataPortObser
 		})
 		options.Receive = p.cluster.Receive
 	}
-	p.Ports = passive.NewPorts(options)
+	p.Ports = dataconn.NewPorts(options)
 	return p, nil
 }
 
 // PublicAddress is what PASV shows on this replica, by a configuration that may be newer than that of the ports.
 // Hosts of the configuration before are not looked up again for that. Calls follow one another.
-func (p *dataPorts) PublicAddress(cfg config.Passive) passive.Public {
+func (p *dataPorts) PublicAddress(cfg config.Passive) dataconn.Public {
 	hosts := map[string]*netaddr.Host{}
 	host := func(a config.PublicAddress) *netaddr.Host {
 		name := a.Of(p.number)
@@ -79,7 +79,7 @@ func (p *dataPorts) PublicAddress(cfg config.Passive) passive.Public {
 		}
 		return hosts[name]
 	}
-	var public passive.Public
+	var public dataconn.Public
 	if cfg.PublicAddress.Of(p.number) != "" {
 		public.Host = host(cfg.PublicAddress)
 	}

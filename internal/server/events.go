@@ -4,9 +4,9 @@ import (
 	"crypto/x509"
 	"fmt"
 
+	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report/events"
-	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/account"
 )

@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/ftp/passive"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -154,7 +154,7 @@ func New(version string) *Server {
 }
 
 // NewPassivePorts returns the gauge of ports that are in use.
-func NewPassivePorts(ports *passive.Ports) prometheus.Collector {
+func NewPassivePorts(ports *dataconn.Ports) prometheus.Collector {
 	return prometheus.NewGaugeFunc(
 		prometheus.GaugeOpts{Namespace: namespace, Name: "passive_ports",
 			Help: "Passive ports on which sessions wait for their clients."},

@@ -23,7 +23,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
-	"github.com/babelftp/babelftp/internal/ftp/passive"
+
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -60,7 +60,7 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 	cfg := control.Config{
 		Bundle:      bundle,
 		IdleTimeout: defaults.IdleTimeout,
-		Ports:       passive.NewPorts(passive.Options{}),
+		Ports:       dataconn.NewPorts(dataconn.PortOptions{}),
 		Data: dataconn.Settings{
 			OpenTimeout: defaults.DataTimeout, StallTimeout: defaults.StallTimeout,
 		},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
-	"github.com/babelftp/babelftp/internal/ftp/passive"
+
 	"github.com/babelftp/babelftp/internal/ftp/syntax"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
@@ -72,7 +72,7 @@ func (s *session) unsupportedProtocol(supported string) (wire.Reply, error) {
 func (s *session) listenPassive() (port uint16, ok bool) {
 	s.closeDataPort()
 	conn, login := s.dialogue.conn, s.identity.login
-	client := passive.Client{Local: conn.Socket(), Addr: conn.Remote(), Tenant: login.Tenant.Name, User: login.Name}
+	client := dataconn.Client{Local: conn.Socket(), Addr: conn.Remote(), Tenant: login.Tenant.Name, User: login.Name}
 	source, port, err := s.cfg.Ports.Listen(s.ctx, client, s.identity.scopes(), s.cfg.Data.OpenTimeout)
 	if err != nil {
 		if !s.refused(err) {

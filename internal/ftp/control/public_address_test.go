@@ -9,7 +9,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/ftp/control"
-	"github.com/babelftp/babelftp/internal/ftp/passive"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 )
 
 // PASV shows the address of a host name, and another one to the clients of some networks. HOST accepts that. Where
@@ -27,14 +27,14 @@ func TestPublicAddress(t *testing.T) {
 	}
 	loopback := netip.MustParsePrefix("127.0.0.0/8")
 	for name, tc := range map[string]struct {
-		public passive.Public
+		public dataconn.Public
 		want   string
 	}{
-		"reached": {passive.Public{}, "(127,0,0,1,"},
-		"name":    {passive.Public{Host: host(outside)}, "(203,0,113,7,"},
-		"network": {passive.Public{Host: host(outside),
+		"reached": {dataconn.Public{}, "(127,0,0,1,"},
+		"name":    {dataconn.Public{Host: host(outside)}, "(203,0,113,7,"},
+		"network": {dataconn.Public{Host: host(outside),
 			Networks: map[netip.Prefix]*netaddr.Host{loopback: host(inside)}}, "(10,0,0,7,"},
-		"no-address": {passive.Public{Host: host(netip.Addr{})}, ""},
+		"no-address": {dataconn.Public{Host: host(netip.Addr{})}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, func(cfg *control.Config) { cfg.PublicAddress = tc.public })

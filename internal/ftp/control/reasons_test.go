@@ -11,7 +11,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
-	"github.com/babelftp/babelftp/internal/ftp/passive"
 )
 
 // logged are the lines of a log. Each is one Write.
@@ -75,7 +74,7 @@ func TestLogOfMissingDataConnections(t *testing.T) {
 // A data connection that has come is not missed, also if no transfer takes it.
 func TestLogOfUnusedDataConnections(t *testing.T) {
 	log := make(logged, 100)
-	var ports *passive.Ports
+	var ports *dataconn.Ports
 	s := newSite(t, func(cfg *control.Config) {
 		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 		ports = cfg.Ports

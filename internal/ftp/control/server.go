@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
 	"github.com/babelftp/babelftp/internal/ftp/list"
-	"github.com/babelftp/babelftp/internal/ftp/passive"
+
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/activity"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
@@ -43,10 +43,10 @@ type Config struct {
 	// where it is refused otherwise.
 	AcceptUnknownHosts bool
 
-	PublicAddress passive.Public // what PASV shows
+	PublicAddress dataconn.Public // what PASV shows
 
 	IdleTimeout time.Duration // between commands
-	Ports       *passive.Ports
+	Ports       *dataconn.Ports
 	Data        dataconn.Settings
 	// CommitDelay is the maximum time that an upload that looks complete waits for the end of the control connection.
 	// The kernel of a killed client closes the data connection first and the control connection just after. An upload

@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/ftp/accept"
-	"github.com/babelftp/babelftp/internal/ftp/passive"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 )
 
 // Options are what a replica knows of the others. Ports, Peers, Trust, StallTimeout, Observe and Log are required.
@@ -130,7 +130,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 		if own.Contains(port) {
 			continue
 		}
-		l, err := config.Listen(ctx, "tcp", passive.ListenAddress(c.Address, port))
+		l, err := config.Listen(ctx, "tcp", dataconn.ListenAddress(c.Address, port))
 		if err != nil {
 			c.close()
 			return err
@@ -236,13 +236,13 @@ func (c *Cluster) owner(port uint16) *netaddr.Host {
 // Receive gives a connection to the session that waits for its client on a port of this replica. The connection is a
 // relay from a peer, one from a load balancer with a header, or one from a client. Receive is that of
 // [passive.Options].
-func (c *Cluster) Receive(conn net.Conn, arrived time.Time, match passive.Match) {
+func (c *Cluster) Receive(conn net.Conn, arrived time.Time, match dataconn.Match) {
 	if !c.receive(conn, arrived, match) {
 		_ = conn.Close()
 	}
 }
 
-func (c *Cluster) receive(conn net.Conn, arrived time.Time, match passive.Match) bool {
+func (c *Cluster) receive(conn net.Conn, arrived time.Time, match dataconn.Match) bool {
 	from := netaddr.Of(conn.RemoteAddr())
 	trusted := c.Trust.Contains(from)
 	stranger := !trusted && !c.peers.known(from)
@@ -287,7 +287,7 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match passive.Match)
 
 // take gives a relayed connection to its session, and tells the relay. The client has come before the relay, and so
 // long before the header as that says. A question gets its answer.
-func (c *Cluster) take(proxied *accept.Conn, value []byte, arrived, read time.Time, match passive.Match) bool {
+func (c *Cluster) take(proxied *accept.Conn, value []byte, arrived, read time.Time, match dataconn.Match) bool {
 	if bytes.Equal(value, question()) {
 		answer := frameWriter{conn: proxied.NetConn(), first: frameTaken}
 		_ = answer.begin()

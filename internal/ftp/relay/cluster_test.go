@@ -22,7 +22,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/ftp/accept"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
-	"github.com/babelftp/babelftp/internal/ftp/passive"
+
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
 
@@ -84,7 +84,7 @@ func (e *events) counted(result Result) int {
 type replica struct {
 	*Cluster
 	address netip.Addr
-	ports   *passive.Ports
+	ports   *dataconn.Ports
 	events  *events
 
 	headerless atomic.Int32 // connections without the header of a load balancer
@@ -125,8 +125,8 @@ func startReplica(t *testing.T, n int, ports netaddr.PortRange, within, stall ti
 		}, nil, log),
 	})
 	r.within = within
-	r.ports = passive.NewPorts(
-		passive.Options{Range: Slice(ports, n, len(replicas())), Address: r.address, Receive: r.Receive})
+	r.ports = dataconn.NewPorts(
+		dataconn.PortOptions{Range: Slice(ports, n, len(replicas())), Address: r.address, Receive: r.Receive})
 	if err := r.ports.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -148,9 +148,8 @@ func startReplica(t *testing.T, n int, ports netaddr.PortRange, within, stall ti
 // listen lets a session wait for a client.
 func (r *replica) listen(t *testing.T, client string) (source dataconn.Source, port uint16) {
 	t.Helper()
-	source, port, err := r.ports.Listen(
-		t.Context(), passive.Client{Local: r.address, Addr: netip.MustParseAddr(client), Tenant: "acme", User: "alice"},
-		nil, time.Hour)
+	waited := dataconn.Client{Local: r.address, Addr: netip.MustParseAddr(client), Tenant: "acme", User: "alice"}
+	source, port, err := r.ports.Listen(t.Context(), waited, nil, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/logline"
-	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/base/web"
+	"github.com/babelftp/babelftp/internal/config"
 )
 
 // closeTimeout bounds the wait for the last lines when the server stops.

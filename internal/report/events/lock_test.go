@@ -19,7 +19,6 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-
 // never is an expiry that no test sees.
 const never = time.Hour
 

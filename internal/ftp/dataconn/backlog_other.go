@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package passive
+package dataconn
 
 // backlog is not known.
 func backlog(int) int { return maxBacklog }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package passive
+package dataconn
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 // A connection to a shared port takes none of the last descriptors. Its transfer gets an error, and the others go on
 // to wait.
 func TestSharedPortOnFewDescriptors(t *testing.T) {
-	ports := NewPorts(Options{Range: somePorts(t, 1)})
+	ports := NewPorts(PortOptions{Range: somePorts(t, 1)})
 	one, address := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
 	two, _ := listenOn(t, ports, aClient("127.0.0.2"), time.Hour)
 	restore := fewDescriptors(t)
@@ -47,7 +47,7 @@ func TestSharedPortOnFewDescriptors(t *testing.T) {
 // ready when those connections are accepted that waited when it came, and one more.
 func TestFloodedPort(t *testing.T) {
 	const before = 3 // connections that wait when the session comes
-	ports := NewPorts(Options{Range: somePorts(t, 1)})
+	ports := NewPorts(PortOptions{Range: somePorts(t, 1)})
 	tcp, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(localhost, ports.Range.First)))
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package passive
+package dataconn
 
 import (
 	"net/netip"
@@ -11,7 +11,7 @@ import (
 // A client has not connected to its port, and may still do so. Other sessions of its address get that port only if
 // there is no other one, and then the one on which the wait has ended first.
 func TestLateConnection(t *testing.T) {
-	ports := NewPorts(Options{Range: somePorts(t, 3)})
+	ports := NewPorts(PortOptions{Range: somePorts(t, 3)})
 	var late []string
 	for range 2 {
 		w, address := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
@@ -45,7 +45,7 @@ func TestLateConnection(t *testing.T) {
 // A port counts as one of a late connection for some time after the last wait on it.
 func TestLateConnectionIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ports := NewPorts(Options{})
+		ports := NewPorts(PortOptions{})
 		addr := netip.MustParseAddr("192.0.2.7")
 		want := func(late ...uint16) {
 			t.Helper()

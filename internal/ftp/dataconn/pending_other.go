@@ -1,6 +1,6 @@
 //go:build !unix
 
-package passive
+package dataconn
 
 import "net"
 

@@ -1,4 +1,4 @@
-package passive
+package dataconn
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package passive
+package dataconn
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func aClient(addr string) Client {
 // listen listens on any port of this machine, for a time.
 func listen(t *testing.T, client string, timeout time.Duration) (p *waiter, address string) {
 	t.Helper()
-	return listenOn(t, NewPorts(Options{}), aClient(client), timeout)
+	return listenOn(t, NewPorts(PortOptions{}), aClient(client), timeout)
 }
 
 // listenOn listens on one of the ports, for a time.
@@ -53,7 +53,7 @@ func TestPassivePortEndsInTime(t *testing.T) {
 // its port no more is none of them.
 func TestMissed(t *testing.T) {
 	missed := make(chan struct{}, 10)
-	ports := NewPorts(Options{Missed: func() { missed <- struct{}{} }})
+	ports := NewPorts(PortOptions{Missed: func() { missed <- struct{}{} }})
 	given, _ := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
 	given.Close()
 	scanned, address := listenOn(t, ports, aClient("127.0.0.2"), time.Hour)

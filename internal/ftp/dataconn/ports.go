@@ -1,4 +1,4 @@
-package passive
+package dataconn
 
 import (
 	"context"
@@ -17,14 +17,13 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
-	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 )
 
 // Ports are the passive ports of a server. A port serves several sessions at the same time if the
 // addresses of their clients differ: a connection belongs to the session that waits for its address.
 // A session takes a free port if there is one.
 type Ports struct {
-	Options
+	PortOptions
 
 	mu        sync.Mutex
 	listeners map[netip.AddrPort]*listener // by local address and port
@@ -34,8 +33,8 @@ type Ports struct {
 	opened    bool                         // whether all ports stay open
 }
 
-// Options say which ports there are. The zero value is any dynamic port.
-type Options struct {
+// PortOptions say which ports there are. The zero value is any dynamic port.
+type PortOptions struct {
 	Range netaddr.PortRange // that sessions get; the zero value means [netaddr.DynamicPorts]
 
 	// Address is what ports listen on that [Ports.Open] opens. The zero value means any address.
@@ -79,11 +78,11 @@ type listener struct {
 }
 
 // NewPorts makes the passive ports of a server. None is open.
-func NewPorts(options Options) *Ports {
+func NewPorts(options PortOptions) *Ports {
 	if options.Range == (netaddr.PortRange{}) {
 		options.Range = netaddr.DynamicPorts()
 	}
-	return &Ports{Options: options, listeners: make(map[netip.AddrPort]*listener), byUser: make(map[Client]int),
+	return &Ports{PortOptions: options, listeners: make(map[netip.AddrPort]*listener), byUser: make(map[Client]int),
 		byAddress: make(map[Client]int), late: make(map[netip.Addr]latePorts)}
 }
 
@@ -150,7 +149,7 @@ const portsLimit = "passive.ports" // the key of the configuration
 // is reached, or if the client has its share of the ports.
 func (p *Ports) Listen(
 	ctx context.Context, c Client, scopes limits.Scopes, timeout time.Duration,
-) (dataconn.Source, uint16, error) {
+) (Source, uint16, error) {
 	leave, err := scopes.EnterPassivePort()
 	if err != nil {
 		return nil, 0, err

@@ -1,4 +1,4 @@
-package passive
+package dataconn
 
 import (
 	"context"

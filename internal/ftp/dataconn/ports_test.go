@@ -1,4 +1,4 @@
-package passive
+package dataconn
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
-	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
 
@@ -63,7 +63,7 @@ func nothingLeft(t *testing.T, ports *Ports) {
 func TestReceiveLate(t *testing.T) {
 	held := make(chan func() bool)
 	ports := NewPorts(
-		Options{Range: somePorts(t, 1), Address: localhost,
+		PortOptions{Range: somePorts(t, 1), Address: localhost,
 			Receive: func(conn net.Conn, arrived time.Time, match Match) {
 				held <- func() bool { return match(conn, arrived) }
 			}})
@@ -71,7 +71,7 @@ func TestReceiveLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ports.Close()
-	listen := func() (dataconn.Source, string) {
+	listen := func() (Source, string) {
 		source, port, err := ports.Listen(t.Context(), Client{Local: localhost, Addr: localhost}, nil, time.Hour)
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestReceiveLate(t *testing.T) {
 // Sessions share the one port that there is if their clients have different addresses. Each gets its own client,
 // whatever the order. A client from an address for which no session waits is closed, and the port is free at the end.
 func TestPortIsShared(t *testing.T) {
-	ports := NewPorts(Options{Range: somePorts(t, 1)})
+	ports := NewPorts(PortOptions{Range: somePorts(t, 1)})
 	one, address := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
 	two, same := listenOn(t, ports, aClient("127.0.0.2"), time.Hour)
 	if address != same || ports.InUse() != 1 {
@@ -144,7 +144,7 @@ func isPortsLimit(err error) bool {
 // Sessions take free ports before they share, and the sessions of one address never share.
 func TestPortsFreeFirst(t *testing.T) {
 	const size = 8
-	ports := NewPorts(Options{Range: somePorts(t, size)})
+	ports := NewPorts(PortOptions{Range: somePorts(t, size)})
 	for n := range size {
 		c := aClient("127.0.0.1")
 		c.Tenant = strconv.Itoa(n) // so that no share is used up
@@ -163,7 +163,7 @@ func TestPortsFreeFirst(t *testing.T) {
 
 // What users behind one address leave each other, on ports of which other addresses know nothing.
 func TestPortShares(t *testing.T) {
-	ports := NewPorts(Options{Range: somePorts(t, 16)})
+	ports := NewPorts(PortOptions{Range: somePorts(t, 16)})
 	takeAll := func(addr, tenant, user string, want int) {
 		t.Helper()
 		got := 0
@@ -195,7 +195,7 @@ func TestPortShares(t *testing.T) {
 
 // Limits of the scopes hold until the client has connected, the time is over or the session has ended.
 func TestPortScopes(t *testing.T) {
-	ports := NewPorts(Options{})
+	ports := NewPorts(PortOptions{})
 	scopes := limits.Scopes{limits.NewUser("acme", 0, limits.Usage{PassivePorts: 1})}
 	for name, end := range map[string]func(p *waiter, address string){
 		"connected": func(p *waiter, address string) {
@@ -229,7 +229,7 @@ func TestPortScopes(t *testing.T) {
 // Where a port accepts no more, its sessions get an error. Their clients are not refused, and no other session gets
 // the port.
 func TestPortFails(t *testing.T) {
-	ports := NewPorts(Options{Range: somePorts(t, 1)})
+	ports := NewPorts(PortOptions{Range: somePorts(t, 1)})
 	one, address := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
 	two, _ := listenOn(t, ports, aClient("127.0.0.2"), time.Hour)
 	if err := one.listener.SetDeadline(time.Unix(1, 0)); err != nil { // so Accept returns an error
@@ -263,11 +263,11 @@ func TestPortOfAnotherProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	_, address := listenOn(t, NewPorts(Options{Range: r}), aClient("127.0.0.1"), time.Hour)
+	_, address := listenOn(t, NewPorts(PortOptions{Range: r}), aClient("127.0.0.1"), time.Hour)
 	if want := netip.AddrPortFrom(localhost, r.Last).String(); address != want {
 		t.Errorf("the port is %s, want %s", address, want)
 	}
-	_, _, err = NewPorts(Options{Range: netaddr.PortRange{First: r.First, Last: r.First}}).Listen(
+	_, _, err = NewPorts(PortOptions{Range: netaddr.PortRange{First: r.First, Last: r.First}}).Listen(
 		t.Context(), aClient("127.0.0.1"), nil, time.Hour)
 	if err == nil || isPortsLimit(err) {
 		t.Errorf("without another port: %v", err)
@@ -282,7 +282,7 @@ func TestPortsIPv6(t *testing.T) {
 	} else {
 		_ = l.Close()
 	}
-	ports := NewPorts(Options{Range: somePorts(t, 1)})
+	ports := NewPorts(PortOptions{Range: somePorts(t, 1)})
 	four, _ := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
 	six, address := listenOn(
 		t, ports, Client{Local: loopback, Addr: loopback, Tenant: "acme", User: "alice"}, time.Hour)
@@ -299,7 +299,7 @@ func TestPortsIPv6(t *testing.T) {
 // Clients of ten addresses come and go on three ports. Some come too late for their session, or not at all. Each
 // other session gets its own client, and not one that has come too late for the session before.
 func TestPortsAtOnce(t *testing.T) {
-	ports := NewPorts(Options{Range: somePorts(t, 3)})
+	ports := NewPorts(PortOptions{Range: somePorts(t, 3)})
 	const rounds = 100
 	var clients sync.WaitGroup
 	for n := range 10 {
@@ -378,7 +378,7 @@ func TestPanic(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := guard.Count()
-			ports := NewPorts(Options{Range: somePorts(t, 1), Address: localhost, Receive: receive, Guard: guard})
+			ports := NewPorts(PortOptions{Range: somePorts(t, 1), Address: localhost, Receive: receive, Guard: guard})
 			if err := ports.Open(t.Context()); err != nil {
 				t.Fatal(err)
 			}
