@@ -14,20 +14,20 @@ const module = "github.com/babelftp/babelftp/"
 // below, never of one above.
 func house() []string {
 	return []string{
-		"cmd",              // the command line.
-		"internal/server",  // puts everything together.
-		"internal/admin",   // what administrators see and do.
-		"internal/ftp",     // speaks FTP.
-		"internal/report",  // logs, audit, events and traces.
-		"internal/users",   // tenants and users, and how they log in.
-		"internal/storage", // what a user sees of S3, and the S3 clients.
-		"internal/certs",   // certificates of the server.
-		"internal/config",  // the configuration: describes, and makes nothing.
-		"driver",           // S3 as a file system: any program can use it, so it knows no FTP and no language.
-		"internal/names",   // names on the wire and in the storage.
-		"internal/base",    // what works for any server.
-		"i18n",             // texts and languages.
-		"locales",          // the catalogues.
+		"cmd",               // the command line.
+		"internal/server",   // puts everything together.
+		"internal/admin",    // what administrators see and do.
+		"internal/ftp",      // speaks FTP.
+		"internal/report",   // logs, audit, events and traces.
+		"internal/users",    // tenants and users, and how they log in.
+		"internal/storage",  // what a user sees of S3, and the S3 clients.
+		"internal/certs",    // certificates of the server.
+		"internal/config",   // the configuration: describes, and makes nothing.
+		"driver",            // S3 as a file system: any program can use it, so it knows no FTP and no language.
+		"internal/pathname", // names on the wire and in the storage.
+		"internal/base",     // what works for any server.
+		"i18n",              // texts and languages.
+		"locales",           // the catalogues.
 	}
 }
 
@@ -63,9 +63,9 @@ func keepers() []keeper {
 			"a session asks for a view, and the server makes one of the driver"},
 		{module + "i18n/...", "cmd i18n internal/server internal/admin internal/ftp internal/users internal/config",
 			"the session writes what a client reads; the others return errors"},
-		{module + "internal/names/...", "not driver", "any program can use the driver, so it knows no FTP"},
+		{module + "internal/pathname", "not driver", "any program can use the driver, so it knows no FTP"},
 		{module + "internal/storage/embeddeds3", "cmd", "only the demonstration has an S3 server inside"},
-		{"net", "not i18n internal/ftp/reply internal/ftp/list internal/names/charset internal/names/pathname",
+		{"net", "not i18n internal/ftp/reply internal/ftp/list internal/pathname",
 			"these packages make texts, and write to no socket"},
 	}
 }

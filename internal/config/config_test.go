@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/names/pathname"
+	"github.com/babelftp/babelftp/internal/pathname"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

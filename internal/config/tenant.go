@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/names/pathname"
+	"github.com/babelftp/babelftp/internal/pathname"
 )
 
 // A Tenant owns a bucket, or a part of one, and the users who see it.

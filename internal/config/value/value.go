@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/babelftp/babelftp/internal/names/charset"
+	"github.com/babelftp/babelftp/internal/pathname"
 )
 
 // A Size is a number of bytes.
@@ -85,11 +85,11 @@ func (v *TLSVersion) UnmarshalText(text []byte) error {
 }
 
 // An Encoding is how clients write pathnames. The zero value is UTF-8.
-type Encoding struct{ *charset.Encoding }
+type Encoding struct{ *pathname.Encoding }
 
 // UnmarshalText reads utf-8, raw or the label of a charset.
 func (e *Encoding) UnmarshalText(text []byte) error {
-	parsed, err := charset.Parse(string(text))
+	parsed, err := pathname.ParseEncoding(string(text))
 	if err != nil {
 		return err
 	}

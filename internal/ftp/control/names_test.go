@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/names/charset"
-	"github.com/babelftp/babelftp/internal/names/pathname"
+
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -159,7 +159,7 @@ func TestBackslashSeparates(t *testing.T) {
 	demo := loginTo(config.Tenant{
 		Backslash: pathname.BackslashSeparates, PathnameEncoding: configtest.Encoding(t, "shift_jis"),
 	})
-	demo.DirectoryEncodings = map[string]*charset.Encoding{"/mirror": configtest.Encoding(t, "raw").Encoding}
+	demo.DirectoryEncodings = map[string]*pathname.Encoding{"/mirror": configtest.Encoding(t, "raw").Encoding}
 	s := newTenantSite(t, demo)
 	c := s.login()
 	c.do("MKD scans", "257 ")

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/internal/names/pathname"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 

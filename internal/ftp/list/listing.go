@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/names/pathname"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
 	"github.com/babelftp/babelftp/internal/ftp/list"
-	"github.com/babelftp/babelftp/internal/names/charset"
-	"github.com/babelftp/babelftp/internal/names/pathname"
+
+	"github.com/babelftp/babelftp/internal/pathname"
 )
 
 // An ErrorRow says how an error of the storage is answered. The error's own text
@@ -30,7 +30,7 @@ type ErrorRow struct {
 func Errors() []ErrorRow {
 	return []ErrorRow{
 		{ErrNoDataConnection, 425, i18n.DataConnectionFailed},
-		{charset.ErrInvalid, 501, i18n.NameNotUTF8},
+		{pathname.ErrNotInEncoding, 501, i18n.NameNotUTF8},
 		{list.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 		{dataconn.ErrAborted, 426, i18n.CommandAborted},
 		{engine.ErrPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/names/charset"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/locales"
 )
 
@@ -20,7 +20,7 @@ func newLocale(t *testing.T, tag, label string) *Locale {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoding, err := charset.Parse(label)
+	encoding, err := pathname.ParseEncoding(label)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/names/charset"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -26,7 +26,7 @@ import (
 type Preferences struct {
 	Bundle          *i18n.Bundle
 	DefaultLanguage language.Tag
-	Encoding        *charset.Encoding // of clients that have not said that they read UTF-8
+	Encoding        *pathname.Encoding // of clients that have not said that they read UTF-8
 }
 
 // PreferencesOf returns the preferences of a tenant, zero for nil.
@@ -132,7 +132,7 @@ func (l *Locale) Encode(text string) string {
 
 // Charset is the encoding of what the client reads, but for directories with
 // one of their own.
-func (l *Locale) Charset() *charset.Encoding {
+func (l *Locale) Charset() *pathname.Encoding {
 	if l.UTF8 && !l.tenant.Encoding.Raw() {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (l *Locale) Charset() *charset.Encoding {
 
 // textCharset is the encoding of texts: UTF-8 in a language that the client has
 // selected (RFC 2640 4.1), also where its pathnames are in another one.
-func (l *Locale) textCharset() *charset.Encoding {
+func (l *Locale) textCharset() *pathname.Encoding {
 	if l.selected {
 		return nil
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/names/charset"
-	"github.com/babelftp/babelftp/internal/names/pathname"
+
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
@@ -29,7 +29,7 @@ type User struct {
 	config.TimeLimits
 	// DirectoryEncodings are the directories as the user sees them, absolute, whose names have another encoding than
 	// the tenant's, and those below them.
-	DirectoryEncodings map[string]*charset.Encoding
+	DirectoryEncodings map[string]*pathname.Encoding
 	// Policy says what the user may do, by the settings of the tenant, of its folders and of the user.
 	Policy view.Policy
 
@@ -131,8 +131,8 @@ func shortest(times ...time.Duration) (least time.Duration) {
 // encodingsBelow returns the encodings of a tenant's directories for a user who sees root as "/". It leaves out
 // directories outside of root. "/" has the encoding of root, or of the nearest directory above it. The control
 // connection compares the names in NFC.
-func encodingsBelow(root string, dirs map[string]value.Encoding) map[string]*charset.Encoding {
-	seen := map[string]*charset.Encoding{}
+func encodingsBelow(root string, dirs map[string]value.Encoding) map[string]*pathname.Encoding {
+	seen := map[string]*pathname.Encoding{}
 	root = norm.NFC.String(strings.TrimSuffix(root, "/"))
 	around := ""
 	for dir, encoding := range dirs {

@@ -1,4 +1,4 @@
-package charset_test
+package pathname_test
 
 import (
 	"errors"
@@ -16,12 +16,12 @@ import (
 	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/traditionalchinese"
 
-	"github.com/babelftp/babelftp/internal/names/charset"
+	"github.com/babelftp/babelftp/internal/pathname"
 )
 
-func parseEncoding(t testing.TB, label string) *charset.Encoding {
+func parseEncoding(t testing.TB, label string) *pathname.Encoding {
 	t.Helper()
-	e, err := charset.Parse(label)
+	e, err := pathname.ParseEncoding(label)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,9 +29,9 @@ func parseEncoding(t testing.TB, label string) *charset.Encoding {
 }
 
 // charsets returns all charsets that pathnames can have.
-func charsets(t testing.TB) []*charset.Encoding {
+func charsets(t testing.TB) []*pathname.Encoding {
 	t.Helper()
-	var allowed []*charset.Encoding
+	var allowed []*pathname.Encoding
 	var refused []string
 	for _, candidate := range slices.Concat(
 		charmap.All, japanese.All, korean.All, simplifiedchinese.All, traditionalchinese.All) {
@@ -41,10 +41,10 @@ func charsets(t testing.TB) []*charset.Encoding {
 				t.Fatalf("%v: %v", candidate, err)
 			}
 		}
-		e, err := charset.Parse(name)
+		e, err := pathname.ParseEncoding(name)
 		if err != nil {
 			refused = append(refused, name)
-		} else if !slices.ContainsFunc(allowed, func(a *charset.Encoding) bool { return a.String() == e.String() }) {
+		} else if !slices.ContainsFunc(allowed, func(a *pathname.Encoding) bool { return a.String() == e.String() }) {
 			allowed = append(allowed, e)
 		}
 	}
@@ -65,7 +65,7 @@ func TestEncodingsShareTables(t *testing.T) {
 		return m.HeapAlloc
 	}
 	for _, label := range []string{"shift_jis", "big5"} {
-		all := []*charset.Encoding{parseEncoding(t, label)}
+		all := []*pathname.Encoding{parseEncoding(t, label)}
 		before := heap()
 		for range encodings {
 			all = append(all, parseEncoding(t, label))
@@ -162,7 +162,7 @@ func TestParseEncodingRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run("label-"+tt.label, func(t *testing.T) {
-			_, err := charset.Parse(tt.label)
+			_, err := pathname.ParseEncoding(tt.label)
 			if err == nil || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), "write utf-8") {
 				t.Errorf("got %v", err)
 			}
@@ -171,14 +171,14 @@ func TestParseEncodingRefuses(t *testing.T) {
 }
 
 func TestNilEncodingIsUTF8(t *testing.T) {
-	for _, e := range []*charset.Encoding{nil, {}} {
+	for _, e := range []*pathname.Encoding{nil, {}} {
 		if e.String() != "utf-8" || !e.UTF8() || e.Raw() {
 			t.Errorf("%#v is %s", e, e)
 		}
 		if name, err := e.Decode("日本"); name != "日本" || err != nil {
 			t.Errorf("Decode: %q, %v", name, err)
 		}
-		if _, err := e.Decode("\xff"); !errors.Is(err, charset.ErrInvalid) {
+		if _, err := e.Decode("\xff"); !errors.Is(err, pathname.ErrNotInEncoding) {
 			t.Errorf("Decode: %v", err)
 		}
 		if name, ok := e.Encode("日本"); name != "日本" || !ok {
@@ -304,7 +304,7 @@ func TestEncodingRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.label+"-"+strings.ReplaceAll(tt.why, " ", "-"), func(t *testing.T) {
 			name, err := parseEncoding(t, tt.label).Decode(tt.bytes)
-			if !errors.Is(err, charset.ErrInvalid) || name != "" {
+			if !errors.Is(err, pathname.ErrNotInEncoding) || name != "" {
 				t.Errorf("Decode(%q) = %q, %v", tt.bytes, name, err)
 			}
 		})
@@ -365,11 +365,11 @@ func TestCharsetBytes(t *testing.T) {
 	}
 }
 
-func checkBytes(t *testing.T, e *charset.Encoding, bytes string, seen map[string]string) {
+func checkBytes(t *testing.T, e *pathname.Encoding, bytes string, seen map[string]string) {
 	t.Helper()
 	name, err := e.Decode(bytes)
 	if err != nil {
-		if !errors.Is(err, charset.ErrInvalid) {
+		if !errors.Is(err, pathname.ErrNotInEncoding) {
 			t.Errorf("Decode(%q): %v", bytes, err)
 		}
 		return
@@ -469,11 +469,11 @@ func FuzzEncodings(f *testing.F) {
 }
 
 // checkDecode returns the name, or "" if there is none.
-func checkDecode(t *testing.T, e *charset.Encoding, bytes string) string {
+func checkDecode(t *testing.T, e *pathname.Encoding, bytes string) string {
 	t.Helper()
 	name, err := e.Decode(bytes)
 	if err != nil {
-		if e.Raw() || utf8.ValidString(bytes) || !errors.Is(err, charset.ErrInvalid) {
+		if e.Raw() || utf8.ValidString(bytes) || !errors.Is(err, pathname.ErrNotInEncoding) {
 			t.Errorf("%s: Decode(%q): %v", e, bytes, err)
 		}
 		return ""

@@ -4,18 +4,16 @@ import (
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
-
-	"github.com/babelftp/babelftp/internal/names/charset"
 )
 
 // Rules say how the names of a user are written.
 type Rules struct {
 	// Encoding is that of the pathnames of clients that have not asked for UTF-8; nil
 	// means UTF-8.
-	Encoding *charset.Encoding
+	Encoding *Encoding
 	// DirectoryEncodings has the directories, absolute and in NFC, in which and below
 	// which names have another encoding.
-	DirectoryEncodings map[string]*charset.Encoding
+	DirectoryEncodings map[string]*Encoding
 	// Normalization is the Unicode form in which names are created; the zero value
 	// means NFC.
 	Normalization Normalization
@@ -26,7 +24,7 @@ type Rules struct {
 
 // EncodingOf returns the encoding of the names in a directory: that of the nearest directory
 // which has one.
-func (r *Rules) EncodingOf(dir string) *charset.Encoding {
+func (r *Rules) EncodingOf(dir string) *Encoding {
 	encoding, nearest := r.Encoding, ""
 	for above, e := range r.DirectoryEncodings {
 		if len(above) > len(nearest) && isIn(dir, above) {

@@ -1,4 +1,4 @@
-package charset_test
+package pathname_test
 
 import (
 	"testing"

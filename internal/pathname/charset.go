@@ -1,4 +1,4 @@
-package charset
+package pathname
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/text/encoding/ianaindex"
 )
 
-// ErrInvalid says that bytes are no name in an encoding.
-var ErrInvalid = errors.New("charset: the name is not in the encoding")
+// ErrNotInEncoding says that bytes are no name in an encoding.
+var ErrNotInEncoding = errors.New("pathname: the name is not in the encoding")
 
 // The encodings that are no charsets.
 const (
@@ -31,7 +31,7 @@ type Encoding struct {
 	preferred preferredBytes
 }
 
-// Parse returns the encoding of a label: "utf-8", "raw", or a charset. The labels of
+// ParseEncoding returns the encoding of a label: "utf-8", "raw", or a charset. The labels of
 // charsets are those of the WHATWG's Encoding Standard and of IANA's registry, in upper
 // or lower case.
 //
@@ -44,7 +44,7 @@ type Encoding struct {
 // Parse refuses charsets with shift states, and those with other characters in the
 // place of ASCII's (iso-2022-jp, utf-16, EBCDIC). In these, the bytes of "/" and "."
 // may be parts of other characters.
-func Parse(label string) (*Encoding, error) {
+func ParseEncoding(label string) (*Encoding, error) {
 	label = strings.ToLower(strings.TrimSpace(label))
 	if label == rawName {
 		return &Encoding{name: rawName}, nil
@@ -133,15 +133,15 @@ func (e *Encoding) Decode(name string) (string, error) {
 	case utf8.ValidString(name):
 		return name, nil
 	case e.UTF8():
-		return "", fmt.Errorf("%w: %q is not UTF-8", ErrInvalid, name)
+		return "", fmt.Errorf("%w: %q is not UTF-8", ErrNotInEncoding, name)
 	}
 	decoded, err := e.charset.NewDecoder().String(name)
 	// The decoder puts U+FFFD for what it does not know.
 	if err != nil || strings.ContainsRune(decoded, utf8.RuneError) {
-		return "", fmt.Errorf("%w: %q has bytes that stand for nothing in %s", ErrInvalid, name, e)
+		return "", fmt.Errorf("%w: %q has bytes that stand for nothing in %s", ErrNotInEncoding, name, e)
 	}
 	if encoded, ok := e.inCharset(decoded); !ok || encoded != name {
-		return "", fmt.Errorf("%w: %q is not how %s writes %q", ErrInvalid, name, e, decoded)
+		return "", fmt.Errorf("%w: %q is not how %s writes %q", ErrNotInEncoding, name, e, decoded)
 	}
 	return decoded, nil
 }

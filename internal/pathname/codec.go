@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-
-	"github.com/babelftp/babelftp/internal/names/charset"
 )
 
 // A Codec translates between the pathnames of a client and those of the storage, which
@@ -84,7 +82,7 @@ func (c Codec) decode(workingDirectory, arg string) (name, last string, err erro
 // An EncodingError reports a pathname that is not in its encoding. It wraps
 // [charset.ErrInvalid].
 type EncodingError struct {
-	Encoding *charset.Encoding
+	Encoding *Encoding
 	Err      error
 }
 
@@ -94,7 +92,7 @@ func (e *EncodingError) Unwrap() error { return e.Err }
 // ClientEncoding returns the encoding in which the client gets the names in a
 // directory: UTF-8 if it has asked for that. The names of a mirror are bytes and stay
 // as they are.
-func (c Codec) ClientEncoding(dir string) *charset.Encoding {
+func (c Codec) ClientEncoding(dir string) *Encoding {
 	encoding := c.EncodingOf(dir)
 	if c.UTF8 && !encoding.Raw() {
 		return nil

@@ -8,8 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/names/charset"
-	"github.com/babelftp/babelftp/internal/names/pathname"
+	"github.com/babelftp/babelftp/internal/pathname"
 )
 
 const composed, decomposed = "caf\u00e9", "cafe\u0301"
@@ -118,16 +117,16 @@ func TestLongPathnames(t *testing.T) {
 
 // Each directory has the encoding of the nearest one above it that has one.
 func TestCodec(t *testing.T) {
-	latin, err := charset.Parse("windows-1252")
+	latin, err := pathname.ParseEncoding("windows-1252")
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := charset.Parse("raw")
+	raw, err := pathname.ParseEncoding("raw")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := pathname.Codec{Rules: pathname.Rules{Encoding: latin,
-		DirectoryEncodings: map[string]*charset.Encoding{"/mirror": raw}}}
+		DirectoryEncodings: map[string]*pathname.Encoding{"/mirror": raw}}}
 	for arg, want := range map[string]string{
 		"":                 "/home",
 		"caf\xe9":          "/home/" + composed,
@@ -169,7 +168,7 @@ func TestCodec(t *testing.T) {
 		}
 	}
 	utf8 := pathname.Codec{}
-	if _, err := utf8.Resolve("/", "caf\xe9"); !errors.Is(err, charset.ErrInvalid) {
+	if _, err := utf8.Resolve("/", "caf\xe9"); !errors.Is(err, pathname.ErrNotInEncoding) {
 		t.Errorf("bytes that are not UTF-8: %v", err)
 	} else if e, ok := errors.AsType[*pathname.EncodingError](err); !ok || !e.Encoding.UTF8() {
 		t.Errorf("the encoding of %v is not told", err)
@@ -179,11 +178,11 @@ func TestCodec(t *testing.T) {
 // TestEchoOfLongPathnames repeats a pathname that is longer than any name, of as many segments as a line can have.
 // The work ends where no name can be so long.
 func TestEchoOfLongPathnames(t *testing.T) {
-	raw, err := charset.Parse("raw")
+	raw, err := pathname.ParseEncoding("raw")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := pathname.Codec{Rules: pathname.Rules{DirectoryEncodings: map[string]*charset.Encoding{"/mirror": raw}}}
+	c := pathname.Codec{Rules: pathname.Rules{DirectoryEncodings: map[string]*pathname.Encoding{"/mirror": raw}}}
 	arg := strings.Repeat("/x", 200_000) + "\r"
 	if got, want := c.Echo("/", arg), pathname.EscapeLineBreaks(arg); got != want {
 		t.Errorf("%d bytes, want %d", len(got), len(want))
@@ -192,9 +191,9 @@ func TestEchoOfLongPathnames(t *testing.T) {
 
 // TestEncodingOf: a directory has the encoding of the nearest one, in any Unicode form of its name.
 func TestEncodingOf(t *testing.T) {
-	first, second := new(charset.Encoding), new(charset.Encoding)
-	rules := pathname.Rules{DirectoryEncodings: map[string]*charset.Encoding{"/café": first, "/café/old/é": second}}
-	for dir, want := range map[string]*charset.Encoding{
+	first, second := new(pathname.Encoding), new(pathname.Encoding)
+	rules := pathname.Rules{DirectoryEncodings: map[string]*pathname.Encoding{"/café": first, "/café/old/é": second}}
+	for dir, want := range map[string]*pathname.Encoding{
 		"/": nil, "/cafés": nil, "/caf": nil, "/x/café": nil, "/café": first, "/cafe\u0301": first,
 		"/cafe\u0301/x/y": first, "/café/old": first,
 		"/café/old/e\u0301": second, "/cafe\u0301/old/é/x": second, "/café/old/éx": first,
