@@ -43,7 +43,6 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/babelftp/babelftp/driver/internal/clients"
 	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/keys"
@@ -86,9 +85,9 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 		return nil, err
 	}
 	o.setDefaults()
-	client = clients.WithReasons(client)
+	client = s3api.WithReasons(client)
 	if o.Endpoint.user != nil {
-		client = clients.Shared(client, o.Endpoint.user)
+		client = s3api.Shared(client, o.Endpoint.user)
 	}
 	f := &Fs{
 		ctx:    o.withRetries(ctx),

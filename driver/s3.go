@@ -4,7 +4,7 @@ import (
 	"log/slog"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/clients"
+
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/quota"
@@ -40,7 +40,7 @@ type Object = file.Object
 // WithCustomerKey returns a client whose objects S3 encrypts with a key of 32 bytes that it then forgets (SSE-C). It
 // must be the key of all objects that the client meets. Links to them do not work, because a link cannot hold the
 // key.
-func WithCustomerKey(client Client, key []byte) Client { return clients.WithCustomerKey(client, key) }
+func WithCustomerKey(client Client, key []byte) Client { return s3api.WithCustomerKey(client, key) }
 
 // Quota bounds how many bytes the objects whose keys start with a prefix have together. Share one among all file
 // systems in which such keys are stored. Its Count lists the objects. Before the first Count there is no bound.
@@ -60,7 +60,7 @@ type Journal = journal.Journal
 // NewJournal returns the journal of the uploads to keys that start with prefix, without a request. Its records are
 // objects too. The logger may be nil.
 func NewJournal(client Client, bucketName, prefix string, profile Profile, objects Objects, log *slog.Logger) *Journal {
-	return journal.New(clients.WithReasons(client), bucketName, prefix, profile, objects, log)
+	return journal.New(s3api.WithReasons(client), bucketName, prefix, profile, objects, log)
 }
 
 // A ResumeError refuses to write to a file while an upload of this owner is pending, because the bytes of two uploads

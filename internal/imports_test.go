@@ -34,7 +34,7 @@ func house() []string {
 // driverHouse lists the packages below driver/internal in the same way.
 func driverHouse() []string {
 	return strings.Fields(`
-		tree listing upload download quota journal clients concurrency membudget file
+		tree listing upload download quota journal concurrency membudget file
 		s3api attributes keys errkind`)
 }
 
@@ -56,8 +56,7 @@ func keepers() []keeper {
 		{"github.com/spf13/afero/...", "driver internal/ftp/engine",
 			"afero is how the engine and the driver meet"},
 		{"github.com/aws/aws-sdk-go-v2/service/s3",
-			"cmd driver/internal/attributes driver/internal/clients " +
-				"driver/internal/s3api internal/report/events internal/storage",
+			"cmd driver/internal/attributes driver/internal/s3api internal/report/events internal/storage",
 			"requests are made, and answers checked, in few places"},
 		{module + "driver", "internal/server internal/admin internal/users/account internal/storage",
 			"a session asks for a view, and the server makes one of the driver"},

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/driver/internal/clients"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // A Spy is a driver.Client that counts the requests which go through it to another, and lets a test interfere with
@@ -32,7 +32,7 @@ type hooks struct {
 // NewSpy returns a spy that passes everything on.
 func NewSpy(client driver.Client) *Spy {
 	s := &Spy{}
-	s.Client = clients.Intercept(client, s.intercept)
+	s.Client = s3api.Intercept(client, s.intercept)
 	return s
 }
 

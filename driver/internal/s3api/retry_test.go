@@ -15,7 +15,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/clients"
+
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
 )
@@ -74,7 +74,7 @@ var requests = []struct {
 // newBucket is a bucket whose requests all end as answer says.
 func newBucket(answer func(ctx context.Context, in any) error) *s3api.Bucket {
 	p, _ := profile.Named("aws")
-	client := clients.Intercept(
+	client := s3api.Intercept(
 		struct{ s3api.Client }{}, func(ctx context.Context, in any, _ func() (any, error)) error {
 			return answer(ctx, in)
 		})

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/clients"
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
@@ -48,7 +47,7 @@ func newBucket(t *testing.T, p profile.Profile, keys ...string) *bucket {
 		b.first[o.Key] = o
 	}
 	stats := &s3api.Stats{}
-	recorded := s3api.NewBucket(clients.Intercept(b.client, b.record), bucketName, p, stats, time.Minute)
+	recorded := s3api.NewBucket(s3api.Intercept(b.client, b.record), bucketName, p, stats, time.Minute)
 	b.tree = New(Options{Finder: file.Finder{Bucket: recorded}})
 	return b
 }

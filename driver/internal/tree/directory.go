@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/clients"
+
 	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -30,7 +30,7 @@ func (r *treeMove) directory(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	requests := make(clients.Slots, maxRequests)
+	requests := make(s3api.Slots, maxRequests)
 	r.source, r.target = r.source.limited(requests), r.target.limited(requests)
 	r.copied = newFingerprints()
 	if err := r.check(ctx); err != nil {
@@ -359,9 +359,9 @@ func (r *treeMove) walk(ctx context.Context, first bool) iter.Seq2[mergeEntry, e
 
 // limited returns the tree whose requests stay within the slots of an operation. All parts that it copies share as
 // many slots, so that no queue of them keeps other requests waiting.
-func (t *Tree) limited(requests clients.Slots) *Tree {
+func (t *Tree) limited(requests s3api.Slots) *Tree {
 	limited := *t
-	limited.Bucket = t.Bucket.Wrap(func(c s3api.Client) s3api.Client { return clients.Limited(c, requests) })
+	limited.Bucket = t.Bucket.Wrap(func(c s3api.Client) s3api.Client { return s3api.Limited(c, requests) })
 	limited.Uploads = t.Uploads.WithCopySlots(limited.Bucket, cap(requests))
 	return &limited
 }

@@ -1,4 +1,4 @@
-package clients_test
+package s3api_test
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/babelftp/babelftp/driver/internal/clients"
 	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
@@ -72,7 +71,7 @@ func TestWithReasons(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bucket, key := "bucket", "key"
 			fake := &refusingS3{head: tc.head, get: tc.get}
-			out, err := clients.WithReasons(fake).HeadObject(
+			out, err := s3api.WithReasons(fake).HeadObject(
 				t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
 			if err = errkind.FromSDK(err); !errors.Is(err, tc.want) || err != nil &&
 				!strings.Contains(err.Error(), tc.text) || err == nil && out == nil {

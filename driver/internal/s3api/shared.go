@@ -1,4 +1,4 @@
-package clients
+package s3api
 
 import (
 	"context"
@@ -7,13 +7,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
 // Shared returns a client that makes the requests of a user, in turn with those of the others. To read the bytes of
 // an object takes turns too: a client that is slow to take them holds none.
-func Shared(client s3api.Client, user *schedule.User) s3api.Client {
+func Shared(client Client, user *schedule.User) Client {
 	return Intercept(client, func(ctx context.Context, in any, send func() (any, error)) error {
 		turn, err := begin(ctx, user)
 		if err != nil {
@@ -39,7 +38,7 @@ func Shared(client s3api.Client, user *schedule.User) s3api.Client {
 
 // begin waits for a turn. S3 is not idle meanwhile.
 func begin(ctx context.Context, user *schedule.User) (*schedule.Turn, error) {
-	resume := s3api.PauseIdle(ctx)
+	resume := PauseIdle(ctx)
 	defer resume()
 	return user.Begin(ctx)
 }

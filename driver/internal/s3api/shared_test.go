@@ -1,4 +1,4 @@
-package clients
+package s3api
 
 import (
 	"context"
@@ -13,13 +13,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
 // answeringClient answers requests for objects.
 type answeringClient struct {
-	s3api.Client
+	Client
 	err error
 }
 
@@ -38,7 +37,7 @@ func (c answeringClient) HeadObject(
 // TestTurnsEnd checks that requests of a user give up their turns, however they end.
 func TestTurnsEnd(t *testing.T) {
 	errFailed := errors.New("failed")
-	read := func(t *testing.T, c s3api.Client, n int, end func(io.ReadCloser) error) {
+	read := func(t *testing.T, c Client, n int, end func(io.ReadCloser) error) {
 		out, err := c.GetObject(t.Context(), &s3.GetObjectInput{})
 		if err == nil {
 			_, err = io.ReadFull(out.Body, make([]byte, n))
@@ -53,27 +52,27 @@ func TestTurnsEnd(t *testing.T) {
 	for label, test := range map[string]struct {
 		err   error
 		takes time.Duration // five of them
-		do    func(t *testing.T, c s3api.Client)
+		do    func(t *testing.T, c Client)
 	}{
-		"request": {nil, 0, func(t *testing.T, c s3api.Client) {
+		"request": {nil, 0, func(t *testing.T, c Client) {
 			if _, err := c.HeadObject(t.Context(), &s3.HeadObjectInput{}); err != nil {
 				t.Error(err)
 			}
 		}},
-		"failed": {errFailed, 0, func(t *testing.T, c s3api.Client) {
+		"failed": {errFailed, 0, func(t *testing.T, c Client) {
 			if _, err := c.GetObject(t.Context(), &s3.GetObjectInput{}); !errors.Is(err, errFailed) {
 				t.Error(err)
 			}
 		}},
-		"whole-object": {nil, 0, func(t *testing.T, c s3api.Client) {
+		"whole-object": {nil, 0, func(t *testing.T, c Client) {
 			read(t, c, len("content"), func(body io.ReadCloser) error {
 				_, err := io.Copy(io.Discard, body)
 				return err
 			})
 		}},
-		"beginning-of-an-object": {nil, 0, func(t *testing.T, c s3api.Client) { read(t, c, 2, io.ReadCloser.Close) }},
+		"beginning-of-an-object": {nil, 0, func(t *testing.T, c Client) { read(t, c, 2, io.ReadCloser.Close) }},
 		// each other request waits a millisecond
-		"slow-client": {nil, 5 * 2 * time.Millisecond, func(t *testing.T, c s3api.Client) {
+		"slow-client": {nil, 5 * 2 * time.Millisecond, func(t *testing.T, c Client) {
 			out, err := c.GetObject(t.Context(), &s3.GetObjectInput{})
 			if err != nil {
 				t.Fatal(err)
@@ -93,7 +92,7 @@ func TestTurnsEnd(t *testing.T) {
 	} {
 		t.Run(label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				requests := schedule.NewRequests((&s3api.Stats{}).Far)
+				requests := schedule.NewRequests((&Stats{}).Far)
 				other, err := requests.For("acme", "bob").Begin(t.Context()) // who makes the user wait for turns
 				if err != nil {
 					t.Fatal(err)
@@ -116,7 +115,7 @@ func TestTurnsEnd(t *testing.T) {
 // TestNoTurn ends a request that waits for its turn.
 func TestNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		requests := schedule.NewRequests((&s3api.Stats{}).Far)
+		requests := schedule.NewRequests((&Stats{}).Far)
 		alice := requests.For("acme", "alice")
 		var turns []*schedule.Turn
 		for _, user := range []*schedule.User{requests.For("acme", "bob"), alice} {
@@ -139,7 +138,7 @@ func TestNoTurn(t *testing.T) {
 }
 
 // endlessClient answers with objects that S3 sends without a pause.
-type endlessClient struct{ s3api.Client }
+type endlessClient struct{ Client }
 
 func (endlessClient) GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
 	return &s3.GetObjectOutput{Body: io.NopCloser(endless{})}, nil
@@ -157,7 +156,7 @@ func (endless) Read(p []byte) (int, error) {
 func TestTurnsOfLargeObjects(t *testing.T) {
 	const downloads, reads = 20, 4000
 	synctest.Test(t, func(t *testing.T) {
-		requests := schedule.NewRequests((&s3api.Stats{}).Far)
+		requests := schedule.NewRequests((&Stats{}).Far)
 		other, err := requests.For("acme", "bob").Begin(t.Context()) // who makes the user wait for turns
 		if err != nil {
 			t.Fatal(err)
@@ -210,7 +209,7 @@ func TestTurnsOfLargeObjects(t *testing.T) {
 func TestIdleBeforeATurn(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
-		requests := schedule.NewRequests((&s3api.Stats{}).Far)
+		requests := schedule.NewRequests((&Stats{}).Far)
 		alice := requests.For("acme", "alice")
 		wait := func() { // for a turn of alice, who has another request under way for a second
 			for _, user := range []*schedule.User{requests.For("acme", "bob"), alice} {
@@ -221,7 +220,7 @@ func TestIdleBeforeATurn(t *testing.T) {
 		}
 		wait()
 		begin := time.Now()
-		ctx, watch := s3api.WatchIdle(t.Context(), timeout)
+		ctx, watch := WatchIdle(t.Context(), timeout)
 		out, err := Shared(endlessClient{}, alice).GetObject(ctx, &s3.GetObjectInput{})
 		if err != nil {
 			t.Fatal(err)

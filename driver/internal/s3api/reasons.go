@@ -1,4 +1,4 @@
-package clients
+package s3api
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/errkind"
-	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // WithReasons returns a client that finds out why HeadObject was refused. The answer has no body, so 403 is all that
@@ -18,9 +17,9 @@ import (
 // it is an EAGAIN, or where HeadObject got 400.
 //
 // versitygw answers 404 for an account that it does not know. A missing file is too frequent to ask about each.
-func WithReasons(client s3api.Client) s3api.Client { return reasoned{client} }
+func WithReasons(client Client) Client { return reasoned{client} }
 
-type reasoned struct{ s3api.Client }
+type reasoned struct{ Client }
 
 func (c reasoned) HeadObject(
 	ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options),

@@ -1,4 +1,4 @@
-package clients
+package s3api
 
 import (
 	"context"
@@ -7,15 +7,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-
-	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // WithCustomerKey returns a client whose objects S3 encrypts with a key of 32 bytes that it then forgets (SSE-C).
 // Every request for the bytes or the attributes of an object has the key, which must be that of all objects that the
 // client meets. Links to them do not work, because they cannot hold the key:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/ServerSideEncryptionCustomerKeys.html
-func WithCustomerKey(client s3api.Client, customerKey []byte) s3api.Client {
+func WithCustomerKey(client Client, customerKey []byte) Client {
 	hash := md5.Sum(customerKey)
 	algorithm, key := aws.String("AES256"), aws.String(base64.StdEncoding.EncodeToString(customerKey))
 	sum := aws.String(base64.StdEncoding.EncodeToString(hash[:]))

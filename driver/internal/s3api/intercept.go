@@ -1,15 +1,9 @@
-// Package clients holds decorators over the S3 client: each is an [s3api.Client] around another one.
-//
-// [WithCustomerKey] adds the key of SSE-C to requests, and [Limited] bounds how many requests are under way. [Shared]
-// makes them in turn with those of other users.
-package clients
+package s3api
 
 import (
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-
-	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // An Interceptor is called in place of a request, and calls send for it. in is the input of the request, such as
@@ -17,12 +11,12 @@ import (
 type Interceptor func(ctx context.Context, in any, send func() (out any, err error)) error
 
 // Intercept returns a client that calls an interceptor in place of each request to another client.
-func Intercept(client s3api.Client, interceptor Interceptor) s3api.Client {
+func Intercept(client Client, interceptor Interceptor) Client {
 	return &intercepted{client: client, interceptor: interceptor}
 }
 
 type intercepted struct {
-	client      s3api.Client
+	client      Client
 	interceptor Interceptor
 }
 
