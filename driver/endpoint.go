@@ -3,10 +3,10 @@ package driver
 import (
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/concurrency"
 	"github.com/babelftp/babelftp/driver/internal/listing"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/tree"
+	"github.com/babelftp/babelftp/driver/internal/upload"
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
@@ -14,7 +14,7 @@ import (
 // It also remembers how long a page of a listing takes, and which renames are running. Share one among all file systems
 // of a server, so that each need not measure anew.
 type Endpoint struct {
-	uploads     *concurrency.Limiter
+	uploads     *upload.Limiter
 	stats       *s3api.Stats
 	splitPoints *listing.SplitPointCache
 	moves       *tree.Moves
@@ -26,7 +26,7 @@ type Endpoint struct {
 func NewEndpoint() *Endpoint {
 	stats := &s3api.Stats{}
 	return &Endpoint{
-		stats: stats, uploads: concurrency.New(stats), splitPoints: &listing.SplitPointCache{},
+		stats: stats, uploads: upload.NewLimiter(stats), splitPoints: &listing.SplitPointCache{},
 		moves:    &tree.Moves{},
 		requests: schedule.NewRequests(stats.Far),
 	}

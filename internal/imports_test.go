@@ -34,7 +34,7 @@ func house() []string {
 // driverHouse lists the packages below driver/internal in the same way.
 func driverHouse() []string {
 	return strings.Fields(`
-		tree listing upload download quota journal concurrency membudget file
+		tree listing upload download quota journal membudget file
 		s3api attributes keys errkind`)
 }
 

@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -38,13 +36,6 @@ func (r *refusingS3) GetObject(
 		return nil, r.get
 	}
 	return &s3.GetObjectOutput{Body: http.NoBody}, nil
-}
-
-func answer(status int, code string) error {
-	return &smithyhttp.ResponseError{
-		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}},
-		Err:      &smithy.GenericAPIError{Code: code},
-	}
 }
 
 // The answer to GetObject tells credentials that S3 refuses from a file that may not be read, where HeadObject does

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/concurrency"
+
 	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
@@ -43,7 +43,7 @@ type multipart struct {
 
 	cancel   context.CancelFunc
 	group    *errgroup.Group
-	transfer *concurrency.Transfer
+	transfer *Transfer
 	parts    []*s3api.Part // with ETags once the group has ended
 	number   int32         // of the last part
 	slots    semaphore     // of the parts that S3 copies; nil: the upload has slots of its own

@@ -3,7 +3,8 @@
 //
 // [Uploader.Open] opens a [Writer], whose Close makes the object visible. With a journal, the owner can resume an
 // interrupted upload: [Uploader.Pending] describes it, and Open with its size as the offset resumes it (ListParts).
-// [Uploader.CopyByParts] copies an object that is too large for CopyObject.
+// [Uploader.CopyByParts] copies an object that is too large for CopyObject. A
+// [Limiter] says how many parts are under way.
 package upload
 
 import (
@@ -11,7 +12,7 @@ import (
 	"log/slog"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/concurrency"
+
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
@@ -26,8 +27,8 @@ type Options struct {
 	Memory *membudget.Budget
 	Log    *slog.Logger
 
-	Limiter     *concurrency.Limiter // of the parts of all uploads to the S3 server
-	Concurrency int                  // parts that one upload sends in parallel, at most
+	Limiter     *Limiter // of the parts of all uploads to the S3 server
+	Concurrency int      // parts that one upload sends in parallel, at most
 
 	PartSize     int64 // bytes of the first part, from SmallestPart to s3api.MaxPartSize
 	SmallestPart int64 // bytes that each part but the last has at least

@@ -1,4 +1,4 @@
-package concurrency
+package upload
 
 import (
 	"context"
@@ -88,7 +88,7 @@ func (l *Limiter) set(limit int) {
 func newLimiter(latency time.Duration) *Limiter {
 	var stats s3api.Stats
 	stats.Observe(time.Now(), latency)
-	return New(&stats)
+	return NewLimiter(&stats)
 }
 
 // upload sends parts that a client fills at a speed.
@@ -248,7 +248,7 @@ func TestCorrection(t *testing.T) {
 // than its turn from then on.
 func TestLimiterIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(&s3api.Stats{})
+		l := NewLimiter(&s3api.Stats{})
 		greedy, modest := l.Join(16), l.Join(16)
 		l.set(4)
 		take := func(s *Transfer, n int, sent chan<- *Transfer) {
@@ -295,7 +295,7 @@ func TestLimiterIsFair(t *testing.T) {
 // allows by now.
 func TestShrunkLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where one that waits would end the test
-		l := New(&s3api.Stats{})
+		l := NewLimiter(&s3api.Stats{})
 		greedy, modest := l.Join(16), l.Join(16)
 		l.set(16)
 		for range 16 {
@@ -318,7 +318,7 @@ func TestShrunkLimit(t *testing.T) {
 // BenchmarkRelease ends a part while 10,000 uploads wait for another one, and begins it again.
 func BenchmarkRelease(b *testing.B) {
 	const uploads = 10_000
-	l := New(&s3api.Stats{})
+	l := NewLimiter(&s3api.Stats{})
 	var all sync.WaitGroup
 	ctx, cancel := context.WithCancel(b.Context())
 	for range uploads {

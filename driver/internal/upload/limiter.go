@@ -1,14 +1,4 @@
-// Package concurrency decides how many parts of uploads an S3 server gets in parallel, and which upload sends the
-// next one.
-//
-// One [Limiter] serves all uploads to an endpoint. Each [Transfer] always has one part under way, and the limit is
-// for those besides. Transfers wait for them by [Transfer.Acquire], in a queue in which turns go round.
-//
-// The limit follows TCP Vegas (Brakmo, O'Malley and Peterson, SIGCOMM 1994). The shortest time that a part has taken
-// shows how fast the server is without a queue. A longer time shows how many parts wait in the server. With few, the
-// limit grows by one for each part that is answered; with many, it shrinks. It begins with the maximum before a
-// distant server, where a few parts take as long as a hundred megabytes.
-package concurrency
+package upload
 
 import (
 	"context"
@@ -38,7 +28,16 @@ const (
 	lookAhead = 4
 )
 
-// A Limiter decides how many parts an endpoint gets in parallel. It is safe for concurrent use.
+// A Limiter decides how many parts of uploads an endpoint gets in parallel, and which upload sends the next one. It is
+// safe for concurrent use.
+//
+// Each [Transfer] always has one part under way, and the limit is for those besides. Transfers wait for them by
+// [Transfer.Acquire], in a queue in which turns go round.
+//
+// The limit follows TCP Vegas (Brakmo, O'Malley and Peterson, SIGCOMM 1994). The shortest time that a part has taken
+// shows how fast the server is without a queue. A longer time shows how many parts wait in the server. With few, the
+// limit grows by one for each part that is answered; with many, it shrinks. It begins with the maximum before a
+// distant server, where a few parts take as long as a hundred megabytes.
 type Limiter struct {
 	stats *s3api.Stats
 	parts *schedule.Queue // has a slot for each part under way
@@ -58,8 +57,8 @@ type Limiter struct {
 	used   int // parts under way
 }
 
-// New returns a limiter of the parts that are sent to an endpoint.
-func New(stats *s3api.Stats) *Limiter {
+// NewLimiter returns a limiter of the parts that are sent to an endpoint.
+func NewLimiter(stats *s3api.Stats) *Limiter {
 	return &Limiter{stats: stats, parts: schedule.NewQueue(1, 1), ahead: schedule.NewQueue(1, 0)}
 }
 
