@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/tree"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // Mkdir makes a directory by writing its marker, and fails with fs.ErrExist where there is a file or a directory of
@@ -109,7 +109,7 @@ func (f *Fs) change(op, name string, do func(ctx context.Context, key string) er
 	if err == nil {
 		err = do(f.ctx, key)
 	}
-	return errkind.PathError(op, name, err)
+	return s3error.PathError(op, name, err)
 }
 
 // move renames or copies from one name to another.
@@ -124,5 +124,5 @@ func (f *Fs) move(
 			err = do(f.opts.withRetries(ctx), target.tree, oldKey, newKey)
 		}
 	}
-	return errkind.LinkError(op, oldname, newname, err)
+	return s3error.LinkError(op, oldname, newname, err)
 }

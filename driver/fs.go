@@ -43,13 +43,13 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/tree"
 	"github.com/babelftp/babelftp/driver/internal/upload"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // A Budget bounds the memory in which uploads collect their parts, downloads prefetch and listings hold pages.
@@ -137,7 +137,7 @@ func (f *Fs) OpenFile(name string, flag int, _ fs.FileMode) (afero.File, error) 
 	}
 	d, err := f.openDirectory(name)
 	if err != nil {
-		return nil, errkind.PathError("open", name, err)
+		return nil, s3error.PathError("open", name, err)
 	}
 	return d, nil
 }
@@ -173,12 +173,12 @@ func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {
 	case f.keys.IsRoot(key):
 		err = syscall.EISDIR
 	case offset < 0:
-		err = errkind.ErrInvalid
+		err = s3error.ErrInvalid
 	case flag&os.O_RDWR != 0 && flag&(os.O_TRUNC|os.O_EXCL) == 0:
 		err = errors.ErrUnsupported
 	}
 	if err != nil {
-		return nil, errkind.PathError("open", name, err)
+		return nil, s3error.PathError("open", name, err)
 	}
 	var file afero.File
 	if flag&accessMode == os.O_RDONLY {
@@ -187,17 +187,17 @@ func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {
 		file, err = f.uploads.Open(f.ctx, name, key, flag, offset)
 	}
 	if err != nil {
-		return nil, errkind.PathError("open", name, err)
+		return nil, s3error.PathError("open", name, err)
 	}
 	return file, nil
 }
 
 // Chmod fails with errors.ErrUnsupported: S3 keeps no permission bits.
 func (f *Fs) Chmod(name string, _ fs.FileMode) error {
-	return errkind.PathError("chmod", name, errors.ErrUnsupported)
+	return s3error.PathError("chmod", name, errors.ErrUnsupported)
 }
 
 // Chown fails with errors.ErrUnsupported: the owner of an object is an account of S3.
 func (f *Fs) Chown(name string, _, _ int) error {
-	return errkind.PathError("chown", name, errors.ErrUnsupported)
+	return s3error.PathError("chown", name, errors.ErrUnsupported)
 }

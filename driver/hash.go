@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/errkind"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // Hash returns the hash of the bytes [from, to) of a file, and where they end. A negative to, or one beyond the end,
@@ -22,7 +22,7 @@ import (
 // An offset beyond the end is an fs.ErrInvalid, a directory EISDIR.
 func (f *Fs) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
 	sum, end, err = f.WithContext(ctx).hash(name, algorithm, from, to)
-	return sum, end, errkind.PathError("hash", name, err)
+	return sum, end, s3error.PathError("hash", name, err)
 }
 
 func (f *Fs) hash(name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
@@ -36,7 +36,7 @@ func (f *Fs) hash(name, algorithm string, from, to int64) (sum []byte, end int64
 	case f.keys.IsRoot(key):
 		return nil, 0, syscall.EISDIR
 	case from < 0:
-		return nil, 0, errkind.ErrInvalid
+		return nil, 0, s3error.ErrInvalid
 	}
 	if from == 0 {
 		sum, end, err = f.bucket.StoredHash(f.ctx, key, algorithm)

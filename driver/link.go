@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // maxLinkLifetime is the longest validity of a link that S3 allows:
@@ -37,7 +37,7 @@ func (f *Fs) URI(name string) string {
 func (f *Fs) Presign(ctx context.Context, name string, valid time.Duration) (string, error) {
 	url, err := f.presign(ctx, name, valid)
 	if err != nil {
-		return "", errkind.PathError("presign", name, err)
+		return "", s3error.PathError("presign", name, err)
 	}
 	return url, nil
 }
@@ -53,7 +53,7 @@ func (f *Fs) presign(ctx context.Context, name string, valid time.Duration) (str
 		return "", syscall.EISDIR
 	case valid < time.Second || valid > maxLinkLifetime:
 		// a fraction of a second would become the SDK's default of 15 minutes
-		return "", errkind.ErrInvalid
+		return "", s3error.ErrInvalid
 	}
 	return f.bucket.Presign(ctx, f.opts.Presigner, key, path.Base(key), valid)
 }

@@ -8,9 +8,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/listing"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // ReadDirSeq lists a directory in the order of its keys, which is by bytes and counts a directory's final slash. The
@@ -30,7 +30,7 @@ import (
 func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	key, err := f.keys.Key(name)
 	if err != nil {
-		return nil, errkind.PathError("readdir", name, err)
+		return nil, s3error.PathError("readdir", name, err)
 	}
 	l := listing.Lister{
 		Bucket: f.bucket, Memory: f.opts.Memory, Stats: f.opts.Endpoint.stats, SplitPoints: f.opts.Endpoint.splitPoints,
@@ -38,12 +38,12 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	}
 	entries, err := l.List(f.ctx, f.keys.Directory(key), f.keys.IsRoot(key))
 	if err != nil {
-		return nil, errkind.PathError("readdir", name, err)
+		return nil, s3error.PathError("readdir", name, err)
 	}
 	return func(yield func(fs.FileInfo, error) bool) {
 		for info, err := range entries {
 			if err != nil {
-				yield(nil, errkind.PathError("readdir", name, err))
+				yield(nil, s3error.PathError("readdir", name, err))
 				return
 			}
 			if !yield(info, nil) {
@@ -83,7 +83,7 @@ func (d *dirFile) Stat() (fs.FileInfo, error) { return d.info, nil }
 // left, without an io.EOF. The order is that of [Fs.ReadDirSeq].
 func (d *dirFile) Readdir(count int) ([]fs.FileInfo, error) {
 	if d.Closed {
-		return nil, errkind.PathError("readdir", d.FileName, fs.ErrClosed)
+		return nil, s3error.PathError("readdir", d.FileName, fs.ErrClosed)
 	}
 	if d.next == nil {
 		d.next, d.stop = iter.Pull2(d.entries)
@@ -118,7 +118,7 @@ func (d *dirFile) Readdirnames(count int) ([]string, error) {
 // Close ends the listing.
 func (d *dirFile) Close() error {
 	if d.Closed {
-		return errkind.PathError("close", d.FileName, fs.ErrClosed)
+		return s3error.PathError("close", d.FileName, fs.ErrClosed)
 	}
 	d.Closed = true
 	if d.stop != nil {

@@ -8,9 +8,9 @@ import (
 	"syscall"
 
 	"github.com/babelftp/babelftp/driver/internal/download"
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // A reader is a file open for reading.
@@ -88,7 +88,7 @@ func (r *reader) readError(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
-	return errkind.PathError("read", r.FileName, err)
+	return s3error.PathError("read", r.FileName, err)
 }
 
 // ReadAt reads from an offset, by a request of its own. It neither moves the offset of Read nor minds other calls at
@@ -98,7 +98,7 @@ func (r *reader) ReadAt(p []byte, offset int64) (int, error) {
 		return 0, r.Refuse("read")
 	}
 	if offset < 0 {
-		return 0, errkind.PathError("read", r.FileName, errkind.ErrInvalid)
+		return 0, s3error.PathError("read", r.FileName, s3error.ErrInvalid)
 	}
 	part := download.NewRange(r.ctx, r.bucket, r.version, offset, min(offset+int64(len(p)), r.version.Size))
 	defer part.Close()
@@ -125,7 +125,7 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 		offset += r.version.Size
 	}
 	if offset < 0 || whence < io.SeekStart || whence > io.SeekEnd {
-		return 0, errkind.PathError("seek", r.FileName, errkind.ErrInvalid)
+		return 0, s3error.PathError("seek", r.FileName, s3error.ErrInvalid)
 	}
 	r.content.SeekTo(offset)
 	return offset, nil
@@ -146,5 +146,5 @@ func (r *reader) Close() error {
 	err := context.Cause(r.ctx)
 	r.content.Close()
 	r.cancel(nil)
-	return errkind.PathError("close", r.FileName, err)
+	return s3error.PathError("close", r.FileName, err)
 }

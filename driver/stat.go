@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"syscall"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/file"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // Stat describes a file or, where there is none of the name, a directory. It takes one request for a file and two for a
@@ -56,7 +56,7 @@ func (f *Fs) stat(
 		info, err = find(f.ctx, key)
 	}
 	if err != nil {
-		return nil, errkind.PathError("stat", name, err)
+		return nil, s3error.PathError("stat", name, err)
 	}
 	return info, nil
 }

@@ -35,7 +35,7 @@ func house() []string {
 func driverHouse() []string {
 	return strings.Fields(`
 		tree listing upload download quota journal membudget file
-		s3api attributes keys errkind`)
+		s3api attributes keys`)
 }
 
 // A keeper says who may import a package, or who may not, and why.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // A Range reads a range of bytes of one version of an object. Where the connection breaks it asks for the rest again.
@@ -58,11 +58,11 @@ func (r *Range) Read(p []byte) (int, error) {
 			if errors.Is(err, io.EOF) {
 				err = r.confirm()
 			} else {
-				err = r.cause(errkind.Truncated(err)) // the checksum of all bytes, which the SDK compares last
+				err = r.cause(s3error.Truncated(err)) // the checksum of all bytes, which the SDK compares last
 			}
 			return 0, err
 		}
-		if err = r.retries.pause(r.ctx, errkind.Truncated(err)); err != nil {
+		if err = r.retries.pause(r.ctx, s3error.Truncated(err)); err != nil {
 			return 0, r.cause(err)
 		}
 	}

@@ -3,7 +3,7 @@ package file
 import (
 	"io/fs"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // A Handle is what files open for reading, for writing and for listing have in common. They embed it, and define the
@@ -17,9 +17,9 @@ type Handle struct {
 // Refuse returns the error of an operation that the file does not offer. Of a closed file it returns fs.ErrClosed.
 func (h *Handle) Refuse(op string) error {
 	if h.Closed {
-		return errkind.PathError(op, h.FileName, fs.ErrClosed)
+		return s3error.PathError(op, h.FileName, fs.ErrClosed)
 	}
-	return errkind.PathError(op, h.FileName, h.Unsupported)
+	return s3error.PathError(op, h.FileName, h.Unsupported)
 }
 
 // Name returns the name that the file was opened with.

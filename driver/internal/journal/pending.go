@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // A Pending is an upload in the journal.
@@ -88,7 +88,7 @@ func newest(records []s3api.Version, most int) []s3api.Version {
 }
 
 // errInUse says that an upload is not one to abort.
-var errInUse = errkind.New(syscall.EBUSY, "a session works on the upload, or did so until a few minutes ago, and S3 may yet complete it")
+var errInUse = s3error.New(syscall.EBUSY, "a session works on the upload, or did so until a few minutes ago, and S3 may yet complete it")
 
 // Abort removes an upload on which no session works, with its parts. The error is fs.ErrNotExist where there is none of
 // this ID, and EBUSY where a session works on it, or S3 may yet complete it. It never removes a file.

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // A state says which sessions may change a record.
@@ -119,7 +119,7 @@ func nonce() string {
 }
 
 // ErrTakenOver says that a session cannot continue an upload: another session works on it, or has ended it.
-var ErrTakenOver = errkind.New(syscall.EAGAIN, "another session has taken the upload over")
+var ErrTakenOver = s3error.New(syscall.EAGAIN, "another session has taken the upload over")
 
 // put writes a record, with the bytes that belong at its TailOffset. The error is ErrTakenOver if another holder has
 // written it since.
@@ -195,7 +195,7 @@ func (j *Journal) attributes(r *Record) attributes.Attributes {
 
 // ErrNoRecord says that an object in the journal is no record. A tool that moves objects may have lost its metadata.
 // It harms nothing, and a sweep removes it. The error is an EIO.
-var ErrNoRecord = errkind.New(syscall.EIO, "object in the upload journal is no record")
+var ErrNoRecord = s3error.New(syscall.EIO, "object in the upload journal is no record")
 
 // Read reads a record without its body: that of a listing, or of a key. The state and the ETag are of one version,
 // because the next write relies on both. The error is ErrNoRecord for an object that is none.

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // Quotas are the quotas of a file system. An upload must fit into each.
@@ -102,7 +102,7 @@ func (c *Change) Grow(ctx context.Context, size int64, exempt Quotas) error {
 		counted, _ := h.count(countCtx, true) // after an error the previous count holds
 		done()
 		if !counted || !h.grow(h.charge, c, size) {
-			return errkind.New(
+			return s3error.New(
 				syscall.EDQUOT, fmt.Sprintf(
 					"quota of %d bytes has no room; delete files or raise the quota", h.Limit()))
 		}
@@ -148,7 +148,7 @@ func (c *Change) End(err error) {
 
 // certain tells whether S3 has not performed a request that failed, and will not.
 func certain(err error) bool {
-	if errors.Is(err, s3api.ErrSourceReplaced) || errkind.IsDoubtful(err) {
+	if errors.Is(err, s3api.ErrSourceReplaced) || s3error.IsDoubtful(err) {
 		return false
 	}
 	return slices.ContainsFunc(

@@ -1,5 +1,5 @@
 // Package s3api makes all requests to S3. The methods of a [Bucket] check every answer (ETag, size, range), and give
-// every error a kind (package errkind).
+// every error a kind (package s3error).
 //
 // [Client] lists the operations of S3 that the driver uses. A [Version] is an object as it was at one time. A
 // [Condition] says which version a write may replace. When the answer to a write is lost, the bucket looks at the
@@ -26,8 +26,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/profile"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // S3's rules for multipart uploads: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html
@@ -169,7 +169,7 @@ func (b *Bucket) precondition(ctx context.Context, key string, c Condition, supp
 // fs.ErrExist.
 func (c Condition) Failed(err error) error {
 	if c.Absent && errors.Is(err, syscall.ESTALE) {
-		return &errkind.Error{Kind: fs.ErrExist, Cause: err}
+		return &s3error.Error{Kind: fs.ErrExist, Cause: err}
 	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/errkind"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // lookAfterTimeout bounds the look at an object after a request without an answer. It may outlive the session.
@@ -76,14 +76,14 @@ func named(metadata map[string]string, name string) map[string]string {
 // perform makes a change. Where the answer was lost, it returns the ETag that a look has shown.
 //
 // The error is ESTALE where the condition did not hold when the change began, or a moment later. It is EAGAIN where it
-// is not known what S3 has done. It is marked as [errkind.Doubtful] where S3 may yet perform an attempt.
+// is not known what S3 has done. It is marked as [s3error.Doubtful] where S3 may yet perform an attempt.
 func (b *Bucket) perform(ctx context.Context, w change) (_ Stored, failure error) {
 	begun := b.moment()
 	doubt := false      // an earlier attempt may have been performed
 	unanswered := false // an earlier attempt may be performed late
 	defer func() {
 		if failure != nil && unanswered {
-			failure = errkind.Doubtful(failure)
+			failure = s3error.Doubtful(failure)
 		}
 	}()
 	c := w.condition
@@ -100,7 +100,7 @@ func (b *Bucket) perform(ctx context.Context, w change) (_ Stored, failure error
 				return made, nil
 			}
 			sent = true
-			if !errkind.NotPerformed(err) {
+			if !s3error.NotPerformed(err) {
 				doubt, unanswered = true, true
 			}
 			if !doubt && t.again(ctx, err) {
@@ -109,7 +109,7 @@ func (b *Bucket) perform(ctx context.Context, w change) (_ Stored, failure error
 		case doubt && !errors.Is(err, errReplaced): // no look
 			return Stored{}, unknown(err)
 		}
-		failed := errkind.FromSDK(err)
+		failed := s3error.FromSDK(err)
 		judged := sent && w.pending == nil && (errors.Is(failed, syscall.ESTALE) || errors.Is(failed, fs.ErrNotExist))
 		if !doubt && !judged || errors.Is(failed, context.Canceled) {
 			return Stored{}, failed
@@ -145,13 +145,13 @@ func (b *Bucket) perform(ctx context.Context, w change) (_ Stored, failure error
 // is gone.
 func (c Condition) replacedIfGone(err error) error {
 	if c.ETag != "" && errors.Is(err, fs.ErrNotExist) {
-		return &errkind.Error{Kind: errReplaced, Cause: err}
+		return &s3error.Error{Kind: errReplaced, Cause: err}
 	}
 	return err
 }
 
 // unknown says that it is not known what S3 has done.
-func unknown(cause error) error { return &errkind.Error{Kind: syscall.EAGAIN, Cause: cause} }
+func unknown(cause error) error { return &s3error.Error{Kind: syscall.EAGAIN, Cause: cause} }
 
 // A look is what S3 has shown of an object after a request without an answer. The object is nil where there is none.
 type look struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // CheckCondition looks whether a condition holds now. It is for servers without a condition for the next request.
@@ -82,7 +82,7 @@ func (b *Bucket) sourceUnmodifiedSince(v Version) *time.Time {
 }
 
 // ErrSourceReplaced says that a copy was made, and that it may be one of another version. It is ESTALE.
-var ErrSourceReplaced = errkind.New(syscall.ESTALE, "another client has replaced the source of the copy")
+var ErrSourceReplaced = s3error.New(syscall.ESTALE, "another client has replaced the source of the copy")
 
 // checkSource looks after a copy whether it was one of this version, where S3 has compared the time only. The error is
 // ErrSourceReplaced if another client has replaced the version.

@@ -15,13 +15,13 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/errkind"
+
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // errReplaced says that another object has the key of a version.
-var errReplaced = errkind.New(syscall.ESTALE, "another client has replaced the object")
+var errReplaced = s3error.New(syscall.ESTALE, "another client has replaced the object")
 
 // DeleteVersion deletes an object if it is still this version. If another object has the key, that one stays, and the
 // error is ESTALE. A missing object is no error.
@@ -108,7 +108,7 @@ func (b *Bucket) DeleteShown(ctx context.Context, v Version) error {
 			return err
 		}
 	}
-	return errkind.New(syscall.EAGAIN, "other clients replace the object all the time")
+	return s3error.New(syscall.EAGAIN, "other clients replace the object all the time")
 }
 
 // delete deletes an object that S3 has just described as v, on the condition of its ETag where S3 has one. The answer
@@ -140,8 +140,8 @@ func (b *Bucket) deleteSince(
 		if err == nil {
 			return out, nil
 		}
-		failed := errkind.FromSDK(err)
-		doubt = doubt || !errkind.NotPerformed(err)
+		failed := s3error.FromSDK(err)
+		doubt = doubt || !s3error.NotPerformed(err)
 		switch {
 		case errors.Is(failed, context.Canceled):
 			return nil, failed
@@ -203,7 +203,7 @@ func (b *Bucket) deleteMarker(ctx context.Context, key string) (*s3.DeleteObject
 		return nil, &smithy.GenericAPIError{Code: aws.ToString(out.Errors[0].Code),
 			Message: aws.ToString(out.Errors[0].Message)}
 	case len(out.Deleted) == 0:
-		return nil, errkind.ErrNoResult
+		return nil, s3error.ErrNoResult
 	}
 	return &s3.DeleteObjectOutput{DeleteMarker: out.Deleted[0].DeleteMarker,
 		VersionId: out.Deleted[0].DeleteMarkerVersionId}, nil
@@ -374,7 +374,7 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 		out, err = attempt(ctx, t, listTimeout, func(ctx context.Context) (*s3.DeleteObjectsOutput, error) {
 			return b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, b.once, withMD5)
 		})
-		if err == nil || !exact || !errkind.NotPerformed(err) || !t.again(ctx, err) {
+		if err == nil || !exact || !s3error.NotPerformed(err) || !t.again(ctx, err) {
 			break
 		}
 	}
@@ -390,9 +390,9 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 			}
 		}
 	case ctx.Err() != nil:
-		stopped = errkind.FromSDK(err)
-	case !errkind.NotPerformed(err):
-		failed := errkind.FromSDK(err)
+		stopped = s3error.FromSDK(err)
+	case !s3error.NotPerformed(err):
+		failed := s3error.FromSDK(err)
 		remove = func(ctx context.Context, v Version) error {
 			left, err := b.isLeft(ctx, v, begun, true, failed)
 			if err == nil && left {

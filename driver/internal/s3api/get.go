@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/errkind"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // Get opens the present version of an object from an offset on.
@@ -134,7 +134,7 @@ func (b *Body) Close() error {
 }
 
 // errOtherBytes says that an answer has another range than the request.
-var errOtherBytes = errkind.New(syscall.EIO, "S3 answered GetObject with another range than requested")
+var errOtherBytes = s3error.New(syscall.EIO, "S3 answered GetObject with another range than requested")
 
 // rangeSize returns the size of the whole object, from the answer to a request for a range that begins at from. It
 // returns nil when the answer is another range, because a proxy may drop the header and send all.

@@ -14,7 +14,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/errkind"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // Head requests the version and the attributes of an object.
@@ -72,7 +72,7 @@ func (b *Bucket) HeadExact(ctx context.Context, seen Version) (Version, attribut
 		seen = v
 	}
 	return Version{}, attributes.Attributes{}, 0,
-		errkind.New(syscall.EAGAIN, "other clients replace the object all the time")
+		s3error.New(syscall.EAGAIN, "other clients replace the object all the time")
 }
 
 // noVersion is the ID of objects that were stored while the bucket kept no versions.
@@ -121,7 +121,7 @@ func (b *Bucket) closeUnframed(o *s3.Options) {
 
 // errNoObject says that an answer comes from another machine than S3, such as a proxy. Its size is not that of the
 // object.
-var errNoObject = errkind.New(syscall.EIO, "S3 answered without an ETag and without the ID of the request")
+var errNoObject = s3error.New(syscall.EIO, "S3 answered without an ETag and without the ID of the request")
 
 // ofObject tells whether an answer describes an object. It has an ETag, or else S3's ID of the request and a time.
 //

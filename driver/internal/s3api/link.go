@@ -8,8 +8,8 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // A Presigner signs a request that another program will send. *s3.PresignClient is one.
@@ -35,7 +35,7 @@ func (b *Bucket) Presign(
 	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &key, ResponseContentDisposition: aws.String(attachment(filename))}
 	request, err := p.PresignGetObject(ctx, in, s3.WithPresignExpires(valid))
 	if err != nil {
-		return "", errkind.FromSDK(err)
+		return "", s3error.FromSDK(err)
 	}
 	return request.URL, nil
 }

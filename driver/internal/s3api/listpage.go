@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // fewKeys is how many keys a listing has at most that only looks whether there are any.
@@ -70,7 +70,7 @@ func (p *Page) Last() string {
 // leaves it out, because another object may have the name that is left.
 func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	if l.Token == lostToken {
-		return nil, errkind.New(
+		return nil, s3error.New(
 			syscall.EILSEQ,
 			"S3 cannot tell where the next page of a listing begins: the key has characters that XML does not have")
 	}
@@ -100,7 +100,7 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 		return nil, err
 	}
 	if out.Name == nil && out.IsTruncated == nil && len(out.Contents)+len(out.CommonPrefixes) == 0 {
-		return nil, errkind.FromSDK(errkind.ErrNoResult) // and not an empty directory
+		return nil, s3error.FromSDK(s3error.ErrNoResult) // and not an empty directory
 	}
 	p := &Page{
 		Versions: make([]Version, 0, len(out.Contents)), Prefixes: make([]string, 0, len(out.CommonPrefixes)),
@@ -113,7 +113,7 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	if aws.ToBool(out.IsTruncated) {
 		p.Next = aws.ToString(out.NextContinuationToken)
 		if p.Next == "" || p.Next == l.Token {
-			return nil, errkind.New(
+			return nil, s3error.New(
 				syscall.EIO, "S3 answered a page of a listing with the continuation token of the page before")
 		}
 		if strings.ContainsRune(p.Next, utf8.RuneError) && (!p.Encoded || !decoder.hasToken()) {
@@ -173,7 +173,7 @@ func (b *Bucket) Walk(ctx context.Context, prefix string) iter.Seq2[Version, err
 	return func(yield func(Version, error) bool) {
 		for page, err := range b.Pages(ctx, Listing{Prefix: prefix}) {
 			if err == nil && page.Unreadable > 0 {
-				err = errkind.New(syscall.EILSEQ, "S3 cannot list keys with characters that XML does not have")
+				err = s3error.New(syscall.EILSEQ, "S3 cannot list keys with characters that XML does not have")
 			}
 			if err != nil {
 				yield(Version{}, err)

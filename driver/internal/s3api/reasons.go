@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // WithReasons returns a client that finds out why HeadObject was refused. The answer has no body, so 403 is all that
@@ -25,7 +25,7 @@ func (c reasoned) HeadObject(
 	ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options),
 ) (*s3.HeadObjectOutput, error) {
 	out, err := c.Client.HeadObject(ctx, in, opts...)
-	if !errkind.HasNoReason(err) {
+	if !s3error.HasNoReason(err) {
 		return out, err
 	}
 	object, reason := c.GetObject(
@@ -34,7 +34,7 @@ func (c reasoned) HeadObject(
 		_ = object.Body.Close()
 		return nil, err
 	}
-	if errkind.IsBadRequest(err) || errors.Is(errkind.FromSDK(reason), syscall.EAGAIN) {
+	if s3error.IsBadRequest(err) || errors.Is(s3error.FromSDK(reason), syscall.EAGAIN) {
 		err = reason
 	}
 	return nil, err

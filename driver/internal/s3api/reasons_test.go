@@ -11,8 +11,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // A refusingS3 answers HeadObject and GetObject with errors.
@@ -64,7 +64,7 @@ func TestWithReasons(t *testing.T) {
 			fake := &refusingS3{head: tc.head, get: tc.get}
 			out, err := s3api.WithReasons(fake).HeadObject(
 				t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
-			if err = errkind.FromSDK(err); !errors.Is(err, tc.want) || err != nil &&
+			if err = s3error.FromSDK(err); !errors.Is(err, tc.want) || err != nil &&
 				!strings.Contains(err.Error(), tc.text) || err == nil && out == nil {
 				t.Errorf("%v, want %v for %s", err, tc.want, tc.text)
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // How long a request is repeated, and how long S3 may take to answer one attempt.
@@ -102,7 +102,7 @@ func newTries(ctx context.Context, long bool) *tries {
 // ended. A second attempt is always made, because the first one may have got a connection whose other end has gone.
 func (t *tries) again(ctx context.Context, err error) bool {
 	t.made++
-	if ctx.Err() != nil || !errkind.Repeatable(err) || t.made == t.Attempts {
+	if ctx.Err() != nil || !s3error.Repeatable(err) || t.made == t.Attempts {
 		return false
 	}
 	pause := t.pause
@@ -203,7 +203,7 @@ func ask[T any](
 	for t := newTries(ctx, long); ; {
 		out, err := attempt(ctx, t, timeout, send)
 		if err == nil || !t.again(ctx, err) {
-			return out, errkind.FromSDK(err)
+			return out, s3error.FromSDK(err)
 		}
 	}
 }

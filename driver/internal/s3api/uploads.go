@@ -17,7 +17,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/errkind"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // An Upload is a multipart upload that is open.
@@ -73,7 +73,7 @@ func (b *Bucket) CreateUpload(
 			}
 		})
 		if err == nil && out.UploadId == nil {
-			err = errkind.ErrNoResult
+			err = s3error.ErrNoResult
 		}
 		if err == nil {
 			b.stats.Observe(time.Now(), time.Since(begin))
@@ -114,7 +114,7 @@ func (b *Bucket) UploadPart(
 		}
 		out, err := b.client.UploadPart(ctx, in, opts...)
 		if err == nil && !hasETag(out.ETag) {
-			err = errkind.ErrNoResult
+			err = s3error.ErrNoResult
 		}
 		if err != nil {
 			_, _ = body.Seek(0, io.SeekStart) // it is not sent
@@ -152,7 +152,7 @@ func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version
 		ctx, copying(to-from, partTimeout), true, func(ctx context.Context) (*s3.UploadPartCopyOutput, error) {
 			out, err := b.client.UploadPartCopy(ctx, in, b.once)
 			if err == nil && (out.CopyPartResult == nil || !hasETag(out.CopyPartResult.ETag)) {
-				err = errkind.ErrNoResult
+				err = s3error.ErrNoResult
 			}
 			return out, err
 		})
@@ -188,12 +188,12 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c 
 			case hasETag(out.ETag) && b.Profile.UnstoredAnswers && out.ChecksumType == "" && u.Name != "" &&
 				b.lookAtCompleted(ctx, u).Name == "":
 				// an equal ETag proves nothing: another client may have stored the same bytes
-				return Stored{}, errkind.ErrNoResult
+				return Stored{}, s3error.ErrNoResult
 			case hasETag(out.ETag):
 			case isOfS3(out.ResultMetadata) && aws.ToString(out.Key) == u.Key:
 				return b.lookAtCompleted(ctx, u), nil
 			default:
-				return Stored{}, errkind.ErrNoResult
+				return Stored{}, s3error.ErrNoResult
 			}
 			made := stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
 			made.Name = u.Name
@@ -250,7 +250,7 @@ func (b *Bucket) AbortUpload(ctx context.Context, u Upload) error {
 		return b.client.AbortMultipartUpload(
 			ctx, &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID}, b.once)
 	})
-	if errkind.IsNoSuchUpload(err) {
+	if s3error.IsNoSuchUpload(err) {
 		return nil
 	}
 	return err
@@ -269,7 +269,7 @@ func (b *Bucket) ListParts(ctx context.Context, u Upload, take func(Part) bool) 
 		}
 		for _, p := range out.Parts {
 			if p.ETag == nil || p.Size == nil {
-				return "", errkind.FromSDK(errkind.ErrNoResult)
+				return "", s3error.FromSDK(s3error.ErrNoResult)
 			}
 			listed := Part{
 				Number: aws.ToInt32(p.PartNumber), Size: *p.Size, ETag: *p.ETag,

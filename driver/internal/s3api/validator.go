@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go/middleware"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // weak begins an ETag that no request can compare, because it does not stand for the bytes of an object (RFC 9110,
@@ -36,9 +36,9 @@ const noneOfSwift = "None"
 // noETag is the error of an answer to a write that has no ETag.
 func (b *Bucket) noETag(answer middleware.Metadata) error {
 	if b.Profile.OvertakenAnswers && isOfS3(answer) {
-		return errkind.ErrOvertaken
+		return s3error.ErrOvertaken
 	}
-	return errkind.ErrNoResult
+	return s3error.ErrNoResult
 }
 
 // isWeak tells whether S3 cannot compare an ETag. The driver then looks whether a condition holds.

@@ -11,13 +11,13 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // errChanged reports that another client has changed something in a directory meanwhile.
-var errChanged = errkind.New(syscall.EAGAIN, "another client changed the directory during the operation; try again")
+var errChanged = s3error.New(syscall.EAGAIN, "another client changed the directory during the operation; try again")
 
 // maxEntries is how many entries are held between the check and the copies: as many as one request lists.
 const maxEntries = 1000

@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // maxRequests is how many requests a directory is copied or deleted by in parallel. They are small, and spend their
@@ -61,7 +61,7 @@ func (t *Tree) deleteVersion(ctx context.Context, v s3api.Version) error {
 // RemoveDir removes an empty directory, and fails with ENOTEMPTY or ENOTDIR for others.
 func (t *Tree) RemoveDir(ctx context.Context, key string) error {
 	if t.Keys.IsRoot(key) {
-		return errkind.ErrInvalid
+		return s3error.ErrInvalid
 	}
 	marker := t.Keys.Directory(key)
 	// the marker and one that would be too many

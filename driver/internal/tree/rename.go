@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // Rename moves a file or a directory to a key in a target, perhaps the same tree.
@@ -43,9 +43,9 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 	oneBucket := source.Bucket.Name == target.Bucket.Name
 	switch {
 	case source.Keys.IsRoot(oldKey) && oneBucket && strings.HasPrefix(newKey, oldKey):
-		return errkind.ErrIntoItself
+		return s3error.ErrIntoItself
 	case source.Keys.IsRoot(oldKey) || target.Keys.IsRoot(newKey):
-		return errkind.ErrInvalid
+		return s3error.ErrInvalid
 	}
 	end, err := source.Moves.begin(ctx, [2]string{
 		source.Bucket.Name + keys.Separator + oldKey, target.Bucket.Name + keys.Separator + newKey,
@@ -69,7 +69,7 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 	switch {
 	case oneBucket && oldKey == newKey:
 	case oneBucket && strings.HasPrefix(r.to, r.from):
-		result = errkind.ErrIntoItself
+		result = s3error.ErrIntoItself
 	case oneBucket && strings.HasPrefix(r.from, r.to):
 		result = syscall.ENOTEMPTY
 	default:

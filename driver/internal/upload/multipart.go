@@ -12,11 +12,11 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
@@ -270,7 +270,7 @@ func (m *multipart) complete(ctx context.Context, c s3api.Condition) (s3api.Stor
 	if err == nil {
 		m.entry.Remove(ctx)
 	}
-	if errkind.IsDoubtful(err) {
+	if s3error.IsDoubtful(err) {
 		m.settles = time.Now().Add(journal.SettleAfter)
 	}
 	return made, err

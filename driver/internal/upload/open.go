@@ -8,9 +8,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // Open opens a file for writing, with the flags of os.OpenFile. The new object will begin with the first offset bytes
@@ -72,7 +72,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 				offset = v.Size
 			}
 			if offset > v.Size {
-				return nil, errkind.ErrInvalid
+				return nil, s3error.ErrInvalid
 			}
 			w.head, w.headSize, w.offset, w.resumable = v, offset, offset, false
 			w.keptEnd = offset

@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // commitTimeout bounds the request that makes an upload visible. S3 may take minutes to assemble many parts.
@@ -47,7 +47,7 @@ func (w *Writer) Close() error {
 		w.part.Release()
 	}
 	w.cancel(nil)
-	return errkind.PathError("close", w.FileName, err)
+	return s3error.PathError("close", w.FileName, err)
 }
 
 // finish publishes the file.

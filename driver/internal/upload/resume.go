@@ -16,11 +16,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 const (
@@ -92,7 +92,7 @@ func (e *ResumeError) Error() string {
 }
 
 // Unwrap returns an fs.ErrInvalid.
-func (e *ResumeError) Unwrap() error { return errkind.ErrInvalid }
+func (e *ResumeError) Unwrap() error { return s3error.ErrInvalid }
 
 // ResumeOffset returns Size. It is for callers that import no driver, such as the one that chooses a reply.
 func (e *ResumeError) ResumeOffset() int64 { return e.Size }
@@ -211,7 +211,7 @@ func (u *Uploader) readPending(ctx context.Context, listed s3api.Version) (*pend
 		err = u.readParts(ctx, p)
 	}
 	switch {
-	case completed, errkind.IsNoSuchUpload(err): // another session completed or aborted it, and its record is left
+	case completed, s3error.IsNoSuchUpload(err): // another session completed or aborted it, and its record is left
 		if err := u.Journal.Forget(ctx, r); err != nil && !errors.Is(err, journal.ErrTakenOver) {
 			return nil, err
 		}

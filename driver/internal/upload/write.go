@@ -10,12 +10,12 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/download"
-	"github.com/babelftp/babelftp/driver/internal/errkind"
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // A Writer is a file open for writing. It collects bytes in a buffer, sends the full buffer as a part, and continues
@@ -89,7 +89,7 @@ func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
 		return 0, w.Refuse("write")
 	}
 	if w.err != nil {
-		return 0, errkind.PathError("write", w.FileName, w.err)
+		return 0, s3error.PathError("write", w.FileName, w.err)
 	}
 	if conn, ok := r.(interface{ SetReadDeadline(t time.Time) error }); ok {
 		stop := context.AfterFunc(w.ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
@@ -98,7 +98,7 @@ func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
 	n, err := w.fill(r)
 	if err != nil {
 		w.err = w.cause(err)
-		return n, errkind.PathError("write", w.FileName, w.err)
+		return n, s3error.PathError("write", w.FileName, w.err)
 	}
 	return n, nil
 }
@@ -270,7 +270,7 @@ func (w *Writer) Seek(offset int64, whence int) (int64, error) {
 		offset += w.offset
 	}
 	if offset != w.offset {
-		return 0, errkind.PathError("seek", w.FileName, errors.ErrUnsupported)
+		return 0, s3error.PathError("seek", w.FileName, errors.ErrUnsupported)
 	}
 	return offset, nil
 }
@@ -281,7 +281,7 @@ func (w *Writer) Truncate(size int64) error {
 		return w.Refuse("truncate")
 	}
 	if size != w.offset {
-		return errkind.PathError("truncate", w.FileName, errors.ErrUnsupported)
+		return s3error.PathError("truncate", w.FileName, errors.ErrUnsupported)
 	}
 	return nil
 }

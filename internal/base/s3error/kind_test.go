@@ -1,4 +1,4 @@
-package errkind
+package s3error
 
 import (
 	"context"

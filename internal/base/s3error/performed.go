@@ -1,4 +1,4 @@
-package errkind
+package s3error
 
 import (
 	"context"
@@ -8,14 +8,12 @@ import (
 	"net/http"
 
 	"github.com/aws/smithy-go"
-
-	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // Throttled reports whether S3 has refused a request only because it gets too many. It has not begun to perform it,
 // and the same request may succeed a moment later.
 func Throttled(err error) bool {
-	if s3error.Status(err) == http.StatusTooManyRequests {
+	if Status(err) == http.StatusTooManyRequests {
 		return true
 	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
@@ -36,7 +34,7 @@ func NotPerformed(err error) bool {
 	if Throttled(err) || unsent(err) || notConnected(err) || errors.Is(err, ErrOvertaken) {
 		return true
 	}
-	status := s3error.Status(err)
+	status := Status(err)
 	refused := status >= http.StatusBadRequest && status < http.StatusInternalServerError ||
 		status == http.StatusNotImplemented
 	return refused && !Unreadable(err)
@@ -98,7 +96,7 @@ func Repeatable(err error) bool {
 	if unreachable(err) || Unreadable(err) {
 		return true
 	}
-	switch s3error.Status(err) {
+	switch Status(err) {
 	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true

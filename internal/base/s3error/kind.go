@@ -1,8 +1,4 @@
-// Package errkind gives errors of S3, and of the way to it, a kind that the standard library knows.
-//
-// [FromSDK] is the only place that knows S3's error codes; [New] makes an error of a kind for an answer that is no
-// good. Package driver lists the kinds. [PathError] and [LinkError] wrap them for the caller.
-package errkind
+package s3error
 
 import (
 	"context"
@@ -20,8 +16,6 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
-
-	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // ErrInvalid is an fs.ErrInvalid that is the errno of it as well: by itself neither matches the other.
@@ -116,7 +110,7 @@ func kindOf(err error) error {
 	if unreachable(err) || Unreadable(err) {
 		return syscall.EAGAIN
 	}
-	return kindOfStatus(s3error.Status(err))
+	return kindOfStatus(Status(err))
 }
 
 // unsent tells whether a request was not sent, mostly because there were no credentials to sign it. An answer in the
@@ -140,11 +134,11 @@ func unsent(err error) bool {
 
 // HasNoReason tells whether S3 has refused a request and may not have said why: the answer to HeadObject has no body.
 func HasNoReason(err error) bool {
-	return s3error.Status(err) == http.StatusForbidden || IsBadRequest(err)
+	return Status(err) == http.StatusForbidden || IsBadRequest(err)
 }
 
 // IsBadRequest tells whether S3 has answered 400.
-func IsBadRequest(err error) bool { return s3error.Status(err) == http.StatusBadRequest }
+func IsBadRequest(err error) bool { return Status(err) == http.StatusBadRequest }
 
 // kindOfCode maps the error codes that say more than the HTTP status they come with, and returns nil for others. The
 // codes are those of https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html, of MinIO (XMinio...) and of
