@@ -20,7 +20,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/internal/base/listen"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -137,11 +136,11 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 		})
 	}
 	err = serve()
-	busy, ok := errors.AsType[*listen.Error](err)
+	busy, ok := errors.AsType[*server.ListenError](err)
 	if ok && busy.Key == "admin.listen" { // no one has chosen this port
 		cfg.Admin.Listen = anyPort
 		err = serve()
-		busy, ok = errors.AsType[*listen.Error](err)
+		busy, ok = errors.AsType[*server.ListenError](err)
 	}
 	if ok {
 		return fmt.Errorf(

@@ -11,7 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/admin"
-	"github.com/babelftp/babelftp/internal/base/listen"
+
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/config"
@@ -73,14 +73,14 @@ func (a *adminAccess) start(ctx context.Context, cfg *config.Config) (err error)
 	if path := cfg.AdminSocket; path != "" {
 		l, err := admin.Listen(ctx, path)
 		if err != nil {
-			return &listen.Error{Key: "admin_socket", Address: path, Err: err}
+			return &ListenError{Key: "admin_socket", Address: path, Err: err}
 		}
 		panics.Go(func() { a.serve(a.socket.Serve, l) })
 	}
 	if a.tcp == nil {
 		return nil
 	}
-	if a.bound, err = listen.TCP(ctx, "admin.listen", cfg.Admin.Listen, a.log); err != nil {
+	if a.bound, err = listenTCP(ctx, "admin.listen", cfg.Admin.Listen, a.log); err != nil {
 		return err
 	}
 	panics.Go(func() { a.serve(a.tcp.Serve, a.bound) })

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/listen"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -132,7 +131,7 @@ func TestClusterErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = srv.Start(t.Context())
-		if failed, ok := errors.AsType[*listen.Error](err); !ok || failed.Key != "passive.ports" ||
+		if failed, ok := errors.AsType[*ListenError](err); !ok || failed.Key != "passive.ports" ||
 			failed.Address != other.Addr().String() {
 			t.Errorf("a port of %s replica is in use: %v", owner, err)
 		}

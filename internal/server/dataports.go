@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/listen"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/config"
@@ -113,7 +112,7 @@ func listenAddress(hostPort string) netip.Addr {
 }
 
 // Start opens all passive ports of a cluster. A single replica opens a port when a session needs it. A port that is
-// taken is a [listen.Error].
+// taken is a [ListenError].
 func (p *dataPorts) Start(ctx context.Context) error {
 	if p.cluster == nil {
 		return nil
@@ -126,7 +125,7 @@ func (p *dataPorts) Start(ctx context.Context) error {
 		return nil
 	}
 	p.Close()
-	failed := &listen.Error{Key: "passive.ports", Err: err}
+	failed := &ListenError{Key: "passive.ports", Err: err}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {
 		failed.Address = op.Addr.String()
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/admin/metrics"
 	"github.com/babelftp/babelftp/internal/base/limits"
-	"github.com/babelftp/babelftp/internal/base/listen"
+
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/certs"
@@ -182,7 +182,7 @@ func (s *Server) Start(ctx context.Context) (err error) {
 
 // listen opens an address, or nothing for an empty one.
 func (s *Server) listen(ctx context.Context, key, address string) (net.Listener, error) {
-	return listen.TCP(ctx, key, address, s.log)
+	return listenTCP(ctx, key, address, s.log)
 }
 
 // close closes what Start has opened.
@@ -270,7 +270,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer s.events.End()
 	defer s.ports.Shutdown(ctx)
 	for _, l := range []net.Listener{s.explicit, s.implicit} {
-		if kept, ok := l.(listen.Inherited); ok {
+		if kept, ok := l.(inheritedListener); ok {
 			_ = kept.Close() // its clients wait for the next process, which needs no 421
 		}
 	}

@@ -1,4 +1,4 @@
-package listen
+package server
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 // firstInherited is the descriptor of the first socket that systemd hands over (sd_listen_fds(3)).
 const firstInherited = 3
 
-// An Inherited listener has a socket that systemd keeps open. Clients who connect after it is closed wait for the
+// An inheritedListener listener has a socket that systemd keeps open. Clients who connect after it is closed wait for the
 // next process.
-type Inherited struct{ *net.TCPListener }
+type inheritedListener struct{ *net.TCPListener }
 
 // inherited is the socket that systemd has opened under the name of a key, and nil if there is none. The variables
 // LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES are those of sd_listen_fds_with_names(3).
@@ -38,5 +38,5 @@ func inherited(key string, getenv func(string) string, first int) (net.Listener,
 		_ = l.Close()
 		return nil, fmt.Errorf("the socket of systemd is %s, and must be one of TCP", l.Addr().Network())
 	}
-	return Inherited{tcp}, nil
+	return inheritedListener{tcp}, nil
 }

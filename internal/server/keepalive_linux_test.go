@@ -1,4 +1,4 @@
-package listen
+package server
 
 import (
 	"log/slog"
@@ -11,7 +11,7 @@ import (
 // clients that wait for a long transfer. The guide to Kubernetes says how often they come.
 func TestKeepAlive(t *testing.T) {
 	const seconds = 15
-	l, err := TCP(t.Context(), "listen", "127.0.0.1:0", slog.New(slog.DiscardHandler))
+	l, err := listenTCP(t.Context(), "listen", "127.0.0.1:0", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
