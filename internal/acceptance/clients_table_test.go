@@ -13,12 +13,12 @@ import (
 
 var (
 	allClients    = flag.Bool("clients.all", false, "run all clients of TestClients, not only the core")
-	updateClients = flag.Bool("update", false, "with -clients.all, write the table of docs/guides/clients.md")
+	updateClients = flag.Bool("update", false, "with -clients.all, write the table of docs/conformance.md")
 )
 
 // clientsPage has the table of clients and tasks between two comments.
 const (
-	clientsPage  = "../../docs/guides/clients.md"
+	clientsPage  = "../../docs/conformance.md"
 	beginClients = "<!-- begin clients: make clients UPDATE=-update -->\n"
 	endClients   = "<!-- end -->"
 )

@@ -22,7 +22,7 @@ import (
 
 // A task is what people do with an FTP client. It returns what went wrong.
 type task struct {
-	name    string // in the table of docs/guides/clients.md
+	name    string // in the table of docs/conformance.md
 	meaning string // there too
 	run     func(w *worker) error
 }

@@ -21,7 +21,7 @@ import (
 
 // A client is an FTP client that people use: a program, or a library with a script that uses it.
 type client struct {
-	name    string   // In the table of docs/guides/clients.md.
+	name    string   // In the table of docs/conformance.md.
 	version []string // Command that prints its version.
 	core    bool     // It runs in each make test. The others need much to be installed.
 	simple  bool     // It logs in by a name without @ and a password of letters, because it cannot send others.

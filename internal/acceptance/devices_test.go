@@ -25,7 +25,7 @@ import (
 // A device is a device or a program that does not run here. Its script is a dialogue that published logs, source code
 // or manuals show.
 type device struct {
-	name     string // In the table of docs/guides/clients.md.
+	name     string // In the table of docs/conformance.md.
 	does     string // There too.
 	settings string // Of its tenant, in YAML, there too. "" for none.
 

@@ -56,7 +56,7 @@ var (
 func parseTable(r io.Reader) ([]row, error) {
 	var rows []row
 	var errs []error
-	document, inTable, number := "", false, 0
+	document, inTable, generated, number := "", false, false, 0
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		number++
@@ -65,6 +65,11 @@ func parseTable(r io.Reader) ([]row, error) {
 			errs = append(errs, fmt.Errorf("line %d: %s", number, fmt.Sprintf(format, args...)))
 		}
 		switch {
+		case strings.HasPrefix(line, "<!-- begin "):
+			generated = true // the tables of clients
+		case strings.HasPrefix(line, "<!-- end "):
+			generated = false
+		case generated:
 		case strings.HasPrefix(line, "## "):
 			document, inTable = strings.TrimPrefix(line, "## "), false
 		case line == tableHead:
