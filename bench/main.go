@@ -75,7 +75,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 			return err
 		})
 	f.Func(
-		"set", "a `line` to add to babelftp's configuration, such as \"upload_concurrency: 8\"; may be repeated",
+		"set", "a `line` to add to babelftp's configuration, such as \"memory: 128MiB\"; may be repeated",
 		func(s string) error {
 			o.lines = append(o.lines, s)
 			return nil
