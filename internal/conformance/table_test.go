@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -31,6 +32,9 @@ type row struct {
 	tests                      []testName
 }
 
+// ownPackage is that of a test which the table names without a package.
+const ownPackage = "conformance"
+
 // A testName is what the table calls `package: Test/subtest`.
 type testName struct{ pkg, function, subtest string }
 
@@ -49,7 +53,7 @@ var levels = []string{"MUST", "SHOULD", "MAY", "rule"}
 
 var (
 	rowDivider  = regexp.MustCompile(`^(\|-+){5}\|$`)
-	testInTable = regexp.MustCompile("^`([a-z0-9]+): (Test[A-Za-z0-9_]*)(?:/([^`]+))?`$")
+	testInTable = regexp.MustCompile("^`(?:([a-z0-9]+): )?(Test[A-Za-z0-9_]*)(?:/([^`]+))?`$")
 )
 
 // parseTable reads docs/conformance.md. It is strict, so that nothing that looks like a row goes unread.
@@ -120,7 +124,7 @@ func parseRow(line string) (row, error) {
 			if match == nil {
 				return row{}, fmt.Errorf("%s is no `package: Test/subtest`", cell)
 			}
-			r.tests = append(r.tests, testName{match[1], match[2], match[3]})
+			r.tests = append(r.tests, testName{cmp.Or(match[1], ownPackage), match[2], match[3]})
 		}
 	}
 	taken := !strings.HasPrefix(r.does, notTaken)
@@ -237,13 +241,13 @@ func TestTable(t *testing.T) {
 			named[testName{pkg: test.pkg, function: test.function}] = true
 		}
 	}
-	own, err := functionsOf(root, "conformance")
+	own, err := functionsOf(root, ownPackage)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for function, file := range own {
 		if file != "table_test.go" && function != "TestMain" &&
-			!named[testName{pkg: "conformance", function: function}] {
+			!named[testName{pkg: ownPackage, function: function}] {
 			t.Errorf("no row names %s of %s", function, file)
 		}
 	}
