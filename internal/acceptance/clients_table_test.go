@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -70,35 +71,35 @@ func writeClientsTable(t *testing.T) {
 	}
 }
 
-// clientsTable has a table for each group of tasks, the core, what the tasks are, the sentences about what
-// goes wrong, and the devices.
+// clientsTable has what each client does, the core, what the tasks are, the sentences about what goes wrong, and the
+// devices.
 func clientsTable(versions map[string]string) string {
 	var b strings.Builder
-	for _, group := range []struct {
-		title string
-		tasks []task
-	}{{"files", fileTasks}, {"connections", connectionTasks}} {
-		fmt.Fprintf(&b, "| %s | version |", group.title)
-		for _, k := range group.tasks {
-			fmt.Fprintf(&b, " %s |", k.name)
-		}
-		b.WriteString("\n|" + strings.Repeat(" --- |", 2+len(group.tasks)) + "\n")
-		for _, c := range clients {
-			fmt.Fprintf(&b, "| %s | %s |", c.name, versions[c.name])
-			for _, k := range group.tasks {
-				switch {
-				case c.lacks[k.name] != "":
-					b.WriteString(" – |")
-				case c.fails[k.name] != "":
-					b.WriteString(" **no** |")
-				default:
-					b.WriteString(" yes |")
-				}
+	b.WriteString("| client | version | works | fails |\n| --- | --- | --- | --- |\n")
+	for _, c := range clients {
+		var works, fails, lacks []string
+		for _, k := range tasks() {
+			switch {
+			case c.lacks[k.name] != "":
+				lacks = append(lacks, k.name)
+			case c.fails[k.name] != "":
+				fails = append(fails, k.name)
+			default:
+				works = append(works, k.name)
 			}
-			b.WriteString("\n")
 		}
-		b.WriteString("\n")
+		does := strings.Join(works, ", ")
+		switch {
+		case len(works) == len(tasks()):
+			does = "everything"
+		case len(works) == 0:
+			does = "nothing: " + c.lacks[lacks[0]]
+		case len(lacks)+len(fails) < len(works):
+			does = "everything but " + strings.Join(slices.Concat(lacks, fails), ", ")
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.name, versions[c.name], does, strings.Join(fails, ", "))
 	}
+	b.WriteString("\n")
 	var core []string
 	for _, c := range clients {
 		if c.core {
