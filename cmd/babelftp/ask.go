@@ -19,8 +19,8 @@ import (
 const adminSocket = "/run/babelftp/admin/admin.sock"
 
 // howToAsk ends the description of a command that asks a running server.
-const howToAsk = "The server answers on admin_socket: from --socket, or from the configuration that --config names, or " + adminSocket + ",\n" +
-	"which is where the Helm chart puts it. With --url it answers on admin.listen, also from another machine."
+const howToAsk = "The command asks the server by its admin_socket: --socket, or the one in the configuration that --config names, or\n" +
+	adminSocket + ", where the Helm chart puts it. With --url it asks admin.listen, also from another machine."
 
 var errNoAdminSocket = errors.New(
 	"admin_socket is not set, so the server takes no commands: set it, like " + adminSocket)
@@ -90,9 +90,9 @@ func addAdminFlags(cmd *cobra.Command) connector {
 	flags.StringVar(&f.tokenFile, "token-file", "", "the `FILE` that holds admin.token")
 	flags.StringVar(
 		&f.caFile, "ca-file", "",
-		"a PEM `FILE` of the authorities that the certificate of --url may come from (default those of the system)")
-	flags.StringVar(&f.certFile, "cert-file", "", "a PEM `FILE` of the certificate to show in place of the token")
-	flags.StringVar(&f.keyFile, "key-file", "", "a PEM `FILE` of its key")
+		"a PEM `FILE` of the authorities to trust for --url (default those of the system)")
+	flags.StringVar(&f.certFile, "cert-file", "", "a PEM `FILE` with a client certificate, instead of the token")
+	flags.StringVar(&f.keyFile, "key-file", "", "a PEM `FILE` with its key")
 	return f.client
 }
 

@@ -14,9 +14,8 @@ func newBansCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bans",
 		Short: "Show and change the bans of a running server",
-		Long: "Show and change the bans of a running server: the addresses, networks and users whom it refuses for " +
-			"a time. See limits.bans in the\n" +
-			"configuration.\n\n" +
+		Long: "Show and change the bans of a running server: the addresses, networks and users that it refuses for a " +
+			"time (limits.bans).\n\n" +
 			howToAsk,
 		Example: "  babelftp bans list\n" +
 			"  babelftp bans add 203.0.113.7 --time 24h\n" +
@@ -42,20 +41,20 @@ func newBansCommand() *cobra.Command {
 	all.RunE = cmd.RunE
 	add := &cobra.Command{
 		Use: "add ADDRESS | NETWORK | USER@TENANT", Short: "Ban an address, a network or a user",
-		Long: "Ban an address, a network or a user. Open sessions of it get 421 and end, also in the middle of a " +
-			"transfer. So do new connections of the\n" +
-			"address or network, and new logins of the user. Networks of limits.allow stay.",
+		Long: "Ban an address, a network or a user. Its sessions end with 421, also in the middle of a transfer, and " +
+			"it cannot connect or log in\n" +
+			"until the ban ends. Networks in limits.allow are not affected.",
 		Example: "  babelftp bans add 203.0.113.7\n  babelftp bans add 203.0.113.0/24\n  babelftp bans add " +
 			"alice@acme --time 24h",
 		Args: oneName,
 	}
-	d := add.Flags().Duration("time", 0, "how long the ban lasts (default limits.bans.time)")
+	d := add.Flags().Duration("time", 0, "ban for this `TIME` (default limits.bans.time)")
 	add.RunE = runChange(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
 		b, err := c.Ban(ctx, args[0], *d)
 		return b.Name + " is banned until " + b.Until.UTC().Format(time.RFC3339), err
 	})
 	remove := &cobra.Command{
-		Use: "remove ADDRESS | NETWORK | USER@TENANT", Short: "End the ban of an address, a network or a user",
+		Use: "remove ADDRESS | NETWORK | USER@TENANT", Short: "Lift the ban of an address, a network or a user",
 		Example: "  babelftp bans remove 203.0.113.7\n  babelftp bans remove alice@acme",
 		Args:    oneName,
 		RunE: runChange(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {

@@ -32,7 +32,7 @@ func newCheckCommand() *cobra.Command {
 			"folder of tls.acme the command stores\n" +
 			"a file for a moment, to see that the server may.\n\n" +
 			"With --probe S3 is asked too. The check does in the bucket of each tenant and folder what the server " +
-			"does there: it lists, reads, and\n" +
+			"does there. It lists, reads, and\n" +
 			"stores, copies and deletes objects of its own, as far as users may. It says which action the IAM " +
 			"policy lacks, on which resource. Its\n" +
 			"objects lie below PREFIX.babelftp/, where no user sees them, and it deletes them.",

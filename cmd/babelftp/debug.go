@@ -16,13 +16,13 @@ const debugTime = 10 * time.Minute
 func newDebugCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "debug [--address ADDRESS] [--tenant TENANT] [--user USER] [--for TIME]",
-		Short: "Let the log of a running server show the commands of some sessions",
-		Long: "Let the log of a running server show the commands of some sessions, its replies and its requests to " +
-			"S3, for a time. That counts for open\n" +
-			"sessions too. A session must match each of --address, --tenant and --user that you give. Without them " +
-			"the command shows what is on.\n" +
-			"Passwords are masked, and so are names that clients send by USER.\n\n" +
-			howToAsk + " Each replica has a switch of its own.",
+		Short: "Log the commands of some sessions of a running server",
+		Long: "Log the commands, replies and S3 requests of some sessions for a time, also of sessions that are " +
+			"already open. A session must match all of\n" +
+			"--address, --tenant and --user that you give. Without them, the command shows for which sessions it is " +
+			"on. Passwords are masked, and so\n" +
+			"are the names that clients send by USER. Each replica is switched separately.\n\n" +
+			howToAsk,
 		Example: "  babelftp debug --address 192.0.2.7 --for 10m\n" +
 			"  babelftp debug --user scanner@acme\n" +
 			"  babelftp debug\n" +
@@ -35,8 +35,8 @@ func newDebugCommand() *cobra.Command {
 	address := flags.String("address", "", "sessions of clients at this `ADDRESS` or network")
 	tenant := flags.String("tenant", "", "sessions of this `TENANT`")
 	user := flags.String("user", "", "sessions of this `USER`, like alice or alice@acme, after the login")
-	d := flags.Duration("for", debugTime, "how long, "+sessionlog.MaxTime.String()+" at most")
-	off := flags.Bool("off", false, "end it for all sessions")
+	d := flags.Duration("for", debugTime, "log for this `TIME`, "+sessionlog.MaxTime.String()+" at most")
+	off := flags.Bool("off", false, "stop it for all sessions")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		some := *address != "" || *tenant != "" || *user != ""
 		switch {

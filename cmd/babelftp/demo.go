@@ -49,9 +49,9 @@ func newDemoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Try it: an FTP server with an S3 server inside",
-		Long: "Start an S3 server in this process and serve two tenants on it, until Ctrl-C: user demo, and user " +
-			"marie of the tenant atelier,\n" +
-			"both with the password demo. It needs nothing else and prints what to type next.\n\n" +
+		Long: "Start an S3 server in this process and serve two tenants on it, until Ctrl-C. The users are demo, and " +
+			"marie of the tenant atelier, both\n" +
+			"with the password demo. It needs nothing else and prints what to type next.\n\n" +
 			"Files are stored in a temporary folder that is removed at the end, or under --data, where the next " +
 			"start finds them.",
 		Example: "  babelftp demo\n" +

@@ -23,9 +23,9 @@ func newLanguagesCommand() *cobra.Command {
 		Long: "Show each language that the server speaks: its tag, which a client gives to LANG, how many of the " +
 			"texts are translated (the\n" +
 			"others come in English), and its own name.\n\n" +
-			"With --lint check the catalogues in a folder before they are used or handed in. Everything that is " +
-			"wrong with them is shown with\n" +
-			"file, line, message and what to do. The exit code is 1 if there is an error; warnings are for a person " +
+			"With --lint check the catalogues in a folder before you use or contribute them. Every problem is shown " +
+			"with file, line, message and\n" +
+			"what to do. The exit code is 1 if there is an error; warnings are for a person " +
 			"to decide on.\n\n" +
 			"With --format write the catalogues in a folder in the order and the layout of the built-in ones, with " +
 			"the English texts of this version.\n" +

@@ -17,12 +17,12 @@ import (
 func newPolicyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy TENANT --config FILE",
-		Short: "Print the least IAM policy that a tenant needs",
-		Long: "Print the least IAM policy (JSON) that the credentials of a tenant need, for what its configuration " +
-			"uses: the buckets and prefixes, the\n" +
-			"permissions of its users, tags, ACL, keys of KMS, versions, and what the server itself keeps in the " +
-			"bucket. It asks no S3 server.\n\n" +
-			"Folders that other credentials or another role reach have a policy of their own: see --folder.",
+		Short: "Print the minimal IAM policy for a tenant",
+		Long: "Print the minimal IAM policy (JSON) for the credentials of a tenant. It allows what the configuration " +
+			"uses: the buckets and prefixes,\n" +
+			"the permissions of its users, tags, ACL, KMS keys, versions, and what the server itself keeps in the " +
+			"bucket. The command asks no S3 server.\n\n" +
+			"A folder with other credentials or another role needs a policy of its own: see --folder.",
 		Example: "  babelftp policy acme --config babelftp.yaml > policy.json\n" +
 			"  babelftp policy acme --folder /archive --config babelftp.yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -33,7 +33,7 @@ func newPolicyCommand() *cobra.Command {
 		},
 	}
 	file := addConfigFlag(cmd)
-	folder := cmd.Flags().String("folder", "", "the `DIRECTORY` of a folder, for the credentials that reach it")
+	folder := cmd.Flags().String("folder", "", "the `DIRECTORY` of a folder: print the policy for its credentials")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := loadConfig(cmd, *file)
 		if err != nil {

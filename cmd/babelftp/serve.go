@@ -20,17 +20,16 @@ func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --config FILE",
 		Short: "Serve the tenants of a configuration",
-		Long: "Serve the tenants of a configuration until SIGTERM or SIGINT. Then idle sessions and new ones get " +
-			"421, and running transfers may end\n" +
-			"for the time of drain_timeout; a second signal cuts them. A bucket that cannot be used keeps out the " +
-			"users of its tenant, until\n" +
-			"it can.\n\n" +
-			"The configuration is read again when one of its files changes, and with SIGHUP. Sessions keep what " +
-			"they began with. A configuration\n" +
-			"with a problem is refused.\n\n" +
-			"Single values of the server, not of tenants, can come from a variable: BABELFTP_S3_ACCESS_KEY_ID for " +
-			"access_key_id under s3, or\n" +
-			"BABELFTP_S3_ACCESS_KEY_ID_FILE for the file that holds it.",
+		Long: "Serve the tenants of a configuration until SIGTERM or SIGINT. Then idle and new sessions get 421, and " +
+			"running transfers have the time of\n" +
+			"drain_timeout to finish; a second signal ends them at once. If a bucket cannot be used, only the users " +
+			"of its tenant are refused.\n\n" +
+			"The configuration is reloaded when one of its files changes, and by SIGHUP. Sessions keep the settings " +
+			"they began with. If the new\n" +
+			"configuration has a problem, the server refuses it and keeps the old one.\n\n" +
+			"Keys of the server, but not of tenants, can come from environment variables: BABELFTP_S3_ACCESS_KEY_ID " +
+			"sets access_key_id under s3, and\n" +
+			"BABELFTP_S3_ACCESS_KEY_ID_FILE names the file that holds it.",
 		Example: "  babelftp serve --config /etc/babelftp/babelftp.yaml\n" +
 			"  BABELFTP_LISTEN=:2121 babelftp serve --config babelftp.yaml",
 		Args: noArguments,

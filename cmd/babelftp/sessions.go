@@ -17,7 +17,7 @@ func newSessionsCommand() *cobra.Command {
 		Short: "Show and end the sessions of a running server",
 		Long: "Show the sessions of a running server: who is connected from where, since when, in which language, " +
 			"and what the session does. IDLE is\n" +
-			"the time since a command began or ended. Each replica shows its own.\n\n" + howToAsk,
+			"the time since the last command began or ended. Each replica shows its own sessions.\n\n" + howToAsk,
 		Example: "  babelftp sessions\n" +
 			"  babelftp sessions --json\n" +
 			"  babelftp sessions disconnect 5f2c8a0de19b4c37\n" +
@@ -46,8 +46,8 @@ func newSessionsCommand() *cobra.Command {
 		})
 	disconnect := &cobra.Command{
 		Use: "disconnect ID", Short: "End a session",
-		Long: "End a session. Its client gets 421. A transfer gets 426 first, and leaves no file; with resume: keep " +
-			"its user can resume it.",
+		Long: "End a session. Its client gets 421. A running transfer gets 426 first and stores no file; with resume: " +
+			"keep its user can resume it.",
 		Example: "  babelftp sessions disconnect 5f2c8a0de19b4c37\n" +
 			"  babelftp bans add alice@acme --time 1h              # and keep the user away",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -68,9 +68,9 @@ func newTransfersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "transfers",
 		Short: "Show the transfers of a running server",
-		Long: "Show the transfers that run: who sends or gets what, how much of it has moved, and how fast. The " +
-			"size of an upload is known if the client\n" +
-			"has announced it by ALLO. Each replica shows its own.\n\n" + howToAsk,
+		Long: "Show the running transfers: who uploads or downloads what, how much of it, and how fast. The size of an " +
+			"upload is known if the client\n" +
+			"has announced it by ALLO. Each replica shows its own transfers.\n\n" + howToAsk,
 		Example: "  babelftp transfers\n" +
 			"  babelftp transfers --json\n" +
 			"  kubectl exec babelftp-0 -- babelftp transfers",

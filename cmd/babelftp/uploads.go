@@ -14,13 +14,12 @@ import (
 func newUploadsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uploads",
-		Short: "Show and abort the uploads that are not complete",
-		Long: "Show the multipart uploads of a running server, and of all replicas, that are not complete. Their " +
-			"users can resume those in the state\n" +
-			"interrupted (resume: keep). LAST is the time since a session has worked on the upload. The server " +
-			"removes an upload after\n" +
-			"abandoned_uploads by itself. Where buckets do not answer, the command shows the uploads of the others, " +
-			"and fails.\n\n" + howToAsk,
+		Short: "Show and abort incomplete uploads",
+		Long: "Show the incomplete multipart uploads of all replicas. Users can resume those in the state interrupted " +
+			"(resume: keep). LAST is the time\n" +
+			"since a session worked on the upload. The server removes an upload after abandoned_uploads by itself. If " +
+			"some buckets do not answer, the\n" +
+			"command shows the uploads of the others and fails.\n\n" + howToAsk,
 		Example: "  babelftp uploads\n" +
 			"  babelftp uploads --tenant acme --json\n" +
 			"  babelftp uploads abort acme 2bd806c97f0e00af-6f0c1b2d3e4f5a69788796a5b4c3d2e1-9f86d081884c7d65\n" +
@@ -62,9 +61,9 @@ func newUploadsCommand() *cobra.Command {
 	}
 	abort := &cobra.Command{
 		Use: "abort TENANT ID", Short: "Abort an interrupted upload",
-		Long: "Abort an interrupted upload, and remove its parts. Its user begins anew. An upload on which a " +
-			"session works stays: end the session first.\n" +
-			"No file is removed.",
+		Long: "Abort an interrupted upload and delete its parts. The user then has to start again. An upload that a " +
+			"session works on stays: end that\n" +
+			"session first. No file is deleted.",
 		Example: "  babelftp uploads abort acme 2bd806c97f0e00af-6f0c1b2d3e4f5a69788796a5b4c3d2e1-9f86d081884c7d65",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {

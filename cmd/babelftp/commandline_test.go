@@ -1,0 +1,110 @@
+package main
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+var update = flag.Bool("update", false, "write docs/command-line.md")
+
+// TestCommandLine compares docs/command-line.md with the help of each command, or writes it with -update.
+func TestCommandLine(t *testing.T) {
+	const page = "../../docs/command-line.md"
+	want := commandLinePage(newRootCommand())
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(page); err != nil || string(got) != want {
+		t.Errorf("docs/command-line.md is not up to date (%v): run go test ./cmd/babelftp -run TestCommandLine -update", err)
+	}
+}
+
+// commandLinePage is the reference: what a call exits with, then each command in the order of its name.
+func commandLinePage(root *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString("<!-- Written by go test ./cmd/babelftp -run TestCommandLine -update. -->\n\n# Command line\n\n" +
+		"`babelftp COMMAND --help` shows the same. The [configuration](configuration.md) has a page of its own.\n\n" +
+		"| exit code | meaning |\n| --- | --- |\n")
+	fmt.Fprintf(&b, "| %d | success |\n", exitOK)
+	fmt.Fprintf(&b, "| %d | a wrong configuration, or a failure |\n", exitFailure)
+	fmt.Fprintf(&b, "| %d | a wrong command line |\n\n", exitUsage)
+	b.WriteString("| command | what it does |\n| --- | --- |\n")
+	var all []*cobra.Command
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "help" {
+			continue
+		}
+		fmt.Fprintf(&b, "| [`babelftp %s`](#babelftp-%[1]s) | %s |\n", cmd.Name(), cmd.Short)
+		all = append(all, cmd)
+		all = append(all, cmd.Commands()...)
+	}
+	b.WriteString("\n## Which server to ask\n\nCommands that ask a running server have these flags.\n\n" +
+		strings.ReplaceAll(howToAsk, "\n", " ") + "\n\n")
+	asking := &cobra.Command{}
+	addAdminFlags(asking)
+	writeFlags(&b, asking.PersistentFlags(), &pflag.FlagSet{})
+	for _, cmd := range all {
+		level, text := "##", cmp.Or(cmd.Long, cmd.Short)
+		if cmd.Parent() != root {
+			level = "###"
+		}
+		text, asks := strings.CutSuffix(text, howToAsk)
+		fmt.Fprintf(&b, "\n%s %s\n\n%s\n\n", level, cmd.CommandPath(), strings.TrimSpace(unwrapped(text)))
+		if asks {
+			b.WriteString("It asks a running server: see [which server to ask](#which-server-to-ask).\n\n")
+		}
+		example := strings.ReplaceAll("\n"+cmd.Example, "\n  ", "\n")[1:]
+		if cmd.UseLine() != example {
+			fmt.Fprintf(&b, "```text\n%s\n```\n\n", cmd.UseLine())
+		}
+		writeFlags(&b, cmd.NonInheritedFlags(), asking.PersistentFlags())
+		if cmd.Example != "" {
+			fmt.Fprintf(&b, "```sh\n%s\n```\n", example)
+		}
+	}
+	return b.String()
+}
+
+// unwrapped joins the lines of each paragraph.
+func unwrapped(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		paragraphs[i] = strings.ReplaceAll(p, "\n", " ")
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// writeFlags writes a table of the flags that are not among others, if there are any.
+func writeFlags(b *strings.Builder, flags, others *pflag.FlagSet) {
+	rows := 0
+	flags.VisitAll(func(f *pflag.Flag) {
+		other := others.Lookup(f.Name)
+		if f.Hidden || f.Name == "help" || other != nil && other.Usage == f.Usage {
+			return
+		}
+		if rows++; rows == 1 {
+			b.WriteString("| flag | what it does |\n| --- | --- |\n")
+		}
+		value, usage := pflag.UnquoteUsage(f)
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand + ", " + name
+		}
+		if shown := f.DefValue; shown != "" && shown != "false" && shown != "0s" && !strings.Contains(usage, "(default") {
+			usage += " (default `" + shown + "`)"
+		}
+		fmt.Fprintf(b, "| `%s` | %s |\n", strings.TrimSpace(name+" "+value), strings.ReplaceAll(usage, "|", `\|`))
+	})
+	if rows > 0 {
+		b.WriteString("\n")
+	}
+}
