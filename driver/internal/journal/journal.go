@@ -69,7 +69,15 @@ const (
 // of one version and the ETag of the next would let both sessions write. So a session trusts a state only after two
 // answers with one ETag, where the server reads the two one after the other.
 //
-// A record costs two requests. Only uploads of more than one part have records.
+// A record costs two requests. Only uploads of more than one part have records. Each upload has its own: a server that
+// resumes an upload would have to read the journals of all other servers. It has one from its begin, because a killed
+// server would leave the young ones. A record from before the upload would lack the ID, and a key and a time also fit
+// uploads of other software. The state before the request that completes an upload is not written: that would cost each
+// upload one request more.
+//
+// Within a replica a client waits for its upload that is just ending. Another replica has only the record, and cannot
+// tell an upload that ends in a moment from one that takes hours. So there a client gets the size of before the upload
+// at once.
 type Journal struct {
 	bucket *s3api.Bucket
 	prefix string                // of the records

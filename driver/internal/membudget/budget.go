@@ -42,6 +42,9 @@ type Block = [BlockSize]byte
 // them, [Budget.Share]: one that were would keep memory from others that no share of its owner bounds. In each of
 // them, the part that misses least can always become full. The part that misses least of all is that one in each of
 // its pools. So there is always a part that need not wait for others.
+//
+// Memory that a waiting part needs is first taken from what can be fetched again. Then the part waits, and TCP slows its
+// client down. A part is never sent early to free its memory, because S3 takes no part below 5 MiB but the last one.
 type Budget struct {
 	*memory
 	consumer consumer

@@ -32,6 +32,9 @@ const lookAfterTimeout = 30 * time.Second
 // object is still there. Anything else leaves open what has happened: the request may have been performed, and others
 // have changed the object since. To send it again would undo what they did. The error is EAGAIN then.
 //
+// The ETag alone is no condition for a second attempt. After an append of b to b, another client that stores b restores
+// the ETag, and the second attempt would make bb, which no client has stored.
+//
 // A proxy may send a request twice as well, and pass on the second answer: nginx does so by default with PUT, when it
 // has lost its connection to S3. S3 has then performed the first one, and refused the second one on its condition. So
 // a change looks after such a refusal too. The end of an upload is a POST, which proxies do not repeat. There the

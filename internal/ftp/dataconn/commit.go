@@ -6,7 +6,10 @@ import (
 )
 
 // The wait before a commit is a share of the time that the upload took. The longer
-// the upload, the likelier its client was killed in its middle.
+// the upload, the likelier its client was killed in its middle. A share of the round
+// trip of the control connection would say nothing of a busy machine, whose kernel
+// answers without the process. To send the request at once and hold its last bytes
+// back would save little, and a request that ends early looks like an S3 that fails.
 const (
 	commitShare      = 8  // the wait is so small a part of the upload's time,
 	shortCommitShare = 50 // and no less than such a part of the commit delay
