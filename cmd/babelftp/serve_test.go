@@ -311,9 +311,9 @@ func TestCheckCertificates(t *testing.T) {
 	}{
 		"good": {31 * day, 0, ok, ""},
 		"soon": {9*day + time.Hour, 0, ok,
-			"warning: tls.cert_file: the certificate in %s for ftp.example ends on %s, in 9 days: renew it\n"},
+			"warning: tls.cert_file: the certificate in %s for ftp.example expires on %s, in 9 days: renew it\n"},
 		"ended": {-time.Minute, 1, "",
-			"babelftp: tls.cert_file: the certificate in %s for ftp.example has ended on %s: renew it, clients " +
+			"babelftp: tls.cert_file: the certificate in %s for ftp.example expired on %s: renew it, clients " +
 				"refuse it\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -67,7 +67,7 @@ tenants:
 		t.Errorf("the second server has obtained another certificate: %s", text)
 	}
 	if out := launch(t, binary(t), "check", "--probe", "--config", other).succeed(); !strings.Contains(
-		out, "tls.acme: the certificate for ftp.acme.example ends on ") {
+		out, "tls.acme: the certificate for ftp.acme.example expires on ") {
 		t.Errorf("babelftp check says %s", out)
 	}
 }

@@ -50,7 +50,7 @@ type client struct {
 	fails map[string]string
 }
 
-// A connection is how a client shall connect, and as whom.
+// A connection is how a client has to connect, and as which user.
 type connection struct {
 	folder         // of its own, and its home
 	host, port     string

@@ -96,7 +96,7 @@ func (c *ListenerChange) Apply() {
 	c.listener.gate.replace(c.token.Reveal(), c.files != nil, clients)
 }
 
-// Ends is when the certificate ends, the zero time without one.
+// Ends is when the certificate expires, the zero time without one.
 func (l *Listener) Ends() (host string, at time.Time) {
 	files := l.files.Load()
 	if files == nil {

@@ -222,10 +222,10 @@ func TestCheck(t *testing.T) {
 		now                 time.Time
 		notes, warning, err string
 	}{
-		"new": {c.Leaf.NotBefore, "for ftp.acme.example ends on " + c.Leaf.NotAfter.UTC().Format(time.DateOnly) +
+		"new": {c.Leaf.NotBefore, "for ftp.acme.example expires on " + c.Leaf.NotAfter.UTC().Format(time.DateOnly) +
 			", in 0 days", "", ""},
-		"overdue": {c.Leaf.NotAfter.Add(-time.Minute), "", "for ftp.acme.example ends on", ""},
-		"ended":   {c.Leaf.NotAfter, "", "", "for ftp.acme.example has ended on"},
+		"overdue": {c.Leaf.NotAfter.Add(-time.Minute), "", "for ftp.acme.example expires on", ""},
+		"ended":   {c.Leaf.NotAfter, "", "", "for ftp.acme.example expired on"},
 	} {
 		notes, warnings, err := checked.Check(t.Context(), tc.now)
 		others := strings.Join(slices.DeleteFunc(slices.Clone(warnings), func(w string) bool {

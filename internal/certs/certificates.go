@@ -1,9 +1,9 @@
 // Package certs provides the certificates of the server and of the tenants to TLS (RFC 8446), and watches when
-// they end.
+// they expire.
 //
 // [Open] reads the files that a configuration names. [Set.Config] is for listeners: it chooses a certificate by the
 // host that the client names (SNI, RFC 6066, section 3). Files that change are read again, without a restart.
-// [Set.Shown] tells when each one ends, [Set.Problems] and [Set.Warn] which ones end soon. An [ACME] obtains
+// [Set.Shown] tells when each one expires, [Set.Problems] and [Set.Warn] which ones expire soon. An [ACME] obtains
 // certificates from an authority (RFC 8555), and renews them.
 package certs
 
@@ -211,9 +211,9 @@ func hostOf(c *x509.Certificate) string {
 }
 
 const (
-	// soon is how long before its end [Set.Problems] warns: a certificate of 90 days is renewed then.
+	// soon is how long before its expiry [Set.Problems] warns: a certificate of 90 days is renewed then.
 	soon = 30 * 24 * time.Hour
-	// verySoon is how long before its end the log warns. What renews a certificate of 90 days has failed for two
+	// verySoon is how long before its expiry the log warns. What renews a certificate of 90 days has failed for two
 	// weeks then.
 	verySoon = 14 * 24 * time.Hour
 )
@@ -221,7 +221,7 @@ const (
 // Ended reports whether the certificate is no longer valid.
 func (c Shown) Ended(now time.Time) bool { return now.After(c.Ends) }
 
-// String says whose certificate it is, and when it ends.
+// String says whose certificate it is, and when it expires.
 func (c Shown) String() string {
 	if c.File == "" {
 		return "tls.acme: the certificate for " + c.Host
@@ -233,29 +233,29 @@ func (c Shown) String() string {
 	return fmt.Sprintf("%s.cert_file: the certificate in %s for %s", key, c.File, c.Host)
 }
 
-// Problems says which certificates have ended, and which end within 30 days, each in one line with what to do.
+// Problems says which certificates have expired, and which expire within 30 days, each in one line with what to do.
 func (s *Set) Problems(now time.Time) (ended, warnings []string) {
 	for _, c := range s.Shown() {
 		day := c.Ends.UTC().Format(time.DateOnly)
 		switch left := c.Ends.Sub(now); {
 		case left < 0:
-			ended = append(ended, fmt.Sprintf("%s has ended on %s: renew it, clients refuse it", c, day))
+			ended = append(ended, fmt.Sprintf("%s expired on %s: renew it, clients refuse it", c, day))
 		case left < soon:
-			warnings = append(warnings, fmt.Sprintf("%s ends on %s, in %d days: renew it", c, day, left/(24*time.Hour)))
+			warnings = append(warnings, fmt.Sprintf("%s expires on %s, in %d days: renew it", c, day, left/(24*time.Hour)))
 		}
 	}
 	return ended, warnings
 }
 
-// Warn writes to the log which certificates have ended, and which end within 14 days.
+// Warn writes to the log which certificates have expired, and which expire within 14 days.
 func (s *Set) Warn(now time.Time) {
 	for _, c := range s.Shown() {
 		log := s.log.With("tenant", c.Tenant, "host", c.Host, "file", c.File, "end", c.Ends)
 		switch {
 		case c.Ended(now):
-			log.Error("certificate has ended, and clients refuse it; renew it")
+			log.Error("certificate has expired, and clients refuse it; renew it")
 		case c.Ends.Sub(now) < verySoon:
-			log.Warn("certificate ends soon; renew it")
+			log.Warn("certificate expires soon; renew it")
 		}
 	}
 }

@@ -196,12 +196,12 @@ func TestEndingCertificates(t *testing.T) {
 	date := func(left time.Duration) string { return now.Add(left).UTC().Format(time.DateOnly) }
 	ended, warnings := s.Problems(now)
 	got := strings.ReplaceAll(strings.Join(append(ended, warnings...), "\n"), dir, "")
-	want := "tenants.acme.tls.cert_file: the certificate in /ftp.acme.example.crt for ftp.acme.example has ended on " +
+	want := "tenants.acme.tls.cert_file: the certificate in /ftp.acme.example.crt for ftp.acme.example expired on " +
 		date(-time.Minute) +
 		": renew it, clients refuse it\n" +
-		"tenants.umbrella.tls.cert_file: the certificate in /ftp.umbrella.example.crt for ftp.umbrella.example ends on " + date(13*day+time.Hour) +
+		"tenants.umbrella.tls.cert_file: the certificate in /ftp.umbrella.example.crt for ftp.umbrella.example expires on " + date(13*day+time.Hour) +
 		", in 13 days: renew it\n" +
-		"tenants.zebra.tls.cert_file: the certificate in /ftp.zebra.example.crt for ftp.zebra.example ends on " +
+		"tenants.zebra.tls.cert_file: the certificate in /ftp.zebra.example.crt for ftp.zebra.example expires on " +
 		date(29*day+time.Hour) +
 		", in 29 days: renew it"
 	if got != want || len(ended) != 1 {
@@ -209,8 +209,8 @@ func TestEndingCertificates(t *testing.T) {
 	}
 	s.Warn(now)
 	for _, line := range []string{
-		`level=ERROR msg="certificate has ended, and clients refuse it; renew it" tenant=acme host=ftp.acme.example`,
-		`level=WARN msg="certificate ends soon; renew it" tenant=umbrella host=ftp.umbrella.example`,
+		`level=ERROR msg="certificate has expired, and clients refuse it; renew it" tenant=acme host=ftp.acme.example`,
+		`level=WARN msg="certificate expires soon; renew it" tenant=umbrella host=ftp.umbrella.example`,
 	} {
 		if !strings.Contains(log.String(), line) {
 			t.Errorf("the log lacks %s", line)

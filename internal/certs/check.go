@@ -19,7 +19,7 @@ const overdue = 6
 
 // Check looks at the folder: whether the server may write there, and what certificates there are. Notes say when each
 // certificate ends, and warnings name those that are missing or should have been renewed. The error names a folder
-// that does not work, or certificates that have ended.
+// that does not work, or expired certificates.
 func (m *ACME) Check(ctx context.Context, now time.Time) (notes, warnings []string, err error) {
 	probe := "check-" + rand.Text()
 	if err := m.storage.Store(ctx, probe, nil); err != nil {
@@ -47,17 +47,17 @@ func (m *ACME) Check(ctx context.Context, now time.Time) (notes, warnings []stri
 		case left <= 0:
 			ended = append(
 				ended, fmt.Errorf(
-					"tls.acme: the certificate for %s has ended on %s: see in the log why the server does not renew it",
+					"tls.acme: the certificate for %s expired on %s: see in the log why the server does not renew it",
 					host, end))
 		case left < c.NotAfter.Sub(c.NotBefore)/overdue:
 			warnings = append(
 				warnings, fmt.Sprintf(
-					"tls.acme: the certificate for %s ends on %s, and should be renewed: see in the log why it is not",
+					"tls.acme: the certificate for %s expires on %s, and should be renewed: see in the log why it is not",
 					host, end))
 		default:
 			const day = 24 * time.Hour
 			notes = append(
-				notes, fmt.Sprintf("tls.acme: the certificate for %s ends on %s, in %d days", host, end, left/day))
+				notes, fmt.Sprintf("tls.acme: the certificate for %s expires on %s, in %d days", host, end, left/day))
 		}
 	}
 	return notes, warnings, errors.Join(ended...)

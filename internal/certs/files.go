@@ -48,7 +48,7 @@ func (f *Files) orOpen(cert, key string, log *slog.Logger) (*Files, error) {
 	return f, nil
 }
 
-// Ends is when the certificate ends, and the first name in it. The time is zero where it cannot be read.
+// Ends is when the certificate expires, and the first name in it. The time is zero where it cannot be read.
 func (f *Files) Ends() (host string, at time.Time) {
 	c, err := f.Current()
 	if err != nil || c.Leaf == nil {

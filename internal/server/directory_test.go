@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A directory decides on users whom the configuration does not have. Wrong passwords count for bans. A directory that
+// A directory decides on users who are not in the configuration. Wrong passwords count for bans. A directory that
 // is down decides nothing.
 func TestDirectory(t *testing.T) {
 	directory := servicetest.StartDirectory(t)
@@ -47,7 +47,7 @@ func TestDirectory(t *testing.T) {
 		{"star", "*", servicetest.DirectoryPassword, 230},
 		{"not-below-its-root", "..", servicetest.DirectoryPassword, 530},
 		{"settings-not-valid", "carol", servicetest.DirectoryPassword, 421},
-		{"configured", "alice", servicetest.DirectoryPassword, 230}, // whom the directory has too
+		{"configured", "alice", servicetest.DirectoryPassword, 230}, // the directory has her too
 	} {
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(331, "USER "+step.user)

@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A hook decides on users whom the configuration does not have: who gets in, what they see and may do, and how much
+// A hook decides on users who are not in the configuration: who gets in, what they see and may do, and how much
 // they store.
 func TestHook(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")

@@ -16,7 +16,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// audience is whom the tokens are for.
+// audience is the audience of the tokens.
 const audience = "babelftp"
 
 const rsaBits = 2048

@@ -35,13 +35,13 @@ import (
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
-// warnEvery is the time between two warnings of a certificate that ends soon.
+// warnEvery is the time between two warnings of a certificate that expires soon.
 const warnEvery = 24 * time.Hour
 
 // Options is what a configuration does not say. The zero value is the default.
 type Options struct {
-	// AWS is where the S3 clients begin: their connections, and the endpoint, region and credentials of tenants for
-	// whom the configuration names none. The default is what the AWS SDK finds in its environment and files.
+	// AWS is where the S3 clients begin: their connections, and the endpoint, region and credentials of tenants
+	// without any in the configuration. The default is what the AWS SDK finds in its environment and files.
 	AWS *aws.Config
 
 	// Certificate is shown where the configuration names no files.

@@ -68,7 +68,7 @@ func (s *Server) sweepBucket(ctx context.Context, b *s3client.Bucket) {
 }
 
 // countQuotas counts what is stored, again and again until ctx ends. The first count of a bucket is that of
-// bucketUsable. It counts the quota of a user whom a service brought at once.
+// bucketUsable. It counts the quota of a new user of a directory or hook at once.
 func (s *Server) countQuotas(ctx context.Context) {
 	panics.Go(func() {
 		for {

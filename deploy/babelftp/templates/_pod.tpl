@@ -127,7 +127,7 @@
 {{- end }}
 {{- end -}}
 
-{{/* Where pods run, and as whom. */}}
+{{/* Where pods run, and as which user. */}}
 {{- define "babelftp.placement" -}}
 automountServiceAccountToken: false
 # BABELFTP_ variables are settings; Kubernetes would add its own for every Service.

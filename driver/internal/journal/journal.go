@@ -90,7 +90,7 @@ type Journal struct {
 
 	mu       sync.Mutex
 	open     map[string]*Entry // the uploads that this process works on, by the name of the record
-	trimming map[string]bool   // the owners for whom a call of Trim counts; true: it shall count again
+	trimming map[string]bool   // the owners whose uploads a call of Trim counts; true: it must count again
 }
 
 // New returns the journal of the uploads to keys that start with prefix. It makes no request. The records are objects

@@ -1,5 +1,5 @@
 // Package membudget bounds the memory of transfers and listings by one configured number of bytes, and shares it
-// fairly between those for whom it is taken.
+// fairly between users and tenants.
 //
 // Uploads collect each part in a [Buffer], which waits for memory. What can be fetched from S3 again, such as the
 // chunks that a download prefetches, lies in a [Revocable] reservation: the budget revokes it when a buffer waits.
@@ -33,18 +33,19 @@ type Block = [BlockSize]byte
 // A Budget bounds the memory in which uploads collect their parts. All file systems of a process share one.
 //
 // A part takes memory as its bytes come and doubles what it has. So a small file takes little, and an idle upload
-// little more than came. Where no memory is left parts wait: first those of whom holds least, and among these first
-// come, first served. Parts that hold some and wait for more could wait for each other. So each pool gives memory
-// only if an order remains in which all parts can become full, one after another. This is Dijkstra's banker's
-// algorithm: the size of a part is its maximum demand.
+// little more than came. Where no memory is left, parts wait. Memory goes first to the member that holds least, and
+// among its parts to the one that came first. Parts that hold some and wait for more could wait for each other. So each
+// pool gives memory only if an order remains in which all parts can become full, one after another. This is Dijkstra's
+// banker's algorithm: the size of a part is its maximum demand.
 //
 // A part counts in the pool of its member, that of its group, and that of all. No part is larger than the smallest of
 // them, [Budget.Share]: one that were would keep memory from others that no share of its owner bounds. In each of
 // them, the part that misses least can always become full. The part that misses least of all is that one in each of
 // its pools. So there is always a part that need not wait for others.
 //
-// Memory that a waiting part needs is first taken from what can be fetched again. Then the part waits, and TCP slows its
-// client down. A part is never sent early to free its memory, because S3 takes no part below 5 MiB but the last one.
+// Memory that a waiting part needs is first taken from what can be fetched again. Then the part waits, and TCP slows
+// its client down. A part is never sent early to free its memory, because S3 takes no part below 5 MiB but the last
+// one.
 type Budget struct {
 	*memory
 	consumer consumer

@@ -1,6 +1,6 @@
 package membudget
 
-// A consumer is for whom memory is taken: a member of a group. The zero value has no share: only the bound of all
+// A consumer takes memory: it is a member of a group. The zero value has no share: only the bound of all
 // holds for it.
 type consumer struct{ group, member string }
 

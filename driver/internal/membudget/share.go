@@ -14,7 +14,7 @@ const (
 	minFirstShare = 1 << 20
 )
 
-// A Share is memory in addition to the budget, for which no transfer waits. Those for whom it is taken share it as
+// A Share is memory in addition to the budget, for which no transfer waits. Users and tenants share it as
 // they share the budget. It is safe for concurrent use.
 type Share struct {
 	*shared
@@ -54,7 +54,7 @@ func (s Share) Return(bytes int64) {
 // Limit is how many bytes the share has.
 func (s Share) Limit() int64 { return s.limit }
 
-// Used is how many bytes are taken, for whomever.
+// Used is how many bytes are taken, by all together.
 func (s Share) Used() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

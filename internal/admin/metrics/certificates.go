@@ -6,7 +6,7 @@ import (
 	"github.com/babelftp/babelftp/internal/certs"
 )
 
-// expiry shows when certificates end.
+// expiry shows when certificates expire.
 type expiry struct {
 	set  *certs.Set
 	ends *prometheus.Desc

@@ -30,7 +30,7 @@ import (
 // fewParts says who makes few requests: less than an equal part of all, divided by this.
 const fewParts = 3
 
-// A Key says for whom a slot is: a member of a group.
+// A Key says who gets a slot: a member of a group.
 type Key struct{ Group, Member string }
 
 // A Queue lets as many work at the same time as it has slots, and the others wait. It is safe for concurrent use.

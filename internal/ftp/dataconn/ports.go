@@ -56,9 +56,9 @@ type PortOptions struct {
 // arrived. Else it returns false.
 type Match = func(conn net.Conn, arrived time.Time) bool
 
-// A Client is whom a session waits for.
+// A Client is the client that a session waits for.
 type Client struct {
-	Local, Addr  netip.Addr // on which address the session waits, and for whom
+	Local, Addr  netip.Addr // on which address the session waits, and the client's
 	Tenant, User string
 }
 

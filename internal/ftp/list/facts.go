@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// A Client is for whom a listing is written.
+// A Client is the client that a listing is written for.
 type Client struct {
 	// Names translates the names of entries for the client.
 	Names pathname.Codec

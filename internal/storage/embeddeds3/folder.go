@@ -84,7 +84,7 @@ func checkAttributes(file *os.File) error {
 }
 
 // removeUnfinished removes the temporary files and the parts of uploads that an earlier run did not finish. No client
-// can finish them, because their credentials ended with that run.
+// can finish them, because their credentials belonged to that run.
 func removeUnfinished(dir string) error {
 	buckets, err := os.ReadDir(dir)
 	if err != nil {

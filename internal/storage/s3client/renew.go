@@ -32,7 +32,7 @@ type Renewed struct {
 	Expires time.Time // end of the last credentials
 }
 
-// Retrieve implements [aws.CredentialsProvider]. The credentials end some time before STS says so, to be renewed.
+// Retrieve implements [aws.CredentialsProvider]. The credentials expire some time before STS says so, to be renewed.
 func (r *Renewed) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	c, err := r.Provider.Retrieve(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *Renewed) HandleFailToRefresh(_ context.Context, last aws.Credentials, e
 	if !time.Now().Before(r.Expires) {
 		return aws.Credentials{}, err
 	}
-	r.Log.Warn("credentials for S3 cannot be renewed, and those before are good until they end",
+	r.Log.Warn("credentials for S3 cannot be renewed; the current ones work until they expire",
 		"end", r.Expires, "err", err)
 	last.Expires = r.until(time.Time{})
 	return last, nil

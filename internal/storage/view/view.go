@@ -25,7 +25,7 @@ type View struct {
 	Owner   string   // of interrupted uploads
 	Endings *Endings // nil where interrupted uploads are not kept
 
-	User   string // whom events name
+	User   string // the name in events
 	Events Sink   // nil for none
 
 	unseen unseen

@@ -227,7 +227,7 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 	}
 }
 
-// Users whom a source brought keep their limits and quotas, also when the configuration has them from then on.
+// Users of a directory or hook keep their limits and quotas, also when the configuration has them from then on.
 func TestChangeKeepsExternalUsers(t *testing.T) {
 	cfg := config.Default()
 	hook := config.Tenant{Bucket: "acme-data"}
@@ -271,7 +271,7 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 	}
 }
 
-// A user whom a source brought, and who is forgotten and comes back while the next configuration is prepared, keeps the
+// A user of a directory or hook who is forgotten and comes back while the next configuration is prepared, keeps the
 // sessions when the next configuration has the user. One that is not applied leaves no states.
 func TestExternalUserWhileAChangeIsPrepared(t *testing.T) {
 	cfg := config.Default()

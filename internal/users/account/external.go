@@ -34,7 +34,7 @@ const (
 	maxNewQuotas = 64
 )
 
-// external is the users of a tenant whom the configuration does not have.
+// external is the users of a tenant who come from a directory or hook.
 type external struct {
 	source auth.Source
 	queue  *schedule.Queue

@@ -168,10 +168,10 @@ func (r *Registry) enter(req *LoginRequest, u *User, own limits.Scopes) (leave f
 	}, nil
 }
 
-// An identity is whom a login names.
+// An identity is the user that a login names.
 type identity struct {
 	id     string  // what failures count for
-	asked  *Tenant // whom the client has asked for, nil for none
+	asked  *Tenant // the one that the client has asked for, nil for none
 	rules  certificates
 	user   *User   // of the configuration, nil for others
 	source *Tenant // whose source decides, nil if none does
@@ -193,7 +193,7 @@ const (
 	maxIdentity = 128
 )
 
-// identify finds whom a login names, and asks no source.
+// identify finds the user that a login names, and asks no source.
 //
 // What failures count for is the name that the client has asked for, whether there is such a user or not. So a client
 // does not learn from bans who exists. A user who needs no tenant in the name is another one with it, unless there is

@@ -32,8 +32,8 @@ func newQuota(b *s3client.Bucket, prefix, user string, limit value.Size) *Quota 
 	}
 }
 
-// Quotas are those of all tenants and users. Users whom a source brought are among them as long as the process
-// remembers them.
+// Quotas are those of all tenants and users. Users from a directory or hook are among them as long as the
+// process remembers them.
 func (r *Registry) Quotas() []*Quota {
 	var all []*Quota
 	for _, t := range r.current.Load().tenants {
@@ -45,7 +45,7 @@ func (r *Registry) Quotas() []*Quota {
 	return nonNil(all...)
 }
 
-// NewQuotas are the quotas of users whom a source has just brought. They must be counted.
+// NewQuotas are the quotas of users who have just come from a directory or hook. They must be counted.
 func (r *Registry) NewQuotas() <-chan *Quota { return r.newQuotas }
 
 // quotas are those that hold for a user: the user's own and the tenant's.

@@ -26,7 +26,7 @@ type Registry struct {
 
 	states    *states
 	verifier  *verifier
-	newQuotas chan *Quota                            // of users whom sources brought; see [Registry.NewQuotas]
+	newQuotas chan *Quota                            // of users from directories or hooks; see [Registry.NewQuotas]
 	throttle  *limits.Throttle[netip.Prefix, string] // of logins, by [limits.Network] and what failures count for
 	endings   view.Endings
 	bans      *bans.List
@@ -74,7 +74,7 @@ func (r *Registry) Host(name string) (*Tenant, bool) {
 	return t, ok
 }
 
-// Users are those of a tenant, with those whom a source brought as long as the process remembers them.
+// Users are those of a tenant, with those from a directory or hook that the process remembers.
 func (r *Registry) Users(tenant string) (names []string) {
 	t := r.current.Load().tenants[tenant]
 	if t == nil {

@@ -63,8 +63,8 @@ func timesOf(cfg *config.Config) config.TimeLimits {
 	return config.TimeLimits{IdleTimeout: cfg.IdleTimeout, CommandTimeout: cfg.Limits.CommandTimeout}
 }
 
-// use lets the tenant take the place of the one before, if there is one: it knows the users whom the source of that
-// one brought, and its limits and quotas count. It returns the quotas that must be counted.
+// use lets the tenant replace the previous one, if there is one: it takes over the users from the directory or hook,
+// and its limits and quotas count. It returns the quotas that must be counted.
 func (t *Tenant) use(states *states, before *Tenant) []*Quota {
 	if t.external != nil && before != nil {
 		for name, known := range before.external.all() {
@@ -81,7 +81,7 @@ func (t *Tenant) use(states *states, before *Tenant) []*Quota {
 	return nonNil(uncounted...)
 }
 
-// all are the users of the configuration, and those whom a source brought as long as the process remembers them.
+// all are the users of the configuration, and those from a directory or hook that the process remembers.
 func (t *Tenant) all() []*User {
 	return slices.AppendSeq(slices.Collect(maps.Values(t.users)), maps.Values(t.external.all()))
 }

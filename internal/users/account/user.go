@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// A User is one of a configuration, or one whom a source brought, with what the server has made of the settings.
+// A User is one of a configuration, or of a directory or hook, with what the server has made of the settings.
 type User struct {
 	*config.User
 	Name   string

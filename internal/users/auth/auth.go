@@ -1,9 +1,8 @@
-// Package auth asks services whether users may log in whom the configuration does not have, and what these users may
-// do.
+// Package auth asks a directory or an HTTP hook whether users who are not in the configuration may log in, and what
+// they may do.
 //
-// A [Source] is such a service: [New] makes one that POSTs each login to an HTTP hook, or that binds to a directory
-// as the user. Package account decides who is asked, makes clients wait in turns and after failures, and makes a user
-// of the answer.
+// [New] makes a [Source], which POSTs each login to a hook, or binds to a directory as the user. Package account
+// decides who is asked, makes clients wait in turns and after failures, and makes a user of the answer.
 //
 // Implemented here:
 //
@@ -23,7 +22,7 @@ import (
 // ErrRefused is the error of a [Source], wrapped, for a wrong name or password.
 var ErrRefused = errors.New("login refused")
 
-// A Request is a login of a user whom the configuration does not have.
+// A Request is a login of a user who is not in the configuration.
 type Request struct {
 	Tenant    string
 	User      string // without the tenant

@@ -29,7 +29,7 @@ type directory struct {
 	idle []*connection
 }
 
-// A connection is one to a server of a directory. Each login binds anew, so it does not matter as whom it was bound
+// A connection is one to a server of a directory. Each login binds again, so it can be reused whatever it was bound as
 // before.
 type connection struct {
 	*ldap.Conn

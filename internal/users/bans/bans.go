@@ -37,7 +37,7 @@ const (
 	administrator = "an administrator"
 )
 
-// A Ban is an address, a network or a user whom the server refuses.
+// A Ban is an address, a network or a user that the server refuses.
 type Ban struct {
 	// Name is that of [Parse].
 	Name   string    `json:"name"`
