@@ -203,16 +203,18 @@ func load(t *testing.T, text string) error {
 	t.Helper()
 	dir := t.TempDir()
 	text = strings.ReplaceAll(text, "$argon2id$...", hash)
-	for _, folder := range []string{"/run/secrets/", "/run/babelftp/secrets/", "/etc/babelftp/"} {
+	for _, folder := range []string{"/run/secrets/", "/run/babelftp/secrets/", "/etc/babelftp/", "/var/lib/babelftp/"} {
 		text = strings.ReplaceAll(text, folder, "")
 	}
 	cert, key := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 	clients := certtest.NewAuthority(t, "clients")
 	files := map[string]string{
 		"babelftp.yaml": text, "scanner": hash, "s3": "secret", "ldap": "secret",
+		"s3.id": "AKIAEXAMPLE", "s3.key": "secret", "s3-2026-12.key": "secret",
 		"collector": "Authorization: Bearer 3f2a", "tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key,
 		"scanner.hash": hash, "store-ca.crt": cert, "admin-token": "0123456789abcdef0123456789abcdef",
 		"administrators.crt": cert, "acme/users.yaml": "users: {scanner: {password_hash: '" + hash + "'}}",
+		"users.yaml":                      "users: {scanner: {password_hash: '" + hash + "'}}",
 		"locales/sv/messages.gotext.json": `{"language": "sv", "messages": []}`,
 		"clients.crt":                     clients.Certificate, "clients.crl": clients.Revoke(&x509.RevocationList{}),
 	}
