@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-const operations = "../docs/guides/operations.md"
+const monitoring = "../docs/guides/monitoring.md"
 
-// TestAlerts checks that the guide to operations says what to do for each alert. That its metrics exist is a test of
+// TestAlerts checks that the guide to monitoring says what to do for each alert. That its metrics exist is a test of
 // internal/server.
 func TestAlerts(t *testing.T) {
-	page, err := os.ReadFile(operations)
+	page, err := os.ReadFile(monitoring)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestAlerts(t *testing.T) {
 		}
 		own++
 		if headings[anchor] != alert.Alert {
-			t.Errorf("%s: %s has no heading %q", alert.Alert, operations, "### "+alert.Alert)
+			t.Errorf("%s: %s has no heading %q", alert.Alert, monitoring, "### "+alert.Alert)
 		}
 		delete(headings, anchor)
 		if alert.Annotations["summary"] == "" || alert.Labels["severity"] == "" || alert.Labels["team"] != "storage" {
@@ -49,7 +49,7 @@ func TestAlerts(t *testing.T) {
 	}
 	if own == 0 || len(headings) > 0 {
 		t.Errorf(
-			"%d alerts; %s has headings without an alert: %v", own, operations, slices.Collect(maps.Values(headings)))
+			"%d alerts; %s has headings without an alert: %v", own, monitoring, slices.Collect(maps.Values(headings)))
 	}
 }
 

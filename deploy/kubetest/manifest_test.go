@@ -337,7 +337,7 @@ func TestUpgrades(t *testing.T) {
 					continue // of an operator
 				}
 				if service, ok := obj.(*core.Service); ok {
-					// Helm leaves what the API server has chosen. A class cannot be changed, as deploy/README.md says.
+					// Helm leaves what the API server has chosen. A class cannot be changed, as values.yaml says.
 					kept := before.(*core.Service).Spec
 					service.Spec.IPFamilies, service.Spec.LoadBalancerClass = kept.IPFamilies, kept.LoadBalancerClass
 				}

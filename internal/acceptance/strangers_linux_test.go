@@ -119,7 +119,7 @@ func TestMemoryOfWaitingLines(t *testing.T) {
 	}
 }
 
-// TestMemoryOfSessions holds what docs/guides/operations.md promises of the memory of sessions.
+// TestMemoryOfSessions holds what docs/guides/sizing-and-limits.md promises of the memory of sessions.
 func TestMemoryOfSessions(t *testing.T) {
 	t.Parallel()
 	const sessions = 600

@@ -24,7 +24,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-var update = flag.Bool("update", false, "write the table of metrics in docs/guides/operations.md")
+var update = flag.Bool("update", false, "write the table of metrics in docs/guides/monitoring.md")
 
 // A described metric is what its collector says of it.
 type described struct{ name, help, labels string }
@@ -76,7 +76,7 @@ func everything(t *testing.T) *Server {
 func TestMetricsTable(t *testing.T) {
 	const begin, end = "<!-- begin metrics: go test ./internal/server -run TestMetricsTable -update -->\n",
 		"<!-- end -->"
-	const file = "../../docs/guides/operations.md"
+	const file = "../../docs/guides/monitoring.md"
 	all := describe(t, everything(t).metrics)
 	table := "| metric | labels | what it shows |\n| --- | --- | --- |\n"
 	for _, name := range slices.Sorted(maps.Keys(all)) {
