@@ -154,7 +154,7 @@ func merge(to, from map[string]any) {
 	}
 }
 
-// How blocks begin that are values of the chart, objects of Kubernetes, and rules of a language. On the pages about
+// How blocks begin that are values of the chart, objects of Kubernetes, and rules of a language. On the page about
 // the chart all others are values.
 const (
 	firstLineOfValues = "# values.yaml"
@@ -162,7 +162,7 @@ const (
 	firstLineOfRules  = "# language.yaml\n"
 )
 
-var chartPages = []string{"deploy/README.md", "docs/guides/kubernetes.md"}
+const chartPage = "docs/guides/kubernetes.md"
 
 // isPart reports whether a block is a part of the server's configuration.
 func (b block) isPart() bool {
@@ -171,7 +171,7 @@ func (b block) isPart() bool {
 			return false
 		}
 	}
-	return !slices.Contains(chartPages, filepath.ToSlash(b.page))
+	return filepath.ToSlash(b.page) != chartPage
 }
 
 // TestFragments loads every part of a configuration that a page shows, within a complete one. The tests of deploy

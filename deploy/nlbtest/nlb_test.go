@@ -114,7 +114,7 @@ var annotation = regexp.MustCompile(regexp.QuoteMeta(prefix) + `/([A-Za-z0-9-]+)
 // TestAnnotations looks up the annotations of the values and of the pages. One with a typing error would do nothing.
 func TestAnnotations(t *testing.T) {
 	known := suffixes(t)
-	for _, name := range []string{manifest, "../README.md", "../../docs/guides/kubernetes.md"} {
+	for _, name := range []string{manifest, "../../docs/guides/kubernetes.md"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -127,7 +127,7 @@ func TestAnnotations(t *testing.T) {
 				t.Errorf("%s: the controller does not know %s", name, m[0])
 			}
 		}
-		if len(found) == 0 && name != "../README.md" {
+		if len(found) == 0 {
 			t.Errorf("%s has no annotation", name)
 		}
 	}
