@@ -52,37 +52,27 @@ func TestServersPage(t *testing.T) {
 	}
 }
 
-// serversTable has a line for each fact and a column for each profile.
+// serversTable has a line for each profile, with the facts that do not hold.
 func serversTable(t *testing.T) string {
-	var all []driver.Profile
+	var b strings.Builder
+	b.WriteString("| profile | lacks |\n| --- | --- |\n")
 	for _, name := range driver.ProfileNames() {
 		p, ok := driver.ProfileNamed(name)
 		if !ok {
 			t.Fatalf("no profile is called %q", name)
 		}
-		all = append(all, p)
-	}
-	var b strings.Builder
-	b.WriteString("| |")
-	for _, p := range all {
-		fmt.Fprintf(&b, " `%s` |", p.Name)
-	}
-	b.WriteString("\n| --- |" + strings.Repeat(" --- |", len(all)) + "\n")
-	for _, fact := range facts() {
-		fmt.Fprintf(&b, "| %s |", fact.title)
-		for _, p := range all {
-			answer := "no"
-			if fact.of(p) {
-				answer = "yes"
+		var lacks []string
+		for _, fact := range facts() {
+			if !fact.of(p) {
+				lacks = append(lacks, fact.title)
 			}
-			fmt.Fprintf(&b, " %s |", answer)
 		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "| `%s` | %s |\n", name, strings.Join(lacks, "; "))
 	}
 	return b.String()
 }
 
-// A fact is one line of the table.
+// A fact is something that a server does.
 type fact struct {
 	title string
 	of    func(driver.Profile) bool
@@ -90,46 +80,46 @@ type fact struct {
 
 func facts() []fact {
 	return []fact{
-		{"`PutObject` on a condition", func(p driver.Profile) bool { return p.ConditionalPut }},
-		{"conditions with quoted ETags", func(p driver.Profile) bool { return !p.UnquotedETags }},
-		{"`CompleteMultipartUpload` on a condition", func(p driver.Profile) bool { return p.ConditionalComplete }},
-		{"`PutObject` of new objects only", func(p driver.Profile) bool { return p.PutsOn(true) }},
-		{"`CompleteMultipartUpload` of new objects only", func(p driver.Profile) bool { return p.CompletesOn(true) }},
-		{"`CopyObject` on a condition", func(p driver.Profile) bool { return p.ConditionalCopy }},
-		{"`DeleteObject` on a condition", func(p driver.Profile) bool { return p.ConditionalDelete }},
-		{"`DeleteObjects` on a condition", func(p driver.Profile) bool { return p.ConditionalBatchDelete }},
+		{"conditional `PutObject`", func(p driver.Profile) bool { return p.ConditionalPut }},
+		{"quoted ETags in conditions", func(p driver.Profile) bool { return !p.UnquotedETags }},
+		{"conditional `CompleteMultipartUpload`", func(p driver.Profile) bool { return p.ConditionalComplete }},
+		{"`PutObject` for new objects only", func(p driver.Profile) bool { return p.PutsOn(true) }},
+		{"`CompleteMultipartUpload` for new objects only", func(p driver.Profile) bool { return p.CompletesOn(true) }},
+		{"conditional `CopyObject`", func(p driver.Profile) bool { return p.ConditionalCopy }},
+		{"conditional `DeleteObject`", func(p driver.Profile) bool { return p.ConditionalDelete }},
+		{"conditional `DeleteObjects`", func(p driver.Profile) bool { return p.ConditionalBatchDelete }},
 		{"copies on the ETag of their source", func(p driver.Profile) bool { return !p.UncheckedSources }},
 		{"tags of copies and of uploads by parts", func(p driver.Profile) bool { return !p.LosesTags }},
-		{"`CopyObject` onto itself leaves bytes alone", func(p driver.Profile) bool { return p.InPlaceCopy }},
+		{"in-place `CopyObject`", func(p driver.Profile) bool { return p.InPlaceCopy }},
 		{"`UploadPartCopy`", func(p driver.Profile) bool { return p.PartCopy }},
 		{"`UploadPartCopy` of a key with a percent sign", func(p driver.Profile) bool {
 			return p.PartCopy && !p.MisreadPartSources
 		}},
 		{"parts of different sizes", func(p driver.Profile) bool { return p.UnequalParts }},
-		{"answers to `HeadObject` end where they say", func(p driver.Profile) bool { return !p.UnframedHeads }},
+		{"`HeadObject` answers of the announced length", func(p driver.Profile) bool { return !p.UnframedHeads }},
 		{"10,000 parts", func(p driver.Profile) bool { return !p.FewParts }},
-		{"uploads end when they are completed", func(p driver.Profile) bool { return !p.UnendedUploads }},
-		{"a write that a later one overtakes is performed", func(p driver.Profile) bool {
+		{"uploads that end when completed", func(p driver.Profile) bool { return !p.UnendedUploads }},
+		{"writes that a later one overtook", func(p driver.Profile) bool {
 			return !p.OvertakenAnswers
 		}},
-		{"the ETag of a completed upload in the answer", func(p driver.Profile) bool { return !p.UntoldETags }},
-		{"listings with the ETag of a copy of parts", func(p driver.Profile) bool { return !p.OtherListedETags }},
-		{"interrupted uploads can be resumed", func(p driver.Profile) bool { return p.Resumes() }},
+		{"ETag in the answer to `CompleteMultipartUpload`", func(p driver.Profile) bool { return !p.UntoldETags }},
+		{"ETags of copied parts in listings", func(p driver.Profile) bool { return !p.OtherListedETags }},
+		{"resumed uploads", func(p driver.Profile) bool { return p.Resumes() }},
 		{"checksums in requests", func(p driver.Profile) bool { return p.Checksums }},
-		{"ETag is the MD5", func(p driver.Profile) bool { return p.MD5ETags }},
-		{"listings are sorted", func(p driver.Profile) bool { return p.SortedListings }},
+		{"MD5 as ETag", func(p driver.Profile) bool { return p.MD5ETags }},
+		{"sorted listings", func(p driver.Profile) bool { return p.SortedListings }},
 		{"listings of any prefix", func(p driver.Profile) bool { return !p.SlashPrefixes }},
 		{"`DeleteObjects`", func(p driver.Profile) bool { return p.BatchDelete }},
 		{"markers and files in one `DeleteObjects`", func(p driver.Profile) bool { return p.BatchDeletesMarkers }},
-		{"listings without prefixes that hold delete markers only", func(p driver.Profile) bool {
+		{"listings without prefixes of delete markers", func(p driver.Profile) bool {
 			return !p.GhostPrefixes
 		}},
 		{"`DeleteObject` of markers under Object Lock", func(p driver.Profile) bool { return !p.LockedMarkers }},
-		{"files in a directory that becomes empty", func(p driver.Profile) bool { return p.EmptyDirectoryCode == "" }},
-		{"answers of one object", func(p driver.Profile) bool { return p.AtomicReads }},
+		{"uploads into a directory that becomes empty", func(p driver.Profile) bool { return p.EmptyDirectoryCode == "" }},
+		{"answers about one object", func(p driver.Profile) bool { return p.AtomicReads }},
 		{"200 only for what is stored", func(p driver.Profile) bool { return !p.UnstoredAnswers }},
 		{"ACLs and keys of KMS in policies of IAM", func(p driver.Profile) bool { return p.FullIAM }},
-		{"objects as they are stored, without `Accept-Encoding`", func(p driver.Profile) bool {
+		{"gzip objects as stored", func(p driver.Profile) bool {
 			return !p.Decompresses
 		}},
 		{"signed `Accept-Encoding`", func(p driver.Profile) bool { return p.SignedAcceptEncoding }},
