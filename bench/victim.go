@@ -213,7 +213,7 @@ func (a *attack) guess(session, int, func()) error {
 	return nil
 }
 
-// rename moves the directory to and fro. One of the sessions succeeds each time.
+// rename moves the directory back and forth. One of the sessions succeeds each time.
 func (a *attack) rename(s session, i int, began func()) error {
 	began() // renames of one directory wait for each other
 	root := a.target.(*ftpServer).dir

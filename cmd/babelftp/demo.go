@@ -212,7 +212,7 @@ func demoConfig(listen, locales, token string) (*config.Config, error) {
 	return cfg, cfg.Validate()
 }
 
-// administration says how to look at the server. Who has the address is an administrator.
+// administration says how to look at the server. Anyone who has the address is an administrator.
 func administration(addr net.Addr, token string) string {
 	return fmt.Sprintf(`
 Who is connected, and what moves, in a browser on this machine:

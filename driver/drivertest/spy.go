@@ -44,7 +44,7 @@ func (s *Spy) Before(f func(ctx context.Context, operation string, in any) error
 	s.hooks.before = f
 }
 
-// Answered sets what is called when a request that was sent has ended, be it with an answer or an error. Nil ends that.
+// Answered sets what is called when a request that was sent has ended, with an answer or an error. Nil ends that.
 func (s *Spy) Answered(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

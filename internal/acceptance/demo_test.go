@@ -35,7 +35,7 @@ func startDemo(t *testing.T, data string) *demo {
 	return d
 }
 
-// run types a command line that the demo prints, and what the program shall read.
+// run types a command line that the demo prints, and what the program is to read.
 func (d *demo) run(label, input string) (stdout, stderr string) {
 	d.t.Helper()
 	line, ok := d.lines[label]

@@ -80,7 +80,7 @@ func (f *ftplib) try(method string, arguments ...any) answer {
 	return f.receive()
 }
 
-// must calls a method that shall succeed and returns a reply or another text.
+// must calls a method that has to succeed and returns a reply or another text.
 func (f *ftplib) must(method string, arguments ...any) string {
 	f.t.Helper()
 	a := f.try(method, arguments...)
@@ -92,7 +92,7 @@ func (f *ftplib) must(method string, arguments ...any) string {
 	return text
 }
 
-// refused calls a method that shall fail with a reply that begins so.
+// refused calls a method that has to fail with a reply that begins so.
 func (f *ftplib) refused(reply, method string, arguments ...any) {
 	f.t.Helper()
 	a := f.try(method, arguments...)

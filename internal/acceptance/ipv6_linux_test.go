@@ -16,7 +16,7 @@ import (
 // network of its own.
 const namespaceBinary = "BABELFTP_TEST_NAMESPACE_BINARY"
 
-// inNetwork runs the test in a process with a network of its own, and returns true there. Who is not root gets that
+// inNetwork runs the test in a process with a network of its own, and returns true there. Without root it gets that
 // by a namespace of users.
 func inNetwork(t *testing.T) bool {
 	t.Helper()

@@ -1,4 +1,4 @@
-// Package admin is how administrators ask a running server: HTTP with JSON, and server-sent events.
+// Package admin lets administrators watch and control a running server: over HTTP with JSON, and by server-sent events.
 //
 // [Handler] answers what is below /api/v1 from a [Source], and a [Client] asks. [Listen] opens a Unix socket for the
 // user of the process only, whose permissions are the only authentication. A [Listener] serves the same over TCP, to

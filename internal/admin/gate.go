@@ -20,7 +20,7 @@ import (
 const (
 	// cookieLife is how long a browser stays logged in.
 	cookieLife = 12 * time.Hour
-	// longestWait is how long who has sent wrong tokens waits. It is short: others of the same network wait too.
+	// longestWait is how long a client waits after wrong tokens. It is short: others of the same network wait too.
 	longestWait = 2 * time.Second
 	// maxForm is how many bytes the body of a request has at most.
 	maxForm = 4 << 10

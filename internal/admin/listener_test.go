@@ -89,8 +89,8 @@ func sendPage(t *testing.T, client *http.Client, method, address string, form ur
 	return answerIn{response.StatusCode, string(body), response.Header, response.Cookies(), response.Request.URL}
 }
 
-// Who has no token gets the page and nothing of the API, and no other site gets anything by a browser that has logged
-// in.
+// A browser without a token gets the page and nothing of the API, and no other site gets anything by a browser that has
+// logged in.
 func TestToken(t *testing.T) {
 	_, address := serve(t, config.Admin{Token: value.NewSecret(token)}, answers("api"))
 	_, port, _ := net.SplitHostPort(address)
@@ -226,7 +226,7 @@ func TestCookie(t *testing.T) {
 	asks(401)
 }
 
-// A certificate of the authorities is a login. Without a token, who has none gets nothing.
+// A certificate of the authorities is a login. Without a token, a client that has no certificate gets nothing.
 func TestClientCertificate(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -117,7 +117,7 @@ func TestWhatBringsUTF8(t *testing.T) {
 	}
 }
 
-// RFC 2640 3.1: what the charset lacks is shown in UTF-8, lest data is lost, and found by what is shown.
+// RFC 2640 3.1: what the charset lacks is shown in UTF-8, so that no data is lost, and found by what is shown.
 func TestNamesThatTheCharsetLacks(t *testing.T) {
 	s := newSite(t, settings{acme: "pathname_encoding: iso-8859-15"})
 	names := []string{"plain", "été", "日本語", "été 日本", "Привет"}

@@ -192,7 +192,7 @@ func tenantsOf(t *testing.T, srv *Server) func(context.Context) ([]admin.Tenant,
 	}
 }
 
-// Who is disconnected reads why in the language of the session, and an upload leaves no file.
+// A client that is disconnected reads why in the language of the session, and an upload leaves no file.
 func TestAdministratorDisconnects(t *testing.T) {
 	srv, administrator := administered(t, func(*config.Config) {})
 	idle, busy, other := session(t, srv, "alice"), session(t, srv, "alice"), session(t, srv, "alice")

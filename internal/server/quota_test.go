@@ -99,7 +99,8 @@ func count(t *testing.T, srv *Server) {
 }
 
 // Where S3 does not let the server count the objects, the log says so, the server refuses nothing, and no reply has a
-// number. Who may not list everything learns nothing of the quota: a file that replaces another takes less of it.
+// number. A user who may not list everything learns nothing of the quota: a file that replaces another takes less of
+// it.
 func TestHiddenQuota(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)

@@ -87,7 +87,7 @@ func hasWholeChecksum(object *s3.HeadObjectOutput) bool {
 	return object.ChecksumType == types.ChecksumTypeFullObject
 }
 
-// Algorithm is what bytes are summed up with that S3 shall store: CRC-32C, for which processors have an instruction.
+// Algorithm is the checksum that S3 stores with new objects: CRC-32C, for which processors have an instruction.
 // S3 compares the sum, which is in the signed headers of a request, with what has arrived. Headers all S3 servers
 // take or pass over, where some break on the trailers that the SDK sends of itself.
 //

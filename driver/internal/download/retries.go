@@ -26,7 +26,7 @@ func (r *retries) progress(n int) {
 	}
 }
 
-// pause waits before something is tried again that may pass, or returns why it shall not be.
+// pause waits before the next attempt after a temporary error, or returns why there must be none.
 func (r *retries) pause(ctx context.Context, err error) error {
 	r.breaks++
 	r.moved = 0

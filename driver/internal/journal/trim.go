@@ -41,7 +41,7 @@ func (j *Journal) Trim(ctx context.Context, log *slog.Logger, owner string, maxB
 	}
 }
 
-// beginTrim tells whether the caller shall count. Otherwise another call counts, and will count again.
+// beginTrim tells whether the caller must count. Otherwise another call counts, and will count again.
 func (j *Journal) beginTrim(owner string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -50,7 +50,7 @@ func (j *Journal) beginTrim(owner string) bool {
 	return !running
 }
 
-// trimAgain tells whether the caller shall count again.
+// trimAgain tells whether the caller must count again.
 func (j *Journal) trimAgain(owner string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -6,7 +6,7 @@ import "sync"
 // would wait for itself if a listing could wait for memory.
 const (
 	listingShare  = 4
-	transferShare = 16 // a thousand downloads shall not take as much as all uploads together
+	transferShare = 16 // so that a thousand downloads take less than all uploads together
 	firstShare    = 16
 
 	// minFirstShare is how many bytes the first blocks of parts have at least: enough blocks to divide them among

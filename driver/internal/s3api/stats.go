@@ -123,7 +123,7 @@ func (p *PageTimes) slow(now time.Time) bool {
 	return p.took >= SlowPage && now.Before(p.observed.Add(recent)) && !now.Before(p.until)
 }
 
-// BacksOff tells whether no listing shall be split for a while.
+// BacksOff tells whether no listing may be split for a while.
 func (p *PageTimes) BacksOff(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package clientcert verifies the certificates that clients show to TLS (RFC 5280).
+// Package clientcert verifies client certificates (RFC 5280).
 //
 // [Open] reads the certificates of authorities and their lists of revoked certificates. [Authorities.Verify] reads
 // them again when the files change. TLS itself has proved before that the client has the key of the certificate (RFC

@@ -154,7 +154,7 @@ func (f *failures[C]) score(now time.Time) float64 {
 	return all
 }
 
-// delay is the time between two attempts of who has a score.
+// delay is the time between two attempts at a score.
 func (t *Throttle[K, C]) delay(score float64) time.Duration {
 	if score < forgotten {
 		return 0

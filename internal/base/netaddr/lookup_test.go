@@ -51,8 +51,8 @@ func TestAddrs(t *testing.T) {
 	})
 }
 
-// While the name server does not answer, the last addresses are used at once, for an hour. Who asks for new ones
-// waits for it.
+// While the name server does not answer, the last addresses are used at once, for an hour. A caller that asks for new
+// ones waits for it.
 func TestNameServerAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		addr := netip.MustParseAddr("10.0.0.7")

@@ -1,4 +1,4 @@
-// Package reload reads files again when they have changed.
+// Package reload reloads files when they change.
 //
 // A [Watcher] notices it at once, for the files that a configuration was read from. It watches folders (inotify and its
 // relatives, by package fsnotify), because editors and Kubernetes replace files: a mounted ConfigMap or Secret changes

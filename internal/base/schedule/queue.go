@@ -36,8 +36,8 @@ type Key struct{ Group, Member string }
 // A Queue lets as many work at the same time as it has slots, and the others wait. It is safe for concurrent use.
 //
 // The next slot goes to the group that has the fewest, and in it to the member who has the fewest. Where these are
-// several, turns go round: the one whose last turn was longest ago is next. So who asks many times waits longer, and
-// makes no other member wait longer.
+// several, turns go round: the one whose last turn was longest ago is next. So a member that asks many times waits
+// longer, and makes no other member wait longer.
 type Queue struct {
 	kept int
 

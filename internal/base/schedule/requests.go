@@ -129,7 +129,7 @@ func (r *Requests) note(user Key) {
 // shared tells whether several users make requests.
 func (r *Requests) shared(now time.Time) bool { return now.Sub(r.others) < activeFor }
 
-// resize sets the number of slots. Who is alone has no limit, and neither have those before a distant server.
+// resize sets the number of slots. A user who is alone has no limit, and neither have users of a distant server.
 func (r *Requests) resize(now time.Time) {
 	slots := math.MaxInt
 	if r.shared(now) && !r.far(now) {

@@ -1,4 +1,4 @@
-// Package accept takes the connections of clients, before any session reads of them.
+// Package accept accepts the connections of clients, and reads the PROXY headers of load balancers.
 //
 // [Trust] says from which networks the headers of load balancers are believed, and required. They tell the addresses of
 // clients. [Trust.Listen] wraps the listener of control connections, [Trust.Accept] a single connection. [Header] makes

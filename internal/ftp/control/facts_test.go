@@ -266,7 +266,7 @@ func TestModify(t *testing.T) {
 	c.do("SIZE file with spaces ", "213 7")
 }
 
-// Who may not rename learns it before the new name is asked for.
+// A user who may not rename learns it before the new name is asked for.
 func TestRenameWithoutRight(t *testing.T) {
 	demo := loginTo(config.Tenant{})
 	demo.Rights = func(name string) view.Rights { return view.Rights{Rename: name != "/fixed"} }

@@ -71,7 +71,7 @@ func (slowBackend) Login(ctx context.Context, r *account.LoginRequest) (*account
 	}, nil
 }
 
-// Who has not logged in in time gets 421, whatever commands come.
+// A client that has not logged in in time gets 421, whatever commands come.
 func TestLoginTimeout(t *testing.T) {
 	const timeout = 30 * time.Second
 	bundle, err := i18n.Load()

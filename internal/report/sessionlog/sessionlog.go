@@ -5,7 +5,7 @@
 // level, while the server runs.
 //
 // No password reaches the log, and nothing that a user may have typed in place of one. No link of SITE PRESIGN does,
-// because who has it may download the file.
+// because anyone who has it may download the file.
 package sessionlog
 
 import (

@@ -108,7 +108,7 @@ type prober struct {
 	dry     bool // It notes the permissions for its requests as allowed, and sends none.
 	allowed map[Permission]bool
 	denied  [][]Permission // what each denied request needs
-	exists  bool           // whether there is an object at the own key
+	exists  bool           // whether there is an object at the probe's key
 	ended   bool           // no further request makes sense
 }
 
@@ -227,7 +227,7 @@ func (p *prober) get(ctx context.Context, key string, codes ...string) {
 	}
 }
 
-// removeVersion lists the versions of the own object, and deletes one that the probe has stored.
+// removeVersion lists the versions of the probe's object, and deletes one that the probe has stored.
 func (p *prober) removeVersion(ctx context.Context) {
 	name := &p.bucket.Name
 	try(ctx, p, p.client.ListObjectVersions, &s3.ListObjectVersionsInput{Bucket: name, Prefix: &p.own})

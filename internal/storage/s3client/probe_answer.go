@@ -135,7 +135,7 @@ func (p *prober) resolve() {
 	})
 }
 
-// covered tells whether a permission for the own keys is a part of one for all keys.
+// covered tells whether a permission for the probe's keys is a part of one for all keys.
 func (p *prober) covered(need Permission, there func(Permission) bool) bool {
 	return need.Resource == p.allOwn && there(Permission{need.Action, p.all})
 }

@@ -75,7 +75,7 @@ func parts(o driver.Objects) []driver.Objects {
 	return all
 }
 
-// object is the request for the own object.
+// object is the request for the probe's object.
 func (p *prober) object(o driver.Objects) *s3.PutObjectInput {
 	in := &s3.PutObjectInput{Bucket: &p.bucket.Name, Key: &p.own, Body: strings.NewReader(content)}
 	a := o.OfFile("")
@@ -96,7 +96,7 @@ func (p *prober) unconditional(header string) {
 			"s3.profile", header, p.bucket.Profile.Name)
 }
 
-// upload begins multipart uploads: one at the key of users, and one that replaces the own object.
+// upload begins multipart uploads: one at the key of users, and one that replaces the probe's object.
 func (p *prober) upload(ctx context.Context) {
 	b := p.bucket
 	id, ok := p.begin(ctx, p.users, b.Objects)
@@ -143,7 +143,7 @@ func (p *prober) uploadPart(ctx context.Context, key string, id *string) (*s3.Up
 	})
 }
 
-// complete replaces the own object by an upload of one part. First it forbids that.
+// complete replaces the probe's object by an upload of one part. First it forbids that.
 func (p *prober) complete(ctx context.Context) {
 	id, ok := p.begin(ctx, p.own, p.bucket.Objects)
 	if !ok {

@@ -82,7 +82,7 @@ func (b *Bucket) SessionProfile() driver.Profile {
 	return p
 }
 
-// checkResume returns an error where uploads that break shall be kept and cannot be resumed.
+// checkResume returns an error where interrupted uploads are to be kept but cannot be resumed.
 func (b *Bucket) checkResume() error {
 	if b.resumable && !b.Profile.Resumes() {
 		return b.failed(

@@ -110,7 +110,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Who has a root sees the same rules about the same files.
+// A user with a root sees the same rules about the same files.
 func TestRulesBelow(t *testing.T) {
 	whole := layer("l /a=r /a/b=w /a/*/c=d /*/b/x=n /a/b/x?=m")
 	for _, root := range []string{"", "/", "/a", "/a/b", "/a/b/", "/z/b"} {

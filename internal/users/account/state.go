@@ -27,7 +27,7 @@ type states struct {
 	all map[stateKey]*state
 }
 
-// of is the state of a tenant, or of a user of it. It is a new one, without limits, for who has none.
+// of is the state of a tenant, or of a user of it. Where there is none yet, it is a new one without limits.
 func (s *states) of(key stateKey) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()

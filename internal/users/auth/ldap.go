@@ -225,7 +225,7 @@ func (d *directory) login(ctx context.Context, c *connection, req *Request) (ent
 	return d.searchAndBind(c, req)
 }
 
-// bindAndRead binds by the pattern of distinguished names. The user reads the own entry.
+// bindAndRead binds by the pattern of distinguished names. The user reads its own entry.
 func (d *directory) bindAndRead(c *connection, req *Request) (*ldap.Entry, error) {
 	dn := d.cfg.UserDNOf(req.User)
 	if err := bind(c, dn, req.Password); err != nil {

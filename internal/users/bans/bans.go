@@ -276,9 +276,9 @@ func (l *List) put(b Ban) {
 	}
 }
 
-// cut ends the sessions that are banned. Failures end those of the address that are not logged in: who has logged in
-// has shown a right password, and strangers must not end the transfers of a user by guesses. An administrator ends
-// all.
+// cut ends the sessions that are banned. A ban after failures ends the sessions of the address that are not logged in.
+// The others have shown a right password, and strangers must not end their transfers by guesses. A ban by an
+// administrator ends all.
 func (l *List) cut() {
 	for s, user := range l.sessions {
 		if user == "" && l.refusal(s.Addr, "") != nil || user != "" && l.bannedByAdministrator(s.Addr, user) {
