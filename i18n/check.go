@@ -55,7 +55,7 @@ func (p parameters) checkSelect(id ID, tag language.Tag, s gotext.Select) (probl
 		if !gotext.IsNumber(selector) && !slices.Contains(gotext.Forms(), selector) {
 			problems = append(
 				problems, fmt.Sprintf(
-					"%q is no plural form; remove it, or write zero, one, two, few, many, other or a number such as =1",
+					"%q is not a plural form; remove it, or write zero, one, two, few, many, other or a number such as =1",
 					selector))
 			continue
 		}

@@ -224,7 +224,7 @@ func TestWithOverridesPlurals(t *testing.T) {
 	}
 	for want, cases := range map[string]gotext.Cases{
 		`language pl: the plural form "other" is missing; add it`:                                              {"one": "Sekunda."},
-		`language pl: "some" is no plural form; remove it`:                                                     {"some": "{Seconds}.", "other": "{Seconds}."},
+		`language pl: "some" is not a plural form; remove it`:                                                  {"some": "{Seconds}.", "other": "{Seconds}."},
 		`language pl: plural form "other": the placeholder {Seconds} is missing;`:                              {"other": "Za długo."},
 		`language pl: the plural form "few" is missing, which the language has for 2, 3, 4 and others; add it`: {"one": "Sekunda.", "many": "{Seconds}.", "other": "{Seconds}."},
 		`language pl: plural form "few": the placeholder {Seconds} is missing, and the form stands for 2, 3,`:  {"one": "Sekunda.", "few": "Sekundy.", "many": "{Seconds}.", "other": "{Seconds}."},

@@ -106,7 +106,7 @@ func parseRules(data []byte, tag language.Tag) (*Rules, error) {
 	for _, t := range r.Typography {
 		pattern, err := regexp.Compile(t.Wrong)
 		if err != nil || t.Wrong == "" || t.Rule == "" {
-			problem(`typography rule %q: "wrong" is no regular expression, or "rule" is missing: %v`, t.Rule, err)
+			problem(`typography rule %q: "wrong" is not a regular expression, or "rule" is missing: %v`, t.Rule, err)
 			continue
 		}
 		r.patterns = append(r.patterns, pattern)

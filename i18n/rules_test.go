@@ -72,7 +72,7 @@ func TestLintRules(t *testing.T) {
 			text("goodbye", "Far'vel."),
 			`messages.gotext.json:1: message "goodbye": breaks the rule "no ASCII apostrophe": "'"`},
 		{"typography-without-rule", "fo", head + "typography: [{wrong: \"'\"}]", text("goodbye", "Farvæl."),
-			`language.yaml: typography rule "": "wrong" is no regular expression, or "rule" is missing: <nil>`},
+			`language.yaml: typography rule "": "wrong" is not a regular expression, or "rule" is missing: <nil>`},
 
 		{"script", "el", head, text("page-user", "User name"),
 			"messages.gotext.json:1: message \"page-user\": has no letter of the script of the language; translate it\n" +

@@ -69,7 +69,7 @@ func TestBans(t *testing.T) {
 		{"list --socket SOCKET", 0, "an administrator\nalice@acme   "},
 		{"remove 203.0.113.7 --socket SOCKET", 0, "203.0.113.7 is not banned any more\n"},
 		{"remove 203.0.113.7 --socket SOCKET", 1, "203.0.113.7 is not banned: see babelftp bans list"},
-		{"add alice --socket SOCKET", 1, `"alice" is no address, network or user`},
+		{"add alice --socket SOCKET", 1, `"alice" is not an address, network or user`},
 		{"add --socket SOCKET", 2, "write one address"},
 		{"list --socket SOCKET --config FILE", 2, "do not go together"},
 		{"--json --socket SOCKET", 0, `"name": "alice@acme"`},

@@ -73,7 +73,7 @@ func newDemoCommand() *cobra.Command {
 func (d *demo) run(cmd *cobra.Command) (err error) {
 	for flag, address := range map[string]string{"listen": d.listen, "s3-listen": d.s3Listen} {
 		if _, _, err := net.SplitHostPort(address); err != nil && (address != "" || flag == "listen") {
-			return newUsageError(cmd, "--%s %q is no address: write it like %s", flag, address, demoListen)
+			return newUsageError(cmd, "--%s %q is not an address: write it like %s", flag, address, demoListen)
 		}
 	}
 	ctx, now, stop := stopSignals(cmd.Context())

@@ -120,7 +120,7 @@ func TestDemoProblems(t *testing.T) {
 }
 
 func TestDemoListensOnAnAddress(t *testing.T) {
-	const want = "babelftp: --listen \"21\" is no address: write it like 127.0.0.1:2121 (see babelftp demo --help)\n"
+	const want = "babelftp: --listen \"21\" is not an address: write it like 127.0.0.1:2121 (see babelftp demo --help)\n"
 	if code, stdout, stderr := output(t, "", "demo", "--listen", "21"); code != exitUsage || stdout != "" ||
 		stderr != want {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)

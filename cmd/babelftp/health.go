@@ -67,7 +67,7 @@ func newHealthCommand() *cobra.Command {
 func askHealth(ctx context.Context, address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return "", fmt.Errorf("%q is no address: write it like %s", address, healthAddress)
+		return "", fmt.Errorf("%q is not an address: write it like %s", address, healthAddress)
 	}
 	if host == "" || net.ParseIP(host).IsUnspecified() { // the server listens on all of them
 		host = "127.0.0.1"

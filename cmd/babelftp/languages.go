@@ -69,7 +69,7 @@ func newLanguagesCommand() *cobra.Command {
 func checkFolder(cmd *cobra.Command, option, dir string) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return newUsageError(
-			cmd, "--%s %q is no folder: name the one that holds a folder for each language", option, dir)
+			cmd, "--%s %q is not a folder: name the one that holds a folder for each language", option, dir)
 	}
 	return nil
 }

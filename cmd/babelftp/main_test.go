@@ -75,10 +75,10 @@ func TestExitCodes(t *testing.T) {
 		{"argument", []string{"languages", "fr"}, 2,
 			"babelftp: unexpected argument \"fr\" (see babelftp languages --help)\n"},
 		{"lint-no-folder", []string{"languages", "--lint", "nowhere"}, 2,
-			"babelftp: --lint \"nowhere\" is no folder: name the one that holds a folder for each language (see " +
+			"babelftp: --lint \"nowhere\" is not a folder: name the one that holds a folder for each language (see " +
 				"babelftp languages --help)\n"},
 		{"format-no-folder", []string{"languages", "--format", "nowhere"}, 2,
-			"babelftp: --format \"nowhere\" is no folder: name the one that holds a folder for each language (see " +
+			"babelftp: --format \"nowhere\" is not a folder: name the one that holds a folder for each language (see " +
 				"babelftp languages --help)\n"},
 		{"lint-and-format", []string{"languages", "--lint", ".", "--format", "."}, 2,
 			"babelftp: --lint and --format do not go together (see babelftp languages --help)\n"},

@@ -126,7 +126,7 @@ func TestSessions(t *testing.T) {
 		{"sessions --url " + base + " --token-file " + tokenFile, 1, "no server answers at " + base},
 		{"sessions --url http://babelftp.example.com:9122 --token-file " + tokenFile, 1,
 			"would send the token in the clear"},
-		{"sessions --url babelftp.example.com --token-file " + tokenFile, 1, "is no address of a server"},
+		{"sessions --url babelftp.example.com --token-file " + tokenFile, 1, "is not an address of a server"},
 		{"sessions --url " + base, 2, "--url needs --token-file"},
 		{"sessions --url " + base + " --cert-file x", 2, "--url needs --token-file, or --cert-file and --key-file"},
 		{"sessions --url " + base + " --cert-file x --key-file y", 1, "--cert-file x with --key-file y"},

@@ -50,7 +50,7 @@ func NewRemoteClient(address, token string, encryption *tls.Config) (*Client, er
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
 		strings.Trim(u.Path, "/") != "" {
-		return nil, fmt.Errorf("%q is no address of a server: write it like https://babelftp.example.com:9122", address)
+		return nil, fmt.Errorf("%q is not an address of a server: write it like https://babelftp.example.com:9122", address)
 	}
 	if u.Scheme == "http" && !config.IsLoopback(u.Host) {
 		return nil, fmt.Errorf("%s would send the token in the clear: write https", address)

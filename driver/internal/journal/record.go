@@ -195,7 +195,7 @@ func (j *Journal) attributes(r *Record) attributes.Attributes {
 
 // ErrNoRecord says that an object in the journal is no record. A tool that moves objects may have lost its metadata.
 // It harms nothing, and a sweep removes it. The error is an EIO.
-var ErrNoRecord = s3error.New(syscall.EIO, "object in the upload journal is no record")
+var ErrNoRecord = s3error.New(syscall.EIO, "object in the upload journal is not a record")
 
 // Read reads a record without its body: that of a listing, or of a key. The state and the ETag are of one version,
 // because the next write relies on both. The error is ErrNoRecord for an object that is none.

@@ -131,7 +131,7 @@ func (j *Journal) removeBroken(ctx context.Context, r *Record) error {
 		return err
 	}
 	j.log.Warn(
-		"object in the upload journal that is no record removed; has a tool moved the bucket and lost the metadata?",
+		"object in the upload journal that is not a record removed; has a tool moved the bucket and lost the metadata?",
 		"record", r.Name, "since", r.ModTime)
 	return nil
 }

@@ -82,7 +82,7 @@ func Open(files Files, log *slog.Logger) (*Authorities, error) {
 
 // Verify returns the error of a client's certificate: one that none of the authorities has issued, is not valid now,
 // is not for clients, or is revoked. The certificate comes first, and certificates of authorities between may follow.
-// With lists of revoked certificates, each authority of the chain must have one that has not ended.
+// With lists of revoked certificates, each authority of the chain must have one that has not expired.
 func (a *Authorities) Verify(shown []*x509.Certificate) error {
 	if len(shown) == 0 {
 		return ErrNone
@@ -162,10 +162,10 @@ func (a *authorities) revoked(chain []*x509.Certificate, now time.Time) error {
 		list := a.lists[authorityOf(chain[i+1])]
 		switch {
 		case list == nil:
-			return fmt.Errorf("there is no list of the certificates that %q has revoked", chain[i+1].Subject)
+			return fmt.Errorf("there is no certificate revocation list (CRL) of %q", chain[i+1].Subject)
 		case !list.until.IsZero() && now.After(list.until):
 			return fmt.Errorf(
-				"the list of the certificates that %q has revoked ended at %s", chain[i+1].Subject, list.until)
+				"the certificate revocation list (CRL) of %q expired at %s", chain[i+1].Subject, list.until)
 		case list.revoked[serial(c.SerialNumber)]:
 			return fmt.Errorf("the certificate %q is revoked", c.Subject)
 		}
@@ -199,7 +199,7 @@ func load(files Files) (*authorities, error) {
 	a.lists = map[string]*revocationList{}
 	for _, l := range lists {
 		if err := a.add(l, issuers); err != nil {
-			return nil, fmt.Errorf("%s: the list of %q: %w", files.CRL, l.Issuer, err)
+			return nil, fmt.Errorf("%s: the CRL of %q: %w", files.CRL, l.Issuer, err)
 		}
 	}
 	return a, nil

@@ -32,7 +32,7 @@ func (r *PortRange) UnmarshalText(text []byte) error {
 	b, errLast := strconv.ParseUint(strings.TrimSpace(last), 10, 16)
 	switch {
 	case errFirst != nil || errLast != nil || a == 0:
-		return fmt.Errorf("%q is no range of ports from 1 to 65535: write it like 30000-30099", text)
+		return fmt.Errorf("%q is not a range of ports from 1 to 65535: write it like 30000-30099", text)
 	case a > b:
 		return fmt.Errorf("the range %q ends before it begins: write %d-%d", text, b, a)
 	}

@@ -44,7 +44,7 @@ type argon2idHash struct {
 func readArgon2id(text string) (hash, error) {
 	params, salt, key, err := argon2id.DecodeHash(text)
 	if err != nil {
-		return nil, errors.New("is no argon2id hash in the PHC string format")
+		return nil, errors.New("is not an argon2id hash in the PHC string format")
 	}
 	return argon2idHash{text, params, salt, key}, nil
 }

@@ -24,7 +24,7 @@ type bcryptHash struct {
 func readBcrypt(text string) (hash, error) {
 	log2, err := bcrypt.Cost([]byte(text))
 	if err != nil || len(text) != bcryptLength || !isCrypt64(text[bcryptLength-bcryptKey:]) {
-		return nil, errors.New("is no complete bcrypt hash")
+		return nil, errors.New("is not a complete bcrypt hash")
 	}
 	return bcryptHash{text, log2}, nil
 }

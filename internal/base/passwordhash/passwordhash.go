@@ -28,14 +28,14 @@ type hash interface {
 }
 
 // errUnknown is the error for a text that is a hash of no known kind.
-var errUnknown = errors.New("is no hash of argon2id, bcrypt or SHA-512 crypt")
+var errUnknown = errors.New("is not a hash of argon2id, bcrypt or SHA-512 crypt")
 
 // read reads a hash.
 func read(text string) (hash, error) {
 	kind, _, _ := strings.Cut(strings.TrimPrefix(text, "$"), "$")
 	switch {
 	case !strings.HasPrefix(text, "$"):
-		return nil, errors.New("is no password hash; passwords are not kept in plain text")
+		return nil, errors.New("is not a password hash; passwords are not kept in plain text")
 	case kind == "argon2id":
 		return readArgon2id(text)
 	case kind == "2a", kind == "2b", kind == "2y":

@@ -84,40 +84,40 @@ func TestProblem(t *testing.T) {
 	bcrypt := "$2b$%s$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e"
 	sha512 := "$6$%ssalt$" + strings.Repeat("a", 86)
 	argon2id := "$argon2id$v=19$%s$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo"
-	const unknown = "is no hash of argon2id, bcrypt or SHA-512 crypt"
+	const unknown = "is not a hash of argon2id, bcrypt or SHA-512 crypt"
 	for text, want := range map[string]string{
-		"":                             "is no password hash; passwords are not kept in plain text",
-		"secret":                       "is no password hash; passwords are not kept in plain text",
+		"":                             "is not a password hash; passwords are not kept in plain text",
+		"secret":                       "is not a password hash; passwords are not kept in plain text",
 		"$":                            unknown,
 		"$1$abcdefgh$pJi8JvVNPHFzgbD.": unknown,
 		"$argon2i$v=19$m=8,t=1,p=1$c29tZXNhbHQ$RdescudvJCsgt3ub": unknown,
-		"$argon2id$":                               "is no argon2id hash in the PHC string format",
+		"$argon2id$":                               "is not an argon2id hash in the PHC string format",
 		fmt.Sprintf(argon2id, "m=8,t=0,p=1"):       "has parameters too weak for argon2id",
 		fmt.Sprintf(argon2id, "m=8,t=101,p=1"):     "has parameters that would make each login too expensive",
 		fmt.Sprintf(argon2id, "m=1048577,t=1,p=1"): "has parameters that would make each login too expensive",
-		"$2b$":                    "is no complete bcrypt hash",
-		fmt.Sprintf(bcrypt, "03"): "is no complete bcrypt hash",
-		fmt.Sprintf(bcrypt, "x4"): "is no complete bcrypt hash",
+		"$2b$":                    "is not a complete bcrypt hash",
+		fmt.Sprintf(bcrypt, "03"): "is not a complete bcrypt hash",
+		fmt.Sprintf(bcrypt, "x4"): "is not a complete bcrypt hash",
 		fmt.Sprintf(bcrypt, "16"): "",
 		fmt.Sprintf(
 			bcrypt, "17"): "has parameters that would make each login too expensive: its cost is above 16",
 		fmt.Sprintf(
-			bcrypt, "04")[1:]: "is no password hash; passwords are not kept in plain text",
-		fmt.Sprintf(bcrypt, "04") + "x":                         "is no complete bcrypt hash",
-		strings.Replace(fmt.Sprintf(bcrypt, "04"), "j", "!", 1): "is no complete bcrypt hash",
-		"$6$":            "is no complete SHA-512 or SHA-256 hash of crypt",
-		"$5":             "is no complete SHA-512 or SHA-256 hash of crypt",
-		"$6$salt":        "is no complete SHA-512 or SHA-256 hash of crypt",
-		"$6$rounds=5000": "is no complete SHA-512 or SHA-256 hash of crypt",
-		"$6$rounds=$":    "is no complete SHA-512 or SHA-256 hash of crypt",
-		strings.Replace(sha512, "%s", "seventeencharac", 1): "is no complete SHA-512 or SHA-256 hash of crypt",
-		fmt.Sprintf(sha512, "rounds=-1$"):                   "is no complete SHA-512 or SHA-256 hash of crypt",
+			bcrypt, "04")[1:]: "is not a password hash; passwords are not kept in plain text",
+		fmt.Sprintf(bcrypt, "04") + "x":                         "is not a complete bcrypt hash",
+		strings.Replace(fmt.Sprintf(bcrypt, "04"), "j", "!", 1): "is not a complete bcrypt hash",
+		"$6$":            "is not a complete SHA-512 or SHA-256 hash of crypt",
+		"$5":             "is not a complete SHA-512 or SHA-256 hash of crypt",
+		"$6$salt":        "is not a complete SHA-512 or SHA-256 hash of crypt",
+		"$6$rounds=5000": "is not a complete SHA-512 or SHA-256 hash of crypt",
+		"$6$rounds=$":    "is not a complete SHA-512 or SHA-256 hash of crypt",
+		strings.Replace(sha512, "%s", "seventeencharac", 1): "is not a complete SHA-512 or SHA-256 hash of crypt",
+		fmt.Sprintf(sha512, "rounds=-1$"):                   "is not a complete SHA-512 or SHA-256 hash of crypt",
 		fmt.Sprintf(sha512, "rounds=999$"):                  "has parameters too weak for SHA-crypt",
 		fmt.Sprintf(sha512, "rounds=2000000$"):              "",
 		fmt.Sprintf(
 			sha512, "rounds=2000001$"): "has parameters that would make each login too expensive",
-		fmt.Sprintf(sha512, "") + "a":                             "is no complete SHA-512 or SHA-256 hash of crypt",
-		strings.Replace(fmt.Sprintf(sha512, ""), "aaa", "a=a", 1): "is no complete SHA-512 or SHA-256 hash of crypt",
+		fmt.Sprintf(sha512, "") + "a":                             "is not a complete SHA-512 or SHA-256 hash of crypt",
+		strings.Replace(fmt.Sprintf(sha512, ""), "aaa", "a=a", 1): "is not a complete SHA-512 or SHA-256 hash of crypt",
 	} {
 		if got := Problem(text); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)

@@ -25,7 +25,7 @@ const (
 // maxSHAPassword is the longest password of libxcrypt, in bytes: the time of a comparison grows with the length.
 const maxSHAPassword = 511
 
-var errSHACrypt = errors.New("is no complete SHA-512 or SHA-256 hash of crypt")
+var errSHACrypt = errors.New("is not a complete SHA-512 or SHA-256 hash of crypt")
 
 // A shaHash is a hash of crypt(3): $6$salt$key or $6$rounds=5000$salt$key.
 type shaHash struct {

@@ -214,7 +214,7 @@ func (q *Queue) sendPage(ctx context.Context, objects []types.Object, present ma
 			continue
 		}
 		if errors.Is(err, errNoEvent) { // the others must not wait for it
-			q.Log.Error("webhook: an object in the queue is no event: delete it", "key", aws.ToString(o.Key))
+			q.Log.Error("webhook: an object in the queue is not an event: delete it", "key", aws.ToString(o.Key))
 			continue
 		}
 		if err != nil {

@@ -72,7 +72,7 @@ func (u *User) accepts(shown []*x509.Certificate) error {
 	case len(shown) == 0 || u.Tenant.authorities == nil:
 		return fmt.Errorf("%w: %w", ErrCertificate, clientcert.ErrNone)
 	case !slices.ContainsFunc(u.Certificates, func(c value.ClientCertificate) bool { return c.Matches(shown[0]) }):
-		return fmt.Errorf("%w: %sis none of the user", ErrCertificate, about(shown))
+		return fmt.Errorf("%w: %sis not one of the user's", ErrCertificate, about(shown))
 	}
 	return nil
 }

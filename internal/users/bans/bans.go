@@ -121,11 +121,11 @@ func Parse(name string) (string, error) {
 	switch {
 	case err != nil, network.Addr().Is4In6():
 		return "", fmt.Errorf(
-			"%q is no address, network or user: write it like 203.0.113.7, 203.0.113.0/24 or alice@acme", name)
+			"%q is not an address, network or user: write it like 203.0.113.7, 203.0.113.0/24 or alice@acme", name)
 	case network.Bits() >= counted.Bits():
 		return addressName(network.Addr()), nil
 	case network != network.Masked():
-		return "", fmt.Errorf("%s is no network: write %s", name, network.Masked())
+		return "", fmt.Errorf("%s is not a network: write %s", name, network.Masked())
 	}
 	return network.String(), nil
 }

@@ -64,10 +64,10 @@ const (
 func SFTPGo(text []byte, strip string) (*Users, error) {
 	var d dump
 	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("this is no dump of SFTPGo in JSON: %w", err)
+		return nil, fmt.Errorf("this is not a dump of SFTPGo in JSON: %w", err)
 	}
 	if d.Users == nil {
-		return nil, errors.New(`this is no dump of SFTPGo: it lacks the key "users"`)
+		return nil, errors.New(`this is not a dump of SFTPGo: it lacks the key "users"`)
 	}
 	users := newUsers(strip)
 	for i := range d.Users {

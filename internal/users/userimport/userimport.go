@@ -56,7 +56,7 @@ func (us *Users) add(name string, u *user) {
 	case !strings.HasPrefix(u.hash, "$"):
 		us.warn(
 			name,
-			"left out: there is no password hash, or the user is locked: give the user a new password with "+
+			"left out: there is not a password hash, or the user is locked: give the user a new password with "+
 				"`babelftp hash-password`")
 	case problem != "":
 		us.warn(
@@ -65,7 +65,7 @@ func (us *Users) add(name string, u *user) {
 				"hash-password`", problem)
 	case !path.IsAbs(u.root) || strings.ContainsFunc(u.root, unicode.IsControl):
 		us.warn(
-			name, "left out: the home directory %q is no absolute pathname: write a user with a root by hand", u.root)
+			name, "left out: the home directory %q is not an absolute pathname: write a user with a root by hand", u.root)
 	case u.permissions != nil && len(u.permissions) == 0 && len(u.paths) == 0:
 		us.warn(name, "left out: the user may do nothing that this server knows")
 	default:

@@ -79,8 +79,8 @@ func TestImportErrors(t *testing.T) {
 		text, want string
 	}{
 		"proftpd-fields": {ProFTPD, "# users\nalice:$6$:1:1::/home/alice:/bin/sh\nbob:$6$\n", "line 3 has 2 fields"},
-		"sftpgo-json":    {SFTPGo, "alice:$6$", "this is no dump of SFTPGo in JSON"},
-		"sftpgo-list":    {SFTPGo, "[]", "this is no dump of SFTPGo in JSON"},
+		"sftpgo-json":    {SFTPGo, "alice:$6$", "this is not a dump of SFTPGo in JSON"},
+		"sftpgo-list":    {SFTPGo, "[]", "this is not a dump of SFTPGo in JSON"},
 		"sftpgo-other":   {SFTPGo, `{"people": []}`, `it lacks the key "users"`},
 	} {
 		t.Run(name, func(t *testing.T) {
