@@ -211,8 +211,8 @@ func TestKeys(t *testing.T) {
 	s, chart := configurationSchema(), chartSchema(t)
 	found := 0
 	for _, page := range pages(t) {
-		if page == "CHANGELOG.md" || page == "CONTRIBUTING.md" {
-			continue // a key of another version, or of none
+		if page == "CONTRIBUTING.md" {
+			continue // it shows how to add a key
 		}
 		for _, l := range lines(t, page) {
 			for _, m := range inlineCode.FindAllStringSubmatch(l.text, -1) {

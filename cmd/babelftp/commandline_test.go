@@ -28,7 +28,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// commandLinePage is the reference: what a call exits with, then each command in the order of its name.
+// commandLinePage is the reference: exit codes, the flags that many commands share, and each command by its name.
 func commandLinePage(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("<!-- Written by go test ./cmd/babelftp -run TestCommandLine -update. -->\n\n# Command line\n\n" +
