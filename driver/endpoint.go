@@ -12,7 +12,7 @@ import (
 
 // An Endpoint holds what file systems have measured of an S3 server: its distance, and how many parallel requests pay.
 // It also remembers how long a page of a listing takes, and which renames are running. Share one among all file systems
-// of a server, so that each need not measure anew.
+// of a server, so that not each has to measure.
 type Endpoint struct {
 	uploads     *upload.Limiter
 	stats       *s3api.Stats

@@ -163,7 +163,7 @@ const accessMode = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 // Where an upload of the owner is pending, OpenAt resumes it, and offset must be its size. Otherwise the error is a
 // [ResumeError]. Where the file does not exist, os.O_APPEND resumes an upload too. [Fs.PendingUpload] must have
 // reported it since this file system last opened the file for writing. OpenAt appends to a file that exists, whatever
-// is pending. os.O_TRUNC begins anew.
+// is pending. os.O_TRUNC starts again.
 //
 // An offset beyond the end is an fs.ErrInvalid. OpenAt does not look for a directory of the name.
 func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-var update = flag.Bool("update", false, "write the table of S3 servers anew")
+var update = flag.Bool("update", false, "rewrite the table of S3 servers")
 
 // serversPage is the page of S3 servers.
 const serversPage = "../docs/s3-servers.md"

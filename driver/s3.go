@@ -65,5 +65,5 @@ func NewJournal(client Client, bucketName, prefix string, profile Profile, objec
 
 // A ResumeError refuses to write to a file while an upload of this owner is pending, because the bytes of two uploads
 // must not mix. It also refuses the rest of an upload that has ended since [Fs.PendingUpload] reported it. The owner
-// can go on at Size, or begin anew with os.O_TRUNC. It is an fs.ErrInvalid.
+// can go on at Size, or start again with os.O_TRUNC. It is an fs.ErrInvalid.
 type ResumeError = upload.ResumeError

@@ -74,7 +74,7 @@ func checkFolder(cmd *cobra.Command, option, dir string) error {
 	return nil
 }
 
-// formatCatalogues writes the catalogues in a folder anew where their layout differs, and shows the files.
+// formatCatalogues rewrites the catalogues in a folder where their layout differs, and shows the files.
 func formatCatalogues(cmd *cobra.Command, dir string) error {
 	if err := checkFolder(cmd, "format", dir); err != nil {
 		return err

@@ -738,7 +738,7 @@ func (x *fixture) testLiveUntouched() {
 	}
 }
 
-// testPendingReplaced sends the file anew. Nothing of the old upload is left, whether or not the new one succeeds.
+// testPendingReplaced sends the file again. Nothing of the old upload is left, whether or not the new one succeeds.
 func (x *fixture) testPendingReplaced() {
 	for label, size := range map[string]int{"small": 1000, "parts": partSize + 1000} {
 		x.run(label, func(x *fixture) {

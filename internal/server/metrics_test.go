@@ -262,7 +262,7 @@ func TestMetricsOfRetries(t *testing.T) {
 }
 
 // A reload removes the series of a tenant that is gone. What its last sessions do counts without a name, and when the
-// tenant comes back it counts anew.
+// tenant comes back it counts again.
 func TestMetricsOfRemovedTenant(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)

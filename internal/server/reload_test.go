@@ -162,7 +162,7 @@ func TestReloadKeepsQueuesAndBuckets(t *testing.T) {
 	}, "acme")
 	reload(t, srv, deny)
 	if srv.queues["acme"] == queue || srv.active.Load().buckets["acme"] == bucket {
-		t.Error("the bucket was not made anew")
+		t.Error("the bucket was not made again")
 	}
 	bob := session(t, srv, "bob")
 	bob.Store("/file", "one")

@@ -15,7 +15,7 @@ const (
 	warmBlocks = MinLimit / BlockSize
 
 	// coolTime is how long some of the others keep theirs. The parts of an upload tend to end together, and others
-	// begin. To take memory from the system for each anew costs a fifth of what an upload takes of the processor.
+	// begin. To take memory from the system for each of them costs a fifth of what an upload takes of the processor.
 	// Once in this time it costs little.
 	coolTime = 10 * time.Second
 )

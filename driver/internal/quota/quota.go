@@ -39,7 +39,7 @@ const (
 // twice when several clients delete or replace the same file, and nothing that it has not counted. What remains in
 // doubt stays in the sum until the next count.
 //
-// Before a quota refuses an upload it counts anew, because other clients may have deleted objects. It does not if the
+// Before a quota refuses an upload it counts again, because other clients may have deleted objects. It does not if the
 // last count was recent.
 type Quota struct {
 	bucket atomic.Pointer[s3api.Bucket]

@@ -23,7 +23,7 @@ var errChanged = s3error.New(syscall.EAGAIN, "another client changed the directo
 const maxEntries = 1000
 
 // directory takes a directory from one prefix to another. Its steps hold no list of the keys of a large directory, of
-// which there may be millions: each walks through the directories anew.
+// which there may be millions: each walks through the directories again.
 func (r *treeMove) directory(ctx context.Context) error {
 	end, err := r.source.BeginOperation()
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *treeMove) copy(ctx context.Context) error {
 }
 
 // complete handles a file that has its copy. One whose attributes may have changed since, because the copy is not
-// younger than the file, is copied anew.
+// younger than the file, is copied again.
 func (r *treeMove) complete(ctx context.Context, e mergeEntry) error {
 	if err := e.mustBeCopy(ctx); err != nil {
 		return err
@@ -218,7 +218,7 @@ func (r *treeMove) copyFile(
 	return err
 }
 
-// copyMarker makes a marker anew: versitygw does not copy them. One that is there already is as good.
+// copyMarker makes a new marker: versitygw does not copy them. One that is there already is as good.
 func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string) error {
 	r.target.Objects.Inherit(a)
 	if err := r.source.Bucket.ReadTags(ctx, v.Key, a); err != nil {

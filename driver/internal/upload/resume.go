@@ -85,10 +85,10 @@ type ResumeError struct {
 // Error implements error.
 func (e *ResumeError) Error() string {
 	if e.Stored {
-		return fmt.Sprintf("another session has stored this file, with %d bytes: upload it anew to replace it", e.Size)
+		return fmt.Sprintf("another session has stored this file, with %d bytes: upload it again to replace it", e.Size)
 	}
 	return fmt.Sprintf(
-		"an upload of this file was interrupted: resume it at offset %d, or upload the file anew", e.Size)
+		"an upload of this file was interrupted: resume it at offset %d, or upload the file again", e.Size)
 }
 
 // Unwrap returns an fs.ErrInvalid.

@@ -149,9 +149,9 @@ type Faults struct {
 	// Clock is that of the S3 server, nil for the true one.
 	Clock *Clock
 
-	// Sign signs requests anew by the true time, where the clock is wrong. It is nil for requests that stay as they
-	// came. With Sign the pages of some listings are shorter than replicas want, so that a directory of few files has
-	// several.
+	// Sign replaces the signatures of requests by ones for the true time, where the clock is wrong. It is nil for
+	// requests that stay as they came. With Sign the pages of some listings are shorter than replicas want, so that a
+	// directory of few files has several.
 	Sign func(*http.Request) error
 
 	mu      sync.Mutex

@@ -49,7 +49,7 @@ func Start(work func() error) <-chan error {
 
 // Go does work in a goroutine of its own, whose panic ends the process. So the work catches its panics, or does nothing
 // with what a client or S3 sends: it waits, closes, cancels or counts. Or it is a loop without which the process is
-// better started anew, such as one that accepts connections.
+// better restarted, such as one that accepts connections.
 func Go(work func()) { go work() }
 
 // Raise panics again where err is or wraps what a goroutine has panicked with.

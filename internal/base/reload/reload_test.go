@@ -137,7 +137,7 @@ func TestChanges(t *testing.T) {
 	<-s.reads
 }
 
-// A folder is renamed to make way for another one, which comes at once or later, or is made anew.
+// A folder is renamed to make way for another one, which comes at once or later, or is created again.
 func TestFolderIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

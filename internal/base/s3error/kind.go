@@ -174,7 +174,7 @@ func kindOfCode(code string) error {
 		"IncompleteBody", "XAmzContentSHA256Mismatch",
 		"XAmzContentChecksumMismatch", brokenMPU:
 		// An upload that someone aborted, a conflict with another request, or bytes hurt on the way: all pass when
-		// done anew.
+		// done again.
 		return syscall.EAGAIN
 	}
 	return nil

@@ -54,7 +54,7 @@ func (id *identity) setTenant(t *account.Tenant) {
 	id.locale.SetTenant(reply.PreferencesOf(t), user)
 }
 
-// chooseHost begins anew with a host, or none, and its tenant, which ends what LANG has chosen (RFC 2640 4.1). What
+// chooseHost starts again with a host, or none, and its tenant, which ends what LANG has chosen (RFC 2640 4.1). What
 // names no tenant, such as the server's own address, leaves a session without one as it is: lftp sends LANG, then
 // that.
 func (id *identity) chooseHost(name string, tenant *account.Tenant) {

@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/control"
 )
 
-var update = flag.Bool("update", false, "write the golden transcript anew")
+var update = flag.Bool("update", false, "rewrite the golden transcript")
 
 // transcriptScript meets most replies once. A command with "|" before it
 // transfers what follows the second "|", or nothing.
@@ -43,7 +43,7 @@ var transcriptScript = []string{
 }
 
 // TestTranscript plays the same session in every language. None of the others has anything of the English one, which
-// testdata has; -update writes it anew. To read a session in Swedish:
+// testdata has; -update rewrites it. To read a session in Swedish:
 //
 //	go test -short ./internal/ftp/control -v -run TestTranscript/sv
 func TestTranscript(t *testing.T) {
@@ -73,7 +73,7 @@ func TestTranscript(t *testing.T) {
 			}
 			if got != string(want) {
 				t.Errorf(
-					"the transcript differs from %s (write it anew with -update):\n%s", golden,
+					"the transcript differs from %s (rewrite it with -update):\n%s", golden,
 					firstDifference(got, string(want)))
 			}
 		})

@@ -102,7 +102,7 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Settings are what a [Queue] may get anew while it runs.
+// Settings are what may change while a [Queue] runs.
 type Settings struct {
 	Client  Client
 	Webhook *web.Webhook

@@ -14,7 +14,7 @@ import (
 
 // AddOverwriteMode notes the mode of a user who may write, for Verify to check. The driver gets it with the other
 // options of the user. It returns false for a new mode of a bucket that has a [Watcher]: the bucket needs a
-// successor, which is verified anew.
+// successor, which is verified again.
 func (b *Bucket) AddOverwriteMode(o config.Overwrite) bool {
 	switch {
 	case slices.Contains(b.overwrite, o), o == config.AllowOverwrite:

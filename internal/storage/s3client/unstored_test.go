@@ -157,7 +157,7 @@ func TestCompleteAbortedUpload(t *testing.T) {
 }
 
 // The refusal to complete an upload is no denial where the server may refuse for a moment only. The upload can be
-// done anew.
+// done again.
 func TestRefusedCompletion(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	for server, want := range map[string]string{"MinIO": "OperationAborted", "nginx": "AccessDenied"} {

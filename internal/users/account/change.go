@@ -33,7 +33,7 @@ type settings struct {
 }
 
 // A Change is a configuration that replaces the one before. Tenants that are equal stay what they are. The others are
-// made anew, and Apply finds in the table of states what belongs to no configuration.
+// made, and Apply finds in the table of states what belongs to no configuration.
 type Change struct {
 	// Unsuited are buckets that were verified for other users. Reuse none of them, and prepare again.
 	Unsuited []*s3client.Bucket

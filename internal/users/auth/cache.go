@@ -17,7 +17,7 @@ import (
 const maxCached = 10000
 
 // A cache remembers for a short time what a source has accepted, and nothing that it has refused. A request is known
-// by a MAC of all that the source gets, so that no password stays in memory and another address asks anew.
+// by a MAC of all that the source gets, so that no password stays in memory and another address asks again.
 type cache struct {
 	Source
 	ttl time.Duration
