@@ -28,9 +28,10 @@ func newCheckCommand() *cobra.Command {
 			"if there is one.\n" +
 			"A wrong text in messages or in locales_dir is a problem, though the server starts with the built-in " +
 			"one in its place.\n" +
-			"A certificate that ends within 30 days is a warning, and one that has ended is a problem. In the " +
-			"folder of tls.acme the command stores\n" +
-			"a file for a moment, to see that the server may.\n\n" +
+			"A certificate that ends within 30 days is a warning, and one that has ended is a problem. To see that " +
+			"the server may write in tls.acme.folder,\n" +
+			"run the check as the user of the server. It stores a file there for a moment, and never makes the " +
+			"folder.\n\n" +
 			"With --probe S3 is asked too. The check does in the bucket of each tenant and folder what the server " +
 			"does there. It lists, reads, and\n" +
 			"stores, copies and deletes objects of its own, as far as users may. It says which action the IAM " +

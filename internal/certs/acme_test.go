@@ -204,7 +204,7 @@ func TestSharedFolder(t *testing.T) {
 	}
 }
 
-// Check finds what the server has stored, and storages that it cannot write in.
+// Check finds what the server has stored, and folders that do not work.
 func TestCheck(t *testing.T) {
 	a := servicetest.StartAuthority(t, time.Hour)
 	cfg := configOf(t, a, "ftp.acme.example")
@@ -229,7 +229,7 @@ func TestCheck(t *testing.T) {
 	} {
 		notes, warnings, err := checked.Check(t.Context(), tc.now)
 		others := strings.Join(slices.DeleteFunc(slices.Clone(warnings), func(w string) bool {
-			return w == missing
+			return w == missing || strings.HasPrefix(w, "tls.acme.folder: ") // the folder belongs to who runs the test
 		}), "")
 		if !slices.Contains(warnings, missing) || !mentions(strings.Join(notes, ""), tc.notes) ||
 			!mentions(others, tc.warning) || !mentions(fmt.Sprint(err), cmp.Or(tc.err, "<nil>")) {
@@ -245,14 +245,44 @@ func TestCheck(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg.Folder = file
+	cfg.Folder = filepath.Join(file, "acme")
 	broken, err := NewACME(cfg, ACMEOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer broken.Stop()
-	if _, _, err := broken.Check(t.Context(), time.Now()); !mentions(fmt.Sprint(err), "cannot write in its folder") {
-		t.Errorf("a file for a folder: %v", err)
+	if _, _, err := broken.Check(t.Context(), time.Now()); !mentions(fmt.Sprint(err), "tls.acme.folder: ") {
+		t.Errorf("a folder below a file: %v", err)
+	}
+}
+
+// Check does not make the folder, because it would belong to root where root checks the configuration of a service. The
+// server makes it. A folder of root is worth a warning.
+func TestCheckMakesNoFolder(t *testing.T) {
+	a := servicetest.StartAuthority(t, time.Hour)
+	cfg := configOf(t, a, "ftp.acme.example")
+	cfg.HTTPListen, cfg.Folder = a.HTTPAddress, filepath.Join(cfg.Folder, "new", "acme")
+	checked, err := NewACME(cfg, ACMEOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer checked.Stop()
+	_, warnings, err := checked.Check(t.Context(), time.Now())
+	if err != nil || !slices.ContainsFunc(warnings, func(w string) bool {
+		return strings.HasPrefix(w, "tls.acme.folder: "+cfg.Folder+" does not exist yet")
+	}) {
+		t.Errorf("before the server has run: %q, %v", warnings, err)
+	}
+	if _, err := os.Stat(filepath.Dir(cfg.Folder)); !os.IsNotExist(err) {
+		t.Errorf("the check has made the folder: %v", err)
+	}
+	m, _ := start(t, cfg)
+	await(t, m, a, "ftp.acme.example", nil)
+	_, warnings, err = checked.Check(t.Context(), time.Now())
+	if ofRoot := slices.ContainsFunc(warnings, func(w string) bool {
+		return strings.Contains(w, "belongs to root")
+	}); err != nil || ofRoot != (os.Geteuid() == 0) {
+		t.Errorf("once the server has made it: %q, %v", warnings, err)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/caddyserver/certmagic"
@@ -20,13 +22,15 @@ const overdue = 6
 // Check looks at the folder: whether the server may write there, and what certificates there are. Notes say when each
 // certificate ends, and warnings name those that are missing or should have been renewed. The error names a folder
 // that does not work, or expired certificates.
+//
+// Check never makes the folder: it would belong to the user who runs the check, and not to that of the server.
 func (m *ACME) Check(ctx context.Context, now time.Time) (notes, warnings []string, err error) {
-	probe := "check-" + rand.Text()
-	if err := m.storage.Store(ctx, probe, nil); err != nil {
-		return nil, nil, fmt.Errorf("tls.acme: the server cannot write in its folder: %w", err)
+	warning, err := m.checkFolder(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
-	if err := m.storage.Delete(ctx, probe); err != nil {
-		return nil, nil, fmt.Errorf("tls.acme: the server cannot delete in its folder: %w", err)
+	if warning != "" {
+		warnings = append(warnings, warning)
 	}
 	authority := m.issuer().IssuerKey()
 	var ended []error
@@ -61,6 +65,35 @@ func (m *ACME) Check(ctx context.Context, now time.Time) (notes, warnings []stri
 		}
 	}
 	return notes, warnings, errors.Join(ended...)
+}
+
+// checkFolder stores a file in the folder for a moment. Root may write everywhere, so the check of root looks at the
+// owner instead.
+func (m *ACME) checkFolder(ctx context.Context) (warning string, err error) {
+	info, err := os.Stat(m.cfg.Folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Sprintf("tls.acme.folder: %s does not exist yet: the server makes it when it starts, so let its user "+
+			"write in %s", m.cfg.Folder, filepath.Dir(m.cfg.Folder)), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("tls.acme.folder: %w", err)
+	}
+	if os.Geteuid() == 0 {
+		if owner, known := ownerOf(info); known && owner == 0 {
+			return fmt.Sprintf("tls.acme.folder: %s belongs to root: if the server runs as another user, give the folder "+
+				"to that user with chown", m.cfg.Folder), nil
+		}
+		return "", nil
+	}
+	probe := "check-" + rand.Text()
+	if err := m.storage.Store(ctx, probe, nil); err != nil {
+		return "", fmt.Errorf("tls.acme.folder: the user who runs this check cannot write here: %w: "+
+			"run the check as the user of the server, and let that user write here", err)
+	}
+	if err := m.storage.Delete(ctx, probe); err != nil {
+		return "", fmt.Errorf("tls.acme.folder: the user who runs this check cannot delete here: %w", err)
+	}
+	return "", nil
 }
 
 // stored is a certificate in the folder.

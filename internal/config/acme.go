@@ -1,7 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"encoding/base64"
+	"errors"
+	"io/fs"
 	"net/netip"
 	"os"
 	"reflect"
@@ -27,8 +30,9 @@ type ACME struct {
 	Directory string `yaml:"directory" default:"https://acme-v02.api.letsencrypt.org/directory" since:"0.2.0"`
 	// PEM file of the authorities that the certificate of the directory may come from.
 	CAFile string `yaml:"ca_file" default:"those of the system" since:"0.2.0"`
-	// Folder that keeps the account, the keys and the certificates. Several servers can share it.
-	Folder string `yaml:"folder" default:"required" since:"0.2.0"`
+	// Folder that keeps the account, the keys and the certificates. Several servers can share it. The server makes it.
+	// A relative path is below `/var/lib/babelftp`, where the systemd unit lets the server write.
+	Folder string `yaml:"folder" default:"/var/lib/babelftp/acme" since:"0.2.0"`
 	// Address of the challenge HTTP-01, host:port. The authority reaches it on port 80 of each host.
 	HTTPListen string `yaml:"http_listen" default:"none" since:"0.2.0"`
 	// Address of the challenge TLS-ALPN-01 (RFC 8737), host:port. The authority reaches it on port 443 of each host.
@@ -45,10 +49,20 @@ type EAB struct {
 	HMACKey value.Secret `yaml:"hmac_key" default:"none" since:"0.2.0"`
 }
 
+// stateFolder is where the server keeps what it must not lose. The systemd unit makes it (StateDirectory).
+const stateFolder = "/var/lib/babelftp"
+
+// normalizeFolder makes the folder an absolute path.
+func (a *ACME) normalizeFolder() {
+	if a.Given() {
+		a.Folder = yamlconf.ResolvePath(stateFolder, cmp.Or(a.Folder, "acme"))
+	}
+}
+
+// checkFolder takes a folder that does not exist, because the server makes it.
 func (a *ACME) checkFolder(v *validator, p yamlconf.Path) {
 	switch info, err := os.Stat(a.Folder); {
-	case a.Folder == "":
-		v.report(p.Child("folder"), "is missing: name a folder that stays when the server ends")
+	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		v.report(p.Child("folder"), "cannot read %s: %v", a.Folder, yamlconf.WithoutPath(err))
 	case !info.IsDir():

@@ -16,7 +16,7 @@ import (
 // normalize gives values that may be written in several ways their one form. dir is what the paths of files are
 // relative to.
 func (c *Config) normalize(dir string) {
-	paths := append(c.files(), &c.LocalesDir, &c.TLS.ACME.Folder, &c.Audit.File, &c.AdminSocket)
+	paths := append(c.files(), &c.LocalesDir, &c.Audit.File, &c.AdminSocket)
 	for _, t := range c.Tenants {
 		paths = append(paths, t.files()...)
 		t.Auth.User.Home, t.Auth.User.Root = cleanDirectory(t.Auth.User.Home), cleanDirectory(t.Auth.User.Root)
@@ -31,6 +31,7 @@ func (c *Config) normalize(dir string) {
 			u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
 		}
 	}
+	c.TLS.ACME.normalizeFolder()
 	c.acmeHosts()
 	for _, name := range paths {
 		*name = yamlconf.ResolvePath(dir, *name)
