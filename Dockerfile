@@ -6,10 +6,11 @@
 # The first is to be deployed. It holds the program and the certificates of the public authorities: no shell, no libc, no user but 65532,
 # and no S3 server. It writes nothing, so it runs with --read-only and --cap-drop=ALL:
 #
-#   docker run --read-only --cap-drop=ALL --volume "$PWD/babelftp.yaml:/etc/babelftp/babelftp.yaml:ro" \
+#   docker run --read-only --cap-drop=ALL --volume "$PWD/config:/etc/babelftp:ro" \
 #     --publish 21:2121 --publish 30000-30019:30000-30019 --publish 127.0.0.1:9121:9121 babelftp
 #
-# with `listen: ":2121"`, `metrics_listen: ":9121"`, `passive: {ports: 30000-30019, public_address: ...}` in babelftp.yaml.
+# with `listen: ":2121"`, `metrics_listen: ":9121"`, `passive: {ports: 30000-30019, public_address: ...}` in config/babelftp.yaml. Mount the folder,
+# and not the file: a mount of one file does not follow an editor that replaces it.
 # Docker asks `babelftp health`, which needs metrics_listen. Kubernetes asks by HTTP: /healthz answers 200 while the process works, /readyz
 # while it can serve.
 #
@@ -37,11 +38,12 @@ LABEL org.opencontainers.image.title="babelftp" \
       org.opencontainers.image.source="https://github.com/babelftp/babelftp"
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 USER 65532:65532
-ENTRYPOINT ["/babelftp"]
+ENV PATH=/usr/local/bin
+ENTRYPOINT ["babelftp"]
 
 # The demo stores its files under /data, a volume, because they need a file system with extended attributes.
 FROM base AS demo
-COPY --from=build-demo /babelftp /babelftp
+COPY --from=build-demo /babelftp /usr/local/bin/babelftp
 COPY --from=build-demo --chown=65532:65532 /data /data
 # Empty too: the socket of the S3 server goes there.
 COPY --from=build-demo --chown=65532:65532 /data /tmp
@@ -50,7 +52,7 @@ EXPOSE 2121
 CMD ["demo", "--data", "/data"]
 
 FROM base
-COPY --from=build /babelftp /babelftp
+COPY --from=build /babelftp /usr/local/bin/babelftp
 EXPOSE 2121 9121 30000-30019
-HEALTHCHECK CMD ["/babelftp", "health", "--config", "/etc/babelftp/babelftp.yaml"]
+HEALTHCHECK CMD ["babelftp", "health", "--config", "/etc/babelftp/babelftp.yaml"]
 CMD ["serve", "--config", "/etc/babelftp/babelftp.yaml"]

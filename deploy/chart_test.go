@@ -79,6 +79,10 @@ func TestPassiveRange(t *testing.T) {
 	}
 }
 
+// acmeVolume is the values of a volume for the certificates of ACME.
+const acmeVolume = "extraVolumes[0].name=certificates,extraVolumes[0].persistentVolumeClaim.claimName=certificates," +
+	"extraVolumeMounts[0].name=certificates,extraVolumeMounts[0].mountPath=/var/lib/babelftp"
+
 func TestRefusals(t *testing.T) {
 	for _, tt := range []struct{ name, set, want string }{
 		{"one-port", "passive.ports=30000", `passive.ports: "30000" is no range of ports: write it like 30000-30019`},
@@ -98,7 +102,7 @@ func TestRefusals(t *testing.T) {
 			"'ftp://ftp.example.com' does not match pattern"},
 		{"public-address-in-the-configuration", "config.passive.public_address=192.0.2.1",
 			"config.passive.public_address is set by the chart: use passive.publicAddress"},
-		{"no-image", "image.repository=", "image.repository is empty: build the image with the Dockerfile"},
+		{"no-image", "image.repository=", "image.repository is empty: name the image"},
 		{"no-tenants", "config.tenants=null", "config.tenants is empty: write one tenant at least"},
 		{"too-few-ports", "passive.ports=30000-30002",
 			"passive.ports: 3 ports are too few for 4 pods (maxReplicas): each needs its own"},
@@ -134,6 +138,12 @@ func TestRefusals(t *testing.T) {
 		{"implicit-without-certificate", "tls.implicit=true",
 			"tls.implicit needs a certificate: name its Secret in tls.existingSecret"},
 		{"required-without-certificate", "config.tls.required=true", "config.tls.required needs a certificate"},
+		{"acme-without-a-volume", "config.tls.acme.agree=true,config.tls.acme.http_listen=:8080",
+			"config.tls.acme needs a volume that all pods share and that stays: mount one at /var/lib/babelftp/acme"},
+		{"acme-on-a-low-port", "config.tls.acme.agree=true,config.tls.acme.http_listen=:80," + acmeVolume,
+			`config.tls.acme.http_listen: :80 is below port 1024, which the pod may not open: write ":8080"`},
+		{"autoscaling-by-nothing", "autoscaling.enabled=true,autoscaling.cpu=", "autoscaling needs a measure"},
+		{"probe", "readinessProbe.httpGet.path=/", "additional properties 'httpGet' not allowed"},
 		{"secret-without-content", "secrets.s3.name=x", "missing property 'existingSecret'"},
 		{"unknown-value", "passve.ports=30000-30001", "additional properties 'passve' not allowed"},
 	} {

@@ -49,7 +49,13 @@ func loadPod(t *testing.T, r release, pod podSpec, root string) *config.Config {
 // root.
 func mount(t *testing.T, r release, pod podSpec, root string) (environ []string) {
 	t.Helper()
-	below := func(text string) string { return strings.ReplaceAll(text, "/run/babelftp/", root+"/run/babelftp/") }
+	return mountFor(t, r, pod, root, root)
+}
+
+// mountFor is mount for a process that finds the files of root below seen.
+func mountFor(t *testing.T, r release, pod podSpec, root, seen string) (environ []string) {
+	t.Helper()
+	below := func(text string) string { return strings.ReplaceAll(text, "/run/babelftp/", seen+"/run/babelftp/") }
 	volumes := map[string]volume{}
 	for _, v := range pod.Volumes {
 		volumes[v.Name] = v

@@ -171,7 +171,23 @@ type object struct {
 		PodMetricsEndpoints []struct {
 			Port string `yaml:"port"`
 			Path string `yaml:"path"`
+
+			ScrapeTimeout     string           `yaml:"scrapeTimeout"`
+			Relabelings       []map[string]any `yaml:"relabelings"`
+			MetricRelabelings []map[string]any `yaml:"metricRelabelings"`
 		} `yaml:"podMetricsEndpoints"`
+		Metrics []struct {
+			Resource struct {
+				Name   string       `yaml:"name"`
+				Target metricTarget `yaml:"target"`
+			} `yaml:"resource"`
+			Pods struct {
+				Metric struct {
+					Name string `yaml:"name"`
+				} `yaml:"metric"`
+				Target metricTarget `yaml:"target"`
+			} `yaml:"pods"`
+		} `yaml:"metrics"`
 		Groups []struct {
 			Rules []rule `yaml:"rules"`
 		} `yaml:"groups"`
@@ -211,6 +227,11 @@ type rule struct {
 	Annotations map[string]string `yaml:"annotations"`
 }
 
+// metricTarget is what a HorizontalPodAutoscaler aims at.
+type metricTarget struct {
+	AverageValue string `yaml:"averageValue"`
+}
+
 type servicePort struct {
 	Name       string `yaml:"name"`
 	Port       int    `yaml:"port"`
@@ -224,6 +245,10 @@ type podSpec struct {
 	EnableServiceLinks            *bool           `yaml:"enableServiceLinks"`
 	TerminationGracePeriodSeconds int             `yaml:"terminationGracePeriodSeconds"`
 	SecurityContext               securityContext `yaml:"securityContext"`
+	HostNetwork                   bool            `yaml:"hostNetwork"`
+	DNSPolicy                     string          `yaml:"dnsPolicy"`
+	DNSConfig                     map[string]any  `yaml:"dnsConfig"`
+	InitContainers                []container     `yaml:"initContainers"`
 	Containers                    []container     `yaml:"containers"`
 	Volumes                       []volume        `yaml:"volumes"`
 }
@@ -246,16 +271,17 @@ type securityContext struct {
 
 type container struct {
 	Image           string          `yaml:"image"`
+	Command         []string        `yaml:"command"`
 	Args            []string        `yaml:"args"`
 	SecurityContext securityContext `yaml:"securityContext"`
 	Env             []struct {
 		Name  string `yaml:"name"`
 		Value string `yaml:"value"`
 	} `yaml:"env"`
-	Ports []struct {
-		Name          string `yaml:"name"`
-		ContainerPort int    `yaml:"containerPort"`
-	} `yaml:"ports"`
+	Ports     []containerPort `yaml:"ports"`
+	Resources struct {
+		Requests map[string]string `yaml:"requests"`
+	} `yaml:"resources"`
 	Lifecycle struct {
 		PreStop struct {
 			Sleep struct {
@@ -273,12 +299,18 @@ type container struct {
 	} `yaml:"volumeMounts"`
 }
 
+type containerPort struct {
+	Name          string `yaml:"name"`
+	ContainerPort int    `yaml:"containerPort"`
+}
+
 type probe struct {
 	HTTPGet struct {
 		Path string `yaml:"path"`
 		Port string `yaml:"port"`
 	} `yaml:"httpGet"`
 	PeriodSeconds    int `yaml:"periodSeconds"`
+	TimeoutSeconds   int `yaml:"timeoutSeconds"`
 	FailureThreshold int `yaml:"failureThreshold"`
 }
 

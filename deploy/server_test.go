@@ -32,7 +32,9 @@ func binary(t *testing.T, flags ...string) string {
 	}
 	name := filepath.Join(t.TempDir(), "babelftp")
 	args := append([]string{"build", "-o", name}, append(flags, "../cmd/babelftp")...)
-	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as in the image
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return name
@@ -43,6 +45,7 @@ func TestBinary(t *testing.T) {
 	babelftp := binary(t, "-tags", "nodemo")
 	t.Run("serve", func(t *testing.T) { testServer(t, babelftp) })
 	t.Run("check", func(t *testing.T) { testCheck(t, babelftp) })
+	t.Run("login", func(t *testing.T) { testLogin(t, babelftp) })
 }
 
 // testServer runs the pod's command with the pod's files and variables, and asks at the ports of the pod what its
@@ -100,32 +103,40 @@ func testServer(t *testing.T, babelftp string) {
 func startServer(t *testing.T, babelftp string, r release) string {
 	t.Helper()
 	root := t.TempDir()
-	environ := mount(t, r, r.pod(), root)
-	address := loopback()
-	address = address[:strings.LastIndex(address, ".")+1] + "0" // the number of the replica
-	listeners := 0
-	for i, e := range environ {
-		e = strings.Replace(e, "=127.0.0.1:", "=:", 1) // of administrators
-		if key, port, _ := strings.Cut(e, "=:"); strings.HasSuffix(key, "LISTEN") {
-			environ[i] = fmt.Sprintf("%s=%s:%s", key, address, port)
-			listeners++
-		}
-	}
+	environ, address, listeners := serverEnviron(t, r, mount(t, r, r.pod(), root))
 	cmd := exec.CommandContext(t.Context(), babelftp, r.container().Args...)
 	cmd.Args[3] = filepath.Join(root, configFile)
-	cmd.Env = append(environ, "HOME="+root, "AWS_REGION=eu-west-3", "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x",
-		"AWS_ENDPOINT_URL=http://"+closedPort(t), "BABELFTP_LOG_FORMAT=json")
-	if loadConfig(t, r).Cluster.Given() { // a pod is ready when its name has its address
-		cmd.Env = append(
-			cmd.Env, "BABELFTP_CLUSTER_REPLICA=0",
-			"BABELFTP_CLUSTER_PEERS="+strings.TrimSuffix(address, "0")+"{replica}")
-	}
-	startAndWait(t, cmd, address, listeners)
+	cmd.Env = append(environ, "HOME="+root)
+	startAndWait(t, cmd, address, listeners, io.Discard)
 	return address
 }
 
-// startAndWait starts a server, and waits until it listens so many times at an address.
-func startAndWait(t *testing.T, cmd *exec.Cmd, address string, listeners int) {
+// serverEnviron is the variables of the pod's server where it has an address of the loopback network in place of that of
+// a pod, and no S3 server. It listens so many times there.
+func serverEnviron(t *testing.T, r release, pod []string) (environ []string, address string, listeners int) {
+	t.Helper()
+	address = loopback()
+	address = address[:strings.LastIndex(address, ".")+1] + "0" // the number of the replica
+	for _, e := range pod {
+		e = strings.Replace(e, "=127.0.0.1:", "=:", 1) // of administrators
+		if key, port, _ := strings.Cut(e, "=:"); strings.HasSuffix(key, "LISTEN") {
+			e = fmt.Sprintf("%s=%s:%s", key, address, port)
+			listeners++
+		}
+		environ = append(environ, e)
+	}
+	environ = append(environ, "AWS_REGION=eu-west-3", "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x",
+		"AWS_ENDPOINT_URL=http://"+closedPort(t), "BABELFTP_LOG_FORMAT=json")
+	if loadConfig(t, r).Cluster.Given() { // a pod is ready when its name has its address
+		environ = append(
+			environ, "BABELFTP_CLUSTER_REPLICA=0",
+			"BABELFTP_CLUSTER_PEERS="+strings.TrimSuffix(address, "0")+"{replica}")
+	}
+	return environ, address, listeners
+}
+
+// startAndWait starts a server, and waits until it listens so many times at an address. logged gets its log.
+func startAndWait(t *testing.T, cmd *exec.Cmd, address string, listeners int, logged io.Writer) {
 	t.Helper()
 	log, err := cmd.StderrPipe()
 	if err != nil {
@@ -138,7 +149,7 @@ func startAndWait(t *testing.T, cmd *exec.Cmd, address string, listeners int) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	waitForListeners(t, log, address, listeners)
+	waitForListeners(t, io.TeeReader(log, logged), address, listeners)
 }
 
 // waitForListeners reads a log until the server listens so many times at an address.
@@ -192,7 +203,7 @@ func TestQuickstart(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), binary(t), args...)
 	cmd.Env = []string{"TMPDIR=" + root + "/tmp"}
-	startAndWait(t, cmd, address, 1)
+	startAndWait(t, cmd, address, 1, io.Discard)
 	client := ftptest.Dial(t, fmt.Sprintf("%s:%d", address, c.Ports[0].ContainerPort))
 	client.Login("demo", "demo")
 	client.Store("hello.txt", "bonjour")
@@ -250,7 +261,7 @@ func testCheck(t *testing.T, babelftp string) {
 		{"certificate-to-come", "gke", "preStopSeconds=1", "configuration ok: 1 tenant, 1 user", true},
 		{"own-configuration", "openshift", "preStopSeconds=1", "configuration ok: 1 tenant, 1 user", true},
 		{"bad-hash", "minimal", "config.tenants.acme.users.alice.password_hash=secret",
-			"babelftp.yaml:10:24: tenants.acme.users.alice.password_hash", false},
+			"babelftp.yaml:9:24: tenants.acme.users.alice.password_hash", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := render(t, filepath.Join(chart, "ci", tt.values+"-values.yaml"), tt.set)
@@ -271,4 +282,24 @@ func runPod(t *testing.T, babelftp string, r release, pod podSpec) (string, erro
 	cmd.Args[3] = filepath.Join(root, configFile)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// testLogin runs curl as helm test does. Helm prints the log of a test that fails.
+func testLogin(t *testing.T, babelftp string) {
+	r := render(t, filepath.Join(chart, "ci", "minimal-values.yaml"), "tests.login.existingSecret=test-user")
+	address := startServer(t, babelftp, r)
+	pod := r.find("Pod", "test-babelftp-test-login").Spec.Pod.Containers[0]
+	var args []string
+	for _, arg := range slices.Concat(pod.Command, pod.Args) {
+		arg = strings.NewReplacer("$(USERNAME)", "alice", "$(PASSWORD)", "correct horse battery",
+			"test-babelftp.ftp.svc:21/", address+":2121/").Replace(arg)
+		args = append(args, arg)
+	}
+	out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput()
+	if err == nil || strings.Contains(string(out), "correct horse") {
+		t.Errorf("%q: %v\n%s", args, err, out)
+	}
+	if !strings.Contains(string(out), "curl: (67)") {
+		t.Errorf("helm test does not say that the login was refused:\n%s", out)
+	}
 }

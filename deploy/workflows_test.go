@@ -39,7 +39,7 @@ func TestImages(t *testing.T) {
 			word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 			found[word] = rest // the last stage counts
 		}
-		for _, word := range []string{"USER", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK", "CMD"} {
+		for _, word := range []string{"USER", "ENV", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK", "CMD"} {
 			lines = append(lines, word+" "+found[word])
 		}
 		return lines

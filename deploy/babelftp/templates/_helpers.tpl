@@ -21,13 +21,31 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: server
 {{- end -}}
 
+{{/* The same for kubectl. */}}
+{{- define "babelftp.selector" -}}
+app.kubernetes.io/instance={{ .Release.Name }},app.kubernetes.io/component=server
+{{- end -}}
+
 {{/* The labels of objects. Pods do not have them, because those of a new version of the chart would replace each pod. */}}
 {{- define "babelftp.labels" -}}
+{{- with .Values.commonLabels }}
+{{- toYaml . }}
+{{ end -}}
 app.kubernetes.io/name: {{ include "babelftp.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* The labels of the pods of a hook: .root is the chart, and .component what the pod is for. */}}
+{{- define "babelftp.hookLabels" -}}
+{{- with .root.Values.commonLabels }}
+{{- toYaml . }}
+{{ end -}}
+app.kubernetes.io/name: {{ include "babelftp.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
 {{- define "babelftp.serviceAccountName" -}}
@@ -40,7 +58,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- define "babelftp.image" -}}
 {{- if not .Values.image.repository -}}
-{{- fail "image.repository is empty: build the image with the Dockerfile, push it to a registry of yours, and name it" -}}
+{{- fail "image.repository is empty: name the image, such as one that you have built with the Dockerfile and pushed to a registry" -}}
 {{- end -}}
 {{- if .Values.image.digest -}}
 {{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
@@ -79,6 +97,33 @@ ftp: 2121
 ftps: 9990
 metrics: 9121
 admin: 9122
+{{- end -}}
+
+{{/* The port of an address such as :8080 or 10.0.0.1:8080. */}}
+{{- define "babelftp.portOf" -}}
+{{- regexFind "[0-9]+$" (toString .) -}}
+{{- end -}}
+
+{{/* The port of config.admin.listen. Empty: no other pod reaches it. */}}
+{{- define "babelftp.adminPort" -}}
+{{- $listen := dig "listen" "" (.Values.config.admin | default dict) -}}
+{{- if not (regexMatch "^(127[.]|localhost:|\\[::1\\]:|$)" $listen) -}}
+{{- include "babelftp.portOf" $listen -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Where the pods answer the challenges of ACME: the port of the Service, and that of the container. */}}
+{{- define "babelftp.acmePorts" -}}
+{{- $acme := dig "acme" dict (.Values.config.tls | default dict) | default dict -}}
+{{- range $name, $port := dict "http" 80 "tls" 443 -}}
+{{- with get $acme (printf "%s_listen" $name) -}}
+{{- $target := include "babelftp.portOf" . | int -}}
+{{- if lt $target 1024 -}}
+{{- fail (printf "config.tls.acme.%s_listen: %s is below port 1024, which the pod may not open: write \":%d\", and the Service leads port %d there" $name . (add 8000 $port) $port) -}}
+{{- end }}
+{{ $name }}: {port: {{ $port }}, target: {{ $target }}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* The passive ports, one word each. */}}
@@ -145,7 +190,7 @@ admin: 9122
 
 {{/* GOMEMLIMIT: 90 % of the container's limit, less config.memory, which the Go runtime does not count. Empty where that cannot be known. */}}
 {{- define "babelftp.goMemoryLimit" -}}
-{{- $limit := include "babelftp.bytes" (dig "limits" "memory" "" .Values.resources) -}}
+{{- $limit := include "babelftp.bytes" (dig "limits" "memory" "" (.Values.resources | default dict)) -}}
 {{- $memory := include "babelftp.bytes" (.Values.config.memory | default "256MiB") -}}
 {{- if and $limit $memory (not .Values.existingSecret) -}}
 {{- $rest := sub (div (mul 9 (int64 $limit)) 10) (int64 $memory) -}}
@@ -154,6 +199,22 @@ admin: 9122
 {{- end -}}
 {{- $rest -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The resources of a pod. The memory that is requested by default is what docs/guides/operations.md counts: 50 MiB for the process, 64 MiB
+for 1,000 sessions under TLS of which 200 transfer, and 22/16 of config.memory. */}}
+{{- define "babelftp.resources" -}}
+{{- $resources := deepCopy (.Values.resources | default dict) -}}
+{{- $memory := include "babelftp.bytes" (.Values.config.memory | default "256MiB") -}}
+{{- if and $memory (not (dig "requests" "memory" "" $resources)) -}}
+{{- $request := add (mul 114 1048576) (div (mul 22 (int64 $memory)) 16) -}}
+{{- $limit := include "babelftp.bytes" (dig "limits" "memory" "" $resources) -}}
+{{- if $limit -}}
+{{- $request = min $request (int64 $limit) -}}
+{{- end -}}
+{{- $_ := set $resources "requests" (merge (dict "memory" (printf "%dMi" (div $request 1048576))) ($resources.requests | default dict)) -}}
+{{- end -}}
+{{- toYaml $resources -}}
 {{- end -}}
 
 {{/* babelftp.yaml: .Values.config, in which nothing may be that the chart sets. */}}
@@ -193,8 +254,23 @@ admin: 9122
 {{- if not $config.tenants -}}
 {{- fail "config.tenants is empty: write one tenant at least, with its bucket and users, or name a Secret in existingSecret" -}}
 {{- end -}}
-{{- if and $tls.required (not (include "babelftp.certificateSecret" .)) -}}
-{{- fail "config.tls.required needs a certificate: name its Secret in tls.existingSecret, or set tls.certificate.enabled" -}}
+{{- if and $tls.required (not $tls.acme) (not (include "babelftp.certificateSecret" .)) -}}
+{{- fail "config.tls.required needs a certificate: name its Secret in tls.existingSecret, or set tls.certificate.enabled or config.tls.acme" -}}
+{{- end -}}
+{{- if $tls.acme -}}
+{{- $folder := $tls.acme.folder | default "acme" -}}
+{{- if not (isAbs $folder) -}}
+{{- $folder = printf "/var/lib/babelftp/%s" $folder | clean -}}
+{{- end -}}
+{{- $mounted := false -}}
+{{- range .Values.extraVolumeMounts -}}
+{{- if or (eq $folder .mountPath) (hasPrefix (printf "%s/" .mountPath) $folder) -}}
+{{- $mounted = true -}}
+{{- end -}}
+{{- end -}}
+{{- if not $mounted -}}
+{{- fail (printf "config.tls.acme needs a volume that all pods share and that stays: mount one at %s with extraVolumes and extraVolumeMounts, or let cert-manager obtain the certificate with tls.certificate" $folder) -}}
+{{- end -}}
 {{- end -}}
 {{- toYaml $config -}}
 {{- end -}}

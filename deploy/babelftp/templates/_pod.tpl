@@ -35,18 +35,20 @@
   value: "0"
 {{- end }}
 {{- end }}
-{{- if not (include "babelftp.certificateSecret" .root) }}
-{{- if $values.tls.implicit }}
-{{- fail "tls.implicit needs a certificate: name its Secret in tls.existingSecret, or set tls.certificate.enabled" }}
+{{- $certificate := include "babelftp.certificateSecret" .root }}
+{{- if and $values.tls.implicit (not $certificate) (not (dig "acme" "" ($values.config.tls | default dict))) }}
+{{- fail "tls.implicit needs a certificate: name its Secret in tls.existingSecret, or set tls.certificate.enabled or config.tls.acme" }}
 {{- end }}
-{{- else if and .check $values.tls.certificate.enabled }}
+{{- if and .check $values.tls.certificate.enabled }}
 - name: BABELFTP_TLS_REQUIRED # cert-manager obtains the certificate after this check
   value: "false"
 {{- else }}
+{{- if $certificate }}
 - name: BABELFTP_TLS_CERT_FILE
   value: /run/babelftp/tls/tls.crt
 - name: BABELFTP_TLS_KEY_FILE
   value: /run/babelftp/tls/tls.key
+{{- end }}
 {{- if $values.tls.implicit }}
 - name: BABELFTP_TLS_IMPLICIT_LISTEN
   value: ":{{ $ports.ftps }}"
@@ -83,15 +85,16 @@
 {{- end }}
 {{- end -}}
 
-{{/* The volumes of a pod: .root is the chart, and .check is set for the Job that runs before the release has any objects. */}}
+{{/* The volumes of a pod: .root is the chart. .check is set for the check, which needs no certificate of cert-manager. .before is set for a check
+that runs before the release has any objects. */}}
 {{- define "babelftp.volumes" -}}
 {{- $fullname := include "babelftp.fullname" .root -}}
-{{- $made := .check | ternary (printf "%s-check" $fullname) $fullname -}}
+{{- $made := .before | ternary (printf "%s-check" $fullname) $fullname -}}
 - name: config
   secret:
     secretName: {{ .root.Values.existingSecret | default $made }}
     defaultMode: 0440
-    {{- if and .check (not .root.Values.existingSecret) }}
+    {{- if and .before (not .root.Values.existingSecret) }}
     items:
       - key: babelftp.yaml
         path: babelftp.yaml
@@ -109,7 +112,7 @@
 {{- range $name, $secret := .root.Values.secrets }}
 - name: secret-{{ $name }}
   secret:
-    {{- if and $.check $secret.data }}
+    {{- if and $.before $secret.data }}
     secretName: {{ $made }}
     defaultMode: 0440
     items:
@@ -127,11 +130,41 @@
 {{- end }}
 {{- end -}}
 
+{{/* Whether the check runs after the objects of the release are made: extraObjects may make a Secret that the pods mount. */}}
+{{- define "babelftp.checkAfter" -}}
+{{- $after := eq .Values.check.when "after" -}}
+{{- if not .Values.check.when -}}
+{{- $mounted := list .Values.existingSecret .Values.tls.existingSecret -}}
+{{- range .Values.secrets -}}
+{{- $mounted = append $mounted .existingSecret -}}
+{{- end -}}
+{{- range .Values.extraObjects -}}
+{{- range tpl (kindIs "string" . | ternary . (toYaml .)) $ | splitList "\n---" -}}
+{{- $object := fromYaml . -}}
+{{- $names := list (dig "metadata" "name" "" $object) (dig "spec" "target" "name" "" $object) (dig "spec" "secretName" "" $object) -}}
+{{- range compact $names -}}
+{{- if has . $mounted -}}
+{{- $after = true -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if $after -}}true{{- end -}}
+{{- end -}}
+
 {{/* Where pods run, and as which user. */}}
 {{- define "babelftp.placement" -}}
 automountServiceAccountToken: false
 # BABELFTP_ variables are settings; Kubernetes would add its own for every Service.
 enableServiceLinks: false
+{{- with .Values.dnsPolicy | default (.Values.hostNetwork | ternary "ClusterFirstWithHostNet" "") }}
+dnsPolicy: {{ . }}
+{{- end }}
+{{- with .Values.dnsConfig }}
+dnsConfig:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- with .Values.podSecurityContext }}
 securityContext:
   {{- toYaml . | nindent 2 }}

@@ -1,0 +1,293 @@
+package deploy
+
+import (
+	"encoding/json"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+)
+
+// serviceUser is who runs babelftp in the image.
+const serviceUser = 65532
+
+// An image is what a container runtime reads of an image to start a process.
+type image struct {
+	path            []string // of ENV
+	entrypoint, cmd []string
+	health          []string
+	programs        []string // where the image has babelftp
+}
+
+// readImage reads a stage of a Dockerfile, by its name or by that of the stage that it begins with.
+func readImage(t *testing.T, file, stage string) image {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stages := map[string]image{}
+	var current image
+	var name string
+	for line := range strings.Lines(strings.ReplaceAll(string(text), "\\\n", " ")) {
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		fields := strings.Fields(rest)
+		switch word {
+		case "FROM":
+			current, name = stages[fields[0]], fields[0]
+			current.programs = slices.Clone(current.programs)
+			if len(fields) == 3 { // FROM x AS y
+				name = fields[2]
+			}
+		case "ENV":
+			if value, ok := strings.CutPrefix(rest, "PATH="); ok {
+				current.path = strings.Split(value, ":")
+			}
+		case "ENTRYPOINT":
+			current.entrypoint = execForm(t, rest)
+		case "CMD":
+			current.cmd = execForm(t, rest)
+		case "HEALTHCHECK":
+			current.health = execForm(t, strings.TrimPrefix(rest, "CMD "))
+		case "COPY":
+			if strings.HasSuffix(fields[len(fields)-2], "/babelftp") {
+				current.programs = append(current.programs, fields[len(fields)-1])
+			}
+		}
+		if word != "" {
+			stages[name] = current
+		}
+	}
+	return stages[stage]
+}
+
+// execForm is the words of an instruction such as CMD ["serve"].
+func execForm(t *testing.T, text string) (words []string) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &words); err != nil {
+		t.Fatalf("%s is not in the exec form, and the image has no shell: %v", text, err)
+	}
+	return words
+}
+
+// unpack makes the file system of the image, with this babelftp.
+func (i image) unpack(t *testing.T, babelftp string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	program, err := os.ReadFile(babelftp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range i.programs {
+		at := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, program, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// command is a process in a container of the image, whose program a runtime looks up by PATH in the file system of
+// the image.
+func (i image) command(t *testing.T, root string, environ []string, words ...string) *exec.Cmd {
+	t.Helper()
+	program := words[0]
+	if !strings.Contains(program, "/") {
+		for _, dir := range i.path {
+			if info, err := os.Stat(filepath.Join(root, dir, program)); err == nil && info.Mode()&0o111 != 0 {
+				program = filepath.Join(dir, program)
+				break
+			}
+		}
+	}
+	if !filepath.IsAbs(program) {
+		t.Fatalf("exec: %q: executable file not found in $PATH (%q)", program, i.path)
+	}
+	cmd := exec.CommandContext(t.Context(), program, words[1:]...)
+	cmd.Env = append([]string{"PATH=" + strings.Join(i.path, ":")}, environ...)
+	confine(cmd, root, serviceUser)
+	return cmd
+}
+
+// confine has a command run as a user who sees the files of root only. Who is not root does that in a namespace of
+// users.
+func confine(cmd *exec.Cmd, root string, user int) {
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Pdeathsig: syscall.SIGKILL}
+	if uid, gid := os.Getuid(), os.Getgid(); uid != 0 {
+		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: uid, Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: gid, Size: 1}}
+		return
+	}
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}
+}
+
+// give makes the user of the image the owner of a folder with all in it.
+func give(t *testing.T, folder string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return // one user has all files
+	}
+	if err := filepath.WalkDir(folder, func(name string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chown(name, serviceUser, serviceUser)
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// documented finds the commands of all pages that match a pattern, by where they are.
+func documented(t *testing.T, pattern string) map[string][]string {
+	t.Helper()
+	re := regexp.MustCompile(pattern)
+	found := map[string][]string{}
+	pages := []string{"../README.md", "../Dockerfile", "quickstart.yaml", filepath.Join(chart, "templates", "NOTES.txt")}
+	for _, folder := range []string{"../docs", "."} {
+		if err := filepath.WalkDir(folder, func(name string, _ fs.DirEntry, err error) error {
+			if strings.HasSuffix(name, ".md") {
+				pages = append(pages, name)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		joined := regexp.MustCompile(`\\\n[# ]*`).ReplaceAllString(string(text), " ")
+		for _, m := range re.FindAllStringSubmatch(joined, -1) {
+			found[page] = append(found[page], m[1])
+		}
+	}
+	if len(found) == 0 {
+		t.Fatalf("no page has a command %s", pattern)
+	}
+	return found
+}
+
+// TestImage runs what the pages say about the image in its file system.
+func TestImage(t *testing.T) {
+	babelftp := binary(t)
+	t.Run("kubectl-exec", func(t *testing.T) { testExec(t, babelftp) })
+	t.Run("docker-run", func(t *testing.T) { testDockerRun(t, babelftp) })
+	t.Run("kubectl-logs", func(t *testing.T) { testLogs(t, babelftp) })
+}
+
+// startImage starts the server of a pod in the file system of the image.
+func startImage(t *testing.T, babelftp string, log io.Writer) (i image, root string, environ []string, address string) {
+	t.Helper()
+	i = readImage(t, "../Dockerfile", "base")
+	root = i.unpack(t, babelftp)
+	r := render(t, filepath.Join(chart, "ci", "minimal-values.yaml"))
+	environ, address, listeners := serverEnviron(t, r, mountFor(t, r, r.pod(), root, ""))
+	give(t, root)
+	words := slices.Concat(i.entrypoint, r.container().Args)
+	startAndWait(t, i.command(t, root, environ, words...), address, listeners, log)
+	return i, root, environ, address
+}
+
+// testExec runs the commands that the pages give to kubectl exec in the file system of the image, where
+// the server of the pod runs, and the health check of Docker. A runtime looks them up by PATH.
+func testExec(t *testing.T, babelftp string) {
+	i, root, environ, _ := startImage(t, babelftp, io.Discard)
+	run := func(where string, words []string) {
+		t.Helper()
+		if out, err := i.command(t, root, environ, words...).CombinedOutput(); err != nil {
+			t.Errorf("%s: %q: %v\n%s", where, words, err, out)
+		}
+	}
+	run("HEALTHCHECK", i.health)
+	for page, commands := range documented(t, `kubectl [^\n`+"`"+`]*\bexec [^\n`+"`"+`]* -- ([^\n#|`+"`"+`]+)`) {
+		for _, command := range commands {
+			run(page, strings.Fields(command))
+		}
+	}
+}
+
+// testDockerRun checks that the image takes the arguments that the pages give to docker run.
+func testDockerRun(t *testing.T, babelftp string) {
+	images := map[string]image{"babelftp": readImage(t, "../Dockerfile", "base"),
+		"babelftp-demo": readImage(t, "../Dockerfile", "demo")}
+	name := regexp.MustCompile(`^(?:ghcr\.io/babelftp/|registry\.example\.com/)?(babelftp(?:-demo)?)(?:[:@]|$)`)
+	for page, commands := range documented(t, `docker run ([^\n|>#`+"`"+`]+)`) {
+		for _, command := range commands {
+			words := strings.Fields(command)
+			at := slices.IndexFunc(words, name.MatchString)
+			if at < 0 {
+				continue // another image
+			}
+			i := images[name.FindStringSubmatch(words[at])[1]]
+			args := words[at+1:]
+			if len(args) == 0 {
+				args = i.cmd
+			}
+			root := i.unpack(t, babelftp)
+			cmd := i.command(t, root, nil, slices.Concat(i.entrypoint, args, []string{"--help"})...)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: docker run %s: %v\n%s", page, command, err, out)
+			}
+		}
+	}
+}
+
+// testLogs gives the log of the server to the pipelines that the pages put behind kubectl logs, after a login
+// that failed. They must ask for more than the ten lines a pod that kubectl shows with a selector.
+func testLogs(t *testing.T, babelftp string) {
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	_, _, _, address := startImage(t, babelftp, log)
+	client := ftptest.Dial(t, address+":2121")
+	client.Command(331, "USER alice")
+	client.Command(530, "PASS wrong")
+	for page, commands := range documented(t, `(kubectl [^\n|]*\blogs --selector [^\n]*)`) {
+		for _, command := range commands {
+			kubectl, pipeline, piped := strings.Cut(command, "|")
+			if !strings.Contains(kubectl, " --tail=-1 ") || !strings.Contains(kubectl, " --since=") {
+				t.Errorf("%s: %s shows the last ten lines of each pod", page, kubectl)
+			}
+			if piped {
+				waitForLine(t, page, log.Name(), strings.ReplaceAll(pipeline, "192.0.2.7", "127.0.0.1"))
+			}
+		}
+	}
+}
+
+// waitForLine runs a pipeline on a log until it finds the failed login.
+func waitForLine(t *testing.T, page, log, pipeline string) {
+	t.Helper()
+	again := time.NewTicker(time.Second / 10)
+	defer again.Stop()
+	for end := time.Now().Add(waitTimeout); ; <-again.C {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", "cat "+log+" | "+pipeline).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %s: %v\n%s", page, pipeline, err, out)
+		}
+		if strings.Contains(string(out), `"msg":"login refused`) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: %s does not find the login that failed in\n%s", page, pipeline, tool(t, "cat", log))
+		}
+	}
+}

@@ -1,0 +1,356 @@
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+)
+
+var minimal = filepath.Join(chart, "ci", "minimal-values.yaml")
+
+// TestValuesForPods checks what values add to the pods and to the objects around them.
+func TestValuesForPods(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	minimalText, err := os.ReadFile(minimal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, file, string(minimalText)+`
+commonLabels: {example.com/team: storage}
+statefulSetAnnotations: {reloader.stakater.com/auto: "true"}
+hostNetwork: true
+dnsConfig: {options: [{name: ndots, value: "1"}]}
+initContainers: [{name: wait, image: busybox}]
+extraContainers: [{name: logs, image: busybox}]
+startupProbe: {failureThreshold: 200}
+livenessProbe: {timeoutSeconds: 9}
+readinessProbe: {failureThreshold: 3}
+drainTimeoutSeconds: 600
+tests: {login: {existingSecret: test-user}}
+`)
+	r := render(t, file)
+	pod := r.pod()
+	if !pod.HostNetwork || pod.DNSPolicy != "ClusterFirstWithHostNet" || len(pod.DNSConfig) == 0 ||
+		len(pod.InitContainers) != 1 || len(pod.Containers) != 2 || r.container().Args[0] != "serve" {
+		t.Errorf("the pod: %+v", pod)
+	}
+	if check := r.check.Spec.Template.Spec; check.HostNetwork || check.InitContainers != nil ||
+		len(check.DNSConfig) == 0 {
+		t.Errorf("the pod of the check: %+v", check)
+	}
+	c := r.container()
+	if c.StartupProbe.FailureThreshold != 200 || c.StartupProbe.PeriodSeconds != 2 ||
+		c.LivenessProbe.TimeoutSeconds != 9 || c.ReadinessProbe.FailureThreshold != 3 {
+		t.Errorf("the probes: %+v, %+v, %+v", c.StartupProbe, c.LivenessProbe, c.ReadinessProbe)
+	}
+	if r.statefulSet.Metadata.Annotations["reloader.stakater.com/auto"] != "true" {
+		t.Errorf("the StatefulSet has %v", r.statefulSet.Metadata.Annotations)
+	}
+	labels := map[string]map[string]string{"pods": r.statefulSet.Spec.Template.Metadata.Labels,
+		"pods of the check": r.check.Spec.Template.Metadata.Labels}
+	for _, o := range r.objects {
+		labels[o.Kind+" "+o.Metadata.Name] = o.Metadata.Labels
+	}
+	for name, got := range labels {
+		if got["example.com/team"] != "storage" || got["app.kubernetes.io/name"] != "babelftp" {
+			t.Errorf("%s: labels %v", name, got)
+		}
+	}
+	if strings.Contains(fmt.Sprint(r.statefulSet.Spec.Selector), "team") {
+		t.Errorf("the StatefulSet selects by common labels, which may change: %v", r.statefulSet.Spec.Selector)
+	}
+}
+
+// TestRequestedMemory checks that a pod requests what the guide to operations counts, unless a value says otherwise.
+func TestRequestedMemory(t *testing.T) {
+	for _, tt := range []struct{ set, want string }{
+		{"preStopSeconds=5", "466Mi"}, // 114 MiB and 22/16 of 256 MiB
+		{"config.memory=512MiB,resources.limits.memory=2Gi", "818Mi"},
+		{"config.memory=512MiB,resources.limits.memory=800Mi", "800Mi"}, // no more than the limit
+		{"resources.requests.memory=1Gi,resources.limits.memory=1Gi", "1Gi"},
+		{"resources=null", "466Mi"},
+	} {
+		r := render(t, minimal, tt.set)
+		for name, pod := range r.pods() {
+			if got := pod.Containers[0].Resources.Requests["memory"]; got != tt.want {
+				t.Errorf("--set %s: the pod of the %s requests %s, want %s", tt.set, name, got, tt.want)
+			}
+		}
+	}
+}
+
+// TestACME checks that the load balancer and the network policy let the authority reach the pods, which share a folder.
+func TestACME(t *testing.T) {
+	r := render(t, filepath.Join(chart, "ci", "metallb-values.yaml"), acmeVolume, "config.tls.required=true",
+		"config.tls.acme.agree=true,config.tls.acme.hosts={ftp.acme.example}",
+		"config.tls.acme.http_listen=:8080,config.tls.acme.tls_listen=:8443", "tls.implicit=true")
+	cfg := loadConfig(t, r)
+	if cfg.TLS.ImplicitListen == "" || !cfg.TLS.Required || cfg.TLS.CertFile != "" {
+		t.Errorf("TLS: %+v", cfg.TLS)
+	}
+	inContainer := map[string]int{}
+	for _, p := range r.container().Ports {
+		inContainer[p.Name] = p.ContainerPort
+	}
+	for name, want := range map[string][2]int{"acme-http": {80, 8080}, "acme-tls": {443, 8443}} {
+		if !slices.ContainsFunc(r.service.Spec.Ports, func(p servicePort) bool {
+			return p.TargetPort == name && p.Port == want[0]
+		}) || inContainer[name] != want[1] {
+			t.Errorf("%s: the Service has %v, and the pod %v", name, r.service.Spec.Ports, inContainer)
+		}
+		if !slices.ContainsFunc(ingress(r, name), func(from []policyPeer) bool { return from == nil }) {
+			t.Errorf("the network policy keeps the authority from %s", name)
+		}
+	}
+}
+
+// ingress is who may reach a port, for each rule of the network policy that has it.
+func ingress(r release, port string) (from [][]policyPeer) {
+	for _, rule := range r.find("NetworkPolicy", r.statefulSet.Metadata.Name).Spec.Ingress {
+		for _, p := range rule.Ports {
+			if p.Port == port {
+				from = append(from, rule.From)
+			}
+		}
+	}
+	return from
+}
+
+// TestAdminPassesThePolicy checks that a network policy lets in whom config.admin.listen is for.
+func TestAdminPassesThePolicy(t *testing.T) {
+	for address, want := range map[string]int{"127.0.0.1:9443": 0, "[::1]:9443": 0, "localhost:9443": 0, ":9443": 1,
+		"0.0.0.0:9443": 1} {
+		file := filepath.Join(t.TempDir(), "values.yaml")
+		writeFile(t, file, fmt.Sprintf(`
+config: {admin: {listen: %q, token_file: /run/babelftp/secrets/admin/token}}
+networkPolicy: {admin: [{podSelector: {matchLabels: {role: admin}}}], ingress: [{ports: [{port: 8000}]}]}
+`, address))
+		out, errs, err := runHelm(t, "template", "test", chart, "--namespace", "ftp", "--values",
+			filepath.Join(chart, "ci", "metallb-values.yaml"), "--values", file)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, errs)
+		}
+		r := parse(t, out)
+		rules := ingress(r, "admin")
+		if len(rules) != want || want == 1 && (len(rules[0]) != 1 || !selects(rules[0][0].PodSelector,
+			map[string]string{"role": "admin"})) {
+			t.Errorf("config.admin.listen: %s is let in from %v", address, rules)
+		}
+		if want == 1 && !slices.ContainsFunc(r.container().Ports, func(p containerPort) bool {
+			return p.Name == "admin" && p.ContainerPort == 9443
+		}) {
+			t.Errorf("the container has the ports %v", r.container().Ports)
+		}
+	}
+}
+
+// TestMeasuresOfAutoscaling checks that the CPU needs no adapter, and sessions are asked for where a value says so.
+func TestMeasuresOfAutoscaling(t *testing.T) {
+	for set, want := range map[string][]string{
+		"autoscaling.sessions=0":                    {"cpu 700m"},
+		"autoscaling.sessions=500":                  {"cpu 700m", "babelftp_sessions 500"},
+		"autoscaling.cpu=,autoscaling.sessions=200": {"babelftp_sessions 200"},
+	} {
+		r := render(t, minimal, "autoscaling.enabled=true", set)
+		var got []string
+		for _, m := range r.only(t, "HorizontalPodAutoscaler").Spec.Metrics {
+			got = append(got, m.Resource.Name+m.Pods.Metric.Name+" "+
+				m.Resource.Target.AverageValue+m.Pods.Target.AverageValue)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("--set %s: %q, want %q", set, got, want)
+		}
+	}
+}
+
+// TestRelabelings checks that the PodMonitor takes what it has no value of its own for.
+func TestRelabelings(t *testing.T) {
+	r := render(t, filepath.Join(chart, "ci", "metallb-values.yaml"), "metrics.podMonitor.relabelings[0].targetLabel=site",
+		"metrics.podMonitor.metricRelabelings[0].action=drop", "metrics.podMonitor.scrapeTimeout=5s")
+	ends := r.only(t, "PodMonitor").Spec.PodMetricsEndpoints
+	if len(ends) != 1 || len(ends[0].Relabelings) != 1 || len(ends[0].MetricRelabelings) != 1 ||
+		ends[0].ScrapeTimeout != "5s" {
+		t.Errorf("the PodMonitor asks %+v", ends)
+	}
+}
+
+// TestCheckOfSecretsOfTheRelease checks that the check waits for a Secret that the release makes itself, and otherwise
+// runs before Helm changes anything.
+func TestCheckOfSecretsOfTheRelease(t *testing.T) {
+	const before, after = "pre-install,pre-upgrade", "post-install,post-upgrade"
+	const own = "secrets.acme.existingSecret=acme-users"
+	for _, tt := range []struct {
+		name, want string
+		set        []string
+	}{
+		{"no-secrets", before, nil},
+		{"secret-that-exists", before, []string{own}},
+		{"secret-of-extra-objects", after, []string{own,
+			"extraObjects[0].kind=Secret,extraObjects[0].metadata.name=acme-users"}},
+		{"external-secret", after, []string{own,
+			"extraObjects[0].kind=ExternalSecret,extraObjects[0].spec.target.name=acme-users"}},
+		{"certificate", after, []string{"tls.existingSecret=tls",
+			"extraObjects[0].kind=Certificate,extraObjects[0].spec.secretName=tls"}},
+		{"other-object", before, []string{own,
+			"extraObjects[0].kind=ConfigMap,extraObjects[0].metadata.name=other"}},
+		{"secret-of-a-parent-chart", after, []string{own, "check.when=after"}},
+		{"in-any-case-before", before, []string{own, "check.when=before",
+			"extraObjects[0].kind=Secret,extraObjects[0].metadata.name=acme-users"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := render(t, minimal, tt.set...)
+			if got := r.check.Metadata.Annotations["helm.sh/hook"]; got != tt.want {
+				t.Errorf("the check runs at %s, want %s", got, tt.want)
+			}
+			var names []string
+			for _, v := range r.check.Spec.Template.Spec.Volumes {
+				names = append(names, v.Secret.SecretName)
+			}
+			copied := slices.Contains(names, "test-babelftp-check")
+			if copied != (tt.want == before) || copied != (r.find("Secret", "test-babelftp-check").Kind != "") {
+				t.Errorf("the check mounts %q", names)
+			}
+		})
+	}
+}
+
+// exampleLine is a commented line of YAML, and not of prose.
+var exampleLine = regexp.MustCompile(`^( *)# ( *(?:- |[\w/.-]+:(?: |$)).*)$`)
+
+// TestCommentedValues uncomments all values that values.yaml shows in comments, as an editor does, and renders the chart
+// with them: each must stand below its parent.
+func TestCommentedValues(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	shown := 0
+	for i, line := range lines {
+		if m := exampleLine.FindStringSubmatch(line); m != nil {
+			lines[i] = m[1] + m[2]
+			shown++
+			if before := lines[max(i-1, 0)]; strings.HasSuffix(before, ": {}") {
+				lines[i-1] = strings.TrimSuffix(before, " {}")
+			}
+		}
+	}
+	if shown == 0 {
+		t.Fatal("values.yaml shows no values in comments")
+	}
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	writeFile(t, file, strings.ReplaceAll(strings.Join(lines, "\n"), "$argon2id$v=19$...", someHash))
+	cfg := loadConfig(t, render(t, file))
+	if cfg.S3.Endpoint == "" || cfg.S3.AccessKeyID == "" || cfg.Tenants["acme"].Users["alice"] == nil {
+		t.Errorf("the configuration lacks values: %+v", cfg.S3)
+	}
+}
+
+// TestReadme wants the chart's README to have the values that values.yaml has, with its comments. To write it:
+// go test ./deploy -run TestReadme -update
+func TestReadme(t *testing.T) {
+	const file, begin, end = chart + "/README.md", "<!-- begin values: go test ./deploy -run TestReadme -update -->\n",
+		"<!-- end -->\n"
+	now, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, found := strings.Cut(string(now), begin)
+	_, tail, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("%s lacks the lines %s and %s", file, begin, end)
+	}
+	want := head + begin + valuesTable(t) + end + tail
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(now) != want {
+		t.Errorf("%s is not what values.yaml has now: go test ./deploy -run TestReadme -update", file)
+	}
+}
+
+// valuesTable is the values of the chart, with their defaults and comments.
+func valuesTable(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	table.WriteString("| value | default | what |\n| --- | --- | --- |\n")
+	writeValues(t, &table, "", document.Content[0])
+	return table.String()
+}
+
+// writeValues writes a row for each value of a mapping, and for each mapping that has a comment.
+func writeValues(t *testing.T, table *strings.Builder, path string, mapping *yaml.Node) {
+	t.Helper()
+	for i := 0; i < len(mapping.Content); i += 2 {
+		key, value := mapping.Content[i], mapping.Content[i+1]
+		name := path + key.Value
+		nested := value.Kind == yaml.MappingNode && value.Style&yaml.FlowStyle == 0 && len(value.Content) > 0 &&
+			!slices.Contains([]string{"config", "autoscaling.behavior", "metrics.dashboard.labels"}, name)
+		about := comment(key.HeadComment, key.LineComment, value.LineComment)
+		if nested && about == "" {
+			writeValues(t, table, name+".", value)
+			continue
+		}
+		shown := ""
+		if !nested {
+			shown = defaultOf(t, value)
+		}
+		fmt.Fprintf(table, "| `%s` | %s | %s |\n", name, shown, about)
+		if nested {
+			writeValues(t, table, name+".", value)
+		}
+	}
+}
+
+// defaultOf shows a value in one line. Some are too long for a table.
+func defaultOf(t *testing.T, value *yaml.Node) string {
+	t.Helper()
+	var v any
+	if err := value.Load(&v); err != nil {
+		t.Fatal(err)
+	}
+	if v == "" {
+		return ""
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(text) > 80 || strings.Contains(string(text), "://") {
+		return "see values.yaml"
+	}
+	return "`" + strings.Trim(string(text), `"`) + "`"
+}
+
+// comment is the prose of comments, without the values that they show.
+func comment(parts ...string) string {
+	var words []string
+	for _, part := range parts {
+		paragraphs := strings.Split(part, "\n\n") // the last one describes the value
+		for line := range strings.Lines(paragraphs[len(paragraphs)-1]) {
+			line = strings.TrimSpace(line)
+			if !exampleLine.MatchString(line) {
+				words = append(words, strings.TrimSpace(strings.TrimPrefix(line, "#")))
+			}
+		}
+	}
+	return strings.TrimSpace(strings.ReplaceAll(strings.Join(words, " "), "|", "\\|"))
+}
