@@ -4,15 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
 
 // tool runs a program and returns what it printed.
@@ -69,22 +73,34 @@ func TestSystemdSocket(t *testing.T) {
 	}
 }
 
-// The compose file has the form of one, and fits to its configuration.
+// composeService is a service of a compose file.
+type composeService struct {
+	Entrypoint  []string          `json:"entrypoint"`
+	Environment map[string]string `json:"environment"`
+	Healthcheck struct {
+		Test []string `json:"test"`
+	} `json:"healthcheck"`
+	Ports []struct {
+		HostIP    string `json:"host_ip"`
+		Target    int    `json:"target"`
+		Published string `json:"published"`
+	} `json:"ports"`
+	Secrets []struct {
+		Source string `json:"source"`
+	} `json:"secrets"`
+	Volumes []struct {
+		Source string `json:"source"`
+		Target string `json:"target"`
+	} `json:"volumes"`
+	ReadOnly bool     `json:"read_only"`
+	CapDrop  []string `json:"cap_drop"`
+}
+
+// The compose file has the form of one, and fits to its configuration. A user of its babelftp stores a file in its S3
+// server.
 func TestCompose(t *testing.T) {
 	var project struct {
-		Services map[string]struct {
-			Command     []string          `json:"command"`
-			Environment map[string]string `json:"environment"`
-			Ports       []struct {
-				Target    int    `json:"target"`
-				Published string `json:"published"`
-			} `json:"ports"`
-			Secrets []struct {
-				Source string `json:"source"`
-			} `json:"secrets"`
-			ReadOnly bool     `json:"read_only"`
-			CapDrop  []string `json:"cap_drop"`
-		} `json:"services"`
+		Services map[string]composeService `json:"services"`
 	}
 	out := tool(t, "../.tools/bin/compose-go", "-no-interpolation", "-format", "json", "compose/compose.yaml")
 	if err := json.Unmarshal([]byte(out), &project); err != nil {
@@ -95,40 +111,101 @@ func TestCompose(t *testing.T) {
 		t.Errorf(
 			"babelftp runs with a root file system that it can write, or with capabilities %v dropped", service.CapDrop)
 	}
-	var env []string
-	for key, value := range service.Environment {
-		env = append(env, key+"="+value)
-	}
 	dir := t.TempDir()
 	for _, secret := range service.Secrets {
-		hash := []byte(configtest.PasswordHash().Reveal() + "\n")
-		if err := os.WriteFile(filepath.Join(dir, secret.Source), hash, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, secret.Source), configtest.PasswordHash().Reveal()+"\n")
 	}
-	text, err := os.ReadFile("compose/babelftp.yaml")
+	if v := service.Volumes; len(v) != 1 || v[0].Target != filepath.Dir(configFile) {
+		t.Fatalf("babelftp mounts %v, and an editor that replaces the file reaches a folder only", v)
+	}
+	// Compose reads it from the folder of the compose file, and compose-go from that of the test.
+	folder := filepath.Base(service.Volumes[0].Source)
+	text, err := os.ReadFile(filepath.Join("compose", folder, filepath.Base(configFile)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, "babelftp.yaml")
-	if err := os.WriteFile(file, bytes.ReplaceAll(text, []byte("/run/secrets"), []byte(dir)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := config.Load(file, env)
+	storage := startStorage(t, project.Services["versitygw"])
+	file, control := filepath.Join(dir, "babelftp.yaml"), loopback()
+	writeFile(t, file, strings.NewReplacer("/run/secrets", dir, "versitygw:7070", storage, `":2121"`, control+":2121",
+		`":9121"`, control+":9121").Replace(string(text)))
+	cfg, err := config.Load(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	published := map[string]bool{}
 	for _, port := range service.Ports {
 		published[fmt.Sprintf("%s:%d", port.Published, port.Target)] = true
+		if port.HostIP != "127.0.0.1" {
+			t.Errorf("port %s is open to other machines, and there is no TLS", port.Published)
+		}
 	}
 	for _, port := range []int{2121, 9121, int(cfg.Passive.Ports.First), int(cfg.Passive.Ports.Last)} {
 		if !published[fmt.Sprintf("%d:%[1]d", port)] {
 			t.Errorf("port %d is not published", port)
 		}
 	}
-	if made := project.Services["bucket"].Command; len(made) != 1 ||
-		!strings.HasSuffix(made[0], "/"+cfg.Tenants["acme"].Bucket) {
-		t.Errorf("the bucket %s is not made: %q", cfg.Tenants["acme"].Bucket, made)
+	cmd := exec.CommandContext(t.Context(), binary(t, "-tags", "nodemo"), "serve", "--config", file)
+	cmd.Env = interpolated(service.Environment)
+	startAndWait(t, cmd, control, 2, io.Discard)
+	client := ftptest.Dial(t, control+":2121")
+	client.Login("alice", configtest.Password)
+	client.Store("hello.txt", "bonjour")
+	if got := client.Transfer("RETR hello.txt"); got != "bonjour" {
+		t.Errorf("RETR: %q", got)
+	}
+}
+
+// interpolated is the variables of a service, with the value of .env.
+func interpolated(environment map[string]string) (env []string) {
+	for key, value := range environment {
+		if strings.HasPrefix(value, "${S3_SECRET_KEY:?") {
+			value = "secretsecret"
+		}
+		env = append(env, key+"="+value)
+	}
+	return env
+}
+
+// startStorage starts the S3 server of the compose file, with a folder for its volume, and returns its address once it
+// is healthy.
+func startStorage(t *testing.T, service composeService) string {
+	t.Helper()
+	if len(service.Entrypoint) != 3 || len(service.Volumes) != 1 {
+		t.Fatalf("the S3 server runs %q with %v", service.Entrypoint, service.Volumes)
+	}
+	tools, err := filepath.Abs("../.tools/bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := slices.Clone(service.Entrypoint)
+	words[2] = strings.ReplaceAll(words[2], service.Volumes[0].Target, t.TempDir())
+	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
+	address := closedPort(t)
+	cmd.Env = append(interpolated(service.Environment), "VGW_PORT="+address, "PATH="+tools+":"+os.Getenv("PATH"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	health := service.Healthcheck.Test[len(service.Healthcheck.Test)-1]
+	path, ours := strings.CutPrefix(health, "http://127.0.0.1:7070")
+	if !ours {
+		t.Fatalf("the health check asks %s", health)
+	}
+	again := time.NewTicker(time.Second / 10)
+	defer again.Stop()
+	for end := time.Now().Add(waitTimeout); ; <-again.C {
+		response, err := http.Get("http://" + address + path)
+		if err == nil {
+			_ = response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return address
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the S3 server is not healthy: %v %v", response, err)
+		}
 	}
 }

@@ -1,0 +1,158 @@
+package deploy
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
+)
+
+// unitValues is the values of a unit, by their keys.
+func unitValues(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(line, "#") {
+			values[key] = value
+		}
+	}
+	return values
+}
+
+// mode is a mode of a unit.
+func mode(t *testing.T, text string) os.FileMode {
+	t.Helper()
+	bits, err := strconv.ParseUint(text, 8, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return os.FileMode(bits)
+}
+
+// TestServiceObtainsACertificate checks a configuration as root and then starts the service, with what the unit gives
+// it: a user, folders of its own, and a umask. In these folders it keeps its certificates and writes the audit log,
+// which its group may read.
+func TestServiceObtainsACertificate(t *testing.T) {
+	authority := servicetest.StartAuthority(t, time.Hour)
+	unit := unitValues(t, "systemd/babelftp.service")
+	words := strings.Fields(unit["ExecStart"])
+	image := image{programs: []string{words[0]}}
+	root := image.unpack(t, binary(t, "-tags", "nodemo"))
+	address := loopback()
+	ca, err := os.ReadFile(authority.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(root, "etc/babelftp/ca.crt"), string(ca))
+	writeFile(t, filepath.Join(root, configFile), fmt.Sprintf(`
+listen: %s:21
+admin_socket: /run/babelftp/admin/admin.sock
+audit: {file: /var/log/babelftp/audit.log}
+passive: {ports: 30000-30099, public_address: 127.0.0.1}
+s3: {endpoint: "http://%s", region: eu-west-1, path_style: true, access_key_id: x, secret_access_key: x}
+tls:
+  required: true
+  acme: {agree: true, directory: %q, ca_file: ca.crt, http_listen: %q}
+tenants:
+  acme:
+    hosts: [ftp.acme.example]
+    bucket: acme-data
+    users: {alice: {password_hash: %q}}
+`, address, closedPort(t), authority.Directory, authority.HTTPAddress, configtest.PasswordHash().Reveal()))
+	give(t, filepath.Join(root, "etc"))
+
+	command := func(user int, words ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
+		cmd.Env = []string{"PATH=/usr/local/bin"}
+		confine(cmd, root, user)
+		return cmd
+	}
+	check := func(user int, want string) {
+		t.Helper()
+		out, err := command(user, words[0], "check", "--config", configFile).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("user %d checks the configuration: %v\n%s\nwant %s", user, err, out, want)
+		}
+	}
+	check(0, "tls.acme.folder: /var/lib/babelftp/acme does not exist yet: the server makes it")
+	for kind, folder := range map[string]string{"Runtime": "run", "State": "var/lib", "Logs": "var/log"} {
+		dir := filepath.Join(root, folder, unit[kind+"Directory"])
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(dir, mode(t, unit[kind+"DirectoryMode"])); err != nil {
+			t.Fatal(err)
+		}
+		give(t, dir)
+	}
+
+	cmd := command(serviceUser, words...)
+	cmd.SysProcAttr.AmbientCaps = []uintptr{10} // CAP_NET_BIND_SERVICE
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := syscall.Umask(int(mode(t, unit["UMask"])))
+	err = cmd.Start()
+	syscall.Umask(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	waitForLines(t, log, "ACME certificate obtained")
+	check(serviceUser, "tls.acme: the certificate for ftp.acme.example")
+	for file, want := range map[string]os.FileMode{
+		"var/log/babelftp/audit.log": 0o640, "var/lib/babelftp/acme": os.ModeDir | 0o700,
+		"run/babelftp/admin/admin.sock": os.ModeSocket | 0o600,
+	} {
+		if info, err := os.Stat(filepath.Join(root, file)); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v, want %v", file, info.Mode(), err, want)
+		}
+	}
+	if out, err := command(serviceUser, words[0], "sessions").CombinedOutput(); err != nil {
+		t.Errorf("babelftp sessions: %v\n%s", err, out)
+	}
+}
+
+// waitForLines reads a log until it has a text.
+func waitForLines(t *testing.T, log io.Reader, text string) {
+	t.Helper()
+	var all strings.Builder
+	found := make(chan bool, 1)
+	go func() {
+		part := make([]byte, 4096)
+		for {
+			n, err := log.Read(part)
+			all.Write(part[:n])
+			if strings.Contains(all.String(), text) || err != nil {
+				found <- err == nil
+				_, _ = io.Copy(io.Discard, log)
+				return
+			}
+		}
+	}()
+	select {
+	case ok := <-found:
+		if !ok {
+			t.Fatalf("the server ends:\n%s", &all)
+		}
+	case <-time.After(waitTimeout):
+		t.Fatalf("the log has no line %q", text)
+	}
+}
