@@ -102,15 +102,20 @@ release-check: .goreleaser-check vulnerabilities manifests kube clients race ## 
 release-snapshot: .goreleaser-check $(RELEASE_TOOLS:%=.tools/bin/%) ## build what a release has into .release, but for the image
 	rm -rf .release
 	.tools/bin/helm package deploy/babelftp --destination .release/chart
-	.tools/bin/goreleaser release --snapshot --clean --skip=docker,publish
+	.tools/bin/goreleaser release --snapshot --clean --skip=docker,publish,sign
 
-# For the workflow of a tag: it needs a Docker engine, and credentials for GitHub and its registry.
+# For the workflow of a tag: it needs a Docker engine, credentials for GitHub and its registry, and cosign and gh. The notes get the digests of the
+# image and of the chart when both are pushed.
 release: .goreleaser-check $(RELEASE_TOOLS:%=.tools/bin/%) ## publish the release of the tag
 	rm -rf .release && mkdir -p .release
 	tools/release-notes.sh $(RELEASE) >.release/notes.md
 	.tools/bin/helm package deploy/babelftp --version $(RELEASE) --app-version $(RELEASE) --destination .release/chart
 	.tools/bin/goreleaser release --clean --release-notes .release/notes.md
-	.tools/bin/helm push .release/chart/babelftp-$(RELEASE).tgz oci://ghcr.io/babelftp/charts
+	.tools/bin/helm push .release/chart/babelftp-$(RELEASE).tgz oci://ghcr.io/babelftp/charts >.release/push.txt 2>&1 || { cat .release/push.txt; exit 1; }
+	tools/release-install.sh $(RELEASE) .release/dist/digests.txt .release/push.txt >.release/install.md
+	cosign sign --yes ghcr.io/babelftp/charts/babelftp@$$(sed -n 's/^Digest: *//p' .release/push.txt)
+	cat .release/install.md >>.release/notes.md
+	gh release edit v$(RELEASE) --notes-file .release/notes.md
 
 tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tools/bin, or take them from the cache
 

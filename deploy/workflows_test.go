@@ -3,6 +3,7 @@ package deploy
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +24,39 @@ func TestReleaseNotes(t *testing.T) {
 	for _, version := range []string{"", "9.9.9"} {
 		if text, err := notes(version); err == nil {
 			t.Errorf("version %q has the notes %q", version, text)
+		}
+	}
+}
+
+// The notes say how to install the release by digest and how to verify it, and there are none without a digest.
+func TestReleaseInstall(t *testing.T) {
+	const image, chartDigest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "sha256:ba7adb"
+	dir := t.TempDir()
+	digests, push := filepath.Join(dir, "digests.txt"), filepath.Join(dir, "push.txt")
+	writeFile(t, digests, strings.Repeat("0", 64)+"  ghcr.io/babelftp/babelftp:1.2\n"+
+		image+"  ghcr.io/babelftp/babelftp:1.2.3\n")
+	writeFile(t, push, "Pushed: ghcr.io/babelftp/charts/babelftp:1.2.3\nDigest: "+chartDigest+"\n")
+	install := func(version, push string) (string, error) {
+		out, err := exec.CommandContext(t.Context(), "../tools/release-install.sh", version, digests, push).Output()
+		return string(out), err
+	}
+	text, err := install("1.2.3", push)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"docker run --rm ghcr.io/babelftp/babelftp@sha256:" + image + " version\n",
+		"--version 1.2.3 --set image.digest=sha256:" + image,
+		"ghcr.io/babelftp/charts/babelftp@" + chartDigest + "\n",
+		"release.yaml@refs/tags/v1.2.3 \\\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the notes lack %q:\n%s", want, text)
+		}
+	}
+	for _, files := range [][2]string{{"9.9.9", push}, {"1.2.3", digests}} {
+		if text, err := install(files[0], files[1]); err == nil {
+			t.Errorf("%q: %s", files, text)
 		}
 	}
 }
