@@ -4,7 +4,8 @@
 #   docker build --target demo --tag babelftp-demo .
 #
 # The first is to be deployed. It holds the program and the certificates of the public authorities: no shell, no libc, no user but 65532,
-# and no S3 server. It writes nothing, so it runs with --read-only and --cap-drop=ALL:
+# and no S3 server. It writes certificates of tls.acme to /var/lib/babelftp, for which it needs a volume, and nothing else. So it runs with --read-only and
+# --cap-drop=ALL:
 #
 #   docker run --read-only --cap-drop=ALL --volume "$PWD/config:/etc/babelftp:ro" \
 #     --publish 21:2121 --publish 30000-30019:30000-30019 --publish 127.0.0.1:9121:9121 babelftp
@@ -26,11 +27,11 @@ COPY . .
 ARG VERSION=unknown COMMIT=unknown TARGETOS TARGETARCH
 ENV CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH
 RUN go build -trimpath -tags nodemo -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /babelftp ./cmd/babelftp
+RUN mkdir /empty
 
 FROM build AS build-demo
 ARG VERSION=unknown COMMIT=unknown
 RUN go build -trimpath -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /babelftp ./cmd/babelftp
-RUN mkdir /data
 
 FROM scratch AS base
 LABEL org.opencontainers.image.title="babelftp" \
@@ -44,15 +45,17 @@ ENTRYPOINT ["babelftp"]
 # The demo stores its files under /data, a volume, because they need a file system with extended attributes.
 FROM base AS demo
 COPY --from=build-demo /babelftp /usr/local/bin/babelftp
-COPY --from=build-demo --chown=65532:65532 /data /data
-# Empty too: the socket of the S3 server goes there.
-COPY --from=build-demo --chown=65532:65532 /data /tmp
+COPY --from=build-demo --chown=65532:65532 /empty /data
+# The socket of the S3 server goes there.
+COPY --from=build-demo --chown=65532:65532 /empty /tmp
 VOLUME /data
 EXPOSE 2121
 CMD ["demo", "--data", "/data"]
 
 FROM base
 COPY --from=build /babelftp /usr/local/bin/babelftp
+# For a volume with the certificates of tls.acme, which gets this owner.
+COPY --from=build --chown=65532:65532 /empty /var/lib/babelftp
 EXPOSE 2121 9121 30000-30019
 HEALTHCHECK CMD ["babelftp", "health", "--config", "/etc/babelftp/babelftp.yaml"]
 CMD ["serve", "--config", "/etc/babelftp/babelftp.yaml"]

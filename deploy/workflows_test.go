@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +68,9 @@ func TestImages(t *testing.T) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !regexp.MustCompile(`(?m)^COPY .*--chown=65532:65532 \S+ /var/lib/babelftp$`).Match(text) {
+			t.Errorf("%s: a volume for certificates would belong to root", file)
 		}
 		found := map[string]string{}
 		for line := range strings.Lines(string(text)) {
