@@ -2,7 +2,6 @@ package s3sim
 
 import (
 	"encoding/base64"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -84,11 +83,6 @@ type sums struct {
 	ChecksumCRC64NVME string `xml:",omitempty"`
 	ChecksumSHA1      string `xml:",omitempty"`
 	ChecksumSHA256    string `xml:",omitempty"`
-	ChecksumSHA512    string `xml:",omitempty"`
-	ChecksumMD5       string `xml:",omitempty"`
-	ChecksumXXHASH64  string `xml:",omitempty"`
-	ChecksumXXHASH3   string `xml:",omitempty"`
-	ChecksumXXHASH128 string `xml:",omitempty"`
 }
 
 // typedSums are the checksums of an object in XML.
@@ -101,45 +95,18 @@ type typedSums struct {
 func (s *sums) of(algorithm string) *string {
 	return map[string]*string{
 		"Crc32": &s.ChecksumCRC32, "Crc32c": &s.ChecksumCRC32C, "Crc64nvme": &s.ChecksumCRC64NVME,
-		"Sha1":   &s.ChecksumSHA1,
-		"Sha256": &s.ChecksumSHA256, "Sha512": &s.ChecksumSHA512, "Md5": &s.ChecksumMD5,
-		"Xxhash64": &s.ChecksumXXHASH64,
-		"Xxhash3":  &s.ChecksumXXHASH3, "Xxhash128": &s.ChecksumXXHASH128,
+		"Sha1": &s.ChecksumSHA1, "Sha256": &s.ChecksumSHA256,
 	}[algorithm]
 }
 
 // compare compares the checksum of a part that the request to complete the upload names with the one that is stored.
-func (s *sums) compare(number int, named sums) *reply {
-	var found string
+func (s *sums) compare(named sums) *reply {
 	for name := range algorithms() {
-		value := *named.of(name)
-		switch {
-		case value == "":
-			continue
-		case found != "", !wellFormed(name, value):
-			return invalidArg("Invalid Base64 or multiple checksums present in request")
-		}
-		found = name
-	}
-	switch {
-	case found == "" || *named.of(found) == *s.of(found):
-		return nil
-	case *s.of(found) == "":
-		return refuse(http.StatusBadRequest, "BadDigest",
-			fmt.Sprintf(
-				"The %s you specified for part %d did not match what we received.", strings.ToLower(found), number))
-	}
-	return refuse(http.StatusBadRequest, "InvalidPart")
-}
-
-// algorithm is that of one of the checksums, empty where there is none.
-func (s *sums) algorithm() string {
-	for name := range algorithms() {
-		if *s.of(name) != "" {
-			return name
+		if value := *named.of(name); value != "" && value != *s.of(name) {
+			return refuse(http.StatusBadRequest, "InvalidPart")
 		}
 	}
-	return ""
+	return nil
 }
 
 // sumsFrom reads checksums from headers.
@@ -171,35 +138,15 @@ func (s *Server) defaultAlgorithm() string {
 // aws reports whether the server has the rules of AWS.
 func (s *Server) aws() bool { return strings.HasPrefix(s.opts.Profile.Name, "aws") }
 
-// algorithmNamed returns the algorithm that a header names, empty for none, and false for one that is unknown.
-func algorithmNamed(name string) (algorithm string, known bool) {
+// algorithmNamed returns the algorithm that a request names, empty for none.
+func algorithmNamed(h http.Header) (algorithm string, refusal *reply) {
+	name := h.Get("X-Amz-Checksum-Algorithm")
 	if name == "" {
-		return "", true
+		return "", nil
 	}
 	algorithm = strings.ToUpper(name[:1]) + strings.ToLower(name[1:])
-	return algorithm, algorithms()[algorithm] != nil
-}
-
-// unknownAlgorithm is what S3 says of an algorithm that it lacks.
-const unknownAlgorithm = "Checksum algorithm provided is unsupported. Please try again with any of the valid types: " +
-	"[CRC32, CRC32C, CRC64NVME, MD5, SHA1, SHA256, SHA512, XXHASH128, XXHASH3, XXHASH64]"
-
-// checksumRules reads the algorithm and the type of the checksums of a multipart upload.
-func checksumRules(h http.Header) (algorithm string, full bool, refusal *reply) {
-	algorithm, known := algorithmNamed(h.Get("X-Amz-Checksum-Algorithm"))
-	kind := strings.ToUpper(h.Get("X-Amz-Checksum-Type"))
-	switch {
-	case !known:
-		return "", false, refuse(http.StatusBadRequest, "InvalidRequest", unknownAlgorithm)
-	case kind != "" && kind != fullObject && kind != composite:
-		return "", false, refuse(
-			http.StatusBadRequest, "InvalidRequest", "Value for x-amz-checksum-type header is invalid.")
-	case kind != "" && algorithm == "":
-		return "", false, refuse(http.StatusBadRequest, "InvalidRequest",
-			"The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header.")
-	case kind == fullObject && !strings.HasPrefix(algorithm, "Crc"), kind == composite && algorithm == "Crc64nvme":
-		return "", false, refuse(http.StatusBadRequest, "InvalidRequest",
-			"The "+kind+" checksum type cannot be used with the "+strings.ToLower(algorithm)+" checksum algorithm.")
+	if algorithms()[algorithm] == nil {
+		return "", notImplemented()
 	}
-	return algorithm, kind == fullObject || algorithm == "Crc64nvme", nil
+	return algorithm, nil
 }

@@ -21,8 +21,8 @@ func (s *Server) pageSize(q *request, parameter string) (int, *reply) {
 		return s.opts.PageSize, nil
 	}
 	n, err := strconv.Atoi(value)
-	if err != nil || n < 0 {
-		return 0, invalidArg("Argument " + value + " must be an integer between 0 and 2147483647")
+	if err != nil || n < 1 {
+		return 0, invalidArg()
 	}
 	return min(n, s.opts.PageSize), nil
 }
@@ -165,7 +165,7 @@ func (s *Server) page(b *bucket, q *request, after string, size int) (p page) {
 			continue
 		}
 		if len(p.objects)+len(p.prefixes) == size {
-			p.truncated = size > 0
+			p.truncated = true
 			break
 		}
 		p.last = name
@@ -201,60 +201,38 @@ type versionElement struct {
 // listVersions lists versions and delete markers. Those of a key begin with the latest.
 func (s *Server) listVersions(b *bucket, q *request) *reply {
 	size, refusal := s.pageSize(q, "max-keys")
-	keyMarker, idMarker, delimiter := q.query.Get("key-marker"), q.query.Get("version-id-marker"),
-		q.query.Get("delimiter")
-	switch {
-	case refusal != nil:
+	if refusal != nil {
 		return refusal
-	case idMarker != "" && keyMarker == "":
-		return invalidArg()
 	}
-	encode := encoder(q)
+	keyMarker, idMarker, encode := q.query.Get("key-marker"), q.query.Get("version-id-marker"), encoder(q)
 	out := struct {
 		XMLName                            xml.Name `xml:"ListVersionsResult"`
 		Name, Prefix                       string
-		KeyMarker, VersionIdMarker         string
 		NextKeyMarker, NextVersionIdMarker string `xml:",omitempty"`
-		Delimiter                          string `xml:",omitempty"`
 		EncodingType                       string `xml:",omitempty"`
 		MaxKeys                            int
 		IsTruncated                        bool
 		Versions                           []versionElement
-		CommonPrefixes                     []prefixElement
 	}{
-		Name: q.Bucket, Prefix: encode(q.Prefix), KeyMarker: encode(keyMarker), VersionIdMarker: idMarker,
-		Delimiter:    encode(delimiter),
-		EncodingType: q.query.Get("encoding-type"), MaxKeys: size,
+		Name: q.Bucket, Prefix: encode(q.Prefix), EncodingType: q.query.Get("encoding-type"), MaxKeys: size,
 	}
 	for _, e := range s.versions(b, q, keyMarker, idMarker) {
-		if len(out.Versions)+len(out.CommonPrefixes) == size {
-			out.IsTruncated = size > 0
+		if len(out.Versions) == size {
+			out.IsTruncated = true
+			last := out.Versions[size-1]
+			out.NextKeyMarker, out.NextVersionIdMarker = last.Key, last.VersionId
 			break
 		}
-		out.NextKeyMarker, out.NextVersionIdMarker = e.Key, e.VersionId
-		if e.VersionId == "" {
-			out.CommonPrefixes = append(out.CommonPrefixes, prefixElement{e.Key})
-		} else {
-			out.Versions = append(out.Versions, e)
-		}
-	}
-	if !out.IsTruncated {
-		out.NextKeyMarker, out.NextVersionIdMarker = "", ""
+		out.Versions = append(out.Versions, e)
 	}
 	return answerXML(http.StatusOK, &out)
 }
 
-// versions returns the versions after a key, or after one of its versions, and the common prefixes among them, which
-// have no ID.
+// versions returns the versions after a key, or after one of its versions.
 func (s *Server) versions(b *bucket, q *request, keyMarker, idMarker string) (all []versionElement) {
-	delimiter, encode := q.query.Get("delimiter"), encoder(q)
+	encode := encoder(q)
 	for name := range s.names(b, q, keyMarker, func(string) bool { return true }) {
-		isPrefix := delimiter != "" && strings.HasSuffix(name, delimiter) && name != q.Prefix
-		switch {
-		case name < keyMarker, name == keyMarker && idMarker == "", isPrefix && strings.HasPrefix(keyMarker, name):
-			continue
-		case isPrefix:
-			all = append(all, versionElement{Key: encode(name)})
+		if name < keyMarker || name == keyMarker && idMarker == "" {
 			continue
 		}
 		passed := name == keyMarker // until the version of the marker
@@ -285,72 +263,22 @@ func (o *Object) version(encode func(string) string, latest bool) versionElement
 	return e
 }
 
+// listUploads lists all uploads below a prefix by one page.
 func (s *Server) listUploads(b *bucket, q *request) *reply {
-	size, refusal := s.pageSize(q, "max-uploads")
-	if refusal != nil {
-		return refusal
-	}
-	type element struct {
-		Key, UploadId, Initiated string
-		StorageClass             string
-		ChecksumAlgorithm        string `xml:",omitempty"`
-		ChecksumType             string `xml:",omitempty"`
-	}
-	keyMarker, idMarker, delimiter := q.query.Get("key-marker"), q.query.Get("upload-id-marker"),
-		q.query.Get("delimiter")
-	if keyMarker == "" {
-		idMarker = "" // it means nothing alone
-	} else if idMarker != "" && b.uploads[idMarker] == nil && s.aws() {
-		return invalidArg("Invalid uploadId marker")
-	}
+	type element struct{ Key, UploadId, Initiated string }
 	encode := encoder(q)
 	out := struct {
-		XMLName                           xml.Name `xml:"ListMultipartUploadsResult"`
-		Bucket, Prefix                    string
-		KeyMarker, UploadIdMarker         string
-		Delimiter                         string `xml:",omitempty"`
-		EncodingType                      string `xml:",omitempty"`
-		NextKeyMarker, NextUploadIdMarker string `xml:",omitempty"`
-		MaxUploads                        int
-		IsTruncated                       bool
-		Uploads                           []element `xml:"Upload"`
-		CommonPrefixes                    []prefixElement
-	}{
-		Bucket: q.Bucket, Prefix: encode(q.Prefix), KeyMarker: encode(keyMarker), UploadIdMarker: idMarker,
-		Delimiter:    encode(delimiter),
-		EncodingType: q.query.Get("encoding-type"), MaxUploads: size,
-	}
-	open := slices.SortedFunc(maps.Values(b.uploads), func(a, b *upload) int {
-		return cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.id, b.id))
-	})
-	lastPrefix := ""
-	for _, u := range open {
-		rest, found := strings.CutPrefix(u.key, q.Prefix)
-		segment, _, grouped := strings.Cut(rest, delimiter)
-		prefix := ""
-		if delimiter != "" && grouped {
-			prefix = q.Prefix + segment + delimiter
-		}
-		switch {
-		case !found, u.key < keyMarker, u.key == keyMarker && (idMarker == "" || u.id <= idMarker),
-			prefix != "" && (prefix == lastPrefix || strings.HasPrefix(keyMarker, prefix)):
-			continue
-		case len(out.Uploads)+len(out.CommonPrefixes) == size:
-			out.IsTruncated = size > 0
-		case prefix != "":
-			lastPrefix = prefix
-			out.CommonPrefixes = append(out.CommonPrefixes, prefixElement{encode(prefix)})
-			out.NextKeyMarker, out.NextUploadIdMarker = encode(prefix), ""
-		default:
-			out.Uploads = append(out.Uploads, element{
-				encode(u.key), u.id, stamp(u.begun), cmp.Or(u.header.Get("X-Amz-Storage-Class"), "STANDARD"),
-				strings.ToUpper(u.algorithm), u.kind(),
-			})
-			out.NextKeyMarker, out.NextUploadIdMarker = encode(u.key), u.id
+		XMLName      xml.Name `xml:"ListMultipartUploadsResult"`
+		Bucket       string
+		Prefix       string
+		EncodingType string    `xml:",omitempty"`
+		Uploads      []element `xml:"Upload"`
+	}{Bucket: q.Bucket, Prefix: encode(q.Prefix), EncodingType: q.query.Get("encoding-type")}
+	for _, id := range slices.Sorted(maps.Keys(b.uploads)) {
+		if u := b.uploads[id]; strings.HasPrefix(u.key, q.Prefix) {
+			out.Uploads = append(out.Uploads, element{encode(u.key), u.id, stamp(u.begun)})
 		}
 	}
-	if !out.IsTruncated {
-		out.NextKeyMarker, out.NextUploadIdMarker = "", ""
-	}
+	slices.SortStableFunc(out.Uploads, func(a, b element) int { return strings.Compare(a.Key, b.Key) })
 	return answerXML(http.StatusOK, &out)
 }

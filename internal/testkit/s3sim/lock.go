@@ -26,8 +26,7 @@ func summed(retained time.Time, q *request) *reply {
 	if retained.IsZero() || q.header.Get("Content-Md5") != "" || len(q.checksums) > 0 {
 		return nil
 	}
-	return refuse(http.StatusBadRequest, "InvalidRequest",
-		"Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock parameters")
+	return refuse(http.StatusBadRequest, "InvalidRequest")
 }
 
 // A lockConfiguration is the Object Lock of a bucket in XML.

@@ -147,12 +147,7 @@ func (s *Server) createBucket(q *request) *reply {
 }
 
 func (s *Server) deleteBucket(b *bucket, q *request) *reply {
-	switch {
-	case len(b.objects) > 0 && b.versioning != "":
-		return refuse(
-			http.StatusConflict, "BucketNotEmpty",
-			messages()["BucketNotEmpty"]+" You must delete all versions in the bucket.")
-	case len(b.objects) > 0:
+	if len(b.objects) > 0 {
 		return refuse(http.StatusConflict, "BucketNotEmpty")
 	}
 	delete(s.buckets, q.Bucket)
@@ -185,23 +180,14 @@ func (s *Server) precondition(q *request, current *Object, supported bool) *repl
 
 func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }
 
-// condition judges the conditions of a request for an object that is read, or is the source of a copy. It returns
-// 200, 304 or 412. The ETags go before the times (RFC 9110, section 13.2.2).
-func (o *Object) condition(h http.Header, prefix string) int {
-	match, none := h.Get(prefix+"If-Match"), h.Get(prefix+"If-None-Match")
-	unmodified, _ := http.ParseTime(h.Get(prefix + "If-Unmodified-Since"))
-	modified, _ := http.ParseTime(h.Get(prefix + "If-Modified-Since"))
-	switch {
-	case match != "" && match != "*" && !sameETag(match, o.ETag):
-		return http.StatusPreconditionFailed
-	case match == "" && !unmodified.IsZero() && o.Modified.After(unmodified):
-		return http.StatusPreconditionFailed
-	case none == "*", none != "" && sameETag(none, o.ETag):
-		return http.StatusNotModified
-	case none == "" && !modified.IsZero() && !o.Modified.After(modified):
-		return http.StatusNotModified
+// matches judges the conditions of a request for an object that is read, or is the source of a copy. The ETag goes
+// before the time (RFC 9110, section 13.2.2).
+func (o *Object) matches(h http.Header, prefix string) bool {
+	if match := h.Get(prefix + "If-Match"); match != "" {
+		return match == "*" || sameETag(match, o.ETag)
 	}
-	return http.StatusOK
+	unmodified, err := http.ParseTime(h.Get(prefix + "If-Unmodified-Since"))
+	return err != nil || !o.Modified.After(unmodified)
 }
 
 // stored returns the headers that the server keeps with an object and returns with it.
@@ -237,17 +223,6 @@ func stored(h http.Header) http.Header {
 // metadataHeader is the beginning of each header of user metadata.
 const metadataHeader = "X-Amz-Meta-"
 
-// tooMuch reports whether the user metadata are larger than S3 allows.
-func tooMuch(h http.Header) bool {
-	size := 0
-	for name, values := range h {
-		if key, found := strings.CutPrefix(name, metadataHeader); found {
-			size += len(key) + len(strings.Join(values, ","))
-		}
-	}
-	return size > maxMetadataBytes
-}
-
 // etag returns the ETag of bytes that come by one request: their MD5 if the profile says so.
 func (s *Server) etag(h http.Header, c Content) string {
 	if !s.md5ETags(h) {
@@ -262,9 +237,6 @@ func (s *Server) md5ETags(h http.Header) bool {
 }
 
 func (s *Server) put(b *bucket, q *request, e *Event) *reply {
-	if tooMuch(q.header) {
-		return refuse(http.StatusBadRequest, "MetadataTooLarge")
-	}
 	if refusal := s.precondition(q, e.Old, s.opts.Profile.ConditionalPut); refusal != nil {
 		return refusal
 	}
@@ -296,15 +268,7 @@ func (o *Object) describe(h http.Header) {
 	}
 }
 
-// archived reports whether an object is in a storage class from which S3 cannot read it.
-func (o *Object) archived() bool {
-	return slices.Contains([]string{"GLACIER", "DEEP_ARCHIVE"}, o.header.Get("X-Amz-Storage-Class"))
-}
-
 func (s *Server) get(b *bucket, q *request) *reply {
-	if _, valid := s.number(q); q.query.Has("partNumber") && !valid {
-		return invalidArg(s.numbers())
-	}
 	o, refusal := b.lookup(q.Key, q.query.Get("versionId"))
 	if refusal != nil {
 		return refusal
@@ -312,14 +276,8 @@ func (s *Server) get(b *bucket, q *request) *reply {
 	if q.query.Get("versionId") == "" {
 		o = q.torn(o)
 	}
-	switch o.condition(q.header, "") {
-	case http.StatusPreconditionFailed:
+	if !o.matches(q.header, "") {
 		return preconditionFailed()
-	case http.StatusNotModified:
-		return &reply{status: http.StatusNotModified, header: http.Header{"Etag": {o.ETag}}}
-	}
-	if o.archived() && q.Name == "GetObject" {
-		return refuse(http.StatusForbidden, "InvalidObjectState")
 	}
 	if o.broken && q.Name == "GetObject" {
 		return refuse(http.StatusConflict, "BrokenMPU")
@@ -328,12 +286,6 @@ func (s *Server) get(b *bucket, q *request) *reply {
 	from, to, partial, valid := byteRange(q.header.Get("Range"), size)
 	if !valid {
 		return refuse(http.StatusRequestedRangeNotSatisfiable, "InvalidRange")
-	}
-	if q.query.Has("partNumber") {
-		if from, to, refusal = s.part(q, o); refusal != nil {
-			return refusal
-		}
-		partial = true
 	}
 	answer := &reply{status: http.StatusOK, header: o.header.Clone(), body: o.Content.slice(from, to)}
 	h := answer.header
@@ -352,9 +304,6 @@ func (s *Server) get(b *bucket, q *request) *reply {
 			h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, size))
 		}
 	}
-	if q.query.Has("partNumber") && o.parts != nil {
-		h.Set("X-Amz-Mp-Parts-Count", strconv.Itoa(len(o.parts)))
-	}
 	if to-from == size && q.header.Get("X-Amz-Checksum-Mode") == "ENABLED" {
 		o.checksum.describe(h)
 	}
@@ -364,26 +313,6 @@ func (s *Server) get(b *bucket, q *request) *reply {
 		}
 	}
 	return answer
-}
-
-// part returns the place of the part that a request names. An object that came by one request has one.
-func (s *Server) part(q *request, o *Object) (from, to int64, refusal *reply) {
-	n, _ := s.number(q)
-	sizes := o.parts
-	if sizes == nil {
-		sizes = []int64{o.Content.Size()}
-	}
-	switch {
-	case q.header.Get("Range") != "":
-		return 0, 0, refuse(
-			http.StatusBadRequest, "InvalidRequest", "Cannot specify both Range header and partNumber query parameter")
-	case n > len(sizes):
-		return 0, 0, refuse(http.StatusRequestedRangeNotSatisfiable, "InvalidPartNumber")
-	}
-	for _, size := range sizes[:n-1] {
-		from += size
-	}
-	return from, from + sizes[n-1], nil
 }
 
 // byteRange parses a Range header (RFC 9110, section 14.1.2). A malformed one, and one of several ranges, stand for
@@ -417,8 +346,7 @@ func position(digits string) (n int64, valid bool) {
 
 // source finds the object that a copy names, and checks its conditions.
 func (s *Server) source(q *request) (*Object, *reply) {
-	name, version, _ := strings.Cut(q.header.Get("X-Amz-Copy-Source"), "?versionId=")
-	name, err := url.PathUnescape(strings.TrimPrefix(name, "/"))
+	name, err := url.PathUnescape(strings.TrimPrefix(q.header.Get("X-Amz-Copy-Source"), "/"))
 	bucket, key, _ := strings.Cut(name, "/")
 	b := s.buckets[bucket]
 	switch {
@@ -427,18 +355,13 @@ func (s *Server) source(q *request) (*Object, *reply) {
 	case b == nil:
 		return nil, refuse(http.StatusNotFound, "NoSuchBucket")
 	}
-	o, refusal := b.lookup(key, version)
+	o, refusal := b.lookup(key, "")
 	switch {
-	case refusal != nil && refusal.status == http.StatusMethodNotAllowed:
-		return nil, refuse(http.StatusBadRequest, "InvalidRequest",
-			"The source of a copy request may not specifically refer to a delete marker by version id.")
 	case refusal != nil:
 		return nil, refusal
-	case o.condition(q.header, "X-Amz-Copy-Source-") != http.StatusOK,
+	case !o.matches(q.header, "X-Amz-Copy-Source-"),
 		s.opts.Profile.UncheckedSources && o.parts != nil && q.header.Get("X-Amz-Copy-Source-If-Match") != "":
 		return nil, preconditionFailed()
-	case o.archived():
-		return nil, refuse(http.StatusForbidden, "InvalidObjectState")
 	case o.broken:
 		return nil, refuse(http.StatusConflict, "BrokenMPU")
 	}
@@ -450,16 +373,12 @@ func (s *Server) copy(b *bucket, q *request, e *Event) *reply {
 	if refusal == nil {
 		refusal = s.precondition(q, e.Old, s.opts.Profile.ConditionalCopy)
 	}
-	algorithm, known := algorithmNamed(q.header.Get("X-Amz-Checksum-Algorithm"))
-	switch {
-	case refusal != nil:
+	algorithm := ""
+	if refusal == nil {
+		algorithm, refusal = algorithmNamed(q.header)
+	}
+	if refusal != nil {
 		return refusal
-	case !known:
-		return refuse(http.StatusBadRequest, "InvalidRequest", unknownAlgorithm)
-	case !directive(q, "X-Amz-Metadata-Directive"):
-		return invalidArg("Unknown metadata directive.")
-	case !directive(q, "X-Amz-Tagging-Directive"):
-		return invalidArg("Unknown tagging directive.")
 	}
 	replaces := q.header.Get("X-Amz-Metadata-Directive") == "REPLACE"
 	own := stored(q.header)
@@ -486,16 +405,7 @@ func (s *Server) copy(b *bucket, q *request, e *Event) *reply {
 	}
 	changes := replaces || header.Get("X-Amz-Storage-Class") != source.header.Get("X-Amz-Storage-Class") ||
 		header.Get("X-Amz-Server-Side-Encryption") != source.header.Get("X-Amz-Server-Side-Encryption")
-	switch {
-	case tooMuch(header):
-		return refuse(http.StatusBadRequest, "MetadataTooLarge")
-	case source == e.Old && !changes:
-		return refuse(
-			http.StatusBadRequest, "InvalidRequest",
-			"This copy request is illegal because it is trying to copy an object to itself "+
-				"without changing the object's metadata, storage class, website redirect location or encryption "+
-				"attributes.")
-	case source.Content.Size() > 5<<30:
+	if source == e.Old && !changes {
 		return refuse(http.StatusBadRequest, "InvalidRequest")
 	}
 	o := &Object{
@@ -517,11 +427,6 @@ func (s *Server) copy(b *bucket, q *request, e *Event) *reply {
 	return answer
 }
 
-// directive reports whether a header of a copy is absent or has one of its two values.
-func directive(q *request, header string) bool {
-	return slices.Contains([]string{"", "COPY", "REPLACE"}, q.header.Get(header))
-}
-
 type copyResult struct {
 	XMLName      xml.Name
 	ETag         string
@@ -535,9 +440,6 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z
 // delete deletes an object or a version. It checks the condition where the server knows it. Some servers know it in
 // DeleteObject only.
 func (s *Server) delete(b *bucket, q *request, e *Event, conditional bool) *reply {
-	if q.header.Get("X-Amz-If-Match-Last-Modified-Time")+q.header.Get("X-Amz-If-Match-Size") != "" {
-		return notImplemented() // S3 has them in directory buckets only
-	}
 	if refusal := s.precondition(q, e.Old, conditional); refusal != nil {
 		return refusal // it is for the current object, whichever version the request deletes
 	}
@@ -547,18 +449,16 @@ func (s *Server) delete(b *bucket, q *request, e *Event, conditional bool) *repl
 	switch {
 	case id == "" && q.Name == "DeleteObject" && s.opts.Profile.LockedMarkers && b.lock != nil &&
 		strings.HasSuffix(q.Key, "/") && e.Old != nil:
-		return refuse(http.StatusBadRequest, "InvalidRequest", "Object is WORM protected and cannot be overwritten")
+		return refuse(http.StatusBadRequest, "InvalidRequest")
 	case id == "":
 		if marker := s.remove(b, q.Key); marker != nil {
 			b.describe(answer.header, marker)
 		}
 		return answer
-	case strings.ContainsFunc(id, notInVersionIDs):
-		return invalidVersion()
 	case target == nil:
 		answer.header.Set("X-Amz-Version-Id", id)
 	case time.Now().Before(target.retained):
-		return refuse(http.StatusForbidden, "AccessDenied", "Access Denied because object protected by object lock.")
+		return refuse(http.StatusForbidden, "AccessDenied")
 	default:
 		b.removeVersion(q.Key, id)
 		b.describe(answer.header, target)
@@ -589,9 +489,7 @@ func (s *Server) deleteAll(b *bucket, q *request) *reply {
 	case xml.Unmarshal(q.body, &in) != nil || len(in.Objects) > maxPage:
 		return malformed()
 	case q.header.Get("Content-Md5") == "" && len(q.checksums) == 0:
-		return refuse(
-			http.StatusBadRequest, "InvalidRequest",
-			"Missing required header for this request: Content-MD5 OR x-amz-checksum-*")
+		return refuse(http.StatusBadRequest, "InvalidRequest")
 	}
 	out := struct {
 		XMLName xml.Name `xml:"DeleteResult"`

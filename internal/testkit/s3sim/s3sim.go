@@ -41,10 +41,9 @@ const Region = "us-east-1"
 
 // S3's limits: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html
 const (
-	minPartSize      = 5 << 20
-	maxPage          = 1000
-	maxKeyBytes      = 1024
-	maxMetadataBytes = 2 << 10
+	minPartSize = 5 << 20
+	maxPage     = 1000
+	maxKeyBytes = 1024
 )
 
 // Options says what a server is like. The zero value is the strictest server, with S3's own limits.
@@ -159,9 +158,6 @@ type Object struct {
 	deleted  bool      // a delete marker
 	broken   bool      // its parts have been deleted
 }
-
-// Deleted reports whether the version is a delete marker.
-func (o *Object) Deleted() bool { return o.deleted }
 
 // Broken reports whether the parts of the object were deleted while it was made of them, see [Options.Overlapping].
 func (o *Object) Broken() bool { return o.broken }
@@ -305,13 +301,6 @@ func (s *Server) Objects(bucket string) []*Object {
 		}
 	}
 	return objects
-}
-
-// Versions are the versions of a key, delete markers among them; the latest last.
-func (s *Server) Versions(bucket, key string) []*Object {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.buckets[bucket].objects[key])
 }
 
 // Uploads are the keys of the multipart uploads of a bucket that are open, by their IDs.
@@ -563,7 +552,7 @@ func (s *Server) response(a *reply, r *http.Request, cut int64) *http.Response {
 	}
 	header.Set("Date", s.now().Format(http.TimeFormat))
 	header.Set("X-Amz-Request-Id", "s3sim")
-	if header.Get("Content-Length") == "" && a.status != http.StatusNoContent && a.status != http.StatusNotModified {
+	if header.Get("Content-Length") == "" && a.status != http.StatusNoContent {
 		header.Set("Content-Length", strconv.FormatInt(size, 10))
 	}
 	body := a.body.reader()

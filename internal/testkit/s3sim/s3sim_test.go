@@ -179,15 +179,6 @@ func (x *fixture) upload(key string, test parts) error {
 	return err
 }
 
-func TestArchived(t *testing.T) {
-	x := newFixture(t, s3sim.Options{})
-	x.mustPut("file", "bytes", func(in *s3.PutObjectInput) { in.StorageClass = types.StorageClassGlacier })
-	_, err := x.client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
-	wantCode(t, err, "InvalidObjectState")
-	_, err = x.client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
-	wantCode(t, err, "")
-}
-
 // TestFaults runs each fault under virtual time.
 func TestFaults(t *testing.T) {
 	for name, test := range map[string]struct {

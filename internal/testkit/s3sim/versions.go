@@ -5,7 +5,6 @@ import (
 	"encoding/xml"
 	"net/http"
 	"slices"
-	"strings"
 )
 
 // The states of versioning.
@@ -99,8 +98,6 @@ func (b *bucket) lookup(key, id string) (*Object, *reply) {
 	switch {
 	case o == nil && id == "":
 		return nil, noSuchKey()
-	case o == nil && strings.ContainsFunc(id, notInVersionIDs):
-		return nil, invalidVersion()
 	case o == nil:
 		return nil, refuse(http.StatusNotFound, "NoSuchVersion")
 	case !o.deleted:
@@ -109,19 +106,10 @@ func (b *bucket) lookup(key, id string) (*Object, *reply) {
 	refusal := noSuchKey()
 	if id != "" {
 		refusal = refuse(http.StatusMethodNotAllowed, "MethodNotAllowed")
-		refusal.header.Set("Allow", http.MethodDelete)
-		refusal.header.Set("Last-Modified", o.Modified.Format(http.TimeFormat))
 	}
 	b.describe(refusal.header, o)
 	return nil, refusal
 }
-
-// notInVersionIDs reports whether no ID of a version has a character.
-func notInVersionIDs(r rune) bool {
-	return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-}
-
-func invalidVersion() *reply { return invalidArg("Invalid version id specified") }
 
 // describeNew sets the header that says which version a new object is. The null version is not named.
 func (b *bucket) describeNew(h http.Header, o *Object) {
