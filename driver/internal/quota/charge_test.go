@@ -2,212 +2,206 @@ package quota
 
 import (
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"slices"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// A bucket is what S3 holds, with the changes of this process and of other clients.
-type bucket struct {
-	*rand.Rand
-	server  *s3sim.Server
-	quota   *Quota
-	objects map[string]object
-	under   []*operation
-	late    []*operation // S3 may yet perform their requests, of which no answer came
-	counted time.Time    // when the last count began
-	listing bool         // a count is under way
-	quiet   bool         // nothing happens during counts
+// A counted is a bucket with the files "file" and "other" of 100 bytes each, which are old, and a quota that has
+// counted them. Each page of a count has one object.
+type counted struct {
+	*testing.T
+	server *s3sim.Server
+	quota  *Quota
+	pages  []func() // what happens before each page of the next count
 }
 
-// An object is one that S3 has.
-type object struct {
-	s3api.Version
-	stored time.Time  // when it became visible
-	by     *operation // of this process, nil for another client
-}
-
-// An operation of this process stores or deletes an object, in steps.
-type operation struct {
-	*Change
-	key    string
-	size   int64 // less than 0 to delete
-	began  time.Time
-	walked *s3api.Version // what a listing has shown before the change begins
-	step   int
-	failed error
-	done   bool // the operation knows how it went
-}
-
-func newBucket(seed uint64) *bucket {
-	b := &bucket{
-		Rand: rand.New(rand.NewPCG(seed, 0)), server: newServer(s3sim.Options{PageSize: 2}),
-		objects: map[string]object{},
-	}
-	b.quota = New(b.server.Client(&s3sim.Caller{Fault: b.page}), "bucket", "", 1<<40)
-	return b
-}
-
-// page lets something happen between two pages of a count.
-func (b *bucket) page(s3sim.Operation) s3sim.Fault {
-	for n := b.IntN(4); n > 0 && !b.quiet; n-- {
-		b.step()
-	}
-	return s3sim.Fault{After: time.Millisecond}
-}
-
-// store makes an object visible, which may be dated from when its upload began.
-func (b *bucket) store(key string, size int64, began time.Time, by *operation) {
-	now := time.Now()
-	o := object{s3api.Version{Key: key, Size: size, ModTime: now.Truncate(time.Second), ETag: `"simple"`}, now, by}
-	if now.Sub(began) > time.Minute/2 || b.IntN(4) == 0 {
-		o.ModTime, o.ETag = began.Truncate(time.Second), `"parts-2"`
-	}
-	b.objects[key] = o
-	b.server.Put("bucket", s3sim.Object{Key: key, Content: bytesOf(size), Modified: o.ModTime, ETag: o.ETag})
-}
-
-// remove deletes an object.
-func (b *bucket) remove(key string) {
-	delete(b.objects, key)
-	b.server.Delete("bucket", key)
-}
-
-// step does one thing, of this process or of another client.
-func (b *bucket) step() {
-	key := fmt.Sprint(b.IntN(3))
-	switch b.IntN(14) {
-	case 0:
-		if len(b.late) > 0 {
-			b.perform(b.late[0])
-			b.late = b.late[1:]
+func newCounted(t *testing.T) *counted {
+	x := &counted{T: t, server: newServer(s3sim.Options{PageSize: 1})}
+	x.quota = New(x.server.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault {
+		if len(x.pages) > 0 {
+			happen := x.pages[0]
+			x.pages = x.pages[1:]
+			happen()
 		}
-		b.store(key, b.Int64N(1000), time.Now().Add(-time.Duration(b.IntN(20))*time.Hour), nil)
-	case 1:
-		b.remove(key)
-	case 2:
-		time.Sleep(time.Duration(b.IntN(3000)) * time.Millisecond)
-	case 3:
-		if !b.listing && b.IntN(10) == 0 {
-			time.Sleep(time.Duration(b.IntN(30)) * time.Hour)
-		}
-	case 4, 5:
-		op := &operation{Change: Quotas{b.quota}.Change(key), key: key, size: b.Int64N(1000), began: time.Now()}
-		switch b.IntN(4) {
-		case 0:
-			op.size = -1
-		case 1:
-			v := b.objects[key].Version
-			v.Seen = time.Now()
-			op.End(nil)
-			op.Change, op.size, op.walked = nil, -1, &v
-		}
-		b.under = append(b.under, op)
-	default:
-		if len(b.under) > 0 {
-			b.advance(b.under[b.IntN(len(b.under))])
+		return s3sim.Fault{}
+	}}), "bucket", "", 1<<40)
+	x.put("file", 100, time.Hour, `"simple"`)
+	x.put("other", 100, time.Hour, `"simple"`)
+	x.count()
+	return x
+}
+
+// put has S3 show an object from now on, with a date.
+func (x *counted) put(key string, size int64, age time.Duration, etag string) {
+	x.server.Put("bucket", s3sim.Object{
+		Key: key, Content: bytesOf(size), Modified: time.Now().Add(-age).Truncate(time.Second), ETag: etag,
+	})
+}
+
+func (x *counted) count() {
+	x.Helper()
+	if err := x.quota.Count(x.Context()); err != nil {
+		x.Fatal(err)
+	}
+}
+
+// stored is how many bytes there are.
+func (x *counted) stored() (sum int64) {
+	for _, o := range x.server.Objects("bucket") {
+		sum += o.Content.Size()
+	}
+	return sum
+}
+
+// look shows what S3 has under a key.
+func (x *counted) look(key string) (v s3api.Version) {
+	for _, o := range x.server.Objects("bucket") {
+		if o.Key == key {
+			v = s3api.Version{Key: key, Size: o.Content.Size(), ModTime: o.Modified, ETag: o.ETag}
 		}
 	}
+	v.Seen = time.Now()
+	return v
 }
 
-// advance takes an operation one step further.
-func (b *bucket) advance(op *operation) {
-	switch op.step++; op.step {
-	case 1:
-		if op.walked != nil {
-			op.Change = Quotas{b.quota}.Change(op.key)
-			op.Saw(*op.walked)
-		} else if b.IntN(5) > 0 {
-			v := b.objects[op.key].Version
-			v.Seen = time.Now()
-			op.Saw(v)
-		}
-	case 2:
-		op.Send(max(0, op.size))
-	case 3:
-		switch {
-		case b.IntN(6) == 0:
-			op.failed = syscall.ESTALE
-			return
-		case b.IntN(6) == 0:
-			op.failed = errors.New("lost")
-			if b.IntN(2) == 0 {
-				b.late = append(b.late, op)
-				return
-			}
-		}
-		b.perform(op)
-	case 4:
-		op.End(op.failed)
-		op.done = true
-		b.under = slices.DeleteFunc(b.under, func(other *operation) bool { return other == op })
-	}
+// delete deletes what a look shows.
+func (x *counted) delete(key string) {
+	c := Quotas{x.quota}.Change(key)
+	c.Saw(x.look(key))
+	c.Send(0)
+	x.server.Delete("bucket", key)
+	c.End(nil)
 }
 
-// perform is what S3 does.
-func (b *bucket) perform(op *operation) {
-	if b.remove(op.key); op.size >= 0 {
-		b.store(op.key, op.size, op.began, op)
-	}
-}
-
-// check compares the quota with what it must know of: what this process has stored, and what was there when the last
-// count began.
-func (b *bucket) check(t *testing.T, seed uint64) {
-	t.Helper()
-	var least int64
-	for _, o := range b.objects {
-		if o.by == nil && o.stored.Before(b.counted) || o.by != nil && o.by.done {
-			least += o.Size
-		}
-	}
-	if used, _ := b.quota.Used(); used < least {
-		t.Fatalf("seed %d: the quota knows of %d bytes, want at least %d", seed, used, least)
-	}
-}
-
-// TestNothingIsSubtractedTwice lets random changes of this process and of other clients overlap with each other and
-// with counts. The quota never knows of less than there is for certain, and after a quiet count exactly of that.
+// TestNothingIsSubtractedTwice has changes of this process and of other clients overlap with each other and with
+// counts. The quota never knows of less than there is, and after a quiet count exactly of that.
 func TestNothingIsSubtractedTwice(t *testing.T) {
-	for seed := range uint64(150) {
-		synctest.Test(t, func(t *testing.T) {
-			b := newBucket(seed)
-			for range 30 {
-				for range b.IntN(60) {
-					b.step()
-					b.check(t, seed)
-				}
-				b.late = nil
-				begun := time.Now()
-				b.listing = true
-				if err := b.quota.Count(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				b.listing, b.counted = false, begun
-				b.check(t, seed)
+	nothing := func() {}
+	for name, test := range map[string]struct {
+		act  func(x *counted)
+		more int64 // what the quota knows of besides what there is, at most
+	}{
+		"stored-before-its-page": {act: func(x *counted) {
+			c := Quotas{x.quota}.Change("file")
+			c.Saw(x.look("file"))
+			c.Send(300)
+			x.pages = []func(){func() { x.put("file", 300, 0, ""); c.End(nil) }}
+			x.count()
+		}},
+		"stored-after-its-page": {act: func(x *counted) {
+			c := Quotas{x.quota}.Change("file")
+			c.Send(300)
+			x.pages = []func(){nothing, func() { x.put("file", 300, 0, ""); c.End(nil) }}
+			x.count()
+		}},
+		"begun-and-stored-after-its-page": {act: func(x *counted) {
+			x.pages = []func(){nothing, func() {
+				c := Quotas{x.quota}.Change("file")
+				c.Saw(x.look("file"))
+				c.Send(300)
+				x.put("file", 300, 0, "")
+				c.End(nil)
+			}}
+			x.count()
+		}, more: 100},
+		"stored-and-answered-after-the-count": {act: func(x *counted) {
+			c := Quotas{x.quota}.Change("file")
+			c.Send(300)
+			x.pages = []func(){nothing, func() { x.put("file", 300, 0, "") }}
+			x.count()
+			c.End(nil)
+		}},
+		"deleted-after-its-page": {act: func(x *counted) {
+			x.pages = []func(){nothing, func() { x.delete("file") }}
+			x.count()
+		}, more: 100},
+		"known-and-deleted-after-its-page": {act: func(x *counted) {
+			c := Quotas{x.quota}.Change("file")
+			x.pages = []func(){nothing, func() {
+				c.Saw(x.look("file"))
+				c.Send(0)
+				x.server.Delete("bucket", "file")
+				c.End(nil)
+			}}
+			x.count()
+		}},
+		"deleted-and-stored-by-others-before-the-answer": {act: func(x *counted) {
+			c := Quotas{x.quota}.Change("file")
+			c.Send(0)
+			x.server.Delete("bucket", "file")
+			x.put("file", 300, 0, "")
+			x.count()
+			c.End(nil)
+		}},
+		"deleted-twice": {act: func(x *counted) {
+			v := x.look("file")
+			x.delete("file")
+			Quotas{x.quota}.Removing(v)(nil)
+		}},
+		"stored-twice-at-once": {act: func(x *counted) {
+			first, second := Quotas{x.quota}.Change("file"), Quotas{x.quota}.Change("file")
+			first.Saw(x.look("file"))
+			first.Send(300)
+			second.Send(50)
+			x.put("file", 300, 0, "")
+			second.End(nil)
+			first.End(nil)
+		}},
+		"no-answer-and-stored-later": {act: func(x *counted) {
+			c := Quotas{x.quota}.Change("file")
+			c.Saw(x.look("file"))
+			c.Send(300)
+			c.End(errors.New("no answer"))
+			x.put("file", 300, 0, "")
+		}},
+		"no-answer-and-replaced": {act: func(x *counted) {
+			c := Quotas{x.quota}.Change("file")
+			c.Send(300)
+			c.End(errors.New("no answer"))
+			again := Quotas{x.quota}.Change("file")
+			again.Send(50)
+			x.put("file", 300, 0, "")
+			again.End(nil)
+		}, more: 100},
+		"no-answer-while-another-is-under-way": {act: func(x *counted) {
+			c, other := Quotas{x.quota}.Change("file"), Quotas{x.quota}.Change("file")
+			other.Send(50)
+			c.Send(300)
+			c.End(errors.New("no answer"))
+			x.count()
+			x.put("file", 300, 0, "")
+			if used, _ := x.quota.Used(); used < x.stored() {
+				x.Errorf("the quota knows of %d bytes, and there are %d", used, x.stored())
 			}
-			for len(b.under) > 0 {
-				b.advance(b.under[0])
+			other.End(syscall.ESTALE)
+		}},
+		"stored-by-others-and-deleted": {act: func(x *counted) {
+			x.put("new", 500, dateMargin/2, `"simple"`)
+			x.delete("new")
+		}},
+		"stored-by-others-by-parts-and-deleted": {act: func(x *counted) {
+			x.put("new", 500, 2*time.Hour, `"parts-2"`) // S3 dates it from the beginning of the upload
+			x.delete("new")
+		}},
+		"stored-by-others-before-a-count-and-deleted": {act: func(x *counted) {
+			x.put("new", 500, 0, `"simple"`)
+			x.count()
+			x.delete("new")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newCounted(t)
+			test.act(x)
+			if used, _ := x.quota.Used(); used < x.stored() || used > x.stored()+test.more {
+				t.Errorf("the quota knows of %d bytes, and there are %d", used, x.stored())
 			}
-			b.quiet = true
-			if err := b.quota.Count(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			var sum int64
-			for _, o := range b.objects {
-				sum += o.Size
-			}
-			if used, _ := b.quota.Used(); used != sum || b.quota.reserved != 0 {
-				t.Errorf(
-					"seed %d: after a count there are %d bytes and %d reserved, want %d and none", seed, used,
-					b.quota.reserved, sum)
+			x.count()
+			if used, _ := x.quota.Used(); used != x.stored() || x.quota.reserved != 0 {
+				t.Errorf("after a count %d bytes and %d reserved, and there are %d", used, x.quota.reserved, x.stored())
 			}
 		})
 	}
