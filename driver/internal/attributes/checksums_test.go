@@ -31,31 +31,6 @@ func etagOf(content []byte) *string {
 	return aws.String(`"` + hex.EncodeToString(sum[:]) + `"`)
 }
 
-// TestHashes sums up "abc" with the function that each name stands for.
-func TestHashes(t *testing.T) {
-	for name, want := range map[string]string{
-		"SHA-256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
-		"SHA-1":   "a9993e364706816aba3e25717850c26c9cd0d89d",
-		"MD5":     "900150983cd24fb0d6963f7d28e17f72",
-		"CRC32":   "352441c2",
-		"SHA-512": "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a" +
-			"2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f",
-		"CRC32C": "", "sha-256": "", "": "",
-	} {
-		h := attributes.NewHash(name)
-		if (h == nil) != (want == "") {
-			t.Errorf("%q: %v", name, h)
-		}
-		if h == nil {
-			continue
-		}
-		_, _ = h.Write([]byte("abc")) // it never fails
-		if got := hex.EncodeToString(h.Sum(nil)); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
-	}
-}
-
 // TestOfObject reads the hash of the bytes from what S3 says of an object.
 func TestOfObject(t *testing.T) {
 	content := []byte("content")

@@ -2,7 +2,6 @@ package download_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/download"
-	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -119,101 +117,5 @@ func TestRange(t *testing.T) {
 				t.Errorf("requests are for %q, want %q", f.ranges, test.ranges)
 			}
 		})
-	}
-}
-
-// TestRangeOfReplaced continues to read an object that another client has replaced.
-func TestRangeOfReplaced(t *testing.T) {
-	f := newFixture(t)
-	f.breaks = []int{2}
-	r := download.NewRange(t.Context(), f.Bucket, f.version, 0, 10)
-	defer r.Close()
-	if _, err := io.ReadFull(r, make([]byte, 2)); err != nil {
-		t.Fatal(err)
-	}
-	f.put(t, "9876543210")
-	if got, err := io.ReadAll(r); !errors.Is(err, syscall.ESTALE) || len(got) > 0 {
-		t.Errorf("%q, %v; want %v", got, err, syscall.ESTALE)
-	}
-}
-
-// TestRangeEnds says why its context has ended, also where bytes have come.
-func TestRangeEnds(t *testing.T) {
-	f := newFixture(t)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	r := download.NewRange(ctx, f.Bucket, f.version, 0, 10)
-	defer r.Close()
-	if _, err := io.ReadFull(r, make([]byte, 2)); err != nil {
-		t.Fatal(err)
-	}
-	reason := errors.New("the session has ended")
-	cancel(reason)
-	if _, err := r.Read(make([]byte, 2)); !errors.Is(err, reason) {
-		t.Errorf("error is %v, want %v", err, reason)
-	}
-}
-
-// open reads the object from an offset on.
-func (f *fixture) open(t *testing.T, offset int64) *download.Reader {
-	t.Helper()
-	v, _, body, err := f.Get(t.Context(), "key", offset)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := download.NewReader(t.Context(), f.Bucket, v, offset, body, membudget.New(64<<20), &s3api.Stats{}, 8)
-	t.Cleanup(r.Close)
-	return r
-}
-
-// TestReader reads from one offset and then from another. Only what is read from another offset takes a request.
-func TestReader(t *testing.T) {
-	f := newFixture(t)
-	r := f.open(t, 2)
-	read := func(n int, want string) {
-		t.Helper()
-		got := make([]byte, n)
-		if _, err := io.ReadFull(r, got); err != nil || string(got) != want {
-			t.Errorf("%q, %v; want %q", got, err, want)
-		}
-	}
-	read(3, "234")
-	r.SeekTo(5) // where it is
-	read(1, "5")
-	r.SeekTo(0)
-	r.SeekTo(8)
-	if r.Offset() != 8 {
-		t.Errorf("the offset is %d, want 8", r.Offset())
-	}
-	read(2, "89")
-	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("at the end: %v", err)
-	}
-	if want := []string{"bytes=2-", "bytes=8-9"}; !slices.Equal(f.ranges, want) {
-		t.Errorf("requests are for %q, want %q", f.ranges, want)
-	}
-}
-
-// TestReaderBroken reads by Next from connections that break.
-func TestReaderBroken(t *testing.T) {
-	f := newFixture(t)
-	f.breaks = []int{3, 3}
-	r := f.open(t, 0)
-	var got []byte
-	for {
-		next, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, next[:1]...)
-		r.Advance(1)
-	}
-	if string(got) != content {
-		t.Errorf("%q, want %q", got, content)
-	}
-	if want := []string{"", "bytes=3-9", "bytes=6-9"}; !slices.Equal(f.ranges, want) {
-		t.Errorf("requests are for %q, want %q", f.ranges, want)
 	}
 }

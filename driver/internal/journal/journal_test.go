@@ -3,12 +3,10 @@ package journal_test
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -98,37 +96,6 @@ func (s *storage) wantUploads(want ...string) {
 	s.t.Helper()
 	if got := s3test.OpenUploads(s.t, s.client, s.bucket); !slices.Equal(got, want) {
 		s.t.Errorf("open uploads are to %q, want %q", got, want)
-	}
-}
-
-// TestInterrupt has a record that no other process may change while its session works, and that gives all back that
-// an interrupted upload had.
-func TestInterrupt(t *testing.T) {
-	const tail, offset = "the last bytes", 2 * partSize
-	s := newStorage(t)
-	e, _, _ := s.enter(s.process(), key)
-	other := s.process()
-	r := s.read(other, e.Name())
-	if r.CanResume() || !r.CountsPart(1<<40) || r.Key != key || r.PartSize != partSize || r.TailSize != 0 {
-		t.Errorf("the record of a live session: %+v, can be resumed: %t", r, r.CanResume())
-	}
-	if err := e.Interrupt(t.Context(), offset, strings.NewReader(tail), false); err != nil {
-		t.Fatal(err)
-	}
-	r = s.read(other, e.Name())
-	if !r.CanResume() || r.TailOffset != offset || r.TailSize != int64(len(tail)) {
-		t.Errorf("the record of an interrupted upload: %+v, can be resumed: %t", r, r.CanResume())
-	}
-	if !r.CountsPart(offset) || r.CountsPart(offset+1) {
-		t.Error("a part must count up to the tail, and not after it")
-	}
-	body, err := s.GetRange(t.Context(), other.Body(*r), 0, r.TailSize)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer body.Close()
-	if got, err := io.ReadAll(body); err != nil || string(got) != tail {
-		t.Errorf("the tail is %q, %v", got, err)
 	}
 }
 
@@ -226,54 +193,6 @@ func TestRecords(t *testing.T) {
 		if err != nil || len(records) != test.want {
 			t.Errorf("%s, %s: %d records, %v; want %d", test.owner, test.key, len(records), err, test.want)
 		}
-	}
-}
-
-// TestNoRecord reads an object that others have stored in the journal. A sweep leaves it alone while it is young.
-func TestNoRecord(t *testing.T) {
-	s := newStorage(t)
-	j := s.process()
-	name := j.NewRecord(owner, key, partSize).Name
-	if _, err := s.Put(
-		t.Context(), name, &attributes.Attributes{}, s3api.Condition{}, strings.NewReader("other"), nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := j.Read(t.Context(), s3api.Version{Key: name}); !errors.Is(err, syscall.EIO) ||
-		!errors.Is(err, journal.ErrNoRecord) {
-		t.Errorf("error is %v, want %v", err, journal.ErrNoRecord)
-	}
-	if n, err := j.Sweep(t.Context(), 0); n != 0 || err != nil {
-		t.Errorf("the sweep has removed %d uploads, %v", n, err)
-	}
-	s.wantKeys(name)
-}
-
-// TestSweep removes what no session works on, and nothing else.
-func TestSweep(t *testing.T) {
-	s := newStorage(t)
-	live, _, canceled := s.enter(s.process(), "live")
-	owner := s.process()
-	interrupted, _, _ := s.enter(owner, "interrupted")
-	if err := interrupted.Interrupt(t.Context(), partSize, strings.NewReader("tail"), false); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := s.process().Sweep(t.Context(), time.Hour); n != 0 || err != nil {
-		t.Errorf("a sweep of what is an hour old has removed %d uploads, %v", n, err)
-	}
-	other := s.process()
-	if n, err := other.Sweep(t.Context(), 0); n != 1 || err != nil {
-		t.Errorf("a sweep has removed %d uploads, %v; want 1", n, err)
-	}
-	if got, want := other.Stats(), (journal.Stats{Swept: 1}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-	if got := owner.Stats(); got.Interrupted != 1 {
-		t.Errorf("%+v after an interruption", got)
-	}
-	s.wantKeys(live.Name())
-	s.wantUploads("live")
-	if canceled.Load() {
-		t.Error("the live session has ended")
 	}
 }
 

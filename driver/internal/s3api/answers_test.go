@@ -86,21 +86,27 @@ func (f *fixture) part(t *testing.T, u s3api.Upload, content string) *s3api.Part
 	return &p
 }
 
-var etagElement = regexp.MustCompile(`<ETag>[^<]*</ETag>`)
+var (
+	etagElement = regexp.MustCompile(`<ETag>[^<]*</ETag>`)
+	ofS3        = regexp.MustCompile(`<(ETag|UploadId|Name|IsTruncated)>[^<]*</(ETag|UploadId|Name|IsTruncated)>`)
+)
 
-// fromElsewhere makes an answer look like one that is not of S3: it has no ETag in its headers and its body, and no
-// ID of the request.
+// fromElsewhere makes an answer look like one that is not of S3: it has no ID of the request, and no ETag, ID of an
+// upload or name of a bucket in its headers and its body.
 func fromElsewhere(response *http.Response) {
 	response.Header.Del("X-Amz-Request-Id")
-	withoutETag(response)
+	without(response, ofS3)
 }
 
 // withoutETag takes the ETag out of an answer, from its headers and its body.
-func withoutETag(response *http.Response) {
+func withoutETag(response *http.Response) { without(response, etagElement) }
+
+// without takes the ETag out of the headers of an answer, and elements out of its body.
+func without(response *http.Response, elements *regexp.Regexp) {
 	response.Header.Del("ETag")
 	if strings.Contains(response.Header.Get("Content-Type"), "xml") {
 		body, _ := io.ReadAll(response.Body)
-		body = etagElement.ReplaceAll(body, nil)
+		body = elements.ReplaceAll(body, nil)
 		response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	}
 }
@@ -125,6 +131,15 @@ func TestAnswersFromElsewhere(t *testing.T) {
 			v := f.put(t, "key", content)
 			return func() error { _, err := f.GetRange(ctx, v, 1, 3); return err }
 		}, syscall.EIO},
+		"empty-list": {func(ctx context.Context, _ *testing.T, f *fixture) func() error {
+			return func() error { _, err := f.List(ctx, s3api.Listing{}); return err }
+		}, syscall.EAGAIN},
+		"create-upload": {func(ctx context.Context, _ *testing.T, f *fixture) func() error {
+			return func() error {
+				_, err := f.CreateUpload(ctx, "key", "", &attributes.Attributes{}, s3api.PartChecksums{})
+				return err
+			}
+		}, syscall.EAGAIN},
 		"put": {func(ctx context.Context, _ *testing.T, f *fixture) func() error {
 			return func() error {
 				_, err := f.Put(
@@ -274,9 +289,7 @@ func TestCompletedByAnother(t *testing.T) {
 	parts, others := []*s3api.Part{f.part(t, u, "same")}, []*s3api.Part{f.part(t, other, "same")}
 	f.change = func(response *http.Response) {
 		f.change = nil
-		body, _ := io.ReadAll(response.Body)
-		body = checksumTypeElement.ReplaceAll(body, nil)
-		response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		without(response, checksumTypeElement)
 		if _, err := f.CompleteUpload(t.Context(), other, others, s3api.Condition{}); err != nil {
 			t.Error(err)
 		}
@@ -332,25 +345,4 @@ func TestOtherBytes(t *testing.T) {
 			t.Errorf("error is %v, want %v", err, syscall.EIO)
 		}
 	})
-}
-
-// TestReplacedVersion reads and deletes a version that another client has replaced.
-func TestReplacedVersion(t *testing.T) {
-	f := newFixture(t)
-	v := f.put(t, "key", "old")
-	f.put(t, "key", "new")
-	if _, err := f.GetRange(t.Context(), v, 0, 3); !errors.Is(err, syscall.ESTALE) {
-		t.Errorf("read: %v", err)
-	}
-	if err := f.DeleteVersion(t.Context(), v); !errors.Is(err, syscall.ESTALE) {
-		t.Errorf("delete: %v", err)
-	}
-	if _, _, err := f.Head(t.Context(), "key"); err != nil {
-		t.Errorf("the object of the other client: %v", err)
-	}
-	v = f.put(t, "key", "equal")
-	f.put(t, "key", "equal")
-	if err := f.DeleteVersion(t.Context(), v); !errors.Is(err, syscall.ESTALE) {
-		t.Errorf("delete of an equal one: %v", err)
-	}
 }

@@ -62,16 +62,6 @@ func (b *bucket) put(key, content string) {
 	}
 }
 
-// remove lets other software delete an object.
-func (b *bucket) remove(key string) {
-	b.Helper()
-	if _, err := b.client.DeleteObject(b.Context(), &s3.DeleteObjectInput{
-		Bucket: aws.String(bucketName), Key: &key,
-	}); err != nil {
-		b.Fatal(err)
-	}
-}
-
 // has tells whether there is an object.
 func (b *bucket) has(key string) bool {
 	return slices.ContainsFunc(b.server.Objects(bucketName), func(o *s3sim.Object) bool { return o.Key == key })
