@@ -544,89 +544,6 @@ func TestCreationRefused(t *testing.T) {
 	})
 }
 
-// A server dies when it has created an upload, and before it knows the ID. The upload of the same file that another
-// user, or other software, begins at that time goes on when its owner removes the file, and when a sweep comes.
-func TestUploadOfOthers(t *testing.T) {
-	inVirtualTime(t, func(x *journalTest) {
-		content := patterned(2*journalPart + 5000)
-		ctx, end := context.WithCancel(x.Context())
-		died, _, spy := x.replica(ctx, "alice")
-		spy.After(func(o string, _ any) error {
-			if o != "CreateMultipartUpload" {
-				return nil
-			}
-			spy.Before(func(context.Context, string, any) error { return io.ErrUnexpectedEOF })
-			end()
-			return io.ErrUnexpectedEOF
-		})
-		if file, err := died.OpenAt("file", anew, 0); err != nil {
-			x.Error(err)
-		} else {
-			_, _ = file.Write(content)
-			_ = file.Close()
-		}
-		for id := range x.s3.Uploads(journalBucket) { // so that those of others are the only ones
-			_, err := x.s3.Client(nil).AbortMultipartUpload(x.Context(), &s3.AbortMultipartUploadInput{
-				Bucket: aws.String(journalBucket), Key: aws.String("file"), UploadId: &id,
-			})
-			if err != nil {
-				x.Fatal(err)
-			}
-		}
-		foreign, err := x.s3.Client(nil).CreateMultipartUpload(x.Context(), &s3.CreateMultipartUploadInput{
-			Bucket: aws.String(journalBucket), Key: aws.String("file"),
-		})
-		if err != nil {
-			x.Fatal(err)
-		}
-		time.Sleep(5 * time.Minute)
-		alice, journal, _ := x.replica(x.Context(), "alice")
-		if err := alice.RemoveFile("file"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			x.Error(err)
-		}
-		if _, err := journal.Sweep(x.Context(), 0); err != nil {
-			x.Error(err)
-		}
-		if key, open := x.s3.Uploads(journalBucket)[*foreign.UploadId]; !open || key != "file" {
-			x.Error("the upload of others was aborted")
-		}
-		if records := x.records(); len(records) > 0 {
-			x.Errorf("left: %q", records)
-		}
-	})
-}
-
-// The record of an upload without an owner names the upload at once too.
-func TestRecordNamesUpload(t *testing.T) {
-	inVirtualTime(t, func(x *journalTest) {
-		for _, owner := range []string{"alice", ""} {
-			ctx, end := context.WithCancel(x.Context())
-			died, _, spy := x.replica(ctx, owner)
-			spy.After(func(o string, _ any) error {
-				if o == "UploadPart" {
-					spy.Before(func(context.Context, string, any) error { return io.ErrUnexpectedEOF })
-					end()
-				}
-				return nil
-			})
-			if file, err := died.OpenAt("file", anew, 0); err != nil {
-				x.Error(err)
-			} else {
-				_, _ = file.Write(patterned(2*journalPart + 1))
-				_ = file.Close()
-			}
-			time.Sleep(25 * time.Hour)
-			_, journal, _ := x.replica(x.Context(), "")
-			if n, err := journal.Sweep(x.Context(), 24*time.Hour); n != 1 || err != nil {
-				x.Errorf("owner %q: %d uploads are swept, %v", owner, n, err)
-			}
-			if open := x.s3.Uploads(journalBucket); len(open) > 0 {
-				x.Errorf("owner %q: open: %v", owner, open)
-			}
-		}
-	})
-}
-
 // S3 refuses a part for good. Where the server says that the upload is kept, its client can resume it at once, after
 // the parts before that one. The server does not say so where the record could not be written.
 func TestPartRefused(t *testing.T) {
@@ -739,19 +656,24 @@ func TestResumeWithoutAnswer(t *testing.T) {
 	}
 }
 
+// withSmallQuota is alice with a quota of six parts.
+func (x *journalTest) withSmallQuota() *driver.Fs {
+	client := x.s3.Client(nil)
+	quota := driver.NewQuota(client, journalBucket, "", 6*journalPart)
+	if err := quota.Count(x.Context()); err != nil {
+		x.Fatal(err)
+	}
+	return drivertest.MustNew(x.Context(), client, journalBucket, &driver.Options{
+		Profile: x.profile, Journal: driver.NewJournal(client, journalBucket, "", x.profile, driver.Objects{}, nil),
+		Owner: "alice", Quotas: []*driver.Quota{quota},
+	})
+}
+
 // An upload that is larger than all interrupted ones of its user may be together is not kept, and its client is not
 // told so.
 func TestTooLargeToKeep(t *testing.T) {
 	inVirtualTime(t, func(x *journalTest) {
-		spy := drivertest.NewSpy(x.s3.Client(nil))
-		journal := driver.NewJournal(spy, journalBucket, "", x.profile, driver.Objects{}, nil)
-		quota := driver.NewQuota(spy, journalBucket, "", 6*journalPart)
-		if err := quota.Count(x.Context()); err != nil {
-			x.Fatal(err)
-		}
-		alice := drivertest.MustNew(x.Context(), spy, journalBucket, &driver.Options{
-			Profile: x.profile, Journal: journal, Owner: "alice", Quotas: []*driver.Quota{quota},
-		})
+		alice := x.withSmallQuota()
 		for size, want := range map[int]bool{2 * journalPart: true, 4 * journalPart: false} {
 			file := x.begin(alice, anew, 0)
 			if _, err := file.Write(patterned(size)); err != nil {
@@ -776,12 +698,7 @@ func TestTooLargeToKeep(t *testing.T) {
 func TestTakenOverTooLargeToKeep(t *testing.T) {
 	content := patterned(5*journalPart + 5000)
 	inVirtualTime(t, func(x *journalTest) {
-		spy := drivertest.NewSpy(x.s3.Client(nil))
-		journal := driver.NewJournal(spy, journalBucket, "", x.profile, driver.Objects{}, nil)
-		quota := driver.NewQuota(spy, journalBucket, "", 6*journalPart)
-		alice := drivertest.MustNew(x.Context(), spy, journalBucket, &driver.Options{
-			Profile: x.profile, Journal: journal, Owner: "alice", Quotas: []*driver.Quota{quota},
-		})
+		alice := x.withSmallQuota()
 		file, client, done := x.open(alice, anew, 0)
 		x.send(client, content[:4*journalPart+2000])
 		time.Sleep(16 * time.Second)

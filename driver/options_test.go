@@ -19,22 +19,6 @@ func mustNew(ctx context.Context, client Client, opts *Options) *Fs {
 	return f
 }
 
-// TestPartSize checks that parts are such as S3 takes.
-func TestPartSize(t *testing.T) {
-	for name, test := range map[string]struct{ size, want int64 }{
-		"default":  {0, s3api.MinPartSize},
-		"smallest": {s3api.MinPartSize, s3api.MinPartSize},
-		"large":    {64 << 20, 64 << 20},
-		"largest":  {s3api.MaxPartSize, s3api.MaxPartSize},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := mustNew(t.Context(), nil, &Options{PartSize: test.size}).uploads.PartSize; got != test.want {
-				t.Errorf("%d bytes, want %d", got, test.want)
-			}
-		})
-	}
-}
-
 // TestOptionOutOfRange checks that New refuses an option out of range, and that the error names its range and the unit.
 func TestOptionOutOfRange(t *testing.T) {
 	const (
@@ -88,17 +72,21 @@ func TestOptionOutOfRange(t *testing.T) {
 
 // TestOptionAtItsBound checks that New takes the least and the greatest value of each option, and the zero value.
 func TestOptionAtItsBound(t *testing.T) {
-	for name, opts := range map[string]*Options{
-		"none": nil,
-		"zero": {},
-		"least": {PartSize: 5 << 20, UploadConcurrency: 1, DownloadConcurrency: 1, Memory: NewBudget(5 << 20),
-			IdleTimeout: time.Millisecond, CopyLimit: 1},
-		"greatest": {Prefix: strings.Repeat("p", 1024), PartSize: 5 << 30, UploadConcurrency: 10_000,
-			DownloadConcurrency: 10_000, CopyLimit: 5 << 30},
+	for name, test := range map[string]struct {
+		opts  *Options
+		parts int64 // bytes
+	}{
+		"none": {nil, s3api.MinPartSize},
+		"zero": {&Options{}, s3api.MinPartSize},
+		"least": {&Options{PartSize: 5 << 20, UploadConcurrency: 1, DownloadConcurrency: 1, Memory: NewBudget(5 << 20),
+			IdleTimeout: time.Millisecond, CopyLimit: 1}, 5 << 20},
+		"greatest": {&Options{Prefix: strings.Repeat("p", 1024), PartSize: 5 << 30, UploadConcurrency: 10_000,
+			DownloadConcurrency: 10_000, CopyLimit: 5 << 30}, 5 << 30},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := New(t.Context(), nil, "bucket", opts); err != nil {
-				t.Error(err)
+			f, err := New(t.Context(), nil, "bucket", test.opts)
+			if err != nil || f.uploads.PartSize != test.parts {
+				t.Errorf("%+v, %v; want parts of %d bytes", f, err, test.parts)
 			}
 		})
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -169,20 +168,11 @@ func testListTimes(t *testing.T, h Harness) {
 	}
 	x.putAll("dir/00007x/y", "dir/z", "dir/marked/")
 	f := x.session(t.Context(), &driver.Options{Objects: driver.Objects{ListSetTimes: true}})
-	var now, most atomic.Int64
-	x.spy.Before(func(_ context.Context, operation string, _ any) error {
-		if operation == "HeadObject" {
-			n := now.Add(1)
-			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-			}
+	most := x.gauge(func(in any) int64 {
+		if _, looks := in.(*s3.HeadObjectInput); looks {
+			return 1
 		}
-		return nil
-	})
-	x.spy.After(func(operation string, _ any) error {
-		if operation == "HeadObject" {
-			now.Add(-1)
-		}
-		return nil
+		return 0
 	})
 	entries, err := f.ReadDirSeq("dir")
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/babelftp/babelftp/driver"
@@ -55,16 +54,6 @@ func testDownload(t *testing.T, h Harness) {
 		if n := x.spy.Total() - gets(x); n > x.requestsFor(secondLooks) {
 			t.Errorf("it took other requests than GetObject: %v", x.spy.Counts())
 		}
-	})
-	t.Run("read-in-bits", func(t *testing.T) {
-		x, _ := open(t, nil)
-		f := x.openAt("file", os.O_RDONLY, 0)
-		defer x.close(f)
-		got, err := io.ReadAll(iotest.HalfReader(f))
-		if err != nil {
-			t.Fatal(err)
-		}
-		equal(t, "file", got, content)
 	})
 	t.Run("one-stream-by-option", func(t *testing.T) {
 		x, link := open(t, &driver.Options{DownloadConcurrency: 1})
@@ -129,23 +118,6 @@ func testDownload(t *testing.T, h Harness) {
 			return send()
 		})
 		equal(t, "file", x.read("file"), content)
-	})
-	t.Run("replaced", func(t *testing.T) {
-		x, link := open(t, &driver.Options{DownloadConcurrency: 2, Memory: driver.NewBudget(16 << 20)})
-		f := x.openAt("file", os.O_RDONLY, 0)
-		defer x.close(f)
-		got := inWindow(t, x, f)
-		link.InjectFault(func(_ int, r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
-			return answer(r, http.StatusPreconditionFailed, "PreconditionFailed"), nil
-		})
-		rest, err := io.ReadAll(f)
-		got = append(got, rest...)
-		if err != nil || link.Requests() > 1 {
-			wantError(t, err, syscall.ESTALE)
-		}
-		if !bytes.Equal(got, content[:len(got)]) || err == nil && len(got) < len(content) {
-			t.Errorf("%d bytes, not all of them those of the object", len(got))
-		}
 	})
 	t.Run("replaced-meanwhile", func(t *testing.T) {
 		x, _ := open(t, &driver.Options{DownloadConcurrency: 2})

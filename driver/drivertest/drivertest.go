@@ -127,7 +127,6 @@ func Run(t *testing.T, h Harness) {
 		{"repeat", testRepeat},
 		{"aborted", testAborted},
 		{"aborted-while-stored", testAbortedWhileStored},
-		{"no-answer", testNoAnswer},
 		{"memory", testMemory},
 		{"quota", testQuota},
 		{"journal", testJournal},

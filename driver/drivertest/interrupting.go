@@ -163,13 +163,20 @@ func testMemory(t *testing.T, h Harness) {
 	t.Run("large", func(t *testing.T) {
 		const budget, uploads, size = 12 << 20, 6, 11 << 20
 		x := h.open(t, nil)
-		var onTheWay, most atomic.Int64
-		counted := &partGauge{Spy: x.spy, now: &onTheWay, most: &most}
+		most := x.gauge(func(in any) int64 {
+			part, ok := in.(*s3.UploadPartInput)
+			if !ok {
+				return 0
+			}
+			size, _ := part.Body.(io.Seeker).Seek(0, io.SeekEnd) // it never fails
+			_, _ = part.Body.(io.Seeker).Seek(0, io.SeekStart)
+			return size
+		})
 		memory := driver.NewBudget(budget)
 		var group errgroup.Group
 		for _, key := range numbered("file", uploads) {
 			group.Go(func() error {
-				session := MustNew(t.Context(), counted, x.bucket, &driver.Options{PartSize: partSize, Memory: memory})
+				session := MustNew(t.Context(), x.spy, x.bucket, &driver.Options{PartSize: partSize, Memory: memory})
 				f, err := session.Create(key)
 				if err != nil {
 					return err
@@ -211,28 +218,4 @@ func testMemory(t *testing.T, h Harness) {
 		}
 		x.wantKeys(append(numbered("idle", idle), "busy")...)
 	})
-}
-
-// A partGauge measures how many bytes of parts are on their way at the same time.
-type partGauge struct {
-	*Spy
-	now, most *atomic.Int64
-}
-
-// UploadPart implements driver.Client.
-func (g *partGauge) UploadPart(
-	ctx context.Context, in *s3.UploadPartInput, opts ...func(*s3.Options),
-) (*s3.UploadPartOutput, error) {
-	size, err := in.Body.(io.Seeker).Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := in.Body.(io.Seeker).Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	now := g.now.Add(size)
-	defer g.now.Add(-size)
-	for most := g.most.Load(); now > most && !g.most.CompareAndSwap(most, now); most = g.most.Load() {
-	}
-	return g.Spy.UploadPart(ctx, in, opts...)
 }

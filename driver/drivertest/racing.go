@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -201,7 +200,7 @@ func (x *fixture) race(r race, dir string, at int) bool {
 		underWay--
 		changed.Broadcast()
 	})
-	x.spy.After(inWholeSeconds)
+	x.spy.After(redate("", func(t time.Time) time.Time { return t.Truncate(time.Second) })) // as some servers tell it
 	opErr := r.run(x.session(x.Context(), &r.opts), dir)
 	x.spy.Before(nil)
 	x.spy.Answered(nil)
@@ -254,16 +253,6 @@ func (x *fixture) holds(key string, want []byte) bool {
 	return x.exists(key) && bytes.Equal(x.object(key), want)
 }
 
-// inWholeSeconds makes the times of listings those of a server that tells no more than seconds.
-func inWholeSeconds(_ string, out any) error {
-	if page, ok := out.(*s3.ListObjectsV2Output); ok {
-		for i := range page.Contents {
-			page.Contents[i].LastModified = aws.Time(page.Contents[i].LastModified.Truncate(time.Second))
-		}
-	}
-	return nil
-}
-
 // testOntoUnprovenFiles renames and copies a directory onto another whose files have the same names and sizes, and
 // are younger. Their ETags do not tell whether they are copies.
 func testOntoUnprovenFiles(t *testing.T, h Harness) {
@@ -274,16 +263,7 @@ func testOntoUnprovenFiles(t *testing.T, h Harness) {
 	if !strings.Contains(aws.ToString(x.head("e/file").ETag), "-") {
 		t.Error("the file has an ETag that tells what it is")
 	}
-	x.spy.After(func(_ string, out any) error {
-		if page, ok := out.(*s3.ListObjectsV2Output); ok {
-			for i, object := range page.Contents {
-				if strings.HasPrefix(*object.Key, "e") {
-					page.Contents[i].LastModified = aws.Time(object.LastModified.Add(time.Second - time.Millisecond))
-				}
-			}
-		}
-		return nil
-	})
+	x.spy.After(redate("e", later(time.Second-time.Millisecond)))
 	wantError(t, x.Rename("d", "e"), syscall.ENOTEMPTY)
 	wantError(t, x.Copy(t.Context(), "d", "e"), syscall.ENOTEMPTY)
 	x.wantContent("d/file", mine)
@@ -424,16 +404,7 @@ func testStamps(t *testing.T, h Harness) {
 	x.Fs = x.session(t.Context(), nil)
 	x.spy.Reset()
 	// Each copy is younger than its file, and by less than HeadObject may round.
-	x.spy.After(func(_ string, out any) error {
-		if page, ok := out.(*s3.ListObjectsV2Output); ok {
-			for i, object := range page.Contents {
-				if strings.HasPrefix(*object.Key, "e") {
-					page.Contents[i].LastModified = aws.Time(object.LastModified.Add(time.Second - time.Millisecond))
-				}
-			}
-		}
-		return nil
-	})
+	x.spy.After(redate("e", later(time.Second-time.Millisecond)))
 	x.rename("d", "e")
 	x.spy.After(nil)
 	if n := x.spy.Counts()["CopyObject"]; n != 1 {
@@ -480,20 +451,11 @@ func testRequestsAtOnce(t *testing.T, h Harness) {
 			t.Fatal(err)
 		}
 	}
-	var now, peak atomic.Int64
-	x.spy.Before(func(_ context.Context, operation string, _ any) error {
-		if operation != "HeadObject" { // some find nothing
-			n := now.Add(1)
-			for p := peak.Load(); n > p && !peak.CompareAndSwap(p, n); p = peak.Load() {
-			}
+	peak := x.gauge(func(in any) int64 {
+		if _, looks := in.(*s3.HeadObjectInput); looks {
+			return 0
 		}
-		return nil
-	})
-	x.spy.After(func(operation string, _ any) error {
-		if operation != "HeadObject" {
-			now.Add(-1)
-		}
-		return nil
+		return 1
 	})
 	x.spy.Reset()
 	if err := x.Copy(t.Context(), "d", "e"); err != nil {

@@ -234,18 +234,6 @@ func (x *fixture) testBroken(name string, content []byte) {
 		_, err := io.ReadAll(f)
 		wantError(x, err, syscall.EAGAIN)
 	})
-	x.run("other-range", func(x *fixture) {
-		x.spy.Before(func(_ context.Context, _ string, in any) error {
-			if get, ok := in.(*s3.GetObjectInput); ok {
-				get.Range = nil // as a proxy might
-			}
-			return nil
-		})
-		x.spy.After(nil)
-		defer x.spy.Before(nil)
-		_, err := x.OpenAt(name, os.O_RDONLY, 10)
-		wantError(x, err, syscall.EIO)
-	})
 }
 
 // testReadingEnded ends readers from outside.

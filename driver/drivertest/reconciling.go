@@ -328,34 +328,3 @@ func (x *fixture) refuseDelete(err error) {
 		return nil
 	})
 }
-
-// testNoAnswer lets something answer for S3 that knows nothing of objects: what is not there is not taken for empty.
-func testNoAnswer(t *testing.T, h Harness) {
-	x := h.open(t, nil)
-	x.put("file", []byte("content"))
-	x.put("dir/file", nil)
-	x.spy.After(func(_ string, out any) error {
-		switch out := out.(type) {
-		case *s3.HeadObjectOutput:
-			*out = s3.HeadObjectOutput{}
-		case *s3.GetObjectOutput:
-			*out = s3.GetObjectOutput{Body: out.Body}
-		case *s3.ListObjectsV2Output:
-			*out = s3.ListObjectsV2Output{}
-		case *s3.CreateMultipartUploadOutput:
-			*out = s3.CreateMultipartUploadOutput{}
-		}
-		return nil
-	})
-	_, err := x.StatFile("file")
-	wantError(x, err, syscall.EIO)
-	_, err = x.Open("file")
-	wantError(x, err, syscall.EIO)
-	wantError(x, x.tryAppend("file", []byte("added")), syscall.EIO)
-	x.wantContent("file", []byte("content"))
-	_, err = x.StatDir("dir")
-	wantError(x, err, syscall.EAGAIN)
-	wantError(x, x.RemoveAll("dir"), syscall.EAGAIN)
-	wantError(x, x.tryWrite("large", random(partSize+1)), syscall.EAGAIN)
-	x.wantKeys("dir/file", "file")
-}

@@ -104,7 +104,6 @@ func testJournal(t *testing.T, h Harness) {
 	}{
 		{"while-open", (*fixture).testJournalWhileOpen},
 		{"abandoned", (*fixture).testSweep},
-		{"own", (*fixture).testSweepOwn},
 		{"abort-fails", (*fixture).testSweepLeftBehind},
 		{"no-record", (*fixture).testUnrecorded},
 		{"no-record-of-ours", (*fixture).testForeignRecord},
@@ -235,24 +234,6 @@ func (x *fixture) testSweep() {
 	if err != nil {
 		x.Errorf("the upload that others have begun: %v", err)
 	}
-}
-
-// testSweepOwn sweeps during an upload. The server that works on it does not treat it as abandoned.
-func (x *fixture) testSweepOwn() {
-	p := x.process()
-	f := x.begin(p.as(""), "file", create, 0, random(partSize+1))
-	x.awaitRecords(1)
-	for range 2 {
-		if n, err := p.journal.Sweep(x.Context(), 0); n != 0 || err != nil {
-			x.Errorf("%d uploads, %v", n, err)
-		}
-	}
-	if len(x.records()) != 1 {
-		x.Errorf("records are %q", x.records())
-	}
-	x.close(f)
-	x.wantContent("file", random(partSize+1))
-	x.wantNothingPending("file", "file")
 }
 
 // testSweepLeftBehind fails to abort an upload. A sweep removes it.
@@ -473,14 +454,6 @@ func testResumeAfterErrors(t *testing.T, h Harness) {
 			_, _ = io.Copy(f, iotest.ErrReader(errInterrupted))
 		}},
 		{"refused-before-commit", sent - 1, errInterrupted, func(*fixture, afero.File, context.CancelFunc) {}},
-		{"commit-failed", sent - 1, fs.ErrPermission, func(x *fixture, _ afero.File, _ context.CancelFunc) {
-			x.spy.Before(func(_ context.Context, operation string, _ any) error {
-				if operation == "CompleteMultipartUpload" {
-					return responseError(403, "AccessDenied")
-				}
-				return nil
-			})
-		}},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			x := h.open(t, nil)
@@ -488,12 +461,7 @@ func testResumeAfterErrors(t *testing.T, h Harness) {
 			defer end()
 			p := x.process()
 			session := x.session(
-				ctx, &driver.Options{Journal: p.journal, Owner: "alice", BeforeCommit: func(context.Context) error {
-					if test.label == "commit-failed" {
-						return nil
-					}
-					return errInterrupted
-				}})
+				ctx, &driver.Options{Journal: p.journal, Owner: "alice", BeforeCommit: func(context.Context) error { return errInterrupted }})
 			f := x.begin(session, "file", create, 0, content[:sent])
 			test.run(x, f, end)
 			wantError(x, f.Close(), test.kind)

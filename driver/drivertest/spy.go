@@ -7,6 +7,11 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -110,6 +115,41 @@ func (s *Spy) intercept(ctx context.Context, in any, send func() (any, error)) e
 		err = hooks.after(operation, out)
 	}
 	return err
+}
+
+// gauge measures how much is under way at the same time from now on: the most of what size says of each request.
+func (x *fixture) gauge(size func(in any) int64) (most *atomic.Int64) {
+	var now atomic.Int64
+	most = &atomic.Int64{}
+	x.spy.Client = s3api.Intercept(x.spy.Client, func(_ context.Context, in any, send func() (any, error)) error {
+		n := size(in)
+		sum := now.Add(n)
+		defer now.Add(-n)
+		for before := most.Load(); sum > before && !most.CompareAndSwap(before, sum); before = most.Load() {
+		}
+		_, err := send()
+		return err
+	})
+	return most
+}
+
+// redate returns a hook for [Spy.After] by which listings tell other times of the objects below a prefix.
+func redate(prefix string, change func(time.Time) time.Time) func(operation string, out any) error {
+	return func(_ string, out any) error {
+		if page, ok := out.(*s3.ListObjectsV2Output); ok {
+			for i, object := range page.Contents {
+				if strings.HasPrefix(*object.Key, prefix) {
+					page.Contents[i].LastModified = aws.Time(change(*object.LastModified))
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// later returns what adds to a time.
+func later(by time.Duration) func(time.Time) time.Time {
+	return func(t time.Time) time.Time { return t.Add(by) }
 }
 
 // A TruncatedBody ends early, after some bytes, with an error.

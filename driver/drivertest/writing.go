@@ -12,7 +12,6 @@ import (
 	"testing/iotest"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
 func testWrite(t *testing.T, h Harness) {
@@ -211,37 +210,6 @@ func testAppend(t *testing.T, h Harness) {
 			x.wantContent(label, random(size+1))
 			x.wantNoUploads(label)
 		})
-	}
-	x.run("attributes", func(x *fixture) { x.testAppendedAttributes() })
-}
-
-// testAppendedAttributes checks that an object which grows stays what it was, but for the time of its bytes.
-func (x *fixture) testAppendedAttributes() {
-	for label, size := range map[string]int{"attributes": 10, "attributes-parts": partSize} {
-		_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{
-			Bucket: &x.bucket, Key: &label, Body: bytes.NewReader(random(size)),
-			ContentType: aws.String("text/x-test"), ContentDisposition: aws.String("inline"),
-			ContentLanguage: aws.String("fr"),
-			CacheControl:    aws.String("no-cache"), ContentEncoding: aws.String("test"),
-			Metadata: map[string]string{"color": "blue", "mtime": "1000000000.0"},
-		})
-		if err != nil {
-			x.Fatal(err)
-		}
-		if err := x.tryAppend(label, random(10)); err != nil {
-			x.Fatal(err)
-		}
-		out := x.head(label)
-		got := []string{
-			aws.ToString(out.ContentType), aws.ToString(out.ContentDisposition), aws.ToString(out.ContentLanguage),
-			aws.ToString(out.CacheControl), aws.ToString(out.ContentEncoding), out.Metadata["color"],
-			out.Metadata["mtime"],
-		}
-		for i, want := range []string{"text/x-test", "inline", "fr", "no-cache", "test", "blue", ""} {
-			if got[i] != want {
-				x.Errorf("%s has the attributes %q; the one of index %d should be %q", label, got, i, want)
-			}
-		}
 	}
 }
 
