@@ -1,149 +1,121 @@
 package membudget
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 )
 
-// look serves as [memory.serve] does, by a look at each buffer that waits. It returns those that still do.
-func (m *memory) look(waiting []*waiter) []*waiter {
-	m.round++
-	m.starved = nil
-	slices.SortStableFunc(waiting, func(a, b *waiter) int {
-		return cmp.Or(
-			cmp.Compare(a.ofGroup(), b.ofGroup()), cmp.Compare(a.ofMember(), b.ofMember()),
-			cmp.Compare(a.arrival, b.arrival))
-	})
-	return slices.DeleteFunc(waiting, func(r *waiter) bool {
-		if p := r.refusedBy(m.round); p != nil {
-			if p == m.all && m.starved == nil {
-				m.starved = r
-			}
-			return false
-		}
-		r.buffer.hold(r.bytes)
-		close(r.ready)
-		return true
-	})
+// A line is buffers that wait for a block each, by names such as "acme/alice/1" of their groups and members.
+type line struct {
+	*Budget
+	rest    *Revocable // holds what no buffer does
+	waiting map[string]*waiter
 }
 
-func (r *waiter) ofMember() int64 { return r.buffer.budget.pools[0].held() }
-func (r *waiter) ofGroup() int64 {
-	pools := r.buffer.budget.pools
-	return pools[min(1, len(pools)-1)].held()
+// newLine returns a budget of which members hold some blocks and a reservation all others.
+func newLine(held map[string]int64) *line {
+	l := &line{Budget: New(64 << 20), waiting: map[string]*waiter{}}
+	for name, blocks := range held {
+		l.of(name).Buffer(blocks * BlockSize).hold(blocks * BlockSize)
+	}
+	l.rest = l.Reserve(func() {})
+	l.rest.hold(l.all.free)
+	return l
 }
 
-// TestQueue lets random buffers of two budgets want, fill and return memory. The queue of the one serves those that a
-// look at all serves in the other.
-func TestQueue(t *testing.T) {
-	const buffers = 40
-	granted, waited := 0, 0
-	for seed := range uint64(300) {
-		random := rand.New(rand.NewPCG(seed, 0))
-		limit := MinLimit + random.Int64N(20<<20)
-		queued, looked := New(limit), New(limit)
-		var budgets [2][]*Budget
-		for i, b := range []*Budget{queued, looked} {
-			for c := range 9 {
-				budgets[i] = append(budgets[i], b.For(fmt.Sprint(c/3), fmt.Sprint(c%3)))
-			}
-			budgets[i] = append(budgets[i], b)
-		}
-		var (
-			pairs   [buffers][2]*Buffer
-			waiters [buffers][2]*waiter
-			waiting []*waiter
-		)
-		reserved := [2]*Revocable{queued.Reserve(func() {}), looked.Reserve(func() {})}
-		isReady := func(w *waiter) bool {
+// of is the budget of who waits by a name.
+func (l *line) of(name string) *Budget {
+	parts := strings.Split(name, "/")
+	return l.For(parts[0], parts[1])
+}
+
+func (l *line) wait(names ...string) {
+	for _, name := range names {
+		l.waiting[name] = &waiter{buffer: l.of(name).Buffer(BlockSize), bytes: BlockSize, ready: make(chan struct{})}
+		l.queue.add(l.waiting[name])
+		l.serve()
+	}
+}
+
+func (l *line) giveUp(name string) {
+	l.queue.remove(l.waiting[name])
+	delete(l.waiting, name)
+	l.serve()
+}
+
+// want returns so many blocks, one after another, and wants each to go to the next of these.
+func (l *line) want(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		l.rest.hold(-BlockSize)
+		l.serve()
+		var served []string
+		for name, w := range l.waiting {
 			select {
 			case <-w.ready:
-				return true
+				served = append(served, name)
+				delete(l.waiting, name)
 			default:
-				return false
 			}
 		}
-		for step := range 400 {
-			n := random.IntN(buffers)
-			pair, w := &pairs[n], &waiters[n]
-			switch {
-			case random.IntN(10) == 0: // a download takes memory, or returns it
-				bytes := min(BlockSize*random.Int64N(20), queued.all.free)
-				if reserved[0].held > 0 {
-					bytes = -reserved[0].held
-				}
-				reserved[0].hold(bytes)
-				queued.serve()
-				reserved[1].hold(bytes)
-				waiting = looked.look(waiting)
-			case pair[0] == nil:
-				of, size := random.IntN(10), []int64{BlockSize, MinLimit, MinLimit, 8 << 20, 16 << 20}[random.IntN(5)]
-				*pair = [2]*Buffer{budgets[0][of].Buffer(size), budgets[1][of].Buffer(size)}
-				fallthrough
-			case w[0] == nil && pair[0].missing() > 0 && random.IntN(6) > 0:
-				bytes := min(max(pair[0].held, BlockSize), pair[0].missing())
-				for i := range w {
-					w[i] = &waiter{buffer: pair[i], bytes: bytes, ready: make(chan struct{}), arrival: int64(step)}
-				}
-				queued.queue.add(w[0])
-				queued.serve()
-				waiting = looked.look(append(waiting, w[1]))
-			case w[0] != nil && random.IntN(4) > 0: // goes on to wait
-			case w[0] != nil:
-				queued.queue.remove(w[0])
-				queued.serve()
-				waiting = looked.look(slices.DeleteFunc(waiting, func(other *waiter) bool { return other == w[1] }))
-				*w = [2]*waiter{}
-			case random.IntN(3) == 0:
-				queued.seal(pair[0])
-				pair[1].set(pair[1].held, pair[1].held)
-				waiting = looked.look(waiting)
-			default:
-				queued.release(pair[0])
-				pair[1].set(0, 0)
-				waiting = looked.look(waiting)
-				*pair = [2]*Buffer{}
-			}
-			for n := range waiters {
-				w := &waiters[n]
-				if w[0] == nil {
-					continue
-				}
-				if isReady(w[0]) != isReady(w[1]) {
-					t.Fatalf(
-						"seed %d, step %d: buffer %d is served: %v, want %v", seed, step, n, isReady(w[0]),
-						isReady(w[1]))
-				}
-				if (queued.starved == w[0]) != (looked.starved == w[1]) {
-					t.Fatalf(
-						"seed %d, step %d: buffer %d is the first that starves: %v", seed, step, n,
-						queued.starved == w[0])
-				}
-				if isReady(w[0]) {
-					*w = [2]*waiter{}
-					granted++
-				}
-			}
-			for c := range budgets[0] {
-				if got, want := budgets[0][c].Scarce(), budgets[1][c].Scarce(); got != want {
-					t.Fatalf(
-						"seed %d, step %d: memory is scarce for %v: %v, want %v", seed, step, budgets[0][c].consumer,
-						got, want)
-				}
-			}
-			if got := queued.Waits().Waiting; got != len(waiting) {
-				t.Fatalf("seed %d, step %d: %d wait, want %d", seed, step, got, len(waiting))
-			}
-			waited += len(waiting)
+		if !slices.Equal(served, []string{name}) {
+			t.Fatalf("%q got a block, want %s", served, name)
 		}
 	}
-	if granted < 1000 || waited < 10_000 {
-		t.Errorf("only %d buffers were served, and %d waited", granted, waited)
+	if l.Waits().Waiting != len(l.waiting) {
+		t.Errorf("%d wait, want %d", l.Waits().Waiting, len(l.waiting))
+	}
+}
+
+// TestQueue serves those whose group holds least, then those whose member holds least, then those that came first.
+func TestQueue(t *testing.T) {
+	held := map[string]int64{"a/x": 3, "a/y": 1, "b/x": 2}
+	for name, run := range map[string]func(t *testing.T, l *line){
+		"order": func(t *testing.T, l *line) {
+			l.wait("a/x/1", "a/y/1", "b/x/1", "b/y/1", "b/y/2")
+			l.want(t, "b/y/1", "b/y/2", "a/y/1", "b/x/1", "a/x/1")
+		},
+		"later-of-a-group-that-holds-nothing": func(t *testing.T, l *line) {
+			l.wait("a/y/1", "a/y/2", "b/y/1")
+			l.want(t, "b/y/1")
+			l.wait("c/x/1")
+			l.want(t, "c/x/1", "a/y/1", "a/y/2")
+		},
+		"first-gives-up": func(t *testing.T, l *line) {
+			l.wait("b/y/1", "b/y/2", "a/y/1")
+			l.giveUp("b/y/1")
+			l.want(t, "b/y/2", "a/y/1")
+		},
+		"last-of-a-member-gives-up-and-returns": func(t *testing.T, l *line) {
+			l.wait("b/y/1", "a/y/1")
+			l.giveUp("b/y/1")
+			l.want(t, "a/y/1")
+			l.wait("b/y/3")
+			l.want(t, "b/y/3")
+		},
+		"holds-more-while-it-waits": func(t *testing.T, l *line) {
+			l.wait("b/y/1", "a/y/1")
+			l.rest.hold(-4 * BlockSize)
+			l.of("b/x").Buffer(4 * BlockSize).hold(4 * BlockSize)
+			l.want(t, "a/y/1", "b/y/1")
+		},
+		"member-has-its-share": func(t *testing.T, l *line) {
+			share := l.of("d/x").Share()
+			l.rest.hold(-share)
+			buffer := l.of("d/x").Buffer(share)
+			buffer.hold(share)
+			l.wait("d/x/1", "a/y/1")
+			l.want(t, "a/y/1")
+			l.rest.hold(share)
+			l.release(buffer)
+			l.want(t, "d/x/1")
+		},
+	} {
+		t.Run(name, func(t *testing.T) { run(t, newLine(held)) })
 	}
 }
 
