@@ -107,27 +107,6 @@ func (s *storage) abortWhileResumed() {
 	}
 }
 
-// A tearing client lets something happen while the first look at an object is answered. The answer has the ETag from
-// after that, and all else from before.
-type tearing struct {
-	s3api.Client
-	once   sync.Once
-	happen func()
-}
-
-func (c *tearing) HeadObject(
-	ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options),
-) (*s3.HeadObjectOutput, error) {
-	out, err := c.Client.HeadObject(ctx, in, opts...)
-	c.once.Do(func() {
-		c.happen()
-		if now, nowErr := c.Client.HeadObject(ctx, in, opts...); err == nil && nowErr == nil {
-			out.ETag = now.ETag
-		}
-	})
-	return out, err
-}
-
 // TestTornRead reads a record that is written at the same moment, on a server that answers with the state of one
 // version and the ETag of the next. Another session has resumed the upload then, so it is not aborted.
 func TestTornRead(t *testing.T) {
@@ -151,28 +130,25 @@ func TestTornRead(t *testing.T) {
 		}
 		t.Cleanup(e.Release)
 	}
-	administrators := journal.New(
-		&tearing{Client: s.client, happen: resume}, s.bucket, "", versitygw(), attributes.Objects{}, nil)
+	// The first look at an object has the ETag from after that, and all else from before.
+	var once sync.Once
+	tearing := s3api.Intercept(s.client, func(ctx context.Context, in any, send func() (any, error)) error {
+		out, err := send()
+		if in, looks := in.(*s3.HeadObjectInput); looks && err == nil {
+			once.Do(func() {
+				resume()
+				if now, err := s.client.HeadObject(ctx, in); err == nil {
+					out.(*s3.HeadObjectOutput).ETag = now.ETag
+				}
+			})
+		}
+		return err
+	})
+	administrators := journal.New(tearing, s.bucket, "", versitygw(), attributes.Objects{}, nil)
 	if err := administrators.Abort(t.Context(), pending[0].ID); !errors.Is(err, syscall.EBUSY) {
 		t.Errorf("the abort of an upload that is resumed: %v", err)
 	}
 	s.wantUploads(key)
-}
-
-// A vanishing client removes an object after each listing.
-type vanishing struct {
-	s3api.Client
-	bucket, key string
-}
-
-func (c *vanishing) ListObjectsV2(
-	ctx context.Context, in *s3.ListObjectsV2Input, opts ...func(*s3.Options),
-) (*s3.ListObjectsV2Output, error) {
-	out, err := c.Client.ListObjectsV2(ctx, in, opts...)
-	if err == nil {
-		_, err = c.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &c.bucket, Key: &c.key})
-	}
-	return out, err
 }
 
 // TestPendingEnds counts no uploads that end while the journal is read.
@@ -180,7 +156,15 @@ func TestPendingEnds(t *testing.T) {
 	s := newStorage(t)
 	s.enter(s.process(), "stays")
 	ends, _, _ := s.enter(s.process(), "ends")
-	j := journal.New(&vanishing{s.client, s.bucket, ends.Name()}, s.bucket, "", versitygw(), attributes.Objects{}, nil)
+	key := ends.Name()
+	vanishing := s3api.Intercept(s.client, func(ctx context.Context, in any, send func() (any, error)) error {
+		_, err := send()
+		if _, lists := in.(*s3.ListObjectsV2Input); lists && err == nil {
+			_, err = s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: &key})
+		}
+		return err
+	})
+	j := journal.New(vanishing, s.bucket, "", versitygw(), attributes.Objects{}, nil)
 	if pending, all, err := j.Pending(t.Context(), 10); err != nil || all != 1 || len(pending) != 1 ||
 		pending[0].Key != "stays" {
 		t.Errorf("%d uploads are pending, %+v: %v", all, pending, err)

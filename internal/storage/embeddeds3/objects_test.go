@@ -85,54 +85,11 @@ func (b bucket) openUploads(t *testing.T) int {
 	return len(out.Uploads)
 }
 
-// upload starts a multipart upload.
-func (b bucket) upload(t *testing.T, key string) *s3.CompleteMultipartUploadInput {
-	t.Helper()
-	created, err := b.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &b.name, Key: &key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &s3.CompleteMultipartUploadInput{
-		Bucket: &b.name, Key: &key, UploadId: created.UploadId, MultipartUpload: &types.CompletedMultipartUpload{},
-	}
-}
-
 func wantCode(t *testing.T, err error, want string) {
 	t.Helper()
 	var apiErr smithy.APIError
 	if !errors.As(err, &apiErr) || apiErr.ErrorCode() != want {
 		t.Errorf("error is %v, want %s", err, want)
-	}
-}
-
-func TestCopy(t *testing.T) {
-	b := newBucket(t)
-	content := bytes.Repeat([]byte("0123456789abcdef"), 6*mib/16)
-	b.put(t, "from", content)
-
-	_, err := b.CopyObject(
-		t.Context(), &s3.CopyObjectInput{Bucket: &b.name, Key: aws.String("to"), CopySource: aws.String("bucket/from")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(b.get(t, "to"), content) {
-		t.Error("CopyObject made something else")
-	}
-
-	complete := b.upload(t, "parts")
-	copied, err := b.UploadPartCopy(t.Context(), &s3.UploadPartCopyInput{
-		Bucket: &b.name, Key: complete.Key, UploadId: complete.UploadId, PartNumber: aws.Int32(1),
-		CopySource: aws.String("bucket/from"), CopySourceRange: aws.String("bytes=16-5242895"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	complete.MultipartUpload.Parts = []types.CompletedPart{{ETag: copied.CopyPartResult.ETag, PartNumber: aws.Int32(1)}}
-	if _, err := b.CompleteMultipartUpload(t.Context(), complete); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(b.get(t, "parts"), content[16:5242896]) {
-		t.Error("UploadPartCopy made something else")
 	}
 }
 

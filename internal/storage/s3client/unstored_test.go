@@ -118,44 +118,6 @@ func TestStoreFileAndDirectory(t *testing.T) {
 	})
 }
 
-// An upload that was aborted is not completed, although an older object has the key.
-func TestCompleteAbortedUpload(t *testing.T) {
-	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		client, bucket, key := clientOf(t, s.AWSConfig()), s.Bucket(t), "file"
-		if err := ways["put"](t, client, bucket, key, []byte("older")); err != nil {
-			t.Fatal(err)
-		}
-		begun, err := client.CreateMultipartUpload(
-			t.Context(), &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: &key})
-		if err != nil {
-			t.Fatal(err)
-		}
-		part, err := client.UploadPart(t.Context(), &s3.UploadPartInput{
-			Bucket: &bucket, Key: &key, UploadId: begun.UploadId, PartNumber: aws.Int32(1),
-			Body: bytes.NewReader([]byte("newer")),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		complete := func() error {
-			_, err := client.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
-				Bucket: &bucket, Key: &key, UploadId: begun.UploadId,
-				MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: part.ETag,
-					PartNumber: aws.Int32(1)}}},
-			})
-			return err
-		}
-		if _, err := client.AbortMultipartUpload(t.Context(), &s3.AbortMultipartUploadInput{
-			Bucket: &bucket, Key: &key, UploadId: begun.UploadId,
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if err := complete(); !s3error.HasCode(err, "NoSuchUpload", "OperationAborted") {
-			t.Errorf("%v, want NoSuchUpload or OperationAborted", err)
-		}
-	})
-}
-
 // The refusal to complete an upload is no denial where the server may refuse for a moment only. The upload can be
 // done again.
 func TestRefusedCompletion(t *testing.T) {
