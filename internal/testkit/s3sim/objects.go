@@ -269,13 +269,11 @@ func (o *Object) describe(h http.Header) {
 }
 
 func (s *Server) get(b *bucket, q *request) *reply {
-	o, refusal := b.lookup(q.Key, q.query.Get("versionId"))
+	o, refusal := b.lookup(q)
 	if refusal != nil {
 		return refusal
 	}
-	if q.query.Get("versionId") == "" {
-		o = q.torn(o)
-	}
+	o = q.torn(o)
 	if !o.matches(q.header, "") {
 		return preconditionFailed()
 	}
@@ -315,33 +313,22 @@ func (s *Server) get(b *bucket, q *request) *reply {
 	return answer
 }
 
-// byteRange parses a Range header (RFC 9110, section 14.1.2). A malformed one, and one of several ranges, stand for
-// the whole object. One that the object does not have is not valid.
+// byteRange parses a Range header (RFC 9110, section 14.1.2) from one byte on, to another or to the end. Another one
+// stands for the whole object. One that the object does not have is not valid.
 func byteRange(value string, size int64) (from, to int64, partial, valid bool) {
 	set, found := strings.CutPrefix(value, "bytes=")
-	first, last, dash := strings.Cut(set, "-")
-	start, okStart := position(first)
-	end, okEnd := position(last)
-	switch {
-	case !found, !dash, !okStart, !okEnd, first == "" && last == "", first != "" && last != "" && end < start:
+	first, last, _ := strings.Cut(set, "-")
+	from, err := strconv.ParseInt(first, 10, 64)
+	if !found || err != nil {
 		return 0, size, false, true
-	case first == "" && size == 0 && end > 0:
-		return 0, 0, false, true // S3 answers with the empty object
-	case first == "": // the last bytes
-		return max(0, size-end), size, true, end > 0
-	case last == "":
-		end = size - 1
 	}
-	return start, min(end, size-1) + 1, true, start < size
-}
-
-// position parses a number of a range, which may be absent. It has nothing but digits.
-func position(digits string) (n int64, valid bool) {
-	if digits == "" {
-		return 0, true
+	to = size - 1
+	if last != "" {
+		if to, err = strconv.ParseInt(last, 10, 64); err != nil || to < from {
+			return 0, size, false, true
+		}
 	}
-	u, err := strconv.ParseUint(digits, 10, 63)
-	return int64(u), err == nil
+	return from, min(to, size-1) + 1, true, from < size
 }
 
 // source finds the object that a copy names, and checks its conditions.
@@ -355,10 +342,10 @@ func (s *Server) source(q *request) (*Object, *reply) {
 	case b == nil:
 		return nil, refuse(http.StatusNotFound, "NoSuchBucket")
 	}
-	o, refusal := b.lookup(key, "")
+	o := b.current(key)
 	switch {
-	case refusal != nil:
-		return nil, refusal
+	case o == nil:
+		return nil, noSuchKey()
 	case !o.matches(q.header, "X-Amz-Copy-Source-"),
 		s.opts.Profile.UncheckedSources && o.parts != nil && q.header.Get("X-Amz-Copy-Source-If-Match") != "":
 		return nil, preconditionFailed()
@@ -558,7 +545,7 @@ type tagging struct {
 }
 
 func (b *bucket) getTagging(q *request) *reply {
-	o, refusal := b.lookup(q.Key, q.query.Get("versionId"))
+	o, refusal := b.lookup(q)
 	if refusal != nil {
 		return refusal
 	}

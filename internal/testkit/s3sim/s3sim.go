@@ -9,7 +9,7 @@
 //
 // It takes path-style requests, and does not check signatures: there are no accounts, ACLs and policies. Operations
 // that it lacks are refused with 501 NotImplemented. It compares bytes with their length, with Content-MD5, with
-// X-Amz-Content-Sha256, and with each checksum that comes as a header or a trailer.
+// X-Amz-Content-Sha256, and with each checksum that comes as a header.
 //
 // It ignores a condition that the profile lacks, as servers do that are older than conditional requests. With
 // [Options.RefuseUnsupported] it refuses the request.
@@ -86,9 +86,6 @@ type Options struct {
 
 	// PageSize is how many entries a page of a listing has at most. 0 stands for S3's own 1,000.
 	PageSize int
-
-	// Fault returns the fault of each request that arrives by [Server.ServeHTTP]. Nil is for no faults.
-	Fault func(Operation) Fault
 
 	// Observe gets every request that the server has decided, in the order in which they took effect. It must not
 	// call the server.
@@ -518,16 +515,11 @@ func (q *request) torn(o *Object) *Object {
 
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	q := decode(r)
-	var f Fault
-	if s.opts.Fault != nil {
-		f = s.opts.Fault(q.Operation)
-	}
-	answer, err := s.exchange(r.Context(), q, f)
+	answer, err := s.exchange(r.Context(), decode(r), Fault{})
 	if err != nil {
 		panic(http.ErrAbortHandler) // which breaks the connection
 	}
-	response := s.response(answer, r, f.Cut)
+	response := s.response(answer, r, 0)
 	defer response.Body.Close()
 	maps.Copy(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)

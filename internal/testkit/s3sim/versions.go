@@ -92,23 +92,15 @@ func (b *bucket) find(key, id string) *Object {
 	return nil
 }
 
-// lookup returns the object that a request names by a key and a version.
-func (b *bucket) lookup(key, id string) (*Object, *reply) {
-	o := b.find(key, id)
-	switch {
-	case o == nil && id == "":
-		return nil, noSuchKey()
-	case o == nil:
-		return nil, refuse(http.StatusNotFound, "NoSuchVersion")
-	case !o.deleted:
+// lookup returns the current object of the key that a request reads. The simulator reads no older version.
+func (b *bucket) lookup(q *request) (*Object, *reply) {
+	if q.query.Has("versionId") {
+		return nil, notImplemented()
+	}
+	if o := b.current(q.Key); o != nil {
 		return o, nil
 	}
-	refusal := noSuchKey()
-	if id != "" {
-		refusal = refuse(http.StatusMethodNotAllowed, "MethodNotAllowed")
-	}
-	b.describe(refusal.header, o)
-	return nil, refusal
+	return nil, noSuchKey()
 }
 
 // describeNew sets the header that says which version a new object is. The null version is not named.
