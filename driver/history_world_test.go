@@ -141,12 +141,8 @@ func newWorld(t *testing.T, h *history) *world {
 		w.profile.MD5ETags = false
 	}
 	w.init(w)
-	completed := s3sim.CompletedByProfile
-	if h.Forgets {
-		completed = s3sim.CompletedForgotten
-	}
 	w.s3 = s3sim.New(s3sim.Options{
-		Conflicts: h.Conflicts, Completed: completed,
+		Conflicts: h.Conflicts, Forgets: h.Forgets,
 		Profile: w.profile, MinPartSize: historyPart, RefuseUnsupported: w.profile.Name == "strict", Observe: w.observe,
 		Ahead: h.Ahead, PageSize: h.Page, Torn: h.Torn, Emptying: h.Emptying,
 		Overlapping: w.profile.UnendedUploads && !h.abortsUploads(),

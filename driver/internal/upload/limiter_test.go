@@ -2,7 +2,6 @@ package upload
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -313,33 +312,6 @@ func TestShrunkLimit(t *testing.T) {
 			cancel()
 		}
 	})
-}
-
-// BenchmarkRelease ends a part while 10,000 uploads wait for another one, and begins it again.
-func BenchmarkRelease(b *testing.B) {
-	const uploads = 10_000
-	l := NewLimiter(&s3api.Stats{})
-	var all sync.WaitGroup
-	ctx, cancel := context.WithCancel(b.Context())
-	for range uploads {
-		t := l.Join(16)
-		all.Go(func() {
-			for t.Acquire(ctx, ctx) {
-			}
-		})
-	}
-	for l.parts.Waiting() < uploads {
-		runtime.Gosched()
-	}
-	t := l.Join(16)
-	for b.Loop() {
-		if !t.Acquire(ctx, ctx) {
-			b.Fatal("no part may be sent")
-		}
-		t.ReleasePart(time.Now(), 0)
-	}
-	cancel()
-	all.Wait()
 }
 
 // TestGivenUpWhenGranted lets uploads give up in the moment in which their turn comes: the limiter gets each slot back.

@@ -40,31 +40,30 @@ func (x *fixture) begin() *s3.CompleteMultipartUploadInput {
 // TestRepeatedComplete repeats the request that completes an upload.
 func TestRepeatedComplete(t *testing.T) {
 	for name, test := range map[string]struct {
-		profile   string
-		completed s3sim.Completed
-		change    func(x *fixture, in *s3.CompleteMultipartUploadInput) // between the two requests
-		code      string
+		profile string
+		forgets bool
+		change  func(x *fixture, in *s3.CompleteMultipartUploadInput) // between the two requests
+		code    string
 	}{
 		"aws": {profile: "aws"},
 		"aws-condition": {profile: "aws", change: func(_ *fixture, in *s3.CompleteMultipartUploadInput) {
 			in.IfNoneMatch = aws.String("*")
 		}},
-		"aws-forgotten": {profile: "aws", completed: s3sim.CompletedForgotten, code: "NoSuchUpload"},
+		"aws-forgotten": {profile: "aws", forgets: true, code: "NoSuchUpload"},
 		"aws-replaced": {profile: "aws", change: func(x *fixture, _ *s3.CompleteMultipartUploadInput) {
 			x.mustPut("file", "bytes")
 		}, code: "NoSuchUpload"},
 		"aws-other-parts": {profile: "aws", change: func(_ *fixture, in *s3.CompleteMultipartUploadInput) {
 			in.MultipartUpload.Parts[0].ETag = aws.String("x")
 		}, code: "NoSuchUpload"},
-		"strict":          {profile: "strict", code: "NoSuchUpload"},
-		"strict-answered": {profile: "strict", completed: s3sim.CompletedAnswered},
-		"minio":           {profile: "minio", code: "NoSuchUpload"},
+		"strict": {profile: "strict", code: "NoSuchUpload"},
+		"minio":  {profile: "minio", code: "NoSuchUpload"},
 		"removed-meanwhile": {profile: "aws", change: func(x *fixture, _ *s3.CompleteMultipartUploadInput) {
 			wantCode(x.T, x.delete("file"), "")
 		}, code: "NoSuchUpload"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := newFixture(t, s3sim.Options{Profile: profile(t, test.profile), Completed: test.completed})
+			x := newFixture(t, s3sim.Options{Profile: profile(t, test.profile), Forgets: test.forgets})
 			in := x.begin()
 			first, err := x.client.CompleteMultipartUpload(t.Context(), in)
 			if err != nil {

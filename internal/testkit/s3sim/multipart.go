@@ -276,9 +276,8 @@ func xmlName(name string) xml.Name { return xml.Name{Local: name} }
 // completedBefore is the answer to a request to complete an upload that is complete. It is nil where the server has
 // none.
 func (s *Server) completedBefore(b *bucket, q *request, parts []partElement) *reply {
-	answers := s.opts.Completed == CompletedAnswered || s.opts.Completed == CompletedByProfile && s.aws()
 	c, known := b.completed[q.UploadID]
-	if !answers || !known || b.current(q.Key) != c.object || !slices.Equal(parts, c.parts) {
+	if !s.aws() || s.opts.Forgets || !known || b.current(q.Key) != c.object || !slices.Equal(parts, c.parts) {
 		return nil
 	}
 	return c.answer

@@ -60,8 +60,10 @@ type Options struct {
 	// Versioning makes every bucket a versioned one. PutBucketVersioning does the same to one, and can suspend it.
 	Versioning bool
 
-	// Completed is what the server answers to CompleteMultipartUpload of an upload that is complete.
-	Completed Completed
+	// Forgets makes the server of AWS answer 404 NoSuchUpload to CompleteMultipartUpload of an upload that is complete,
+	// as all others do. AWS does not say for how long it knows such an upload, and gives the first answer again, while
+	// the object of the upload is the current one of its key.
+	Forgets bool
 
 	// Conflicts makes the server answer 409 ConditionalRequestConflict to a conditional write while which another
 	// write of the key took effect. Without Conflicts the condition is judged by what the other write has left.
@@ -91,22 +93,6 @@ type Options struct {
 	// call the server.
 	Observe func(Event)
 }
-
-// Completed is what a server answers to a repeated CompleteMultipartUpload.
-type Completed int
-
-const (
-	// CompletedByProfile is CompletedAnswered for AWS, and CompletedForgotten for all others.
-	CompletedByProfile Completed = iota
-
-	// CompletedAnswered is the first answer again, 200, while the object of the upload is the current one of its key.
-	// Afterwards it is CompletedForgotten. AWS does not say for how long it knows an upload, so a client cannot rely
-	// on either.
-	CompletedAnswered
-
-	// CompletedForgotten is 404 NoSuchUpload.
-	CompletedForgotten
-)
 
 // An Operation is a request.
 type Operation struct {
