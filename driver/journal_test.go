@@ -74,6 +74,22 @@ func (x *journalTest) pending(f *driver.Fs) int64 {
 	return info.Size()
 }
 
+// wantPending wants a file system to tell of a pending upload of that size, or of none for 0.
+func (x *journalTest) wantPending(f *driver.Fs, size int64) {
+	x.Helper()
+	if n := x.pending(f); n != size {
+		x.Fatalf("%d bytes are pending, want %d", n, size)
+	}
+}
+
+// resume wants a pending upload of that size, and sends the rest of the file.
+func (x *journalTest) resume(f *driver.Fs, size int64, content []byte) {
+	x.Helper()
+	x.wantPending(f, size)
+	x.write(f, resume, size, content[size:])
+	x.wantFile(content)
+}
+
 func (x *journalTest) begin(f *driver.Fs, flag int, offset int64) afero.File {
 	x.Helper()
 	file, err := f.OpenAt("file", flag, offset)
@@ -212,9 +228,7 @@ func TestHeartbeat(t *testing.T) {
 			if i%500 != 0 {
 				continue
 			}
-			if n := x.pending(other); n != 0 {
-				x.Fatalf("%d bytes are shown", n)
-			}
+			x.wantPending(other, 0)
 			if n, err := journal.Sweep(x.Context(), time.Hour); n != 0 || err != nil {
 				x.Fatalf("%d swept, %v", n, err)
 			}
@@ -320,13 +334,9 @@ func TestTakeOver(t *testing.T) {
 				x.send(client, content[:journalPart+2000])
 				other, _, _ := x.replica(x.Context(), "alice")
 				time.Sleep(9 * time.Second)
-				if n := x.pending(other); n != 0 {
-					x.Errorf("%d bytes are shown after nine seconds", n)
-				}
+				x.wantPending(other, 0)
 				time.Sleep(7 * time.Second)
-				if n := x.pending(other); n != journalPart {
-					x.Fatalf("%d bytes are shown of a stalled upload", n)
-				}
+				x.wantPending(other, journalPart)
 				second, rest, secondDone := x.open(other, resume, journalPart)
 				x.send(rest, content[journalPart:journalPart+10])
 				if sends {
@@ -416,11 +426,7 @@ func TestResumedUploadGoesOn(t *testing.T) {
 		kill()
 		time.Sleep(3 * time.Minute)
 		last, _, _ := x.replica(x.Context(), "alice")
-		if n = x.pending(last); n != 3*journalPart {
-			x.Fatalf("%d bytes are pending, want %d", n, 3*journalPart)
-		}
-		x.write(last, resume, n, content[n:])
-		x.wantFile(content)
+		x.resume(last, 3*journalPart, content)
 	})
 }
 
@@ -433,14 +439,10 @@ func TestStalledClientContinues(t *testing.T) {
 		file, client, done := x.open(alice, anew, 0)
 		x.send(client, content[:journalPart+1])
 		time.Sleep(20 * time.Second)
-		if n := x.pending(other); n != journalPart {
-			x.Errorf("%d bytes are shown of a stalled upload", n)
-		}
+		x.wantPending(other, journalPart)
 		x.send(client, content[journalPart+1:journalPart+1000])
 		synctest.Wait()
-		if n := x.pending(other); n != 0 {
-			x.Errorf("%d bytes are pending of a live upload", n)
-		}
+		x.wantPending(other, 0)
 		time.Sleep(20 * time.Second)
 		x.send(client, content[journalPart+1000:])
 		x.end(file, client, done)
@@ -535,12 +537,7 @@ func TestCreationRefused(t *testing.T) {
 			x.Error("not kept")
 		}
 		other, _, _ := x.replica(x.Context(), "alice")
-		n := x.pending(other)
-		if n != int64(sent-1) {
-			x.Fatalf("%d bytes are pending, want %d", n, sent-1)
-		}
-		x.write(other, resume, n, content[n:])
-		x.wantFile(content)
+		x.resume(other, int64(sent-1), content)
 	})
 }
 
@@ -587,22 +584,17 @@ func TestPartRefused(t *testing.T) {
 					x.Errorf("kept: %t", kept)
 				}
 				other, _, _ := x.replica(x.Context(), "alice")
-				n := x.pending(other)
-				if n != test.pending {
-					x.Fatalf("%d bytes are pending, want %d", n, test.pending)
-				}
-				if test.refusesRecords { // it counts as live for two minutes
+				x.wantPending(other, test.pending)
+				switch {
+				case test.refusesRecords: // it counts as live for two minutes
 					time.Sleep(3 * time.Minute)
-					if n = x.pending(other); n != 2*journalPart {
-						x.Errorf("%d bytes are pending after three minutes", n)
-					}
+					x.resume(other, 2*journalPart, content)
+				case test.pending > 0:
+					x.resume(other, test.pending, content)
+				default:
+					x.write(other, anew, 0, content)
+					x.wantFile(content)
 				}
-				flag := resume
-				if n == 0 {
-					flag = anew
-				}
-				x.write(other, flag, n, content[n:])
-				x.wantFile(content)
 			})
 		})
 	}
@@ -620,10 +612,8 @@ func TestResumeWithoutAnswer(t *testing.T) {
 				x.send(client, content[:sent])
 				synctest.Wait()
 				x.interrupt(file, done)
-				n := x.pending(alice)
-				if n != int64(sent-1) {
-					x.Fatalf("%d bytes are pending of %d", n, sent)
-				}
+				n := int64(sent - 1)
+				x.wantPending(alice, n)
 				file = x.begin(alice, resume, n)
 				var resumed atomic.Bool
 				spy.After(func(operation string, _ any) error {
@@ -646,11 +636,7 @@ func TestResumeWithoutAnswer(t *testing.T) {
 					x.Error("not kept")
 				}
 				other, _, _ := x.replica(x.Context(), "alice")
-				if again := x.pending(other); again != n {
-					x.Fatalf("%d bytes are pending, want %d", again, n)
-				}
-				x.write(other, resume, n, content[n:])
-				x.wantFile(content)
+				x.resume(other, n, content)
 			})
 		})
 	}
@@ -703,9 +689,7 @@ func TestTakenOverTooLargeToKeep(t *testing.T) {
 		x.send(client, content[:4*journalPart+2000])
 		time.Sleep(16 * time.Second)
 		other, _, _ := x.replica(x.Context(), "alice")
-		if n := x.pending(other); n != 4*journalPart {
-			x.Fatalf("%d bytes are shown of a stalled upload", n)
-		}
+		x.wantPending(other, 4*journalPart)
 		second, rest, secondDone := x.open(other, resume, 4*journalPart)
 		x.send(rest, content[4*journalPart:4*journalPart+10])
 		if err := <-done; err == nil {

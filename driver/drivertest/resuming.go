@@ -85,6 +85,23 @@ func (x *fixture) pendingSize(session *driver.Fs, name string) int64 {
 	return info.Size()
 }
 
+// wantPending wants a user to be able to resume an upload at an offset, or not at 0.
+func (x *fixture) wantPending(session *driver.Fs, name string, size int64) {
+	x.Helper()
+	if n := x.pendingSize(session, name); n != size {
+		x.Errorf("%d bytes of %q are pending, want %d", n, name, size)
+	}
+}
+
+// resume wants all but the last byte of what was sent to be pending, and sends the rest of a file from there.
+func (x *fixture) resume(session *driver.Fs, name string, sent int, content []byte) {
+	x.Helper()
+	x.wantPending(session, name, int64(sent-1))
+	x.close(x.begin(session, name, goOn, int64(sent-1), content[sent-1:]))
+	x.wantContent(name, content)
+	x.wantNoUploads(name)
+}
+
 // records returns the keys below the driver's reserved prefix.
 func (x *fixture) records() []string {
 	return slices.DeleteFunc(x.keys(), func(key string) bool { return !strings.HasPrefix(key, reserved) })
@@ -310,9 +327,7 @@ func (x *fixture) testLostMetadata() {
 	}
 	x.put(records[0], []byte("without metadata"))
 	x.run("size", func(x *fixture) {
-		if n := x.pendingSize(alice, "file"); n != 0 {
-			x.Errorf("%d bytes are pending", n)
-		}
+		x.wantPending(alice, "file", 0)
 	})
 	x.run("restart", func(x *fixture) {
 		_, err := alice.OpenAt("file", goOn, 999)
@@ -334,11 +349,7 @@ func (x *fixture) testLostMetadata() {
 	})
 	x.run("resume", func(x *fixture) {
 		x.interrupt(alice, "file", create, 0, random(1000))
-		if n := x.pendingSize(alice, "file"); n != 999 {
-			x.Errorf("%d bytes are pending", n)
-		}
-		x.close(x.begin(alice, "file", goOn, 999, random(1000)[999:]))
-		x.wantContent("file", random(1000))
+		x.resume(alice, "file", 1000, random(1000))
 		x.delete("file")
 	})
 	x.run("pending", func(x *fixture) {
@@ -425,9 +436,7 @@ func testResumeSizes(t *testing.T, h Harness) {
 				x.close(f)
 				x.wantContent(name, content)
 				x.wantNoUploads(name)
-				if n := x.pendingSize(alice, name); n != 0 {
-					x.Errorf("%d bytes are pending of what is stored", n)
-				}
+				x.wantPending(alice, name, 0)
 			})
 		}
 	}
@@ -441,19 +450,18 @@ func testResumeAfterErrors(t *testing.T, h Harness) {
 	const sent = 2*partSize + 1000
 	content := random(3 * partSize)
 	for _, test := range []struct {
-		label   string
-		pending int64
-		kind    error
-		run     func(x *fixture, f afero.File, end context.CancelFunc)
+		label string
+		kind  error
+		run   func(x *fixture, f afero.File, end context.CancelFunc)
 	}{
-		{"aborted", sent - 1, errInterrupted, func(_ *fixture, f afero.File, _ context.CancelFunc) {
+		{"aborted", errInterrupted, func(_ *fixture, f afero.File, _ context.CancelFunc) {
 			f.(aborter).Abort(errInterrupted)
 		}},
-		{"session-ended", sent - 1, context.Canceled, func(_ *fixture, _ afero.File, end context.CancelFunc) { end() }},
-		{"source-failed", sent - 1, errInterrupted, func(_ *fixture, f afero.File, _ context.CancelFunc) {
+		{"session-ended", context.Canceled, func(_ *fixture, _ afero.File, end context.CancelFunc) { end() }},
+		{"source-failed", errInterrupted, func(_ *fixture, f afero.File, _ context.CancelFunc) {
 			_, _ = io.Copy(f, iotest.ErrReader(errInterrupted))
 		}},
-		{"refused-before-commit", sent - 1, errInterrupted, func(*fixture, afero.File, context.CancelFunc) {}},
+		{"refused-before-commit", errInterrupted, func(*fixture, afero.File, context.CancelFunc) {}},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			x := h.open(t, nil)
@@ -469,14 +477,8 @@ func testResumeAfterErrors(t *testing.T, h Harness) {
 			if x.exists("file") {
 				x.Error("the object is there")
 			}
-			alice := p.as("alice")
-			from := x.pendingSize(alice, "file")
-			if from != test.pending {
-				x.Fatalf("%d bytes are pending, want %d", from, test.pending)
-			}
-			x.close(x.begin(alice, "file", goOn, from, content[from:]))
-			x.wantContent("file", content)
-			x.wantNothingPending("file", "file")
+			x.resume(p.as("alice"), "file", sent, content)
+			x.wantKeys("file")
 		})
 	}
 }
@@ -510,9 +512,7 @@ func (x *fixture) testPendingInvisible() {
 	}
 	x.close(x.begin(bob, "dir/file", create, 0, random(10)))
 	x.wantContent("dir/file", random(10))
-	if n := x.pendingSize(p.as("alice"), "other"); n != 0 {
-		x.Errorf("another file has %d", n)
-	}
+	x.wantPending(p.as("alice"), "other", 0)
 }
 
 // testInterruptedAgain interrupts and resumes an upload several times.
@@ -604,9 +604,7 @@ func (x *fixture) testPendingAppended() {
 			}
 			x.wantContent(label, []byte("bob's"))
 			alice := p.as("alice")
-			if n := x.pendingSize(alice, label); n != 0 {
-				x.Errorf("%d bytes are shown of a file that exists", n)
-			}
+			x.wantPending(alice, label, 0)
 			if err := appendTo(alice, label, []byte(" hers")); err != nil {
 				x.Error(err)
 			}
@@ -618,9 +616,7 @@ func (x *fixture) testPendingAppended() {
 		p := x.process()
 		alice := p.as("alice")
 		x.interrupt(alice, "file", create, 0, content[:1000])
-		if n := x.pendingSize(alice, "file"); n != 999 {
-			x.Errorf("%d bytes are shown", n)
-		}
+		x.wantPending(alice, "file", 999)
 		x.put("file", []byte("finished"))
 		x.wantResumeError(appendTo(alice, "file", content[999:]), int64(len("finished")))
 		if err := appendTo(alice, "file", []byte(" more")); err != nil { // the report counted for one append
@@ -633,9 +629,7 @@ func (x *fixture) testPendingAppended() {
 		p := x.process()
 		x.interrupt(p.as("alice"), "file", create, 0, content[:1000])
 		alice := p.as("alice")
-		if n := x.pendingSize(alice, "file"); n != 999 {
-			x.Errorf("%d bytes are shown", n)
-		}
+		x.wantPending(alice, "file", 999)
 		x.close(x.begin(p.as("alice"), "file", create, 0, random(2000))) // ends the pending upload
 		_, err := alice.OpenAt("file", goOn, 999)
 		x.wantResumeError(err, 2000)
@@ -645,9 +639,7 @@ func (x *fixture) testPendingAppended() {
 	x.run("asked-then-stored-then-seen", func(x *fixture) {
 		alice := x.process().as("alice")
 		x.interrupt(alice, "file", create, 0, content[:1000])
-		if n := x.pendingSize(alice, "file"); n != 999 {
-			x.Errorf("%d bytes are shown", n)
-		}
+		x.wantPending(alice, "file", 999)
 		x.put("file", []byte("finished"))
 		if _, err := alice.StatFile("file"); err != nil {
 			x.Error(err)
@@ -682,9 +674,7 @@ func (x *fixture) testLiveUntouched() {
 				other = process()
 			}
 			alice := other.as("alice")
-			if n := x.pendingSize(alice, "file"); n != 0 {
-				x.Errorf("%d bytes are shown", n)
-			}
+			x.wantPending(alice, "file", 0)
 			_, err := alice.OpenAt("file", goOn, partSize)
 			wantError(x, err, fs.ErrNotExist)
 			wantError(x, alice.RemoveFile("file"), fs.ErrNotExist)
@@ -736,9 +726,7 @@ func (x *fixture) testStoredBeforeInterrupt() {
 			x.close(x.begin(p.as("alice"), label, create, 0, random(size+5)))
 			old.(aborter).Abort(errInterrupted)
 			wantError(x, old.Close(), errInterrupted)
-			if n := x.pendingSize(p.as("alice"), label); n != 0 {
-				x.Errorf("%d bytes are pending", n)
-			}
+			x.wantPending(p.as("alice"), label, 0)
 			x.wantContent(label, random(size+5))
 			x.wantNoUploads(label)
 		})
@@ -777,13 +765,7 @@ func (x *fixture) testResumePartNotSent() {
 	_, err := f.Write([]byte{0})
 	wantError(x, err, errInterrupted)
 	wantError(x, f.Close(), errInterrupted)
-	from := x.pendingSize(session, "file")
-	if from != partSize-1 {
-		x.Errorf("%d bytes are pending of %d", from, partSize)
-	}
-	x.close(x.begin(session, "file", goOn, from, random(partSize)[from:]))
-	x.wantContent("file", random(partSize))
-	x.wantNoUploads("file")
+	x.resume(session, "file", partSize, random(partSize))
 }
 
 // testResumeOtherPartSize interrupts an upload before its first part, resumes it with another part size, and
@@ -795,12 +777,8 @@ func (x *fixture) testResumeOtherPartSize() {
 	alice := x.process().as("alice")
 	from := x.pendingSize(alice, "file")
 	x.interrupt(alice, "file", goOn, from, content[from:])
-	if from = x.pendingSize(alice, "file"); from != size-1 {
-		x.Errorf("%d bytes are pending of %d", from, size)
-	}
-	x.close(x.begin(alice, "file", goOn, from, content[from:]))
-	x.wantContent("file", content)
-	x.wantNothingPending("file", "file")
+	x.resume(alice, "file", size, content)
+	x.wantKeys("file")
 }
 
 // testResumeNotCompleted interrupts an upload after its last part. The client must not find all of its bytes there.
@@ -820,13 +798,7 @@ func (x *fixture) testResumeNotCompleted() {
 				x.Error("closed")
 			}
 			x.spy.Before(nil)
-			from := x.pendingSize(session, label)
-			if from != int64(size-1) {
-				x.Errorf("%d bytes are pending of %d", from, size)
-			}
-			x.close(x.begin(session, label, goOn, from, random(size)[from:]))
-			x.wantContent(label, random(size))
-			x.wantNoUploads(label)
+			x.resume(session, label, size, random(size))
 		})
 	}
 }
@@ -856,9 +828,7 @@ func (x *fixture) testInterruptedAppend() {
 			x.put(label, random(size))
 			session := x.process().as("alice")
 			x.interrupt(session, label, goOn|os.O_APPEND, 0, random(partSize+1000))
-			if n := x.pendingSize(session, label); n != 0 {
-				x.Errorf("%d bytes are pending", n)
-			}
+			x.wantPending(session, label, 0)
 			x.wantContent(label, random(size))
 			x.wantNoUploads(label)
 		})
@@ -925,9 +895,7 @@ func (x *fixture) testStaleRecord() {
 	if err != nil {
 		x.Fatal(err)
 	}
-	if n := x.pendingSize(p.as("alice"), "file"); n != 0 {
-		x.Errorf("%d bytes are pending", n)
-	}
+	x.wantPending(p.as("alice"), "file", 0)
 	x.wantNothingPending("file")
 }
 
