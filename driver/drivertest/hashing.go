@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
@@ -49,7 +48,6 @@ func testHash(t *testing.T, h Harness) {
 		}
 	}
 	x.run("stored", func(x *fixture) { x.testStoredHash() })
-	x.run("of-parts", func(x *fixture) { x.testHashOfParts() })
 	x.run("encrypted", func(x *fixture) {
 		x.putWithAttributes("encrypted", random(1000))
 		x.wantHash("encrypted", "MD5", 0, -1, random(1000), 1000)
@@ -126,39 +124,5 @@ func (x *fixture) testStoredHash() {
 		if n, reads := x.spy.Total(), x.spy.Counts()["GetObject"]; n != want || reads != want-1 {
 			x.Errorf("%s took %d requests, want %d: %v", algorithm, n, want, x.spy.Counts())
 		}
-	}
-}
-
-// testHashOfParts checks that a checksum of checksums is not taken for that of the bytes.
-func (x *fixture) testHashOfParts() {
-	content := random(partSize + 10)
-	created, err := x.client.CreateMultipartUpload(x.Context(), &s3.CreateMultipartUploadInput{
-		Bucket: &x.bucket, Key: aws.String("parts"), ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
-	})
-	if err != nil {
-		x.Fatal(err)
-	}
-	var parts []types.CompletedPart
-	for i, part := range [][]byte{content[:partSize], content[partSize:]} {
-		number := aws.Int32(int32(i + 1))
-		out, err := x.client.UploadPart(x.Context(), &s3.UploadPartInput{
-			Bucket: &x.bucket, Key: aws.String("parts"), UploadId: created.UploadId, PartNumber: number,
-			Body: bytes.NewReader(part), ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
-		})
-		if err != nil {
-			x.Fatal(err)
-		}
-		parts = append(
-			parts, types.CompletedPart{PartNumber: number, ETag: out.ETag, ChecksumSHA256: out.ChecksumSHA256})
-	}
-	_, err = x.client.CompleteMultipartUpload(x.Context(), &s3.CompleteMultipartUploadInput{
-		Bucket: &x.bucket, Key: aws.String("parts"), UploadId: created.UploadId,
-		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
-	})
-	if err != nil {
-		x.Fatal(err)
-	}
-	for algorithm := range hashes() {
-		x.wantHash("parts", algorithm, 0, -1, content, int64(len(content)))
 	}
 }

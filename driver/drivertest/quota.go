@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -43,7 +42,6 @@ func testQuota(t *testing.T, h Harness) {
 	x.run("sums", testQuotaSums)
 	x.run("limit", testQuotaLimit)
 	x.run("moving", testQuotaOfMoves)
-	x.run("same-name", testQuotaOfOneName)
 	x.run("partly-refused", testQuotaOfRefusedKeys)
 
 	// What others delete makes room, as soon as it may be counted again.
@@ -293,98 +291,4 @@ func testQuotaOfMoves(x *fixture) {
 	x.wantContent("free/large", random(101))
 	x.wantContent("free/dir/large", random(101))
 	x.wantContent("free/back", random(60))
-}
-
-// testQuotaOfOneName lets several sessions and another client work on one file at the same time. What a quota
-// subtracts, it subtracts once, and has added before.
-func testQuotaOfOneName(x *fixture) {
-	const large, limit = 2*partSize + 10, 3 * partSize
-	y, quota := x.withQuota("one/", limit)
-	exact := func(label string) {
-		x.Helper()
-		known, _ := quota.Used()
-		if err := quota.Count(x.Context()); err != nil {
-			x.Fatal(err)
-		}
-		if used, _ := quota.Used(); used != known {
-			x.Errorf("%s: %d bytes are known of, and there are %d", label, known, used)
-		}
-	}
-
-	y.write("other", random(10))
-	y.write("file", random(large))
-	deleteTogether(y, "file", 5)
-	exact("five sessions delete a file")
-
-	y.write("file", random(large))
-	held := y.begin(y.Fs, "file", create, 0, random(partSize+1))
-	if err := y.Remove("file"); err != nil {
-		x.Fatal(err)
-	}
-	wantError(x, y.tryWrite("more", random(large)), syscall.EDQUOT) // the upload needs the room that the file has left
-	y.write("more", random(partSize))
-	if err := held.Close(); err != nil {
-		x.Fatal(err)
-	}
-	exact("a file is deleted during an upload of it")
-	if err := y.Remove("more"); err != nil {
-		x.Fatal(err)
-	}
-
-	y.write("file", random(large))
-	first, second := y.begin(y.Fs, "file", create, 0, random(100)), y.begin(y.Fs, "file", create, 0, random(200))
-	for _, f := range []interface{ Close() error }{first, second} {
-		if err := f.Close(); err != nil {
-			x.Fatal(err)
-		}
-	}
-	exact("two uploads replace a file")
-
-	y.write("source", random(300))
-	held = y.begin(y.Fs, "file", create, 0, random(400))
-	if err := y.Rename("source", "file"); err != nil {
-		x.Fatal(err)
-	}
-	if err := held.Close(); err != nil {
-		x.Fatal(err)
-	}
-	exact("a rename replaces a file during an upload of it")
-
-	for range 3 {
-		x.put("one/foreign", random(partSize))
-		if err := y.Remove("foreign"); err != nil {
-			x.Fatal(err)
-		}
-	}
-	exact("files of another client are deleted")
-	wantError(x, y.tryWrite("more", random(limit)), syscall.EDQUOT)
-}
-
-// deleteTogether deletes a file in several sessions, whose requests S3 gets when all have looked.
-func deleteTogether(y *fixture, name string, sessions int) {
-	var mu sync.Mutex
-	waiting, all := 0, make(chan struct{})
-	y.spy.Before(func(ctx context.Context, operation string, _ any) error {
-		if operation != "DeleteObject" {
-			return nil
-		}
-		mu.Lock()
-		if waiting++; waiting == sessions {
-			close(all)
-		}
-		mu.Unlock()
-		select {
-		case <-all:
-		case <-ctx.Done():
-		}
-		return nil
-	})
-	defer y.spy.Before(nil)
-	var deletes sync.WaitGroup
-	for range sessions {
-		deletes.Go(func() { _ = y.Remove(name) }) // where S3 tells who was first, the others may get an error
-	}
-	deletes.Wait()
-	_, err := y.Stat(name)
-	wantError(y, err, fs.ErrNotExist)
 }

@@ -158,25 +158,6 @@ func putHalf(ctx context.Context, client *s3.Client, key string, taken chan<- st
 	return err
 }
 
-func TestInterruptedPutLeavesNothing(t *testing.T) {
-	dir := t.TempDir()
-	b := bucket{Client: start(t, dir).Client(), name: "bucket"}
-	if _, err := b.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &b.name}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	taken, done := make(chan struct{}), make(chan error)
-	go func() { done <- putHalf(ctx, b.Client, "dir/half", taken) }()
-	<-taken
-	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("error is %v", err)
-	}
-	if got := b.keys(t); len(got) > 0 {
-		t.Errorf("keys are %q", got)
-	}
-}
-
 // objectFiles lists the files under a data folder, temporary ones too.
 func objectFiles(t *testing.T, dir string) []string {
 	t.Helper()
