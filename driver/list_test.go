@@ -3,20 +3,15 @@ package driver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 // scriptedListings answers listings as none of the servers does that the conformance suite runs on, but S3 or others
@@ -117,47 +112,4 @@ func TestWalkTakesAll(t *testing.T) {
 			t.Errorf("%q, %v", v.Key, err)
 		}
 	}
-}
-
-// TestStatDirAsksOnce looks at a directory whose listing would take several requests in parallel.
-func TestStatDirAsksOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		opts := onAWS(nil)
-		s := s3sim.New(s3sim.Options{Profile: opts.Profile})
-		s.CreateBucket("bucket")
-		for i := range 5000 {
-			s.Put("bucket", s3sim.Object{Key: fmt.Sprintf("dir/%04d", i)})
-		}
-		var requests atomic.Int64
-		slow := s3sim.SlowPages(40*time.Millisecond, 5*time.Millisecond)
-		f := mustNew(t.Context(), s.Client(&s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault {
-			requests.Add(1)
-			return slow(o)
-		}}), opts)
-		for range 2 {
-			entries, err := f.ReadDirSeq("dir")
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, err := range entries {
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		requests.Store(0)
-		if _, err := f.StatDir("dir"); err != nil || requests.Load() != 1 {
-			t.Errorf("%d requests, %v; want 1", requests.Load(), err)
-		}
-	})
-}
-
-// onAWS is options for a file system on AWS.
-func onAWS(opts *Options) *Options {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
-	o.Profile, _ = ProfileNamed("aws")
-	return &o
 }

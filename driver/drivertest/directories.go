@@ -275,6 +275,10 @@ func (x *fixture) testListedBefore() {
 		change()
 		x.wantList("many", far.list("many")...)
 	}
+	far.spy.Reset()
+	if _, err := far.StatDir("many"); err != nil || far.spy.Total() > 1+x.requestsFor(markerLooks) {
+		x.Errorf("a look at the directory took %d requests, %v", far.spy.Total(), err)
+	}
 	if n := guesses.Load(); (n > 0) != (encoded.Load() && x.profile.SortedListings) {
 		x.Errorf("%d requests began within the directory; keys are encoded: %v, listings are sorted: %v",
 			n, encoded.Load(), x.profile.SortedListings)

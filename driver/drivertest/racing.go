@@ -468,32 +468,3 @@ func testRequestsAtOnce(t *testing.T, h Harness) {
 		t.Errorf("up to %d requests were under way in parallel, want %d at most", peak.Load(), most)
 	}
 }
-
-// testManyMarkers renames and removes many empty directories, by few requests where the server takes them so.
-func testManyMarkers(t *testing.T, h Harness) {
-	const directories = 100
-	x := h.open(t, nil)
-	var keys, renamed []string
-	for _, key := range numbered("", directories) {
-		keys, renamed = append(keys, "d/"+key+"/"), append(renamed, "e/"+key+"/")
-	}
-	x.putAll(keys...)
-	x.putAll("d/file", "d/00001/file")
-	x.spy.Reset()
-	x.rename("d", "e")
-	x.wantKeys(append(renamed, "e/file", "e/00001/file")...)
-	requests := func(exact bool) int {
-		if x.profile.BatchDeletesMarkers {
-			return x.deletes(directories+2, exact)
-		}
-		return directories + x.deletes(2, exact)
-	}
-	x.wantDeletes(requests(true))
-	if err := x.RemoveAll("e"); err != nil {
-		t.Error(err)
-	}
-	x.wantKeys()
-	x.wantDeletes(requests(false))
-	x.put("d", []byte("a file of the name"))
-	x.put("e", []byte("a file of the name"))
-}

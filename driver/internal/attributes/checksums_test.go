@@ -13,10 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
-
-func TestMain(m *testing.M) { s3test.Main(m) }
 
 // crc32c is the CRC-32C of some bytes, as S3 writes it.
 func crc32c(content []byte) *string {

@@ -1,88 +1,56 @@
 package download_test
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"io"
-	"net/http"
 	"slices"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/download"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
-	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
-
-func TestMain(m *testing.M) { s3test.Main(m) }
 
 const content = "0123456789"
 
-// A fixture is a bucket with one object, whose bytes may break on their way.
-type fixture struct {
-	*s3api.Bucket
-	version s3api.Version
-	http    s3.HTTPClient
-
-	mu     sync.Mutex
-	ranges []string // that were asked for
-	breaks []int    // after how many bytes the answers end, in order; what follows is whole
-}
-
-func newFixture(t *testing.T) *fixture {
+// newBucket is a bucket with one object. The answers to the first requests for it end after so many bytes; those that
+// follow are whole. ranges are what was asked for.
+func newBucket(t *testing.T, breaks []int) (b *s3api.Bucket, v s3api.Version, ranges *[]string) {
 	t.Helper()
-	server := s3test.Start(t, "sim-aws")
-	f := &fixture{http: server.HTTPClient}
-	p, _ := profile.Named("versitygw")
-	client := server.Client(func(o *s3.Options) { o.HTTPClient = f })
-	f.Bucket = s3api.NewBucket(client, server.Bucket(t), p, &s3api.Stats{}, time.Minute)
-	f.version = f.put(t, content)
-	return f
-}
-
-// put stores the object.
-func (f *fixture) put(t *testing.T, content string) s3api.Version {
-	t.Helper()
-	if _, err := f.Put(
-		t.Context(), "key", &attributes.Attributes{}, s3api.Condition{}, bytes.NewReader([]byte(content)),
-		nil); err != nil {
-		t.Fatal(err)
-	}
-	v, _, err := f.Head(t.Context(), "key")
+	p, _ := profile.Named("aws")
+	server := s3sim.New(s3sim.Options{Profile: p})
+	server.CreateBucket("bucket")
+	server.Put("bucket", s3sim.Object{Key: "key", Content: s3sim.Content{[]byte(content)}})
+	ranges = &[]string{}
+	client := s3api.Intercept(
+		server.Client(nil), func(_ context.Context, in any, send func() (any, error)) error {
+			out, err := send()
+			get, ok := out.(*s3.GetObjectOutput)
+			if err != nil || !ok {
+				return err
+			}
+			*ranges = append(*ranges, aws.ToString(in.(*s3.GetObjectInput).Range))
+			if len(breaks) > 0 {
+				get.Body = io.NopCloser(io.MultiReader(
+					io.LimitReader(get.Body, int64(breaks[0])), iotest.ErrReader(syscall.ECONNRESET)))
+				breaks = breaks[1:]
+			}
+			return nil
+		})
+	b = s3api.NewBucket(client, "bucket", p, &s3api.Stats{}, time.Minute)
+	v, _, err := b.Head(t.Context(), "key")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
-}
-
-// Do implements [s3.HTTPClient].
-func (f *fixture) Do(request *http.Request) (*http.Response, error) {
-	response, err := f.http.Do(request)
-	if err != nil || request.Method != http.MethodGet {
-		return response, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.ranges = append(f.ranges, request.Header.Get("Range"))
-	if len(f.breaks) > 0 {
-		response.Body = &brokenBody{io.MultiReader(
-			io.LimitReader(response.Body, int64(f.breaks[0])), iotest.ErrReader(syscall.ECONNRESET)), response.Body}
-		f.breaks = f.breaks[1:]
-	}
-	return response, err
-}
-
-// A brokenBody is the beginning of an answer.
-type brokenBody struct {
-	io.Reader
-	io.Closer
+	return b, v, ranges
 }
 
 // TestRange reads bytes of an object from connections that break. Each request asks for what has not come yet.
@@ -105,16 +73,15 @@ func TestRange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(t)
-			f.breaks = test.breaks
-			r := download.NewRange(t.Context(), f.Bucket, f.version, test.from, test.to)
+			b, v, ranges := newBucket(t, test.breaks)
+			r := download.NewRange(t.Context(), b, v, test.from, test.to)
 			defer r.Close()
 			got, err := io.ReadAll(r)
 			if want := content[test.from:test.to]; !errors.Is(err, test.err) || err == nil && string(got) != want {
 				t.Errorf("%q, %v; want %q, %v", got, err, want, test.err)
 			}
-			if !slices.Equal(f.ranges, test.ranges) {
-				t.Errorf("requests are for %q, want %q", f.ranges, test.ranges)
+			if !slices.Equal(*ranges, test.ranges) {
+				t.Errorf("requests are for %q, want %q", *ranges, test.ranges)
 			}
 		})
 	}

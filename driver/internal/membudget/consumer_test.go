@@ -125,28 +125,6 @@ func TestManyAttackers(t *testing.T) {
 	})
 }
 
-// TestLeastIsFirst releases memory while two groups wait for it. The group that holds less gets most of it, although
-// it came later. How much the other group gets goes by the order in which its uploads ask.
-func TestLeastIsFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		budget := New(64 << 20)
-		large := budget.For("acme", "alice").Buffer(MinLimit)
-		if err := fillBuffer(t.Context(), large, make([]byte, MinLimit)); err != nil {
-			t.Fatal(err)
-		}
-		attack(t, budget.For("acme", "mallory"))
-		attack(t, budget.For("acme", "bob")) // what is left to the group
-		attack(t, budget.For("other", "mallory"))
-		other := budget.groups["other"]
-		before := other.held()
-		large.Release()
-		synctest.Wait()
-		if grown := other.held() - before; grown <= MinLimit/2 {
-			t.Errorf("the group that holds less got %d of the %d bytes released, want most of them", grown, MinLimit)
-		}
-	})
-}
-
 // TestShares has one member take what it can of a share.
 func TestShares(t *testing.T) {
 	share := New(64 << 20).Listings // 16 MiB
