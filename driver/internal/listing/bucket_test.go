@@ -38,8 +38,11 @@ func newBucket(roundTrip, pageTime time.Duration, keys ...string) *bucket {
 	return b
 }
 
+// farWay is the round trip to a server that is far away.
+const farWay = 40 * time.Millisecond
+
 // far returns a bucket that is far away.
-func far(keys ...string) *bucket { return newBucket(40*time.Millisecond, 5*time.Millisecond, keys...) }
+func far(keys ...string) *bucket { return newBucket(farWay, 5*time.Millisecond, keys...) }
 
 // put lets other software store objects.
 func (b *bucket) put(keys ...string) {

@@ -69,6 +69,37 @@ func (l *lister) list(ctx context.Context) (names []string, took time.Duration, 
 	return names, time.Since(begin), nil
 }
 
+// listedBefore is a lister of a directory of so many files that it has listed once, from a server that is so far away.
+func listedBefore(t *testing.T, way time.Duration, count int) (*bucket, *lister) {
+	t.Helper()
+	s := newBucket(way, 5*time.Millisecond, numbered(count)...)
+	l := farLister(s)
+	if _, _, err := l.list(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.requests.Store(0)
+	return s, l
+}
+
+// read lists the directory, and calls a function for each entry, until it returns false. It returns how many there
+// were.
+func (l *lister) read(t *testing.T, each func(read int) bool) (read int) {
+	t.Helper()
+	entries, err := l.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range entries {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read++; !each(read) {
+			break
+		}
+	}
+	return read
+}
+
 // wantMemoryBack wants no listing to hold memory.
 func (l *lister) wantMemoryBack(t *testing.T) {
 	t.Helper()
@@ -190,7 +221,6 @@ func TestSplitListing(t *testing.T) {
 		before func(s *bucket, in *s3.ListObjectsV2Input) error
 		want   error
 	}{
-		{"undisturbed", nil, nil},
 		{"splits-refused", func(_ *bucket, in *s3.ListObjectsV2Input) error {
 			if splitOff(in) {
 				return errRefused
@@ -216,12 +246,7 @@ func TestSplitListing(t *testing.T) {
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := far(numbered(count)...)
-				l := farLister(s)
-				if _, _, err := l.list(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				s.requests.Store(0)
+				s, l := listedBefore(t, farWay, count)
 				s.before = test.before
 				got, _, err := l.list(t.Context())
 				if !errors.Is(err, test.want) {
@@ -290,11 +315,7 @@ func TestRepeatedListing(t *testing.T) {
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := far(numbered(count)...)
-				l := farLister(s)
-				if _, _, err := l.list(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				s, l := listedBefore(t, farWay, count)
 				test.change(s)
 				var want []string
 				for _, o := range s.server.Objects(bucketName) {
@@ -304,7 +325,6 @@ func TestRepeatedListing(t *testing.T) {
 					}
 					want = append(want, name)
 				}
-				s.requests.Store(0)
 				got, took, err := l.list(t.Context())
 				slices.Sort(got) // it is up to the server
 				if err != nil || !slices.Equal(got, want) {
@@ -361,12 +381,7 @@ func TestRepeatedListingNotRead(t *testing.T) {
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := far(numbered(count)...)
-				l := farLister(s)
-				if _, _, err := l.list(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				s.requests.Store(0)
+				s, l := listedBefore(t, farWay, count)
 				test.look(t, s, l)
 				time.Sleep(2 * unreadTime)
 				synctest.Wait()
@@ -394,29 +409,15 @@ func TestListingHoldsFewPages(t *testing.T) {
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newBucket(test.way, 5*time.Millisecond, numbered(count)...)
-				l := farLister(s)
-				if _, _, err := l.list(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				s.requests.Store(0)
-				entries, err := l.open(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				read, most := 0, 0
-				for _, err := range entries {
-					if err != nil {
-						t.Fatal(err)
-					}
-					if read%limit == 0 {
+				s, l := listedBefore(t, test.way, count)
+				most := 0
+				read := l.read(t, func(read int) bool {
+					if before := read - 1; before%limit == 0 {
 						time.Sleep(time.Second) // the client is slow, and what is asked for comes meanwhile
-						most = max(most, int(s.requests.Load())-read/limit)
+						most = max(most, int(s.requests.Load())-before/limit)
 					}
-					if read++; read == test.until {
-						break
-					}
-				}
+					return read < test.until
+				})
 				// pages hold more than lies between two split points
 				if read != test.until || most > test.most+read/limit/10 {
 					t.Errorf("%d entries, and %d pages held; want %d and %d", read, most, test.until, test.most)
@@ -430,32 +431,22 @@ func TestListingHoldsFewPages(t *testing.T) {
 func TestSplitListingRevoked(t *testing.T) {
 	const count = 30_000
 	synctest.Test(t, func(t *testing.T) {
-		s := far(numbered(count)...)
-		l := farLister(s)
-		if _, _, err := l.list(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, l := listedBefore(t, farWay, count)
 		l.Memory = membudget.New(16 << 20)
-		entries, err := l.open(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		read := 0
-		for _, err := range entries {
-			if err != nil {
+		read := l.read(t, func(read int) bool {
+			if read != 1500 {
+				return true
+			}
+			if l.Memory.Used() == 0 {
+				t.Error("the listing has not reserved anything")
+			}
+			part := l.Memory.Buffer(16 << 20)
+			if err := part.FillFrom(t.Context(), bytes.NewReader(make([]byte, 16<<20))); err != nil {
 				t.Fatal(err)
 			}
-			if read++; read == 1500 {
-				if l.Memory.Used() == 0 {
-					t.Error("the listing has not reserved anything")
-				}
-				part := l.Memory.Buffer(16 << 20)
-				if err := part.FillFrom(t.Context(), bytes.NewReader(make([]byte, 16<<20))); err != nil {
-					t.Fatal(err)
-				}
-				part.Release()
-			}
-		}
+			part.Release()
+			return true
+		})
 		if read != count || l.Memory.Used() != 0 {
 			t.Errorf("%d entries, want %d; %d bytes of memory were not given back", read, count, l.Memory.Used())
 		}
