@@ -3,7 +3,6 @@ package driver_test
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"testing"
 
@@ -42,13 +41,8 @@ func checkTransfers(t *testing.T, f *driver.Fs) {
 		if err := afero.WriteFile(f, "dir"+name, content, 0); err != nil {
 			t.Fatalf("write %s: %v", name, err)
 		}
-		w, err := f.OpenAt("dir"+name, os.O_WRONLY|os.O_APPEND, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = io.WriteString(w, "!")
-		if closeErr := w.Close(); err != nil || closeErr != nil {
-			t.Fatalf("append to %s: %v, %v", name, err, closeErr)
+		if err := drivertest.WriteAt(f, "dir"+name, os.O_APPEND, 0, []byte("!")); err != nil {
+			t.Fatalf("append to %s: %v", name, err)
 		}
 	}
 	for i := range 3 {

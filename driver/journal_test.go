@@ -736,12 +736,7 @@ func TestRefusedAfterDoubt(t *testing.T) {
 
 func (x *journalTest) write(f *driver.Fs, flag int, offset int64, content []byte) {
 	x.Helper()
-	file, err := f.OpenAt("file", flag, offset)
-	if err == nil {
-		_, err = file.Write(content)
-		err = errors.Join(err, file.Close())
-	}
-	if err != nil {
+	if err := drivertest.WriteAt(f, "file", flag, offset, content); err != nil {
 		x.Fatal(err)
 	}
 }

@@ -44,12 +44,7 @@ func testObjectLock(t *testing.T, s *s3test.Server, p driver.Profile) {
 	f := drivertest.MustNew(t.Context(), client, bucket, &driver.Options{Profile: p, PartSize: 5 << 20})
 	large := make([]byte, 11<<20)
 	write := func(name string, flag int, offset int64, content []byte) error {
-		w, err := f.OpenAt(name, os.O_WRONLY|flag, offset)
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(content)
-		return errors.Join(err, w.Close())
+		return drivertest.WriteAt(f, name, flag, offset, content)
 	}
 	for _, step := range []struct {
 		name string

@@ -41,12 +41,7 @@ func TestWorkThatIsCounted(t *testing.T) {
 		},
 	})
 	appendTo := func(name string) error {
-		file, err := f.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
-		if err != nil {
-			return err
-		}
-		_, err = file.Write([]byte("y"))
-		return errors.Join(err, file.Close())
+		return drivertest.WriteAt(f, name, os.O_APPEND, 0, []byte("y"))
 	}
 	hash := func(to int64) error {
 		_, _, err := f.Hash(t.Context(), "small", "SHA-512", 1, to)

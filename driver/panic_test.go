@@ -21,12 +21,7 @@ func TestPanics(t *testing.T) {
 	f := drivertest.MustNew(
 		t.Context(), spy, "bucket", &driver.Options{Profile: p, Objects: driver.Objects{ListSetTimes: true}})
 	write := func(name string) error {
-		file, err := f.OpenAt(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
-		if err != nil {
-			return err
-		}
-		_, err = file.Write(make([]byte, 12<<20))
-		return errors.Join(err, file.Close())
+		return drivertest.WriteAt(f, name, os.O_CREATE|os.O_TRUNC, 0, make([]byte, 12<<20))
 	}
 	if err := write("dir/file"); err != nil {
 		t.Fatal(err)

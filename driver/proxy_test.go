@@ -51,16 +51,7 @@ func TestRepeatingProxy(t *testing.T) {
 			client := server.Client(nil, func(o *s3.Options) { o.HTTPClient = repeatingProxy{o.HTTPClient} })
 			f := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{Profile: p})
 			deny := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{Profile: p, NoOverwrite: true})
-			add := func() error {
-				w, err := f.OpenAt("file", os.O_WRONLY|os.O_APPEND, 0)
-				if err != nil {
-					return err
-				}
-				if _, err := io.WriteString(w, "more"); err != nil {
-					return err
-				}
-				return w.Close()
-			}
+			add := func() error { return drivertest.WriteAt(f, "file", os.O_APPEND, 0, []byte("more")) }
 			for _, step := range []struct {
 				name string
 				do   func() error

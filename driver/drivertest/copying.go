@@ -106,13 +106,7 @@ func (x *fixture) wantAttributes(key string, want attributes) {
 
 func testCopy(t *testing.T, h Harness) {
 	x := h.open(t, nil)
-	for _, test := range []struct {
-		label    string
-		keys     []string
-		from, to string
-		kind     error
-		want     []string // nil for the same keys
-	}{
+	x.testMoves(func(from, to string) error { return x.Copy(x.Context(), from, to) }, []move{
 		{"file", []string{"a"}, "a", "b", nil, []string{"a", "b"}},
 		{"file-onto-a-file", []string{"a", "b"}, "a", "b", nil, nil},
 		{"file-onto-itself", []string{"a"}, "a", "a", nil, nil},
@@ -125,19 +119,7 @@ func testCopy(t *testing.T, h Harness) {
 		{"directory-onto-a-full-one", []string{"d/x", "e/y"}, "d", "e", syscall.ENOTEMPTY, nil},
 		{"directory-onto-a-file", []string{"d/x", "a"}, "d", "a", syscall.ENOTDIR, nil},
 		{"root", []string{"a"}, "/", "b", syscall.ELOOP, nil},
-	} {
-		x.run(test.label, func(x *fixture) {
-			x.putAll(test.keys...)
-			wantError(x, x.Copy(x.Context(), test.from, test.to), test.kind)
-			if test.want == nil {
-				test.want = test.keys
-			}
-			x.wantKeys(test.want...)
-			if err := x.RemoveAll("/"); err != nil {
-				x.Fatal(err)
-			}
-		})
-	}
+	})
 	x.run("attributes", func(x *fixture) {
 		content := random(11 << 20)
 		before := x.putWithAttributes("d/old", content)

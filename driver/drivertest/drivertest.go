@@ -389,12 +389,17 @@ func (x *fixture) tryWrite(name string, content []byte) error {
 
 func (x *fixture) tryAppend(name string, content []byte) error {
 	x.Helper()
-	f, err := x.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0)
+	return WriteAt(x.Fs, name, os.O_CREATE|os.O_APPEND, 0, content)
+}
+
+// WriteAt opens a file for writing from an offset on, writes to it and closes it.
+func WriteAt(f *driver.Fs, name string, flag int, offset int64, content []byte) error {
+	file, err := f.OpenAt(name, os.O_WRONLY|flag, offset)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
-	return errors.Join(err, f.Close())
+	_, err = file.Write(content)
+	return errors.Join(err, file.Close())
 }
 
 // read reads a file through the driver.

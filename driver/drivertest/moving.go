@@ -123,15 +123,40 @@ func testRemove(t *testing.T, h Harness) {
 	})
 }
 
+// A move is a rename or a copy.
+type move struct {
+	label    string
+	keys     []string
+	from, to string
+	kind     error
+	want     []string // nil for the same keys
+}
+
+// testMoves makes moves, each in an empty bucket.
+func (x *fixture) testMoves(run func(from, to string) error, moves []move) {
+	for _, m := range moves {
+		x.run(m.label, func(x *fixture) {
+			x.putAll(m.keys...)
+			err := run(m.from, m.to)
+			wantError(x, err, m.kind)
+			var link *os.LinkError
+			if m.kind != nil && (!errors.As(err, &link) || link.Old != m.from || link.New != m.to) {
+				x.Errorf("error is %#v, want an *os.LinkError", err)
+			}
+			if m.want == nil {
+				m.want = m.keys
+			}
+			x.wantKeys(m.want...)
+			if err := x.RemoveAll("/"); err != nil {
+				x.Fatal(err)
+			}
+		})
+	}
+}
+
 func testRename(t *testing.T, h Harness) {
 	x := h.open(t, nil)
-	for _, test := range []struct {
-		label    string
-		keys     []string
-		from, to string
-		kind     error
-		want     []string // nil for the same keys
-	}{
+	x.testMoves(x.Rename, []move{
 		{"file", []string{"a"}, "a", "b", nil, []string{"b"}},
 		{"file-into-a-directory", []string{"a", "d/x"}, "a", "d/a", nil, []string{"d/a", "d/x"}},
 		{"file-into-nothing", []string{"a"}, "a", "no/such/a", nil, []string{"no/such/a"}},
@@ -161,24 +186,7 @@ func testRename(t *testing.T, h Harness) {
 		{"deleted-half", []string{"d/y", "d/z", "e/", "e/x", "e/y", "e/z"}, "d", "e", nil,
 			[]string{"e/", "e/x", "e/y", "e/z"}},
 		{"deleted-all-but-one", []string{"d/x", "e/x", "e/y"}, "d", "e", nil, []string{"e/x", "e/y"}},
-	} {
-		x.run(test.label, func(x *fixture) {
-			x.putAll(test.keys...)
-			err := x.Rename(test.from, test.to)
-			wantError(x, err, test.kind)
-			var link *os.LinkError
-			if test.kind != nil && (!errors.As(err, &link) || link.Old != test.from || link.New != test.to) {
-				x.Errorf("error is %#v, want an *os.LinkError", err)
-			}
-			if test.want == nil {
-				test.want = test.keys
-			}
-			x.wantKeys(test.want...)
-			if err := x.RemoveAll("/"); err != nil {
-				x.Fatal(err)
-			}
-		})
-	}
+	})
 	for label, limit := range map[string]int64{"at-once": 0, "by-parts": 1 << 20} {
 		x.run("attributes-"+label, func(x *fixture) { x.testRenamedAttributes(limit) })
 	}

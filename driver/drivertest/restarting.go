@@ -2,7 +2,6 @@ package drivertest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -79,12 +78,7 @@ func testRestart(t *testing.T, h Harness) {
 
 // tryRestart writes from an offset on.
 func (x *fixture) tryRestart(name string, offset int64, content []byte) error {
-	f, err := x.OpenAt(name, restart, offset)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	return errors.Join(err, f.Close())
+	return WriteAt(x.Fs, name, restart, offset, content)
 }
 
 // testRestartReplaced lets another client replace the file right before each kind of request that follows the first

@@ -585,12 +585,7 @@ func (x *fixture) wantResumeError(err error, size int64) {
 func (x *fixture) testPendingAppended() {
 	content := random(partSize + 1000)
 	appendTo := func(session *driver.Fs, name string, content []byte) error {
-		f, err := session.OpenAt(name, goOn|os.O_APPEND, 0)
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(content)
-		return errors.Join(err, f.Close())
+		return WriteAt(session, name, goOn|os.O_APPEND, 0, content)
 	}
 	for label, size := range map[string]int{"small": 999, "parts": partSize + 500} {
 		x.run(label, func(x *fixture) {
