@@ -2,15 +2,19 @@ package drivertest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
 )
@@ -91,31 +95,28 @@ func testDownload(t *testing.T, h Harness) {
 		}
 	})
 	t.Run("broken", func(t *testing.T) {
-		for label, fault := range map[string]func(body io.ReadCloser) io.ReadCloser{
-			"reset": func(b io.ReadCloser) io.ReadCloser { return &TruncatedBody{b, 300_000, syscall.ECONNRESET} },
-			"short": func(b io.ReadCloser) io.ReadCloser { return &TruncatedBody{b, 300_000, io.ErrUnexpectedEOF} },
-		} {
+		for label, err := range map[string]error{"reset": syscall.ECONNRESET, "short": io.ErrUnexpectedEOF} {
 			t.Run(label, func(t *testing.T) {
-				x, link := open(t, nil)
-				link.InjectFault(
-					func(n int, _ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
-						out, err := send()
-						if err == nil && n%2 == 0 {
-							out.Body = fault(out.Body)
-						}
-						return out, err
-					})
+				x, _ := open(t, nil)
+				var answers atomic.Int64
+				x.spy.After(func(_ string, out any) error {
+					if get, ok := out.(*s3.GetObjectOutput); ok && answers.Add(1)%2 == 0 {
+						get.Body = &TruncatedBody{get.Body, 300_000, err}
+					}
+					return nil
+				})
 				equal(t, "file", x.read("file"), content)
 			})
 		}
 	})
 	t.Run("refused-now-and-then", func(t *testing.T) {
-		x, link := open(t, nil)
-		link.InjectFault(func(n int, r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
-			if n%3 == 2 {
-				return answer(r, http.StatusServiceUnavailable, "SlowDown"), nil
+		x, _ := open(t, nil)
+		var requests atomic.Int64
+		x.spy.Before(func(context.Context, string, any) error {
+			if requests.Add(1)%3 == 2 {
+				return responseError(http.StatusServiceUnavailable, "SlowDown")
 			}
-			return send()
+			return nil
 		})
 		equal(t, "file", x.read("file"), content)
 	})
@@ -169,17 +170,6 @@ func inWindow(t *testing.T, x *fixture, f io.Reader) []byte {
 		got = append(got, buffer[:n]...)
 	}
 	return got
-}
-
-// answer is an error of S3.
-func answer(r *http.Request, status int, code string) *http.Response {
-	body := "<Error><Code>" + code + "</Code><Message>made by the test</Message></Error>"
-	return &http.Response{
-		Status: http.StatusText(status), StatusCode: status, Request: r,
-		Header: http.Header{"Content-Type": {"application/xml"}},
-		Body:   io.NopCloser(bytes.NewReader([]byte(body))), ContentLength: int64(len(body)), Proto: "HTTP/1.1",
-		ProtoMajor: 1, ProtoMinor: 1,
-	}
 }
 
 // testRevokedMemory lets downloads and uploads share a budget that is too small for both.
