@@ -120,6 +120,22 @@ func testDownload(t *testing.T, h Harness) {
 		})
 		equal(t, "file", x.read("file"), content)
 	})
+	t.Run("replaced", func(t *testing.T) {
+		x, _ := open(t, &driver.Options{DownloadConcurrency: 2, Memory: driver.NewBudget(16 << 20)})
+		f := x.openAt("file", os.O_RDONLY, 0)
+		defer x.close(f)
+		got := inWindow(t, x, f)
+		x.spy.Before(func(context.Context, string, any) error {
+			return responseError(http.StatusPreconditionFailed, "PreconditionFailed")
+		})
+		rest, err := io.ReadAll(f)
+		if got = append(got, rest...); err == nil {
+			equal(t, "file", got, content) // all of it was asked for before
+			return
+		}
+		wantError(t, err, syscall.ESTALE)
+		equal(t, "what was read", got, content[:len(got)])
+	})
 	t.Run("replaced-meanwhile", func(t *testing.T) {
 		x, _ := open(t, &driver.Options{DownloadConcurrency: 2})
 		other := slices.Clone(content)

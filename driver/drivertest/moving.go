@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -120,6 +121,11 @@ func testRemove(t *testing.T, h Harness) {
 			x.Error(err)
 		}
 		x.wantKeys("dir/file", "empty/", "file", "marked/", "marked/file", "treeless")
+	})
+	x.run("refused", func(x *fixture) {
+		x.put("old", nil)
+		x.refuseDelete(responseError(http.StatusForbidden, "AccessDenied"))
+		wantError(x, x.RemoveAll("old"), fs.ErrPermission)
 	})
 }
 

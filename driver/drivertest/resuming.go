@@ -243,6 +243,9 @@ func (x *fixture) testSweep() {
 			x.Errorf("older than %v: the records %q are left, want %d", sweep.age, records, sweep.records)
 		}
 	}
+	if swept, interrupted := p.journal.Stats().Swept, died.journal.Stats().Interrupted; swept != 4 || interrupted != 2 {
+		x.Errorf("%d uploads count as swept and %d as interrupted, want 4 and 2", swept, interrupted)
+	}
 	x.wantNoUploads("dir/été +%")
 	x.wantKeys()
 	_, err = x.client.AbortMultipartUpload(x.Context(), &s3.AbortMultipartUploadInput{

@@ -44,6 +44,7 @@ func TestRevocation(t *testing.T) {
 		if !reservation.TryTake(12 * mib) {
 			t.Fatal("nothing was lent")
 		}
+		budget.Reserve(func() { t.Error("a reservation that holds nothing is revoked") })
 		small := budget.Buffer(2 * mib)
 		if err := fillBuffer(t.Context(), small, make([]byte, 2*mib)); err != nil {
 			t.Fatal(err)
