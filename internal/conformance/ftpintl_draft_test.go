@@ -260,19 +260,3 @@ func TestRawNamesLeadNowhereElse(t *testing.T) {
 		}
 	}
 }
-
-// Section 3.1: without configuration everything is UTF-8, both ways.
-func TestUTF8WithoutConfiguration(t *testing.T) {
-	s := newSite(t, settings{})
-	s.put(t, "日本語", "x")
-	c := s.login(t)
-	if got := c.list("NLST"); !slices.Equal(got, []string{"日本語"}) {
-		t.Errorf("NLST: %q", got)
-	}
-	if r := c.send("OPTS UTF8 OFF"); strings.HasPrefix(r, "200") {
-		t.Errorf("OPTS UTF8 OFF: %q, though there is no other charset", r)
-	}
-	if got := c.list("NLST"); !slices.Equal(got, []string{"日本語"}) {
-		t.Errorf("NLST: %q", got)
-	}
-}

@@ -5,36 +5,6 @@ import (
 	"testing"
 )
 
-// Section 3.1: MFMT sets the time and says which one it set.
-func TestMFMT(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
-	for _, name := range []string{"Fred.txt", "two  words ", "été", "  x", "1 2", `quo"te`} {
-		c.store(name, "content")
-		c.want("213 Modify=20020717210715; "+name, "MFMT 20020717210715 "+name)
-		c.want("213 20020717210715", "MDTM "+name)
-		if facts, _ := c.entry("MLST " + name); !strings.Contains(facts, "modify=20020717210715;") {
-			t.Errorf("MLST: facts %q", facts)
-		}
-		if got := c.fetch("RETR " + name); got != "content" {
-			t.Errorf("RETR: %q", got)
-		}
-	}
-	c.want("213 Modify=20020717210716; Fred.txt", "mfmt 20020717210716 Fred.txt")
-}
-
-// Section 3.1 and 2.3: a time may have fractions of a second; the reply shows what is kept of them.
-func TestMFMTWithFractions(t *testing.T) {
-	c := newSite(t, settings{}).login(t)
-	c.store("f", "x")
-	r := c.want("213 Modify=20020717210715", "MFMT 20020717210715.123 f")
-	stamp, ok := strings.CutPrefix(r, "213 Modify=")
-	if stamp, _, _ = strings.Cut(stamp, ";"); !ok || !strings.HasSuffix(r, "; f") {
-		t.Fatalf("reply %q", r)
-	}
-	c.want("213 "+stamp, "MDTM f")
-}
-
 // Section 3.2.
 func TestMFMTErrors(t *testing.T) {
 	s := newSite(t, settings{})
@@ -81,18 +51,6 @@ func TestMFMTErrors(t *testing.T) {
 		c := s.connect(t)
 		c.want("530 ", "MFMT 20020717210715 f")
 	})
-}
-
-// Section 3.3 and 4.3: FEAT has a line for MFMT, and none for MFCT, which S3 cannot do.
-func TestFEATSaysMFMT(t *testing.T) {
-	c := newSite(t, settings{}).login(t)
-	if f := c.feature("MFMT"); f != "MFMT" {
-		t.Errorf("FEAT says %q", f)
-	}
-	if f := c.feature("MFCT"); f != "" {
-		t.Errorf("FEAT says %q", f)
-	}
-	c.want("502 ", "MFCT 20020717210715 f")
 }
 
 // Section 5.1: MFF sets the facts that FEAT names for it, and answers with those that it set.

@@ -41,11 +41,17 @@ func TestFormOfFEAT(t *testing.T) {
 	check(c)
 }
 
-// Section 3.2: each feature has a line of its own, and FEAT and OPTS have none.
+// Section 3.2: each feature has a line of its own, in capitals, and FEAT and OPTS have none.
 func TestFeaturesAreListedOnce(t *testing.T) {
 	s := newSite(t, settings{})
+	features := s.connect(t).features()
+	for _, want := range []string{"UTF8", "HOST", "MDTM", "SIZE", "REST STREAM", "TVFS", "MFMT"} {
+		if !slices.Contains(features, want) {
+			t.Errorf("FEAT does not say %q", want)
+		}
+	}
 	var labels []string
-	for _, f := range s.connect(t).features() {
+	for _, f := range features {
 		label, _, _ := strings.Cut(f, " ")
 		if label == "AUTH" || label == "SITE" { // a line for each mechanism and each subcommand
 			label = f

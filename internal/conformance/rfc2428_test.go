@@ -1,10 +1,7 @@
 package conformance_test
 
 import (
-	"io"
-	"net"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -46,28 +43,6 @@ func TestSyntaxOfEPRT(t *testing.T) {
 	}
 }
 
-// RFC 2428 2: the data connection is made to the address that EPRT has told.
-func TestEPRTLeadsToTheClient(t *testing.T) {
-	c := newSite(t, settings{}).login(t)
-	c.store("f", "x")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	c.must("200", "EPRT |1|127.0.0.1|"+strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)+"|")
-	c.must("150", "RETR f")
-	conn, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if content, err := io.ReadAll(conn); string(content) != "x" || err != nil {
-		t.Errorf("RETR: %q, %v", content, err)
-	}
-	c.wantReply("226 ")
-}
-
 // RFC 2428 3: the form of 229 and the arguments of EPSV.
 func TestSyntaxOfEPSV(t *testing.T) {
 	s := newSite(t, settings{})
@@ -86,14 +61,6 @@ func TestSyntaxOfEPSV(t *testing.T) {
 		}
 		c.want("501 ", "EPSV x")
 	}
-}
-
-// RFC 2428 3: ABOR lets the server close the listening connection.
-func TestABORClosesTheListener(t *testing.T) {
-	c := newSite(t, settings{}).login(t)
-	c.must("229", "EPSV")
-	c.want("226 ", "ABOR")
-	c.want("425 ", "NLST")
 }
 
 // RFC 2428 3: after EPSV ALL every other way to a data connection is refused, in this session.

@@ -1,7 +1,6 @@
 package conformance_test
 
 import (
-	"fmt"
 	"io"
 	"regexp"
 	"slices"
@@ -358,38 +357,6 @@ func TestLengthOfPathnames(t *testing.T) {
 	}
 }
 
-// Section 3.1: what is no UTF-8 is found out before anything is done (the forms of it are in utf8_test.go), and no
-// file is made under another name.
-func TestServersCheckForUTF8(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
-	for _, name := range []string{"caf\xe9", "\x93\xfa\x96\x7b\x8c\xea", "\xc6\xfc\xcb\xdc\xb8\xec",
-		"\xd0\xd2\xc9\xd7\xc5\xd4"} {
-		if r := c.upload("STOR "+name, "x"); !strings.HasPrefix(r, "501 ") {
-			t.Errorf("STOR %q: %q", name, r)
-		}
-	}
-	if keys := s.keys(t); len(keys) > 0 {
-		t.Errorf("the bucket holds %q", keys)
-	}
-}
-
-// Section 3.2: FEAT says UTF8, in capitals, behind one SP.
-func TestFEATSaysUTF8(t *testing.T) {
-	s := newSite(t, settings{})
-	for _, logged := range []bool{false, true} {
-		c := s.connect(t)
-		if logged {
-			c.login()
-		}
-		for _, line := range []string{"FEAT", "feat", "fEaT"} {
-			if r := c.want("211-", line); !strings.Contains(r, "\r\n UTF8\r\n") {
-				t.Errorf("%s: %q", line, r)
-			}
-		}
-	}
-}
-
 // Section 4.1: before LANG and HOST a client reads the default language, which is English in ASCII.
 func TestFirstRepliesAreEnglishInASCII(t *testing.T) {
 	s := newSite(t, settings{})
@@ -429,71 +396,6 @@ func languages(c *client) []string {
 		c.t.Fatal("FEAT names no languages")
 	}
 	return strings.Split(strings.Replace(tags, "*", "", 1), ";")
-}
-
-// Section 4.1: behind LANG every text is in that language and in UTF-8; codes and everything else that a program
-// reads are not.
-func TestRepliesAreInTheLanguage(t *testing.T) {
-	s := newSite(t, settings{})
-	transcript := func(t *testing.T, tag string) []string {
-		c := s.connect(t)
-		c.must("200", "LANG "+tag)
-		var replies []string
-		for _, line := range everydayCommands {
-			replies = append(replies, c.send(line))
-		}
-		return replies
-	}
-	english := transcript(t, "en")
-	for _, tag := range languages(s.connect(t)) {
-		if tag == "EN" {
-			continue
-		}
-		t.Run(tag, func(t *testing.T) {
-			var same []string
-			for i, r := range transcript(t, tag) {
-				if !utf8.ValidString(r) {
-					t.Errorf("%q: reply %q is not UTF-8", everydayCommands[i], r)
-				}
-				if got, want := protocolOf(r), protocolOf(english[i]); got != want {
-					t.Errorf("%q: protocol elements %q, want %q as in English", everydayCommands[i], got, want)
-				}
-				// SYST answers a word of RFC 959, and German has the word "Syntax" too.
-				if r == english[i] && !strings.HasPrefix(r, "215 ") && !strings.Contains(r, "Syntax: ") {
-					same = append(same, r)
-				}
-			}
-			if len(same) > 0 {
-				t.Errorf("replies are the English ones: %q", same)
-			}
-		})
-	}
-}
-
-// protocolOf is what of a reply is not text: its code, the form of its lines, and what a program reads from them.
-func protocolOf(reply string) string {
-	lines := strings.Split(reply, "\r\n")
-	code := lines[0][:3]
-	parts := []string{code, fmt.Sprint(len(lines))}
-	switch code {
-	case "211":
-		if strings.HasSuffix(reply, "\r\n211 End") { // FEAT
-			parts = append(parts, slices.DeleteFunc(lines[1:], func(line string) bool {
-				return strings.HasPrefix(line, " LANG ")
-			})...)
-		}
-	case "215", "213":
-		parts = append(parts, lines...)
-	case "257":
-		parts = append(parts, regexp.MustCompile(`^257 "(?:[^"]|"")*" `).FindString(reply))
-	case "229":
-		parts = append(parts, regexp.MustCompile(`\(\|\|\|\d+\|\)$`).FindString(reply)[:4])
-	case "250":
-		if len(lines) == 3 {
-			parts = append(parts, regexp.MustCompile(`modify=\d+;`).ReplaceAllString(lines[1], ""))
-		}
-	}
-	return strings.Join(parts, "\n")
 }
 
 // Section 4.1: LANG touches neither listings nor anything else on a data connection.
@@ -792,36 +694,6 @@ func TestFEATNamesTheLanguages(t *testing.T) {
 	}
 }
 
-// Section 4.1: the server repeats the greeting in the new language, where a tenant has set that.
-func TestGreetingAfterLANG(t *testing.T) {
-	const texts = `greeting: {en: "Welcome to {Tenant}", fr: "Bienvenue chez {Tenant}"}
-welcome: {en: "Hello {User}", fr: "Bonjour {User}"}`
-	for _, tt := range []struct {
-		name, extra string
-		again       bool
-	}{{"wished", "\ngreet_after_lang: true", true}, {"not-wished", "", false}} {
-		t.Run(tt.name, func(t *testing.T) {
-			c := newSite(t, settings{acme: texts + tt.extra}).connect(t)
-			said := func(line, text string) {
-				t.Helper()
-				if r := c.want("200", line); strings.Contains(r, text) != tt.again {
-					t.Errorf("%s: %q", line, r)
-				}
-			}
-			if r := c.must("220", "HOST ftp.acme.example"); !strings.Contains(r, "Welcome to acme") {
-				t.Errorf("HOST: %q", r)
-			}
-			said("LANG fr", "Bienvenue chez acme")
-			c.must("331", "USER alice")
-			if r := c.must("230", "PASS "+password); !strings.Contains(r, "Bonjour alice") {
-				t.Errorf("PASS: %q", r)
-			}
-			said("LANG en", "Hello alice")
-			said("LANG", "Hello alice")
-		})
-	}
-}
-
 // Section 4.3: a tenant may offer fewer languages; FEAT and LANG agree on them.
 func TestLanguagesOfATenant(t *testing.T) {
 	c := newSite(t, settings{acme: "languages: [pt-BR, ja]"}).connect(t)
@@ -910,17 +782,6 @@ greeting: {en: "Welcome to Acme", fr: "Bienvenue chez Acme"}`})
 			wantLanguage(c, tag)
 		}
 	})
-}
-
-// Section 4.1: the language of one session is not that of another.
-func TestLanguagesOfSessionsAreApart(t *testing.T) {
-	s := newSite(t, settings{})
-	french, german, english := s.connect(t), s.connect(t), s.connect(t)
-	french.must("200", "LANG fr")
-	german.must("200", "LANG de")
-	wantLanguage(french, "FR")
-	wantLanguage(german, "DE")
-	wantLanguage(english, "EN")
 }
 
 // RFC 959 4.2 and RFC 2640 4.1: replies of several lines keep their form in every language, and no text of them can

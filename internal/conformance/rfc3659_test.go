@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,42 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
-
-// Section 2.2: names with CR or LF can forge no line of a listing.
-func TestNamesForgeNoLine(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
-	for _, name := range lineEnds {
-		c.store(nvt(name.bytes), "x")
-	}
-	c.store("keep", "x")
-	entry := regexp.MustCompile(`^((\w|-)+=[^ ;]*;)+ .`)
-	for _, line := range c.list("MLSD") {
-		if !entry.MatchString(line) {
-			t.Errorf("MLSD: line %q", line)
-		}
-		if strings.ContainsAny(line, "\r\n") {
-			t.Errorf("MLSD: line %q has a line end inside", line)
-		}
-	}
-	for _, line := range c.list("LIST") {
-		if !nameInLIST.MatchString(line) {
-			t.Errorf("LIST: line %q", line)
-		}
-	}
-	for _, name := range c.list("NLST") {
-		c.want("213 1", "SIZE "+name) // each is the name of a file
-	}
-	for _, line := range []string{"STAT", "STAT /"} {
-		r := c.want("21", line)
-		lines := strings.Split(r, "\r\n")
-		for _, middle := range lines[1 : len(lines)-1] {
-			if !strings.HasPrefix(middle, " ") || strings.ContainsAny(middle, "\r\n") {
-				t.Errorf("%s: line %q", line, middle)
-			}
-		}
-	}
-}
 
 // Section 2.2: in listings CR and LF are shown as pictures of them, and the name so written leads back to the file.
 func TestLineEndsAreShownAsPictures(t *testing.T) {
@@ -211,19 +176,6 @@ func TestMDTM(t *testing.T) {
 		c.want("501 ", "MDTM")
 		c.want("501 ", "MDTM ")
 	})
-	t.Run("sets-the-time-where-no-file-has-the-name", func(t *testing.T) { // the example of section 3.4
-		c := s.login(t)
-		c.want("550 ", "MDTM 19990929043300 file6")
-		c.store("File6", "x")
-		c.store("19990929043300 File6", "x")
-		modified := c.send("MDTM File6")
-		c.want("213 2", "MDTM 19990929043300 File6")
-		c.want(modified, "MDTM File6")
-		c.want("550 ", "MDTM 19990929043300 file6")
-		c.must("250", "DELE 19990929043300 File6")
-		c.want("213 Modify=19990929043300; File6", "MDTM 19990929043300 File6")
-		c.want("213 19990929043300", "MDTM File6")
-	})
 }
 
 // Section 4: SIZE is what a transfer would move, in one line, or no number at all.
@@ -236,8 +188,8 @@ func TestSIZE(t *testing.T) {
 			c.must("200", kind)
 			moved := len(c.fetch("RETR f"))
 			r := c.send("SIZE f")
-			if !strings.HasPrefix(r, "550 ") && r != "213 "+itoa(moved) || kind == "TYPE I" &&
-				r != "213 "+itoa(len(content)) {
+			if !strings.HasPrefix(r, "550 ") && r != "213 "+strconv.Itoa(moved) || kind == "TYPE I" &&
+				r != "213 "+strconv.Itoa(len(content)) {
 				t.Errorf("%s: SIZE says %q, RETR moved %d bytes of %d", kind, r, moved, len(content))
 			}
 			c.must("200", "TYPE I")
@@ -249,13 +201,6 @@ func TestSIZE(t *testing.T) {
 	c.want("550 ", "SIZE nothing")
 	c.want("501 ", "SIZE")
 	c.want("501 ", "SIZE ")
-}
-
-func itoa(n int) string {
-	if n >= 10 {
-		return itoa(n/10) + itoa(n%10)
-	}
-	return string(rune('0' + n))
 }
 
 // Section 5.3: REST is taken, counts for the transfer that follows at once, and its range is checked there.
@@ -286,41 +231,6 @@ func TestREST(t *testing.T) {
 	if got := c.fetch("RETR f"); got != "0123456789" {
 		t.Errorf("RETR behind malformed REST: %q", got)
 	}
-	t.Run("stor", func(t *testing.T) {
-		c := s.login(t)
-		c.store("partial", "01234")
-		c.want("350 ", "REST 5")
-		c.store("partial", "56789")
-		if got := c.fetch("RETR partial"); got != "0123456789" {
-			t.Errorf("the file holds %q", got)
-		}
-	})
-	t.Run("stor-in-the-middle", func(t *testing.T) {
-		c := s.login(t)
-		c.store("whole", "0123456789")
-		c.want("350 ", "REST 3")
-		c.store("whole", "abc")
-		if got := c.fetch("RETR whole"); got != "012abc6789" {
-			t.Errorf("the file holds %q", got)
-		}
-	})
-	t.Run("appe-acts-as-stor", func(t *testing.T) {
-		c := s.login(t)
-		c.store("partial", "0123xx")
-		c.want("350 ", "REST 4")
-		r := c.upload("APPE partial", "456789")
-		if got := s.object(t, "partial"); strings.HasPrefix(r, "2") && got != "0123456789" {
-			t.Errorf("APPE: %q, the file holds %q", r, got)
-		}
-	})
-	t.Run("replaced-by-another", func(t *testing.T) {
-		c := s.login(t)
-		c.want("350 ", "REST 4")
-		c.want("350 ", "REST 0")
-		if got := c.fetch("RETR f"); got != "0123456789" {
-			t.Errorf("RETR: %q", got)
-		}
-	})
 	t.Run("large", func(t *testing.T) {
 		c := s.login(t)
 		c.want("350 ", "REST 9223372036854775807")
@@ -328,41 +238,6 @@ func TestREST(t *testing.T) {
 			t.Errorf("RETR: %q", r)
 		}
 	})
-	t.Run("listings-do-not-mind", func(t *testing.T) {
-		c := s.login(t)
-		c.want("350 ", "REST 4")
-		if got := c.list("NLST"); !slices.Contains(got, "f") {
-			t.Errorf("NLST: %q", got)
-		}
-	})
-}
-
-// Section 5.3: only what is no number gets an error; the transfer reports what cannot be restarted.
-func TestRESTInASCII(t *testing.T) {
-	c := newSite(t, settings{}).login(t)
-	c.store("f", "one\ntwo\n")
-	c.must("200", "TYPE A")
-	c.want("350 ", "REST 5")
-	if content, r := c.download("RETR f"); strings.HasPrefix(r, "2") && content != "two\r\n" {
-		t.Errorf("RETR in ASCII from 5: %q", content)
-	}
-	c.want("350 ", "REST 0")
-	if got := c.fetch("RETR f"); got != "one\r\ntwo\r\n" {
-		t.Errorf("RETR in ASCII: %q", got)
-	}
-}
-
-// Section 3.3, 4.3, 5.4, 6.3: the lines of FEAT, in capitals.
-func TestFEATSaysRFC3659(t *testing.T) {
-	c := newSite(t, settings{}).connect(t)
-	for _, want := range []string{"MDTM", "SIZE", "REST STREAM", "TVFS"} {
-		if !slices.Contains(c.features(), want) {
-			t.Errorf("FEAT does not say %q", want)
-		}
-	}
-	if f := c.feature("MLST"); !regexp.MustCompile(`^MLST ([\w.-]+\*?;)+$`).MatchString(f) {
-		t.Errorf("FEAT says %q", f)
-	}
 }
 
 // Section 6.2 and its example in 6.5.
@@ -799,47 +674,6 @@ func TestTimesOfFacts(t *testing.T) {
 	}
 }
 
-// Section 7.5.5: perm tells what the user may do, and what it does not tell is refused.
-func TestPerm(t *testing.T) {
-	s := newSite(t, settings{})
-	all := s.login(t)
-	all.store("f", "x")
-	all.must("257", "MKD d")
-	for _, tt := range []struct{ user, line, perm string }{
-		{"alice", "MLST f", "adfrw"},
-		{"alice", "MLST d", "cdeflmp"},
-		{"alice", "MLST /", "celmp"},
-		{"carol", "MLST f", "r"},
-		{"carol", "MLST d", "el"},
-		{"carol", "MLST /", "el"},
-	} {
-		c := s.connect(t)
-		c.loginAs(tt.user)
-		facts, _ := c.entry(tt.line)
-		perm, _ := fact(facts, "perm")
-		letters := strings.Split(perm, "")
-		slices.Sort(letters)
-		if got := strings.Join(letters, ""); got != tt.perm {
-			t.Errorf("%s: %s has perm=%s, want %s", tt.user, tt.line, perm, tt.perm)
-		}
-	}
-	c := s.connect(t)
-	c.loginAs("carol")
-	c.send("RNFR f")
-	for _, line := range []string{"RNTO g", "DELE f", "RMD d", "MKD e", "STOR f", "STOR g", "APPE f"} {
-		r := c.send(line)
-		if strings.HasPrefix(line, "STOR") || strings.HasPrefix(line, "APPE") {
-			r = c.upload(line, "x")
-		}
-		if !strings.HasPrefix(r, "550 ") && !strings.HasPrefix(r, "503 ") {
-			t.Errorf("%s: %q", line, r)
-		}
-	}
-	if got := c.fetch("RETR f"); got != "x" {
-		t.Errorf("RETR: %q", got)
-	}
-}
-
 // Section 7.5.6, 7.5.8 and 7.5.9: lang is not guessed, media-type is what the object says of itself, charset is that
 // of the name.
 func TestNothingIsGuessed(t *testing.T) {
@@ -898,58 +732,4 @@ func TestNothingIsGuessed(t *testing.T) {
 			t.Errorf("facts %q", facts)
 		}
 	})
-}
-
-// Section 2.2.2 forbids patterns for its own commands; RFC 959 leaves those of LIST and NLST to the server. A name
-// goes before the pattern that it looks like.
-func TestPatternsInListings(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
-	for _, name := range []string{"a.csv", "b.csv", "c.txt", "d/e.csv", "été.csv"} {
-		c.store(name, "x")
-	}
-	for _, tt := range []struct {
-		pattern string
-		want    []string
-	}{
-		{"*.csv", []string{"a.csv", "b.csv", "été.csv"}},
-		{"?.csv", []string{"a.csv", "b.csv"}},
-		{"[a]*", []string{"a.csv"}},
-		{"d/*", []string{"d/e.csv"}},
-		{"/d/*.csv", []string{"/d/e.csv"}},
-		{"*.nothing", nil},
-	} {
-		if got := c.list("NLST " + tt.pattern); !slices.Equal(got, tt.want) {
-			t.Errorf("NLST %s: %q, want %q", tt.pattern, got, tt.want)
-		}
-		if got := c.list("LIST " + tt.pattern); len(got) != len(tt.want) {
-			t.Errorf("LIST %s: %q", tt.pattern, got)
-		}
-	}
-	c.store("*.csv", "x")
-	if got := c.list("NLST *.csv"); !slices.Equal(got, []string{"*.csv"}) {
-		t.Errorf("NLST of the very name: %q", got)
-	}
-	for _, line := range []string{"RETR ?.csv", "MLSD ?", "MLSD *"} {
-		if _, r := c.download(line); !strings.HasPrefix(r, "550 ") {
-			t.Errorf("%s: %q", line, r)
-		}
-	}
-	for _, line := range []string{"DELE ?.csv", "SIZE ?.csv", "MLST ?.csv", "RNFR ?.csv", "CWD ?", "RMD ?"} {
-		c.want("550 ", line)
-	}
-}
-
-// Section 7.1: MLSx takes what begins with "-" for a name.
-func TestMLSxHasNoOptions(t *testing.T) {
-	c := newSite(t, settings{}).login(t)
-	c.want("550 ", "MLST -la")
-	if _, r := c.download("MLSD -la"); !strings.HasPrefix(r, "550 ") {
-		t.Errorf("MLSD -la: %q", r)
-	}
-	c.must("257", "MKD -la")
-	c.store("-la/f", "x")
-	if got := c.names("MLSD -la"); !slices.Equal(got, []string{"f"}) {
-		t.Errorf("MLSD -la: %q", got)
-	}
 }

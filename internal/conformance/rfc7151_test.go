@@ -318,30 +318,6 @@ func TestHOSTWithoutATenant(t *testing.T) {
 	})
 }
 
-// Section 3.2.2: ACCT after it gets the same reply as without it.
-func TestHOSTAndACCT(t *testing.T) {
-	c := newSite(t, settings{}).connect(t)
-	c.must("220", "HOST ftp.acme.example")
-	c.login()
-	c.want("202 ", "ACCT project1")
-}
-
-// Section 3.3: USER without HOST is not refused.
-func TestUSERWithoutHOST(t *testing.T) {
-	s := newSite(t, settings{})
-	s.login(t)
-	c := s.connect(t)
-	c.loginAs("ursula@umbrella")
-}
-
-// Section 3.4: FEAT says HOST, in capitals, with nothing after it.
-func TestFEATSaysHOST(t *testing.T) {
-	c := newSite(t, settings{}).connect(t)
-	if got := c.feature("HOST"); got != "HOST" {
-		t.Errorf("FEAT says %q", got)
-	}
-}
-
 // Section 3: HOST in the middle of others that were sent at once takes effect where it stands.
 func TestHOSTInAPipeline(t *testing.T) {
 	s := newSite(t, settings{})

@@ -285,14 +285,6 @@ func (c *client) wantBytes(want string) {
 	}
 }
 
-// wantClosed wants the server to have hung up.
-func (c *client) wantClosed() {
-	c.t.Helper()
-	if err := c.Closed(); err != nil {
-		c.t.Error(err)
-	}
-}
-
 // data opens a data connection.
 func (c *client) data() net.Conn {
 	c.t.Helper()

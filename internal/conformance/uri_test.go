@@ -135,17 +135,6 @@ func TestNamesAreFoundInEitherForm(t *testing.T) {
 	})
 }
 
-// Section 3.4: a name in Japanese is taken in the charset that the tenant's clients use, and in UTF-8.
-func TestNamesAreFoundInEitherCharset(t *testing.T) {
-	for charset, bytes := range map[string]string{"shift_jis": "\x93\xfa\x96\x7b", "euc-jp": "\xc6\xfc\xcb\xdc"} {
-		s := newSite(t, settings{acme: "pathname_encoding: " + charset})
-		s.put(t, "日本", "content")
-		c := s.login(t)
-		c.want("213 7", "SIZE "+bytes)
-		c.want("213 7", "SIZE 日本")
-	}
-}
-
 // addresses are the lines between the first and the last of SITE URL.
 func (c *client) addresses(line string) []string {
 	c.t.Helper()

@@ -112,29 +112,6 @@ func TestInvalidUTF8IsRefused(t *testing.T) {
 	}
 }
 
-// The same with a data connection open: nothing is transferred.
-func TestInvalidUTF8IsRefusedInTransfers(t *testing.T) {
-	s := newSite(t, settings{})
-	for _, tt := range invalid {
-		t.Run(tt.label, func(t *testing.T) {
-			c := s.login(t)
-			for _, command := range []string{"STOR", "APPE"} {
-				if r := c.upload(command+" a"+nvt(tt.bytes), "x"); !strings.HasPrefix(r, "501 ") {
-					t.Errorf("%s: %q", command, r)
-				}
-			}
-			for _, command := range []string{"RETR", "LIST", "NLST", "MLSD"} {
-				if _, r := c.download(command + " a" + nvt(tt.bytes)); !strings.HasPrefix(r, "501 ") {
-					t.Errorf("%s: %q", command, r)
-				}
-			}
-		})
-	}
-	if keys := s.keys(t); len(keys) > 0 {
-		t.Errorf("the bucket holds %q", keys)
-	}
-}
-
 // The draft <50>: a form that only a careless decoder reads as "." or "/" leads nowhere.
 func TestInvalidUTF8IsNoPath(t *testing.T) {
 	s := newSite(t, settings{})
@@ -270,84 +247,13 @@ func TestNoncharactersAreKept(t *testing.T) {
 	t.Run("listings", func(t *testing.T) { wantListed(t, s, bytesOf(names)) })
 }
 
-// The draft <35> to <38>: in a pathname, which is no stream of its own, U+FEFF is a character like others.
-func TestBOMIsPartOfAPathname(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
-	names := []string{"name", "\ufeffname", "na\ufeffme", "name\ufeff", "\ufeff", "\ufeff\ufeffname"}
-	for _, name := range names {
-		c.store(name, "content of "+name)
-	}
-	if keys := s.keys(t); !slices.Equal(keys, slices.Sorted(slices.Values(names))) {
-		t.Errorf("the bucket holds %q", keys)
-	}
-	for _, name := range names {
-		if got := c.fetch("RETR " + name); got != "content of "+name {
-			t.Errorf("RETR %+q: %q", name, got)
-		}
-	}
-	if got := c.names("MLSD"); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(names))) {
-		t.Errorf("MLSD: %q", got)
-	}
-	c.must("257 ", "MKD \ufeffdir")
-	c.want("550 ", "CWD dir")
-	c.want("250 ", "CWD \ufeffdir")
-	c.want("257 \"/\ufeffdir\" ", "PWD")
-}
-
-// The draft <35>: no listing begins with a signature, and neither does a file.
-func TestNothingIsSigned(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
-	c.must("200", "LANG ja")
-	c.must("200", "TYPE A")
-	c.store("f", "text\r\n")
-	for _, line := range []string{"LIST", "NLST", "MLSD", "RETR f"} {
-		if got := c.fetch(line); strings.Contains(got, "\ufeff") {
-			t.Errorf("%s: %q", line, got)
-		}
-	}
-	if r := c.send("NOOP"); strings.Contains(r, "\ufeff") {
-		t.Errorf("reply %q", r)
-	}
-	c.store("signed", "\ufefftext")
-	if got := c.fetch("RETR signed"); got != "\ufefftext" {
-		t.Errorf("RETR: %q", got)
-	}
-}
-
-// The draft <35>: a signature before the first command makes it an unknown one, and no more.
-func TestBOMBeforeTheFirstCommand(t *testing.T) {
-	c := newSite(t, settings{}).connect(t)
-	c.want("500 ", "\ufeffUSER alice")
-	c.login()
-}
-
-// The draft <12>: a character that arrives in pieces is one all the same.
-func TestCharactersInPieces(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
-	for _, b := range []byte("MKD \xf0\xa3\x8e\xb4\r\n") {
-		c.write(string([]byte{b}))
-	}
-	c.wantReply("257 \"/\xf0\xa3\x8e\xb4\" ")
-	conn := c.data()
-	c.must("150", "STOR f")
-	for _, b := range []byte("\xf0\xa3\x8e\xb4") {
-		_, _ = conn.Write([]byte{b})
-	}
-	conn.Close()
-	c.wantReply("226 ")
-	if got := s.object(t, "f"); got != "\U000233b4" {
-		t.Errorf("the object holds %q", got)
-	}
-}
-
-// RFC 2279 1: names that look alike or fold to one are kept apart, byte by byte.
+// RFC 2279 1, the draft <35> to <38>: names that look alike or fold to one are kept apart, byte by byte. U+FEFF is a
+// character like others.
 func TestNamesAreBytes(t *testing.T) {
 	s := newSite(t, settings{acme: "normalization: none"})
 	c := s.login(t)
-	names := []string{"A", "a", "À", "à", "ß", "ss", "SS", "ﬁ", "fi", "K", "\u212a", "i", "ı", "İ", "ａ", "Ω", "\u2126"}
+	names := []string{"A", "a", "À", "à", "ß", "ss", "SS", "ﬁ", "fi", "K", "\u212a", "i", "ı", "İ", "ａ", "Ω", "\u2126",
+		"\ufeffa", "a\ufeff", "\ufeff", "\ufeff\ufeffa"}
 	for _, name := range names {
 		c.store(name, "content of "+name)
 	}

@@ -2,10 +2,6 @@ package control_test
 
 import (
 	"testing"
-
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
-	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
 func TestSiteCopy(t *testing.T) {
@@ -60,42 +56,4 @@ func TestSiteCopySyntax(t *testing.T) {
 	c.do("USER demo", "331 ")
 	c.do("PASS demo", "230 ")
 	c.do("SITE CPTO g", "503 ")
-}
-
-func TestSiteCopyAborted(t *testing.T) {
-	s := newSite(t, nil)
-	s.putNames("dir/x")
-	begun := make(chan struct{})
-	s.client = s3client.Variant(s.client.Options(), holdCopies(begun))
-	c := s.login()
-	c.do("SITE CPFR dir", "350 ")
-	c.write("SITE CPTO copy\r\n")
-	<-begun
-	c.write("ABOR\r\nNOOP\r\n")
-	c.expect("426 Command aborted.")
-	c.expect("226 ")
-	c.expect("200 ")
-	c.do("ABOR", "226 ")
-	s.wantObjects("dir/x")
-}
-
-// A copy ends when its client disconnects. The test waits for the end of every session.
-func TestSiteCopyClientDisconnects(t *testing.T) {
-	s := newSite(t, nil)
-	s.putNames("f")
-	begun := make(chan struct{})
-	s.client = s3client.Variant(s.client.Options(), holdCopies(begun))
-	c := s.login()
-	c.do("SITE CPFR f", "350 ")
-	c.write("SITE CPTO g\r\n")
-	<-begun
-	c.Close()
-	s.shutdown()
-	s.wantObjects("f")
-}
-
-// holdCopies makes a client whose copies say that they have begun and then wait
-// until they are cancelled.
-func holdCopies(begun chan<- struct{}) func(*s3.Options) {
-	return holdRequests(begun, func(in any) bool { _, ok := in.(*s3.CopyObjectInput); return ok })
 }

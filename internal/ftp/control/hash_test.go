@@ -1,7 +1,6 @@
 package control_test
 
 import (
-	"context"
 	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -13,9 +12,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go/middleware"
-
-	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
 const hashed = "the quick brown fox"
@@ -179,44 +175,5 @@ func TestRangeOfTransfer(t *testing.T) {
 	c.store("fox", "new")
 	if got := c.download("RETR fox"); got != "new" {
 		t.Errorf("RETR sent %q", got)
-	}
-}
-
-func TestHashAborted(t *testing.T) {
-	s := newSite(t, nil)
-	s.put(&s3.PutObjectInput{Key: aws.String("fox"), Body: strings.NewReader(hashed)})
-	begun := make(chan struct{})
-	s.client = s3client.Variant(s.client.Options(), holdDownloads(begun))
-	c := s.login()
-	c.write("XSHA512 fox\r\n")
-	<-begun
-	c.write("ABOR\r\n")
-	c.expect("426 ")
-	c.expect("226 ")
-	c.do("XCRC fox", "250 ")
-}
-
-// holdDownloads makes a client whose downloads say that they have begun and then
-// wait until they are cancelled.
-func holdDownloads(begun chan<- struct{}) func(*s3.Options) {
-	return holdRequests(begun, func(in any) bool { _, ok := in.(*s3.GetObjectInput); return ok })
-}
-
-// holdRequests does so with the requests that held selects.
-func holdRequests(begun chan<- struct{}, held func(in any) bool) func(*s3.Options) {
-	hold := middleware.InitializeMiddlewareFunc("hold", func(
-		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
-	) (middleware.InitializeOutput, middleware.Metadata, error) {
-		if held(in.Parameters) {
-			begun <- struct{}{}
-			<-ctx.Done()
-			return middleware.InitializeOutput{}, middleware.Metadata{}, ctx.Err()
-		}
-		return next.HandleInitialize(ctx, in)
-	})
-	return func(o *s3.Options) {
-		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-			return stack.Initialize.Add(hold, middleware.Before)
-		})
 	}
 }

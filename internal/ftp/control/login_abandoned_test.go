@@ -6,14 +6,12 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/report"
@@ -44,10 +42,6 @@ func (o *loginObserver) Refused(_, limit string) {
 // failure. Only a service that never answers is one.
 func TestAbandonedLogins(t *testing.T) {
 	const timeout = 30 * time.Second
-	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, tc := range map[string]struct {
 		user   string
 		hangUp bool
@@ -63,18 +57,10 @@ func TestAbandonedLogins(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
 				observer := &loginObserver{}
-				server := control.New(control.Config{
-					Bundle: bundle, Backend: slowBackend{}, Observe: func(*report.Client) report.Observers {
-						return report.Observers{observer}
-					},
-					Logger: slog.New(slog.NewTextHandler(&log, nil)), IdleTimeout: 5 * time.Minute,
-					LoginTimeout: timeout, MaxLogins: 5,
+				near, end := inBubble(t, control.Config{
+					Observe: func(*report.Client) report.Observers { return report.Observers{observer} },
+					Logger:  slog.New(slog.NewTextHandler(&log, nil)), LoginTimeout: timeout,
 				})
-				listener := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-				served := make(chan error, 1)
-				go func() { served <- server.Serve(t.Context(), listener) }()
-				near, far := net.Pipe()
-				listener.conns <- far
 				go func() { _, _ = io.Copy(io.Discard, near) }()
 				if _, err := io.WriteString(near, "USER "+tc.user+"\r\nPASS x\r\n"); err != nil {
 					t.Fatal(err)
@@ -85,12 +71,7 @@ func TestAbandonedLogins(t *testing.T) {
 				}
 				time.Sleep(timeout)
 				synctest.Wait()
-				if err := server.Shutdown(t.Context()); err != nil {
-					t.Error(err)
-				}
-				if err := <-served; err != nil {
-					t.Error(err)
-				}
+				end()
 				if len(observer.logins) != 1 {
 					t.Fatalf("logins are %v", observer.logins)
 				}
@@ -126,22 +107,13 @@ func (b lateBackend) Login(_ context.Context, r *account.LoginRequest) (*account
 // A login that is accepted when its session has gone ends at once, so that it counts for no limit. The ban that has cut
 // the session counts once.
 func TestLoginThatComesTooLate(t *testing.T) {
-	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
 	synctest.Test(t, func(t *testing.T) {
 		observer, backend := &loginObserver{}, lateBackend{ended: make(chan struct{})}
-		server := control.New(control.Config{
-			Bundle: bundle, Backend: backend,
+		near, end := inBubble(t, control.Config{
+			Backend: backend,
 			Observe: func(*report.Client) report.Observers { return report.Observers{observer} },
-			Logger:  slog.New(slog.DiscardHandler), IdleTimeout: 5 * time.Minute, MaxLogins: 5,
+			Logger:  slog.New(slog.DiscardHandler),
 		})
-		listener := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-		served := make(chan error, 1)
-		go func() { served <- server.Serve(t.Context(), listener) }()
-		near, far := net.Pipe()
-		listener.conns <- far
 		go func() { _, _ = io.Copy(io.Discard, near) }()
 		if _, err := io.WriteString(near, "USER late\r\nPASS x\r\n"); err != nil {
 			t.Fatal(err)
@@ -152,12 +124,7 @@ func TestLoginThatComesTooLate(t *testing.T) {
 		default:
 			t.Error("the login does not end")
 		}
-		if err := server.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		end()
 		if reached := strings.Join(observer.limits, " "); reached != limits.Bans || len(observer.logins) > 0 {
 			t.Errorf("limits that are reached: %q, logins %v; want bans, and no login", reached, observer.logins)
 		}

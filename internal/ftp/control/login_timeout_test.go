@@ -46,6 +46,38 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
+// inBubble starts a server with one session, of which it returns the client's end. It returns as well what ends the
+// server. Where the configuration has none, the backend is a slowBackend and the log that of the test.
+func inBubble(t *testing.T, cfg control.Config) (client net.Conn, end func()) {
+	t.Helper()
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Bundle, cfg.IdleTimeout, cfg.MaxLogins = bundle, 5*time.Minute, 5
+	if cfg.Backend == nil {
+		cfg.Backend = slowBackend{}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	server := control.New(cfg)
+	listener := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(t.Context(), listener) }()
+	near, far := net.Pipe()
+	listener.conns <- far
+	return near, func() {
+		t.Helper()
+		if err := server.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // slowBackend never decides about a password of one user, lets another one wait for its
 // turn, and accepts every password of all others.
 type slowBackend struct{}
@@ -74,10 +106,6 @@ func (slowBackend) Login(ctx context.Context, r *account.LoginRequest) (*account
 // A client that has not logged in in time gets 421, whatever commands come.
 func TestLoginTimeout(t *testing.T) {
 	const timeout = 30 * time.Second
-	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, tc := range []struct {
 		name string
 		// Each step is a pause, a command and the code of its reply.
@@ -95,17 +123,8 @@ func TestLoginTimeout(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := control.New(control.Config{
-					Bundle: bundle, Backend: slowBackend{},
-					Logger:      slog.New(slog.NewTextHandler(t.Output(), nil)),
-					IdleTimeout: 5 * time.Minute, LoginTimeout: timeout, MaxLogins: 5,
-				})
-				listener := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-				served := make(chan error, 1)
-				go func() { served <- server.Serve(t.Context(), listener) }()
-				near, far := net.Pipe()
 				begin := time.Now()
-				listener.conns <- far
+				near, end := inBubble(t, control.Config{LoginTimeout: timeout})
 				c := ftptest.NewConn(near)
 				c.Timeout = time.Hour
 				expect := func(reply string, err error, code string) {
@@ -140,12 +159,7 @@ func TestLoginTimeout(t *testing.T) {
 				if _, err := c.In.ReadByte(); !errors.Is(err, io.EOF) {
 					t.Errorf("after 421: %v", err)
 				}
-				if err := server.Shutdown(t.Context()); err != nil {
-					t.Error(err)
-				}
-				if err := <-served; err != nil {
-					t.Error(err)
-				}
+				end()
 			})
 		})
 	}

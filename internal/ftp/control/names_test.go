@@ -58,27 +58,6 @@ func TestNormalizationOfLongNames(t *testing.T) {
 	}
 }
 
-// Twins that are in the bucket stay apart.
-func TestNormalizationOfTwins(t *testing.T) {
-	s := newTenantSite(t, normalized(pathname.NFC))
-	s.putNames(composed, decomposed)
-	c := s.login()
-	for _, name := range []string{composed, decomposed} {
-		if got := c.download("RETR " + name); got != name {
-			t.Errorf("RETR %+q: %+q", name, got)
-		}
-	}
-	if got := c.download("NLST"); got != decomposed+"\r\n"+composed+"\r\n" {
-		t.Errorf("NLST: %+q", got)
-	}
-	c.store(decomposed, "replaced")
-	if got := c.download("RETR " + composed); got != composed {
-		t.Errorf("RETR of the twin of what was replaced: %+q", got)
-	}
-	c.do("DELE "+decomposed, "250 ")
-	s.wantObjects(composed)
-}
-
 // The texts of replies are in the charset too, where it has their characters.
 func TestCharsetOfReplies(t *testing.T) {
 	demo := loginTo(config.Tenant{
@@ -126,33 +105,6 @@ func TestCharsetWithIACAlone(t *testing.T) {
 	}
 }
 
-// A character of CR or LF in a name is found by its picture in a listing, and
-// one that is a picture itself stays what it is.
-func TestPicturesOfLineEnds(t *testing.T) {
-	s := newSite(t, nil)
-	c := s.login()
-	const literal, lineFeed, both = "a\u240ab", "a\nb", "\u240a\r\x00\u201b"
-	c.store(literal, "literal")
-	c.store(lineFeed, "the same, since it would look the same")
-	s.wantObjects(literal)
-	c.do("DELE "+literal, "250 ")
-	c.store(lineFeed, "line feed")
-	s.putNames(literal)
-	for name, want := range map[string]string{literal: literal, lineFeed: "line feed"} {
-		if got := c.download("RETR " + name); got != want {
-			t.Errorf("RETR %+q: %+q", name, got)
-		}
-	}
-	c.do("MKD "+both, "257 ")
-	c.do("CWD "+both, "250 ")
-	c.do("CWD /", "250 ")
-	if got := c.download("NLST"); !strings.Contains(got, "\u201b\u240a\u240d\u201b\u201b\r\n") {
-		t.Errorf("NLST: %+q", got)
-	}
-	c.do("CWD \u201b\u240a\u240d\u201b\u201b", "250 ")
-	c.do("PWD", "257 \"/\u201b\u240a\u240d\u201b\u201b\" ")
-}
-
 // TestBackslashSeparates: where the tenant says so, a backslash in a client's pathname is a slash, in each encoding
 // where it is a character.
 func TestBackslashSeparates(t *testing.T) {
@@ -184,15 +136,5 @@ func TestBackslashSeparates(t *testing.T) {
 		conn := c.epsv()
 		c.do("STOR "+argument, "550 ")
 		conn.Close()
-	}
-}
-
-func TestBackslashInANameByDefault(t *testing.T) {
-	s := newSite(t, nil)
-	c := s.login()
-	c.store(`a\b`, "x")
-	s.wantObjects(`a\b`)
-	if got := c.download("NLST"); got != "a\\b\r\n" {
-		t.Errorf("NLST: %q", got)
 	}
 }

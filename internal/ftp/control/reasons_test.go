@@ -142,4 +142,5 @@ func TestLogOfTLS(t *testing.T) {
 			t.Errorf("the end of the upload: %q", line)
 		}
 	}
+	s.wantEmpty()
 }

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -241,51 +240,6 @@ func TestUnexpectedReply(t *testing.T) {
 	if r, err := s.engineFailed(io.EOF); !errors.Is(err, io.EOF) || r.Code != 421 ||
 		r.Lines[0] != "Internal server error: closing control connection." {
 		t.Errorf("%v", r)
-	}
-}
-
-// TestMessagesInEveryLanguage renders every message that replies have.
-func TestMessagesInEveryLanguage(t *testing.T) {
-	data, err := fs.ReadFile(locales.FS(), "en/messages.gotext.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var catalogue struct {
-		Messages []struct {
-			ID           i18n.ID
-			Placeholders []struct{ ID string }
-		}
-	}
-	if err := json.Unmarshal(data, &catalogue); err != nil {
-		t.Fatal(err)
-	}
-	numbers := []string{"0", "1", "2", "3", "5", "11", "21", "100", "1048576"} // of every plural form there is
-	bundle := loadBundle(t)
-	for _, tag := range bundle.Tags() {
-		t.Run(tag.String(), func(t *testing.T) {
-			unmet := slices.Clone(rulesOf(t, tag).Cognates)
-			for _, m := range catalogue.Messages {
-				if m.ID.OnPage() || m.ID.InSyntax() {
-					continue
-				}
-				for _, n := range numbers {
-					args := make([]string, len(m.Placeholders))
-					for i := range args {
-						args[i] = n
-					}
-					english, text := bundle.Localizer(language.English).Text(m.ID, args...),
-						bundle.Localizer(tag).Text(m.ID, args...)
-					checkText(t, tag, string(m.ID), english, text)
-					unmet = slices.DeleteFunc(unmet, func(w string) bool {
-						return strings.Contains(strings.ToLower(english), w) &&
-							strings.Contains(strings.ToLower(text), w)
-					})
-				}
-			}
-			if len(unmet) > 0 {
-				t.Errorf("no message needs the cognates %q any more", unmet)
-			}
-		})
 	}
 }
 

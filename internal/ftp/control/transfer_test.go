@@ -10,6 +10,7 @@ import (
 	"net"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,25 +23,6 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
-
-// TestTransfersThatDoNotBegin leave nothing in the engine that would be in the
-// way of others, of the same session or of another.
-func TestTransfersThatDoNotBegin(t *testing.T) {
-	s := newSite(t, nil)
-	one, other := s.login(), s.login()
-	one.store("file", "content")
-	for range 3 {
-		for _, c := range []*client{one, other} {
-			c.do("EPSV", "229 ")
-			c.do("RETR nowhere", "550 ")
-		}
-	}
-	for _, c := range []*client{one, other} {
-		if got := c.download("RETR file"); got != "content" {
-			t.Errorf("RETR: %q", got)
-		}
-	}
-}
 
 // TestUploadsOfNoBytes: a file may be empty, and APPE may add nothing.
 func TestUploadsOfNoBytes(t *testing.T) {
@@ -123,19 +105,6 @@ func TestASCII(t *testing.T) {
 	})
 }
 
-func TestSTOU(t *testing.T) {
-	s := newSite(t, nil)
-	c := s.login()
-	conn := c.epsv()
-	r := c.do("STOU", "150 FILE: ")
-	_, _ = io.WriteString(conn, "x")
-	conn.Close()
-	c.expect("226 ")
-	if keys := s.objects(); len(keys) != 1 || "150 FILE: "+keys[0] != r {
-		t.Errorf("%q, objects %q", r, keys)
-	}
-}
-
 // TestSTOUKeepsTheExtension: a name goes with STOU as some devices send it, and by its end S3 and browsers know what
 // the file is.
 func TestSTOUKeepsTheExtension(t *testing.T) {
@@ -214,7 +183,11 @@ func TestActive(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer listener.Close()
-			c.do("PORT "+portArgument(listener.Addr()), "200 ")
+			if protected {
+				c.do("EPRT |1|127.0.0.1|"+strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)+"|", "200 ")
+			} else {
+				c.do("PORT "+portArgument(listener.Addr()), "200 ")
+			}
 			c.do("STOR f", "150 ")
 			conn, err := listener.Accept()
 			if err != nil {
@@ -343,21 +316,6 @@ func TestClientDisconnects(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestTruncatedTLSUpload: a data connection that ends without close_notify has
-// been cut.
-func TestTruncatedTLSUpload(t *testing.T) {
-	s := newSite(t, nil)
-	c := s.loginTLS()
-	c.TLS = nil
-	raw := c.dialData(c.epsvAddress())
-	conn := c.secure(raw)
-	c.do("STOR f", "150 ")
-	_, _ = io.WriteString(conn, "half")
-	raw.Close()
-	c.expect("426 ")
-	s.wantEmpty()
 }
 
 // TestLenientDataEOF: where the tenant says so, a data connection that ends without close_notify between two records
