@@ -273,30 +273,6 @@ func TestEightBitURIs(t *testing.T) {
 	}
 }
 
-// Section 2.1 and 5: a name that is not composed has the URI of the composed one, which leads to it. If a file of the
-// composed name exists, the URI has the name itself: no URI leads to another file.
-func TestURIsAreNormalized(t *testing.T) {
-	s := newSite(t, settings{})
-	s.put(t, decomposed, "decomposed")
-	c := s.login(t)
-	uri := c.addresses("SITE URL " + decomposed)[0]
-	if !strings.HasSuffix(uri, "/caf%C3%A9") {
-		t.Errorf("the URI of %+q is %s", decomposed, uri)
-	}
-	if got := s.follow(t, uri); got != "decomposed" {
-		t.Errorf("%s leads to %q", uri, got)
-	}
-	t.Run("twins", func(t *testing.T) {
-		s.put(t, composed, "composed")
-		for name, content := range map[string]string{composed: "composed", decomposed: "decomposed"} {
-			uri := c.addresses("SITE URL " + name)[0]
-			if got := s.follow(t, uri); got != content {
-				t.Errorf("the URI of %+q, %s, leads to %q", name, uri, got)
-			}
-		}
-	})
-}
-
 // Section 3.2: a link over HTTP that S3 makes leads to the file too, whatever its name.
 func TestLinksLeadToTheFile(t *testing.T) {
 	s := newSite(t, settings{storage: "minio", acme: "presign: 1h"})
