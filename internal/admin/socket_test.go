@@ -33,6 +33,9 @@ func TestListen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket has %v: %v", info, err)
+	}
 	_ = l.Close()
 
 	if err := os.WriteFile(path, []byte("listen: :21"), 0o600); err != nil {

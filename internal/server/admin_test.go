@@ -120,7 +120,7 @@ func TestAdministratorSeesSessions(t *testing.T) {
 	c.Command(221, "QUIT")
 	until(t, administrator.Sessions, func(all []activity.Shown) bool { return len(all) == 0 })
 	var events []struct{ Event, User, Session string }
-	ask(t, srv, http.MethodGet, "/api/v1/audit", http.StatusOK, &events)
+	ask(t, srv, "/api/v1/audit", &events)
 	got := ""
 	for _, e := range events {
 		got += e.Event + " "
@@ -164,8 +164,8 @@ func TestAdministratorSeesDownloads(t *testing.T) {
 	c.Reply(226)
 }
 
-// ask sends a request with the token, and decodes the answer.
-func ask(t *testing.T, srv *Server, method, path string, status int, into any) {
+// request sends a request with the token.
+func request(t *testing.T, srv *Server, method, path string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+srv.AdminAddr().String()+path, nil)
 	if err != nil {
@@ -176,9 +176,16 @@ func ask(t *testing.T, srv *Server, method, path string, status int, into any) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return response
+}
+
+// ask decodes the answer to a request.
+func ask(t *testing.T, srv *Server, path string, into any) {
+	t.Helper()
+	response := request(t, srv, http.MethodGet, path)
 	defer response.Body.Close()
-	if response.StatusCode != status {
-		t.Errorf("%s %s: %s, want %d", method, path, response.Status, status)
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("%s: %s", path, response.Status)
 	}
 	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
 		t.Fatal(err)
@@ -187,7 +194,7 @@ func ask(t *testing.T, srv *Server, method, path string, status int, into any) {
 
 func tenantsOf(t *testing.T, srv *Server) func(context.Context) ([]admin.Tenant, error) {
 	return func(context.Context) (all []admin.Tenant, err error) {
-		ask(t, srv, http.MethodGet, "/api/v1/tenants", http.StatusOK, &all)
+		ask(t, srv, "/api/v1/tenants", &all)
 		return all, nil
 	}
 }
@@ -322,16 +329,7 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 	}
 	for tenant, want := range map[string]int{"acme": http.StatusNotFound, "slow": http.StatusNotFound,
 		"missing": http.StatusBadGateway} {
-		request, err := http.NewRequestWithContext(
-			t.Context(), http.MethodDelete, "http://"+srv.AdminAddr().String()+"/api/v1/uploads/"+tenant+"/a-b-c", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Authorization", "Bearer "+adminToken)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := request(t, srv, http.MethodDelete, "/api/v1/uploads/"+tenant+"/a-b-c")
 		_ = response.Body.Close()
 		if response.StatusCode != want {
 			t.Errorf("the abort of an upload of %s answers %s, want %d", tenant, response.Status, want)
@@ -367,16 +365,7 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 func TestAdministratorEvents(t *testing.T) {
 	t.Parallel()
 	srv, _ := administered(t, func(*config.Config) {})
-	request, err := http.NewRequestWithContext(
-		t.Context(), http.MethodGet, "http://"+srv.AdminAddr().String()+"/api/v1/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+adminToken)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := request(t, srv, http.MethodGet, "/api/v1/events")
 	defer response.Body.Close()
 	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK ||
 		kind != "text/event-stream" {

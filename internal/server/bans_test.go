@@ -2,7 +2,6 @@ package server
 
 import (
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -111,54 +110,6 @@ func TestBanOfAnAddress(t *testing.T) {
 	}
 }
 
-// A ban by an administrator cuts the sessions of a user, also in the middle of an upload, of which no file appears.
-// Guesses of others do not.
-func TestBanCutsSessions(t *testing.T) {
-	cfg, s, administrator := bansBehind(t)
-	cfg.Limits.Bans.UserScore = 3
-	cfg.Tenants["acme"].DefaultLanguage = language.French
-	cfg.Tenants["acme"].Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash()}
-	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	idle, busy, bob := session(t, srv, "alice"), session(t, srv, "alice"), session(t, srv, "bob")
-	upload := begin(t, busy, "STOR half.txt", "half of a file")
-	for range 3 {
-		c, _ := dialFrom(t, srv, "127.0.0.2", 220)
-		c.Command(331, "USER alice")
-		c.Command(530, "PASS guess")
-	}
-	c, _ := dialFrom(t, srv, "127.0.0.2", 220)
-	c.Command(331, "USER alice")
-	c.Command(421, "PASS "+configtest.Password)
-	idle.Command(200, "NOOP")
-
-	if _, err := administrator.Ban(t.Context(), "alice@acme", time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	if text := idle.Reply(421); text != banned {
-		t.Errorf("the session that is cut reads %q", text)
-	}
-	closed(t, idle)
-	if text := busy.Reply(426); text != "Le serveur a mis fin à la session." {
-		t.Errorf("the upload that is cut reads %q", text)
-	}
-	if text := busy.Reply(421); text != banned {
-		t.Errorf("the session of the upload reads %q", text)
-	}
-	closed(t, busy)
-	_ = upload.Close()
-	bob.Command(550, "SIZE half.txt")
-
-	if _, err := administrator.Ban(t.Context(), "127.0.0.0/8", time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	bob.Reply(421)
-	dialFrom(t, srv, "127.0.0.3", 421)
-	if _, err := administrator.Unban(t.Context(), "127.0.0.0/8"); err != nil {
-		t.Fatal(err)
-	}
-	dialFrom(t, srv, "127.0.0.3", 220)
-}
-
 // A user whose password is guessed from many addresses is refused with the right one, and an unknown name looks the
 // same.
 func TestBanOfAUser(t *testing.T) {
@@ -236,39 +187,4 @@ func TestNetworks(t *testing.T) {
 	wantMetrics(
 		t, srv, `babelftp_refusals_total{limit="deny",tenant="acme"} 2`,
 		`babelftp_refusals_total{limit="deny",tenant=""} 1`)
-}
-
-// Only the user of the process may connect to the socket. A second server does not take it, and one after a crash does.
-func TestAdminSocket(t *testing.T) {
-	cfg, s, administrator := bansBehind(t)
-	left, err := net.Listen("unix", cfg.AdminSocket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	left.(*net.UnixListener).SetUnlinkOnClose(false)
-	_ = left.Close()
-	start(t, cfg, Options{AWS: s.AWSConfig()})
-	info, err := os.Stat(cfg.AdminSocket)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the socket has %v: %v", info, err)
-	}
-	second, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := second.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "admin_socket") {
-		t.Errorf("a second server on the socket: %v", err)
-	}
-	for _, name := range []string{"", "alice", "203.0.113.7/24"} {
-		if _, err := administrator.Ban(t.Context(), name, 0); err == nil {
-			t.Errorf("%q is banned", name)
-		}
-	}
-	if _, err := administrator.Ban(t.Context(), "203.0.113.7", -time.Second); err == nil {
-		t.Error("a ban in the past")
-	}
-	if _, err := administrator.Unban(t.Context(), "203.0.113.7"); err == nil ||
-		!strings.Contains(err.Error(), "is not banned") {
-		t.Errorf("to end no ban: %v", err)
-	}
 }

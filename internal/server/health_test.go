@@ -17,6 +17,7 @@ func TestMetricsListener(t *testing.T) {
 	c.Login("alice", configtest.Password)
 	c.Store("file", "seven b")
 	c.Command(500, "PEANUTS")
+	c.Command(200, "LANG fr")
 	c.Command(221, "QUIT")
 	refused := ftptest.Dial(t, srv.Addr().String())
 	refused.Command(331, "USER alice")
@@ -32,6 +33,7 @@ func TestMetricsListener(t *testing.T) {
 		`babelftp_logins_total{result="accepted",tenant="acme"} 1`,
 		`babelftp_logins_total{result="refused",tenant="acme"} 1`,
 		`babelftp_commands_total{code="500",command="other"} 1`,
+		`babelftp_replies_total{language="fr"} 2`,
 		`babelftp_commands_total{code="226",command="STOR"} 1`,
 		`babelftp_transfers_total{direction="upload",result="complete",tenant="acme"} 1`,
 		`babelftp_transfer_bytes_total{direction="upload",tenant="acme"} 7`,

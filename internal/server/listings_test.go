@@ -86,40 +86,6 @@ func TestRequestsAroundListings(t *testing.T) {
 	}
 }
 
-// A listing shows what the server had acknowledged to another session before the command came. So does SIZE.
-func TestListingsShowWhatOthersStored(t *testing.T) {
-	s := s3test.Start(t, "minio")
-	cfg := configtest.New(t, s)
-	put(t, s, cfg, "dir/a", "dir/b")
-	server := start(t, cfg, Options{AWS: s.AWSConfig()})
-	reader, writer := session(t, server, "alice"), session(t, server, "alice")
-	names := func(want string) {
-		t.Helper()
-		if got := strings.Join(strings.Fields(reader.Transfer("NLST")), " "); got != want {
-			t.Errorf("listed are %q, want %q", got, want)
-		}
-	}
-	size := func(want string) {
-		t.Helper()
-		if got := reader.Command(213, "SIZE c"); got != want {
-			t.Errorf("%s bytes, want %s", got, want)
-		}
-	}
-	reader.Command(250, "CWD /dir")
-	writer.Store("/dir/c", "new")
-	names("a b c")
-	reader.Command(250, "CWD /dir")
-	writer.Command(250, "DELE /dir/a")
-	names("b c")
-	size("3")
-	writer.Store("/dir/c", "longer")
-	size("6")
-	writer.Command(350, "RNFR /dir/b")
-	writer.Command(250, "RNTO /dir/c")
-	reader.Command(550, "SIZE b")
-	size("7")
-}
-
 // A listing by STAT whose second page fails does not end as a whole one does: the session ends in the middle of the
 // reply.
 func TestStatusWhosePageFails(t *testing.T) {

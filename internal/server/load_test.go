@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
-	"net"
 	"os"
 	"runtime"
 	"strings"
@@ -25,123 +23,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-var (
-	manySessions = flag.Int(
-		"sessions", 0,
-		"how many sessions TestManySessions has one after another; 0 stands for 1,000, or for 300 with -short")
-)
-
-func number(given, long, short int) int {
-	switch {
-	case given > 0:
-		return given
-	case testing.Short():
-		return short
-	}
-	return long
-}
-
-// A worker is a client of TestManySessions.
-type worker struct {
-	site   *busy
-	dir    string
-	random *rand.Rand
-	conn   *ftptest.Conn
-}
-
-func (w *worker) login() error {
-	c, err := ftptest.Open(w.site.srv.Addr().String())
-	if err != nil {
-		return err
-	}
-	w.conn = c
-	_, err = c.Reply()
-	if w.random.IntN(2) == 0 {
-		err = errors.Join(
-			err, w.command("234", "AUTH TLS"), c.StartTLS(w.site.tls), w.command("200", "PBSZ 0"),
-			w.command("200", "PROT P"))
-		c.TLS = w.site.tls
-	}
-	return errors.Join(
-		err, w.command("331", "USER carol"), w.command("230", "PASS "+configtest.Password), w.command("200", "TYPE I"))
-}
-
-func (w *worker) command(code, line string) error {
-	reply, err := w.conn.Send(line)
-	return want(code, line, reply, err)
-}
-
-func want(code, line, reply string, err error) error {
-	if err == nil && !strings.HasPrefix(reply, code) {
-		err = fmt.Errorf("%s: %s, want %s", line, reply, code)
-	}
-	return err
-}
-
-func (w *worker) name() string { return fmt.Sprintf("%s/f%d", w.dir, w.random.IntN(4)) }
-
-// content is bytes that no other file has.
-func (w *worker) content(size int) string {
-	piece := fmt.Sprintf("%s %d\n", w.dir, w.random.Uint64())
-	return strings.Repeat(piece, size/len(piece)+1)[:size]
-}
-
-// begin begins an upload and sends a part of it.
-func (w *worker) begin() (net.Conn, error) {
-	data, err := w.conn.Data()
-	if err != nil {
-		return nil, err
-	}
-	err = w.command("150", "STOR "+w.name())
-	if err == nil {
-		_, err = io.WriteString(data, w.content(1+w.random.IntN(20_000)))
-	}
-	return data, err
-}
-
-func (w *worker) abort() error {
-	data, err := w.begin()
-	if err != nil {
-		return err
-	}
-	defer data.Close()
-	if err := w.command("426", "ABOR"); err != nil {
-		return err
-	}
-	reply, err := w.conn.Reply()
-	return want("226", "ABOR", reply, err)
-}
-
-// hangUp closes the control connection in an upload, and then the data connection.
-func (w *worker) hangUp() error {
-	data, err := w.begin()
-	if err != nil {
-		return err
-	}
-	_ = w.conn.Close()
-	_ = data.Close()
-	return w.login()
-}
-
-// guess logs in with a wrong password, in a session of its own.
-func (w *worker) guess() error {
-	own := w.conn
-	defer func() { w.conn = own }()
-	var err error
-	if w.conn, err = ftptest.Open(w.site.srv.Addr().String()); err != nil {
-		return err
-	}
-	defer func() { w.conn.Close() }()
-	_, err = w.conn.Reply()
-	return errors.Join(err, w.command("331", "USER carol"), w.command("530", "PASS wrong"))
-}
+var manySessions = flag.Int("sessions", 300, "how many sessions TestManySessions has one after another")
 
 // TestManySessions has many sessions, a few of them at the same time, which end in each way that there is. Then the
 // server uses no more goroutines, descriptors and memory than after the first ones.
 //
 //	go test ./internal/server -run TestManySessions -sessions 100000
 func TestManySessions(t *testing.T) {
-	count := number(*manySessions, 1000, 300)
+	count := *manySessions
 	b := newBusy(t)
 	const atOnce, first = 16, 100 // the first ones allocate what the server needs once
 	play := func(from, to int) {
@@ -172,35 +61,71 @@ func TestManySessions(t *testing.T) {
 	}
 }
 
-// short is a session that does little.
+// short is a session that does little, under TLS or in the clear, and ends in one of eight ways.
 func (b *busy) short(i int) error {
-	w := &worker{site: b, dir: "/short", random: rand.New(rand.NewPCG(uint64(i), 1))}
-	if i%8 == 0 {
-		return w.guess()
-	}
-	if err := w.login(); err != nil {
+	c, err := ftptest.Open(b.srv.Addr().String())
+	if err != nil {
 		return err
 	}
-	defer func() { w.conn.Close() }()
-	switch i % 8 {
+	defer func() { c.Close() }()
+	if _, err := c.Reply(); err != nil {
+		return err
+	}
+	if i%2 == 0 {
+		if err := errors.Join(say(c, "234 AUTH TLS"), c.StartTLS(b.tls), say(c, "200 PBSZ 0", "200 PROT P")); err != nil {
+			return err
+		}
+		c.TLS = b.tls
+	}
+	if err := say(c, "331 USER carol", "530 PASS wrong", "331 USER carol", "230 PASS "+configtest.Password); err != nil {
+		return err
+	}
+	name := fmt.Sprintf("/short%d/f", i%50)
+	switch i / 2 % 8 {
+	case 0:
+		return say(c, "221 QUIT")
 	case 1:
-		return w.command("221", "QUIT")
+		return say(c, "220 REIN")
 	case 2:
-		w.dir = fmt.Sprintf("/short%d", i%50)
-		_, err := w.conn.Upload("STOR "+w.dir, w.content(100))
+		_, err = c.Upload("STOR "+name, strings.Repeat("content\n", 20))
 		return err
 	case 3:
-		_, _, err := w.conn.Download("NLST /")
+		_, _, err = c.Download("NLST /")
 		return err
 	case 4:
-		return w.abort()
-	case 5:
-		_, err := w.conn.Passive() // to which no client connects
+		_, err = c.Passive() // to which no client connects
 		return err
-	case 6:
-		return w.hangUp()
+	case 5, 6: // an upload that the client aborts, or in which it hangs up
+		data, err := c.Data()
+		if err != nil {
+			return err
+		}
+		defer data.Close()
+		err = say(c, "150 STOR "+name)
+		if _, failed := io.WriteString(data, strings.Repeat("content\n", 1000)); err != nil || failed != nil {
+			return errors.Join(err, failed)
+		}
+		if i/2%8 == 5 {
+			return say(c, "426 ABOR")
+		}
+		_ = c.Close()
 	}
 	return nil // hangs up
+}
+
+// say sends commands, each behind the code of its reply.
+func say(c *ftptest.Conn, steps ...string) error {
+	for _, step := range steps {
+		code, line, _ := strings.Cut(step, " ")
+		reply, err := c.Send(line)
+		if err == nil && !strings.HasPrefix(reply, code) {
+			err = fmt.Errorf("%s: %s, want %s", line, reply, code)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // heap is how many bytes are in use.

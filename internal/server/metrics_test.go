@@ -20,7 +20,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/ftp/relay"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
-	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -227,17 +226,6 @@ func TestMetricsOfRunningTransfer(t *testing.T) {
 		`babelftp_uploads_open{tenant="acme"} 0`,
 		`babelftp_bans_active{kind="user"} 0`,
 	)
-}
-
-// Replies count by the language that they are in.
-func TestMetricsOfLanguages(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig()})
-	c := ftptest.Dial(t, srv.Addr().String()) // 220 in English
-	c.Command(200, "LANG fr")
-	c.Command(200, "NOOP")
-	c.Command(221, "QUIT")
-	wantMetrics(t, srv, `babelftp_replies_total{language="en"} 1`, `babelftp_replies_total{language="fr"} 3`)
 }
 
 // A request that the SDK repeats counts twice, and once as a repetition. One that gets no answer has the status error.

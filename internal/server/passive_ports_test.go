@@ -1,10 +1,8 @@
 package server
 
 import (
-	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/text/language"
 
@@ -24,64 +22,6 @@ func passivePortRange(t *testing.T, n int) netaddr.PortRange {
 
 // noPort is what a client reads in French.
 const noPort = "Aucun port n’est libre pour la connexion de données. Veuillez réessayer."
-
-// withGlobex adds a tenant globex with the user bob, on the bucket of acme.
-func withGlobex(cfg *config.Config) {
-	acme := *cfg.Tenants["acme"]
-	acme.Hosts, acme.Prefix = []string{"ftp.globex.example"}, "globex/"
-	acme.Users = map[string]*config.User{"bob": {PasswordHash: configtest.PasswordHash()}}
-	cfg.Tenants["globex"] = &acme
-}
-
-// A user who logs in many times and asks for a port in each session leaves ports to others. The tenant's other users
-// at the same address have some, other tenants there, and all other addresses.
-func TestPassivePortsOfOneUser(t *testing.T) {
-	t.Parallel()
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
-	withGlobex(cfg)
-	cfg.Tenants["acme"].DefaultLanguage = language.French
-	cfg.Tenants["acme"].Users["carol"] = &config.User{PasswordHash: configtest.PasswordHash()}
-	cfg.Limits.SessionsPerAddress, cfg.DataTimeout = 0, time.Hour
-	const ports = 20
-	cfg.Passive.Ports = passivePortRange(t, ports)
-	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	const sessions = 100
-	granted := 0
-	for range sessions {
-		reply, err := session(t, srv, "alice").Send("EPSV")
-		switch {
-		case err != nil:
-			t.Fatal(err)
-		case strings.HasPrefix(reply, "229 "):
-			granted++
-		case reply != "425 "+noPort:
-			t.Fatalf("EPSV: %q", reply)
-		}
-	}
-	const share = 15 // three quarters
-	if granted != share {
-		t.Errorf("%d sessions of one user have a port, want %d", granted, share)
-	}
-	wantMetrics(t, srv,
-		fmt.Sprintf(`babelftp_refusals_total{limit="passive.ports",tenant=""} %d`, sessions-share),
-		fmt.Sprintf("babelftp_passive_ports %d", share),
-	)
-	for _, other := range []struct{ from, user string }{
-		{"127.0.0.1", "bob@globex"}, {"127.0.0.1", "carol@acme"}, {"127.0.0.2", "bob@globex"},
-		{"127.0.0.2", "alice@acme"},
-	} {
-		c, _ := dialFrom(t, srv, other.from, 220)
-		c.Login(other.user, configtest.Password)
-		for n := range 2 * ports {
-			name, content := fmt.Sprintf("%s-%d", other.from, n), other.user+" was here"
-			c.Store(name, content)
-			if back := c.Transfer("RETR " + name); back != content {
-				t.Fatalf("%s has stored %q and reads %q", other.user, content, back)
-			}
-		}
-	}
-}
 
 // A client above a maximum of passive ports gets 425. It gets a port after a connection to another one, after a
 // second EPSV there, and after the end of a session.

@@ -10,14 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -78,51 +75,26 @@ func get(t *testing.T, srv *Server, path string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// A session has the settings of its tenant: languages, texts and charsets.
-func TestTenantSettings(t *testing.T) {
+// A session has the texts of its tenant, and knows when its user was here before.
+func TestTenantTexts(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
-	cfg.DefaultLanguage = language.German
-	cfg.UnknownHosts = config.IgnoreUnknownHosts
 	acme := cfg.Tenants["acme"]
-	acme.Languages = []language.Tag{language.French, language.English}
-	acme.Welcome = map[language.Tag]string{language.French: "Bonjour {User}.\nVu le {LastLogin}.",
-		language.English: "Hello {User}."}
-	acme.GreetAfterLang = true
+	acme.Welcome = map[language.Tag]string{language.English: "Hello {User}.\nSeen on {LastLogin}."}
 	acme.Messages = map[i18n.ID]map[language.Tag]gotext.Text{
 		i18n.Goodbye: {language.English: {Msg: "Acme says goodbye."}},
 	}
-	acme.DirectoryEncodings = map[string]value.Encoding{"/alice/legacy": configtest.Encoding(t, "shift_jis")}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	login := func() (*ftptest.Client, string) {
+	for _, before := range []bool{false, true} {
 		c := ftptest.Dial(t, srv.Addr().String())
-		c.Command(220, "HOST ftp.nobody.example")
-		c.Command(220, "HOST ftp.acme.example")
 		c.Command(331, "USER alice")
-		return c, c.Command(230, "PASS "+configtest.Password)
-	}
-	if _, welcome := login(); !strings.HasPrefix(welcome, "Bonjour alice.\n") || strings.Contains(welcome, "Vu le") {
-		t.Errorf("the first welcome is %q", welcome)
-	}
-	c, welcome := login()
-	if !strings.Contains(welcome, "\n Vu le 2") {
-		t.Errorf("the second welcome is %q", welcome)
-	}
-	if features := c.Command(211, "FEAT"); !strings.Contains(features, "LANG FR*;EN\n") {
-		t.Errorf("features are %s", features)
-	}
-	c.Command(504, "LANG de")
-	if greeted := c.Command(200, "LANG en"); !strings.HasPrefix(greeted, "Hello alice.\n") {
-		t.Errorf("LANG answers %q", greeted)
-	}
-	c.Command(257, "MKD legacy")
-	c.Store("legacy/\x83e\x83X\x83g", "content")
-	key := aws.String("inbox/alice/legacy/テスト")
-	if _, err := s.Client().HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &acme.Bucket, Key: key}); err != nil {
-		t.Error(err)
-	}
-	if got := c.Command(221, "QUIT"); got != "Acme says goodbye." {
-		t.Errorf("QUIT answers %q", got)
+		welcome := c.Command(230, "PASS "+configtest.Password)
+		if !strings.HasPrefix(welcome, "Hello alice.\n") || strings.Contains(welcome, "\n Seen on 2") != before {
+			t.Errorf("logged in before: %t, the welcome is %q", before, welcome)
+		}
+		if got := c.Command(221, "QUIT"); got != "Acme says goodbye." {
+			t.Errorf("QUIT answers %q", got)
+		}
 	}
 }
 
