@@ -28,10 +28,6 @@ type podIdentity struct {
 	storage *s3test.Server
 	file    string
 
-	// token makes a new token, or one that is no longer good. An old one is refused for a reason that the log has.
-	token  func(old bool) string
-	reason string
-
 	// last is the token of the last request for credentials.
 	last func() string
 
@@ -39,26 +35,19 @@ type podIdentity struct {
 	ends func(time.Time)
 }
 
-// webIdentity is IAM Roles for Service Accounts: MinIO's STS takes the token (operation AssumeRoleWithWebIdentity).
+// webIdentity is IAM Roles for Service Accounts: an STS takes the token (operation AssumeRoleWithWebIdentity).
 func webIdentity(t *testing.T) podIdentity {
-	issuer := newTokenIssuer(t)
-	token := func(others map[string]any) string {
-		others["policy"], others["jti"] = "readwrite", rand.Text() // no two tokens are equal
-		return issuer.token(t, "system:serviceaccount:ftp:babelftp", others)
-	}
-	s := s3test.StartWithIssuer(t, issuer.URL, issuer.CAFile, audience, token(map[string]any{}))
+	s := s3test.Start(t, "minio")
 	service := s3test.StartSTS(t, s)
-	p := podIdentity{storage: s, file: filepath.Join(t.TempDir(), "token"),
-		reason: "AssumeRoleWithWebIdentity: InvalidParameterValue: Token is expired"}
+	p := podIdentity{storage: s, file: filepath.Join(t.TempDir(), "token")}
 	p.ends = func(end time.Time) {
-		service.Answer(func(url.Values) s3test.STSAnswer { return s3test.STSAnswer{Expires: end} })
-	}
-	p.token = func(old bool) string {
-		claims := map[string]any{}
-		if old {
-			claims["exp"] = time.Now().Add(-time.Hour).Unix()
-		}
-		return token(claims)
+		service.Answer(func(request url.Values) s3test.STSAnswer {
+			if strings.HasPrefix(request.Get("WebIdentityToken"), "old") {
+				return s3test.STSAnswer{Status: http.StatusBadRequest, Code: "ExpiredTokenException",
+					Message: "the token has expired"}
+			}
+			return s3test.STSAnswer{Expires: end}
+		})
 	}
 	p.last = func() string {
 		all := service.Requests()
@@ -78,8 +67,7 @@ func webIdentity(t *testing.T) podIdentity {
 // agentIdentity is EKS Pod Identity: the agent of the node takes the token, and answers with credentials.
 func agentIdentity(t *testing.T) podIdentity {
 	s := s3test.Start(t, "minio")
-	p := podIdentity{storage: s, file: filepath.Join(t.TempDir(), "token"),
-		reason: "ExpiredTokenException: the token has expired"}
+	p := podIdentity{storage: s, file: filepath.Join(t.TempDir(), "token")}
 	client := sts.NewFromConfig(*s.AWSConfig())
 	var last, ends atomic.Value
 	p.ends = func(end time.Time) { ends.Store(end) }
@@ -107,14 +95,6 @@ func agentIdentity(t *testing.T) podIdentity {
 		})
 	}))
 	t.Cleanup(agent.Close)
-	number := 0
-	p.token = func(old bool) string {
-		number++
-		if old {
-			return "old" + strings.Repeat("x", number)
-		}
-		return "new" + strings.Repeat("x", number)
-	}
 	p.last = func() string { return last.Load().(string) }
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", agent.URL+"/v1/credentials")
 	t.Setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", p.file)
@@ -140,7 +120,7 @@ func (p *podIdentity) use(t *testing.T) (token string) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", none)
 	t.Setenv("AWS_CONFIG_FILE", none)
 	t.Setenv("AWS_REGION", p.storage.Region)
-	token = p.token(false)
+	token = rand.Text()
 	certtest.Replace(t, p.file, token)
 	return token
 }
@@ -170,7 +150,7 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 		t.Error("the request for credentials has another token")
 	}
 
-	token = p.token(false)
+	token = rand.Text()
 	certtest.Replace(t, p.file, token)
 	c.Command(200, "TYPE I")
 	c.Command(213, "SIZE file")
@@ -178,21 +158,22 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 		t.Error("the request for credentials has the token before")
 	}
 
-	certtest.Replace(t, p.file, p.token(true))
+	certtest.Replace(t, p.file, "old"+rand.Text())
 	for len(log) > 0 {
 		<-log
 	}
 	c.Command(451, "SIZE file")
-	for line := ""; !strings.Contains(line, p.reason); line = <-log {
+	const reason = "ExpiredTokenException: the token has expired"
+	for line := ""; !strings.Contains(line, reason); line = <-log {
 		if len(log) == 0 {
-			t.Fatalf("no line of the log has %q, the last one is %s", p.reason, line)
+			t.Fatalf("no line of the log has %q, the last one is %s", reason, line)
 		}
 		if strings.Contains(line, "IAM policy") {
 			t.Errorf("the log asks for rights: %s", line)
 		}
 	}
 
-	certtest.Replace(t, p.file, p.token(false))
+	certtest.Replace(t, p.file, rand.Text())
 	if got := c.Transfer("RETR file"); got != "content" {
 		t.Errorf("the file has %q", got)
 	}
