@@ -3,17 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"flag"
-	"io"
 	"math"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestSmoke measures a 1,024th of everything, once.
@@ -107,35 +101,6 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestPage writes the figures of a page, and leaves the rest of it alone.
-func TestPage(t *testing.T) {
-	table := &table{rows: []row{{name: "work", unit: "s"}}, contenders: []string{"raw S3"}}
-	file := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(file, []byte("before\n"+figuresBegin+"old\n"+figuresEnd+"\nafter\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	date := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	if err := table.writePage(file, []string{"-short"}, date); err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := regexp.MustCompile(
-		"(?s)^before\n" + regexp.QuoteMeta(figuresBegin) + "Date: 2026-01-02[.] Machine: .+[.] " +
-			"Command: `go run ./bench -short`[.]\n\n[|] work .*[|]\n" + figuresEnd + "\nafter\n$")
-	if !want.Match(page) || bytes.Contains(page, []byte("old")) {
-		t.Errorf("the page is\n%s", page)
-	}
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := table.writePage(file, nil, date); err == nil {
-		t.Error("a page without a place for figures is accepted")
-	}
-}
-
 func TestContent(t *testing.T) {
 	const size = 2*period + 12345
 	c := newContent()
@@ -164,33 +129,5 @@ func TestContent(t *testing.T) {
 				t.Errorf("error is %v", err)
 			}
 		})
-	}
-}
-
-func TestCommandLine(t *testing.T) {
-	o, err := parse(
-		[]string{"-short", "-peer", "a=ftp://u:p@h:1/d", "-peer", "b=ftp://u:p@h:1/d,ftp://u:p@h:2", "-set",
-			"part_size: 5MiB"}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o.shrink != 8 || len(o.peers) != 2 || len(o.peers[0].urls) != 1 || o.peers[1].urls[slow] != "ftp://u:p@h:2" ||
-		len(o.lines) != 1 {
-		t.Errorf("options are %+v", o)
-	}
-	for _, args := range [][]string{{"-peer", "a"}, {"here"}, {"-rounds", "many"}} {
-		if _, err := parse(args, io.Discard); err == nil {
-			t.Errorf("%q is taken", args)
-		}
-	}
-	for _, url := range []string{"http://u:p@h:1/", "ftp://h:1/", "ftp://u:p@h/"} {
-		if _, err := parseFTP(url, nil); err == nil {
-			t.Errorf("%q is taken for a server", url)
-		}
-	}
-	var help strings.Builder
-	if err := run(t.Context(), []string{"-help"}, io.Discard, &help); !errors.Is(err, flag.ErrHelp) ||
-		!strings.Contains(help.String(), "-rounds") {
-		t.Errorf("help is %q, %v", help.String(), err)
 	}
 }

@@ -1,7 +1,6 @@
 package i18n_test
 
 import (
-	"sync"
 	"testing"
 
 	"golang.org/x/text/language"
@@ -67,31 +66,6 @@ func TestText(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Sessions share everything; the race detector watches.
-func TestConcurrentSessions(t *testing.T) {
-	bundle := load(t)
-	var sessions sync.WaitGroup
-	for range 8 {
-		sessions.Go(func() {
-			for range 50 {
-				for _, tag := range bundle.Tags() {
-					match, err := bundle.Negotiate(i18n.FeatTag(tag))
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					l := bundle.Localizer(match.Tag)
-					if got := l.Text(i18n.Syntax, "NOOP"); l.Tag() != tag || len(got) <= len("NOOP") {
-						t.Errorf("%v: %q", l.Tag(), got)
-					}
-					l.Text(i18n.IdleTimeout, "300")
-				}
-			}
-		})
-	}
-	sessions.Wait()
 }
 
 func BenchmarkText(b *testing.B) {

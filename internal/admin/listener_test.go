@@ -54,6 +54,21 @@ func serve(t *testing.T, cfg config.Admin, api http.Handler) (l *Listener, addre
 	return l, bound.Addr().String()
 }
 
+// underTLS writes a certificate for 127.0.0.1, and returns what a client trusts.
+func underTLS(t *testing.T) (files config.AdminTLS, roots *x509.CertPool) {
+	t.Helper()
+	dir := t.TempDir()
+	files = config.AdminTLS{CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}
+	certtest.Write(t, files.CertFile, files.KeyFile, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	text, err := os.ReadFile(files.CertFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots = x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	return files, roots
+}
+
 // An answer is what a test looks at.
 type answerIn struct {
 	status  int
@@ -302,19 +317,10 @@ func TestClientCertificate(t *testing.T) {
 
 // A certificate of authorities that are gone is no login, even on the connection on which it was one.
 func TestOtherAuthorities(t *testing.T) {
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	certtest.Write(t, cert, key, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	text, err := os.ReadFile(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(text)
+	files, roots := underTLS(t)
 	ours, others := certtest.NewAuthority(t, "ours"), certtest.NewAuthority(t, "others")
-	cfg := config.Admin{Token: value.NewSecret(token), TLS: config.AdminTLS{
-		CertFile: cert, KeyFile: key, ClientCAFile: filepath.Join(dir, "ca.pem"),
-	}}
+	files.ClientCAFile = filepath.Join(t.TempDir(), "ca.pem")
+	cfg := config.Admin{Token: value.NewSecret(token), TLS: files}
 	trust := func(a *certtest.Authority) {
 		t.Helper()
 		if err := os.WriteFile(cfg.TLS.ClientCAFile, []byte(a.Certificate), 0o600); err != nil {
@@ -362,18 +368,10 @@ func TestOtherAuthorities(t *testing.T) {
 
 // A reload adds TLS and removes it again, without another address.
 func TestReloadOfTLS(t *testing.T) {
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	certtest.Write(t, cert, key, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	text, err := os.ReadFile(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(text)
+	files, roots := underTLS(t)
 	plain := config.Admin{Token: value.NewSecret(token)}
 	secure := plain
-	secure.TLS = config.AdminTLS{CertFile: cert, KeyFile: key}
+	secure.TLS = files
 	l, address := serve(t, plain, answers("api"))
 	for _, step := range []struct {
 		scheme string
@@ -398,18 +396,8 @@ func pem(cert, key string) (certificate, private []byte) { return []byte(cert), 
 
 // The cookie is bound to TLS where there is some.
 func TestCookieOfTLS(t *testing.T) {
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	certtest.Write(t, cert, key, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	_, address := serve(
-		t, config.Admin{Token: value.NewSecret(token),
-			TLS: config.AdminTLS{CertFile: cert, KeyFile: key}}, answers("api"))
-	text, err := os.ReadFile(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(text)
+	files, roots := underTLS(t)
+	_, address := serve(t, config.Admin{Token: value.NewSecret(token), TLS: files}, answers("api"))
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	defer transport.CloseIdleConnections()
 	got := sendPage(

@@ -120,18 +120,6 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// A content security policy forbids scripts and styles in the HTML. What is in a script element is data.
-func TestNothingInline(t *testing.T) {
-	body := get(admin.PageHandler(func() *i18n.Bundle { return load(t) }), "/", "").Body.String()
-	for _, found := range regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|javascript:|<script[^>]*>`).FindAllString(
-		body, -1) {
-		if found != `<script type="application/json" id="texts">` &&
-			found != `<script type="module" src="static/page.js">` {
-			t.Errorf("the page has %s", found)
-		}
-	}
-}
-
 // The page uses each of its texts, and no others. That those of the HTML exist, its rendering shows.
 func TestTexts(t *testing.T) {
 	var sources strings.Builder

@@ -175,8 +175,8 @@ func TestReloadIsRefused(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
 	cfg.AbandonedUploads = 0
-	var log lockedBuffer
-	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	log := &logText{}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
 	refused := 0
 	for name, tc := range map[string]struct {
 		load func() (*config.Config, error)
@@ -211,8 +211,8 @@ func TestReloadIsRefused(t *testing.T) {
 			if err := srv.Reload(tc.load); err == nil {
 				t.Error("the configuration was taken")
 			}
-			if !strings.Contains(log.String(), tc.want) {
-				t.Errorf("the log has no %s:\n%s", tc.want, log.String())
+			if !log.has(tc.want) {
+				t.Errorf("the log has no %s:\n%s", tc.want, &log.text)
 			}
 			wantMetrics(t, srv, "babelftp_config_reload_success 0")
 			refused++
@@ -220,7 +220,7 @@ func TestReloadIsRefused(t *testing.T) {
 			session(t, srv, "alice").Command(250, "CWD /")
 		})
 	}
-	if !strings.Contains(log.String(), "more_problems=2") {
+	if !log.has("more_problems=2") {
 		t.Error("the log does not count the other problems")
 	}
 	reload(t, srv, cfg)
@@ -228,24 +228,6 @@ func TestReloadIsRefused(t *testing.T) {
 }
 
 var problem = yamlconf.Problem{Source: "f.yaml", Line: 3, Column: 7, Path: "tenants.acme.bucket", Message: "is missing"}
-
-// lockedBuffer is a log that several goroutines write.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
 
 // Clients log in and transfer while the tenant changes again and again, also until the server stops.
 func TestReloadWhileClientsWork(t *testing.T) {

@@ -36,6 +36,17 @@ func listenOn(t *testing.T, ports *Ports, c Client, timeout time.Duration) (p *w
 	return source.(*waiter), netip.AddrPortFrom(c.Local, port).String()
 }
 
+// dial connects a client from 127.0.0.1.
+func dial(t *testing.T, address string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
 // The port is free when the time is over without a client, although no transfer has begun.
 func TestPassivePortEndsInTime(t *testing.T) {
 	p, address := listen(t, "127.0.0.1", time.Millisecond)
@@ -86,11 +97,7 @@ func TestMissed(t *testing.T) {
 // A client that connects before the transfer command is kept, and its port is free for others.
 func TestPassiveConnectsEarly(t *testing.T) {
 	p, address := listen(t, "127.0.0.1", time.Hour)
-	client, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := dial(t, address)
 	<-p.settled
 	again, err := net.Listen("tcp", address)
 	if err != nil {
@@ -111,11 +118,7 @@ func TestPassiveConnectsEarly(t *testing.T) {
 // What no transfer takes is closed with its session.
 func TestPassiveCloseEndsTheConnection(t *testing.T) {
 	p, address := listen(t, "127.0.0.1", time.Hour)
-	client, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := dial(t, address)
 	<-p.settled
 	p.Close()
 	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -130,17 +133,13 @@ func TestPassiveCloseEndsTheConnection(t *testing.T) {
 // that.
 func TestPassiveRefusesOthers(t *testing.T) {
 	p, address := listen(t, "127.0.0.2", time.Hour)
-	other, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
+	other := dial(t, address)
 	if _, err := other.Read(make([]byte, 1)); err == nil {
 		t.Error("another client reads something")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = p.Open(ctx)
+	_, err := p.Open(ctx)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("after the transfer has ended: %v", err)
 	}
@@ -156,11 +155,7 @@ func TestPassiveMissing(t *testing.T) {
 	if err := p.Missing(); err == nil || strings.Contains(err.Error(), "which is not the address") {
 		t.Errorf("before the client: %v", err)
 	}
-	client, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	dial(t, address)
 	<-p.settled
 	if err := p.Missing(); err != nil {
 		t.Errorf("with the client: %v", err)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
@@ -102,10 +101,10 @@ func freePorts(t *testing.T, n int) netaddr.PortRange {
 	return netaddr.PortRange{First: first, Last: first + uint16(n) - 1}
 }
 
-// start starts replicas with so many ports each.
-func start(t *testing.T, portsEach int) []*replica {
+// start starts replicas with two ports each.
+func start(t *testing.T) []*replica {
 	t.Helper()
-	ports := freePorts(t, portsEach*len(replicas()))
+	ports := freePorts(t, 2*len(replicas()))
 	var all []*replica
 	for n := range replicas() {
 		all = append(all, startReplica(t, n, ports, takeTimeout, stall))
@@ -220,7 +219,7 @@ func TestSlice(t *testing.T) {
 // the other one goes on.
 func TestRelay(t *testing.T) {
 	const big = 3 << 20
-	all := start(t, 2)
+	all := start(t)
 	for n, by := range all {
 		t.Run(fmt.Sprint("client-first-", n), func(t *testing.T) {
 			client, session := relayed(t, all[0], by)
@@ -277,7 +276,7 @@ func TestRelay(t *testing.T) {
 // A client that resets its connection is no client that has sent all. The one that resets it while it reads has not
 // got all.
 func TestRelayOfAReset(t *testing.T) {
-	all := start(t, 2)
+	all := start(t)
 	client, session := relayed(t, all[0], all[1])
 	_, _ = io.WriteString(client, "half a f")
 	if _, err := io.ReadFull(session, make([]byte, 8)); err != nil {
@@ -345,7 +344,7 @@ func TestRelayToASlowClient(t *testing.T) {
 
 // A session that gives up cuts its client, so that the client does not take what it has for the whole.
 func TestRelayOfACutDownload(t *testing.T) {
-	all := start(t, 2)
+	all := start(t)
 	client, session := relayed(t, all[0], all[1])
 	_, _ = io.WriteString(session, "half a f")
 	if _, err := io.ReadFull(client, make([]byte, 8)); err != nil {
@@ -360,7 +359,7 @@ func TestRelayOfACutDownload(t *testing.T) {
 
 // A replica that stops waits for its relays, and cuts them at the end.
 func TestShutdown(t *testing.T) {
-	all := start(t, 2)
+	all := start(t)
 	client, session := relayed(t, all[0], all[1])
 	ctx, cancel := context.WithCancel(t.Context())
 	down := make(chan struct{})
@@ -384,7 +383,7 @@ func TestShutdown(t *testing.T) {
 
 // A replica that stops at once does not wait for the header of a load balancer.
 func TestShutdownBeforeAHeader(t *testing.T) {
-	all := start(t, 2)
+	all := start(t)
 	by := all[1]
 	_, port := all[0].listen(t, "127.0.0.1")
 	silent := by.dial(t, trusted, port)
@@ -450,7 +449,7 @@ func frame(kind byte, data string) []byte {
 // A replica that is killed closes its connections as if the client had sent all. The owner must see the difference,
 // in both directions.
 func TestKilledRelay(t *testing.T) {
-	all := start(t, 2)
+	all := start(t)
 	for name, tc := range map[string]struct {
 		sent     []byte
 		complete bool
@@ -579,7 +578,7 @@ func TestOwnerOutOfReach(t *testing.T) {
 
 // A timeout in the middle of a frame loses no byte of it.
 func TestDeadlineInAFrame(t *testing.T) {
-	all := start(t, 2)
+	all := start(t)
 	conn, session := spoken(t, all[0])
 	whole := append(frame(frameData, "data"), frame(frameEnd, "")...)
 	var got []byte
@@ -604,7 +603,7 @@ func TestDeadlineInAFrame(t *testing.T) {
 
 // Who may relay, and what is refused.
 func TestRefusals(t *testing.T) {
-	all := start(t, 2)
+	all := start(t)
 	owner := all[0]
 	source, port := owner.listen(t, "203.0.113.7")
 	foreign := Slice(owner.Ports, 1, 3).First
@@ -676,7 +675,7 @@ func TestRefusals(t *testing.T) {
 // A balancer in front of all replicas sends headers. What it relays has the addresses of IPv6 clients too, and its
 // own probes go nowhere.
 func TestRelayBehindABalancer(t *testing.T) {
-	all := start(t, 2)
+	all := start(t)
 	source, port := all[0].listen(t, "2001:db8::7")
 	probe := all[1].dial(t, trusted, port)
 	_, _ = io.WriteString(probe, "PROXY UNKNOWN\r\n")
@@ -745,46 +744,9 @@ func TestStartFails(t *testing.T) {
 	New(t.Context(), Options{}).Shutdown(t.Context()) // nothing to end
 }
 
-// Clients behind one address have sessions on all replicas. No two get the same port, and each gets its own
-// connection, whichever replica takes it.
-func TestOneAddressOnAllReplicas(t *testing.T) {
-	const each = 8
-	all := start(t, 2*each)
-	type waiting struct {
-		source dataconn.Source
-		port   uint16
-	}
-	var sessions []waiting
-	seen := map[uint16]bool{}
-	for _, r := range all {
-		for range each {
-			source, port := r.listen(t, "127.0.0.1")
-			if seen[port] {
-				t.Fatalf("port %d is handed out twice", port)
-			}
-			seen[port] = true
-			sessions = append(sessions, waiting{source, port})
-		}
-	}
-	var clients sync.WaitGroup
-	for n, s := range sessions {
-		conn := all[rand.IntN(len(all))].dial(t, "127.0.0.1", s.port)
-		clients.Go(func() {
-			_, _ = fmt.Fprint(conn, n)
-			_ = conn.CloseWrite()
-		})
-	}
-	for n, s := range sessions {
-		if got, err := io.ReadAll(open(t, s.source)); err != nil || string(got) != fmt.Sprint(n) {
-			t.Errorf("session %d reads %q, %v", n, got, err)
-		}
-	}
-	clients.Wait()
-}
-
 // A panic ends one relay, and the replica passes on the next connection.
 func TestPanic(t *testing.T) {
-	all := start(t, 2)
+	all := start(t)
 	by := all[1]
 	source, port := all[0].listen(t, "127.0.0.1")
 	by.events.bugs.Add(1)

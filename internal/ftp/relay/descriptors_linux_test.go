@@ -12,7 +12,7 @@ import (
 
 // A relay takes no descriptors but those of its two connections, also while its client takes nothing.
 func TestDescriptors(t *testing.T) {
-	all := start(t, 2)
+	all := start(t)
 	client, session := relayed(t, all[0], all[1])
 	before := pipes(t)
 	for err := error(nil); err == nil; { // until nothing moves
