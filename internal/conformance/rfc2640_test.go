@@ -421,50 +421,26 @@ func TestDataConnectionsHaveNoLanguage(t *testing.T) {
 	}
 }
 
-// Section 4.2: LANG's word and tags are in any case, and each form of a tag gets the code it should.
+// Section 4.2: LANG's word and tags are in any case, and each form of a tag gets the code it should (i18n tests more of
+// them).
 func TestSyntaxOfLANG(t *testing.T) {
 	s := newSite(t, settings{})
 	for _, tt := range []struct{ name, line, want string }{
-		{"lower-case", "lang fr", "200 "},
 		{"mixed-case", "lAnG Fr", "200 "},
-		{"upper-case", "LANG FR", "200 "},
 		{"sub-tag-in-any-case", "LANG PT-br", "200 "},
 		{"script-in-any-case", "LANG zh-HANT", "200 "},
 		{"no-tag", "LANG", "200 "},
 		{"unknown-variant", "LANG en-AU", "200 Replies are now in English."},
 		{"unknown-variant-of-two", "LANG fr-CH-abcd", "200 fr-CH-abcd"},
 		{"no-such-language", "LANG tlh", "504 "},
-		{"no-such-language-either", "LANG xx", "504 "},
-		{"longest-sub-tag", "LANG abcdefgh", "504 "},
-		{"registered-by-iana", "LANG i-klingon", "504 "},
 		{"private", "LANG x-elvish", "504 "},
-		{"undetermined", "LANG und", "504 "},
 		{"empty", "LANG ", "501 "},
 		{"two-spaces", "LANG  fr", "501 "},
-		{"trailing-space", "LANG fr ", "501 "},
-		{"two-tags", "LANG fr de", "501 "},
-		{"list-of-tags", "LANG fr;de", "501 "},
-		{"asterisk", "LANG FR*", "501 "},
-		{"underscore", "LANG fr_FR", "501 "},
-		{"locale", "LANG fr_FR.UTF-8", "501 "},
 		{"digits", "LANG es-419", "200 "},
 		{"digits-in-primary", "LANG e1", "501 "},
-		{"number", "LANG 1", "501 "},
-		{"too-long", "LANG abcdefghi", "501 "},
-		{"too-long-sub-tag", "LANG fr-abcdefghi", "501 "},
 		{"far-too-long", "LANG " + strings.Repeat("a", 3000), "501 "},
-		{"hyphen-behind", "LANG fr-", "501 "},
-		{"hyphen-before", "LANG -fr", "501 "},
-		{"two-hyphens", "LANG fr--CA", "501 "},
-		{"hyphen", "LANG -", "501 "},
-		{"quoted", `LANG "fr"`, "501 "},
-		{"quality", "LANG fr;q=1", "501 "},
-		{"not-ascii", "LANG français", "501 "},
-		{"look-alike", "LANG ſv", "501 "},
-		{"full-width", "LANG ｆｒ", "501 "},
 		{"not-utf-8", "LANG fr\xe9", "501 "},
 		{"nul", "LANG fr\x00", "501 "},
-		{"cr", "LANG fr\r\x00", "501 "},
 		{"lf", "LANG fr\n", "501 "},
 		{"tab", "LANG\tfr", "500 "},
 		{"no-space", "LANGfr", "500 "},
@@ -480,33 +456,6 @@ func TestSyntaxOfLANG(t *testing.T) {
 				t.Errorf("the language is no more the one before: %q", c.feature("LANG"))
 			}
 		})
-	}
-}
-
-// Section 4.2: a variant that is not there is answered by the nearest. The reply names both where that is written for
-// another region, and else it is the one to the language itself.
-func TestLANGTakesTheNearestVariant(t *testing.T) {
-	s := newSite(t, settings{})
-	ofAngola := "PT-BR"
-	if strings.Contains(s.connect(t).feature("LANG"), "PT-PT") {
-		ofAngola = "PT-PT"
-	}
-	for asked, got := range map[string]string{
-		"en-AU": "EN", "en-UK": "EN", "fr-CA": "FR", "de-AT": "DE", "pt": "PT-BR", "pt-AO": ofAngola, "zh": "ZH-HANS",
-		"zh-TW": "ZH-HANT", "es-MX": "ES",
-	} {
-		c := s.connect(t)
-		r := c.want("200 ", "LANG "+asked)
-		if asked == "pt-AO" {
-			if !strings.Contains(r, asked) || !strings.Contains(r, got) {
-				t.Errorf("LANG %s: %q names not both", asked, r)
-			}
-		} else if same := s.connect(t).want("200 ", "LANG "+got); r != same {
-			t.Errorf("LANG %s: %q, want %q as to LANG %s", asked, r, same, got)
-		}
-		if f := c.feature("LANG"); !strings.Contains(f, got+"*") {
-			t.Errorf("LANG %s: %q, want %s*", asked, f, got)
-		}
 	}
 }
 
@@ -728,22 +677,4 @@ func TestRepliesOfSeveralLines(t *testing.T) {
 		}
 		c.want("200 ", "NOOP")
 	}
-}
-
-// RFC 854 and RFC 3659 2.2: IAC in a name is doubled, and a Telnet command in the middle of one is no part of it.
-func TestTelnetInPathnames(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
-	c.store("ab", "x")
-	for _, line := range []string{
-		"SIZE a\xff\xf1b", "SIZE a\xff\xfc\x01b", "SIZE a\xff\xfe\x18b", "SIZE \xff\xf4\xff\xf2ab", "SIZE ab\xff\xf1",
-		"SI\xff\xf1ZE ab",
-		"SIZE a\xff\xfa\x18\x01vt100\r\n\xff\xf0b",
-	} {
-		c.want("213 1", line)
-	}
-	c.want("\xff\xfe\x01213 1", "SIZE a\xff\xfb\x01b") // with a refusal before the reply
-	c.want("501 ", "SIZE a\xff\xffb")                  // the byte 255, which UTF-8 does not have
-	c.write("\xff\xf4\xff\xf2NOOP\r\n")
-	c.wantReply("200 ")
 }

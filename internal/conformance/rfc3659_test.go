@@ -85,17 +85,6 @@ func TestNoTelnetNegotiation(t *testing.T) {
 		}
 		c.want("200 ", "NOOP")
 	})
-	t.Run("no-answer", func(t *testing.T) {
-		c := s.connect(t)
-		c.write(dontEcho + wontStatus + nop + "\xff\xf4\xff\xf2\xff\xf6\xff\xfa\x18\x01\xff\xf0")
-		c.want("200 ", "NOOP")
-	})
-	t.Run("in-a-command", func(t *testing.T) {
-		c := s.login(t)
-		c.store("ab", "x")
-		c.want(wontEcho+"200 ", "NO"+doEcho+"OP")
-		c.want(dontType+"213 1", "SIZE a"+willType+"b")
-	})
 	t.Run("answers-keep-the-order", func(t *testing.T) {
 		c := s.login(t)
 		data := c.data()

@@ -41,7 +41,7 @@ func (s *session) End()   { s.onceEnd.Do(func() { close(s.ended) }) }
 func (s *session) Cut()   { s.one.Do(func() { close(s.cut) }) }
 
 // serve accepts connections, whose sessions come out of the channel when they run.
-func serve(t *testing.T, stubborn bool) (a *Acceptor, address string, running chan *session, served chan error) {
+func serve(t *testing.T, stubborn bool) (a *Acceptor, l net.Listener, running chan *session, served chan error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,7 +57,7 @@ func serve(t *testing.T, stubborn bool) (a *Acceptor, address string, running ch
 			}
 		})
 	}()
-	return a, listener.Addr().String(), running, served
+	return a, listener, running, served
 }
 
 func dial(t *testing.T, address string) {
@@ -72,7 +72,8 @@ func dial(t *testing.T, address string) {
 // TestSessionsDuringShutdown: a connection that comes while another session lives is accepted and drained, and
 // Shutdown ends what is left.
 func TestSessionsDuringShutdown(t *testing.T) {
-	a, address, running, served := serve(t, true)
+	a, l, running, served := serve(t, true)
+	address := l.Addr().String()
 	dial(t, address)
 	first := <-running
 	ctx, cancel := context.WithCancel(t.Context())
@@ -107,18 +108,7 @@ func TestSessionsDuringShutdown(t *testing.T) {
 
 // TestListenerClosedBefore: Serve waits for Shutdown, and the sessions go on until then.
 func TestListenerClosedBefore(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := New(slog.New(slog.DiscardHandler), nil)
-	running, served := make(chan *session, 1), make(chan error, 1)
-	go func() {
-		served <- a.Serve(t.Context(), listener, func(conn net.Conn) Session {
-			return &session{conn: conn, running: running, drained: make(chan struct{}), ended: make(chan struct{}),
-				cut: make(chan struct{})}
-		})
-	}()
+	a, listener, running, served := serve(t, false)
 	dial(t, listener.Addr().String())
 	s := <-running
 	_ = listener.Close()
@@ -139,9 +129,9 @@ func TestListenerClosedBefore(t *testing.T) {
 
 // TestShutdownOfIdleSessions: Shutdown returns when the sessions have ended by themselves.
 func TestShutdownOfIdleSessions(t *testing.T) {
-	a, address, running, served := serve(t, false)
+	a, l, running, served := serve(t, false)
 	for range 3 {
-		dial(t, address)
+		dial(t, l.Addr().String())
 		<-running
 	}
 	for range 2 { // the second one finds nothing to do

@@ -61,6 +61,8 @@ func TestParametersEndWithATransferCommand(t *testing.T) {
 		{"range-of-an-upload", "350 RANG 4 6|504 STOR b|226 STOR b >new", "new"},
 		{"range-in-ascii", "200 TYPE A|350 RANG 4 6|551 RETR a|200 TYPE I|226 RETR a <0123456789", old},
 		{"number-too-large", "350 REST 4|501 REST 99999999999999999999|350 REST 0|226 STOR b >new", "new"},
+		{"range", "350 RANG 4 6|226 RETR a <456|226 RETR a <0123456789|226 STOR b >new", "new"},
+		{"range-beyond-the-end", "350 RANG 7 99|226 RETR a <789|226 STOR b >new", "new"},
 		{"offset-after-a-range", "350 RANG 4 6|350 REST 7|226 RETR a <789|226 STOR b >new", "new"},
 		{"range-after-an-offset", "350 REST 7|350 RANG 4 6|226 RETR a <456|226 STOR b >new", "new"},
 		{"whole-file-after-an-offset", "350 REST 7|350 RANG 1 0|226 RETR a <0123456789|226 STOR b >new", "new"},
