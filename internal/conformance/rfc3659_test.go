@@ -1,9 +1,7 @@
 package conformance_test
 
 import (
-	"cmp"
 	"io"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -556,51 +554,6 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// Section 7.5.1: cdir and pdir lead where they say, and are not there without the fact that tells them from entries.
-func TestDirectoriesInTheirOwnListing(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
-	for _, dir := range []string{"a", "a/b", "a/b/c", "x"} {
-		c.must("257", "MKD "+dir)
-	}
-	for _, cwd := range []string{"/", "/a", "/a/b", "/a/b/c", "/x"} {
-		for _, listed := range []string{"", "/", "/a", "/a/b"} {
-			c.must("250", "CWD "+cwd)
-			for _, entry := range c.list(strings.TrimSuffix("MLSD "+listed, " ")) {
-				facts, name, _ := strings.Cut(entry, " ")
-				kind, _ := fact(facts, "type")
-				want := cmp.Or(listed, cwd)
-				switch kind {
-				case "cdir": // from the working directory
-					c.must("250", "CWD "+name)
-				case "pdir": // from the directory that is listed
-					c.must("250", "CWD "+want)
-					c.must("250", "CWD "+name)
-					want = path.Dir(want)
-				default:
-					continue
-				}
-				c.want(`257 "`+want+`" `, "PWD")
-				c.must("250", "CWD "+cwd)
-			}
-		}
-	}
-	c.must("250", "CWD /a")
-	kinds := map[string]bool{}
-	for _, entry := range c.list("MLSD") {
-		facts, _, _ := strings.Cut(entry, " ")
-		kind, _ := fact(facts, "type")
-		kinds[kind] = true
-	}
-	if !kinds["cdir"] || !kinds["pdir"] {
-		t.Errorf("MLSD has the types %v", kinds)
-	}
-	c.must("200", "OPTS MLST size;perm;")
-	if got := c.list("MLSD"); len(got) != 1 || !strings.HasSuffix(got[0], " b") {
-		t.Errorf("MLSD without types: %q", got)
-	}
-}
-
 // Section 7.5.2: one object has one token, another has another, and a session later it is the same.
 func TestUnique(t *testing.T) {
 	s := newSite(t, settings{})
@@ -636,30 +589,6 @@ func TestUnique(t *testing.T) {
 	}
 	if token := unique(c, "/d/a"); strings.Contains(token, s.bucket) || strings.Contains(token, "d/a") { // section 11
 		t.Errorf("the token %q tells the key", token)
-	}
-}
-
-// Section 7.5.3 and 7.5.4: modify changes with the content, and create is never later.
-func TestTimesOfFacts(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
-	c.store("f", "1")
-	c.everyFact()
-	for _, step := range []string{"NOOP", "MFMT 20020717210715 f", "MFMT 20300717210715 f"} {
-		c.want("2", step)
-		facts, _ := c.entry("MLST f")
-		modify, _ := fact(facts, "modify")
-		if create, ok := fact(facts, "create"); ok && create[:14] > modify[:14] {
-			t.Errorf("behind %s: created %s, modified %s", step, create, modify)
-		}
-		if stamp := "213 " + modify; c.send("MDTM f") != stamp {
-			t.Errorf("behind %s: MLST says %s", step, modify)
-		}
-	}
-	c.store("f", "2") // the time of MFMT is not that of the new content
-	facts, _ := c.entry("MLST f")
-	if modify, _ := fact(facts, "modify"); strings.HasPrefix(modify, "2030") {
-		t.Errorf("modified %s, in spite of a new content", modify)
 	}
 }
 

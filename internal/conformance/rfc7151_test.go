@@ -213,15 +213,6 @@ func TestHOSTMatchesTheServerName(t *testing.T) {
 		c.want(tt.want, "HOST "+tt.host)
 		c.want("200 ", "NOOP")
 	}
-	t.Run("refused-is-as-if-not-sent", func(t *testing.T) {
-		c := s.connect(t)
-		c.startTLS(s, "ftp.umbrella.example")
-		c.must("504", "HOST ftp.acme.example")
-		wantLanguage(c, "DE")
-		c.must("331", "USER alice")
-		c.want("530", "PASS "+password)
-		c.loginAs("ursula")
-	})
 	t.Run("host-first", func(t *testing.T) {
 		c := s.connect(t)
 		c.must("220", "HOST ftp.umbrella.example")
@@ -231,13 +222,6 @@ func TestHOSTMatchesTheServerName(t *testing.T) {
 		if err := tls.Client(c.Conn.Conn, cfg).HandshakeContext(t.Context()); err == nil {
 			t.Error("TLS is agreed upon for another host than HOST's")
 		}
-	})
-	t.Run("after-rein", func(t *testing.T) {
-		c := s.connect(t)
-		c.startTLS(s, "ftp.umbrella.example")
-		c.must("504", "HOST ftp.acme.example")
-		c.loginAs("ursula")
-		c.must("503", "HOST ftp.umbrella.example")
 	})
 }
 

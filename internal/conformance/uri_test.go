@@ -325,24 +325,3 @@ func TestTheExactNameWins(t *testing.T) {
 		s.put(t, name, twins[name])
 	}
 }
-
-// Section 5: no client can make a file whose name looks like that of another.
-func TestNoTwinIsMade(t *testing.T) {
-	for _, names := range [][2]string{{composed, decomposed}, {decomposed, composed}} {
-		there, asked := names[0], names[1]
-		s := newSite(t, settings{})
-		s.put(t, there, "content")
-		s.put(t, "dir "+there+"/f", "x")
-		c := s.login(t)
-		c.store(asked, "replaced")
-		c.store("dir "+asked+"/g", "x")
-		c.want("550 ", "MKD dir "+asked)
-		c.store("other", "x")
-		c.want("350 ", "RNFR other")
-		c.want("250 ", "RNTO "+asked)
-		want := []string{there, "dir " + there + "/f", "dir " + there + "/g"}
-		if keys := s.keys(t); !slices.Equal(keys, slices.Sorted(slices.Values(want))) {
-			t.Errorf("the bucket holds %+q, want %+q", keys, want)
-		}
-	}
-}

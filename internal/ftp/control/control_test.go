@@ -173,7 +173,9 @@ func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.
 	if r.User != "demo" && r.User != "marie" || r.Password != "demo" {
 		return nil, fmt.Errorf("user %q: %w", r.User, account.ErrLoginRefused)
 	}
-	storage := drivertest.MustNew(ctx, b.site.client, b.site.bucket, &driver.Options{BeforeCommit: r.BeforeCommit})
+	storage := drivertest.MustNew(ctx, b.site.client, b.site.bucket, &driver.Options{
+		BeforeCommit: r.BeforeCommit, Presigner: s3.NewPresignClient(b.site.client),
+	})
 	login := b.demo
 	if r.User == "marie" {
 		login = account.Login{User: userOf(tenant)}

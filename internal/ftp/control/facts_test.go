@@ -260,6 +260,10 @@ func TestModify(t *testing.T) {
 		t.Errorf("MDTM of a file whose name begins with a time: %q", r)
 	}
 	c.do("MDTM file with spaces ", "213 29991231235959")
+	c.store("file with spaces ", "content") // the time of MFMT is not that of the new content
+	if got := c.facts("file with spaces "); !strings.HasPrefix(got, "modify="+now[:6]) {
+		t.Errorf("MLST of a new content: %q", got)
+	}
 	c.do("TYPE A", "200 ")
 	c.do("SIZE file with spaces ", "550 ")
 	c.do("TYPE I", "200 ")

@@ -102,25 +102,6 @@ func TestBilingualGreeting(t *testing.T) {
 	}
 }
 
-// The tenant of a user goes with the user, that of a host stays.
-func TestTenantAfterAUTH(t *testing.T) {
-	for _, test := range []struct{ host, want string }{
-		{"127.0.0.1", "EN*"},
-		{"ftp.example.com", "DE*"},
-	} {
-		t.Run(test.host, func(t *testing.T) {
-			c := newSite(t, nil).connect()
-			c.do("HOST "+test.host, "220")
-			c.do("USER marie", "331 ")
-			c.do("PASS demo", "230-Willkommen!")
-			c.startTLS()
-			if r := c.do("FEAT", "211-"); !strings.Contains(r, test.want) {
-				t.Errorf("FEAT after AUTH: %q", r)
-			}
-		})
-	}
-}
-
 // A line with a variable that has no value is left out.
 func TestGreetingOfTheFirstLogin(t *testing.T) {
 	s := newTenantSite(t, loginTo(config.Tenant{Welcome: map[language.Tag]string{

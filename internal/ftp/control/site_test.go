@@ -1,60 +1,27 @@
 package control_test
 
 import (
-	"context"
-	"fmt"
-	"io/fs"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/storage/view"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// A linkingBackend is a backend that makes links to some files.
-type linkingBackend struct {
-	account.Backend
-	there map[string]bool
-}
-
-func (b linkingBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
-	login, err := b.Backend.Login(ctx, r)
-	if err == nil {
-		root := &login.View.Mounts[0]
-		root.Store = linkingStore{root.Store, b.there}
-	}
-	return login, err
-}
-
-type linkingStore struct {
-	view.Store
-	there map[string]bool
-}
-
-func (s linkingStore) Presign(_ context.Context, name string, valid time.Duration) (string, error) {
-	if !s.there[name] {
-		return "", &fs.PathError{Op: "presign", Path: name, Err: fs.ErrNotExist}
-	}
-	return fmt.Sprintf("https://s3.example%s?valid=%v", name, valid), nil
-}
-
 func TestSitePresign(t *testing.T) {
-	c := newSite(t, func(cfg *control.Config) {
-		cfg.Backend.(*backend).demo = loginTo(config.Tenant{Presign: 24 * time.Hour})
-		cfg.Backend = linkingBackend{cfg.Backend, map[string]bool{"/" + composed: true, "/report 60": true}}
-	}).login()
-	for _, test := range []struct{ argument, want string }{
-		{composed, "/" + composed + "?valid=1h0m0s"},
-		{decomposed + " 90m", "/" + composed + "?valid=1h30m0s"},
-		{composed + " 60", "/" + composed + "?valid=1m0s"},
-		{"report 60", "/report 60?valid=1h0m0s"},
-		{"report 60 120", "/report 60?valid=2m0s"},
+	s := newTenantSite(t, loginTo(config.Tenant{Presign: 24 * time.Hour}))
+	s.putNames(composed, "report 60")
+	c := s.login()
+	for _, test := range []struct{ argument, name, seconds string }{
+		{composed, "caf%C3%A9", "3600"},
+		{decomposed + " 90m", "caf%C3%A9", "5400"},
+		{composed + " 60", "caf%C3%A9", "60"},
+		{"report 60", "report%2060", "3600"},
+		{"report 60 120", "report%2060", "120"},
 	} {
 		r := c.do("SITE PRESIGN "+test.argument, "200-Link valid until 2")
-		if !strings.Contains(r, "\n https://s3.example"+test.want+"\n200 ") {
+		if !strings.Contains(r, "/"+test.name+"?") || !strings.Contains(r, "X-Amz-Expires="+test.seconds+"&") {
 			t.Errorf("SITE PRESIGN %+q: %q", test.argument, r)
 		}
 	}
