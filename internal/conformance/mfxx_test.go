@@ -42,8 +42,7 @@ func TestMFMTErrors(t *testing.T) {
 
 // Section 5.1: MFF sets the facts that FEAT names for it, and answers with those that it set.
 func TestMFF(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
+	c := newSite(t, settings{}).login(t)
 	if f := c.feature("MFF"); f != "MFF Modify;" {
 		t.Errorf("FEAT says %q", f)
 	}

@@ -400,8 +400,7 @@ func languages(c *client) []string {
 
 // Section 4.1: LANG touches neither listings nor anything else on a data connection.
 func TestDataConnectionsHaveNoLanguage(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
+	c := newSite(t, settings{}).login(t)
 	c.store("file", "x")
 	c.must("257", "MKD dir")
 	stable := func(line string) string {
@@ -525,8 +524,7 @@ func TestLANGAtAnyTime(t *testing.T) {
 
 // Section 4.3: the line of FEAT names the languages, marks one, and LANG takes what it names.
 func TestFEATNamesTheLanguages(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.connect(t)
+	c := newSite(t, settings{}).connect(t)
 	grammar := regexp.MustCompile(`^LANG [A-Za-z]{1,8}(-[A-Za-z]{1,8})*\*?(;[A-Za-z]{1,8}(-[A-Za-z]{1,8})*\*?)*$`)
 	if f := c.feature("LANG"); !grammar.MatchString(f) {
 		t.Errorf("%q is not the line of section 4.3", f)

@@ -106,8 +106,7 @@ func TestNoTelnetNegotiation(t *testing.T) {
 
 // Section 2.2.2: pathnames are literal for SIZE, MDTM, MLST and MLSD: no character is magic.
 func TestPathnamesAreLiteral(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
+	c := newSite(t, settings{}).login(t)
 	c.store("abc", "x")
 	c.must("257", "MKD dir")
 	for _, pattern := range []string{"*", "a*", "?bc", "[a]bc", "{abc,x}", "a*c", "~", "~alice", "$HOME", "`ls`", "|ls",
@@ -167,8 +166,7 @@ func TestMDTM(t *testing.T) {
 
 // Section 4: SIZE is what a transfer would move, in one line, or no number at all.
 func TestSIZE(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
+	c := newSite(t, settings{}).login(t)
 	for _, content := range []string{"", "x", "one\ntwo\n", "one\r\ntwo\r\n", strings.Repeat("line\n", 5000)} {
 		c.store("f", content)
 		for _, kind := range []string{"TYPE I", "TYPE A"} {
@@ -512,8 +510,7 @@ func fact(facts, name string) (string, bool) {
 
 // Section 7.5: facts as the grammar has them.
 func TestFacts(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
+	c := newSite(t, settings{}).login(t)
 	c.store("f", "1234")
 	c.must("257", "MKD d")
 	c.must("257", "MKD d/e")

@@ -116,8 +116,7 @@ func TestPROT(t *testing.T) {
 
 // RFC 4217 10.1: a handshake that does not come about.
 func TestTLSThatFails(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.connect(t)
+	c := newSite(t, settings{}).connect(t)
 	c.must("234", "AUTH TLS")
 	c.write("USER alice\r\n")
 	c.wantReply("421 ")

@@ -56,8 +56,7 @@ func TestHOSTChoosesTheUsers(t *testing.T) {
 
 // Section 3: once a user is logged in HOST is out of sequence, until REIN.
 func TestHOSTAfterLogin(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
+	c := newSite(t, settings{}).login(t)
 	c.want("503 ", "HOST ftp.acme.example")
 	c.want("503 ", "HOST ftp.umbrella.example")
 	c.want("503 ", "HOST ftp.unknown.example")
@@ -70,8 +69,7 @@ func TestHOSTAfterLogin(t *testing.T) {
 // Section 3 and 4: between USER and PASS the user is not authenticated. HOST counts, and the server forgets the name
 // of USER.
 func TestHOSTBetweenUSERAndPASS(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.connect(t)
+	c := newSite(t, settings{}).connect(t)
 	c.must("220", "HOST ftp.acme.example")
 	c.must("331", "USER alice")
 	c.must("220", "HOST ftp.umbrella.example")
@@ -304,8 +302,7 @@ func TestHOSTWithoutATenant(t *testing.T) {
 
 // Section 3: HOST in the middle of others that were sent at once takes effect where it stands.
 func TestHOSTInAPipeline(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.connect(t)
+	c := newSite(t, settings{}).connect(t)
 	_, _ = io.WriteString(
 		c.Conn.Conn, "HOST ftp.umbrella.example\r\nUSER ursula\r\nPASS "+password+
 			"\r\nHOST ftp.acme.example\r\nQUIT\r\n")

@@ -141,8 +141,7 @@ func TestInvalidUTF8IsNoPath(t *testing.T) {
 
 // RFC 2279 6: a verb is ASCII, not what a careless decoder or upper-casing makes of other bytes.
 func TestVerbsAreASCII(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
+	c := newSite(t, settings{}).login(t)
 	for _, line := range []string{
 		"QU\xc1\x89T", "\xc1\x91UIT", "ſize keep", "lıst", "ＮＯＯＰ", "NOOP\u00a0", "ÉSTAT", "\xe9STAT", "N\xc0\x80OP",
 		"\ufeffNOOP", "N\u200bOOP", "NOOP\x00",
@@ -154,8 +153,7 @@ func TestVerbsAreASCII(t *testing.T) {
 
 // RFC 2279 6: bytes that an overlong form hides are no end of a line.
 func TestInvalidUTF8EndsNoLine(t *testing.T) {
-	s := newSite(t, settings{})
-	c := s.login(t)
+	c := newSite(t, settings{}).login(t)
 	c.store("keep", "x")
 	c.want("501 ", "SIZE x\xc0\x8d\xc0\x8aDELE keep")
 	c.want("501 ", "SIZE x\xe0\x80\x8d\xe0\x80\x8aDELE keep")

@@ -37,8 +37,7 @@ const adminToken = "0123456789abcdef0123456789abcdef"
 // administered is a server in French with an address for administrators, and a client of one.
 func administered(t *testing.T, change func(*config.Config)) (*Server, *admin.Client) {
 	t.Helper()
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.DefaultLanguage = language.French
 	cfg.Admin.Listen, cfg.Admin.Token = "127.0.0.1:0", value.NewSecret(adminToken)
 	change(cfg)

@@ -6,16 +6,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
-	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // Where all parts of an upload must have one size, the size that ALLO announces decides: 13 MiB for 60 GiB. So an
 // upload that turns out to be smaller than such a part is one request.
 func TestAnnouncedSize(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.S3.Profile = "r2"
 	c := session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")
 	for name, announced := range map[string]string{"announced": "64424509440", "not-announced": "0"} {

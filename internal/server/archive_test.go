@@ -7,9 +7,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
-	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // changedAnswers is a transport that changes the answers of S3.
@@ -28,8 +25,7 @@ func (c changedAnswers) Do(request *http.Request) (*http.Response, error) {
 
 // A client learns that a file lies in an archive, and does not look for missing rights.
 func TestArchivedFile(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	put(t, s, cfg, "alice/archived")
 	reach := s.AWSConfig()
 	reach.HTTPClient = changedAnswers{reach.HTTPClient, func(response *http.Response) {

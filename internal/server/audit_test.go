@@ -65,8 +65,7 @@ func auditLines(t *testing.T, cfg *config.Config, s *s3test.Server, do func(*ftp
 // Each event is one line, with its outcome. What the server was sent before the login, and commands that change
 // nothing, are none.
 func TestAuditLog(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Tenants["acme"].Users["alice"].PathPermissions = map[string][]config.Permission{"/closed/**": {config.List}}
 	uri := "s3://" + cfg.Tenants["acme"].Bucket + "/inbox"
 	lines := auditLines(t, cfg, s, func(c *ftptest.Client) {
@@ -167,8 +166,7 @@ func TestAuditLog(t *testing.T) {
 
 // A limit that refuses a session shows in the audit log, and so does an upload that is too many bytes.
 func TestAuditOfLimits(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Tenants["acme"].Quota = 2
 	cfg.Tenants["acme"].Limits.Sessions = 1
 	lines := auditLines(t, cfg, s, func(c *ftptest.Client) {
@@ -205,8 +203,7 @@ func TestAuditOfLimits(t *testing.T) {
 
 // A server whose audit log cannot be written does not start.
 func TestAuditFileCannotBeOpened(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Audit.File = t.TempDir()
 	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
 	if err != nil {
@@ -260,8 +257,7 @@ func TestAuditToWebhook(t *testing.T) {
 		lines = append(lines, batch...)
 	}))
 	t.Cleanup(receiver.Close)
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Audit.Webhook = config.Receiver{URL: receiver.URL, Secret: value.NewSecret(secret)}
 	want := auditLines(t, cfg, s, func(c *ftptest.Client) {
 		c.Login("alice", configtest.Password)
@@ -274,8 +270,7 @@ func TestAuditToWebhook(t *testing.T) {
 }
 
 func TestAuditWebhookWithoutCertificates(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Audit.Webhook = config.Receiver{URL: "https://hooks.example.com/",
 		Secret: value.NewSecret("0123456789abcdef"), CAFile: t.TempDir()}
 	if _, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()}); err == nil ||

@@ -39,8 +39,7 @@ func networks(t *testing.T, texts ...string) (all []value.Network) {
 // bansBehind is a configuration with bans in French, and a client of the administrator.
 func bansBehind(t *testing.T) (*config.Config, *s3test.Server, *admin.Client) {
 	t.Helper()
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.DefaultLanguage = language.French
 	cfg.Limits.FailedLoginDelay = 0
 	cfg.Limits.Bans.HalfLife = 24 * time.Hour // so that no failure is forgotten, however long the machine takes

@@ -107,8 +107,7 @@ func TestMissingBucket(t *testing.T) {
 // The bucket of a folder keeps no user out. What is in the folder gets a temporary reply.
 func TestMissingBucketOfAFolder(t *testing.T) {
 	t.Parallel()
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	missing := "missing-" + cfg.Tenants["acme"].Bucket
 	cfg.Tenants["acme"].Folders = map[string]*config.Folder{"/archive": {Bucket: missing}}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
@@ -157,8 +156,7 @@ func TestSilentServer(t *testing.T) {
 
 // What the configuration alone shows to be wrong stops the server.
 func TestConfigurationStopsTheServer(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.S3.Profile, cfg.Tenants["acme"].Resume = "aws-directory", config.KeepInterrupted
 	cfg.S3.PathStyle = aws.Bool(true)
 	if _, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()}); err == nil ||

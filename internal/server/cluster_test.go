@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
-	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // inCluster is the configuration of a replica, of two at 127.0.0.2 and 127.0.0.3.
@@ -23,8 +21,7 @@ func inCluster(cfg *config.Config, number int) {
 
 // A reload gives relays another stall_timeout too. The other replica takes a connection and is not heard of again.
 func TestReloadOfStallTimeout(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Passive.Ports = passivePortRange(t, 4)
 	inCluster(cfg, 1)
 	by := start(t, cfg, Options{AWS: s.AWSConfig()})
@@ -62,8 +59,7 @@ func TestReloadOfStallTimeout(t *testing.T) {
 
 // What keeps a replica from its start is named.
 func TestClusterErrors(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Passive.Ports = passivePortRange(t, 2)
 	inCluster(cfg, 1)
 	for n, owner := range []string{"another", "this"} {

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"net"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -11,19 +9,12 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // dialFrom connects from an address of this machine, and reads a first reply with the code.
 func dialFrom(t *testing.T, srv *Server, from string, code int) (c *ftptest.Client, text string) {
 	t.Helper()
-	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 0))}
-	conn, err := dialer.DialContext(t.Context(), "tcp", srv.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	c = ftptest.New(t, conn)
+	c = ftptest.New(t, ftptest.DialFrom(t, from, srv.Addr().String()))
 	return c, c.Reply(code)
 }
 
@@ -55,8 +46,7 @@ func wantMetrics(t *testing.T, srv *Server, lines ...string) {
 // A connection above a maximum gets 421 in the language of the server, and another one has its place when a session
 // has ended.
 func TestSessionLimits(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.DefaultLanguage = language.German
 	cfg.Limits.Sessions, cfg.Limits.SessionsPerAddress = 3, 2
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
@@ -89,8 +79,7 @@ func TestSessionLimits(t *testing.T) {
 
 // A session that logs in makes room for another one that is not logged in, and REIN takes it back.
 func TestSessionsBeforeLogin(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Limits.SessionsBeforeLogin, cfg.Limits.SessionsBeforeLoginPerAddress = 2, 1
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	const one, other = "127.0.0.1", "127.0.0.2"
@@ -115,8 +104,7 @@ func TestSessionsBeforeLogin(t *testing.T) {
 
 // A user above a maximum of the tenant gets 421 after a right password, in the language of the tenant.
 func TestTenantLimits(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
 	acme.DefaultLanguage = language.French
 	acme.Limits = config.TenantLimits{Sessions: 2, SessionsPerUser: 1}

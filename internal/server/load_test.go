@@ -20,7 +20,6 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 var manySessions = flag.Int("sessions", 300, "how many sessions TestManySessions has one after another")
@@ -148,8 +147,7 @@ type busy struct {
 
 func newBusy(t *testing.T) *busy {
 	t.Helper()
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	dir := t.TempDir()
 	cfg.TLS = config.TLS{CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
 	certtest.Write(t, cfg.TLS.CertFile, cfg.TLS.KeyFile, &x509.Certificate{})

@@ -37,8 +37,7 @@ func TestLogOfRefusedLogins(t *testing.T) {
 
 // Guesses do not flood the log: it has one line for each address and user, and one for all unknown users of an address.
 func TestLogOfGuesses(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Limits.FailedLoginDelay = 0
 	log := make(logged, 1000)
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})

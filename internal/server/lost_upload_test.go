@@ -10,9 +10,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // What the client reads when the data connection of an upload is lost is what the bucket holds: nothing, or what can
@@ -39,8 +37,7 @@ func TestLostUpload(t *testing.T) {
 		{"appe-is-not-kept", "APPE /old", sent, true, nothing, fmt.Sprint("213 ", len(stored))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := s3test.Start(t, "sim-aws")
-			cfg := configtest.New(t, s)
+			s, cfg := simulated(t)
 			acme := cfg.Tenants["acme"]
 			acme.DefaultLanguage = language.English
 			if tt.keep {

@@ -60,8 +60,7 @@ func describe(t *testing.T, m *metrics.Server) map[string]described {
 // everything is a server with all that has metrics.
 func everything(t *testing.T) *Server {
 	t.Helper()
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	inCluster(cfg, 1)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
@@ -252,8 +251,7 @@ func TestMetricsOfRetries(t *testing.T) {
 // A reload removes the series of a tenant that is gone. What its last sessions do counts without a name, and when the
 // tenant comes back it counts again.
 func TestMetricsOfRemovedTenant(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	other := configtest.New(t, s).Tenants["acme"]
 	other.Hosts = []string{"ftp.other.example"}
 	cfg.Tenants["other"] = other

@@ -8,9 +8,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // passivePortRange is so many ports that no program listens on, and that no other test gets.
@@ -38,8 +36,7 @@ func TestPassivePortLimit(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := s3test.Start(t, "sim-aws")
-			cfg := configtest.New(t, s)
+			s, cfg := simulated(t)
 			cfg.Tenants["acme"].DefaultLanguage = language.French
 			change(cfg)
 			srv := start(t, cfg, Options{AWS: s.AWSConfig()})

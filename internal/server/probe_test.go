@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -178,11 +179,8 @@ func TestProbe(t *testing.T) {
 		if err := probe(t, srv); err != nil {
 			t.Error(err)
 		}
-		if left := s3test.Objects(t, s.Client(), acme.Bucket); len(left) > 0 {
+		if left := leftBehind(t, s, acme.Bucket); len(left) > 0 {
 			t.Errorf("the probe leaves %q", left)
-		}
-		if open := s3test.OpenUploads(t, s.Client(), acme.Bucket); len(open) > 0 {
-			t.Errorf("the probe leaves the uploads %q", open)
 		}
 	})
 }
@@ -202,87 +200,70 @@ func before(reach *aws.Config, do func(in any) error) *aws.Config {
 	return reach
 }
 
-// A probe that is stopped leaves nothing, whatever it was about to do.
-func TestStoppedProbe(t *testing.T) {
-	for name, is := range map[string]func(in any) bool{
-		"put":      func(in any) bool { _, ok := in.(*s3.PutObjectInput); return ok },
-		"copy":     func(in any) bool { _, ok := in.(*s3.CopyObjectInput); return ok },
-		"part":     func(in any) bool { _, ok := in.(*s3.UploadPartInput); return ok },
-		"complete": func(in any) bool { _, ok := in.(*s3.CompleteMultipartUploadInput); return ok },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s3test.Start(t, "minio")
-			cfg := configtest.New(t, s)
-			ctx, stop := context.WithCancel(t.Context())
-			defer stop()
-			srv, err := New(ctx, cfg, Options{AWS: before(s.AWSConfig(), func(in any) error {
-				if is(in) {
-					stop()
-				}
-				return nil
-			})})
-			if err != nil {
-				t.Fatal(err)
-			}
-			srv.ProbeBuckets(ctx, func(r *s3client.Report) {
-				if got := r.String(); !strings.HasSuffix(got, ": the check was stopped, or took longer than 1m0s") {
-					t.Error(got)
-				}
-			})
-			bucket := cfg.Tenants["acme"].Bucket
-			if left := append(s3test.Objects(t, s.Client(), bucket), s3test.OpenUploads(t, s.Client(), bucket)...); len(
-				left) > 0 {
-				t.Errorf("the probe leaves %q", left)
-			}
-		})
-	}
-}
-
-// A probe leaves nothing where S3 performs a request, and the answer is lost. If it cannot know what to abort, it
-// says so.
-func TestProbeWithoutAnAnswer(t *testing.T) {
+// A probe leaves nothing where it is stopped, whatever it was about to do, or where S3 performs a request and the answer
+// is lost. If it cannot know what to abort, it says so.
+func TestInterruptedProbe(t *testing.T) {
 	for name, is := range map[string]func(in any) bool{
 		"put":      func(in any) bool { _, ok := in.(*s3.PutObjectInput); return ok },
 		"copy":     func(in any) bool { _, ok := in.(*s3.CopyObjectInput); return ok },
 		"begin":    func(in any) bool { _, ok := in.(*s3.CreateMultipartUploadInput); return ok },
+		"part":     func(in any) bool { _, ok := in.(*s3.UploadPartInput); return ok },
 		"complete": func(in any) bool { _, ok := in.(*s3.CompleteMultipartUploadInput); return ok },
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := s3test.Start(t, "minio")
-			cfg := configtest.New(t, s)
-			bucket := cfg.Tenants["acme"].Bucket
-			reach := s.AWSConfig()
-			reach.APIOptions = append(reach.APIOptions, func(stack *middleware.Stack) error {
-				return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("lose", func(
-					ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
-				) (middleware.InitializeOutput, middleware.Metadata, error) {
-					out, metadata, err := next.HandleInitialize(ctx, in)
-					if err == nil && is(in.Parameters) {
-						err = errors.New("the answer is lost")
+		for _, lost := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s-lost-%t", name, lost), func(t *testing.T) {
+				s := s3test.Start(t, "minio")
+				cfg := configtest.New(t, s)
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				reach := before(s.AWSConfig(), func(in any) error {
+					if !lost && is(in) {
+						stop()
 					}
-					return out, metadata, err
-				}), middleware.After)
-			})
-			srv, err := New(t.Context(), cfg, Options{AWS: reach})
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = probe(t, srv)
-			if err == nil || !strings.Contains(err.Error(), "the answer is lost") {
-				t.Errorf("the probe reports %v", err)
-			}
-			if name == "begin" { // it cannot know the ID
-				if !strings.Contains(err.Error(), "a multipart upload of this check may stay at ") {
-					t.Errorf("the probe reports %v", err)
+					return nil
+				})
+				reach.APIOptions = append(reach.APIOptions, func(stack *middleware.Stack) error {
+					return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("lose", func(
+						ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+					) (middleware.InitializeOutput, middleware.Metadata, error) {
+						out, metadata, err := next.HandleInitialize(ctx, in)
+						if err == nil && lost && is(in.Parameters) {
+							err = errors.New("the answer is lost")
+						}
+						return out, metadata, err
+					}), middleware.After)
+				})
+				srv, err := New(ctx, cfg, Options{AWS: reach})
+				if err != nil {
+					t.Fatal(err)
 				}
-				return
-			}
-			if left := append(s3test.Objects(t, s.Client(), bucket), s3test.OpenUploads(t, s.Client(), bucket)...); len(
-				left) > 0 {
-				t.Errorf("the probe leaves %q", left)
-			}
-		})
+				want := ": the check was stopped, or took longer than 1m0s"
+				if lost {
+					want = "the answer is lost"
+				}
+				told := ""
+				srv.ProbeBuckets(ctx, func(r *s3client.Report) { told += r.String() })
+				if !strings.Contains(told, want) {
+					t.Errorf("the probe reports %s", told)
+				}
+				if name == "begin" && lost { // it cannot know the ID
+					if !strings.Contains(told, "a multipart upload of this check may stay at ") {
+						t.Errorf("the probe reports %s", told)
+					}
+					return
+				}
+				if left := leftBehind(t, s, cfg.Tenants["acme"].Bucket); len(left) > 0 {
+					t.Errorf("the probe leaves %q", left)
+				}
+			})
+		}
 	}
+}
+
+// leftBehind are the objects in a bucket, and the uploads that are not complete.
+func leftBehind(t *testing.T, s *s3test.Server, bucket string) []string {
+	t.Helper()
+	return append(s3test.Objects(t, s.Client(), bucket), s3test.OpenUploads(t, s.Client(), bucket)...)
 }
 
 // A report has the code of what S3 refuses for another reason. It also says what a server does not do that its

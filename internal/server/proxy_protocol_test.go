@@ -26,8 +26,7 @@ const balancer = "127.0.0.2"
 // behindBalancer is a server that believes the headers of balancer.
 func behindBalancer(t *testing.T, change func(*config.Config), opts Options) *Server {
 	t.Helper()
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.ProxyProtocol.Trusted = []value.Network{{Prefix: netip.MustParsePrefix(balancer + "/32")}}
 	if change != nil {
 		change(cfg)
@@ -39,12 +38,7 @@ func behindBalancer(t *testing.T, change func(*config.Config), opts Options) *Se
 // dial connects from an address, and sends a header.
 func dial(t *testing.T, from string, to net.Addr, header string) net.Conn {
 	t.Helper()
-	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 0))}
-	conn, err := dialer.DialContext(t.Context(), "tcp", to.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
+	conn := ftptest.DialFrom(t, from, to.String())
 	if _, err := io.WriteString(conn, header); err != nil {
 		t.Fatal(err)
 	}

@@ -102,8 +102,7 @@ func count(t *testing.T, srv *Server) {
 // number. A user who may not list everything learns nothing of the quota: a file that replaces another takes less of
 // it.
 func TestHiddenQuota(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
 	acme.Quota = 100
 	acme.Welcome = map[language.Tag]string{language.English: "Used: {Quota}."}

@@ -46,8 +46,7 @@ func reload(t *testing.T, srv *Server, cfg *config.Config) {
 
 // What sessions count for stays counted when limits and quotas change, and bans stay.
 func TestReloadKeepsCounts(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Tenants["acme"].Quota = 1000
 	cfg.Tenants["acme"].Limits.Sessions = 1
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
@@ -140,8 +139,7 @@ func TestReloadRemovesATenant(t *testing.T) {
 
 // A queue stays with its webhook and bucket, whatever else changes.
 func TestReloadKeepsQueuesAndBuckets(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Tenants["acme"].Webhook = config.Webhook{Receiver: config.Receiver{URL: "http://127.0.0.1:1/",
 		Secret: value.NewSecret("0123456789abcdef")}}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
@@ -172,8 +170,7 @@ func TestReloadKeepsQueuesAndBuckets(t *testing.T) {
 
 // A configuration that cannot be used changes nothing.
 func TestReloadIsRefused(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.AbandonedUploads = 0
 	log := &logText{}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -231,8 +228,7 @@ var problem = yamlconf.Problem{Source: "f.yaml", Line: 3, Column: 7, Path: "tena
 
 // Clients log in and transfer while the tenant changes again and again, also until the server stops.
 func TestReloadWhileClientsWork(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Limits.SessionsPerAddress = 0
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	session(t, srv, "alice")

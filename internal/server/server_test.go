@@ -23,6 +23,13 @@ import (
 
 func TestMain(m *testing.M) { s3test.Main(m) }
 
+// simulated returns a simulated AWS, and the configuration of a server before it.
+func simulated(t *testing.T) (*s3test.Server, *config.Config) {
+	t.Helper()
+	s := s3test.Start(t, "sim-aws")
+	return s, configtest.New(t, s)
+}
+
 // start starts a server, which serves until the end of the test, and waits for its first look at the buckets.
 func start(t *testing.T, cfg *config.Config, opts Options) *Server {
 	t.Helper()
@@ -77,8 +84,7 @@ func get(t *testing.T, srv *Server, path string) (int, string) {
 
 // A session has the texts of its tenant, and knows when its user was here before.
 func TestTenantTexts(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
 	acme.Welcome = map[language.Tag]string{language.English: "Hello {User}.\nSeen on {LastLogin}."}
 	acme.Messages = map[i18n.ID]map[language.Tag]gotext.Text{
@@ -100,8 +106,7 @@ func TestTenantTexts(t *testing.T) {
 
 // The metrics show when each certificate ends, also of one that has been replaced since.
 func TestMetricsOfCertificates(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	dir := t.TempDir()
 	cfg.TLS = config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
 	certtest.Write(t, cfg.TLS.CertFile, cfg.TLS.KeyFile, &x509.Certificate{})

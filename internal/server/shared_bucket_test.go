@@ -95,8 +95,7 @@ func loginAs(t *testing.T, srv *Server, user string) *ftptest.Client {
 // uploads. Tenants with the same prefix get their own events only.
 func TestTenantInsideAnother(t *testing.T) {
 	t.Parallel()
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
 	users := map[string]*config.User{"operator": {PasswordHash: configtest.PasswordHash(), Home: "/"}}
 	cfg.Tenants["outer"] = &config.Tenant{Bucket: acme.Bucket, Hosts: []string{"outer.example"}, Users: users}
@@ -148,8 +147,7 @@ func TestTenantInsideAnother(t *testing.T) {
 // A user of one tenant knows nothing of the interrupted uploads of a user of another one who has the same name, where
 // the tenants share a folder.
 func TestInterruptedUploadsOfTenants(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
 	acme.Resume, acme.Users["alice"].Home, acme.Hosts = config.KeepInterrupted, "/", []string{"acme.example"}
 	twin := *acme

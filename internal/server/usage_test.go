@@ -16,7 +16,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // tooMany is what a client reads in French.
@@ -24,8 +23,7 @@ const tooMany = "Trop d’opérations en cours. Veuillez réessayer plus tard."
 
 // A user above a maximum of transfers gets 450, and may transfer again after the one before.
 func TestTransferLimit(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
 	acme.DefaultLanguage = language.French
 	acme.Limits.PerUser.Transfers = 1
@@ -94,8 +92,7 @@ func (h *holdingS3) Do(r *http.Request) (*http.Response, error) {
 
 // Whole directories are renamed, copied and removed by so many clients at the same time. Files do not count.
 func TestOperationLimit(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Tenants["acme"].DefaultLanguage = language.French
 	cfg.Tenants["acme"].Limits.Operations = 1
 	put(t, s, cfg, "a/1", "a/2", "b/1", "file")
@@ -133,8 +130,7 @@ func TestOperationLimit(t *testing.T) {
 // A command that takes too long is ended, a transfer too.
 func TestCommandTimeout(t *testing.T) {
 	t.Parallel()
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
 	acme.DefaultLanguage = language.French
 	acme.Users["alice"].Limits.CommandTimeout = 2 * time.Second // longer than the other commands take on a busy machine
@@ -160,8 +156,7 @@ func TestCommandTimeout(t *testing.T) {
 
 // The session of a user may be idle for a shorter time than others.
 func TestIdleTimeoutOfAUser(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Tenants["acme"].Users["alice"].Limits.IdleTimeout = time.Millisecond
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	c := session(t, srv, "alice")
@@ -179,8 +174,7 @@ func TestLoginRates(t *testing.T) {
 		},
 	} {
 		t.Run(limit, func(t *testing.T) {
-			s := s3test.Start(t, "sim-aws")
-			cfg := configtest.New(t, s)
+			s, cfg := simulated(t)
 			cfg.Tenants["acme"].Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash()}
 			change(cfg)
 			log := make(logged, 10000)
@@ -216,8 +210,7 @@ func TestLoginRates(t *testing.T) {
 // Commands above the rate wait for their turn, and get 421 where that would take too long.
 func TestCommandRate(t *testing.T) {
 	t.Parallel()
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Limits.PerAddress.CommandRate = 1
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	const sessions = 30 // each has one command that waits at most
@@ -248,8 +241,7 @@ func TestCommandRate(t *testing.T) {
 // What moves at a rate arrives whole, in both directions.
 func TestTransferRates(t *testing.T) {
 	t.Parallel()
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	cfg.Tenants["acme"].Limits.Usage = config.Usage{UploadRate: value.MiB, DownloadRate: value.MiB}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	c := session(t, srv, "alice")

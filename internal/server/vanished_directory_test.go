@@ -6,14 +6,12 @@ import (
 
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // Another session deletes the only file below the directory that a session is in. The directory without a marker is
 // gone, but the session can list it, leave it, come back and remove it.
 func TestSessionInAVanishedDirectory(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	s, cfg := simulated(t)
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	login := func() *ftptest.Client {
 		c := ftptest.Dial(t, srv.Addr().String())

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
 
 // A logBuffer keeps what several goroutines write.
@@ -30,18 +31,6 @@ func (b *logBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
-}
-
-// dialFrom connects from an address of this machine.
-func dialFrom(t *testing.T, from string, to net.Addr) net.Conn {
-	t.Helper()
-	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 0))}
-	conn, err := dialer.DialContext(t.Context(), "tcp", to.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return conn
 }
 
 // listen listens for connections, of which those from 127.0.0.2 have headers.
@@ -65,17 +54,17 @@ func listen(t *testing.T, log io.Writer) (l net.Listener, refused *atomic.Int32)
 func TestListen(t *testing.T) {
 	var log logBuffer
 	l, refused := listen(t, &log)
-	silent := dialFrom(t, "127.0.0.2", l.Addr())
+	silent := ftptest.DialFrom(t, "127.0.0.2", l.Addr().String())
 	const header = "PROXY TCP4 203.0.113.7 192.0.2.1 12345 21\r\n"
 	for _, tc := range []struct{ from, client, text string }{
 		{"127.0.0.2", "203.0.113.7:12345", "hello"},
 		{"127.0.0.1", "", header + "hello"},
 	} {
-		conn := dialFrom(t, tc.from, l.Addr())
+		conn := ftptest.DialFrom(t, tc.from, l.Addr().String())
 		if _, err := io.WriteString(conn, header+"hello"); err != nil {
 			t.Fatal(err)
 		}
-		_ = conn.(*net.TCPConn).CloseWrite()
+		_ = conn.CloseWrite()
 		got, err := l.Accept()
 		if err != nil {
 			t.Fatal(err)
@@ -110,8 +99,8 @@ func TestListen(t *testing.T) {
 func TestListenProbe(t *testing.T) {
 	var log logBuffer
 	l, refused := listen(t, &log)
-	probe := dialFrom(t, "127.0.0.2", l.Addr())
-	_ = probe.(*net.TCPConn).CloseWrite()
+	probe := ftptest.DialFrom(t, "127.0.0.2", l.Addr().String())
+	_ = probe.CloseWrite()
 	if _, err := probe.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the probe reads %v, want the end", err)
 	}
@@ -123,7 +112,7 @@ func TestListenProbe(t *testing.T) {
 // Close ends Accept, and connections that it has not returned.
 func TestListenClose(t *testing.T) {
 	l, _ := listen(t, io.Discard)
-	conn := dialFrom(t, "127.0.0.1", l.Addr())
+	conn := ftptest.DialFrom(t, "127.0.0.1", l.Addr().String())
 	for range 2 {
 		_ = l.Close()
 		if _, err := l.Accept(); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -159,12 +148,12 @@ func TestPanicInHeader(t *testing.T) {
 		panic("a bug")
 	}, guard, log).Listen(tcp)
 	defer l.Close()
-	broken := dialFrom(t, "127.0.0.2", l.Addr())
+	broken := ftptest.DialFrom(t, "127.0.0.2", l.Addr().String())
 	_, _ = io.WriteString(broken, "no header\r\n")
 	if n, err := broken.Read(make([]byte, 1)); err == nil {
 		t.Errorf("the client reads %d bytes", n)
 	}
-	dialFrom(t, "127.0.0.1", l.Addr())
+	ftptest.DialFrom(t, "127.0.0.1", l.Addr().String())
 	if _, err := l.Accept(); err != nil {
 		t.Errorf("the next connection: %v", err)
 	}

@@ -1,7 +1,6 @@
 package control_test
 
 import (
-	"context"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,24 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/storage/view"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
-
-// modifiedBackend is a backend whose logins are changed.
-type modifiedBackend struct {
-	account.Backend
-	change func(*account.Login)
-}
-
-func (b modifiedBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
-	login, err := b.Backend.Login(ctx, r)
-	if err == nil {
-		b.change(login)
-	}
-	return login, err
-}
 
 // put stores an object as other clients of S3 do.
 func (s *site) put(in *s3.PutObjectInput) {
@@ -82,12 +65,9 @@ func TestPerm(t *testing.T) {
 		"mkdir":     {view.Rights{Mkdir: true}, "", "em", "em"},
 	} {
 		t.Run(label, func(t *testing.T) {
-			s := newSite(t, func(cfg *control.Config) {
-				cfg.Backend = modifiedBackend{cfg.Backend, func(l *account.Login) {
-					l.Rights = everywhere(test.rights)
-				}}
-			})
-			c := s.login()
+			demo := loginTo(config.Tenant{})
+			demo.Rights = everywhere(test.rights)
+			c := newTenantSite(t, demo).login()
 			c.store("d/sub/file", "x")
 			c.do("OPTS MLST type;perm;", "200 ")
 			for pathname, want := range map[string]string{
@@ -134,20 +114,17 @@ func TestPerm(t *testing.T) {
 // TestPermByPathname wants "perm" to tell of each name what holds for that name,
 // and of a directory what holds for the names in it that nothing is said of.
 func TestPermByPathname(t *testing.T) {
-	s := newSite(t, func(cfg *control.Config) {
-		cfg.Backend = modifiedBackend{cfg.Backend, func(l *account.Login) {
-			l.Rights = func(name string) view.Rights {
-				switch {
-				case strings.HasPrefix(name, "/in/"):
-					return view.Rights{Write: true, Mkdir: true}
-				case name == "/out/open.txt":
-					return view.Rights{Read: true}
-				}
-				return view.Rights{List: true, Delete: true}
-			}
-		}}
-	})
-	c := s.login()
+	demo := loginTo(config.Tenant{})
+	demo.Rights = func(name string) view.Rights {
+		switch {
+		case strings.HasPrefix(name, "/in/"):
+			return view.Rights{Write: true, Mkdir: true}
+		case name == "/out/open.txt":
+			return view.Rights{Read: true}
+		}
+		return view.Rights{List: true, Delete: true}
+	}
+	c := newTenantSite(t, demo).login()
 	c.store("in/file", "x")
 	c.store("out/open.txt", "x")
 	c.store("out/other.txt", "x")

@@ -130,8 +130,7 @@ func TestQuotaShown(t *testing.T) {
 		t.Run(test.label, func(t *testing.T) {
 			demo := loginTo(config.Tenant{Welcome: map[language.Tag]string{language.English: "{Quota}"}})
 			demo.Usage = test.quota
-			s := newTenantSite(t, demo)
-			c := s.connect()
+			c := newTenantSite(t, demo).connect()
 			c.do("SITE QUOTA", "530 ")
 			c.do("USER demo", "331 ")
 			c.do("PASS demo", test.welcome)

@@ -65,8 +65,7 @@ func TestCharsetOfReplies(t *testing.T) {
 		Greeting:         map[language.Tag]string{language.Russian: "\u0414\u0430, \u20ac\u65e5!"},
 	})
 	demo.Tenant.DefaultLanguage = language.Russian
-	s := newTenantSite(t, demo)
-	c := s.connect()
+	c := newTenantSite(t, demo).connect()
 	c.do("USER demo", "331 ")
 	c.do("PASS demo", "230-\u0414\u0430, \u20ac\u65e5!\n230 \xc2\xf5\xee\xe4 ") // the charset lacks 日
 	c.do("OPTS UTF8 ON", "200 \u0418\u043c\u0435\u043d\u0430")

@@ -26,19 +26,14 @@ import (
 type blockade struct {
 	operation string
 	panics    bool
-	log       lines
+	log       logged        // of errors
 	begun     chan struct{} // receives when the operation has begun
 	ended     chan struct{} // receives when its context has ended
 }
 
-// lines are what a server logs. Each is one Write.
-type lines chan string
-
-func (l lines) Write(line []byte) (int, error) {
-	if strings.Contains(string(line), "level=ERROR") {
-		l <- string(line)
-	}
-	return len(line), nil
+// errorsTo logs errors only.
+func errorsTo(log logged) *slog.Logger {
+	return slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))
 }
 
 func (b *blockade) pass(ctx context.Context, operation string) error {
@@ -221,11 +216,11 @@ func TestStoppingCommands(t *testing.T) {
 	for _, tt := range stoppable {
 		begin := func(t *testing.T, panics bool) (*client, *blockade) {
 			t.Helper()
-			b := &blockade{panics: panics, log: make(lines, 10), begun: make(chan struct{}, 1),
+			b := &blockade{panics: panics, log: make(logged, 10), begun: make(chan struct{}, 1),
 				ended: make(chan struct{}, 1)}
 			s := newSite(t, func(cfg *control.Config) {
 				cfg.Backend = &blockedBackend{cfg.Backend, b}
-				cfg.Logger = slog.New(slog.NewTextHandler(b.log, nil))
+				cfg.Logger = errorsTo(b.log)
 			})
 			c := s.connect()
 			c.do("USER demo", "331 ")
@@ -434,11 +429,11 @@ func (faulty) CommandEnded(_ context.Context, o *report.Outcome) {
 
 // A session whose observer panics leaves its place to another one.
 func TestPanicOfAnObserver(t *testing.T) {
-	log := make(lines, 10)
+	log := make(logged, 10)
 	ended := make(chan struct{}, 1)
 	s := newSite(t, func(cfg *control.Config) {
 		cfg.Limits = limits.NewServer(limits.Sessions{Most: 1}, limits.Sessions{}, limits.Usage{}, limits.Usage{})
-		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+		cfg.Logger = errorsTo(log)
 		cfg.Guard = panics.NewGuard(cfg.Logger)
 		cfg.Observe = func(*report.Client) report.Observers { return report.Observers{faulty{}} }
 		demo := cfg.Backend.(*backend)

@@ -49,8 +49,7 @@ func TestUploadsOfNoBytes(t *testing.T) {
 // The data connection of a transfer that has failed before it began serves the next one.
 func TestDataConnectionOfFailedTransfer(t *testing.T) {
 	log := make(logged, 100)
-	s := newSite(t, func(cfg *control.Config) { cfg.Logger = slog.New(slog.NewTextHandler(log, nil)) })
-	c := s.login()
+	c := newSite(t, func(cfg *control.Config) { cfg.Logger = slog.New(slog.NewTextHandler(log, nil)) }).login()
 	c.do("MKD dir", "257 ")
 	for _, failing := range []string{"RETR dir", "RETR nothing", "LIST nothing"} {
 		conn := c.epsv()
@@ -108,8 +107,7 @@ func TestASCII(t *testing.T) {
 // TestSTOUKeepsTheExtension: a name goes with STOU as some devices send it, and by its end S3 and browsers know what
 // the file is.
 func TestSTOUKeepsTheExtension(t *testing.T) {
-	s := newSite(t, nil)
-	c := s.login()
+	c := newSite(t, nil).login()
 	c.do("MKD d", "257 ")
 	for _, test := range []struct{ argument, name, mediaType string }{
 		{"", `ftp-STAMP`, "application/octet-stream"},

@@ -159,13 +159,7 @@ func (r *replica) listen(t *testing.T, client string) (source dataconn.Source, p
 // dial connects to a replica.
 func (r *replica) dial(t *testing.T, from string, port uint16) *net.TCPConn {
 	t.Helper()
-	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 0))}
-	conn, err := dialer.DialContext(t.Context(), "tcp", netip.AddrPortFrom(r.address, port).String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return conn.(*net.TCPConn)
+	return ftptest.DialFrom(t, from, netip.AddrPortFrom(r.address, port).String())
 }
 
 // open is the connection that the session gets.

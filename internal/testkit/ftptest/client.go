@@ -28,6 +28,18 @@ func Dial(tb testing.TB, address string) *Client {
 	return c
 }
 
+// DialFrom connects from an address of this machine, and reads nothing. The connection ends with the test.
+func DialFrom(tb testing.TB, from, to string) *net.TCPConn {
+	tb.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := dialer.Dial("tcp", to)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = conn.Close() })
+	return conn.(*net.TCPConn)
+}
+
 // Reply reads a reply, wants a code and returns the text.
 func (c *Client) Reply(code int) string {
 	c.tb.Helper()
