@@ -67,25 +67,3 @@ func TestText(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkText(b *testing.B) {
-	bundle := load(b)
-	benchmarks := []struct {
-		name string
-		id   i18n.ID
-		args []string
-	}{
-		{"plain", i18n.TransferComplete, nil},
-		{"argument", i18n.PasswordRequired, []string{"alice"}},
-		{"plural", i18n.StatusTransfer, []string{"1048576"}},
-	}
-	l := bundle.Localizer(language.Russian)
-	for _, bench := range benchmarks {
-		b.Run(bench.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				l.Text(bench.id, bench.args...)
-			}
-		})
-	}
-}

@@ -344,14 +344,3 @@ func containsInOrder(t *testing.T, text string, want []string) {
 		rest = after
 	}
 }
-
-func BenchmarkWithOverrides(b *testing.B) {
-	bundle := load(b)
-	texts := overrides{i18n.Goodbye: {language.English: "Bye.", language.French: "Salut."}}.texts()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := bundle.WithOverrides(nil, texts); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -13,7 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 )
 
-// Section 3: HOST chooses the tenant and with it who can log in; the last one counts.
+// Section 3: HOST chooses the tenant and with it who can log in; the last one counts. The server's own address chooses
+// none.
 func TestHOSTChoosesTheUsers(t *testing.T) {
 	s := newSite(t, settings{})
 	for _, tt := range []struct {
@@ -34,6 +35,8 @@ func TestHOSTChoosesTheUsers(t *testing.T) {
 		{"malformed-is-as-if-not-sent", []string{"501 HOST x:21"}, "ursula", "230"},
 		{"refused-leaves-the-one-before", []string{"220 HOST ftp.acme.example", "504 HOST ftp.unknown.example"},
 			"ursula", "530"},
+		{"own-address", []string{"220 HOST 127.0.0.1"}, "ursula", "230"},
+		{"address-undoes-a-name", []string{"220 HOST ftp.acme.example", "220 HOST 127.0.0.1"}, "ursula", "230"},
 		{"rein-undoes", []string{"220 HOST ftp.acme.example", "220 REIN"}, "ursula", "230"},
 		{"stays-after-a-failed-login", []string{"220 HOST ftp.acme.example", "331 USER alice", "530 PASS wrong"},
 			"ursula", "530"},
@@ -270,20 +273,8 @@ func TestHOSTChoosesTheCertificate(t *testing.T) {
 	}
 }
 
-// Section 3.1 and 3.2: the server's own address is accepted and chooses no tenant; unknown names are as the
-// configuration says.
-func TestHOSTWithoutATenant(t *testing.T) {
-	t.Run("own-address", func(t *testing.T) {
-		c := newSite(t, settings{}).connect(t)
-		c.must("220", "HOST 127.0.0.1")
-		c.loginAs("ursula")
-	})
-	t.Run("address-undoes-a-name", func(t *testing.T) {
-		c := newSite(t, settings{}).connect(t)
-		c.must("220", "HOST ftp.acme.example")
-		c.must("220", "HOST 127.0.0.1")
-		c.loginAs("ursula")
-	})
+// Section 3.1 and 3.2: unknown names are as the configuration says.
+func TestUnknownHOST(t *testing.T) {
 	t.Run("unknown-is-ignored", func(t *testing.T) {
 		c := newSite(t, settings{server: "unknown_hosts: ignore"}).connect(t)
 		c.must("220", "HOST ftp.unknown.example")

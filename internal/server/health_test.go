@@ -16,7 +16,8 @@ func TestMetricsListener(t *testing.T) {
 	c := ftptest.Dial(t, srv.Addr().String())
 	c.Login("alice", configtest.Password)
 	c.Store("file", "seven b")
-	c.Command(500, "PEANUTS")
+	c.Command(500, "PEANUTS argument")
+	c.Command(550, "SIZE missing")
 	c.Command(200, "LANG fr")
 	c.Command(221, "QUIT")
 	refused := ftptest.Dial(t, srv.Addr().String())
@@ -34,6 +35,7 @@ func TestMetricsListener(t *testing.T) {
 		`babelftp_logins_total{result="refused",tenant="acme"} 1`,
 		`babelftp_commands_total{code="500",command="other"} 1`,
 		`babelftp_replies_total{language="fr"} 2`,
+		`babelftp_commands_total{code="550",command="SIZE"} 1`,
 		`babelftp_commands_total{code="226",command="STOR"} 1`,
 		`babelftp_transfers_total{direction="upload",result="complete",tenant="acme"} 1`,
 		`babelftp_transfer_bytes_total{direction="upload",tenant="acme"} 7`,
@@ -44,6 +46,11 @@ func TestMetricsListener(t *testing.T) {
 	} {
 		if !strings.Contains(body, line+"\n") {
 			t.Errorf("/metrics lacks %s", line)
+		}
+	}
+	for _, chosen := range []string{"PEANUTS", "argument", "missing", "alice"} { // users count by their tenant
+		if strings.Contains(body, chosen) {
+			t.Errorf("a client chooses a label: %s", chosen)
 		}
 	}
 	if t.Failed() {

@@ -165,33 +165,6 @@ func TestMetricsFollowConventions(t *testing.T) {
 	}
 }
 
-// No label holds what clients choose: verbs are those that the server knows, and users count by their tenant.
-func TestMetricsHaveFewLabels(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
-	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig()})
-	c := session(t, srv, "alice")
-	for i := range 10 {
-		c.Command(500, fmt.Sprintf("VERB%d argument", i))
-		c.Command(550, fmt.Sprintf("SIZE missing%d", i))
-	}
-	lines := map[string]int{}
-	_, body := get(t, srv, "/metrics")
-	for line := range strings.Lines(body) {
-		for _, chosen := range []string{"VERB", "missing", "argument", "alice"} {
-			if strings.Contains(line, chosen) && !strings.Contains(line, "quota") {
-				t.Errorf("a client chooses a label: %s", line)
-			}
-		}
-		lines[strings.TrimSpace(line)]++
-	}
-	for _, want := range []string{`babelftp_commands_total{code="500",command="other"} 10`,
-		`babelftp_commands_total{code="550",command="SIZE"} 10`} {
-		if lines[want] != 1 {
-			t.Errorf("/metrics lacks %s", want)
-		}
-	}
-}
-
 // Bytes count while they move, and the transfer as running.
 func TestMetricsOfRunningTransfer(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")

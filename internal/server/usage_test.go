@@ -13,7 +13,6 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
@@ -236,19 +235,4 @@ func TestCommandRate(t *testing.T) {
 	<-refused
 	other, _ := dialFrom(t, srv, "127.0.0.2", 220)
 	other.Login("alice", configtest.Password)
-}
-
-// What moves at a rate arrives whole, in both directions.
-func TestTransferRates(t *testing.T) {
-	t.Parallel()
-	s, cfg := simulated(t)
-	cfg.Tenants["acme"].Limits.Usage = config.Usage{UploadRate: value.MiB, DownloadRate: value.MiB}
-	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	c := session(t, srv, "alice")
-	content := strings.Repeat("0123456789abcde\n", 20<<10)
-	c.Command(200, "TYPE I")
-	c.Store("file", content)
-	if got := c.Transfer("RETR file"); got != content {
-		t.Errorf("the download has %d bytes, want %d", len(got), len(content))
-	}
 }
