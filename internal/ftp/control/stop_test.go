@@ -74,25 +74,11 @@ type blockedStore struct {
 	blockade *blockade
 }
 
-func (s *blockedStore) Stat(ctx context.Context, name string) (fs.FileInfo, error) {
-	if err := s.blockade.pass(ctx, "stat"); err != nil {
-		return nil, err
-	}
-	return s.Store.Stat(ctx, name)
-}
-
 func (s *blockedStore) StatFile(ctx context.Context, name string) (fs.FileInfo, error) {
 	if err := s.blockade.pass(ctx, "stat-file"); err != nil {
 		return nil, err
 	}
 	return s.Store.StatFile(ctx, name)
-}
-
-func (s *blockedStore) StatDir(ctx context.Context, name string) (fs.FileInfo, error) {
-	if err := s.blockade.pass(ctx, "stat-dir"); err != nil {
-		return nil, err
-	}
-	return s.Store.StatDir(ctx, name)
 }
 
 func (s *blockedStore) List(ctx context.Context, name string) (iter.Seq2[fs.FileInfo, error], error) {
@@ -137,32 +123,11 @@ func (s *blockedStore) CopyTo(ctx context.Context, _ view.Store, from, to string
 	return s.Store.CopyTo(ctx, s.Store, from, to)
 }
 
-func (s *blockedStore) RemoveAll(ctx context.Context, name string) error {
-	if err := s.blockade.pass(ctx, "remove-all"); err != nil {
-		return err
-	}
-	return s.Store.RemoveAll(ctx, name)
-}
-
-func (s *blockedStore) RemoveFile(ctx context.Context, name string) error {
-	if err := s.blockade.pass(ctx, "remove-file"); err != nil {
-		return err
-	}
-	return s.Store.RemoveFile(ctx, name)
-}
-
 func (s *blockedStore) Mkdir(ctx context.Context, name string) error {
 	if err := s.blockade.pass(ctx, "mkdir"); err != nil {
 		return err
 	}
 	return s.Store.Mkdir(ctx, name)
-}
-
-func (s *blockedStore) SetTime(ctx context.Context, name string, modified time.Time) error {
-	if err := s.blockade.pass(ctx, "chtimes"); err != nil {
-		return err
-	}
-	return s.Store.SetTime(ctx, name, modified)
 }
 
 func (s *blockedStore) Hash(
@@ -174,7 +139,7 @@ func (s *blockedStore) Hash(
 	return s.Store.Hash(ctx, name, algorithm, from, to)
 }
 
-// stoppable are commands that may take long, and what the storage then does.
+// stoppable are commands of each kind that may take long, and what the storage then does.
 var stoppable = []struct {
 	name, operation string
 	before          []string // commands and the codes of their replies
@@ -183,25 +148,17 @@ var stoppable = []struct {
 	aborted         string // the reply to the command after ABOR, 426 when empty
 }{
 	{name: "pass", operation: "login", command: "PASS demo"},
-	{name: "cwd", operation: "stat-dir", command: "CWD dir"},
 	{name: "mkd", operation: "mkdir", command: "MKD new"},
-	{name: "dele", operation: "remove-file", command: "DELE dir/f"},
 	{name: "rnto", operation: "rename", before: []string{"RNFR dir", "350"}, command: "RNTO other"},
 	{name: "size", operation: "stat-file", command: "SIZE dir/f"},
 	{name: "mdtm", operation: "stat-file", command: "MDTM dir/f"},
-	{name: "mlst", operation: "stat", command: "MLST dir"},
-	{name: "mfmt", operation: "chtimes", command: "MFMT 20200102030405 dir/f"},
-	{name: "mff", operation: "chtimes", command: "MFF Modify=20200102030405; dir/f"},
 	{name: "stat", operation: "list", command: "STAT dir"},
 	// A reply that has begun has no other end (RFC 959 4.2).
 	{name: "stat-next-page", operation: "next-page", command: "STAT dir", aborted: "212-"},
 	{name: "hash", operation: "hash", command: "HASH dir/f"},
 	{name: "xcrc", operation: "hash", command: "XCRC dir/f"},
-	{name: "site-rmdir", operation: "remove-all", command: "SITE RMDIR dir"},
-	{name: "site-cpfr", operation: "stat", command: "SITE CPFR dir"},
 	{name: "site-cpto", operation: "copy", before: []string{"SITE CPFR dir", "350"}, command: "SITE CPTO other"},
 	{name: "site-copy", operation: "copy", command: "SITE COPY dir other"},
-	{name: "site-url", operation: "stat", command: "SITE URL dir"},
 	{name: "retr", operation: "open", command: "RETR dir/f", transfer: true},
 	{name: "stor", operation: "open", command: "STOR new", transfer: true},
 	{name: "appe", operation: "open", command: "APPE new", transfer: true},
