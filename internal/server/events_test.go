@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -96,38 +95,6 @@ func TestWebhook(t *testing.T) {
 		if list := c.Transfer("NLST /"); list != "/alice\r\n" && list != "alice\r\n" {
 			t.Errorf("NLST shows %q", list)
 		}
-	})
-}
-
-// Events that wait for a receiver which is down are in the bucket. No listing shows them, no command reaches them,
-// and no quota counts them.
-func TestWebhookEventsAreHidden(t *testing.T) {
-	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		cfg := configtest.New(t, s)
-		acme := cfg.Tenants["acme"]
-		acme.Quota = 100
-		acme.Webhook = newWebhookOf(t, func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		})
-		acme.Users["alice"].Home = "/"
-		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-		c := session(t, srv, "alice")
-		c.Store("a", "abc")
-		queued := func(key string) bool { return strings.HasPrefix(key, acme.Prefix+".babelftp/events/acme/queue/") }
-		if keys := s3test.Objects(t, s.Client(), acme.Bucket); !slices.ContainsFunc(keys, queued) {
-			t.Fatalf("no event waits: the bucket has %q", keys)
-		}
-		count(t, srv)
-		if got := c.Command(200, "SITE QUOTA"); got != "Space used: 3 B / 100 B" {
-			t.Errorf("SITE QUOTA: %q, want 3 B", got)
-		}
-		for _, command := range []string{"NLST", "NLST -a", "MLSD", "LIST -a"} {
-			if list := c.Transfer(command); strings.Contains(list, "babelftp") {
-				t.Errorf("%s shows %q", command, list)
-			}
-		}
-		c.Command(553, "CWD .babelftp")
-		c.Command(553, "SITE RMDIR .babelftp/events")
 	})
 }
 
