@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"net/netip"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/names/charset"
 )
 
 func TestURI(t *testing.T) {
@@ -14,6 +16,7 @@ func TestURI(t *testing.T) {
 		pathname  string
 		directory bool
 		existing  string // the only pathname that exists
+		raw       bool
 		want      string
 	}{
 		{name: "file", pathname: "/a b", want: "ftp://demo@127.0.0.1/a%20b"},
@@ -26,6 +29,7 @@ func TestURI(t *testing.T) {
 			want: "ftp://demo@127.0.0.1/r%C3%A9sum%C3%A9"},
 		{name: "normal-form-of-another-file", pathname: decomposed, existing: composed,
 			want: "ftp://demo@127.0.0.1/re%CC%81sume%CC%81"},
+		{name: "raw", pathname: "/\u201bE9", raw: true, want: "ftp://demo@127.0.0.1/%E9"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			has := func(name string) error {
@@ -36,10 +40,33 @@ func TestURI(t *testing.T) {
 			}
 			base := tt.base
 			base.User, base.Addr = "demo", netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), ftpPort)
-			base.EncodeName = InNormalForm(Rules{}, tt.pathname, has)
+			rules := Rules{}
+			if tt.raw {
+				rules.Encoding, _ = charset.Parse("raw")
+			}
+			base.EncodeName = InNormalForm(rules, tt.pathname, has)
 			if got := base.URI(tt.pathname, tt.directory); got != tt.want {
 				t.Errorf("the URI is %s; want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// What a listing shows of a name leads back to it, and what it shows of no name stays what it is.
+func TestLineBreaks(t *testing.T) {
+	for name, shown := range map[string]string{
+		"a\nb": "a\u240ab", "\u240a\r\u201b": "\u201b\u240a\u240d\u201b\u201b", "a\u240ab": "a\u240ab",
+	} {
+		if got := EscapeLineBreaks(name); got != shown {
+			t.Errorf("%+q is shown as %+q, want %+q", name, got, shown)
+		}
+	}
+	for shown, name := range map[string]string{
+		"a\u240ab": "a\nb", "\u201b\u240a\u240d\u201b\u201b": "\u240a\r\u201b", "\u201b\u240a": "\u201b\u240a",
+		"\u240a\u201b": "\u240a\u201b",
+	} {
+		if got := unescapeLineBreaks(shown); got != name {
+			t.Errorf("%+q is the name %+q, want %+q", shown, got, name)
+		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -129,25 +131,37 @@ func TestMetricsOfCertificates(t *testing.T) {
 	}
 }
 
+// An address or a socket that is in use keeps the server from its start, and it opens nothing else.
 func TestListenErrors(t *testing.T) {
-	s := s3test.Start(t, "sim-aws")
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	cfg := configtest.New(t, s)
-	cfg.Listen = busy.Addr().String()
-	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-	if err != nil {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := "cannot listen on " + cfg.Listen + ": address already in use: choose another address with listen"
-	if err := srv.Start(t.Context()); err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-	if _, err := net.Dial("tcp", srv.MetricsAddr().String()); err == nil {
-		t.Error("the metrics listener is still open")
+	for want, change := range map[string]func(*config.Config){
+		"cannot listen on " + busy.Addr().String() + ": address already in use: choose another address with listen": func(
+			cfg *config.Config,
+		) {
+			cfg.Listen = busy.Addr().String()
+		},
+		"cannot listen on " + file: func(cfg *config.Config) { cfg.AdminSocket = file },
+	} {
+		s, cfg := simulated(t)
+		change(cfg)
+		srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := srv.Start(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if _, err := net.Dial("tcp", srv.MetricsAddr().String()); err == nil {
+			t.Error("the metrics listener is still open")
+		}
 	}
 }
 

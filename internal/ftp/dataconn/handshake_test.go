@@ -56,6 +56,30 @@ func TestStopDuringAHandshake(t *testing.T) {
 	})
 }
 
+// A download by way of another server ends it when it is complete. One that has failed cuts it, so that the client does
+// not take a part for the whole.
+func TestEndOfARelayedDownload(t *testing.T) {
+	for cause, complete := range map[error]bool{nil: true, ErrAborted: false} {
+		server, client := net.Pipe()
+		defer client.Close()
+		finished := &atomic.Bool{}
+		transfer := NewTransfer(source{relayed{server, finished}}, Options{
+			Settings: Settings{OpenTimeout: time.Minute, StallTimeout: time.Minute},
+		})
+		conn, err := transfer.Open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cause != nil {
+			transfer.Stop(cause)
+		}
+		_ = conn.Close()
+		if finished.Load() != complete {
+			t.Errorf("stopped by %v, the connection was ended as if it were complete: %t", cause, finished.Load())
+		}
+	}
+}
+
 // A source is a connection that is open.
 type source struct{ conn net.Conn }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/text/language"
@@ -83,6 +84,22 @@ func TestShow(t *testing.T) {
 	if shown := s.Show(); shown.Transfer != nil || shown.Command != "" {
 		t.Errorf("at the end the session is %+v", shown)
 	}
+}
+
+// A rate is that of the last second or more.
+func TestRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const bytes = 500
+		s := New(&report.Client{ID: "0123"})
+		s.CommandBegan(t.Context(), report.Command{Name: "STOR"})
+		s.Transferring(&report.Transfer{Progress: upload(t, bytes), Path: "/f"})
+		for look, want := range []int64{bytes * 1000, bytes / 2, 0} { // at once, after two seconds, when nothing moves
+			if got := s.Show().Transfer.BytesPerSecond; got != want {
+				t.Errorf("look %d: %d bytes a second, want %d", look, got, want)
+			}
+			time.Sleep(2 * time.Second)
+		}
+	})
 }
 
 // BenchmarkShow is one look at 100,000 sessions, of which one in a hundred has a transfer.
