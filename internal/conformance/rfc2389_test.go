@@ -45,7 +45,7 @@ func TestFormOfFEAT(t *testing.T) {
 func TestFeaturesAreListedOnce(t *testing.T) {
 	s := newSite(t, settings{})
 	features := s.connect(t).features()
-	for _, want := range []string{"UTF8", "HOST", "MDTM", "SIZE", "REST STREAM", "TVFS", "MFMT"} {
+	for _, want := range []string{"UTF8", "HOST", "MDTM", "SIZE", "REST STREAM", "TVFS", "MFMT", "MFF Modify;"} {
 		if !slices.Contains(features, want) {
 			t.Errorf("FEAT does not say %q", want)
 		}

@@ -143,7 +143,7 @@ func TestPermByPathname(t *testing.T) {
 	}
 }
 
-// TestModify sets times and wants them from all that tell them. What MFMT and MFF refuse is in conformance.
+// TestModify sets times and wants them from all that tell them. What is refused changes nothing.
 func TestModify(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
@@ -227,7 +227,27 @@ func TestModify(t *testing.T) {
 		"MFF Modify=20230101000000;Modify=20230101000000; file with spaces ": "501 ",
 		"MFF Modify=20230101000000;Create=20230101000000; file with spaces ": "504 ",
 		"MFF Modify=20230101000000; dir":                                     "550 ",
-		"MDTM /":                                                             "550 ",
+		"MFMT 20020717210715 nothing":                                        "550 ",
+		"MFMT":                                                               "501 ",
+		"MFMT 20020717210715":                                                "501 ",
+		"MFMT 20020717210715 ":                                               "501 ",
+		"MFMT file with spaces ":                                             "501 ",
+		"MFMT 20030229000000 file with spaces ":                              "501 ",
+		"MFMT  20020717210715 file with spaces ":                             "501 ",
+		"MFF Modify=20020717210715; nothing":                                 "550 ",
+		"MFF Modify=20030229000000; file with spaces ":                       "501 ",
+		"MFF Modify=; file with spaces ":                                     "501 ",
+		"MFF Modify; file with spaces ":                                      "501 ",
+		"MFF Modify=20020718012845;; file with spaces ":                      "501 ",
+		"MFF Modify=20020718012845;":                                         "501 ",
+		"MFF Modify=20020718012845; ":                                        "501 ",
+		"MFF ; file with spaces ":                                            "501 ",
+		"MFF":                                                                "501 ",
+		"MFF  Modify=20020718012845; file with spaces ":                      "501 ",
+		"MFF X.thing=1; file with spaces ":                                   "504 ",
+		"MFF UNIX.mode=7;Modify=20020718012845;Owner=a; file with spaces ": "504 MFF not implemented for that parameter. " +
+			"(UNIX.MODE, OWNER)",
+		"MDTM /": "550 ",
 	} {
 		c.do(command, want)
 	}
@@ -241,6 +261,8 @@ func TestModify(t *testing.T) {
 	if got := c.facts("file with spaces "); !strings.HasPrefix(got, "modify="+now[:6]) {
 		t.Errorf("MLST of a new content: %q", got)
 	}
+	c.store("a;b=c; d", "x")
+	c.do("MFF Modify=20020717210715; a;b=c; d", "213 Modify=20020717210715; a;b=c; d")
 	c.do("TYPE A", "200 ")
 	c.do("SIZE file with spaces ", "550 ")
 	c.do("TYPE I", "200 ")

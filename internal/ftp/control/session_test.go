@@ -60,7 +60,7 @@ func TestLogin(t *testing.T) {
 		c := s.connect()
 		for _, command := range []string{"PWD", "CWD x", "LIST", "STOR x", "RETR x", "DELE x", "TYPE I", "EPSV", "PASV",
 			"PORT 127,0,0,1,200,1", "REST 1", "SITE HELP", "STAT x", "MLST", "RNFR x", "RNTO x", "MKD x", "SIZE x",
-			"STOU", "ALLO 1"} {
+			"STOU", "ALLO 1", "MFMT 20260101000000 x", "MFF Modify=20260101000000; x"} {
 			c.do(command, "530 ")
 		}
 		for _, command := range []string{"NOOP", "SYST", "FEAT", "HELP", "STAT", "LANG", "OPTS UTF8 ON", "CLNT x"} {
