@@ -4,8 +4,6 @@ import (
 	"io/fs"
 	"net/netip"
 	"testing"
-
-	"github.com/babelftp/babelftp/internal/names/charset"
 )
 
 func TestURI(t *testing.T) {
@@ -42,7 +40,7 @@ func TestURI(t *testing.T) {
 			base.User, base.Addr = "demo", netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), ftpPort)
 			rules := Rules{}
 			if tt.raw {
-				rules.Encoding, _ = charset.Parse("raw")
+				rules.Encoding, _ = ParseEncoding("raw")
 			}
 			base.EncodeName = InNormalForm(rules, tt.pathname, has)
 			if got := base.URI(tt.pathname, tt.directory); got != tt.want {
