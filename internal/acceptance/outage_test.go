@@ -1,116 +1,25 @@
 package acceptance_test
 
 import (
-	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A breakableLink is a TCP connection to a server that can be cut. While it is, connections are closed as soon as
-// they are accepted.
-type breakableLink struct {
-	listener net.Listener
-	target   string
-
-	mu    sync.Mutex
-	down  bool
-	conns map[net.Conn]struct{}
-}
-
-func newBreakableLink(t *testing.T, target string) *breakableLink {
+// breakable is a link to an S3 server that a test can cut, and the server at its end.
+func breakable(t *testing.T, storage *s3test.Server) (*s3test.LinkProxy, *s3test.Server) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	link, err := s3test.NewLinkProxy(storage, "127.0.0.1:0", s3test.Link{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &breakableLink{listener: listener, target: target, conns: map[net.Conn]struct{}{}}
-	go w.serve()
-	t.Cleanup(func() {
-		_ = listener.Close()
-		w.cut()
-	})
-	return w
-}
-
-func (w *breakableLink) serve() {
-	for {
-		conn, err := w.listener.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("tcp", w.target)
-		if err != nil {
-			_ = conn.Close()
-			continue
-		}
-		if !w.enter(conn, server) {
-			continue
-		}
-		go w.carry(conn, server)
-		go w.carry(server, conn)
-	}
-}
-
-// enter notes both sides of a connection, and closes them while the wire is cut.
-func (w *breakableLink) enter(conns ...net.Conn) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, conn := range conns {
-		if w.down {
-			_ = conn.Close()
-		} else {
-			w.conns[conn] = struct{}{}
-		}
-	}
-	return !w.down
-}
-
-func (w *breakableLink) carry(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, conn := range []net.Conn{to, from} {
-		_ = conn.Close()
-		delete(w.conns, conn)
-	}
-}
-
-func (w *breakableLink) cut() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.down = true
-	for conn := range w.conns {
-		_ = conn.Close()
-	}
-}
-
-func (w *breakableLink) mend() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.down = false
-}
-
-// newSiteBehindLink is a site whose S3 server is at the other end of a wire, and which sends each request three times
-// at most. The test itself looks past the wire.
-func newSiteBehindLink(t *testing.T, storage *s3test.Server) (*site, *breakableLink) {
-	t.Helper()
-	endpoint, err := url.Parse(storage.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newBreakableLink(t, endpoint.Host)
+	t.Cleanup(func() { _ = link.Close() })
 	distant := *storage
-	distant.Endpoint = "http://" + w.listener.Addr().String()
-	s := (&site{env: []string{fewAttempts}}).open(t, &distant)
-	s.client = storage.Client()
-	return s, w
+	distant.Endpoint = link.Endpoint()
+	return link, &distant
 }
 
 // TestOutage cuts the S3 server off: each command gets a temporary reply, the session lives on, and works again when
@@ -118,7 +27,10 @@ func newSiteBehindLink(t *testing.T, storage *s3test.Server) (*site, *breakableL
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	const temporary = "4"
-	s, w := newSiteBehindLink(t, s3test.Start(t, "minio"))
+	storage := s3test.Start(t, "minio")
+	link, distant := breakable(t, storage)
+	s := (&site{env: []string{fewAttempts}}).open(t, distant)
+	s.client = storage.Client() // the test looks past the link
 	f := newFtplib(t, s, usual)
 	local := newFolder(t)
 	file := local.write("file", content(smallSize))
@@ -134,7 +46,7 @@ func TestOutage(t *testing.T) {
 	for range calls {
 		sessions = append(sessions, newFtplib(t, s, usual))
 	}
-	w.cut()
+	link.Cut()
 	for i, call := range calls {
 		sessions[i].send(call[0].(string), call[1:]...)
 	}
@@ -143,7 +55,7 @@ func TestOutage(t *testing.T) {
 			t.Errorf("%q: %s %s, want a temporary reply", call, a.Error, a.Value)
 		}
 	}
-	w.mend()
+	link.Mend()
 	for _, f := range sessions {
 		f.must("list", "/")
 	}
@@ -159,10 +71,10 @@ func TestOutage(t *testing.T) {
 		waitUntil(t, func() bool {
 			return len(s.uploads(t, "")) > 0
 		}, func() { t.Fatal("no multipart upload has begun") })
-		w.cut()
+		link.Cut()
 		f.try("write", largeSize/2) // the server may have closed the data connection already
 		f.refused(temporary, "finish")
-		w.mend()
+		link.Mend()
 		f.must("upload", file, "/after")
 		// for the sweep
 		files := slices.DeleteFunc(s.objects(t, ""), func(key string) bool {
@@ -178,10 +90,10 @@ func TestOutage(t *testing.T) {
 		f.must("upload", local.write("large", all), "/large")
 		f.must("begin", "RETR /large")
 		f.must("read", largeSize/10)
-		w.cut()
+		link.Cut()
 		f.try("read", largeSize) // the rest is more than what is on the way
 		f.refused(temporary, "finish")
-		w.mend()
+		link.Mend()
 		f.must("download", "/large", local.file("back"))
 		local.mustHave("back", all)
 	})
@@ -192,16 +104,10 @@ func TestOutage(t *testing.T) {
 func TestStartWithoutS3(t *testing.T) {
 	t.Parallel()
 	storage := s3test.Start(t, "minio")
-	endpoint, err := url.Parse(storage.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newBreakableLink(t, endpoint.Host)
-	w.cut()
-	distant := *storage
-	distant.Endpoint = "http://" + w.listener.Addr().String()
+	link, distant := breakable(t, storage)
+	link.Cut()
 	s := &site{
-		storage: &distant, client: storage.Client(),
+		storage: distant, client: storage.Client(),
 		buckets: map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)},
 	}
 	s.start(t, s.configure(t))
@@ -217,7 +123,7 @@ func TestStartWithoutS3(t *testing.T) {
 	if response.StatusCode != http.StatusOK || s.metric(t, up) != 0 {
 		t.Errorf("/readyz answers %s, and %s is %v", response.Status, up, s.metric(t, up))
 	}
-	w.mend()
+	link.Mend()
 	s.awaitMetric(t, up, 1)
 	small := content(smallSize)
 	newFtplib(t, s, usual).must("upload", newFolder(t).write("file", small), "/new")

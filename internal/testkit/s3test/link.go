@@ -25,9 +25,9 @@ type LinkProxy struct {
 	target   string
 	listener net.Listener
 
-	mu     sync.Mutex
-	closed bool
-	conns  map[net.Conn]struct{}
+	mu    sync.Mutex
+	down  bool
+	conns map[net.Conn]struct{}
 }
 
 // NewLinkProxy listens on an address such as "127.0.0.1:0" for a server that clients reach over TCP.
@@ -51,13 +51,25 @@ func (d *LinkProxy) Endpoint() string { return "http://" + d.listener.Addr().Str
 // Close ends all connections.
 func (d *LinkProxy) Close() error {
 	err := d.listener.Close()
+	d.Cut()
+	return err
+}
+
+// Cut ends all connections, and those that are opened from now on.
+func (d *LinkProxy) Cut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.closed = true
+	d.down = true
 	for conn := range d.conns {
 		_ = conn.Close()
 	}
-	return err
+}
+
+// Mend undoes Cut for new connections.
+func (d *LinkProxy) Mend() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.down = false
 }
 
 func (d *LinkProxy) serve() {
@@ -82,13 +94,13 @@ func (d *LinkProxy) enter(conns ...net.Conn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, conn := range conns {
-		if d.closed {
+		if d.down {
 			_ = conn.Close()
 		} else {
 			d.conns[conn] = struct{}{}
 		}
 	}
-	return !d.closed
+	return !d.down
 }
 
 // connect copies bytes both ways until both sides have ended.
