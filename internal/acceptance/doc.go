@@ -3,6 +3,6 @@
 // bucket by an S3 client.
 //
 // It holds tests only. They need Linux and the Debian packages that make test and make clients install; where one is
-// missing the tests fail. The binary is built with the race detector, once for each test process, and a test in which
-// it reported a race fails.
+// missing the tests fail. The binary is built once for each test process, with the race detector if the tests are (make
+// race), and a test in which it reported a race or a panic fails.
 package acceptance
