@@ -3,17 +3,10 @@
 TOOLS      := minio versitygw pebble golangci-lint helm vale govulncheck compose-go
 TEST_TOOLS := minio versitygw pebble helm compose-go
 
-# The packages with many goroutines run with the race detector in each make test, and all others in make race, which a release needs. What runs
-# without it has no cgo, as the program that people deploy.
-#
-# The conformance suite of the driver runs with the race detector on MinIO, which is a process of its own and so is not slowed down, and without on
-# versitygw and on the simulators. UNRACED are the driver's other tests that run without the race detector: the random histories, because these are many
-# then, and those that move megabytes through a simulator.
-RACED := ./driver/... ./internal/base/... ./internal/ftp/...
-UNRACED := Histories|ChecksumUse|UnsortedListings
-
-# What CI runs on Ceph and OpenStack Swift, in seconds.
-PACKAGED_GROUPS := stat|write|append|mkdir|remove
+# Without cgo everything is compiled once, as the program that people deploy is. The packages that take longest begin first, and one more runs at a
+# time than there are cores, because tests often wait.
+GO_TEST = CGO_ENABLED=0 go test $(TESTFLAGS) -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) -parallel 4
+SLOWEST := ./internal/acceptance ./driver ./internal/server
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
@@ -38,21 +31,19 @@ help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
 
 quick: ## run the tests that need nothing but Go: a simulated S3 only, no race detector (one package: go test -short ./driver)
-	go test -short ./...
+	$(GO_TEST) -short $(SLOWEST) ./...
 
 test: packages s3-packages $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
-	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(versitygw|sim-.*)$$|^Test($(UNRACED))$$|Packaged$$' $(RACED)
-	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -run '^Test(Conformance|$(UNRACED))$$' -skip '^TestConformance$$/^minio$$' ./driver
-	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip 'Packaged$$' $(filter-out $(shell go list $(RACED)),$(shell go list ./...))
-	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -p 1 -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^Test(ProfilesOf|Unknown|Probe)Packaged$$' ./driver ./internal/storage/s3client
+	$(GO_TEST) -timeout 20m $(SLOWEST) ./...
 
-race: packages $(TEST_TOOLS:%=.tools/bin/%) ## run all tests with the race detector
+# The suite of the driver runs on MinIO and versitygw, which are processes of their own and so are not slowed down. Simulators are part of the test.
+race: packages $(TEST_TOOLS:%=.tools/bin/%) ## run all tests, and the program that they start, with the race detector
 	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 60m -skip '^TestConformance$$/^sim-|Packaged$$' ./...
 
 # All of the suite takes Ceph nine minutes and Swift twenty, and Ceph 3 GiB of memory. When it has passed, docs/s3-servers.md gets the versions, the month
 # and the number of cases.
 s3-servers: s3-packages ## run the whole suite of the driver on Ceph and OpenStack Swift
-	go test $(TESTFLAGS) -v -count 1 -timeout 60m -parallel 4 -run '^TestConformancePackaged$$' ./driver
+	go test $(TESTFLAGS) -v -count 1 -timeout 60m -parallel 4 -run '^TestConformancePackaged$$' ./driver -packaged.all
 
 # go test does not see that files outside of a module have changed, so none of its results are kept. Most of the time is that of the compiler, so it does
 # not optimize.
@@ -81,8 +72,8 @@ clients: packages client-packages .tools/bin/minio .tools/clients/node_modules #
 	touch $@
 
 torture: packages .tools/bin/minio .tools/bin/versitygw ## kill clients in 50 rounds, have 100,000 sessions, judge what FTP clients are told for an hour, run random histories for an hour; ROUNDS=200 JUDGED=1h TORTURE=8h for longer
-	go test -v -timeout 0 -run 'Test(Killed|Cluster$$)' ./internal/acceptance -kill.rounds $(ROUNDS) -cluster.transfers 10000
-	go test -v -timeout 0 -run TestLinearizable ./internal/acceptance -histories.time $(JUDGED) -histories.seed $$(date +%s)
+	go test -race -v -timeout 0 -run 'Test(Killed|Cluster$$)' ./internal/acceptance -kill.rounds $(ROUNDS) -cluster.transfers 10000
+	go test -race -v -timeout 0 -run TestLinearizable ./internal/acceptance -histories.time $(JUDGED) -histories.seed $$(date +%s)
 	go test -v -timeout 0 -run 'Test(Views|ManySessions)$$' ./internal/server -views 5000 -views.seed $$(date +%s) -sessions 100000
 	go test -v -timeout 0 -run TestHistories ./driver -histories.time $(TORTURE) -histories.seed $$(date +%s) -histories.all
 
@@ -92,7 +83,8 @@ bench: .tools/bin/minio ## measure babelftp and its S3 server (docs/benchmarks.m
 vulnerabilities: .tools/bin/govulncheck ## look for known vulnerabilities in what the program calls
 	tools/govulncheck.sh
 
-# Only a change of the chart, of a dependency or of the Go release breaks what is checked here, so each push goes without.
+# Only a change of the chart, of a dependency or of the Go release breaks what is checked here, so each push goes without, but for the race detector,
+# which has a job of its own in CI.
 release-check: .goreleaser-check vulnerabilities manifests kube clients race ## check what only a release needs (an hour)
 	for system in darwin windows; do CGO_ENABLED=0 GOOS=$$system go build -gcflags='all=-N -l' ./... || exit; done
 

@@ -19,8 +19,8 @@ func TestConformance(t *testing.T) {
 	s3test.RunAll(t, func(t *testing.T, s *s3test.Server) { conform(t, s) })
 }
 
-// conform runs the suite on a server.
-func conform(t *testing.T, s *s3test.Server) {
+// conform runs some groups of the suite on a server, or all.
+func conform(t *testing.T, s *s3test.Server, groups ...string) {
 	t.Parallel()
 	drivertest.Run(t, drivertest.Harness{
 		Bucket: func(tb testing.TB) (*s3.Client, string) {
@@ -29,6 +29,7 @@ func conform(t *testing.T, s *s3test.Server) {
 		Limits:      limits(s),
 		Profile:     profile(t, s),
 		OnlyProfile: s.Name == "sim-r2" || s.Name == "sim-strict",
+		Groups:      groups,
 	})
 }
 
