@@ -73,7 +73,7 @@ clients: packages client-packages .tools/bin/minio .tools/clients/node_modules #
 
 torture: packages .tools/bin/minio .tools/bin/versitygw ## kill clients in 50 rounds, have 100,000 sessions, judge what FTP clients are told for an hour, run random histories for an hour; ROUNDS=200 JUDGED=1h TORTURE=8h for longer
 	go test -race -v -timeout 0 -run 'Test(Killed|Cluster$$)' ./internal/acceptance -kill.rounds $(ROUNDS) -cluster.transfers 10000
-	go test -race -v -timeout 0 -run TestLinearizable ./internal/acceptance -histories.time $(JUDGED) -histories.seed $$(date +%s)
+	go test -race -v -timeout 0 -run TestLinearizable ./internal/acceptance -histories.servers minio,versitygw -histories.time $(JUDGED) -histories.seed $$(date +%s)
 	go test -v -timeout 0 -run 'Test(Views|ManySessions)$$' ./internal/server -views 5000 -views.seed $$(date +%s) -sessions 100000
 	go test -v -timeout 0 -run TestHistories ./driver -histories.time $(TORTURE) -histories.seed $$(date +%s) -histories.all
 

@@ -120,15 +120,9 @@ func TestDescriptorReserve(t *testing.T) {
 	if err := last.Close(); err != nil {
 		t.Fatal(err)
 	}
-	waitUntil(t, func() bool {
-		c, err := ftptest.Open(s.address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		greeting, err := c.Reply()
-		return err == nil && strings.HasPrefix(greeting, "220")
-	}, func() { t.Error("no connection is accepted after a session has ended") })
+	waitUntil(t, func() bool { return s.greets(t) }, func() {
+		t.Error("no connection is accepted after a session has ended")
+	})
 }
 
 // TestStrangersLeaveDescriptors: where clients that do not log in come as long as they are let in, they leave as many
@@ -163,15 +157,21 @@ func TestStrangersLeaveDescriptors(t *testing.T) {
 	for _, conn := range strangers[:10] {
 		_ = conn.Close()
 	}
-	waitUntil(t, func() bool {
-		c, err := ftptest.Open(s.address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		greeting, err := c.Reply()
-		return err == nil && strings.HasPrefix(greeting, "220")
-	}, func() { t.Error("no connection is accepted after strangers have gone") })
+	waitUntil(t, func() bool { return s.greets(t) }, func() {
+		t.Error("no connection is accepted after strangers have gone")
+	})
+}
+
+// greets tells whether a new session begins.
+func (s *site) greets(t *testing.T) bool {
+	t.Helper()
+	c, err := ftptest.Open(s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	greeting, err := c.Reply()
+	return err == nil && strings.HasPrefix(greeting, "220")
 }
 
 // uploadTo stores something on a data connection that has been agreed on. The server may not be able to open it.
@@ -197,40 +197,6 @@ func (k *faultClient) uploadTo(way, agreed string, listener net.Listener) respon
 	_, _ = io.WriteString(conn, "some data")
 	_ = conn.Close()
 	return k.reply()
-}
-
-// TestTransfersOpenNoListeners: a transfer adds nowhere to listen, but for the one port that the FTP library opens with
-// the first transfer and keeps.
-func TestTransfersOpenNoListeners(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, s3test.Start(t, "minio"))
-	k, err := newFaultClient(s, "acme")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer k.Close()
-	before := s.listening(t)
-	transfer := func() (listening int) {
-		_, port, _ := strings.Cut(k.send("EPSV").text, "(|||")
-		conn, err := net.Dial("tcp", net.JoinHostPort(k.host, strings.TrimSuffix(port, "|)")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		if r := k.send("STOR /file"); r.code != 150 {
-			t.Fatal(r)
-		}
-		listening = s.listening(t)
-		conn.Close()
-		if r := k.reply(); r.code != 226 {
-			t.Fatal(r)
-		}
-		return listening
-	}
-	first := transfer() // the library listens on one port from now on
-	if second := transfer(); first > before+1 || second != first {
-		t.Errorf("%d listeners before transfers, %d during the first, and %d during the second", before, first, second)
-	}
 }
 
 // unlimited is as many descriptors as the server had at first.
@@ -278,29 +244,4 @@ func (s *site) descriptors(t *testing.T) map[uint64]string {
 		}
 	}
 	return open
-}
-
-// listening counts the TCP sockets on which the server listens.
-func (s *site) listening(t *testing.T) int {
-	t.Helper()
-	const state, inode, listen = 3, 9, "0A" // fields of /proc/net/tcp
-	sockets := make(map[string]bool)
-	for _, file := range []string{"tcp", "tcp6"} {
-		table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", s.server.cmd.Process.Pid, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(table)) {
-			if fields := strings.Fields(line); len(fields) > inode && fields[state] == listen {
-				sockets["socket:["+fields[inode]+"]"] = true
-			}
-		}
-	}
-	count := 0
-	for _, what := range s.descriptors(t) {
-		if sockets[what] {
-			count++
-		}
-	}
-	return count
 }

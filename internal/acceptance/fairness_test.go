@@ -107,7 +107,7 @@ func wantFirstToEnd(t *testing.T, holding []*ftptest.Client, code string) {
 // as slow may go on.
 func TestSlowUploads(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, s3test.Start(t, "minio"), mallory(), "memory: 64MiB", "stall_timeout: 10s")
+	s := newSite(t, s3test.Start(t, "minio"), mallory(), "memory: 64MiB", "stall_timeout: 5s")
 	const share = 64 << 20 * 9 / 16 / onePart // parts of one user
 	holding, data := s.attackMemory(t, share, 0)
 	slow := ftptest.Dial(t, s.address)

@@ -31,7 +31,7 @@ var (
 		"histories.seed", 1, "of TestLinearizable; a seed decides what clients and S3 do, but not when")
 	historiesKeep = flag.String(
 		"histories.keep", "", "folder for pages that show the histories that TestLinearizable cannot explain")
-	historiesServers = flag.String("histories.servers", "minio,versitygw", "S3 servers of TestLinearizable")
+	historiesServers = flag.String("histories.servers", "minio", "S3 servers of TestLinearizable: minio, versitygw")
 	historiesParts   = flag.String(
 		"histories.parts", "clean,faults,deny,large,kills,resume", "parts of TestLinearizable")
 	historiesTeams = flag.Int(

@@ -1,17 +1,17 @@
 package acceptance_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -47,28 +47,24 @@ func TestRelayKilledAtTheEnd(t *testing.T) {
 	storage := s3test.Start(t, "minio")
 	proxy := proxied(t, storage)
 	c := newClusterSite(t, proxy.Server(), 2)
-	_, controlPort, _ := net.SplitHostPort(c.balancer.address)
-	c.balancer.choose = func(port int) int { // sessions on the first replica, data connections to the second
-		if strconv.Itoa(port) == controlPort {
-			return 0
-		}
-		return 1
-	}
+	c.relay()
 	session, relay := c.replicas[0], c.replicas[1]
 	restart := func() { relay.start(t, relay.server.cmd.Args[3]) } // for the tests that follow too
 	bucket := session.buckets[acme]
-	put := func(key, content string) {
+	put := func(key, content string) error {
 		_, err := storage.Client().PutObject(
 			t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(content)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		return err
 	}
-	const files = 1010 // more than a page
+	const files, atOnce = 1010, 20 // more than a page
+	var stored errgroup.Group
+	stored.SetLimit(atOnce)
 	for n := range files {
-		put(fmt.Sprintf("inbox/many/%04d", n), "")
+		stored.Go(func() error { return put(fmt.Sprintf("inbox/many/%04d", n), "") })
 	}
-	put("inbox/file", strings.Repeat("x", 60_000))
+	if err := errors.Join(put("inbox/file", strings.Repeat("x", 60_000)), stored.Wait()); err != nil {
+		t.Fatal(err)
+	}
 
 	for _, tc := range []struct {
 		line, direction string

@@ -162,42 +162,37 @@ func (s *site) size(t *testing.T, name string) int64 {
 // TestKilledServerResumed resumes the upload on another server.
 func TestKilledServerResumed(t *testing.T) {
 	t.Parallel()
-	for _, storage := range []string{"minio", "versitygw"} {
-		t.Run(storage, func(t *testing.T) {
-			t.Parallel()
-			s, proxy := newSiteBehindProxy(t, s3test.Start(t, storage), resumeConfig...)
-			all := content(4 * largeSize)
-			file := newFolder(t).write("file", all)
-			p := resumingCurl(t, s, file, "/file", 4<<20)
-			waitUntil(t, func() bool { return s.parts(t, "file") >= 2 }, func() { t.Fatal("no parts arrive") })
-			if n := s.size(t, "/file"); n != 0 {
-				t.Errorf("SIZE answers %d for an upload under way", n)
-			}
-			s.killed(t, resumeConfig...)
-			p.kill()
-			if n := s.size(t, "/file"); n != 0 {
-				t.Errorf("SIZE tells %d of an upload whose server may be alive", n)
-			}
-			proxy.Inject(serverDead)
-			var had int64
-			waitUntil(t, func() bool { had = s.size(t, "/file"); return had > 0 },
-				func() { t.Error("nothing is shown of the dead server's upload") })
-			if had < 2*(5<<20) || had >= int64(len(all)) {
-				t.Errorf("%d bytes are there", had)
-			}
-			f := newFtplib(t, s, usual)
-			if a := f.try("command", "MLST /file"); !strings.Contains(string(a.Value), fmt.Sprintf("size=%d;", had)) {
-				t.Errorf("MLST shows %s %s, want %d bytes", a.Value, a.Error, had)
-			}
-			resumingCurl(t, s, file, "/file", 0).succeed()
-			s.mustStore(t, "file", all)
-			if !strings.Contains(s.server.stderr.String(), fmt.Sprintf(" bytes=%d code=226", int64(len(all))-had)) {
-				t.Errorf("%d bytes were there, and more than the rest was sent", had)
-			}
-			if objects := s.objects(t, ""); !slices.Equal(objects, []string{"file"}) {
-				t.Errorf("the bucket has %q", objects)
-			}
-		})
+	s, proxy := newSiteBehindProxy(t, s3test.Start(t, "minio"), resumeConfig...)
+	all := content(4 * largeSize)
+	file := newFolder(t).write("file", all)
+	p := resumingCurl(t, s, file, "/file", 4<<20)
+	waitUntil(t, func() bool { return s.parts(t, "file") >= 2 }, func() { t.Fatal("no parts arrive") })
+	if n := s.size(t, "/file"); n != 0 {
+		t.Errorf("SIZE answers %d for an upload under way", n)
+	}
+	s.killed(t, resumeConfig...)
+	p.kill()
+	if n := s.size(t, "/file"); n != 0 {
+		t.Errorf("SIZE tells %d of an upload whose server may be alive", n)
+	}
+	proxy.Inject(serverDead)
+	var had int64
+	waitUntil(t, func() bool { had = s.size(t, "/file"); return had > 0 },
+		func() { t.Error("nothing is shown of the dead server's upload") })
+	if had < 2*(5<<20) || had >= int64(len(all)) {
+		t.Errorf("%d bytes are there", had)
+	}
+	f := newFtplib(t, s, usual)
+	if a := f.try("command", "MLST /file"); !strings.Contains(string(a.Value), fmt.Sprintf("size=%d;", had)) {
+		t.Errorf("MLST shows %s %s, want %d bytes", a.Value, a.Error, had)
+	}
+	resumingCurl(t, s, file, "/file", 0).succeed()
+	s.mustStore(t, "file", all)
+	if !strings.Contains(s.server.stderr.String(), fmt.Sprintf(" bytes=%d code=226", int64(len(all))-had)) {
+		t.Errorf("%d bytes were there, and more than the rest was sent", had)
+	}
+	if objects := s.objects(t, ""); !slices.Equal(objects, []string{"file"}) {
+		t.Errorf("the bucket has %q", objects)
 	}
 }
 
@@ -236,35 +231,30 @@ func (s *site) parts(t *testing.T, name string) int {
 // TestAbandonedUploads lets another server remove the uploads of a killed server, and nothing else.
 func TestAbandonedUploads(t *testing.T) {
 	t.Parallel()
-	for _, storage := range []string{"minio", "versitygw"} {
-		t.Run(storage, func(t *testing.T) {
-			t.Parallel()
-			s, proxy := newSiteBehindProxy(t, s3test.Start(t, storage), "abandoned_uploads: 10s")
-			bucket := s.buckets[acme]
-			for _, name := range []string{"file", "other"} {
-				_, err := s.client.CreateMultipartUpload(
-					t.Context(), &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: aws.String(prefix + name)})
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-			f := newFtplib(t, s, usual)
-			f.must("begin", "STOR /file")
-			f.must("write", largeSize)
-			waitUntil(t, func() bool {
-				return len(s.objects(t, ".babelftp/")) > 0
-			}, func() { t.Fatal("no upload is recorded") })
-			s.killed(t, "abandoned_uploads: 10s")
-			if uploads := s.uploads(t, ""); !slices.Equal(uploads, []string{"file", "file", "other"}) {
-				t.Errorf("open uploads are %q", uploads)
-			}
-			proxy.Inject(uploadSettled)
-			waitUntil(t, func() bool {
-				return len(s.objects(t, "")) == 0
-			}, func() { t.Fatalf("the bucket has %q", s.objects(t, "")) })
-			if uploads := s.uploads(t, ""); !slices.Equal(uploads, []string{"file", "other"}) {
-				t.Errorf("open uploads are %q", uploads)
-			}
-		})
+	s, proxy := newSiteBehindProxy(t, s3test.Start(t, "minio"), "abandoned_uploads: 10s")
+	bucket := s.buckets[acme]
+	for _, name := range []string{"file", "other"} {
+		_, err := s.client.CreateMultipartUpload(
+			t.Context(), &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: aws.String(prefix + name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := newFtplib(t, s, usual)
+	f.must("begin", "STOR /file")
+	f.must("write", largeSize)
+	waitUntil(t, func() bool {
+		return len(s.objects(t, ".babelftp/")) > 0
+	}, func() { t.Fatal("no upload is recorded") })
+	s.killed(t, "abandoned_uploads: 10s")
+	if uploads := s.uploads(t, ""); !slices.Equal(uploads, []string{"file", "file", "other"}) {
+		t.Errorf("open uploads are %q", uploads)
+	}
+	proxy.Inject(uploadSettled)
+	waitUntil(t, func() bool {
+		return len(s.objects(t, "")) == 0
+	}, func() { t.Fatalf("the bucket has %q", s.objects(t, "")) })
+	if uploads := s.uploads(t, ""); !slices.Equal(uploads, []string{"file", "other"}) {
+		t.Errorf("open uploads are %q", uploads)
 	}
 }

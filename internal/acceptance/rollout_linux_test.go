@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -167,13 +166,7 @@ func TestRollout(t *testing.T) {
 func TestStoppedRelay(t *testing.T) {
 	t.Parallel()
 	c := newClusterSite(t, s3test.Start(t, "minio"), 2)
-	_, controlPort, _ := net.SplitHostPort(c.balancer.address)
-	c.balancer.choose = func(port int) int { // sessions on the first replica, data connections to the second
-		if strconv.Itoa(port) == controlPort {
-			return 0
-		}
-		return 1
-	}
+	c.relay()
 	client, err := c.connect(0)
 	if err != nil {
 		t.Fatal(err)

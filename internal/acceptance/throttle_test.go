@@ -12,14 +12,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestThrottled has S3 refuse every request of everyone for 15 seconds, by 503 and 429 in turn, in the middle of
+// TestThrottled has S3 refuse every request of everyone for five seconds, by 503 and 429 in turn, in the middle of
 // fifty uploads: small ones, and ones of several parts. All of them end with 226, and the bucket has them.
 func TestThrottled(t *testing.T) {
 	t.Parallel()
 	const (
 		uploads = 50
 		files   = 2 // of each client, one after another
-		window  = 15 * time.Second
+		window  = 5 * time.Second
 		large   = 6 << 20 // two parts
 	)
 	storage := s3test.Start(t, "minio")
