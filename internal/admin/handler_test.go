@@ -103,11 +103,11 @@ func TestLogOfChanges(t *testing.T) {
 		{http.MethodPut, "/bans?name=192.0.2.1", "",
 			[]string{"method=PUT path=/api/v1/bans ", "form=\"name=192.0.2.1\" remote=192.0.2.1:1234\n"}},
 		{http.MethodPut, "/bans", "name=192.0.2.2&time=5m", []string{"name=192.0.2.2&time=5m"}},
-		{http.MethodPut, "/bans", "name=nobody", []string{"failed", "name=nobody", "is no address"}},
+		{http.MethodPut, "/bans", "name=nobody", []string{"failed", "name=nobody", "is not an address"}},
 		{http.MethodPut, "/bans", "name=192.0.2.3&time=-1s", []string{"failed", "is not longer than 0"}},
 		{http.MethodDelete, "/bans?name=192.0.2.2", "", []string{"method=DELETE", "name=192.0.2.2"}},
 		{http.MethodDelete, "/bans?name=192.0.2.2", "", []string{"failed", "192.0.2.2 is not banned"}},
-		{http.MethodDelete, "/bans?name=nobody", "", []string{"failed", "is no address"}},
+		{http.MethodDelete, "/bans?name=nobody", "", []string{"failed", "is not an address"}},
 		{http.MethodDelete, "/sessions/5f2c", "", []string{"path=/api/v1/sessions/5f2c "}},
 	} {
 		log.Reset()
