@@ -16,7 +16,7 @@ import (
 // configuration is the default one with the place of the bucket, for any number of sessions of one client.
 const configuration = `
 listen: "127.0.0.1:0"
-limits: {sessions_per_address: 0}
+limits: {address: {sessions: 0}}
 s3:
   endpoint: %[1]q
   region: %[2]q

@@ -371,7 +371,7 @@ func TestChangesReachThePod(t *testing.T) {
 		{"user", "config.tenants.acme.users.bob.password_hash=" + hash, false},
 		{"tenant", "config.tenants.other.bucket=other,config.tenants.other.users.bob.password_hash=" + hash, false},
 		{"log-level", "config.log.level=debug", false},
-		{"limit", "config.limits.sessions=5", false},
+		{"limit", "config.limits.server.sessions=5", false},
 		{"load-balancer", "service.loadBalancerIP=203.0.113.8", false},
 		{"replicas", "replicas=3", false},
 		{"log-format", "config.log.format=text", true},

@@ -137,7 +137,7 @@ func TestClients(t *testing.T) {
 			newRclone(t, newSite(t, storage, "    resume: keep", "    objects: {listing_times: set}")).testItself()
 		})
 	}
-	s := newSiteOn(t, "[::]", storage, tenantsOfClients(t), "commit_delay: 1ms")
+	s := newSiteOn(t, "[::]", storage, tenantsOfClients(t))
 	for _, c := range clients {
 		if !c.core && !*allClients {
 			continue

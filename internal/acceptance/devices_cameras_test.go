@@ -131,7 +131,7 @@ var cameras = []device{
 	// https://manualshive.com/en/manual/acti/a1d-220-v3-14-19-ac/2842786?page=54,
 	// http://hs-help.net/hshelp/gira/v4_9/en/camftp.html
 	{
-		name: "ACTi, Gira", does: "writes pathnames with backslashes", settings: "backslash: separator",
+		name: "ACTi, Gira", does: "writes pathnames with backslashes", settings: "compatibility: {backslash: separator}",
 		script: `
 			331 USER DEVICE
 			230 PASS SECRET

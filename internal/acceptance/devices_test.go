@@ -63,7 +63,7 @@ func TestClientsByScript(t *testing.T) {
 			fmt.Fprintf(&tenants, "    %s\n", d.settings)
 		}
 	}
-	s := newSite(t, s3test.Start(t, "minio"), tenants.String(), "commit_delay: 1ms")
+	s := newSite(t, s3test.Start(t, "minio"), tenants.String())
 	for i, d := range devices() {
 		t.Run(strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()

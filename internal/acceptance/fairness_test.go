@@ -146,9 +146,8 @@ func TestSlowUploads(t *testing.T) {
 // connection. During its transfer it asks for the status again and again.
 func TestOneDoor(t *testing.T) {
 	t.Parallel()
-	s := newSite(
-		t, s3test.Start(t, "minio"), mallory(),
-		"    limits: {per_user: {transfers: 1, download_rate: 4KiB, command_rate: 2}}")
+	s := (&site{env: []string{"BABELFTP_LIMITS_ADDRESS_COMMAND_RATE=2"}}).open(
+		t, s3test.Start(t, "minio"), mallory(), "    limits: {user: {transfers: 1, download_rate: 4KiB}}")
 	key, bucket := prefix+"file", s.buckets[acme]
 	if _, err := s.client.PutObject(
 		t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key,

@@ -120,7 +120,7 @@ func TestFaults(t *testing.T) {
 			strict := storage.Bucket(t)
 			b := &faultSite{}
 			b.site, b.proxy = newSiteBehindProxy(
-				t, storage, fmt.Sprintf(denyingTenant, strict, passwordHash(t, password)), "commit_delay: 1ms")
+				t, storage, fmt.Sprintf(denyingTenant, strict, passwordHash(t, password)))
 			b.buckets[denying] = strict
 			b.runFaults(t, tt.modes)
 		})

@@ -68,7 +68,7 @@ const judgedPatience = 20 * time.Second
 // buckets of the others keep versions, where the server can.
 const judgedConfiguration = `
 listen: "127.0.0.1:0"
-limits: {sessions_per_address: 0, login_timeout: 5m}
+limits: {address: {sessions: 0}, login_timeout: 5m}
 s3:
   endpoint: %[1]q
   region: %[2]q
@@ -76,7 +76,6 @@ s3:
   access_key_id: %[3]q
   secret_access_key_file: secret
 part_size: %[8]dMiB
-commit_delay: 1ms
 abandoned_uploads: %[9]s
 tenants:
   open:

@@ -38,7 +38,7 @@ const (
 const configuration = `
 listen: "%[8]s:0"
 metrics_listen: "127.0.0.1:0"
-limits: {sessions_per_address: 0, login_timeout: 5m}
+limits: {address: {sessions: 0}, login_timeout: 5m}
 tls: {implicit_listen: "%[8]s:0", cert_file: tls.crt, key_file: tls.key}
 s3:
   endpoint: %[1]q

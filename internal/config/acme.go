@@ -20,33 +20,33 @@ import (
 // certificates to.
 type ACME struct {
 	// Agree to the terms of service of the authority. It is required.
-	Agree bool `yaml:"agree" since:"0.2.0"`
+	Agree bool `yaml:"agree"`
 	// Mail address by which the authority reaches the operator.
-	Email string `yaml:"email" default:"none" since:"0.2.0"`
+	Email string `yaml:"email" default:"none"`
 	// Names to obtain certificates for, one certificate for each. Clients that name no host to TLS get that of the
 	// first.
-	Hosts []string `yaml:"hosts" default:"those of all tenants without a certificate of their own" since:"0.2.0"`
+	Hosts []string `yaml:"hosts" default:"those of all tenants without a certificate of their own"`
 	// URL of the authority's directory.
-	Directory string `yaml:"directory" default:"https://acme-v02.api.letsencrypt.org/directory" since:"0.2.0"`
+	Directory string `yaml:"directory" default:"https://acme-v02.api.letsencrypt.org/directory"`
 	// PEM file of the authorities that the certificate of the directory may come from.
-	CAFile string `yaml:"ca_file" default:"those of the system" since:"0.2.0"`
+	CAFile string `yaml:"ca_file" default:"those of the system"`
 	// Folder that keeps the account, the keys and the certificates. Several servers can share it. The server makes it.
 	// A relative path is below `/var/lib/babelftp`, where the systemd unit lets the server write.
-	Folder string `yaml:"folder" default:"/var/lib/babelftp/acme" since:"0.2.0"`
+	Folder string `yaml:"folder" default:"/var/lib/babelftp/acme"`
 	// Address of the challenge HTTP-01, host:port. The authority reaches it on port 80 of each host.
-	HTTPListen string `yaml:"http_listen" default:"none" since:"0.2.0"`
+	HTTPListen string `yaml:"http_listen" default:"none"`
 	// Address of the challenge TLS-ALPN-01 (RFC 8737), host:port. The authority reaches it on port 443 of each host.
-	TLSListen string `yaml:"tls_listen" default:"none" since:"0.2.0"`
-	EAB       EAB    `yaml:"eab" since:"0.2.0"`
+	TLSListen string `yaml:"tls_listen" default:"none"`
+	EAB       EAB    `yaml:"eab"`
 }
 
 // EAB is an account that the operator has at the authority, from another way than ACME (external account binding, RFC
 // 8555 7.3.4).
 type EAB struct {
 	// Identifier of the key that the authority has given.
-	KeyID string `yaml:"key_id" default:"none" since:"0.2.0"`
+	KeyID string `yaml:"key_id" default:"none"`
 	// The key, in base64url.
-	HMACKey value.Secret `yaml:"hmac_key" default:"none" since:"0.2.0"`
+	HMACKey value.Secret `yaml:"hmac_key" default:"none"`
 }
 
 // stateFolder is where the server keeps what it must not lose. The systemd unit makes it (StateDirectory).

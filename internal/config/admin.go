@@ -12,21 +12,21 @@ import (
 // may end sessions and uploads.
 type Admin struct {
 	// Address of the page and the API for administrators, host:port. Beyond this machine it needs `admin.tls`.
-	Listen string `yaml:"listen" default:"none" since:"0.2.0"`
+	Listen string `yaml:"listen" default:"none"`
 	// Secret of administrators, 32 characters or more. A certificate of `admin.tls.client_ca_file` can take its place.
-	Token value.Secret `yaml:"token" default:"none" since:"0.2.0"`
-	TLS   AdminTLS     `yaml:"tls" since:"0.2.0"`
+	Token value.Secret `yaml:"token" default:"none"`
+	TLS   AdminTLS     `yaml:"tls"`
 }
 
 // AdminTLS is how the connections of administrators are encrypted.
 type AdminTLS struct {
 	// PEM file of the certificate, the server's own first. The server reads it again when it changes.
-	CertFile string `yaml:"cert_file" default:"none" since:"0.2.0"`
+	CertFile string `yaml:"cert_file" default:"none"`
 	// PEM file of the certificate's key.
-	KeyFile string `yaml:"key_file" default:"none" since:"0.2.0"`
+	KeyFile string `yaml:"key_file" default:"none"`
 	// PEM file of the authorities that issue certificates to administrators, and to no others. Without `admin.token`
 	// they are required.
-	ClientCAFile string `yaml:"client_ca_file" default:"none" since:"0.2.0"`
+	ClientCAFile string `yaml:"client_ca_file" default:"none"`
 }
 
 // minAdminToken is the shortest token, in bytes: 16 random bytes in hexadecimal.

@@ -11,12 +11,12 @@ import (
 // Auth is the service that decides on logins of users whom the configuration does not have. There is one at most.
 type Auth struct {
 	Hook Hook `yaml:"hook"`
-	LDAP LDAP `yaml:"ldap" since:"0.2.0"`
+	LDAP LDAP `yaml:"ldap"`
 	// Settings of each user of `ldap`. `{user}` in `root` and `home` stands for the name.
-	User User `yaml:"user" since:"0.2.0"`
+	User User `yaml:"user"`
 	// What members of a group may do, by the name of the group. Those of several groups add up. A user of none may
 	// not log in.
-	Groups map[string][]Permission `yaml:"groups" default:"none" since:"0.2.0"`
+	Groups map[string][]Permission `yaml:"groups" default:"none"`
 }
 
 // Given reports whether there is a service.

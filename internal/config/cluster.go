@@ -16,12 +16,12 @@ import (
 // data connections on.
 type Cluster struct {
 	// Number of this replica, from 0.
-	Replica *int `yaml:"replica" default:"the number at the end of the host name, such as 2 of babelftp-2" since:"0.2.0"`
+	Replica *int `yaml:"replica" default:"the number at the end of the host name, such as 2 of babelftp-2"`
 	// How many replicas there may be. A change moves the ports of each replica, so have room to grow.
-	Replicas int `yaml:"replicas" default:"1" since:"0.2.0"`
+	Replicas int `yaml:"replicas" default:"1"`
 	// Addresses or host names of all replicas in order, or one host name with `{replica}` for the number. Names are
 	// looked up again.
-	Peers yamlconf.OneOrMore `yaml:"peers" default:"required with replicas" since:"0.2.0"`
+	Peers yamlconf.OneOrMore `yaml:"peers" default:"required with replicas"`
 }
 
 // replicaMark stands for the number of a replica.

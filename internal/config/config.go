@@ -21,12 +21,12 @@ type Config struct {
 	MetricsListen string `yaml:"metrics_listen" default:"none"`
 	// Unix socket on which the server answers `babelftp sessions`, `bans`, `debug` and others. Only the user of the
 	// server may connect to it. The server makes its folder if it is missing.
-	AdminSocket string `yaml:"admin_socket" default:"none" since:"0.2.0"`
+	AdminSocket string `yaml:"admin_socket" default:"none"`
 	// Language of a session until LANG, HOST or the login choose another one.
 	DefaultLanguage language.Tag `yaml:"default_language"`
 	// Greet in English too where the language is another one, so that more people can read the first reply (RFC 2277
 	// 4.5).
-	BilingualGreeting bool `yaml:"bilingual_greeting" since:"0.2.0"`
+	BilingualGreeting bool `yaml:"bilingual_greeting"`
 	// Folder of catalogues, `TAG/messages.gotext.json`, that add languages or replace single messages.
 	LocalesDir string `yaml:"locales_dir" default:"none"`
 	// How HOST with a name that no tenant has is answered: `refuse` answers 504, `ignore` accepts it and chooses no
@@ -35,12 +35,12 @@ type Config struct {
 
 	TLS           TLS           `yaml:"tls"`
 	Passive       Passive       `yaml:"passive"`
-	ProxyProtocol ProxyProtocol `yaml:"proxy_protocol" since:"0.2.0"`
-	Cluster       Cluster       `yaml:"cluster" since:"0.2.0"`
+	ProxyProtocol ProxyProtocol `yaml:"proxy_protocol"`
+	Cluster       Cluster       `yaml:"cluster"`
 	S3            S3            `yaml:"s3"`
 	Log           Log           `yaml:"log"`
 	Audit         Audit         `yaml:"audit"`
-	Admin         Admin         `yaml:"admin" since:"0.2.0"`
+	Admin         Admin         `yaml:"admin"`
 	Limits        Limits        `yaml:"limits"`
 
 	// How long a session may be idle between two commands.
@@ -49,8 +49,6 @@ type Config struct {
 	DataTimeout time.Duration `yaml:"data_timeout"`
 	// How long a transfer may move no byte.
 	StallTimeout time.Duration `yaml:"stall_timeout"`
-	// Longest wait of a complete upload without TLS for news that its client was killed.
-	CommitDelay time.Duration `yaml:"commit_delay"`
 	// How long running transfers may continue after SIGTERM.
 	DrainTimeout time.Duration `yaml:"drain_timeout"`
 	// Wrong passwords in one session after which the server closes it.
@@ -61,12 +59,6 @@ type Config struct {
 	// Size of the parts of a multipart upload, from 5 MiB to nine sixteenths of `memory`. Smaller files take one
 	// request.
 	PartSize value.Size `yaml:"part_size"`
-	// Most parts of one upload that are sent to S3 at the same time. Without it, and with `0`, as many as make the
-	// upload faster, up to 16.
-	UploadConcurrency int `yaml:"upload_concurrency"`
-	// Most ranges of one download that are requested from S3 at the same time. Without it, and with `0`, as many as
-	// the client is fast enough for, up to 16.
-	DownloadConcurrency int `yaml:"download_concurrency"`
 	// Age at which the server removes an interrupted upload on which no session works. With `0` it removes and
 	// records none.
 	AbandonedUploads time.Duration `yaml:"abandoned_uploads"`
@@ -92,9 +84,6 @@ const (
 	defaultIdleTimeout  = 5 * time.Minute // RFC 1123 4.1.3.2 asks for five minutes at least
 	defaultDataTimeout  = 30 * time.Second
 	defaultStallTimeout = 5 * time.Minute
-	// A killed client's kernel closes the data connection first and the control connection some 50 microseconds
-	// later. Where its machine is busy 20 milliseconds were seen with few tasks for each processor.
-	defaultCommitDelay = 50 * time.Millisecond
 	// Kubernetes kills a pod 30 seconds after SIGTERM by default. The server needs the rest to end the transfers that
 	// still run.
 	defaultDrainTimeout     = 25 * time.Second
@@ -119,7 +108,6 @@ func Default() *Config {
 		IdleTimeout:      defaultIdleTimeout,
 		DataTimeout:      defaultDataTimeout,
 		StallTimeout:     defaultStallTimeout,
-		CommitDelay:      defaultCommitDelay,
 		DrainTimeout:     defaultDrainTimeout,
 		MaxFailedLogins:  defaultMaxFailedLogins,
 		Limits:           DefaultLimits(),

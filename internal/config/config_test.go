@@ -142,8 +142,6 @@ func TestLoad(t *testing.T) {
 		{"listing-times", acme.Objects.ListingTimes, SetTimes},
 		{"customer-key", string(umbrella.Objects.Key()), strings.Repeat("\a", 32)},
 		{"customer-key-hidden", fmt.Sprint(umbrella.Objects.CustomerKey), "[redacted]"},
-		{"checksums-of-the-server", cfg.StorageOf(acme).Checksums, ChecksumsRequired},
-		{"checksums-of-the-tenant", cfg.StorageOf(umbrella).Checksums, ChecksumsSupported},
 		{"profile-of-the-server", cfg.StorageOf(acme).Profile, Profile("minio")},
 		{"profile-of-the-tenant", cfg.StorageOf(umbrella).Profile, AutoProfile},
 		{"home", acme.Users["alice"].Home, "/alice"},

@@ -11,15 +11,15 @@ import (
 // Hook is an HTTP service that gets each login in JSON and answers with the settings of the user.
 type Hook struct {
 	// URL of the service, `https://` or `http://`. Each login is a POST request.
-	URL string `yaml:"url" default:"none" since:"0.2.0"`
+	URL string `yaml:"url" default:"none"`
 	// Text that the service gets as `Authorization: Bearer`, to know the server by.
-	Secret value.Secret `yaml:"secret" default:"none" since:"0.2.0"`
+	Secret value.Secret `yaml:"secret" default:"none"`
 	// PEM file of the authorities that the certificate of the service may come from.
-	CAFile string `yaml:"ca_file" default:"those of the system" since:"0.2.0"`
+	CAFile string `yaml:"ca_file" default:"those of the system"`
 	// How long the service may take to answer.
-	Timeout time.Duration `yaml:"timeout" default:"5s" since:"0.2.0"`
+	Timeout time.Duration `yaml:"timeout" default:"5s"`
 	// How long the same login from the same address needs no further request, up to 10m.
-	Cache time.Duration `yaml:"cache" default:"not at all" since:"0.2.0"`
+	Cache time.Duration `yaml:"cache" default:"not at all"`
 }
 
 const (

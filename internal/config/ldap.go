@@ -19,50 +19,50 @@ const UserPlaceholder = "{user}"
 // LDAP is a directory (RFC 4511) that compares the password: the server binds as the user.
 type LDAP struct {
 	// URLs of the servers of the directory, `ldaps://` or `ldap://`. A login asks the next one if one does not answer.
-	URLs []string `yaml:"urls" default:"none" since:"0.2.0"`
+	URLs []string `yaml:"urls" default:"none"`
 	// Encrypt connections to `ldap://` by StartTLS. With `false` passwords cross the network in the clear.
-	StartTLS *bool `yaml:"start_tls" default:"true" since:"0.2.0"`
+	StartTLS *bool `yaml:"start_tls" default:"true"`
 	// PEM file of the authorities that the certificates of the servers may come from.
-	CAFile string `yaml:"ca_file" default:"those of the system" since:"0.2.0"`
+	CAFile string `yaml:"ca_file" default:"those of the system"`
 	// Longest time that the servers have for a login, all together.
-	Timeout time.Duration `yaml:"timeout" default:"5s" since:"0.2.0"`
+	Timeout time.Duration `yaml:"timeout" default:"5s"`
 	// How long the same login from the same address needs no further bind, up to 10m.
-	Cache time.Duration `yaml:"cache" default:"not at all" since:"0.2.0"`
+	Cache time.Duration `yaml:"cache" default:"not at all"`
 	// Distinguished name of each user, like `uid={user},ou=people,dc=example,dc=com`. Without it the server searches
 	// for users.
-	UserDN string `yaml:"user_dn" default:"none" since:"0.2.0"`
+	UserDN string `yaml:"user_dn" default:"none"`
 	// Entry below which the server searches for users.
-	BaseDN string `yaml:"base_dn" default:"none" since:"0.2.0"`
+	BaseDN string `yaml:"base_dn" default:"none"`
 	// How far below `base_dn` it searches.
-	Scope LDAPScope `yaml:"scope" default:"subtree" since:"0.2.0"`
+	Scope LDAPScope `yaml:"scope" default:"subtree"`
 	// Account that searches.
-	BindDN string `yaml:"bind_dn" default:"anonymous" since:"0.2.0"`
+	BindDN string `yaml:"bind_dn" default:"anonymous"`
 	// Password of this account.
-	BindPassword value.Secret `yaml:"bind_password" default:"required with bind_dn" since:"0.2.0"`
+	BindPassword value.Secret `yaml:"bind_password" default:"required with bind_dn"`
 	// Attribute that has the name of the user, such as `sAMAccountName`. The client must write it letter by letter.
-	UserAttribute string `yaml:"user_attribute" default:"that of user_dn, or uid" since:"0.2.0"`
+	UserAttribute string `yaml:"user_attribute" default:"that of user_dn, or uid"`
 	// Condition that the entry of a user must meet (RFC 4515), like `(memberOf=cn=ftp,ou=groups,dc=example,dc=com)`.
-	Filter string `yaml:"filter" default:"none" since:"0.2.0"`
+	Filter string `yaml:"filter" default:"none"`
 	// Attributes that have settings of the user.
-	Attributes Attributes `yaml:"attributes" since:"0.2.0"`
+	Attributes Attributes `yaml:"attributes"`
 }
 
 // Attributes name the attributes of an entry in a directory that have settings of the user. In place of one that
 // is missing, the setting of `auth.user` counts.
 type Attributes struct {
 	// Name of that with the directory that the user sees as `/`.
-	Root string `yaml:"root" default:"none" since:"0.2.0"`
+	Root string `yaml:"root" default:"none"`
 	// Name of that with the directory in which a login starts.
-	Home string `yaml:"home" default:"none" since:"0.2.0"`
+	Home string `yaml:"home" default:"none"`
 	// Name of that with the size of the quota, such as `10GiB`.
-	Quota string `yaml:"quota" default:"none" since:"0.2.0"`
+	Quota string `yaml:"quota" default:"none"`
 	// Name of that with the language, such as `preferredLanguage` or `locale`. It may be a list like HTTP's
 	// Accept-Language (RFC 2798 2.7).
-	Language string `yaml:"language" default:"none" since:"0.2.0"`
+	Language string `yaml:"language" default:"none"`
 	// Name of that with the permissions, one in each value.
-	Permissions string `yaml:"permissions" default:"none" since:"0.2.0"`
+	Permissions string `yaml:"permissions" default:"none"`
 	// Name of that with the groups of the user for `auth.groups`, such as `memberOf`.
-	Groups string `yaml:"groups" default:"none" since:"0.2.0"`
+	Groups string `yaml:"groups" default:"none"`
 }
 
 // An LDAPScope is how far below its base a search goes (RFC 4511 4.5.1.2). The zero value is LDAPSubtree.

@@ -83,17 +83,7 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 	cfg := Default()
 	loader := yamlconf.Loader{
 		Environ: l.environ, Prefix: environmentPrefix, Sources: l.sources,
-		Advice: map[string]string{
-			"password": "passwords are not kept in plain text: write password_hash with what `babelftp " +
-				"hash-password` prints",
-			"tls.acme.storage": "this key has gone: name a folder that the servers share, or let cert-manager " +
-				"obtain certificates on Kubernetes",
-			"limits.store":  "this key has gone: each replica bans for itself",
-			"auth.jwt":      "this key has gone: a hook can verify tokens, write auth.hook",
-			"listing_cache": "this key has gone: remove it; SIZE and MDTM ask S3",
-			"traces": "this key has gone: set OTEL_EXPORTER_OTLP_ENDPOINT, and the other variables of " +
-				"OpenTelemetry, in the environment",
-		},
+		Old: oldKeys(),
 	}
 	positions, problems := loader.Decode(l.file, text, cfg)
 	if positions == nil {

@@ -12,7 +12,7 @@ import (
 type ProxyProtocol struct {
 	// Networks of load balancers that send PROXY headers (version 1 or 2). The server requires headers from there,
 	// and believes none from elsewhere.
-	Trusted []value.Network `yaml:"trusted" default:"none" since:"0.2.0"`
+	Trusted []value.Network `yaml:"trusted" default:"none"`
 }
 
 // check reports what is wrong with the section that p leads to.

@@ -20,7 +20,7 @@ type Passive struct {
 	// `{replica}` or with commas.
 	PublicAddress PublicAddress `yaml:"public_address" default:"the address that the client reached"`
 	// Addresses that PASV shows to the clients of some networks instead, by network.
-	PublicAddressByNetwork map[value.Network]PublicAddress `yaml:"public_address_by_network" default:"none" since:"0.2.0"`
+	PublicAddressByNetwork map[value.Network]PublicAddress `yaml:"public_address_by_network" default:"none"`
 }
 
 // A PublicAddress is an IPv4 address or a host name, for all replicas or one for each.

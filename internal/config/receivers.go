@@ -11,23 +11,23 @@ import (
 // Audit is where the audit log goes: a line of JSON for each login, change and transfer.
 type Audit struct {
 	// File to which the lines are added. When it is moved away, the server makes a new one.
-	File string `yaml:"file" default:"none" since:"0.2.0"`
+	File string `yaml:"file" default:"none"`
 	// Write the lines to standard output.
-	Stdout bool `yaml:"stdout" since:"0.2.0"`
+	Stdout bool `yaml:"stdout"`
 	// Who gets the lines as JSON arrays. They wait in memory while the receiver fails.
-	Webhook Receiver `yaml:"webhook" since:"0.2.0"`
+	Webhook Receiver `yaml:"webhook"`
 }
 
 // Receiver is who gets JSON by POST.
 type Receiver struct {
 	// URL that gets a JSON array by POST, `https://` or `http://`.
-	URL string `yaml:"url" default:"none" since:"0.2.0"`
+	URL string `yaml:"url" default:"none"`
 	// Key of the signatures, 16 bytes or more.
-	Secret value.Secret `yaml:"secret" default:"required with url" since:"0.2.0"`
+	Secret value.Secret `yaml:"secret" default:"required with url"`
 	// PEM file of the certificate authorities that the server trusts for the URL.
-	CAFile string `yaml:"ca_file" default:"those of the system" since:"0.2.0"`
+	CAFile string `yaml:"ca_file" default:"those of the system"`
 	// How long the receiver may take to answer.
-	Timeout time.Duration `yaml:"timeout" default:"10s" since:"0.2.0"`
+	Timeout time.Duration `yaml:"timeout" default:"10s"`
 }
 
 // Webhook is who gets events about the files that users of a tenant store, delete, rename or copy.
@@ -35,7 +35,7 @@ type Webhook struct {
 	Receiver
 	// How long an event may wait for its outcome. Then its server counts as dead, and another one sends it as
 	// unconfirmed.
-	UnconfirmedAfter time.Duration `yaml:"unconfirmed_after" default:"15m" since:"0.2.0"`
+	UnconfirmedAfter time.Duration `yaml:"unconfirmed_after" default:"15m"`
 }
 
 // minReceiverSecret is the shortest key, in bytes.

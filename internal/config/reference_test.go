@@ -27,9 +27,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// firstVersion is the version that has the keys without a tag `since:"..."`.
-const firstVersion = "0.1.0"
-
 // The reference, the JSON Schema and the schema of the chart's values are generated from the structs and their
 // comments. To write them:
 //
@@ -84,10 +81,9 @@ type section struct {
 type key struct {
 	name, meaning string
 	typ           reflect.Type
-	fallback      string // what stands for an absent value; empty for a section
-	isDefault     bool   // fallback is a value
-	file          bool   // the value can come from a file
-	since         string
+	fallback      string   // what stands for an absent value; empty for a section
+	isDefault     bool     // fallback is a value
+	file          bool     // the value can come from a file
 	section       *section // nil for a value
 }
 
@@ -114,8 +110,7 @@ func (r *reference) add(path string, v reflect.Value) *section {
 		if len(f.Index) > 1 {
 			owner = v.Type().Field(f.Index[0]).Type.Name() // an embedded struct
 		}
-		k := key{name: name, typ: f.Type, meaning: r.comments[owner+"."+f.Name],
-			since: cmp.Or(f.Tag.Get("since"), firstVersion), file: yamlconf.HasFileForm(f)}
+		k := key{name: name, typ: f.Type, meaning: r.comments[owner+"."+f.Name], file: yamlconf.HasFileForm(f)}
 		at := strings.TrimPrefix(path+"."+name, ".")
 		switch {
 		case yamlconf.IsScalar(f.Type):
@@ -380,7 +375,7 @@ func (r *reference) markdown() []byte {
 			slices.Sort(s.paths)
 			fmt.Fprintf(&b, "Path: `%s`\n\n", strings.Join(s.paths, "`, `"))
 		}
-		b.WriteString("| key | type | default | since | meaning |\n| --- | --- | --- | --- | --- |\n")
+		b.WriteString("| key | type | default | meaning |\n| --- | --- | --- | --- |\n")
 		for _, k := range s.keys {
 			typ, fallback := "", k.fallback
 			switch {
@@ -395,7 +390,7 @@ func (r *reference) markdown() []byte {
 				fallback = "`" + fallback + "`"
 			}
 			fmt.Fprintf(
-				&b, "| `%s` | %s | %s | %s | %s |\n", k.name, typ, fallback, k.since,
+				&b, "| `%s` | %s | %s | %s |\n", k.name, typ, fallback,
 				cmp.Or(k.meaning, k.section.meaning(r)))
 		}
 	}

@@ -17,17 +17,17 @@ import (
 // `{tenant}` stands for the name of the tenant.
 type AssumeRole struct {
 	// ARN of the role. The keys of the section, or the credentials that the SDK finds, must be allowed to assume it.
-	RoleARN string `yaml:"role_arn" default:"none" since:"0.2.0"`
+	RoleARN string `yaml:"role_arn" default:"none"`
 	// External ID that the trust policy of the role asks for.
-	ExternalID string `yaml:"external_id" default:"none" since:"0.2.0"`
+	ExternalID string `yaml:"external_id" default:"none"`
 	// Name of the session, which the logs of AWS show.
-	SessionName string `yaml:"session_name" default:"babelftp-{tenant}" since:"0.2.0"`
+	SessionName string `yaml:"session_name" default:"babelftp-{tenant}"`
 	// Tags of the session, up to 50. A policy can compare them with the bucket or the prefix.
-	SessionTags map[string]string `yaml:"session_tags" default:"none" since:"0.2.0"`
+	SessionTags map[string]string `yaml:"session_tags" default:"none"`
 	// How long credentials are good, 15m to 12h. The server renews them in time.
-	Duration time.Duration `yaml:"duration" default:"1h" since:"0.2.0"`
+	Duration time.Duration `yaml:"duration" default:"1h"`
 	// URL of STS.
-	STSEndpoint string `yaml:"sts_endpoint" default:"AWS's, or endpoint if that is another S3 server" since:"0.2.0"`
+	STSEndpoint string `yaml:"sts_endpoint" default:"AWS's, or endpoint if that is another S3 server"`
 }
 
 // RoleRenewBefore is how long before their end the credentials of a role are renewed.

@@ -18,16 +18,13 @@ type S3 struct {
 	Region string `yaml:"region" default:"what the AWS SDK finds"`
 	// Put the bucket into the path of the URL instead of the host name.
 	PathStyle *bool `yaml:"path_style" default:"false"`
-	// For which requests the SDK computes checksums: `supported` for all that know them, `required` only where S3
-	// asks for them.
-	Checksums ChecksumUse `yaml:"checksums" default:"by the profile"`
 	// What the S3 server can do. With `auto` the server finds it out.
 	Profile Profile `yaml:"profile" default:"auto"`
 	// Access key ID. It needs `secret_access_key`.
 	AccessKeyID string `yaml:"access_key_id" file:"true" default:"what the AWS SDK finds"`
 	// Secret access key. Without both keys the SDK looks into its environment, profile, IRSA or instance role.
 	SecretAccessKey value.Secret `yaml:"secret_access_key" default:"what the AWS SDK finds"`
-	AssumeRole      AssumeRole   `yaml:"assume_role" since:"0.2.0"`
+	AssumeRole      AssumeRole   `yaml:"assume_role"`
 }
 
 // Given reports whether the section says anything.
@@ -49,27 +46,11 @@ func (Profile) Values() []string {
 	return yamlconf.EnumValues(append([]Profile{AutoProfile}, Profiles()...)...)
 }
 
-// A ChecksumUse is for which requests the AWS SDK computes checksums that S3 does not ask for. The zero value is the
-// SDK's choice.
-type ChecksumUse string
-
-// The choices.
-const (
-	ChecksumsRequired  ChecksumUse = "required"  // for none
-	ChecksumsSupported ChecksumUse = "supported" // for all that know them
-)
-
-// Values implements [yamlconf.Enum].
-func (ChecksumUse) Values() []string {
-	return yamlconf.EnumValues(ChecksumsRequired, ChecksumsSupported)
-}
-
 // Inherit is what s says, and where it says nothing what another says.
 func (s S3) Inherit(other S3) S3 {
 	s.Endpoint = cmp.Or(s.Endpoint, other.Endpoint)
 	s.PublicEndpoint = cmp.Or(s.PublicEndpoint, other.PublicEndpoint)
 	s.Region = cmp.Or(s.Region, other.Region)
-	s.Checksums = cmp.Or(s.Checksums, other.Checksums)
 	s.Profile = cmp.Or(s.Profile, other.Profile)
 	if s.PathStyle == nil {
 		s.PathStyle = other.PathStyle

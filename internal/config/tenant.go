@@ -45,27 +45,12 @@ type Tenant struct {
 	PathnameEncoding value.Encoding `yaml:"pathname_encoding" default:"utf-8"`
 	// Encodings of the names in directories of the tenant and below them.
 	DirectoryEncodings map[string]value.Encoding `yaml:"directory_encodings" default:"none"`
-	// Unicode form in which names are created. For raw pathnames it is `none`.
-	Normalization pathname.Normalization `yaml:"normalization" default:"nfc"`
-	// Whether users may create names with control characters, such as line ends: `allow`, or `refuse` with 553.
-	ControlCharacters ControlCharacters `yaml:"control_characters" default:"allow" since:"0.2.0"`
-
-	// What a backslash in a pathname of a client is: a character of a `name`, or a `separator` of directories as a
-	// slash is.
-	Backslash pathname.Backslash `yaml:"backslash" default:"name" since:"0.2.0"`
-
-	// What TYPE A does to a file: `convert` between CR LF on the way and LF in the bucket, or `keep` all bytes.
-	ASCII ASCII `yaml:"ascii" default:"convert" since:"0.2.0"`
-	// How SITE CHMOD is answered: `refuse` with 502, or `ignore` with 200. S3 keeps no permissions.
-	Chmod Chmod `yaml:"chmod" default:"refuse" since:"0.2.0"`
+	Compatibility      Compatibility             `yaml:"compatibility"`
 
 	// Bytes that may be stored below `prefix`.
 	Quota value.Size `yaml:"quota" default:"no limit"`
 	// What happens to interrupted uploads: `keep` lets the user who began one resume it.
 	Resume Resume `yaml:"resume" default:"discard"`
-	// What STOR after REST does with the bytes of the file after those that the client sends: `keep` them, or
-	// `truncate` the file.
-	StorAfterRest StorAfterRest `yaml:"stor_after_rest" default:"keep" since:"0.2.0"`
 	// Longest life of a link to a file, up to 168h.
 	Presign time.Duration `yaml:"presign" default:"no links"`
 
@@ -86,7 +71,7 @@ type Tenant struct {
 
 	// YAML file with more `users`, or a folder whose `.yaml` files have some. `users` is the only key there. The
 	// server reads it again when it changes.
-	UsersFile string `yaml:"users_file" default:"none" since:"0.2.0"`
+	UsersFile string `yaml:"users_file" default:"none"`
 	// The users, by name. At least one is required, unless `auth` has a service.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
 	Auth  Auth             `yaml:"auth"`
@@ -103,12 +88,30 @@ type Folder struct {
 	S3          S3           `yaml:"s3"`
 }
 
+// Compatibility is how the tenant treats clients and devices that differ from the standards.
+type Compatibility struct {
+	// What TYPE A does to a file: `convert` between CR LF on the way and LF in the bucket, or `keep` all bytes.
+	ASCII ASCII `yaml:"ascii" default:"convert"`
+	// How SITE CHMOD is answered: `refuse` with 502, or `ignore` with 200. S3 keeps no permissions.
+	Chmod Chmod `yaml:"chmod" default:"refuse"`
+	// What a backslash in a pathname of a client is: a character of a `name`, or a `separator` of directories as a
+	// slash is.
+	Backslash pathname.Backslash `yaml:"backslash" default:"name"`
+	// What STOR after REST does with the bytes of the file after those that the client sends: `keep` them, or
+	// `truncate` the file.
+	StorAfterRest StorAfterRest `yaml:"stor_after_rest" default:"keep"`
+	// Whether users may create names with control characters, such as line ends: `allow`, or `refuse` with 553.
+	ControlCharacters ControlCharacters `yaml:"control_characters" default:"allow"`
+	// Unicode form in which names are created. For raw pathnames it is `none`.
+	Normalization pathname.Normalization `yaml:"normalization" default:"nfc"`
+}
+
 // NormalizationOf is the Unicode form of the tenant's names: NFC unless the tenant says otherwise, or has names that
 // are no text.
 func (t *Tenant) NormalizationOf() pathname.Normalization {
 	switch {
-	case t.Normalization != "":
-		return t.Normalization
+	case t.Compatibility.Normalization != "":
+		return t.Compatibility.Normalization
 	case t.PathnameEncoding.Raw():
 		return pathname.None
 	}
@@ -197,12 +200,13 @@ func (t *Tenant) checkEncryption(v *validator, p yamlconf.Path) {
 
 // checkEncodings checks how the names of a tenant are written.
 func (t *Tenant) checkEncodings(v *validator, p yamlconf.Path) {
-	if t.PathnameEncoding.Raw() && t.Normalization != "" && t.Normalization != pathname.None {
-		v.report(p.Child("normalization"),
+	quirks, at := t.Compatibility, p.Child("compatibility")
+	if t.PathnameEncoding.Raw() && quirks.Normalization != "" && quirks.Normalization != pathname.None {
+		v.report(at.Child("normalization"),
 			"raw names are kept as they are, byte for byte: write none, or remove the key")
 	}
-	if t.PathnameEncoding.Raw() && t.Backslash == pathname.BackslashSeparates {
-		v.report(p.Child("backslash"),
+	if t.PathnameEncoding.Raw() && quirks.Backslash == pathname.BackslashSeparates {
+		v.report(at.Child("backslash"),
 			"in raw names no byte is known to be a backslash: remove the key, or name the charset "+
 				"in pathname_encoding")
 	}

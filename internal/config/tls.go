@@ -24,26 +24,26 @@ type TLS struct {
 	Required bool `yaml:"required"`
 	// Refuse a data connection under TLS that does not resume the TLS session of its control connection (RFC 4217
 	// 10.2).
-	RequireSessionReuse bool `yaml:"require_session_reuse" since:"0.2.0"`
+	RequireSessionReuse bool `yaml:"require_session_reuse"`
 	// Oldest version of TLS that the server accepts.
 	MinVersion value.TLSVersion `yaml:"min_version" default:"1.2"`
 	// Cipher suites of TLS 1.2, by the names of IANA. Those of TLS 1.3 are all secure.
-	CipherSuites []CipherSuite `yaml:"cipher_suites" default:"all secure ones but CBC" since:"0.2.0"`
-	ACME         ACME          `yaml:"acme" since:"0.2.0"`
+	CipherSuites []CipherSuite `yaml:"cipher_suites" default:"all secure ones but CBC"`
+	ACME         ACME          `yaml:"acme"`
 
-	ClientCertificates ClientCertificates `yaml:"client_certificates" since:"0.2.0"`
+	ClientCertificates ClientCertificates `yaml:"client_certificates"`
 }
 
 // ClientCertificates are those that clients show to TLS. With `ca_file` the server asks for one, and refuses the
 // login if that is not valid.
 type ClientCertificates struct {
 	// PEM file of the authorities that issue the certificates. The server reads it again when it changes.
-	CAFile string `yaml:"ca_file" default:"none, or the server's" since:"0.2.0"`
+	CAFile string `yaml:"ca_file" default:"none, or the server's"`
 	// PEM file with the list of revoked certificates (CRL) of each authority. The server reads it again when it
 	// changes.
-	CRLFile string `yaml:"crl_file" default:"none" since:"0.2.0"`
+	CRLFile string `yaml:"crl_file" default:"none"`
 	// Refuse clients that show no certificate.
-	Required bool `yaml:"required" since:"0.2.0"`
+	Required bool `yaml:"required"`
 }
 
 // TenantTLS is how the connections of a tenant are encrypted where that differs from the server's.
@@ -56,9 +56,9 @@ type TenantTLS struct {
 	// as complete.
 	StrictDataEOF *bool `yaml:"strict_data_eof" default:"true"`
 	// Refuse a data connection under TLS that does not resume the TLS session of its control connection.
-	RequireSessionReuse *bool `yaml:"require_session_reuse" default:"the server's" since:"0.2.0"`
+	RequireSessionReuse *bool `yaml:"require_session_reuse" default:"the server's"`
 
-	ClientCertificates ClientCertificates `yaml:"client_certificates" since:"0.2.0"`
+	ClientCertificates ClientCertificates `yaml:"client_certificates"`
 }
 
 // Given reports whether the server has a certificate.

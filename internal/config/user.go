@@ -19,7 +19,7 @@ type User struct {
 	PasswordHash value.Secret `yaml:"password_hash" default:"required without certificates"`
 	// Certificates of the user's clients. Each login must show one of them, and without `password_hash` needs no
 	// password.
-	Certificates []value.ClientCertificate `yaml:"certificates" default:"none" since:"0.2.0"`
+	Certificates []value.ClientCertificate `yaml:"certificates" default:"none"`
 	// Directory in which a login starts, as the user sees it. It confines no user: use `root`.
 	Home string `yaml:"home" default:"/"`
 	// Directory of the tenant that the user sees as `/`.
@@ -31,10 +31,11 @@ type User struct {
 	// What happens to a file when the user stores another one of its name.
 	Overwrite Overwrite `yaml:"overwrite" default:"the tenant's"`
 	// Language of the user's sessions until LANG chooses another one.
-	Language language.Tag `yaml:"language" default:"the tenant's" since:"0.2.0"`
+	Language language.Tag `yaml:"language" default:"the tenant's"`
 	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
-	Quota  value.Size `yaml:"quota" default:"no limit"`
-	Limits UserLimits `yaml:"limits" since:"0.2.0"`
+	Quota value.Size `yaml:"quota" default:"no limit"`
+	// What the user may use, in place of what the tenant says of each user.
+	Limits Scope `yaml:"limits"`
 }
 
 func (u *User) check(v *validator, p yamlconf.Path, name string) {

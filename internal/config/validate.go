@@ -22,13 +22,6 @@ const (
 )
 
 const (
-	// maxUploadConcurrency is where more parts at once gain nothing on any network that was seen, but each costs
-	// PartSize.
-	maxUploadConcurrency = 64
-	// maxDownloadConcurrency is where one download would keep the connections that all share to itself.
-	maxDownloadConcurrency = 64
-	// maxCommitDelay is where users would feel every upload wait.
-	maxCommitDelay = time.Second
 	// minAbandonedUploads is more than the clocks of S3 and of the servers may differ. Below it a sweep could remove
 	// an upload under way.
 	minAbandonedUploads = 10 * time.Second
@@ -153,15 +146,11 @@ func (v *validator) durations() {
 		{"idle_timeout", v.cfg.IdleTimeout},
 		{"data_timeout", v.cfg.DataTimeout},
 		{"stall_timeout", v.cfg.StallTimeout},
-		{"commit_delay", v.cfg.CommitDelay},
 		{"drain_timeout", v.cfg.DrainTimeout},
 	} {
 		if d.value <= 0 {
 			v.report(yamlconf.Path{d.key}, "must be longer than 0")
 		}
-	}
-	if v.cfg.CommitDelay > maxCommitDelay {
-		v.report(yamlconf.Path{"commit_delay"}, "must be at most %s: uploads wait so long", maxCommitDelay)
 	}
 }
 
@@ -176,12 +165,6 @@ func (v *validator) uploads() {
 		v.report(
 			yamlconf.Path{"memory"}, "%s has no room for one part of an upload: write at least %s", c.Memory,
 			c.PartSize)
-	}
-	if c.UploadConcurrency < 0 || c.UploadConcurrency > maxUploadConcurrency {
-		v.report(yamlconf.Path{"upload_concurrency"}, "must be between 0 and %d", maxUploadConcurrency)
-	}
-	if c.DownloadConcurrency < 0 || c.DownloadConcurrency > maxDownloadConcurrency {
-		v.report(yamlconf.Path{"download_concurrency"}, "must be between 0 and %d", maxDownloadConcurrency)
 	}
 	if c.AbandonedUploads != 0 && c.AbandonedUploads < minAbandonedUploads {
 		v.report(yamlconf.Path{"abandoned_uploads"}, "must be at least %s, or 0 to remove none", minAbandonedUploads)

@@ -70,7 +70,7 @@ func TestNewNamesAreNormalized(t *testing.T) {
 		t.Run(cmp.Or(tt.form, "default"), func(t *testing.T) {
 			extra := settings{}
 			if tt.form != "" {
-				extra.acme = "normalization: " + tt.form
+				extra.acme = "compatibility: {normalization: " + tt.form + "}"
 			}
 			s := newSite(t, extra)
 			for _, name := range []string{composed, decomposed} {
@@ -127,7 +127,7 @@ func TestNamesAreFoundInEitherForm(t *testing.T) {
 		}
 	}
 	t.Run("not-without-normalization", func(t *testing.T) {
-		s := newSite(t, settings{acme: "normalization: none"})
+		s := newSite(t, settings{acme: "compatibility: {normalization: none}"})
 		s.put(t, composed, "content")
 		c := s.login(t)
 		c.want("550 ", "SIZE "+decomposed)

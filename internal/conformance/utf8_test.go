@@ -248,7 +248,7 @@ func TestNoncharactersAreKept(t *testing.T) {
 // RFC 2279 1, the draft <35> to <38>: names that look alike or fold to one are kept apart, byte by byte. U+FEFF is a
 // character like others.
 func TestNamesAreBytes(t *testing.T) {
-	s := newSite(t, settings{acme: "normalization: none"})
+	s := newSite(t, settings{acme: "compatibility: {normalization: none}"})
 	c := s.login(t)
 	names := []string{"A", "a", "À", "à", "ß", "ss", "SS", "ﬁ", "fi", "K", "\u212a", "i", "ı", "İ", "ａ", "Ω", "\u2126",
 		"\ufeffa", "a\ufeff", "\ufeff", "\ufeff\ufeffa"}

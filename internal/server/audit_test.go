@@ -168,7 +168,7 @@ func TestAuditLog(t *testing.T) {
 func TestAuditOfLimits(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Tenants["acme"].Quota = 2
-	cfg.Tenants["acme"].Limits.Sessions = 1
+	cfg.Tenants["acme"].Limits.Tenant.Sessions = 1
 	lines := auditLines(t, cfg, s, func(c *ftptest.Client) {
 		c.Login("alice", configtest.Password)
 		second, err := ftptest.Open(c.RemoteAddr().String())
@@ -194,7 +194,7 @@ func TestAuditOfLimits(t *testing.T) {
 		got = append(
 			got, fmt.Sprint(fields["event"], " ", fields["outcome"], " ", fields["limit"], " ", fields["code"]))
 	}
-	want := []string{"login ok <nil> <nil>", "refused failed sessions <nil>", "upload failed <nil> 552",
+	want := []string{"login ok <nil> <nil>", "refused failed tenant.sessions <nil>", "upload failed <nil> 552",
 		"logout ok <nil> <nil>"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %q\nwant %q", got, want)

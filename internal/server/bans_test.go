@@ -142,7 +142,7 @@ func TestBanOfAUser(t *testing.T) {
 func TestBanForGarbage(t *testing.T) {
 	cfg, s, _ := bansBehind(t)
 	cfg.Limits.Bans.AddressScore = 2
-	cfg.Limits.Allow = networks(t, "127.0.0.2")
+	cfg.Limits.Server.Allow = networks(t, "127.0.0.2")
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	for _, from := range []string{"127.0.0.2", "127.0.0.3"} {
 		c, _ := dialFrom(t, srv, from, 220)
@@ -158,8 +158,9 @@ func TestBanForGarbage(t *testing.T) {
 func TestNetworks(t *testing.T) {
 	cfg, s, _ := bansBehind(t)
 	acme := cfg.Tenants["acme"]
-	cfg.Limits.Deny = networks(t, "127.0.0.9")
-	acme.Limits.Deny, acme.Limits.Allow = networks(t, "127.0.0.0/24"), networks(t, "127.0.0.1", "127.0.0.2")
+	cfg.Limits.Server.Deny = networks(t, "127.0.0.9")
+	acme.Limits.Tenant.Deny = networks(t, "127.0.0.0/24")
+	acme.Limits.Tenant.Allow = networks(t, "127.0.0.1", "127.0.0.2")
 	acme.Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash()}
 	acme.Users["bob"].Limits.Deny = networks(t, "127.0.0.2")
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})

@@ -48,7 +48,7 @@ func wantMetrics(t *testing.T, srv *Server, lines ...string) {
 func TestSessionLimits(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.DefaultLanguage = language.German
-	cfg.Limits.Sessions, cfg.Limits.SessionsPerAddress = 3, 2
+	cfg.Limits.Server.Sessions, cfg.Limits.Address.Sessions = 3, 2
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	const one, other = "127.0.0.1", "127.0.0.2"
 
@@ -70,36 +70,32 @@ func TestSessionLimits(t *testing.T) {
 	closed(t, second)
 	dialFrom(t, srv, one, 220)
 	wantMetrics(t, srv,
-		`babelftp_refusals_total{limit="sessions",tenant=""} 1`,
-		`babelftp_refusals_total{limit="sessions_per_address",tenant=""} 1`,
+		`babelftp_refusals_total{limit="server.sessions",tenant=""} 1`,
+		`babelftp_refusals_total{limit="address.sessions",tenant=""} 1`,
 		"babelftp_sessions_total 4",
 		"babelftp_sessions 2",
 	)
 }
 
-// A session that logs in makes room for another one that is not logged in, and REIN takes it back.
+// Half of the sessions may be not logged in. One that logs in makes room for another one, and REIN takes it back.
 func TestSessionsBeforeLogin(t *testing.T) {
 	s, cfg := simulated(t)
-	cfg.Limits.SessionsBeforeLogin, cfg.Limits.SessionsBeforeLoginPerAddress = 2, 1
+	cfg.Limits.Server.Sessions = 4
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	const one, other = "127.0.0.1", "127.0.0.2"
 
 	first, _ := dialFrom(t, srv, one, 220)
-	dialFrom(t, srv, one, 421)
 	first.Login("alice", configtest.Password)
 	second, _ := dialFrom(t, srv, one, 220)
 	dialFrom(t, srv, other, 220)
-	dialFrom(t, srv, "127.0.0.3", 421)
+	dialFrom(t, srv, other, 421)
 	first.Command(220, "REIN")
 	second.Login("alice", configtest.Password)
 	dialFrom(t, srv, one, 421)
 	first.Command(221, "QUIT")
 	closed(t, first)
 	dialFrom(t, srv, one, 220)
-	wantMetrics(t, srv,
-		`babelftp_refusals_total{limit="sessions_before_login",tenant=""} 1`,
-		`babelftp_refusals_total{limit="sessions_before_login_per_address",tenant=""} 2`,
-	)
+	wantMetrics(t, srv, `babelftp_refusals_total{limit="sessions_before_login",tenant=""} 2`)
 }
 
 // A user above a maximum of the tenant gets 421 after a right password, in the language of the tenant.
@@ -107,7 +103,7 @@ func TestTenantLimits(t *testing.T) {
 	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
 	acme.DefaultLanguage = language.French
-	acme.Limits = config.TenantLimits{Sessions: 2, SessionsPerUser: 1}
+	acme.Limits.Tenant.Sessions, acme.Limits.User.Sessions = 2, 1
 	for _, name := range []string{"bob", "carol"} {
 		acme.Users[name] = &config.User{PasswordHash: configtest.PasswordHash()}
 	}
@@ -136,7 +132,7 @@ func TestTenantLimits(t *testing.T) {
 	alice.Command(220, "REIN") // which ends the login and not the session
 	alice.Login("carol", configtest.Password)
 	wantMetrics(t, srv,
-		`babelftp_refusals_total{limit="sessions",tenant="acme"} 1`,
-		`babelftp_refusals_total{limit="sessions_per_user",tenant="acme"} 1`,
+		`babelftp_refusals_total{limit="tenant.sessions",tenant="acme"} 1`,
+		`babelftp_refusals_total{limit="user.sessions",tenant="acme"} 1`,
 	)
 }

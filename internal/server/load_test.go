@@ -151,7 +151,7 @@ func newBusy(t *testing.T) *busy {
 	dir := t.TempDir()
 	cfg.TLS = config.TLS{CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
 	certtest.Write(t, cfg.TLS.CertFile, cfg.TLS.KeyFile, &x509.Certificate{})
-	cfg.Limits.SessionsPerAddress, cfg.Limits.FailedLoginDelay = 0, 0
+	cfg.Limits.Address.Sessions, cfg.Limits.FailedLoginDelay = 0, 0
 	acme := cfg.Tenants["acme"]
 	acme.Presign, acme.Quota = time.Hour, 1<<30
 	acme.Users["carol"] = &config.User{PasswordHash: configtest.PasswordHash()}

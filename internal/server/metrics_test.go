@@ -229,7 +229,7 @@ func TestMetricsOfRemovedTenant(t *testing.T) {
 	other.Hosts = []string{"ftp.other.example"}
 	cfg.Tenants["other"] = other
 	cfg.Tenants["acme"].Quota = 1000
-	cfg.Tenants["acme"].Limits.Transfers = 1
+	cfg.Tenants["acme"].Limits.Tenant.Transfers = 1
 	cfg.Tenants["acme"].Webhook = config.Webhook{Receiver: config.Receiver{URL: "http://127.0.0.1:1/",
 		Secret: value.NewSecret("0123456789abcdef")}}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
@@ -246,7 +246,7 @@ func TestMetricsOfRemovedTenant(t *testing.T) {
 	metric(t, srv, `babelftp_transfer_bytes_total{direction="upload",tenant="acme"} 14`)
 	wantMetrics(t, srv,
 		`babelftp_logins_total{result="accepted",tenant="acme"} 2`,
-		`babelftp_refusals_total{limit="transfers",tenant="acme"} 1`,
+		`babelftp_refusals_total{limit="tenant.transfers",tenant="acme"} 1`,
 		`babelftp_transfers_active{direction="upload",tenant="acme"} 1`,
 		`babelftp_transfers_total{direction="upload",result="complete",tenant="acme"} 1`,
 		`babelftp_webhook_events_total{result="delivered",tenant="acme"} 0`,

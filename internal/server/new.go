@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/aws/smithy-go/middleware"
 
@@ -74,8 +75,8 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		opts: opts, log: log, metrics: m,
 		factory: clients,
 		memory:  driver.NewBudget(int64(cfg.Memory)),
-		limits:  cfg.Limits.Server(),
-		bans:    bans.New(cfg.Limits.Bans, cfg.Limits.Networks, log, m.Banned),
+		limits:  cfg.Limits.Scopes(),
+		bans:    bans.New(cfg.Limits.Bans, cfg.Limits.Server.Networks, log, m.Banned),
 		upkeep:  make(chan struct{}, maxParallel),
 
 		ports:        ports,
@@ -144,13 +145,20 @@ func observeSessions(
 // filesOf are the options of the files of all users.
 func (s *Server) filesOf(cfg *config.Config) driver.Options {
 	return driver.Options{
-		PartSize:            int64(cfg.PartSize),
-		UploadConcurrency:   cfg.UploadConcurrency,
-		DownloadConcurrency: cfg.DownloadConcurrency,
-		Memory:              s.memory,
-		MaxAttempts:         s.opts.AWS.RetryMaxAttempts, // AWS_MAX_ATTEMPTS
+		PartSize:    int64(cfg.PartSize),
+		Memory:      s.memory,
+		MaxAttempts: s.opts.AWS.RetryMaxAttempts, // AWS_MAX_ATTEMPTS
 	}
 }
+
+const (
+	// minUploadRate is a quarter of what a satellite telephone sends, 2,400 bits a second. It is in bytes a minute.
+	minUploadRate = 4 << 10
+	// commitDelay is longer than a killed client's kernel takes. It closes the data connection first, and the control
+	// connection some 50 microseconds later. Where its machine is busy 20 milliseconds were seen with few tasks for
+	// each processor.
+	commitDelay = 50 * time.Millisecond
+)
 
 // controlConfig is what sessions are begun with.
 func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.Config {
@@ -166,9 +174,9 @@ func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.
 		IdleTimeout:        cfg.IdleTimeout,
 		Ports:              s.ports.Ports,
 		Data: dataconn.Settings{
-			OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout, MinRate: int64(cfg.Limits.MinUploadRate),
+			OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout, MinRate: minUploadRate,
 		},
-		CommitDelay:    cfg.CommitDelay,
+		CommitDelay:    commitDelay,
 		MaxLogins:      cfg.MaxFailedLogins,
 		Limits:         s.limits,
 		LoginTimeout:   cfg.Limits.LoginTimeout,

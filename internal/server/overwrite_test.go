@@ -199,7 +199,7 @@ func TestSTORAfterREST(t *testing.T) {
 		for choice, want := range map[config.StorAfterRest]string{"": "coNTent", config.KeepRest: "coNTent",
 			config.TruncateRest: "coNT"} {
 			cfg := configtest.New(t, s)
-			cfg.Tenants["acme"].StorAfterRest = choice
+			cfg.Tenants["acme"].Compatibility.StorAfterRest = choice
 			put(t, s, cfg, "alice/there")
 			c := session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")
 			c.Command(200, "TYPE I")

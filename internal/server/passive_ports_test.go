@@ -24,16 +24,9 @@ const noPort = "Aucun port n’est libre pour la connexion de données. Veuillez
 // A client above a maximum of passive ports gets 425. It gets a port after a connection to another one, after a
 // second EPSV there, and after the end of a session.
 func TestPassivePortLimit(t *testing.T) {
-	one := config.Usage{PassivePorts: 1}
 	for name, change := range map[string]func(cfg *config.Config){
-		`limit="passive_ports",tenant=""`:             func(cfg *config.Config) { cfg.Limits.PassivePorts = 1 },
-		`limit="per_address.passive_ports",tenant=""`: func(cfg *config.Config) { cfg.Limits.PerAddress = one },
-		`limit="passive_ports",tenant="acme"`: func(cfg *config.Config) {
-			cfg.Tenants["acme"].Limits.Usage = one
-		},
-		`limit="per_user.passive_ports",tenant="acme"`: func(cfg *config.Config) {
-			cfg.Tenants["acme"].Users["alice"].Limits.Usage = one
-		},
+		`limit="server.passive_ports",tenant=""`:  func(cfg *config.Config) { cfg.Limits.Server.PassivePorts = 1 },
+		`limit="address.passive_ports",tenant=""`: func(cfg *config.Config) { cfg.Limits.Address.PassivePorts = 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, cfg := simulated(t)

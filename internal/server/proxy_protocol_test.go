@@ -128,8 +128,8 @@ func TestProxyProtocol(t *testing.T) {
 func TestProxyProtocolLimits(t *testing.T) {
 	log := &logText{}
 	srv := behindBalancer(t, func(cfg *config.Config) {
-		cfg.Limits.SessionsPerAddress = 2
-		cfg.Limits.Deny = []value.Network{{Prefix: netip.MustParsePrefix("198.51.100.0/24")}}
+		cfg.Limits.Address.Sessions = 2
+		cfg.Limits.Server.Deny = []value.Network{{Prefix: netip.MustParsePrefix("198.51.100.0/24")}}
 	}, Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	behind(t, srv, "PROXY TCP4 198.51.100.7 192.0.2.1 40000 21\r\n", 421)
 	for range 2 {

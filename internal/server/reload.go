@@ -105,8 +105,8 @@ func (s *Server) replace(next *config.Config) error {
 	if administrators != nil {
 		administrators.Apply()
 	}
-	s.limits.Adopt(cfg.Limits.Server())
-	s.bans.Adopt(cfg.Limits.Bans, cfg.Limits.Networks)
+	s.limits.Adopt(cfg.Limits.Scopes())
+	s.bans.Adopt(cfg.Limits.Bans, cfg.Limits.Server.Networks)
 	s.showRefusedTexts(cfg)
 	uncounted := s.useTenants(tenants)
 	s.control.Configure(s.controlConfig(cfg, bundle))

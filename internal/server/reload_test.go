@@ -48,7 +48,7 @@ func reload(t *testing.T, srv *Server, cfg *config.Config) {
 func TestReloadKeepsCounts(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Tenants["acme"].Quota = 1000
-	cfg.Tenants["acme"].Limits.Sessions = 1
+	cfg.Tenants["acme"].Limits.Tenant.Sessions = 1
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	c := session(t, srv, "alice")
 	c.Store("/a", strings.Repeat("a", 100))
@@ -63,9 +63,9 @@ func TestReloadKeepsCounts(t *testing.T) {
 	}
 	login(421)
 	two := changed(t, cfg, func(next *config.Config) {
-		next.Tenants["acme"].Limits.Sessions = 2
+		next.Tenants["acme"].Limits.Tenant.Sessions = 2
 		next.Tenants["acme"].Quota = 150
-		next.Limits.Sessions = 100
+		next.Limits.Server.Sessions = 100
 		next.IdleTimeout = time.Minute
 	}, "acme")
 	reload(t, srv, two)
@@ -78,7 +78,8 @@ func TestReloadKeepsCounts(t *testing.T) {
 		t.Errorf("bans are %v", srv.bans.All())
 	}
 	// One session less than there are: none ends, and none comes.
-	reload(t, srv, changed(t, two, func(next *config.Config) { next.Tenants["acme"].Limits.Sessions = 1 }, "acme"))
+	one := changed(t, two, func(next *config.Config) { next.Tenants["acme"].Limits.Tenant.Sessions = 1 }, "acme")
+	reload(t, srv, one)
 	login(421)
 	c.Command(200, "NOOP")
 	second.Command(221, "QUIT")
@@ -229,7 +230,7 @@ var problem = yamlconf.Problem{Source: "f.yaml", Line: 3, Column: 7, Path: "tena
 // Clients log in and transfer while the tenant changes again and again, also until the server stops.
 func TestReloadWhileClientsWork(t *testing.T) {
 	s, cfg := simulated(t)
-	cfg.Limits.SessionsPerAddress = 0
+	cfg.Limits.Address.Sessions = 0
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	session(t, srv, "alice")
 	var working sync.WaitGroup
@@ -242,7 +243,7 @@ func TestReloadWhileClientsWork(t *testing.T) {
 			default:
 			}
 			next := changed(t, cfg, func(next *config.Config) {
-				next.Tenants["acme"].Limits.Sessions = 10 + i
+				next.Tenants["acme"].Limits.Tenant.Sessions = 10 + i
 				next.IdleTimeout = time.Minute + time.Duration(i%2)
 				next.Tenants["acme"].Quota = value.Size(1<<20 + i)
 			}, "acme")

@@ -25,9 +25,9 @@ func TestTransferLimit(t *testing.T) {
 	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
 	acme.DefaultLanguage = language.French
-	acme.Limits.PerUser.Transfers = 1
+	acme.Limits.User.Transfers = 1
 	acme.Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash(),
-		Limits: config.UserLimits{Usage: config.Usage{Transfers: 2}}}
+		Limits: config.Scope{Usage: config.Usage{Transfers: 2}}}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	begin := func(user string) (end func()) {
 		t.Helper()
@@ -52,7 +52,7 @@ func TestTransferLimit(t *testing.T) {
 	endBobs()
 	endFirst()
 	second.Transfer("NLST /")
-	wantMetrics(t, srv, `babelftp_refusals_total{limit="per_user.transfers",tenant="acme"} 1`)
+	wantMetrics(t, srv, `babelftp_refusals_total{limit="user.transfers",tenant="acme"} 1`)
 }
 
 // A holdingS3 is the way to an S3 server that holds copies back.
@@ -93,7 +93,7 @@ func (h *holdingS3) Do(r *http.Request) (*http.Response, error) {
 func TestOperationLimit(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Tenants["acme"].DefaultLanguage = language.French
-	cfg.Tenants["acme"].Limits.Operations = 1
+	cfg.Limits.Server.Operations = 1
 	put(t, s, cfg, "a/1", "a/2", "b/1", "file")
 	opts := Options{AWS: s.AWSConfig()}
 	s3 := hold(t, opts.AWS)
@@ -123,16 +123,15 @@ func TestOperationLimit(t *testing.T) {
 	other.Command(350, "RNFR /b")
 	other.Command(250, "RNTO /c")
 	other.Command(250, "SITE RMDIR /c")
-	wantMetrics(t, srv, `babelftp_refusals_total{limit="operations",tenant="acme"} 3`)
+	wantMetrics(t, srv, `babelftp_refusals_total{limit="server.operations",tenant=""} 3`)
 }
 
 // A command that takes too long is ended, a transfer too.
 func TestCommandTimeout(t *testing.T) {
 	t.Parallel()
 	s, cfg := simulated(t)
-	acme := cfg.Tenants["acme"]
-	acme.DefaultLanguage = language.French
-	acme.Users["alice"].Limits.CommandTimeout = 2 * time.Second // longer than the other commands take on a busy machine
+	cfg.Tenants["acme"].DefaultLanguage = language.French
+	cfg.Limits.CommandTimeout = 2 * time.Second // longer than the other commands take on a busy machine
 	put(t, s, cfg, "a")
 	opts := Options{AWS: s.AWSConfig()}
 	hold(t, opts.AWS)
@@ -153,56 +152,35 @@ func TestCommandTimeout(t *testing.T) {
 	wantMetrics(t, srv, `babelftp_refusals_total{limit="command_timeout",tenant=""} 2`)
 }
 
-// The session of a user may be idle for a shorter time than others.
-func TestIdleTimeoutOfAUser(t *testing.T) {
-	s, cfg := simulated(t)
-	cfg.Tenants["acme"].Users["alice"].Limits.IdleTimeout = time.Millisecond
-	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	c := session(t, srv, "alice")
-	c.Reply(421)
-	closed(t, c)
-}
-
-// A flood of logins of one address, or by a user, gets 421. Another address can log in. The log has a line of it and
-// no flood.
+// A flood of logins of one address gets 421. Another address can log in. The log has a line of it and no flood.
 func TestLoginRates(t *testing.T) {
-	for limit, change := range map[string]func(*config.Config){
-		`limit="per_address.login_rate",tenant=""`: func(cfg *config.Config) { cfg.Limits.PerAddress.LoginRate = 1 },
-		`limit="per_user.login_rate",tenant="acme"`: func(cfg *config.Config) {
-			cfg.Tenants["acme"].Limits.PerUser.LoginRate = 1
-		},
-	} {
-		t.Run(limit, func(t *testing.T) {
-			s, cfg := simulated(t)
-			cfg.Tenants["acme"].Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash()}
-			change(cfg)
-			log := make(logged, 10000)
-			srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
-			for refused := 0; refused < 3; {
-				c, _ := dialFrom(t, srv, "127.0.0.1", 220)
-				c.Command(331, "USER alice")
-				reply, err := c.Send("PASS " + configtest.Password)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if strings.HasPrefix(reply, "421") {
-					refused++
-					closed(t, c)
-				}
-			}
-			c, _ := dialFrom(t, srv, "127.0.0.2", 220)
-			c.Login("bob", configtest.Password)
-			wantMetrics(t, srv, `babelftp_refusals_total{`+limit+`} 3`)
-			lines := 0
-			for range len(log) {
-				if strings.Contains(<-log, "refused by a limit") {
-					lines++
-				}
-			}
-			if lines != 1 {
-				t.Errorf("the log has %d lines of it, want one", lines)
-			}
-		})
+	s, cfg := simulated(t)
+	cfg.Limits.Address.LoginRate = 1
+	log := make(logged, 10000)
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+	for refused := 0; refused < 3; {
+		c, _ := dialFrom(t, srv, "127.0.0.1", 220)
+		c.Command(331, "USER alice")
+		reply, err := c.Send("PASS " + configtest.Password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(reply, "421") {
+			refused++
+			closed(t, c)
+		}
+	}
+	c, _ := dialFrom(t, srv, "127.0.0.2", 220)
+	c.Login("alice", configtest.Password)
+	wantMetrics(t, srv, `babelftp_refusals_total{limit="address.login_rate",tenant=""} 3`)
+	lines := 0
+	for range len(log) {
+		if strings.Contains(<-log, "refused by a limit") {
+			lines++
+		}
+	}
+	if lines != 1 {
+		t.Errorf("the log has %d lines of it, want one", lines)
 	}
 }
 
@@ -210,7 +188,7 @@ func TestLoginRates(t *testing.T) {
 func TestCommandRate(t *testing.T) {
 	t.Parallel()
 	s, cfg := simulated(t)
-	cfg.Limits.PerAddress.CommandRate = 1
+	cfg.Limits.Address.CommandRate = 1
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	const sessions = 30 // each has one command that waits at most
 	refused := make(chan struct{}, sessions)

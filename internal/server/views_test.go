@@ -196,7 +196,7 @@ const (
 func newWorlds(t *testing.T) *worlds {
 	w := &worlds{t: t, s: s3test.Start(t, "versitygw")}
 	cfg := configtest.New(t, w.s)
-	cfg.Limits.SessionsPerAddress = 0
+	cfg.Limits.Address.Sessions = 0
 	cfg.Tenants = map[string]*config.Tenant{}
 	for i := range w.buckets {
 		w.buckets[i] = w.s.Bucket(t)

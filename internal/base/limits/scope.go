@@ -46,31 +46,32 @@ var ErrTooLong = errors.New("the command took too long")
 type Scope struct {
 	tenant                                       string
 	sessions, transfers, operation, passivePorts slots
-	beforeLogin                                  slots // sessions, of the server and of an address
+	beforeLogin                                  slots // sessions, which only the server bounds
 	logins, commands                             meter
 	upload, download                             meter // of bytes
 }
 
-// Names of scopes begin the names of their limits in metrics: "per_address." for example.
+// Names of scopes begin the names of their limits, as in the configuration: "address.sessions" for example.
 const (
-	addressPrefix = "per_address."
-	userPrefix    = "per_user."
+	serverPrefix  = "server."
+	addressPrefix = "address."
+	tenantPrefix  = "tenant."
+	userPrefix    = "user."
 )
 
-// NewTenant makes the scope of a tenant, with so many sessions.
-func NewTenant(name string, sessions int, u Usage) *Scope {
-	return newScope(name, "", "sessions", sessions, u)
-}
+// sessionsBeforeLogin names the limit on sessions of the server that are not logged in.
+const sessionsBeforeLogin = "sessions_before_login"
 
-// NewUser makes the scope of a user of a tenant, with so many sessions.
-func NewUser(tenant string, sessions int, u Usage) *Scope {
-	return newScope(tenant, userPrefix, "sessions_per_user", sessions, u)
-}
+// NewTenant makes the scope of a tenant.
+func NewTenant(name string, u Usage) *Scope { return newScope(name, tenantPrefix, u) }
 
-func newScope(tenant, prefix, sessionsLimit string, sessions int, u Usage) *Scope {
+// NewUser makes the scope of a user of a tenant.
+func NewUser(tenant string, u Usage) *Scope { return newScope(tenant, userPrefix, u) }
+
+func newScope(tenant, prefix string, u Usage) *Scope {
 	s := &Scope{
 		tenant:       tenant,
-		sessions:     slots{limit: sessionsLimit, most: sessions},
+		sessions:     slots{limit: prefix + "sessions", most: u.Sessions},
 		transfers:    slots{limit: prefix + "transfers", most: u.Transfers},
 		operation:    slots{limit: prefix + "operations", most: u.Operations},
 		passivePorts: slots{limit: prefix + "passive_ports", most: u.PassivePorts},
@@ -361,18 +362,11 @@ type Guard interface {
 
 // A Server has the scope of a server, and one for each address, by [Network].
 type Server struct {
-	Guard              Guard // nil for none
-	scope              *Scope
-	sessionsPerAddress Sessions
-	perAddress         Usage
-	mu                 sync.Mutex
-	addresses          *Expiring[netip.Prefix, *address]
-}
-
-// Sessions is how many there may be at the same time. With 0 there is no limit.
-type Sessions struct {
-	Most        int
-	BeforeLogin int // of them that are not logged in
+	Guard      Guard // nil for none
+	scope      *Scope
+	perAddress Usage
+	mu         sync.Mutex
+	addresses  *Expiring[netip.Prefix, *address]
 }
 
 // An address is a scope, and how many use it.
@@ -382,11 +376,10 @@ type address struct {
 	since time.Time // when the last one has left
 }
 
-// NewServer makes the scopes of a server with so many sessions, and so many of each address.
-func NewServer(sessions, sessionsPerAddress Sessions, u, perAddress Usage) *Server {
+// NewServer makes the scopes of a server, and of each address.
+func NewServer(u, perAddress Usage) *Server {
 	return &Server{
-		scope:              serverScope(sessions, u),
-		sessionsPerAddress: sessionsPerAddress, perAddress: perAddress,
+		scope: serverScope(u), perAddress: perAddress,
 		addresses: NewExpiring[netip.Prefix]((*address).over),
 	}
 }
@@ -396,24 +389,21 @@ func (s *Server) Adopt(other *Server) {
 	s.scope.Adopt(other.scope)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sessionsPerAddress, s.perAddress = other.sessionsPerAddress, other.perAddress
+	s.perAddress = other.perAddress
 	limits := s.addressScope()
 	for _, a := range s.addresses.All() {
 		a.Adopt(limits)
 	}
 }
 
-func serverScope(sessions Sessions, u Usage) *Scope {
-	scope := newScope("", "", "sessions", sessions.Most, u)
-	scope.beforeLogin = slots{limit: "sessions_before_login", most: sessions.BeforeLogin}
+// serverScope lets strangers take half of the sessions: the other half stays for those who are logged in.
+func serverScope(u Usage) *Scope {
+	scope := newScope("", serverPrefix, u)
+	scope.beforeLogin = slots{limit: sessionsBeforeLogin, most: (u.Sessions + 1) / 2}
 	return scope
 }
 
-func (s *Server) addressScope() *Scope {
-	scope := newScope("", addressPrefix, "sessions_per_address", s.sessionsPerAddress.Most, s.perAddress)
-	scope.beforeLogin = slots{limit: "sessions_before_login_per_address", most: s.sessionsPerAddress.BeforeLogin}
-	return scope
-}
+func (s *Server) addressScope() *Scope { return newScope("", addressPrefix, s.perAddress) }
 
 // addressIdle is how long the scope of an address without sessions stays. Its rates are full again after a second.
 const addressIdle = 2 * time.Second
@@ -437,8 +427,7 @@ func (s *Server) Enter(session *Session) (scopes Scopes, leave func(), err error
 	if err != nil {
 		s.release(a)
 		pass()
-		if reached, ok := errors.AsType[*Error](err); ok &&
-			(reached.Limit == a.sessions.limit || reached.Limit == a.beforeLogin.limit) {
+		if reached, ok := errors.AsType[*Error](err); ok && reached.Limit == a.sessions.limit {
 			s.Offended(session.Addr)
 		}
 		return nil, nil, err

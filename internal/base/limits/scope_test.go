@@ -26,8 +26,8 @@ func limitOf(t *testing.T, err error) string {
 
 // The narrowest scope that is full is named, and what is refused takes no place in the others.
 func TestSlots(t *testing.T) {
-	tenant := NewTenant("acme", 3, Usage{Transfers: 2})
-	alice, bob := NewUser("acme", 2, Usage{Transfers: 1}), NewUser("acme", 0, Usage{})
+	tenant := NewTenant("acme", Usage{Sessions: 3, Transfers: 2})
+	alice, bob := NewUser("acme", Usage{Sessions: 2, Transfers: 1}), NewUser("acme", Usage{})
 	enter := func(user *Scope, want string) func() {
 		t.Helper()
 		leave, err := Scopes{tenant, user}.EnterTransfer()
@@ -37,9 +37,9 @@ func TestSlots(t *testing.T) {
 		return leave
 	}
 	first := enter(alice, "")
-	enter(alice, "acme:per_user.transfers")
+	enter(alice, "acme:user.transfers")
 	second := enter(bob, "")
-	enter(bob, "acme:transfers")
+	enter(bob, "acme:tenant.transfers")
 	first()
 	second()
 	enter(alice, "")()
@@ -50,21 +50,30 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-func TestSessions(t *testing.T) {
-	s := NewServer(Sessions{Most: 3}, Sessions{Most: 2}, Usage{}, Usage{})
-	enter := func(addr, want string) func() {
+// entering lets sessions from an address into a server, where they log in, and wants a limit, or none.
+func entering(t *testing.T, s *Server) func(addr, want string) (leave func()) {
+	return func(addr, want string) func() {
 		t.Helper()
-		_, leave, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
+		scopes, leave, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
 		if got := limitOf(t, err); got != want {
 			t.Errorf("%s: limit %q, want %q", addr, got, want)
 		}
-		return leave
+		if err != nil {
+			return nil
+		}
+		loggedOut := scopes.LogIn()
+		return func() { loggedOut(); leave() }
 	}
+}
+
+func TestSessions(t *testing.T) {
+	s := NewServer(Usage{Sessions: 3}, Usage{Sessions: 2})
+	enter := entering(t, s)
 	const a, b = "192.0.2.1", "192.0.2.2"
 	first, second := enter(a, ""), enter(a, "")
-	enter(a, ":sessions_per_address")
+	enter(a, ":address.sessions")
 	third := enter(b, "")
-	enter(b, ":sessions")
+	enter(b, ":server.sessions")
 	first()
 	enter(a, "")()
 	second()
@@ -74,9 +83,10 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// A session counts as one before its login until it logs in, and again when it has logged out, also above the limit.
+// Half of the sessions may be not logged in. A session counts as such until it logs in, and again when it has logged
+// out, also above the limit.
 func TestSessionsBeforeLogin(t *testing.T) {
-	s := NewServer(Sessions{BeforeLogin: 3}, Sessions{BeforeLogin: 2}, Usage{}, Usage{})
+	s := NewServer(Usage{Sessions: 5}, Usage{})
 	enter := func(addr, want string) (Scopes, func()) {
 		t.Helper()
 		scopes, leave, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
@@ -88,7 +98,6 @@ func TestSessionsBeforeLogin(t *testing.T) {
 	const a, b = "192.0.2.1", "192.0.2.2"
 	first, leaveFirst := enter(a, "")
 	_, leaveSecond := enter(a, "")
-	enter(a, ":sessions_before_login_per_address")
 	loggedOut := first.LogIn()
 	_, leaveThird := enter(a, "")
 	_, leaveFourth := enter(b, "")
@@ -106,7 +115,7 @@ func TestSessionsBeforeLogin(t *testing.T) {
 // A rate of an address outlives its sessions, and ends with time.
 func TestAddressRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewServer(Sessions{}, Sessions{}, Usage{}, Usage{Logins: 2})
+		s := NewServer(Usage{}, Usage{Logins: 2})
 		login := func(addr netip.Addr, want string) {
 			t.Helper()
 			scopes, leave, err := s.Enter(&Session{Addr: addr})
@@ -121,11 +130,11 @@ func TestAddressRate(t *testing.T) {
 		a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 		login(a, "")
 		login(a, "")
-		login(a, ":per_address.login_rate")
+		login(a, ":address.login_rate")
 		login(b, "")
 		time.Sleep(time.Second / 2)
 		login(a, "")
-		login(a, ":per_address.login_rate")
+		login(a, ":address.login_rate")
 
 		addr := netip.MustParseAddr("198.51.100.0")
 		for range sweepAt - 2 {
@@ -143,7 +152,7 @@ func TestAddressRate(t *testing.T) {
 // Commands wait for their turn. Who would wait for too long is refused, and takes no turn from others.
 func TestCommandRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		scopes := Scopes{NewTenant("acme", 0, Usage{Commands: 2}), NewUser("acme", 0, Usage{})}
+		scopes := Scopes{NewTenant("acme", Usage{Commands: 2}), NewUser("acme", Usage{})}
 		for i, want := range []time.Duration{0, 0, time.Second / 2, time.Second} {
 			if wait, err := scopes.Command(); err != nil || wait != want {
 				t.Errorf("command %d waits %v, want %v: %v", i, wait, want, err)
@@ -151,7 +160,7 @@ func TestCommandRate(t *testing.T) {
 		}
 		for {
 			if _, err := scopes.Command(); err != nil {
-				if got := limitOf(t, err); got != "acme:command_rate" {
+				if got := limitOf(t, err); got != "acme:tenant.command_rate" {
 					t.Errorf("limit %q", got)
 				}
 				break
@@ -168,9 +177,9 @@ func TestCommandRate(t *testing.T) {
 func TestPace(t *testing.T) {
 	const second, bytes = time.Second, 1 << 20
 	synctest.Test(t, func(t *testing.T) {
-		tenant := NewTenant("acme", 0, Usage{DownloadRate: bytes})
-		alice := Scopes{tenant, NewUser("acme", 0, Usage{DownloadRate: bytes / 4})}
-		bob := Scopes{tenant, NewUser("acme", 0, Usage{})}
+		tenant := NewTenant("acme", Usage{DownloadRate: bytes})
+		alice := Scopes{tenant, NewUser("acme", Usage{DownloadRate: bytes / 4})}
+		bob := Scopes{tenant, NewUser("acme", Usage{})}
 		if alice.Pace(true) != nil {
 			t.Error("uploads have a rate")
 		}
@@ -203,7 +212,7 @@ func TestPace(t *testing.T) {
 }
 
 func TestWithoutLimits(t *testing.T) {
-	scopes := Scopes{NewTenant("acme", 0, Usage{})}
+	scopes := Scopes{NewTenant("acme", Usage{})}
 	for range 100 {
 		_, sessions := scopes.EnterSession()
 		_, operations := scopes.EnterOperation()
@@ -223,7 +232,7 @@ func TestWithoutLimits(t *testing.T) {
 // Other limits count for what is in use already, and for rates from then on.
 func TestAdopt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // in which no time passes
-		user := NewUser("acme", 1, Usage{Transfers: 2, UploadRate: 8000})
+		user := NewUser("acme", Usage{Sessions: 1, Transfers: 2, UploadRate: 8000})
 		scopes := Scopes{user}
 		leave, err := scopes.EnterSession()
 		if err != nil {
@@ -233,7 +242,7 @@ func TestAdopt(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := user.upload.limiter.Load()
-		user.Adopt(NewUser("acme", 2, Usage{Transfers: 1, UploadRate: 8000, Logins: 1, DownloadRate: 16000}))
+		user.Adopt(NewUser("acme", Usage{Sessions: 2, Transfers: 1, UploadRate: 8000, Logins: 1, DownloadRate: 16000}))
 		if user.upload.limiter.Load() != before || len(scopes.Pace(false)) != 1 ||
 			scopes.Pace(false).Chunk(1<<20) != 2000 {
 			t.Error("the rates are not those that were adopted")
@@ -241,20 +250,20 @@ func TestAdopt(t *testing.T) {
 		if _, err := scopes.EnterSession(); err != nil {
 			t.Error(err)
 		}
-		if _, err := scopes.EnterSession(); limitOf(t, err) != "acme:sessions_per_user" {
+		if _, err := scopes.EnterSession(); limitOf(t, err) != "acme:user.sessions" {
 			t.Error("a third session")
 		}
-		if _, err := scopes.EnterTransfer(); limitOf(t, err) != "acme:per_user.transfers" {
+		if _, err := scopes.EnterTransfer(); limitOf(t, err) != "acme:user.transfers" {
 			t.Error("a second transfer")
 		}
 		if err := scopes.Login(); err != nil {
 			t.Error(err)
 		}
-		if err := scopes.Login(); limitOf(t, err) != "acme:per_user.login_rate" {
+		if err := scopes.Login(); limitOf(t, err) != "acme:user.login_rate" {
 			t.Error("a second login within a second")
 		}
 		leave()
-		user.Adopt(NewUser("acme", 0, Usage{}))
+		user.Adopt(NewUser("acme", Usage{}))
 		if err := scopes.Login(); err != nil || scopes.Pace(true) != nil {
 			t.Error("there are still limits")
 		}
@@ -262,32 +271,25 @@ func TestAdopt(t *testing.T) {
 }
 
 func TestServerAdopts(t *testing.T) {
-	s := NewServer(Sessions{Most: 2}, Sessions{Most: 2}, Usage{}, Usage{})
-	enter := func(addr, want string) func() {
-		t.Helper()
-		_, leave, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
-		if got := limitOf(t, err); got != want {
-			t.Errorf("%s: limit %q, want %q", addr, got, want)
-		}
-		return leave
-	}
+	s := NewServer(Usage{Sessions: 2}, Usage{Sessions: 2})
+	enter := entering(t, s)
 	leave := enter("192.0.2.1", "")
 	enter("192.0.2.1", "")
-	s.Adopt(NewServer(Sessions{Most: 4}, Sessions{Most: 1, BeforeLogin: 1}, Usage{}, Usage{}))
-	enter("192.0.2.1", ":sessions_per_address")
+	s.Adopt(NewServer(Usage{Sessions: 4}, Usage{Sessions: 1}))
+	enter("192.0.2.1", ":address.sessions")
 	enter("192.0.2.2", "")
-	enter("192.0.2.2", ":sessions_per_address")
+	enter("192.0.2.2", ":address.sessions")
 	leave()
-	enter("192.0.2.1", ":sessions_per_address")
+	enter("192.0.2.1", ":address.sessions")
 	enter("192.0.2.3", "")
 	enter("192.0.2.4", "")
-	enter("192.0.2.5", ":sessions")
+	enter("192.0.2.5", ":server.sessions")
 }
 
 // Each address has limiters of its own, also after a reload that changes the rates.
 func TestAdoptedRatesAreOfOneAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // in which no time passes
-		s := NewServer(Sessions{}, Sessions{}, Usage{}, Usage{Logins: 1})
+		s := NewServer(Usage{}, Usage{Logins: 1})
 		var addresses []Scopes
 		for _, addr := range []string{"192.0.2.1", "192.0.2.2"} {
 			scopes, _, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
@@ -296,8 +298,7 @@ func TestAdoptedRatesAreOfOneAddress(t *testing.T) {
 			}
 			addresses = append(addresses, scopes)
 		}
-		s.Adopt(
-			NewServer(Sessions{}, Sessions{}, Usage{}, Usage{Logins: 2, Commands: 2, UploadRate: 1, DownloadRate: 1}))
+		s.Adopt(NewServer(Usage{}, Usage{Logins: 2, Commands: 2, UploadRate: 1, DownloadRate: 1}))
 		for range 2 {
 			for _, scopes := range addresses {
 				if err := scopes.Login(); err != nil {
@@ -305,7 +306,7 @@ func TestAdoptedRatesAreOfOneAddress(t *testing.T) {
 				}
 			}
 		}
-		if err := addresses[0].Login(); limitOf(t, err) != ":per_address.login_rate" {
+		if err := addresses[0].Login(); limitOf(t, err) != ":address.login_rate" {
 			t.Errorf("a third login: %v", err)
 		}
 		for i, limiter := range append(addresses[0].Pace(true), addresses[0].Pace(false)...) {
@@ -318,7 +319,7 @@ func TestAdoptedRatesAreOfOneAddress(t *testing.T) {
 
 // Limits change while they refuse sessions; the race detector sees whether that is safe.
 func TestAdoptWhileSessionsAreRefused(t *testing.T) {
-	s := NewServer(Sessions{}, Sessions{Most: 1}, Usage{}, Usage{})
+	s := NewServer(Usage{}, Usage{Sessions: 1})
 	session := &Session{Addr: netip.MustParseAddr("192.0.2.1")}
 	_, leave, err := s.Enter(session)
 	if err != nil {
@@ -328,11 +329,11 @@ func TestAdoptWhileSessionsAreRefused(t *testing.T) {
 	var adopting sync.WaitGroup
 	adopting.Go(func() {
 		for range 100 {
-			s.Adopt(NewServer(Sessions{}, Sessions{Most: 1}, Usage{}, Usage{}))
+			s.Adopt(NewServer(Usage{}, Usage{Sessions: 1}))
 		}
 	})
 	for range 100 {
-		if _, _, err := s.Enter(session); limitOf(t, err) != ":sessions_per_address" {
+		if _, _, err := s.Enter(session); limitOf(t, err) != ":address.sessions" {
 			t.Errorf("a second session: %v", err)
 		}
 	}

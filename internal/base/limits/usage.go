@@ -5,6 +5,7 @@ import "cmp"
 // Usage bounds what clients may use in a second, or at the same time. With 0 there is no limit. A rate allows so many
 // at once after a second without any.
 type Usage struct {
+	Sessions                 int // at the same time
 	Logins, Commands         int // a second
 	Transfers, Operations    int // at the same time
 	PassivePorts             int // that wait for their clients at the same time
@@ -14,7 +15,8 @@ type Usage struct {
 // Or is what u says, and where it says nothing what another says.
 func (u Usage) Or(other Usage) Usage {
 	return Usage{
-		Logins: cmp.Or(u.Logins, other.Logins), Commands: cmp.Or(u.Commands, other.Commands),
+		Sessions: cmp.Or(u.Sessions, other.Sessions),
+		Logins:   cmp.Or(u.Logins, other.Logins), Commands: cmp.Or(u.Commands, other.Commands),
 		Transfers: cmp.Or(u.Transfers, other.Transfers), Operations: cmp.Or(u.Operations, other.Operations),
 		PassivePorts: cmp.Or(u.PassivePorts, other.PassivePorts),
 		UploadRate:   cmp.Or(u.UploadRate, other.UploadRate), DownloadRate: cmp.Or(u.DownloadRate, other.DownloadRate),

@@ -129,8 +129,8 @@ func HasFileForm(f reflect.StructField) bool {
 
 // unknownKey says what to do about the key that p leads to, which is none of known.
 func (d *decoder) unknownKey(p Path, known []string) string {
-	for i := range p {
-		if advice := d.advice[strings.Join(p[i:], ".")]; advice != "" {
+	for _, old := range d.old {
+		if advice, ok := old.advice(p); ok {
 			return advice
 		}
 	}

@@ -15,9 +15,8 @@ type Loader struct {
 	// NoFiles says that no value may come from a file, because another program wrote the document.
 	NoFiles bool
 
-	// Advice says what to write in the place of some unknown keys, by the key, or by the last keys of its path with
-	// dots between them.
-	Advice map[string]string
+	// Old are keys that documents have had.
+	Old []OldKey
 
 	// Sources notes the files that are read, unless it is nil.
 	Sources *Sources
@@ -29,7 +28,7 @@ func (l Loader) Decode(file string, text []byte, target any) (Positions, Problem
 	d := &decoder{
 		file:      file,
 		noFiles:   l.NoFiles,
-		advice:    l.Advice,
+		old:       l.Old,
 		sources:   l.Sources,
 		env:       newEnvironment(l.Environ, l.Prefix),
 		fields:    map[reflect.Type][]reflect.StructField{},
@@ -55,7 +54,7 @@ func (l Loader) Decode(file string, text []byte, target any) (Positions, Problem
 type decoder struct {
 	file      string // whose nodes are decoded
 	noFiles   bool   // no value comes from a file
-	advice    map[string]string
+	old       []OldKey
 	sources   *Sources
 	env       environment
 	inMap     int // how many maps hold what is decoded: no variable gives a value there

@@ -1,9 +1,7 @@
 package control
 
 import (
-	"cmp"
 	"slices"
-	"time"
 
 	"golang.org/x/text/language"
 
@@ -85,25 +83,9 @@ func (id *identity) scopes() limits.Scopes {
 	return id.login.Scopes
 }
 
-// idle is how long the user may send no command, the server's time where the user has no other.
-func (id *identity) idle(server time.Duration) time.Duration {
-	if id.login == nil {
-		return server
-	}
-	return cmp.Or(id.login.IdleTimeout, server)
-}
-
-// longest is how long a command may take, the server's time where the user has no other.
-func (id *identity) longest(server time.Duration) time.Duration {
-	if id.login == nil {
-		return server
-	}
-	return cmp.Or(id.login.CommandTimeout, server)
-}
-
 // ignoresChmod tells whether the user's tenant answers SITE CHMOD, though S3 keeps no permissions.
 func (id *identity) ignoresChmod() bool {
-	return id.login != nil && id.login.Tenant.Chmod == config.IgnoreChmod
+	return id.login != nil && id.login.Tenant.Compatibility.Chmod == config.IgnoreChmod
 }
 
 // text renders a message in the language of the client.

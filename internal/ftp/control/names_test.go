@@ -37,7 +37,7 @@ func (s *site) wantObjects(want ...string) {
 }
 
 func normalized(n pathname.Normalization) account.Login {
-	return loginTo(config.Tenant{Normalization: n})
+	return loginTo(config.Tenant{Compatibility: config.Compatibility{Normalization: n}})
 }
 
 // A spelling that no key can have is not there.
@@ -108,7 +108,8 @@ func TestCharsetWithIACAlone(t *testing.T) {
 // where it is a character.
 func TestBackslashSeparates(t *testing.T) {
 	demo := loginTo(config.Tenant{
-		Backslash: pathname.BackslashSeparates, PathnameEncoding: configtest.Encoding(t, "shift_jis"),
+		Compatibility:    config.Compatibility{Backslash: pathname.BackslashSeparates},
+		PathnameEncoding: configtest.Encoding(t, "shift_jis"),
 	})
 	demo.DirectoryEncodings = map[string]*pathname.Encoding{"/mirror": configtest.Encoding(t, "raw").Encoding}
 	s := newTenantSite(t, demo)

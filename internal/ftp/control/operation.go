@@ -60,7 +60,7 @@ type operation struct {
 func (s *session) newOperation(row command, line report.Command) *operation {
 	conn := s.dialogue.conn
 	op := &operation{row: row, command: line, lines: conn.Lines(), peerClosed: conn.PeerClosed(), done: s.dialogue.done,
-		tooLong: limits.After(s.identity.longest(s.cfg.CommandTimeout))}
+		tooLong: limits.After(s.cfg.CommandTimeout)}
 	s.identify()
 	op.Context, op.cancel = context.WithCancelCause(s.observers.CommandBegan(s.ctx, line))
 	if op.beforeLogin = s.identity.login == nil; op.beforeLogin {

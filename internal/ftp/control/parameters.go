@@ -15,7 +15,7 @@ func (s *session) representation(arg string) (wire.Reply, error) {
 	case !s.settings.next.parameters.SetType(arg):
 		return s.reply(504, i18n.ParameterNotImplemented, "TYPE")
 	case s.settings.next.parameters.ASCII:
-		s.settings.next.parameters.ASCII = s.identity.login.Tenant.ASCII != config.KeepLineEnds
+		s.settings.next.parameters.ASCII = s.identity.login.Tenant.Compatibility.ASCII != config.KeepLineEnds
 		return s.reply(200, i18n.TypeASCII)
 	default:
 		return s.reply(200, i18n.TypeBinary)

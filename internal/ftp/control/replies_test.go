@@ -184,8 +184,8 @@ func TestCausesOfErrors(t *testing.T) {
 		code int
 		want i18n.ID
 	}{
-		{&limits.Error{Limit: "per_user.command_rate"}, 450, i18n.TooManyCommands},
-		{&limits.Error{Limit: "per_address.transfers"}, 450, i18n.TooManyOperations},
+		{&limits.Error{Limit: "address.command_rate"}, 450, i18n.TooManyCommands},
+		{&limits.Error{Limit: "address.transfers"}, 450, i18n.TooManyOperations},
 		{&limits.Error{Limit: limits.Bans}, 450, i18n.SessionEnded},
 		{syscall.EFBIG, 552, i18n.FileTooLarge},
 		{syscall.EDQUOT, 552, i18n.QuotaExceeded},
@@ -221,7 +221,7 @@ func TestCausesOfErrors(t *testing.T) {
 		}
 	}
 	for limit, want := range map[string]i18n.ID{
-		"per_user.login_rate": i18n.LoginUnavailable, limits.Bans: i18n.LoginUnavailable,
+		"address.login_rate": i18n.LoginUnavailable, limits.Bans: i18n.LoginUnavailable,
 		limits.Deny: i18n.PermissionDenied, "sessions": i18n.TooManySessions,
 	} {
 		if id := reply.ForRefusal(&limits.Error{Limit: limit}); id != want {

@@ -83,7 +83,7 @@ type Server struct {
 // New makes a server; Serve and ServeTLS give it listeners.
 func New(cfg Config) *Server {
 	if cfg.Limits == nil {
-		cfg.Limits = limits.NewServer(limits.Sessions{}, limits.Sessions{}, limits.Usage{}, limits.Usage{})
+		cfg.Limits = limits.NewServer(limits.Usage{}, limits.Usage{})
 	}
 	var ports netaddr.PortRange
 	if cfg.Ports != nil {

@@ -205,7 +205,7 @@ func (s *session) sayWhyItEnds() {
 
 // next waits for the next command. It returns nil when the session is over.
 func (s *session) next() *wire.Line {
-	l, err := s.dialogue.next(s.identity.idle(s.cfg.IdleTimeout))
+	l, err := s.dialogue.next(s.cfg.IdleTimeout)
 	if err != nil {
 		s.tooLate(err)
 	}
@@ -219,8 +219,7 @@ func (s *session) tooLate(err error) {
 		s.refused(&limits.Error{Limit: limits.LoginTimeout})
 		s.say(421, i18n.LoginTimeout)
 	case errors.Is(err, errIdle):
-		idle := s.identity.idle(s.cfg.IdleTimeout)
-		s.say(421, i18n.IdleTimeout, strconv.Itoa(int(idle/time.Second)))
+		s.say(421, i18n.IdleTimeout, strconv.Itoa(int(s.cfg.IdleTimeout/time.Second)))
 	}
 }
 

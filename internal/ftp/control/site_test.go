@@ -58,7 +58,8 @@ func TestSiteChmod(t *testing.T) {
 		}
 	})
 	t.Run("ignore", func(t *testing.T) {
-		c := newTenantSite(t, loginTo(config.Tenant{Chmod: config.IgnoreChmod})).login()
+		quirks := config.Compatibility{Chmod: config.IgnoreChmod}
+		c := newTenantSite(t, loginTo(config.Tenant{Compatibility: quirks})).login()
 		c.do("SITE chmod 644 f", "200 Permissions are not kept here; nothing was changed.")
 		c.do("SITE CHMOD", "501 Syntax: SITE CHMOD <SP> mode <SP> pathname")
 		if r := c.do("HELP SITE", "214-"); !strings.Contains(r, "\n CHMOD <SP> mode <SP> pathname\n") {

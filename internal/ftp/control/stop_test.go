@@ -315,8 +315,7 @@ func TestBanDuringACommand(t *testing.T) {
 			guard := make(aGuard, 1)
 			s := newSite(t, func(cfg *control.Config) {
 				cfg.Backend = &blockedBackend{cfg.Backend, b}
-				cfg.Limits = limits.NewServer(limits.Sessions{}, limits.Sessions{}, limits.Usage{Commands: tt.rate},
-					limits.Usage{})
+				cfg.Limits = limits.NewServer(limits.Usage{Commands: tt.rate}, limits.Usage{})
 				cfg.Limits.Guard = guard
 				cfg.Observe = func(*report.Client) report.Observers { return report.Observers{seen} }
 			})
@@ -389,7 +388,7 @@ func TestPanicOfAnObserver(t *testing.T) {
 	log := make(logged, 10)
 	ended := make(chan struct{}, 1)
 	s := newSite(t, func(cfg *control.Config) {
-		cfg.Limits = limits.NewServer(limits.Sessions{Most: 1}, limits.Sessions{}, limits.Usage{}, limits.Usage{})
+		cfg.Limits = limits.NewServer(limits.Usage{Sessions: 1}, limits.Usage{})
 		cfg.Logger = errorsTo(log)
 		cfg.Guard = panics.NewGuard(cfg.Logger)
 		cfg.Observe = func(*report.Client) report.Observers { return report.Observers{faulty{}} }

@@ -142,7 +142,7 @@ func TestSTOUKeepsTheExtension(t *testing.T) {
 
 // TestKeptLineEnds: where the tenant says so, TYPE A moves the bytes as they are.
 func TestKeptLineEnds(t *testing.T) {
-	s := newTenantSite(t, loginTo(config.Tenant{ASCII: config.KeepLineEnds}))
+	s := newTenantSite(t, loginTo(config.Tenant{Compatibility: config.Compatibility{ASCII: config.KeepLineEnds}}))
 	const picture = "\xff\xd8\r\n\n\r\r\n"
 	c := s.login()
 	c.do("TYPE A", "200 Type set to A (ASCII).")

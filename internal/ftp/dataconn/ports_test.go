@@ -196,7 +196,7 @@ func TestPortShares(t *testing.T) {
 // Limits of the scopes hold until the client has connected, the time is over or the session has ended.
 func TestPortScopes(t *testing.T) {
 	ports := NewPorts(PortOptions{})
-	scopes := limits.Scopes{limits.NewUser("acme", 0, limits.Usage{PassivePorts: 1})}
+	scopes := limits.Scopes{limits.NewUser("acme", limits.Usage{PassivePorts: 1})}
 	for name, end := range map[string]func(p *waiter, address string){
 		"connected": func(p *waiter, address string) {
 			conn, err := dialFrom(t.Context(), localhost, address)
@@ -217,7 +217,7 @@ func TestPortScopes(t *testing.T) {
 			defer source.Close()
 			_, _, err = ports.Listen(t.Context(), aClient("127.0.0.1"), scopes, time.Hour)
 			if limit, ok := errors.AsType[*limits.Error](err); !ok ||
-				*limit != (limits.Error{Tenant: "acme", Limit: "per_user.passive_ports"}) {
+				*limit != (limits.Error{Tenant: "acme", Limit: "user.passive_ports"}) {
 				t.Errorf("a second port: %v", err)
 			}
 			end(source.(*waiter), netip.AddrPortFrom(localhost, port).String())

@@ -57,7 +57,7 @@ func TestStrangers(t *testing.T) {
 			synctest.Wait()
 		}
 		for range 1000 {
-			from(192, 0, 2).Refused("", "sessions_per_address")
+			from(192, 0, 2).Refused("", "address.sessions")
 		}
 		if lines, more := out.take(t); lines != 1 || more != 0 {
 			t.Errorf("1000 refusals are at once %d lines with the count %d, want one line", lines, more)

@@ -22,7 +22,6 @@ type account struct {
 	accessKeyID        string
 	secretAccessKey    string
 	pathStyle          bool
-	checksums          config.ChecksumUse
 	credentialsFromSDK bool
 	role               *role  // nil where the keys themselves reach the server
 	profile            string // as far as it is known before the server is asked, and changes what the client sends
@@ -35,7 +34,6 @@ func accountOf(s config.S3) account {
 		accessKeyID:        s.AccessKeyID,
 		secretAccessKey:    s.SecretAccessKey.Reveal(),
 		pathStyle:          aws.ToBool(s.PathStyle),
-		checksums:          s.Checksums,
 		credentialsFromSDK: s.AccessKeyID == "",
 		profile:            specialProfile(s.Profile, s.Endpoint),
 	}
@@ -100,7 +98,6 @@ func (f *Factory) client(a account) (*s3.Client, error) {
 		o.UsePathStyle = a.pathStyle
 		name := cmp.Or(a.profile, specialProfile(config.AutoProfile, aws.ToString(cfg.BaseEndpoint)))
 		restrict(o, name)
-		useChecksums(o, a.checksums)
 		RepeatUnstored(name)(o)
 		o.APIOptions = append(o.APIOptions, Region(cfg.Region).Explain)
 		if f.observe != nil {

@@ -10,26 +10,21 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// The SDK's checksums are the tenant's choice, else the server's, else the SDK's.
+// The profile decides whether the SDK sends checksums that S3 does not ask for.
 func TestChecksums(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	for name, tc := range map[string]struct {
-		server, tenant config.ChecksumUse
-		request        aws.RequestChecksumCalculation
-		response       aws.ResponseChecksumValidation
+		profile  config.Profile
+		request  aws.RequestChecksumCalculation
+		response aws.ResponseChecksumValidation
 	}{
-		"by-the-sdk": {"", "", aws.RequestChecksumCalculationWhenSupported,
-			aws.ResponseChecksumValidationWhenSupported},
-		"by-the-server": {config.ChecksumsRequired, "", aws.RequestChecksumCalculationWhenRequired,
-			aws.ResponseChecksumValidationWhenRequired},
-		"by-the-tenant": {
-			config.ChecksumsRequired, config.ChecksumsSupported,
-			aws.RequestChecksumCalculationWhenSupported, aws.ResponseChecksumValidationWhenSupported,
-		},
+		"unknown": {"", aws.RequestChecksumCalculationWhenSupported, aws.ResponseChecksumValidationWhenSupported},
+		"with":    {"minio", aws.RequestChecksumCalculationWhenSupported, aws.ResponseChecksumValidationWhenSupported},
+		"without": {"strict", aws.RequestChecksumCalculationWhenRequired, aws.ResponseChecksumValidationWhenRequired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := configtest.New(t, s)
-			cfg.S3.Checksums, cfg.Tenants["acme"].S3.Checksums = tc.server, tc.tenant
+			cfg.S3.Profile = tc.profile
 			all, err := open(t.Context(), cfg, s.AWSConfig())
 			if err != nil {
 				t.Fatal(err)

@@ -20,7 +20,6 @@ func (b *Bucket) findProfile(ctx context.Context, s *scratch, header http.Header
 		knownProfile(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name), profileOfAnswer(header),
 		"strict")
 	b.Profile, _ = driver.ProfileNamed(name)
-	b.Profile.Checksums = b.Profile.Checksums || b.account.checksums == config.ChecksumsSupported
 	auto := b.configured == "" || b.configured == config.AutoProfile
 	if auto && name == "strict" && (b.resumable || b.denies()) {
 		var err error

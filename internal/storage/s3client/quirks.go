@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/middleware"
@@ -107,8 +109,11 @@ func restrict(o *s3.Options, profile string) {
 			h.Set(acceptEncoding, "gzip")
 		}))
 	}
+	// By default the SDK sends checksums that S3 does not ask for. Some servers other than AWS refuse them, or store a
+	// checksum at the end of a body as a part of it.
 	if !p.Checksums {
-		useChecksums(o, config.ChecksumsRequired)
+		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 	}
 }
 

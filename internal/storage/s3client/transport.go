@@ -23,7 +23,6 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/babelftp/babelftp/internal/base/descriptors"
-	"github.com/babelftp/babelftp/internal/config"
 )
 
 const (
@@ -126,17 +125,4 @@ func reason(err error, timeout time.Duration) string {
 func Variant(o s3.Options, changes ...func(*s3.Options)) *s3.Client {
 	o.ExpressCredentials = nil
 	return s3.New(o, changes...)
-}
-
-// useChecksums makes the SDK send checksums that S3 does not ask for, or not. By default the SDK sends them. Some
-// servers other than AWS refuse them, or store a checksum at the end of a body as a part of it.
-func useChecksums(o *s3.Options, use config.ChecksumUse) {
-	switch use {
-	case config.ChecksumsRequired:
-		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-	case config.ChecksumsSupported:
-		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported
-		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenSupported
-	}
 }

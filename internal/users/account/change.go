@@ -29,7 +29,6 @@ type settings struct {
 	defaultLanguage     language.Tag
 	clientCertificates  config.ClientCertificates
 	requireSessionReuse bool
-	times               config.TimeLimits
 }
 
 // A Change is a configuration that replaces the one before. Tenants that are equal stay what they are. The others are
@@ -61,7 +60,6 @@ func (r *Registry) Prepare(
 		settings: settings{
 			bundle: bundle, defaultLanguage: cfg.DefaultLanguage, clientCertificates: cfg.TLS.ClientCertificates,
 			requireSessionReuse: cfg.TLS.RequireSessionReuse,
-			times:               timesOf(cfg),
 		},
 	}
 	c := &Change{registry: r, cfg: cfg, next: d}

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/text/language"
+
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
@@ -72,7 +74,7 @@ func TestChangeKeeps(t *testing.T) {
 		t.Fatal("the password is wrong")
 	}
 	next.Tenants["acme"].Quota = 2000
-	next.Tenants["acme"].Limits.Sessions = 1
+	next.Tenants["acme"].Limits.Tenant.Sessions = 1
 	next.Tenants["acme"].Users["carol"] = &config.User{PasswordHash: configtest.PasswordHash(), Quota: 7}
 	uncounted := change(t, r, next, buckets)
 	after := r.current.Load().tenants
@@ -96,7 +98,7 @@ func TestChangeKeeps(t *testing.T) {
 
 	// Other settings of the server, another password, another bucket.
 	all := *next
-	all.IdleTimeout, all.Limits.FailedLoginDelay = time.Minute, time.Second
+	all.DefaultLanguage, all.Limits.FailedLoginDelay = language.French, time.Second
 	another, err := passwordhash.New("another")
 	if err != nil {
 		t.Fatal(err)
@@ -108,8 +110,8 @@ func TestChangeKeeps(t *testing.T) {
 		t, r, &all, map[string]*s3client.Bucket{"acme": {Tenant: "acme", Name: "other"},
 			"umbrella": buckets["umbrella"]})
 	last := r.current.Load().tenants
-	if last["umbrella"] == before["umbrella"] || last["umbrella"].users["bob"].IdleTimeout != time.Minute {
-		t.Error("the idle timeout of the server did not reach the users")
+	if last["umbrella"] == before["umbrella"] || last["umbrella"].DefaultLanguage != language.French {
+		t.Error("the language of the server did not reach the tenants")
 	}
 	if u := last["acme"].users["alice"]; isRight(u) || u.quota.Quota == now.quota.Quota || len(uncounted) != 2 {
 		t.Errorf("the user is %+v, and to be counted are %v", u, uncounted)
@@ -162,14 +164,13 @@ func TestLoginWhileTheTenantChanges(t *testing.T) {
 func TestLoginWhileTheBucketChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, next, buckets := twoTenants(t)
-		cfg.Tenants["acme"].Limits.PerUser.LoginRate, next.Tenants["acme"].Limits.PerUser.LoginRate = 1, 1
 		r := registryWith(t, cfg, buckets)
 		(&s3client.Watcher{}).Watch(s3client.All(buckets)) // which never looks
 		begun := time.Now()
 		var login *Login
 		var failed error
 		go func() {
-			server := limits.Scopes{limits.NewTenant("", 0, limits.Usage{Logins: 1})}
+			server := limits.Scopes{limits.NewTenant("", limits.Usage{Logins: 1})}
 			login, failed = r.Login(t.Context(), &LoginRequest{
 				User: "alice", Password: configtest.Password, RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)},
 				Limits: server,
@@ -246,7 +247,7 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 		users map[string]*config.User
 	}{{"external", nil}, {"configured", configured}} {
 		changed, next := hook, *cfg
-		changed.Limits.PerUser = config.Usage{Transfers: 1}
+		changed.Limits.User = config.Scope{Usage: config.Usage{Transfers: 1}}
 		changed.Users = step.users
 		next.Tenants = map[string]*config.Tenant{"acme": &changed}
 		if uncounted := change(t, r, &next, buckets); len(uncounted) != 0 {

@@ -85,7 +85,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		}
 		return nil, &failed
 	}
-	if u.Tenant.Limits.Refuses(addr) || u.Limits.Refuses(addr) {
+	if u.Tenant.Limits.Tenant.Refuses(addr) || u.limits().Refuses(addr) {
 		return nil, full(u.Tenant, &limits.Error{Tenant: u.Tenant.Name, Limit: limits.Deny})
 	}
 	own := limits.Scopes{u.Tenant.state.scope, u.state.scope}
@@ -125,7 +125,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 func (r *Registry) view(u *User, mounts view.Mounts) *view.View {
 	v := &view.View{
 		Mounts: mounts, Policy: u.Policy, Form: u.Tenant.NormalizationOf().Normalize,
-		Printable:   u.Tenant.ControlCharacters == config.RefuseControlCharacters,
+		Printable:   u.Tenant.Compatibility.ControlCharacters == config.RefuseControlCharacters,
 		Directories: u.directories, User: u.Name,
 	}
 	if u.Tenant.Resumable() {

@@ -112,7 +112,7 @@ func (r *Registry) mounts(
 func (r *Registry) storageOptions(opts driver.Options, u *User, m mount) driver.Options {
 	b := m.bucket
 	opts.NoOverwrite = u.NoOverwrite()
-	opts.Truncate = u.Tenant.StorAfterRest == config.TruncateRest
+	opts.Truncate = u.Tenant.Compatibility.StorAfterRest == config.TruncateRest
 	if u.Tenant.Resumable() {
 		opts.Owner = u.owner()
 	}

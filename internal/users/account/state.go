@@ -33,9 +33,9 @@ func (s *states) of(key stateKey) *state {
 	defer s.mu.Unlock()
 	found := s.all[key]
 	if found == nil {
-		found = &state{scope: limits.NewUser(key.tenant, 0, limits.Usage{})}
+		found = &state{scope: limits.NewUser(key.tenant, limits.Usage{})}
 		if key.user == "" {
-			found.scope = limits.NewTenant(key.tenant, 0, limits.Usage{})
+			found.scope = limits.NewTenant(key.tenant, limits.Usage{})
 		}
 		s.all[key] = found
 	}
@@ -68,9 +68,6 @@ func (s *states) enter(u *User, own limits.Scopes) (leave func(), err error) {
 	defer s.mu.Unlock()
 	if s.all[u.stateKey()] != u.state {
 		return nil, errReplaced
-	}
-	if err := own.Login(); err != nil {
-		return nil, err
 	}
 	return own.EnterSession()
 }

@@ -32,10 +32,9 @@ type Tenant struct {
 	bucket   *s3client.Bucket
 	events   EventSink // nil without a webhook
 	users    map[string]*User
-	external *external         // nil without
-	server   config.TimeLimits // of the server
-	state    *state            // nil until use
-	quota    *Quota            // nil without
+	external *external // nil without
+	state    *state    // nil until use
+	quota    *Quota    // nil without
 }
 
 // newTenant is a tenant without bucket and users.
@@ -54,17 +53,11 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 		RequireSessionReuse: tc.TLS.RequiresSessionReuse(&cfg.TLS),
 		replaced:            make(chan struct{}),
 		users:               map[string]*User{},
-		server:              timesOf(cfg),
 	}, nil
 }
 
-// timesOf are the time limits of the server.
-func timesOf(cfg *config.Config) config.TimeLimits {
-	return config.TimeLimits{IdleTimeout: cfg.IdleTimeout, CommandTimeout: cfg.Limits.CommandTimeout}
-}
-
-// use lets the tenant replace the previous one, if there is one: it takes over the users from the directory or hook,
-// and its limits and quotas count. It returns the quotas that must be counted.
+// use lets the tenant take the place of the one before, if there is one: it knows the users whom the source of that
+// one brought, and its limits and quotas count. It returns the quotas that must be counted.
 func (t *Tenant) use(states *states, before *Tenant) []*Quota {
 	if t.external != nil && before != nil {
 		for name, known := range before.external.all() {
@@ -74,7 +67,7 @@ func (t *Tenant) use(states *states, before *Tenant) []*Quota {
 		}
 	}
 	t.state = states.of(stateKey{tenant: t.Name})
-	uncounted := []*Quota{t.state.use(limits.NewTenant(t.Name, t.Limits.Sessions, t.Limits.Limits()), t.quota)}
+	uncounted := []*Quota{t.state.use(limits.NewTenant(t.Name, t.Limits.Tenant.Limits()), t.quota)}
 	for _, u := range t.all() {
 		uncounted = append(uncounted, u.use(states))
 	}

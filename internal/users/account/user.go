@@ -1,9 +1,7 @@
 package account
 
 import (
-	"cmp"
 	"strings"
-	"time"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
@@ -25,8 +23,6 @@ type User struct {
 	Tenant *Tenant
 	// Language is the user's until the client says LANG; undetermined means the tenant's.
 	Language language.Tag
-	// TimeLimits are the shortest of the user, the tenant and the server; 0 leaves those of the server.
-	config.TimeLimits
 	// DirectoryEncodings are the directories as the user sees them, absolute, whose names have another encoding than
 	// the tenant's, and those below them.
 	DirectoryEncodings map[string]*pathname.Encoding
@@ -42,14 +38,10 @@ type User struct {
 // newUser is a user with settings. The limits and the quota count when it is used.
 func newUser(t *Tenant, name string, uc *config.User) *User {
 	u := &User{
-		User:     uc,
-		Name:     config.NormalizeUser(name),
-		Tenant:   t,
-		Language: languageOf(t.Bundle, uc.Language),
-		TimeLimits: config.TimeLimits{
-			IdleTimeout:    shortest(uc.Limits.IdleTimeout, t.Limits.IdleTimeout, t.server.IdleTimeout),
-			CommandTimeout: shortest(uc.Limits.CommandTimeout, t.Limits.CommandTimeout, t.server.CommandTimeout),
-		},
+		User:               uc,
+		Name:               config.NormalizeUser(name),
+		Tenant:             t,
+		Language:           languageOf(t.Bundle, uc.Language),
 		DirectoryEncodings: encodingsBelow(uc.Root, t.DirectoryEncodings),
 		Policy: view.Policy{
 			layerOf(t.Permissions, t.PathPermissions).Below(uc.Root),
@@ -67,10 +59,11 @@ func newUser(t *Tenant, name string, uc *config.User) *User {
 // use lets the limits and the quota of the user count. It returns the quota if it must be counted.
 func (u *User) use(states *states) (uncounted *Quota) {
 	u.state = states.of(u.stateKey())
-	return u.state.use(limits.NewUser(
-		u.Tenant.Name, cmp.Or(u.Limits.Sessions, u.Tenant.Limits.SessionsPerUser),
-		u.Limits.Limits().Or(u.Tenant.Limits.PerUser.Limits())), u.quota)
+	return u.state.use(limits.NewUser(u.Tenant.Name, u.limits().Limits()), u.quota)
 }
+
+// limits are those of the user, and where there are none those of each user of the tenant.
+func (u *User) limits() config.Scope { return u.Limits.Or(u.Tenant.Limits.User) }
 
 // addUse notes in the buckets of a user what the user may do there, and how the user overwrites files. It returns
 // those that were verified for other modes.
@@ -105,7 +98,7 @@ func (u *User) QuotaHidden() bool {
 func (u *User) NameRules() pathname.Rules {
 	return pathname.Rules{
 		Encoding: u.Tenant.PathnameEncoding.Encoding, DirectoryEncodings: u.DirectoryEncodings,
-		Normalization: u.Tenant.NormalizationOf(), Backslash: u.Tenant.Backslash,
+		Normalization: u.Tenant.NormalizationOf(), Backslash: u.Tenant.Compatibility.Backslash,
 	}
 }
 
@@ -117,16 +110,6 @@ func (u *User) owner() string { return Owner(u.Name, u.Tenant.Name) }
 
 // Owner is the owner of a user's uploads. Two tenants can share a folder.
 func Owner(user, tenant string) string { return user + "@" + tenant }
-
-// shortest is the shortest of times, of which 0 is none.
-func shortest(times ...time.Duration) (least time.Duration) {
-	for _, t := range times {
-		if t > 0 && (least == 0 || t < least) {
-			least = t
-		}
-	}
-	return least
-}
 
 // encodingsBelow returns the encodings of a tenant's directories for a user who sees root as "/". It leaves out
 // directories outside of root. "/" has the encoding of root, or of the nearest directory above it. The control

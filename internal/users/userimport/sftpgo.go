@@ -121,7 +121,7 @@ func (us *Users) warnLost(name string, s *sftpgoUser) {
 	}{
 		{s.Expiration != 0, "the date of expiration is lost: remove the user in time"},
 		{s.QuotaFiles != 0, "the largest number of files is lost: quota bounds bytes"},
-		{s.MaxSessions != 0, "max_sessions is lost: write limits.sessions_per_user in the tenant"},
+		{s.MaxSessions != 0, "max_sessions is lost: write limits.user.sessions in the tenant"},
 		{s.UploadSpeed != 0 || s.DownloadSpeed != 0, "the bandwidth is no longer bounded"},
 		{len(s.VirtualFolders) > 0, "the virtual folders are lost: write them as folders of the tenant"},
 		{len(s.Groups) > 0, "the settings of the user's groups are lost: check permissions, root and quota"},

@@ -1,0 +1,62 @@
+package config
+
+import (
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+)
+
+// oldKeys are keys that configurations have had, with the keys in their place, or with what to do.
+func oldKeys() []yamlconf.OldKey {
+	const (
+		gone   = "this key has gone: "
+		auto   = gone + "remove it, because the server finds the best value itself"
+		byWork = gone + "only the server and an address have this limit, write it below limits.server or limits.address"
+		tenant = "tenants.*."
+		user   = "tenants.*.users.*."
+	)
+	var old []yamlconf.OldKey
+	moved := func(from, to string, names ...string) {
+		for _, name := range names {
+			old = append(old, yamlconf.OldKey{Key: from + name, New: to + name})
+		}
+	}
+	say := func(advice string, keys ...string) {
+		for _, key := range keys {
+			old = append(old, yamlconf.OldKey{Key: key, Advice: advice})
+		}
+	}
+	usage := []string{"transfers", "upload_rate", "download_rate", "allow", "deny"}
+	work := []string{"login_rate", "command_rate", "operations", "passive_ports"}
+
+	moved("limits.", "limits.server.", append(append([]string{"sessions"}, usage...), work...)...)
+	old = append(old,
+		yamlconf.OldKey{Key: "limits.sessions_per_address", New: "limits.address.sessions"},
+		yamlconf.OldKey{Key: "limits.per_address", New: "limits.address"})
+	moved(tenant+"limits.", tenant+"limits.tenant.", append([]string{"sessions"}, usage...)...)
+	old = append(old,
+		yamlconf.OldKey{Key: tenant + "limits.sessions_per_user", New: tenant + "limits.user.sessions"},
+		yamlconf.OldKey{Key: tenant + "limits.per_user", New: tenant + "limits.user"})
+	moved(tenant, tenant+"compatibility.",
+		"ascii", "chmod", "backslash", "stor_after_rest", "control_characters", "normalization")
+
+	for _, limits := range []string{tenant + "limits.", tenant + "limits.*.", user + "limits.", tenant + "auth.user.limits."} {
+		for _, name := range work {
+			say(byWork, limits+name)
+		}
+		say(gone+"tenants and users have the time of the server, write idle_timeout at the top of the file",
+			limits+"idle_timeout")
+		say(gone+"tenants and users have the time of the server, write limits.command_timeout", limits+"command_timeout")
+	}
+	say(auto, "commit_delay", "upload_concurrency", "download_concurrency", "limits.min_upload_rate",
+		"limits.sessions_before_login", "limits.sessions_before_login_per_address")
+	say(gone+"remove it, because the profile decides; for a server that refuses checksums write profile: strict",
+		"s3.checksums", tenant+"s3.checksums", tenant+"folders.*.s3.checksums")
+	say(gone+"name a folder that the servers share, or let cert-manager obtain certificates on Kubernetes",
+		"tls.acme.storage")
+	say(gone+"each replica bans for itself", "limits.store")
+	say(gone+"a hook can verify tokens, write auth.hook", tenant+"auth.jwt")
+	say(gone+"remove it; SIZE and MDTM ask S3", "listing_cache", tenant+"listing_cache")
+	say(gone+"set OTEL_EXPORTER_OTLP_ENDPOINT, and the other variables of OpenTelemetry, in the environment", "traces")
+	say("passwords are not kept in plain text: write password_hash with what `babelftp hash-password` prints",
+		user+"password")
+	return old
+}
