@@ -16,6 +16,8 @@ import (
 // configuration is the default one with the place of the bucket, for any number of sessions of one client.
 const configuration = `
 listen: "127.0.0.1:0"
+metrics_listen: ""
+admin_socket: ""
 limits: {address: {sessions: 0}}
 s3:
   endpoint: %[1]q

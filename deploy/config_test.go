@@ -154,12 +154,12 @@ func TestConfiguration(t *testing.T) {
 		tls     bool
 		drain   time.Duration
 	}{
-		{values: "minimal", drain: 25 * time.Second},
+		{values: "minimal", drain: 10 * time.Minute},
 		{values: "loadbalancer", keyID: "AKIAIOSFODNN7EXAMPLE", address: "203.0.113.7", tls: true,
 			drain: 5 * time.Minute},
-		{values: "nodeport", address: "198.51.100.20", drain: 25 * time.Second},
-		{values: "metallb", keyID: "AKIAIOSFODNN7EXAMPLE", address: "198.51.100.20", drain: 25 * time.Second},
-		{values: "openshift", address: "203.0.113.7", drain: 25 * time.Second},
+		{values: "nodeport", address: "198.51.100.20", drain: 10 * time.Minute},
+		{values: "metallb", keyID: "AKIAIOSFODNN7EXAMPLE", address: "198.51.100.20", drain: 10 * time.Minute},
+		{values: "openshift", address: "203.0.113.7", drain: 10 * time.Minute},
 	} {
 		t.Run(tt.values, func(t *testing.T) {
 			r := render(t, filepath.Join(chart, "ci", tt.values+"-values.yaml"))
@@ -170,7 +170,7 @@ func TestConfiguration(t *testing.T) {
 			if got := cfg.Passive.PublicAddress; got.String() != tt.address {
 				t.Errorf("public address %s, want %s", got, tt.address)
 			}
-			if got := cfg.TLS.CertFile != "" && cfg.TLS.ImplicitListen != "" && cfg.TLS.Required; got != tt.tls {
+			if got := cfg.TLS.CertFile != "" && cfg.TLS.ImplicitListen != "" && cfg.TLS.IsRequired(); got != tt.tls {
 				t.Errorf("TLS %+v, want %t", cfg.TLS, tt.tls)
 			}
 			if got := cfg.Admin.Listen == "127.0.0.1:9122" &&

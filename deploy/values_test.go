@@ -92,7 +92,7 @@ func TestACME(t *testing.T) {
 		"config.tls.acme.agree=true,config.tls.acme.hosts={ftp.acme.example}",
 		"config.tls.acme.http_listen=:8080,config.tls.acme.tls_listen=:8443", "tls.implicit=true")
 	cfg := loadConfig(t, r)
-	if cfg.TLS.ImplicitListen == "" || !cfg.TLS.Required || cfg.TLS.CertFile != "" {
+	if cfg.TLS.ImplicitListen == "" || !cfg.TLS.IsRequired() || cfg.TLS.CertFile != "" {
 		t.Errorf("TLS: %+v", cfg.TLS)
 	}
 	inContainer := map[string]int{}

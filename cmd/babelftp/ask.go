@@ -15,15 +15,15 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// adminSocket is where the chart has the server answer.
-const adminSocket = "/run/babelftp/admin/admin.sock"
+// adminSocket is where a server answers that is told of no other socket.
+const adminSocket = config.DefaultAdminSocket
 
 // howToAsk ends the description of a command that asks a running server.
 const howToAsk = "The command asks the server by its admin_socket: --socket, or the one in the configuration that --config names, or\n" +
-	adminSocket + ", where the Helm chart puts it. With --url it asks admin.listen, also from another machine."
+	adminSocket + ", where a server answers by default. With --url it asks admin.listen, also from another machine."
 
 var errNoAdminSocket = errors.New(
-	"admin_socket is not set, so the server takes no commands: set it, like " + adminSocket)
+	"admin_socket is empty, so the server takes no commands: remove the key, or set it, like " + adminSocket)
 
 // adminFlags say which running server a command asks. What it answers is shown so that no text that a client has chosen
 // has an effect on the terminal: see [visible].

@@ -22,7 +22,7 @@ import (
 
 func newCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "check --config FILE",
+		Use:   "check [--config FILE]",
 		Short: "Check a configuration and show every problem",
 		Long: "Check a configuration. Every problem is shown with its file, line and column, and the exit code is 1 " +
 			"if there is one.\n" +

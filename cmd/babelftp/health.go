@@ -24,7 +24,7 @@ const (
 )
 
 var errNoMetricsListen = errors.New(
-	"metrics_listen is not set, so the server answers no probes: set it, like 127.0.0.1:9121")
+	"metrics_listen is empty, so the server answers no probes: remove the key, or set it, like 127.0.0.1:9121")
 
 func newHealthCommand() *cobra.Command {
 	cmd := &cobra.Command{

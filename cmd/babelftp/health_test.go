@@ -51,7 +51,7 @@ func TestHealth(t *testing.T) {
 		!strings.HasPrefix(stderr, "babelftp: not healthy: ") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	if code, _, stderr := output(t, "", "health", "--config", file("")); code != 1 ||
+	if code, _, stderr := output(t, "", "health", "--config", file(`metrics_listen: ""`)); code != 1 ||
 		stderr != "babelftp: "+errNoMetricsListen.Error()+"\n" {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

@@ -141,9 +141,9 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// addConfigFlag adds --config, which is required.
+// addConfigFlag adds --config.
 func addConfigFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().StringP("config", "c", "", "the configuration `FILE`")
+	return cmd.Flags().StringP("config", "c", config.DefaultFile, "the configuration `FILE`")
 }
 
 // loadConfig reads the file that --config names, and the environment.
@@ -154,4 +154,4 @@ func loadConfig(cmd *cobra.Command, file string) (*config.Config, error) {
 	return config.Load(file, os.Environ())
 }
 
-func errNoConfig(cmd *cobra.Command) error { return newUsageError(cmd, "--config FILE is missing") }
+func errNoConfig(cmd *cobra.Command) error { return newUsageError(cmd, "--config names no file") }

@@ -71,7 +71,7 @@ func TestExitCodes(t *testing.T) {
 			"babelftp: unknown flag: --port (see babelftp serve --help)\n"},
 		{"flag-without-value", []string{"check", "--config"}, 2,
 			"babelftp: flag needs an argument: --config (see babelftp check --help)\n"},
-		{"missing-flag", []string{"serve"}, 2, "babelftp: --config FILE is missing (see babelftp serve --help)\n"},
+		{"no-file", []string{"serve", "--config", ""}, 2, "babelftp: --config names no file (see babelftp serve --help)\n"},
 		{"argument", []string{"languages", "fr"}, 2,
 			"babelftp: unexpected argument \"fr\" (see babelftp languages --help)\n"},
 		{"lint-no-folder", []string{"languages", "--lint", "nowhere"}, 2,

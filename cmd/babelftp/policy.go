@@ -16,7 +16,7 @@ import (
 
 func newPolicyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "policy TENANT --config FILE",
+		Use:   "policy TENANT [--config FILE]",
 		Short: "Print the minimal IAM policy for a tenant",
 		Long: "Print the minimal IAM policy (JSON) for the credentials of a tenant. It allows what the configuration " +
 			"uses: the buckets and prefixes,\n" +

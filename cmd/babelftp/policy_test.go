@@ -92,7 +92,8 @@ tenants:
 				"s3:GetBucketObjectLockConfiguration s3:GetBucketVersioning s3:ListBucket s3:ListBucketVersions",
 				"arn:aws:s3:::zebra-data", ""),
 			statement(
-				"s3:AbortMultipartUpload s3:DeleteObject s3:DeleteObjectVersion s3:GetObject s3:PutObject",
+				"s3:AbortMultipartUpload s3:DeleteObject s3:DeleteObjectVersion s3:GetObject "+
+					"s3:ListMultipartUploadParts s3:PutObject",
 				"arn:aws:s3:::zebra-data/*", ""),
 		}, ""},
 	} {

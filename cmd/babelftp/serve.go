@@ -18,7 +18,7 @@ import (
 
 func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "serve --config FILE",
+		Use:   "serve [--config FILE]",
 		Short: "Serve the tenants of a configuration",
 		Long: "Serve the tenants of a configuration until SIGTERM or SIGINT. Then idle and new sessions get 421, and " +
 			"running transfers have the time of\n" +

@@ -109,6 +109,8 @@ func writeConfig(t *testing.T, s *s3test.Server, bucket string) string {
 		t.Fatal(err)
 	}
 	text := fmt.Sprintf(`listen: "127.0.0.1:0"
+metrics_listen: ""
+admin_socket: ""
 drain_timeout: 1m
 s3:
   endpoint: %s

@@ -24,6 +24,8 @@ func TestSharedCertificate(t *testing.T) {
 	configure := func(name, challenges string) string {
 		return dir.write(name, fmt.Appendf(nil, `
 listen: 127.0.0.1:0
+metrics_listen: ""
+admin_socket: ""
 tls:
   required: true
   acme: {agree: true, folder: %q, directory: %q, ca_file: %q, http_listen: %q}

@@ -26,7 +26,7 @@ func TestDebug(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	added := fmt.Sprintf("admin_socket: %q\n%s", socket, text)
+	added := strings.Replace(string(text), `admin_socket: ""`, fmt.Sprintf("admin_socket: %q", socket), 1)
 	if err := os.WriteFile(file, []byte(added), 0o600); err != nil {
 		t.Fatal(err)
 	}

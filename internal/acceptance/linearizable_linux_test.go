@@ -68,6 +68,8 @@ const judgedPatience = 20 * time.Second
 // buckets of the others keep versions, where the server can.
 const judgedConfiguration = `
 listen: "127.0.0.1:0"
+metrics_listen: ""
+admin_socket: ""
 limits: {address: {sessions: 0}, login_timeout: 5m}
 s3:
   endpoint: %[1]q

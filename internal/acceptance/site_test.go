@@ -38,8 +38,9 @@ const (
 const configuration = `
 listen: "%[8]s:0"
 metrics_listen: "127.0.0.1:0"
+admin_socket: ""
 limits: {address: {sessions: 0}, login_timeout: 5m}
-tls: {implicit_listen: "%[8]s:0", cert_file: tls.crt, key_file: tls.key}
+tls: {implicit_listen: "%[8]s:0", cert_file: tls.crt, key_file: tls.key, required: false}
 s3:
   endpoint: %[1]q
   region: %[2]q

@@ -37,7 +37,8 @@ type ACME struct {
 	HTTPListen string `yaml:"http_listen" default:"none"`
 	// Address of the challenge TLS-ALPN-01 (RFC 8737), host:port. The authority reaches it on port 443 of each host.
 	TLSListen string `yaml:"tls_listen" default:"none"`
-	EAB       EAB    `yaml:"eab"`
+	// Account that the operator has at the authority already (external account binding, RFC 8555 7.3.4).
+	EAB EAB `yaml:"eab"`
 }
 
 // EAB is an account that the operator has at the authority, from another way than ACME (external account binding, RFC

@@ -15,7 +15,8 @@ type Admin struct {
 	Listen string `yaml:"listen" default:"none"`
 	// Secret of administrators, 32 characters or more. A certificate of `admin.tls.client_ca_file` can take its place.
 	Token value.Secret `yaml:"token" default:"none"`
-	TLS   AdminTLS     `yaml:"tls"`
+	// Encryption of the connections of administrators.
+	TLS AdminTLS `yaml:"tls"`
 }
 
 // AdminTLS is how the connections of administrators are encrypted.

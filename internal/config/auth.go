@@ -10,7 +10,9 @@ import (
 
 // Auth is the service that decides on logins of users whom the configuration does not have. There is one at most.
 type Auth struct {
+	// HTTP service that gets each login in JSON and answers with the settings of the user.
 	Hook Hook `yaml:"hook"`
+	// Directory (LDAP, RFC 4511) that compares the password: the server binds as the user.
 	LDAP LDAP `yaml:"ldap"`
 	// Settings of each user of `ldap`. `{user}` in `root` and `home` stands for the name.
 	User User `yaml:"user"`

@@ -17,11 +17,14 @@ import (
 type Config struct {
 	// Address of the control connection, host:port.
 	Listen string `yaml:"listen"`
-	// Address of `/metrics`, `/healthz` and `/readyz`, host:port.
-	MetricsListen string `yaml:"metrics_listen" default:"none"`
+	// Address of `/metrics`, `/healthz` and `/readyz`, host:port. With `""` there is none. Without the key there is
+	// none either if another key has the port 9121.
+	MetricsListen string `yaml:"metrics_listen" default:"127.0.0.1:9121"`
 	// Unix socket on which the server answers `babelftp sessions`, `bans`, `debug` and others. Only the user of the
-	// server may connect to it. The server makes its folder if it is missing.
-	AdminSocket string `yaml:"admin_socket" default:"none"`
+	// server may connect to it. The server makes its folder if it is missing. With `""` there is none.
+	AdminSocket string `yaml:"admin_socket" default:"/run/babelftp/admin/admin.sock"`
+	// OptionalSocket says that AdminSocket is the default: the server does without it where it cannot be opened.
+	OptionalSocket bool
 	// Language of a session until LANG, HOST or the login choose another one.
 	DefaultLanguage language.Tag `yaml:"default_language"`
 	// Greet in English too where the language is another one, so that more people can read the first reply (RFC 2277
@@ -33,15 +36,26 @@ type Config struct {
 	// tenant (RFC 7151 3.2).
 	UnknownHosts UnknownHosts `yaml:"unknown_hosts" default:"refuse"`
 
-	TLS           TLS           `yaml:"tls"`
-	Passive       Passive       `yaml:"passive"`
+	// Encryption of control and data connections. Without a certificate AUTH TLS is refused.
+	TLS TLS `yaml:"tls"`
+	// Data connections that clients open (PASV and EPSV).
+	Passive Passive `yaml:"passive"`
+	// Addresses of clients behind a load balancer or proxy.
 	ProxyProtocol ProxyProtocol `yaml:"proxy_protocol"`
-	Cluster       Cluster       `yaml:"cluster"`
-	S3            S3            `yaml:"s3"`
-	Log           Log           `yaml:"log"`
-	Audit         Audit         `yaml:"audit"`
-	Admin         Admin         `yaml:"admin"`
-	Limits        Limits        `yaml:"limits"`
+	// Several replicas behind one address. Each hands out its own part of `passive.ports`, and passes other data
+	// connections on.
+	Cluster Cluster `yaml:"cluster"`
+	// How S3 is reached. A tenant or a folder replaces single values of the level above.
+	S3 S3 `yaml:"s3"`
+	// The log, on standard error.
+	Log Log `yaml:"log"`
+	// The audit log: a line of JSON for each login, change and transfer.
+	Audit Audit `yaml:"audit"`
+	// The page and the API for administrators over HTTP. Administrators see all sessions and names of files, and may
+	// end sessions and uploads.
+	Admin Admin `yaml:"admin"`
+	// What clients may use. Each limit of the server and of an address applies, and those of the tenant and the user.
+	Limits Limits `yaml:"limits"`
 
 	// How long a session may be idle between two commands.
 	IdleTimeout time.Duration `yaml:"idle_timeout"`
@@ -54,7 +68,8 @@ type Config struct {
 	// Wrong passwords in one session after which the server closes it.
 	MaxFailedLogins int `yaml:"max_failed_logins"`
 
-	// Memory that all uploads hold together. Downloads and listings read ahead with what uploads leave of it.
+	// Memory that all uploads hold together. Downloads and listings read ahead with what uploads leave of it. Without
+	// the key it has room for two parts at least.
 	Memory value.Size `yaml:"memory"`
 	// Size of the parts of a multipart upload, from 5 MiB to nine sixteenths of `memory`. Smaller files take one
 	// request.

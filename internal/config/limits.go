@@ -14,9 +14,9 @@ import (
 // Limits bounds what clients may take of the server: the server as a whole, and each address. Each tenant and each
 // user can have limits too.
 type Limits struct {
-	// What all clients together may use.
+	// What all clients together may use. With `0` a limit is off. A rate allows as many at once after a second of rest.
 	Server ServerLimits `yaml:"server"`
-	// What each address may use: an IPv4 address, or a /64 of IPv6 addresses.
+	// What each address may use: an IPv4 address, or a /64 of IPv6 addresses. By default it has 50 sessions.
 	Address AddressLimits `yaml:"address"`
 	// How long a session may take to log in, whatever the client sends. After REIN the time begins again.
 	LoginTimeout time.Duration `yaml:"login_timeout"`
@@ -26,7 +26,9 @@ type Limits struct {
 	// Longest time that a command takes, a transfer too. The server ends it then. Waiting for a turn at a busy S3
 	// server counts.
 	CommandTimeout time.Duration `yaml:"command_timeout" default:"no limit"`
-	Bans           Bans          `yaml:"bans"`
+	// Bans of addresses and users after many failures. A failed login counts 1. An unknown command and a connection
+	// above a limit count 0.1 for the address.
+	Bans Bans `yaml:"bans"`
 }
 
 // ServerLimits bounds what all clients together may use. With `0` there is no limit.

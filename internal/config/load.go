@@ -90,6 +90,7 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 		return nil, problems
 	}
 	cfg.positions = positions
+	cfg.fillIn(positions)
 	cfg.normalize(filepath.Dir(l.file))
 	l.note(cfg)
 	if l.last != nil && l.last.loaded.catalogues == cfg.loaded.catalogues {

@@ -1,42 +1,18 @@
 package config
 
 import (
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
-
-// paths are the paths of all keys, sections too, with * for names.
-func paths() []string {
-	found := map[string]bool{}
-	var add func(prefix string, t reflect.Type)
-	add = func(prefix string, t reflect.Type) {
-		for _, f := range reflect.VisibleFields(t) {
-			key := f.Tag.Get("yaml")
-			if key == "" {
-				continue
-			}
-			found[prefix+key] = true
-			switch {
-			case yamlconf.IsScalar(f.Type):
-			case f.Type.Kind() == reflect.Struct:
-				add(prefix+key+".", f.Type)
-			case f.Type.Kind() == reflect.Map && f.Type.Elem().Kind() == reflect.Pointer:
-				add(prefix+key+".*.", f.Type.Elem().Elem())
-			}
-		}
-	}
-	add("", reflect.TypeFor[Config]())
-	return slices.Sorted(maps.Keys(found))
-}
 
 // An old key is none any more, and what stands in its place is one.
 func TestOldKeys(t *testing.T) {
-	known := paths()
+	names := strings.NewReplacer("TENANT", "*", "USER", "*", "DIRECTORY", "*")
+	var known []string
+	for _, path := range newReference(t).order {
+		known = append(known, names.Replace(path))
+	}
 	seen := map[string]bool{}
 	for _, old := range oldKeys() {
 		if slices.Contains(known, old.Key) {

@@ -14,7 +14,7 @@ type Audit struct {
 	File string `yaml:"file" default:"none"`
 	// Write the lines to standard output.
 	Stdout bool `yaml:"stdout"`
-	// Who gets the lines as JSON arrays. They wait in memory while the receiver fails.
+	// Webhook that gets the lines as JSON arrays. They wait in memory while it fails.
 	Webhook Receiver `yaml:"webhook"`
 }
 

@@ -24,7 +24,9 @@ type S3 struct {
 	AccessKeyID string `yaml:"access_key_id" file:"true" default:"what the AWS SDK finds"`
 	// Secret access key. Without both keys the SDK looks into its environment, profile, IRSA or instance role.
 	SecretAccessKey value.Secret `yaml:"secret_access_key" default:"what the AWS SDK finds"`
-	AssumeRole      AssumeRole   `yaml:"assume_role"`
+	// Role whose temporary credentials reach the bucket (AWS STS, AssumeRole). `{tenant}` stands for the name of the
+	// tenant.
+	AssumeRole AssumeRole `yaml:"assume_role"`
 }
 
 // Given reports whether the section says anything.

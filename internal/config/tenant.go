@@ -19,8 +19,9 @@ import (
 // A Tenant owns a bucket, or a part of one, and the users who see it.
 type Tenant struct {
 	// Virtual hosts: names for HOST (RFC 7151), and those that a client gives to TLS.
-	Hosts []string  `yaml:"hosts" default:"none"`
-	TLS   TenantTLS `yaml:"tls"`
+	Hosts []string `yaml:"hosts" default:"none"`
+	// TLS of the tenant's clients, where it differs from the server's.
+	TLS TenantTLS `yaml:"tls"`
 	// Name of the S3 bucket.
 	Bucket string `yaml:"bucket" default:"required"`
 	// Beginning of all keys. A slash at its end may be left out.
@@ -45,12 +46,16 @@ type Tenant struct {
 	PathnameEncoding value.Encoding `yaml:"pathname_encoding" default:"utf-8"`
 	// Encodings of the names in directories of the tenant and below them.
 	DirectoryEncodings map[string]value.Encoding `yaml:"directory_encodings" default:"none"`
-	Compatibility      Compatibility             `yaml:"compatibility"`
+
+	// Clients and devices that differ from the standards.
+	Compatibility Compatibility `yaml:"compatibility"`
 
 	// Bytes that may be stored below `prefix`.
 	Quota value.Size `yaml:"quota" default:"no limit"`
-	// What happens to interrupted uploads: `keep` lets the user who began one resume it.
-	Resume Resume `yaml:"resume" default:"discard"`
+	// What happens to interrupted uploads: `keep` lets the user who began one resume it, `discard` removes it.
+	Resume Resume `yaml:"resume" default:"keep, or discard in directory buckets and with abandoned_uploads: 0"`
+	// ResumeByDefault says that Resume is the default.
+	ResumeByDefault bool
 	// Longest life of a link to a file, up to 168h.
 	Presign time.Duration `yaml:"presign" default:"no links"`
 
@@ -64,17 +69,22 @@ type Tenant struct {
 	// Other buckets, or parts of buckets, as directories of the tenant, by absolute pathname.
 	Folders map[string]*Folder `yaml:"folders" default:"none"`
 
-	Objects Objects      `yaml:"objects"`
-	S3      S3           `yaml:"s3"`
-	Limits  TenantLimits `yaml:"limits"`
-	Webhook Webhook      `yaml:"webhook"`
+	// How new objects are stored. What is absent is the bucket's choice.
+	Objects Objects `yaml:"objects"`
+	// How the bucket of the tenant is reached, where it differs from the server's `s3`.
+	S3 S3 `yaml:"s3"`
+	// What the tenant and each of its users may use.
+	Limits TenantLimits `yaml:"limits"`
+	// Webhook that gets events about files that users store, delete, rename or copy.
+	Webhook Webhook `yaml:"webhook"`
 
 	// YAML file with more `users`, or a folder whose `.yaml` files have some. `users` is the only key there. The
 	// server reads it again when it changes.
 	UsersFile string `yaml:"users_file" default:"none"`
 	// The users, by name. At least one is required, unless `auth` has a service.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
-	Auth  Auth             `yaml:"auth"`
+	// Service that decides on logins of users that the configuration does not have: `hook` or `ldap`.
+	Auth Auth `yaml:"auth"`
 }
 
 // A Folder shows another bucket, or another part of one, as a directory of a tenant.
@@ -85,7 +95,8 @@ type Folder struct {
 	Prefix string `yaml:"prefix" default:"none"`
 	// Most that any user may do in the folder.
 	Permissions []Permission `yaml:"permissions" default:"all"`
-	S3          S3           `yaml:"s3"`
+	// How the bucket of the folder is reached, where it differs from the tenant's.
+	S3 S3 `yaml:"s3"`
 }
 
 // Compatibility is how the tenant treats clients and devices that differ from the standards.

@@ -20,8 +20,9 @@ type TLS struct {
 	CertFile string `yaml:"cert_file" default:"none"`
 	// PEM file of the certificate's key.
 	KeyFile string `yaml:"key_file" default:"none"`
-	// Refuse logins and data connections that are not encrypted.
-	Required bool `yaml:"required"`
+	// Refuse logins and data connections that are not encrypted. With `false`, passwords and files may cross the
+	// network in the clear.
+	Required *bool `yaml:"required" default:"true with a certificate"`
 	// Refuse a data connection under TLS that does not resume the TLS session of its control connection (RFC 4217
 	// 10.2).
 	RequireSessionReuse bool `yaml:"require_session_reuse"`
@@ -29,8 +30,11 @@ type TLS struct {
 	MinVersion value.TLSVersion `yaml:"min_version" default:"1.2"`
 	// Cipher suites of TLS 1.2, by the names of IANA. Those of TLS 1.3 are all secure.
 	CipherSuites []CipherSuite `yaml:"cipher_suites" default:"all secure ones but CBC"`
-	ACME         ACME          `yaml:"acme"`
+	// Certificates that the server obtains and renews itself (ACME, RFC 8555), such as those of Let's Encrypt.
+	ACME ACME `yaml:"acme"`
 
+	// Certificates that clients show. With `ca_file` the server asks for one, and refuses the login if it is not
+	// valid.
 	ClientCertificates ClientCertificates `yaml:"client_certificates"`
 }
 
@@ -58,11 +62,20 @@ type TenantTLS struct {
 	// Refuse a data connection under TLS that does not resume the TLS session of its control connection.
 	RequireSessionReuse *bool `yaml:"require_session_reuse" default:"the server's"`
 
+	// Certificates that clients of the tenant show.
 	ClientCertificates ClientCertificates `yaml:"client_certificates"`
 }
 
 // Given reports whether the server has a certificate.
 func (t *TLS) Given() bool { return t.CertFile != "" || t.KeyFile != "" || t.ACME.Given() }
+
+// IsRequired reports whether logins and data connections must be encrypted.
+func (t *TLS) IsRequired() bool {
+	if t.Required != nil {
+		return *t.Required
+	}
+	return t.Given()
+}
 
 // files are the values that name files.
 func (t *TLS) files() []*string {
@@ -80,7 +93,7 @@ func (t *TLS) check(v *validator, p yamlconf.Path) {
 	if t.Given() {
 		return
 	}
-	if t.Required {
+	if t.IsRequired() {
 		v.report(p.Child("required"), "needs a certificate: write tls.cert_file and tls.key_file, or tls.acme")
 	}
 	if t.ImplicitListen != "" {

@@ -42,6 +42,8 @@ type settings struct {
 // one who may only read. Its tenant umbrella has a language and a greeting of its own.
 const configuration = `
 listen: "127.0.0.1:0"
+metrics_listen: ""
+admin_socket: ""
 max_failed_logins: 50
 limits: {failed_login_delay: 0s}
 s3: {endpoint: %[1]q, region: %[2]q, path_style: true, access_key_id: %[3]q, secret_access_key: %[4]q}

@@ -71,11 +71,14 @@ func (s *Server) loaded() (string, time.Time) {
 // start opens the socket and the address.
 func (a *adminAccess) start(ctx context.Context, cfg *config.Config) (err error) {
 	if path := cfg.AdminSocket; path != "" {
-		l, err := admin.Listen(ctx, path)
-		if err != nil {
+		switch l, err := admin.Listen(ctx, path); {
+		case err == nil:
+			panics.Go(func() { a.serve(a.socket.Serve, l) })
+		case cfg.OptionalSocket:
+			a.log.Warn("commands cannot reach the server: set admin_socket, or \"\" for none", "socket", path, "err", err)
+		default:
 			return &ListenError{Key: "admin_socket", Address: path, Err: err}
 		}
-		panics.Go(func() { a.serve(a.socket.Serve, l) })
 	}
 	if a.tcp == nil {
 		return nil

@@ -78,6 +78,7 @@ func newCertified(t *testing.T, users map[string]*config.User) *certified {
 	cert, key := certtest.New(t, &x509.Certificate{})
 	c.cfg.TLS = config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: c.file("tls.crt", cert),
 		KeyFile: c.file("tls.key", key)}
+	c.cfg.TLS.Required = new(bool)
 	c.cfg.TLS.ClientCertificates = config.ClientCertificates{CAFile: c.file("ca.crt", c.root.Certificate)}
 	c.cfg.Limits.FailedLoginDelay = 0
 	for name, u := range users {

@@ -149,7 +149,7 @@ func newBusy(t *testing.T) *busy {
 	t.Helper()
 	s, cfg := simulated(t)
 	dir := t.TempDir()
-	cfg.TLS = config.TLS{CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
+	cfg.TLS = config.TLS{CertFile: dir + "/server.crt", KeyFile: dir + "/server.key", Required: new(bool)}
 	certtest.Write(t, cfg.TLS.CertFile, cfg.TLS.KeyFile, &x509.Certificate{})
 	cfg.Limits.Address.Sessions, cfg.Limits.FailedLoginDelay = 0, 0
 	acme := cfg.Tenants["acme"]

@@ -169,7 +169,7 @@ func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.
 		BilingualGreeting:  cfg.BilingualGreeting,
 		AcceptUnknownHosts: cfg.UnknownHosts == config.IgnoreUnknownHosts,
 		TLS:                s.certificates.Config(),
-		TLSRequired:        cfg.TLS.Required,
+		TLSRequired:        cfg.TLS.IsRequired(),
 		PublicAddress:      s.ports.PublicAddress(cfg.Passive),
 		IdleTimeout:        cfg.IdleTimeout,
 		Ports:              s.ports.Ports,

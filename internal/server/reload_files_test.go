@@ -335,7 +335,7 @@ func (tc *fileCase) test(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	v := &volume{dir: t.TempDir()}
 	v.mount(t, tc.before)
-	text := "listen: \"127.0.0.1:0\"\ns3: {path_style: true}\n" + tc.top + "\n"
+	text := "listen: \"127.0.0.1:0\"\nmetrics_listen: \"\"\nadmin_socket: \"\"\ns3: {path_style: true}\n" + tc.top + "\n"
 	if !strings.HasPrefix(tc.top, "limits:") {
 		text += "limits: {failed_login_delay: 0s, address: {sessions: 0}, bans: {user_score: 0, address_score: 0}}\n"
 	}

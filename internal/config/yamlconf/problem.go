@@ -104,6 +104,12 @@ func (ps Positions) Problem(p Path, message string) *Problem {
 	return at.problem(p, message)
 }
 
+// Given reports whether there is a value that p leads to.
+func (ps Positions) Given(p Path) bool {
+	_, given := ps[p.key()]
+	return given
+}
+
 // Broken reports whether a problem was found with the value that p leads to.
 func (ps Positions) Broken(p Path) bool { return ps[p.key()].broken }
 

@@ -52,6 +52,7 @@ type Bucket struct {
 	customerKey []byte             // of SSE-C; nil without it
 	configured  config.Profile     // the configured profile
 	resumable   bool               // whether users can resume uploads
+	asked       bool               // the configuration asks for that
 	overwrite   []config.Overwrite // the modes of those who may write, each once
 	links       *s3.Client         // of the presigner
 	use         Use

@@ -53,6 +53,7 @@ func newBucket(t *config.Tenant, storage config.S3, layers []layer) *Bucket {
 		customerKey: t.Objects.Key(),
 		configured:  storage.Profile,
 		resumable:   t.Resume == config.KeepInterrupted,
+		asked:       t.Resume == config.KeepInterrupted && !t.ResumeByDefault,
 	}
 }
 

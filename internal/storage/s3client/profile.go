@@ -21,7 +21,7 @@ func (b *Bucket) findProfile(ctx context.Context, s *scratch, header http.Header
 		"strict")
 	b.Profile, _ = driver.ProfileNamed(name)
 	auto := b.configured == "" || b.configured == config.AutoProfile
-	if auto && name == "strict" && (b.resumable || b.denies()) {
+	if auto && name == "strict" && (b.asked || b.denies()) {
 		var err error
 		if b.Profile, err = probeProfile(ctx, s, b.Prefix, b.Profile); err != nil {
 			return b.explain(err)

@@ -47,7 +47,8 @@ func (b *Bucket) equal(other *Bucket) bool {
 	return b.Tenant == other.Tenant && b.Folder == other.Folder && b.Name == other.Name && b.Prefix == other.Prefix &&
 		b.Client == other.Client && b.links == other.links && b.keys == other.keys &&
 		b.configured == other.configured &&
-		b.resumable == other.resumable && string(b.customerKey) == string(other.customerKey) &&
+		b.resumable == other.resumable && b.asked == other.asked &&
+		string(b.customerKey) == string(other.customerKey) &&
 		reflect.DeepEqual(b.Objects, other.Objects)
 }
 

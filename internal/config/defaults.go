@@ -1,0 +1,81 @@
+package config
+
+import (
+	"cmp"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+)
+
+// What stands for keys that a file leaves out. Default has none of them, because they depend on what the file says, or
+// on the machine.
+const (
+	// DefaultFile is the configuration of a server that is told of no other.
+	DefaultFile = "/etc/babelftp/babelftp.yaml"
+	// DefaultMetricsListen is where probes and metrics are answered.
+	DefaultMetricsListen = "127.0.0.1:9121"
+	// DefaultAdminSocket is where the commands look for a running server.
+	DefaultAdminSocket = "/run/babelftp/admin/admin.sock"
+)
+
+// fillIn gives the keys that a file leaves out the values that go with the others: no default makes a key wrong that
+// the file has.
+func (c *Config) fillIn(given yamlconf.Positions) {
+	missing := func(keys ...string) bool { return !given.Given(keys) }
+	if missing("metrics_listen") && !c.uses(DefaultMetricsListen) {
+		c.MetricsListen = DefaultMetricsListen
+	}
+	if missing("admin_socket") {
+		c.AdminSocket, c.OptionalSocket = DefaultAdminSocket, true
+	}
+	if missing("limits", "failed_login_delay") && c.Limits.LoginTimeout > 0 {
+		c.Limits.FailedLoginDelay = min(defaultFailedLoginDelay, c.Limits.LoginTimeout/2)
+	}
+	if missing("memory") {
+		c.Memory = max(c.Memory, partsInMemory*c.PartSize)
+	}
+	for _, t := range c.Tenants {
+		if t.Resume == "" && c.AbandonedUploads > 0 && !t.usesDirectoryBucket(c) {
+			t.Resume, t.ResumeByDefault = KeepInterrupted, true
+		}
+		inTime := min(defaultAuthTimeout, c.Limits.LoginTimeout/2)
+		if t.Auth.Hook != (Hook{}) {
+			t.Auth.Hook.Timeout = cmp.Or(t.Auth.Hook.Timeout, inTime)
+		}
+		if t.Auth.usesLDAP() {
+			t.Auth.LDAP.Timeout = cmp.Or(t.Auth.LDAP.Timeout, inTime)
+		}
+	}
+}
+
+// partsInMemory is how many parts have room in the memory that a large part_size brings with it. One takes nine
+// sixteenths at most.
+const partsInMemory = 2
+
+// uses reports whether the port of an address is another one's already.
+func (c *Config) uses(address string) bool {
+	_, port, _ := net.SplitHostPort(address)
+	for _, other := range []string{
+		c.Listen, c.TLS.ImplicitListen, c.TLS.ACME.HTTPListen, c.TLS.ACME.TLSListen, c.Admin.Listen,
+	} {
+		if strings.HasSuffix(other, ":"+port) {
+			return true
+		}
+	}
+	return c.Passive.Ports.Contains(defaultMetricsPort)
+}
+
+const defaultMetricsPort = 9121 // of DefaultMetricsListen
+
+// usesDirectoryBucket reports whether files of the tenant lie in a directory bucket of S3 Express. Interrupted uploads
+// cannot be found there.
+func (t *Tenant) usesDirectoryBucket(c *Config) bool {
+	buckets := []string{t.Bucket}
+	for _, f := range t.Folders {
+		buckets = append(buckets, f.Bucket)
+	}
+	return slices.ContainsFunc(c.storagesOf(t), func(s S3) bool { return s.Profile == "aws-directory" }) ||
+		slices.ContainsFunc(buckets, func(name string) bool { return strings.HasSuffix(name, "--x-s3") })
+}

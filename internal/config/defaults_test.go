@@ -1,0 +1,85 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config/value"
+)
+
+// loadText loads a configuration from a file with this text.
+func loadText(t *testing.T, text string) *Config {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "babelftp.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := Load(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// No default makes a key wrong that is set alone: it gives way.
+func TestDefaultsGiveWay(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		got  func(*Config) any
+		want any
+	}{
+		{"", func(c *Config) any { return c.MetricsListen }, "127.0.0.1:9121"},
+		{`metrics_listen: ""`, func(c *Config) any { return c.MetricsListen }, ""},
+		{`listen: ":9121"`, func(c *Config) any { return c.MetricsListen }, ""},
+		{"passive: {ports: 9000-9200}", func(c *Config) any { return c.MetricsListen }, ""},
+		{"", func(c *Config) any { return c.AdminSocket }, DefaultAdminSocket},
+		{"", func(c *Config) any { return c.OptionalSocket }, true},
+		{"admin_socket: /run/a.sock", func(c *Config) any { return c.OptionalSocket }, false},
+		{`admin_socket: ""`, func(c *Config) any { return c.AdminSocket }, ""},
+		{"", func(c *Config) any { return c.Limits.FailedLoginDelay }, 15 * time.Second},
+		{"limits: {login_timeout: 5s}", func(c *Config) any { return c.Limits.FailedLoginDelay }, 2500 * time.Millisecond},
+		{"limits: {failed_login_delay: 0s}", func(c *Config) any { return c.Limits.FailedLoginDelay }, time.Duration(0)},
+		{"part_size: 16MiB", func(c *Config) any { return c.Memory }, 256 * value.MiB},
+		{"part_size: 512MiB", func(c *Config) any { return c.Memory }, value.GiB},
+		{"", func(c *Config) any { return c.Tenants["acme"].Resume }, KeepInterrupted},
+		{"abandoned_uploads: 0s", func(c *Config) any { return c.Tenants["acme"].Resume }, Resume("")},
+		{"s3: {profile: aws-directory}", func(c *Config) any { return c.Tenants["acme"].Resume }, Resume("")},
+		{"", func(c *Config) any { return c.TLS.IsRequired() }, false},
+	} {
+		if got := tc.got(loadText(t, minimal+tc.text+"\n")); got != tc.want {
+			t.Errorf("with %q: %v, want %v", tc.text, got, tc.want)
+		}
+	}
+}
+
+// A service has less time for a login than the login has.
+func TestTimeoutOfAService(t *testing.T) {
+	cfg := loadText(t, `
+limits: {login_timeout: 4s}
+tenants:
+  hook: {bucket: files, auth: {hook: {url: "https://auth.example.com"}}}
+  ldap: {bucket: files, auth: {ldap: {urls: ["ldaps://ldap.example.com"], user_dn: "uid={user},dc=example"}}}
+`)
+	if hook, ldap := cfg.Tenants["hook"].Auth.Hook.TimeoutOf(), cfg.Tenants["ldap"].Auth.LDAP.TimeoutOf(); hook !=
+		2*time.Second || ldap != 2*time.Second {
+		t.Errorf("the hook has %s, and LDAP %s", hook, ldap)
+	}
+}
+
+// With a certificate TLS is required, unless the configuration says otherwise.
+func TestTLSIsRequired(t *testing.T) {
+	no := false
+	for name, tc := range map[string]struct {
+		tls  TLS
+		want bool
+	}{
+		"without": {TLS{}, false}, "certificate": {TLS{CertFile: "a", KeyFile: "b"}, true},
+		"acme": {TLS{ACME: ACME{Agree: true}}, true}, "off": {TLS{CertFile: "a", KeyFile: "b", Required: &no}, false},
+	} {
+		if got := tc.tls.IsRequired(); got != tc.want {
+			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		}
+	}
+}
