@@ -52,22 +52,24 @@ func TestServersPage(t *testing.T) {
 	}
 }
 
-// serversTable has a line for each profile, with the facts that do not hold.
+// serversTable has a line for each fact that does not hold for all profiles, with those for which it does not.
 func serversTable(t *testing.T) string {
 	var b strings.Builder
-	b.WriteString("| profile | lacks |\n| --- | --- |\n")
-	for _, name := range driver.ProfileNames() {
-		p, ok := driver.ProfileNamed(name)
-		if !ok {
-			t.Fatalf("no profile is called %q", name)
-		}
-		var lacks []string
-		for _, fact := range facts() {
+	b.WriteString("| what | which profiles lack it |\n| --- | --- |\n")
+	for _, fact := range facts() {
+		var lacking []string
+		for _, name := range driver.ProfileNames() {
+			p, ok := driver.ProfileNamed(name)
+			if !ok {
+				t.Fatalf("no profile is called %q", name)
+			}
 			if !fact.of(p) {
-				lacks = append(lacks, fact.title)
+				lacking = append(lacking, "`"+name+"`")
 			}
 		}
-		fmt.Fprintf(&b, "| `%s` | %s |\n", name, strings.Join(lacks, "; "))
+		if len(lacking) > 0 {
+			fmt.Fprintf(&b, "| %s | %s |\n", fact.title, strings.Join(lacking, ", "))
+		}
 	}
 	return b.String()
 }
