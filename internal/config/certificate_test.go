@@ -147,7 +147,7 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// The folder of ACME is where a service of systemd may write, and not beside the configuration.
+// The folder of ACME is where a service of systemd may write, and not next to the configuration.
 func TestFolderOfACME(t *testing.T) {
 	for folder, want := range map[string]string{
 		"":                   "/var/lib/babelftp/acme",

@@ -91,8 +91,8 @@ var (
 	ofS3        = regexp.MustCompile(`<(ETag|UploadId|Name|IsTruncated)>[^<]*</(ETag|UploadId|Name|IsTruncated)>`)
 )
 
-// fromElsewhere makes an answer look like one that is not of S3: it has no ID of the request, and no ETag, ID of an
-// upload or name of a bucket in its headers and its body.
+// fromElsewhere makes an answer look like one that is not of S3. It has no ID of the request. Its headers and its body
+// have no ETag, ID of an upload or name of a bucket.
 func fromElsewhere(response *http.Response) {
 	response.Header.Del("X-Amz-Request-Id")
 	without(response, ofS3)

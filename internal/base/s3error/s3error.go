@@ -1,8 +1,8 @@
-// Package s3error tells what S3 has answered to a request that failed, by the errors of the AWS SDK, and gives each error
-// of S3, and of the way to it, a kind that the standard library knows.
+// Package s3error classifies errors of S3 and of the way to it: what the AWS SDK reports becomes an error of a kind
+// that the standard library knows.
 //
-// [FromSDK] is the only place that knows S3's error codes; [New] makes an error of a kind for an answer that is no good.
-// Package driver lists the kinds. [PathError] and [LinkError] wrap them for the caller.
+// [FromSDK] is the only place that knows S3's error codes; [New] makes an error of a kind for an answer that is no
+// good. Package driver lists the kinds. [PathError] and [LinkError] wrap them for the caller.
 package s3error
 
 import (
