@@ -123,7 +123,7 @@ func ingress(r release, port string) (from [][]policyPeer) {
 	return from
 }
 
-// TestAdminPassesThePolicy checks that a network policy lets in whom config.admin.listen is for.
+// TestAdminPassesThePolicy checks that a network policy lets in the clients of config.admin.listen.
 func TestAdminPassesThePolicy(t *testing.T) {
 	for address, want := range map[string]int{"127.0.0.1:9443": 0, "[::1]:9443": 0, "localhost:9443": 0, ":9443": 1,
 		"0.0.0.0:9443": 1} {

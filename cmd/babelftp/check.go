@@ -28,15 +28,15 @@ func newCheckCommand() *cobra.Command {
 			"if there is one.\n" +
 			"A wrong text in messages or in locales_dir is a problem, though the server starts with the built-in " +
 			"one in its place.\n" +
-			"A certificate that ends within 30 days is a warning, and one that has ended is a problem. To see that " +
-			"the server may write in tls.acme.folder,\n" +
-			"run the check as the user of the server. It stores a file there for a moment, and never makes the " +
+			"A certificate that expires within 30 days is a warning, and an expired one is a problem. To see that " +
+			"the server can write to tls.acme.folder,\n" +
+			"run the check as the user of the server. It stores a file there for a moment, and never creates the " +
 			"folder.\n\n" +
-			"With --probe S3 is asked too. The check does in the bucket of each tenant and folder what the server " +
-			"does there. It lists, reads, and\n" +
-			"stores, copies and deletes objects of its own, as far as users may. It says which action the IAM " +
-			"policy lacks, on which resource. Its\n" +
-			"objects lie below PREFIX.babelftp/, where no user sees them, and it deletes them.",
+			"With --probe it also tests S3. In the bucket of each tenant and folder it lists, reads, stores, copies " +
+			"and deletes test objects, as far as\n" +
+			"the users may. If the IAM policy lacks an action, it says which, on which resource. The objects are " +
+			"below PREFIX.babelftp/, where no user\n" +
+			"sees them, and it deletes them.",
 		Example: "  babelftp check --config babelftp.yaml\n" +
 			"  babelftp check --config babelftp.yaml --probe",
 		Args: noArguments,

@@ -294,7 +294,7 @@ babelftp: the configuration has 2 problems
 	}
 }
 
-// check warns of a certificate that ends soon, and refuses one that has ended.
+// check warns of a certificate that expires soon, and refuses an expired one.
 func TestCheckCertificates(t *testing.T) {
 	dir := t.TempDir()
 	file, cert, key := filepath.Join(dir, "babelftp.yaml"), filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")

@@ -20,7 +20,7 @@ import (
 const overdue = 6
 
 // Check looks at the folder: whether the server may write there, and what certificates there are. Notes say when each
-// certificate ends, and warnings name those that are missing or should have been renewed. The error names a folder
+// certificate expires, and warnings name those that are missing or should have been renewed. The error names a folder
 // that does not work, or expired certificates.
 //
 // Check never makes the folder: it would belong to the user who runs the check, and not to that of the server.

@@ -106,7 +106,7 @@ func TestTenantTexts(t *testing.T) {
 	}
 }
 
-// The metrics show when each certificate ends, also of one that has been replaced since.
+// The metrics show when each certificate expires, also of one that has been replaced since.
 func TestMetricsOfCertificates(t *testing.T) {
 	s, cfg := simulated(t)
 	dir := t.TempDir()
