@@ -16,8 +16,7 @@ type buckets struct {
 func NewBuckets(all func() []*s3client.Bucket) prometheus.Collector {
 	return &buckets{all: all, up: prometheus.NewDesc(
 		"babelftp_bucket_up",
-		"1 if the bucket of a tenant or of one of its folders (empty for the tenant's own) could be used at the "+
-			"last look, else 0.",
+		"1 if the bucket of a tenant, or of one of its folders, could be used at the last check, else 0.",
 		[]string{"tenant", "folder"}, nil,
 	)}
 }

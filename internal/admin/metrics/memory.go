@@ -19,14 +19,12 @@ func NewMemory(budget *driver.Budget) prometheus.Collector {
 		return prometheus.NewDesc(prometheus.BuildFQName(namespace, "memory", name), help, nil, nil)
 	}
 	return &memory{
-		budget: budget,
-		limit: desc(
-			"limit_bytes",
-			"What the parts of uploads, and what downloads and listings fetch in advance, may hold (memory)."),
-		used:    desc("used_bytes", "What they hold of that."),
+		budget:  budget,
+		limit:   desc("limit_bytes", "Memory for parts of uploads, and for what is read ahead (memory)."),
+		used:    desc("used_bytes", "Memory in use, of babelftp_memory_limit_bytes."),
 		waiting: desc("waiting_parts", "Parts of uploads that wait for memory. Their clients wait too."),
-		waits:   desc("waits_total", "How often a part has waited for memory."),
-		waited:  desc("wait_seconds_total", "How long parts have waited for memory, once they have it or give up."),
+		waits:   desc("waits_total", "Parts of uploads that had to wait for memory."),
+		waited:  desc("wait_seconds_total", "Time that parts of uploads waited for memory."),
 	}
 }
 

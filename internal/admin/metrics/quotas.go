@@ -20,8 +20,8 @@ func NewQuotas(all func() []*account.Quota) prometheus.Collector {
 	}
 	return &quotas{
 		all:   all,
-		limit: gauge("limit_bytes", "What may be stored, by tenant and user (empty for the tenant's own quota)."),
-		used:  gauge("used_bytes", "What is stored of that."),
+		limit: gauge("limit_bytes", "Quota, by tenant and user (empty: the tenant's own)."),
+		used:  gauge("used_bytes", "Stored bytes that count for the quota, by tenant and user."),
 	}
 }
 

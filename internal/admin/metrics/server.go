@@ -75,31 +75,30 @@ func New(version string) *Server {
 		transfers: NewTransfers(tenants),
 		S3:        NewRequests(tenants),
 		sessions: prometheus.NewGauge(
-			prometheus.GaugeOpts{Namespace: "babelftp", Name: "sessions", Help: "Control connections that are open."}),
+			prometheus.GaugeOpts{Namespace: "babelftp", Name: "sessions", Help: "Open control connections."}),
 		sessionsTotal: prometheus.NewCounter(
-			prometheus.CounterOpts{Namespace: "babelftp", Name: "sessions_total", Help: "Control connections so far."}),
+			prometheus.CounterOpts{Namespace: "babelftp", Name: "sessions_total", Help: "Control connections since the start."}),
 		logins: tenants.NewCounter(
 			"logins_total",
-			"Logins, by tenant (empty where it is not known) and result (accepted, refused, abandoned by the client "+
-				"before it was decided, failed by an error).", "result"),
+			"Logins, by tenant (empty: unknown) and result (accepted, refused, failed by an error, abandoned by the "+
+				"client).", "result"),
 		refusals: tenants.NewCounter(
 			"refusals_total",
-			"What a limit has refused or ended, by tenant (empty where the limit is the server's) and limit (its "+
-				"key, or descriptors).", "limit"),
-		bans: counter("bans_total", "Bans so far, by kind (address, network, user).", "kind"),
+			"What a limit refused or ended, by tenant (empty: the server) and limit (its key, or descriptors).",
+			"limit"),
+		bans: counter("bans_total", "Bans since the start, by kind (address, network, user).", "kind"),
 		replies: counter(
 			"commands_total",
-			"Replies to commands, by command (other for one that the server does not know, empty for what is none) "+
-				"and code.", "command", "code"),
-		languages: counter("replies_total", "Replies to commands, by language (its tag).", "language"),
+			"Replies, by command (other: unknown; empty: no command) and code.", "command", "code"),
+		languages: counter("replies_total", "Replies, by language (its tag).", "language"),
 		events: tenants.NewCounter(
-			"webhook_events_total", "Events that a webhook got or not, by tenant and result (delivered, postponed).",
+			"webhook_events_total", "Events for a webhook, by tenant and result (delivered, postponed).",
 			"result"),
 		auditLost: counter(
-			"audit_lines_lost_total", "Lines of the audit log that a destination (file, stdout, webhook) did not get.",
+			"audit_lines_lost_total", "Lines of the audit log that were lost, by destination (file, stdout, webhook).",
 			"destination"),
 		acme: counter(
-			"acme_certificates_total", "Certificates that ACME has obtained or not, by result (obtained, failed).",
+			"acme_certificates_total", "Attempts to obtain a certificate by ACME, by result (obtained, failed).",
 			"result"),
 	}
 	m.noHeader = prometheus.NewCounter(prometheus.CounterOpts{
@@ -108,26 +107,25 @@ func New(version string) *Server {
 	})
 	m.missed = prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: "babelftp", Name: "data_connections_missed_total",
-		Help: "Sessions whose client did not connect in time to the passive port that it got.",
+		Help: "Sessions whose client did not connect to its passive port in time.",
 	})
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "babelftp", Name: name, Help: help})
 	}
 	m.reloads = counter(
-		"config_reloads_total", "Configurations that were read while the server runs, by result (accepted, refused).",
+		"config_reloads_total", "Reloads of the configuration, by result (accepted, refused).",
 		"result")
 	m.reloadSuccess = gauge(
 		"config_reload_success",
-		"1 if the last configuration that was read is in use, 0 if it was refused and the one before stays.")
+		"1 if the last configuration that was read is in use, 0 if it was refused and the previous one is.")
 	m.reloadTime = gauge(
 		"config_reload_success_timestamp_seconds", "When the configuration in use was read, in seconds since 1970.")
 	m.configHash = gauge(
 		"config_hash",
-		"Hash of the configuration in use with all files that it names. Replicas with the same files have the same.")
+		"Hash of the configuration in use and of all files that it names, to compare replicas.")
 	m.refusedTexts = gauge(
 		"config_refused_texts",
-		"What is wrong with texts (locales_dir, messages) of the configuration in use. The built-in ones serve in "+
-			"their place.")
+		"Wrong texts (locales_dir, messages) in the configuration in use. Built-in texts replace them.")
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: "babelftp", Name: "build_info", Help: "Always 1, with the version.",
 		ConstLabels: prometheus.Labels{"version": version},
