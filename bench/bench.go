@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -309,20 +308,4 @@ func (b *bench) run(ctx context.Context, all []work, only string, rounds int) (*
 		}
 	}
 	return t, errors.Join(errs...)
-}
-
-// repository is the folder of go.mod above the working directory.
-func repository() (string, error) {
-	start, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("no go.mod above %s", start)
-		}
-	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // TestSmoke measures a 1,024th of everything, once.
@@ -15,7 +17,7 @@ func TestSmoke(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short runs no tools; this test needs MinIO")
 	}
-	root, err := repository()
+	root, err := s3test.Repository()
 	if err != nil {
 		t.Fatal(err)
 	}

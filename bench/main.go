@@ -19,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 func main() {
@@ -139,7 +141,7 @@ func measure(ctx context.Context, o options, log io.Writer) (*table, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	root, err := repository()
+	root, err := s3test.Repository()
 	if err != nil {
 		return nil, err
 	}

@@ -14,10 +14,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // testsLog is how .ci/run asks whether the tests of the table have run.
@@ -140,11 +141,11 @@ func parseRow(line string) (row, error) {
 // repository is its root.
 func repository(t *testing.T) string {
 	t.Helper()
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		t.Fatal("no caller")
+	root, err := s3test.Repository()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	return root
 }
 
 // functionsOf returns the tests of the package of a name, by the file they are in.

@@ -135,7 +135,7 @@ func (r *registry) run(m interface{ Run() int }) (code int) {
 		fmt.Fprintln(os.Stderr, "s3test:", err)
 		return 1
 	}
-	root, err := repository()
+	root, err := Repository()
 	if err != nil {
 		return fail(err)
 	}
@@ -198,8 +198,8 @@ func (r *registry) stop() error {
 	return errors.Join(append(errs, os.RemoveAll(r.data))...)
 }
 
-// repository is the folder of go.mod above the working directory.
-func repository() (string, error) {
+// Repository is the folder of go.mod above the working directory.
+func Repository() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
 		return "", err

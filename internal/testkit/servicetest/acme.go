@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 const (
@@ -101,8 +101,11 @@ func startAuthority(tb testing.TB, life time.Duration, keys map[string]string) *
 // run starts the process, and waits until it answers.
 func (a *Authority) run(tb testing.TB, config, dns string) {
 	tb.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	program := filepath.Join(filepath.Dir(here), "../../..", ".tools", "bin", "pebble")
+	root, err := s3test.Repository()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	program := filepath.Join(root, ".tools", "bin", "pebble")
 	if _, err := os.Stat(program); err != nil {
 		tb.Fatalf("%s is missing; run: make tools", program)
 	}
