@@ -210,12 +210,14 @@ func testExec(t *testing.T, babelftp string) {
 	i, root, environ, _ := startImage(t, babelftp, io.Discard)
 	run := func(where string, words []string) {
 		t.Helper()
-		if out, err := i.command(t, root, environ, words...).CombinedOutput(); err != nil {
+		out, err := i.command(t, root, environ, words...).CombinedOutput()
+		if err != nil && !strings.Contains(string(out), "S3 has not answered") { // there is no S3 here
 			t.Errorf("%s: %q: %v\n%s", where, words, err, out)
 		}
 	}
 	run("HEALTHCHECK", i.health)
-	for page, commands := range documented(t, `kubectl [^\n`+"`"+`]*\bexec [^\n`+"`"+`]* -- ([^\n#|`+"`"+`]+)`) {
+	const exec = `(?:kubectl [^\n` + "`" + `]*\bexec [^\n` + "`" + `]* --|docker exec \S+) ([^\n#|` + "`" + `]+)`
+	for page, commands := range documented(t, exec) {
 		for _, command := range commands {
 			run(page, strings.Fields(command))
 		}

@@ -42,41 +42,43 @@ func mode(t *testing.T, text string) os.FileMode {
 	return os.FileMode(bits)
 }
 
-// TestServiceObtainsACertificate checks a configuration as root and then starts the service, with what the unit gives
-// it: a user, folders of its own, and a umask. In these folders it keeps its certificates and writes the audit log,
-// which its group may read.
+// TestServiceObtainsACertificate checks the configuration of the guide as root and then starts the service, with what
+// the unit gives it: a user, folders of its own, and a umask. In these folders it keeps its certificates and writes the
+// audit log, which its group may read.
 func TestServiceObtainsACertificate(t *testing.T) {
 	authority := servicetest.StartAuthority(t, time.Hour)
 	unit := unitValues(t, "systemd/babelftp.service")
 	words := strings.Fields(unit["ExecStart"])
 	image := image{programs: []string{words[0]}}
 	root := image.unpack(t, binary(t, "-tags", "nodemo"))
-	address := loopback()
+	address, storage := loopback(), closedPort(t)
 	ca, err := os.ReadFile(authority.CAFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, filepath.Join(root, "etc/babelftp/ca.crt"), string(ca))
-	writeFile(t, filepath.Join(root, configFile), fmt.Sprintf(`
-listen: %s:21
-admin_socket: /run/babelftp/admin/admin.sock
-audit: {file: /var/log/babelftp/audit.log}
-passive: {ports: 30000-30099, public_address: 127.0.0.1}
-s3: {endpoint: "http://%s", region: eu-west-1, path_style: true, access_key_id: x, secret_access_key: x}
-tls:
-  required: true
-  acme: {agree: true, directory: %q, ca_file: ca.crt, http_listen: %q}
-tenants:
-  acme:
-    hosts: [ftp.acme.example]
-    bucket: acme-data
-    users: {alice: {password_hash: %q}}
-`, address, closedPort(t), authority.Directory, authority.HTTPAddress, configtest.PasswordHash().Reveal()))
+	text, err := os.ReadFile("../docs/guides/single-machine.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := yamlBlock.FindSubmatch(text) // the first one is for systemd
+	if block == nil {
+		t.Fatal("the guide has no configuration")
+	}
+	writeFile(t, filepath.Join(root, configFile), strings.NewReplacer(
+		`":21"`, `"`+address+`:21"`, `":990"`, `"`+address+`:990"`, "127.0.0.1:9121", address+":9121",
+		`http_listen: ":80"`, fmt.Sprintf("http_listen: %q\n    directory: %q\n    ca_file: ca.crt",
+			authority.HTTPAddress, authority.Directory),
+		"$argon2id$...", configtest.PasswordHash().Reveal()).Replace(string(block[1]))+
+		"audit: {file: /var/log/babelftp/audit.log}\n")
+	for _, name := range []string{"s3.id", "s3.key"} {
+		writeFile(t, filepath.Join(root, "etc/babelftp", name), "x")
+	}
 	give(t, filepath.Join(root, "etc"))
 
 	command := func(user int, words ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
-		cmd.Env = []string{"PATH=/usr/local/bin"}
+		cmd.Env = []string{"PATH=/usr/local/bin", "AWS_ENDPOINT_URL=http://" + storage}
 		confine(cmd, root, user)
 		return cmd
 	}
