@@ -257,6 +257,10 @@ for 1,000 sessions under TLS of which 200 transfer, and 22/16 of config.memory. 
 {{- if and $tls.required (not $tls.acme) (not (include "babelftp.certificateSecret" .)) -}}
 {{- fail "config.tls.required needs a certificate: name its Secret in tls.existingSecret, or set tls.certificate.enabled or config.tls.acme" -}}
 {{- end -}}
+{{- $open := not (or $tls.acme (include "babelftp.certificateSecret" .) (eq (toString $tls.required) "false")) -}}
+{{- if and $open (ne .Values.service.type "ClusterIP") -}}
+{{- fail (printf "service.type: %s without a certificate shows passwords and files to the whole network: set tls.existingSecret, tls.certificate.enabled or config.tls.acme, or config.tls.required: false where that is what you want" .Values.service.type) -}}
+{{- end -}}
 {{- if $tls.acme -}}
 {{- $folder := $tls.acme.folder | default "acme" -}}
 {{- if not (isAbs $folder) -}}
