@@ -169,10 +169,6 @@ func TestPodSecurity(t *testing.T) {
 		openshift := strings.Contains(values, "openshift")
 		for name, pod := range render(t, values).pods() {
 			t.Run(filepath.Base(values)+"-"+name, func(t *testing.T) {
-				if len(pod.Containers) != 1 {
-					t.Fatalf("%d containers", len(pod.Containers))
-				}
-				c := pod.Containers[0]
 				if s := pod.SecurityContext; !s.RunAsNonRoot || s.SeccompProfile.Type != "RuntimeDefault" {
 					t.Errorf("security context of the pod: %+v", s)
 				}
@@ -183,9 +179,11 @@ func TestPodSecurity(t *testing.T) {
 				if s := pod.SecurityContext; s.RunAsUser != id || s.RunAsGroup != id || s.FSGroup != id {
 					t.Errorf("user and groups of the pod: %+v", s)
 				}
-				if s := c.SecurityContext; !s.ReadOnlyRootFilesystem || !isFalse(s.AllowPrivilegeEscalation) ||
-					!slices.Equal(s.Capabilities.Drop, []string{"ALL"}) || s.Capabilities.Add != nil {
-					t.Errorf("security context of the container: %+v", s)
+				for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+					if s := c.SecurityContext; !s.ReadOnlyRootFilesystem || !isFalse(s.AllowPrivilegeEscalation) ||
+						!slices.Equal(s.Capabilities.Drop, []string{"ALL"}) || s.Capabilities.Add != nil {
+						t.Errorf("security context of the container: %+v", s)
+					}
 				}
 				if !isFalse(pod.AutomountServiceAccountToken) {
 					t.Error("the pod mounts the token of its service account")
@@ -193,7 +191,7 @@ func TestPodSecurity(t *testing.T) {
 				if !isFalse(pod.EnableServiceLinks) {
 					t.Error("Kubernetes adds variables that begin with BABELFTP_")
 				}
-				for _, p := range c.Ports {
+				for _, p := range pod.Containers[0].Ports {
 					if p.ContainerPort < 1024 {
 						t.Errorf("port %d needs a capability", p.ContainerPort)
 					}
