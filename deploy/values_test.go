@@ -68,7 +68,7 @@ tests: {login: {existingSecret: test-user}}
 	}
 }
 
-// TestRequestedMemory checks that a pod requests what the guide to operations counts, unless a value says otherwise.
+// TestRequestedMemory checks that a pod requests what docs/guides/sizing-and-limits.md counts, unless a value says otherwise.
 func TestRequestedMemory(t *testing.T) {
 	for _, tt := range []struct{ set, want string }{
 		{"preStopSeconds=5", "466Mi"}, // 114 MiB and 22/16 of 256 MiB

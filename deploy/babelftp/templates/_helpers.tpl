@@ -201,7 +201,7 @@ admin: 9122
 {{- end -}}
 {{- end -}}
 
-{{/* The resources of a pod. The memory that is requested by default is what docs/guides/operations.md counts: 50 MiB for the process, 64 MiB
+{{/* The resources of a pod. The memory that is requested by default is what docs/guides/sizing-and-limits.md counts: 50 MiB for the process, 64 MiB
 for 1,000 sessions under TLS of which 200 transfer, and 22/16 of config.memory. */}}
 {{- define "babelftp.resources" -}}
 {{- $resources := deepCopy (.Values.resources | default dict) -}}
