@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// adminSocket is where a server answers that is told of no other socket.
+// adminSocket is where a server answers whose configuration names no other socket.
 const adminSocket = config.DefaultAdminSocket
 
 // howToAsk ends the description of a command that asks a running server.
