@@ -36,7 +36,7 @@ type Webhook struct {
 	client *http.Client
 }
 
-// New makes a webhook. Without authorities, its certificate must come from one of the system's.
+// NewWebhook makes a webhook. Without authorities, its certificate must come from one of the system's.
 func NewWebhook(address, secret string, authorities *x509.CertPool, timeout time.Duration) *Webhook {
 	transport := &http.Transport{
 		Proxy:           http.ProxyFromEnvironment,

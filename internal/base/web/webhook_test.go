@@ -20,7 +20,8 @@ func newLines(ctx context.Context, t *testing.T, handler http.HandlerFunc) *Line
 	t.Helper()
 	receiver := httptest.NewServer(handler)
 	t.Cleanup(receiver.Close)
-	l := NewLines(ctx, NewWebhook(receiver.URL, secret, nil, time.Minute), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	l := NewLines(ctx, NewWebhook(receiver.URL, secret, nil, time.Minute), log)
 	l.retry = time.Millisecond
 	return l
 }
