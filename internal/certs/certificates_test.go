@@ -167,7 +167,7 @@ func TestCipherSuites(t *testing.T) {
 	}
 }
 
-// The server tells which certificates have ended or end soon, with what to do, and not those that were renewed.
+// The server tells which certificates have expired or expire soon, with what to do, and not those that were renewed.
 func TestEndingCertificates(t *testing.T) {
 	dir := t.TempDir()
 	const day = 24 * time.Hour

@@ -8,8 +8,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Admin is how administrators reach the server over HTTP. Who may do that sees all sessions and names of files, and
-// may end sessions and uploads.
+// Admin is how administrators reach the server over HTTP. An administrator sees all sessions and names of files,
+// and can end sessions and uploads.
 type Admin struct {
 	// Address of the page and the API for administrators, host:port. Beyond this machine it needs `admin.tls`.
 	Listen string `yaml:"listen" default:"none"`

@@ -8,7 +8,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Auth is the service that decides on logins of users whom the configuration does not have. There is one at most.
+// Auth is the directory or HTTP hook that decides on logins of users who are not in the configuration. There is one at
+// most.
 type Auth struct {
 	// HTTP service that gets each login in JSON and answers with the settings of the user.
 	Hook Hook `yaml:"hook"`

@@ -12,7 +12,7 @@ import (
 // What stands for keys that a file leaves out. Default has none of them, because they depend on what the file says, or
 // on the machine.
 const (
-	// DefaultFile is the configuration of a server that starts without --config.
+	// DefaultFile is the configuration where --config names no other.
 	DefaultFile = "/etc/babelftp/babelftp.yaml"
 	// DefaultMetricsListen is where probes and metrics are answered.
 	DefaultMetricsListen = "127.0.0.1:9121"

@@ -24,7 +24,7 @@ type Hook struct {
 
 const (
 	defaultAuthTimeout = 5 * time.Second
-	// maxAuthCache is how long a user whom the service no longer knows may log in.
+	// maxAuthCache is how long a user may still log in after the service has removed the user.
 	maxAuthCache = 10 * time.Minute
 )
 

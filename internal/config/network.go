@@ -8,7 +8,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// ProxyProtocol is from whom the server takes the addresses of clients.
+// ProxyProtocol says which load balancers may tell the addresses of clients.
 type ProxyProtocol struct {
 	// Networks of load balancers that send PROXY headers (version 1 or 2). The server requires headers from there,
 	// and believes none from elsewhere.

@@ -23,7 +23,7 @@ type Objects struct {
 	ACL ACL `yaml:"acl" default:"the bucket's"`
 	// Tags of new files and directories, up to 10.
 	Tags map[string]string `yaml:"tags" default:"none"`
-	// Who has the key of the encryption: `s3` (SSE-S3), `kms` (SSE-KMS) or `customer` (SSE-C, with `customer_key`).
+	// Encryption of new objects: `s3` (SSE-S3), `kms` (SSE-KMS) or `customer` (SSE-C, with `customer_key`).
 	Encryption Encryption `yaml:"encryption" default:"the bucket's"`
 	// ID, ARN or alias of the key, for `encryption: kms`.
 	KMSKeyID string `yaml:"kms_key_id" default:"AWS's own"`
@@ -114,7 +114,7 @@ func (ACL) Values() []string {
 		"bucket-owner-read", "bucket-owner-full-control"}
 }
 
-// An Encryption is who has the key that S3 encrypts objects with. The zero value leaves it to the bucket.
+// An Encryption is how S3 encrypts new objects. The zero value leaves it to the bucket.
 type Encryption string
 
 // The encryptions.

@@ -18,7 +18,7 @@ type Audit struct {
 	Webhook Receiver `yaml:"webhook"`
 }
 
-// Receiver is who gets JSON by POST.
+// Receiver is the webhook receiver of the audit log: an HTTP service to which lines are posted as JSON.
 type Receiver struct {
 	// URL that gets a JSON array by POST, `https://` or `http://`.
 	URL string `yaml:"url" default:"none"`
@@ -30,7 +30,7 @@ type Receiver struct {
 	Timeout time.Duration `yaml:"timeout" default:"10s"`
 }
 
-// Webhook is who gets events about the files that users of a tenant store, delete, rename or copy.
+// Webhook is where events are posted about the files that users of a tenant store, delete, rename or copy.
 type Webhook struct {
 	Receiver
 	// How long an event may wait for its outcome. Then its server counts as dead, and another one sends it as

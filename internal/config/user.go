@@ -53,7 +53,7 @@ func (u *User) check(v *validator, p yamlconf.Path, name string) {
 	u.checkSettings(v, p)
 }
 
-// Validate checks the settings that p leads to, of a user whom another service described: all but the name. It gives
+// Validate checks the settings that p leads to, of a user from a directory or hook: all but the name. It gives
 // directories their one form.
 func (u *User) Validate(p yamlconf.Path, positions yamlconf.Positions) Problems {
 	u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)

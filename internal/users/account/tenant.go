@@ -56,8 +56,8 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 	}, nil
 }
 
-// use lets the tenant take the place of the one before, if there is one: it knows the users whom the source of that
-// one brought, and its limits and quotas count. It returns the quotas that must be counted.
+// use lets the tenant replace the previous one, if there is one: it takes over the users from the directory or hook,
+// and its limits and quotas count. It returns the quotas that must be counted.
 func (t *Tenant) use(states *states, before *Tenant) []*Quota {
 	if t.external != nil && before != nil {
 		for name, known := range before.external.all() {
