@@ -127,6 +127,14 @@ func TestServiceObtainsACertificate(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", file, info.Mode(), err, want)
 		}
 	}
+	folder := filepath.Join(root, "var/lib/babelftp/acme")
+	if err := os.Chmod(folder, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	out, err := command(serviceUser, words[0], "check", "--config", configFile).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "tls.acme.folder: the user who runs this check cannot write here") {
+		t.Errorf("the check of a folder that the service cannot write: %v\n%s", err, out)
+	}
 	if out, err := command(serviceUser, words[0], "sessions").CombinedOutput(); err != nil {
 		t.Errorf("babelftp sessions: %v\n%s", err, out)
 	}
