@@ -19,6 +19,9 @@ type Client struct {
 	Tenant, User string // empty where they are not known; HOST and TLS tell the tenant, and a login both
 	Language     language.Tag
 	TLS          bool // on the control connection
+	// TLSVersion and TLSCipher are those of the control connection, empty in the clear: "TLS 1.3",
+	// "TLS_AES_128_GCM_SHA256".
+	TLSVersion, TLSCipher string
 }
 
 // A Kind is what a command does, in the word of the audit log. It is empty for a command that changes nothing and

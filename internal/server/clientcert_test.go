@@ -385,6 +385,7 @@ func TestAuditOfCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"outcome":"ok","certificate":"CN=till,O=Acme"`,
+		`"tls":true,"tls_version":"TLS 1.3","tls_cipher":"TLS_`,
 		`"reason":"certificate","tenant":"acme","user":"till"`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the audit log lacks %s:\n%s", want, text)

@@ -73,7 +73,10 @@ func (s *session) observe() {
 // identify tells the observers what is known of the client, if that has changed.
 func (s *session) identify() {
 	c := *s.client
-	c.TLS = s.dialogue.conn.Encrypted()
+	if encrypted := s.dialogue.conn.Encrypted(); encrypted != c.TLS {
+		c.TLS = encrypted
+		c.TLSVersion, c.TLSCipher = s.dialogue.conn.Encryption()
+	}
 	s.identity.describe(&c)
 	if c != *s.client {
 		changed := c // c itself takes no memory of the heap, and is made for each command

@@ -22,6 +22,16 @@ func (c *Conn) tls() *tls.Conn {
 	return conn
 }
 
+// Encryption is the version of TLS, and the cipher suite by the name that IANA has for it. Both are empty in the clear.
+func (c *Conn) Encryption() (version, cipher string) {
+	conn := c.tls()
+	if conn == nil {
+		return "", ""
+	}
+	state := conn.ConnectionState()
+	return tls.VersionName(state.Version), tls.CipherSuiteName(state.CipherSuite)
+}
+
 // ServerName is the host that the client has named to TLS (SNI, RFC 6066 3),
 // empty where there is none.
 func (c *Conn) ServerName() string {

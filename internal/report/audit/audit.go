@@ -83,7 +83,11 @@ const (
 )
 
 func (s *Session) write(event, outcome string, about ...any) {
-	about = append([]any{"tls", s.client.TLS, "outcome", outcome}, about...)
+	about = append([]any{"outcome", outcome}, about...)
+	if s.client.TLSVersion != "" {
+		about = append([]any{"tls_version", s.client.TLSVersion, "tls_cipher", s.client.TLSCipher}, about...)
+	}
+	about = append([]any{"tls", s.client.TLS}, about...)
 	if s.login != nil {
 		about = append([]any{"tenant", s.login.Tenant.Name, "user", s.login.Name}, about...)
 	}

@@ -1,0 +1,38 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/report"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// lastLine is the last line of a log.
+func lastLine(t *testing.T, out *bytes.Buffer) map[string]any {
+	t.Helper()
+	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	var fields map[string]any
+	if err := json.Unmarshal(lines[len(lines)-1], &fields); err != nil {
+		t.Fatal(err)
+	}
+	return fields
+}
+
+// A line has the version of TLS and the cipher suite of its session, and neither of them in the clear.
+func TestEncryption(t *testing.T) {
+	var out bytes.Buffer
+	s := New(&out, func() bool { return true }, nil).Session(&report.Client{ID: "1"})
+	s.LoggedIn(nil, account.ErrLoginRefused)
+	line := lastLine(t, &out)
+	if _, version := line["tls_version"]; version || line["tls"] != false {
+		t.Errorf("the line in the clear is %v", line)
+	}
+	s.Identified(&report.Client{ID: "1", TLS: true, TLSVersion: "TLS 1.3", TLSCipher: "TLS_AES_128_GCM_SHA256"})
+	s.LoggedIn(nil, account.ErrLoginRefused)
+	line = lastLine(t, &out)
+	if line["tls"] != true || line["tls_version"] != "TLS 1.3" || line["tls_cipher"] != "TLS_AES_128_GCM_SHA256" {
+		t.Errorf("the line under TLS is %v", line)
+	}
+}
