@@ -85,12 +85,12 @@ const acmeVolume = "extraVolumes[0].name=certificates,extraVolumes[0].persistent
 
 func TestRefusals(t *testing.T) {
 	for _, tt := range []struct{ name, set, want string }{
-		{"one-port", "passive.ports=30000", `passive.ports: "30000" is no range of ports: write it like 30000-30019`},
+		{"one-port", "passive.ports=30000", `passive.ports: "30000" is not a range of ports: write it like 30000-30019`},
 		{"no-last-port", "passive.ports=30000-",
-			`passive.ports: "30000-" is no range of ports: write it like 30000-30019`},
-		{"no-number", "passive.ports=low-high", `passive.ports: "low-high" is no range of ports`},
-		{"octal", "passive.ports=01024-01030", `passive.ports: "01024-01030" is no range of ports`},
-		{"empty", "passive.ports=", `passive.ports: "" is no range of ports`},
+			`passive.ports: "30000-" is not a range of ports: write it like 30000-30019`},
+		{"no-number", "passive.ports=low-high", `passive.ports: "low-high" is not a range of ports`},
+		{"octal", "passive.ports=01024-01030", `passive.ports: "01024-01030" is not a range of ports`},
+		{"empty", "passive.ports=", `passive.ports: "" is not a range of ports`},
 		{"backwards", "passive.ports=30019-30000",
 			"passive.ports: 30019-30000 ends before it begins: write 30000-30019"},
 		{"privileged", "passive.ports=1000-1030", "passive.ports: 1000-1030 is not between 1024 and 65535"},

@@ -285,7 +285,7 @@ func TestCheck(t *testing.T) {
 	}
 	t.Setenv("BABELFTP_MAX_FAILED_LOGINS", "0")
 	t.Setenv("BABELFTP_IDLE_TIMEOUT", "never")
-	const want = `environment variable BABELFTP_IDLE_TIMEOUT: idle_timeout: "never" is no duration: write it like 30s, 5m or 1h30m
+	const want = `environment variable BABELFTP_IDLE_TIMEOUT: idle_timeout: "never" is not a duration: write it like 30s, 5m or 1h30m
 environment variable BABELFTP_MAX_FAILED_LOGINS: max_failed_logins: must be at least 1
 babelftp: the configuration has 2 problems
 `

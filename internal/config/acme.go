@@ -67,7 +67,7 @@ func (a *ACME) checkFolder(v *validator, p yamlconf.Path) {
 	case err != nil:
 		v.report(p.Child("folder"), "cannot read %s: %v", a.Folder, yamlconf.WithoutPath(err))
 	case !info.IsDir():
-		v.report(p.Child("folder"), "%s is no folder: name one", a.Folder)
+		v.report(p.Child("folder"), "%s is not a folder: name one", a.Folder)
 	}
 }
 
@@ -80,7 +80,7 @@ func (e *EAB) check(v *validator, p yamlconf.Path) {
 	}
 	// not shown: it is secret
 	if key, err := base64.RawURLEncoding.DecodeString(e.HMACKey.Reveal()); err != nil || len(key) == 0 {
-		v.report(p.Child("hmac_key"), "is no key in base64url: write it as the authority gives it, without = at its end")
+		v.report(p.Child("hmac_key"), "is not a key in base64url: write it as the authority gives it, without = at its end")
 	}
 }
 
@@ -96,7 +96,7 @@ func (a *ACME) check(v *validator, p yamlconf.Path) {
 		v.report(p.Child("agree"), "is missing: read the terms of service of the authority, and write agree: true")
 	}
 	if strings.Count(a.Email, "@") != 1 && a.Email != "" {
-		v.report(p.Child("email"), "%q is no mail address: write it like admin@example.com", a.Email)
+		v.report(p.Child("email"), "%q is not a mail address: write it like admin@example.com", a.Email)
 	}
 	if len(a.Hosts) == 0 {
 		v.report(p.Child("hosts"),
@@ -107,7 +107,7 @@ func (a *ACME) check(v *validator, p yamlconf.Path) {
 		_, notAddress := netip.ParseAddr(host)
 		at := p.Child("hosts").Child(strconv.Itoa(i))
 		if notAddress == nil || !strings.Contains(host, ".") || strings.ContainsAny(host, "*/:@ ") {
-			v.report(at, "%q is no host name: write it like ftp.example.com, without *", host)
+			v.report(at, "%q is not a host name: write it like ftp.example.com, without *", host)
 		} else if slices.Contains(a.Hosts[:i], host) {
 			v.report(at, "%s is written twice: remove one", host)
 		}

@@ -73,7 +73,7 @@ func (c Cluster) check(v *validator, p yamlconf.Path) {
 		return
 	case c.Replica != nil && (*c.Replica < 0 || *c.Replica >= max(c.Replicas, 1)):
 		v.report(p.Child("replica"),
-			"%d is no number of a replica: write one from 0 to %d", *c.Replica,
+			"%d is not a replica number: write one from 0 to %d", *c.Replica,
 			max(c.Replicas, 1)-1)
 	}
 	if !c.Given() {

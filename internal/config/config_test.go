@@ -241,7 +241,7 @@ func TestValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Tenants["acme"].Bucket = "-"
-	const want = `tenants.acme.bucket: "-" is no name for a bucket: write 3 to 63 characters`
+	const want = `tenants.acme.bucket: "-" is not a valid bucket name: write 3 to 63 characters`
 	if err := cfg.Validate(); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -26,7 +26,7 @@ func TestEnvironment(t *testing.T) {
 		keyFile    = "s3: {access_key_id: id, secret_access_key_file: key}"
 		noKeyFile  = "s3: {access_key_id: id, secret_access_key_file: nowhere}"
 		idOfFile   = "s3: {access_key_id_file: lines, secret_access_key: secret}"
-		unset      = "is no setting: "
+		unset      = "is not a setting: "
 		ofTheFiles = "only secrets come from files, set "
 	)
 	files := map[string]string{"key": "from a file\r\n", "lines": "id\n\n"}
@@ -62,7 +62,7 @@ func TestEnvironment(t *testing.T) {
 		{"file-of-a-folder", "", []string{"BABELFTP_LOCALES_DIR_FILE=x"},
 			"BABELFTP_LOCALES_DIR_FILE: " + unset + ofTheFiles + "BABELFTP_LOCALES_DIR"},
 		{"wrong-type", "", []string{"BABELFTP_MAX_FAILED_LOGINS=many"},
-			`BABELFTP_MAX_FAILED_LOGINS: max_failed_logins: "many" is no whole number: write it like 10`},
+			`BABELFTP_MAX_FAILED_LOGINS: max_failed_logins: "many" is not a whole number: write it like 10`},
 		{"broken-rule", "", []string{"BABELFTP_S3_ENDPOINT=http://id:hidden@127.0.0.1"},
 			"BABELFTP_S3_ENDPOINT: s3.endpoint: holds credentials: write them as access_key_id and secret_access_key"},
 		{"two-variables", "", []string{"BABELFTP_S3_ACCESS_KEY_ID=a", "BABELFTP_S3_ACCESS_KEY_ID_FILE=id"},

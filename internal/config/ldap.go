@@ -114,7 +114,7 @@ func (l *LDAP) check(v *validator, p yamlconf.Path) {
 	l.checkNames(v, p)
 	if l.Filter != "" {
 		if _, err := ldap.CompileFilter(l.Filter); err != nil {
-			v.report(p.Child("filter"), "is no filter: write it like (objectClass=person), see RFC 4515")
+			v.report(p.Child("filter"), "is not a filter: write it like (objectClass=person), see RFC 4515")
 		}
 	}
 	if strings.Contains(l.Filter, UserPlaceholder) {
@@ -131,7 +131,7 @@ func (l *LDAP) check(v *validator, p yamlconf.Path) {
 			at = p.Child("user_attribute")
 		}
 		if name != "" && !attribute.MatchString(name) {
-			v.report(at, "%q is no attribute: write it like uid", name)
+			v.report(at, "%q is not an attribute: write it like uid", name)
 		}
 	}
 }
@@ -150,12 +150,12 @@ func (l *LDAP) checkNames(v *validator, p yamlconf.Path) {
 		dn, err := ldap.ParseDN(l.UserDN)
 		if err != nil || len(dn.RDNs[0].Attributes) != 1 || dn.RDNs[0].Attributes[0].Value != UserPlaceholder ||
 			strings.Count(l.UserDN, UserPlaceholder) != 1 {
-			v.report(p.Child("user_dn"), "is no distinguished name that begins with an attribute for {user}: %s", like)
+			v.report(p.Child("user_dn"), "is not a distinguished name that begins with an attribute for {user}: %s", like)
 		}
 	}
 	for key, name := range map[string]string{"base_dn": l.BaseDN, "bind_dn": l.BindDN} {
 		if _, err := ldap.ParseDN(name); err != nil {
-			v.report(p.Child(key), "is no distinguished name: write it like ou=people,dc=example,dc=com, see RFC 4514")
+			v.report(p.Child(key), "is not a distinguished name: write it like ou=people,dc=example,dc=com, see RFC 4514")
 		}
 	}
 	switch {

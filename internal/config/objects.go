@@ -58,10 +58,10 @@ func (o *Objects) check(v *validator, p yamlconf.Path) {
 		}
 	}
 	if strings.ContainsFunc(o.CacheControl, func(r rune) bool { return r < ' ' || r > '~' }) {
-		v.report(p.Child("cache_control"), "%q is no value of Cache-Control: write ASCII only", o.CacheControl)
+		v.report(p.Child("cache_control"), "%q is not a value of Cache-Control: write ASCII only", o.CacheControl)
 	}
 	if o.StorageClass != "" && !regexp.MustCompile(`^[A-Z0-9_]*$`).MatchString(o.StorageClass) {
-		v.report(p.Child("storage_class"), "%q is no storage class: write it like STANDARD_IA", o.StorageClass)
+		v.report(p.Child("storage_class"), "%q is not a storage class: write it like STANDARD_IA", o.StorageClass)
 	}
 	tags := p.Child("tags")
 	if len(o.Tags) > maxObjectTags {

@@ -73,7 +73,7 @@ func (r *Receiver) check(v *validator, p yamlconf.Path) {
 		return
 	}
 	if !isURL(r.URL, "http", "https") { // not shown: it may hold a password
-		v.report(p.Child("url"), "is no address of a receiver: write it like https://hooks.example.com/babelftp, "+
+		v.report(p.Child("url"), "is not the URL of a webhook receiver: write it like https://hooks.example.com/babelftp, "+
 			"without credentials")
 	}
 	if len(r.Secret.Reveal()) < minReceiverSecret {

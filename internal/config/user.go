@@ -40,7 +40,7 @@ type User struct {
 
 func (u *User) check(v *validator, p yamlconf.Path, name string) {
 	if name == "" || strings.ContainsFunc(name, unicode.IsControl) {
-		v.report(p, "%q is no name for a user: write one without control characters", name)
+		v.report(p, "%q is not a valid user name: write one without control characters", name)
 	}
 	hash := p.Child("password_hash")
 	if u.PasswordHash.Empty() {

@@ -88,7 +88,7 @@ func (v *validator) catalogues() {
 			v.report(p, "cannot read the catalogues in %s: %v", dir, yamlconf.WithoutPath(err))
 			return
 		} else if !info.IsDir() {
-			v.report(p, "%s is no folder: name the one that holds a folder for each language", dir)
+			v.report(p, "%s is not a folder: name the one that holds a folder for each language", dir)
 			return
 		}
 	}
@@ -122,7 +122,7 @@ func (v *validator) addresses() {
 		_, portText, err := net.SplitHostPort(l.address)
 		port, errPort := strconv.ParseUint(portText, 10, 16)
 		if err != nil || errPort != nil {
-			v.report(l.path, "%q is no address to listen on: write it like :21 or 127.0.0.1:2121", l.address)
+			v.report(l.path, "%q is not an address to listen on: write it like :21 or 127.0.0.1:2121", l.address)
 			continue
 		}
 		if port == 0 { // any free one

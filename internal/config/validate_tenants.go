@@ -20,7 +20,7 @@ func (v *validator) tenants() {
 	for name, t := range v.cfg.Tenants {
 		if !tenantName.MatchString(name) {
 			v.report(
-				p.Child(name), "%q is no name for a tenant: write up to 63 ASCII letters, digits, -, _ and .", name)
+				p.Child(name), "%q is not a valid tenant name: write up to 63 ASCII letters, digits, -, _ and .", name)
 		}
 		t.check(v, p.Child(name))
 	}
@@ -36,7 +36,7 @@ func (v *validator) sharedHosts() {
 			p := yamlconf.Path{"tenants", name, "hosts"}.Child(strconv.Itoa(i))
 			_, notAddress := netip.ParseAddr(host) // RFC 7151, section 3.1 allows one
 			if name, ok := netaddr.ParseHost(host); notAddress != nil && (!ok || name != host) {
-				v.report(p, "%q is no host name: write it like ftp.example.com", host)
+				v.report(p, "%q is not a host name: write it like ftp.example.com", host)
 				continue
 			}
 			switch owner, taken := owners[host]; {

@@ -83,7 +83,7 @@ func (v *validator) serverURL(p yamlconf.Path, text, server string) {
 	}
 	if u, err := url.Parse(text); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" ||
 		u.RawQuery != "" {
-		v.report(p, "%q is no address of %s: write it like https://s3.example.com", text, server)
+		v.report(p, "%q is not an address of %s: write it like https://s3.example.com", text, server)
 	}
 }
 
@@ -171,10 +171,10 @@ func (v *validator) checkDuplicates(p yamlconf.Path, permissions []Permission) {
 func (v *validator) bucketAndPrefix(p yamlconf.Path, bucket, prefix string) {
 	if bucket != "" {
 		if broken := value.BucketProblem(bucket); broken != "" {
-			v.report(p.Child("bucket"), "%q is no name for a bucket: %s", bucket, broken)
+			v.report(p.Child("bucket"), "%q is not a valid bucket name: %s", bucket, broken)
 		}
 	}
 	if broken := value.PrefixProblem(prefix); broken != "" {
-		v.report(p.Child("prefix"), "%q is no prefix of keys: %s", prefix, broken)
+		v.report(p.Child("prefix"), "%q is not a prefix of keys: %s", prefix, broken)
 	}
 }

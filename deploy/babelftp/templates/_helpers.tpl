@@ -130,7 +130,7 @@ admin: 9122
 {{- define "babelftp.passivePorts" -}}
 {{- $range := toString .Values.passive.ports -}}
 {{- if not (regexMatch "^[1-9][0-9]{0,4}-[1-9][0-9]{0,4}$" $range) -}}
-{{- fail (printf "passive.ports: %q is no range of ports: write it like 30000-30019" $range) -}}
+{{- fail (printf "passive.ports: %q is not a range of ports: write it like 30000-30019" $range) -}}
 {{- end -}}
 {{- $first := splitList "-" $range | first | atoi -}}
 {{- $last := splitList "-" $range | last | atoi -}}

@@ -132,10 +132,10 @@ func textCharacter(r rune) string {
 func ContentTypeProblems(ending, contentType string) (problems []string) {
 	if len(ending) < 2 || ending[0] != '.' || strings.ContainsAny(ending[1:], "./") ||
 		ending != strings.ToLower(ending) {
-		problems = append(problems, fmt.Sprintf("%q is no end of a name: write it like .dwg, in lower case", ending))
+		problems = append(problems, fmt.Sprintf("%q is not a file name extension: write it like .dwg, in lower case", ending))
 	}
 	if mediaType, _, err := mime.ParseMediaType(contentType); err != nil || !strings.Contains(mediaType, "/") {
-		problems = append(problems, fmt.Sprintf("%q is no media type: write it like image/vnd.dwg", contentType))
+		problems = append(problems, fmt.Sprintf("%q is not a media type: write it like image/vnd.dwg", contentType))
 	}
 	return problems
 }

@@ -48,7 +48,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 	i := slices.IndexFunc(units(), func(u unit) bool { return u.name == name })
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || i < 0 || n < 0 {
-		return fmt.Errorf("%q is no size: write a whole number of bytes, or of KiB, MiB or GiB, like 64MiB", text)
+		return fmt.Errorf("%q is not a size: write a whole number of bytes, or of KiB, MiB or GiB, like 64MiB", text)
 	}
 	size := units()[i].size
 	if n > math.MaxInt64/int64(size) {
@@ -79,7 +79,7 @@ func (v *TLSVersion) UnmarshalText(text []byte) error {
 	case "1.3":
 		*v = tls.VersionTLS13
 	default:
-		return fmt.Errorf("%q is no version of TLS that may be used: write 1.2 or 1.3", text)
+		return fmt.Errorf("%q is not an allowed TLS version: write 1.2 or 1.3", text)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (n *Network) UnmarshalText(text []byte) error {
 	}
 	prefix, err := netip.ParsePrefix(string(text))
 	if err != nil || prefix != prefix.Masked() {
-		return fmt.Errorf("%q is no network: write it like 203.0.113.0/24, 2001:db8::/32 or 203.0.113.7", text)
+		return fmt.Errorf("%q is not a network: write it like 203.0.113.0/24, 2001:db8::/32 or 203.0.113.7", text)
 	}
 	n.Prefix = prefix
 	return nil

@@ -85,7 +85,7 @@ func (d *decoder) unknownVariables(t reflect.Type) {
 		} else if ok && slices.Contains(known, value) {
 			advice = "only secrets come from files, set " + value
 		}
-		d.report(nil, positionOfVariable(name), "is no setting: %s", advice)
+		d.report(nil, positionOfVariable(name), "is not a setting: %s", advice)
 	}
 }
 

@@ -40,12 +40,12 @@ func setScalar(v reflect.Value, text string) error {
 		return nil
 	case *language.Tag:
 		if target.UnmarshalText([]byte(text)) != nil {
-			return fmt.Errorf("%q is no language tag: write it like en or pt-BR", text)
+			return fmt.Errorf("%q is not a language tag: write it like en or pt-BR", text)
 		}
 		return nil
 	case *slog.Level:
 		if target.UnmarshalText([]byte(text)) != nil {
-			return fmt.Errorf("%q is no log level: write debug, info, warn or error", text)
+			return fmt.Errorf("%q is not a log level: write debug, info, warn or error", text)
 		}
 		return nil
 	case encoding.TextUnmarshaler: // says itself what to write
@@ -55,7 +55,7 @@ func setScalar(v reflect.Value, text string) error {
 	case *int:
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return fmt.Errorf("%q is no whole number: write it like 10", text)
+			return fmt.Errorf("%q is not a whole number: write it like 10", text)
 		}
 		*target = n
 		return nil
@@ -75,7 +75,7 @@ func setScalar(v reflect.Value, text string) error {
 func setDuration(target *time.Duration, text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf("%q is no duration: write it like 30s, 5m or 1h30m", text)
+		return fmt.Errorf("%q is not a duration: write it like 30s, 5m or 1h30m", text)
 	}
 	*target = d
 	return nil

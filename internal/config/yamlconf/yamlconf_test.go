@@ -126,8 +126,8 @@ func TestOldKeys(t *testing.T) {
 	_, problems := loader.Decode("f.yaml", []byte("named:\n  one: {on: true}\n"), new(settings))
 	want := strings.Join([]string{
 		"f.yaml:2:9: named.one.on: this key has moved: write named.one.enabled",
-		"environment variable TEST_TLS_CERT: is no setting: set TEST_TLS_CERT_FILE",
-		"environment variable TEST_TLS_SUITE: is no setting: remove it",
+		"environment variable TEST_TLS_CERT: is not a setting: set TEST_TLS_CERT_FILE",
+		"environment variable TEST_TLS_SUITE: is not a setting: remove it",
 	}, "\n")
 	if problems.Error() != want {
 		t.Errorf("got  %s\nwant %s", problems, want)
