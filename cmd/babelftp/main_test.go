@@ -92,7 +92,7 @@ func TestExitCodes(t *testing.T) {
 		{"users-import-missing-file", []string{"users", "import", "sftpgo", "nowhere.json"}, 1,
 			"babelftp: cannot read nowhere.json: no such file or directory\n"},
 		{"users-import-nobody", []string{"users", "import", "proftpd", "/dev/null"}, 1,
-			"babelftp: no user can be carried over\n"},
+			"babelftp: no user can be imported\n"},
 		{"unknown-help", []string{"help", "peanuts"}, 2,
 			"babelftp: unknown command \"peanuts\" (see babelftp --help)\n"},
 		{"missing-file", []string{"serve", "--config", "nowhere.yaml"}, 1,

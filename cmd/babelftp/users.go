@@ -15,8 +15,8 @@ import (
 func newUsersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "users",
-		Short:   "Bring users from another server",
-		Long:    "Bring users from another server. See babelftp users import --help.",
+		Short:   "Import users from another server",
+		Long:    "Import users from another server: see babelftp users import.",
 		Example: "  babelftp users import sftpgo dump.json > users.yaml",
 		Args:    commandNeeded,
 		RunE:    func(*cobra.Command, []string) error { return nil }, // Args refuses every call
@@ -65,7 +65,7 @@ func newUsersImportCommand() *cobra.Command {
 			fmt.Fprintf(cmd.ErrOrStderr(), "babelftp: %s\n", warning)
 		}
 		if users.Count() == 0 {
-			return errors.New("no user can be carried over")
+			return errors.New("no user can be imported")
 		}
 		out, err := users.YAML()
 		if err != nil {
