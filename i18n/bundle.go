@@ -14,7 +14,6 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
 
-	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/locales"
 )
 
@@ -138,7 +137,7 @@ type loader struct {
 // A source is a message of the English catalogue that is built in.
 type source struct {
 	parameters
-	entry gotext.Message
+	entry Message
 }
 
 // newLoader returns a loader that has the languages that are built in.

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"golang.org/x/text/language"
-
-	"github.com/babelftp/babelftp/i18n/gotext"
 )
 
 // fileName is what gotext and translation tools call a catalogue.
@@ -21,7 +19,7 @@ var errNoCatalogue = fmt.Errorf(
 type catalogue struct {
 	name        string // of the file
 	tag         language.Tag
-	file        gotext.File
+	file        File
 	diagnostics []Diagnostic
 }
 
@@ -32,26 +30,26 @@ func readCatalogue(fsys fs.FS, folder string) *catalogue {
 	tag, err := language.Parse(folder)
 	if err != nil || tag == language.Und || tag.String() != folder {
 		c.errorf(
-			gotext.Message{}, "%q is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans",
+			Message{}, "%q is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans",
 			folder)
 		return c
 	}
 	if strings.ContainsAny(folder, "0123456789") {
-		c.errorf(gotext.Message{}, "FEAT cannot show %q, because RFC 2640 allows letters only; use another tag", folder)
+		c.errorf(Message{}, "FEAT cannot show %q, because RFC 2640 allows letters only; use another tag", folder)
 		return c
 	}
 	c.tag = tag
 	data, err := fs.ReadFile(fsys, c.name)
 	if err != nil {
-		c.errorf(gotext.Message{}, "cannot be read: %v", err)
+		c.errorf(Message{}, "cannot be read: %v", err)
 		return c
 	}
-	file, problems := gotext.Parse(data)
+	file, problems := ParseFile(data)
 	for _, p := range problems {
-		c.errorf(gotext.Message{ID: p.ID, Line: p.Line, Column: p.Column}, "%s", p.Text)
+		c.errorf(Message{ID: p.ID, Line: p.Line, Column: p.Column}, "%s", p.Text)
 	}
 	if file.Language != c.tag.String() && (file.Language != "" || len(problems) == 0) {
-		c.errorf(gotext.Message{}, `"language" is %q; write %q, the name of the folder`, file.Language, c.tag)
+		c.errorf(Message{}, `"language" is %q; write %q, the name of the folder`, file.Language, c.tag)
 	}
 	c.file = file
 	return c

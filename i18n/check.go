@@ -7,15 +7,13 @@ import (
 	"unicode"
 
 	"golang.org/x/text/language"
-
-	"github.com/babelftp/babelftp/i18n/gotext"
 )
 
 // parameters are the names of a message's placeholders, in the order of the
 // arguments. The English catalogue that is built in defines them.
 type parameters []string
 
-func newParameters(e gotext.Message) (parameters, error) {
+func newParameters(e Message) (parameters, error) {
 	names := make(parameters, len(e.Placeholders))
 	for i, p := range e.Placeholders {
 		if p.ArgNum != i+1 || p.String != fmt.Sprintf("%%[%d]s", i+1) {
@@ -27,7 +25,7 @@ func newParameters(e gotext.Message) (parameters, error) {
 }
 
 // check returns what is wrong with a translation.
-func (p parameters) check(id ID, tag language.Tag, t gotext.Text) (problems []string) {
+func (p parameters) check(id ID, tag language.Tag, t Text) (problems []string) {
 	if t.Select != nil {
 		return p.checkSelect(id, tag, *t.Select)
 	}
@@ -40,7 +38,7 @@ func (p parameters) check(id ID, tag language.Tag, t gotext.Text) (problems []st
 
 // checkSelect checks a text with plural forms. Each form but "other" may leave out the
 // number.
-func (p parameters) checkSelect(id ID, tag language.Tag, s gotext.Select) (problems []string) {
+func (p parameters) checkSelect(id ID, tag language.Tag, s Select) (problems []string) {
 	switch {
 	case s.Feature != "plural":
 		return []string{fmt.Sprintf("a select by %q is not supported; use plural", s.Feature)}
@@ -52,7 +50,7 @@ func (p parameters) checkSelect(id ID, tag language.Tag, s gotext.Select) (probl
 		problems = append(problems, `the plural form "other" is missing; add it`)
 	}
 	for _, selector := range s.Cases.Selectors() {
-		if !gotext.IsNumber(selector) && !slices.Contains(gotext.Forms(), selector) {
+		if !IsNumber(selector) && !slices.Contains(Forms(), selector) {
 			problems = append(
 				problems, fmt.Sprintf(
 					"%q is not a plural form; remove it, or write zero, one, two, few, many, other or a number such as =1",
@@ -74,8 +72,8 @@ func (p parameters) checkSelect(id ID, tag language.Tag, s gotext.Select) (probl
 
 // checkForms returns which plural forms the language has and the text has not, and
 // which do not show the number though they stand for several. numbers are some numbers by form.
-func checkForms(cases gotext.Cases, arg string, numbers map[string][]int) (problems []string) {
-	for _, form := range gotext.Forms() {
+func checkForms(cases Cases, arg string, numbers map[string][]int) (problems []string) {
+	for _, form := range Forms() {
 		if !slices.ContainsFunc(numbers[form], func(n int) bool { return cases[fmt.Sprintf("=%d", n)] == "" }) {
 			continue // the form has no numbers, or each has a text of its own
 		}
@@ -85,12 +83,12 @@ func checkForms(cases gotext.Cases, arg string, numbers map[string][]int) (probl
 		case !ok:
 			problems = append(
 				problems, fmt.Sprintf("the plural form %q is missing, which the language has for %s; add it",
-					form, gotext.Examples(numbers[form])))
+					form, Examples(numbers[form])))
 		case len(numbers[form]) > 1 && !strings.Contains(text, "{"+arg+"}"):
 			problems = append(
 				problems, inForm(
 					form, fmt.Sprintf("the placeholder {%s} is missing, and the form stands for %s; show the number",
-						arg, gotext.Examples(numbers[form]))))
+						arg, Examples(numbers[form]))))
 		}
 	}
 	return problems

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"golang.org/x/text/language"
-
-	"github.com/babelftp/babelftp/i18n/gotext"
 )
 
 // A Diagnostic says what is wrong with a catalogue or with a text of a tenant, and what to
@@ -47,14 +45,14 @@ func (d Diagnostic) Error() string {
 }
 
 // errorf adds an error about a message, or about the file when e has no identifier.
-func (c *catalogue) errorf(e gotext.Message, format string, args ...any) {
+func (c *catalogue) errorf(e Message, format string, args ...any) {
 	c.diagnostics = append(
 		c.diagnostics, Diagnostic{File: c.name, Line: e.Line, Column: e.Column, Message: ID(e.ID),
 			Problem: fmt.Sprintf(format, args...)})
 }
 
 // warnf adds a warning about something that may be intended.
-func (c *catalogue) warnf(e gotext.Message, format string, args ...any) {
+func (c *catalogue) warnf(e Message, format string, args ...any) {
 	c.errorf(e, format, args...)
 	c.diagnostics[len(c.diagnostics)-1].Warning = true
 }

@@ -8,11 +8,10 @@ import (
 
 	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/locales"
 )
 
-// Format returns the catalogues in an operator's folder as gotext.Format writes them, by
+// Format returns the catalogues in an operator's folder as FormatFile writes them, by
 // the names of their files. It leaves out those that are formatted already. The error
 // joins what cannot be read.
 func Format(dir fs.FS) (map[string][]byte, error) {
@@ -20,7 +19,7 @@ func Format(dir fs.FS) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, _ := gotext.Parse(english) // Load reports its problems
+	source, _ := ParseFile(english) // Load reports its problems
 	names, err := fs.Glob(dir, "*/"+fileName)
 	if err != nil {
 		return nil, err
@@ -40,7 +39,7 @@ func Format(dir fs.FS) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		after, err := gotext.Format(c.file, source)
+		after, err := FormatFile(c.file, source)
 		if err != nil {
 			return nil, err
 		}

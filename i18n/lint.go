@@ -13,7 +13,6 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/locales"
 )
 
@@ -56,11 +55,11 @@ func Lint(dir fs.FS) (*Report, error) {
 func (l *loader) review(c *catalogue, dir fs.FS, english *Rules) {
 	if missing := l.missing(c.tag); len(missing) > 0 {
 		c.warnf(
-			gotext.Message{}, "lacks %d of %d texts, which are shown in English: %s", len(missing), len(l.ids),
+			Message{}, "lacks %d of %d texts, which are shown in English: %s", len(missing), len(l.ids),
 			l.list(missing))
 	}
 	own := l.reviewRules(c, dir, english)
-	forms := gotext.NumbersByForm(c.tag)
+	forms := NumbersByForm(c.tag)
 	for _, e := range c.file.Messages {
 		source, known := l.sources[ID(e.ID)]
 		if !known {
@@ -110,7 +109,7 @@ func (l *loader) list(messages map[ID]bool) string {
 	return strings.Join(names, ", ")
 }
 
-func (c *catalogue) reviewEntry(e gotext.Message, source source, forms map[string][]int) {
+func (c *catalogue) reviewEntry(e Message, source source, forms map[string][]int) {
 	if e.Fuzzy {
 		c.warnf(e, `is marked "fuzzy"; compare it with the English text and remove the mark`)
 	}
@@ -133,7 +132,7 @@ func (c *catalogue) reviewEntry(e gotext.Message, source source, forms map[strin
 
 // reviewText checks one text. form is its plural form, or "". mayBeEnglish says that
 // the English words are right.
-func (c *catalogue) reviewText(e gotext.Message, source source, form, text string, mayBeEnglish bool) {
+func (c *catalogue) reviewText(e Message, source source, form, text string, mayBeEnglish bool) {
 	if !norm.NFC.IsNormalString(text) {
 		c.errorf(
 			e, "%s", inForm(
@@ -162,12 +161,12 @@ func protocolWords(english string) []string {
 
 // reviewPlural looks for plural forms that the language has and the text has not.
 // numbers are some numbers by form.
-func (c *catalogue) reviewPlural(e gotext.Message, arg string, numbers map[string][]int) {
+func (c *catalogue) reviewPlural(e Message, arg string, numbers map[string][]int) {
 	if e.Translation.Select == nil {
 		if len(numbers) > 1 {
 			c.warnf(
 				e, "is one text for every number, but the language has the plural forms %s; give one text for each",
-				gotext.FormNames(numbers))
+				FormNames(numbers))
 		}
 		return
 	}

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"golang.org/x/text/language"
-
-	"github.com/babelftp/babelftp/i18n/gotext"
 )
 
 // A Localizer renders messages in one language. It is safe for concurrent use.
@@ -21,7 +19,7 @@ type Localizer struct {
 
 // A text is a message in one language.
 type text struct {
-	gotext.Text
+	Text
 	tag        language.Tag // of the plural rules
 	parameters parameters
 }
@@ -92,6 +90,6 @@ func (t *text) choose(args []string) string {
 	if err != nil || n < 0 {
 		return other
 	}
-	form := gotext.FormOf(t.tag, n)
+	form := FormOf(t.tag, n)
 	return cmp.Or(t.Select.Cases[fmt.Sprintf("=%d", n)], t.Select.Cases[form], other)
 }

@@ -9,8 +9,6 @@ import (
 	"sync"
 
 	"golang.org/x/text/language"
-
-	"github.com/babelftp/babelftp/i18n/gotext"
 )
 
 // WithOverrides returns a bundle for one tenant. It offers these languages only, in
@@ -26,7 +24,7 @@ import (
 //
 // A language may be given as a relative of one that b has: pt for pt-BR. The error
 // joins what is wrong with the languages, each with what to do.
-func (b *Bundle) WithOverrides(languages []language.Tag, texts map[ID]map[language.Tag]gotext.Text) (*Bundle, error) {
+func (b *Bundle) WithOverrides(languages []language.Tag, texts map[ID]map[language.Tag]Text) (*Bundle, error) {
 	tags, err := b.restrict(languages)
 	if err != nil {
 		return nil, err
@@ -82,7 +80,7 @@ func (b *Bundle) restrict(languages []language.Tag) ([]language.Tag, error) {
 }
 
 // setOverrides adds a tenant's texts that are right, and notes what is wrong with the others.
-func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]gotext.Text) {
+func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]Text) {
 	own := make(map[language.Tag]map[ID]*text)
 	for _, id := range slices.Sorted(maps.Keys(texts)) {
 		source, known := b.sources[id]
@@ -106,7 +104,7 @@ func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]gotext.Text) {
 
 // setOverride adds those of the tenant's texts of one message that are right to own.
 func (b *Bundle) setOverride(
-	own map[language.Tag]map[ID]*text, id ID, source source, texts map[language.Tag]gotext.Text,
+	own map[language.Tag]map[ID]*text, id ID, source source, texts map[language.Tag]Text,
 ) {
 	given := make(map[language.Tag]language.Tag) // the tags of the texts, by the languages that they match
 	for _, want := range slices.SortedFunc(maps.Keys(texts), compareTags) {
@@ -141,10 +139,10 @@ func (b *Bundle) refuse(id ID, tag language.Tag, format string, args ...any) {
 
 // checkOverride returns what is wrong with a tenant's text. Only the server checks
 // its plural forms.
-func (s source) checkOverride(id ID, tag language.Tag, t gotext.Text) []string {
+func (s source) checkOverride(id ID, tag language.Tag, t Text) []string {
 	problems := s.check(id, tag, t)
 	if len(problems) == 0 && t.Select != nil {
-		problems = checkForms(t.Select.Cases, t.Select.Arg, gotext.NumbersByForm(tag))
+		problems = checkForms(t.Select.Cases, t.Select.Arg, NumbersByForm(tag))
 	}
 	return problems
 }

@@ -9,18 +9,17 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/i18n/gotext"
 )
 
 // overrides are the texts of a tenant, without plural forms.
 type overrides map[i18n.ID]map[language.Tag]string
 
-func (o overrides) texts() map[i18n.ID]map[language.Tag]gotext.Text {
-	texts := make(map[i18n.ID]map[language.Tag]gotext.Text, len(o))
+func (o overrides) texts() map[i18n.ID]map[language.Tag]i18n.Text {
+	texts := make(map[i18n.ID]map[language.Tag]i18n.Text, len(o))
 	for id, byTag := range o {
-		texts[id] = make(map[language.Tag]gotext.Text, len(byTag))
+		texts[id] = make(map[language.Tag]i18n.Text, len(byTag))
 		for tag, text := range byTag {
-			texts[id][tag] = gotext.Text{Msg: text}
+			texts[id][tag] = i18n.Text{Msg: text}
 		}
 	}
 	return texts
@@ -171,17 +170,17 @@ func TestWithOverridesTexts(t *testing.T) {
 
 func TestWithOverridesPlurals(t *testing.T) {
 	builtIn := load(t)
-	forms := func(cases gotext.Cases) (bundle *i18n.Bundle, refused string) {
-		text := gotext.Text{Select: &gotext.Select{Feature: "plural", Arg: "Seconds", Cases: cases}}
+	forms := func(cases i18n.Cases) (bundle *i18n.Bundle, refused string) {
+		text := i18n.Text{Select: &i18n.Select{Feature: "plural", Arg: "Seconds", Cases: cases}}
 		bundle, err := builtIn.WithOverrides(
-			nil, map[i18n.ID]map[language.Tag]gotext.Text{i18n.IdleTimeout: {language.Polish: text}})
+			nil, map[i18n.ID]map[language.Tag]i18n.Text{i18n.IdleTimeout: {language.Polish: text}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return bundle, fmt.Sprint(bundle.Refused())
 	}
 	bundle, refused := forms(
-		gotext.Cases{"one": "Sekunda.", "few": "{Seconds} sekundy.", "many": "{Seconds} sekund.", "=0": "Od razu.",
+		i18n.Cases{"one": "Sekunda.", "few": "{Seconds} sekundy.", "many": "{Seconds} sekund.", "=0": "Od razu.",
 			"other": "{Seconds} sekund."})
 	if refused != "[]" {
 		t.Fatal(refused)
@@ -192,7 +191,7 @@ func TestWithOverridesPlurals(t *testing.T) {
 			t.Errorf("%s seconds: got %q, want %q", seconds, got, want)
 		}
 	}
-	for want, cases := range map[string]gotext.Cases{
+	for want, cases := range map[string]i18n.Cases{
 		`language pl: the plural form "other" is missing; add it`:                                              {"one": "Sekunda."},
 		`language pl: "some" is not a plural form; remove it`:                                                  {"some": "{Seconds}.", "other": "{Seconds}."},
 		`language pl: plural form "other": the placeholder {Seconds} is missing;`:                              {"other": "Za długo."},

@@ -22,7 +22,7 @@ import (
 
 	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/i18n/gotext"
+	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -280,7 +280,7 @@ func formOf(t reflect.Type) form {
 		return form{"`" + strings.Join(all, "`, `") + "`", "", map[string]any{"enum": append(values, nil)}}
 	}
 	switch t {
-	case reflect.TypeFor[gotext.Text]():
+	case reflect.TypeFor[i18n.Text]():
 		return form{"message", "a text, or one with [plural forms](guides/languages-and-greetings.md#plural-forms)",
 			messageSchema()}
 	case reflect.TypeFor[time.Duration]():
@@ -339,7 +339,7 @@ func messageSchema() map[string]any {
 		"arg":     text(""),
 		"cases": map[string]any{
 			"type": "object", "required": []string{"other"},
-			"propertyNames":        map[string]any{"pattern": `^(=[0-9]+|` + strings.Join(gotext.Forms(), "|") + `)$`},
+			"propertyNames":        map[string]any{"pattern": `^(=[0-9]+|` + strings.Join(i18n.Forms(), "|") + `)$`},
 			"additionalProperties": map[string]any{"anyOf": []any{text(""), msg}},
 		},
 	})

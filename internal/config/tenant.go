@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/i18n/gotext"
+
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/pathname"
@@ -40,7 +40,7 @@ type Tenant struct {
 	GreetAfterLang bool `yaml:"greet_after_lang"`
 	// Texts of single replies, by message and language, in place of those of the catalogues. A text may have plural
 	// forms. A wrong one is refused alone.
-	Messages map[i18n.ID]map[language.Tag]gotext.Text `yaml:"messages" default:"none"`
+	Messages map[i18n.ID]map[language.Tag]i18n.Text `yaml:"messages" default:"none"`
 
 	// How clients without UTF-8 write pathnames: `utf-8`, `raw`, or the label of a charset.
 	PathnameEncoding value.Encoding `yaml:"pathname_encoding" default:"utf-8"`

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/i18n/gotext"
+
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
@@ -89,7 +89,7 @@ func TestTenantTexts(t *testing.T) {
 	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
 	acme.Welcome = map[language.Tag]string{language.English: "Hello {User}.\nSeen on {LastLogin}."}
-	acme.Messages = map[i18n.ID]map[language.Tag]gotext.Text{
+	acme.Messages = map[i18n.ID]map[language.Tag]i18n.Text{
 		i18n.Goodbye: {language.English: {Msg: "Acme says goodbye."}},
 	}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})

@@ -1,4 +1,4 @@
-package gotext
+package i18n
 
 import (
 	"bytes"

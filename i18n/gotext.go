@@ -1,7 +1,4 @@
-// Package gotext reads and writes catalogues in the JSON syntax of
-// golang.org/x/text/cmd/gotext. It reads what translation tools write, such as
-// translate-toolkit, the library of Weblate, and writes files in one layout.
-package gotext
+package i18n
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package gotext
+package i18n
 
 import (
 	"bytes"
@@ -8,12 +8,12 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Format writes a catalogue as the ones in this repository are written: the messages in the
+// FormatFile writes a catalogue as the ones in this repository are written: the messages in the
 // order of the English catalogue, with its texts as "message" and its placeholders.
 // A translation of an English text that has changed since becomes fuzzy. Messages that
 // the English catalogue does not have come last. The comments for translators stay in the
 // English catalogue only.
-func Format(f, english File) ([]byte, error) {
+func FormatFile(f, english File) ([]byte, error) {
 	tag, err := language.Parse(f.Language)
 	if err != nil {
 		return nil, err

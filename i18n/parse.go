@@ -1,4 +1,4 @@
-package gotext
+package i18n
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ type Problem struct {
 	Text         string // what is wrong, and what to do
 }
 
-// Parse reads a catalogue. It leaves out messages that it cannot read, each with a
+// ParseFile reads a catalogue. It leaves out messages that it cannot read, each with a
 // problem.
-func Parse(data []byte) (File, []Problem) {
+func ParseFile(data []byte) (File, []Problem) {
 	// Editors on Windows put U+FEFF first.
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
