@@ -57,7 +57,7 @@ func TestClientsByScript(t *testing.T) {
 	for i, d := range devices() {
 		fmt.Fprintf(
 			&tenants,
-			"  device-%d:\n    bucket: BUCKET\n    prefix: inbox/device/%d/\n    users: {device-%d: "+
+			"  device-%d:\n    bucket: BUCKET\n    prefix: inbox/device/%d/\n    resume: discard\n    users: {device-%d: "+
 				"{password_hash: %q}}\n", i, i, i, passwordHash(t, oldPassword))
 		if d.settings != "" {
 			fmt.Fprintf(&tenants, "    %s\n", d.settings)

@@ -5,6 +5,9 @@ import (
 	"reflect"
 	"slices"
 
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
@@ -16,10 +19,34 @@ type Auth struct {
 	// Directory (LDAP, RFC 4511) that compares the password: the server binds as the user.
 	LDAP LDAP `yaml:"ldap"`
 	// Settings of each user of `ldap`. `{user}` in `root` and `home` stands for the name.
-	User User `yaml:"user"`
+	User UserSettings `yaml:"user"`
 	// What members of a group may do, by the name of the group. Those of several groups add up. A user of none may
 	// not log in.
 	Groups map[string][]Permission `yaml:"groups" default:"none"`
+}
+
+// UserSettings are what all users of a directory have, unless their entries say otherwise.
+type UserSettings struct {
+	// Directory in which a login starts, as the user sees it. It confines no user: use `root`.
+	Home string `yaml:"home" default:"/"`
+	// Directory of the tenant that the user sees as `/`.
+	Root string `yaml:"root" default:"/"`
+	// What the user may do.
+	Permissions []Permission `yaml:"permissions" default:"all"`
+	// What the user may do with some pathnames, by pattern, in place of `permissions`.
+	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
+	// Language of the user's sessions until LANG chooses another one.
+	Language language.Tag `yaml:"language" default:"the tenant's"`
+	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
+	Quota value.Size `yaml:"quota" default:"no limit"`
+}
+
+// New is a user with the settings.
+func (s UserSettings) New() User {
+	return User{
+		Home: s.Home, Root: s.Root, Permissions: s.Permissions, PathPermissions: s.PathPermissions,
+		Language: s.Language, Quota: s.Quota,
+	}
 }
 
 // Given reports whether there is a service.
@@ -43,8 +70,8 @@ func (a *Auth) check(v *validator, p yamlconf.Path) {
 		v.report(p.Child("ldap"), "is one service too many: a login asks one, keep hook or ldap")
 	}
 	user, groups := p.Child("user"), p.Child("groups")
-	a.User.checkSettings(v, user)
-	a.User.checkNotLocal(v, user)
+	settings := a.User.New()
+	settings.checkSettings(v, user)
 	if !a.usesLDAP() && !reflect.ValueOf(a.User).IsZero() {
 		v.report(user, "is for users of ldap: the answer of a hook has the settings")
 	}

@@ -27,7 +27,7 @@ type Limits struct {
 	// server counts.
 	CommandTimeout time.Duration `yaml:"command_timeout" default:"no limit"`
 	// Bans of addresses and users after many failures. A failed login counts 1. An unknown command and a connection
-	// above a limit count 0.1 for the address.
+	// above a limit count 0.1 for the address. The server forgets half of the failures in ten minutes.
 	Bans Bans `yaml:"bans"`
 }
 
@@ -150,8 +150,9 @@ type Bans struct {
 	UserScore int `yaml:"user_score" default:"no bans"`
 	// How long a ban lasts.
 	Time time.Duration `yaml:"time"`
-	// Time in which the server forgets half of the failures.
-	HalfLife time.Duration `yaml:"half_life"`
+	// HalfLife is the time in which the server forgets half of the failures. It is no key: who needs bans to come
+	// later raises the scores.
+	HalfLife time.Duration
 }
 
 // Refuses tells whether an address is denied and not allowed.
@@ -180,10 +181,8 @@ func (l Limits) check(v *validator, p yamlconf.Path) {
 	notNegative(v, p.Child("command_timeout"), l.CommandTimeout)
 	notNegative(v, p.Child("bans").Child("address_score"), l.Bans.AddressScore)
 	notNegative(v, p.Child("bans").Child("user_score"), l.Bans.UserScore)
-	for key, d := range map[string]time.Duration{"time": l.Bans.Time, "half_life": l.Bans.HalfLife} {
-		if d <= 0 {
-			v.report(p.Child("bans").Child(key), "must be longer than 0")
-		}
+	if l.Bans.Time <= 0 {
+		v.report(p.Child("bans").Child("time"), "must be longer than 0")
 	}
 	if l.LoginTimeout <= 0 {
 		v.report(p.Child("login_timeout"), "must be longer than 0")

@@ -38,7 +38,8 @@ func oldKeys() []yamlconf.OldKey {
 	moved(tenant, tenant+"compatibility.",
 		"ascii", "chmod", "backslash", "stor_after_rest", "control_characters", "normalization")
 
-	for _, limits := range []string{tenant + "limits.", tenant + "limits.*.", user + "limits.", tenant + "auth.user.limits."} {
+	old = append(old, yamlconf.OldKey{Key: tenant + "auth.user.limits", New: tenant + "limits.user"})
+	for _, limits := range []string{tenant + "limits.", tenant + "limits.*.", user + "limits."} {
 		for _, name := range work {
 			say(byWork, limits+name)
 		}
@@ -46,6 +47,13 @@ func oldKeys() []yamlconf.OldKey {
 			limits+"idle_timeout")
 		say(gone+"tenants and users have the time of the server, write limits.command_timeout", limits+"command_timeout")
 	}
+	say(gone+"the directory compares the password", tenant+"auth.user.password_hash")
+	say(gone+"to ask all users for certificates write tls.client_certificates in the tenant",
+		tenant+"auth.user.certificates")
+	say(gone+"write it in the tenant, because the server checks at its start what the bucket can do",
+		tenant+"auth.user.overwrite")
+	say(auto, "audit.webhook.timeout", tenant+"webhook.timeout", tenant+"webhook.unconfirmed_after",
+		"limits.bans.half_life")
 	say(auto, "commit_delay", "upload_concurrency", "download_concurrency", "limits.min_upload_rate",
 		"limits.sessions_before_login", "limits.sessions_before_login_per_address")
 	say(gone+"remove it, because the profile decides; for a server that refuses checksums write profile: strict",

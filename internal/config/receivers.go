@@ -26,42 +26,29 @@ type Receiver struct {
 	Secret value.Secret `yaml:"secret" default:"required with url"`
 	// PEM file of the certificate authorities that the server trusts for the URL.
 	CAFile string `yaml:"ca_file" default:"those of the system"`
-	// How long the receiver may take to answer.
-	Timeout time.Duration `yaml:"timeout" default:"10s"`
 }
 
 // Webhook is where events are posted about the files that users of a tenant store, delete, rename or copy.
 type Webhook struct {
 	Receiver
-	// How long an event may wait for its outcome. Then its server counts as dead, and another one sends it as
-	// unconfirmed.
-	UnconfirmedAfter time.Duration `yaml:"unconfirmed_after" default:"15m"`
+	// UnconfirmedAfter is how long an event may wait for its outcome. Then its server counts as dead, and another one
+	// sends it as unconfirmed. It is no key: longer than S3 may take to make an upload visible is right for all.
+	UnconfirmedAfter time.Duration
 }
 
 // minReceiverSecret is the shortest key, in bytes.
 const minReceiverSecret = 16
 
-// Defaults, as the tags above have them.
 const (
-	defaultReceiverTimeout = 10 * time.Second
+	// ReceiverTimeout is how long a receiver may take to answer.
+	ReceiverTimeout = 10 * time.Second
 	// defaultUnconfirmedAfter is longer than S3 may take to make an upload visible.
 	defaultUnconfirmedAfter = 15 * time.Minute
 )
 
-// TimeoutOf is the value of `timeout`, or its default.
-func (r Receiver) TimeoutOf() time.Duration { return cmp.Or(r.Timeout, defaultReceiverTimeout) }
-
-// UnconfirmedAfterOf is the value of `unconfirmed_after`, or its default.
+// UnconfirmedAfterOf is UnconfirmedAfter, or its default.
 func (w Webhook) UnconfirmedAfterOf() time.Duration {
 	return cmp.Or(w.UnconfirmedAfter, defaultUnconfirmedAfter)
-}
-
-// check reports what is wrong with the section that p leads to.
-func (w *Webhook) check(v *validator, p yamlconf.Path) {
-	w.Receiver.check(v, p)
-	if w.UnconfirmedAfter < 0 {
-		v.report(p.Child("unconfirmed_after"), "must be longer than 0")
-	}
 }
 
 // check reports what is wrong with the section that p leads to.
@@ -81,7 +68,4 @@ func (r *Receiver) check(v *validator, p yamlconf.Path) {
 			"is shorter than 16 bytes: write a random one, like that of `openssl rand -hex 32`")
 	}
 	v.authorities(p, r.CAFile)
-	if r.Timeout < 0 {
-		v.report(p.Child("timeout"), "must be longer than 0")
-	}
 }

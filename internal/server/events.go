@@ -41,7 +41,8 @@ func (s *Server) newEventQueues(
 			continue
 		}
 		next := &tenantQueue{bucket: b, webhook: w, authorities: authorities, settings: &events.Settings{
-			Client: b.ObjectClient(), Webhook: web.NewWebhook(w.URL, w.Secret.Reveal(), authorities, w.TimeoutOf()),
+			Client:           b.ObjectClient(),
+			Webhook:          web.NewWebhook(w.URL, w.Secret.Reveal(), authorities, config.ReceiverTimeout),
 			UnconfirmedAfter: w.UnconfirmedAfterOf(),
 		}}
 		if q := s.queues[name]; q != nil && q.bucket.SamePlace(b) && q.bucket.Prefix == b.Prefix {

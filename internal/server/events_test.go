@@ -127,7 +127,6 @@ func TestReloadOfWebhook(t *testing.T) {
 				asked <- struct{}{}
 				<-request.Context().Done()
 			})
-			cfg.Tenants["acme"].Webhook.Timeout = time.Hour
 			srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 			before := session(t, srv, "alice")
 			before.Store("waits", "x")

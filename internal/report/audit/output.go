@@ -52,7 +52,7 @@ func NewOutput(
 			return nil, fmt.Errorf("audit.webhook.ca_file: %w", err)
 		}
 		ctx, o.endPost = context.WithCancel(context.WithoutCancel(ctx)) // Close ends it
-		receiver := web.NewWebhook(cfg.Webhook.URL, cfg.Webhook.Secret.Reveal(), authorities, cfg.Webhook.TimeoutOf())
+		receiver := web.NewWebhook(cfg.Webhook.URL, cfg.Webhook.Secret.Reveal(), authorities, config.ReceiverTimeout)
 		add("webhook", web.NewLines(ctx, receiver, log))
 	}
 	o.Writer = io.MultiWriter(destinations...)

@@ -42,7 +42,7 @@ func newDirectory(cfg *config.Auth) (*directory, error) {
 		return nil, fmt.Errorf("authorities of the directory: %w", err)
 	}
 	d := &directory{
-		template: template{source: "directory", user: cfg.User, groups: cfg.Groups, names: cfg.LDAP.Attributes},
+		template: template{source: "directory", user: cfg.User.New(), groups: cfg.Groups, names: cfg.LDAP.Attributes},
 		cfg:      &cfg.LDAP, tls: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities},
 	}
 	for _, text := range cfg.LDAP.URLs {

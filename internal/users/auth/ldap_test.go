@@ -97,7 +97,7 @@ func TestDirectory(t *testing.T) {
 func TestDirectorySettings(t *testing.T) {
 	s := servicetest.StartDirectory(t)
 	cfg := searching(s)
-	cfg.User = config.User{Root: "/home/{user}", Home: "/{user}", Quota: value.MiB,
+	cfg.User = config.UserSettings{Root: "/home/{user}", Home: "/{user}", Quota: value.MiB,
 		PathPermissions: map[string][]config.Permission{"/x": {config.List}}}
 	attributes := &cfg.LDAP.Attributes
 	*attributes = config.Attributes{Root: "ftpRoot", Home: "ftphome", Quota: "ftpQuota",
