@@ -470,7 +470,7 @@ func connect(change func(w *worker)) func(w *worker) error {
 func abortTask(w *worker) error {
 	w.site = newSite(
 		w.t, w.site.storage, "      till: {password_hash: "+strconv.Quote(passwordHash(w.t, oldPassword))+"}",
-		"    limits: {tenant: {upload_rate: 2MiB}}")
+		"    resume: discard", "    limits: {tenant: {upload_rate: 2MiB}}")
 	changed := w.site.connection(w.t)
 	w.connection.port, w.connection.ca = changed.port, changed.ca
 	if err := w.mkdir(); err != nil {

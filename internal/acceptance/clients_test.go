@@ -137,7 +137,7 @@ func TestClients(t *testing.T) {
 			newRclone(t, newSite(t, storage, "    resume: keep", "    objects: {listing_times: set}")).testItself()
 		})
 	}
-	s := newSiteOn(t, "[::]", storage, "    resume: discard", tenantsOfClients(t)) // aborted uploads leave nothing
+	s := newSiteOn(t, "[::]", storage, tenantsOfClients(t))
 	for _, c := range clients {
 		if !c.core && !*allClients {
 			continue

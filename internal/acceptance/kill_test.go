@@ -66,7 +66,7 @@ func TestKilledClients(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, s3test.Start(t, "minio"))
+			s := newSite(t, s3test.Start(t, "minio"), "    resume: discard")
 			for round := range *rounds {
 				p := tt.victim(t, s, "/upload "+strconv.Itoa(round), tt.size)
 				if round == 0 && tt.size > smallSize {
