@@ -30,6 +30,8 @@ const (
 	LoggedIn         ID = "logged-in"         // user
 	LoginFailed      ID = "login-failed"
 	LoginUnavailable ID = "login-unavailable"
+	UserDisabled     ID = "user-disabled"
+	UserExpired      ID = "user-expired"
 	NotLoggedIn      ID = "not-logged-in"
 	UserFirst        ID = "user-first"
 	AlreadyLoggedIn  ID = "already-logged-in"

@@ -274,7 +274,7 @@ func TestWithOverridesRefused(t *testing.T) {
 		{"unknown-message", "", one("goodby", "fr", "Salut."),
 			[]string{`message "goodby": no such message; is it "goodbye"?`}},
 		{"word-of-a-message", "", one("disabled", "fr", "Non."),
-			[]string{`message "disabled": no such message; is it "links-disabled"?`}},
+			[]string{`message "disabled": no such message; is it "links-disabled" or "user-disabled"?`}},
 		{"like-several", "", one("type-asci", "fr", "Texte."), []string{`is it "type-ascii"?`}},
 		{"like-none", "", one("bananas", "fr", "Bananes."),
 			[]string{`message "bananas": no such message; take the identifiers from the English catalogue`}},

@@ -303,6 +303,9 @@ func formOf(t reflect.Type) form {
 			"`sha256:` and a fingerprint, `subject:CN=alice,O=Acme`, `email:…`, `dns:…` or `uri:…`", text("")}
 	case reflect.TypeFor[value.Network]():
 		return form{"network", "`203.0.113.0/24`, `2001:db8::/32`, or an address", text("")}
+	case reflect.TypeFor[value.Expiry]():
+		return form{"date", "the last day in UTC, `2027-01-31`, or a time of RFC 3339, `2027-01-31T18:00:00+01:00`",
+			text(`^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?$`)}
 	case reflect.TypeFor[netip.Addr]():
 		return form{"IP address", "`203.0.113.7`", text("")}
 	case reflect.TypeFor[language.Tag]():

@@ -20,6 +20,11 @@ type User struct {
 	// Certificates of the user's clients. Each login must show one of them, and without `password_hash` needs no
 	// password.
 	Certificates []value.ClientCertificate `yaml:"certificates" default:"none"`
+	// The user may not log in: the right password gets 530 with the reason. Sessions end with 421 when the
+	// configuration is read. It needs no password.
+	Disabled bool `yaml:"disabled"`
+	// Last day in UTC on which the user may log in, or a time. Later the right password gets 530 with the reason.
+	Expires value.Expiry `yaml:"expires" default:"never"`
 	// Directory in which a login starts, as the user sees it. It confines no user: use `root`.
 	Home string `yaml:"home" default:"/"`
 	// Directory of the tenant that the user sees as `/`.
@@ -44,8 +49,8 @@ func (u *User) check(v *validator, p yamlconf.Path, name string) {
 	}
 	hash := p.Child("password_hash")
 	if u.PasswordHash.Empty() {
-		if len(u.Certificates) == 0 {
-			v.report(hash, "is missing: write what `babelftp hash-password` prints")
+		if len(u.Certificates) == 0 && !u.Disabled {
+			v.report(hash, "is missing: write what `babelftp hash-password` prints, or disabled: true")
 		}
 	} else if problem := passwordhash.Problem(u.PasswordHash.Reveal()); problem != "" {
 		v.report(hash, "%s: write what `babelftp hash-password` prints", problem)

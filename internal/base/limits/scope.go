@@ -30,6 +30,9 @@ const (
 
 	Bans = "bans" // the address or the user is banned
 	Deny = "deny" // the address is in a network that is denied
+
+	UserDisabled = "user.disabled" // the user of a session may no longer log in
+	UserExpired  = "user.expired"
 )
 
 // Limits of how many there are in a second. The names of an address's and a user's end so.

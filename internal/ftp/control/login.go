@@ -153,8 +153,15 @@ func (s *session) loginFailed(err error) (wire.Reply, error) {
 		}
 		return s.reply(421, reply.ForRefusal(err))
 	case errors.Is(err, account.ErrLoginRefused):
+		text := i18n.LoginFailed
+		if closed, ok := errors.AsType[*account.ClosedError](err); ok {
+			s.identity.tenant = closed.User.Tenant
+			s.identity.locale.SetTenant(reply.PreferencesOf(closed.User.Tenant), closed.User.Language)
+			s.identify()
+			text = reply.ForRefusal(&limits.Error{Limit: closed.Limit})
+		}
 		s.server.failures.Log(s.log.Logger, s.dialogue.conn.Remote(), err)
-		return s.reply(530, i18n.LoginFailed)
+		return s.reply(530, text)
 	case errors.Is(err, dataconn.ErrAborted):
 		return wire.Reply{}, err
 	}

@@ -210,6 +210,10 @@ func ForRefusal(err error) i18n.ID {
 			return i18n.PermissionDenied
 		case reached.Limit == limits.LoginTimeout:
 			return i18n.LoginTimeout
+		case reached.Limit == limits.UserDisabled:
+			return i18n.UserDisabled
+		case reached.Limit == limits.UserExpired:
+			return i18n.UserExpired
 		}
 	}
 	return i18n.TooManySessions

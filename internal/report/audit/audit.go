@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/logline"
@@ -126,6 +127,7 @@ func (s *Session) LoggedIn(login *account.Login, err error) {
 // reason is the class of a failed login.
 func reason(err error) string {
 	of, known := errors.AsType[*account.LoginError](err)
+	closed, isClosed := errors.AsType[*account.ClosedError](err)
 	switch {
 	case errors.Is(err, account.ErrAbandoned):
 		return "abandoned"
@@ -135,6 +137,8 @@ func reason(err error) string {
 		return "certificate"
 	case known && of.User == "":
 		return "unknown_user"
+	case isClosed:
+		return strings.ReplaceAll(closed.Limit, ".", "_")
 	}
 	return "wrong_password"
 }

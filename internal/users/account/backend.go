@@ -24,6 +24,23 @@ var ErrTLSRequired = fmt.Errorf(
 // ErrCertificate is an ErrLoginRefused whose reason is the client's certificate, or that there is none.
 var ErrCertificate = fmt.Errorf("client certificate: %w", ErrLoginRefused)
 
+// A ClosedError is an ErrLoginRefused for the right password of a user who may not log in (reply 530).
+type ClosedError struct {
+	User  *User
+	Limit string // limits.UserDisabled or limits.UserExpired
+}
+
+// Error is for the log.
+func (e *ClosedError) Error() string {
+	if e.Limit == limits.UserExpired {
+		return "the password is right, but the user expired on " + e.User.Expires.String() + " (expires)"
+	}
+	return "the password is right, but the user is disabled (disabled)"
+}
+
+// Unwrap returns that the login is refused.
+func (e *ClosedError) Unwrap() error { return ErrLoginRefused }
+
 // ErrAbandoned reports a login that has ended before it was decided. Its client, an administrator or the server has
 // ended the session, or a time limit was over while the login waited for its turn. It is no fault of the server.
 var ErrAbandoned = errors.New("the login was abandoned before it was decided")

@@ -2,11 +2,13 @@ package account
 
 import (
 	"fmt"
+	"time"
 
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
@@ -132,8 +134,9 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 	return t, nil
 }
 
-// Apply makes the change, and returns the quotas that must be counted. Sessions keep the user that they have. Logins
-// from then on, also those that have begun before, are to the next tenants.
+// Apply makes the change, and returns the quotas that must be counted. Sessions keep the user that they have, but
+// those of users who may no longer log in end. Logins from then on, also those that have begun before, are to the next
+// tenants.
 func (c *Change) Apply() (uncounted []*Quota) {
 	r, next := c.registry, c.next
 	r.entering.Lock()
@@ -153,7 +156,21 @@ func (c *Change) Apply() (uncounted []*Quota) {
 	r.verifier.hashes.Store(c.hashes)
 	r.current.Store(next)
 	r.states.keep(next)
+	r.bans.EndSessions(next.closed(time.Now()))
 	return uncounted
+}
+
+// closed is why users may not log in, by [Owner].
+func (d *directory) closed(now time.Time) map[string]*limits.Error {
+	found := map[string]*limits.Error{}
+	for _, t := range d.tenants {
+		for _, u := range t.users {
+			if why := u.closed(now); why != "" {
+				found[u.owner()] = &limits.Error{Tenant: t.Name, Limit: why}
+			}
+		}
+	}
+	return found
 }
 
 // hashesOf are the password hashes of all users.

@@ -85,6 +85,9 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		}
 		return nil, &failed
 	}
+	if why := u.closed(time.Now()); why != "" {
+		return nil, &LoginError{Tenant: u.Tenant.Name, User: u.Name, Err: &ClosedError{User: u, Limit: why}}
+	}
 	if u.Tenant.Limits.Tenant.Refuses(addr) || u.limits().Refuses(addr) {
 		return nil, full(u.Tenant, &limits.Error{Tenant: u.Tenant.Name, Limit: limits.Deny})
 	}

@@ -2,6 +2,7 @@ package account
 
 import (
 	"strings"
+	"time"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
@@ -60,6 +61,17 @@ func newUser(t *Tenant, name string, uc *config.User) *User {
 func (u *User) use(states *states) (uncounted *Quota) {
 	u.state = states.of(u.stateKey())
 	return u.state.use(limits.NewUser(u.Tenant.Name, u.limits().Limits()), u.quota)
+}
+
+// closed is why the user may not log in, a name of package limits. It is empty for a user who may.
+func (u *User) closed(now time.Time) string {
+	switch {
+	case u.Disabled:
+		return limits.UserDisabled
+	case u.Expires.Passed(now):
+		return limits.UserExpired
+	}
+	return ""
 }
 
 // limits are those of the user, and where there are none those of each user of the tenant.

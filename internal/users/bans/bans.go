@@ -178,6 +178,17 @@ func (l *List) LogIn(s *limits.Session, user string) (leave func(), err error) {
 	}, nil
 }
 
+// EndSessions ends the sessions of users, written USER@TENANT, each with its reason.
+func (l *List) EndSessions(users map[string]*limits.Error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s, user := range l.sessions {
+		if why := users[user]; why != nil {
+			s.Cut(why)
+		}
+	}
+}
+
 // setUser sets the user of a session that has not ended.
 func (l *List) setUser(s *limits.Session, user string) {
 	if _, found := l.sessions[s]; found {

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+)
+
+// A user who is disabled or has expired learns so after the right password, in the language of the user, and from
+// nothing else. Such logins count for no ban.
+func TestClosedUsers(t *testing.T) {
+	s, cfg := simulated(t)
+	cfg.Limits.Bans.UserScore, cfg.Limits.FailedLoginDelay = 2, 0
+	hash, past := configtest.PasswordHash(), value.NewExpiry(time.Now().Add(-time.Hour))
+	for name, user := range map[string]*config.User{
+		"off":    {PasswordHash: hash, Disabled: true},
+		"aus":    {PasswordHash: hash, Disabled: true, Language: language.German},
+		"over":   {PasswordHash: hash, Expires: past},
+		"vorbei": {PasswordHash: hash, Expires: past, Language: language.German},
+		"soon":   {PasswordHash: hash, Expires: value.NewExpiry(time.Now().Add(time.Hour))},
+		"none":   {Disabled: true},
+	} {
+		cfg.Tenants["acme"].Users[name] = user
+	}
+	cfg.MaxFailedLogins = 20
+	lines := auditLines(t, cfg, s, func(c *ftptest.Client) {
+		login := func(user, password, want string) {
+			t.Helper()
+			c.Command(331, "USER "+user)
+			if reply := c.Command(530, "PASS "+password); reply != want {
+				t.Errorf("%s: %q, want %q", user, reply, want)
+			}
+		}
+		for range 3 {
+			login("off", configtest.Password, "This user account is disabled.")
+		}
+		login("off", "wrong", "Login incorrect.")
+		login("none", "wrong", "Login incorrect.")
+		login("aus", configtest.Password, "Dieses Benutzerkonto ist deaktiviert.")
+		login("vorbei", configtest.Password, "Dieses Benutzerkonto ist abgelaufen.")
+		c.Command(200, "LANG en")
+		login("vorbei", configtest.Password, "This user account has expired.")
+		login("over", configtest.Password, "This user account has expired.")
+		c.Login("soon", configtest.Password)
+	})
+	var got []string
+	for _, l := range lines {
+		if line := fmt.Sprint(l["event"], " ", l["user"], " ", l["reason"]); !slices.Contains(got, line) {
+			got = append(got, line)
+		}
+	}
+	want := []string{
+		"login off user_disabled", "login off wrong_password", "login none wrong_password", "login aus user_disabled",
+		"login vorbei user_expired", "login over user_expired", "login soon <nil>", "logout soon <nil>",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the audit log has\n%q\nwant\n%q", got, want)
+	}
+}
+
+// The sessions of a user end when the user is disabled, or is found to have expired. Those of others go on.
+func TestReloadDisablesUsers(t *testing.T) {
+	s, cfg := simulated(t)
+	cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
+	users := cfg.Tenants["acme"].Users
+	users["carol"] = &config.User{PasswordHash: configtest.PasswordHash(), Language: language.French}
+	users["dave"] = &config.User{PasswordHash: configtest.PasswordHash()}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	alice, carol, dave := session(t, srv, "alice"), session(t, srv, "carol"), session(t, srv, "dave")
+	reload(t, srv, changed(t, cfg, func(next *config.Config) {
+		off, over := *users["alice"], *users["carol"]
+		off.Disabled, over.Expires = true, value.NewExpiry(time.Now().Add(-time.Minute))
+		next.Tenants["acme"].Users["alice"], next.Tenants["acme"].Users["carol"] = &off, &over
+	}, "acme"))
+	if got := alice.Reply(421); got != "This user account is disabled." {
+		t.Errorf("alice: %q", got)
+	}
+	if got := carol.Reply(421); got != "Ce compte d’utilisateur a expiré." {
+		t.Errorf("carol: %q", got)
+	}
+	dave.Command(200, "NOOP")
+	text, err := os.ReadFile(cfg.Audit.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"limit":"user.disabled"`, `"limit":"user.expired"`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the audit log lacks %s:\n%s", want, text)
+		}
+	}
+}
