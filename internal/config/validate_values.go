@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -155,6 +156,20 @@ func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath
 				yamlconf.OneOf(yamlconf.EnumValues(AllPermissions()...)))
 		}
 		v.checkDuplicates(at, byPath[pattern])
+	}
+}
+
+// fileNames checks patterns of the names of files.
+func (v *validator) fileNames(p yamlconf.Path, patterns []string) {
+	seen := map[string]bool{} // in the form in which names are compared
+	for i, pattern := range patterns {
+		at, composed := p.Child(strconv.Itoa(i)), norm.NFC.String(pattern)
+		if broken := value.FileNameProblem(pattern); broken != "" {
+			v.report(at, "%q %s", pattern, broken)
+		} else if seen[composed] {
+			v.report(at, "%q is written twice: remove one", pattern)
+		}
+		seen[composed] = true
 	}
 }
 

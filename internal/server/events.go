@@ -36,7 +36,7 @@ func (s *Server) newEventQueues(
 			return nil, fmt.Errorf("tenants.%s.webhook.ca_file: %w", name, err)
 		}
 		b.AddUse(s3client.Use{Events: true})
-		if q := s.queues[name]; q != nil && q.bucket == b && q.webhook == w && q.authorities.Equal(authorities) {
+		if q := s.queues[name]; q != nil && q.bucket == b && q.webhook.SendsAs(&w) && q.authorities.Equal(authorities) {
 			queues[name] = q
 			continue
 		}

@@ -86,6 +86,22 @@ func PatternProblem(pattern string) string {
 	return ""
 }
 
+// FileNameProblem is what a pattern of the names of files, for [path.Match], breaks.
+func FileNameProblem(pattern string) string {
+	_, err := path.Match(pattern, "")
+	switch {
+	case pattern == "":
+		return "matches no name: write one like *.part"
+	case strings.Contains(pattern, "/"):
+		return "holds a slash: write the name without directories, it counts in all of them"
+	case strings.ContainsFunc(pattern, unicode.IsControl):
+		return "contains control characters"
+	case err != nil:
+		return `is no pattern: close its [, or write \ before a character that means itself`
+	}
+	return ""
+}
+
 // greetingVariables are what a greeting may hold in braces.
 func greetingVariables() []string { return []string{"{User}", "{Tenant}", "{LastLogin}", "{Quota}"} }
 

@@ -84,13 +84,17 @@ func (f *Files) removeFile(t *target) error {
 	case t.inner == "/":
 		return t.fail("remove", syscall.EISDIR)
 	}
-	return f.change(Change{Kind: Delete, Path: t.name, URI: t.uri()}, func() error {
+	remove := func() error {
 		if err := t.mount.Store.RemoveFile(f.ctx, t.inner); err != nil {
 			return t.named(err)
 		}
 		f.Directories.noteRemoval(t.name)
 		return nil
-	})
+	}
+	if f.Skip.match(t.canonical) {
+		return remove()
+	}
+	return f.change(Change{Kind: Delete, Path: t.name, URI: t.uri()}, remove)
 }
 
 // RemoveDir removes an empty directory only. It succeeds for a directory that was seen and has vanished since. The
@@ -148,7 +152,7 @@ func (f *Files) rename(from, to *target) error {
 		return err
 	}
 	unseen := f.unseen.hasStored(from.canonical)
-	err := f.change(move(Rename, from, to), func() error {
+	err := f.move(Rename, from, to, func() error {
 		if err := from.mount.Store.RenameTo(f.ctx, to.mount.Store, from.inner, to.inner); err != nil {
 			return namedMove(from, to, err)
 		}
@@ -173,18 +177,13 @@ func (f *Files) copy(from, to *target) error {
 	if err := f.allowMove("copy", from, to, mayCopy); err != nil {
 		return err
 	}
-	return f.change(move(Copy, from, to), func() error {
+	return f.move(Copy, from, to, func() error {
 		if err := from.mount.Store.CopyTo(f.ctx, to.mount.Store, from.inner, to.inner); err != nil {
 			return namedMove(from, to, err)
 		}
 		f.Directories.seeParent(to.name)
 		return nil
 	})
-}
-
-// move is the change of a rename or a copy.
-func move(kind Kind, from, to *target) Change {
-	return Change{Kind: kind, Path: from.name, URI: from.uri(), ToPath: to.name, ToURI: to.uri(), Steps: true}
 }
 
 // allowMove refuses a move that is not permitted, then one to a name that cannot be, and then one that S3 cannot do.

@@ -1,6 +1,10 @@
 package view
 
-import "context"
+import (
+	"context"
+	"errors"
+	"io/fs"
+)
 
 // A Note is what a command has asked of the storage, for its outcome: the open of a transfer, a change, or a link.
 // There is one also for what the user may not do.
@@ -50,9 +54,14 @@ const (
 	Copy   Kind = "copy"
 )
 
-// change makes the event of a change, lets do make the change, and ends the event. A name that no object can have
-// makes none, because the store refuses it.
+// change makes the event of a change, lets do make the change, and ends the event.
 func (f *Files) change(c Change, do func() error) error {
+	return f.changeStored(c, do, func() string { return "" })
+}
+
+// changeStored is change, and asks for the ETag of what the change has stored. A name that no object can have makes no
+// event, because the store refuses it.
+func (f *Files) changeStored(c Change, do func() error, etag func() string) error {
 	if f.Events == nil || c.URI == "" || c.ToPath != "" && c.ToURI == "" {
 		return do()
 	}
@@ -61,7 +70,42 @@ func (f *Files) change(c Change, do func() error) error {
 	if err != nil {
 		return err
 	}
-	return event.End(f.ctx, "", do())
+	if err := do(); err != nil {
+		return event.End(f.ctx, "", err)
+	}
+	return event.End(f.ctx, etag(), nil)
+}
+
+// move is the change of a rename or a copy.
+//
+// Files of skipped names do not exist for the receiver of the events. So a file that gets another name than such a one
+// is an upload, and one that gets such a name is deleted. Directories have no skipped names.
+func (f *Files) move(kind Kind, from, to *target, do func() error) error {
+	c := Change{Kind: kind, Path: from.name, URI: from.uri(), ToPath: to.name, ToURI: to.uri(), Steps: true}
+	hidden, hides := f.Skip.match(from.canonical), f.Skip.match(to.canonical)
+	if f.Events == nil || !hidden && !hides || c.URI == "" || c.ToURI == "" {
+		return f.change(c, do)
+	}
+	info, err := from.mount.Store.StatFile(f.ctx, from.inner)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // a directory, or nothing
+		return f.change(c, do)
+	case err != nil:
+		return from.named(err)
+	case hides && (hidden || kind == Copy):
+		return do()
+	case hides:
+		return f.change(Change{Kind: Delete, Path: from.name, URI: c.URI, Steps: true}, do)
+	}
+	size := info.Size()
+	return f.changeStored(Change{Kind: Upload, Path: to.name, URI: c.ToURI, Size: &size, Steps: true}, do,
+		func() string {
+			stored, err := to.mount.Store.StatFile(f.ctx, to.inner)
+			if err != nil {
+				return "" // it is stored all the same
+			}
+			return etagOf(stored)
+		})
 }
 
 // noted notes an operation on a file, with its error.

@@ -2,6 +2,7 @@ package view
 
 import (
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -131,7 +132,7 @@ func (u *upload) Close() error {
 func (u *upload) publish() error {
 	defer u.end()()
 	sink := u.files.Events
-	if sink == nil || u.aborted.Load() {
+	if sink == nil || u.aborted.Load() || u.files.Skip.match(u.target.canonical) {
 		return u.target.named(u.Writer.Close())
 	}
 	change := Change{Kind: Upload, User: u.files.User, Path: u.target.name, URI: u.target.uri()}
@@ -156,6 +157,11 @@ func (u *upload) etag(failed error) string {
 	if err != nil || failed != nil {
 		return ""
 	}
+	return etagOf(info)
+}
+
+// etagOf is the ETag of a file, empty where it is not known.
+func etagOf(info fs.FileInfo) string {
 	if stored, ok := info.(interface{ ETag() string }); ok {
 		return strings.Trim(stored.ETag(), `"`)
 	}

@@ -27,6 +27,7 @@ type View struct {
 
 	User   string // the name in events
 	Events Sink   // nil for none
+	Skip   Names  // files that have no events
 
 	unseen unseen
 }

@@ -135,7 +135,7 @@ func (r *Registry) view(u *User, mounts view.Mounts) *view.View {
 		v.Owner, v.Endings = u.owner(), &r.endings
 	}
 	if u.Tenant.events != nil {
-		v.Events = u.Tenant.events
+		v.Events, v.Skip = u.Tenant.events, u.Tenant.skip
 	}
 	return v
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
 // A Tenant is one of a configuration, with what the server has made of it. It does not change: a change of the
@@ -31,6 +32,7 @@ type Tenant struct {
 	replaced chan struct{} // closed when a change replaces the tenant; Registry.entering is held then
 	bucket   *s3client.Bucket
 	events   EventSink // nil without a webhook
+	skip     view.Names
 	users    map[string]*User
 	external *external // nil without
 	state    *state    // nil until use
@@ -51,6 +53,7 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 		DefaultLanguage:     FirstOffered(bundle, tc.DefaultLanguage, cfg.DefaultLanguage),
 		Bundle:              bundle,
 		RequireSessionReuse: tc.TLS.RequiresSessionReuse(&cfg.TLS),
+		skip:                view.NewNames(tc.Webhook.Skip),
 		replaced:            make(chan struct{}),
 		users:               map[string]*User{},
 	}, nil
