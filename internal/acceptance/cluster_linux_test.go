@@ -84,7 +84,7 @@ func newClusterSiteIn(t *testing.T, network clusterNetwork, storage *s3test.Serv
 	buckets := map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)}
 	for n, host := range peers {
 		s := &site{storage: storage, client: storage.Client(), buckets: buckets}
-		file := s.configure(t)
+		file := s.configure(t, "    resume: discard")
 		listen := fmt.Sprintf(
 			"%slisten: %q\npassive: {ports: %d-%d%s}\ncluster: {replica: %d, replicas: %d, peers: [\"%s\"]}",
 			headers, net.JoinHostPort(host, strconv.Itoa(control)), control+1, control+ports, network.public, n,

@@ -120,7 +120,7 @@ func TestFaults(t *testing.T) {
 			strict := storage.Bucket(t)
 			b := &faultSite{}
 			b.site, b.proxy = newSiteBehindProxy(
-				t, storage, fmt.Sprintf(denyingTenant, strict, passwordHash(t, password)))
+				t, storage, "    resume: discard", fmt.Sprintf(denyingTenant, strict, passwordHash(t, password)))
 			b.buckets[denying] = strict
 			b.runFaults(t, tt.modes)
 		})
@@ -136,6 +136,7 @@ const (
     bucket: %q
     prefix: inbox/
     overwrite: deny
+    resume: discard
     users: {alice: {password_hash: %q}}`
 )
 

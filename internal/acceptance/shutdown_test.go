@@ -106,7 +106,7 @@ func TestTransfersCutAtTheEnd(t *testing.T) {
 	for name, drain := range map[string]string{"drain_timeout": "1ms", "second-signal": "1h"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, s3test.Start(t, "minio"), "drain_timeout: "+drain)
+			s := newSite(t, s3test.Start(t, "minio"), "    resume: discard", "drain_timeout: "+drain)
 			clients, _ := transfers(t, s, content(largeSize)) // of several parts
 			s.server.signal(syscall.SIGTERM)
 			if name == "second-signal" {

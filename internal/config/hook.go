@@ -16,10 +16,10 @@ type Hook struct {
 	Secret value.Secret `yaml:"secret" default:"none"`
 	// PEM file of the authorities that the certificate of the service may come from.
 	CAFile string `yaml:"ca_file" default:"those of the system"`
-	// How long the service may take to answer.
-	Timeout time.Duration `yaml:"timeout" default:"5s"`
 	// How long the same login from the same address needs no further request, up to 10m.
 	Cache time.Duration `yaml:"cache" default:"not at all"`
+	// Timeout is how long the service may take to answer: it must do so in the time that a session has for its login.
+	Timeout time.Duration
 }
 
 const (
@@ -40,16 +40,11 @@ func (h *Hook) check(v *validator, p yamlconf.Path) {
 			"is no URL of a service: write it like https://auth.example.com/ftp, and a password as secret")
 	}
 	v.authorities(p, h.CAFile)
-	checkTimes(v, p, h.Timeout, h.TimeoutOf(), h.Cache)
+	checkCache(v, p, h.Cache)
 }
 
-// checkTimes checks the timeout of a service as it is written and as it is in effect, and the time of the cache. The
-// service must answer in the time that a session has for its login.
-func checkTimes(v *validator, p yamlconf.Path, written, timeout, cache time.Duration) {
-	loginTimeout := v.cfg.Limits.LoginTimeout
-	if written < 0 || timeout >= loginTimeout {
-		v.report(p.Child("timeout"), "%s is not between 0s and limits.login_timeout (%s)", written, loginTimeout)
-	}
+// checkCache checks how long answers of a service are kept.
+func checkCache(v *validator, p yamlconf.Path, cache time.Duration) {
 	if cache < 0 || cache > maxAuthCache {
 		v.report(p.Child("cache"), "%s is not between 0s and %s", cache, maxAuthCache)
 	}

@@ -24,8 +24,6 @@ type LDAP struct {
 	StartTLS *bool `yaml:"start_tls" default:"true"`
 	// PEM file of the authorities that the certificates of the servers may come from.
 	CAFile string `yaml:"ca_file" default:"those of the system"`
-	// Longest time that the servers have for a login, all together.
-	Timeout time.Duration `yaml:"timeout" default:"5s"`
 	// How long the same login from the same address needs no further bind, up to 10m.
 	Cache time.Duration `yaml:"cache" default:"not at all"`
 	// Distinguished name of each user, like `uid={user},ou=people,dc=example,dc=com`. Without it the server searches
@@ -45,6 +43,8 @@ type LDAP struct {
 	Filter string `yaml:"filter" default:"none"`
 	// Attributes that have settings of the user.
 	Attributes Attributes `yaml:"attributes"`
+	// Timeout is how long the servers have for a login, all together: less than a session has for it.
+	Timeout time.Duration
 }
 
 // Attributes name the attributes of an entry in a directory that have settings of the user. In place of one that
@@ -110,7 +110,7 @@ func (l *LDAP) check(v *validator, p yamlconf.Path) {
 		}
 	}
 	v.authorities(p, l.CAFile)
-	checkTimes(v, p, l.Timeout, l.TimeoutOf(), l.Cache)
+	checkCache(v, p, l.Cache)
 	l.checkNames(v, p)
 	if l.Filter != "" {
 		if _, err := ldap.CompileFilter(l.Filter); err != nil {

@@ -52,7 +52,7 @@ func oldKeys() []yamlconf.OldKey {
 		tenant+"auth.user.certificates")
 	say(gone+"write it in the tenant, because the server checks at its start what the bucket can do",
 		tenant+"auth.user.overwrite")
-	say(auto, "audit.webhook.timeout", tenant+"webhook.timeout", tenant+"webhook.unconfirmed_after",
+	say(auto, tenant+"auth.hook.timeout", tenant+"auth.ldap.timeout", "audit.webhook.timeout", tenant+"webhook.timeout",
 		"limits.bans.half_life")
 	say(auto, "commit_delay", "upload_concurrency", "download_concurrency", "limits.min_upload_rate",
 		"limits.sessions_before_login", "limits.sessions_before_login_per_address")

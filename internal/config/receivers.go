@@ -31,17 +31,9 @@ type Receiver struct {
 // Webhook is where events are posted about the files that users of a tenant store, delete, rename or copy.
 type Webhook struct {
 	Receiver
-	// UnconfirmedAfter is how long an event may wait for its outcome. Then its server counts as dead, and another one
-	// sends it as unconfirmed. It is no key: longer than S3 may take to make an upload visible is right for all.
-	UnconfirmedAfter time.Duration
-	// Temporary names of files, by pattern, such as `*.part`. A file has no events while it has such a name. A rename
-	// to another name is its upload.
-	Skip []string `yaml:"skip" default:"none"`
-}
-
-// SendsAs reports whether two webhooks send the same way, whatever they skip.
-func (w *Webhook) SendsAs(other *Webhook) bool {
-	return w.Receiver == other.Receiver && w.UnconfirmedAfter == other.UnconfirmedAfter
+	// How long an event may wait for its outcome. Then its server counts as dead, and another one sends it as
+	// unconfirmed.
+	UnconfirmedAfter time.Duration `yaml:"unconfirmed_after" default:"15m"`
 }
 
 // minReceiverSecret is the shortest key, in bytes.
@@ -54,7 +46,7 @@ const (
 	defaultUnconfirmedAfter = 15 * time.Minute
 )
 
-// UnconfirmedAfterOf is UnconfirmedAfter, or its default.
+// UnconfirmedAfterOf is the value of `unconfirmed_after`, or its default.
 func (w Webhook) UnconfirmedAfterOf() time.Duration {
 	return cmp.Or(w.UnconfirmedAfter, defaultUnconfirmedAfter)
 }
@@ -62,10 +54,9 @@ func (w Webhook) UnconfirmedAfterOf() time.Duration {
 // check reports what is wrong with the section that p leads to.
 func (w *Webhook) check(v *validator, p yamlconf.Path) {
 	w.Receiver.check(v, p)
-	if w.URL == "" && w.Secret.Empty() && len(w.Skip) > 0 {
-		v.report(p.Child("url"), "is missing: write the address of the receiver")
+	if w.UnconfirmedAfter < 0 {
+		v.report(p.Child("unconfirmed_after"), "must be longer than 0")
 	}
-	v.fileNames(p.Child("skip"), w.Skip)
 }
 
 // check reports what is wrong with the section that p leads to.
