@@ -88,7 +88,7 @@ func TestExitCodes(t *testing.T) {
 		{"users-import-no-file", []string{"users", "import", "sftpgo"}, 2,
 			"babelftp: give the kind of server and one FILE (see babelftp users import --help)\n"},
 		{"users-import-unknown", []string{"users", "import", "vms", "x"}, 2,
-			"babelftp: unknown kind of server \"vms\": write sftpgo or proftpd (see babelftp users import --help)\n"},
+			"babelftp: unknown kind of server \"vms\": write sftpgo, proftpd, pureftpd or vsftpd (see babelftp users import --help)\n"},
 		{"users-import-missing-file", []string{"users", "import", "sftpgo", "nowhere.json"}, 1,
 			"babelftp: cannot read nowhere.json: no such file or directory\n"},
 		{"users-import-nobody", []string{"users", "import", "proftpd", "/dev/null"}, 1,

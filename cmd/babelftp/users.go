@@ -1,13 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/users/userimport"
 )
@@ -25,33 +30,56 @@ func newUsersCommand() *cobra.Command {
 	return cmd
 }
 
+// An importer reads the users of another kind of server.
+type importer func(text []byte, strip string) (*userimport.Users, error)
+
 func newUsersImportCommand() *cobra.Command {
-	importers := map[string]func(text []byte, strip string) (*userimport.Users, error){
-		"sftpgo": userimport.SFTPGo, "proftpd": userimport.ProFTPD,
+	var vsftpdConf, vsftpdUsers string
+	importers := map[string]importer{
+		"sftpgo": userimport.SFTPGo, "proftpd": userimport.ProFTPD, "pureftpd": userimport.PureFTPd,
+		"vsftpd": func(text []byte, strip string) (*userimport.Users, error) {
+			return importVSFTPD(text, strip, vsftpdConf, vsftpdUsers)
+		},
 	}
 	cmd := &cobra.Command{
-		Use:   "import {sftpgo | proftpd} FILE",
+		Use:   "import {sftpgo | proftpd | pureftpd | vsftpd} FILE",
 		Short: "Print the users of another server as YAML",
 		Long: "Print the users of another server as the YAML of users, for a tenant of the configuration or for its " +
 			"users_file. FILE is a dump\n" +
-			"of SFTPGo (JSON) or an AuthUserFile of ProFTPD (lines like those of passwd); - is standard input.\n\n" +
-			"Passwords stay, because their hashes do. Each user gets the home directory as root, without what " +
-			"--strip names. Warnings on\n" +
-			"standard error say what a configuration cannot express, and which users were left out.",
+			"of SFTPGo (JSON), an AuthUserFile of ProFTPD (lines like those of passwd), a pureftpd.passwd, or the names and " +
+			"passwords of\n" +
+			"virtual users of vsftpd, a line each in turn; - is standard input.\n\n" +
+			"Passwords stay, because their hashes do; those of vsftpd get one. Each user gets the home directory as root, " +
+			"without what --strip\n" +
+			"names, and the rates, quotas, sessions, networks and expiry that it had. A user with a restriction that a " +
+			"configuration cannot\n" +
+			"express, or without a usable password, gets disabled: true, and a comment with the reason. Warnings on standard " +
+			"error name all\n" +
+			"that was not imported.",
 		Example: "  babelftp users import sftpgo dump.json > users.yaml\n" +
 			"  babelftp users import sftpgo --strip /srv/sftpgo/data dump.json > users.yaml\n" +
-			"  babelftp users import proftpd --strip /srv/ftp /etc/proftpd/ftpd.passwd > users.yaml",
+			"  babelftp users import proftpd --strip /srv/ftp /etc/proftpd/ftpd.passwd > users.yaml\n" +
+			"  babelftp users import pureftpd --strip /srv/ftp /etc/pure-ftpd/pureftpd.passwd > users.yaml\n" +
+			"  babelftp users import vsftpd --strip /srv/ftp --vsftpd-conf /etc/vsftpd.conf \\\n" +
+			"    --vsftpd-users /etc/vsftpd/users virtual-users.txt > users.yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return newUsageError(cmd, "give the kind of server and one FILE")
 			}
 			if importers[args[0]] == nil {
-				return newUsageError(cmd, "unknown kind of server %q: write sftpgo or proftpd", args[0])
+				return newUsageError(cmd, "unknown kind of server %q: write sftpgo, proftpd, pureftpd or vsftpd", args[0])
+			}
+			if args[0] != "vsftpd" && vsftpdConf+vsftpdUsers != "" {
+				return newUsageError(cmd, "--vsftpd-conf and --vsftpd-users are for vsftpd only")
 			}
 			return nil
 		},
 	}
 	strip := cmd.Flags().String("strip", "/", "the `DIR` of the other server that becomes the root of the tenant")
+	cmd.Flags().StringVar(&vsftpdConf, "vsftpd-conf", "", "the `FILE` vsftpd.conf, whose local_root and permissions all "+
+		"users have")
+	cmd.Flags().StringVar(&vsftpdUsers, "vsftpd-users", "", "the `DIR` user_config_dir, with a file of settings for each "+
+		"user (default that of --vsftpd-conf)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		text, err := readInput(cmd.InOrStdin(), args[1])
 		if err != nil {
@@ -75,6 +103,33 @@ func newUsersImportCommand() *cobra.Command {
 		return err
 	}
 	return cmd
+}
+
+// importVSFTPD reads the users of vsftpd with its configuration, and the files of its users.
+func importVSFTPD(text []byte, strip, conf, dir string) (*userimport.Users, error) {
+	cfg := userimport.VSFTPDConfig{Hash: passwordhash.New}
+	if conf != "" {
+		var err error
+		if cfg.All, err = os.ReadFile(conf); err != nil {
+			return nil, fmt.Errorf("cannot read --vsftpd-conf %s: %w", conf, yamlconf.WithoutPath(err))
+		}
+	}
+	cfg.User = func(configured, name string) ([]byte, error) {
+		from := cmp.Or(dir, configured)
+		if from == "" || strings.ContainsRune(name, filepath.Separator) || name == "." || name == ".." {
+			return nil, nil
+		}
+		if _, err := os.Stat(from); err != nil { // the restrictions of all users would be lost
+			return nil, fmt.Errorf("cannot read user_config_dir %s: %w: name the folder by --vsftpd-users", from,
+				yamlconf.WithoutPath(err))
+		}
+		own, err := os.ReadFile(filepath.Join(from, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return own, err
+	}
+	return userimport.VSFTPD(text, strip, cfg)
 }
 
 // readInput reads a file, or standard input for "-".

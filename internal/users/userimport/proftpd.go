@@ -11,21 +11,15 @@ const passwdFields = 7
 // ProFTPD reads an AuthUserFile. The home directory of a user, without strip at its beginning, becomes the root. The
 // error names the line that is broken.
 func ProFTPD(text []byte, strip string) (*Users, error) {
-	users, number := newUsers(strip), 0
-	for line := range strings.Lines(string(text)) {
-		number++
-		line = strings.TrimRight(line, "\r\n")
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
+	users := newUsers(strip)
+	return users, lines(text, func(line string) error {
 		fields := strings.Split(line, ":")
 		if len(fields) != passwdFields {
-			return nil, fmt.Errorf(
-				"line %d has %d fields, not the %d of an AuthUserFile (name:hash:uid:gid:comment:home:shell)",
-				number, len(fields), passwdFields)
+			return fmt.Errorf("has %d fields, not the %d of an AuthUserFile (name:hash:uid:gid:comment:home:shell)",
+				len(fields), passwdFields)
 		}
 		name := fields[0]
 		users.add(name, &user{hash: fields[1], root: users.rootOf(name, fields[5])})
-	}
-	return users, nil
+		return nil
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
 )
 
 // A dump is what SFTPGo writes with `dumpdata` (https://docs.sftpgo.com). It has more keys than these.
@@ -22,13 +23,17 @@ type sftpgoUser struct {
 	Password       string              `json:"password"`
 	Status         int                 `json:"status"`          // 1: enabled
 	Expiration     int64               `json:"expiration_date"` // milliseconds of Unix time, 0 for none
+	PasswordChange int64               `json:"last_password_change"`
 	HomeDir        string              `json:"home_dir"`
 	Permissions    map[string][]string `json:"permissions"`
 	QuotaSize      int64               `json:"quota_size"`
 	QuotaFiles     int                 `json:"quota_files"`
 	MaxSessions    int                 `json:"max_sessions"`
-	UploadSpeed    int64               `json:"upload_bandwidth"`
+	UploadSpeed    int64               `json:"upload_bandwidth"` // KiB a second
 	DownloadSpeed  int64               `json:"download_bandwidth"`
+	UploadData     int64               `json:"upload_data_transfer"` // MB, 0 for no limit
+	DownloadData   int64               `json:"download_data_transfer"`
+	TotalData      int64               `json:"total_data_transfer"`
 	VirtualFolders []json.RawMessage   `json:"virtual_folders"`
 	PublicKeys     []string            `json:"public_keys"`
 	Groups         []json.RawMessage   `json:"groups"`
@@ -51,6 +56,16 @@ type sftpgoFilters struct {
 	DeniedMethods   []string          `json:"denied_login_methods"`
 	FilePatterns    []json.RawMessage `json:"file_patterns"`
 	MaxUploadSize   int64             `json:"max_upload_file_size"`
+	BandwidthLimits []json.RawMessage `json:"bandwidth_limits"` // by address
+	DataLimits      []json.RawMessage `json:"data_transfer_limits"`
+	AccessTimes     []json.RawMessage `json:"access_time"`
+	TwoFactor       []string          `json:"two_factor_protocols"`
+	TOTP            struct {
+		Enabled   bool     `json:"enabled"`
+		Protocols []string `json:"protocols"`
+	} `json:"totp_config"`
+	FTPSecurity        int `json:"ftp_security"`        // 1: TLS is required
+	PasswordExpiration int `json:"password_expiration"` // days
 }
 
 // Providers of SFTPGo, where a user's files are.
@@ -69,35 +84,42 @@ func SFTPGo(text []byte, strip string) (*Users, error) {
 	if d.Users == nil {
 		return nil, errors.New(`this is not a dump of SFTPGo: it lacks the key "users"`)
 	}
-	users := newUsers(strip)
+	users, places := newUsers(strip), map[string]bool{}
 	for i := range d.Users {
-		users.addSFTPGo(&d.Users[i])
+		places[d.Users[i].bucket()] = true
+	}
+	for i := range d.Users {
+		users.addSFTPGo(&d.Users[i], len(places) > 1)
 	}
 	return users, nil
 }
 
-func (us *Users) addSFTPGo(s *sftpgoUser) {
-	name := s.Username
-	switch {
-	case s.Status != 1:
-		us.warn(name, "left out: the user is disabled")
-		return
-	case s.Expiration != 0 && time.UnixMilli(s.Expiration).Before(time.Now()):
-		us.warn(name, "left out: the user has expired")
-		return
-	case slices.Contains(s.Filters.DeniedProtocols, "FTP"):
-		us.warn(name, "left out: the user may not use FTP")
-		return
-	case slices.Contains(s.Filters.DeniedMethods, "password"):
-		us.warn(name, "left out: the user may not log in with a password")
-		return
+// bucket is where the files of a user are, empty for the local disk.
+func (s *sftpgoUser) bucket() string {
+	if s.FileSystem.Provider != sftpgoS3 {
+		return ""
 	}
-	u := &user{hash: s.Password, quota: max(0, s.QuotaSize), home: s.Filters.StartDirectory}
+	return s.FileSystem.S3.Bucket
+}
+
+// addSFTPGo adds a user. Where the users have files in several buckets, those of one that is in S3 may not log in: in
+// the bucket of the tenant they would see files of others.
+func (us *Users) addSFTPGo(s *sftpgoUser, several bool) {
+	name := s.Username
+	u := &user{hash: s.Password, quota: max(0, s.QuotaSize), home: s.Filters.StartDirectory, expires: s.expires()}
+	u.limits = limits{
+		Sessions:   max(0, s.MaxSessions),
+		UploadRate: rate(s.UploadSpeed * kib), DownloadRate: rate(s.DownloadSpeed * kib),
+	}
 	switch s.FileSystem.Provider {
 	case sftpgoS3:
 		u.root = path.Clean("/" + s.FileSystem.S3.KeyPrefix)
-		us.warn(
-			name, "the files are in the bucket %q: the tenant needs this bucket, and no prefix", s.FileSystem.S3.Bucket)
+		if several {
+			us.disable(name, u, "the files are in the bucket %q, and those of other users are not: give the user a tenant "+
+				"with this bucket, and no prefix", s.bucket())
+		} else {
+			us.warn(name, "the files are in the bucket %q: the tenant needs this bucket, and no prefix", s.bucket())
+		}
 	case sftpgoLocal:
 		u.root = us.rootOf(name, s.HomeDir)
 	default:
@@ -109,28 +131,66 @@ func (us *Users) addSFTPGo(s *sftpgoUser) {
 		us.warn(name, "left out: the permissions of %s", broken)
 		return
 	}
+	us.restrict(name, u, s)
 	us.add(name, u)
 	us.warnLost(name, s)
 }
 
-// warnLost warns of settings that a user of a configuration has not.
+// expires is when the user or the password expires, empty for never.
+func (s *sftpgoUser) expires() string {
+	end := s.Expiration
+	if days := s.Filters.PasswordExpiration; days > 0 && s.PasswordChange > 0 {
+		change := time.UnixMilli(s.PasswordChange).AddDate(0, 0, days).UnixMilli()
+		if end == 0 || change < end {
+			end = change
+		}
+	}
+	if end <= 0 {
+		return ""
+	}
+	return value.NewExpiry(time.UnixMilli(end)).String()
+}
+
+// restrict imports from which addresses the user may log in, and disables a user with other restrictions, which a
+// configuration cannot express.
+func (us *Users) restrict(name string, u *user, s *sftpgoUser) {
+	if problem := u.limits.networks(s.Filters.AllowedIP, s.Filters.DeniedIP); problem != "" {
+		us.disable(name, u, "%s", problem)
+	}
+	f := &s.Filters
+	for _, lost := range []struct {
+		given bool
+		what  string
+	}{
+		{s.Status != 1, "the user is disabled there"},
+		{slices.Contains(f.DeniedProtocols, "FTP"), "the user may not use FTP there"},
+		{slices.Contains(f.DeniedMethods, "password"), "the user may not log in with a password there"},
+		{slices.Contains(f.TwoFactor, "FTP") || f.TOTP.Enabled && slices.Contains(f.TOTP.Protocols, "FTP"),
+			"the user needs a second factor there"},
+		{f.FTPSecurity == 1, "the user must use TLS there: write tls.required: true"},
+		{s.QuotaFiles > 0, "the largest number of files cannot be imported: quota bounds bytes"},
+		{max(s.UploadData, s.DownloadData, s.TotalData) > 0 || len(f.DataLimits) > 0,
+			"the most bytes that the user may transfer cannot be imported"},
+		{len(f.BandwidthLimits) > 0, "bandwidth by address cannot be imported: write limits.upload_rate and download_rate"},
+		{len(f.AccessTimes) > 0, "the times of day at which the user may log in cannot be imported"},
+		{len(s.Groups) > 0, "the settings of the user's groups cannot be imported: check permissions, root and limits"},
+		{len(f.FilePatterns) > 0, "patterns of file names cannot be imported: write them as path_permissions"},
+		{f.MaxUploadSize != 0, "the largest size of an upload cannot be imported"},
+	} {
+		if lost.given {
+			us.disable(name, u, "%s", lost.what)
+		}
+	}
+}
+
+// warnLost warns of what a user of a configuration has not, and that gave the user more.
 func (us *Users) warnLost(name string, s *sftpgoUser) {
 	for _, lost := range []struct {
 		given bool
 		what  string
 	}{
-		{s.Expiration != 0, "the date of expiration is lost: remove the user in time"},
-		{s.QuotaFiles != 0, "the largest number of files is lost: quota bounds bytes"},
-		{s.MaxSessions != 0, "max_sessions is lost: write limits.user.sessions in the tenant"},
-		{s.UploadSpeed != 0 || s.DownloadSpeed != 0, "the bandwidth is no longer bounded"},
 		{len(s.VirtualFolders) > 0, "the virtual folders are lost: write them as folders of the tenant"},
-		{len(s.Groups) > 0, "the settings of the user's groups are lost: check permissions, root and quota"},
 		{len(s.PublicKeys) > 0, "the public keys are lost: they are for SFTP"},
-		{len(s.Filters.AllowedIP)+len(s.Filters.DeniedIP) > 0,
-			"the user may log in from any address: filter addresses in front of the server"},
-		{len(s.Filters.FilePatterns) > 0,
-			"the allowed and denied names of files are lost: write them as path_permissions"},
-		{s.Filters.MaxUploadSize != 0, "the largest size of an upload is lost"},
 	} {
 		if lost.given {
 			us.warn(name, "%s", lost.what)

@@ -1,10 +1,13 @@
 // Package userimport turns the users of other FTP servers into users of a configuration.
 //
-// [SFTPGo] reads a dump in JSON. [ProFTPD] reads an AuthUserFile, whose lines are those of passwd(5). A permission
-// that the other server gave in part only is left out. All that a configuration cannot express becomes a warning.
+// [SFTPGo] reads a dump in JSON. [ProFTPD] reads an AuthUserFile, whose lines are those of passwd(5), [PureFTPd] a
+// pureftpd.passwd, and [VSFTPD] names and passwords with a file of settings for each user. A permission that the other
+// server gave in part only is left out. A user with a restriction that a configuration cannot express is disabled. All
+// that gets lost becomes a warning.
 package userimport
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"path"
@@ -30,6 +33,9 @@ type Users struct {
 
 type user struct {
 	hash, home, root string
+	closed           []string // why the user is disabled, nil if it is not
+	expires          string
+	limits           limits
 	permissions      []config.Permission // nil for all
 	paths            map[string][]config.Permission
 	overwrite        config.Overwrite
@@ -45,24 +51,33 @@ func (us *Users) warn(name, format string, args ...any) {
 	us.Warnings = append(us.Warnings, fmt.Sprintf("user %q: %s", name, fmt.Sprintf(format, args...)))
 }
 
+// disable makes a user one who may not log in, and says why.
+func (us *Users) disable(name string, u *user, format string, args ...any) {
+	why := fmt.Sprintf(format, args...)
+	u.closed = append(u.closed, why)
+	us.warn(name, "disabled: %s", why)
+}
+
 // add adds a user, unless something in it cannot be used.
 func (us *Users) add(name string, u *user) {
+	const anew = "set a new password with `babelftp users passwd`, and enable the user"
 	problem := passwordhash.Problem(u.hash)
+	switch {
+	case strings.HasPrefix(u.hash, "$y$"), strings.HasPrefix(u.hash, "$gy$"):
+		u.hash = ""
+		us.disable(name, u, "the password hash is one of yescrypt, which this server cannot compare: %s", anew)
+	case !strings.HasPrefix(u.hash, "$"):
+		u.hash = ""
+		us.disable(name, u, "there is not a password hash, or the user is locked: %s", anew)
+	case problem != "":
+		u.hash = ""
+		us.disable(name, u, "the password hash cannot be used, because it %s: %s", problem, anew)
+	}
 	switch {
 	case us.users[name] != nil:
 		us.warn(name, "left out: an earlier user has this name")
 	case name == "" || strings.ContainsFunc(name, unicode.IsControl):
 		us.warn(name, "left out: the name is empty or has control characters")
-	case !strings.HasPrefix(u.hash, "$"):
-		us.warn(
-			name,
-			"left out: there is not a password hash, or the user is locked: give the user a new password with "+
-				"`babelftp hash-password`")
-	case problem != "":
-		us.warn(
-			name,
-			"left out: the password hash cannot be used, because it %s: give the user a new password with `babelftp "+
-				"hash-password`", problem)
 	case !path.IsAbs(u.root) || strings.ContainsFunc(u.root, unicode.IsControl):
 		us.warn(
 			name, "left out: the home directory %q is not an absolute pathname: write a user with a root by hand", u.root)
@@ -108,27 +123,68 @@ func (us *Users) YAML() ([]byte, error) {
 	for name, u := range us.users {
 		file.Users[name] = u.yaml()
 	}
-	text, err := yaml.Dump(file, yaml.WithIndent(2), yaml.WithCompactSeqIndent(false),
-		yaml.WithQuotePreference(yaml.QuoteDouble))
+	text, err := encode(file)
 	if err != nil {
+		return nil, fmt.Errorf("write users: %w", err)
+	}
+	var document yaml.Node
+	if err := yaml.Load(text, &document); err != nil {
+		return nil, fmt.Errorf("write users: %w", err)
+	}
+	us.explain(document.Content[0].Content[1])
+	if text, err = encode(&document); err != nil {
 		return nil, fmt.Errorf("write users: %w", err)
 	}
 	return text, nil
 }
 
+func encode(v any) ([]byte, error) {
+	return yaml.Dump(v, yaml.WithIndent(2), yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(-1),
+		yaml.WithQuotePreference(yaml.QuoteDouble))
+}
+
+// explain writes above each disabled user why.
+func (us *Users) explain(users *yaml.Node) {
+	for i := 0; i+1 < len(users.Content); i += 2 {
+		if why := us.users[users.Content[i].Value].closed; why != nil {
+			users.Content[i].HeadComment = "# disabled: " + strings.Join(why, "\n# disabled: ")
+		}
+	}
+}
+
+// lines calls each for the lines of a file that are neither empty nor comments. The error has the number of the line.
+func lines(text []byte, each func(line string) error) error {
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		line := strings.TrimRight(string(line), "\r\n")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := each(line); err != nil {
+			return fmt.Errorf("line %d %w", number, err)
+		}
+	}
+	return nil
+}
+
 // userYAML is a user in the form of the configuration.
 type userYAML struct {
-	Hash        string                         `yaml:"password_hash"`
+	Hash        string                         `yaml:"password_hash,omitempty"`
+	Disabled    bool                           `yaml:"disabled,omitempty"`
+	Expires     string                         `yaml:"expires,omitempty"`
 	Root        string                         `yaml:"root,omitempty"`
 	Home        string                         `yaml:"home,omitempty"`
 	Permissions *[]config.Permission           `yaml:"permissions,omitempty"`
 	Paths       map[string][]config.Permission `yaml:"path_permissions,omitempty"`
 	Overwrite   config.Overwrite               `yaml:"overwrite,omitempty"`
 	Quota       int64                          `yaml:"quota,omitempty"`
+	Limits      limits                         `yaml:"limits,omitempty"`
 }
 
 func (u *user) yaml() userYAML {
-	y := userYAML{Hash: u.hash, Root: u.root, Home: u.home, Paths: u.paths, Overwrite: u.overwrite, Quota: u.quota}
+	y := userYAML{Hash: u.hash, Root: u.root, Home: u.home, Paths: u.paths, Overwrite: u.overwrite, Quota: u.quota,
+		Disabled: u.closed != nil, Expires: u.expires, Limits: u.limits}
 	if y.Root == "/" {
 		y.Root = ""
 	}
