@@ -62,7 +62,13 @@ func newServeCommand() *cobra.Command {
 			log.Info("serving", "version", buildVersion(), "tenants", len(cfg.Tenants), "users", cfg.UsersCount())
 			watcher := &reload.Watcher{
 				Files: loader.Files, Changed: loader.Changed, Now: hangUp, Log: log,
-				Reload: func() { _ = srv.Reload(loader.Load) }, // logged
+				Reload: func(demanded bool) {
+					cause := server.ReloadFiles
+					if demanded {
+						cause = server.ReloadSignal
+					}
+					_ = srv.Reload(cause, loader.Load) // logged
+				},
 			}
 			panics.Go(func() { watcher.Run(ctx) })
 		})

@@ -8,14 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
@@ -32,7 +31,8 @@ type Options struct {
 	Source Source
 	Bans   *bans.List
 	Debug  *sessionlog.Switch
-	Log    *slog.Logger // gets what administrators change
+	Audit  *audit.Log   // gets what administrators change; nil for none
+	Log    *slog.Logger // gets that too
 }
 
 // A Handler answers requests below [Root] in JSON: names in snake_case, times as RFC 3339 has them, sizes in bytes.
@@ -56,25 +56,25 @@ func NewHandler(o Options) *Handler {
 		"GET /uploads":   h.uploads,
 		"GET /bans":      func(*http.Request) (any, error) { return h.Bans.All(), nil },
 		"GET /debug":     func(*http.Request) (any, error) { return h.Debug.Rules(), nil },
-
+	} { // GET is for HEAD too
+		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { respond(w, r, answer) })
+	}
+	for pattern, change := range map[string]func(*http.Request, *audit.Act) (any, error){
 		"DELETE /sessions/{id}":         h.disconnect,
 		"DELETE /uploads/{tenant}/{id}": h.abort,
 		"PUT /bans":                     h.ban,
 		"DELETE /bans":                  h.unban,
 		"PUT /debug":                    h.debug,
-		"DELETE /debug":                 func(*http.Request) (any, error) { return h.Debug.Clear(), nil },
+		"DELETE /debug":                 h.debugOff,
 	} {
-		change := !strings.HasPrefix(pattern, http.MethodGet) // GET is for HEAD too
 		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			v, err := answer(r)
-			if change { // the form has the query and what answer has read of the body
-				h.log(r, err)
-			}
-			if err != nil {
-				Fail(w, err)
-				return
-			}
-			send(w, http.StatusOK, v)
+			respond(w, r, func(r *http.Request) (any, error) {
+				act := &audit.Act{Administrator: administrator(r), Client: remote(r)}
+				v, err := change(r, act)
+				h.Audit.Write(act, err)
+				h.log(r, err) // the form has the query and what change has read of the body
+				return v, err
+			})
 		})
 	}
 	h.mux.HandleFunc("GET /events", h.events.serve)
@@ -86,11 +86,8 @@ func NewHandler(o Options) *Handler {
 
 // log tells the log what an administrator has changed, or why not.
 func (h *Handler) log(r *http.Request, err error) {
-	from := r.RemoteAddr
-	if _, ok := r.Context().Value(http.LocalAddrContextKey).(*net.UnixAddr); ok {
-		from = "admin_socket" // whose clients have no address
-	}
-	log := h.Log.With("method", r.Method, "path", Root+r.URL.Path, "form", r.Form.Encode(), "remote", from)
+	log := h.Log.With("administrator", administrator(r), "method", r.Method, "path", Root+r.URL.Path, "form",
+		r.Form.Encode(), "remote", remote(r))
 	if err != nil {
 		log.Info("request of an administrator failed", "err", err)
 		return
@@ -101,6 +98,16 @@ func (h *Handler) log(r *http.Request, err error) {
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.StripPrefix(Root, h.mux).ServeHTTP(w, r)
+}
+
+// respond answers with what answer returns.
+func respond(w http.ResponseWriter, r *http.Request, answer func(*http.Request) (any, error)) {
+	v, err := answer(r)
+	if err != nil {
+		Fail(w, err)
+		return
+	}
+	send(w, http.StatusOK, v)
 }
 
 // An Error is an answer with another status than 200.
@@ -147,8 +154,14 @@ func transfersOf(sessions []activity.Shown) []*activity.Transfer {
 	return transfers
 }
 
-func (h *Handler) disconnect(r *http.Request) (any, error) {
+func (h *Handler) disconnect(r *http.Request, act *audit.Act) (any, error) {
 	id := r.PathValue("id")
+	act.Event, act.About = "disconnect", []any{"session", id}
+	for _, s := range h.Source.Sessions() {
+		if s.ID == id && s.User != "" {
+			act.About = append(act.About, "tenant", s.Tenant, "user", s.User)
+		}
+	}
 	if !h.Source.Disconnect(id) {
 		return nil, &Error{http.StatusNotFound,
 			"there is no session " + id + ": it may have ended, or be one of another replica"}
@@ -166,11 +179,12 @@ func (h *Handler) uploads(r *http.Request) (any, error) {
 	return uploads, nil
 }
 
-func (h *Handler) abort(r *http.Request) (any, error) {
+func (h *Handler) abort(r *http.Request, act *audit.Act) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), storageTimeout)
 	defer cancel()
-	id := r.PathValue("id")
-	if err := h.Source.Abort(ctx, r.PathValue("tenant"), id); err != nil {
+	tenant, id := r.PathValue("tenant"), r.PathValue("id")
+	act.Event, act.About = "abort_upload", []any{"tenant", tenant, "upload", id}
+	if err := h.Source.Abort(ctx, tenant, id); err != nil {
 		return nil, storageError(err)
 	}
 	return id, nil
@@ -187,7 +201,8 @@ func storageError(err error) error {
 	return &Error{http.StatusBadGateway, err.Error()}
 }
 
-func (h *Handler) ban(r *http.Request) (any, error) {
+func (h *Handler) ban(r *http.Request, act *audit.Act) (any, error) {
+	act.Event, act.About = "ban", []any{"banned", r.FormValue("name")}
 	name, err := bans.Parse(r.FormValue("name"))
 	var d time.Duration
 	if text := r.FormValue("time"); err == nil && text != "" {
@@ -198,10 +213,13 @@ func (h *Handler) ban(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, &Error{http.StatusBadRequest, err.Error()}
 	}
-	return h.Bans.Add(name, d), nil
+	b := h.Bans.Add(name, d)
+	act.About = []any{"banned", b.Name, "until", b.Until.UTC()}
+	return b, nil
 }
 
-func (h *Handler) unban(r *http.Request) (any, error) {
+func (h *Handler) unban(r *http.Request, act *audit.Act) (any, error) {
+	act.Event, act.About = "unban", []any{"banned", r.FormValue("name")}
 	name, err := bans.Parse(r.FormValue("name"))
 	if err != nil {
 		return nil, &Error{http.StatusBadRequest, err.Error()}
@@ -212,7 +230,13 @@ func (h *Handler) unban(r *http.Request) (any, error) {
 	return name, nil
 }
 
-func (h *Handler) debug(r *http.Request) (any, error) {
+func (h *Handler) debug(r *http.Request, act *audit.Act) (any, error) {
+	act.Event = "debug"
+	for _, key := range []string{"address", "tenant", "user", "time"} {
+		if text := r.FormValue(key); text != "" {
+			act.About = append(act.About, "debug_"+key, text)
+		}
+	}
 	d, err := time.ParseDuration(r.FormValue("time"))
 	var rule sessionlog.Rule
 	if err == nil {
@@ -223,4 +247,9 @@ func (h *Handler) debug(r *http.Request) (any, error) {
 	}
 	h.Debug.Add(rule)
 	return rule, nil
+}
+
+func (h *Handler) debugOff(_ *http.Request, act *audit.Act) (any, error) {
+	act.Event = "debug_off"
+	return h.Debug.Clear(), nil
 }

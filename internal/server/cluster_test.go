@@ -27,7 +27,7 @@ func TestReloadOfStallTimeout(t *testing.T) {
 	by := start(t, cfg, Options{AWS: s.AWSConfig()})
 	next := *cfg
 	next.StallTimeout = 100 * time.Millisecond
-	if err := by.Reload(func() (*config.Config, error) { return &next, nil }); err != nil {
+	if err := by.Reload(ReloadFiles, func() (*config.Config, error) { return &next, nil }); err != nil {
 		t.Fatal(err)
 	}
 	port := int(cfg.Passive.Ports.First)

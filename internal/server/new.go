@@ -99,7 +99,13 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	recent := recentEvents(cfg)
-	s.observe, s.flushAudit = observeSessions(m, s.audit, recent, guard)
+	s.auditLog = newAuditLog(s.audit, recent, guard)
+	s.observe = func(c *report.Client) report.Observers {
+		if s.auditLog == nil {
+			return report.Observers{m}
+		}
+		return report.Observers{m, s.auditLog.Session(c)}
+	}
 	s.control = control.New(s.controlConfig(cfg, bundle))
 	s.showParts()
 	if cfg.Cluster.Given() {
@@ -126,20 +132,16 @@ func (s *Server) showParts() {
 	}
 }
 
-// observeSessions returns the observers of sessions: the metrics, and the audit log where somebody reads it. recent
-// is nil without administrators. flush is for the end of all sessions.
-func observeSessions(
-	m *metrics.Server, out *audit.Output, recent *audit.Recent, guard *panics.Guard,
-) (observe func(*report.Client) report.Observers, flush func()) {
+// newAuditLog is the audit log, nil where nobody reads it. recent is nil without administrators.
+func newAuditLog(out *audit.Output, recent *audit.Recent, guard *panics.Guard) *audit.Log {
 	var to io.Writer = out
 	switch {
 	case recent != nil:
 		to = io.MultiWriter(recent, out)
 	case !out.Given():
-		return func(*report.Client) report.Observers { return report.Observers{m} }, func() {}
+		return nil
 	}
-	log := audit.New(to, out.Roomy, guard)
-	return func(c *report.Client) report.Observers { return report.Observers{m, log.Session(c)} }, log.Flush
+	return audit.New(to, out.Roomy, guard)
 }
 
 // filesOf are the options of the files of all users.

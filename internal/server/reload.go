@@ -7,6 +7,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -14,13 +15,22 @@ import (
 // maxProblems is how many problems of a refused configuration the log shows.
 const maxProblems = 20
 
+// A ReloadCause is why the server reads its configuration again, in the word of the audit log.
+type ReloadCause string
+
+// The causes of reloads.
+const (
+	ReloadSignal ReloadCause = "SIGHUP"
+	ReloadFiles  ReloadCause = "changed files"
+)
+
 var errStopping = errors.New("the server stops")
 
 // Reload takes the configuration that load returns in place of the one in use, or refuses it as a whole. The log says
 // why, and which values need a restart: the old ones stay in use. Tenants for which both configurations have the same
 // [config.Tenant] stay as they are. Sessions that have begun keep what they began with, and users what they had at
-// their login.
-func (s *Server) Reload(load func() (*config.Config, error)) error {
+// their login. The audit log says what has caused the reload.
+func (s *Server) Reload(cause ReloadCause, load func() (*config.Config, error)) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	if s.stopped {
@@ -34,12 +44,22 @@ func (s *Server) Reload(load func() (*config.Config, error)) error {
 	if err != nil {
 		s.metrics.Reloaded(s.active.Load().cfg.Hash(), err)
 		s.logRefused(err)
+		s.auditReload(cause, err)
 		return err
 	}
+	s.auditReload(cause, nil)
 	s.metrics.Reloaded(cfg.Hash(), nil)
 	s.log.Info("configuration reloaded",
 		"tenants", len(cfg.Tenants), "users", cfg.UsersCount(), "duration_ms", time.Since(begun).Milliseconds())
 	return nil
+}
+
+// auditReload writes the line of a reload, with the hash of the configuration that is in use then.
+func (s *Server) auditReload(cause ReloadCause, err error) {
+	hash, _ := s.loaded()
+	s.auditLog.Write(&audit.Act{
+		Event: "reload", Administrator: string(cause), Client: "server", About: []any{"config_hash", hash},
+	}, err)
 }
 
 // logRefused says what is wrong with a configuration, and where.

@@ -39,7 +39,7 @@ func changed(t *testing.T, cfg *config.Config, change func(*config.Config), tena
 // reload lets a server take a configuration.
 func reload(t *testing.T, srv *Server, cfg *config.Config) {
 	t.Helper()
-	if err := srv.Reload(func() (*config.Config, error) { return cfg, nil }); err != nil {
+	if err := srv.Reload(ReloadFiles, func() (*config.Config, error) { return cfg, nil }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -206,7 +206,7 @@ func TestReloadIsRefused(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := srv.Reload(tc.load); err == nil {
+			if err := srv.Reload(ReloadFiles, tc.load); err == nil {
 				t.Error("the configuration was taken")
 			}
 			if !log.has(tc.want) {
@@ -247,7 +247,7 @@ func TestReloadWhileClientsWork(t *testing.T) {
 				next.IdleTimeout = time.Minute + time.Duration(i%2)
 				next.Tenants["acme"].Quota = value.Size(1<<20 + i)
 			}, "acme")
-			if err := srv.Reload(func() (*config.Config, error) {
+			if err := srv.Reload(ReloadFiles, func() (*config.Config, error) {
 				return next, nil
 			}); err != nil && !errors.Is(err, errStopping) {
 				t.Error(err)
@@ -267,7 +267,8 @@ func TestReloadWhileClientsWork(t *testing.T) {
 	if err := srv.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := srv.Reload(func() (*config.Config, error) { return cfg, nil }); !errors.Is(err, errStopping) {
+	again := func() (*config.Config, error) { return cfg, nil }
+	if err := srv.Reload(ReloadFiles, again); !errors.Is(err, errStopping) {
 		t.Errorf("a server that has stopped returns %v", err)
 	}
 }

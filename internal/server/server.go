@@ -62,21 +62,21 @@ type Options struct {
 
 // A Server serves the tenants of a configuration over FTP.
 type Server struct {
-	opts       Options
-	log        *slog.Logger
-	metrics    *metrics.Server
-	audit      *audit.Output
-	observe    func(*report.Client) report.Observers
-	flushAudit func()
-	control    *control.Server
-	health     *admin.Probe
-	watcher    *s3client.Watcher
-	upkeep     chan struct{} // has room for the buckets that may be swept and counted at once
-	tenants    *account.Registry
-	web        *web.Server // metrics and probes
-	admin      *adminAccess
-	queues     map[string]*tenantQueue // guarded by reloading
-	events     events.Sender
+	opts     Options
+	log      *slog.Logger
+	metrics  *metrics.Server
+	audit    *audit.Output
+	observe  func(*report.Client) report.Observers
+	auditLog *audit.Log // nil without one
+	control  *control.Server
+	health   *admin.Probe
+	watcher  *s3client.Watcher
+	upkeep   chan struct{} // has room for the buckets that may be swept and counted at once
+	tenants  *account.Registry
+	web      *web.Server // metrics and probes
+	admin    *adminAccess
+	queues   map[string]*tenantQueue // guarded by reloading
+	events   events.Sender
 
 	// What sessions of all configurations share.
 	factory *s3client.Factory
@@ -264,7 +264,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer s.web.Close()
 	defer s.traces.Shutdown(ctx)
 	defer s.audit.Close(ctx)
-	defer s.flushAudit()
+	defer s.auditLog.Flush()
 	defer s.admin.close()
 	defer s.stopACME()
 	defer s.events.End()

@@ -137,13 +137,13 @@ const tables = {
   }),
   audit: new Table('audit', {
     key: e => e.key,
-    words: e => [e.tenant, e.user, e.client, e.path],
+    words: e => [e.administrator, e.tenant, e.user, e.client, e.path],
     subject: ['event'],
     columns: {
       time: timeColumn('time'),
       event: column('event'),
       outcome: column('outcome'),
-      user: column('user'),
+      user: (cell, e) => setForeign(cell, e.administrator || e.user || '–'),
       tenant: column('tenant'),
       address: column('client'),
       path: column('path'),

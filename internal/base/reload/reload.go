@@ -32,8 +32,8 @@ type Watcher struct {
 	Changed func() bool
 	// Now has a value for each demand to read all again, whether something has changed or not.
 	Now <-chan os.Signal
-	// Reload reads all again.
-	Reload func()
+	// Reload reads all again, for a demand or because files have changed.
+	Reload func(demanded bool)
 	Log    *slog.Logger
 }
 
@@ -55,7 +55,7 @@ func (w *Watcher) Run(ctx context.Context) {
 	for {
 		select {
 		case <-w.Now:
-			w.Reload()
+			w.Reload(true)
 			timer.Reset(0)
 		case e := <-events:
 			if p.lead(e.Name) {
@@ -74,7 +74,7 @@ func (w *Watcher) Run(ctx context.Context) {
 			}
 			switch {
 			case w.Changed():
-				w.Reload()
+				w.Reload(false)
 				timer.Reset(quiet) // the files may be others now
 			case p.missing():
 				timer.Reset(missing)

@@ -42,7 +42,7 @@ func (s *source) changed() bool {
 	return false
 }
 
-func (s *source) reload() {
+func (s *source) reload(bool) {
 	s.mu.Lock()
 	for _, name := range s.names {
 		s.read[name] = s.content(name)

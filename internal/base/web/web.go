@@ -54,6 +54,9 @@ type Options struct {
 	Connections, PerNetwork int
 	// Wrap puts TLS above a connection, or returns it as it is. Without it there is no TLS.
 	Wrap func(net.Conn) net.Conn
+	// Connected returns the context of the requests of a connection, which is ctx or made of it. It gets the connection
+	// below TLS. Without it the context is ctx.
+	Connected func(ctx context.Context, conn net.Conn) context.Context
 	// Protocols are handlers of what TLS has negotiated instead of HTTP, by the name in TLS.
 	Protocols map[string]func(*tls.Conn)
 	// Log gets what goes wrong at debug level, because strangers can cause it.
@@ -88,7 +91,11 @@ func NewServer(handler http.Handler, opts Options) *Server {
 		ErrorLog:  slog.NewLogLogger(cmp.Or(opts.Log, slog.New(slog.DiscardHandler)).Handler(), slog.LevelDebug),
 		Protocols: new(http.Protocols),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, connKey{}, connOf(c))
+			own := connOf(c)
+			if opts.Connected != nil && own != nil {
+				ctx = opts.Connected(ctx, own.Conn)
+			}
+			return context.WithValue(ctx, connKey{}, own)
 		},
 	}
 	s.http.Protocols.SetHTTP1(true) // so that few connections are few requests

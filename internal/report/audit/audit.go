@@ -1,5 +1,5 @@
 // Package audit writes the audit log: one line of JSON for each login, each refusal, each change and each transfer of
-// a file, with who did it and what came of it.
+// a file, and each act of an administrator, with who did it and what came of it.
 //
 // A [Session] observes a session, and writes what the outcomes of its commands say.
 package audit
@@ -31,8 +31,13 @@ func New(out io.Writer, room func() bool, guard *panics.Guard) *Log {
 	return &Log{log, &strangers{out: log, room: room, guard: guard, kinds: map[kind]*counted{}}}
 }
 
-// Flush writes the numbers of lines that were not written. It is called when the sessions have ended.
-func (l *Log) Flush() { l.strangers.flush() }
+// Flush writes the numbers of lines that were not written. It is called when the sessions have ended. A
+// nil log has none.
+func (l *Log) Flush() {
+	if l != nil {
+		l.strangers.flush()
+	}
+}
 
 // attribute gives slog's attributes the names of the audit log. All events are equally important, so there is no level.
 func attribute(groups []string, a slog.Attr) slog.Attr {

@@ -1,0 +1,112 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+)
+
+// linesOf are the lines of an audit log that have a key, without what differs in each run.
+func linesOf(t *testing.T, file, key string) (lines []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if fields[key] == nil {
+			continue
+		}
+		for _, changing := range []string{"time", "until", "config_hash"} {
+			delete(fields, changing)
+		}
+		pairs := []string{}
+		for name, value := range fields {
+			pairs = append(pairs, fmt.Sprint(name, "=", value))
+		}
+		slices.Sort(pairs)
+		lines = append(lines, strings.Join(pairs, " "))
+	}
+	return lines
+}
+
+// What administrators do by the socket, and each reload, is a line of the audit log, also where it fails. It names the
+// user of the process that has asked.
+func TestAuditOfAdministrators(t *testing.T) {
+	cfg, s, administrator := bansBehind(t)
+	cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
+	self, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var id string
+	t.Run("serve", func(t *testing.T) { // its end writes the last lines
+		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+		c := ftptest.Dial(t, srv.Addr().String())
+		c.Login("alice", configtest.Password)
+		all, err := administrator.Sessions(t.Context())
+		if err != nil || len(all) != 1 {
+			t.Fatalf("the sessions are %v: %v", all, err)
+		}
+		id = all[0].ID
+		if err := administrator.Disconnect(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+		if err := administrator.Disconnect(t.Context(), "none"); err == nil {
+			t.Error("a session that is not there ends")
+		}
+		if _, err := administrator.Ban(t.Context(), "alice@acme", 0); err != nil {
+			t.Error(err)
+		}
+		if _, err := administrator.Unban(t.Context(), "alice@acme"); err != nil {
+			t.Error(err)
+		}
+		if err := administrator.Abort(t.Context(), "acme", "0123"); err == nil {
+			t.Error("an upload that is not there is removed")
+		}
+		if _, err := administrator.DebugOff(t.Context()); err != nil {
+			t.Error(err)
+		}
+		reload(t, srv, cfg)
+		broken := errors.New("broken")
+		if err := srv.Reload(ReloadSignal, func() (*config.Config, error) { return nil, broken }); err == nil {
+			t.Error("a configuration that cannot be read is used")
+		}
+	})
+	by := "administrator=" + self.Username + " "
+	want := []string{
+		by + "client=admin_socket event=disconnect outcome=ok session=" + id + " tenant=acme user=alice",
+		by + "client=admin_socket error=there is no session none: it may have ended, or be one of another replica " +
+			"event=disconnect outcome=failed session=none",
+		by + "banned=alice@acme client=admin_socket event=ban outcome=ok",
+		by + "banned=alice@acme client=admin_socket event=unban outcome=ok",
+		by + "client=admin_socket event=abort_upload outcome=failed tenant=acme upload=0123",
+		by + "client=admin_socket event=debug_off outcome=ok",
+		"administrator=changed files client=server event=reload outcome=ok",
+		"administrator=SIGHUP client=server error=broken event=reload outcome=failed",
+	}
+	got := linesOf(t, cfg.Audit.File, "administrator")
+	for i, line := range got {
+		if _, reason, ok := strings.Cut(line, "error=upload 0123"); ok { // in many words
+			reason, _, _ = strings.Cut(reason, " event=")
+			got[i] = strings.Replace(line, "error=upload 0123"+reason+" ", "", 1)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
