@@ -120,7 +120,7 @@ func secretData(t *testing.T, r release, v volume) map[string]string {
 	case "acme-ftp-users":
 		return map[string]string{"alice": someHash}
 	case "babelftp-admin":
-		return map[string]string{"token": "0123456789abcdef0123456789abcdef\n"}
+		return map[string]string{"users": "ann:" + someHash + "\n"}
 	case "minio-ca":
 		cert, _ := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 		return map[string]string{"ca.crt": cert}
@@ -174,7 +174,7 @@ func TestConfiguration(t *testing.T) {
 				t.Errorf("TLS %+v, want %t", cfg.TLS, tt.tls)
 			}
 			if got := cfg.Admin.Listen == "127.0.0.1:9122" &&
-				len(cfg.Admin.Token.Reveal()) == 32; got != (tt.values == "loadbalancer") {
+				!cfg.Admin.Users.Empty(); got != (tt.values == "loadbalancer") {
 				t.Errorf("the address of administrators is %q", cfg.Admin.Listen)
 			}
 			if cfg.DrainTimeout != tt.drain {

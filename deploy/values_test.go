@@ -130,7 +130,7 @@ func TestAdminPassesThePolicy(t *testing.T) {
 		"0.0.0.0:9443": 1} {
 		file := filepath.Join(t.TempDir(), "values.yaml")
 		writeFile(t, file, fmt.Sprintf(`
-config: {admin: {listen: %q, token_file: /run/babelftp/secrets/admin/token}}
+config: {admin: {listen: %q, users_file: /run/babelftp/secrets/admin/users}}
 networkPolicy: {admin: [{podSelector: {matchLabels: {role: admin}}}], ingress: [{ports: [{port: 8000}]}]}
 `, address))
 		out, errs, err := runHelm(t, "template", "test", chart, "--namespace", "ftp", "--values",

@@ -28,7 +28,7 @@ var errNoAdminSocket = errors.New(
 // adminFlags say which running server a command asks. What it answers is shown so that no text that a client has chosen
 // has an effect on the terminal: see [visible].
 type adminFlags struct {
-	socket, config, url, tokenFile, caFile, certFile, keyFile string
+	socket, config, url, user, passwordFile, caFile, certFile, keyFile string
 }
 
 // A connector makes the client of the server that the flags of a command name.
@@ -87,11 +87,12 @@ func addAdminFlags(cmd *cobra.Command) connector {
 	flags.StringVar(&f.socket, "socket", "", "the `PATH` of admin_socket (default "+adminSocket+")")
 	flags.StringVarP(&f.config, "config", "c", "", "the configuration `FILE` to read admin_socket from")
 	flags.StringVar(&f.url, "url", "", "the `URL` of admin.listen, like https://babelftp.example.com:9122")
-	flags.StringVar(&f.tokenFile, "token-file", "", "the `FILE` that holds admin.token")
+	flags.StringVar(&f.user, "as", "", "your `NAME` in admin.users, for --url")
+	flags.StringVar(&f.passwordFile, "password-file", "", "the `FILE` that holds your password")
 	flags.StringVar(
 		&f.caFile, "ca-file", "",
 		"a PEM `FILE` of the authorities to trust for --url (default those of the system)")
-	flags.StringVar(&f.certFile, "cert-file", "", "a PEM `FILE` with a client certificate, instead of the token")
+	flags.StringVar(&f.certFile, "cert-file", "", "a PEM `FILE` with a client certificate, instead of a password")
 	flags.StringVar(&f.keyFile, "key-file", "", "a PEM `FILE` with its key")
 	return f.client
 }
@@ -104,7 +105,7 @@ func (f *adminFlags) client(cmd *cobra.Command) (*admin.Client, error) {
 		}
 		return f.remote(cmd)
 	}
-	for _, flag := range []string{"token-file", "ca-file", "cert-file", "key-file"} {
+	for _, flag := range []string{"as", "password-file", "ca-file", "cert-file", "key-file"} {
 		if cmd.Flags().Changed(flag) {
 			return nil, newUsageError(cmd, "--%s needs --url", flag)
 		}
@@ -127,8 +128,8 @@ func (f *adminFlags) client(cmd *cobra.Command) (*admin.Client, error) {
 
 // remote makes the client of --url.
 func (f *adminFlags) remote(cmd *cobra.Command) (*admin.Client, error) {
-	if f.tokenFile == "" && f.certFile == "" || (f.certFile == "") != (f.keyFile == "") {
-		return nil, newUsageError(cmd, "--url needs --token-file, or --cert-file and --key-file")
+	if f.user == "" && f.certFile == "" || (f.user == "") != (f.passwordFile == "") || (f.certFile == "") != (f.keyFile == "") {
+		return nil, newUsageError(cmd, "--url needs --as and --password-file, or --cert-file and --key-file")
 	}
 	authorities, err := config.Authorities(f.caFile)
 	if err != nil {
@@ -142,15 +143,15 @@ func (f *adminFlags) remote(cmd *cobra.Command) (*admin.Client, error) {
 		}
 		secure.Certificates = []tls.Certificate{pair}
 	}
-	token := ""
-	if f.tokenFile != "" {
-		text, err := os.ReadFile(f.tokenFile)
+	password := ""
+	if f.passwordFile != "" {
+		text, err := os.ReadFile(f.passwordFile)
 		if err != nil {
-			return nil, fmt.Errorf("--token-file: %w", err)
+			return nil, fmt.Errorf("--password-file: %w", err)
 		}
-		if token = strings.TrimSpace(string(text)); token == "" {
-			return nil, fmt.Errorf("--token-file %s is empty", f.tokenFile)
+		if password = strings.TrimRight(string(text), "\r\n"); password == "" {
+			return nil, fmt.Errorf("--password-file %s is empty", f.passwordFile)
 		}
 	}
-	return admin.NewRemoteClient(f.url, token, secure)
+	return admin.NewRemoteClient(f.url, f.user, password, secure)
 }

@@ -32,6 +32,8 @@ const (
 	demoAdmin    = "127.0.0.1:9122"
 	anyPort      = "127.0.0.1:0" // if that is taken
 	demoPassword = "demo"
+	// demoAdministrator has a password of its own in each demo.
+	demoAdministrator = "admin"
 	// demoDrain is how long transfers may continue after Ctrl-C. It is short, because a person waits at a terminal.
 	demoDrain = 5 * time.Second
 	// closeTimeout is how long the S3 server may take to end.
@@ -112,8 +114,8 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 		err = errors.Join(err, storage.Close(closing))
 	}()
 
-	token := rand.Text() + rand.Text()
-	cfg, err := demoConfig(d.listen, d.locales, token)
+	password := rand.Text() // of the administrator
+	cfg, err := demoConfig(d.listen, d.locales, password)
 	if err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 			return err
 		}
 		return serveUntil(ctx, now, srv, log, func() {
-			fmt.Fprint(cmd.OutOrStdout(), d.welcome(srv.Addr(), dir, storage)+administration(srv.AdminAddr(), token))
+			fmt.Fprint(cmd.OutOrStdout(), d.welcome(srv.Addr(), dir, storage)+administration(srv.AdminAddr(), password))
 		})
 	}
 	err = serve()
@@ -179,8 +181,12 @@ const (
 )
 
 // demoConfig is what the demo serves.
-func demoConfig(listen, locales, token string) (*config.Config, error) {
+func demoConfig(listen, locales, password string) (*config.Config, error) {
 	hash, err := passwordhash.New(demoPassword)
+	if err != nil {
+		return nil, err
+	}
+	administrator, err := passwordhash.New(password)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +194,7 @@ func demoConfig(listen, locales, token string) (*config.Config, error) {
 	cfg := config.Default()
 	cfg.Listen = listen
 	cfg.LocalesDir = locales
-	cfg.Admin.Listen, cfg.Admin.Token = demoAdmin, value.NewSecret(token)
+	cfg.Admin.Listen, cfg.Admin.Users = demoAdmin, value.NewSecret(demoAdministrator+":"+administrator)
 	cfg.DrainTimeout = demoDrain
 	cfg.S3.PathStyle, cfg.S3.Profile = aws.Bool(true), "versitygw"
 	cfg.Tenants = map[string]*config.Tenant{
@@ -213,12 +219,12 @@ func demoConfig(listen, locales, token string) (*config.Config, error) {
 }
 
 // administration says how to look at the server. Anyone who has the address is an administrator.
-func administration(addr net.Addr, token string) string {
+func administration(addr net.Addr, password string) string {
 	return fmt.Sprintf(`
 Who is connected, and what moves, in a browser on this machine:
 
-  http://%s/login?token=%s
-`, addr, token)
+  http://%s/login?user=%s&password=%s
+`, addr, demoAdministrator, password)
 }
 
 // welcome says what to type next.

@@ -21,7 +21,7 @@ func newSessionsCommand() *cobra.Command {
 		Example: "  babelftp sessions\n" +
 			"  babelftp sessions --json\n" +
 			"  babelftp sessions disconnect 5f2c8a0de19b4c37\n" +
-			"  babelftp sessions --url https://babelftp.example.com:9122 --token-file admin-token\n" +
+			"  babelftp sessions --url https://babelftp.example.com:9122 --as ann --password-file password\n" +
 			"  kubectl exec babelftp-0 -- babelftp sessions",
 		Args: noArguments,
 	}

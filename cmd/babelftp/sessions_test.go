@@ -22,7 +22,7 @@ import (
 func TestSessions(t *testing.T) {
 	p := start(t, nil, "demo", "--listen", "127.0.0.1:0")
 	address := p.expect(welcomeLine)
-	link := p.expect(`^ +(http://127\.0\.0\.1:\d+/login\?token=\S+)$`)
+	link := p.expect(`^ +(http://127\.0\.0\.1:\d+/login\?user=admin&password=\S+)$`)
 	jar, _ := cookiejar.New(nil)
 	browser := &http.Client{Jar: jar}
 	get := func(address string) (string, int) {
@@ -51,13 +51,13 @@ func TestSessions(t *testing.T) {
 		t.Errorf("the sessions are %d %s", status, body)
 	}
 
-	tokenFile := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(tokenFile, []byte(at.Query().Get("token")+"\n"), 0o600); err != nil {
+	passwordFile := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(passwordFile, []byte(at.Query().Get("password")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ask := func(code int, command ...string) string {
 		t.Helper()
-		got, stdout, stderr := output(t, "", append(command, "--url", base, "--token-file", tokenFile)...)
+		got, stdout, stderr := output(t, "", append(command, "--url", base, "--as", "admin", "--password-file", passwordFile)...)
 		if got != code {
 			t.Errorf("%v: exit code %d: %s%s", command, got, stdout, stderr)
 		}
@@ -123,19 +123,19 @@ func TestSessions(t *testing.T) {
 		code int
 		want string
 	}{
-		{"sessions --url " + base + " --token-file " + tokenFile, 1, "no server answers at " + base},
-		{"sessions --url http://babelftp.example.com:9122 --token-file " + tokenFile, 1,
-			"would send the token in the clear"},
-		{"sessions --url babelftp.example.com --token-file " + tokenFile, 1, "is not an address of a server"},
-		{"sessions --url " + base, 2, "--url needs --token-file"},
-		{"sessions --url " + base + " --cert-file x", 2, "--url needs --token-file, or --cert-file and --key-file"},
+		{"sessions --url " + base + " --as admin --password-file " + passwordFile, 1, "no server answers at " + base},
+		{"sessions --url http://babelftp.example.com:9122 --as admin --password-file " + passwordFile, 1,
+			"would send the password in the clear"},
+		{"sessions --url babelftp.example.com --as admin --password-file " + passwordFile, 1, "is not an address of a server"},
+		{"sessions --url " + base, 2, "--url needs --as and --password-file"},
+		{"sessions --url " + base + " --cert-file x", 2, "--url needs --as and --password-file, or --cert-file and --key-file"},
 		{"sessions --url " + base + " --cert-file x --key-file y", 1, "--cert-file x with --key-file y"},
-		{"sessions --url " + base + " --token-file " + tokenFile + " --ca-file nowhere.pem", 1,
+		{"sessions --url " + base + " --as admin --password-file " + passwordFile + " --ca-file nowhere.pem", 1,
 			"--ca-file: cannot read nowhere.pem"},
-		{"sessions --url " + base + " --token-file nowhere", 1, "--token-file: open nowhere"},
-		{"sessions --url " + base + " --token-file /dev/null", 1, "--token-file /dev/null is empty"},
+		{"sessions --url " + base + " --as admin --password-file nowhere", 1, "--password-file: open nowhere"},
+		{"sessions --url " + base + " --as admin --password-file /dev/null", 1, "--password-file /dev/null is empty"},
 		{"sessions --url " + base + " --socket x", 2, "--url goes neither with --socket nor with --config"},
-		{"transfers --token-file x", 2, "--token-file needs --url"},
+		{"transfers --as x", 2, "--as needs --url"},
 		{"uploads x", 2, `unexpected argument "x"`},
 	} {
 		code, stdout, stderr := output(t, "", strings.Fields(tc.args)...)
@@ -147,7 +147,7 @@ func TestSessions(t *testing.T) {
 
 // Two demos at the same time have addresses of their own.
 func TestTwoDemos(t *testing.T) {
-	const link = `^ +http://(127\.0\.0\.1:\d+)/login\?token=\S+$`
+	const link = `^ +http://(127\.0\.0\.1:\d+)/login\?user=admin&password=\S+$`
 	first, second := start(t, nil, "demo", "--listen", "127.0.0.1:0"), start(t, nil, "demo", "--listen", "127.0.0.1:0")
 	if a, b := first.expect(link), second.expect(link); a == b {
 		t.Errorf("both have %s", a)

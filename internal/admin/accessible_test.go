@@ -66,11 +66,12 @@ func TestAccessible(t *testing.T) {
 	}
 	check("login")
 
-	tab.fill("#token", "wrong")
+	tab.fill("#name", name)
+	tab.fill("#password", "wrong")
 	tab.press("Enter", "\r")
 	tab.wait(`document.querySelector('#login-failed').textContent`)
-	check("wrong token")
-	tab.fill("#token", token)
+	check("wrong password")
+	tab.fill("#password", password)
 	tab.press("Enter", "\r")
 	tab.wait(row("transfers", "gpj.exe"))
 	tab.wait(`document.querySelector('#tenant').value`)

@@ -10,7 +10,7 @@ import (
 // maxBrowsers is how many browsers are logged in at most. The one that would end first makes room for another.
 const maxBrowsers = 1000
 
-// browsers are those that have logged in with a token, by hashes of their cookies. So what is compared tells a
+// browsers are those that have logged in with a password, by hashes of their cookies. So what is compared tells a
 // stranger nothing by its time.
 type browsers struct {
 	mu  sync.Mutex
@@ -19,14 +19,15 @@ type browsers struct {
 
 // A browser is logged in.
 type browser struct {
-	until     time.Time
-	loggedOut chan struct{} // closed by end
+	administrator string
+	until         time.Time
+	loggedOut     chan struct{} // closed by end
 }
 
 func newBrowsers() *browsers { return &browsers{all: map[[sha256.Size]byte]*browser{}} }
 
 // begin logs a browser in, and returns the value of its cookie.
-func (b *browsers) begin() (cookie string) {
+func (b *browsers) begin(administrator string) (cookie string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -42,19 +43,21 @@ func (b *browsers) begin() (cookie string) {
 		b.remove(first)
 	}
 	cookie = rand.Text()
-	b.all[sha256.Sum256([]byte(cookie))] = &browser{until: now.Add(cookieLife), loggedOut: make(chan struct{})}
+	b.all[sha256.Sum256([]byte(cookie))] = &browser{
+		administrator: administrator, until: now.Add(cookieLife), loggedOut: make(chan struct{}),
+	}
 	return cookie
 }
 
-// find tells whether a cookie is that of a browser which is logged in. The channel is closed when it logs out.
-func (b *browsers) find(cookie string) (loggedOut <-chan struct{}, found bool) {
+// find is the browser with a cookie, nil for none that is logged in. Its channel is closed when it logs out.
+func (b *browsers) find(cookie string) *browser {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	one := b.all[sha256.Sum256([]byte(cookie))]
 	if one == nil || time.Now().After(one.until) {
-		return nil, false
+		return nil
 	}
-	return one.loggedOut, true
+	return one
 }
 
 // end logs a browser out.

@@ -11,25 +11,25 @@ import (
 func TestBrowsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBrowsers()
-		first := b.begin()
-		loggedOut, found := b.find(first)
-		if !found {
+		first := b.begin("ann")
+		one := b.find(first)
+		if one == nil || one.administrator != "ann" {
 			t.Fatal("the first one is not logged in")
 		}
 		time.Sleep(time.Second)
-		second := b.begin()
+		second := b.begin("ann")
 		for range maxBrowsers - 1 {
-			b.begin()
+			b.begin("ann")
 		}
-		<-loggedOut
-		if _, found := b.find(second); !found || len(b.all) != maxBrowsers {
+		<-one.loggedOut
+		if found := b.find(second) != nil; !found || len(b.all) != maxBrowsers {
 			t.Errorf("the second one is logged in: %t; %d browsers", found, len(b.all))
 		}
 		time.Sleep(cookieLife + time.Second)
-		if _, found := b.find(second); found {
+		if b.find(second) != nil {
 			t.Error("a login lasts longer than its cookie")
 		}
-		if b.begin(); len(b.all) != 1 {
+		if b.begin("ann"); len(b.all) != 1 {
 			t.Errorf("%d logins are kept", len(b.all))
 		}
 	})

@@ -25,7 +25,8 @@ import (
 type Client struct {
 	at, advice string // where no server answers, and what to do
 	base       string
-	token      string
+	name       string // of the administrator, empty for who shows a certificate
+	password   string
 	http       *http.Client
 }
 
@@ -44,20 +45,20 @@ func NewClient(socket string) *Client {
 	}
 }
 
-// NewRemoteClient makes a client of the server whose admin.listen has a URL. The token is empty for who shows a
+// NewRemoteClient makes a client of the server whose admin.listen has a URL. The name is empty for who shows a
 // certificate.
-func NewRemoteClient(address, token string, encryption *tls.Config) (*Client, error) {
+func NewRemoteClient(address, name, password string, encryption *tls.Config) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
 		strings.Trim(u.Path, "/") != "" {
 		return nil, fmt.Errorf("%q is not an address of a server: write it like https://babelftp.example.com:9122", address)
 	}
 	if u.Scheme == "http" && !config.IsLoopback(u.Host) {
-		return nil, fmt.Errorf("%s would send the token in the clear: write https", address)
+		return nil, fmt.Errorf("%s would send the password in the clear: write https", address)
 	}
 	return &Client{
 		at: address, advice: "set admin.listen in its configuration, and correct the address",
-		base: u.Scheme + "://" + u.Host, token: token,
+		base: u.Scheme + "://" + u.Host, name: name, password: password,
 		http: &http.Client{
 			Transport:     &http.Transport{TLSClientConfig: encryption, Proxy: http.ProxyFromEnvironment},
 			Timeout:       requestTimeout,
@@ -143,8 +144,8 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 	if err != nil {
 		return err
 	}
-	if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
+	if c.name != "" {
+		request.SetBasicAuth(c.name, c.password)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {

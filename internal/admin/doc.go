@@ -2,15 +2,16 @@
 //
 // [Handler] answers what is below /api/v1 from a [Source], and a [Client] asks. [Listen] opens a Unix socket for the
 // user of the process only, whose permissions are the only authentication. A [Listener] serves the same over TCP, to
-// those who have a token or a certificate.
+// those who have a password or a certificate.
 //
 // Anybody who reaches the address of a listener may read its page and the files of it. What is below [Root] needs a
 // login:
 //
-//   - "Authorization: Bearer TOKEN", for scripts (RFC 6750).
-//   - A cookie, for browsers. POST /login exchanges the form field "token" for it, with status 204, and 401 for a
-//     wrong token. GET /login?token=TOKEN does so too, and redirects to the page. POST /logout removes the cookie.
-//   - A certificate of tls.client_ca_file.
+//   - Basic authentication, for scripts (RFC 7617).
+//   - A cookie, for browsers. POST /login exchanges the form fields "user" and "password" for it, with status 204, and
+//     401 for wrong ones. GET /login?user=NAME&password=PASSWORD does so too, and redirects to the page. POST /logout
+//     removes the cookie.
+//   - A certificate of tls.client_ca_file. Its subject names the administrator.
 //
 // Requests that other sites make browsers send are refused. So are those for a name that is not this machine's, where
 // there is no TLS (DNS rebinding).

@@ -1,14 +1,12 @@
 package admin
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
 	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,7 +18,7 @@ import (
 const (
 	// cookieLife is how long a browser stays logged in.
 	cookieLife = 12 * time.Hour
-	// longestWait is how long a client waits after wrong tokens. It is short: others of the same network wait too.
+	// longestWait is how long a client waits after wrong passwords. It is short: others of the same network wait too.
 	longestWait = 2 * time.Second
 	// maxForm is how many bytes the body of a request has at most.
 	maxForm = 4 << 10
@@ -49,12 +47,11 @@ type gate struct {
 
 // credentials are what administrators have. They are replaced, not changed.
 type credentials struct {
-	token [sha256.Size]byte // hash of the token
-	given bool              // whether there is a token
-	tls   bool
+	passwords *passwords // nil for none
+	tls       bool
 	// clients are the authorities of certificates, nil for none.
 	clients  *x509.CertPool
-	browsers *browsers     // that have logged in with the token
+	browsers *browsers     // that have logged in with a password
 	ended    chan struct{} // closed when others take their place
 }
 
@@ -71,18 +68,16 @@ func newGate() *gate {
 
 var errOtherSite = &Error{Status: http.StatusForbidden, Text: "another site has made the browser ask"}
 
-// replace sets the token, empty for none, whether there is TLS, and the authorities of certificates. Requests end if
+// replace sets the passwords, nil for none, whether there is TLS, and the authorities of certificates. Requests end if
 // one of them has changed.
-func (g *gate) replace(token string, tls bool, clients *x509.CertPool) {
+func (g *gate) replace(passwords *passwords, tls bool, clients *x509.CertPool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	next := credentials{
-		token: sha256.Sum256([]byte(token)), given: token != "", tls: tls, clients: clients, browsers: newBrowsers(),
-		ended: make(chan struct{}),
+		passwords: passwords, tls: tls, clients: clients, browsers: newBrowsers(), ended: make(chan struct{}),
 	}
 	before := g.credentials
-	if next.token == before.token && next.given == before.given && next.tls == before.tls &&
-		next.clients.Equal(before.clients) {
+	if next.passwords.equal(before.passwords) && next.tls == before.tls && next.clients.Equal(before.clients) {
 		return
 	}
 	close(before.ended)
@@ -145,18 +140,16 @@ func (g *gate) guard(next http.Handler) http.Handler {
 			Fail(w, errOtherSite)
 			return
 		}
-		loggedOut, ok := g.loggedIn(&c, r)
-		if !ok {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="babelftp"`)
+		name, loggedOut := g.loggedIn(&c, r)
+		if name == "" {
+			w.Header().Set("WWW-Authenticate", challenge(r))
 			if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 				w.Header().Set("Connection", "close") // the client may show another certificate in another handshake
 			}
-			Fail(
-				w, &Error{Status: http.StatusUnauthorized,
-					Text: "send the token of admin.token: Authorization: Bearer TOKEN"})
+			Fail(w, errNoLogin)
 			return
 		}
-		ctx, cancel := context.WithCancel(r.Context())
+		ctx, cancel := context.WithCancel(withAdministrator(r.Context(), name))
 		defer cancel()
 		panics.Go(func() {
 			select {
@@ -171,29 +164,41 @@ func (g *gate) guard(next http.Handler) http.Handler {
 	})
 }
 
-// loggedIn tells whether a request comes from an administrator. The channel is closed when that one logs out; it is
-// nil where there is no cookie.
-func (g *gate) loggedIn(c *credentials, r *http.Request) (loggedOut <-chan struct{}, ok bool) {
-	if c.isClient(r.TLS) {
-		return nil, true
-	}
-	// A browser sends Basic where it has a password for another program of this host.
-	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); token != "" &&
-		strings.EqualFold(scheme, "Bearer") {
-		return nil, g.isToken(c, r, strings.TrimSpace(token))
-	}
-	sent, err := r.Cookie(c.cookie())
-	if err != nil {
-		return nil, false
-	}
-	return c.browsers.find(sent.Value)
+var errNoLogin = &Error{
+	Status: http.StatusUnauthorized, Text: "send the name and the password of an administrator of admin.users, by basic authentication",
 }
 
-// isClient tells whether the certificate of a connection is a login now. Since the handshake it may have ended, and
-// the authorities may be others.
-func (c *credentials) isClient(state *tls.ConnectionState) bool {
+// challenge is what a client without a login reads. A browser would ask for a password itself, where the page does.
+func challenge(r *http.Request) string {
+	if r.Header.Get("Sec-Fetch-Site") != "" {
+		return `Cookie realm="babelftp"`
+	}
+	return `Basic realm="babelftp", charset="UTF-8"`
+}
+
+// loggedIn is the name of the administrator who sends a request, empty for nobody. The channel is closed when that one
+// logs out; it is nil where there is no cookie.
+func (g *gate) loggedIn(c *credentials, r *http.Request) (name string, loggedOut <-chan struct{}) {
+	if name = c.clientName(r.TLS); name != "" {
+		return name, nil
+	}
+	// The cookie comes first: a browser may send the password of another program of this host too.
+	if sent, err := r.Cookie(c.cookie()); err == nil {
+		if browser := c.browsers.find(sent.Value); browser != nil {
+			return browser.administrator, browser.loggedOut
+		}
+	}
+	if user, password, ok := r.BasicAuth(); ok && g.isPassword(c, r, user, password) {
+		return user, nil
+	}
+	return "", nil
+}
+
+// clientName is who shows the certificate of a connection, empty where it is no login now. Since the handshake it may
+// have expired, and the authorities may be others.
+func (c *credentials) clientName(state *tls.ConnectionState) string {
 	if state == nil || len(state.VerifiedChains) == 0 || c.clients == nil {
-		return false
+		return ""
 	}
 	between := x509.NewCertPool()
 	for _, certificate := range state.PeerCertificates[1:] {
@@ -202,18 +207,27 @@ func (c *credentials) isClient(state *tls.ConnectionState) bool {
 	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{
 		Roots: c.clients, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
-	return err == nil
+	if err != nil {
+		return ""
+	}
+	subject := state.PeerCertificates[0].Subject
+	return cmp.Or(subject.CommonName, subject.String(), "certificate "+state.PeerCertificates[0].SerialNumber.String())
 }
 
-// isToken compares a token, after a wait if the network of the client has sent wrong ones.
-func (g *gate) isToken(c *credentials, r *http.Request, token string) bool {
+// isPassword compares a password, after a wait if the network of the client has sent wrong ones.
+func (g *gate) isPassword(c *credentials, r *http.Request, name, password string) bool {
+	if c.passwords == nil {
+		return false
+	}
+	if c.passwords.remembered(name, password) {
+		return true
+	}
 	addr, _ := netip.ParseAddrPort(r.RemoteAddr)
 	network := limits.Network(addr.Addr())
 	if g.throttle.Wait(r.Context(), network, struct{}{}) != nil {
 		return false
 	}
-	sum := sha256.Sum256([]byte(token))
-	if !c.given || subtle.ConstantTimeCompare(sum[:], c.token[:]) == 0 {
+	if !c.passwords.match(r.Context(), name, password) {
 		g.throttle.Failed(network, struct{}{})
 		return false
 	}
@@ -236,15 +250,16 @@ func (c *credentials) set(w http.ResponseWriter, value string, life time.Duratio
 	})
 }
 
-// logIn exchanges the token for the cookie. GET is for links, whose readers want the page.
+// logIn exchanges a name and a password for the cookie. GET is for links, whose readers want the page.
 func (g *gate) logIn(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	c := g.current()
-	if !g.isToken(&c, r, r.FormValue("token")) {
-		Fail(w, &Error{Status: http.StatusUnauthorized, Text: "this is not the token of admin.token"})
+	name := r.FormValue("user")
+	if !g.isPassword(&c, r, name, r.FormValue("password")) {
+		Fail(w, &Error{Status: http.StatusUnauthorized, Text: "admin.users has no such name with this password"})
 		return
 	}
-	c.set(w, c.browsers.begin(), cookieLife)
+	c.set(w, c.browsers.begin(name), cookieLife)
 	if r.Method == http.MethodGet {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return

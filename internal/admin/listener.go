@@ -16,7 +16,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/value"
 )
 
 const (
@@ -60,22 +59,30 @@ func NewListener(cfg config.Admin, api, page http.Handler, log *slog.Logger) (*L
 	return l, nil
 }
 
-// A ListenerChange is the files and the token of another configuration.
+// A ListenerChange is the files and the passwords of another configuration.
 type ListenerChange struct {
-	listener *Listener
-	token    value.Secret
-	files    *tlsFiles // nil without TLS
+	listener  *Listener
+	passwords *passwords // nil for none
+	files     *tlsFiles  // nil without TLS
 }
 
 // Prepare reads the files of another configuration, and changes nothing. The address must be the same. The error says
 // which file cannot be read.
 func (l *Listener) Prepare(cfg config.Admin) (*ListenerChange, error) {
-	c := &ListenerChange{listener: l, token: cfg.Token}
+	c := &ListenerChange{listener: l}
+	hashes, err := cfg.Administrators()
+	if err != nil {
+		return nil, fmt.Errorf("admin.users: %w", err)
+	}
+	if len(hashes) > 0 {
+		if c.passwords, err = newPasswords(hashes); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.TLS.CertFile == "" {
 		return c, nil
 	}
-	var err error
-	c.files = &tlsFiles{cfg: cfg.TLS, required: cfg.Token.Empty()}
+	c.files = &tlsFiles{cfg: cfg.TLS, required: c.passwords == nil}
 	if c.files.certificate, err = certs.OpenFiles(cfg.TLS.CertFile, cfg.TLS.KeyFile, l.log); err != nil {
 		return nil, fmt.Errorf("admin.tls: %w", err)
 	}
@@ -85,7 +92,7 @@ func (l *Listener) Prepare(cfg config.Admin) (*ListenerChange, error) {
 	return c, nil
 }
 
-// Apply makes the change. Cookies and streams of events end when the token or the authorities change. A certificate of
+// Apply makes the change. Cookies and streams of events end when the passwords or the authorities change. A certificate of
 // authorities that are gone is no login any more, also on a connection that is open.
 func (c *ListenerChange) Apply() {
 	c.listener.files.Store(c.files)
@@ -93,7 +100,7 @@ func (c *ListenerChange) Apply() {
 	if c.files != nil {
 		clients = c.files.clients
 	}
-	c.listener.gate.replace(c.token.Reveal(), c.files != nil, clients)
+	c.listener.gate.replace(c.passwords, c.files != nil, clients)
 }
 
 // Ends is when the certificate expires, the zero time without one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"io"
 	"log/slog"
@@ -17,15 +18,32 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 )
 
 const (
-	token      = "0123456789abcdef0123456789abcdef"
-	otherToken = "fedcba9876543210fedcba9876543210"
+	administratorName = "ann"
+	password          = "0123456789abcdef0123456789abcdef"
+	otherPassword     = "fedcba9876543210fedcba9876543210"
 )
+
+// users is `admin.users` with one administrator.
+func users(t *testing.T, password string) value.Secret {
+	t.Helper()
+	hash, err := passwordhash.New(password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value.NewSecret(administratorName + ":" + hash)
+}
+
+// basic is the header of basic authentication.
+func basic(name, password string) string {
+	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(name+":"+password))
+}
 
 // answers is a handler that answers with a text.
 func answers(text string) http.Handler {
@@ -104,12 +122,13 @@ func sendPage(t *testing.T, client *http.Client, method, address string, form ur
 	return answerIn{response.StatusCode, string(body), response.Header, response.Cookies(), response.Request.URL}
 }
 
-// A browser without a token gets the page and nothing of the API, and no other site gets anything by a browser that has
+// A browser without a password gets the page and nothing of the API, and no other site gets anything by a browser that has
 // logged in.
-func TestToken(t *testing.T) {
-	_, address := serve(t, config.Admin{Token: value.NewSecret(token)}, answers("api"))
+func TestPassword(t *testing.T) {
+	_, address := serve(t, config.Admin{Users: users(t, password)}, answers("api"))
 	_, port, _ := net.SplitHostPort(address)
-	const path, bearer = "/api/v1/sessions", "Authorization: Bearer " + token
+	const path = "/api/v1/sessions"
+	right := basic(administratorName, password)
 	for _, tc := range []struct {
 		label, method, path string
 		headers             []string
@@ -118,29 +137,31 @@ func TestToken(t *testing.T) {
 	}{
 		{"page", http.MethodGet, "/", nil, 200, "page"},
 		{"file of the page", http.MethodGet, "/style.css", nil, 200, "page"},
-		{"no token", http.MethodGet, path, nil, 401, `{"error":"send the token`},
-		{"wrong token", http.MethodGet, path, []string{"Authorization: Bearer " + otherToken}, 401, "error"},
-		{"part of the token", http.MethodGet, path, []string{"Authorization: Bearer " + token[:31]}, 401, "error"},
-		{"another scheme", http.MethodGet, path, []string{"Authorization: Basic " + token}, 401, "error"},
-		{"wrong cookie", http.MethodGet, path, []string{"Cookie: babelftp-admin=" + token}, 401, "error"},
-		{"token", http.MethodGet, path, []string{bearer}, 200, "api"},
-		{"change", http.MethodDelete, path + "/1", []string{bearer}, 200, "api"},
-		{"localhost", http.MethodGet, path, []string{bearer, "Host: localhost:" + port}, 200, "api"},
-		{"rebinding", http.MethodGet, path, []string{bearer, "Host: attacker.example:" + port}, 421,
+		{"no password", http.MethodGet, path, nil, 401, `{"error":"send the name and the password`},
+		{"wrong password", http.MethodGet, path, []string{basic(administratorName, otherPassword)}, 401, "error"},
+		{"part of the password", http.MethodGet, path, []string{basic(administratorName, password[:31])}, 401, "error"},
+		{"another name", http.MethodGet, path, []string{basic("bob", password)}, 401, "error"},
+		{"no name", http.MethodGet, path, []string{basic("", "")}, 401, "error"},
+		{"another scheme", http.MethodGet, path, []string{"Authorization: Bearer " + password}, 401, "error"},
+		{"wrong cookie", http.MethodGet, path, []string{"Cookie: babelftp-admin=" + password}, 401, "error"},
+		{"password", http.MethodGet, path, []string{right}, 200, "api"},
+		{"change", http.MethodDelete, path + "/1", []string{right}, 200, "api"},
+		{"localhost", http.MethodGet, path, []string{right, "Host: localhost:" + port}, 200, "api"},
+		{"rebinding", http.MethodGet, path, []string{right, "Host: attacker.example:" + port}, 421,
 			"ask for localhost"},
 		{"rebinding of the page", http.MethodGet, "/", []string{"Host: attacker.example"}, 421, "ask for localhost"},
-		{"another origin", http.MethodDelete, path + "/1", []string{bearer, "Origin: https://attacker.example"}, 403,
+		{"another origin", http.MethodDelete, path + "/1", []string{right, "Origin: https://attacker.example"}, 403,
 			`{"error":`},
-		{"another site", http.MethodDelete, path + "/1", []string{bearer, "Sec-Fetch-Site: cross-site"}, 403,
+		{"another site", http.MethodDelete, path + "/1", []string{right, "Sec-Fetch-Site: cross-site"}, 403,
 			`{"error":`},
-		{"another site reads", http.MethodGet, path, []string{bearer, "Sec-Fetch-Site: cross-site"}, 403, `{"error":`},
-		{"another port reads", http.MethodGet, path, []string{bearer, "Sec-Fetch-Site: same-site"}, 403, `{"error":`},
-		{"own page reads", http.MethodGet, path, []string{bearer, "Sec-Fetch-Site: same-origin"}, 200, "api"},
-		{"another site logs in", http.MethodPost, "/login?token=" + token, []string{"Origin: https://attacker.example"},
+		{"another site reads", http.MethodGet, path, []string{right, "Sec-Fetch-Site: cross-site"}, 403, `{"error":`},
+		{"another port reads", http.MethodGet, path, []string{right, "Sec-Fetch-Site: same-site"}, 403, `{"error":`},
+		{"own page reads", http.MethodGet, path, []string{right, "Sec-Fetch-Site: same-origin"}, 200, "api"},
+		{"another site logs in", http.MethodPost, "/login?user=ann&password=" + password, []string{"Origin: https://attacker.example"},
 			403, `{"error":`},
 	} {
 		t.Run(strings.ReplaceAll(tc.label, " ", "-"), func(t *testing.T) {
-			t.Parallel() // a right token waits for the wrong ones before it
+			t.Parallel() // a right password waits for the wrong ones before it
 			got := sendPage(t, http.DefaultClient, tc.method, "http://"+address+tc.path, nil, tc.headers...)
 			if got.status != tc.status || !strings.Contains(got.body, tc.body) {
 				t.Errorf("%d %q, want %d %q", got.status, got.body, tc.status, tc.body)
@@ -156,7 +177,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// A browser logs in by a form or by a link, and out again. A new token ends its login, and its streams of events.
+// A browser logs in by a form or by a link, and out again. A new password ends its login, and its streams of events.
 func TestCookie(t *testing.T) {
 	entered, ended := make(chan struct{}), make(chan struct{})
 	api := http.NewServeMux()
@@ -166,7 +187,7 @@ func TestCookie(t *testing.T) {
 		close(ended)
 	})
 	api.Handle("/", answers("api"))
-	cfg := config.Admin{Token: value.NewSecret(token)}
+	cfg := config.Admin{Users: users(t, password)}
 	l, address := serve(t, cfg, api)
 	base := "http://" + address
 	jar, _ := cookiejar.New(nil)
@@ -178,25 +199,24 @@ func TestCookie(t *testing.T) {
 		}
 	}
 	asks(401)
-	if got := sendPage(t, browser, http.MethodPost, base+"/login", url.Values{"token": {otherToken}}); got.status != 401 ||
+	if got := sendPage(t, browser, http.MethodPost, base+"/login", url.Values{"user": {administratorName}, "password": {otherPassword}}); got.status != 401 ||
 		len(got.cookies) != 0 {
-		t.Errorf("a wrong token: %d, %v", got.status, got.cookies)
+		t.Errorf("a wrong password: %d, %v", got.status, got.cookies)
 	}
 	asks(401)
 	login := sendPage(
-		t, browser, http.MethodPost, base+"/login", url.Values{"token": {token}}, "Sec-Fetch-Site: same-origin")
+		t, browser, http.MethodPost, base+"/login", url.Values{"user": {administratorName}, "password": {password}}, "Sec-Fetch-Site: same-origin")
 	if login.status != 204 || len(login.cookies) != 1 {
 		t.Fatalf("the login: %d, %v", login.status, login.cookies)
 	}
 	if c := login.cookies[0]; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure || c.Path != "/" ||
-		strings.Contains(c.Value, token) {
+		strings.Contains(c.Value, password) {
 		t.Errorf("the cookie is %v", c)
 	}
 	asks(200)
-	for header, status := range map[string]int{"Basic " + token: 200, "Basic": 200, "Bearer " + otherToken: 401} {
-		if got := sendPage(
-			t, browser, http.MethodGet, base+"/api/v1/server", nil, "Authorization: "+header); got.status != status {
-			t.Errorf("the cookie with %q: %d, want %d", header, got.status, status)
+	for _, header := range []string{basic(administratorName, otherPassword), "Authorization: Basic"} {
+		if got := sendPage(t, browser, http.MethodGet, base+"/api/v1/server", nil, header); got.status != 200 {
+			t.Errorf("the cookie with %q: %d", header, got.status)
 		}
 	}
 	if got := sendPage(t, browser, http.MethodPost, base+"/logout", nil); got.status != 204 {
@@ -207,7 +227,7 @@ func TestCookie(t *testing.T) {
 	if got := sendPage(t, http.DefaultClient, http.MethodGet, base+"/api/v1/server", nil, copied); got.status != 401 {
 		t.Errorf("a copy of the cookie after the logout: %d", got.status)
 	}
-	if got := sendPage(t, browser, http.MethodGet, base+"/login?token="+token, nil); got.status != 200 ||
+	if got := sendPage(t, browser, http.MethodGet, base+"/login?user=ann&password="+password, nil); got.status != 200 ||
 		got.body != "page" || got.at.RawQuery != "" {
 		t.Errorf("the link leads to %s %s", got.at, got.body)
 	}
@@ -227,10 +247,10 @@ func TestCookie(t *testing.T) {
 	asks(200)
 	select {
 	case <-ended:
-		t.Error("the stream has ended with the same token")
+		t.Error("the stream has ended with the same password")
 	default:
 	}
-	cfg.Token = value.NewSecret(otherToken)
+	cfg.Users = users(t, otherPassword)
 	other, err := l.Prepare(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +261,7 @@ func TestCookie(t *testing.T) {
 	asks(401)
 }
 
-// A certificate of the authorities is a login. Without a token, a client that has no certificate gets nothing.
+// A certificate of the authorities is a login. Without passwords, a client that has no certificate gets nothing.
 func TestClientCertificate(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -257,7 +277,7 @@ func TestClientCertificate(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(certificate))
 	ours, others := certtest.NewAuthority(t, "ours"), certtest.NewAuthority(t, "others")
-	cfg := config.Admin{Token: value.NewSecret(token), TLS: config.AdminTLS{
+	cfg := config.Admin{Users: users(t, password), TLS: config.AdminTLS{
 		CertFile: write("cert.pem", certificate), KeyFile: write("key.pem", key),
 		ClientCAFile: write("ca.pem", ours.Certificate),
 	}}
@@ -277,7 +297,7 @@ func TestClientCertificate(t *testing.T) {
 	administrator, stranger, nobody := client(shows(ours)), client(shows(others)), client(nil)
 	for _, required := range []bool{false, true} {
 		if required {
-			cfg.Token = value.Secret{}
+			cfg.Users = value.Secret{}
 		}
 		_, address := serve(t, cfg, answers("api"))
 		ask := func(c *http.Client, path string) int {
@@ -300,17 +320,17 @@ func TestClientCertificate(t *testing.T) {
 		}
 		for path, status := range want {
 			if got := ask(administrator, path); got != 200 {
-				t.Errorf("token given: %t, %s with a certificate: %d", !required, path, got)
+				t.Errorf("passwords given: %t, %s with a certificate: %d", !required, path, got)
 			}
 			if got := ask(nobody, path); got != status {
-				t.Errorf("token given: %t, %s without a certificate: %d, want %d", !required, path, got, status)
+				t.Errorf("passwords given: %t, %s without a certificate: %d, want %d", !required, path, got, status)
 			}
 			if got := ask(stranger, path); got != 0 && got != status {
-				t.Errorf("token given: %t, %s with the certificate of others: %d", !required, path, got)
+				t.Errorf("passwords given: %t, %s with the certificate of others: %d", !required, path, got)
 			}
 		}
-		if c, err := NewRemoteClient("http://admin.example:9122", token, nil); err == nil {
-			t.Errorf("the client %v would send the token in the clear", c)
+		if c, err := NewRemoteClient("http://admin.example:9122", administratorName, password, nil); err == nil {
+			t.Errorf("the client %v would send the password in the clear", c)
 		}
 	}
 }
@@ -320,7 +340,7 @@ func TestOtherAuthorities(t *testing.T) {
 	files, roots := underTLS(t)
 	ours, others := certtest.NewAuthority(t, "ours"), certtest.NewAuthority(t, "others")
 	files.ClientCAFile = filepath.Join(t.TempDir(), "ca.pem")
-	cfg := config.Admin{Token: value.NewSecret(token), TLS: files}
+	cfg := config.Admin{Users: users(t, password), TLS: files}
 	trust := func(a *certtest.Authority) {
 		t.Helper()
 		if err := os.WriteFile(cfg.TLS.ClientCAFile, []byte(a.Certificate), 0o600); err != nil {
@@ -369,7 +389,7 @@ func TestOtherAuthorities(t *testing.T) {
 // A reload adds TLS and removes it again, without another address.
 func TestReloadOfTLS(t *testing.T) {
 	files, roots := underTLS(t)
-	plain := config.Admin{Token: value.NewSecret(token)}
+	plain := config.Admin{Users: users(t, password)}
 	secure := plain
 	secure.TLS = files
 	l, address := serve(t, plain, answers("api"))
@@ -385,7 +405,7 @@ func TestReloadOfTLS(t *testing.T) {
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots},
 			DisableKeepAlives: true}}
 		got := sendPage(
-			t, client, http.MethodGet, step.scheme+"://"+address+"/api/v1/server", nil, "Authorization: Bearer "+token)
+			t, client, http.MethodGet, step.scheme+"://"+address+"/api/v1/server", nil, basic(administratorName, password))
 		if got.status != 200 || got.body != "api" {
 			t.Errorf("%s: %d %q", step.scheme, got.status, got.body)
 		}
@@ -397,16 +417,16 @@ func pem(cert, key string) (certificate, private []byte) { return []byte(cert), 
 // The cookie is bound to TLS where there is some.
 func TestCookieOfTLS(t *testing.T) {
 	files, roots := underTLS(t)
-	_, address := serve(t, config.Admin{Token: value.NewSecret(token), TLS: files}, answers("api"))
+	_, address := serve(t, config.Admin{Users: users(t, password), TLS: files}, answers("api"))
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	defer transport.CloseIdleConnections()
 	got := sendPage(
 		t, &http.Client{Transport: transport}, http.MethodPost, "https://"+address+"/login",
-		url.Values{"token": {token}})
+		url.Values{"user": {administratorName}, "password": {password}})
 	if c := got.cookies; len(c) != 1 || c[0].Name != "__Host-babelftp-admin" || !c[0].Secure || !c[0].HttpOnly {
 		t.Errorf("%d, cookies are %v", got.status, c)
 	}
-	c, err := NewRemoteClient("https://"+address, token, nil)
+	c, err := NewRemoteClient("https://"+address, administratorName, password, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -418,7 +438,7 @@ func TestCookieOfTLS(t *testing.T) {
 
 // One network cannot take all connections. One too many costs the oldest that has no request its place.
 func TestTooManyConnections(t *testing.T) {
-	_, address := serve(t, config.Admin{Token: value.NewSecret(token)}, answers("api"))
+	_, address := serve(t, config.Admin{Users: users(t, password)}, answers("api"))
 	var oldest net.Conn
 	for range maxPerNetwork + 1 {
 		conn, err := net.Dial("tcp", address)

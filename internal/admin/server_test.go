@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/server"
@@ -23,7 +24,11 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-const token = "0123456789abcdef0123456789abcdef"
+const (
+	name     = "ann"
+	password = "correct-horse-battery-staple"
+	link     = "/login?user=" + name + "&password=" + password
+)
 
 // start starts a server with an address for administrators.
 func start(t *testing.T, change func(*config.Config)) *server.Server {
@@ -31,7 +36,11 @@ func start(t *testing.T, change func(*config.Config)) *server.Server {
 	chromium(t)
 	s := s3test.Start(t, "sim-aws")
 	cfg := configtest.New(t, s)
-	cfg.Admin.Listen, cfg.Admin.Token = "127.0.0.1:0", value.NewSecret(token)
+	hash, err := passwordhash.New(password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Admin.Listen, cfg.Admin.Users = "127.0.0.1:0", value.NewSecret(name+":"+hash)
 	change(cfg)
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
@@ -49,7 +58,7 @@ func address(srv *server.Server) string { return "http://" + srv.AdminAddr().Str
 // look opens the page of a server, logged in, when it shows a state.
 func look(t *testing.T, srv *server.Server, language string) *tab {
 	t.Helper()
-	tab := open(t, address(srv)+"/login?token="+token, language)
+	tab := open(t, address(srv)+link, language)
 	tab.wait(`!document.querySelector('#state').hidden`)
 	return tab
 }
@@ -101,7 +110,7 @@ func ask(t *testing.T, srv *server.Server, method, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+token)
+	request.SetBasicAuth(name, password)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -130,12 +139,13 @@ func TestLogin(t *testing.T) {
 	srv := start(t, func(*config.Config) {})
 	tab := open(t, address(srv), "fr")
 	tab.expect("401 (Unauthorized)")
-	tab.wait(`document.activeElement.id === 'token'`)
-	tab.fill("#token", "wrong")
+	tab.wait(`document.activeElement.id === 'name'`)
+	tab.fill("#name", name)
+	tab.fill("#password", "wrong")
 	tab.press("Enter", "\r")
 	tab.wait(
-		`document.querySelector('#login-failed').textContent === 'Ce jeton d’accès n’est pas valide.' && document.activeElement.id === 'token'`)
-	tab.fill("#token", token)
+		`document.querySelector('#login-failed').textContent === 'Le nom ou le mot de passe est incorrect.' && document.activeElement.id === 'password'`)
+	tab.fill("#password", password)
 	tab.press("Enter", "\r")
 	tab.wait(`!document.querySelector('#state').hidden && document.querySelector('#login').hidden`)
 	if got := tab.text("#connection"); got != "Connecté. La page se met à jour d’elle-même." {
@@ -143,7 +153,7 @@ func TestLogin(t *testing.T) {
 	}
 	tab.enter("#log-out")
 	tab.wait(
-		`document.querySelector('#state').hidden && !document.querySelector('#login').hidden && document.activeElement.id === 'token'`)
+		`document.querySelector('#state').hidden && !document.querySelector('#login').hidden && document.activeElement.id === 'name'`)
 	if got := tab.text("#connection"); got != "" {
 		t.Errorf("the connection is %q", got)
 	}
@@ -354,7 +364,7 @@ func TestLostConnection(t *testing.T) {
 	}))
 	t.Cleanup(front.Close)
 	t.Cleanup(front.CloseClientConnections)
-	tab := open(t, front.URL+"/login?token="+token, "en")
+	tab := open(t, front.URL+link, "en")
 	tab.expect("net::ERR_")
 	live := `!document.querySelector('#state').hidden && document.querySelector('#connection').textContent === 'Connected. The page updates itself.'`
 	tab.wait(live)

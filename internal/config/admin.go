@@ -1,9 +1,13 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"strings"
+	"unicode"
 
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -13,8 +17,9 @@ import (
 type Admin struct {
 	// Address of the page and the API for administrators, host:port. Beyond this machine it needs `admin.tls`.
 	Listen string `yaml:"listen" default:"none"`
-	// Secret of administrators, 32 characters or more. A certificate of `admin.tls.client_ca_file` can take its place.
-	Token value.Secret `yaml:"token" default:"none"`
+	// Administrators and the hashes of their passwords, one `NAME:HASH` a line. `babelftp hash-password` makes the hash.
+	// The audit log has the names. Certificates of `admin.tls.client_ca_file` can take the place of passwords.
+	Users value.Secret `yaml:"users" default:"none"`
 	// Encryption of the connections of administrators.
 	TLS AdminTLS `yaml:"tls"`
 }
@@ -25,13 +30,43 @@ type AdminTLS struct {
 	CertFile string `yaml:"cert_file" default:"none"`
 	// PEM file of the certificate's key.
 	KeyFile string `yaml:"key_file" default:"none"`
-	// PEM file of the authorities that issue certificates to administrators, and to no others. Without `admin.token`
-	// they are required.
+	// PEM file of the authorities that issue certificates to administrators, and to no others. The common name of the
+	// subject is the name of the administrator. Without `admin.users` each must show a certificate.
 	ClientCAFile string `yaml:"client_ca_file" default:"none"`
 }
 
-// minAdminToken is the shortest token, in bytes: 16 random bytes in hexadecimal.
-const minAdminToken = 32
+// errAdministrator is for a line that names no administrator. The line is not shown, because it may hold a password.
+var errAdministrator = errors.New("is no administrator: write NAME:HASH, with a hash by `babelftp hash-password`")
+
+// Administrators reads `admin.users`: the hashes of passwords by name. Lines that are empty or begin with # do not
+// count.
+func (a *Admin) Administrators() (hashes map[string]string, err error) {
+	hashes = map[string]string{}
+	number := 0
+	for line := range strings.Lines(a.Users.Reveal()) {
+		number++
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, hash, found := strings.Cut(line, ":")
+		name, hash = strings.TrimSpace(name), strings.TrimSpace(hash)
+		_, twice := hashes[name]
+		switch problem := passwordhash.Problem(hash); {
+		case !found || name == "":
+			return nil, fmt.Errorf("line %d %w", number, errAdministrator)
+		case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+			return nil, fmt.Errorf("line %d has a name with characters that cannot be printed", number)
+		case twice:
+			return nil, fmt.Errorf("line %d has the administrator %s again: remove one", number, name)
+		case problem != "":
+			return nil, fmt.Errorf("line %d: the hash of the administrator %s %s: make one by `babelftp hash-password`",
+				number, name, problem)
+		}
+		hashes[name] = hash
+	}
+	return hashes, nil
+}
 
 // files are the values that name files.
 func (a *Admin) files() []*string {
@@ -42,7 +77,7 @@ func (a *Admin) files() []*string {
 func (a *Admin) check(v *validator, p yamlconf.Path) {
 	given := a.TLS.CertFile != "" || a.TLS.KeyFile != ""
 	if a.Listen == "" {
-		if given || a.TLS.ClientCAFile != "" || !a.Token.Empty() {
+		if given || a.TLS.ClientCAFile != "" || !a.Users.Empty() {
 			v.report(p.Child("listen"), "is missing: write an address, like 127.0.0.1:9122, or remove the section")
 		}
 		return
@@ -56,21 +91,19 @@ func (a *Admin) check(v *validator, p yamlconf.Path) {
 	case !IsLoopback(a.Listen):
 		if _, _, err := net.SplitHostPort(a.Listen); err == nil {
 			v.report(tls.Child("cert_file"),
-				"is missing: beyond this machine the token would be readable; write a "+
+				"is missing: beyond this machine passwords would be readable; write a "+
 					"certificate, or listen on 127.0.0.1")
 		}
 	}
 	if _, err := Authorities(a.TLS.ClientCAFile); err != nil {
 		v.report(tls.Child("client_ca_file"), "%v", err)
 	}
-	switch token := a.Token.Reveal(); {
-	case token == "" && a.TLS.ClientCAFile == "":
-		v.report(p.Child("token"),
-			"is missing: write a random one, like that of `openssl rand -hex 32`, or tls.client_ca_file")
-	case token != "" && len(token) < minAdminToken:
-		v.report(p.Child("token"),
-			"is shorter than %d characters: write a random one, like that of `openssl rand -hex 32`",
-			minAdminToken)
+	switch users, err := a.Administrators(); {
+	case err != nil:
+		v.report(p.Child("users"), "%v", err)
+	case len(users) == 0 && a.TLS.ClientCAFile == "":
+		v.report(p.Child("users"),
+			"is missing: write users_file, with a line NAME:HASH for each administrator, or tls.client_ca_file")
 	}
 }
 

@@ -64,6 +64,8 @@ func oldKeys() []yamlconf.OldKey {
 	say(gone+"a hook can verify tokens, write auth.hook", tenant+"auth.jwt")
 	say(gone+"remove it; SIZE and MDTM ask S3", "listing_cache", tenant+"listing_cache")
 	say(gone+"set OTEL_EXPORTER_OTLP_ENDPOINT, and the other variables of OpenTelemetry, in the environment", "traces")
+	say("administrators have names: write admin.users_file, a file with a line NAME:HASH for each, and hashes by "+
+		"`babelftp hash-password`", "admin.token", "admin.token_file")
 	say("passwords are not kept in plain text: write password_hash with what `babelftp hash-password` prints",
 		user+"password")
 	return old

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/report/activity"
@@ -32,17 +33,30 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-const adminToken = "0123456789abcdef0123456789abcdef"
+const (
+	adminName     = "ann"
+	adminPassword = "correct horse battery staple"
+)
+
+// adminUsers is `admin.users` with one administrator.
+func adminUsers(t *testing.T) value.Secret {
+	t.Helper()
+	hash, err := passwordhash.New(adminPassword)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value.NewSecret("# who may\n\n" + adminName + ":" + hash + "\n")
+}
 
 // administered is a server in French with an address for administrators, and a client of one.
 func administered(t *testing.T, change func(*config.Config)) (*Server, *admin.Client) {
 	t.Helper()
 	s, cfg := simulated(t)
 	cfg.DefaultLanguage = language.French
-	cfg.Admin.Listen, cfg.Admin.Token = "127.0.0.1:0", value.NewSecret(adminToken)
+	cfg.Admin.Listen, cfg.Admin.Users = "127.0.0.1:0", adminUsers(t)
 	change(cfg)
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Version: "v1.2.3"})
-	c, err := admin.NewRemoteClient("http://"+srv.AdminAddr().String(), adminToken, nil)
+	c, err := admin.NewRemoteClient("http://"+srv.AdminAddr().String(), adminName, adminPassword, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,14 +177,14 @@ func TestAdministratorSeesDownloads(t *testing.T) {
 	c.Reply(226)
 }
 
-// request sends a request with the token.
+// request sends a request of an administrator.
 func request(t *testing.T, srv *Server, method, path string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+srv.AdminAddr().String()+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+adminToken)
+	request.SetBasicAuth(adminName, adminPassword)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -306,13 +320,13 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 	cfg := configtest.New(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
 	cfg.Tenants["acme"].Resume = config.KeepInterrupted
-	cfg.Admin.Listen, cfg.Admin.Token = "127.0.0.1:0", value.NewSecret(adminToken)
+	cfg.Admin.Listen, cfg.Admin.Users = "127.0.0.1:0", adminUsers(t)
 	missing, slow := *cfg.Tenants["acme"], *cfg.Tenants["acme"]
 	missing.Hosts, missing.Bucket = []string{"ftp.missing.example"}, "missing"
 	slow.Hosts, slow.Prefix = []string{"ftp.slow.example"}, "slow/"
 	cfg.Tenants["missing"], cfg.Tenants["slow"] = &missing, &slow
 	srv := start(t, cfg, Options{AWS: proxy.Server().AWSConfig()})
-	administrator, err := admin.NewRemoteClient("http://"+srv.AdminAddr().String(), adminToken, nil)
+	administrator, err := admin.NewRemoteClient("http://"+srv.AdminAddr().String(), adminName, adminPassword, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -422,7 +436,7 @@ func TestAdministratorSeesCertificates(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(chain)
 	administrator, err := admin.NewRemoteClient(
-		"https://"+srv.AdminAddr().String(), adminToken, &tls.Config{RootCAs: roots})
+		"https://"+srv.AdminAddr().String(), adminName, adminPassword, &tls.Config{RootCAs: roots})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -236,7 +236,7 @@ for 1,000 sessions under TLS of which 200 transfer, and 22/16 of config.memory. 
 {{- fail "config.admin and admin.enabled do not go together: admin.enabled sets all of it" -}}
 {{- end -}}
 {{- if not (hasKey .Values.secrets "admin") -}}
-{{- fail "admin.enabled needs a token: name a Secret with the key token in secrets.admin.existingSecret" -}}
+{{- fail "admin.enabled needs administrators: name a Secret with the key users in secrets.admin.existingSecret" -}}
 {{- end -}}
 {{- end -}}
 {{- $tls := $config.tls | default dict -}}

@@ -14,8 +14,8 @@
 {{- if $values.admin.enabled }}
 - name: BABELFTP_ADMIN_LISTEN
   value: "127.0.0.1:{{ $ports.admin }}"
-- name: BABELFTP_ADMIN_TOKEN_FILE
-  value: /run/babelftp/secrets/admin/token
+- name: BABELFTP_ADMIN_USERS_FILE
+  value: /run/babelftp/secrets/admin/users
 {{- end }}
 - name: BABELFTP_DRAIN_TIMEOUT
   value: {{ printf "%ds" (int $values.drainTimeoutSeconds) }}

@@ -296,18 +296,18 @@ function showLogin() {
   document.body.className = ''
   set(element('connection'), '')
   element('login').hidden = false
-  element('token').focus()
+  element('name').focus()
 }
 
 element('login').addEventListener('submit', async event => {
   event.preventDefault()
   const failed = element('login-failed')
   failed.textContent = ''
-  const response = await fetch('login', {method: 'POST', body: new URLSearchParams({token: element('token').value})}).catch(error => error)
-  element('token').value = ''
+  const response = await fetch('login', {method: 'POST', body: new URLSearchParams({user: element('name').value, password: element('password').value})}).catch(error => error)
+  element('password').value = ''
   if (response.ok) return connect()
   failed.replaceChildren(...response.status === 401 ? [text('login-failed')] : refusal(response.statusText ?? response.message))
-  element('token').focus()
+  element('password').focus()
 })
 
 // Who has a certificate stays logged in.

@@ -1,0 +1,38 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/config/value"
+)
+
+func TestAdministrators(t *testing.T) {
+	const hash = "$argon2id$v=19$m=8,t=1,p=1$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo"
+	for _, tc := range []struct{ users, names, problem string }{
+		{"", "", ""},
+		{"# both\n\nann:" + hash + "\r\n bob : " + hash, "ann bob", ""},
+		{"ann " + hash, "", "line 1 is no administrator"},
+		{"\n:" + hash, "", "line 2 is no administrator"},
+		{"ann:" + hash + "\nann:" + hash, "", "line 2 has the administrator ann again"},
+		{"a\u202enn:" + hash, "", "line 1 has a name with characters"},
+		{"ann:secret", "", "line 1: the hash of the administrator ann "},
+	} {
+		a := Admin{Users: value.NewSecret(tc.users)}
+		hashes, err := a.Administrators()
+		if tc.problem != "" {
+			if err == nil || !strings.HasPrefix(err.Error(), tc.problem) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%q: %v, want %s", tc.users, err, tc.problem)
+			}
+			continue
+		}
+		for name := range strings.FieldsSeq(tc.names) {
+			if hashes[name] != hash {
+				t.Errorf("%q: %s has %q", tc.users, name, hashes[name])
+			}
+		}
+		if want := len(strings.Fields(tc.names)); err != nil || len(hashes) != want {
+			t.Errorf("%q: %v, %v; want %d", tc.users, hashes, err, want)
+		}
+	}
+}
