@@ -29,7 +29,7 @@ type ACME struct {
 	// URL of the authority's directory.
 	Directory string `yaml:"directory" default:"https://acme-v02.api.letsencrypt.org/directory"`
 	// PEM file of the authorities that the certificate of the directory may come from.
-	CAFile string `yaml:"ca_file" default:"those of the system"`
+	CAFile string `yaml:"ca_file" path:"true" default:"those of the system"`
 	// Folder that keeps the account, the keys and the certificates. Several servers can share it. The server makes it.
 	// A relative path is below `/var/lib/babelftp`, where the systemd unit lets the server write.
 	Folder string `yaml:"folder" default:"/var/lib/babelftp/acme"`

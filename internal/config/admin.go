@@ -27,12 +27,12 @@ type Admin struct {
 // AdminTLS is how the connections of administrators are encrypted.
 type AdminTLS struct {
 	// PEM file of the certificate, the server's own first. The server reads it again when it changes.
-	CertFile string `yaml:"cert_file" default:"none"`
+	CertFile string `yaml:"cert_file" path:"true" default:"none"`
 	// PEM file of the certificate's key.
-	KeyFile string `yaml:"key_file" default:"none"`
+	KeyFile string `yaml:"key_file" path:"true" default:"none"`
 	// PEM file of the authorities that issue certificates to administrators, and to no others. The common name of the
 	// subject is the name of the administrator. Without `admin.users` each must show a certificate.
-	ClientCAFile string `yaml:"client_ca_file" default:"none"`
+	ClientCAFile string `yaml:"client_ca_file" path:"true" default:"none"`
 }
 
 // errAdministrator is for a line that names no administrator. The line is not shown, because it may hold a password.

@@ -22,7 +22,7 @@ type Config struct {
 	MetricsListen string `yaml:"metrics_listen" default:"127.0.0.1:9121"`
 	// Unix socket on which the server answers `babelftp sessions`, `bans`, `debug` and others. Only the user of the
 	// server may connect to it. The server makes its folder if it is missing. With `""` there is none.
-	AdminSocket string `yaml:"admin_socket" default:"/run/babelftp/admin/admin.sock"`
+	AdminSocket string `yaml:"admin_socket" path:"true" default:"/run/babelftp/admin/admin.sock"`
 	// OptionalSocket says that AdminSocket is the default: the server does without it where it cannot be opened.
 	OptionalSocket bool
 	// Language of a session until LANG, HOST or the login choose another one.
@@ -31,7 +31,7 @@ type Config struct {
 	// 4.5).
 	BilingualGreeting bool `yaml:"bilingual_greeting"`
 	// Folder of catalogues, `TAG/messages.gotext.json`, that add languages or replace single messages.
-	LocalesDir string `yaml:"locales_dir" default:"none"`
+	LocalesDir string `yaml:"locales_dir" path:"true" default:"none"`
 	// How HOST with a name that no tenant has is answered: `refuse` answers 504, `ignore` accepts it and chooses no
 	// tenant (RFC 7151 3.2).
 	UnknownHosts UnknownHosts `yaml:"unknown_hosts" default:"refuse"`
@@ -79,7 +79,10 @@ type Config struct {
 	AbandonedUploads time.Duration `yaml:"abandoned_uploads"`
 
 	// The tenants, by name. At least one is required.
-	Tenants map[string]*Tenant `yaml:"tenants"`
+	Tenants map[string]*Tenant `yaml:"tenants" defaults:"TenantDefaults"`
+	// What each tenant has unless it says something else: the keys of a tenant. Sections and maps are merged key by
+	// key. A list of the tenant replaces the one here.
+	TenantDefaults Tenant `yaml:"tenant_defaults"`
 
 	positions yamlconf.Positions // where each value was given, until it is validated
 	loaded    loaded             // by a Loader

@@ -15,7 +15,7 @@ type Hook struct {
 	// Text that the service gets as `Authorization: Bearer`, to know the server by.
 	Secret value.Secret `yaml:"secret" default:"none"`
 	// PEM file of the authorities that the certificate of the service may come from.
-	CAFile string `yaml:"ca_file" default:"those of the system"`
+	CAFile string `yaml:"ca_file" path:"true" default:"those of the system"`
 	// How long the same login from the same address needs no further request, up to 10m.
 	Cache time.Duration `yaml:"cache" default:"not at all"`
 	// Timeout is how long the service may take to answer: it must do so in the time that a session has for its login.

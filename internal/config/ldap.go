@@ -23,7 +23,7 @@ type LDAP struct {
 	// Encrypt connections to `ldap://` by StartTLS. With `false` passwords cross the network in the clear.
 	StartTLS *bool `yaml:"start_tls" default:"true"`
 	// PEM file of the authorities that the certificates of the servers may come from.
-	CAFile string `yaml:"ca_file" default:"those of the system"`
+	CAFile string `yaml:"ca_file" path:"true" default:"those of the system"`
 	// How long the same login from the same address needs no further bind, up to 10m.
 	Cache time.Duration `yaml:"cache" default:"not at all"`
 	// Distinguished name of each user, like `uid={user},ou=people,dc=example,dc=com`. Without it the server searches

@@ -89,9 +89,10 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 	if positions == nil {
 		return nil, problems
 	}
+	cfg.TenantDefaults = Tenant{} // each tenant has them by now
 	cfg.positions = positions
 	cfg.fillIn(positions)
-	cfg.normalize(filepath.Dir(l.file))
+	cfg.normalize()
 	l.note(cfg)
 	if l.last != nil && l.last.loaded.catalogues == cfg.loaded.catalogues {
 		cfg.loaded.bundle = l.last.loaded.bundle

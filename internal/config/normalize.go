@@ -10,15 +10,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/internal/base/netaddr"
-	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// normalize gives values that may be written in several ways their one form. dir is what the paths of files are
-// relative to.
-func (c *Config) normalize(dir string) {
-	paths := append(c.files(), &c.LocalesDir, &c.Audit.File, &c.AdminSocket)
+// normalize gives values that may be written in several ways their one form.
+func (c *Config) normalize() {
 	for _, t := range c.Tenants {
-		paths = append(paths, t.files()...)
 		t.Auth.User.Home, t.Auth.User.Root = cleanDirectory(t.Auth.User.Home), cleanDirectory(t.Auth.User.Root)
 		for i, host := range t.Hosts {
 			t.Hosts[i] = netaddr.NormalizeHost(host)
@@ -33,9 +29,6 @@ func (c *Config) normalize(dir string) {
 	}
 	c.TLS.ACME.normalizeFolder()
 	c.acmeHosts()
-	for _, name := range paths {
-		*name = yamlconf.ResolvePath(dir, *name)
-	}
 }
 
 // acmeHosts gives the names to obtain certificates for their one form. By default they are those of all tenants

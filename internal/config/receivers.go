@@ -11,7 +11,7 @@ import (
 // Audit is where the audit log goes: a line of JSON for each login, change and transfer.
 type Audit struct {
 	// File to which the lines are added. When it is moved away, the server makes a new one.
-	File string `yaml:"file" default:"none"`
+	File string `yaml:"file" path:"true" default:"none"`
 	// Write the lines to standard output.
 	Stdout bool `yaml:"stdout"`
 	// Webhook that gets the lines as JSON arrays. They wait in memory while it fails.
@@ -25,7 +25,7 @@ type Receiver struct {
 	// Key of the signatures, 16 bytes or more.
 	Secret value.Secret `yaml:"secret" default:"required with url"`
 	// PEM file of the certificate authorities that the server trusts for the URL.
-	CAFile string `yaml:"ca_file" default:"those of the system"`
+	CAFile string `yaml:"ca_file" path:"true" default:"those of the system"`
 }
 
 // Webhook is where events are posted about the files that users of a tenant store, delete, rename or copy.
@@ -34,6 +34,14 @@ type Webhook struct {
 	// How long an event may wait for its outcome. Then its server counts as dead, and another one sends it as
 	// unconfirmed.
 	UnconfirmedAfter time.Duration `yaml:"unconfirmed_after" default:"15m"`
+	// Temporary names of files, by pattern, such as `*.part`. A file has no events while it has such a name. A rename
+	// to another name is its upload.
+	Skip []string `yaml:"skip" default:"none"`
+}
+
+// SendsAs reports whether two webhooks send the same way, whatever they skip.
+func (w *Webhook) SendsAs(other *Webhook) bool {
+	return w.Receiver == other.Receiver && w.UnconfirmedAfter == other.UnconfirmedAfter
 }
 
 // minReceiverSecret is the shortest key, in bytes.
@@ -57,6 +65,10 @@ func (w *Webhook) check(v *validator, p yamlconf.Path) {
 	if w.UnconfirmedAfter < 0 {
 		v.report(p.Child("unconfirmed_after"), "must be longer than 0")
 	}
+	if w.URL == "" && w.Secret.Empty() && len(w.Skip) > 0 {
+		v.report(p.Child("url"), "is missing: write the address of the receiver")
+	}
+	v.fileNames(p.Child("skip"), w.Skip)
 }
 
 // check reports what is wrong with the section that p leads to.

@@ -134,6 +134,7 @@ type key struct {
 	isDefault     bool     // fallback is a value
 	file          bool     // the value can come from a file
 	section       *section // nil for a value
+	again         bool     // the section has keys that stand elsewhere too
 }
 
 func newReference(t *testing.T) *reference {
@@ -165,6 +166,8 @@ func (r *reference) add(path string, v reflect.Value) *section {
 		switch {
 		case yamlconf.IsScalar(f.Type):
 			k.fallback, k.isDefault = fallback(field, f.Tag.Get("default"))
+		case f.Type == reflect.TypeFor[Tenant](): // the defaults of all
+			k.section, k.again = &section{typ: f.Type, name: f.Type.Name()}, true
 		case f.Type.Kind() == reflect.Struct:
 			k.section = r.add(at, field)
 		case f.Type.Kind() == reflect.Map && f.Type.Elem().Kind() == reflect.Pointer:
@@ -379,7 +382,7 @@ func topics() []topic {
 		{"Addresses and data connections", []string{"listen", "unknown_hosts", "passive", "proxy_protocol", "cluster"}},
 		{"TLS and certificates", []string{"tls", tenant + ".tls"}},
 		{"S3 servers and credentials", []string{"s3", tenant + ".s3", tenant + ".folders.DIRECTORY.s3"}},
-		{"Tenants, buckets and folders", []string{"tenants", tenant + ".objects"}},
+		{"Tenants, buckets and folders", []string{"tenants", "tenant_defaults", tenant + ".objects"}},
 		{"Users and permissions", []string{tenant + ".users", tenant + ".users_file", tenant + ".permissions",
 			tenant + ".path_permissions", tenant + ".overwrite"}},
 		{"Logins by an HTTP service or LDAP", []string{tenant + ".auth"}},
@@ -521,6 +524,9 @@ func (r *reference) row(path string) string {
 			meaning += " The section has " + same + "."
 		}
 		kind := "section"
+		if k.again {
+			kind = "keys of `tenants.TENANT`"
+		}
 		if k.typ.Kind() == reflect.Map {
 			kind = "sections, by name"
 		}
@@ -557,7 +563,7 @@ func (r *reference) lay() {
 			}
 			r.rows[path] = &row{key: k, at: at}
 			r.order = append(r.order, path)
-			if k.section == nil {
+			if k.section == nil || k.again {
 				continue
 			}
 			again := repeated

@@ -80,7 +80,7 @@ type Tenant struct {
 
 	// YAML file with more `users`, or a folder whose `.yaml` files have some. `users` is the only key there. The
 	// server reads it again when it changes.
-	UsersFile string `yaml:"users_file" default:"none"`
+	UsersFile string `yaml:"users_file" path:"true" default:"none"`
 	// The users, by name. At least one is required, unless `auth` has a service.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
 	// Service that decides on logins of users that the configuration does not have: `hook` or `ldap`.

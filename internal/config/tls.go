@@ -17,9 +17,9 @@ type TLS struct {
 	// Address where TLS begins with the connection, host:port. Data connections use TLS there without PBSZ and PROT.
 	ImplicitListen string `yaml:"implicit_listen" default:"none"`
 	// PEM file of the certificate, the server's own first. The server reads it again when it changes.
-	CertFile string `yaml:"cert_file" default:"none"`
+	CertFile string `yaml:"cert_file" path:"true" default:"none"`
 	// PEM file of the certificate's key.
-	KeyFile string `yaml:"key_file" default:"none"`
+	KeyFile string `yaml:"key_file" path:"true" default:"none"`
 	// Refuse logins and data connections that are not encrypted. With `false`, passwords and files may cross the
 	// network in the clear.
 	Required *bool `yaml:"required" default:"true with a certificate"`
@@ -42,10 +42,10 @@ type TLS struct {
 // login if that is not valid.
 type ClientCertificates struct {
 	// PEM file of the authorities that issue the certificates. The server reads it again when it changes.
-	CAFile string `yaml:"ca_file" default:"none, or the server's"`
+	CAFile string `yaml:"ca_file" path:"true" default:"none, or the server's"`
 	// PEM file with the list of revoked certificates (CRL) of each authority. The server reads it again when it
 	// changes.
-	CRLFile string `yaml:"crl_file" default:"none"`
+	CRLFile string `yaml:"crl_file" path:"true" default:"none"`
 	// Refuse clients that show no certificate.
 	Required bool `yaml:"required"`
 }
@@ -53,9 +53,9 @@ type ClientCertificates struct {
 // TenantTLS is how the connections of a tenant are encrypted where that differs from the server's.
 type TenantTLS struct {
 	// PEM file of the certificate for clients that name one of `hosts` to TLS.
-	CertFile string `yaml:"cert_file" default:"the server's"`
+	CertFile string `yaml:"cert_file" path:"true" default:"the server's"`
 	// PEM file of the certificate's key.
-	KeyFile string `yaml:"key_file" default:"the server's"`
+	KeyFile string `yaml:"key_file" path:"true" default:"the server's"`
 	// Refuse an upload under TLS that ends without close_notify. With `false`, an upload that was cut can be stored
 	// as complete.
 	StrictDataEOF *bool `yaml:"strict_data_eof" default:"true"`

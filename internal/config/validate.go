@@ -39,7 +39,7 @@ func (c *Config) validate() *validator {
 	v := &validator{cfg: c}
 	v.settings()
 	v.tenants()
-	v.problems.Sort()
+	v.problems, v.refused = once(v.problems), once(v.refused)
 	return v
 }
 
@@ -58,6 +58,12 @@ func (v *validator) report(p yamlconf.Path, format string, args ...any) {
 	if problem := v.cfg.positions.Problem(p, fmt.Sprintf(format, args...)); problem != nil {
 		v.problems = append(v.problems, problem)
 	}
+}
+
+// once sorts problems, and leaves out those with a default that another tenant has too.
+func once(problems Problems) Problems {
+	problems.Sort()
+	return slices.CompactFunc(problems, func(a, b *yamlconf.Problem) bool { return a.Line > 0 && *a == *b })
 }
 
 // settings checks all but the tenants.

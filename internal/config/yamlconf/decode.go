@@ -80,8 +80,19 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 		return entry{}
 	}
 	var keys []string
-	for _, f := range d.fieldsOf(v.Type()) {
+	fields := d.fieldsOf(v.Type())
+	for _, f := range fields {
+		if naming, ok := v.Type().FieldByName(f.Tag.Get(defaultsTag)); ok {
+			key := naming.Tag.Get("yaml")
+			keys = append(keys, key)
+			d.readDefaults(p.Child(key), p.Child(f.Tag.Get("yaml")), take(key), naming.Type)
+		}
+	}
+	for _, f := range fields {
 		key := f.Tag.Get("yaml")
+		if slices.Contains(keys, key) { // defaults
+			continue
+		}
 		keys = append(keys, key)
 		e, inFile, withFile := take(key), entry{}, HasFileForm(f)
 		if withFile && !d.noFiles {
@@ -91,6 +102,9 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 		case d.inMap > 0 && !e.given() && !inFile.given(): // and no variable gives it
 		case IsScalar(f.Type):
 			d.scalar(p.Child(key), e, inFile, withFile, field)
+			if f.Tag.Get(pathTag) != "" {
+				field.SetString(ResolvePath(filepath.Dir(d.file), field.String()))
+			}
 		default:
 			d.collection(p.Child(key), e, field)
 		}
@@ -98,8 +112,14 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 	for _, e := range entries {
 		d.report(p.Child(e.key), e.at, "%s", d.unknownKey(p.Child(e.key), keys))
 	}
-	d.include(p, v)
+	if d.reading == nil && d.filling == nil {
+		d.include(p, v)
+	}
 }
+
+// pathTag is the tag of a text that is the path of a file or folder. A relative one starts at the folder of the
+// document.
+const pathTag = "path"
 
 // fieldsOf are the fields that are part of the file, those of embedded structs too.
 func (d *decoder) fieldsOf(t reflect.Type) []reflect.StructField {
@@ -132,6 +152,11 @@ func (d *decoder) unknownKey(p Path, known []string) string {
 	for _, old := range d.old {
 		if advice, ok := old.advice(p); ok {
 			return advice
+		}
+		if d.reading != nil {
+			if advice, ok := d.reading.oldKey(old, p); ok {
+				return advice
+			}
 		}
 	}
 	key := p[len(p)-1]
@@ -178,8 +203,9 @@ func (d *decoder) mapping(p Path, n *yaml.Node, v reflect.Value) {
 			continue
 		}
 		child := p.Child(fmt.Sprint(key))
-		if v.MapIndex(key).IsValid() {
-			d.report(child, e.at, "is given at %s too: remove one", d.positions[child.key()])
+		before := v.MapIndex(key)
+		if first := d.positions[child.key()]; before.IsValid() && (first.defaults == nil || d.filling != nil) {
+			d.report(child, e.at, "is given at %s too: remove one", first)
 			continue
 		}
 		if v.IsNil() {
@@ -189,10 +215,18 @@ func (d *decoder) mapping(p Path, n *yaml.Node, v reflect.Value) {
 		switch value.Kind() {
 		case reflect.Pointer:
 			d.positions[child.key()] = e.at
-			value.Set(reflect.New(value.Type().Elem()))
+			if before.IsValid() {
+				value.Set(before)
+			} else {
+				value.Set(reflect.New(value.Type().Elem()))
+				d.fill(p, child, value.Elem())
+			}
 			d.structure(child, e.value, value.Elem())
 		case reflect.Map:
 			d.positions[child.key()] = e.at
+			if before.IsValid() {
+				value.Set(before)
+			}
 			d.mapping(child, e.value, value)
 		case reflect.Slice:
 			d.positions[child.key()] = e.at

@@ -95,6 +95,8 @@ func (env environment) names(p Path, t reflect.Type) (names []string, maps []Pat
 	for _, f := range fieldsOf(t) {
 		child := p.Child(f.Tag.Get("yaml"))
 		switch {
+		case isDefaults(t, f):
+			maps = append(maps, child)
 		case IsScalar(f.Type) && HasFileForm(f):
 			names = append(names, env.variable(child), env.variable(child)+environmentFile)
 		case IsScalar(f.Type) || f.Type == reflect.TypeFor[OneOrMore]():

@@ -27,7 +27,7 @@ func (d *decoder) include(p Path, v reflect.Value) {
 			continue
 		}
 		at := d.positions[p.Child(key).key()]
-		files, err := d.documents(ResolvePath(filepath.Dir(d.file), name))
+		files, err := d.documents(name)
 		if err != nil {
 			d.report(p.Child(key), at, "cannot read %s: %v", name, WithoutPath(err))
 			continue

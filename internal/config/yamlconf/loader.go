@@ -33,6 +33,7 @@ func (l Loader) Decode(file string, text []byte, target any) (Positions, Problem
 		env:       newEnvironment(l.Environ, l.Prefix),
 		fields:    map[reflect.Type][]reflect.StructField{},
 		sizes:     map[*yaml.Node]int{},
+		defaults:  map[string]*defaults{},
 		positions: Positions{},
 	}
 	if d.sources == nil {
@@ -59,8 +60,11 @@ type decoder struct {
 	env       environment
 	inMap     int // how many maps hold what is decoded: no variable gives a value there
 	fields    map[reflect.Type][]reflect.StructField
-	expanded  int                // how many nodes aliases have stood for
-	sizes     map[*yaml.Node]int // nodes in what aliases stand for
+	expanded  int                  // how many nodes aliases have stood for
+	sizes     map[*yaml.Node]int   // nodes in what aliases stand for
+	defaults  map[string]*defaults // by the path of the map
+	reading   *defaults            // are decoded, to find what is wrong with them
+	filling   *defaults            // are given to an entry
 	positions Positions
 	problems  Problems
 }

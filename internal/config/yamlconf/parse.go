@@ -149,7 +149,7 @@ func invalidUTF8(text []byte) (offset int) {
 
 // at is where a node begins.
 func (d *decoder) at(n *yaml.Node) position {
-	return position{source: d.file, line: n.Line, column: n.Column}
+	return position{source: d.file, line: n.Line, column: n.Column, defaults: d.filling}
 }
 
 // resolve is the node behind an alias, and nil for null.

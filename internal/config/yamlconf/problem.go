@@ -63,6 +63,7 @@ func (ps Problems) Sort() {
 			cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column),
 			cmp.Compare(a.Path, b.Path),
+			cmp.Compare(a.Message, b.Message),
 		)
 	})
 }
@@ -74,7 +75,8 @@ type Positions map[string]position
 type position struct {
 	source       string
 	line, column int
-	broken       bool // a problem with it was found already
+	broken       bool      // a problem with it was found already
+	defaults     *defaults // that have the value, nil for one of the entry itself
 }
 
 // String is the source with the line.
@@ -86,6 +88,9 @@ func (at position) String() string {
 }
 
 func (at position) problem(p Path, message string) *Problem {
+	if of := at.defaults; of != nil && len(p) > len(of.entries) {
+		p = slices.Concat(of.path, p[len(of.entries)+1:])
+	}
 	return &Problem{Source: at.source, Line: at.line, Column: at.column, Path: p.String(), Message: message}
 }
 
