@@ -104,6 +104,8 @@ const (
 	NameTooLong         ID = "name-too-long"
 	StorageFull         ID = "storage-full"
 	FileTooLarge        ID = "file-too-large"
+	FileNameDenied      ID = "file-name-denied"
+	FileSizeLimit       ID = "file-size-limit"
 	QuotaExceeded       ID = "quota-exceeded"
 	StorageUnavailable  ID = "storage-unavailable"
 	StorageMissing      ID = "storage-missing"

@@ -384,7 +384,7 @@ func topics() []topic {
 		{"S3 servers and credentials", []string{"s3", tenant + ".s3", tenant + ".folders.DIRECTORY.s3"}},
 		{"Tenants, buckets and folders", []string{"tenants", "tenant_defaults", tenant + ".objects"}},
 		{"Users and permissions", []string{tenant + ".users", tenant + ".users_file", tenant + ".permissions",
-			tenant + ".path_permissions", tenant + ".overwrite"}},
+			tenant + ".path_permissions", tenant + ".files", tenant + ".overwrite"}},
 		{"Logins by an HTTP service or LDAP", []string{tenant + ".auth"}},
 		{"Languages, greetings and file names", []string{"default_language", "bilingual_greeting", "locales_dir",
 			tenant + ".languages", tenant + ".default_language", tenant + ".greeting", tenant + ".welcome",

@@ -63,6 +63,8 @@ type Tenant struct {
 	Permissions []Permission `yaml:"permissions" default:"all"`
 	// Most that any user may do with some pathnames of the tenant, by pattern.
 	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
+	// Which files users may store. The rules of the tenant and those of the user both count.
+	Files FileRules `yaml:"files"`
 	// What happens to a file when another one of its name is stored. `version` needs a bucket with versioning.
 	Overwrite Overwrite `yaml:"overwrite" default:"allow"`
 
@@ -148,6 +150,7 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 	t.checkPresign(v, p.Child("presign"))
 	t.Webhook.check(v, p.Child("webhook"))
 	v.permissions(p, t.Permissions, t.PathPermissions)
+	t.Files.check(v, p.Child("files"))
 	t.checkFolders(v, p.Child("folders"))
 	if t.Resume == KeepInterrupted && v.cfg.AbandonedUploads == 0 {
 		v.report(p.Child("resume"), "needs abandoned_uploads: an upload that no client resumes would stay permanently")

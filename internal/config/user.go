@@ -33,6 +33,8 @@ type User struct {
 	Permissions []Permission `yaml:"permissions" default:"all"`
 	// What the user may do with some pathnames, by pattern, in place of `permissions`.
 	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
+	// Which files the user may store, beside the rules of the tenant.
+	Files FileRules `yaml:"files"`
 	// What happens to a file when the user stores another one of its name.
 	Overwrite Overwrite `yaml:"overwrite" default:"the tenant's"`
 	// Language of the user's sessions until LANG chooses another one.
@@ -84,6 +86,7 @@ func (u *User) checkSettings(v *validator, p yamlconf.Path) {
 		}
 	}
 	v.permissions(p, u.Permissions, u.PathPermissions)
+	u.Files.check(v, p.Child("files"))
 	u.Limits.check(v, p.Child("limits"))
 }
 

@@ -122,6 +122,9 @@ var errUnknown = errors.New("no reason is known")
 // errorReply is the reply to an error. Package reply has its code and its message.
 func (s *session) errorReply(err error) wire.Reply {
 	code, id, args := reply.ForError(err)
+	if large, ok := errors.AsType[*view.SizeError](err); ok && id == i18n.FileSizeLimit {
+		args = []string{s.identity.locale.Size(large.Most)}
+	}
 	text := s.identity.text(id, args...)
 	if reply.AboutFile(id) {
 		text = s.identity.locale.About(s.nameOf(err), text)

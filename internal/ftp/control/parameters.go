@@ -59,8 +59,9 @@ func (s *session) rang(arg string) (wire.Reply, error) {
 	}
 }
 
-// allo is ALLO (RFC 959 4.1.3). The size is a hint for the storage and the log, and refuses nothing: clients send the
-// size of the local file, which has other line ends, or that of a buffer. The code is 200, because some cameras
+// allo is ALLO (RFC 959 4.1.3). The size is a hint for the storage and the log: clients send the size of the local
+// file, which has other line ends, or that of a buffer. In TYPE I no file is smaller than that, so one that is larger
+// than the configuration allows is refused, and so is the transfer that follows. The code is 200, because some cameras
 // repeat ALLO after 202.
 func (s *session) allo(arg string) (wire.Reply, error) {
 	size, ok := syntax.ParseALLO(arg)
@@ -68,5 +69,8 @@ func (s *session) allo(arg string) (wire.Reply, error) {
 		return s.syntaxError()
 	}
 	s.settings.next.parameters.AllocSize = size
+	if err := s.identity.login.View.CheckSize(size); err != nil && !s.settings.next.parameters.ASCII {
+		return s.reply(552, i18n.FileSizeLimit, s.identity.locale.Size(s.identity.login.View.MaxSize))
+	}
 	return s.reply(200, i18n.AllocationNotNeeded)
 }

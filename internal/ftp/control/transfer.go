@@ -64,6 +64,9 @@ func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error
 		if op.AllocSize = s.op.prepared.parameters.AllocSize; op.AllocSize > 0 && t.offset == 0 {
 			t.SetSize(op.AllocSize)
 		}
+		if !t.ascii {
+			op.Storage.Announced = op.AllocSize
+		}
 	}
 	switch err := s.engine.PrepareTransfer(&op.Operation, t.offset, t.ascii); {
 	case errors.Is(err, engine.ErrCannotListen):

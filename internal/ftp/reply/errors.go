@@ -16,6 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/list"
 
 	"github.com/babelftp/babelftp/internal/pathname"
+	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
 // An ErrorRow says how an error of the storage is answered. The error's own text
@@ -30,6 +31,7 @@ type ErrorRow struct {
 func Errors() []ErrorRow {
 	return []ErrorRow{
 		{ErrNoDataConnection, 425, i18n.DataConnectionFailed},
+		{view.ErrNameDenied, 553, i18n.FileNameDenied},
 		{pathname.ErrNotInEncoding, 501, i18n.NameNotUTF8},
 		{list.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 		{dataconn.ErrAborted, 426, i18n.CommandAborted},
@@ -137,7 +139,7 @@ func AboutFile(id i18n.ID) bool {
 		i18n.NotFound, i18n.PermissionDenied, i18n.FileArchived, i18n.NotADirectory, i18n.IsADirectory,
 		i18n.DirectoryNotEmpty,
 		i18n.AlreadyExists, i18n.FileChanged, i18n.RestartBeyondEnd, i18n.ResumeComplete, i18n.ResumeElsewhere,
-		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.NameNotAllowed, i18n.NameTooLong, i18n.NotSupported,
+		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.FileNameDenied, i18n.FileSizeLimit, i18n.NameNotAllowed, i18n.NameTooLong, i18n.NotSupported,
 		i18n.StorageError,
 	}, id)
 }
@@ -145,7 +147,9 @@ func AboutFile(id i18n.ID) bool {
 // MoveName is the name that an error of a rename or a copy describes. What is in the way, or cannot be stored, has
 // the new name. Any other error may be about either, and gets both.
 func MoveName(from, to string, err error) string {
-	for _, kind := range []error{fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EILSEQ, syscall.ENAMETOOLONG} {
+	for _, kind := range []error{
+		fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EILSEQ, syscall.ENAMETOOLONG, view.ErrNameDenied,
+	} {
 		if errors.Is(err, kind) {
 			return to
 		}
@@ -169,6 +173,9 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 	}
 	if reached, ok := errors.AsType[*limits.Error](err); ok {
 		id = forLimit(reached)
+	}
+	if _, ok := errors.AsType[*view.SizeError](err); ok {
+		id = i18n.FileSizeLimit // the caller knows how its language writes the size
 	}
 	if pending, ok := errors.AsType[interface {
 		error

@@ -194,6 +194,9 @@ func (f *Files) allowMove(op string, from, to *target, permitted func(from, to, 
 	if err := f.printable(op, to); err != nil {
 		return err
 	}
+	if f.Deny.match(to.canonical) {
+		return linkError(op, from, to, ErrNameDenied)
+	}
 	switch {
 	case from.fixed || to.fixed:
 		return linkError(op, from, to, fs.ErrPermission)

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bytes"
 	"io"
 	"io/fs"
 	"os"
@@ -64,6 +65,12 @@ func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
 			return nil, err
 		}
 	}
+	if err := f.mayStore("open", t); err != nil {
+		return nil, err
+	}
+	if err := f.fits(t, offset); err != nil {
+		return nil, err
+	}
 	if offset > 0 || appends { // bytes of the file are to stay; an upload of all of them needs to know of no other
 		f.await(t)
 	}
@@ -74,7 +81,19 @@ func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
 	if err != nil {
 		return nil, t.named(err)
 	}
-	return &upload{Writer: file, files: f, target: t, remember: remember}, nil
+	u := &upload{Writer: file, files: f, target: t, remember: remember, bound: bound{most: f.MaxSize}}
+	if f.MaxSize == 0 {
+		return u, nil
+	}
+	if info, err := file.Stat(); err == nil {
+		u.bound.size = info.Size()
+	}
+	if err := f.CheckSize(u.bound.size); err != nil { // an append to a file that is too large already
+		u.Abort(err)
+		_ = u.Writer.Close() // returns the cause
+		return nil, t.fail("open", err)
+	}
+	return u, nil
 }
 
 // An upload is a file whose Close is the change. It begins to end when it is aborted or closed, and has ended when the
@@ -85,18 +104,23 @@ type upload struct {
 	target   *target
 	remember bool // as stored by the session, because the user cannot see it otherwise
 	aborted  atomic.Bool
+	bound    bound
 
 	mu    sync.Mutex
 	ended func() // nil before it begins to end
 }
 
 func (u *upload) Write(b []byte) (int, error) {
-	n, err := u.Writer.Write(b)
-	return n, u.target.named(err)
+	if len(b) == 0 {
+		n, err := u.Writer.Write(b)
+		return n, u.target.named(err)
+	}
+	n, err := u.ReadFrom(bytes.NewReader(b))
+	return int(n), err
 }
 
 func (u *upload) ReadFrom(r io.Reader) (int64, error) {
-	n, err := u.Writer.ReadFrom(r)
+	n, err := u.Writer.ReadFrom(u.bound.reader(r))
 	return n, u.target.named(err)
 }
 

@@ -20,6 +20,8 @@ type View struct {
 	Policy      Policy
 	Form        func(name string) string // gives a name the Unicode form in which it is created
 	Printable   bool                     // names with control characters are not created (Unicode category Cc)
+	Deny        Names                    // files that are not stored
+	MaxSize     int64                    // most bytes of a file that is stored, 0 for no limit
 	Directories *Directories             // what exists for the sessions of the user
 
 	Owner   string   // of interrupted uploads
@@ -37,6 +39,10 @@ type View struct {
 // something what the storage has under the name.
 type Files struct {
 	*View
+	// Announced is how many bytes the client will store, as far as it has told that. An upload that is too large is
+	// refused before its first byte.
+	Announced int64
+
 	ctx  context.Context
 	note func(Note)
 }

@@ -129,6 +129,8 @@ func (r *Registry) view(u *User, mounts view.Mounts) *view.View {
 	v := &view.View{
 		Mounts: mounts, Policy: u.Policy, Form: u.Tenant.NormalizationOf().Normalize,
 		Printable:   u.Tenant.Compatibility.ControlCharacters == config.RefuseControlCharacters,
+		Deny:        u.deny,
+		MaxSize:     u.maxFileSize,
 		Directories: u.directories, User: u.Name,
 	}
 	if u.Tenant.Resumable() {

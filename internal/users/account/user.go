@@ -1,6 +1,7 @@
 package account
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +31,9 @@ type User struct {
 	// Policy says what the user may do, by the settings of the tenant, of its folders and of the user.
 	Policy view.Policy
 
-	mounts      []mount // what the user sees
+	deny        view.Names // files that the user may not store
+	maxFileSize int64      // in bytes, 0 for no limit
+	mounts      []mount    // what the user sees
 	directories *view.Directories
 	state       *state // nil until use
 	quota       *Quota // nil without
@@ -49,12 +52,22 @@ func newUser(t *Tenant, name string, uc *config.User) *User {
 			folderPermissions(t.Folders).Below(uc.Root),
 			layerOf(uc.Permissions, uc.PathPermissions),
 		},
+		deny:        view.NewNames(slices.Concat(t.Files.Deny, uc.Files.Deny)),
+		maxFileSize: smallest(int64(t.Files.MaxSize), int64(uc.Files.MaxSize)),
 		mounts:      userMounts(t.bucket, uc.Root, t.NormalizationOf().Normalize),
 		directories: view.NewDirectories(uc.Home),
 	}
 	whole := u.mounts[len(u.mounts)-1] // that of "/"
 	u.quota = newQuota(whole.bucket, whole.prefix, u.Name, uc.Quota)
 	return u
+}
+
+// smallest is the smaller one of two limits, of which 0 is none.
+func smallest(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // use lets the limits and the quota of the user count. It returns the quota if it must be counted.
