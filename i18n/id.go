@@ -107,6 +107,7 @@ const (
 	FileNameDenied      ID = "file-name-denied"
 	FileSizeLimit       ID = "file-size-limit"
 	QuotaExceeded       ID = "quota-exceeded"
+	AuditUnavailable    ID = "audit-unavailable"
 	StorageUnavailable  ID = "storage-unavailable"
 	StorageMissing      ID = "storage-missing"
 	StorageError        ID = "storage-error"

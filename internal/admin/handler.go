@@ -31,8 +31,10 @@ type Options struct {
 	Source Source
 	Bans   *bans.List
 	Debug  *sessionlog.Switch
-	Audit  *audit.Log   // gets what administrators change; nil for none
-	Log    *slog.Logger // gets that too
+	Audit  *audit.Log // gets what administrators change; nil for none
+	// Unaudited tells whether changes are refused now, because the audit log cannot be written; nil for never.
+	Unaudited func() bool
+	Log       *slog.Logger // gets that too
 }
 
 // A Handler answers requests below [Root] in JSON: names in snake_case, times as RFC 3339 has them, sizes in bytes.
@@ -69,6 +71,10 @@ func NewHandler(o Options) *Handler {
 	} {
 		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			respond(w, r, func(r *http.Request) (any, error) {
+				if h.Unaudited != nil && h.Unaudited() {
+					h.log(r, errNotAudited)
+					return nil, errNotAudited
+				}
 				act := &audit.Act{Administrator: administrator(r), Client: remote(r)}
 				v, err := change(r, act)
 				h.Audit.Write(act, err)
@@ -82,6 +88,10 @@ func NewHandler(o Options) *Handler {
 		Fail(w, &Error{http.StatusNotFound, "there is no " + r.Method + " " + Root + r.URL.Path})
 	})
 	return h
+}
+
+var errNotAudited = &Error{
+	http.StatusServiceUnavailable, "the audit log cannot be written, and audit.required refuses changes meanwhile: see the log",
 }
 
 // log tells the log what an administrator has changed, or why not.

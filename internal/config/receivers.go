@@ -16,6 +16,17 @@ type Audit struct {
 	Stdout bool `yaml:"stdout"`
 	// Webhook that gets the lines as JSON arrays. They wait in memory while it fails.
 	Webhook Receiver `yaml:"webhook"`
+	// Refuse logins, transfers and changes while a destination takes no lines. Lines wait meanwhile, and none is lost
+	// while the server runs.
+	Required bool `yaml:"required"`
+}
+
+// check reports what is wrong with the section that p leads to.
+func (a *Audit) check(v *validator, p yamlconf.Path) {
+	a.Webhook.check(v, p.Child("webhook"))
+	if a.Required && a.File == "" && !a.Stdout && a.Webhook.URL == "" {
+		v.report(p.Child("required"), "needs a place for the lines: write audit.file, stdout or webhook")
+	}
 }
 
 // Receiver is the webhook receiver of the audit log: an HTTP service to which lines are posted as JSON.

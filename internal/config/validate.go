@@ -79,7 +79,7 @@ func (v *validator) settings() {
 	v.durations()
 	v.cfg.Limits.check(v, yamlconf.Path{"limits"})
 	v.uploads()
-	v.cfg.Audit.Webhook.check(v, yamlconf.Path{"audit", "webhook"})
+	v.cfg.Audit.check(v, yamlconf.Path{"audit"})
 	v.cfg.Passive.check(v, yamlconf.Path{"passive"})
 	if v.cfg.MaxFailedLogins < 1 {
 		v.report(yamlconf.Path{"max_failed_logins"}, "must be at least 1")

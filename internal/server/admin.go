@@ -47,7 +47,7 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 			Buckets: s.buckets, Registry: s.tenants, Certificates: s.certificates, Listener: a.certificate,
 			Refusals: s.metrics.RefusalsByLimit, Recent: recent,
 		}),
-		Bans: s.bans, Debug: s.debug, Audit: s.auditLog, Log: s.log,
+		Bans: s.bans, Debug: s.debug, Audit: s.auditLog, Unaudited: s.audit.Refuses, Log: s.log,
 	})
 	a.socket = web.NewServer(
 		api, web.Options{Log: s.log, PerNetwork: socketConnections, Connections: socketConnections,

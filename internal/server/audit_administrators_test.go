@@ -4,12 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/configtest"
@@ -108,5 +112,71 @@ func TestAuditOfAdministrators(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// With audit.required a full disk refuses logins, transfers, changes and what administrators ask for, until it takes
+// lines again. Then all lines are there.
+func TestAuditRequired(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("this system has no /dev/full")
+	}
+	cfg, s, administrator := bansBehind(t)
+	cfg.DefaultLanguage = language.French
+	cfg.Audit.File, cfg.Audit.Required = filepath.Join(t.TempDir(), "audit.log"), true
+	var log logText
+	t.Run("serve", func(t *testing.T) { // its end writes the last lines
+		srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		c := ftptest.Dial(t, srv.Addr().String())
+		c.Login("alice", configtest.Password)
+		c.Store("before", "abc")
+		if err := os.Rename(cfg.Audit.File, cfg.Audit.File+".1"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("/dev/full", cfg.Audit.File); err != nil {
+			t.Fatal(err)
+		}
+		c.Command(257, "MKD last") // its line is the first that does not get to the disk
+		for !srv.audit.Refuses() {
+			runtime.Gosched()
+		}
+		const refusal = "Impossible d’écrire dans le journal d’audit pour le moment."
+		for _, command := range []string{"DELE before", "MKD d", "RNFR before", "SITE RMDIR last", "RETR before"} {
+			if got := c.Command(451, command); !strings.Contains(got, refusal) {
+				t.Errorf("%s: %s", command, got)
+			}
+		}
+		c.Command(250, "CWD last") // which would be no line
+		second := ftptest.Dial(t, srv.Addr().String())
+		if got := second.Command(421, "USER alice"); !strings.Contains(got, refusal) {
+			t.Errorf("USER: %s", got)
+		}
+		if err := second.Closed(); err != nil {
+			t.Error(err)
+		}
+		if _, err := administrator.Ban(t.Context(), "bob@acme", 0); err == nil ||
+			!strings.Contains(err.Error(), "audit.required") {
+			t.Errorf("the ban is not refused: %v", err)
+		}
+		if err := os.Remove(cfg.Audit.File); err != nil {
+			t.Fatal(err)
+		}
+		for srv.audit.Refuses() {
+			runtime.Gosched()
+		}
+		c.Command(250, "DELE /alice/before")
+		if _, err := administrator.Ban(t.Context(), "bob@acme", 0); err != nil {
+			t.Error(err)
+		}
+	})
+	for key, want := range map[string]int{"command": 1 + 5 + 1, "banned": 1} {
+		if got := linesOf(t, cfg.Audit.File, key); len(got) != want {
+			t.Errorf("%d lines have %s, want %d:\n%s", len(got), key, want, strings.Join(got, "\n"))
+		}
+	}
+	for _, want := range []string{"commands are refused until it works", "the destination works again"} {
+		if log.count(want) != 1 {
+			t.Errorf("the log has %q %d times", want, log.count(want))
+		}
 	}
 }

@@ -184,6 +184,7 @@ func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.
 		LoginTimeout:   cfg.Limits.LoginTimeout,
 		CommandTimeout: cfg.Limits.CommandTimeout,
 		Observe:        s.observe,
+		Unaudited:      s.audit.Refuses,
 		Logger:         s.log,
 		Guard:          s.guard,
 		Debug:          s.debug,

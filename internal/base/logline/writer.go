@@ -19,6 +19,12 @@ const (
 	// is a place.
 	maxWait = time.Second
 
+	// retryEvery is how often a writer that keeps its lines tries a destination that fails.
+	retryEvery = time.Second
+
+	// stuckAfter is how long a write may take until the destination counts as failing.
+	stuckAfter = 10 * time.Second
+
 	// maxBatch is how many bytes are written together, about.
 	maxBatch = 64 << 10
 )
@@ -32,9 +38,13 @@ type Writer struct {
 	lost  func(lines int)
 	log   *slog.Logger
 	lines chan []byte
+	keep  bool          // see Keep
 	full  atomic.Bool   // whether a line has waited in vain since there was a place
 	stop  chan struct{} // closed by Close
 	done  chan struct{} // closed when all is written
+
+	failing atomic.Bool               // whether the last write has failed
+	writing atomic.Pointer[time.Time] // since when a write has been running, nil for none
 
 	// Of the goroutine.
 	missing int  // lines lost since the destination failed
@@ -49,6 +59,10 @@ func NewWriter(name string, out io.Writer, lost func(lines int), log *slog.Logge
 		lines: make(chan []byte, maxQueued), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 }
+
+// Keep lets the writer try again what the destination did not take, until it takes it or the writer is closed. Keep
+// comes before Start.
+func (w *Writer) Keep() { w.keep = true }
 
 // Start begins to write.
 func (w *Writer) Start() { panics.Go(w.run) }
@@ -80,6 +94,13 @@ func (w *Writer) Write(line []byte) (int, error) {
 
 // Roomy tells whether half of the queue is free, or more.
 func (w *Writer) Roomy() bool { return len(w.lines) <= maxQueued/2 }
+
+// Working tells whether the destination takes lines: the last write has not failed, none has been running for long, and
+// there is room for many lines.
+func (w *Writer) Working() bool {
+	since := w.writing.Load()
+	return !w.failing.Load() && w.Roomy() && (since == nil || time.Since(*since) < stuckAfter)
+}
 
 // Close writes all lines that were queued before it, unless ctx ends first. Later lines are lost.
 func (w *Writer) Close(ctx context.Context) error {
@@ -125,12 +146,10 @@ func (w *Writer) batch(line []byte) []byte {
 }
 
 func (w *Writer) write(batch []byte) {
-	if w.broken {
-		batch = append([]byte{'\n'}, batch...)
-	}
-	n, err := w.out.Write(batch)
-	if n > 0 {
-		w.broken = batch[n-1] != '\n'
+	n, err := w.try(batch)
+	for err != nil && w.keep && w.pause(err) {
+		batch = batch[bytes.LastIndexByte(batch[:n], '\n')+1:] // a line that was written in part is written again
+		n, err = w.try(batch)
 	}
 	if err != nil {
 		if w.missing == 0 {
@@ -141,8 +160,41 @@ func (w *Writer) write(batch []byte) {
 		w.lost(lost)
 		return
 	}
-	if w.missing > 0 {
+	if w.failing.Swap(false) {
 		w.log.Warn("audit log: the destination works again", "destination", w.name, "lost_lines", w.missing)
 		w.missing = 0
+	}
+}
+
+// try writes lines, and returns how many bytes of them are written.
+func (w *Writer) try(lines []byte) (n int, err error) {
+	begin := 0
+	if w.broken {
+		lines, begin = append([]byte{'\n'}, lines...), 1
+	}
+	now := time.Now()
+	w.writing.Store(&now)
+	n, err = w.out.Write(lines)
+	w.writing.Store(nil)
+	if n > 0 {
+		w.broken = lines[n-1] != '\n'
+	}
+	if err != nil && !w.keep {
+		w.failing.Store(true)
+	}
+	return max(0, n-begin), err
+}
+
+// pause waits until the next attempt. It returns false when the writer is closed.
+func (w *Writer) pause(err error) bool {
+	if !w.failing.Swap(true) {
+		w.log.Error("audit log: the destination fails, and commands are refused until it works", "destination", w.name,
+			"err", err)
+	}
+	select {
+	case <-time.After(retryEvery):
+		return true
+	case <-w.stop:
+		return false
 	}
 }

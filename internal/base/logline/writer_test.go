@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/babelftp/babelftp/internal/base/logline"
 )
@@ -131,4 +132,68 @@ func put(t *testing.T, w *logline.Writer, lines ...string) {
 			t.Error(err)
 		}
 	}
+}
+
+// A writer that keeps its lines tries again until the destination takes them, and tells that it does not work meanwhile.
+func TestWriterKeepsLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lost atomic.Int64
+		d := &destination{fail: len("one\ntw")}
+		w := logline.NewWriter("file", d, func(lines int) { lost.Add(int64(lines)) }, slog.New(slog.DiscardHandler))
+		w.Keep()
+		put(t, w, "one\n", "two\n")
+		if !w.Working() {
+			t.Error("it does not work before the first line")
+		}
+		w.Start()
+		synctest.Wait()
+		if w.Working() {
+			t.Error("it works on a full disk")
+		}
+		put(t, w, "three\n")
+		d.fail = 0
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !w.Working() {
+			t.Error("it does not work when there is room again")
+		}
+		if want := "one\ntw\ntwo\nthree\n"; d.String() != want || lost.Load() != 0 {
+			t.Errorf("written %q, lost %d; want %q", d.String(), lost.Load(), want)
+		}
+		d.fail = 1
+		put(t, w, "four\n")
+		synctest.Wait()
+		if err := w.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if lost.Load() != 1 {
+			t.Errorf("%d lines are lost at the end, want 1", lost.Load())
+		}
+	})
+}
+
+// A write that never ends, as on a server of files that has gone, counts as a failure after a while.
+func TestWriterStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &destination{waits: make(chan struct{})}
+		w := logline.NewWriter("file", d, func(int) {}, slog.New(slog.DiscardHandler))
+		w.Start()
+		put(t, w, "one\n")
+		synctest.Wait()
+		if !w.Working() {
+			t.Error("it does not work at once")
+		}
+		time.Sleep(time.Minute)
+		if w.Working() {
+			t.Error("it works after a minute")
+		}
+		close(d.waits)
+		synctest.Wait()
+		if !w.Working() {
+			t.Error("it does not work when the write has ended")
+		}
+		if err := w.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -22,8 +22,9 @@ type command struct {
 	transfer bool            // takes what is prepared for the next transfer, also if it fails
 	syntax   string          // as HELP and 501 show it, RFC 959 5.3
 
-	kind  report.Kind // the event in the audit log
-	reads bool        // it may also just read, and is such an event only where it has asked the storage for a change
+	kind   report.Kind // the event in the audit log
+	starts bool        // a login
+	reads  bool        // it may also just read, and is such an event only where it has asked the storage for a change
 
 	// after does what follows a reply that tells success. A reply that it returns is another one.
 	after func(s *session) wire.Reply
@@ -42,8 +43,8 @@ func commands() map[string]command {
 	table := siteCommands()
 	maps.Copy(table, map[string]command{
 		// Login.
-		"USER": {run: (*session).user, argument: syntax.Text, syntax: "USER <SP> name"},
-		"PASS": {run: (*session).pass, argument: syntax.OptionalText, syntax: "PASS <SP> password"},
+		"USER": {run: (*session).user, argument: syntax.Text, starts: true, syntax: "USER <SP> name"},
+		"PASS": {run: (*session).pass, argument: syntax.OptionalText, starts: true, syntax: "PASS <SP> password"},
 		"ACCT": {run: (*session).acct, argument: syntax.Text, syntax: "ACCT <SP> account"},
 		"REIN": {run: (*session).rein, after: (*session).endTLS, syntax: "REIN"},
 		"QUIT": {run: (*session).quit, syntax: "QUIT"},
@@ -193,6 +194,9 @@ func (s *session) handle(arg string, hasArg bool) (wire.Reply, error) {
 	read, ok := row.argument.Read(arg, hasArg)
 	if !ok {
 		return s.syntaxError()
+	}
+	if err := s.unaudited(row); err != nil {
+		return wire.Reply{}, err
 	}
 	return row.run(s, read)
 }

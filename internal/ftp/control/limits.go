@@ -18,6 +18,19 @@ func (s *session) pace() error {
 	return err
 }
 
+// unaudited refuses what would be a line of the audit log while none can be written: a login by 421, and other commands
+// by 451.
+func (s *session) unaudited(row command) error {
+	login := row.starts && s.identity.login == nil
+	switch {
+	case s.cfg.Unaudited == nil || !login && row.kind == "" || !s.cfg.Unaudited():
+		return nil
+	case login:
+		return &reply.CodeError{Code: 421, Err: reply.ErrNotAudited}
+	}
+	return reply.ErrNotAudited
+}
+
 // foreign tells the log of a client that speaks another protocol, empty for none.
 func (s *session) foreign(protocol string) {
 	advice := map[string]string{

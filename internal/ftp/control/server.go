@@ -58,6 +58,10 @@ type Config struct {
 	LoginTimeout   time.Duration  // of a session, until the login; 0 for no limit
 	CommandTimeout time.Duration  // of a command, a transfer too; 0 for no limit
 
+	// Unaudited tells whether logins, transfers and changes are refused now, because the audit log cannot be written.
+	// With nil they never are.
+	Unaudited func() bool
+
 	Observe func(*report.Client) report.Observers // of a session; nil for none but those of this package
 	Logger  *slog.Logger
 	Guard   *panics.Guard      // counts the panics of sessions; nil for none

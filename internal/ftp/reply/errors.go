@@ -30,6 +30,7 @@ type ErrorRow struct {
 // Errors are the rows. The first one whose error is in the chain counts.
 func Errors() []ErrorRow {
 	return []ErrorRow{
+		{ErrNotAudited, 451, i18n.AuditUnavailable},
 		{ErrNoDataConnection, 425, i18n.DataConnectionFailed},
 		{view.ErrNameDenied, 553, i18n.FileNameDenied},
 		{pathname.ErrNotInEncoding, 501, i18n.NameNotUTF8},
@@ -65,6 +66,9 @@ func Errors() []ErrorRow {
 
 // ErrShuttingDown reports a command that the server has ended because it shuts down.
 var ErrShuttingDown = errors.New("the server is shutting down")
+
+// ErrNotAudited reports a command that would leave no line in the audit log.
+var ErrNotAudited = errors.New("the audit log cannot be written, and audit.required refuses the command")
 
 // ErrNoDataConnection reports a transfer whose data connection has not come about.
 var ErrNoDataConnection = errors.New("no data connection")

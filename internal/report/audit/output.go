@@ -23,6 +23,7 @@ type Output struct {
 	io.Writer
 	log     *slog.Logger
 	file    *logline.File     // nil without
+	needed  bool              // by audit.required
 	writers []*logline.Writer // none where the configuration asks for no audit log
 	endPost context.CancelFunc
 }
@@ -33,10 +34,13 @@ func NewOutput(
 	ctx context.Context, cfg config.Audit, stdout io.Writer,
 	lost func(destination string) func(lines int), log *slog.Logger,
 ) (*Output, error) {
-	o := &Output{log: log, endPost: func() {}}
+	o := &Output{log: log, needed: cfg.Required, endPost: func() {}}
 	var destinations []io.Writer
 	add := func(name string, out io.Writer) {
 		w := logline.NewWriter(name, out, lost(name), log)
+		if cfg.Required {
+			w.Keep()
+		}
 		o.writers, destinations = append(o.writers, w), append(destinations, w)
 	}
 	if cfg.File != "" {
@@ -65,6 +69,11 @@ func (o *Output) Given() bool { return len(o.writers) > 0 }
 // Roomy tells whether each destination has room for many lines still.
 func (o *Output) Roomy() bool {
 	return !slices.ContainsFunc(o.writers, func(w *logline.Writer) bool { return !w.Roomy() })
+}
+
+// Refuses tells whether `audit.required` refuses what would be a line, because a destination takes none.
+func (o *Output) Refuses() bool {
+	return o.needed && slices.ContainsFunc(o.writers, func(w *logline.Writer) bool { return !w.Working() })
 }
 
 // Open opens the file and begins to write.
