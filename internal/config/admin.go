@@ -17,7 +17,7 @@ import (
 type Admin struct {
 	// Address of the page and the API for administrators, host:port. Beyond this machine it needs `admin.tls`.
 	Listen string `yaml:"listen" default:"none"`
-	// Administrators and the hashes of their passwords, one `NAME:HASH` a line. `babelftp hash-password` makes the hash.
+	// Administrators and the hashes of their passwords, one `NAME:HASH` a line: `babelftp hash-password` makes a hash.
 	// The audit log has the names. Certificates of `admin.tls.client_ca_file` can take the place of passwords.
 	Users value.Secret `yaml:"users" default:"none"`
 	// Encryption of the connections of administrators.

@@ -143,7 +143,8 @@ func AboutFile(id i18n.ID) bool {
 		i18n.NotFound, i18n.PermissionDenied, i18n.FileArchived, i18n.NotADirectory, i18n.IsADirectory,
 		i18n.DirectoryNotEmpty,
 		i18n.AlreadyExists, i18n.FileChanged, i18n.RestartBeyondEnd, i18n.ResumeComplete, i18n.ResumeElsewhere,
-		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.FileNameDenied, i18n.FileSizeLimit, i18n.NameNotAllowed, i18n.NameTooLong, i18n.NotSupported,
+		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.FileNameDenied, i18n.FileSizeLimit,
+		i18n.NameNotAllowed, i18n.NameTooLong, i18n.NotSupported,
 		i18n.StorageError,
 	}, id)
 }
