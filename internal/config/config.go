@@ -79,7 +79,10 @@ type Config struct {
 	AbandonedUploads time.Duration `yaml:"abandoned_uploads"`
 
 	// The tenants, by name. At least one is required.
-	Tenants map[string]*Tenant `yaml:"tenants" defaults:"TenantDefaults"`
+	Tenants map[string]*Tenant `yaml:"tenants" defaults:"TenantDefaults" folders:"TenantsDir"`
+	// Folder with more tenants, or several, such as mounted Secrets. Each file `NAME.yaml` has the keys of the tenant
+	// NAME. The server reads them again when they change.
+	TenantsDir yamlconf.OneOrMore `yaml:"tenants_dir" path:"true" default:"none"`
 	// What each tenant has unless it says something else: the keys of a tenant. Sections and maps are merged key by
 	// key. A list of the tenant replaces the one here.
 	TenantDefaults Tenant `yaml:"tenant_defaults"`

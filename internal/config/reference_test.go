@@ -382,7 +382,7 @@ func topics() []topic {
 		{"Addresses and data connections", []string{"listen", "unknown_hosts", "passive", "proxy_protocol", "cluster"}},
 		{"TLS and certificates", []string{"tls", tenant + ".tls"}},
 		{"S3 servers and credentials", []string{"s3", tenant + ".s3", tenant + ".folders.DIRECTORY.s3"}},
-		{"Tenants, buckets and folders", []string{"tenants", "tenant_defaults", tenant + ".objects"}},
+		{"Tenants, buckets and folders", []string{"tenants", "tenants_dir", "tenant_defaults", tenant + ".objects"}},
 		{"Users and permissions", []string{tenant + ".users", tenant + ".users_file", tenant + ".permissions",
 			tenant + ".path_permissions", tenant + ".files", tenant + ".overwrite"}},
 		{"Logins by an HTTP service or LDAP", []string{tenant + ".auth"}},

@@ -122,3 +122,100 @@ tenants:
 		t.Error("the wrong tenants have changed")
 	}
 }
+
+// mount writes files as Kubernetes mounts those of a Secret.
+func mount(t *testing.T, dir, version string, files map[string]string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, version), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, version, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_ = os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)) // there may be one
+	}
+	if err := os.Symlink(version, filepath.Join(dir, "..next")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "..next"), filepath.Join(dir, "..data")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each file of a folder is a tenant, with the defaults of all, and what is wrong is reported where it stands.
+func TestTenantsDir(t *testing.T) {
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "secret")
+	file := filepath.Join(dir, "babelftp.yaml")
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const user = "password_hash_file: alice.hash"
+	write("babelftp.yaml", "tenants_dir: [secret, other]\ntenant_defaults: {bucket: all, permissions: [list]}\n")
+	write("other/wayne.yml", "users_file: users\nwebhook: {}\n")
+	write("other/README.txt", "no tenant")
+	write("other/users/a.yaml", "users: {carol: {password_hash: "+`"`+hash+`"}}`)
+	first := map[string]string{
+		"acme.yaml": "# Acme\nprefix: acme\nusers: {alice: {" + user + "}}\n", "alice.hash": hash,
+		"umbrella.yaml": "prefix: umbrella\nusers: {bob: {" + user + "}}\n",
+	}
+	mount(t, secret, "..1", first)
+	l := NewLoader(file, nil)
+	before, err := l.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	acme, wayne := before.Tenants["acme"], before.Tenants["wayne"]
+	if len(before.Tenants) != 3 || acme.Prefix != "acme/" || acme.Bucket != "all" || len(acme.Permissions) != 1 ||
+		acme.Users["alice"].PasswordHash.Reveal() != hash || wayne.Users["carol"] == nil || l.Changed() {
+		t.Fatalf("%+v, %+v", acme, wayne)
+	}
+	mount(t, secret, "..2", map[string]string{
+		"acme.yaml": first["acme.yaml"], "alice.hash": hash,
+		"umbrella.yaml": "prefix: new\nusers: {bob: {" + user + "}}\n",
+	})
+	if !l.Changed() {
+		t.Error("the next version of the Secret is no change")
+	}
+	next, err := l.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next.Tenants["acme"] != acme || next.Tenants["umbrella"].Prefix != "new/" {
+		t.Error("the wrong tenants have changed")
+	}
+
+	write("babelftp.yaml", "tenants_dir: [secret, other, missing, empty, other/wayne.yml]\ntenants: {acme: {}}\n")
+	write("empty/readme", "")
+	write("other/a b.yaml", "bucket: spaces\nusers_file: users\n")
+	write("other/broken.yaml", "bucket: [")
+	write("other/umbrella.yaml", "bucket: umbrella")
+	write("other/wayne.yml", "bucket: wayne\n\nbuckets: x\nusers:\n  alice: {password_hash: x}\n")
+	_, err = l.Load()
+	if err == nil {
+		t.Fatal("no problem was found")
+	}
+	got := strings.ReplaceAll(err.Error(), dir+"/", "")
+	want := strings.Join([]string{
+		`babelftp.yaml:1:30: tenants_dir.2: cannot read missing: no such file or directory`,
+		`babelftp.yaml:1:39: tenants_dir.3: cannot read empty: the folder has no file whose name ends in .yaml or .yml`,
+		`babelftp.yaml:1:46: tenants_dir.4: cannot read other/wayne.yml: it is a file: name the folder that has it`,
+		`other/a b.yaml:1:1: tenants.a b: "a b" is no name for a tenant: write up to 63 ASCII letters, digits, -, _ and .`,
+		`other/broken.yaml:2:1: this is not YAML: did not find expected node content`,
+		`other/umbrella.yaml:1:1: tenants.umbrella: is given at secret/umbrella.yaml:1 too: remove one`,
+		`other/wayne.yml:3:1: tenants.wayne.buckets: unknown key: did you mean bucket?`,
+		`other/wayne.yml:5:26: tenants.wayne.users.alice.password_hash: is not a password hash; passwords are not kept ` +
+			"in plain text: write what `babelftp hash-password` prints",
+		`secret/acme.yaml:1:1: tenants.acme: is given at babelftp.yaml:2 too: remove one`,
+	}, "\n")
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -220,6 +220,17 @@ func fileCases(t *testing.T) []fileCase {
 				"users: {bob: {password_hash: %q}}",
 				configtest.PasswordHash().Reveal())}, seen: loginSucceeds("bob", configtest.Password),
 		},
+		{
+			keys: []string{"Config/tenants_dir"}, top: "tenants_dir: VOLUME\ntenant_defaults: {auth: {hook: {url: " +
+				hook.URL + "}}}",
+			before: files{"umbrella.yaml": "bucket: umbrella-data"},
+			next: files{"umbrella.yaml": "bucket: umbrella-data",
+				"wayne.yaml": "{bucket: wayne-data, hosts: [ftp.wayne.example]}"},
+			seen: func(_ *testing.T, srv *Server) bool {
+				_, found := srv.tenants.Host("ftp.wayne.example")
+				return found
+			},
+		},
 		{ // any value that comes from a file of its own
 			keys: []string{"User/password_hash"}, tenant: "users: {bob: {password_hash_file: VOLUME/hash}}",
 			before: files{"hash": strings.Replace(configtest.PasswordHash().Reveal(), "+ksV", "+ksW", 1)},

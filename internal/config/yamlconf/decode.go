@@ -107,6 +107,11 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 			}
 		default:
 			d.collection(p.Child(key), e, field)
+			if f.Tag.Get(pathTag) != "" {
+				for _, item := range field.Seq2() {
+					item.SetString(ResolvePath(filepath.Dir(d.file), item.String()))
+				}
+			}
 		}
 	}
 	for _, e := range entries {
@@ -114,10 +119,11 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 	}
 	if d.reading == nil && d.filling == nil {
 		d.include(p, v)
+		d.folders(p, v)
 	}
 }
 
-// pathTag is the tag of a text that is the path of a file or folder. A relative one starts at the folder of the
+// pathTag is the tag of a text, or of a list of texts, that is the path of a file or folder. A relative one starts at the folder of the
 // document.
 const pathTag = "path"
 

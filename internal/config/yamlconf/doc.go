@@ -13,7 +13,8 @@
 // [encoding.TextUnmarshaler].
 //
 // A map of pointers to structs with a tag `include:"Field"` gets more entries from the files that the other field
-// names. With a tag `defaults:"Field"` its entries begin with what the document gives to the other field.
+// names. With a tag `folders:"Field"` it gets each file in the folders that the other field lists as an entry. With a tag
+// `defaults:"Field"` its entries begin with what the document gives to the other field.
 //
 // A variable gives a single value that structs alone lead to. What is in a map has none, because its key is a name.
 //

@@ -38,11 +38,75 @@ func (d *decoder) include(p Path, v reflect.Value) {
 	}
 }
 
+// folderTag is the tag of a map of pointers to structs with the name of another field, a list of folders. Each file
+// there is one entry, which has the name of the file without .yaml or .yml.
+const folderTag = "folders"
+
+// folders adds the files of folders to the maps of the struct v.
+func (d *decoder) folders(p Path, v reflect.Value) {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		naming, ok := v.Type().FieldByName(field.Tag.Get(folderTag))
+		if !ok {
+			continue
+		}
+		list := p.Child(naming.Tag.Get("yaml"))
+		for n, name := range v.FieldByIndex(naming.Index).Seq2() {
+			files, err := d.documents(name.String())
+			if err == nil && len(files) == 1 && files[0].name == name.String() {
+				err = errNoFolder
+			}
+			if err != nil {
+				item := list.Child(fmt.Sprint(n))
+				d.report(item, d.positions[item.key()], "cannot read %s: %v", name, WithoutPath(err))
+				continue
+			}
+			for _, file := range files {
+				d.entryFile(p.Child(field.Tag.Get("yaml")), file, v.Field(i))
+			}
+		}
+	}
+}
+
+var errNoFolder = errors.New("it is a file: name the folder that has it")
+
+// entryFile adds a file as one entry to the map v, which p leads to.
+func (d *decoder) entryFile(p Path, file document, v reflect.Value) {
+	defer func(before string) { d.file = before }(d.file)
+	d.file = file.name
+	at := position{source: file.name, line: 1, column: 1}
+	base := filepath.Base(file.name)
+	child := p.Child(strings.TrimSuffix(base, filepath.Ext(base)))
+	key := reflect.ValueOf(child[len(p)]).Convert(v.Type().Key())
+	switch {
+	case file.err != nil:
+		d.report(child, position{source: file.name}, "cannot be read: %v", WithoutPath(file.err))
+		return
+	case v.MapIndex(key).IsValid():
+		d.report(child, at, "is given at %s too: remove one", d.positions[child.key()])
+		return
+	case v.IsNil():
+		v.Set(reflect.MakeMap(v.Type()))
+	}
+	body, ok := d.parse(file.text)
+	if at.broken = !ok; ok && body != nil {
+		at = d.at(body)
+	}
+	d.positions[child.key()] = at
+	value := reflect.New(v.Type().Elem().Elem())
+	if ok {
+		d.inMap++
+		d.fill(p, child, value.Elem())
+		d.structure(child, body, value.Elem())
+		d.inMap--
+	}
+	v.SetMapIndex(key, value)
+}
+
 // includeFile adds what a file has to the map that v is.
-func (d *decoder) includeFile(p Path, name string, field reflect.StructField, v reflect.Value) {
-	text, err := d.sources.ReadFile(name)
-	if err != nil {
-		d.report(nil, position{source: name}, "cannot be read: %v", WithoutPath(err))
+func (d *decoder) includeFile(p Path, file document, field reflect.StructField, v reflect.Value) {
+	if file.err != nil {
+		d.report(nil, position{source: file.name}, "cannot be read: %v", WithoutPath(file.err))
 		return
 	}
 	tag := reflect.StructTag(fmt.Sprintf("yaml:%q", field.Tag.Get("yaml")))
@@ -51,8 +115,8 @@ func (d *decoder) includeFile(p Path, name string, field reflect.StructField, v 
 		reflect.StructOf([]reflect.StructField{{Name: field.Name, Type: field.Type, Tag: tag}})).Elem()
 	document.Field(0).Set(v)
 	defer func(before string) { d.file = before }(d.file)
-	d.file = name
-	if body, ok := d.parse(text); ok {
+	d.file = file.name
+	if body, ok := d.parse(file.text); ok {
 		d.structure(p, body, document)
 	}
 	v.Set(document.Field(0))
@@ -60,26 +124,61 @@ func (d *decoder) includeFile(p Path, name string, field reflect.StructField, v 
 
 var errNoDocument = errors.New("the folder has no file whose name ends in .yaml or .yml")
 
-// documents returns the file name itself, or those of the folder name that are YAML. It leaves out hidden files, like
-// those that Kubernetes makes in a mounted Secret or ConfigMap.
-func (d *decoder) documents(name string) ([]string, error) {
+// A document is a file with its text.
+type document struct {
+	name string
+	text []byte
+	err  error
+}
+
+// documents returns the file name itself, or those of the folder name that are YAML, of one version of a volume of
+// Kubernetes.
+func (d *decoder) documents(name string) ([]document, error) {
 	info, err := os.Stat(name)
-	if err != nil || !info.IsDir() {
-		return []string{name}, err
-	}
-	entries, err := d.sources.ReadDir(name)
 	if err != nil {
 		return nil, err
 	}
-	var files []string
+	if !info.IsDir() {
+		return []document{d.document(name)}, nil
+	}
+	// A volume can take its next version while the files are read. Then they would be of both.
+	for version := versionOf(name); ; {
+		files, err := d.documentsIn(name)
+		now := versionOf(name)
+		if err != nil || now == version {
+			return files, err
+		}
+		version = now
+	}
+}
+
+// versionOf is the folder that has the files of a Secret or ConfigMap which Kubernetes has mounted, empty for another
+// folder. Kubernetes moves the link to it, so that all files change at once.
+func versionOf(folder string) string {
+	version, _ := os.Readlink(filepath.Join(folder, "..data"))
+	return version
+}
+
+// documentsIn leaves out hidden files, like those that Kubernetes makes in a mounted Secret or ConfigMap.
+func (d *decoder) documentsIn(folder string) ([]document, error) {
+	entries, err := d.sources.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var files []document
 	for _, e := range entries {
 		ext := strings.ToLower(filepath.Ext(e.Name()))
 		if !strings.HasPrefix(e.Name(), ".") && (ext == ".yaml" || ext == ".yml") {
-			files = append(files, filepath.Join(name, e.Name()))
+			files = append(files, d.document(filepath.Join(folder, e.Name())))
 		}
 	}
 	if len(files) == 0 {
 		return nil, errNoDocument
 	}
 	return files, nil
+}
+
+func (d *decoder) document(name string) document {
+	text, err := d.sources.ReadFile(name)
+	return document{name, text, err}
 }
