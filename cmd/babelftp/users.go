@@ -46,9 +46,9 @@ func newUsersImportCommand() *cobra.Command {
 		Short: "Print the users of another server as YAML",
 		Long: "Print the users of another server as the YAML of users, for a tenant of the configuration or for its " +
 			"users_file. FILE is a dump\n" +
-			"of SFTPGo (JSON), an AuthUserFile of ProFTPD (lines like those of passwd), a pureftpd.passwd, or the names and " +
-			"passwords of\n" +
-			"virtual users of vsftpd, a line each in turn; - is standard input.\n\n" +
+			"of SFTPGo (JSON), an AuthUserFile of ProFTPD (lines like those of passwd), or a pureftpd.passwd. It may also be the " +
+			"virtual users\n" +
+			"of vsftpd, with a line for each name and one for its password. - is standard input.\n\n" +
 			"Passwords stay, because their hashes do; those of vsftpd get one. Each user gets the home directory as root, " +
 			"without what --strip\n" +
 			"names, and the rates, quotas, sessions, networks and expiry that it had. A user with a restriction that a " +

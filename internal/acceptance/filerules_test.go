@@ -6,7 +6,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// curl gets a refusal for what the rules of files exclude, also when it goes on with an upload, and nothing of it is
+// curl gets a refusal for what the rules of files exclude, also when it resumes an upload, and nothing of it is
 // in the bucket.
 func TestFileRules(t *testing.T) {
 	t.Parallel()

@@ -176,7 +176,7 @@ func challenge(r *http.Request) string {
 	return `Basic realm="babelftp", charset="UTF-8"`
 }
 
-// loggedIn is the name of the administrator who sends a request, empty for nobody. The channel is closed when that one
+// loggedIn is the name of the administrator who sends a request, empty without one. The channel is closed when that one
 // logs out; it is nil where there is no cookie.
 func (g *gate) loggedIn(c *credentials, r *http.Request) (name string, loggedOut <-chan struct{}) {
 	if name = c.clientName(r.TLS); name != "" {

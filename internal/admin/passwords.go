@@ -49,7 +49,7 @@ func (p *passwords) remembered(name, password string) bool {
 	return found && subtle.ConstantTimeCompare(before[:], sum[:]) == 1
 }
 
-// match compares the password with the hash, at the same cost for a name that nobody has.
+// match compares the password with the hash, at the same cost for a name without a hash.
 func (p *passwords) match(ctx context.Context, name, password string) bool {
 	select {
 	case p.turn <- struct{}{}:

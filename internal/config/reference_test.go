@@ -130,11 +130,12 @@ type section struct {
 type key struct {
 	name, meaning string
 	typ           reflect.Type
-	fallback      string   // what stands for an absent value; empty for a section
-	isDefault     bool     // fallback is a value
-	file          bool     // the value can come from a file
-	section       *section // nil for a value
-	again         bool     // the section has keys that stand elsewhere too
+	fallback      string // what stands for an absent value; empty for a section
+	isDefault     bool   // fallback is a value
+	file          bool   // the value can come from a file
+	// section is nil for a value.
+	section *section
+	again   bool // the section has keys that stand elsewhere too
 }
 
 func newReference(t *testing.T) *reference {

@@ -33,7 +33,7 @@ type User struct {
 	Permissions []Permission `yaml:"permissions" default:"all"`
 	// What the user may do with some pathnames, by pattern, in place of `permissions`.
 	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
-	// Which files the user may store, beside the rules of the tenant.
+	// Which files the user may store, in addition to the rules of the tenant.
 	Files FileRules `yaml:"files"`
 	// What happens to a file when the user stores another one of its name.
 	Overwrite Overwrite `yaml:"overwrite" default:"the tenant's"`

@@ -132,7 +132,7 @@ func (s *Server) showParts() {
 	}
 }
 
-// newAuditLog is the audit log, nil where nobody reads it. recent is nil without administrators.
+// newAuditLog is the audit log, nil without a reader. recent is nil without administrators.
 func newAuditLog(out *audit.Output, recent *audit.Recent, guard *panics.Guard) *audit.Log {
 	var to io.Writer = out
 	switch {

@@ -1,5 +1,5 @@
-// Package audit writes the audit log: one line of JSON for each login, each refusal, each change and each transfer of
-// a file, and each act of an administrator, with who did it and what came of it.
+// Package audit writes the audit log, with a line of JSON for each login, refusal, change, transfer and act of an
+// administrator. A line says who did it and what came of it.
 //
 // A [Session] observes a session, and writes what the outcomes of its commands say.
 package audit

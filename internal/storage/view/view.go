@@ -16,13 +16,15 @@ import (
 
 // A View is what a login sees of the storage, and may do there.
 type View struct {
-	Mounts      Mounts
-	Policy      Policy
-	Form        func(name string) string // gives a name the Unicode form in which it is created
-	Printable   bool                     // names with control characters are not created (Unicode category Cc)
-	Deny        Names                    // files that are not stored
-	MaxSize     int64                    // most bytes of a file that is stored, 0 for no limit
-	Directories *Directories             // what exists for the sessions of the user
+	Mounts    Mounts
+	Policy    Policy
+	Form      func(name string) string // gives a name the Unicode form in which it is created
+	Printable bool                     // names with control characters are not created (Unicode category Cc)
+	// Deny are the files that are not stored.
+	Deny Names
+	// MaxSize is how many bytes a stored file has at most, 0 for no limit.
+	MaxSize     int64
+	Directories *Directories // what exists for the sessions of the user
 
 	Owner   string   // of interrupted uploads
 	Endings *Endings // nil where interrupted uploads are not kept
