@@ -19,14 +19,22 @@ import (
 
 func newUsersCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "users",
-		Short:   "Import users from another server",
-		Long:    "Import users from another server: see babelftp users import.",
-		Example: "  babelftp users import sftpgo dump.json > users.yaml",
-		Args:    commandNeeded,
-		RunE:    func(*cobra.Command, []string) error { return nil }, // Args refuses every call
+		Use:   "users",
+		Short: "Add, change, list and import users",
+		Long: "Add, change and remove the users of a users_file, list those of a configuration, and import those of " +
+			"another server.",
+		Example: "  babelftp users add alice@acme --root /alice\n" +
+			"  babelftp users passwd alice@acme\n" +
+			"  babelftp users disable alice@acme\n" +
+			"  babelftp users list\n" +
+			"  babelftp users import sftpgo dump.json > users.yaml",
+		Args: commandNeeded,
+		RunE: func(*cobra.Command, []string) error { return nil }, // Args refuses every call
 	}
-	cmd.AddCommand(newUsersImportCommand())
+	cmd.AddCommand(
+		newUsersAddCommand(), newUsersPasswdCommand(), newUsersDisableCommand(), newUsersEnableCommand(),
+		newUsersListCommand(), newUsersRemoveCommand(), newUsersImportCommand(),
+	)
 	return cmd
 }
 
@@ -46,9 +54,9 @@ func newUsersImportCommand() *cobra.Command {
 		Short: "Print the users of another server as YAML",
 		Long: "Print the users of another server as the YAML of users, for a tenant of the configuration or for its " +
 			"users_file. FILE is a dump\n" +
-			"of SFTPGo (JSON), an AuthUserFile of ProFTPD (lines like those of passwd), or a pureftpd.passwd. It may also be the " +
-			"virtual users\n" +
-			"of vsftpd, with a line for each name and one for its password. - is standard input.\n\n" +
+			"of SFTPGo (JSON), an AuthUserFile of ProFTPD (lines like those of passwd) or a pureftpd.passwd. For vsftpd " +
+			"it has the names and passwords\n" +
+			"of virtual users, a line each in turn. A - is standard input.\n\n" +
 			"Passwords stay, because their hashes do; those of vsftpd get one. Each user gets the home directory as root, " +
 			"without what --strip\n" +
 			"names, and the rates, quotas, sessions, networks and expiry that it had. A user with a restriction that a " +

@@ -87,6 +87,11 @@ func (c *Client) Transfers(ctx context.Context) (all []activity.Transfer, err er
 	return all, c.ask(ctx, http.MethodGet, "/transfers", nil, &all)
 }
 
+// Users returns who has logged in to the replica since it started, sorted by tenant and name.
+func (c *Client) Users(ctx context.Context) (all []User, err error) {
+	return all, c.ask(ctx, http.MethodGet, "/users", nil, &all)
+}
+
 // Uploads returns the uploads of a tenant that are not complete, those of all tenants for an empty name.
 func (c *Client) Uploads(ctx context.Context, tenant string) (uploads Uploads, err error) {
 	return uploads, c.ask(ctx, http.MethodGet, "/uploads", url.Values{"tenant": {tenant}}, &uploads)

@@ -54,6 +54,7 @@ func NewHandler(o Options) *Handler {
 		"GET /sessions":  func(*http.Request) (any, error) { return bySince(h.Source.Sessions()), nil },
 		"GET /transfers": func(*http.Request) (any, error) { return transfersOf(bySince(h.Source.Sessions())), nil },
 		"GET /tenants":   func(*http.Request) (any, error) { return h.Source.Tenants(h.Source.Sessions()), nil },
+		"GET /users":     func(*http.Request) (any, error) { return h.Source.Users(), nil },
 		"GET /audit":     func(*http.Request) (any, error) { return h.Source.Audit(), nil },
 		"GET /uploads":   h.uploads,
 		"GET /bans":      func(*http.Request) (any, error) { return h.Bans.All(), nil },

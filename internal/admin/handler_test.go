@@ -52,6 +52,8 @@ func (s *source) Sessions() []activity.Shown {
 	return shown
 }
 
+func (s *source) Users() []User { return []User{{"t0", "alice", time.Unix(0, 0).UTC()}} }
+
 func (s *source) Tenants(sessions []activity.Shown) []Tenant {
 	counts := map[string]int{}
 	for i := range sessions {

@@ -70,6 +70,15 @@ func (o *Overview) Server() Server {
 	return s
 }
 
+// Users implements [admin.Source].
+func (o *Overview) Users() []User {
+	all := []User{}
+	for _, l := range o.parts.Registry.LastLogins() {
+		all = append(all, User{Tenant: l.Tenant, Name: l.User, LastLogin: l.Time.UTC()})
+	}
+	return all
+}
+
 // Tenants implements [admin.Source].
 func (o *Overview) Tenants(of []activity.Shown) []Tenant {
 	sessions := map[string]int{}

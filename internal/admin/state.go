@@ -17,6 +17,8 @@ type Source interface {
 	Disconnect(id string) bool
 	// Tenants are sorted by name. Those of Sessions are counted.
 	Tenants(sessions []activity.Shown) []Tenant
+	// Users are those who have logged in to this replica since it started, sorted by tenant and name.
+	Users() []User
 	// Uploads are those of a tenant, or of all for an empty name, of all replicas.
 	Uploads(ctx context.Context, tenant string) (*Uploads, error)
 	// Abort removes an interrupted upload. The error is fs.ErrNotExist where there is none, and EBUSY where a session
@@ -46,6 +48,13 @@ type Certificate struct {
 	Tenant   string    `json:"tenant"` // empty for that of the server
 	Names    []string  `json:"names"`
 	NotAfter time.Time `json:"not_after"`
+}
+
+// A User is one who has logged in.
+type User struct {
+	Tenant    string    `json:"tenant"`
+	Name      string    `json:"user"`
+	LastLogin time.Time `json:"last_login"`
 }
 
 // A Tenant is what there is to know of one.

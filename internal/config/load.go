@@ -19,6 +19,7 @@ import (
 type Loader struct {
 	file    string
 	environ []string
+	instead map[string][]byte // contents of files in place of their own
 	sources *yamlconf.Sources // of the last attempt
 	last    *Config           // that was valid
 }
@@ -57,11 +58,18 @@ func NewLoader(file string, environ []string) *Loader {
 // it. What is wrong with the configuration is returned as [Problems].
 func Load(file string, environ []string) (*Config, error) { return NewLoader(file, environ).Load() }
 
+// LoadWith is [Load] where the files that instead names have the content there. They need not exist.
+func LoadWith(file string, environ []string, instead map[string][]byte) (*Config, error) {
+	l := NewLoader(file, environ)
+	l.instead = instead
+	return l.Load()
+}
+
 // Load is [Load]. An error changes nothing of what the Loader knows of the last valid configuration. One goroutine at a
 // time may load, because the garbage collector runs more often meanwhile.
 func (l *Loader) Load() (*Config, error) {
 	defer collectOften()()
-	l.sources = yamlconf.NewSources()
+	l.sources = yamlconf.SourcesWith(l.instead)
 	text, err := l.sources.ReadFile(l.file)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration %s: %w", l.file, yamlconf.WithoutPath(err))

@@ -83,6 +83,10 @@ func TestReloadDisablesUsers(t *testing.T) {
 		off.Disabled, over.Expires = true, value.NewExpiry(time.Now().Add(-time.Minute))
 		next.Tenants["acme"].Users["alice"], next.Tenants["acme"].Users["carol"] = &off, &over
 	}, "acme"))
+	if last := srv.tenants.LastLogins(); len(last) != 3 || last[0].User != "alice" || last[2].User != "dave" ||
+		time.Since(last[0].Time) > time.Minute {
+		t.Errorf("the last logins are %v", last)
+	}
 	if got := alice.Reply(421); got != "This user account is disabled." {
 		t.Errorf("alice: %q", got)
 	}

@@ -124,16 +124,12 @@ func (d *decoder) includeFile(p Path, file document, field reflect.StructField, 
 
 var errNoDocument = errors.New("the folder has no file whose name ends in .yaml or .yml")
 
-// A document is a file with its text.
-type document struct {
-	name string
-	text []byte
-	err  error
-}
-
-// documents returns the file name itself, or those of the folder name that are YAML, of one version of a volume of
-// Kubernetes.
-func (d *decoder) documents(name string) ([]document, error) {
+// documents returns the file name itself, or those of the folder name that are YAML. It leaves out hidden files, like
+// those that Kubernetes makes in a mounted Secret or ConfigMap.
+func (d *decoder) documents(name string) ([]string, error) {
+	if d.sources.replaced(name) {
+		return []string{name}, nil
+	}
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err

@@ -1,12 +1,15 @@
 package account
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"github.com/babelftp/babelftp/driver"
@@ -84,6 +87,27 @@ func (r *Registry) Users(tenant string) (names []string) {
 		names = append(names, u.Name)
 	}
 	return names
+}
+
+// A LastLogin is when a user has logged in.
+type LastLogin struct {
+	Tenant, User string
+	Time         time.Time
+}
+
+// LastLogins are those of all users who have logged in since the process began, sorted by tenant and name.
+func (r *Registry) LastLogins() (all []LastLogin) {
+	for name, t := range r.current.Load().tenants {
+		for _, u := range t.all() {
+			if at := u.state.lastLogin.Load(); at != nil {
+				all = append(all, LastLogin{name, u.Name, *at})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b LastLogin) int {
+		return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.User, b.User))
+	})
+	return all
 }
 
 // find returns the user who logs in with name at a virtual host, or without one (""), and nil if there is none. A

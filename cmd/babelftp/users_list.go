@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/config"
+)
+
+// A listedUser is what the list has of a user.
+type listedUser struct {
+	Tenant    string     `json:"tenant"`
+	User      string     `json:"user"`
+	Status    string     `json:"status"` // enabled, disabled or expired
+	Expires   string     `json:"expires,omitempty"`
+	Root      string     `json:"root"`
+	LastLogin *time.Time `json:"last_login,omitempty"` // nil where the server does not know
+}
+
+func newUsersListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list [TENANT] [--config FILE]",
+		Short: "Show the users of a configuration",
+		Long: "Show the users of a configuration, of all tenants or of one: whether they may log in, when they expire, and " +
+			"when they last logged in.\n" +
+			"The running server tells the last, by the admin_socket of the configuration: on this replica, since it started. " +
+			"- stands for a user who has not\n" +
+			"logged in since, or for a server that does not answer.",
+		Example: "  babelftp users list\n" +
+			"  babelftp users list acme --config babelftp.yaml\n" +
+			"  babelftp users list --json",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return newUsageError(cmd, "write one TENANT, or none for all")
+			}
+			return nil
+		},
+	}
+	file := addConfigFlag(cmd)
+	asJSON := addJSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg, err := loadConfig(cmd, *file)
+		if err != nil {
+			return err
+		}
+		tenants := slices.Sorted(maps.Keys(cfg.Tenants))
+		if len(args) == 1 {
+			if cfg.Tenants[args[0]] == nil {
+				return newUsageError(cmd, "%s has no tenant %q", *file, args[0])
+			}
+			tenants = args
+		}
+		all := listUsers(cfg, tenants, lastLogins(cmd.Context(), cfg.AdminSocket), time.Now())
+		if *asJSON {
+			return writeJSON(cmd.OutOrStdout(), all)
+		}
+		t := newTable(cmd.OutOrStdout(), "USER", "STATUS", "EXPIRES", "ROOT", "LAST LOGIN")
+		for _, u := range all {
+			last := ""
+			if u.LastLogin != nil {
+				last = u.LastLogin.Format(time.RFC3339)
+			}
+			t.row(userOf(u.User, u.Tenant), u.Status, u.Expires, u.Root, last)
+		}
+		return t.flush()
+	}
+	return cmd
+}
+
+// listUsers are the users of tenants, by tenant and name.
+func listUsers(cfg *config.Config, tenants []string, last map[string]time.Time, now time.Time) []listedUser {
+	all := []listedUser{}
+	for _, tenant := range tenants {
+		users := cfg.Tenants[tenant].Users
+		for _, name := range slices.Sorted(maps.Keys(users)) {
+			u := users[name]
+			listed := listedUser{
+				Tenant: tenant, User: config.NormalizeUser(name), Status: "enabled", Expires: u.Expires.String(),
+				Root: u.Root,
+			}
+			switch {
+			case u.Disabled:
+				listed.Status = "disabled"
+			case u.Expires.Passed(now):
+				listed.Status = "expired"
+			}
+			if listed.Root == "" {
+				listed.Root = "/"
+			}
+			if at, known := last[userOf(listed.User, tenant)]; known {
+				listed.LastLogin = &at
+			}
+			all = append(all, listed)
+		}
+	}
+	return all
+}
+
+// lastLoginsTime is how long a server may take to tell of the last logins.
+const lastLoginsTime = 5 * time.Second
+
+// lastLogins are those that a running server knows, by USER. There are none where no server answers.
+func lastLogins(ctx context.Context, socket string) map[string]time.Time {
+	if _, err := os.Stat(socket); err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastLoginsTime)
+	defer cancel()
+	known, err := admin.NewClient(socket).Users(ctx)
+	if err != nil {
+		return nil
+	}
+	last := make(map[string]time.Time, len(known))
+	for _, u := range known {
+		last[userOf(u.Name, u.Tenant)] = u.LastLogin
+	}
+	return last
+}

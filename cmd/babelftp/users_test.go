@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Users are added, changed and removed by people who see what has happened, or what to do. The configuration is right
+// after each command.
+func TestUsersCommands(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "babelftp.yaml")
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("babelftp.yaml", `
+listen: ":2121"
+passive: {ports: 30000-30099}
+admin_socket: nowhere.sock
+s3: {region: eu-west-1}
+tenants:
+  acme: {bucket: acme-data, users_file: users.yaml}
+  plain: {bucket: plain-data, users: {paul: {disabled: true}}}
+  folder: {bucket: folder-data, users_file: folder}
+`)
+	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write("folder/a.yaml", "users: {dora: {disabled: true}}\n")
+	write("folder/b.yml", "# B\nusers: {eric: {disabled: true}}\n")
+	write("password", "from a file\n")
+	for _, step := range []struct {
+		name, stdin, args string
+		code              int
+		out, err          string // parts of what is written
+	}{
+		{"first", "secret\n", "add alice@acme --root /alice --permissions list,read", 0, "alice@acme is added to ", ""},
+		{"again", "secret\n", "add alice@acme", 1, "", "alice@acme is in "},
+		{"wrong", "secret\n", "add bob@acme --root bob", 1, "", "stays as it is, because with the change"},
+		{"wrong-place", "secret\n", "add bob@acme --root bob", 1, "", `users.bob.root: "bob" is not absolute`},
+		{"no-password", "", "add bob@acme", 1, "", "the password is empty"},
+		{"disabled", "", "add bob@acme --root /bob --disabled --expires 2020-01-31", 0, "bob@acme is added", ""},
+		{"enable-without", "", "enable bob@acme --expires never", 1, "", "password_hash: is missing"},
+		{"passwd", "", "passwd bob@acme --password-file " + filepath.Join(dir, "password"), 0,
+			"is still disabled: babelftp users enable bob@acme", ""},
+		{"expired", "", "enable bob@acme", 1, "", "bob@acme expired on 2020-01-31: write a later date by --expires"},
+		{"enable", "", "enable bob@acme --expires never", 0, "bob@acme may log in", ""},
+		{"disable", "", "disable alice@acme", 0, "alice@acme is disabled", ""},
+		{"unknown", "", "disable nobody@acme", 1, "", "there is no user nobody@acme"},
+		{"no-tenant", "", "disable alice", 2, "", "write USER@TENANT, with one of acme, folder, plain"},
+		{"in-the-configuration", "", "enable paul@plain", 1, "", "the tenant plain has no users_file"},
+		{"folder", "", "add fred@folder --disabled", 1, "", "is a folder of 2 files: name one by --file"},
+		{"folder-file", "", "add fred@folder --disabled --file b.yml", 0, "fred@folder is added to ", ""},
+		{"folder-found", "", "remove eric@folder", 0, "eric@folder is removed from ", ""},
+		{"list", "", "list acme", 0, "alice@acme  disabled  -        /alice  -\nbob@acme    enabled   -        /bob    -\n",
+			""},
+		{"remove", "", "remove alice@acme", 0, "alice@acme is removed", ""},
+		{"remove-last", "", "remove bob@acme", 1, "", "there are none: write one at least"},
+		{"json", "", "list --json", 0, `"user": "bob",`, ""},
+	} {
+		args := append([]string{"users"}, strings.Fields(step.args)...)
+		code, out, err := output(t, step.stdin, append(args, "--config", file)...)
+		if code != step.code || !strings.Contains(out, step.out) || !strings.Contains(err, step.err) {
+			t.Errorf("%s: %d\n%s%s\nwant %d, %q and %q", step.name, code, out, err, step.code, step.out, step.err)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "folder", "b.yml"))
+	if want := "# B\nusers:\n  fred:\n    disabled: true\n"; err != nil || string(text) != want {
+		t.Errorf("b.yml is %q, %v; want %q", text, err, want)
+	}
+}

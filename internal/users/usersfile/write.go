@@ -1,0 +1,96 @@
+package usersfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+)
+
+// newMode is the mode of a file that there was not: it holds password hashes.
+const newMode = 0o600
+
+// Change reads a file, which need not exist, lets change do its work, asks check whether the text may be written, and
+// writes it. Another Change of a file in the same folder waits meanwhile. The file keeps its mode and its owner, and is
+// the old one or the new one at each moment. check gets the name under which the file was given.
+func Change(name string, change func(*Document) error, check func(name string, text []byte) error) error {
+	real, err := filepath.EvalSymlinks(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		real, err = name, nil
+	}
+	if err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(real))
+	if err != nil {
+		return fmt.Errorf("cannot open the folder of %s: %w: create it first", name, yamlconf.WithoutPath(err))
+	}
+	defer folder.Close()
+	if err := lock(folder); err != nil {
+		return fmt.Errorf("cannot lock the folder of %s: %w", name, err)
+	}
+	before, err := os.ReadFile(real)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot read %s: %w", name, yamlconf.WithoutPath(err))
+	}
+	d, err := Parse(before)
+	if err == nil {
+		err = change(d)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	text, err := d.Text()
+	if err == nil {
+		err = check(name, text)
+	}
+	if err != nil {
+		return err
+	}
+	if err := replace(real, text); err != nil {
+		return fmt.Errorf("cannot write %s: %w: nothing has changed", name, yamlconf.WithoutPath(err))
+	}
+	return folder.Sync()
+}
+
+// replace gives a file another content, at once for all who read it.
+func replace(name string, text []byte) (err error) {
+	// A name that begins with a dot is none of a folder of users.
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+		}
+	}()
+	mode := fs.FileMode(newMode)
+	info, err := os.Stat(name)
+	switch {
+	case err == nil:
+		mode = info.Mode().Perm()
+		if err := keepOwner(f, info); err != nil {
+			return fmt.Errorf("keep the owner of the file: %w: run the command as the owner or as root", err)
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := f.Chmod(mode); err != nil {
+		return err
+	}
+	if _, err := f.Write(text); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
