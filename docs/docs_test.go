@@ -214,11 +214,12 @@ func load(t *testing.T, text string) error {
 		"collector": "Authorization: Bearer 3f2a", "tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key,
 		"scanner.hash": hash, "store-ca.crt": cert, "administrators": "ann:" + hash,
 		"administrators.crt": cert, "acme/users.yaml": "users: {scanner: {password_hash: '" + hash + "'}}",
+		"tenants/acme.yaml":               "users: {alice: {password_hash: '" + hash + "'}}",
 		"users.yaml":                      "users: {scanner: {password_hash: '" + hash + "'}}",
 		"locales/sv/messages.gotext.json": `{"language": "sv", "messages": []}`,
 		"clients.crt":                     clients.Certificate, "clients.crl": clients.Revoke(&x509.RevocationList{}),
 	}
-	for _, folder := range []string{"acme", "locales/sv"} {
+	for _, folder := range []string{"acme", "tenants", "locales/sv"} {
 		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
 			t.Fatal(err)
 		}
