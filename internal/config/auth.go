@@ -75,20 +75,20 @@ func (a *Auth) check(v *validator, p yamlconf.Path) {
 	if !a.usesLDAP() && !reflect.ValueOf(a.User).IsZero() {
 		v.report(user, "is for users of ldap: the answer of a hook has the settings")
 	}
-	names := &a.LDAP.Attributes
+	names := a.LDAP.Attributes
 	for _, name := range slices.Sorted(maps.Keys(a.Groups)) {
 		v.checkDuplicates(groups.Child(name), a.Groups[name])
 	}
 	switch {
 	case len(a.Groups) == 0:
-		if names.Groups != "" {
+		if names[LDAPGroups] != "" {
 			v.report(p.Child("ldap").Child("attributes").Child("groups"),
 				"needs the permissions of the groups: write auth.groups")
 		}
-	case names.Groups == "":
+	case names[LDAPGroups] == "":
 		v.report(groups,
 			"need the name of what has the groups of a user: write it in ldap.attributes, like groups: memberOf")
-	case a.User.Permissions != nil || names.Permissions != "":
+	case a.User.Permissions != nil || names[LDAPPermissions] != "":
 		v.report(groups, "already say what users may do: remove the permissions of user and of ldap.attributes")
 	}
 }

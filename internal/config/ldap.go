@@ -41,28 +41,34 @@ type LDAP struct {
 	UserAttribute string `yaml:"user_attribute" default:"that of user_dn, or uid"`
 	// Condition that the entry of a user must meet (RFC 4515), like `(memberOf=cn=ftp,ou=groups,dc=example,dc=com)`.
 	Filter string `yaml:"filter" default:"none"`
-	// Attributes that have settings of the user.
-	Attributes Attributes `yaml:"attributes"`
+	// Attributes that have settings of the user, by setting: `root`, `home` and `quota`, like `quota: ftpQuota`;
+	// `language`, which may be a list like HTTP's Accept-Language (RFC 2798 2.7); `permissions`, one in each value;
+	// `groups`, those of the user for `auth.groups`, like `groups: memberOf`. In place of one that is missing, the
+	// setting of `auth.user` counts.
+	Attributes Attributes `yaml:"attributes" default:"none"`
 	// Timeout is how long the servers have for a login, all together: less than a session has for it.
 	Timeout time.Duration
 }
 
-// Attributes name the attributes of an entry in a directory that have settings of the user. In place of one that
-// is missing, the setting of `auth.user` counts.
-type Attributes struct {
-	// Name of that with the directory that the user sees as `/`.
-	Root string `yaml:"root" default:"none"`
-	// Name of that with the directory in which a login starts.
-	Home string `yaml:"home" default:"none"`
-	// Name of that with the size of the quota, such as `10GiB`.
-	Quota string `yaml:"quota" default:"none"`
-	// Name of that with the language, such as `preferredLanguage` or `locale`. It may be a list like HTTP's
-	// Accept-Language (RFC 2798 2.7).
-	Language string `yaml:"language" default:"none"`
-	// Name of that with the permissions, one in each value.
-	Permissions string `yaml:"permissions" default:"none"`
-	// Name of that with the groups of the user for `auth.groups`, such as `memberOf`.
-	Groups string `yaml:"groups" default:"none"`
+// Attributes are the names of the attributes of an entry in a directory that have settings of the user.
+type Attributes map[LDAPSetting]string
+
+// An LDAPSetting is what an attribute of an entry says of the user.
+type LDAPSetting string
+
+// The settings.
+const (
+	LDAPRoot        LDAPSetting = "root"        // the directory that the user sees as /
+	LDAPHome        LDAPSetting = "home"        // the directory in which a login starts
+	LDAPQuota       LDAPSetting = "quota"       // the size of the quota
+	LDAPLanguage    LDAPSetting = "language"    // the language, or several
+	LDAPPermissions LDAPSetting = "permissions" // one in each value
+	LDAPGroups      LDAPSetting = "groups"      // for auth.groups
+)
+
+// Values implements [yamlconf.Enum].
+func (LDAPSetting) Values() []string {
+	return yamlconf.EnumValues(LDAPRoot, LDAPHome, LDAPQuota, LDAPLanguage, LDAPPermissions, LDAPGroups)
 }
 
 // An LDAPScope is how far below its base a search goes (RFC 4511 4.5.1.2). The zero value is LDAPSubtree.
@@ -121,18 +127,14 @@ func (l *LDAP) check(v *validator, p yamlconf.Path) {
 		v.report(p.Child("filter"), "needs no {user}: the server adds the condition that user_attribute has the name")
 	}
 	attribute := regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*|[0-9]+(\.[0-9]+)+)$`) // RFC 4512 1.4
-	a := l.Attributes
-	for key, name := range map[string]string{
-		"root": a.Root, "home": a.Home, "quota": a.Quota, "language": a.Language, "permissions": a.Permissions,
-		"groups": a.Groups, "": l.UserAttribute,
-	} {
-		at := p.Child("attributes").Child(key)
-		if key == "" {
-			at = p.Child("user_attribute")
-		}
+	check := func(at yamlconf.Path, name string) {
 		if name != "" && !attribute.MatchString(name) {
 			v.report(at, "%q is not an attribute: write it like uid", name)
 		}
+	}
+	check(p.Child("user_attribute"), l.UserAttribute)
+	for setting, name := range l.Attributes {
+		check(p.Child("attributes").Child(string(setting)), name)
 	}
 }
 

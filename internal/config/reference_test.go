@@ -686,7 +686,11 @@ func schemaOf(t reflect.Type) map[string]any {
 	case t.Kind() == reflect.Slice:
 		return map[string]any{"type": []string{"array", "null"}, "items": schemaOf(t.Elem())}
 	}
-	return map[string]any{"type": []string{"object", "null"}, "additionalProperties": schemaOf(t.Elem())}
+	s := map[string]any{"type": []string{"object", "null"}, "additionalProperties": schemaOf(t.Elem())}
+	if names := words(t.Key()); names != nil {
+		s["propertyNames"] = map[string]any{"enum": names}
+	}
+	return s
 }
 
 func indented(t *testing.T, v any, prefix string) []byte {

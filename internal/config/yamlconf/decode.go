@@ -2,6 +2,7 @@ package yamlconf
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -205,6 +206,10 @@ func (d *decoder) mapping(p Path, n *yaml.Node, v reflect.Value) {
 		entries[i].value = nil
 		key := reflect.New(v.Type().Key()).Elem()
 		if err := setScalar(key, e.key); err != nil {
+			if names, ok := key.Interface().(Enum); ok {
+				words := names.Values()
+				err = errors.New("unknown key: " + Suggest(e.key, words, "write "+OneOf(words)))
+			}
 			d.report(p.Child(e.key), e.at, "%v", err)
 			continue
 		}

@@ -281,8 +281,7 @@ func (d *directory) find(c *connection, base string, scope int, user string) (*l
 		condition = "(&" + condition + filter + ")"
 	}
 	wanted := []string{attribute}
-	for _, name := range []string{d.names.Root, d.names.Home, d.names.Quota, d.names.Language, d.names.Permissions,
-		d.names.Groups} {
+	for _, name := range d.names {
 		if name != "" {
 			wanted = append(wanted, name)
 		}

@@ -99,11 +99,11 @@ func TestDirectorySettings(t *testing.T) {
 	cfg := searching(s)
 	cfg.User = config.UserSettings{Root: "/home/{user}", Home: "/{user}", Quota: value.MiB,
 		PathPermissions: map[string][]config.Permission{"/x": {config.List}}}
-	attributes := &cfg.LDAP.Attributes
-	*attributes = config.Attributes{Root: "ftpRoot", Home: "ftphome", Quota: "ftpQuota",
-		Language: "preferredLanguage", Permissions: "ftpPermission"}
+	cfg.LDAP.Attributes = config.Attributes{
+		config.LDAPRoot: "ftpRoot", config.LDAPHome: "ftphome", config.LDAPQuota: "ftpQuota",
+		config.LDAPLanguage: "preferredLanguage", config.LDAPPermissions: "ftpPermission"}
 	grouped := binding(s)
-	grouped.LDAP.Attributes.Groups = "memberOf"
+	grouped.LDAP.Attributes = config.Attributes{config.LDAPGroups: "memberOf"}
 	grouped.Groups = map[string][]config.Permission{
 		"CN=readers, OU=Groups, " + servicetest.BaseDN: {config.Read, config.List},
 		servicetest.Writers:                            {config.Write, config.Read},

@@ -58,7 +58,7 @@ func (t *template) settings(
 		}
 	}
 	if len(t.groups) > 0 {
-		if u.Permissions = t.permissions(values(t.names.Groups), inGroup); u.Permissions == nil {
+		if u.Permissions = t.permissions(values(t.names[config.LDAPGroups]), inGroup); u.Permissions == nil {
 			return nil, fmt.Errorf("%s: the user is in none of the groups: %w", t.source, ErrRefused)
 		}
 	}
@@ -69,7 +69,8 @@ func (t *template) settings(
 // user what counts where the name is missing, which may be more.
 func (t *template) own(values func(string) []string) (*config.User, error) {
 	object := map[string]any{}
-	for key, name := range map[string]string{"root": t.names.Root, "home": t.names.Home, "quota": t.names.Quota} {
+	for _, key := range []config.LDAPSetting{config.LDAPRoot, config.LDAPHome, config.LDAPQuota} {
+		name := t.names[key]
 		if name == "" {
 			continue
 		}
@@ -78,13 +79,13 @@ func (t *template) own(values func(string) []string) (*config.User, error) {
 		case len(found) == 0 || found[0] == "":
 			return nil, fmt.Errorf("%s: %s is there without a %s: remove it, or give it a value", t.source, name, key)
 		case len(found) == 1:
-			object[key] = found[0]
+			object[string(key)] = found[0]
 		default:
 			return nil, fmt.Errorf("%s: %s has %d values, and a user one %s", t.source, name, len(found), key)
 		}
 	}
-	if t.names.Permissions != "" {
-		if found := values(t.names.Permissions); found != nil {
+	if t.names[config.LDAPPermissions] != "" {
+		if found := values(t.names[config.LDAPPermissions]); found != nil {
 			object["permissions"] = found
 		}
 	}
@@ -101,10 +102,10 @@ func (t *template) own(values func(string) []string) (*config.User, error) {
 // language is the first one of a list as HTTP has it (RFC 9110 12.5.4), undetermined if there is none. It grants
 // nothing, so a value that is no such list refuses no login.
 func (t *template) language(values func(string) []string) language.Tag {
-	if t.names.Language == "" {
+	if t.names[config.LDAPLanguage] == "" {
 		return language.Und
 	}
-	for _, value := range values(t.names.Language) {
+	for _, value := range values(t.names[config.LDAPLanguage]) {
 		if tags, _, err := language.ParseAcceptLanguage(value); err == nil && len(tags) > 0 {
 			return tags[0]
 		}
