@@ -29,10 +29,8 @@ type LDAP struct {
 	// Distinguished name of each user, like `uid={user},ou=people,dc=example,dc=com`. Without it the server searches
 	// for users.
 	UserDN string `yaml:"user_dn" default:"none"`
-	// Entry below which the server searches for users.
+	// Entry below which the server searches for users, on all levels.
 	BaseDN string `yaml:"base_dn" default:"none"`
-	// How far below `base_dn` it searches.
-	Scope LDAPScope `yaml:"scope" default:"subtree"`
 	// Account that searches.
 	BindDN string `yaml:"bind_dn" default:"anonymous"`
 	// Password of this account.
@@ -70,18 +68,6 @@ const (
 func (LDAPSetting) Values() []string {
 	return yamlconf.EnumValues(LDAPRoot, LDAPHome, LDAPQuota, LDAPLanguage, LDAPPermissions, LDAPGroups)
 }
-
-// An LDAPScope is how far below its base a search goes (RFC 4511 4.5.1.2). The zero value is LDAPSubtree.
-type LDAPScope string
-
-// The scopes.
-const (
-	LDAPSubtree  LDAPScope = "subtree" // all entries below, and the base itself
-	LDAPOneLevel LDAPScope = "one"     // the entries right below
-)
-
-// Values implements [yamlconf.Enum].
-func (LDAPScope) Values() []string { return yamlconf.EnumValues(LDAPSubtree, LDAPOneLevel) }
 
 // TimeoutOf is the longest time that the servers have for a login.
 func (l *LDAP) TimeoutOf() time.Duration { return cmp.Or(l.Timeout, defaultAuthTimeout) }
@@ -146,8 +132,8 @@ func (l *LDAP) checkNames(v *validator, p yamlconf.Path) {
 		v.report(p.Child("base_dn"),
 			"is missing: write where users are, like ou=people,dc=example,dc=com, or the "+
 				"pattern user_dn")
-	case l.UserDN != "" && (l.BaseDN != "" || l.BindDN != "" || l.Scope != ""):
-		v.report(p.Child("user_dn"), "needs no search: remove base_dn, bind_dn and scope, or user_dn")
+	case l.UserDN != "" && (l.BaseDN != "" || l.BindDN != ""):
+		v.report(p.Child("user_dn"), "needs no search: remove base_dn and bind_dn, or user_dn")
 	case l.UserDN != "":
 		dn, err := ldap.ParseDN(l.UserDN)
 		if err != nil || len(dn.RDNs[0].Attributes) != 1 || dn.RDNs[0].Attributes[0].Value != UserPlaceholder ||

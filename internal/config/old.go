@@ -47,6 +47,8 @@ func oldKeys() []yamlconf.OldKey {
 			limits+"idle_timeout")
 		say(gone+"tenants and users have the time of the server, write limits.command_timeout", limits+"command_timeout")
 	}
+	say(gone+"the server searches all levels below base_dn, for users of one level write user_dn in place of base_dn",
+		tenant+"auth.ldap.scope")
 	say(gone+"the directory compares the password", tenant+"auth.user.password_hash")
 	say(gone+"to ask all users for certificates write tls.client_certificates in the tenant",
 		tenant+"auth.user.certificates")

@@ -250,11 +250,7 @@ func (d *directory) searchAndBind(c *connection, req *Request) (*ldap.Entry, err
 	if err != nil {
 		return nil, fmt.Errorf("bind_dn: %w", err)
 	}
-	scope := ldap.ScopeWholeSubtree
-	if d.cfg.Scope == config.LDAPOneLevel {
-		scope = ldap.ScopeSingleLevel
-	}
-	entry, err := d.find(c, d.cfg.BaseDN, scope, req.User)
+	entry, err := d.find(c, d.cfg.BaseDN, ldap.ScopeWholeSubtree, req.User)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func authenticate(t *testing.T, s Source, user, password string) (*config.User, 
 func TestDirectory(t *testing.T) {
 	s := servicetest.StartDirectory(t)
 	anonymous := searching(s)
-	anonymous.LDAP.BindDN, anonymous.LDAP.BindPassword, anonymous.LDAP.Scope = "", value.Secret{}, config.LDAPOneLevel
+	anonymous.LDAP.BindDN, anonymous.LDAP.BindPassword = "", value.Secret{}
 	for kind, cfg := range map[string]*config.Auth{"search": searching(s), "bind": binding(s), "anonymous": anonymous} {
 		t.Run(kind, func(t *testing.T) {
 			source := newSource(t, cfg)
