@@ -207,7 +207,7 @@ func TestTenantsDir(t *testing.T) {
 		`babelftp.yaml:1:30: tenants_dir.2: cannot read missing: no such file or directory`,
 		`babelftp.yaml:1:39: tenants_dir.3: cannot read empty: the folder has no file whose name ends in .yaml or .yml`,
 		`babelftp.yaml:1:46: tenants_dir.4: cannot read other/wayne.yml: it is a file: name the folder that has it`,
-		`other/a b.yaml:1:1: tenants.a b: "a b" is no name for a tenant: write up to 63 ASCII letters, digits, -, _ and .`,
+		`other/a b.yaml:1:1: tenants.a b: "a b" is not a valid tenant name: write up to 63 ASCII letters, digits, -, _ and .`,
 		`other/broken.yaml:2:1: this is not YAML: did not find expected node content`,
 		`other/umbrella.yaml:1:1: tenants.umbrella: is given at secret/umbrella.yaml:1 too: remove one`,
 		`other/wayne.yml:3:1: tenants.wayne.buckets: unknown key: did you mean bucket?`,

@@ -124,11 +124,18 @@ func (d *decoder) includeFile(p Path, file document, field reflect.StructField, 
 
 var errNoDocument = errors.New("the folder has no file whose name ends in .yaml or .yml")
 
-// documents returns the file name itself, or those of the folder name that are YAML. It leaves out hidden files, like
-// those that Kubernetes makes in a mounted Secret or ConfigMap.
-func (d *decoder) documents(name string) ([]string, error) {
+// A document is a file with its text.
+type document struct {
+	name string
+	text []byte
+	err  error
+}
+
+// documents returns the file name itself, or those of the folder name that are YAML, of one version of a volume of
+// Kubernetes.
+func (d *decoder) documents(name string) ([]document, error) {
 	if d.sources.replaced(name) {
-		return []string{name}, nil
+		return []document{d.document(name)}, nil
 	}
 	info, err := os.Stat(name)
 	if err != nil {

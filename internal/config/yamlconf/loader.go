@@ -53,18 +53,22 @@ func (l Loader) Decode(file string, text []byte, target any) (Positions, Problem
 // A decoder fills a struct from the nodes of a document and from the environment. The decoder of package yaml would
 // stop at the first problem and forget where each value stood.
 type decoder struct {
-	file      string // whose nodes are decoded
-	noFiles   bool   // no value comes from a file
-	old       []OldKey
-	sources   *Sources
-	env       environment
-	inMap     int // how many maps hold what is decoded: no variable gives a value there
-	fields    map[reflect.Type][]reflect.StructField
-	expanded  int                  // how many nodes aliases have stood for
-	sizes     map[*yaml.Node]int   // nodes in what aliases stand for
-	defaults  map[string]*defaults // by the path of the map
-	reading   *defaults            // are decoded, to find what is wrong with them
-	filling   *defaults            // are given to an entry
+	file    string // whose nodes are decoded
+	noFiles bool   // no value comes from a file
+	old     []OldKey
+	sources *Sources
+	env     environment
+	inMap   int // how many maps hold what is decoded: no variable gives a value there
+	fields  map[reflect.Type][]reflect.StructField
+
+	expanded int                // how many nodes aliases have stood for
+	sizes    map[*yaml.Node]int // nodes in what aliases stand for
+
+	// Defaults of entries, by the path of the map. Those of reading are decoded, to find what is wrong with them, and
+	// those of filling are given to an entry.
+	defaults         map[string]*defaults
+	reading, filling *defaults
+
 	positions Positions
 	problems  Problems
 }
