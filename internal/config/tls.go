@@ -23,6 +23,8 @@ type TLS struct {
 	// Refuse logins and data connections that are not encrypted. With `false`, passwords and files may cross the
 	// network in the clear.
 	Required *bool `yaml:"required" default:"true with a certificate"`
+	// Networks of clients that need no TLS although it is required, unless their tenant or user requires it.
+	OptionalNetworks []value.Network `yaml:"optional_networks" default:"none"`
 	// Refuse a data connection under TLS that does not resume the TLS session of its control connection (RFC 4217
 	// 10.2).
 	RequireSessionReuse bool `yaml:"require_session_reuse"`
@@ -56,6 +58,8 @@ type TenantTLS struct {
 	CertFile string `yaml:"cert_file" path:"true" default:"the server's"`
 	// PEM file of the certificate's key.
 	KeyFile string `yaml:"key_file" path:"true" default:"the server's"`
+	// Whether logins and data connections of the tenant must be encrypted.
+	Required *bool `yaml:"required" default:"as the server and the network require"`
 	// Refuse an upload under TLS that ends without close_notify. With `false`, an upload that was cut can be stored
 	// as complete.
 	StrictDataEOF *bool `yaml:"strict_data_eof" default:"true"`
@@ -64,6 +68,12 @@ type TenantTLS struct {
 
 	// Certificates that clients of the tenant show.
 	ClientCertificates ClientCertificates `yaml:"client_certificates"`
+}
+
+// UserTLS is how the connections of a user are encrypted where that differs from the tenant's.
+type UserTLS struct {
+	// Whether logins and data connections of the user must be encrypted.
+	Required *bool `yaml:"required" default:"as the tenant requires"`
 }
 
 // Given reports whether the server has a certificate.
@@ -77,6 +87,23 @@ func (t *TLS) IsRequired() bool {
 	return t.Given()
 }
 
+// Optional are the networks whose clients need no TLS.
+func (t *TLS) Optional() []netip.Prefix {
+	networks := make([]netip.Prefix, 0, len(t.OptionalNetworks))
+	for _, n := range t.OptionalNetworks {
+		networks = append(networks, n.Prefix)
+	}
+	return networks
+}
+
+// checkRequired reports that TLS is required, by the section that p leads to, of a server without a certificate.
+func (v *validator) checkRequired(p yamlconf.Path, required *bool) {
+	if required != nil && *required && !v.cfg.TLS.Given() {
+		v.report(p.Child("required"),
+			"needs a certificate of the server: write tls.cert_file and tls.key_file, or tls.acme")
+	}
+}
+
 // files are the values that name files.
 func (t *TLS) files() []*string {
 	return []*string{&t.CertFile, &t.KeyFile, &t.ClientCertificates.CAFile, &t.ClientCertificates.CRLFile}
@@ -85,6 +112,9 @@ func (t *TLS) files() []*string {
 // check reports what is wrong with the section that p leads to.
 func (t *TLS) check(v *validator, p yamlconf.Path) {
 	t.checkSuites(v, p.Child("cipher_suites"))
+	if len(t.OptionalNetworks) > 0 && !t.IsRequired() {
+		v.report(p.Child("optional_networks"), "works only where TLS is required: remove it, or write required: true")
+	}
 	t.ClientCertificates.check(v, p.Child("client_certificates"), t.ClientCertificates)
 	t.ACME.check(v, p.Child("acme"))
 	if t.CertFile != "" || t.KeyFile != "" {
@@ -153,6 +183,7 @@ func (t *TenantTLS) RequiresSessionReuse(server *TLS) bool {
 // check reports what is wrong with the section that p leads to, of a tenant with these hosts.
 func (t *TenantTLS) check(v *validator, p yamlconf.Path, hosts []string) {
 	server := &v.cfg.TLS
+	v.checkRequired(p, t.Required)
 	t.ClientCertificates.check(v, p.Child("client_certificates"), t.ClientCertificatesOf(server))
 	if t.CertFile == "" && t.KeyFile == "" {
 		return

@@ -41,6 +41,8 @@ type User struct {
 	Language language.Tag `yaml:"language" default:"the tenant's"`
 	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
 	Quota value.Size `yaml:"quota" default:"no limit"`
+	// TLS of the user's clients, where it differs from the tenant's. Only users of the configuration can have it.
+	TLS UserTLS `yaml:"tls"`
 	// What the user may use, in place of what the tenant says of each user.
 	Limits Scope `yaml:"limits"`
 }
@@ -57,6 +59,7 @@ func (u *User) check(v *validator, p yamlconf.Path, name string) {
 	} else if problem := passwordhash.Problem(u.PasswordHash.Reveal()); problem != "" {
 		v.report(hash, "%s: write what `babelftp hash-password` prints", problem)
 	}
+	v.checkRequired(p.Child("tls"), u.TLS.Required)
 	u.checkSettings(v, p)
 }
 
@@ -94,6 +97,10 @@ func (u *User) checkSettings(v *validator, p yamlconf.Path) {
 func (u *User) checkNotLocal(v *validator, p yamlconf.Path) {
 	if !u.PasswordHash.Empty() {
 		v.report(p.Child("password_hash"), "has no place here: the service compares the password")
+	}
+	if u.TLS.Required != nil {
+		v.report(p.Child("tls").Child("required"),
+			"has no place here: write it in the tenant, because the server does not know the user before the password")
 	}
 	if u.Overwrite != "" {
 		v.report(p.Child("overwrite"),

@@ -172,6 +172,7 @@ func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.
 		AcceptUnknownHosts: cfg.UnknownHosts == config.IgnoreUnknownHosts,
 		TLS:                s.certificates.Config(),
 		TLSRequired:        cfg.TLS.IsRequired(),
+		TLSOptional:        cfg.TLS.Optional(),
 		PublicAddress:      s.ports.PublicAddress(cfg.Passive),
 		IdleTimeout:        cfg.IdleTimeout,
 		Ports:              s.ports.Ports,

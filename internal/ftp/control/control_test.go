@@ -164,6 +164,8 @@ func (b *backend) Host(name string) (*account.Tenant, bool) {
 
 func (b *backend) Admit([]*x509.Certificate) error { return nil }
 
+func (b *backend) RequiresTLS(req *account.LoginRequest) bool { return req.TLSRequired }
+
 func (b *backend) ByCertificate(*account.LoginRequest) bool { return false }
 
 func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
@@ -185,6 +187,7 @@ func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.
 		Mounts:      view.NewMounts(view.Mount{Dir: "/", Store: view.Of(storage)}),
 		Directories: view.NewDirectories(login.Home),
 	}
+	login.TLSRequired = r.TLSRequired
 	return &login, nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -22,11 +24,13 @@ func (s *session) user(name string) (wire.Reply, error) {
 	switch {
 	case s.identity.login != nil:
 		return s.reply(530, i18n.AlreadyLoggedIn)
-	case s.cfg.TLSRequired && !s.dialogue.conn.Encrypted():
+	}
+	s.identity.name = name
+	if request := s.loginRequest(); !request.Encrypted && s.cfg.Backend.RequiresTLS(request) {
+		s.identity.name = ""
 		s.server.failures.Log(s.log.Logger, s.dialogue.conn.Remote(), account.ErrTLSRequired)
 		return s.reply(530, i18n.TLSRequired)
 	}
-	s.identity.name = name
 	if s.cfg.Backend.ByCertificate(s.loginRequest()) { // RFC 2228 4
 		return s.pass("")
 	}
@@ -115,11 +119,27 @@ func undecided(login, command context.Context, err error) error {
 	return err
 }
 
+// requiresTLS tells whether the server requires TLS of clients from this address.
+func (s *session) requiresTLS() bool {
+	addr := s.dialogue.conn.Remote()
+	return s.cfg.TLSRequired && !slices.ContainsFunc(s.cfg.TLSOptional, func(p netip.Prefix) bool {
+		return p.Contains(addr)
+	})
+}
+
+// mustEncrypt tells whether data connections must be encrypted.
+func (s *session) mustEncrypt() bool {
+	if login := s.identity.login; login != nil {
+		return login.TLSRequired
+	}
+	return s.requiresTLS()
+}
+
 func (s *session) loginRequest() *account.LoginRequest {
 	return &account.LoginRequest{
 		Host: s.identity.hostname, Session: s.identity.guarded, User: s.identity.name, Password: s.identity.password,
 		Limits: s.identity.limits, BeforeCommit: s.beforeCommit,
-		RemoteAddr: s.dialogue.conn.RemoteAddr(), Encrypted: s.dialogue.conn.Encrypted(),
+		RemoteAddr: s.dialogue.conn.RemoteAddr(), Encrypted: s.dialogue.conn.Encrypted(), TLSRequired: s.requiresTLS(),
 		Certificates: s.dialogue.conn.Certificates(),
 	}
 }

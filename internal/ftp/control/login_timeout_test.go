@@ -86,7 +86,8 @@ func (slowBackend) Host(string) (*account.Tenant, bool) { return nil, false }
 
 func (slowBackend) Admit([]*x509.Certificate) error { return nil }
 
-func (slowBackend) ByCertificate(*account.LoginRequest) bool { return false }
+func (slowBackend) RequiresTLS(req *account.LoginRequest) bool { return req.TLSRequired }
+func (slowBackend) ByCertificate(*account.LoginRequest) bool   { return false }
 
 func (slowBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
 	switch r.User {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +39,8 @@ type Config struct {
 
 	TLS         *tls.Config // nil: AUTH TLS is refused
 	TLSRequired bool        // USER is refused before AUTH TLS, and data connections before PROT P
+	// TLSOptional are networks whose clients need no TLS. Tenants and users decide otherwise, see [account.Backend].
+	TLSOptional []netip.Prefix
 
 	// AcceptUnknownHosts says that HOST may name what no tenant answers to, and then chooses none (RFC 7151 3.2),
 	// where it is refused otherwise.

@@ -109,7 +109,7 @@ func (s *session) prot(level string) (wire.Reply, error) {
 	case level == "P":
 		s.settings.private = true
 		return s.reply(200, i18n.ProtectionPrivate)
-	case level == "C" && s.cfg.TLSRequired:
+	case level == "C" && s.mustEncrypt():
 		return s.reply(534, i18n.ProtectionRequired)
 	case level == "C":
 		s.settings.private = false

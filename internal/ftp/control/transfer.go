@@ -37,7 +37,7 @@ func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error
 		return s.reply(425, i18n.DataConnectionFirst)
 	}
 	defer func() { s.op.prepared.data.Return(source, t.Transfer) }()
-	if cfg.TLSRequired && !s.settings.private {
+	if s.mustEncrypt() && !s.settings.private {
 		return s.reply(521, i18n.ProtectionRequired)
 	}
 	leave, err := s.identity.scopes().EnterTransfer()

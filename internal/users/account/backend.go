@@ -99,6 +99,9 @@ type Backend interface {
 	// Admit returns an error if the server requires a certificate of each client, and
 	// the client has shown none that is valid. The client's own comes first.
 	Admit(certificates []*x509.Certificate) error
+	// RequiresTLS tells whether a login must be encrypted, before its password is asked. The user decides, then the
+	// tenant, then the server.
+	RequiresTLS(req *LoginRequest) bool
 	// ByCertificate tells whether a user needs no password, because the client has
 	// shown a certificate of the user (RFC 2228 4).
 	ByCertificate(req *LoginRequest) bool
@@ -115,6 +118,8 @@ type LoginRequest struct {
 	Password   string
 	RemoteAddr net.Addr
 	Encrypted  bool // whether the control connection is under TLS
+	// TLSRequired says that the server requires TLS of clients from this address.
+	TLSRequired bool
 	// Certificates are what the client has shown to TLS, its own first. The client has
 	// its key, but nothing else of them has been verified.
 	Certificates []*x509.Certificate

@@ -19,6 +19,8 @@ type Login struct {
 	*User
 	// Certificate is the subject of the client's certificate, which is valid; empty without one.
 	Certificate string
+	// TLSRequired says that data connections must be encrypted.
+	TLSRequired bool
 	// NoPassword says that the certificate was enough.
 	NoPassword bool
 	// LastLogin is when the user logged in before, zero where that is not known.
@@ -50,6 +52,27 @@ func (l *Login) Files(ctx context.Context, note func(view.Note)) *view.Files {
 // errReplaced is for a login to a tenant that a change has replaced meanwhile.
 var errReplaced = errors.New("the tenant was replaced")
 
+// RequiresTLS implements [Backend]. Of a user whom another service knows, the tenant decides.
+func (r *Registry) RequiresTLS(req *LoginRequest) bool {
+	who := r.identify(req)
+	t := who.tenant()
+	if t == nil {
+		t = who.asked
+	}
+	return requiresTLS(who.user, t, req)
+}
+
+// requiresTLS tells whether connections of a user of a tenant, which may both be nil, must be encrypted.
+func requiresTLS(u *User, t *Tenant, req *LoginRequest) bool {
+	switch {
+	case u != nil && u.TLS.Required != nil:
+		return *u.TLS.Required
+	case t != nil && t.TLS.Required != nil:
+		return *t.TLS.Required
+	}
+	return req.TLSRequired
+}
+
 // Login implements [Backend].
 func (r *Registry) Login(ctx context.Context, req *LoginRequest) (*Login, error) {
 	limited := req.Limits.Login() // once, however often the tenant is replaced
@@ -64,6 +87,9 @@ func (r *Registry) Login(ctx context.Context, req *LoginRequest) (*Login, error)
 // the address.
 func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) (*Login, error) {
 	addr, who := netaddr.Of(req.RemoteAddr), r.identify(req)
+	if !req.Encrypted && r.RequiresTLS(req) { // since USER, by HOST or a reload
+		return nil, &LoginError{Err: ErrTLSRequired}
+	}
 	for _, err := range []error{r.bans.Check(addr, who.id), limited} {
 		if err != nil {
 			return nil, full(nil, err)
@@ -108,6 +134,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 	login := &Login{
 		User:        u,
 		Certificate: u.Tenant.subject(req.Certificates),
+		TLSRequired: requiresTLS(u, u.Tenant, req),
 		NoPassword:  who.user != nil && u.needsNoPassword(),
 		LastLogin:   u.state.loggedIn(time.Now()),
 		Scopes:      scopes,
