@@ -60,6 +60,10 @@ func oldKeys() []yamlconf.OldKey {
 		"limits.sessions_before_login", "limits.sessions_before_login_per_address")
 	say(gone+"remove it, because the profile decides; for a server that refuses checksums write profile: strict",
 		"s3.checksums", tenant+"s3.checksums", tenant+"folders.*.s3.checksums")
+	for _, s3 := range []string{"", tenant, tenant + "folders.*."} {
+		say(gone+"remove it, the name is babelftp-TENANT; to tell sessions apart in policies write session_tags",
+			s3+"s3.assume_role.session_name")
+	}
 	say(gone+"name a folder that the servers share, or let cert-manager obtain certificates on Kubernetes",
 		"tls.acme.storage")
 	say(gone+"each replica bans for itself", "limits.store")

@@ -16,18 +16,18 @@ import (
 // AssumeRole is the role whose temporary credentials reach the bucket (AWS STS, operation AssumeRole). In its texts
 // `{tenant}` stands for the name of the tenant.
 type AssumeRole struct {
-	// ARN of the role. The keys of the section, or the credentials that the SDK finds, must be allowed to assume it.
+	// ARN of the role, in sessions named `babelftp-{tenant}`. The keys of the section, or the credentials that the SDK finds, must be allowed to assume it.
 	RoleARN string `yaml:"role_arn" default:"none"`
 	// External ID that the trust policy of the role asks for.
 	ExternalID string `yaml:"external_id" default:"none"`
-	// Name of the session, which the logs of AWS show.
-	SessionName string `yaml:"session_name" default:"babelftp-{tenant}"`
 	// Tags of the session, up to 50. A policy can compare them with the bucket or the prefix.
 	SessionTags map[string]string `yaml:"session_tags" default:"none"`
 	// How long credentials are good, 15m to 12h. The server renews them in time.
 	Duration time.Duration `yaml:"duration" default:"1h"`
 	// URL of STS.
 	STSEndpoint string `yaml:"sts_endpoint" default:"AWS's, or endpoint if that is another S3 server"`
+	// SessionName is the name of the session, which the logs of AWS show. It is no key: For sets it.
+	SessionName string
 }
 
 // RoleRenewBefore is how long before their end the credentials of a role are renewed.
@@ -44,7 +44,8 @@ const (
 	maxRoleARN          = 2048
 )
 
-const defaultSessionName = "babelftp-{tenant}"
+// sessionName tells the logs of AWS for whom a request is.
+const sessionName = "babelftp-{tenant}"
 
 // Given reports whether a role is assumed.
 func (r *AssumeRole) Given() bool { return r.RoleARN != "" }
@@ -55,13 +56,11 @@ func (r *AssumeRole) DurationOf() time.Duration { return cmp.Or(r.Duration, defa
 // For is the role as it is assumed for a tenant.
 func (r *AssumeRole) For(tenant string) AssumeRole {
 	expanded := *r
-	for _, text := range []*string{&expanded.RoleARN, &expanded.ExternalID, &expanded.SessionName} {
+	for _, text := range []*string{&expanded.RoleARN, &expanded.ExternalID} {
 		*text = expandTenant(*text, tenant)
 	}
-	if expanded.SessionName == "" {
-		name := expandTenant(defaultSessionName, tenant)
-		expanded.SessionName = name[:min(len(name), maxSessionName)]
-	}
+	name := expandTenant(sessionName, tenant)
+	expanded.SessionName = name[:min(len(name), maxSessionName)]
 	expanded.SessionTags = maps.Clone(r.SessionTags)
 	for key, text := range r.SessionTags {
 		expanded.SessionTags[key] = expandTenant(text, tenant)
@@ -76,7 +75,6 @@ func expandTenant(text, tenant string) string { return strings.ReplaceAll(text, 
 func (r AssumeRole) inherit(other AssumeRole) AssumeRole {
 	r.RoleARN = cmp.Or(r.RoleARN, other.RoleARN)
 	r.ExternalID = cmp.Or(r.ExternalID, other.ExternalID)
-	r.SessionName = cmp.Or(r.SessionName, other.SessionName)
 	if r.SessionTags == nil {
 		r.SessionTags = other.SessionTags
 	}
@@ -103,8 +101,6 @@ func (r *AssumeRole) check(v *validator, p yamlconf.Path, tenants []string) {
 			"it like arn:aws:iam::123456789012:role/ftp"},
 		{"external_id", r.ExternalID, regexp.MustCompile(`^[A-Za-z0-9_+=,.@:/-]{2,}$`), maxExternalID,
 			"2 to 1224 ASCII letters, digits and + = , . @ : / - _"},
-		{"session_name", r.SessionName, regexp.MustCompile(`^[A-Za-z0-9_+=,.@-]{2,}$`), maxSessionName,
-			"2 to 64 ASCII letters, digits and + = , . @ - _"},
 	} {
 		text.check(v, p.Child(text.key), tenants)
 	}

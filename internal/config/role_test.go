@@ -25,9 +25,9 @@ func TestInheritedRole(t *testing.T) {
 		"all": {S3{},
 			"server arn:aws:iam::123456789012:role/ftp-acme acme/7 babelftp-acme map[stage:live tenant:acme] 1h0m0s"},
 		"some": {
-			S3{AssumeRole: AssumeRole{RoleARN: "arn:aws:iam::1:role/own", SessionName: "own",
+			S3{AssumeRole: AssumeRole{RoleARN: "arn:aws:iam::1:role/own",
 				SessionTags: map[string]string{}, Duration: time.Minute}},
-			"server arn:aws:iam::1:role/own acme/7 own map[] 1m0s",
+			"server arn:aws:iam::1:role/own acme/7 babelftp-acme map[] 1m0s",
 		},
 		"keys-without-role": {S3{AccessKeyID: "own", SecretAccessKey: value.NewSecret("own")},
 			"own  acme/7 babelftp-acme map[stage:live tenant:acme] 1h0m0s"},

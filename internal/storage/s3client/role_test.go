@@ -73,7 +73,7 @@ func withRole(t *testing.T, s *s3test.Server, sts *s3test.STS) *config.Config {
 		Bucket: s.Bucket(t), Users: cfg.Tenants["acme"].Users, Hosts: []string{"ftp.zebra.example"},
 		S3: config.S3{
 			AccessKeyID: s.AccessKeyID, SecretAccessKey: cfg.S3.SecretAccessKey,
-			AssumeRole: config.AssumeRole{RoleARN: "arn:aws:iam::210987654321:role/{tenant}", SessionName: "night",
+			AssumeRole: config.AssumeRole{RoleARN: "arn:aws:iam::210987654321:role/{tenant}",
 				SessionTags: map[string]string{}},
 		},
 		Folders: map[string]*config.Folder{"/a": {Prefix: "a/"},
@@ -109,10 +109,10 @@ func TestAssumeRole(t *testing.T) {
 			"Tags.member.1.Key": "stage", "Tags.member.1.Value": "test", "Tags.member.2.Key": "tenant",
 			"Tags.member.2.Value": "umbrella",
 		},
-		{"RoleArn": "arn:aws:iam::210987654321:role/zebra", "ExternalId": "babelftp/zebra", "RoleSessionName": "night",
-			"DurationSeconds": "900"},
-		{"RoleArn": "arn:aws:iam::210987654321:role/zebra", "ExternalId": "babelftp/zebra", "RoleSessionName": "night",
-			"DurationSeconds": "3600"},
+		{"RoleArn": "arn:aws:iam::210987654321:role/zebra", "ExternalId": "babelftp/zebra",
+			"RoleSessionName": "babelftp-zebra", "DurationSeconds": "900"},
+		{"RoleArn": "arn:aws:iam::210987654321:role/zebra", "ExternalId": "babelftp/zebra",
+			"RoleSessionName": "babelftp-zebra", "DurationSeconds": "3600"},
 	} {
 		requests := sts.Requests()
 		if len(requests) != 4 {
@@ -148,7 +148,7 @@ func TestAssumeRole(t *testing.T) {
 // Two tenants share no client where a role is assumed, although all that they say is equal.
 func TestRolesAreNotShared(t *testing.T) {
 	cfg := configtest.New(t, s3test.Start(t, "sim-aws"))
-	cfg.S3.AssumeRole = config.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp", SessionName: "same"}
+	cfg.S3.AssumeRole = config.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp"}
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", Presign: 30 * time.Minute,
 		Folders: map[string]*config.Folder{"/a": {Prefix: "a/"}}}
 	all, err := open(t.Context(), cfg, nil)
