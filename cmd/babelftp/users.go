@@ -53,10 +53,10 @@ func newUsersImportCommand() *cobra.Command {
 		Use:   "import {sftpgo | proftpd | pureftpd | vsftpd} FILE",
 		Short: "Print the users of another server as YAML",
 		Long: "Print the users of another server as the YAML of users, for a tenant of the configuration or for its " +
-			"users_file. FILE is a dump\n" +
-			"of SFTPGo (JSON), an AuthUserFile of ProFTPD (lines like those of passwd) or a pureftpd.passwd. Or it has the " +
-			"virtual users of\n" +
-			"vsftpd: a line with a name, and one with the password. A - is standard input.\n\n" +
+			"users_file.\n\n" +
+			"FILE is a dump of SFTPGo (JSON), or an AuthUserFile of ProFTPD, with lines like those of passwd. For Pure-FTPd " +
+			"it is the file\n" +
+			"pureftpd.passwd. For vsftpd it has a line for each name, and one for its password. A - is standard input.\n\n" +
 			"Passwords stay, because their hashes do; those of vsftpd get one. Each user gets the home directory as root, " +
 			"without what --strip\n" +
 			"names, and the rates, quotas, sessions, networks and expiry that it had. A user with a restriction that a " +

@@ -203,8 +203,8 @@ func (m *ACME) issuer() *certmagic.ACMEIssuer {
 	issuer := certmagic.NewACMEIssuer(m.magic, certmagic.ACMEIssuer{
 		CA: m.cfg.Directory, Email: m.cfg.Email, Agreed: m.cfg.Agree, TrustedRoots: m.roots, Logger: m.magic.Logger,
 	})
-	if eab := m.cfg.EAB; eab.KeyID != "" {
-		issuer.ExternalAccount = &acme.EAB{KeyID: eab.KeyID, MACKey: eab.HMACKey.Reveal()}
+	if keyID, hmacKey, ok := m.cfg.ExternalAccount(); ok {
+		issuer.ExternalAccount = &acme.EAB{KeyID: keyID, MACKey: hmacKey}
 	}
 	return issuer
 }

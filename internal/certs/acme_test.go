@@ -307,7 +307,7 @@ func TestExternalAccountBinding(t *testing.T) {
 		t.Errorf("without the key the log is %s", j.text())
 	}
 	m.Stop()
-	cfg.EAB = config.EAB{KeyID: "customer-7", HMACKey: value.NewSecret(key)}
+	cfg.EAB = value.NewSecret("customer-7:" + key)
 	m, j = start(t, cfg)
 	await(t, m, a, "ftp.acme.example", nil)
 	if strings.Contains(j.text(), key) {

@@ -37,17 +37,14 @@ type ACME struct {
 	HTTPListen string `yaml:"http_listen" default:"none"`
 	// Address of the challenge TLS-ALPN-01 (RFC 8737), host:port. The authority reaches it on port 443 of each host.
 	TLSListen string `yaml:"tls_listen" default:"none"`
-	// Account that the operator has at the authority already (external account binding, RFC 8555 7.3.4).
-	EAB EAB `yaml:"eab"`
+	// Account that the operator has at the authority already (external account binding, RFC 8555 7.3.4): the
+	// identifier of the key that the authority has given, a colon, and the key in base64url.
+	EAB value.Secret `yaml:"eab" default:"none"`
 }
 
-// EAB is an account that the operator has at the authority, from another way than ACME (external account binding, RFC
-// 8555 7.3.4).
-type EAB struct {
-	// Identifier of the key that the authority has given.
-	KeyID string `yaml:"key_id" default:"none"`
-	// The key, in base64url.
-	HMACKey value.Secret `yaml:"hmac_key" default:"none"`
+// ExternalAccount is `eab` in its two parts. ok is false where the text has no colon.
+func (a *ACME) ExternalAccount() (keyID, hmacKey string, ok bool) {
+	return strings.Cut(a.EAB.Reveal(), ":")
 }
 
 // stateFolder is where the server keeps what it must not lose. The systemd unit makes it (StateDirectory).
@@ -71,16 +68,15 @@ func (a *ACME) checkFolder(v *validator, p yamlconf.Path) {
 	}
 }
 
-func (e *EAB) check(v *validator, p yamlconf.Path) {
-	if e.KeyID == "" && e.HMACKey.Empty() {
+// checkAccount does not show the text, because it holds a secret.
+func (a *ACME) checkAccount(v *validator, p yamlconf.Path) {
+	if a.EAB.Empty() {
 		return
 	}
-	if e.KeyID == "" {
-		v.report(p.Child("key_id"), "is missing: write the identifier that the authority has given with the key")
-	}
-	// not shown: it is secret
-	if key, err := base64.RawURLEncoding.DecodeString(e.HMACKey.Reveal()); err != nil || len(key) == 0 {
-		v.report(p.Child("hmac_key"), "is not a key in base64url: write it as the authority gives it, without = at its end")
+	keyID, hmacKey, ok := a.ExternalAccount()
+	if key, err := base64.RawURLEncoding.DecodeString(hmacKey); !ok || keyID == "" || err != nil || len(key) == 0 {
+		v.report(p.Child("eab"), "is not KEY_ID:HMAC_KEY: write both as the authority gives them, the key in base64url "+
+			"without = at its end")
 	}
 }
 
@@ -119,7 +115,7 @@ func (a *ACME) check(v *validator, p yamlconf.Path) {
 	}
 	v.authorities(p, a.CAFile)
 	a.checkFolder(v, p)
-	a.EAB.check(v, p.Child("eab"))
+	a.checkAccount(v, p)
 	if a.HTTPListen == "" && a.TLSListen == "" {
 		v.report(p.Child("http_listen"), `is missing, and tls_listen too: write one of them, like http_listen: ":80"`)
 	}

@@ -26,7 +26,7 @@ func TestCertificate(t *testing.T) {
 		{"no-certificate", pair, "", key,
 			"do not work together: tls: failed to find any PEM data in certificate input"},
 		{"acme", `required: true, acme: {agree: true, hosts: [FTP.acme.example], tls_listen: ":443", ` +
-			`eab: {key_id: "7", hmac_key: c2VjcmV0}}`, "", "", ""},
+			`eab: "7:c2VjcmV0"}`, "", "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg, err := load(t, "tls: {"+tc.tls+"}"+minimal, map[string]string{"tls.crt": tc.cert, "tls.key": tc.key})

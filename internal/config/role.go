@@ -44,7 +44,7 @@ const (
 	maxRoleARN          = 2048
 )
 
-// sessionName tells the logs of AWS for whom a request is.
+// sessionName shows in the logs of AWS which tenant a request is for.
 const sessionName = "babelftp-{tenant}"
 
 // Given reports whether a role is assumed.

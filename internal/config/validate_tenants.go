@@ -13,7 +13,7 @@ import (
 
 func (v *validator) tenants() {
 	p := yamlconf.Path{"tenants"}
-	if len(v.cfg.Tenants) == 0 {
+	if len(v.cfg.Tenants) == 0 && len(v.cfg.TenantsDir) == 0 { // a folder without tenants was reported
 		v.report(p, "there are none: write one at least, with its bucket and users")
 	}
 	tenantName := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)

@@ -158,8 +158,8 @@ func fileCases(t *testing.T) []fileCase {
 		},
 		{
 			keys: []string{"AdminTLS/cert_file", "AdminTLS/key_file"}, before: own, next: pair("next.example"),
-			top: "admin: {listen: \"127.0.0.1:0\", token: 0123456789abcdef0123456789abcdef, tls: {cert_file: " +
-				"VOLUME/tls.crt, key_file: VOLUME/tls.key}}",
+			top: "admin: {listen: \"127.0.0.1:0\", users: \"ops:" + configtest.PasswordHash().Reveal() +
+				"\", tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}}",
 			seen: func(_ *testing.T, srv *Server) bool {
 				host, _ := srv.admin.certificate()
 				return host == "next.example"

@@ -251,8 +251,8 @@ for 1,000 sessions under TLS of which 200 transfer, and 22/16 of config.memory. 
 {{- fail (printf "config.passive.%s is set by the chart: use %s" $key $value) -}}
 {{- end -}}
 {{- end -}}
-{{- if not $config.tenants -}}
-{{- fail "config.tenants is empty: write one tenant at least, with its bucket and users, or name a Secret in existingSecret" -}}
+{{- if not (or $config.tenants $config.tenants_dir) -}}
+{{- fail "config.tenants is empty: write one tenant at least, with its bucket and users, or name folders in config.tenants_dir, or a Secret in existingSecret" -}}
 {{- end -}}
 {{- if and $tls.required (not $tls.acme) (not (include "babelftp.certificateSecret" .)) -}}
 {{- fail "config.tls.required needs a certificate: name its Secret in tls.existingSecret, or set tls.certificate.enabled or config.tls.acme" -}}

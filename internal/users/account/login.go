@@ -52,7 +52,7 @@ func (l *Login) Files(ctx context.Context, note func(view.Note)) *view.Files {
 // errReplaced is for a login to a tenant that a change has replaced meanwhile.
 var errReplaced = errors.New("the tenant was replaced")
 
-// RequiresTLS implements [Backend]. Of a user whom another service knows, the tenant decides.
+// RequiresTLS implements [Backend]. The tenant decides for users of a hook or directory.
 func (r *Registry) RequiresTLS(req *LoginRequest) bool {
 	who := r.identify(req)
 	t := who.tenant()
