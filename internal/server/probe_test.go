@@ -49,14 +49,19 @@ func enforce(reach *aws.Config, policy s3client.Policy, t *config.Tenant) *aws.C
 				need.Resource, _ = region.KeyARN(t.Objects.KMSKeyID)
 			}
 			if !allows(policy, need.Permission) {
-				return &smithyhttp.ResponseError{
-					Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusForbidden}},
-					Err:      &smithy.GenericAPIError{Code: "AccessDenied", Message: "Access Denied"},
-				}
+				return accessDenied()
 			}
 		}
 		return nil
 	})
+}
+
+// accessDenied is what S3 answers where a permission is missing.
+func accessDenied() error {
+	return &smithyhttp.ResponseError{
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusForbidden}},
+		Err:      &smithy.GenericAPIError{Code: "AccessDenied", Message: "Access Denied"},
+	}
 }
 
 // without is a policy that lacks one action of one statement.
@@ -337,6 +342,38 @@ func TestProbeProblems(t *testing.T) {
 				t.Errorf("%v\nwant %s", err, tc.want)
 			}
 		})
+	}
+}
+
+// AWS blocks SSE-C in new buckets, and answers as if a permission were missing. The probe names the cause, and leaves
+// nothing behind.
+func TestProbeNamesBlockedCustomerKeys(t *testing.T) {
+	s, cfg := simulated(t)
+	cfg.Tenants["acme"].Objects = config.Objects{
+		Encryption:  config.EncryptionCustomer,
+		CustomerKey: value.NewSecret(base64.StdEncoding.EncodeToString(make([]byte, 32))),
+	}
+	srv, err := New(t.Context(), cfg, Options{AWS: before(s.AWSConfig(), func(in any) error {
+		switch in := in.(type) {
+		case *s3.PutObjectInput:
+			if in.SSECustomerKey != nil {
+				return accessDenied()
+			}
+		case *s3.CreateMultipartUploadInput:
+			return accessDenied()
+		}
+		return nil
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = probe(t, srv)
+	if err == nil || !strings.Contains(err.Error(), "refuses encryption: customer (SSE-C)") ||
+		strings.Contains(err.Error(), "s3:PutObject") {
+		t.Errorf("the probe says %v", err)
+	}
+	if left := leftBehind(t, s, cfg.Tenants["acme"].Bucket); len(left) > 0 {
+		t.Errorf("the probe has left %q", left)
 	}
 }
 

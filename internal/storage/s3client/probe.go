@@ -159,7 +159,7 @@ func (p *prober) run(ctx context.Context, log *slog.Logger) {
 	if removesVersions(b) {
 		p.removeVersion(ctx)
 	}
-	if removes && aborts && use.Write && len(p.denied) == 0 {
+	if removes && aborts && use.Write && len(p.denied) == 0 && !p.ended {
 		p.verifyProfile(ctx)
 	}
 }

@@ -17,12 +17,16 @@ func (p *prober) storeObject(ctx context.Context) {
 	if !b.Use().Write {
 		o = driver.Objects{} // those of events
 	}
+	before := len(p.denied)
 	if !p.put(ctx, o) {
 		for _, part := range parts(o) {
 			p.put(ctx, part)
 		}
 	}
 	if !p.exists {
+		if p.refusesCustomerKeys(ctx) {
+			p.denied, p.ended = p.denied[:before], true
+		}
 		return
 	}
 	if b.Profile.ConditionalPut {
@@ -46,6 +50,20 @@ func (p *prober) storeObject(ctx context.Context) {
 	if _, ok := try(ctx, p, p.client.CopyObject, in); ok {
 		p.noteTags(ctx, copied, "a copy with other attributes, as MFMT and some renames make it,")
 	}
+}
+
+// refusesCustomerKeys reports, also as a problem, that S3 stores the object without the key of SSE-C. So AWS does for
+// buckets in which SSE-C is blocked, which is the default of new ones, and the answer is that to a missing permission.
+func (p *prober) refusesCustomerKeys(ctx context.Context) bool {
+	if p.bucket.customerKey == nil {
+		return false
+	}
+	if _, err := send(ctx, p, p.scratch.PutObject, p.object(driver.Objects{})); err != nil {
+		return false
+	}
+	p.problem("S3 refuses encryption: customer (SSE-C) and stores the object without it: allow SSE-C for the bucket, " +
+		"where AWS blocks it by default, or write encryption: s3 or kms")
+	return true
 }
 
 // noteTags says if an object has not got the tags of the tenant, and what it was.
