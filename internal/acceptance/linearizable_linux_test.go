@@ -65,7 +65,8 @@ const largePart = 5 << 20
 const judgedPatience = 20 * time.Second
 
 // judgedConfiguration is that of each replica. Two tenants share a bucket: open replaces files, denying does not. The
-// buckets of the others keep versions, where the server can.
+// buckets of the others keep versions, where the server can. The model knows interrupted uploads of the resuming
+// tenants only, so the others discard theirs.
 const judgedConfiguration = `
 listen: "127.0.0.1:0"
 metrics_listen: ""
@@ -84,6 +85,7 @@ tenants:
     hosts: [open.example]
     bucket: %[4]q
     prefix: open/
+    resume: discard
 %[10]s
     folders: {/elsewhere: {bucket: %[11]q, prefix: open/}}
     users: {alice: {password_hash: %[5]q}}
@@ -91,6 +93,7 @@ tenants:
     hosts: [denying.example]
     bucket: %[4]q
     prefix: denying/
+    resume: discard
     folders: {/elsewhere: {bucket: %[11]q, prefix: denying/}}
     overwrite: deny
     users: {alice: {password_hash: %[5]q}}
@@ -116,20 +119,24 @@ tenants:
     hosts: [beside.example]
     bucket: %[4]q
     prefix: resuming/
+    resume: discard
     users: {alice: {password_hash: %[5]q}}
   beside-versions:
     hosts: [beside-versions.example]
     bucket: %[6]q
     prefix: resuming/
+    resume: discard
     users: {alice: {password_hash: %[5]q}}
   versions:
     hosts: [versions.example]
     bucket: %[6]q
+    resume: discard
     folders: {/elsewhere: {bucket: %[7]q, prefix: away/}}
     users: {alice: {password_hash: %[5]q}}
   locked:
     hosts: [locked.example]
     bucket: %[7]q
+    resume: discard
     folders: {/elsewhere: {bucket: %[6]q, prefix: away/}}
     users: {alice: {password_hash: %[5]q}}
 `
