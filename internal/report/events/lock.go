@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -97,7 +98,7 @@ func (l *lock) Await(ctx context.Context, poll time.Duration) error {
 		if held, err := l.Hold(ctx); err != nil || held {
 			return err
 		}
-		if err := sleep(ctx, poll); err != nil {
+		if err := limits.Sleep(ctx, poll); err != nil {
 			return err
 		}
 	}
@@ -123,7 +124,7 @@ func (l *lock) Hold(ctx context.Context) (held bool, err error) {
 		return false, err
 	}
 	if !l.held && l.Settle > 0 {
-		if err := sleep(ctx, l.Settle); err != nil {
+		if err := limits.Sleep(ctx, l.Settle); err != nil {
 			_ = l.Release(context.WithoutCancel(ctx)) // else it expires
 			return false, err
 		}
@@ -267,15 +268,4 @@ func (l *lock) answer(ctx context.Context) (version, error) {
 		}
 	}
 	return version{}, fmt.Errorf("cannot read the lock %s: %w", l, err)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
