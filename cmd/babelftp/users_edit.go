@@ -76,6 +76,10 @@ func (a account) choose(usersFile string, add bool, inFile string) (string, erro
 		if candidates, err = yamlFiles(usersFile); err != nil {
 			return "", err
 		}
+		if inFile != "" && !yamlconf.IsDocument(filepath.Base(inFile)) {
+			return "", fmt.Errorf("the server reads no file of the name %s in %s: name one that ends in .yaml by --file",
+				inFile, usersFile)
+		}
 		if add && inFile != "" {
 			candidates = append(candidates, filepath.Join(usersFile, filepath.Base(inFile)))
 		}
@@ -115,8 +119,7 @@ func (a account) choose(usersFile string, add bool, inFile string) (string, erro
 func yamlFiles(folder string) (files []string, err error) {
 	entries, err := os.ReadDir(folder)
 	for _, e := range entries {
-		ext := strings.ToLower(filepath.Ext(e.Name()))
-		if !strings.HasPrefix(e.Name(), ".") && (ext == ".yaml" || ext == ".yml") {
+		if yamlconf.IsDocument(e.Name()) {
 			files = append(files, filepath.Join(folder, e.Name()))
 		}
 	}
@@ -143,7 +146,7 @@ func oneUser(cmd *cobra.Command, args []string) error {
 }
 
 // newUsersChange makes a command that changes one user. do returns what has happened.
-func newUsersChange(use, short, long, example string, do func(*cobra.Command, account) (string, error)) *cobra.Command {
+func newUsersChange(use, short, long, example string, do func(account) (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use + " USER [--config FILE]", Short: short, Long: long + "\n\n" + howToEdit, Example: example, Args: oneUser,
 	}
@@ -159,8 +162,8 @@ func newUsersChange(use, short, long, example string, do func(*cobra.Command, ac
 }
 
 // tell does something with a user, and says what has happened.
-func tell(cmd *cobra.Command, a account, do func(*cobra.Command, account) (string, error)) error {
-	happened, err := do(cmd, a)
+func tell(cmd *cobra.Command, a account, do func(account) (string, error)) error {
+	happened, err := do(a)
 	if err != nil {
 		return err
 	}
@@ -246,7 +249,7 @@ func newUsersAddCommand() *cobra.Command {
 		if flags.Changed("permissions") {
 			settings = append(settings, setting{"permissions", *permissions})
 		}
-		return tell(cmd, a, func(*cobra.Command, account) (string, error) {
+		return tell(cmd, a, func(account) (string, error) {
 			return a.String() + " is added to " + a.file, a.change(func(d *usersfile.Document) error {
 				if d.Has(a.user) {
 					return fmt.Errorf("%s is there already", a)
@@ -272,13 +275,13 @@ func newUsersPasswdCommand() *cobra.Command {
 		"  babelftp users passwd alice@acme\n"+
 			"  pwgen 20 1 | tee password | babelftp users passwd alice@acme\n"+
 			"  babelftp users passwd alice@acme --password-file password --config babelftp.yaml",
-		func(_ *cobra.Command, a account) (string, error) {
+		func(a account) (string, error) {
 			text, err := hash()
 			if err != nil {
 				return "", err
 			}
 			happened := a.String() + " has a new password"
-			return happened, a.change(func(d *usersfile.Document) error {
+			err = a.change(func(d *usersfile.Document) error {
 				if file := d.Get(a.user, "password_hash_file"); file != "" {
 					return fmt.Errorf("the password of %s is in %s (password_hash_file): write there what `babelftp "+
 						"hash-password` prints", a, file)
@@ -288,6 +291,7 @@ func newUsersPasswdCommand() *cobra.Command {
 				}
 				return d.Set(a.user, "password_hash", text)
 			})
+			return happened, err
 		})
 	hash = addPasswordFlag(cmd)
 	return cmd
@@ -298,7 +302,7 @@ func newUsersDisableCommand() *cobra.Command {
 		"Let a user in a users_file no longer log in. The right password gets 530 with the reason, and sessions of the user "+
 			"end when the server\nhas read the file.",
 		"  babelftp users disable alice@acme",
-		func(_ *cobra.Command, a account) (string, error) {
+		func(a account) (string, error) {
 			return a.String() + " is disabled", a.change(func(d *usersfile.Document) error {
 				return d.Set(a.user, "disabled", true)
 			})
@@ -313,7 +317,7 @@ func newUsersEnableCommand() *cobra.Command {
 		"  babelftp users enable alice@acme\n"+
 			"  babelftp users enable alice@acme --expires 2027-12-31\n"+
 			"  babelftp users enable alice@acme --expires never",
-		func(cmd *cobra.Command, a account) (string, error) {
+		func(a account) (string, error) {
 			return a.String() + " may log in", a.change(func(d *usersfile.Document) error {
 				var until value.Expiry
 				switch {
@@ -343,7 +347,7 @@ func newUsersRemoveCommand() *cobra.Command {
 		"Remove a user from a users_file. Files in the bucket stay, and so do sessions of the user: babelftp users disable "+
 			"ends them first.",
 		"  babelftp users disable alice@acme && babelftp users remove alice@acme",
-		func(_ *cobra.Command, a account) (string, error) {
+		func(a account) (string, error) {
 			return a.String() + " is removed from " + a.file, a.change(func(d *usersfile.Document) error {
 				d.Remove(a.user)
 				return nil

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -23,7 +22,7 @@ func UsersFiles(file string, environ []string) (map[string]string, error) {
 	}
 	found := make(map[string]string, len(cfg.Tenants))
 	for name, t := range cfg.Tenants {
-		found[name] = yamlconf.ResolvePath(filepath.Dir(file), t.UsersFile)
+		found[name] = t.UsersFile
 	}
 	return found, nil
 }

@@ -162,7 +162,13 @@ func versionOf(folder string) string {
 	return version
 }
 
-// documentsIn leaves out hidden files, like those that Kubernetes makes in a mounted Secret or ConfigMap.
+// IsDocument reports whether a file of a folder is one of its documents, by its name: it ends in .yaml or .yml. Hidden
+// files are none, like those that Kubernetes makes in a mounted Secret or ConfigMap.
+func IsDocument(name string) bool {
+	ext := strings.ToLower(filepath.Ext(name))
+	return !strings.HasPrefix(name, ".") && (ext == ".yaml" || ext == ".yml")
+}
+
 func (d *decoder) documentsIn(folder string) ([]document, error) {
 	entries, err := d.sources.ReadDir(folder)
 	if err != nil {
@@ -170,10 +176,12 @@ func (d *decoder) documentsIn(folder string) ([]document, error) {
 	}
 	var files []document
 	for _, e := range entries {
-		ext := strings.ToLower(filepath.Ext(e.Name()))
-		if !strings.HasPrefix(e.Name(), ".") && (ext == ".yaml" || ext == ".yml") {
+		if IsDocument(e.Name()) {
 			files = append(files, d.document(filepath.Join(folder, e.Name())))
 		}
+	}
+	for _, name := range d.sources.added(folder, entries) {
+		files = append(files, d.document(name))
 	}
 	if len(files) == 0 {
 		return nil, errNoDocument

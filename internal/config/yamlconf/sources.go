@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -29,6 +30,18 @@ func SourcesWith(instead map[string][]byte) *Sources {
 func (s *Sources) replaced(name string) bool {
 	_, found := s.instead[name]
 	return found
+}
+
+// added are the documents that seem to be in a folder next to its entries, by name.
+func (s *Sources) added(folder string, entries []os.DirEntry) (names []string) {
+	for name := range s.instead {
+		there := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == filepath.Base(name) })
+		if filepath.Dir(name) == filepath.Clean(folder) && IsDocument(filepath.Base(name)) && !there {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // ReadFile reads a file.
