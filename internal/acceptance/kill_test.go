@@ -66,7 +66,8 @@ func TestKilledClients(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, s3test.Start(t, "minio"), "    resume: discard")
+			// The victim's kernel may need more than usual when two cores run all tests.
+			s := newSite(t, s3test.Start(t, "minio"), "    resume: discard", "commit_delay: 1s")
 			for round := range *rounds {
 				p := tt.victim(t, s, "/upload "+strconv.Itoa(round), tt.size)
 				if round == 0 && tt.size > smallSize {

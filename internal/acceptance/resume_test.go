@@ -19,7 +19,7 @@ import (
 )
 
 // resumeConfig are the lines of a configuration that keeps uploads of clients which are killed.
-var resumeConfig = []string{"    resume: keep"}
+var resumeConfig = []string{"    resume: keep", "commit_delay: 1s"}
 
 // A resumer begins or resumes an upload, at a rate in bytes a second. 0 is no limit.
 type resumer func(t *testing.T, s *site, file, remote string, rate int) *process

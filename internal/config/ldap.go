@@ -35,11 +35,10 @@ type LDAP struct {
 	BindDN string `yaml:"bind_dn" default:"anonymous"`
 	// Password of this account.
 	BindPassword value.Secret `yaml:"bind_password" default:"required with bind_dn"`
-	// Attribute that has the name of the user, such as `sAMAccountName`. The client must write it letter by letter.
-	UserAttribute string `yaml:"user_attribute" default:"that of user_dn, or uid"`
 	// Condition that the entry of a user must meet (RFC 4515), like `(memberOf=cn=ftp,ou=groups,dc=example,dc=com)`.
 	Filter string `yaml:"filter" default:"none"`
-	// Attributes that have settings of the user, by setting: `root`, `home` and `quota`, like `quota: ftpQuota`;
+	// Attributes by what they say of the user: `name`, which the client must write letter by letter, is that of user_dn,
+	// or `uid`, without one like `name: sAMAccountName`. The others are settings: `root`, `home` and `quota`, like `quota: ftpQuota`;
 	// `language`, which may be a list like HTTP's Accept-Language (RFC 2798 2.7); `permissions`, one in each value;
 	// `groups`, those of the user for `auth.groups`, like `groups: memberOf`. In place of one that is missing, the
 	// setting of `auth.user` counts.
@@ -48,7 +47,7 @@ type LDAP struct {
 	Timeout time.Duration
 }
 
-// Attributes are the names of the attributes of an entry in a directory that have settings of the user.
+// Attributes are the names of the attributes of an entry in a directory, by what they say of the user.
 type Attributes map[LDAPSetting]string
 
 // An LDAPSetting is what an attribute of an entry says of the user.
@@ -56,8 +55,10 @@ type LDAPSetting string
 
 // The settings.
 const (
-	LDAPRoot        LDAPSetting = "root"        // the directory that the user sees as /
-	LDAPHome        LDAPSetting = "home"        // the directory in which a login starts
+	LDAPName LDAPSetting = "name" // the name that the client writes
+	LDAPRoot LDAPSetting = "root" // the directory that the user sees as /
+	LDAPHome LDAPSetting = "home" // the directory in which a login starts
+
 	LDAPQuota       LDAPSetting = "quota"       // the size of the quota
 	LDAPLanguage    LDAPSetting = "language"    // the language, or several
 	LDAPPermissions LDAPSetting = "permissions" // one in each value
@@ -66,7 +67,8 @@ const (
 
 // Values implements [yamlconf.Enum].
 func (LDAPSetting) Values() []string {
-	return yamlconf.EnumValues(LDAPRoot, LDAPHome, LDAPQuota, LDAPLanguage, LDAPPermissions, LDAPGroups)
+	return yamlconf.EnumValues(
+		LDAPName, LDAPRoot, LDAPHome, LDAPQuota, LDAPLanguage, LDAPPermissions, LDAPGroups)
 }
 
 // TimeoutOf is the longest time that the servers have for a login.
@@ -77,11 +79,11 @@ func (l *LDAP) UsesStartTLS() bool { return l.StartTLS == nil || *l.StartTLS }
 
 // UserAttributeOf is the attribute that has the name of the user.
 func (l *LDAP) UserAttributeOf() string {
-	if l.UserAttribute == "" && l.UserDN != "" {
+	if l.Attributes[LDAPName] == "" && l.UserDN != "" {
 		attribute, _, _ := strings.Cut(l.UserDN, "=")
 		return strings.TrimSpace(attribute)
 	}
-	return cmp.Or(l.UserAttribute, "uid")
+	return cmp.Or(l.Attributes[LDAPName], "uid")
 }
 
 // UserDNOf is the distinguished name of a user, by the pattern.
@@ -110,17 +112,13 @@ func (l *LDAP) check(v *validator, p yamlconf.Path) {
 		}
 	}
 	if strings.Contains(l.Filter, UserPlaceholder) {
-		v.report(p.Child("filter"), "needs no {user}: the server adds the condition that user_attribute has the name")
+		v.report(p.Child("filter"), "needs no {user}: the server adds the condition on the name itself")
 	}
 	attribute := regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*|[0-9]+(\.[0-9]+)+)$`) // RFC 4512 1.4
-	check := func(at yamlconf.Path, name string) {
-		if name != "" && !attribute.MatchString(name) {
-			v.report(at, "%q is not an attribute: write it like uid", name)
-		}
-	}
-	check(p.Child("user_attribute"), l.UserAttribute)
 	for setting, name := range l.Attributes {
-		check(p.Child("attributes").Child(string(setting)), name)
+		if name != "" && !attribute.MatchString(name) {
+			v.report(p.Child("attributes").Child(string(setting)), "%q is not an attribute: write it like uid", name)
+		}
 	}
 }
 

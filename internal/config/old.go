@@ -56,7 +56,9 @@ func oldKeys() []yamlconf.OldKey {
 		tenant+"auth.user.overwrite")
 	say(auto, tenant+"auth.hook.timeout", tenant+"auth.ldap.timeout", "audit.webhook.timeout", tenant+"webhook.timeout",
 		"limits.bans.half_life")
-	say(auto, "commit_delay", "upload_concurrency", "download_concurrency", "limits.min_upload_rate",
+	say("the attribute with the name stands with the others: write attributes: {name: sAMAccountName}",
+		tenant+"auth.ldap.user_attribute")
+	say(auto, "upload_concurrency", "download_concurrency", "limits.min_upload_rate",
 		"limits.sessions_before_login", "limits.sessions_before_login_per_address")
 	say(gone+"remove it, because the profile decides; for a server that refuses checksums write profile: strict",
 		"s3.checksums", tenant+"s3.checksums", tenant+"folders.*.s3.checksums")

@@ -25,6 +25,8 @@ const (
 	// minAbandonedUploads is more than the clocks of S3 and of the servers may differ. Below it a sweep could remove
 	// an upload under way.
 	minAbandonedUploads = 10 * time.Second
+	// maxCommitDelay is where users would feel every upload wait.
+	maxCommitDelay = time.Second
 )
 
 // Validate checks a configuration that was not loaded. What is wrong is returned as [Problems].
@@ -152,11 +154,15 @@ func (v *validator) durations() {
 		{"idle_timeout", v.cfg.IdleTimeout},
 		{"data_timeout", v.cfg.DataTimeout},
 		{"stall_timeout", v.cfg.StallTimeout},
+		{"commit_delay", v.cfg.CommitDelay},
 		{"drain_timeout", v.cfg.DrainTimeout},
 	} {
 		if d.value <= 0 {
 			v.report(yamlconf.Path{d.key}, "must be longer than 0")
 		}
+	}
+	if v.cfg.CommitDelay > maxCommitDelay {
+		v.report(yamlconf.Path{"commit_delay"}, "must be at most %s: uploads wait so long", maxCommitDelay)
 	}
 }
 

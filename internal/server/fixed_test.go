@@ -14,7 +14,7 @@ func TestEveryKeyChangesOrIsNamed(t *testing.T) {
 	changes := []string{
 		"default_language", "bilingual_greeting", "locales_dir", "unknown_hosts", "tls", "passive", "s3", "log",
 		"limits", "idle_timeout", "data_timeout", "stall_timeout",
-		"drain_timeout", "max_failed_logins", "part_size", "tenants", "tenants_dir", "tenant_defaults",
+		"commit_delay", "drain_timeout", "max_failed_logins", "part_size", "tenants", "tenants_dir", "tenant_defaults",
 	}
 	old, next := config.Default(), config.Default()
 	old.Tenants = map[string]*config.Tenant{"acme": {Bucket: "acme-data",

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"time"
 
 	"github.com/aws/smithy-go/middleware"
 
@@ -153,14 +152,8 @@ func (s *Server) filesOf(cfg *config.Config) driver.Options {
 	}
 }
 
-const (
-	// minUploadRate is a quarter of what a satellite telephone sends, 2,400 bits a second. It is in bytes a minute.
-	minUploadRate = 4 << 10
-	// commitDelay is longer than a killed client's kernel takes. It closes the data connection first, and the control
-	// connection some 50 microseconds later. Where its machine is busy 20 milliseconds were seen with few tasks for
-	// each processor.
-	commitDelay = 50 * time.Millisecond
-)
+// minUploadRate is a quarter of what a satellite telephone sends, 2,400 bits a second. It is in bytes a minute.
+const minUploadRate = 4 << 10
 
 // controlConfig is what sessions are begun with.
 func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.Config {
@@ -179,7 +172,7 @@ func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.
 		Data: dataconn.Settings{
 			OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout, MinRate: minUploadRate,
 		},
-		CommitDelay:    commitDelay,
+		CommitDelay:    cfg.CommitDelay,
 		MaxLogins:      cfg.MaxFailedLogins,
 		Limits:         s.limits,
 		LoginTimeout:   cfg.Limits.LoginTimeout,

@@ -3,6 +3,7 @@ package configtest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"golang.org/x/text/language"
@@ -21,11 +22,13 @@ func PasswordHash() value.Secret {
 		"$argon2id$v=19$m=8,t=1,p=1$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo")
 }
 
-// New is a configuration with the tenant acme in a fresh bucket of an S3 server, and the user alice.
+// New is a configuration with the tenant acme in a fresh bucket of an S3 server, and the user alice. Uploads hardly wait
+// for the end of the control connection.
 func New(tb testing.TB, s *s3test.Server) *config.Config {
 	tb.Helper()
 	cfg := config.Default()
 	cfg.Listen, cfg.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
+	cfg.CommitDelay = time.Millisecond
 	cfg.S3 = config.S3{
 		Endpoint: s.Endpoint, Region: s.Region, PathStyle: aws.Bool(true),
 		AccessKeyID: s.AccessKeyID, SecretAccessKey: value.NewSecret(s.SecretAccessKey),

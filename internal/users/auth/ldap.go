@@ -288,7 +288,7 @@ func (d *directory) find(c *connection, base string, scope int, user string) (*l
 	switch {
 	case ldap.IsErrorWithCode(err, ldap.LDAPResultSizeLimitExceeded) || err == nil && len(result.Entries) > 1:
 		several := &ldap.Error{ResultCode: ldap.LDAPResultSizeLimitExceeded,
-			Err: errors.New("correct user_attribute or filter")}
+			Err: errors.New("correct attributes.name or filter")}
 		return nil, fmt.Errorf("several entries have the name: %w", several)
 	case err != nil:
 		return nil, describe("search", err)

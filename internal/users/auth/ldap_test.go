@@ -201,7 +201,7 @@ func TestDirectoryDoesNotDecide(t *testing.T) {
 			l.UserDN = "uid={user},ou=elsewhere," + servicetest.People
 		}, "bob", ""},
 		"name-of-two": {searching(s), func(l *config.LDAP) {
-			l.UserAttribute = "mail"
+			l.Attributes = config.Attributes{config.LDAPName: "mail"}
 		}, "twin@acme.example", "several entries"},
 		"all-servers": {searching(s), func(l *config.LDAP) {
 			l.URLs = []string{"ldap://127.0.0.1:1", "ldap://127.0.0.1:2"}
