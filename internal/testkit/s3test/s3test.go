@@ -118,13 +118,13 @@ var shared registry
 type registry struct {
 	mu       sync.Mutex
 	root     string // the repository; empty until run
-	data     string // one folder a server
 	launches map[string]*launch
 }
 
 // launch is the start of a server, once in this process.
 type launch struct {
 	once   sync.Once
+	data   string // the folder of its files
 	server *Server
 	stop   func() error
 	err    error
@@ -139,12 +139,8 @@ func (r *registry) run(m interface{ Run() int }) (code int) {
 	if err != nil {
 		return fail(err)
 	}
-	data, err := os.MkdirTemp("", "babelftp-s3test-")
-	if err != nil {
-		return fail(err)
-	}
 	r.mu.Lock()
-	r.root, r.data, r.launches = root, data, map[string]*launch{}
+	r.root, r.launches = root, map[string]*launch{}
 	r.mu.Unlock()
 
 	defer func() {
@@ -170,13 +166,14 @@ func (r *registry) server(ctx context.Context, d descriptor) (*Server, error) {
 	r.mu.Unlock()
 
 	l.once.Do(func() {
-		place := workspace{
-			binary: filepath.Join(r.root, ".tools", "bin", strings.TrimSuffix(d.name, "-tls")),
-			data:   filepath.Join(r.data, d.name),
+		program, parent := strings.TrimSuffix(d.name, "-tls"), ""
+		if program == "minio" {
+			parent = dataFolder()
 		}
-		if l.err = os.Mkdir(place.data, 0o700); l.err != nil {
+		if l.data, l.err = os.MkdirTemp(parent, "babelftp-s3test-"); l.err != nil {
 			return
 		}
+		place := workspace{binary: filepath.Join(r.root, ".tools", "bin", program), data: l.data}
 		l.server, l.stop, l.err = d.start(ctx, d, place)
 	})
 	return l.server, l.err
@@ -188,14 +185,16 @@ func (r *registry) stop() error {
 	defer r.mu.Unlock()
 	var errs []error
 	for name, l := range r.launches {
-		if l.stop == nil {
-			continue
+		if l.stop != nil {
+			if err := l.stop(); err != nil {
+				errs = append(errs, fmt.Errorf("stop S3 server %s: %w", name, err))
+			}
 		}
-		if err := l.stop(); err != nil {
-			errs = append(errs, fmt.Errorf("stop S3 server %s: %w", name, err))
+		if l.data != "" {
+			errs = append(errs, os.RemoveAll(l.data))
 		}
 	}
-	return errors.Join(append(errs, os.RemoveAll(r.data))...)
+	return errors.Join(errs...)
 }
 
 // Repository is the folder of go.mod above the working directory.
