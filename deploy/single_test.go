@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // tool runs a program and returns what it printed.
@@ -113,7 +113,7 @@ func TestCompose(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, secret := range service.Secrets {
-		writeFile(t, filepath.Join(dir, secret.Source), configtest.PasswordHash().Reveal()+"\n")
+		writeFile(t, filepath.Join(dir, secret.Source), servicetest.PasswordHash().Reveal()+"\n")
 	}
 	if v := service.Volumes; len(v) != 1 || v[0].Target != filepath.Dir(configFile) {
 		t.Fatalf("babelftp mounts %v, and an editor that replaces the file reaches a folder only", v)
@@ -148,7 +148,7 @@ func TestCompose(t *testing.T) {
 	cmd.Env = interpolated(service.Environment)
 	startAndWait(t, cmd, control, 2, io.Discard)
 	client := ftptest.Dial(t, control+":2121")
-	client.Login("alice", configtest.Password)
+	client.Login("alice", servicetest.Password)
 	client.Store("hello.txt", "bonjour")
 	if got := client.Transfer("RETR hello.txt"); got != "bonjour" {
 		t.Errorf("RETR: %q", got)

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"syscall"
 
-	"github.com/babelftp/babelftp/driver/internal/download"
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/base/s3error"
@@ -21,7 +20,7 @@ type reader struct {
 	bucket  *s3api.Bucket
 	version s3api.Version
 	info    *file.Stored
-	content *download.Reader
+	content *file.Reader
 }
 
 func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
@@ -48,7 +47,7 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 		Handle: file.Handle{FileName: name, Unsupported: syscall.EBADF},
 		ctx:    ctx, cancel: cancel, bucket: f.bucket, version: v,
 		info: &file.Stored{Info: file.New(f.keys.Base(key), &v, &a), Answer: answer},
-		content: download.NewReader(
+		content: file.NewReader(
 			ctx, f.bucket, v, offset, stream, f.opts.Memory, f.opts.Endpoint.stats, f.opts.DownloadConcurrency),
 	}, nil
 }
@@ -100,7 +99,7 @@ func (r *reader) ReadAt(p []byte, offset int64) (int, error) {
 	if offset < 0 {
 		return 0, s3error.PathError("read", r.FileName, s3error.ErrInvalid)
 	}
-	part := download.NewRange(r.ctx, r.bucket, r.version, offset, min(offset+int64(len(p)), r.version.Size))
+	part := file.NewRange(r.ctx, r.bucket, r.version, offset, min(offset+int64(len(p)), r.version.Size))
 	defer part.Close()
 	n := 0
 	for n < len(p) {

@@ -34,7 +34,7 @@ func house() []string {
 // driverHouse lists the packages below driver/internal in the same way.
 func driverHouse() []string {
 	return strings.Fields(`
-		tree listing upload download quota journal membudget file
+		tree listing upload file quota journal membudget
 		s3api attributes keys`)
 }
 
@@ -51,7 +51,7 @@ func keepers() []keeper {
 		{"github.com/pires/go-proxyproto/...", "internal/ftp/accept", "PROXY headers are read in one place"},
 		{"go.opentelemetry.io/otel/sdk/...", "internal/report/tracing", "spans are sent from one place"},
 		{"go.opentelemetry.io/otel/exporters/...", "internal/report/tracing", "spans are sent from one place"},
-		{"github.com/prometheus/client_golang/...", "internal/admin/metrics",
+		{"github.com/prometheus/client_golang/...", "internal/admin",
 			"others count, and these show the counts"},
 		{"github.com/spf13/afero/...", "driver internal/ftp/engine",
 			"afero is how the engine and the driver meet"},

@@ -43,15 +43,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return exitOK
 	}
-	report(stderr, err)
+	printError(stderr, err)
 	if _, ok := errors.AsType[*usageError](err); ok {
 		return exitUsage
 	}
 	return exitFailure
 }
 
-// report writes an error. The problems of a configuration begin with the file, so that an editor can jump there.
-func report(w io.Writer, err error) {
+// printError writes an error. The problems of a configuration begin with the file, so that an editor can jump there.
+func printError(w io.Writer, err error) {
 	if problems, ok := errors.AsType[config.Problems](err); ok {
 		noun := "problem"
 		if len(problems) > 1 {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // policy prints what the configuration uses, for the credentials of the tenant or of a folder.
@@ -41,7 +41,7 @@ tenants:
     objects: {acl: private}
     users:
       carol: {password_hash: %[1]q}
-`, configtest.PasswordHash().Reveal())
+`, servicetest.PasswordHash().Reveal())
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

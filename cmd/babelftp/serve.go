@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/babelftp/babelftp/internal/base/logline"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/reload"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/server"
 )
 
@@ -78,7 +78,7 @@ func newServeCommand() *cobra.Command {
 
 // newLogger is a logger that writes to w.
 func newLogger(w io.Writer, format config.LogFormat, level slog.Leveler) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: logline.Escape}
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: report.Escape}
 	if format == config.LogJSON {
 		return slog.New(slog.NewJSONHandler(w, opts))
 	}

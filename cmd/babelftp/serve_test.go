@@ -20,9 +20,9 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // A process is a program under test that runs until it gets a signal.
@@ -300,7 +300,7 @@ func TestCheckCertificates(t *testing.T) {
 	file, cert, key := filepath.Join(dir, "babelftp.yaml"), filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	text := fmt.Sprintf(
 		"tls: {cert_file: tls.crt, key_file: tls.key}\ntenants: {acme: {bucket: acme, users: {alice: "+
-			"{password_hash: %q}}}}\n", configtest.PasswordHash().Reveal())
+			"{password_hash: %q}}}}\n", servicetest.PasswordHash().Reveal())
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +358,7 @@ func TestLanguagesThatLeavePeopleOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := fmt.Sprintf(
 				"%stenants: {acme: {%sbucket: acme, users: {alice: {password_hash: %q}}}}\n", tc.server, tc.tenant,
-				configtest.PasswordHash().Reveal())
+				servicetest.PasswordHash().Reveal())
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -377,7 +377,7 @@ func TestCheckRefusedText(t *testing.T) {
 	text := fmt.Sprintf(
 		"locales_dir: texts\ntenants: {acme: {bucket: acme, messages: {ok: {fr: Oui}, godbye: {fr: Salut}}, users: "+
 			"{alice: {password_hash: %q}}}}\n",
-		configtest.PasswordHash().Reveal())
+		servicetest.PasswordHash().Reveal())
 	const messages = `{"language": "fr", "messages": [
 {"id": "ok", "message": "OK.", "translation": "Oui."},
 {"id": "goodbye", "message": "Goodbye.", "translation": "Salut {User}."}]}`

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/babelftp/babelftp/internal/admin"
-	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/report"
 )
 
 func newSessionsCommand() *cobra.Command {
@@ -29,7 +29,7 @@ func newSessionsCommand() *cobra.Command {
 	asJSON := addJSONFlag(cmd)
 	cmd.RunE = runList(
 		client, asJSON, (*admin.Client).Sessions, "ID USER REMOTE SINCE IDLE LANG TLS DOES",
-		func(t *table, all []activity.Shown) {
+		func(t *table, all []report.ShownSession) {
 			now := time.Now()
 			for _, s := range all {
 				does, encrypted := s.Command, "no"
@@ -80,7 +80,7 @@ func newTransfersCommand() *cobra.Command {
 	asJSON := addJSONFlag(cmd)
 	cmd.RunE = runList(
 		client, asJSON, (*admin.Client).Transfers, "SESSION USER DIRECTION BYTES DONE RATE SINCE PATH",
-		func(t *table, all []activity.Transfer) {
+		func(t *table, all []report.ShownTransfer) {
 			now := time.Now()
 			for i := range all {
 				x := &all[i]
@@ -93,7 +93,7 @@ func newTransfersCommand() *cobra.Command {
 }
 
 // done is the part of a transfer that has moved, empty where its size is not known.
-func done(x *activity.Transfer) string {
+func done(x *report.ShownTransfer) string {
 	const all = 100
 	switch {
 	case x.Size == nil:

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
 
@@ -73,7 +73,7 @@ func TestSessions(t *testing.T) {
 	if _, err := io.WriteString(data, "half"); err != nil {
 		t.Fatal(err)
 	}
-	var all []activity.Transfer
+	var all []report.ShownTransfer
 	for len(all) == 0 || all[0].Bytes < 4 {
 		all = nil
 		if err := json.Unmarshal([]byte(ask(0, "transfers", "--json")), &all); err != nil {

@@ -12,7 +12,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/babelftp/babelftp/internal/base/logline"
+	"github.com/babelftp/babelftp/internal/report"
 )
 
 // A table writes lines of columns. Clients choose some of the texts, so that what a terminal would obey is escaped.
@@ -40,7 +40,7 @@ func (t *table) flush() error { return t.w.Flush() }
 // visible escapes what a terminal would obey and not show: control characters, and those that turn the direction of
 // text around.
 func visible(text string) string {
-	return logline.EscapeUnprintable(text, func(b *strings.Builder, r rune, bytes string) {
+	return report.EscapeUnprintable(text, func(b *strings.Builder, r rune, bytes string) {
 		if r < ' ' || r == utf8.RuneError {
 			fmt.Fprintf(b, `\x%02x`, bytes)
 			return
@@ -59,7 +59,7 @@ func writeJSON(out io.Writer, v any) error {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
-		escaped := logline.EscapeUnprintable(
+		escaped := report.EscapeUnprintable(
 			strings.TrimSuffix(line, "\n"), func(b *strings.Builder, r rune, _ string) {
 				for _, unit := range utf16.Encode([]rune{r}) {
 					fmt.Fprintf(b, `\u%04x`, unit)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/users/userimport"
+	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
 
 func newUsersCommand() *cobra.Command {
@@ -39,13 +39,13 @@ func newUsersCommand() *cobra.Command {
 }
 
 // An importer reads the users of another kind of server.
-type importer func(text []byte, strip string) (*userimport.Users, error)
+type importer func(text []byte, strip string) (*usersfile.Users, error)
 
 func newUsersImportCommand() *cobra.Command {
 	var vsftpdConf, vsftpdUsers string
 	importers := map[string]importer{
-		"sftpgo": userimport.SFTPGo, "proftpd": userimport.ProFTPD, "pureftpd": userimport.PureFTPd,
-		"vsftpd": func(text []byte, strip string) (*userimport.Users, error) {
+		"sftpgo": usersfile.SFTPGo, "proftpd": usersfile.ProFTPD, "pureftpd": usersfile.PureFTPd,
+		"vsftpd": func(text []byte, strip string) (*usersfile.Users, error) {
 			return importVSFTPD(text, strip, vsftpdConf, vsftpdUsers)
 		},
 	}
@@ -114,8 +114,8 @@ func newUsersImportCommand() *cobra.Command {
 }
 
 // importVSFTPD reads the users of vsftpd with its configuration, and the files of its users.
-func importVSFTPD(text []byte, strip, conf, dir string) (*userimport.Users, error) {
-	cfg := userimport.VSFTPDConfig{Hash: passwordhash.New}
+func importVSFTPD(text []byte, strip, conf, dir string) (*usersfile.Users, error) {
+	cfg := usersfile.VSFTPDConfig{Hash: passwordhash.New}
 	if conf != "" {
 		var err error
 		if cfg.All, err = os.ReadFile(conf); err != nil {
@@ -137,7 +137,7 @@ func importVSFTPD(text []byte, strip, conf, dir string) (*userimport.Users, erro
 		}
 		return own, err
 	}
-	return userimport.VSFTPD(text, strip, cfg)
+	return usersfile.VSFTPD(text, strip, cfg)
 }
 
 // readInput reads a file, or standard input for "-".

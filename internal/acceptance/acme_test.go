@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -37,7 +36,7 @@ tenants:
     users: {alice: {password_hash: %q}}
 `, certificates, authority.Directory, authority.CAFile, challenges, storage.Endpoint, storage.Region,
 			storage.AccessKeyID, storage.SecretAccessKey,
-			files, configtest.PasswordHash().Reveal()))
+			files, servicetest.PasswordHash().Reveal()))
 	}
 	reached, other := configure("reached.yaml", authority.HTTPAddress), configure("other.yaml", "127.0.0.1:0")
 	check := launch(t, binary(t), "check", "--probe", "--config", other)
@@ -55,7 +54,7 @@ tenants:
 		waitUntil(t, func() bool { // certmagic has the certificate in memory soon after
 			return launch(
 				t, "curl", "--silent", "--ssl-reqd", "--cacert", root, "--resolve",
-				"ftp.acme.example:"+number+":127.0.0.1", "--user", "alice:"+configtest.Password,
+				"ftp.acme.example:"+number+":127.0.0.1", "--user", "alice:"+servicetest.Password,
 				"--upload-file", content, "ftp://ftp.acme.example:"+number+"/content").wait() == 0
 		}, func() { t.Error("curl does not trust the certificate") })
 	}

@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // TestOutOfDescriptors lowers the number of descriptors that the server may have while sessions last. Without a
@@ -87,7 +87,7 @@ func TestDescriptorReserve(t *testing.T) {
 		if !strings.HasPrefix(refused, "220") {
 			break
 		}
-		for _, command := range []string{"USER mallory@acme", "PASS " + configtest.Password} {
+		for _, command := range []string{"USER mallory@acme", "PASS " + servicetest.Password} {
 			if _, err := c.Send(command); err != nil {
 				t.Fatal(err)
 			}

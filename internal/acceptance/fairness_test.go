@@ -13,9 +13,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 
 // mallory is a further user of acme, whose password takes the server little time to check.
 func mallory() string {
-	return "      mallory: {password_hash: " + strconv.Quote(configtest.PasswordHash().Reveal()) + "}"
+	return "      mallory: {password_hash: " + strconv.Quote(servicetest.PasswordHash().Reveal()) + "}"
 }
 
 // attackMemory lets mallory begin so many uploads, each of which sends just less than a part and then no more. The
@@ -40,7 +40,7 @@ func (s *site) attackMemory(t *testing.T, first, others int) (uploads []*ftptest
 	almost := make([]byte, onePart-60<<10) // which takes all of the blocks of the part
 	for i := range first + others {
 		c := ftptest.Dial(t, s.address)
-		c.Login("mallory@acme", configtest.Password)
+		c.Login("mallory@acme", servicetest.Password)
 		conn := c.Data()
 		t.Cleanup(func() { _ = conn.Close() })
 		if err := conn.(*net.TCPConn).SetWriteBuffer(smallWindow); err != nil {
@@ -156,7 +156,7 @@ func TestOneDoor(t *testing.T) {
 	}
 	first, second := ftptest.Dial(t, s.address), ftptest.Dial(t, s.address)
 	for _, c := range []*ftptest.Client{first, second} {
-		c.Login("mallory@acme", configtest.Password)
+		c.Login("mallory@acme", servicetest.Password)
 	}
 	conn := first.Data()
 	defer conn.Close()

@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // An attack is what many clients say to a server at the same time.
@@ -95,7 +95,7 @@ func (a *attack) session(r *rand.Rand) {
 	if !implicit && sp.chance(3) && !sp.startTLS() {
 		return
 	}
-	if !sp.chance(4) && !sp.all("USER mallory@acme", "PASS "+configtest.Password) {
+	if !sp.chance(4) && !sp.all("USER mallory@acme", "PASS "+servicetest.Password) {
 		return
 	}
 	if !sp.chance(3) && sp.all("TYPE I", "CWD /") && sp.TLS != nil {
@@ -308,7 +308,7 @@ func (sp *speaker) value(word string) string {
 		return pick(
 			sp.Rand, "mallory@acme", "alice@acme", "nobody", "a@b@c", "\xff", strings.Repeat("u", sp.IntN(4090)))
 	case "password":
-		return pick(sp.Rand, configtest.Password, configtest.Password, "wrong", "")
+		return pick(sp.Rand, servicetest.Password, servicetest.Password, "wrong", "")
 	case "hostname":
 		return pick(
 			sp.Rand, "ftp.acme.example", "ftp.umbrella.example", "127.0.0.1", "[::1]", "a..b",

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // dialFrom connects from an address of the loopback network, which the server counts as a client of its own, and
@@ -100,7 +100,7 @@ func TestMemoryOfWaitingLines(t *testing.T) {
 				return err
 			}
 			t.Cleanup(func() { _ = conn.Close() })
-			for _, line := range []string{"USER mallory@acme", "PASS " + configtest.Password, "EPSV"} {
+			for _, line := range []string{"USER mallory@acme", "PASS " + servicetest.Password, "EPSV"} {
 				if reply, err := c.Send(line); err != nil || reply[0] > '3' {
 					return fmt.Errorf("%s: %q, %w", line, reply, err)
 				}
@@ -138,8 +138,8 @@ func TestMemoryOfSessions(t *testing.T) {
 	}{
 		{"before-the-login", []string{"NOOP", "CLNT x", "USER mallory@acme"}, 16},
 		{"before-the-login-under-TLS", []string{"AUTH TLS", "NOOP", "CLNT x", "USER mallory@acme"}, 30},
-		{"logged-in", []string{"USER mallory@acme", "PASS " + configtest.Password, "CWD /"}, 40},
-		{"logged-in-under-TLS", []string{"AUTH TLS", "USER mallory@acme", "PASS " + configtest.Password, "CWD /"}, 50},
+		{"logged-in", []string{"USER mallory@acme", "PASS " + servicetest.Password, "CWD /"}, 40},
+		{"logged-in-under-TLS", []string{"AUTH TLS", "USER mallory@acme", "PASS " + servicetest.Password, "CWD /"}, 50},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var dialed errgroup.Group

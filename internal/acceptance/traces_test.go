@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
@@ -182,7 +181,7 @@ func TestTracesOfStrangers(t *testing.T) {
 	s := &site{env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}}
 	s.open(t, s3test.Start(t, "minio"), mallory())
 	stranger, user := ftptest.Dial(t, s.address), ftptest.Dial(t, s.address)
-	user.Login("mallory@acme", configtest.Password)
+	user.Login("mallory@acme", servicetest.Password)
 	const most, flood = 2048, 4000 // most is how many spans the exporter keeps
 	for range flood {
 		stranger.Command(200, "NOOP")

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
@@ -73,7 +73,7 @@ func (c *Client) Server(ctx context.Context) (s Server, err error) {
 }
 
 // Sessions returns the sessions of the replica, those that began first first.
-func (c *Client) Sessions(ctx context.Context) (all []activity.Shown, err error) {
+func (c *Client) Sessions(ctx context.Context) (all []report.ShownSession, err error) {
 	return all, c.ask(ctx, http.MethodGet, "/sessions", nil, &all)
 }
 
@@ -83,7 +83,7 @@ func (c *Client) Disconnect(ctx context.Context, id string) error {
 }
 
 // Transfers returns the transfers of the replica, those of the oldest sessions first.
-func (c *Client) Transfers(ctx context.Context) (all []activity.Transfer, err error) {
+func (c *Client) Transfers(ctx context.Context) (all []report.ShownTransfer, err error) {
 	return all, c.ask(ctx, http.MethodGet, "/transfers", nil, &all)
 }
 

@@ -24,4 +24,7 @@
 //
 // An [Overview] collects from the parts of a server what administrators see of it, and does what they ask for. A
 // [Probe] answers the probes of Kubernetes: /healthz and /readyz.
+//
+// [Metrics] show Prometheus what a server does: what its sessions do, and what other packages count of memory, uploads,
+// buckets and more.
 package admin

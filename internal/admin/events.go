@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
@@ -29,11 +29,11 @@ const (
 
 // A State is the event "state". Each list has 200 at most, and Totals says how many there are.
 type State struct {
-	Server    Server               `json:"server"`
-	Sessions  []activity.Shown     `json:"sessions"`  // those with transfers first, then the active ones
-	Transfers []*activity.Transfer `json:"transfers"` // the oldest first
-	Tenants   []Tenant             `json:"tenants"`   // those whose buckets cannot be used first, then those with most sessions
-	Bans      []bans.Ban           `json:"bans"`
+	Server    Server                  `json:"server"`
+	Sessions  []report.ShownSession   `json:"sessions"`  // those with transfers first, then the active ones
+	Transfers []*report.ShownTransfer `json:"transfers"` // the oldest first
+	Tenants   []Tenant                `json:"tenants"`   // those whose buckets cannot be used first, then those with most sessions
+	Bans      []bans.Ban              `json:"bans"`
 	Totals    struct {
 		Sessions  int `json:"sessions"`
 		Transfers int `json:"transfers"`
@@ -49,16 +49,16 @@ func (h *Handler) state() State {
 		Bans: h.Bans.All()}
 	s.Totals.Sessions, s.Totals.Transfers, s.Totals.Tenants, s.Totals.Bans = len(sessions), len(s.Transfers),
 		len(s.Tenants), len(s.Bans)
-	idle := func(s activity.Shown) int {
+	idle := func(s report.ShownSession) int {
 		if s.Transfer == nil {
 			return 1
 		}
 		return 0
 	}
-	s.Sessions = first(sessions, func(a, b activity.Shown) int {
+	s.Sessions = first(sessions, func(a, b report.ShownSession) int {
 		return cmp.Or(cmp.Compare(idle(a), idle(b)), b.LastActive.Compare(a.LastActive), cmp.Compare(a.ID, b.ID))
 	})
-	s.Transfers = first(s.Transfers, func(a, b *activity.Transfer) int {
+	s.Transfers = first(s.Transfers, func(a, b *report.ShownTransfer) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Session, b.Session))
 	})
 	up := func(t Tenant) int {

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/users/bans"
@@ -148,15 +148,15 @@ func send(w http.ResponseWriter, status int, v any) {
 }
 
 // bySince sorts sessions by their begin.
-func bySince(sessions []activity.Shown) []activity.Shown {
-	slices.SortFunc(sessions, func(a, b activity.Shown) int {
+func bySince(sessions []report.ShownSession) []report.ShownSession {
+	slices.SortFunc(sessions, func(a, b report.ShownSession) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
 	})
 	return sessions
 }
 
-func transfersOf(sessions []activity.Shown) []*activity.Transfer {
-	transfers := []*activity.Transfer{}
+func transfersOf(sessions []report.ShownSession) []*report.ShownTransfer {
+	transfers := []*report.ShownTransfer{}
 	for _, s := range sessions {
 		if s.Transfer != nil {
 			transfers = append(transfers, s.Transfer)

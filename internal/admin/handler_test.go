@@ -16,14 +16,14 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report"
-	"github.com/babelftp/babelftp/internal/report/activity"
+
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
 // A source is a server with many sessions of many tenants.
 type source struct {
-	sessions []*activity.Session
+	sessions []*report.Activity
 	tenants  int
 	asked    atomic.Int64 // how often for the sessions
 	bounded  atomic.Bool  // whether the storage was asked with a deadline
@@ -32,7 +32,7 @@ type source struct {
 func newSource(sessions, tenants int) *source {
 	s := &source{tenants: tenants}
 	for i := range sessions {
-		s.sessions = append(s.sessions, activity.New(&report.Client{
+		s.sessions = append(s.sessions, report.NewActivity(&report.Client{
 			ID: time.Duration(i).String(), Remote: "192.0.2.7:1024", Tenant: name(i % tenants), User: "alice",
 		}))
 	}
@@ -43,9 +43,9 @@ func name(i int) string { return "tenant" + string(rune('A'+i/26)) + string(rune
 
 func (s *source) Server() Server { return Server{} }
 
-func (s *source) Sessions() []activity.Shown {
+func (s *source) Sessions() []report.ShownSession {
 	s.asked.Add(1)
-	shown := make([]activity.Shown, len(s.sessions))
+	shown := make([]report.ShownSession, len(s.sessions))
 	for i, session := range s.sessions {
 		shown[i] = session.Show()
 	}
@@ -54,7 +54,7 @@ func (s *source) Sessions() []activity.Shown {
 
 func (s *source) Users() []User { return []User{{"t0", "alice", time.Unix(0, 0).UTC()}} }
 
-func (s *source) Tenants(sessions []activity.Shown) []Tenant {
+func (s *source) Tenants(sessions []report.ShownSession) []Tenant {
 	counts := map[string]int{}
 	for i := range sessions {
 		counts[sessions[i].Tenant]++

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/certs"
-	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -14,7 +14,7 @@ import (
 
 // A Control has the sessions.
 type Control interface {
-	Sessions() []activity.Shown
+	Sessions() []report.ShownSession
 	Disconnect(id string) bool
 }
 
@@ -80,7 +80,7 @@ func (o *Overview) Users() []User {
 }
 
 // Tenants implements [admin.Source].
-func (o *Overview) Tenants(of []activity.Shown) []Tenant {
+func (o *Overview) Tenants(of []report.ShownSession) []Tenant {
 	sessions := map[string]int{}
 	for i := range of {
 		sessions[of[i].Tenant]++

@@ -19,9 +19,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/server"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 const (
@@ -35,7 +35,7 @@ func start(t *testing.T, change func(*config.Config)) *server.Server {
 	t.Helper()
 	chromium(t)
 	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	hash, err := passwordhash.New(password)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func look(t *testing.T, srv *server.Server, language string) *tab {
 func login(t *testing.T, srv *server.Server) *ftptest.Client {
 	t.Helper()
 	c := ftptest.Dial(t, srv.Addr().String())
-	c.Login("alice@acme", configtest.Password)
+	c.Login("alice@acme", servicetest.Password)
 	return c
 }
 
@@ -168,7 +168,7 @@ func TestLanguagesOfTheState(t *testing.T) {
 		cfg.Tenants["umbrella"] = &missing
 	})
 	c := ftptest.Dial(t, srv.Addr().String())
-	c.Login("alice@acme", configtest.Password)
+	c.Login("alice@acme", servicetest.Password)
 	c.Store("f", strings.Repeat("x", 600_000))
 	for _, test := range []struct{ accept, lang, dir, session, quota, storage string }{
 		{"fr-CA,en", "fr", "ltr", "japonais", "600\u00a0ko sur 1,5\u00a0Mo", "Injoignable"},

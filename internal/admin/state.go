@@ -5,18 +5,18 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/report"
 )
 
 // A Source is the server of which a [Handler] tells. Any goroutine may call its methods.
 type Source interface {
 	Server() Server
 	// Sessions are those of this replica, in no order.
-	Sessions() []activity.Shown
+	Sessions() []report.ShownSession
 	// Disconnect ends a session with reply 421, and tells whether there is one of this ID. It does not wait.
 	Disconnect(id string) bool
 	// Tenants are sorted by name. Those of Sessions are counted.
-	Tenants(sessions []activity.Shown) []Tenant
+	Tenants(sessions []report.ShownSession) []Tenant
 	// Users are those who have logged in to this replica since it started, sorted by tenant and name.
 	Users() []User
 	// Uploads are those of a tenant, or of all for an empty name, of all replicas.

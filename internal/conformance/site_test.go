@@ -17,15 +17,15 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/server"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
 
 // password is that of every user.
-const password = configtest.Password
+const password = servicetest.Password
 
 // hosts are the names in the server's certificate.
 var hosts = []string{"ftp.acme.example", "ftp.umbrella.example", "ftp.nobody.example"}
@@ -80,7 +80,7 @@ func newSite(t *testing.T, extra settings) *site {
 	storage := s3test.Start(t, cmp.Or(extra.storage, "sim-aws"))
 	s := &site{client: storage.Client(), bucket: storage.Bucket(t)}
 	text := fmt.Sprintf(configuration, storage.Endpoint, storage.Region, storage.AccessKeyID, storage.SecretAccessKey,
-		extra.server, s.bucket, configtest.PasswordHash().Reveal(), indent(extra.acme),
+		extra.server, s.bucket, servicetest.PasswordHash().Reveal(), indent(extra.acme),
 		cmp.Or(extra.hosts, "ftp.acme.example"))
 	file := filepath.Join(t.TempDir(), "babelftp.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -26,11 +26,11 @@ import (
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/report/activity"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 const (
@@ -84,18 +84,18 @@ func TestAdministratorSeesSessions(t *testing.T) {
 		cfg.Tenants["acme"].DefaultLanguage = language.Japanese
 	})
 	c := ftptest.Dial(t, srv.Addr().String())
-	before := until(t, administrator.Sessions, func(all []activity.Shown) bool {
+	before := until(t, administrator.Sessions, func(all []report.ShownSession) bool {
 		return len(all) == 1 && all[0].Language == "fr"
 	})[0]
 	if before.ID == "" || before.User != "" || before.TLS || before.Command != "" || before.Transfer != nil ||
 		!strings.HasPrefix(before.Remote, "127.0.0.1:") {
 		t.Errorf("the session is %+v", before)
 	}
-	c.Login("alice", configtest.Password)
+	c.Login("alice", servicetest.Password)
 	c.Command(200, "TYPE I")
 	c.Command(200, "ALLO 1000")
 	data := begin(t, c, "STOR up\x1b", "abc")
-	s := until(t, administrator.Sessions, func(all []activity.Shown) bool {
+	s := until(t, administrator.Sessions, func(all []report.ShownSession) bool {
 		return all[0].Transfer != nil && all[0].Transfer.Bytes == 3
 	})[0]
 	up := s.Transfer
@@ -112,7 +112,9 @@ func TestAdministratorSeesSessions(t *testing.T) {
 	if _, err := io.WriteString(data, "def"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, administrator.Transfers, func(all []activity.Transfer) bool { return len(all) == 1 && all[0].Bytes == 6 })
+	until(t, administrator.Transfers, func(all []report.ShownTransfer) bool {
+		return len(all) == 1 && all[0].Bytes == 6
+	})
 	_ = data.Close()
 	c.Reply(226)
 
@@ -131,7 +133,7 @@ func TestAdministratorSeesSessions(t *testing.T) {
 		t.Errorf("the server is %+v: %v", state, err)
 	}
 	c.Command(221, "QUIT")
-	until(t, administrator.Sessions, func(all []activity.Shown) bool { return len(all) == 0 })
+	until(t, administrator.Sessions, func(all []report.ShownSession) bool { return len(all) == 0 })
 	var events []struct{ Event, User, Session string }
 	ask(t, srv, "/api/v1/audit", &events)
 	got := ""
@@ -157,7 +159,7 @@ func TestAdministratorSeesDownloads(t *testing.T) {
 	c.Command(350, "REST 10")
 	data := c.Data()
 	c.Command(150, "RETR f")
-	moved := until(t, administrator.Transfers, func(all []activity.Transfer) bool {
+	moved := until(t, administrator.Transfers, func(all []report.ShownTransfer) bool {
 		return len(all) == 1 && all[0].Bytes > 0
 	})[0]
 	if moved.Direction != "download" || moved.Size == nil || *moved.Size != int64(len(content)-10) ||
@@ -167,7 +169,7 @@ func TestAdministratorSeesDownloads(t *testing.T) {
 	if _, err := io.CopyN(io.Discard, data, 5_000_000); err != nil {
 		t.Fatal(err)
 	}
-	until(t, administrator.Transfers, func(all []activity.Transfer) bool {
+	until(t, administrator.Transfers, func(all []report.ShownTransfer) bool {
 		return len(all) == 1 && all[0].Bytes > moved.Bytes
 	})
 	if _, err := io.Copy(io.Discard, data); err != nil {
@@ -218,7 +220,7 @@ func TestAdministratorDisconnects(t *testing.T) {
 	idle, busy, other := session(t, srv, "alice"), session(t, srv, "alice"), session(t, srv, "alice")
 	busy.Command(200, "LANG ja")
 	upload := begin(t, busy, "STOR half.txt", "half of a file")
-	all := until(t, administrator.Sessions, func(all []activity.Shown) bool {
+	all := until(t, administrator.Sessions, func(all []report.ShownSession) bool {
 		return len(all) == 3 && all[1].Transfer != nil
 	})
 	for _, s := range all[:2] {
@@ -240,7 +242,7 @@ func TestAdministratorDisconnects(t *testing.T) {
 	closed(t, busy)
 	_ = upload.Close()
 	other.Command(550, "SIZE half.txt")
-	until(t, administrator.Sessions, func(all []activity.Shown) bool { return len(all) == 1 })
+	until(t, administrator.Sessions, func(all []report.ShownSession) bool { return len(all) == 1 })
 	if err := administrator.Disconnect(t.Context(), all[0].ID); err == nil ||
 		!strings.Contains(err.Error(), "there is no session "+all[0].ID) {
 		t.Errorf("to disconnect it again: %v", err)
@@ -317,7 +319,7 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 	content := strings.Repeat("0123456789", 700_000)
 	s := s3test.Start(t, "sim-aws")
 	proxy := proxied(t, s)
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
 	cfg.Tenants["acme"].Resume = config.KeepInterrupted
 	cfg.Admin.Listen, cfg.Admin.Users = "127.0.0.1:0", adminUsers(t)

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // linesOf are the lines of an audit log that have a key, without what differs in each run.
@@ -61,7 +61,7 @@ func TestAuditOfAdministrators(t *testing.T) {
 	t.Run("serve", func(t *testing.T) { // its end writes the last lines
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		c := ftptest.Dial(t, srv.Addr().String())
-		c.Login("alice", configtest.Password)
+		c.Login("alice", servicetest.Password)
 		all, err := administrator.Sessions(t.Context())
 		if err != nil || len(all) != 1 {
 			t.Fatalf("the sessions are %v: %v", all, err)
@@ -128,7 +128,7 @@ func TestAuditRequired(t *testing.T) {
 	t.Run("serve", func(t *testing.T) { // its end writes the last lines
 		srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		c := ftptest.Dial(t, srv.Addr().String())
-		c.Login("alice", configtest.Password)
+		c.Login("alice", servicetest.Password)
 		c.Store("before", "abc")
 		if err := os.Rename(cfg.Audit.File, cfg.Audit.File+".1"); err != nil {
 			t.Fatal(err)

@@ -15,9 +15,9 @@ import (
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // auditLines serves a session that does something, stops the server, and returns the audit log.
@@ -48,7 +48,7 @@ func auditLines(t *testing.T, cfg *config.Config, s *s3test.Server, do func(*ftp
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(text), configtest.Password) || strings.Contains(string(text), "secret") {
+	if strings.Contains(string(text), servicetest.Password) || strings.Contains(string(text), "secret") {
 		t.Errorf("the audit log holds a password:\n%s", text)
 	}
 	var lines []map[string]any
@@ -74,7 +74,7 @@ func TestAuditLog(t *testing.T) {
 		c.Command(331, "USER alice")
 		c.Command(530, "PASS secret2")
 		c.Command(500, "secret3")
-		c.Login("alice", configtest.Password)
+		c.Login("alice", servicetest.Password)
 		c.Store("a", "abc")
 		c.Command(350, "REST 1")
 		c.Transfer("RETR a")
@@ -170,12 +170,12 @@ func TestAuditOfLimits(t *testing.T) {
 	cfg.Tenants["acme"].Quota = 2
 	cfg.Tenants["acme"].Limits.Tenant.Sessions = 1
 	lines := auditLines(t, cfg, s, func(c *ftptest.Client) {
-		c.Login("alice", configtest.Password)
+		c.Login("alice", servicetest.Password)
 		second, err := ftptest.Open(c.RemoteAddr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, command := range []string{"", "USER alice", "PASS " + configtest.Password} {
+		for _, command := range []string{"", "USER alice", "PASS " + servicetest.Password} {
 			if command == "" {
 				_, err = second.Reply()
 			} else {
@@ -217,9 +217,9 @@ func TestAuditFileCannotBeOpened(t *testing.T) {
 // An upload in parts has the answer to the request that made it visible.
 func TestAuditOfLargeUpload(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		cfg := configtest.New(t, s)
+		cfg := servicetest.NewConfig(t, s)
 		lines := auditLines(t, cfg, s, func(c *ftptest.Client) {
-			c.Login("alice", configtest.Password)
+			c.Login("alice", servicetest.Password)
 			c.Store("a", strings.Repeat("a", int(cfg.PartSize)+1))
 			c.Command(221, "QUIT")
 		})
@@ -260,7 +260,7 @@ func TestAuditToWebhook(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Audit.Webhook = config.Receiver{URL: receiver.URL, Secret: value.NewSecret(secret)}
 	want := auditLines(t, cfg, s, func(c *ftptest.Client) {
-		c.Login("alice", configtest.Password)
+		c.Login("alice", servicetest.Password)
 		c.Store("a", "abc")
 		c.Command(221, "QUIT")
 	})

@@ -13,9 +13,9 @@ import (
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // banned is what a client reads in French, and denied what one of a network that is refused reads.
@@ -62,7 +62,7 @@ func TestBanOfAnAddress(t *testing.T) {
 	const attacker = "127.0.0.2"
 	waiting, _ := dialFrom(t, srv, attacker, 220)
 	loggedIn, _ := dialFrom(t, srv, attacker, 220)
-	loggedIn.Login("alice", configtest.Password)
+	loggedIn.Login("alice", servicetest.Password)
 	guessing := []*ftptest.Client{waiting}
 	for _, code := range []int{530, 530, 530, 530, 530, 421} { // the last one bans, and cuts its own session too
 		c, _ := dialFrom(t, srv, attacker, 220)
@@ -85,7 +85,7 @@ func TestBanOfAnAddress(t *testing.T) {
 	}
 	loggedIn.Command(200, "NOOP")
 	other, _ := dialFrom(t, srv, "127.0.0.1", 220)
-	other.Login("alice", configtest.Password)
+	other.Login("alice", servicetest.Password)
 
 	all, err := administrator.Bans(t.Context())
 	if err != nil || len(all) != 1 || all[0].Name != attacker || all[0].Reason != "failed logins" {
@@ -95,7 +95,7 @@ func TestBanOfAnAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	free, _ := dialFrom(t, srv, attacker, 220)
-	free.Login("alice", configtest.Password)
+	free.Login("alice", servicetest.Password)
 	// Seven sessions were cut, and one connection was refused.
 	wantMetrics(t, srv, `babelftp_bans_total{kind="address"} 1`, `babelftp_refusals_total{limit="bans",tenant=""} 8`)
 	lines := 0
@@ -127,15 +127,15 @@ func TestBanOfAUser(t *testing.T) {
 		}
 		login("127.0.0.5", user, "guess", 421)
 	}
-	login("127.0.0.1", "alice@acme", configtest.Password, 421)
+	login("127.0.0.1", "alice@acme", servicetest.Password, 421)
 	if _, err := administrator.Unban(t.Context(), "alice@acme"); err != nil {
 		t.Fatal(err)
 	}
-	login("127.0.0.1", "alice", configtest.Password, 230)
+	login("127.0.0.1", "alice", servicetest.Password, 230)
 	if _, err := administrator.Ban(t.Context(), "alice@acme", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	login("127.0.0.1", "alice", configtest.Password, 421)
+	login("127.0.0.1", "alice", servicetest.Password, 421)
 }
 
 // Garbage bans an address, but not one that is allowed, such as that of a load balancer.
@@ -161,7 +161,7 @@ func TestNetworks(t *testing.T) {
 	cfg.Limits.Server.Deny = networks(t, "127.0.0.9")
 	acme.Limits.Tenant.Deny = networks(t, "127.0.0.0/24")
 	acme.Limits.Tenant.Allow = networks(t, "127.0.0.1", "127.0.0.2")
-	acme.Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash()}
+	acme.Users["bob"] = &config.User{PasswordHash: servicetest.PasswordHash()}
 	acme.Users["bob"].Limits.Deny = networks(t, "127.0.0.2")
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	c, text := dialFrom(t, srv, "127.0.0.9", 421)
@@ -173,12 +173,12 @@ func TestNetworks(t *testing.T) {
 		from, user, password string
 		code                 int
 	}{
-		{"127.0.0.1", "alice", configtest.Password, 230},
-		{"127.0.0.2", "alice", configtest.Password, 230},
-		{"127.0.0.3", "alice", configtest.Password, 421},
+		{"127.0.0.1", "alice", servicetest.Password, 230},
+		{"127.0.0.2", "alice", servicetest.Password, 230},
+		{"127.0.0.3", "alice", servicetest.Password, 421},
 		{"127.0.0.3", "alice", "wrong", 530},
-		{"127.0.0.1", "bob", configtest.Password, 230},
-		{"127.0.0.2", "bob", configtest.Password, 421},
+		{"127.0.0.1", "bob", servicetest.Password, 230},
+		{"127.0.0.2", "bob", servicetest.Password, 421},
 	} {
 		c, _ := dialFrom(t, srv, tc.from, 220)
 		c.Command(331, "USER "+tc.user)

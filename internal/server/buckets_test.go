@@ -17,9 +17,9 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // metric waits until /metrics has a line.
@@ -51,14 +51,14 @@ func createBucket(t *testing.T, s *s3test.Server, name string) {
 // A bucket that is missing keeps out its own users, in their language, until it is there. Other tenants do not notice.
 func TestMissingBucket(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		cfg := configtest.New(t, s)
+		cfg := servicetest.NewConfig(t, s)
 		missing := s.Bucket(t)
 		if _, err := s.Client().DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &missing}); err != nil {
 			t.Fatal(err)
 		}
 		cfg.Tenants["late"] = &config.Tenant{
 			Bucket: missing, DefaultLanguage: language.French, Hosts: []string{"ftp.late.example"}, Quota: 1 << 20,
-			Users: map[string]*config.User{"zoe": {PasswordHash: configtest.PasswordHash()}},
+			Users: map[string]*config.User{"zoe": {PasswordHash: servicetest.PasswordHash()}},
 		}
 		log := make(logged, 1000)
 		srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -68,12 +68,12 @@ func TestMissingBucket(t *testing.T) {
 		c.Command(331, "USER zoe")
 		c.Command(530, "PASS wrong")
 		c.Command(331, "USER zoe")
-		if got := c.Command(421, "PASS "+configtest.Password); !strings.Contains(got, "authentification") {
+		if got := c.Command(421, "PASS "+servicetest.Password); !strings.Contains(got, "authentification") {
 			t.Errorf("the reply is %q", got)
 		}
 		withoutHost := ftptest.Dial(t, srv.Addr().String())
 		withoutHost.Command(331, "USER zoe")
-		if got := withoutHost.Command(421, "PASS "+configtest.Password); !strings.Contains(got, "authentification") {
+		if got := withoutHost.Command(421, "PASS "+servicetest.Password); !strings.Contains(got, "authentification") {
 			t.Errorf("the reply without HOST is %q", got)
 		}
 		var failed []string
@@ -96,7 +96,7 @@ func TestMissingBucket(t *testing.T) {
 		metric(t, srv, `babelftp_bucket_up{folder="",tenant="late"} 1`)
 		metric(t, srv, `babelftp_quota_used_bytes{tenant="late",user=""} 0`)
 		c = ftptest.Dial(t, srv.Addr().String())
-		c.Login("zoe", configtest.Password)
+		c.Login("zoe", servicetest.Password)
 		c.Store("f", "content")
 		if got := c.Transfer("RETR f"); got != "content" {
 			t.Errorf("the file holds %q", got)
@@ -134,12 +134,12 @@ func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	s := s3test.Start(t, "minio")
 	silent := silentServer(t)
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	for i := range 40 {
 		cfg.Tenants[fmt.Sprintf("silent%d", i)] = &config.Tenant{
 			Bucket: "bucket", S3: config.S3{Endpoint: silent, Region: "us-east-1", PathStyle: aws.Bool(true),
 				AccessKeyID: "key", SecretAccessKey: value.NewSecret("secret")},
-			Users: map[string]*config.User{fmt.Sprintf("zoe%d", i): {PasswordHash: configtest.PasswordHash()}},
+			Users: map[string]*config.User{fmt.Sprintf("zoe%d", i): {PasswordHash: servicetest.PasswordHash()}},
 		}
 	}
 	begin := time.Now()

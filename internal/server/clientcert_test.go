@@ -19,9 +19,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // A certified is a server that knows authorities of client certificates, and the certificates of clients.
@@ -73,7 +73,7 @@ func (c *certified) issue(by *certtest.Authority, name string, serial int64) {
 func newCertified(t *testing.T, users map[string]*config.User) *certified {
 	t.Helper()
 	s := s3test.Start(t, "sim-aws")
-	c := &certified{t: t, cfg: configtest.New(t, s), root: certtest.NewAuthority(t, "root"),
+	c := &certified{t: t, cfg: servicetest.NewConfig(t, s), root: certtest.NewAuthority(t, "root"),
 		clients: map[string]tls.Certificate{}, log: &logText{}}
 	cert, key := certtest.New(t, &x509.Certificate{})
 	c.cfg.TLS = config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: c.file("tls.crt", cert),
@@ -155,7 +155,7 @@ func TestClientCertificates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCertified(t, map[string]*config.User{
 				"till": {Certificates: clientCertificates(t, "subject:CN=nobody", "email:till@acme.example")},
-				"bob": {PasswordHash: configtest.PasswordHash(),
+				"bob": {PasswordHash: servicetest.PasswordHash(),
 					Certificates: clientCertificates(t, "subject:CN=bob,O=Acme")},
 				"forged": {Certificates: clientCertificates(t, "subject:CN=forged,O=Acme")},
 			})
@@ -183,7 +183,7 @@ func TestClientCertificates(t *testing.T) {
 					c.t = t
 					client := c.connect(c.tls(tt.certificate, version))
 					client.Command(tt.codes[0], "USER "+tt.user)
-					client.Command(tt.codes[1], "PASS "+configtest.Password)
+					client.Command(tt.codes[1], "PASS "+servicetest.Password)
 					code := 530
 					if tt.codes[1] < 300 {
 						code = 257
@@ -193,14 +193,14 @@ func TestClientCertificates(t *testing.T) {
 			}
 			clear := ftptest.Dial(t, c.srv.Addr().String())
 			clear.Command(331, "USER till")
-			clear.Command(530, "PASS "+configtest.Password)
+			clear.Command(530, "PASS "+servicetest.Password)
 
 			client := c.connect(c.tls("bob", version))
 			client.Command(331, "USER bob")
 			client.Command(530, "PASS wrong-horse")
 			client.Command(331, "USER bob")
-			client.Command(230, "PASS "+configtest.Password)
-			client.Command(530, "PASS "+configtest.Password)
+			client.Command(230, "PASS "+servicetest.Password)
+			client.Command(530, "PASS "+servicetest.Password)
 		})
 	}
 }
@@ -246,7 +246,7 @@ func TestLoginByCertificate(t *testing.T) {
 			implicit.Command(232, "USER till")
 			implicit.Command(220, "REIN")
 			implicit.Command(530, "PWD")
-			implicit.Command(503, "PASS "+configtest.Password)
+			implicit.Command(503, "PASS "+servicetest.Password)
 			implicit.Command(232, "USER till")
 
 			// The TLS session that a client resumes has the certificate.
@@ -288,10 +288,10 @@ func TestClientCertificateRequired(t *testing.T) {
 				}
 			}
 			client := c.connect(c.tls("till", version))
-			client.Login("alice", configtest.Password)
+			client.Login("alice", servicetest.Password)
 			clear := ftptest.Dial(t, c.srv.Addr().String())
 			clear.Command(331, "USER alice")
-			clear.Command(530, "PASS "+configtest.Password)
+			clear.Command(530, "PASS "+servicetest.Password)
 		})
 	}
 }
@@ -316,7 +316,7 @@ func TestRevokedCertificate(t *testing.T) {
 				client.Command(331, "USER till")
 				client.Command(530, "PASS x")
 				client.Command(331, "USER alice")
-				client.Command(530, "PASS "+configtest.Password)
+				client.Command(530, "PASS "+servicetest.Password)
 			}
 			if !c.log.has(`is revoked`) {
 				t.Error("the log does not tell that the certificate is revoked")
@@ -340,7 +340,7 @@ func TestClientCertificatesOfATenant(t *testing.T) {
 		Users: map[string]*config.User{
 			"carol": {Certificates: clientCertificates(t, "email:carol@acme.example")},
 			"fake":  {Certificates: clientCertificates(t, "email:till@acme.example")},
-			"dave":  {PasswordHash: configtest.PasswordHash()},
+			"dave":  {PasswordHash: servicetest.PasswordHash()},
 		},
 	}
 	c.cfg.Tenants["acme"].Users["imposter"] = &config.User{Certificates: clientCertificates(
@@ -360,7 +360,7 @@ func TestClientCertificatesOfATenant(t *testing.T) {
 	} {
 		client := c.connect(c.tls(tt.certificate, tls.VersionTLS13))
 		client.Command(tt.codes[0], "USER "+tt.user)
-		client.Command(tt.codes[1], "PASS "+configtest.Password)
+		client.Command(tt.codes[1], "PASS "+servicetest.Password)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // A user who is disabled or has expired learns so after the right password, in the language of the user, and from
@@ -22,7 +22,7 @@ import (
 func TestClosedUsers(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Limits.Bans.UserScore, cfg.Limits.FailedLoginDelay = 2, 0
-	hash, past := configtest.PasswordHash(), value.NewExpiry(time.Now().Add(-time.Hour))
+	hash, past := servicetest.PasswordHash(), value.NewExpiry(time.Now().Add(-time.Hour))
 	for name, user := range map[string]*config.User{
 		"off":    {PasswordHash: hash, Disabled: true},
 		"aus":    {PasswordHash: hash, Disabled: true, Language: language.German},
@@ -43,16 +43,16 @@ func TestClosedUsers(t *testing.T) {
 			}
 		}
 		for range 3 {
-			login("off", configtest.Password, "This user account is disabled.")
+			login("off", servicetest.Password, "This user account is disabled.")
 		}
 		login("off", "wrong", "Login incorrect.")
 		login("none", "wrong", "Login incorrect.")
-		login("aus", configtest.Password, "Dieses Benutzerkonto ist deaktiviert.")
-		login("vorbei", configtest.Password, "Dieses Benutzerkonto ist abgelaufen.")
+		login("aus", servicetest.Password, "Dieses Benutzerkonto ist deaktiviert.")
+		login("vorbei", servicetest.Password, "Dieses Benutzerkonto ist abgelaufen.")
 		c.Command(200, "LANG en")
-		login("vorbei", configtest.Password, "This user account has expired.")
-		login("over", configtest.Password, "This user account has expired.")
-		c.Login("soon", configtest.Password)
+		login("vorbei", servicetest.Password, "This user account has expired.")
+		login("over", servicetest.Password, "This user account has expired.")
+		c.Login("soon", servicetest.Password)
 	})
 	var got []string
 	for _, l := range lines {
@@ -74,8 +74,8 @@ func TestReloadDisablesUsers(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
 	users := cfg.Tenants["acme"].Users
-	users["carol"] = &config.User{PasswordHash: configtest.PasswordHash(), Language: language.French}
-	users["dave"] = &config.User{PasswordHash: configtest.PasswordHash()}
+	users["carol"] = &config.User{PasswordHash: servicetest.PasswordHash(), Language: language.French}
+	users["dave"] = &config.User{PasswordHash: servicetest.PasswordHash()}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	alice, carol, dave := session(t, srv, "alice"), session(t, srv, "carol"), session(t, srv, "dave")
 	reload(t, srv, changed(t, cfg, func(next *config.Config) {

@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // A token is one that a service account of Kubernetes has in a file.
@@ -81,7 +81,7 @@ func failingProviders(t *testing.T, good *aws.Config) map[string]failingProvider
 // taken for missing or forbidden. The log has the reason. With credentials the session continues.
 func TestCredentialsFail(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	cfg.S3.AccessKeyID, cfg.S3.SecretAccessKey = "", value.Secret{}
 	cfg.Tenants["acme"].Users["alice"].Home = "/"
 	base := s.AWSConfig()

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // commandLog sends for each command in the log that has a text.
@@ -36,7 +36,7 @@ func TestComingBackAtOnce(t *testing.T) {
 		t.Run(line[:4], func(t *testing.T) {
 			s := s3test.Start(t, "sim-aws")
 			proxy := proxied(t, s)
-			cfg := configtest.New(t, proxy.Server())
+			cfg := servicetest.NewConfig(t, proxy.Server())
 			cfg.Tenants["acme"].Resume = config.KeepInterrupted
 			log := commandLog{text: line, seen: make(chan struct{}, 100)}
 			handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})

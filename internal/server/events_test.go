@@ -13,9 +13,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/report/events"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 const webhookSecret = "0123456789abcdef"
@@ -64,12 +64,12 @@ func next(t *testing.T, received <-chan events.Event) events.Event {
 // client and no quota sees the queue.
 func TestWebhook(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		cfg := configtest.New(t, s)
+		cfg := servicetest.NewConfig(t, s)
 		hook, received := newWebhook(t)
 		cfg.Tenants["acme"].Webhook = hook
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		c := ftptest.Dial(t, srv.Addr().String())
-		c.Login("alice", configtest.Password)
+		c.Login("alice", servicetest.Password)
 		c.Store("a", "abc")
 		c.Command(550, "DELE none")
 		c.Command(350, "RNFR a")
@@ -120,7 +120,7 @@ func TestReloadOfWebhook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			asked := make(chan struct{}, 10)
-			cfg := configtest.New(t, s)
+			cfg := servicetest.NewConfig(t, s)
 			cfg.Tenants["acme"].Webhook = newWebhookOf(t, func(_ http.ResponseWriter, request *http.Request) {
 				// then the server notices that the client has closed the connection
 				_, _ = io.Copy(io.Discard, request.Body)

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // The rules of the tenant and of the user both count. They refuse a file before its first byte, and the audit log says
@@ -24,7 +24,7 @@ func TestFileRules(t *testing.T) {
 				t.Errorf("%s: %q, %v; want %q", command, reply, err, want)
 			}
 		}
-		c.Login("alice", configtest.Password)
+		c.Login("alice", servicetest.Password)
 		c.Store("a", "abcde")
 		c.Command(257, "MKD dir.exe")
 		upload("STOR dir.exe/a.exe", "a", "553 dir.exe/a.exe: Files with this kind of name")

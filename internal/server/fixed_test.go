@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // Each key of the configuration changes while the server runs, or is named. A new key belongs into one of the two.
@@ -18,7 +18,7 @@ func TestEveryKeyChangesOrIsNamed(t *testing.T) {
 	}
 	old, next := config.Default(), config.Default()
 	old.Tenants = map[string]*config.Tenant{"acme": {Bucket: "acme-data",
-		Users: map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash()}}}}
+		Users: map[string]*config.User{"alice": {PasswordHash: servicetest.PasswordHash()}}}}
 	next.Tenants = old.Tenants
 	v := reflect.ValueOf(next).Elem()
 	want := []string{"tls.implicit_listen", "tls.acme", "passive.ports", "log.format"}

@@ -6,14 +6,14 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // An error of a folder names the keys to correct.
 func TestCheckFolders(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	acme := cfg.Tenants["acme"]
 	acme.Folders = map[string]*config.Folder{
 		"/fine":    {Bucket: s.Bucket(t)},

@@ -5,16 +5,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 func TestMetricsListener(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
-	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig(), Version: "v1.2.3"})
+	srv := start(t, servicetest.NewConfig(t, s), Options{AWS: s.AWSConfig(), Version: "v1.2.3"})
 	c := ftptest.Dial(t, srv.Addr().String())
-	c.Login("alice", configtest.Password)
+	c.Login("alice", servicetest.Password)
 	c.Store("file", "seven b")
 	c.Command(500, "PEANUTS argument")
 	c.Command(550, "SIZE missing")

@@ -13,9 +13,9 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // A hook decides on users who are not in the configuration: who gets in, what they see and may do, and how much
@@ -36,7 +36,7 @@ func TestHook(t *testing.T) {
 		}
 	}))
 	defer hook.Close()
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	cfg.Limits.FailedLoginDelay = 0
 	acme := cfg.Tenants["acme"]
 	acme.Auth.Hook = config.Hook{URL: hook.URL, Secret: value.NewSecret("of good news")}
@@ -50,7 +50,7 @@ func TestHook(t *testing.T) {
 	}{
 		{"wrong", "bob", "wrong-horse", 530},
 		{"empty", "bob", "", 530},
-		{"configured", "alice", configtest.Password, 230},
+		{"configured", "alice", servicetest.Password, 230},
 		{"configured-wrong", "alice", "wrong-horse", 530},
 		{"accepted", "bob", "correct horse", 230},
 		{"down", "down", "correct horse", 421},

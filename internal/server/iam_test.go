@@ -19,9 +19,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // A permissionLog knows what the requests of a client have needed.
@@ -203,7 +203,7 @@ func TestPolicySuffices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := s3test.Start(t, "minio")
-			cfg := configtest.New(t, s)
+			cfg := servicetest.NewConfig(t, s)
 			acme := cfg.Tenants["acme"]
 			tc.prepare(t, s, cfg, acme)
 			policy := policyOf(t, cfg, s)
@@ -214,7 +214,7 @@ func TestPolicySuffices(t *testing.T) {
 				t, cfg, Options{AWS: used.watch(s.Restricted(t, policy).AWSConfig()),
 					Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			c := ftptest.Dial(t, srv.Addr().String())
-			c.Login("alice", configtest.Password)
+			c.Login("alice", servicetest.Password)
 			c.Command(200, "TYPE I")
 			tc.work(t, c)
 

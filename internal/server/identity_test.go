@@ -19,8 +19,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // A podIdentity is how EKS gives a pod its role: variables of the environment, and a file whose token kubelet replaces.
@@ -141,7 +141,7 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 	}
 
 	p.ends(time.Now().Add(-time.Hour)) // each request needs new ones
-	cfg := configtest.New(t, p.storage)
+	cfg := servicetest.NewConfig(t, p.storage)
 	cfg.S3.AccessKeyID, cfg.S3.SecretAccessKey = "", value.Secret{}
 	log := make(logged, 10000)
 	c := session(t, start(t, cfg, Options{Logger: slog.New(slog.NewTextHandler(log, nil))}), "alice")

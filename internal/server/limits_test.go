@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // dialFrom connects from an address of this machine, and reads a first reply with the code.
@@ -59,7 +59,7 @@ func TestSessionLimits(t *testing.T) {
 		t.Errorf("the refusal says %q", text)
 	}
 	closed(t, third)
-	second.Login("alice", configtest.Password)
+	second.Login("alice", servicetest.Password)
 	fourth, _ := dialFrom(t, srv, other, 220)
 	fifth, _ := dialFrom(t, srv, other, 421)
 	closed(t, fifth)
@@ -85,12 +85,12 @@ func TestSessionsBeforeLogin(t *testing.T) {
 	const one, other = "127.0.0.1", "127.0.0.2"
 
 	first, _ := dialFrom(t, srv, one, 220)
-	first.Login("alice", configtest.Password)
+	first.Login("alice", servicetest.Password)
 	second, _ := dialFrom(t, srv, one, 220)
 	dialFrom(t, srv, other, 220)
 	dialFrom(t, srv, other, 421)
 	first.Command(220, "REIN")
-	second.Login("alice", configtest.Password)
+	second.Login("alice", servicetest.Password)
 	dialFrom(t, srv, one, 421)
 	first.Command(221, "QUIT")
 	closed(t, first)
@@ -105,7 +105,7 @@ func TestTenantLimits(t *testing.T) {
 	acme.DefaultLanguage = language.French
 	acme.Limits.Tenant.Sessions, acme.Limits.User.Sessions = 2, 1
 	for _, name := range []string{"bob", "carol"} {
-		acme.Users[name] = &config.User{PasswordHash: configtest.PasswordHash()}
+		acme.Users[name] = &config.User{PasswordHash: servicetest.PasswordHash()}
 	}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	refused := func(user string) {
@@ -113,24 +113,24 @@ func TestTenantLimits(t *testing.T) {
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(331, "USER "+user)
 		if text := c.Command(
-			421, "PASS "+configtest.Password); text != "Trop de connexions. Veuillez réessayer plus tard." {
+			421, "PASS "+servicetest.Password); text != "Trop de connexions. Veuillez réessayer plus tard." {
 			t.Errorf("the refusal says %q", text)
 		}
 		closed(t, c)
 	}
 
 	alice := ftptest.Dial(t, srv.Addr().String())
-	alice.Login("alice", configtest.Password)
+	alice.Login("alice", servicetest.Password)
 	refused("alice")
 	wrong := ftptest.Dial(t, srv.Addr().String())
 	wrong.Command(331, "USER alice")
 	wrong.Command(530, "PASS wrong")
 	bob := ftptest.Dial(t, srv.Addr().String())
-	bob.Login("bob", configtest.Password)
+	bob.Login("bob", servicetest.Password)
 	refused("carol")
 
 	alice.Command(220, "REIN") // which ends the login and not the session
-	alice.Login("carol", configtest.Password)
+	alice.Login("carol", servicetest.Password)
 	wantMetrics(t, srv,
 		`babelftp_refusals_total{limit="tenant.sessions",tenant="acme"} 1`,
 		`babelftp_refusals_total{limit="user.sessions",tenant="acme"} 1`,

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // sessionBehind is a session of a user whose server reaches S3 through a proxy that counts its requests.
@@ -21,7 +21,7 @@ func sessionBehind(
 	t.Helper()
 	s := s3test.Start(t, "minio")
 	proxy := proxied(t, s)
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
 	cfg.AbandonedUploads = 0 // the sweep at the start would count among the session's requests
 	change(cfg.Tenants["acme"])

@@ -18,8 +18,8 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 var manySessions = flag.Int("sessions", 300, "how many sessions TestManySessions has one after another")
@@ -76,7 +76,7 @@ func (b *busy) short(i int) error {
 		}
 		c.TLS = b.tls
 	}
-	if err := say(c, "331 USER carol", "530 PASS wrong", "331 USER carol", "230 PASS "+configtest.Password); err != nil {
+	if err := say(c, "331 USER carol", "530 PASS wrong", "331 USER carol", "230 PASS "+servicetest.Password); err != nil {
 		return err
 	}
 	name := fmt.Sprintf("/short%d/f", i%50)
@@ -154,7 +154,7 @@ func newBusy(t *testing.T) *busy {
 	cfg.Limits.Address.Sessions, cfg.Limits.FailedLoginDelay = 0, 0
 	acme := cfg.Tenants["acme"]
 	acme.Presign, acme.Quota = time.Hour, 1<<30
-	acme.Users["carol"] = &config.User{PasswordHash: configtest.PasswordHash()}
+	acme.Users["carol"] = &config.User{PasswordHash: servicetest.PasswordHash()}
 	// the test knows its server
 	b := &busy{srv: start(t, cfg, Options{AWS: s.AWSConfig()}), tls: &tls.Config{InsecureSkipVerify: true}}
 	const slack = 40 // idle connections to S3, with two goroutines each at both ends

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // Guesses do not flood the log: it has one line for each address and user, and one for all unknown users of an address.
@@ -52,7 +52,7 @@ func TestLogOfGuesses(t *testing.T) {
 func TestLogOfTransfers(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	log := make(logged, 1000)
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewJSONHandler(log, nil))})
 	c := session(t, srv, "alice")
 	c.Store("f", "content")

@@ -15,12 +15,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/babelftp/babelftp/internal/admin/metrics"
+	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/ftp/relay"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 var update = flag.Bool("update", false, "write the table of metrics in docs/guides/monitoring.md")
@@ -39,7 +39,7 @@ func describedBy(t *testing.T, desc *prometheus.Desc) described {
 }
 
 // describe returns all metrics of the project that a server may show.
-func describe(t *testing.T, m *metrics.Server) map[string]described {
+func describe(t *testing.T, m *admin.Metrics) map[string]described {
 	t.Helper()
 	all := map[string]described{}
 	for _, c := range m.Collectors() {
@@ -143,13 +143,13 @@ func TestMetricsFollowConventions(t *testing.T) {
 		case *prometheus.CounterVec:
 			c.Describe(descs)
 			c.WithLabelValues(strings.Split(describedBy(t, <-descs).labels, ", ")...)
-		case *metrics.TenantCounter:
+		case *admin.TenantCounter:
 			c.Describe(descs)
 			c.WithLabelValues(strings.Split(describedBy(t, <-descs).labels, ", ")...)
 		case *prometheus.HistogramVec:
 			c.Describe(descs)
 			c.WithLabelValues(strings.Split(describedBy(t, <-descs).labels, ", ")...)
-		case *metrics.Relays:
+		case *admin.RelayMetrics:
 			c.RelayClosed(relay.Complete)
 			c.RelayRefused(relay.NoPeer)
 		}
@@ -168,7 +168,7 @@ func TestMetricsFollowConventions(t *testing.T) {
 // Bytes count while they move, and the transfer as running.
 func TestMetricsOfRunningTransfer(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
-	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig()})
+	srv := start(t, servicetest.NewConfig(t, s), Options{AWS: s.AWSConfig()})
 	c := session(t, srv, "alice")
 	data := c.Data()
 	c.Command(150, "STOR f")
@@ -204,7 +204,7 @@ func TestMetricsOfRunningTransfer(t *testing.T) {
 func TestMetricsOfRetries(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	proxy := proxied(t, s)
-	srv := start(t, configtest.New(t, proxy.Server()), Options{AWS: proxy.Server().AWSConfig()})
+	srv := start(t, servicetest.NewConfig(t, proxy.Server()), Options{AWS: proxy.Server().AWSConfig()})
 	c := session(t, srv, "alice")
 	proxy.Inject(
 		s3test.Fault{Operation: "PutObject", Times: 1,
@@ -225,7 +225,7 @@ func TestMetricsOfRetries(t *testing.T) {
 // tenant comes back it counts again.
 func TestMetricsOfRemovedTenant(t *testing.T) {
 	s, cfg := simulated(t)
-	other := configtest.New(t, s).Tenants["acme"]
+	other := servicetest.NewConfig(t, s).Tenants["acme"]
 	other.Hosts = []string{"ftp.other.example"}
 	cfg.Tenants["other"] = other
 	cfg.Tenants["acme"].Quota = 1000

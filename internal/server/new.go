@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/admin"
-	"github.com/babelftp/babelftp/internal/admin/metrics"
+
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/certs"
@@ -39,7 +39,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, fmt.Errorf("catalogues: %w", err)
 	}
-	m := metrics.New(opts.Version)
+	m := admin.NewMetrics(opts.Version)
 	if opts.AWS == nil {
 		if opts.AWS, err = s3client.LoadEnvironment(ctx, log); err != nil {
 			return nil, err
@@ -64,7 +64,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, err
 	}
-	relays, guard := metrics.NewRelays(), panics.NewGuard(log)
+	relays, guard := admin.NewRelayMetrics(), panics.NewGuard(log)
 	ports, err := newDataPorts(
 		ctx, cfg, dataPortObserver{NoHeader: m.ProxyRefused, Missed: m.Missed, Relays: relays, Guard: guard}, log)
 	if err != nil {
@@ -123,11 +123,11 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 // showParts adds to the metrics what the parts of the server count.
 func (s *Server) showParts() {
 	s.metrics.MustRegister(
-		metrics.NewPassivePorts(s.ports.Ports), metrics.NewQuotas(s.tenants.Quotas),
-		metrics.NewCertificates(s.certificates), metrics.NewBuckets(s.buckets), metrics.NewMemory(s.memory),
-		metrics.NewUploads(s.buckets), metrics.NewBans(s.bans), metrics.NewPanics(s.guard))
+		admin.CollectPassivePorts(s.ports.Ports), admin.CollectQuotas(s.tenants.Quotas),
+		admin.CollectCertificates(s.certificates), admin.CollectBuckets(s.buckets), admin.CollectMemory(s.memory),
+		admin.CollectUploads(s.buckets), admin.CollectBans(s.bans), admin.CollectPanics(s.guard))
 	if s.traces != nil {
-		s.metrics.MustRegister(metrics.NewTraces(s.traces.Spans))
+		s.metrics.MustRegister(admin.CollectTraces(s.traces.Spans))
 	}
 }
 

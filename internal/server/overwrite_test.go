@@ -15,18 +15,18 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // Under overwrite: deny no command changes the bytes of a file that is there, and of two clients one gets a new name.
 func TestDenyOverwrite(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		cfg := configtest.New(t, s)
+		cfg := servicetest.NewConfig(t, s)
 		acme := cfg.Tenants["acme"]
 		acme.Overwrite = config.DenyOverwrite
-		acme.Users["editor"] = &config.User{PasswordHash: configtest.PasswordHash(), Overwrite: config.AllowOverwrite}
+		acme.Users["editor"] = &config.User{PasswordHash: servicetest.PasswordHash(), Overwrite: config.AllowOverwrite}
 		put(t, s, cfg, "alice/there", "alice/other")
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 
@@ -91,7 +91,7 @@ func TestDenyOverwrite(t *testing.T) {
 // Under overwrite: version what was replaced can be had back, so the bucket must keep it.
 func TestVersionOverwrite(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		cfg := configtest.New(t, s)
+		cfg := servicetest.NewConfig(t, s)
 		acme := cfg.Tenants["acme"]
 		acme.Users["alice"].Overwrite = config.VersionOverwrite
 		// no user may write there
@@ -169,7 +169,7 @@ func TestServerWithoutConditions(t *testing.T) {
 		"CompleteMultipartUpload-looks": {"CompleteMultipartUpload", "-uploads"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := configtest.New(t, s)
+			cfg := servicetest.NewConfig(t, s)
 			acme := cfg.Tenants["acme"]
 			acme.Overwrite = config.DenyOverwrite
 			reach := s.AWSConfig()
@@ -198,7 +198,7 @@ func TestSTORAfterREST(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		for choice, want := range map[config.StorAfterRest]string{"": "coNTent", config.KeepRest: "coNTent",
 			config.TruncateRest: "coNT"} {
-			cfg := configtest.New(t, s)
+			cfg := servicetest.NewConfig(t, s)
 			cfg.Tenants["acme"].Compatibility.StorAfterRest = choice
 			put(t, s, cfg, "alice/there")
 			c := session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")

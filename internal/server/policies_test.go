@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // granted reads the letters of permissions: l(ist) r(ead) w(rite) d(elete) n(ame, rename) m(kdir).
@@ -28,7 +28,7 @@ func granted(text string) []config.Permission {
 // permitted is a user with permissions in the letters of [granted].
 func permitted(t *testing.T, everywhere string, byPath map[string]string) *config.User {
 	t.Helper()
-	u := &config.User{PasswordHash: configtest.PasswordHash(), Permissions: granted(everywhere),
+	u := &config.User{PasswordHash: servicetest.PasswordHash(), Permissions: granted(everywhere),
 		PathPermissions: map[string][]config.Permission{}}
 	for pattern, letters := range byPath {
 		u.PathPermissions[pattern] = granted(letters)
@@ -60,6 +60,6 @@ func put(t *testing.T, s *s3test.Server, cfg *config.Config, keys ...string) {
 func session(t *testing.T, srv *Server, user string) *ftptest.Client {
 	t.Helper()
 	c := ftptest.Dial(t, srv.Addr().String())
-	c.Login(user+"@acme", configtest.Password)
+	c.Login(user+"@acme", servicetest.Password)
 	return c
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // probe has a line for each bucket that cannot be used.
@@ -96,7 +96,7 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 			t.Run(name+"/by-"+enforced, func(t *testing.T) {
 				t.Parallel()
 				s := s3test.Start(t, "minio")
-				cfg := configtest.New(t, s)
+				cfg := servicetest.NewConfig(t, s)
 				acme := cfg.Tenants["acme"]
 				work.prepare(t, s, cfg, acme)
 				policy := policyOf(t, cfg, s)
@@ -170,7 +170,7 @@ func countVersions(t *testing.T, s *s3test.Server, bucket string) int {
 // On every S3 server a probe finds nothing wrong, and leaves nothing.
 func TestProbe(t *testing.T) {
 	s3test.RunAll(t, func(t *testing.T, s *s3test.Server) {
-		cfg := configtest.New(t, s)
+		cfg := servicetest.NewConfig(t, s)
 		acme := cfg.Tenants["acme"]
 		acme.Prefix = "café + a/"
 		if s.Name == "minio-tls" {
@@ -218,7 +218,7 @@ func TestInterruptedProbe(t *testing.T) {
 		for _, lost := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s-lost-%t", name, lost), func(t *testing.T) {
 				s := s3test.Start(t, "minio")
-				cfg := configtest.New(t, s)
+				cfg := servicetest.NewConfig(t, s)
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
 				reach := before(s.AWSConfig(), func(in any) error {
@@ -331,7 +331,7 @@ func TestProbeProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s3test.Start(t, tc.server)
-			cfg := configtest.New(t, s)
+			cfg := servicetest.NewConfig(t, s)
 			cfg.Tenants["acme"].Objects = config.Objects{ACL: "private", Tags: map[string]string{"owner": "acme"}}
 			srv, err := New(t.Context(), cfg, Options{AWS: before(s.AWSConfig(), tc.do)})
 			if err != nil {
@@ -380,7 +380,7 @@ func TestProbeNamesBlockedCustomerKeys(t *testing.T) {
 // In a bucket with versions, credentials that may delete no version leave nothing that a listing shows.
 func TestProbeThatMayDeleteNoVersion(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	acme := cfg.Tenants["acme"]
 	tenantWork{configure: func(_ *config.Config, t *config.Tenant) {
 		t.Overwrite = config.VersionOverwrite
@@ -404,7 +404,7 @@ func TestProbeThatMayDeleteNoVersion(t *testing.T) {
 // The probe of a bucket that works says for how long it keeps each version, or that the policy does not let it ask.
 func TestProbeNotesObjectLock(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	acme := cfg.Tenants["acme"]
 	tenantWork{}.prepare(t, s, cfg, acme)
 	acme.Bucket = s.LockedBucket(t)
@@ -443,7 +443,7 @@ func TestProbeVerifiesTheProfile(t *testing.T) {
 	} {
 		t.Run(tc.server+"/"+tc.profile, func(t *testing.T) {
 			s := s3test.Start(t, tc.server)
-			cfg := configtest.New(t, s)
+			cfg := servicetest.NewConfig(t, s)
 			cfg.S3.Profile = config.Profile(tc.profile)
 			srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
 			if err != nil {

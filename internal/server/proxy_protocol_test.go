@@ -15,9 +15,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // balancer is the address from which headers are believed.
@@ -108,7 +108,7 @@ func TestProxyProtocol(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := behind(t, srv, tc.header, 220)
-			c.Login("alice", configtest.Password)
+			c.Login("alice", servicetest.Password)
 			c.Command(200, "TYPE I")
 			content := strings.Repeat(name, 1000)
 			transferBehind(t, c, tc.passive, tc.header, "STOR "+name, content)
@@ -118,7 +118,7 @@ func TestProxyProtocol(t *testing.T) {
 		})
 	}
 	c := behind(t, srv, header6, 220)
-	c.Login("alice", configtest.Password)
+	c.Login("alice", servicetest.Password)
 	c.Command(425, "PASV") // names IPv4 addresses only
 	c.Command(522, "EPSV 1")
 	wantMetrics(t, srv, "babelftp_proxy_protocol_refused_total 0")
@@ -153,7 +153,7 @@ func TestProxyProtocolRequired(t *testing.T) {
 	wantMetrics(t, srv, "babelftp_proxy_protocol_refused_total 1")
 	c, _ := dialFrom(t, srv, "127.0.0.1", 220)
 	c.Command(500, strings.TrimSpace(header4))
-	c.Login("alice", configtest.Password)
+	c.Login("alice", servicetest.Password)
 	c.Store("direct", "some data")
 }
 
@@ -162,7 +162,7 @@ func TestProxyProtocolDataConnection(t *testing.T) {
 	srv := behindBalancer(t, func(cfg *config.Config) { cfg.Passive.Ports = passivePortRange(t, 1) }, Options{})
 	port := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(srv.active.Load().cfg.Passive.Ports.First)}
 	c := behind(t, srv, header4, 220)
-	c.Login("alice", configtest.Password)
+	c.Login("alice", servicetest.Password)
 	c.Command(227, "PASV")
 	for name, tc := range map[string]struct{ from, header string }{
 		"other-client":   {balancer, "PROXY TCP4 203.0.113.8 192.0.2.1 40000 30000\r\n"},
@@ -193,7 +193,7 @@ func TestProxyProtocolImplicitTLS(t *testing.T) {
 	client := &tls.Config{InsecureSkipVerify: true} // the certificate is for the tests of TLS
 	c := ftptest.New(t, tls.Client(dial(t, balancer, srv.ImplicitAddr(), header4), client))
 	c.Reply(220)
-	c.Login("alice", configtest.Password)
+	c.Login("alice", servicetest.Password)
 	address, err := c.Passive()
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestProxyProtocolActive(t *testing.T) {
 	}
 	defer l.Close()
 	c := behind(t, srv, "PROXY TCP4 127.0.0.5 192.0.2.1 40000 21\r\n", 220)
-	c.Login("alice", configtest.Password)
+	c.Login("alice", servicetest.Password)
 	at := l.Addr().(*net.TCPAddr).AddrPort()
 	c.Command(501, "PORT "+dataconn.FormatPort(netip.MustParseAddr(balancer), at.Port()))
 	c.Command(200, "PORT "+dataconn.FormatPort(at.Addr(), at.Port()))
@@ -244,7 +244,8 @@ func TestProxyProtocolActive(t *testing.T) {
 func TestForeignProtocolsInTheLog(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	log := make(logged, 1000)
-	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+	opts := Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))}
+	srv := start(t, servicetest.NewConfig(t, s), opts)
 	for range 2 {
 		conn, err := net.Dial("tcp", srv.Addr().String())
 		if err != nil {

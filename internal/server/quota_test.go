@@ -10,15 +10,15 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // A tenant and a user store as much as they may together. What is in folders of other buckets does not count.
 func TestQuotas(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		cfg := configtest.New(t, s)
+		cfg := servicetest.NewConfig(t, s)
 		acme := cfg.Tenants["acme"]
 		acme.Quota = 100
 		acme.Welcome = map[language.Tag]string{language.English: "{Quota}"}
@@ -28,7 +28,7 @@ func TestQuotas(t *testing.T) {
 			"/alice/elsewhere": {Bucket: s.Bucket(t)},
 		}
 		acme.Users["alice"].Root, acme.Users["alice"].Home, acme.Users["alice"].Quota = "/alice", "/", 40
-		acme.Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash()}
+		acme.Users["bob"] = &config.User{PasswordHash: servicetest.PasswordHash()}
 		put(t, s, cfg, "alice/before", "outside") // 7 bytes each
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		count(t, srv)
@@ -78,7 +78,7 @@ func TestQuotas(t *testing.T) {
 		}
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(331, "USER bob@acme")
-		if welcome := c.Command(230, "PASS "+configtest.Password); !strings.HasPrefix(welcome, "68 B / 100 B\n") {
+		if welcome := c.Command(230, "PASS "+servicetest.Password); !strings.HasPrefix(welcome, "68 B / 100 B\n") {
 			t.Errorf("the welcome is %q", welcome)
 		}
 	})
@@ -119,7 +119,7 @@ func TestHiddenQuota(t *testing.T) {
 func TestQuotaUncounted(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	proxy := proxied(t, s)
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
 	cfg.Tenants["acme"].Quota = 1
 	proxy.Inject(

@@ -25,7 +25,7 @@ import (
 	watch "github.com/babelftp/babelftp/internal/base/reload"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
+
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
@@ -158,7 +158,7 @@ func fileCases(t *testing.T) []fileCase {
 		},
 		{
 			keys: []string{"AdminTLS/cert_file", "AdminTLS/key_file"}, before: own, next: pair("next.example"),
-			top: "admin: {listen: \"127.0.0.1:0\", users: \"ops:" + configtest.PasswordHash().Reveal() +
+			top: "admin: {listen: \"127.0.0.1:0\", users: \"ops:" + servicetest.PasswordHash().Reveal() +
 				"\", tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}}",
 			seen: func(_ *testing.T, srv *Server) bool {
 				host, _ := srv.admin.certificate()
@@ -177,7 +177,7 @@ func fileCases(t *testing.T) []fileCase {
 			next: with(own, "ca.crt", clients.Certificate),
 			top: "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key, client_certificates: {ca_file: " +
 				"VOLUME/ca.crt, required: true}}",
-			seen: loginSucceeds("alice", configtest.Password, shown),
+			seen: loginSucceeds("alice", servicetest.Password, shown),
 		},
 		{
 			keys:   []string{"ClientCertificates/crl_file"},
@@ -185,7 +185,7 @@ func fileCases(t *testing.T) []fileCase {
 			tenant: "tls: {client_certificates: {ca_file: VOLUME/ca.crt, crl_file: VOLUME/crl.pem, required: true}}",
 			before: with(with(own, "ca.crt", clients.Certificate), "crl.pem", revoked),
 			next:   with(with(own, "ca.crt", clients.Certificate), "crl.pem", clients.Revoke(&x509.RevocationList{})),
-			seen:   loginSucceeds("alice", configtest.Password, shown),
+			seen:   loginSucceeds("alice", servicetest.Password, shown),
 		},
 		{
 			keys: []string{"ACME/ca_file"}, before: wrongCA, next: files{"ca.crt": clients.Certificate},
@@ -218,7 +218,7 @@ func fileCases(t *testing.T) []fileCase {
 			before: files{"users.yaml": "users: {}"},
 			next: files{"users.yaml": fmt.Sprintf(
 				"users: {bob: {password_hash: %q}}",
-				configtest.PasswordHash().Reveal())}, seen: loginSucceeds("bob", configtest.Password),
+				servicetest.PasswordHash().Reveal())}, seen: loginSucceeds("bob", servicetest.Password),
 		},
 		{
 			keys: []string{"Config/tenants_dir"}, top: "tenants_dir: VOLUME\ntenant_defaults: {auth: {hook: {url: " +
@@ -233,8 +233,8 @@ func fileCases(t *testing.T) []fileCase {
 		},
 		{ // any value that comes from a file of its own
 			keys: []string{"User/password_hash"}, tenant: "users: {bob: {password_hash_file: VOLUME/hash}}",
-			before: files{"hash": strings.Replace(configtest.PasswordHash().Reveal(), "+ksV", "+ksW", 1)},
-			next:   files{"hash": configtest.PasswordHash().Reveal()}, seen: loginSucceeds("bob", configtest.Password),
+			before: files{"hash": strings.Replace(servicetest.PasswordHash().Reveal(), "+ksV", "+ksW", 1)},
+			next:   files{"hash": servicetest.PasswordHash().Reveal()}, seen: loginSucceeds("bob", servicetest.Password),
 		},
 	}
 }
@@ -353,7 +353,7 @@ func (tc *fileCase) test(t *testing.T) {
 	text += fmt.Sprintf(
 		"tenants:\n  acme:\n    hosts: [ftp.acme.example]\n    bucket: %s\n    %s\n", s.Bucket(t), tc.tenant)
 	if !strings.HasPrefix(tc.tenant, "users:") {
-		text += fmt.Sprintf("    users: {alice: {password_hash: %q}}\n", configtest.PasswordHash().Reveal())
+		text += fmt.Sprintf("    users: {alice: {password_hash: %q}}\n", servicetest.PasswordHash().Reveal())
 	}
 	file := filepath.Join(t.TempDir(), "babelftp.yaml")
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "VOLUME", v.dir)), 0o600); err != nil {

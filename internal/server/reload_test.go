@@ -14,9 +14,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // changed is a valid copy of a configuration, in which the tenants named are others.
@@ -58,7 +58,7 @@ func TestReloadKeepsCounts(t *testing.T) {
 		t.Helper()
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(331, "USER alice@acme")
-		c.Command(code, "PASS "+configtest.Password)
+		c.Command(code, "PASS "+servicetest.Password)
 		return c
 	}
 	login(421)
@@ -99,8 +99,8 @@ func TestReloadKeepsCounts(t *testing.T) {
 func TestReloadRemovesATenant(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	hook, received := newWebhook(t)
-	cfg := configtest.New(t, s)
-	other := configtest.New(t, s).Tenants["acme"]
+	cfg := servicetest.NewConfig(t, s)
+	other := servicetest.NewConfig(t, s).Tenants["acme"]
 	other.Hosts = []string{"ftp.other.example"}
 	cfg.Tenants["other"] = other
 	cfg.Tenants["acme"].Webhook = hook
@@ -116,7 +116,7 @@ func TestReloadRemovesATenant(t *testing.T) {
 	reload(t, srv, changed(t, cfg, func(next *config.Config) { delete(next.Tenants, "acme") }))
 	stranger := ftptest.Dial(t, srv.Addr().String())
 	stranger.Command(331, "USER alice@acme")
-	stranger.Command(530, "PASS "+configtest.Password)
+	stranger.Command(530, "PASS "+servicetest.Password)
 	stranger.Command(504, "HOST ftp.acme.example")
 	c.Store("/late", "x")
 	if e := next(t, received); e.Path != "/late" || !e.Confirmed {
@@ -135,7 +135,7 @@ func TestReloadRemovesATenant(t *testing.T) {
 		t.Error("the bucket of the removed tenant is still watched")
 	}
 	left := ftptest.Dial(t, srv.Addr().String())
-	left.Login("alice@other", configtest.Password)
+	left.Login("alice@other", servicetest.Password)
 }
 
 // A queue stays with its webhook and bucket, whatever else changes.

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // An uploadsTest is one bucket behind two servers which keep interrupted uploads.
@@ -21,9 +21,9 @@ type uploadsTest struct {
 
 func newUploadsTest(t *testing.T, s *s3test.Server) *uploadsTest {
 	t.Helper()
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	cfg.Tenants["acme"].Resume = config.KeepInterrupted
-	cfg.Tenants["acme"].Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash(), Home: "/alice"}
+	cfg.Tenants["acme"].Users["bob"] = &config.User{PasswordHash: servicetest.PasswordHash(), Home: "/alice"}
 	return &uploadsTest{t, [2]*Server{start(t, cfg, Options{AWS: s.AWSConfig()}),
 		start(t, cfg, Options{AWS: s.AWSConfig()})}}
 }

@@ -9,20 +9,20 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // Where STS does not renew the credentials of a tenant, its clients get 451 and those of other tenants notice nothing.
 func TestRoleIsNotRenewed(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	sts := s3test.StartSTS(t, s)
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	cfg.S3.AssumeRole = config.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp", ExternalID: "{tenant}",
 		STSEndpoint: sts.URL}
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: s.Bucket(t),
-		Users: map[string]*config.User{"bob": {PasswordHash: configtest.PasswordHash()}}}
+		Users: map[string]*config.User{"bob": {PasswordHash: servicetest.PasswordHash()}}}
 	var refuse atomic.Bool
 	sts.Answer(func(request url.Values) s3test.STSAnswer {
 		if request.Get("ExternalId") != "acme" {
@@ -35,8 +35,8 @@ func TestRoleIsNotRenewed(t *testing.T) {
 	})
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	acme, umbrella := ftptest.Dial(t, srv.Addr().String()), ftptest.Dial(t, srv.Addr().String())
-	acme.Login("alice", configtest.Password)
-	umbrella.Login("bob", configtest.Password)
+	acme.Login("alice", servicetest.Password)
+	umbrella.Login("bob", servicetest.Password)
 	acme.Store("before", "content")
 
 	refuse.Store(true)

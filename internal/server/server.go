@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/admin"
-	"github.com/babelftp/babelftp/internal/admin/metrics"
+
 	"github.com/babelftp/babelftp/internal/base/limits"
 
 	"github.com/babelftp/babelftp/internal/base/panics"
@@ -64,7 +64,7 @@ type Options struct {
 type Server struct {
 	opts     Options
 	log      *slog.Logger
-	metrics  *metrics.Server
+	metrics  *admin.Metrics
 	audit    *audit.Output
 	observe  func(*report.Client) report.Observers
 	auditLog *audit.Log // nil without one

@@ -18,9 +18,9 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { s3test.Main(m) }
 func simulated(t *testing.T) (*s3test.Server, *config.Config) {
 	t.Helper()
 	s := s3test.Start(t, "sim-aws")
-	return s, configtest.New(t, s)
+	return s, servicetest.NewConfig(t, s)
 }
 
 // start starts a server, which serves until the end of the test, and waits for its first look at the buckets.
@@ -96,7 +96,7 @@ func TestTenantTexts(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(331, "USER alice")
-		welcome := c.Command(230, "PASS "+configtest.Password)
+		welcome := c.Command(230, "PASS "+servicetest.Password)
 		if !strings.HasPrefix(welcome, "Hello alice.\n") || strings.Contains(welcome, "\n Seen on 2") != before {
 			t.Errorf("logged in before: %t, the welcome is %q", before, welcome)
 		}

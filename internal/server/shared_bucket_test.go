@@ -12,9 +12,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/report/events"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // A tenantReceiver wants the events of one tenant.
@@ -86,7 +86,7 @@ func (r *tenantReceiver) await(all ...string) {
 func loginAs(t *testing.T, srv *Server, user string) *ftptest.Client {
 	t.Helper()
 	c := ftptest.Dial(t, srv.Addr().String())
-	c.Login(user, configtest.Password)
+	c.Login(user, servicetest.Password)
 	return c
 }
 
@@ -97,7 +97,7 @@ func TestTenantInsideAnother(t *testing.T) {
 	t.Parallel()
 	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
-	users := map[string]*config.User{"operator": {PasswordHash: configtest.PasswordHash(), Home: "/"}}
+	users := map[string]*config.User{"operator": {PasswordHash: servicetest.PasswordHash(), Home: "/"}}
 	cfg.Tenants["outer"] = &config.Tenant{Bucket: acme.Bucket, Hosts: []string{"outer.example"}, Users: users}
 	cfg.Tenants["twin"] = &config.Tenant{Bucket: acme.Bucket, Prefix: acme.Prefix, Hosts: []string{"twin.example"},
 		Users: users}

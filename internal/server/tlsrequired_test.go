@@ -10,8 +10,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // The user decides whether TLS is required, then the tenant, then the network, then the server. The server asks no
@@ -54,9 +54,9 @@ func TestTLSRequired(t *testing.T) {
 			clear := ftptest.Dial(t, address)
 			if tc.want {
 				clear.Command(530, "USER alice")
-				clear.Command(503, "PASS "+configtest.Password)
+				clear.Command(503, "PASS "+servicetest.Password)
 			} else {
-				clear.Login("alice", configtest.Password)
+				clear.Login("alice", servicetest.Password)
 				clear.Store("clear", "content")
 			}
 
@@ -66,7 +66,7 @@ func TestTLSRequired(t *testing.T) {
 			if err := private.StartTLS(own); err != nil {
 				t.Fatal(err)
 			}
-			private.Login("alice", configtest.Password)
+			private.Login("alice", servicetest.Password)
 			private.Command(200, "PBSZ 0")
 			if tc.want {
 				private.Command(534, "PROT C")
@@ -94,7 +94,7 @@ func TestTLSRequiredAfterHost(t *testing.T) {
 	cfg.Tenants["acme"].TLS.Required = &yes
 	cfg.Tenants["umbrella"] = &config.Tenant{
 		Bucket: s.Bucket(t), Hosts: []string{"ftp.umbrella.example"},
-		Users: map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash()}},
+		Users: map[string]*config.User{"alice": {PasswordHash: servicetest.PasswordHash()}},
 	}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	c := ftptest.Dial(t, srv.Addr().String())
@@ -105,7 +105,7 @@ func TestTLSRequiredAfterHost(t *testing.T) {
 	if reply, err := c.Send("HOST ftp.acme.example"); err != nil {
 		t.Fatal(reply, err)
 	}
-	if reply, err := c.Send("PASS " + configtest.Password); err != nil || reply[:3] == "230" {
+	if reply, err := c.Send("PASS " + servicetest.Password); err != nil || reply[:3] == "230" {
 		t.Errorf("PASS gets %q, %v", reply, err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // tooMany is what a client reads in French.
@@ -26,7 +26,7 @@ func TestTransferLimit(t *testing.T) {
 	acme := cfg.Tenants["acme"]
 	acme.DefaultLanguage = language.French
 	acme.Limits.User.Transfers = 1
-	acme.Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash(),
+	acme.Users["bob"] = &config.User{PasswordHash: servicetest.PasswordHash(),
 		Limits: config.Scope{Usage: config.Usage{Transfers: 2}}}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	begin := func(user string) (end func()) {
@@ -161,7 +161,7 @@ func TestLoginRates(t *testing.T) {
 	for refused := 0; refused < 3; {
 		c, _ := dialFrom(t, srv, "127.0.0.1", 220)
 		c.Command(331, "USER alice")
-		reply, err := c.Send("PASS " + configtest.Password)
+		reply, err := c.Send("PASS " + servicetest.Password)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestLoginRates(t *testing.T) {
 		}
 	}
 	c, _ := dialFrom(t, srv, "127.0.0.2", 220)
-	c.Login("alice", configtest.Password)
+	c.Login("alice", servicetest.Password)
 	wantMetrics(t, srv, `babelftp_refusals_total{limit="address.login_rate",tenant=""} 3`)
 	lines := 0
 	for range len(log) {
@@ -212,5 +212,5 @@ func TestCommandRate(t *testing.T) {
 	}
 	<-refused
 	other, _ := dialFrom(t, srv, "127.0.0.2", 220)
-	other.Login("alice", configtest.Password)
+	other.Login("alice", servicetest.Password)
 }

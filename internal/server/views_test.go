@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 var (
@@ -195,7 +195,7 @@ const (
 
 func newWorlds(t *testing.T) *worlds {
 	w := &worlds{t: t, s: s3test.Start(t, "versitygw")}
-	cfg := configtest.New(t, w.s)
+	cfg := servicetest.NewConfig(t, w.s)
 	cfg.Limits.Address.Sessions = 0
 	cfg.Tenants = map[string]*config.Tenant{}
 	for i := range w.buckets {
@@ -212,7 +212,7 @@ func newWorlds(t *testing.T) *worlds {
 			tenant.Hosts = []string{fmt.Sprintf("%s%d.example", name, i)}
 			cfg.Tenants[fmt.Sprintf("%s%d", name, i)] = tenant
 		}
-		tenants["beta"].PathnameEncoding = configtest.Encoding(t, "koi8-r")
+		tenants["beta"].PathnameEncoding = servicetest.Encoding(t, "koi8-r")
 		tenants["acme"].PathPermissions = map[string][]config.Permission{"/partner/archive": granted("lr")}
 		for _, u := range viewUsers() {
 			configured := permitted(t, u.rights, u.rules)
@@ -313,7 +313,7 @@ func (w *worlds) session(open map[string]*ftptest.Conn, world int, user string) 
 	open[user] = c
 	_, err = c.Reply()
 	for _, line := range []string{fmt.Sprintf("USER %s@%s%d", user, viewUser(user).tenant, world),
-		"PASS " + configtest.Password, "TYPE I"} {
+		"PASS " + servicetest.Password, "TYPE I"} {
 		reply, failed := c.Send(line)
 		if err = errors.Join(err, failed); reply == "" || reply[0] > '3' {
 			err = errors.Join(err, fmt.Errorf("%s: %s", line, reply))

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/download"
+	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
@@ -61,7 +61,7 @@ func (t *Tree) copyByPut(
 	}
 	part := t.Memory.Buffer(v.Size)
 	defer part.Release()
-	source := download.NewRange(ctx, v.Bucket, v, 0, v.Size)
+	source := file.NewRange(ctx, v.Bucket, v, 0, v.Size)
 	defer source.Close()
 	if err := part.FillFrom(ctx, source); err != nil {
 		return s3api.Stored{}, err

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/download"
+	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
@@ -79,7 +79,7 @@ func (w *Writer) copyHead() error {
 		return err
 	}
 	w.offset = copied
-	rest := download.NewRange(w.ctx, w.u.Bucket, w.head, copied, w.headSize)
+	rest := file.NewRange(w.ctx, w.u.Bucket, w.head, copied, w.headSize)
 	defer rest.Close()
 	_, err := w.fill(rest)
 	return err
@@ -152,7 +152,7 @@ func (u *Uploader) addAll(ctx context.Context, m *multipart, v s3api.Version) er
 // stream adds all bytes of a version to an upload, through the memory of this process, for an S3 server that does not
 // copy parts.
 func (u *Uploader) stream(ctx context.Context, m *multipart, v s3api.Version) error {
-	source := download.NewRange(ctx, v.Bucket, v, 0, v.Size)
+	source := file.NewRange(ctx, v.Bucket, v, 0, v.Size)
 	defer source.Close()
 	first := u.partSizeFor(v.Size)
 	for offset := int64(0); offset < v.Size; {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/download"
+
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
@@ -213,7 +213,7 @@ func (w *Writer) read(v s3api.Version, from, to int64) error {
 	if v.Size-(to-from) < s3api.MinPartSize {
 		begin, end = 0, max(v.Size, to)
 	}
-	object := download.NewRange(w.ctx, w.u.Bucket, v, begin, end)
+	object := file.NewRange(w.ctx, w.u.Bucket, v, begin, end)
 	defer object.Close()
 	_, err := io.CopyN(io.Discard, object, from-begin)
 	if err == nil {

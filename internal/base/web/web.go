@@ -23,7 +23,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/descriptors"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
@@ -176,7 +175,7 @@ func (s *Server) setBusy(c *conn, busy bool) {
 
 // enter counts a connection, which may cost another one its place. It returns nil where there is no place.
 func (s *Server) enter(accepted net.Conn) *conn {
-	scarce := descriptors.Transfers.Scarce(accepted)
+	scarce := limits.Transfers.Scarce(accepted)
 	if scarce && !s.opts.Probes {
 		return nil
 	}

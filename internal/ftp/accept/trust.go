@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/descriptors"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
@@ -45,7 +44,7 @@ func (t *Trust) Accept(conn net.Conn) (net.Conn, error) {
 	if !t.Contains(from) {
 		return conn, nil
 	}
-	if descriptors.Transfers.Scarce(conn) {
+	if limits.Transfers.Scarce(conn) {
 		_ = conn.Close()
 		return nil, syscall.EMFILE
 	}

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/ftp/filecmd"
-	"github.com/babelftp/babelftp/internal/ftp/syntax"
+
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/report"
 )
@@ -17,10 +16,10 @@ type command struct {
 	// run does the command. It returns the reply, or an error that decides the reply. It may return both, and then the
 	// error is for the observers.
 	run      func(s *session, arg string) (wire.Reply, error)
-	argument syntax.Argument // how it is read
-	login    bool            // refused with 530 before login
-	transfer bool            // takes what is prepared for the next transfer, also if it fails
-	syntax   string          // as HELP and 501 show it, RFC 959 5.3
+	argument wire.Argument // how it is read
+	login    bool          // refused with 530 before login
+	transfer bool          // takes what is prepared for the next transfer, also if it fails
+	syntax   string        // as HELP and 501 show it, RFC 959 5.3
 
 	kind   report.Kind // the event in the audit log
 	starts bool        // a login
@@ -43,97 +42,97 @@ func commands() map[string]command {
 	table := siteCommands()
 	maps.Copy(table, map[string]command{
 		// Login.
-		"USER": {run: (*session).user, argument: syntax.Text, starts: true, syntax: "USER <SP> name"},
-		"PASS": {run: (*session).pass, argument: syntax.OptionalText, starts: true, syntax: "PASS <SP> password"},
-		"ACCT": {run: (*session).acct, argument: syntax.Text, syntax: "ACCT <SP> account"},
+		"USER": {run: (*session).user, argument: wire.Text, starts: true, syntax: "USER <SP> name"},
+		"PASS": {run: (*session).pass, argument: wire.OptionalText, starts: true, syntax: "PASS <SP> password"},
+		"ACCT": {run: (*session).acct, argument: wire.Text, syntax: "ACCT <SP> account"},
 		"REIN": {run: (*session).rein, after: (*session).endTLS, syntax: "REIN"},
 		"QUIT": {run: (*session).quit, syntax: "QUIT"},
-		"HOST": {run: (*session).host, argument: syntax.Text, syntax: "HOST <SP> hostname"},
-		"LANG": {run: (*session).language, argument: syntax.OptionalTag, syntax: "LANG [<SP> language-tag]"},
-		"CLNT": {run: (*session).noop, argument: syntax.Text, syntax: "CLNT <SP> name"},
+		"HOST": {run: (*session).host, argument: wire.Text, syntax: "HOST <SP> hostname"},
+		"LANG": {run: (*session).language, argument: wire.OptionalTag, syntax: "LANG [<SP> language-tag]"},
+		"CLNT": {run: (*session).noop, argument: wire.Text, syntax: "CLNT <SP> name"},
 
 		// Encryption.
-		"AUTH": {run: (*session).auth, argument: syntax.Words, after: (*session).beginTLS, syntax: "AUTH <SP> TLS"},
-		"PBSZ": {run: (*session).pbsz, argument: syntax.Words, syntax: "PBSZ <SP> 0"},
-		"PROT": {run: (*session).prot, argument: syntax.Words, syntax: "PROT <SP> P | C"},
+		"AUTH": {run: (*session).auth, argument: wire.Words, after: (*session).beginTLS, syntax: "AUTH <SP> TLS"},
+		"PBSZ": {run: (*session).pbsz, argument: wire.Words, syntax: "PBSZ <SP> 0"},
+		"PROT": {run: (*session).prot, argument: wire.Words, syntax: "PROT <SP> P | C"},
 		"CCC":  {run: (*session).ccc, syntax: "CCC"},
 
 		// Information.
 		"FEAT": {run: (*session).feat, syntax: "FEAT"},
-		"OPTS": {run: (*session).opts, argument: syntax.Text, syntax: "OPTS <SP> command [<SP> options]"},
-		"HELP": {run: (*session).help, argument: syntax.OptionalWords, syntax: "HELP [<SP> command]"},
-		"STAT": {run: (*session).stat, argument: syntax.OptionalText, syntax: "STAT" + listSyntax},
+		"OPTS": {run: (*session).opts, argument: wire.Text, syntax: "OPTS <SP> command [<SP> options]"},
+		"HELP": {run: (*session).help, argument: wire.OptionalWords, syntax: "HELP [<SP> command]"},
+		"STAT": {run: (*session).stat, argument: wire.OptionalText, syntax: "STAT" + listSyntax},
 		"SYST": {run: (*session).syst, syntax: "SYST"},
 		"NOOP": {run: (*session).noop, syntax: "NOOP"},
-		"SITE": {run: (*session).site, argument: syntax.Text, login: true,
+		"SITE": {run: (*session).site, argument: wire.Text, login: true,
 			syntax: "SITE <SP> " + strings.Join(siteNames(table), " | ")},
 
 		// Transfer parameters.
-		"TYPE": {run: (*session).representation, argument: syntax.Words, login: true,
+		"TYPE": {run: (*session).representation, argument: wire.Words, login: true,
 			syntax: "TYPE <SP> A | I | L <SP> 8"},
-		"MODE": {run: (*session).mode, argument: syntax.Words, login: true, syntax: "MODE <SP> S"},
-		"STRU": {run: (*session).stru, argument: syntax.Words, login: true, syntax: "STRU <SP> F"},
-		"REST": {run: (*session).rest, argument: syntax.Text, login: true, syntax: "REST <SP> offset"},
-		"ALLO": {run: (*session).allo, argument: syntax.Words, login: true,
+		"MODE": {run: (*session).mode, argument: wire.Words, login: true, syntax: "MODE <SP> S"},
+		"STRU": {run: (*session).stru, argument: wire.Words, login: true, syntax: "STRU <SP> F"},
+		"REST": {run: (*session).rest, argument: wire.Text, login: true, syntax: "REST <SP> offset"},
+		"ALLO": {run: (*session).allo, argument: wire.Words, login: true,
 			syntax: "ALLO <SP> bytes [<SP> R <SP> bytes]"},
 
 		// Data connections.
 		"PASV": {run: (*session).pasv, login: true, syntax: "PASV"},
-		"EPSV": {run: (*session).epsv, argument: syntax.OptionalWords, login: true, syntax: "EPSV [<SP> 1 | 2 | ALL]"},
-		"PORT": {run: (*session).port, argument: syntax.Words, login: true, syntax: "PORT <SP> h1,h2,h3,h4,p1,p2"},
-		"EPRT": {run: (*session).eprt, argument: syntax.Words, login: true, syntax: "EPRT <SP> |1|address|port|"},
+		"EPSV": {run: (*session).epsv, argument: wire.OptionalWords, login: true, syntax: "EPSV [<SP> 1 | 2 | ALL]"},
+		"PORT": {run: (*session).port, argument: wire.Words, login: true, syntax: "PORT <SP> h1,h2,h3,h4,p1,p2"},
+		"EPRT": {run: (*session).eprt, argument: wire.Words, login: true, syntax: "EPRT <SP> |1|address|port|"},
 
 		// Transfers.
-		"RETR": {run: (*session).retr, argument: syntax.Text, login: true, transfer: true, kind: report.Download,
+		"RETR": {run: (*session).retr, argument: wire.Text, login: true, transfer: true, kind: report.Download,
 			syntax: "RETR" + pathnameSyntax},
-		"STOR": {run: (*session).stor, argument: syntax.Text, login: true, transfer: true, kind: report.Upload,
+		"STOR": {run: (*session).stor, argument: wire.Text, login: true, transfer: true, kind: report.Upload,
 			syntax: "STOR" + pathnameSyntax},
-		"APPE": {run: (*session).stor, argument: syntax.Text, login: true, transfer: true, kind: report.Upload,
+		"APPE": {run: (*session).stor, argument: wire.Text, login: true, transfer: true, kind: report.Upload,
 			syntax: "APPE" + pathnameSyntax},
-		"STOU": {run: (*session).stou, argument: syntax.OptionalText, login: true, transfer: true, kind: report.Upload,
+		"STOU": {run: (*session).stou, argument: wire.OptionalText, login: true, transfer: true, kind: report.Upload,
 			syntax: "STOU" + listSyntax},
-		"LIST": {run: (*session).list, argument: syntax.OptionalText, login: true, transfer: true,
+		"LIST": {run: (*session).list, argument: wire.OptionalText, login: true, transfer: true,
 			syntax: "LIST" + listSyntax},
-		"NLST": {run: (*session).list, argument: syntax.OptionalText, login: true, transfer: true,
+		"NLST": {run: (*session).list, argument: wire.OptionalText, login: true, transfer: true,
 			syntax: "NLST" + listSyntax},
-		"MLSD": {run: (*session).list, argument: syntax.OptionalText, login: true, transfer: true,
+		"MLSD": {run: (*session).list, argument: wire.OptionalText, login: true, transfer: true,
 			syntax: "MLSD" + listSyntax},
 		"ABOR": {run: (*session).abor, syntax: "ABOR"},
 
 		// Files and directories.
-		"CWD": {run: (*session).cwd, argument: syntax.OptionalText, login: true,
+		"CWD": {run: (*session).cwd, argument: wire.OptionalText, login: true,
 			syntax: "CWD" + pathnameSyntax},
 		"CDUP": {run: (*session).cdup, login: true, syntax: "CDUP"},
 		"PWD":  {run: (*session).pwd, login: true, syntax: "PWD"},
-		"MKD":  {run: changing("MKD"), argument: syntax.Text, login: true, kind: report.MakeDir, syntax: "MKD" + pathnameSyntax},
-		"RMD":  {run: changing("RMD"), argument: syntax.Text, login: true, kind: report.RemoveDir, syntax: "RMD" + pathnameSyntax},
-		"DELE": {run: changing("DELE"), argument: syntax.Text, login: true, kind: report.Delete, syntax: "DELE" + pathnameSyntax},
-		"RNFR": {run: (*session).rnfr, argument: syntax.Text, login: true, kind: report.Rename, syntax: "RNFR" + pathnameSyntax},
-		"RNTO": {run: (*session).rnto, argument: syntax.Text, login: true, kind: report.Rename, syntax: "RNTO" + pathnameSyntax},
-		"SIZE": {run: (*session).size, argument: syntax.Text, login: true, syntax: "SIZE" + pathnameSyntax},
-		"MDTM": {run: onFile(filecmd.MDTM), argument: syntax.Text, login: true, kind: report.SetTime, reads: true,
+		"MKD":  {run: changing("MKD"), argument: wire.Text, login: true, kind: report.MakeDir, syntax: "MKD" + pathnameSyntax},
+		"RMD":  {run: changing("RMD"), argument: wire.Text, login: true, kind: report.RemoveDir, syntax: "RMD" + pathnameSyntax},
+		"DELE": {run: changing("DELE"), argument: wire.Text, login: true, kind: report.Delete, syntax: "DELE" + pathnameSyntax},
+		"RNFR": {run: (*session).rnfr, argument: wire.Text, login: true, kind: report.Rename, syntax: "RNFR" + pathnameSyntax},
+		"RNTO": {run: (*session).rnto, argument: wire.Text, login: true, kind: report.Rename, syntax: "RNTO" + pathnameSyntax},
+		"SIZE": {run: (*session).size, argument: wire.Text, login: true, syntax: "SIZE" + pathnameSyntax},
+		"MDTM": {run: onFile(mdtm), argument: wire.Text, login: true, kind: report.SetTime, reads: true,
 			syntax: "MDTM [<SP> YYYYMMDDhhmmss]" + pathnameSyntax},
-		"MFMT": {run: onFile(filecmd.MFMT), argument: syntax.Text, login: true, kind: report.SetTime,
+		"MFMT": {run: onFile(mfmt), argument: wire.Text, login: true, kind: report.SetTime,
 			syntax: "MFMT <SP> YYYYMMDDhhmmss" + pathnameSyntax},
-		"MFF": {run: onFile(filecmd.MFF), argument: syntax.Text, login: true, kind: report.SetTime,
+		"MFF": {run: onFile(mff), argument: wire.Text, login: true, kind: report.SetTime,
 			syntax: "MFF <SP> Modify=YYYYMMDDhhmmss;" + pathnameSyntax},
-		"AVBL": {run: onFile(filecmd.Available), argument: syntax.OptionalText, login: true,
+		"AVBL": {run: onFile(avbl), argument: wire.OptionalText, login: true,
 			syntax: "AVBL" + listSyntax},
-		"HASH": {run: (*session).hash, argument: syntax.Text, login: true, syntax: "HASH" + pathnameSyntax},
-		"RANG": {run: (*session).rang, argument: syntax.Words, login: true, syntax: "RANG <SP> start <SP> end"},
-		"MLST": {run: (*session).mlst, argument: syntax.OptionalText, login: true, syntax: "MLST" + listSyntax},
+		"HASH": {run: (*session).hash, argument: wire.Text, login: true, syntax: "HASH" + pathnameSyntax},
+		"RANG": {run: (*session).rang, argument: wire.Words, login: true, syntax: "RANG <SP> start <SP> end"},
+		"MLST": {run: (*session).mlst, argument: wire.OptionalText, login: true, syntax: "MLST" + listSyntax},
 	})
-	for _, verb := range syntax.HashVerbs() {
+	for _, verb := range wire.HashVerbs() {
 		usage := verb + pathnameSyntax + " [<SP> start [<SP> end]]"
-		table[verb] = command{run: onFile(filecmd.XHash(verb)), argument: syntax.Text, login: true, syntax: usage}
+		table[verb] = command{run: onFile(xhash(verb)), argument: wire.Text, login: true, syntax: usage}
 	}
-	for old, verb := range syntax.OldVerbs() {
+	for old, verb := range wire.OldVerbs() {
 		c := table[verb]
 		c.syntax = old + strings.TrimPrefix(c.syntax, verb)
 		table[old] = c
 	}
-	for _, verb := range syntax.UnimplementedVerbs() { // 502 rather than 500
-		table[verb] = command{run: (*session).notImplemented, argument: syntax.OptionalText}
+	for _, verb := range wire.UnimplementedVerbs() { // 502 rather than 500
+		table[verb] = command{run: (*session).notImplemented, argument: wire.OptionalText}
 	}
 	return table
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 
-	"github.com/babelftp/babelftp/internal/ftp/syntax"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
@@ -42,13 +41,13 @@ func (s *session) publicAddress() (netip.Addr, error) {
 
 // epsv is EPSV (RFC 2428 3).
 func (s *session) epsv(arg string) (wire.Reply, error) {
-	switch syntax.Upper(arg) {
+	switch wire.Upper(arg) {
 	case "":
 	case "ALL":
 		s.settings.epsvAll = true
 		return s.reply(200, i18n.OK)
 	default:
-		if !syntax.IsNumber(arg) {
+		if !wire.IsNumber(arg) {
 			return s.syntaxError()
 		}
 		if own := dataconn.Protocol(s.dialogue.conn.Local()); arg != own {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
-	"github.com/babelftp/babelftp/internal/ftp/syntax"
+
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
@@ -21,7 +21,7 @@ func (s *session) feat(string) (wire.Reply, error) {
 func (s *session) opts(arg string) (wire.Reply, error) {
 	name, options, hasOptions := strings.Cut(arg, " ")
 	words := strings.TrimRight(options, " ")
-	switch syntax.Upper(name) {
+	switch wire.Upper(name) {
 	case "UTF8", "UTF-8":
 		return s.optsUTF8(words)
 	case "HASH":
@@ -35,7 +35,7 @@ func (s *session) opts(arg string) (wire.Reply, error) {
 
 // optsUTF8 is OPTS UTF8, which no RFC defines and many clients send.
 func (s *session) optsUTF8(options string) (wire.Reply, error) {
-	switch syntax.Upper(options) {
+	switch wire.Upper(options) {
 	case "", "ON", "NLST": // draft-ietf-ftpext-utf-8-option has NLST
 		s.identity.locale.UTF8 = true
 		if s.identity.locale.Charset().Raw() {

@@ -6,8 +6,7 @@ import (
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/ftp/filecmd"
-	"github.com/babelftp/babelftp/internal/ftp/syntax"
+
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
@@ -80,7 +79,7 @@ func (s *session) size(arg string) (wire.Reply, error) {
 
 // sizeOf is what SIZE looks for: a file, or an upload that can be resumed.
 func (s *session) sizeOf(name string) (fs.FileInfo, error) {
-	info, err := s.request().StatOrPending(name, s.op.Storage.StatFile)
+	info, err := s.request().statOrPending(name, s.op.Storage.StatFile)
 	if err == nil && info.IsDir() {
 		err = &fs.PathError{Op: "size", Path: name, Err: syscall.EISDIR}
 	}
@@ -96,9 +95,9 @@ func (s *session) cdup(string) (wire.Reply, error) {
 	return s.forward("CDUP", "")
 }
 
-// request is the command as package filecmd gets it.
-func (s *session) request() *filecmd.Request {
-	return &filecmd.Request{
+// request is the command as a fileCommand gets it.
+func (s *session) request() *fileRequest {
+	return &fileRequest{
 		Operation: &s.op.Operation, WorkingDirectory: s.workingDirectory(),
 		Login: s.identity.login, Names: s.identity.nameCodec(),
 		Locale:  s.identity.locale,
@@ -106,8 +105,8 @@ func (s *session) request() *filecmd.Request {
 	}
 }
 
-// answer lets package filecmd answer a command.
-func (s *session) answer(arg string, command filecmd.Command) (wire.Reply, error) {
+// answer lets a fileCommand answer.
+func (s *session) answer(arg string, command fileCommand) (wire.Reply, error) {
 	request := s.request()
 	var r wire.Reply
 	err := s.perform(func() (err error) {
@@ -115,7 +114,7 @@ func (s *session) answer(arg string, command filecmd.Command) (wire.Reply, error
 		return err
 	})
 	switch {
-	case errors.Is(err, filecmd.ErrSyntax):
+	case errors.Is(err, errSyntax):
 		return s.syntaxError()
 	case err != nil:
 		return wire.Reply{}, err
@@ -124,19 +123,19 @@ func (s *session) answer(arg string, command filecmd.Command) (wire.Reply, error
 }
 
 // onFile makes a row of a table.
-func onFile(command filecmd.Command) func(*session, string) (wire.Reply, error) {
+func onFile(command fileCommand) func(*session, string) (wire.Reply, error) {
 	return func(s *session, arg string) (wire.Reply, error) { return s.answer(arg, command) }
 }
 
 // mlst is MLST.
 func (s *session) mlst(arg string) (wire.Reply, error) {
-	return s.answer(arg, filecmd.MLST(s.settings.facts))
+	return s.answer(arg, mlst(s.settings.facts))
 }
 
 // optsHash is OPTS HASH (draft-ietf-ftpext2-hash 3.2), which tells the algorithm, or chooses one.
 func (s *session) optsHash(name string) (wire.Reply, error) {
 	if name != "" {
-		algorithm, known := syntax.FindHash(name)
+		algorithm, known := wire.FindHash(name)
 		if !known {
 			return s.reply(501, i18n.OptionUnknown, "OPTS HASH")
 		}
@@ -147,5 +146,5 @@ func (s *session) optsHash(name string) (wire.Reply, error) {
 
 // hash is HASH (draft-ietf-ftpext2-hash 3): of the whole file, or of what RANG has chosen.
 func (s *session) hash(arg string) (wire.Reply, error) {
-	return s.answer(arg, filecmd.HASH(s.settings.algorithm, s.settings.next.parameters.TakeRange()))
+	return s.answer(arg, hashOf(s.settings.algorithm, s.settings.next.parameters.TakeRange()))
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
-	"github.com/babelftp/babelftp/internal/ftp/syntax"
+
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
@@ -15,7 +15,7 @@ func (s *session) help(arg string) (wire.Reply, error) {
 	if arg == "" {
 		return s.helpAll()
 	}
-	name, service, _ := strings.Cut(syntax.Upper(arg), " ")
+	name, service, _ := strings.Cut(wire.Upper(arg), " ")
 	if name == "SITE" {
 		return s.siteHelp(service)
 	}

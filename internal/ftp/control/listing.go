@@ -7,7 +7,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	ftplist "github.com/babelftp/babelftp/internal/ftp/list"
-	"github.com/babelftp/babelftp/internal/ftp/syntax"
+
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
@@ -16,7 +16,7 @@ import (
 // list is LIST, NLST and MLSD.
 func (s *session) list(arg string) (wire.Reply, error) {
 	if s.op.command.Name != "MLSD" {
-		arg = syntax.WithoutOptions(arg)
+		arg = wire.WithoutOptions(arg)
 	}
 	name, err := s.resolve(arg)
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *session) list(arg string) (wire.Reply, error) {
 		arg = s.identity.nameCodec().EncodePath(name) // NLST repeats it
 	}
 	var l *ftplist.Listing
-	client := s.request().ListClient()
+	client := s.request().listClient()
 	switch s.op.command.Name {
 	case "LIST":
 		l = ftplist.NewLong(arg, name, client)

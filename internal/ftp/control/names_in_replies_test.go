@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // TestNamesInErrors: an error about a file names it as the client has, and one about something else names none.
@@ -148,7 +148,7 @@ func TestIsolates(t *testing.T) {
 
 // No charset but UTF-8 has isolates.
 func TestNoIsolatesInACharset(t *testing.T) {
-	demo := loginTo(config.Tenant{PathnameEncoding: configtest.Encoding(t, "windows-1256")})
+	demo := loginTo(config.Tenant{PathnameEncoding: servicetest.Encoding(t, "windows-1256")})
 	demo.Tenant.DefaultLanguage = language.Arabic
 	c := newTenantSite(t, demo).login()
 	if r := c.do("CWD nowhere", "550 nowhere: "); utf8.ValidString(r) {

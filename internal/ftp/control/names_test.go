@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 
 	"github.com/babelftp/babelftp/internal/pathname"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -61,7 +61,7 @@ func TestNormalizationOfLongNames(t *testing.T) {
 // The texts of replies are in the charset too, where it has their characters.
 func TestCharsetOfReplies(t *testing.T) {
 	demo := loginTo(config.Tenant{
-		PathnameEncoding: configtest.Encoding(t, "windows-1251"),
+		PathnameEncoding: servicetest.Encoding(t, "windows-1251"),
 		Greeting:         map[language.Tag]string{language.Russian: "\u0414\u0430, \u20ac\u65e5!"},
 	})
 	demo.Tenant.DefaultLanguage = language.Russian
@@ -94,7 +94,7 @@ func TestCharsetWithIACAlone(t *testing.T) {
 		{"telnet", "utf-8", []string{"a\xff\xf1b", "ab\xff\xfec"}, []string{"ab"}}, // no letter
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newTenantSite(t, loginTo(config.Tenant{PathnameEncoding: configtest.Encoding(t, test.charset)}))
+			s := newTenantSite(t, loginTo(config.Tenant{PathnameEncoding: servicetest.Encoding(t, test.charset)}))
 			c := s.login()
 			for _, name := range test.bytes {
 				c.store(name, "")
@@ -109,9 +109,9 @@ func TestCharsetWithIACAlone(t *testing.T) {
 func TestBackslashSeparates(t *testing.T) {
 	demo := loginTo(config.Tenant{
 		Compatibility:    config.Compatibility{Backslash: pathname.BackslashSeparates},
-		PathnameEncoding: configtest.Encoding(t, "shift_jis"),
+		PathnameEncoding: servicetest.Encoding(t, "shift_jis"),
 	})
-	demo.DirectoryEncodings = map[string]*pathname.Encoding{"/mirror": configtest.Encoding(t, "raw").Encoding}
+	demo.DirectoryEncodings = map[string]*pathname.Encoding{"/mirror": servicetest.Encoding(t, "raw").Encoding}
 	s := newTenantSite(t, demo)
 	c := s.login()
 	c.do("MKD scans", "257 ")

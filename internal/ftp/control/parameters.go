@@ -5,7 +5,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/ftp/syntax"
+
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
@@ -24,7 +24,7 @@ func (s *session) representation(arg string) (wire.Reply, error) {
 
 // mode is MODE: streams only (RFC 959 3.4.1).
 func (s *session) mode(mode string) (wire.Reply, error) {
-	if syntax.Upper(mode) != "S" {
+	if wire.Upper(mode) != "S" {
 		return s.reply(504, i18n.ParameterNotImplemented, "MODE")
 	}
 	return s.reply(200, i18n.ModeStream)
@@ -32,7 +32,7 @@ func (s *session) mode(mode string) (wire.Reply, error) {
 
 // stru is STRU: files only (RFC 959 3.1.2).
 func (s *session) stru(structure string) (wire.Reply, error) {
-	if syntax.Upper(structure) != "F" {
+	if wire.Upper(structure) != "F" {
 		return s.reply(504, i18n.ParameterNotImplemented, "STRU")
 	}
 	return s.reply(200, i18n.StructureFile)
@@ -64,7 +64,7 @@ func (s *session) rang(arg string) (wire.Reply, error) {
 // than the configuration allows is refused, and so is the transfer that follows. The code is 200, because some cameras
 // repeat ALLO after 202.
 func (s *session) allo(arg string) (wire.Reply, error) {
-	size, ok := syntax.ParseALLO(arg)
+	size, ok := wire.ParseALLO(arg)
 	if !ok {
 		return s.syntaxError()
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/list"
 
 	"github.com/babelftp/babelftp/internal/report"
-	"github.com/babelftp/babelftp/internal/report/activity"
+
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/report/tracing"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -141,9 +141,9 @@ func (srv *Server) serve(ctx context.Context, listener net.Listener, implicit bo
 }
 
 // Sessions tells what the sessions do at the moment, in no order.
-func (srv *Server) Sessions() []activity.Shown {
+func (srv *Server) Sessions() []report.ShownSession {
 	running := srv.acceptor.Sessions()
-	shown := make([]activity.Shown, len(running))
+	shown := make([]report.ShownSession, len(running))
 	for i, s := range running {
 		shown[i] = s.(*session).activity.Show()
 	}

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/base/descriptors"
+
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/report"
-	"github.com/babelftp/babelftp/internal/report/activity"
+
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 )
 
@@ -28,8 +28,8 @@ type session struct {
 	observers report.Observers
 	client    *report.Client // as the observers know it
 	log       *sessionlog.Session
-	activity  *activity.Session // what administrators see
-	ctx       context.Context   // ends with the session
+	activity  *report.Activity // what administrators see
+	ctx       context.Context  // ends with the session
 	cancel    context.CancelCauseFunc
 
 	dialogue dialogue
@@ -49,7 +49,7 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 	s.identity = identity{
 		locale: reply.NewLocale(reply.Preferences{Bundle: cfg.Bundle, DefaultLanguage: cfg.DefaultLanguage}),
 		// Strangers may be as many as the descriptors that they leave free. So the last ones are never theirs.
-		guarded: &limits.Session{Addr: remote, BeforeLogin: descriptors.Sessions.Left(conn), Cut: s.cancel},
+		guarded: &limits.Session{Addr: remote, BeforeLogin: limits.Sessions.Left(conn), Cut: s.cancel},
 	}
 	s.client = &report.Client{ID: s.id, Remote: conn.RemoteAddr().String(),
 		Address: remote.WithZone(""), Language: s.identity.locale.Tag()}
@@ -65,7 +65,7 @@ func (s *session) observe() {
 	if s.cfg.Observe != nil {
 		s.observers = append(s.observers, s.cfg.Observe(s.client)...)
 	}
-	s.activity = activity.New(s.client)
+	s.activity = report.NewActivity(s.client)
 	s.log = s.server.log.Session(s.cfg.Logger, s.cfg.Debug, s.client)
 	s.observers = append(s.observers, s.activity, s.log)
 }

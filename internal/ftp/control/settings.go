@@ -2,9 +2,9 @@ package control
 
 import (
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
-	"github.com/babelftp/babelftp/internal/ftp/filecmd"
+
 	"github.com/babelftp/babelftp/internal/ftp/list"
-	"github.com/babelftp/babelftp/internal/ftp/syntax"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
 // settings are what the client has said about the commands that follow. REIN and AUTH begin with new ones; a login
@@ -17,22 +17,22 @@ type settings struct {
 	private bool // PROT P
 	epsvAll bool // after EPSV ALL nothing else is accepted (RFC 2428 4)
 
-	renaming   string          // what RNFR named, as a reply repeats it; empty for another command
-	copySource *filecmd.Source // of SITE CPFR
+	renaming   string      // what RNFR named, as a reply repeats it; empty for another command
+	copySource *copySource // of SITE CPFR
 	next       prepared
 }
 
 // A prepared is what commands have prepared for the next transfer, which takes it.
 type prepared struct {
-	parameters syntax.TransferParameters // of TYPE, REST, RANG and ALLO
-	data       dataconn.Prepared         // of PASV, EPSV, PORT and EPRT
-	address    string                    // what the last reply to PASV or EPSV has told, for the log
+	parameters wire.TransferParameters // of TYPE, REST, RANG and ALLO
+	data       dataconn.Prepared       // of PASV, EPSV, PORT and EPRT
+	address    string                  // what the last reply to PASV or EPSV has told, for the log
 }
 
 // newSettings are what counts before a client has said anything. Where TLS comes with the control connection, data
 // connections are under TLS too: there clients send neither PBSZ nor PROT.
 func newSettings(facts list.Facts, implicit bool) settings {
-	return settings{facts: facts, algorithm: syntax.DefaultHash, sized: implicit, private: implicit}
+	return settings{facts: facts, algorithm: wire.DefaultHash, sized: implicit, private: implicit}
 }
 
 // take is what a transfer takes. Only TYPE stays for the next one.

@@ -6,8 +6,7 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/ftp/filecmd"
-	"github.com/babelftp/babelftp/internal/ftp/syntax"
+
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/report"
@@ -19,20 +18,20 @@ const chmod = "CHMOD"
 // siteCommands are the rows of the services that SITE offers (RFC 959 4.1.3).
 func siteCommands() map[string]command {
 	services := map[string]command{
-		chmod: {run: (*session).siteChmod, argument: syntax.Text, syntax: " <SP> mode" + pathnameSyntax},
-		"COPY": {run: onFile(filecmd.Copy("SITE COPY" + pathnameSyntax + pathnameSyntax)), argument: syntax.Text,
+		chmod: {run: (*session).siteChmod, argument: wire.Text, syntax: " <SP> mode" + pathnameSyntax},
+		"COPY": {run: onFile(siteCopy("SITE COPY" + pathnameSyntax + pathnameSyntax)), argument: wire.Text,
 			kind: report.Copy, syntax: pathnameSyntax + pathnameSyntax},
-		"CPFR": {run: (*session).siteCopyFrom, argument: syntax.Text, kind: report.Copy, syntax: pathnameSyntax},
-		"CPTO": {run: (*session).siteCopyTo, argument: syntax.Text, kind: report.Copy, syntax: pathnameSyntax},
-		"HELP": {run: (*session).siteHelp, argument: syntax.OptionalWords},
-		"MKDIR": {run: changing("SITE MKDIR"), argument: syntax.Text, kind: report.MakeDir,
+		"CPFR": {run: (*session).siteCopyFrom, argument: wire.Text, kind: report.Copy, syntax: pathnameSyntax},
+		"CPTO": {run: (*session).siteCopyTo, argument: wire.Text, kind: report.Copy, syntax: pathnameSyntax},
+		"HELP": {run: (*session).siteHelp, argument: wire.OptionalWords},
+		"MKDIR": {run: changing("SITE MKDIR"), argument: wire.Text, kind: report.MakeDir,
 			syntax: pathnameSyntax},
-		"PRESIGN": {run: onFile(filecmd.Presign("SITE PRESIGN" + pathnameSyntax)), argument: syntax.Text,
+		"PRESIGN": {run: onFile(sitePresign("SITE PRESIGN" + pathnameSyntax)), argument: wire.Text,
 			kind: report.Presign, syntax: pathnameSyntax + " [<SP> duration]"},
-		"QUOTA": {run: onFile(filecmd.Quota), argument: syntax.OptionalText},
-		"RMDIR": {run: changing("SITE RMDIR"), argument: syntax.Text, kind: report.RemoveDir, syntax: pathnameSyntax},
-		"URL":   {run: (*session).siteURL, argument: syntax.Text, syntax: " [<SP> --8bit]" + pathnameSyntax},
-		"UTIME": {run: onFile(filecmd.UTime("SITE UTIME <SP> YYYYMMDDhhmmss" + pathnameSyntax)), argument: syntax.Text,
+		"QUOTA": {run: onFile(siteQuota), argument: wire.OptionalText},
+		"RMDIR": {run: changing("SITE RMDIR"), argument: wire.Text, kind: report.RemoveDir, syntax: pathnameSyntax},
+		"URL":   {run: (*session).siteURL, argument: wire.Text, syntax: " [<SP> --8bit]" + pathnameSyntax},
+		"UTIME": {run: onFile(siteUTime("SITE UTIME <SP> YYYYMMDDhhmmss" + pathnameSyntax)), argument: wire.Text,
 			kind: report.SetTime, syntax: " <SP> YYYYMMDDhhmmss" + pathnameSyntax},
 	}
 	table := map[string]command{}
@@ -44,7 +43,7 @@ func siteCommands() map[string]command {
 }
 
 // siteName is the name of the row of a service.
-func siteName(service string) string { return "SITE " + syntax.Upper(service) }
+func siteName(service string) string { return "SITE " + wire.Upper(service) }
 
 // siteNames are the names of all services in a table, in their order.
 func siteNames(table map[string]command) []string {
@@ -67,12 +66,12 @@ func (s *session) site(arg string) (wire.Reply, error) {
 // offers tells whether the session offers a service.
 func (s *session) offers(service string) bool {
 	_, known := s.server.commands[siteName(service)]
-	return known && (!syntax.Equal(service, chmod) || s.identity.ignoresChmod())
+	return known && (!wire.Equal(service, chmod) || s.identity.ignoresChmod())
 }
 
 // siteHelp is SITE HELP and HELP SITE, of all services or of one.
 func (s *session) siteHelp(service string) (wire.Reply, error) {
-	if service = syntax.Upper(service); service != "" {
+	if service = wire.Upper(service); service != "" {
 		if !s.offers(service) {
 			return s.reply(502, i18n.UnknownCommand)
 		}
@@ -94,10 +93,10 @@ func (s *session) siteChmod(string) (wire.Reply, error) { return s.reply(200, i1
 // siteCopyFrom is SITE CPFR. Other commands may come between it and SITE CPTO.
 func (s *session) siteCopyFrom(arg string) (wire.Reply, error) {
 	s.settings.copySource = nil
-	r, err := s.answer(arg, filecmd.CopySource)
+	r, err := s.answer(arg, cpfr)
 	if r.Code == 350 {
 		name := s.identity.nameCodec().Echo(s.workingDirectory(), arg)
-		s.settings.copySource = &filecmd.Source{Path: s.op.Path, Name: name}
+		s.settings.copySource = &copySource{Path: s.op.Path, Name: name}
 	}
 	return r, err
 }
@@ -109,7 +108,7 @@ func (s *session) siteCopyTo(arg string) (wire.Reply, error) {
 		return s.reply(503, i18n.CopyFromFirst)
 	}
 	s.settings.copySource = nil
-	return s.answer(arg, filecmd.CopyTo(*from))
+	return s.answer(arg, cpto(*from))
 }
 
 // siteURL is SITE URL.
@@ -117,5 +116,5 @@ func (s *session) siteURL(arg string) (wire.Reply, error) {
 	server, _ := netip.ParseAddrPort(s.dialogue.conn.LocalAddr().String())
 	base := pathname.Base{TLS: s.dialogue.implicit, Addr: server,
 		Host: s.identity.hostname, User: s.identity.name, Home: s.identity.login.Home}
-	return s.answer(arg, filecmd.URL(base))
+	return s.answer(arg, siteURL(base))
 }

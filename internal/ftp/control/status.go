@@ -7,7 +7,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/list"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
-	"github.com/babelftp/babelftp/internal/ftp/syntax"
+
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
@@ -19,7 +19,7 @@ func (s *session) stat(arg string) (wire.Reply, error) {
 	case s.identity.login == nil:
 		return s.reply(530, i18n.NotLoggedIn)
 	default:
-		return s.pathStatus(syntax.WithoutOptions(arg))
+		return s.pathStatus(wire.WithoutOptions(arg))
 	}
 }
 
@@ -51,7 +51,7 @@ func (s *session) pathStatus(arg string) (wire.Reply, error) {
 		return wire.Reply{}, err
 	}
 	defer leave()
-	l := list.NewLong(arg, name, s.request().ListClient())
+	l := list.NewLong(arg, name, s.request().listClient())
 	line := l.Line
 	l.Line = func(b []byte, e list.Entry, name string) []byte {
 		return wire.AppendLine(append(b, ' '), string(line(nil, e, name))) // never the end of the reply (RFC 959 4.2)

@@ -9,14 +9,14 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
-	"github.com/babelftp/babelftp/internal/ftp/syntax"
+
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 )
 
 // auth is AUTH (RFC 4217 4). TLS begins after the reply.
 func (s *session) auth(mechanism string) (wire.Reply, error) {
-	switch syntax.Upper(mechanism) {
+	switch wire.Upper(mechanism) {
 	case "TLS", "TLS-C", "SSL": // RFC 4217 17; SSL is what old devices call it
 	default:
 		return s.reply(504, i18n.ParameterNotImplemented, "AUTH")
@@ -101,7 +101,7 @@ func (s *session) pbsz(size string) (wire.Reply, error) {
 
 // prot is PROT (RFC 4217 9).
 func (s *session) prot(level string) (wire.Reply, error) {
-	switch level = syntax.Upper(level); {
+	switch level = wire.Upper(level); {
 	case !s.dialogue.conn.Encrypted():
 		return s.reply(503, i18n.TLSFirst)
 	case !s.settings.sized:

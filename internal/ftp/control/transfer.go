@@ -180,7 +180,7 @@ func (s *session) stou(arg string) (wire.Reply, error) {
 	request := s.request()
 	var name string
 	err := s.perform(func() (err error) {
-		name, err = request.NewName(arg)
+		name, err = request.newName(arg)
 		return err
 	})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/descriptors"
+	"github.com/babelftp/babelftp/internal/base/limits"
 )
 
 // active connects to the client.
@@ -27,7 +27,7 @@ func (a *active) Open(ctx context.Context) (net.Conn, error) {
 	defer stop()
 	dialer := net.Dialer{
 		KeepAlive: -1, // stalls are watched for
-		Control:   descriptors.Transfers.Control,
+		Control:   limits.Transfers.Control,
 	}
 	if a.local.Is4() == a.address.Addr().Is4() { // behind a proxy they may differ
 		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(a.local, 0))

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/descriptors"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
@@ -273,7 +272,7 @@ func (p *Ports) count(c Client, n int) {
 
 // listen opens a port, and accepts connections to it.
 func (p *Ports) listen(ctx context.Context, at netip.AddrPort) (*listener, error) {
-	config := net.ListenConfig{KeepAlive: -1, Control: descriptors.Transfers.Control} // stalls are watched for
+	config := net.ListenConfig{KeepAlive: -1, Control: limits.Transfers.Control} // stalls are watched for
 	tcp, err := config.Listen(ctx, "tcp", ListenAddress(at.Addr(), at.Port()))
 	if err != nil {
 		return nil, err
@@ -368,7 +367,7 @@ func (l *listener) match(conn net.Conn, arrived time.Time) bool {
 		return false
 	}
 	w.remove()
-	if (l.stays || len(l.waiting) > 0) && descriptors.Transfers.Scarce(conn) { // otherwise it replaces the listener
+	if (l.stays || len(l.waiting) > 0) && limits.Transfers.Scarce(conn) { // otherwise it replaces the listener
 		w.settle(nil, syscall.EMFILE)
 		return false
 	}

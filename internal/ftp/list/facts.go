@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
@@ -157,7 +158,7 @@ func appendSize(b []byte, _ *Client, e Entry) ([]byte, bool) {
 // appendModify gives directories a time too, though it does not change whenever a name in
 // them changes (RFC 3659 7.5.3): S3 does not record that.
 func appendModify(b []byte, _ *Client, e Entry) ([]byte, bool) {
-	return AppendTimeVal(b, e.ModTime())
+	return wire.AppendTimeVal(b, e.ModTime())
 }
 
 // appendCreate leaves out a time that is later than the fact "modify", as after MFMT,
@@ -167,7 +168,7 @@ func appendCreate(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	if !ok || object.Created().After(e.ModTime()) {
 		return b, false
 	}
-	return AppendTimeVal(b, object.Created())
+	return wire.AppendTimeVal(b, object.Created())
 }
 
 // anyName stands for a name that no rule about the user's rights mentions, because no
@@ -243,7 +244,7 @@ func appendMediaType(b []byte, _ *Client, e Entry) ([]byte, bool) {
 		return b, false
 	}
 	mediaType, _, _ := mime.ParseMediaType(object.MediaType()) // malformed parameters do not matter
-	if mediaType == noMediaType || !strings.Contains(mediaType, "/") || !IsToken(mediaType) {
+	if mediaType == noMediaType || !strings.Contains(mediaType, "/") || !wire.IsToken(mediaType) {
 		return b, false
 	}
 	return append(b, mediaType...), true
@@ -272,19 +273,6 @@ func appendLang(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	}
 	tag, err := language.Parse(object.NameLanguage())
 	return append(b, tag.String()...), err == nil
-}
-
-// IsToken reports whether a text is a token of RFC 3659 2.1, as all names of facts and
-// most values are.
-func IsToken(text string) bool {
-	for i := range len(text) {
-		c := text[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && !isDigits(text[i:i+1]) && !strings.Contains(`,.:!@#$%^&()-_+?/\'"`, text[i:i+1]) {
-			return false
-		}
-	}
-	return text != ""
 }
 
 // Feature lists all facts that the server knows as FEAT does (RFC 3659 7.8), with "*"
@@ -325,5 +313,5 @@ func (facts Facts) String() string {
 }
 
 func allTokens(texts []string) bool {
-	return !slices.ContainsFunc(texts, func(text string) bool { return !IsToken(text) })
+	return !slices.ContainsFunc(texts, func(text string) bool { return !wire.IsToken(text) })
 }

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/descriptors"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
@@ -124,7 +123,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 		peer.Look(c.ctx, fresh) // so that no relay waits for that
 	}
 	own := Slice(c.Ports, c.Replica, len(c.Peers))
-	config := net.ListenConfig{Control: descriptors.Transfers.Control}
+	config := net.ListenConfig{Control: limits.Transfers.Control}
 	for n := range c.Ports.Size() {
 		port := c.Ports.First + uint16(n)
 		if own.Contains(port) {
@@ -204,7 +203,7 @@ func (c *Cluster) pass(conn net.Conn, port uint16, arrived time.Time) {
 		return
 	}
 	defer leave()
-	if descriptors.Transfers.Scarce(conn) {
+	if limits.Transfers.Scarce(conn) {
 		c.refuse(TooMany, from, "raise the limit of descriptors")
 		return
 	}
@@ -253,7 +252,7 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match dataconn.Match
 		return true
 	}
 	// a replica that has another address now is a peer too
-	if descriptors.Transfers.Scarce(conn) || stranger && !c.peers.confirm(c.ctx, from) {
+	if limits.Transfers.Scarce(conn) || stranger && !c.peers.confirm(c.ctx, from) {
 		return false
 	}
 	proxied, err := accept.ReadHeader(conn)

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/descriptors"
+	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
@@ -67,7 +67,7 @@ func (c *Cluster) dialOwner(ctx context.Context, port uint16) (*net.TCPConn, err
 	if from.IsUnspecified() {
 		from = netip.Addr{}
 	}
-	conn, err := dial(ctx, c.owner(port), net.Dialer{Control: descriptors.Transfers.Control}, from, port)
+	conn, err := dial(ctx, c.owner(port), net.Dialer{Control: limits.Transfers.Control}, from, port)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 package reply
 
-import "github.com/babelftp/babelftp/internal/ftp/syntax"
+import "github.com/babelftp/babelftp/internal/ftp/wire"
 
 // Features is what FEAT shows of a session (RFC 2389 3): one line for each feature. They are not translated.
 type Features struct {
@@ -21,7 +21,7 @@ func (f Features) Lines() []string {
 		" CLNT",
 		" EPRT",
 		" EPSV",
-		" HASH "+syntax.HashFeature(f.Hash),
+		" HASH "+wire.HashFeature(f.Hash),
 		" HOST",
 		" LANG "+f.Languages,
 		" MDTM",
@@ -35,7 +35,7 @@ func (f Features) Lines() []string {
 		" TVFS",
 		" UTF8",
 	)
-	for _, verb := range syntax.HashVerbs() {
+	for _, verb := range wire.HashVerbs() {
 		lines = append(
 			lines, " "+verb+` "filename" SP EP`) // as GlobalSCAPE's server and Gene6's, whose clients look for it
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/logline"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -49,7 +48,7 @@ func attribute(groups []string, a slog.Attr) slog.Attr {
 	case slog.TimeKey:
 		a.Value = slog.TimeValue(a.Value.Time().UTC())
 	}
-	return logline.Escape(groups, a)
+	return report.Escape(groups, a)
 }
 
 // A Session writes the lines of one session. It is for the goroutine of the session.

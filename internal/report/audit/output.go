@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/logline"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/config"
 )
@@ -22,9 +21,9 @@ const closeTimeout = 5 * time.Second
 type Output struct {
 	io.Writer
 	log     *slog.Logger
-	file    *logline.File     // nil without
-	needed  bool              // by audit.required
-	writers []*logline.Writer // none where the configuration asks for no audit log
+	file    *File     // nil without
+	needed  bool      // by audit.required
+	writers []*Writer // none where the configuration asks for no audit log
 	endPost context.CancelFunc
 }
 
@@ -37,14 +36,14 @@ func NewOutput(
 	o := &Output{log: log, needed: cfg.Required, endPost: func() {}}
 	var destinations []io.Writer
 	add := func(name string, out io.Writer) {
-		w := logline.NewWriter(name, out, lost(name), log)
+		w := NewWriter(name, out, lost(name), log)
 		if cfg.Required {
 			w.Keep()
 		}
 		o.writers, destinations = append(o.writers, w), append(destinations, w)
 	}
 	if cfg.File != "" {
-		o.file = logline.NewFile(cfg.File)
+		o.file = NewFile(cfg.File)
 		add("file", o.file)
 	}
 	if cfg.Stdout {
@@ -68,12 +67,12 @@ func (o *Output) Given() bool { return len(o.writers) > 0 }
 
 // Roomy tells whether each destination has room for many lines still.
 func (o *Output) Roomy() bool {
-	return !slices.ContainsFunc(o.writers, func(w *logline.Writer) bool { return !w.Roomy() })
+	return !slices.ContainsFunc(o.writers, func(w *Writer) bool { return !w.Roomy() })
 }
 
 // Refuses tells whether `audit.required` refuses what would be a line, because a destination takes none.
 func (o *Output) Refuses() bool {
-	return o.needed && slices.ContainsFunc(o.writers, func(w *logline.Writer) bool { return !w.Working() })
+	return o.needed && slices.ContainsFunc(o.writers, func(w *Writer) bool { return !w.Working() })
 }
 
 // Open opens the file and begins to write.

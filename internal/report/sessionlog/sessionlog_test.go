@@ -14,14 +14,13 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/babelftp/babelftp/internal/base/logline"
 	"github.com/babelftp/babelftp/internal/report"
 )
 
 // newSession is the log of a session, with text lines of a level.
 func newSession(t *testing.T, out io.Writer, level slog.Level) *Session {
 	t.Helper()
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logline.Escape}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: report.Escape}
 	return new(Log).Session(slog.New(slog.NewTextHandler(out, options)), nil, &report.Client{ID: "1"})
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // What is wrong with a bucket is one line that names the tenant, the bucket and what to do.
@@ -45,7 +45,7 @@ func TestCheckBuckets(t *testing.T) {
 			},
 		} {
 			t.Run(tc.name, func(t *testing.T) {
-				cfg := configtest.New(t, s)
+				cfg := servicetest.NewConfig(t, s)
 				tc.change(cfg)
 				want := ""
 				if tc.want != "" {
@@ -71,7 +71,7 @@ func TestCheckBucketsUnreachable(t *testing.T) {
 	}
 	address := l.Addr().String()
 	_ = l.Close() // the port is closed now
-	cfg := configtest.New(t, s3test.Start(t, "sim-aws"))
+	cfg := servicetest.NewConfig(t, s3test.Start(t, "sim-aws"))
 	cfg.S3.Endpoint = "http://" + address
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella"}
 	want := ""
@@ -87,7 +87,7 @@ func TestCheckBucketsUnreachable(t *testing.T) {
 
 // Without path_style the bucket is looked for under a host name of its own, which few servers but AWS have.
 func TestCheckBucketsWithoutPathStyle(t *testing.T) {
-	cfg := configtest.New(t, s3test.Start(t, "sim-aws"))
+	cfg := servicetest.NewConfig(t, s3test.Start(t, "sim-aws"))
 	cfg.S3.Endpoint, cfg.S3.PathStyle = "http://s3.invalid", nil // RFC 2606 keeps the name unused
 	const want = ": write s3.path_style: true if the server has no host name for each bucket"
 	if _, err := verify(t.Context(), cfg, nil); err == nil || !strings.HasSuffix(err.Error(), want) {
@@ -106,7 +106,7 @@ func TestAccountFromTheSDK(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", nowhere)
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	s := s3test.Start(t, "minio")
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	place := fmt.Sprintf("tenant acme: bucket %q: ", cfg.Tenants["acme"].Bucket)
 	account := cfg.S3
 
@@ -137,7 +137,7 @@ func TestAccountFromTheSDK(t *testing.T) {
 
 // Tenants that reach S3 alike share a client, and so its connections.
 func TestClientsAreShared(t *testing.T) {
-	cfg := configtest.New(t, s3test.Start(t, "sim-aws"))
+	cfg := servicetest.NewConfig(t, s3test.Start(t, "sim-aws"))
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", S3: config.S3{Region: cfg.S3.Region}}
 	cfg.Tenants["zebra"] = &config.Tenant{Bucket: "zebra", S3: config.S3{Region: "eu-west-1"}}
 	all, err := open(t.Context(), cfg, nil)

@@ -6,8 +6,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // The profile decides whether the SDK sends checksums that S3 does not ask for.
@@ -23,7 +23,7 @@ func TestChecksums(t *testing.T) {
 		"without": {"strict", aws.RequestChecksumCalculationWhenRequired, aws.ResponseChecksumValidationWhenRequired},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := configtest.New(t, s)
+			cfg := servicetest.NewConfig(t, s)
 			cfg.S3.Profile = tc.profile
 			all, err := open(t.Context(), cfg, s.AWSConfig())
 			if err != nil {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // A probe names what a profile promises that Ceph or Swift does not do, and nothing where the profile is right. It also
@@ -39,7 +39,7 @@ func TestProbePackaged(t *testing.T) {
 		}
 		for profile, want := range wrong[s.Name] {
 			t.Run(string(profile), func(t *testing.T) {
-				cfg := configtest.New(t, s)
+				cfg := servicetest.NewConfig(t, s)
 				cfg.S3.Profile = profile
 				if r := probe(t, cfg); r.OK() != (want == "") || !strings.Contains(r.String(), want) {
 					t.Errorf("the probe reports %s; want %q", r, want)
@@ -50,7 +50,7 @@ func TestProbePackaged(t *testing.T) {
 			return
 		}
 		t.Run("tags", func(t *testing.T) {
-			cfg := configtest.New(t, s)
+			cfg := servicetest.NewConfig(t, s)
 			cfg.Tenants["acme"].Objects = config.Objects{Tags: map[string]string{"owner": "acme"}}
 			r := probe(t, cfg)
 			const lost = "its S3 server loses objects.tags: "

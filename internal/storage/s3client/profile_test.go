@@ -14,8 +14,8 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // checked is the bucket of the tenant acme after Verify, and the error of that.
@@ -46,7 +46,7 @@ func TestFindProfile(t *testing.T) {
 			want.GhostPrefixes, requests = false, 2
 		}
 		for _, configured := range []config.Profile{"", config.AutoProfile, config.Profile(want.Name)} {
-			cfg := configtest.New(t, s)
+			cfg := servicetest.NewConfig(t, s)
 			cfg.S3.Profile, cfg.Tenants["acme"].Resume = configured, config.KeepInterrupted
 			reach := s.AWSConfig()
 			seen := watch(reach)
@@ -78,7 +78,7 @@ func TestDeleteMarkersOfBucket(t *testing.T) {
 		"denied":     {"", true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := configtest.New(t, s)
+			cfg := servicetest.NewConfig(t, s)
 			if tc.status != "" {
 				_, err := s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
 					Bucket:                  &cfg.Tenants["acme"].Bucket,
@@ -108,7 +108,7 @@ func TestDeleteMarkersOfBucket(t *testing.T) {
 // A Watcher that looks again at a bucket which can be used notices that it keeps versions now. It asks no more then.
 func TestNoticeVersions(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	reach := s.AWSConfig()
 	seen := watch(reach)
 	b, err := checked(t, cfg, reach)
@@ -144,7 +144,7 @@ func TestNoticeVersions(t *testing.T) {
 // What a configuration says holds, at each level.
 func TestProfileByConfiguration(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	acme := cfg.Tenants["acme"]
 	cfg.S3.Profile, acme.S3.Profile = "ceph", "r2"
 	acme.Folders = map[string]*config.Folder{
@@ -228,7 +228,7 @@ func showsItself(t *testing.T, s *s3test.Server) {
 			if name == "deny" && !known.ConditionalComplete {
 				return // it is refused: see TestOverwriteMode
 			}
-			cfg := configtest.New(t, s)
+			cfg := servicetest.NewConfig(t, s)
 			acme := cfg.Tenants["acme"]
 			tc.set(acme)
 			reach := s.AWSConfig()
@@ -264,7 +264,7 @@ func showsItself(t *testing.T, s *s3test.Server) {
 // What a server cannot do is refused where the configuration counts on it.
 func TestResumeOnDirectoryBucket(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	cfg.S3.Profile, cfg.Tenants["acme"].Resume = "aws-directory", config.KeepInterrupted
 	_, err := checked(t, cfg, s.AWSConfig())
 	want := `tenant acme: bucket "` + cfg.Tenants["acme"].Bucket +
@@ -284,7 +284,7 @@ func TestAcceptEncodingIsNotSigned(t *testing.T) {
 		works   bool
 	}{{"gcs", true}, {"strict", true}, {"minio", false}} {
 		t.Run(string(tc.profile), func(t *testing.T) {
-			cfg := configtest.New(t, s)
+			cfg := servicetest.NewConfig(t, s)
 			cfg.S3.Profile = tc.profile
 			reach := s.AWSConfig()
 			seen := watch(reach)

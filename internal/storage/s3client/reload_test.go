@@ -10,8 +10,8 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // folders is a configuration with two tenants of one account, of which one has folders.
@@ -98,7 +98,7 @@ func TestWatchOtherBuckets(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	bucketOf := func() *Bucket {
 		t.Helper()
-		all, err := open(t.Context(), configtest.New(t, s), s.AWSConfig())
+		all, err := open(t.Context(), servicetest.NewConfig(t, s), s.AWSConfig())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,14 +16,14 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // MinIO has an STS of its own, at the address of S3. Its temporary credentials reach the bucket.
 func TestAssumeRoleOnMinIO(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	cfg.S3.AssumeRole = config.AssumeRole{RoleARN: "arn:minio:iam:::role/{tenant}", ExternalID: "ignored",
 		SessionTags: map[string]string{"tenant": "{tenant}"}}
 	reach := s.AWSConfig()
@@ -61,7 +61,7 @@ func accessKeyOf(authorization string) string {
 // has keys and a role of its own, and a folder in another bucket.
 func withRole(t *testing.T, s *s3test.Server, sts *s3test.STS) *config.Config {
 	t.Helper()
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	cfg.S3.AssumeRole = config.AssumeRole{
 		RoleARN: "arn:aws:iam::123456789012:role/ftp", ExternalID: "babelftp/{tenant}", Duration: 15 * time.Minute,
 		STSEndpoint: sts.URL,
@@ -147,7 +147,7 @@ func TestAssumeRole(t *testing.T) {
 
 // Two tenants share no client where a role is assumed, although all that they say is equal.
 func TestRolesAreNotShared(t *testing.T) {
-	cfg := configtest.New(t, s3test.Start(t, "sim-aws"))
+	cfg := servicetest.NewConfig(t, s3test.Start(t, "sim-aws"))
 	cfg.S3.AssumeRole = config.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp"}
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", Presign: 30 * time.Minute,
 		Folders: map[string]*config.Folder{"/a": {Prefix: "a/"}}}
@@ -287,7 +287,7 @@ func TestAssumeRoleErrors(t *testing.T) {
 // Real servers refuse as well: MinIO a wrong key, and versitygw, which has no STS, the request.
 func TestAssumeRoleIsRefused(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		cfg := configtest.New(t, s)
+		cfg := servicetest.NewConfig(t, s)
 		cfg.S3.AssumeRole.RoleARN = "arn:aws:iam::123456789012:role/ftp"
 		if s.Name == "minio" {
 			cfg.S3.SecretAccessKey = value.NewSecret("wrong")

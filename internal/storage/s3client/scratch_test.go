@@ -9,8 +9,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // The check of a bucket leaves nothing where S3 performs a request, and the answer is lost.
@@ -22,7 +22,7 @@ func TestVerifyWithoutAnAnswer(t *testing.T) {
 		"complete": func(in any) bool { _, ok := in.(*s3.CompleteMultipartUploadInput); return ok },
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := configtest.New(t, s)
+			cfg := servicetest.NewConfig(t, s)
 			acme := cfg.Tenants["acme"]
 			acme.Overwrite = config.DenyOverwrite
 			lost := 0

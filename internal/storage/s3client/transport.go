@@ -22,7 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 
-	"github.com/babelftp/babelftp/internal/base/descriptors"
+	"github.com/babelftp/babelftp/internal/base/limits"
 )
 
 const (
@@ -67,7 +67,7 @@ func LoadEnvironment(ctx context.Context, log *slog.Logger) (*aws.Config, error)
 
 // control prepares the socket of a new connection.
 func control(network, address string, conn syscall.RawConn) error {
-	if err := descriptors.Transfers.Control(network, address, conn); err != nil {
+	if err := limits.Transfers.Control(network, address, conn); err != nil {
 		return err
 	}
 	return setUserTimeout(conn)

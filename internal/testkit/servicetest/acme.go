@@ -1,5 +1,5 @@
 // Package servicetest runs services for tests that the server asks or tells: an ACME authority, an LDAP directory and
-// a collector of traces.
+// a collector of traces. It also makes configurations ([NewConfig]): a test begins with that and changes it.
 package servicetest
 
 import (

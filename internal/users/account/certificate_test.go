@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // TestPasswordWithoutCertificate: where the certificate is missing, no cached password answers sooner, so the time
@@ -39,7 +39,7 @@ func TestPasswordWithoutCertificate(t *testing.T) {
 	cfg := config.Default()
 	cfg.TLS.ClientCertificates.CAFile = ca
 	cfg.Tenants = map[string]*config.Tenant{"acme": {Bucket: "acme-data", Users: map[string]*config.User{
-		"alice": {PasswordHash: configtest.PasswordHash(), Certificates: []value.ClientCertificate{named}},
+		"alice": {PasswordHash: servicetest.PasswordHash(), Certificates: []value.ClientCertificate{named}},
 	}}}
 	r := registryOf(t, cfg)
 	decide := func(ctx context.Context, shown ...*x509.Certificate) error {
@@ -80,9 +80,9 @@ func TestUnknownUsersHaveRules(t *testing.T) {
 	cfg := config.Default()
 	cfg.Tenants = map[string]*config.Tenant{
 		"acme": {Bucket: "acme-data",
-			Users: map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash()}}},
+			Users: map[string]*config.User{"alice": {PasswordHash: servicetest.PasswordHash()}}},
 		"umbrella": {Bucket: "umbrella-data",
-			Users: map[string]*config.User{"bob": {PasswordHash: configtest.PasswordHash()}}},
+			Users: map[string]*config.User{"bob": {PasswordHash: servicetest.PasswordHash()}}},
 	}
 	cfg.Tenants["acme"].TLS.ClientCertificates.CAFile = ca
 	r := registryOf(t, cfg)

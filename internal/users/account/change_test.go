@@ -17,8 +17,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // change applies another configuration to a registry with these buckets, and returns the quotas to be counted.
@@ -39,9 +39,9 @@ func twoTenants(t *testing.T) (cfg, next *config.Config, buckets map[string]*s3c
 	cfg = config.Default()
 	cfg.Tenants = map[string]*config.Tenant{
 		"acme": {Bucket: "acme-data", Quota: 1000,
-			Users: map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash(), Quota: 100}}},
+			Users: map[string]*config.User{"alice": {PasswordHash: servicetest.PasswordHash(), Quota: 100}}},
 		"umbrella": {Bucket: "umbrella-data",
-			Users: map[string]*config.User{"bob": {PasswordHash: configtest.PasswordHash()}}},
+			Users: map[string]*config.User{"bob": {PasswordHash: servicetest.PasswordHash()}}},
 	}
 	changed, copied := *cfg.Tenants["acme"], *cfg
 	changed.Users = maps.Clone(changed.Users)
@@ -64,7 +64,7 @@ func TestChangeKeeps(t *testing.T) {
 	alice.state.loggedIn(time.Unix(1, 0))
 	isRight := func(u *User) bool {
 		t.Helper()
-		right, err := r.verifier.check(t.Context(), netip.Prefix{}, u.credential(), configtest.Password)
+		right, err := r.verifier.check(t.Context(), netip.Prefix{}, u.credential(), servicetest.Password)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestChangeKeeps(t *testing.T) {
 	}
 	next.Tenants["acme"].Quota = 2000
 	next.Tenants["acme"].Limits.Tenant.Sessions = 1
-	next.Tenants["acme"].Users["carol"] = &config.User{PasswordHash: configtest.PasswordHash(), Quota: 7}
+	next.Tenants["acme"].Users["carol"] = &config.User{PasswordHash: servicetest.PasswordHash(), Quota: 7}
 	uncounted := change(t, r, next, buckets)
 	after := r.current.Load().tenants
 	if after["umbrella"] != before["umbrella"] || before["umbrella"].isReplaced() || !before["acme"].isReplaced() {
@@ -153,7 +153,7 @@ func TestLoginWhileTheTenantChanges(t *testing.T) {
 		t.Errorf("the login to the tenant before returns %v", err)
 	}
 	login, err := r.Login(
-		t.Context(), &LoginRequest{User: "alice", Password: configtest.Password,
+		t.Context(), &LoginRequest{User: "alice", Password: servicetest.Password,
 			RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}})
 	if err != nil || login.Tenant != r.current.Load().tenants["acme"] {
 		t.Errorf("the login is %+v, %v", login, err)
@@ -172,7 +172,7 @@ func TestLoginWhileTheBucketChanges(t *testing.T) {
 		go func() {
 			server := limits.Scopes{limits.NewTenant("", limits.Usage{Logins: 1})}
 			login, failed = r.Login(t.Context(), &LoginRequest{
-				User: "alice", Password: configtest.Password, RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)},
+				User: "alice", Password: servicetest.Password, RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)},
 				Limits: server,
 			})
 		}()
@@ -195,7 +195,7 @@ func TestLoginWhileTheBucketChanges(t *testing.T) {
 // A tenant and users who come back count with the sessions that they had when they were removed.
 func TestRemovedAndAddedAgain(t *testing.T) {
 	cfg, next, buckets := twoTenants(t)
-	next.Tenants["acme"].Users = map[string]*config.User{"carol": {PasswordHash: configtest.PasswordHash()}}
+	next.Tenants["acme"].Users = map[string]*config.User{"carol": {PasswordHash: servicetest.PasswordHash()}}
 	none := *cfg
 	none.Tenants = map[string]*config.Tenant{"umbrella": cfg.Tenants["umbrella"]}
 	for name, between := range map[string][]*config.Config{"tenant": {&none}, "user": {next}, "both": {next, &none},

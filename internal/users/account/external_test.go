@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/schedule"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/auth"
 )
 
@@ -57,14 +57,14 @@ func login(r *Registry, host, user, password string) (*Login, error) {
 
 // The source of a tenant gets the logins of this tenant alone, and none of configured users.
 func TestWhoIsAsked(t *testing.T) {
-	users := map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash()}}
+	users := map[string]*config.User{"alice": {PasswordHash: servicetest.PasswordHash()}}
 	several := map[string]*config.Tenant{
 		"acme":  {Bucket: "acme-data", Hosts: []string{"ftp.acme.example"}, Users: users},
 		"other": {Bucket: "other-data", Hosts: []string{"other.example"}, Users: users},
 		"plain": {Bucket: "plain-data", Hosts: []string{"plain.example"}},
 	}
 	one := map[string]*config.Tenant{"acme": {Bucket: "acme-data", Users: users,
-		PathnameEncoding: configtest.Encoding(t, "windows-1252")}}
+		PathnameEncoding: servicetest.Encoding(t, "windows-1252")}}
 	for _, tc := range []struct {
 		name                 string
 		tenants              map[string]*config.Tenant
@@ -214,9 +214,9 @@ func TestRefusalsTakeTheTimeOfTheSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := map[string]*config.Tenant{
 			"acme": {Bucket: "acme-data",
-				Users: map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash()}}},
+				Users: map[string]*config.User{"alice": {PasswordHash: servicetest.PasswordHash()}}},
 			"umbrella": {Bucket: "umbrella-data",
-				Users: map[string]*config.User{"bob": {PasswordHash: configtest.PasswordHash()}}},
+				Users: map[string]*config.User{"bob": {PasswordHash: servicetest.PasswordHash()}}},
 		}
 		const takes = 3 * time.Second
 		r := withSources(t, cfg, slowSource(takes), "acme")

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // Which names failures count for as one depends on what the client writes, and not on who exists. A name in the
@@ -15,7 +15,7 @@ func TestFailuresCountForWhatWasAsked(t *testing.T) {
 	users := func(names ...string) map[string]*config.User {
 		all := map[string]*config.User{}
 		for _, name := range names {
-			all[name] = &config.User{PasswordHash: configtest.PasswordHash()}
+			all[name] = &config.User{PasswordHash: servicetest.PasswordHash()}
 		}
 		return all
 	}

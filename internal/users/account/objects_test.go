@@ -15,8 +15,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/view"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // loginTo is what alice of acme sees.
@@ -60,7 +60,7 @@ func TestObjects(t *testing.T) {
 		"customer": {config.Objects{Encryption: config.EncryptionCustomer, CustomerKey: key}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := configtest.New(t, s)
+			cfg := servicetest.NewConfig(t, s)
 			acme := cfg.Tenants["acme"]
 			acme.Objects = tc.encryption
 			acme.Objects.ContentTypes = map[string]string{".dwg": "application/x-own"}

@@ -14,11 +14,11 @@ import (
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/base/schedule"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // password is that of each credential.
-const password = configtest.Password
+const password = servicetest.Password
 
 // client is the network of each client.
 var client = netip.MustParsePrefix("192.0.2.1/32")
@@ -122,7 +122,7 @@ func TestLoginWaitsAfterFailures(t *testing.T) {
 		cfg := config.Default()
 		cfg.Tenants = map[string]*config.Tenant{"acme": {
 			Bucket: "acme-data",
-			Users:  map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash()}},
+			Users:  map[string]*config.User{"alice": {PasswordHash: servicetest.PasswordHash()}},
 		}}
 		r := registryOf(t, cfg)
 		for _, step := range []struct {

@@ -16,13 +16,13 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
-	"github.com/babelftp/babelftp/internal/testkit/configtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 func TestFindUser(t *testing.T) {
 	cfg := config.Default()
-	hash := configtest.PasswordHash()
+	hash := servicetest.PasswordHash()
 	users := func(names ...string) map[string]*config.User {
 		m := map[string]*config.User{}
 		for _, name := range names {
@@ -35,10 +35,10 @@ func TestFindUser(t *testing.T) {
 			Users: users("alice", "carol", "Jos\u00e9")},
 		"umbrella": {Bucket: "umbrella", Hosts: []string{"xn--mnchen-3ya.example"}, Users: users("alice", "dave@home")},
 		"zebra":    {Bucket: "zebra", Users: users("erin")},
-		"tokyo":    {Bucket: "tokyo", Users: users("花子"), PathnameEncoding: configtest.Encoding(t, "shift_jis")},
-		"moscow": {Bucket: "moscow", Users: users("Женя"), PathnameEncoding: configtest.Encoding(t, "windows-1251"),
+		"tokyo":    {Bucket: "tokyo", Users: users("花子"), PathnameEncoding: servicetest.Encoding(t, "shift_jis")},
+		"moscow": {Bucket: "moscow", Users: users("Женя"), PathnameEncoding: servicetest.Encoding(t, "windows-1251"),
 			Hosts: []string{"moscow.example"}},
-		"mirror": {Bucket: "mirror", Users: users("‛C6enia"), PathnameEncoding: configtest.Encoding(t, "raw")},
+		"mirror": {Bucket: "mirror", Users: users("‛C6enia"), PathnameEncoding: servicetest.Encoding(t, "raw")},
 	}
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
@@ -92,10 +92,10 @@ func TestFindUser(t *testing.T) {
 // A user with a root has the encodings of what is below it, and "/" has that of what it is in.
 func TestEncodingsBelow(t *testing.T) {
 	dirs := map[string]value.Encoding{
-		"/legacy": configtest.Encoding(t, "shift_jis"), "/legacy/dos": configtest.Encoding(t, "ibm850"),
-		"/legacy/dos/new/old": configtest.Encoding(t, "utf-8"),
-		"/legacy2":            configtest.Encoding(t, "big5"), "/scans": configtest.Encoding(t, "raw"),
-		"/cafe\u0301/old": configtest.Encoding(t, "gbk"),
+		"/legacy": servicetest.Encoding(t, "shift_jis"), "/legacy/dos": servicetest.Encoding(t, "ibm850"),
+		"/legacy/dos/new/old": servicetest.Encoding(t, "utf-8"),
+		"/legacy2":            servicetest.Encoding(t, "big5"), "/scans": servicetest.Encoding(t, "raw"),
+		"/cafe\u0301/old": servicetest.Encoding(t, "gbk"),
 	}
 	for _, tc := range []struct {
 		name, root, want string
@@ -158,10 +158,10 @@ func TestLanguageOfATenant(t *testing.T) {
 // What a login says of the user agrees with what the storage lets the user do.
 func TestLogin(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
-	cfg := configtest.New(t, s)
+	cfg := servicetest.NewConfig(t, s)
 	acme := cfg.Tenants["acme"]
 	acme.Presign = time.Hour
-	hash := configtest.PasswordHash()
+	hash := servicetest.PasswordHash()
 	maps.Copy(acme.Users, map[string]*config.User{
 		"writer": {PasswordHash: hash, Permissions: []config.Permission{config.Write}},
 		"rooted": {PasswordHash: hash, Root: "/legacy",
@@ -180,7 +180,7 @@ func TestLogin(t *testing.T) {
 	}
 	cfg.Tenants["berlin"] = &config.Tenant{
 		Bucket: s.Bucket(t), Users: map[string]*config.User{"hans": {PasswordHash: value.NewSecret(umlaut)}},
-		PathnameEncoding: configtest.Encoding(t, "iso-8859-1"),
+		PathnameEncoding: servicetest.Encoding(t, "iso-8859-1"),
 	}
 	r := registryBefore(t, cfg, s)
 	login := func(t *testing.T, name string) *Login {

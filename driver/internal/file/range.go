@@ -1,0 +1,103 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/base/s3error"
+)
+
+// A Range reads a range of bytes of one version of an object. Where the connection breaks it asks for the rest again.
+type Range struct {
+	ctx         context.Context
+	bucket      *s3api.Bucket
+	version     s3api.Version
+	offset, end int64
+	body        io.ReadCloser // nil when the next byte must be asked for
+	answers     int           // that have brought bytes, also those that the Reader has had before
+	retries     retries
+}
+
+// NewRange returns a reader of the bytes [from, to), without a request. Close ends it.
+func NewRange(ctx context.Context, bucket *s3api.Bucket, v s3api.Version, from, to int64) *Range {
+	return &Range{ctx: ctx, bucket: bucket, version: v, offset: from, end: to}
+}
+
+// Read implements io.Reader. It returns io.EOF at the end of the range only.
+func (r *Range) Read(p []byte) (int, error) {
+	for {
+		if err := context.Cause(r.ctx); err != nil {
+			return 0, err // bytes may have come all the same
+		}
+		if r.body == nil {
+			if r.offset >= r.end {
+				return 0, r.confirm()
+			}
+			var err error
+			if r.body, err = r.bucket.GetRange(r.ctx, r.version, r.offset, r.end); err != nil {
+				if err = r.retries.pause(r.ctx, err); err != nil {
+					return 0, r.cause(err)
+				}
+				continue
+			}
+			r.answers++
+		}
+		n, err := r.body.Read(p)
+		r.offset += int64(n)
+		if n > 0 {
+			r.retries.progress(n)
+			return n, nil // an error comes again
+		}
+		if err == nil {
+			return 0, nil
+		}
+		r.Close()
+		if r.offset >= r.end {
+			if errors.Is(err, io.EOF) {
+				err = r.confirm()
+			} else {
+				err = r.cause(s3error.Truncated(err)) // the checksum of all bytes, which the SDK compares last
+			}
+			return 0, err
+		}
+		if err = r.retries.pause(r.ctx, s3error.Truncated(err)); err != nil {
+			return 0, r.cause(err)
+		}
+	}
+}
+
+// confirm returns io.EOF if the bytes of several answers are of one version. Where reads are not atomic (see the
+// profile), the server may have compared the ETag of this version and then opened the next one. If the object still
+// has the ETag, it was that version all the time.
+func (r *Range) confirm() error {
+	r.retries = retries{}
+	for r.answers > 1 && !r.bucket.Profile.AtomicReads {
+		err := r.bucket.CheckCondition(r.ctx, r.version.Key, s3api.Condition{ETag: r.version.ETag})
+		if err == nil {
+			break
+		}
+		if err = r.retries.pause(r.ctx, err); err != nil {
+			return r.cause(err)
+		}
+	}
+	r.answers = 0
+	return io.EOF
+}
+
+// cause prefers the reason why the context ended to the error that shows it.
+func (r *Range) cause(err error) error {
+	if cause := context.Cause(r.ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// Close ends the request. Read continues by another one.
+func (r *Range) Close() {
+	if r.body != nil {
+		_ = r.body.Close() // nothing was written, so nothing is lost
+		r.body = nil
+	}
+}

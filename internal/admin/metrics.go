@@ -1,0 +1,286 @@
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"net/http"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/report"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// Metrics are those of a server. They count what its sessions do, and registers the collectors of its parts.
+type Metrics struct {
+	report.Silent
+	*prometheus.Registry
+	S3 *RequestMetrics
+
+	collectors []prometheus.Collector // all that are registered
+	tenants    *TenantMetrics
+	transfers  *TransferMetrics
+
+	sessions      prometheus.Gauge
+	sessionsTotal prometheus.Counter
+	logins        *TenantCounter
+	refusals      *TenantCounter
+	refusalsOnly  *prometheus.Registry // for administrators
+	bans          *prometheus.CounterVec
+	replies       *prometheus.CounterVec
+	languages     *prometheus.CounterVec
+	auditLost     *prometheus.CounterVec
+	noHeader      prometheus.Counter
+	missed        prometheus.Counter
+	acme          *prometheus.CounterVec
+	events        *TenantCounter
+
+	reloads                               *prometheus.CounterVec
+	reloadSuccess, reloadTime, configHash prometheus.Gauge
+	refusedTexts                          prometheus.Gauge
+}
+
+var _ report.Observer = (*Metrics)(nil)
+
+// MustRegister implements [prometheus.Registerer].
+func (m *Metrics) MustRegister(cs ...prometheus.Collector) {
+	m.Registry.MustRegister(cs...)
+	m.collectors = append(m.collectors, cs...)
+}
+
+// Collectors are those that are registered. A test compares all that they may show with the documents.
+func (m *Metrics) Collectors() []prometheus.Collector { return m.collectors }
+
+// NewMetrics makes the metrics of a server that has a version.
+func NewMetrics(version string) *Metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "babelftp", Name: name, Help: help}, labels)
+	}
+	tenants := &TenantMetrics{}
+	m := &Metrics{
+		Registry:  prometheus.NewRegistry(),
+		tenants:   tenants,
+		transfers: NewTransferMetrics(tenants),
+		S3:        NewRequestMetrics(tenants),
+		sessions: prometheus.NewGauge(
+			prometheus.GaugeOpts{Namespace: "babelftp", Name: "sessions", Help: "Open control connections."}),
+		sessionsTotal: prometheus.NewCounter(
+			prometheus.CounterOpts{Namespace: "babelftp", Name: "sessions_total", Help: "Control connections since the start."}),
+		logins: tenants.NewCounter(
+			"logins_total",
+			"Logins, by tenant (empty: unknown) and result (accepted, refused, failed by an error, abandoned by the "+
+				"client).", "result"),
+		refusals: tenants.NewCounter(
+			"refusals_total",
+			"What a limit refused or ended, by tenant (empty: the server) and limit (its key, or descriptors).",
+			"limit"),
+		bans: counter("bans_total", "Bans since the start, by kind (address, network, user).", "kind"),
+		replies: counter(
+			"commands_total",
+			"Replies, by command (other: unknown; empty: no command) and code.", "command", "code"),
+		languages: counter("replies_total", "Replies, by language (its tag).", "language"),
+		events: tenants.NewCounter(
+			"webhook_events_total", "Events for a webhook, by tenant and result (delivered, postponed).",
+			"result"),
+		auditLost: counter(
+			"audit_lines_lost_total", "Lines of the audit log that were lost, by destination (file, stdout, webhook).",
+			"destination"),
+		acme: counter(
+			"acme_certificates_total", "Attempts to obtain a certificate by ACME, by result (obtained, failed).",
+			"result"),
+	}
+	m.noHeader = prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "babelftp", Name: "proxy_protocol_refused_total",
+		Help: "Connections from proxy_protocol.trusted that had no PROXY header.",
+	})
+	m.missed = prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "babelftp", Name: "data_connections_missed_total",
+		Help: "Sessions whose client did not connect to its passive port in time.",
+	})
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "babelftp", Name: name, Help: help})
+	}
+	m.reloads = counter(
+		"config_reloads_total", "Reloads of the configuration, by result (accepted, refused).",
+		"result")
+	m.reloadSuccess = gauge(
+		"config_reload_success",
+		"1 if the last configuration that was read is in use, 0 if it was refused and the previous one is.")
+	m.reloadTime = gauge(
+		"config_reload_success_timestamp_seconds", "When the configuration in use was read, in seconds since 1970.")
+	m.configHash = gauge(
+		"config_hash",
+		"Hash of the configuration in use and of all files that it names, to compare replicas.")
+	m.refusedTexts = gauge(
+		"config_refused_texts",
+		"Wrong texts (locales_dir, messages) in the configuration in use. Built-in texts replace them.")
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: "babelftp", Name: "build_info", Help: "Always 1, with the version.",
+		ConstLabels: prometheus.Labels{"version": version},
+	})
+	build.Set(1)
+	// Prometheus sees no increase in the first value of a series, so those of alerts begin with 0.
+	for _, limit := range []string{"sessions", "descriptors", "passive.ports"} {
+		m.refusals.Add(0, "", limit)
+	}
+	for _, kind := range []string{"address", "network", "user"} {
+		m.bans.WithLabelValues(kind)
+	}
+	m.acme.WithLabelValues("failed")
+	m.refusalsOnly = prometheus.NewRegistry()
+	m.refusalsOnly.MustRegister(m.refusals)
+	m.MustRegister(
+		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.bans, m.replies, m.languages, m.transfers, m.auditLost,
+		m.noHeader, m.missed, m.acme, m.events, build,
+		m.reloads, m.reloadSuccess, m.reloadTime, m.configHash, m.refusedTexts,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	m.MustRegister(m.S3.Collectors()...)
+	return m
+}
+
+// CollectPassivePorts returns the gauge of ports that are in use.
+func CollectPassivePorts(ports *dataconn.Ports) prometheus.Collector {
+	return prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Namespace: namespace, Name: "passive_ports",
+			Help: "Passive ports on which sessions wait for their clients."},
+		func() float64 { return float64(ports.InUse()) },
+	)
+}
+
+// Handler serves the metrics to Prometheus.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{Registry: m.Registry})
+}
+
+// SessionOpened implements [report.Observer].
+func (m *Metrics) SessionOpened(context.Context) {
+	m.sessions.Inc()
+	m.sessionsTotal.Inc()
+}
+
+// SessionClosed implements [report.Observer].
+func (m *Metrics) SessionClosed() { m.sessions.Dec() }
+
+// LoggedIn implements [report.Observer].
+func (m *Metrics) LoggedIn(login *account.Login, err error) {
+	result, tenant := "failed", account.FailedTenant(err)
+	_, full := errors.AsType[*account.FullError](err)
+	switch {
+	case err == nil:
+		result, tenant = "accepted", login.Tenant.Name
+	case full || errors.Is(err, account.ErrLoginRefused):
+		result = "refused"
+	case errors.Is(err, account.ErrAbandoned):
+		result = "abandoned"
+	}
+	m.logins.Add(1, tenant, result)
+}
+
+// Refused implements [report.Observer].
+func (m *Metrics) Refused(tenant, limit string) { m.refusals.Add(1, tenant, limit) }
+
+// ProxyRefused counts a connection without the PROXY header that it must have.
+func (m *Metrics) ProxyRefused() { m.noHeader.Inc() }
+
+// Issued counts what an ACME authority has done.
+func (m *Metrics) Issued(err error) {
+	result := "obtained"
+	if err != nil {
+		result = "failed"
+	}
+	m.acme.WithLabelValues(result).Inc()
+}
+
+// Reloaded counts a configuration that was read while the server runs, and shows whether it is in use.
+func (m *Metrics) Reloaded(hash [sha256.Size]byte, err error) {
+	if err != nil {
+		m.reloads.WithLabelValues("refused").Inc()
+		m.reloadSuccess.Set(0)
+		return
+	}
+	m.reloads.WithLabelValues("accepted").Inc()
+	m.InUse(hash)
+}
+
+// InUse shows which configuration is in use, by its hash.
+func (m *Metrics) InUse(hash [sha256.Size]byte) {
+	m.reloadSuccess.Set(1)
+	m.reloadTime.SetToCurrentTime()
+	const exact = 6 // bytes of a number that a float64 holds
+	var number [8]byte
+	copy(number[8-exact:], hash[:exact])
+	m.configHash.Set(float64(binary.BigEndian.Uint64(number[:])))
+}
+
+// AuditLinesLost returns what counts the lines that a destination of the audit log did not get.
+func (m *Metrics) AuditLinesLost(destination string) func(lines int) {
+	counter := m.auditLost.WithLabelValues(destination)
+	return func(lines int) { counter.Add(float64(lines)) }
+}
+
+// ShowTenants shows the tenants of a configuration, and those only.
+func (m *Metrics) ShowTenants(cfg *config.Config) {
+	m.tenants.Replace(maps.Keys(cfg.Tenants))
+	for name, t := range cfg.Tenants {
+		m.logins.Add(0, name, "failed")
+		if t.Webhook.URL != "" {
+			m.EventsTold(name, 0, true)
+			m.EventsTold(name, 0, false)
+		}
+	}
+}
+
+// EventsTold counts events that a webhook got or not.
+func (m *Metrics) EventsTold(tenant string, events int, ok bool) {
+	result := "delivered"
+	if !ok {
+		result = "postponed"
+	}
+	m.events.Add(events, tenant, result)
+}
+
+// Banned counts a ban of a kind.
+func (m *Metrics) Banned(kind string) { m.bans.WithLabelValues(kind).Inc() }
+
+// CommandEnded implements [report.Observer].
+func (m *Metrics) CommandEnded(_ context.Context, o *report.Outcome) {
+	if o.Transfer != nil {
+		m.transfers.End(o.Transfer)
+	}
+	m.replies.WithLabelValues(o.Name, strconv.Itoa(o.Code)).Inc()
+	m.languages.WithLabelValues(o.Language.String()).Inc()
+}
+
+// Missed counts a session whose client did not connect in time.
+func (m *Metrics) Missed() { m.missed.Inc() }
+
+// RefusedTexts shows how many texts of the configuration in use do not count.
+func (m *Metrics) RefusedTexts(n int) { m.refusedTexts.Set(float64(n)) }
+
+// Transferring implements [report.Observer].
+func (m *Metrics) Transferring(t *report.Transfer) { m.transfers.Begin(t) }
+
+// RefusalsByLimit is how many there were so far, by limit.
+func (m *Metrics) RefusalsByLimit() map[string]int64 {
+	counts := map[string]int64{}
+	families, _ := m.refusalsOnly.Gather() // a vector has no errors
+	for _, family := range families {
+		for _, one := range family.GetMetric() {
+			for _, label := range one.GetLabel() {
+				if n := int64(one.GetCounter().GetValue()); n > 0 && label.GetName() == "limit" {
+					counts[label.GetValue()] += n
+				}
+			}
+		}
+	}
+	return counts
+}

@@ -1,0 +1,71 @@
+package admin
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/babelftp/babelftp/internal/ftp/relay"
+)
+
+// RelayMetrics counts what replicas pass on to each other. Its methods may be called by any goroutine.
+type RelayMetrics struct {
+	active         prometheus.Gauge
+	total, refused *prometheus.CounterVec
+}
+
+var _ relay.Observer = (*RelayMetrics)(nil)
+
+// NewRelayMetrics returns a collector that has seen none.
+func NewRelayMetrics() *RelayMetrics {
+	m := &RelayMetrics{
+		active: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: namespace, Name: "relays",
+			Help: "Data connections that this replica passes on to another one at the moment.",
+		}),
+		total: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Name: "relays_total",
+			Help: "Data connections that this replica has passed on, by result (complete, failed, unmatched, " +
+				"unreachable).",
+		}, []string{"result"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Name: "relays_refused_total",
+			Help: "Data connections between replicas that this one has refused, by reason (no_peer, header, slice, " +
+				"too_many).",
+		}, []string{"reason"}),
+	}
+	// Prometheus sees no increase in the first value of a series.
+	for _, result := range []relay.Result{relay.Complete, relay.Failed, relay.Unmatched, relay.Unreachable} {
+		m.total.WithLabelValues(string(result))
+	}
+	for _, reason := range []relay.Reason{relay.NoPeer, relay.NoHeader, relay.WrongWay, relay.TooMany} {
+		m.refused.WithLabelValues(string(reason))
+	}
+	return m
+}
+
+// RelayOpened implements [relay.Observer].
+func (m *RelayMetrics) RelayOpened() { m.active.Inc() }
+
+// RelayClosed implements [relay.Observer].
+func (m *RelayMetrics) RelayClosed(result relay.Result) {
+	m.total.WithLabelValues(string(result)).Inc()
+	m.active.Dec() // afterwards, so that each relay is in one of both
+}
+
+// RelayRefused implements [relay.Observer].
+func (m *RelayMetrics) RelayRefused(reason relay.Reason) {
+	m.refused.WithLabelValues(string(reason)).Inc()
+}
+
+// Describe implements [prometheus.Collector].
+func (m *RelayMetrics) Describe(descs chan<- *prometheus.Desc) {
+	m.active.Describe(descs)
+	m.total.Describe(descs)
+	m.refused.Describe(descs)
+}
+
+// Collect implements [prometheus.Collector].
+func (m *RelayMetrics) Collect(metrics chan<- prometheus.Metric) {
+	m.active.Collect(metrics)
+	m.total.Collect(metrics)
+	m.refused.Collect(metrics)
+}

@@ -1,0 +1,95 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/report/tracing"
+	"github.com/babelftp/babelftp/internal/users/account"
+)
+
+// RequestMetrics counts requests to S3, as a middleware of the SDK.
+type RequestMetrics struct {
+	total, retries *TenantCounter
+	durations      *prometheus.HistogramVec
+}
+
+// NewRequestMetrics returns a middleware that has seen none.
+func NewRequestMetrics(tenants *TenantMetrics) *RequestMetrics {
+	return &RequestMetrics{
+		total: tenants.NewCounter("s3_requests_total",
+			"Requests to S3, and to STS for roles, retries included, by tenant (empty for those of the server), "+
+				"operation and HTTP status (error where no answer came).",
+			"operation", "status"),
+		retries: tenants.NewCounter(
+			"s3_retries_total", "Requests to S3 that are repeated because one failed, by tenant and operation.",
+			"operation"),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "s3_request_duration_seconds",
+			Help:    "Time until S3 began to answer a request, by operation.",
+			Buckets: prometheus.ExponentialBuckets(0.002, 2, 15), // to 33 seconds
+		}, []string{"operation"}),
+	}
+}
+
+// Collectors are those to register.
+func (m *RequestMetrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.total, m.retries, m.durations}
+}
+
+// Observe adds the counting to a client of the SDK. It comes last in the deserialize step, so that it sees each
+// attempt.
+func (m *RequestMetrics) Observe(stack *middleware.Stack) error {
+	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("babelftp-metrics", m.attempt), middleware.After)
+}
+
+func (m *RequestMetrics) attempt(
+	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
+) (middleware.DeserializeOutput, middleware.Metadata, error) {
+	r := &sessionlog.Request{
+		Service: awsmiddleware.GetServiceID(ctx), Operation: awsmiddleware.GetOperationName(ctx),
+		Status: sessionlog.NoAnswer, Begin: time.Now(),
+	}
+	out, metadata, err := next.HandleDeserialize(ctx, in)
+	r.Duration = time.Since(r.Begin)
+	// which the SDK makes of no answer
+	if response, ok := out.RawResponse.(*smithyhttp.Response); ok && response != nil && response.Response != nil &&
+		response.StatusCode != 0 {
+		r.Status, r.ID = strconv.Itoa(response.StatusCode), response.Header.Get("X-Amz-Request-Id")
+	}
+	if err != nil && errors.Is(err, context.Canceled) {
+		r.Status = "canceled" // by a client that went away
+	}
+	if request, ok := in.Request.(*smithyhttp.Request); ok {
+		r.Retry = retry(request.Header.Get("Amz-Sdk-Request"))
+	}
+	sessionlog.LogRequest(ctx, r)
+	tracing.AddRequest(ctx, r)
+	m.durations.WithLabelValues(r.Operation).Observe(r.Duration.Seconds())
+	tenant := account.TenantOf(ctx)
+	m.total.Add(1, tenant, r.Operation, r.Status)
+	if r.Retry > 0 {
+		m.retries.Add(1, tenant, r.Operation)
+	}
+	return out, metadata, err
+}
+
+// retry reads the header by which the driver and the SDK tell S3 which attempt a request is: attempt=1; max=3. The
+// first one is 0.
+func retry(header string) int {
+	attempt, _, _ := strings.Cut(strings.TrimPrefix(header, "attempt="), ";")
+	n, err := strconv.Atoi(attempt)
+	if err != nil {
+		return 0
+	}
+	return n - 1
+}

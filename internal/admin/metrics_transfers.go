@@ -1,0 +1,135 @@
+package admin
+
+import (
+	"maps"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/babelftp/babelftp/internal/report"
+)
+
+const namespace = "babelftp"
+
+// TransferMetrics shows the transfers on data connections. The bytes of those that run count too, as they move: they are
+// read when Prometheus asks, so that moving them costs nothing. Its methods may be called by any goroutine.
+type TransferMetrics struct {
+	tenants   *TenantMetrics
+	total     *TenantCounter
+	durations *prometheus.HistogramVec
+	firstByte *prometheus.HistogramVec
+	bytes     *prometheus.Desc
+	active    *prometheus.Desc
+
+	mu      sync.Mutex
+	running map[*report.Transfer]transferKind
+	ended   map[transferKind]int64 // bytes of the transfers that have ended; it has each kind that was ever there
+}
+
+// A transferKind is whose transfer it is, and which way the bytes go.
+type transferKind struct{ tenant, direction string }
+
+// NewTransferMetrics returns a collector that has seen none.
+func NewTransferMetrics(tenants *TenantMetrics) *TransferMetrics {
+	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(
+			prometheus.HistogramOpts{Namespace: namespace, Subsystem: "transfer", Name: name, Help: help,
+				Buckets: buckets}, []string{"direction"})
+	}
+	of := []string{tenantLabel, "direction"}
+	m := &TransferMetrics{
+		tenants: tenants,
+		total: tenants.NewCounter("transfers_total",
+			"Transfers on data connections, by tenant, direction (upload, download, listing) and result "+
+				"(complete, failed).", "direction", "result"),
+		durations: histogram("duration_seconds", "Time from the command to the reply, by direction.",
+			prometheus.ExponentialBuckets(0.01, 4, 11)), // to three hours
+		firstByte: histogram(
+			"first_byte_seconds", "Time from the command to the first byte on the data connection, by direction.",
+			prometheus.ExponentialBuckets(0.002, 2, 15)), // to 33 seconds
+		bytes: prometheus.NewDesc(
+			"babelftp_transfer_bytes_total", "Bytes on data connections, as they move, by tenant and direction.", of,
+			nil),
+		active: prometheus.NewDesc(
+			"babelftp_transfers_active", "Transfers that run, by tenant and direction.", of, nil),
+		running: map[*report.Transfer]transferKind{},
+		ended:   map[transferKind]int64{},
+	}
+	tenants.forget = append(tenants.forget, m.forget)
+	return m
+}
+
+// forget removes the series of a tenant. Its transfers that run count for the tenant with the empty name.
+func (m *TransferMetrics) forget(tenant string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for t, kind := range m.running {
+		if kind.tenant == tenant {
+			m.begin(t, "")
+		}
+	}
+	maps.DeleteFunc(m.ended, func(kind transferKind, _ int64) bool { return kind.tenant == tenant })
+}
+
+// Begin counts a transfer as running, until End.
+func (m *TransferMetrics) Begin(t *report.Transfer) {
+	m.tenants.count(t.Tenant, func(label string) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.begin(t, label)
+	})
+}
+
+func (m *TransferMetrics) begin(t *report.Transfer, tenant string) {
+	kind := transferKind{tenant, t.Direction()}
+	m.running[t] = kind
+	m.ended[kind] += 0
+}
+
+// End counts a transfer as ended, complete or not.
+func (m *TransferMetrics) End(t *report.Transfer) {
+	m.mu.Lock()
+	kind := m.running[t]
+	delete(m.running, t)
+	m.ended[kind] += t.Bytes()
+	m.mu.Unlock()
+	result := "complete"
+	if !t.Complete {
+		result = "failed"
+	}
+	m.total.Add(1, kind.tenant, kind.direction, result)
+	m.durations.WithLabelValues(kind.direction).Observe(t.Elapsed().Seconds())
+	if first := t.FirstByte(); first > 0 {
+		m.firstByte.WithLabelValues(kind.direction).Observe(first.Seconds())
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (m *TransferMetrics) Describe(descs chan<- *prometheus.Desc) {
+	m.total.Describe(descs)
+	m.durations.Describe(descs)
+	m.firstByte.Describe(descs)
+	descs <- m.bytes
+	descs <- m.active
+}
+
+// Collect implements [prometheus.Collector].
+func (m *TransferMetrics) Collect(metrics chan<- prometheus.Metric) {
+	m.total.Collect(metrics)
+	m.durations.Collect(metrics)
+	m.firstByte.Collect(metrics)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	active := map[transferKind]int{}
+	bytes := map[transferKind]int64{}
+	for t, kind := range m.running {
+		active[kind]++
+		bytes[kind] += t.Bytes()
+	}
+	for kind, ended := range m.ended {
+		metrics <- prometheus.MustNewConstMetric(
+			m.bytes, prometheus.CounterValue, float64(ended+bytes[kind]), kind.tenant, kind.direction)
+		metrics <- prometheus.MustNewConstMetric(
+			m.active, prometheus.GaugeValue, float64(active[kind]), kind.tenant, kind.direction)
+	}
+}

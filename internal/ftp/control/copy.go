@@ -1,0 +1,61 @@
+package control
+
+import (
+	"io/fs"
+	"strings"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftp/reply"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+)
+
+// siteCopy is SITE COPY: cpfr and cpto in one, for pathnames without SP. usage is its syntax as 501 shows it.
+func siteCopy(usage string) fileCommand {
+	return func(r *fileRequest, arg string) (wire.Reply, error) {
+		from, to, _ := strings.Cut(arg, " ")
+		if from == "" || to == "" || strings.Contains(to, " ") {
+			return r.reply(501, i18n.Syntax, usage), nil
+		}
+		err := r.lookup(from, r.Has)
+		if err == nil {
+			err = r.copy(copySource{r.Path, r.echo(from)}, to)
+		}
+		return r.reply(200, i18n.Copied), err
+	}
+}
+
+// A copySource is what SITE CPTO copies.
+type copySource struct {
+	Path string // where the storage has it
+	Name string // that the client has given, as a reply repeats it
+}
+
+// cpfr is SITE CPFR: the file or directory that SITE CPTO will copy, in the way of ProFTPD's mod_copy. The
+// operation keeps its path.
+func cpfr(r *fileRequest, arg string) (wire.Reply, error) {
+	return r.reply(350, i18n.CopyReady), r.lookup(arg, r.Has)
+}
+
+// cpto is SITE CPTO. S3 copies; nothing comes through this server.
+func cpto(from copySource) fileCommand {
+	return func(r *fileRequest, arg string) (wire.Reply, error) {
+		return r.reply(250, i18n.Copied), r.copy(from, arg)
+	}
+}
+
+func (r *fileRequest) copy(from copySource, arg string) error {
+	name, err := r.Names.Resolve(r.WorkingDirectory, arg)
+	if err == nil && name == "/" {
+		err = fs.ErrPermission
+	}
+	if err == nil {
+		name, err = r.ResolveForCreate(name, r.Has)
+	}
+	if err != nil {
+		return r.about(arg, err)
+	}
+	if err = r.Storage.Copy(from.Path, name); err != nil {
+		return &reply.FileError{Name: reply.MoveName(from.Name, r.echo(arg), err), Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"github.com/babelftp/babelftp/internal/ftp/engine"
+	"github.com/babelftp/babelftp/internal/ftp/reply"
+
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+)
+
+// hashOf (draft-ietf-ftpext2-hash 3) computes the hash of a part of a file, by an algorithm of [syntax.FindHash].
+func hashOf(algorithm string, part wire.ByteRange) fileCommand {
+	return func(r *fileRequest, arg string) (wire.Reply, error) {
+		sum, end, err := r.hash(algorithm, arg, part)
+		if err != nil {
+			return wire.Reply{}, hashError(err)
+		}
+		return wire.NewReply(213, fmt.Sprintf("%s %d-%d %x %s", algorithm, part.From, max(0, end-1), sum, r.echo(arg))),
+			nil
+	}
+}
+
+// hashError gives an error of HASH its code (draft-ietf-ftpext2-hash 3.5). Other commands answer some errors by other
+// codes.
+func hashError(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return &reply.CodeError{Code: 552, Err: err}
+	case errors.Is(err, syscall.EISDIR):
+		return &reply.CodeError{Code: 553, Err: err}
+	}
+	return err
+}
+
+// xhash is XCRC, XMD5 and their like, which no document defines: a pathname, perhaps in quotes, and perhaps where the
+// bytes begin and end. What it means is the first of its readings that names a file.
+func xhash(verb string) fileCommand {
+	return func(r *fileRequest, arg string) (wire.Reply, error) {
+		var failure error
+		for _, reading := range wire.ParseHashArgument(arg) {
+			sum, end, err := r.hash(wire.HashOfVerb(verb), reading.Pathname, reading.ByteRange)
+			if err == nil && reading.To > end {
+				err = engine.ErrPastEnd
+			}
+			if err == nil {
+				return wire.NewReply(250, fmt.Sprintf("%X", sum)), nil
+			}
+			if failure == nil || errors.Is(failure, fs.ErrNotExist) {
+				failure = err
+			}
+			if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, engine.ErrPastEnd) {
+				break
+			}
+		}
+		if errors.Is(failure, engine.ErrPastEnd) {
+			failure = &reply.CodeError{Code: 550, Err: failure}
+		}
+		return wire.Reply{}, failure
+	}
+}
+
+// hash asks the storage. An offset beyond the end is engine.ErrPastEnd.
+func (r *fileRequest) hash(algorithm, pathname string, part wire.ByteRange) (sum []byte, end int64, err error) {
+	err = r.lookup(pathname, func(name string) (err error) {
+		sum, end, err = r.Storage.Hash(name, algorithm, part.From, part.To)
+		return err
+	})
+	if part.From > 0 && (errors.Is(err, fs.ErrInvalid) || err == nil && end <= part.From && part.To > end) {
+		err = errors.Join(engine.ErrPastEnd, err)
+	}
+	return sum, end, err
+}

@@ -1,0 +1,107 @@
+package wire
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// A ByteRange is the bytes [From, To) of a file.
+type ByteRange struct{ From, To int64 }
+
+// EndOfFile stands for the end of a file wherever that is.
+const EndOfFile = -1
+
+// WholeFile is the range of all bytes of a file.
+func WholeFile() ByteRange { return ByteRange{0, EndOfFile} }
+
+// ParseRANG reads the argument of RANG: the first and the last byte of a range.
+// "1 0" means the whole file.
+func ParseRANG(arg string) (ByteRange, bool) {
+	first, last, _ := strings.Cut(arg, " ")
+	if !IsNumber(first) || !IsNumber(last) {
+		return ByteRange{}, false
+	}
+	from, err := strconv.ParseInt(first, 10, 64)
+	to, toErr := strconv.ParseInt(last, 10, 64)
+	switch {
+	case from == 1 && to == 0:
+		return WholeFile(), true
+	case err != nil || toErr != nil || from > to || to == math.MaxInt64:
+		return ByteRange{}, false
+	}
+	return ByteRange{from, to + 1}, true
+}
+
+// A HashReading is one way to read the argument of XCRC.
+type HashReading struct {
+	Pathname string
+	ByteRange
+}
+
+// ParseHashArgument returns the ways in which the argument of XCRC can be read.
+func ParseHashArgument(arg string) []HashReading {
+	whole := WholeFile()
+	readings := []HashReading{{arg, whole}}
+	if pathname, rest, ok := unquote(arg); ok {
+		if r, ok := parseBounds(rest); ok {
+			return append([]HashReading{{pathname, r}}, readings...)
+		}
+		return readings
+	}
+	for i := len(arg); ; {
+		if i = strings.LastIndexByte(arg[:i], ' '); i <= 0 || len(readings) == 3 {
+			return readings
+		}
+		r, ok := parseBounds(arg[i:])
+		if !ok {
+			return readings
+		}
+		readings = append(readings, HashReading{arg[:i], r})
+	}
+}
+
+// Quote writes a pathname as 257 shows it (RFC 959 appendix II).
+func Quote(pathname string) string { return `"` + strings.ReplaceAll(pathname, `"`, `""`) + `"` }
+
+// unquote reads a pathname in quotes, where a quote in it is written twice (RFC
+// 959 appendix II), and returns what follows.
+func unquote(arg string) (pathname, rest string, ok bool) {
+	if !strings.HasPrefix(arg, `"`) {
+		return "", "", false
+	}
+	for i := 1; i < len(arg); i++ {
+		switch {
+		case arg[i] != '"':
+		case strings.HasPrefix(arg[i+1:], `"`):
+			i++
+		default:
+			pathname, rest = arg[1:i], arg[i+1:]
+			ok = pathname != "" && (rest == "" || rest[0] == ' ')
+			return strings.ReplaceAll(pathname, `""`, `"`), rest, ok
+		}
+	}
+	return "", "", false
+}
+
+// parseBounds reads where bytes begin and, perhaps, which is the first that does
+// not belong to them.
+func parseBounds(text string) (ByteRange, bool) {
+	r := WholeFile()
+	fields := strings.Fields(text)
+	if len(fields) > 2 {
+		return r, false
+	}
+	for i, field := range fields {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil || !IsNumber(field) {
+			return r, false
+		}
+		if i == 0 {
+			r.From = n
+		} else {
+			r.To = n
+		}
+	}
+	return r, r.To == EndOfFile || r.From <= r.To
+}

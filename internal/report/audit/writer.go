@@ -1,0 +1,200 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/panics"
+)
+
+const (
+	// maxQueued is how many lines wait for the destination, some megabytes.
+	maxQueued = 10_000
+
+	// maxWait is how long a line waits for a place in the queue. Then it is lost, and so are all others until there
+	// is a place.
+	maxWait = time.Second
+
+	// retryEvery is how often a writer that keeps its lines tries a destination that fails.
+	retryEvery = time.Second
+
+	// stuckAfter is how long a write may take until the destination counts as failing.
+	stuckAfter = 10 * time.Second
+
+	// maxBatch is how many bytes are written together, about.
+	maxBatch = 64 << 10
+)
+
+// A Writer writes lines to a destination in a goroutine of its own. A destination that is slow makes its callers wait
+// for maxWait at most. One that fails gets the later lines when it works again. Lines that it did not get are counted
+// and reported to the log, and are lost.
+type Writer struct {
+	name  string
+	out   io.Writer
+	lost  func(lines int)
+	log   *slog.Logger
+	lines chan []byte
+	keep  bool          // see Keep
+	full  atomic.Bool   // whether a line has waited in vain since there was a place
+	stop  chan struct{} // closed by Close
+	done  chan struct{} // closed when all is written
+
+	failing atomic.Bool               // whether the last write has failed
+	writing atomic.Pointer[time.Time] // since when a write has been running, nil for none
+
+	// Of the goroutine.
+	missing int  // lines lost since the destination failed
+	broken  bool // whether the last line has no end
+}
+
+// NewWriter returns a writer to a destination, which the name tells in the log. The function lost counts lines. Lines
+// wait until Start.
+func NewWriter(name string, out io.Writer, lost func(lines int), log *slog.Logger) *Writer {
+	return &Writer{
+		name: name, out: out, lost: lost, log: log,
+		lines: make(chan []byte, maxQueued), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+}
+
+// Keep lets the writer try again what the destination did not take, until it takes it or the writer is closed. Keep
+// comes before Start.
+func (w *Writer) Keep() { w.keep = true }
+
+// Start begins to write.
+func (w *Writer) Start() { panics.Go(w.run) }
+
+// Write queues a line, with its line end. It never fails. Any goroutine may call it.
+func (w *Writer) Write(line []byte) (int, error) {
+	queued := bytes.Clone(line)
+	select {
+	case w.lines <- queued:
+		w.full.Store(false)
+		return len(line), nil
+	default:
+	}
+	if !w.full.Load() {
+		timer := time.NewTimer(maxWait)
+		defer timer.Stop()
+		select {
+		case w.lines <- queued:
+			return len(line), nil
+		case <-timer.C:
+			w.full.Store(true)
+			w.log.Error("audit log: the destination is too slow, and lines are lost", "destination", w.name)
+		case <-w.stop:
+		}
+	}
+	w.lost(1)
+	return len(line), nil
+}
+
+// Roomy tells whether half of the queue is free, or more.
+func (w *Writer) Roomy() bool { return len(w.lines) <= maxQueued/2 }
+
+// Working tells whether the destination takes lines: the last write has not failed, none has been running for long, and
+// there is room for many lines.
+func (w *Writer) Working() bool {
+	since := w.writing.Load()
+	return !w.failing.Load() && w.Roomy() && (since == nil || time.Since(*since) < stuckAfter)
+}
+
+// Close writes all lines that were queued before it, unless ctx ends first. Later lines are lost.
+func (w *Writer) Close(ctx context.Context) error {
+	close(w.stop)
+	select {
+	case <-w.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (w *Writer) run() {
+	defer close(w.done)
+	for {
+		select {
+		case line := <-w.lines:
+			w.write(w.batch(line))
+		case <-w.stop:
+			for {
+				select {
+				case line := <-w.lines:
+					w.write(w.batch(line))
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// batch adds to a line those that are in the queue.
+func (w *Writer) batch(line []byte) []byte {
+	for len(line) < maxBatch {
+		select {
+		case next := <-w.lines:
+			line = append(line, next...)
+		default:
+			return line
+		}
+	}
+	return line
+}
+
+func (w *Writer) write(batch []byte) {
+	n, err := w.try(batch)
+	for err != nil && w.keep && w.pause(err) {
+		batch = batch[bytes.LastIndexByte(batch[:n], '\n')+1:] // a line that was written in part is written again
+		n, err = w.try(batch)
+	}
+	if err != nil {
+		if w.missing == 0 {
+			w.log.Error("audit log: the destination fails, and lines are lost", "destination", w.name, "err", err)
+		}
+		lost := bytes.Count(batch[n:], []byte{'\n'})
+		w.missing += lost
+		w.lost(lost)
+		return
+	}
+	if w.failing.Swap(false) {
+		w.log.Warn("audit log: the destination works again", "destination", w.name, "lost_lines", w.missing)
+		w.missing = 0
+	}
+}
+
+// try writes lines, and returns how many bytes of them are written.
+func (w *Writer) try(lines []byte) (n int, err error) {
+	begin := 0
+	if w.broken {
+		lines, begin = append([]byte{'\n'}, lines...), 1
+	}
+	now := time.Now()
+	w.writing.Store(&now)
+	n, err = w.out.Write(lines)
+	w.writing.Store(nil)
+	if n > 0 {
+		w.broken = lines[n-1] != '\n'
+	}
+	if err != nil && !w.keep {
+		w.failing.Store(true)
+	}
+	return max(0, n-begin), err
+}
+
+// pause waits until the next attempt. It returns false when the writer is closed.
+func (w *Writer) pause(err error) bool {
+	if !w.failing.Swap(true) {
+		w.log.Error("audit log: the destination fails, and commands are refused until it works", "destination", w.name,
+			"err", err)
+	}
+	select {
+	case <-time.After(retryEvery):
+		return true
+	case <-w.stop:
+		return false
+	}
+}

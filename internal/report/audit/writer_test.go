@@ -1,0 +1,199 @@
+package audit_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/report/audit"
+)
+
+// When logrotate has moved the file away, the next lines are in a new one. No line is lost, and none is in both.
+func TestFileMovedAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	f := audit.NewFile(path)
+	if err := f.Open(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	for i := range 3 {
+		if _, err := fmt.Fprintf(f, "line %d\n", i); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path, fmt.Sprintf("%s.%d", path, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 3 {
+		got, err := os.ReadFile(fmt.Sprintf("%s.%d", path, i))
+		if want := fmt.Sprintf("line %d\n", i); err != nil || string(got) != want {
+			t.Errorf("file %d: %q, %v; want %q", i, got, err, want)
+		}
+	}
+}
+
+func TestFileCannotBeOpened(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "missing", "audit.log")
+	if err := audit.NewFile(path).Open(); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("Open: %v, want an error that names %s", err, path)
+	}
+}
+
+// A destination fails or waits while a test wants that.
+type destination struct {
+	bytes.Buffer
+	fail  int           // bytes that are written before the error; 0 for none
+	waits chan struct{} // nil: Write does not wait
+}
+
+var errFull = errors.New("disk full")
+
+func (d *destination) Write(p []byte) (int, error) {
+	if d.waits != nil {
+		<-d.waits
+	}
+	if d.fail > 0 {
+		n, _ := d.Buffer.Write(p[:d.fail])
+		return n, errFull
+	}
+	return d.Buffer.Write(p)
+}
+
+// Close writes what waits. After an error in the middle of a line the next line begins at the begin of a line.
+func TestWriterAfterAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lost atomic.Int64
+		var log bytes.Buffer
+		d := &destination{fail: len("one\ntw")}
+		w := audit.NewWriter("file", d, func(lines int) {
+			lost.Add(int64(lines))
+		}, slog.New(slog.NewTextHandler(&log, nil)))
+		put(t, w, "one\n", "two\n", "three\n") // one batch
+		w.Start()
+		synctest.Wait()
+		d.fail = 0
+		put(t, w, "four\n")
+		synctest.Wait()
+		put(t, w, "five\n")
+		if err := w.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if want := "one\ntw\nfour\nfive\n"; d.String() != want {
+			t.Errorf("written %q, want %q", d.String(), want)
+		}
+		if lost.Load() != 2 {
+			t.Errorf("%d lines counted as lost, want 2", lost.Load())
+		}
+		if text := log.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, errFull.Error()) ||
+			!strings.Contains(text, "lost_lines=2") {
+			t.Errorf("log %q, want the error, and the end of it with 2 lost lines", text)
+		}
+	})
+}
+
+// A destination that hangs stops no caller for long, by the clock of the bubble: only one line waits for it, and
+// Close ends with its context.
+func TestWriterThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const written = 40_000
+		var lost atomic.Int64
+		d := &destination{waits: make(chan struct{})}
+		w := audit.NewWriter("stdout", d, func(lines int) { lost.Add(int64(lines)) }, slog.New(slog.DiscardHandler))
+		w.Start()
+		for range written {
+			put(t, w, "line\n")
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if err := w.Close(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("Close: %v, want the error of the context", err)
+		}
+		close(d.waits)
+		synctest.Wait()
+		if got := int64(strings.Count(d.String(), "\n")); lost.Load() == 0 || got+lost.Load() != written {
+			t.Errorf("%d lines written and %d lost, together not %d", got, lost.Load(), written)
+		}
+	})
+}
+
+func put(t *testing.T, w *audit.Writer, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if _, err := w.Write([]byte(line)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A writer that keeps its lines tries again until the destination takes them, and tells that it does not work meanwhile.
+func TestWriterKeepsLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lost atomic.Int64
+		d := &destination{fail: len("one\ntw")}
+		w := audit.NewWriter("file", d, func(lines int) { lost.Add(int64(lines)) }, slog.New(slog.DiscardHandler))
+		w.Keep()
+		put(t, w, "one\n", "two\n")
+		if !w.Working() {
+			t.Error("it does not work before the first line")
+		}
+		w.Start()
+		synctest.Wait()
+		if w.Working() {
+			t.Error("it works on a full disk")
+		}
+		put(t, w, "three\n")
+		d.fail = 0
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !w.Working() {
+			t.Error("it does not work when there is room again")
+		}
+		if want := "one\ntw\ntwo\nthree\n"; d.String() != want || lost.Load() != 0 {
+			t.Errorf("written %q, lost %d; want %q", d.String(), lost.Load(), want)
+		}
+		d.fail = 1
+		put(t, w, "four\n")
+		synctest.Wait()
+		if err := w.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if lost.Load() != 1 {
+			t.Errorf("%d lines are lost at the end, want 1", lost.Load())
+		}
+	})
+}
+
+// A write that never ends, as on a server of files that has gone, counts as a failure after a while.
+func TestWriterStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &destination{waits: make(chan struct{})}
+		w := audit.NewWriter("file", d, func(int) {}, slog.New(slog.DiscardHandler))
+		w.Start()
+		put(t, w, "one\n")
+		synctest.Wait()
+		if !w.Working() {
+			t.Error("it does not work at once")
+		}
+		time.Sleep(time.Minute)
+		if w.Working() {
+			t.Error("it works after a minute")
+		}
+		close(d.waits)
+		synctest.Wait()
+		if !w.Working() {
+			t.Error("it does not work when the write has ended")
+		}
+		if err := w.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package report
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Escape is a ReplaceAttr of [slog.HandlerOptions]. It escapes the characters of an attribute that a terminal would
+// obey and not show, such as U+202E, which turns the direction of text around. The handlers of slog escape those of
+// ASCII themselves. A time that the configuration sets is written as the configuration has it, such as 25s, because
+// the JSON handler writes nanoseconds.
+func Escape(_ []string, a slog.Attr) slog.Attr {
+	var text string
+	switch v := a.Value.Any().(type) {
+	case time.Duration:
+		return slog.String(a.Key, v.String())
+	case string:
+		text = v
+	case error:
+		text = v.Error()
+	}
+	escaped := EscapeUnprintable(text, func(b *strings.Builder, r rune, bytes string) {
+		if r <= unicode.MaxASCII || r == utf8.RuneError {
+			b.WriteString(bytes)
+			return
+		}
+		fmt.Fprintf(b, `\u{%X}`, r)
+	})
+	if escaped == text {
+		return a
+	}
+	return slog.String(a.Key, escaped)
+}
+
+// EscapeUnprintable lets escape write each character of a text that a terminal would obey and not show. A byte that
+// is no UTF-8 is [utf8.RuneError].
+func EscapeUnprintable(text string, escape func(b *strings.Builder, r rune, bytes string)) string {
+	printable := func(r rune, size int) bool { return unicode.IsPrint(r) && (r != utf8.RuneError || size > 1) }
+	var b strings.Builder
+	for i, done := 0, 0; ; {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case size == 0 && done == 0:
+			return text
+		case size == 0:
+			return b.String() + text[done:]
+		case !printable(r, size):
+			b.WriteString(text[done:i])
+			escape(&b, r, text[i:i+size])
+			done = i + size
+		}
+		i += size
+	}
+}

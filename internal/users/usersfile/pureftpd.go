@@ -1,0 +1,93 @@
+package usersfile
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// The fields of a line of pureftpd.passwd that are read. Those after the home directory may be missing.
+const (
+	pureName = iota
+	pureHash
+	_ // UID
+	_ // GID
+	_ // comment
+	pureHome
+	pureUploadRate // bytes a second
+	pureDownloadRate
+	pureUploadRatio
+	pureDownloadRatio
+	pureSessions
+	pureFiles
+	pureQuota // bytes
+	pureAllowLocal
+	pureDenyLocal
+	pureAllow
+	pureDeny
+	pureTimes
+	pureFields
+)
+
+// PureFTPd reads a pureftpd.passwd, which pure-pw writes. The home directory of a user, without strip at its beginning,
+// becomes the root. What stands after /./ in it becomes home. The error names the line that is broken.
+func PureFTPd(text []byte, strip string) (*Users, error) {
+	users := newUsers(strip)
+	return users, lines(text, func(line string) error {
+		fields := strings.Split(line, ":")
+		if len(fields) <= pureHome || len(fields) > pureFields {
+			return fmt.Errorf("has %d fields, not the %d of a pureftpd.passwd", len(fields), pureFields)
+		}
+		users.addPure(append(fields, make([]string, pureFields-len(fields))...))
+		return nil
+	})
+}
+
+func (us *Users) addPure(fields []string) {
+	name := fields[pureName]
+	root, home, chroot := strings.Cut(fields[pureHome], "/./")
+	u := &user{hash: fields[pureHash], root: us.rootOf(name, root+"/")}
+	if root == "" && !chroot {
+		u.root = ""
+	}
+	if home = path.Clean("/" + home); chroot && home != "/" {
+		u.home = home
+	}
+	number := func(field int, what string) int64 {
+		n, err := strconv.ParseInt(fields[field], 10, 64)
+		if (err != nil || n < 0) && fields[field] != "" {
+			us.disable(name, u, "%s %q is no number", what, fields[field])
+			return 0
+		}
+		return n
+	}
+	u.limits.UploadRate = rate(number(pureUploadRate, "the upload bandwidth"))
+	u.limits.DownloadRate = rate(number(pureDownloadRate, "the download bandwidth"))
+	u.limits.Sessions = int(number(pureSessions, "the number of connections"))
+	u.quota = number(pureQuota, "the quota")
+	if problem := u.limits.networks(list(fields[pureAllow]), list(fields[pureDeny])); problem != "" {
+		us.disable(name, u, "%s", problem)
+	}
+	for _, lost := range []struct {
+		given bool
+		what  string
+	}{
+		{number(pureUploadRatio, "the upload ratio")+number(pureDownloadRatio, "the download ratio") > 0,
+			"ratios of uploads and downloads cannot be imported"},
+		{number(pureFiles, "the largest number of files") > 0,
+			"the largest number of files cannot be imported: quota bounds bytes"},
+		{fields[pureAllowLocal]+fields[pureDenyLocal] != "", "addresses of the server cannot be imported"},
+		{fields[pureTimes] != "", "the times of day at which the user may log in cannot be imported"},
+	} {
+		if lost.given {
+			us.disable(name, u, "%s", lost.what)
+		}
+	}
+	us.add(name, u)
+}
+
+// list is what commas separate.
+func list(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+}
