@@ -63,9 +63,7 @@ func twoUsers(sessions, files int, size int64) work {
 				}
 				took[users-1] += time.Since(begin)
 			}
-			j.report(amount(name+" "+way.name, "files/s"), float64(4*sessions*files)/took[1].Seconds())
-			j.report(
-				amount(name+" "+way.name+", against one user of all", "ratio"), took[0].Seconds()/took[1].Seconds())
+			j.report(amount(name+" "+way.name+", against one", "ratio"), took[0].Seconds()/took[1].Seconds())
 		}
 		return nil
 	}}

@@ -41,7 +41,7 @@ func victim(sessions, files int, withS3 bool, do ...activity) work {
 	if sessions == 1 {
 		by = "1 session"
 	}
-	name := fmt.Sprintf("victim: files of 4 KiB up, next to %s by %s of another user", what, by)
+	name := fmt.Sprintf("victim next to %s by %s", what, by)
 	return work{name, func(ctx context.Context, j *job) error {
 		attacker := j.contender.targets[direct]
 		switch t := attacker.(type) {
@@ -89,11 +89,6 @@ func victim(sessions, files int, withS3 bool, do ...activity) work {
 			return err
 		}
 		fmt.Fprintf(j.log, "the attacker has done %d operations meanwhile\n", a.done.Load()-before)
-		kind := amount
-		if withS3 {
-			kind = speed
-		}
-		j.report(kind(name, "files/s"), beside)
 		j.report(amount(name+", against alone", "ratio"), beside/alone)
 		return nil
 	}}

@@ -89,18 +89,14 @@ func reaches(packages map[string]programPackage, from, to string) bool {
 	return slices.ContainsFunc(packages[from].imports, below)
 }
 
-// draw returns a flow chart of the packages that keep accepts. An arrow is an import; imports that a longer way shows
-// are left out.
-func draw(packages map[string]programPackage, keep func(name string) bool) string {
+// draw returns a flow chart of packages. An arrow is an import; imports that a longer way shows are left out.
+func draw(packages map[string]programPackage) string {
 	var b strings.Builder
 	b.WriteString("```mermaid\nflowchart TD\n")
 	for _, from := range slices.Sorted(maps.Keys(packages)) {
-		if !keep(from) {
-			continue
-		}
 		fmt.Fprintf(&b, "    %s[\"%s\"]\n", node(from), from)
 		for _, to := range packages[from].imports {
-			if keep(to) && !reaches(packages, from, to) {
+			if !reaches(packages, from, to) {
 				fmt.Fprintf(&b, "    %s --> %s\n", node(from), node(to))
 			}
 		}
@@ -111,14 +107,21 @@ func draw(packages map[string]programPackage, keep func(name string) bool) strin
 
 func node(name string) string { return strings.ReplaceAll(name, "/", "_") }
 
-// table lists the packages with the first sentences of their comments.
+// more is where the first sentence of a comment goes into details.
+var more = regexp.MustCompile(`[:;]|, (and|as|by|in|so|which|with) | \(`)
+
+// table lists the packages with the first sentences of their comments, without details.
 func table(packages map[string]programPackage) string {
 	var b strings.Builder
 	b.WriteString("| package | what it is for |\n| --- | --- |\n")
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		synopsis := strings.TrimPrefix(packages[name].synopsis, "Package "+path.Base(name)+" ")
 		synopsis = strings.TrimPrefix(synopsis, "Command "+path.Base(name)+" ")
-		fmt.Fprintf(&b, "| [`%s`](../%[1]s) | %s |\n", name, strings.ReplaceAll(synopsis, "|", `\|`))
+		if detail := more.FindStringIndex(synopsis); detail != nil {
+			synopsis = synopsis[:detail[0]]
+		}
+		synopsis = strings.TrimSuffix(strings.ReplaceAll(synopsis, "|", `\|`), ".")
+		fmt.Fprintf(&b, "| [`%s`](../%[1]s) | %s |\n", name, synopsis)
 	}
 	return b.String()
 }
@@ -131,11 +134,9 @@ func TestPackages(t *testing.T) {
 			t.Errorf("%s has no package comment", name)
 		}
 	}
-	inDriver := func(name string) bool { return strings.HasPrefix(name, "driver") }
 	generated(t, "architecture.md", map[string]string{
 		"packages": table(all),
-		"groups":   draw(groups(all), func(string) bool { return true }),
-		"driver":   draw(all, inDriver),
+		"groups":   draw(groups(all)),
 	})
 }
 

@@ -16,7 +16,7 @@ func typed(words ...string) string {
 }
 
 // storesTheBeginning is what Ctrl-C does in some clients.
-const storesTheBeginning = "Ctrl-C stores what has come, see [guarantees](guarantees.md#uploads)."
+const storesTheBeginning = "Ctrl-C [stores what has come](guarantees.md#uploads)."
 
 // noQuotes is true of clients that read commands as BSD's ftp does.
 const noQuotes = "it cannot be given a name with a double quote."

@@ -23,7 +23,7 @@ import (
 // A task is what people do with an FTP client. It returns what went wrong.
 type task struct {
 	name    string // in the table of docs/conformance.md
-	meaning string // there too
+	meaning string // there too; "" where the name says it
 	run     func(w *worker) error
 }
 
@@ -32,43 +32,43 @@ func tasks() []task { return slices.Concat(fileTasks, connectionTasks) }
 
 // fileTasks are about files, over a connection in passive mode without TLS.
 var fileTasks = []task{
-	{"list", "list a directory of files and directories", listTask},
-	{"names", "upload, list and download names in six scripts", namesTask(names[:7]...)},
-	{"odd names", "the same with spaces, quotes and characters of URLs", namesTask(names[7:]...)},
-	{"upload", "upload empty, small and large files in one session", uploadTask},
-	{"download", "download the same", downloadTask},
+	{"list", "", listTask},
+	{"names", "in six scripts", namesTask(names[:7]...)},
+	{"odd names", "with spaces, quotes and characters of URLs", namesTask(names[7:]...)},
+	{"upload", "", uploadTask},
+	{"download", "", downloadTask},
 	{"resume up", "resume an upload at the end of what is there", resumeUpTask},
-	{"resume down", "resume a download in the same way", resumeDownTask},
-	{"rename", "rename a file", renameTask},
-	{"delete", "delete files", deleteTask},
-	{"directories", "create and remove directories", directoriesTask},
-	{"tree up", "upload a tree of 200 files, and again, when nothing is sent", treeUpTask},
-	{"tree down", "download the tree, and again, when nothing is sent", treeDownTask},
-	{"time up", "keep the time of a file in an upload", timeUpTask},
-	{"time down", "keep the time of a file in a download", timeDownTask},
+	{"resume down", "the same for a download", resumeDownTask},
+	{"rename", "", renameTask},
+	{"delete", "", deleteTask},
+	{"directories", "", directoriesTask},
+	{"tree up", "upload 200 files, and again, when nothing is sent", treeUpTask},
+	{"tree down", "the same for downloads", treeDownTask},
+	{"time up", "an upload keeps the file's time", timeUpTask},
+	{"time down", "a download does", timeDownTask},
 }
 
 // connectionTasks are about connections.
 var connectionTasks = []task{
-	{"passive", "passive mode without TLS", connect(func(w *worker) { w.connection.data = "passive" })},
-	{"active", "active mode without TLS", connect(func(w *worker) { w.connection.data = "active" })},
-	{"active TLS", "active mode with explicit TLS", connect(func(w *worker) {
+	{"passive", "", connect(func(w *worker) { w.connection.data = "passive" })},
+	{"active", "", connect(func(w *worker) { w.connection.data = "active" })},
+	{"active TLS", "", connect(func(w *worker) {
 		w.connection.data, w.connection.tls = "active", "explicit"
 	})},
-	{"explicit", "explicit TLS", connect(func(w *worker) { w.connection.tls = "explicit" })},
-	{"implicit", "implicit TLS", connect((*worker).implicit)},
-	{"TLS 1.2", "explicit TLS of version 1.2", connect(func(w *worker) {
+	{"explicit", "", connect(func(w *worker) { w.connection.tls = "explicit" })},
+	{"implicit", "", connect((*worker).implicit)},
+	{"TLS 1.2", "", connect(func(w *worker) {
 		w.connection.tls, w.connection.version = "explicit", "1.2"
 	})},
-	{"TLS 1.3", "explicit TLS of version 1.3", connect(func(w *worker) {
+	{"TLS 1.3", "", connect(func(w *worker) {
 		w.connection.tls, w.connection.version = "explicit", "1.3"
 	})},
-	{"IPv6", "passive mode over IPv6", connect(func(w *worker) { w.connection.host = "::1" })},
-	{"IPv6 active", "active mode over IPv6", connect(func(w *worker) {
+	{"IPv6", "", connect(func(w *worker) { w.connection.host = "::1" })},
+	{"IPv6 active", "", connect(func(w *worker) {
 		w.connection.host, w.connection.data = "::1", "active"
 	})},
 	{"abort", "interrupt an upload, which stores nothing", abortTask},
-	{"wrong password", "report that the password is wrong", wrongPasswordTask},
+	{"wrong password", "report it", wrongPasswordTask},
 	{"quota", "report an upload that the quota refuses", quotaTask},
 }
 

@@ -27,10 +27,10 @@ var testsLog = flag.String(
 
 // A row is a rule of a document and what babelftp does about it.
 type row struct {
-	line                       int    // of the file
-	document                   string // the heading above it
-	section, asks, level, does string
-	tests                      []testName
+	line                 int    // of the file
+	document             string // the heading above it
+	section, level, does string
+	tests                []testName
 }
 
 // ownPackage is that of a test which the table names without a package.
@@ -44,16 +44,16 @@ func (n testName) String() string {
 }
 
 // tableHead begins each table of the document.
-const tableHead = "| section | what it asks | level | what babelftp does | shown by |"
+const tableHead = "| section | what babelftp does | shown by |"
 
-// notTaken begins the fourth column of a MAY that babelftp has no use for.
+// notTaken marks a MAY that babelftp has no use for.
 const notTaken = "Not taken"
 
-// levels are what the third column can say; a rule is what a document says without one of these words.
+// levels end the first column; a rule is what a document says without one of these words.
 var levels = []string{"MUST", "SHOULD", "MAY", "rule"}
 
 var (
-	rowDivider  = regexp.MustCompile(`^(\|-+){5}\|$`)
+	rowDivider  = regexp.MustCompile(`^(\|-+){3}\|$`)
 	testInTable = regexp.MustCompile("^`(?:([a-z0-9]+): )?(Test[A-Za-z0-9_]*)(?:/([^`]+))?`$")
 )
 
@@ -79,7 +79,7 @@ func parseTable(r io.Reader) ([]row, error) {
 			document, inTable = strings.TrimPrefix(line, "## "), false
 		case line == tableHead:
 			if !lines.Scan() || !rowDivider.MatchString(lines.Text()) {
-				wrong("the head of a table has no |-|-|-|-|-| below it")
+				wrong("the head of a table has no |-|-|-| below it")
 			}
 			number++
 			inTable = true
@@ -106,21 +106,22 @@ func parseTable(r io.Reader) ([]row, error) {
 
 func parseRow(line string) (row, error) {
 	cells := strings.Split(strings.ReplaceAll(line, `\|`, "\x00"), "|")
-	if len(cells) != 7 || cells[0] != "" || cells[6] != "" {
-		return row{}, errors.New("a row has five columns")
+	if len(cells) != 5 || cells[0] != "" || cells[4] != "" {
+		return row{}, errors.New("a row has three columns")
 	}
 	for i := range cells {
 		cells[i] = strings.TrimSpace(strings.ReplaceAll(cells[i], "\x00", "|"))
 	}
-	r := row{section: cells[1], asks: cells[2], level: cells[3], does: cells[4]}
-	if r.section == "" || r.asks == "" || r.does == "" {
+	lastSpace := strings.LastIndexByte(cells[1], ' ')
+	r := row{section: cells[1][:max(lastSpace, 0)], level: cells[1][lastSpace+1:], does: cells[2]}
+	if r.section == "" || r.does == "" {
 		return row{}, errors.New("a column is empty")
 	}
 	if !slices.Contains(levels, r.level) {
 		return row{}, fmt.Errorf("level %q is none of %q", r.level, levels)
 	}
-	if cells[5] != "" {
-		for cell := range strings.SplitSeq(cells[5], ", ") {
+	if cells[3] != "" {
+		for cell := range strings.SplitSeq(cells[3], ", ") {
 			match := testInTable.FindStringSubmatch(cell)
 			if match == nil {
 				return row{}, fmt.Errorf("%s is no `package: Test/subtest`", cell)
@@ -128,7 +129,7 @@ func parseRow(line string) (row, error) {
 			r.tests = append(r.tests, testName{cmp.Or(match[1], ownPackage), match[2], match[3]})
 		}
 	}
-	taken := !strings.HasPrefix(r.does, notTaken)
+	taken := !strings.Contains(r.does, notTaken)
 	switch {
 	case len(r.tests) == 0 && taken:
 		return row{}, errors.New("no test shows it")
