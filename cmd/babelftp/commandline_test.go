@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +33,8 @@ func TestCommandLine(t *testing.T) {
 func commandLinePage(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("<!-- Written by go test ./cmd/babelftp -run TestCommandLine -update. -->\n\n# Command line\n\n" +
-		"`babelftp COMMAND --help` shows the same. The [configuration](configuration.md) has a page of its own.\n\n" +
+		"`babelftp COMMAND --help` shows the same. Commands that read the configuration have `-c, --config FILE` " +
+		"(default `/etc/babelftp/babelftp.yaml`), and those that show a list have `--json` for scripts.\n\n" +
 		"| exit code | meaning |\n| --- | --- |\n")
 	fmt.Fprintf(&b, "| %d | success |\n", exitOK)
 	fmt.Fprintf(&b, "| %d | a wrong configuration, or a failure |\n", exitFailure)
@@ -47,8 +49,8 @@ func commandLinePage(root *cobra.Command) string {
 		all = append(all, cmd)
 		all = append(all, cmd.Commands()...)
 	}
-	b.WriteString("\n## Which server to ask\n\nCommands that ask a running server have these flags.\n\n" +
-		strings.ReplaceAll(howToAsk, "\n", " ") + "\n\n")
+	b.WriteString("\n## Which server to ask\n\n" + strings.ReplaceAll(howToAsk, "\n", " ") +
+		" On Kubernetes: `kubectl exec babelftp-0 -- babelftp sessions`.\n\n")
 	asking := &cobra.Command{}
 	addAdminFlags(asking)
 	writeFlags(&b, asking.PersistentFlags(), &pflag.FlagSet{})
@@ -58,20 +60,37 @@ func commandLinePage(root *cobra.Command) string {
 			level = "###"
 		}
 		text, asks := strings.CutSuffix(text, howToAsk)
+		text = strings.TrimSuffix(text, howToEdit)
 		fmt.Fprintf(&b, "\n%s %s\n\n%s\n\n", level, cmd.CommandPath(), strings.TrimSpace(unwrapped(text)))
 		if asks {
-			b.WriteString("It asks a running server: see [which server to ask](#which-server-to-ask).\n\n")
+			b.WriteString("It asks [a running server](#which-server-to-ask).\n\n")
 		}
-		example := strings.ReplaceAll("\n"+cmd.Example, "\n  ", "\n")[1:]
-		if cmd.UseLine() != example {
-			fmt.Fprintf(&b, "```text\n%s\n```\n\n", cmd.UseLine())
+		if slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return strings.HasSuffix(c.Long, howToEdit) }) {
+			b.WriteString(unwrapped(howToEdit) + "\n\n")
+		}
+		example := exampleOf(cmd)
+		usage := strings.ReplaceAll(strings.TrimSuffix(cmd.UseLine(), " [flags]"), " [--config FILE]", "")
+		if usage != example && usage != cmd.CommandPath() {
+			fmt.Fprintf(&b, "```text\n%s\n```\n\n", usage)
 		}
 		writeFlags(&b, cmd.NonInheritedFlags(), asking.PersistentFlags())
-		if cmd.Example != "" {
+		if example != "" {
 			fmt.Fprintf(&b, "```sh\n%s\n```\n", example)
 		}
 	}
-	return b.String()
+	return strings.TrimRight(strings.ReplaceAll(b.String(), "\n\n\n", "\n\n"), "\n") + "\n"
+}
+
+// exampleOf is the example of a command, without what its subcommands show, and what only goes through kubectl.
+func exampleOf(cmd *cobra.Command) string {
+	var kept []string
+	for line := range strings.SplitSeq(cmd.Example, "\n") {
+		shown := func(c *cobra.Command) bool { return strings.Contains(c.Example+"\n", line+"\n") }
+		if !strings.Contains(line, "kubectl exec") && !slices.ContainsFunc(cmd.Commands(), shown) {
+			kept = append(kept, strings.TrimPrefix(line, "  "))
+		}
+	}
+	return strings.Join(kept, "\n")
 }
 
 // unwrapped joins the lines of each paragraph.
@@ -83,12 +102,15 @@ func unwrapped(text string) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
+// shared are the usages of flags that the beginning of the page explains.
+var shared = []string{"the configuration `FILE`", "write JSON, for scripts"}
+
 // writeFlags writes a table of the flags that are not among others, if there are any.
 func writeFlags(b *strings.Builder, flags, others *pflag.FlagSet) {
 	rows := 0
 	flags.VisitAll(func(f *pflag.Flag) {
 		other := others.Lookup(f.Name)
-		if f.Hidden || f.Name == "help" || other != nil && other.Usage == f.Usage {
+		if f.Hidden || f.Name == "help" || other != nil && other.Usage == f.Usage || slices.Contains(shared, f.Usage) {
 			return
 		}
 		if rows++; rows == 1 {

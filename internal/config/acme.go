@@ -23,22 +23,20 @@ type ACME struct {
 	Agree bool `yaml:"agree"`
 	// Mail address by which the authority reaches the operator.
 	Email string `yaml:"email" default:"none"`
-	// Names to obtain certificates for, one certificate for each. Clients that name no host to TLS get that of the
-	// first.
+	// Names to obtain a certificate for, each. The first is for clients that name no host to TLS.
 	Hosts []string `yaml:"hosts" default:"those of all tenants without a certificate of their own"`
 	// URL of the authority's directory.
 	Directory string `yaml:"directory" default:"https://acme-v02.api.letsencrypt.org/directory"`
 	// PEM file of the authorities that the certificate of the directory may come from.
 	CAFile string `yaml:"ca_file" path:"true" default:"those of the system"`
-	// Folder that keeps the account, the keys and the certificates. Several servers can share it. The server makes it.
-	// A relative path is below `/var/lib/babelftp`, where the systemd unit lets the server write.
+	// Folder for account, keys and certificates, which several servers can share. A relative path is below
+	// `/var/lib/babelftp`.
 	Folder string `yaml:"folder" default:"/var/lib/babelftp/acme"`
-	// Address of the challenge HTTP-01, host:port. The authority reaches it on port 80 of each host.
+	// Address of the challenge HTTP-01, host:port, which the authority reaches on port 80.
 	HTTPListen string `yaml:"http_listen" default:"none"`
-	// Address of the challenge TLS-ALPN-01 (RFC 8737), host:port. The authority reaches it on port 443 of each host.
+	// Address of the challenge TLS-ALPN-01 (RFC 8737), host:port, which the authority reaches on port 443.
 	TLSListen string `yaml:"tls_listen" default:"none"`
-	// Account that the operator has at the authority already (external account binding, RFC 8555 7.3.4): the
-	// identifier of the key that the authority has given, a colon, and the key in base64url.
+	// Account at the authority (external account binding): the key's identifier, a colon, and the key in base64url.
 	EAB value.Secret `yaml:"eab" default:"none"`
 }
 

@@ -17,8 +17,7 @@ import (
 type Admin struct {
 	// Address of the page and the API for administrators, host:port. Beyond this machine it needs `admin.tls`.
 	Listen string `yaml:"listen" default:"none"`
-	// Administrators and the hashes of their passwords, one `NAME:HASH` a line: `babelftp hash-password` makes a hash.
-	// The audit log has the names. Certificates of `admin.tls.client_ca_file` can take the place of passwords.
+	// Administrators, one `NAME:HASH` a line, with a hash by `babelftp hash-password`.
 	Users value.Secret `yaml:"users" default:"none"`
 	// Encryption of the connections of administrators.
 	TLS AdminTLS `yaml:"tls"`
@@ -26,12 +25,12 @@ type Admin struct {
 
 // AdminTLS is how the connections of administrators are encrypted.
 type AdminTLS struct {
-	// PEM file of the certificate, the server's own first. The server reads it again when it changes.
+	// PEM file of the certificate and its chain, read again when it changes.
 	CertFile string `yaml:"cert_file" path:"true" default:"none"`
 	// PEM file of the certificate's key.
 	KeyFile string `yaml:"key_file" path:"true" default:"none"`
-	// PEM file of the authorities that issue certificates to administrators, and to no others. The common name of the
-	// subject is the name of the administrator. Without `admin.users` each must show a certificate.
+	// PEM file of the authorities that issue certificates to administrators only. The common name is the
+	// administrator's name.
 	ClientCAFile string `yaml:"client_ca_file" path:"true" default:"none"`
 }
 

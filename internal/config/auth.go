@@ -20,14 +20,13 @@ type Auth struct {
 	LDAP LDAP `yaml:"ldap"`
 	// Settings of each user of `ldap`. `{user}` in `root` and `home` stands for the name.
 	User UserSettings `yaml:"user"`
-	// What members of a group may do, by the name of the group. Those of several groups add up. A user of none may
-	// not log in.
+	// Permissions of a group's members, by its name. Those of several groups add up; a user of none may not log in.
 	Groups map[string][]Permission `yaml:"groups" default:"none"`
 }
 
 // UserSettings are what all users of a directory have, unless their entries say otherwise.
 type UserSettings struct {
-	// Directory in which a login starts, as the user sees it. It confines no user: use `root`.
+	// Directory in which a login starts. It confines no user: use `root`.
 	Home string `yaml:"home" default:"/"`
 	// Directory of the tenant that the user sees as `/`.
 	Root string `yaml:"root" default:"/"`

@@ -17,10 +17,9 @@ import (
 type Cluster struct {
 	// Number of this replica, from 0.
 	Replica *int `yaml:"replica" default:"the number at the end of the host name, such as 2 of babelftp-2"`
-	// How many replicas there may be. A change moves the ports of each replica, so have room to grow.
+	// Most replicas that there may be. A change moves the ports of each.
 	Replicas int `yaml:"replicas" default:"1"`
-	// Addresses or host names of all replicas in order, or one host name with `{replica}` for the number. Names are
-	// looked up again.
+	// Addresses or host names of all replicas in order, or one host name with `{replica}` for the number.
 	Peers yamlconf.OneOrMore `yaml:"peers" default:"required with replicas"`
 }
 

@@ -17,23 +17,20 @@ import (
 type Config struct {
 	// Address of the control connection, host:port.
 	Listen string `yaml:"listen"`
-	// Address of `/metrics`, `/healthz` and `/readyz`, host:port. With `""` there is none. Without the key there is
-	// none either if another key has the port 9121.
+	// Address of `/metrics`, `/healthz` and `/readyz`, host:port. With `""` there is none.
 	MetricsListen string `yaml:"metrics_listen" default:"127.0.0.1:9121"`
-	// Unix socket on which the server answers `babelftp sessions`, `bans`, `debug` and others. Only the user of the
-	// server may connect to it. The server makes its folder if it is missing. With `""` there is none.
+	// Unix socket for `babelftp sessions`, `bans`, `debug` and others, open to the user of the server only. With `""`
+	// there is none.
 	AdminSocket string `yaml:"admin_socket" path:"true" default:"/run/babelftp/admin/admin.sock"`
 	// OptionalSocket says that AdminSocket is the default: the server does without it where it cannot be opened.
 	OptionalSocket bool
 	// Language of a session until LANG, HOST or the login choose another one.
 	DefaultLanguage language.Tag `yaml:"default_language"`
-	// Greet in English too where the language is another one, so that more people can read the first reply (RFC 2277
-	// 4.5).
+	// Greet in English too where the language is another one.
 	BilingualGreeting bool `yaml:"bilingual_greeting"`
 	// Folder of catalogues, `TAG/messages.gotext.json`, that add languages or replace single messages.
 	LocalesDir string `yaml:"locales_dir" path:"true" default:"none"`
-	// How HOST with a name that no tenant has is answered: `refuse` answers 504, `ignore` accepts it and chooses no
-	// tenant (RFC 7151 3.2).
+	// Answer to HOST with an unknown name: `refuse` is 504, `ignore` accepts it and chooses no tenant.
 	UnknownHosts UnknownHosts `yaml:"unknown_hosts" default:"refuse"`
 
 	// Encryption of control and data connections. Without a certificate AUTH TLS is refused.
@@ -42,8 +39,7 @@ type Config struct {
 	Passive Passive `yaml:"passive"`
 	// Addresses of clients behind a load balancer or proxy.
 	ProxyProtocol ProxyProtocol `yaml:"proxy_protocol"`
-	// Several replicas behind one address. Each hands out its own part of `passive.ports`, and passes other data
-	// connections on.
+	// Several replicas behind one address.
 	Cluster Cluster `yaml:"cluster"`
 	// How S3 is reached. A tenant or a folder replaces single values of the level above.
 	S3 S3 `yaml:"s3"`
@@ -51,10 +47,9 @@ type Config struct {
 	Log Log `yaml:"log"`
 	// The audit log: a line of JSON for each login, change and transfer.
 	Audit Audit `yaml:"audit"`
-	// The page and the API for administrators over HTTP. Administrators see all sessions and names of files, and may
-	// end sessions and uploads.
+	// Page and API for administrators over HTTP.
 	Admin Admin `yaml:"admin"`
-	// What clients may use. Each limit of the server and of an address applies, and those of the tenant and the user.
+	// What clients may use. The limits of server, address, tenant and user all apply.
 	Limits Limits `yaml:"limits"`
 
 	// How long a session may be idle between two commands.
@@ -63,31 +58,26 @@ type Config struct {
 	DataTimeout time.Duration `yaml:"data_timeout"`
 	// How long a transfer may move no byte.
 	StallTimeout time.Duration `yaml:"stall_timeout"`
-	// Longest wait of a complete upload without TLS for news that its client was killed, up to 1s. A small file waits a
-	// fiftieth of it. A longer one helps clients on busy machines, whose kernels take longer to end all connections.
+	// Longest wait of an upload without TLS for news that its client was killed, up to 1s. Longer helps clients on busy
+	// machines.
 	CommitDelay time.Duration `yaml:"commit_delay"`
 	// How long running transfers may continue after SIGTERM.
 	DrainTimeout time.Duration `yaml:"drain_timeout"`
 	// Wrong passwords in one session after which the server closes it.
 	MaxFailedLogins int `yaml:"max_failed_logins"`
 
-	// Memory that all uploads hold together. Downloads and listings read ahead with what uploads leave of it. Without
-	// the key it has room for two parts at least.
+	// Memory of all uploads. Downloads and listings read ahead with what uploads leave of it.
 	Memory value.Size `yaml:"memory"`
-	// Size of the parts of a multipart upload, from 5 MiB to nine sixteenths of `memory`. Smaller files take one
-	// request.
+	// Size of the parts of a multipart upload, from 5 MiB to nine sixteenths of `memory`.
 	PartSize value.Size `yaml:"part_size"`
-	// Age at which the server removes an interrupted upload on which no session works. With `0` it removes and
-	// records none.
+	// Age at which an interrupted upload is removed. With `0` none is removed or recorded.
 	AbandonedUploads time.Duration `yaml:"abandoned_uploads"`
 
 	// The tenants, by name. At least one is required.
 	Tenants map[string]*Tenant `yaml:"tenants" defaults:"TenantDefaults" folders:"TenantsDir"`
-	// Folder with more tenants, or several, such as mounted Secrets. Each file `NAME.yaml` has the keys of the tenant
-	// NAME. The server reads them again when they change.
+	// Folders with more tenants, such as mounted Secrets. Each file `NAME.yaml` has the keys of the tenant NAME.
 	TenantsDir yamlconf.OneOrMore `yaml:"tenants_dir" path:"true" default:"none"`
-	// What each tenant has unless it says something else: the keys of a tenant. Sections and maps are merged key by
-	// key. A list of the tenant replaces the one here.
+	// Defaults of all tenants. Sections and maps are merged key by key; a list of the tenant replaces the one here.
 	TenantDefaults Tenant `yaml:"tenant_defaults"`
 
 	positions yamlconf.Positions // where each value was given, until it is validated

@@ -18,16 +18,14 @@ type Limits struct {
 	Server ServerLimits `yaml:"server"`
 	// What each address may use: an IPv4 address, or a /64 of IPv6 addresses. By default it has 50 sessions.
 	Address AddressLimits `yaml:"address"`
-	// How long a session may take to log in, whatever the client sends. After REIN the time begins again.
+	// How long a session may take to log in.
 	LoginTimeout time.Duration `yaml:"login_timeout"`
-	// Longest time that a login waits if the client's address has sent wrong passwords. With `0` none waits. Without
-	// it, half of `login_timeout` if that is shorter.
+	// Longest wait of a login after wrong passwords from its address, or half of `login_timeout` if that is shorter.
 	FailedLoginDelay time.Duration `yaml:"failed_login_delay"`
-	// Longest time that a command takes, a transfer too. The server ends it then. Waiting for a turn at a busy S3
-	// server counts.
+	// Longest time that a command takes, a transfer too.
 	CommandTimeout time.Duration `yaml:"command_timeout" default:"no limit"`
-	// Bans of addresses and users after many failures. A failed login counts 1. An unknown command and a connection
-	// above a limit count 0.1 for the address. The server forgets half of the failures in ten minutes.
+	// Bans after many failures. A failed login counts 1, an unknown command or a connection above a limit 0.1. Half is
+	// forgotten in ten minutes.
 	Bans Bans `yaml:"bans"`
 }
 
@@ -99,8 +97,7 @@ func DefaultLimits() Limits {
 
 // Usage bounds what is used at the same time, or in a second. After a second of rest, a rate allows as many at once.
 type Usage struct {
-	// Most sessions at the same time. More get 421: those of the server and of an address at once, those of a tenant
-	// and of a user after the right password.
+	// Most sessions at the same time. More get 421; those of a tenant or user after the right password.
 	Sessions int `yaml:"sessions" default:"no limit"`
 	// Most transfers and listings at the same time. More get 450.
 	Transfers int `yaml:"transfers" default:"no limit"`
@@ -114,7 +111,7 @@ type Usage struct {
 type Work struct {
 	// Logins a second, counted before the password. More get 421.
 	LoginRate int `yaml:"login_rate" default:"no limit"`
-	// Commands a second. More wait, and get 421 if they would wait for more than ten seconds.
+	// Commands a second. More wait, and get 421 after ten seconds.
 	CommandRate int `yaml:"command_rate" default:"no limit"`
 	// Most renames, copies and removals of directories at the same time. More get 450.
 	Operations int `yaml:"operations" default:"no limit"`
@@ -146,7 +143,7 @@ type Networks struct {
 type Bans struct {
 	// Failures of an address after which the server refuses its connections.
 	AddressScore int `yaml:"address_score" default:"no bans"`
-	// Failures of a user after which the server refuses the user's logins, also with the right password.
+	// Failures of a user after which even the right password is refused.
 	UserScore int `yaml:"user_score" default:"no bans"`
 	// How long a ban lasts.
 	Time time.Duration `yaml:"time"`

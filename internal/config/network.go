@@ -10,8 +10,8 @@ import (
 
 // ProxyProtocol says which load balancers may tell the addresses of clients.
 type ProxyProtocol struct {
-	// Networks of load balancers that send PROXY headers (version 1 or 2). The server requires headers from there,
-	// and believes none from elsewhere.
+	// Networks of load balancers. The server requires PROXY headers (version 1 or 2) from there, and believes none from
+	// elsewhere.
 	Trusted []value.Network `yaml:"trusted" default:"none"`
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Objects is how a tenant's new objects are stored. What is absent is the bucket's choice.
 type Objects struct {
-	// Media types by the end of the name, like `.dwg`, in lower case. They come before those that the server knows.
+	// Media types by the end of the name in lower case, like `.dwg`.
 	ContentTypes map[string]string `yaml:"content_types" default:"none"`
 	// Cache-Control of new files.
 	CacheControl string `yaml:"cache_control" default:"none"`
@@ -27,7 +27,7 @@ type Objects struct {
 	Encryption Encryption `yaml:"encryption" default:"the bucket's"`
 	// ID, ARN or alias of the key, for `encryption: kms`.
 	KMSKeyID string `yaml:"kms_key_id" default:"AWS's own"`
-	// Base64 of 32 random bytes, for `encryption: customer`. Without it the objects of the tenant cannot be read.
+	// Base64 of 32 random bytes, for `encryption: customer`. Without it objects cannot be read.
 	CustomerKey value.Secret `yaml:"customer_key" default:"none"`
 	// Checksum that S3 keeps of new files.
 	Checksum ChecksumAlgorithm `yaml:"checksum" default:"the SDK's"`

@@ -13,11 +13,10 @@ import (
 
 // Passive is where the data connections of PASV and EPSV arrive.
 type Passive struct {
-	// Range of ports for passive data connections, like `30000-30099`. Clients at different addresses share ports.
-	// For the clients at one address have twice as many ports as data connections that they open at the same moment.
+	// Ports for passive data connections, like `30000-30099`: twice as many as clients at one address open at the same
+	// moment.
 	Ports netaddr.PortRange `yaml:"ports" default:"49152-65535"`
-	// IPv4 address or host name that PASV shows. Names are looked up again. For each replica write its own, with
-	// `{replica}` or with commas.
+	// IPv4 address or host name that PASV shows; one for each replica with `{replica}` or commas.
 	PublicAddress PublicAddress `yaml:"public_address" default:"the address that the client reached"`
 	// Addresses that PASV shows to the clients of some networks instead, by network.
 	PublicAddressByNetwork map[value.Network]PublicAddress `yaml:"public_address_by_network" default:"none"`

@@ -10,14 +10,13 @@ import (
 
 // Audit is where the audit log goes: a line of JSON for each login, change and transfer.
 type Audit struct {
-	// File to which the lines are added. When it is moved away, the server makes a new one.
+	// File to which lines are added. Move it away to rotate it.
 	File string `yaml:"file" path:"true" default:"none"`
 	// Write the lines to standard output.
 	Stdout bool `yaml:"stdout"`
 	// Webhook that gets the lines as JSON arrays. They wait in memory while it fails.
 	Webhook Receiver `yaml:"webhook"`
-	// Refuse logins, transfers and changes while a destination takes no lines. Lines wait meanwhile, and none is lost
-	// while the server runs.
+	// Refuse logins, transfers and changes while a destination takes no lines.
 	Required bool `yaml:"required"`
 }
 
@@ -42,11 +41,9 @@ type Receiver struct {
 // Webhook is where events are posted about the files that users of a tenant store, delete, rename or copy.
 type Webhook struct {
 	Receiver
-	// How long an event may wait for its outcome. Then its server counts as dead, and another one sends it as
-	// unconfirmed.
+	// How long an event may wait for its outcome. Then it is sent as unconfirmed.
 	UnconfirmedAfter time.Duration `yaml:"unconfirmed_after" default:"15m"`
-	// Temporary names of files, by pattern, such as `*.part`. A file has no events while it has such a name. A rename
-	// to another name is its upload.
+	// Temporary names without events, by pattern, such as `*.part`. A rename to another name is an upload.
 	Skip []string `yaml:"skip" default:"none"`
 }
 

@@ -16,11 +16,11 @@ import (
 // AssumeRole is the role whose temporary credentials reach the bucket (AWS STS, operation AssumeRole). In its texts
 // `{tenant}` stands for the name of the tenant.
 type AssumeRole struct {
-	// ARN of the role, in sessions named `babelftp-{tenant}`. The keys of the section, or the credentials that the SDK finds, must be allowed to assume it.
+	// ARN of the role. The sessions are named `babelftp-{tenant}`.
 	RoleARN string `yaml:"role_arn" default:"none"`
 	// External ID that the trust policy of the role asks for.
 	ExternalID string `yaml:"external_id" default:"none"`
-	// Tags of the session, up to 50. A policy can compare them with the bucket or the prefix.
+	// Tags of the session, up to 50, for policies to compare.
 	SessionTags map[string]string `yaml:"session_tags" default:"none"`
 	// How long credentials are good, 15m to 12h. The server renews them in time.
 	Duration time.Duration `yaml:"duration" default:"1h"`

@@ -22,7 +22,7 @@ type S3 struct {
 	Profile Profile `yaml:"profile" default:"auto"`
 	// Access key ID. It needs `secret_access_key`.
 	AccessKeyID string `yaml:"access_key_id" file:"true" default:"what the AWS SDK finds"`
-	// Secret access key. Without both keys the SDK looks into its environment, profile, IRSA or instance role.
+	// Secret access key.
 	SecretAccessKey value.Secret `yaml:"secret_access_key" default:"what the AWS SDK finds"`
 	// Role whose temporary credentials reach the bucket (AWS STS, AssumeRole). `{tenant}` stands for the name of the
 	// tenant.

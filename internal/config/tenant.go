@@ -32,14 +32,13 @@ type Tenant struct {
 	// Language of the tenant's sessions, one of `languages`.
 	DefaultLanguage language.Tag `yaml:"default_language" default:"the server's, or the first of languages"`
 	// Text by language, shown after HOST, and after the login without a `welcome`. It may hold `{User}`, `{Tenant}`,
-	// `{LastLogin}` and `{Quota}`.
+	// `{LastLogin}`, `{Quota}`.
 	Greeting map[language.Tag]string `yaml:"greeting" default:"none"`
 	// Text by language, shown after the login, with the variables of `greeting`.
 	Welcome map[language.Tag]string `yaml:"welcome" default:"the greeting"`
 	// Answer LANG with the welcome in the new language too (RFC 2640 4.1).
 	GreetAfterLang bool `yaml:"greet_after_lang"`
-	// Texts of single replies, by message and language, in place of those of the catalogues. A text may have plural
-	// forms. A wrong one is refused alone.
+	// Texts of single replies, by message and language, in place of those of the catalogues.
 	Messages map[i18n.ID]map[language.Tag]i18n.Text `yaml:"messages" default:"none"`
 
 	// How clients without UTF-8 write pathnames: `utf-8`, `raw`, or the label of a charset.
@@ -52,7 +51,7 @@ type Tenant struct {
 
 	// Bytes that may be stored below `prefix`.
 	Quota value.Size `yaml:"quota" default:"no limit"`
-	// What happens to interrupted uploads: `keep` lets the user who began one resume it, `discard` removes it.
+	// Interrupted uploads: `keep` them for the user to resume, or `discard` them.
 	Resume Resume `yaml:"resume" default:"keep, or discard in directory buckets and with abandoned_uploads: 0"`
 	// ResumeByDefault says that Resume is the default.
 	ResumeByDefault bool
@@ -73,19 +72,18 @@ type Tenant struct {
 
 	// How new objects are stored. What is absent is the bucket's choice.
 	Objects Objects `yaml:"objects"`
-	// How the bucket of the tenant is reached, where it differs from the server's `s3`.
+	// Where the tenant differs from the server's `s3`.
 	S3 S3 `yaml:"s3"`
 	// What the tenant and each of its users may use.
 	Limits TenantLimits `yaml:"limits"`
 	// Webhook that gets events about files that users store, delete, rename or copy.
 	Webhook Webhook `yaml:"webhook"`
 
-	// YAML file with more `users`, or a folder whose `.yaml` files have some. `users` is the only key there. The
-	// server reads it again when it changes.
+	// YAML file with more `users`, or a folder of such files, read again when they change.
 	UsersFile string `yaml:"users_file" path:"true" default:"none"`
 	// The users, by name. At least one is required, unless `auth` has a service.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
-	// Service that decides on logins of users that the configuration does not have: `hook` or `ldap`.
+	// Service that decides on logins of users who are not in the configuration: `hook` or `ldap`.
 	Auth Auth `yaml:"auth"`
 }
 
@@ -97,23 +95,21 @@ type Folder struct {
 	Prefix string `yaml:"prefix" default:"none"`
 	// Most that any user may do in the folder.
 	Permissions []Permission `yaml:"permissions" default:"all"`
-	// How the bucket of the folder is reached, where it differs from the tenant's.
+	// Where the folder differs from the tenant's `s3`.
 	S3 S3 `yaml:"s3"`
 }
 
 // Compatibility is how the tenant treats clients and devices that differ from the standards.
 type Compatibility struct {
-	// What TYPE A does to a file: `convert` between CR LF on the way and LF in the bucket, or `keep` all bytes.
+	// TYPE A: `convert` between CR LF on the way and LF in the bucket, or `keep` all bytes.
 	ASCII ASCII `yaml:"ascii" default:"convert"`
-	// How SITE CHMOD is answered: `refuse` with 502, or `ignore` with 200. S3 keeps no permissions.
+	// SITE CHMOD: `refuse` with 502, or `ignore` with 200.
 	Chmod Chmod `yaml:"chmod" default:"refuse"`
-	// What a backslash in a pathname of a client is: a character of a `name`, or a `separator` of directories as a
-	// slash is.
+	// A backslash in a pathname: a character of a `name`, or a `separator` of directories.
 	Backslash pathname.Backslash `yaml:"backslash" default:"name"`
-	// What STOR after REST does with the bytes of the file after those that the client sends: `keep` them, or
-	// `truncate` the file.
+	// Bytes after those that STOR after REST sends: `keep` them, or `truncate` the file.
 	StorAfterRest StorAfterRest `yaml:"stor_after_rest" default:"keep"`
-	// Whether users may create names with control characters, such as line ends: `allow`, or `refuse` with 553.
+	// Names with control characters, such as line ends: `allow`, or `refuse` with 553.
 	ControlCharacters ControlCharacters `yaml:"control_characters" default:"allow"`
 	// Unicode form in which names are created. For raw pathnames it is `none`.
 	Normalization pathname.Normalization `yaml:"normalization" default:"nfc"`

@@ -14,39 +14,35 @@ import (
 
 // TLS is how connections are encrypted. Without a certificate AUTH TLS is refused.
 type TLS struct {
-	// Address where TLS begins with the connection, host:port. Data connections use TLS there without PBSZ and PROT.
+	// Address where TLS begins with the connection, host:port.
 	ImplicitListen string `yaml:"implicit_listen" default:"none"`
-	// PEM file of the certificate, the server's own first. The server reads it again when it changes.
+	// PEM file of the certificate and its chain, read again when it changes.
 	CertFile string `yaml:"cert_file" path:"true" default:"none"`
 	// PEM file of the certificate's key.
 	KeyFile string `yaml:"key_file" path:"true" default:"none"`
-	// Refuse logins and data connections that are not encrypted. With `false`, passwords and files may cross the
-	// network in the clear.
+	// Refuse logins and data connections that are not encrypted.
 	Required *bool `yaml:"required" default:"true with a certificate"`
-	// Networks of clients that need no TLS although it is required, unless their tenant or user requires it.
+	// Networks whose clients need no TLS, unless their tenant or user requires it.
 	OptionalNetworks []value.Network `yaml:"optional_networks" default:"none"`
-	// Refuse a data connection under TLS that does not resume the TLS session of its control connection (RFC 4217
-	// 10.2).
+	// Refuse data connections that do not reuse the TLS session of their control connection (RFC 4217 10.2).
 	RequireSessionReuse bool `yaml:"require_session_reuse"`
 	// Oldest version of TLS that the server accepts.
 	MinVersion value.TLSVersion `yaml:"min_version" default:"1.2"`
-	// Cipher suites of TLS 1.2, by the names of IANA. Those of TLS 1.3 are all secure.
+	// Cipher suites of TLS 1.2, by the names of IANA.
 	CipherSuites []CipherSuite `yaml:"cipher_suites" default:"all secure ones but CBC"`
-	// Certificates that the server obtains and renews itself (ACME, RFC 8555), such as those of Let's Encrypt.
+	// Certificates that the server obtains and renews itself (ACME, RFC 8555), from Let's Encrypt or another authority.
 	ACME ACME `yaml:"acme"`
 
-	// Certificates that clients show. With `ca_file` the server asks for one, and refuses the login if it is not
-	// valid.
+	// Certificates that clients show. An invalid one is refused at login.
 	ClientCertificates ClientCertificates `yaml:"client_certificates"`
 }
 
 // ClientCertificates are those that clients show to TLS. With `ca_file` the server asks for one, and refuses the
 // login if that is not valid.
 type ClientCertificates struct {
-	// PEM file of the authorities that issue the certificates. The server reads it again when it changes.
+	// PEM file of the authorities that issue the certificates, read again when it changes.
 	CAFile string `yaml:"ca_file" path:"true" default:"none, or the server's"`
-	// PEM file with the list of revoked certificates (CRL) of each authority. The server reads it again when it
-	// changes.
+	// PEM file with the list of revoked certificates (CRL) of each authority, read again when it changes.
 	CRLFile string `yaml:"crl_file" path:"true" default:"none"`
 	// Refuse clients that show no certificate.
 	Required bool `yaml:"required"`
@@ -60,10 +56,9 @@ type TenantTLS struct {
 	KeyFile string `yaml:"key_file" path:"true" default:"the server's"`
 	// Whether logins and data connections of the tenant must be encrypted.
 	Required *bool `yaml:"required" default:"as the server and the network require"`
-	// Refuse an upload under TLS that ends without close_notify. With `false`, an upload that was cut can be stored
-	// as complete.
+	// Refuse uploads that end without close_notify. With `false`, one that was cut can be stored as complete.
 	StrictDataEOF *bool `yaml:"strict_data_eof" default:"true"`
-	// Refuse a data connection under TLS that does not resume the TLS session of its control connection.
+	// Refuse data connections that do not reuse the TLS session of their control connection.
 	RequireSessionReuse *bool `yaml:"require_session_reuse" default:"the server's"`
 
 	// Certificates that clients of the tenant show.

@@ -14,18 +14,15 @@ import (
 
 // A User of a tenant.
 type User struct {
-	// Hash of the password, which `babelftp hash-password` prints. Hashes of other servers count too: argon2id,
-	// bcrypt, SHA-512 and SHA-256 crypt.
+	// Hash that `babelftp hash-password` prints, or one of another server: argon2id, bcrypt, SHA-512 or SHA-256 crypt.
 	PasswordHash value.Secret `yaml:"password_hash" default:"required without certificates"`
-	// Certificates of the user's clients. Each login must show one of them, and without `password_hash` needs no
-	// password.
+	// Certificates, one of which each login must show. Without `password_hash` it needs no password.
 	Certificates []value.ClientCertificate `yaml:"certificates" default:"none"`
-	// The user may not log in: the right password gets 530 with the reason. Sessions end with 421 when the
-	// configuration is read. It needs no password.
+	// The user may not log in: 530 with the reason after the right password. Sessions end with 421.
 	Disabled bool `yaml:"disabled"`
-	// Last day in UTC on which the user may log in, or a time. Later the right password gets 530 with the reason.
+	// Last day in UTC on which the user may log in, or a time.
 	Expires value.Expiry `yaml:"expires" default:"never"`
-	// Directory in which a login starts, as the user sees it. It confines no user: use `root`.
+	// Directory in which a login starts. It confines no user: use `root`.
 	Home string `yaml:"home" default:"/"`
 	// Directory of the tenant that the user sees as `/`.
 	Root string `yaml:"root" default:"/"`
@@ -41,7 +38,7 @@ type User struct {
 	Language language.Tag `yaml:"language" default:"the tenant's"`
 	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
 	Quota value.Size `yaml:"quota" default:"no limit"`
-	// TLS of the user's clients, where it differs from the tenant's. Only users of the configuration can have it.
+	// TLS of the user's clients, where it differs from the tenant's.
 	TLS UserTLS `yaml:"tls"`
 	// What the user may use, in place of what the tenant says of each user.
 	Limits Scope `yaml:"limits"`
