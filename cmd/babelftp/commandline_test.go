@@ -65,7 +65,8 @@ func commandLinePage(root *cobra.Command) string {
 		if asks {
 			b.WriteString("It asks [a running server](#which-server-to-ask).\n\n")
 		}
-		if slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return strings.HasSuffix(c.Long, howToEdit) }) {
+		edits := func(c *cobra.Command) bool { return strings.HasSuffix(c.Long, howToEdit) }
+		if slices.ContainsFunc(cmd.Commands(), edits) {
 			b.WriteString(unwrapped(howToEdit) + "\n\n")
 		}
 		example := exampleOf(cmd)
