@@ -107,21 +107,34 @@ func draw(packages map[string]programPackage) string {
 
 func node(name string) string { return strings.ReplaceAll(name, "/", "_") }
 
-// more is where the first sentence of a comment goes into details.
-var more = regexp.MustCompile(`[:;]|, (and|as|by|in|so|which|with) | \(`)
+// purposes is what each group of packages is for.
+var purposes = map[string]string{
+	"cmd":               "the command line, one file a subcommand",
+	"driver":            "S3 as an `afero.Fs`, and operations that need fewer requests; usable without FTP",
+	"i18n":              "chooses a language and renders texts",
+	"internal/admin":    "API, page and socket for administrators; metrics and probes",
+	"internal/base":     "what everything else builds on",
+	"internal/certs":    "certificates for TLS, and ACME",
+	"internal/config":   "reads and checks the configuration",
+	"internal/ftp":      "what speaks FTP",
+	"internal/pathname": "pathnames and charsets on the wire and in storage",
+	"internal/report":   "what a session does, for log, audit log, events and traces",
+	"internal/server":   "puts it together: listeners, reload, shutdown",
+	"internal/storage":  "clients of S3, and what a user sees of a bucket",
+	"internal/users":    "tenants and users: logins, bans, users_file",
+	"locales":           "one folder of texts for each language",
+}
 
-// table lists the packages with the first sentences of their comments, without details.
+// table lists the packages by their groups.
 func table(packages map[string]programPackage) string {
-	var b strings.Builder
-	b.WriteString("| package | what it is for |\n| --- | --- |\n")
+	members := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
-		synopsis := strings.TrimPrefix(packages[name].synopsis, "Package "+path.Base(name)+" ")
-		synopsis = strings.TrimPrefix(synopsis, "Command "+path.Base(name)+" ")
-		if detail := more.FindStringIndex(synopsis); detail != nil {
-			synopsis = synopsis[:detail[0]]
-		}
-		synopsis = strings.TrimSuffix(strings.ReplaceAll(synopsis, "|", `\|`), ".")
-		fmt.Fprintf(&b, "| [`%s`](../%[1]s) | %s |\n", name, synopsis)
+		members[group(name)] = append(members[group(name)], fmt.Sprintf("[`%s`](../%s)", path.Base(name), name))
+	}
+	var b strings.Builder
+	b.WriteString("| group | what it is for | packages |\n| --- | --- | --- |\n")
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, purposes[name], strings.Join(members[name], ", "))
 	}
 	return b.String()
 }
@@ -132,6 +145,9 @@ func TestPackages(t *testing.T) {
 	for name, p := range all {
 		if p.synopsis == "" {
 			t.Errorf("%s has no package comment", name)
+		}
+		if purposes[group(name)] == "" {
+			t.Errorf("purposes lacks %s", group(name))
 		}
 	}
 	generated(t, "architecture.md", map[string]string{

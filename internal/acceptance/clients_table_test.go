@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -86,12 +87,12 @@ func clientsTable(versions map[string]string) string {
 				works = append(works, k.name)
 			}
 		}
-		without := strings.Join(lacks, ", ")
+		without := strings.Join(grouped(lacks), ", ")
 		switch {
 		case len(works) == 0:
 			without = "everything: " + c.lacks[lacks[0]]
 		case len(lacks) > len(works):
-			without = "everything but " + strings.Join(works, ", ")
+			without = "everything but " + strings.Join(grouped(works), ", ")
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.name, versions[c.name], without, strings.Join(fails, " "))
 	}
@@ -106,11 +107,38 @@ func clientsTable(versions map[string]string) string {
 			meanings = append(meanings, "- *"+k.name+"*: "+k.meaning)
 		}
 	}
+	for _, g := range groups {
+		meanings = append(meanings, "- *"+g.name+"*: "+strings.Join(g.tasks, ", "))
+	}
 	last := len(core) - 1
 	fmt.Fprintf(&b, "\nEach `make test` runs %s and %s. Of the tasks, these need words:\n\n%s\n\n",
 		strings.Join(core[:last], ", "), core[last], strings.Join(meanings, "\n"))
 	b.WriteString(devicesTable())
 	return b.String()
+}
+
+// groups are tasks that have one name together.
+var groups = []struct {
+	name  string
+	tasks []string
+}{
+	{"trees", []string{"tree up", "tree down"}},
+	{"times", []string{"time up", "time down"}},
+	{"TLS", []string{"explicit", "implicit", "TLS 1.2", "TLS 1.3"}},
+	{"active mode", []string{"active", "active TLS", "IPv6 active"}},
+	{"files", []string{"upload", "download", "rename", "delete", "directories"}},
+}
+
+// grouped replaces the tasks of each whole group by its name.
+func grouped(names []string) []string {
+	for _, g := range groups {
+		has := func(name string) bool { return slices.Contains(names, name) }
+		if !slices.ContainsFunc(g.tasks, func(name string) bool { return !has(name) }) {
+			names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(g.tasks, name) })
+			names = append(names, g.name)
+		}
+	}
+	return names
 }
 
 // devicesTable has what the scripts of devices do, and the settings of their tenants.
