@@ -9,12 +9,13 @@ import (
 
 // Bounds of the parameters of argon2id. Below the minimums the algorithm is not defined or too weak (RFC 9106,
 // section 3.1). Above the maximums a few logins at the same time would take the machine's memory, or minutes of its
-// time.
+// time. Time goes by memory and iterations together: pure-pw takes 8 MiB, and as many iterations as the machine does in
+// about a second, such as 127 or 511.
 const (
-	maxArgon2idMemory     = 1 << 20 // KiB
-	maxArgon2idIterations = 100
-	minArgon2idSalt       = 8  // bytes
-	minArgon2idKey        = 16 // bytes
+	maxArgon2idMemory = 1 << 20        // KiB
+	maxArgon2idWork   = 16 * (1 << 20) // KiB, in all iterations: some ten seconds
+	minArgon2idSalt   = 8              // bytes
+	minArgon2idKey    = 16             // bytes
 )
 
 // Problems that hashes of several kinds have.
@@ -55,7 +56,7 @@ func (h argon2idHash) problem() string {
 	case p.Iterations < 1 || p.Parallelism < 1 || p.Memory < 8*uint32(p.Parallelism), len(h.salt) < minArgon2idSalt,
 		len(h.key) < minArgon2idKey:
 		return tooWeak + "argon2id"
-	case p.Memory > maxArgon2idMemory || p.Iterations > maxArgon2idIterations:
+	case p.Memory > maxArgon2idMemory || uint64(p.Memory)*uint64(p.Iterations) > maxArgon2idWork:
 		return tooExpensive
 	}
 	return ""
