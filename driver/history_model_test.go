@@ -585,7 +585,8 @@ func (m *model) interrupted(op *operation) [][]byte {
 		if m.live(other) && other.stalledTo < op.start {
 			continue
 		}
-		if other.session.plan.Owner != op.session.plan.Owner || other.ended && other.err == nil {
+		if other.session.plan.Owner != op.session.plan.Owner || other.ended && other.err == nil ||
+			m.replacedSince(other, op) {
 			continue
 		}
 		sent := other.content[:min(other.sent, len(other.content))]
@@ -595,6 +596,34 @@ func (m *model) interrupted(op *operation) [][]byte {
 	}
 	return files
 }
+
+// replacedSince tells whether an operation knows that an interrupted upload was replaced: another one has stored the
+// file since, and the file was there from then on. It also knows where another session of its owner has stored the file
+// on the same replica, whatever became of the file.
+func (m *model) replacedSince(interrupted, op *operation) bool {
+	if !interrupted.ended {
+		return false
+	}
+	states := m.versions[op.Name]
+	for i, s := range states {
+		if !s.exists || s.from <= interrupted.end || s.from >= op.start || s.by == interrupted {
+			continue
+		}
+		gone := slices.ContainsFunc(states[i:], func(s state) bool { return !s.exists })
+		if !gone {
+			return true
+		}
+		by := s.by
+		if by != nil && by.ended && by.err == nil && by.end < op.start && by.session.replica == op.session.replica &&
+			by.session.plan.Owner == op.session.plan.Owner && slices.Contains(uploads, by.Do) {
+			return true
+		}
+	}
+	return false
+}
+
+// uploads are the operations that store a file which a client sends.
+var uploads = []string{"stor", "appe", "rest", "resume", "resume-append"}
 
 // startsOf is what the bytes of an interrupted upload may follow.
 func (m *model) startsOf(op *operation) [][]byte {

@@ -78,6 +78,7 @@ type replica struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	journals map[string]*driver.Journal // by bucket
+	opened   []*driver.Journal          // also for sessions after a reload
 	memory   *driver.Budget
 	route    *driver.Endpoint
 	quota    *driver.Quota
@@ -263,6 +264,9 @@ func (r *replica) newJournals() map[string]*driver.Journal {
 		if r.world.Abandoned > 0 {
 			journals[bucket].SetAbandonedAfter(r.world.Abandoned)
 		}
+		r.world.mu.Lock()
+		r.opened = append(r.opened, journals[bucket])
+		r.world.mu.Unlock()
 	}
 	return journals
 }
@@ -419,6 +423,9 @@ func (w *world) run() {
 	w.finalChecks()
 	for _, r := range w.replicas {
 		r.cancel()
+		for _, j := range r.opened {
+			_ = j.Close(r.ctx) // it asks for nothing any more
+		}
 	}
 	time.Sleep(settleTime) // until the background work has ended
 }

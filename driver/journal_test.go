@@ -511,6 +511,52 @@ func TestServerDies(t *testing.T) {
 	}
 }
 
+// A server dies, and its client sends the whole file again before the upload counts as dead. The file is fetched and
+// deleted soon. What the dead server has left is never the beginning of another file.
+func TestSentAgainAfterServerDied(t *testing.T) {
+	content := patterned(2*journalPart + 5000)
+	for _, size := range []int{1000, len(content)} {
+		inVirtualTime(t, func(x *journalTest) {
+			ctx, kill := context.WithCancel(x.Context())
+			defer kill()
+			dead, _, spy := x.replica(ctx, "alice")
+			file, client, done := x.open(dead, anew, 0)
+			x.send(client, content[:journalPart+2000])
+			synctest.Wait()
+			spy.Before(func(context.Context, string, any) error { return io.ErrUnexpectedEOF })
+			kill()
+			<-done //nolint:errcheck // the server is dead
+			_ = file.Close()
+			alice, journal, asked := x.replica(x.Context(), "alice")
+			x.write(alice, anew, 0, content[:size])
+			time.Sleep(time.Minute)
+			if n := len(x.records()); n != 1 {
+				x.Fatalf("%d records, so that the test proves nothing", n)
+			}
+			if _, err := x.s3.Client(nil).DeleteObject(x.Context(), &s3.DeleteObjectInput{
+				Bucket: aws.String(journalBucket), Key: aws.String("file"),
+			}); err != nil {
+				x.Fatal(err)
+			}
+			for range 6 {
+				time.Sleep(time.Minute)
+				x.wantPending(alice, 0)
+			}
+			other, _, _ := x.replica(x.Context(), "alice")
+			x.wantPending(other, 0)
+			asked.Reset()
+			time.Sleep(time.Hour)
+			if err := journal.RemoveReplaced(x.Context()); err != nil || asked.Total() > 0 {
+				x.Errorf("with nothing to do it asks for %v: %v", asked.Counts(), err)
+			}
+			if _, err := journal.Sweep(x.Context(), time.Hour); err != nil { // it may abort what S3 no longer completes
+				x.Error(err)
+			}
+			x.wantFile(nil)
+		})
+	}
+}
+
 // S3 has refused to create an upload, and the client sends the file again. What is left of the first attempt does no
 // harm to the second one.
 func TestCreationRefused(t *testing.T) {

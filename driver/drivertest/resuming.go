@@ -392,6 +392,7 @@ func testResume(t *testing.T, h Harness) {
 		{"live", (*fixture).testLiveUntouched},
 		{"limit", (*fixture).testPendingLimit},
 		{"started-over", (*fixture).testPendingReplaced},
+		{"replaced-by-others", (*fixture).testPendingReplacedByOthers},
 		{"stored-meanwhile", (*fixture).testStoredBeforeInterrupt},
 		{"wrong-bytes", (*fixture).testWrongBytesDiscarded},
 		{"not-completed", (*fixture).testResumeNotCompleted},
@@ -694,20 +695,67 @@ func (x *fixture) testLiveUntouched() {
 	}
 }
 
-// testPendingReplaced sends the file again. Nothing of the old upload is left, whether or not the new one succeeds.
+// testPendingReplaced sends the file again, by another process. No session can resume the old upload from then on, also
+// when the file is gone again, and its bytes are removed soon.
 func (x *fixture) testPendingReplaced() {
-	for label, size := range map[string]int{"small": 1000, "parts": partSize + 1000} {
+	sizes := map[string]int{"small": 1000, "parts": partSize + 1000}
+	p, other := x.process(), x.process()
+	alice := p.as("alice")
+	for label, size := range sizes {
 		x.run(label, func(x *fixture) {
-			session := x.process().as("alice")
-			x.interrupt(session, label, create, 0, random(2*partSize+9))
-			x.close(x.begin(session, label, create, 0, random(size)))
-			x.wantContent(label, random(size))
-			x.wantNoUploads(label)
-			if records := x.records(); len(records) > 0 {
-				x.Errorf("left behind: %q", records)
+			x.interrupt(other.as("alice"), label, create, 0, random(2*partSize+9))
+			x.close(x.begin(alice, label, create, 0, random(size)))
+			for process, session := range map[string]*driver.Fs{"this": alice, "other": other.as("alice")} {
+				_, err := session.OpenAt(label, goOn, 2*partSize+8)
+				var refused *driver.ResumeError
+				if process == "other" && (!errors.As(err, &refused) || !refused.Stored || refused.Size != int64(size)) {
+					x.Errorf("to resume what was replaced is %v", err)
+				}
+				wantError(x, err, fs.ErrInvalid)
+				x.wantPending(session, label, 0)
 			}
+			x.wantContent(label, random(size))
+			x.delete(label)
+			x.wantPending(alice, label, 0)
 		})
 	}
+	remove := func() {
+		x.spy.Reset()
+		if err := p.journal.RemoveReplaced(x.Context()); err != nil {
+			x.Error(err)
+		}
+	}
+	remove()
+	lists, sorted := x.spy.Counts()["ListObjectsV2"], x.profile.SortedListings
+	if sorted && lists != 1 {
+		x.Errorf("it took %v", x.spy.Counts())
+	}
+	remove()
+	if n := x.spy.Total(); n != 0 {
+		x.Errorf("what is removed already took %v", x.spy.Counts())
+	}
+	for label := range sizes {
+		x.wantNoUploads(label)
+		x.wantPending(x.process().as("alice"), label, 0)
+	}
+	x.wantKeys()
+}
+
+// testPendingReplacedByOthers lets another client of S3 store the file. The upload cannot be resumed any more, and can
+// again when the file has gone: its bytes were not sent again.
+func (x *fixture) testPendingReplacedByOthers() {
+	content := random(partSize + 1000)
+	x.put("file", random(20))
+	alice := x.process().as("alice")
+	x.interrupt(alice, "file", create, 0, content)
+	x.put("file", random(21))
+	_, err := x.process().as("alice").OpenAt("file", goOn, partSize+999)
+	var refused *driver.ResumeError
+	if !errors.As(err, &refused) || !refused.Stored || refused.Size != 21 {
+		x.Errorf("to resume what was replaced is %v", err)
+	}
+	x.delete("file")
+	x.resume(x.process().as("alice"), "file", len(content), content)
 }
 
 // testStoredBeforeInterrupt lets a client reconnect and store the file before its old session notices the interruption.
@@ -909,7 +957,7 @@ func (x *fixture) testResumeRequests() {
 		most  int
 		run   func()
 	}{
-		{"write", 2, func() { x.close(x.begin(alice, "small", create, 0, random(1000))) }},
+		{"write", 1, func() { x.close(x.begin(alice, "small", create, 0, random(1000))) }},
 		{"ask", 1, func() { x.pendingSize(alice, "file") }},
 		{"break-off", 4, func() { x.interrupt(alice, "file", create, 0, random(1000)) }},
 		{"look-at-pending", 3, func() { x.pendingSize(alice, "file") }},

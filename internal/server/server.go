@@ -274,5 +274,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 			_ = kept.Close() // its clients wait for the next process, which needs no 421
 		}
 	}
+	defer s.closeJournals(ctx)
 	return s.control.Shutdown(ctx)
 }

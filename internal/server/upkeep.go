@@ -20,6 +20,9 @@ const (
 	// recountEvery is how long the counts of quotas, which know what this process stores and deletes, may go without
 	// what others do. A count takes a request for each 1,000 objects.
 	recountEvery = time.Hour
+	// closeTimeout bounds the last requests of a server that ends, which it makes only if it has stored files within
+	// the last seconds.
+	closeTimeout = 5 * time.Second
 )
 
 // bucketUsable does for a bucket what waits until it can be used: it removes abandoned uploads and counts quotas.
@@ -65,6 +68,22 @@ func (s *Server) sweepBucket(ctx context.Context, b *s3client.Bucket) {
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn("abandoned uploads could not be removed; the next sweep tries again", "tenant", b.Tenant, "err", err)
 	}
+}
+
+// closeJournals removes the interrupted uploads to names under which sessions have stored files a moment ago.
+func (s *Server) closeJournals(ctx context.Context) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer done()
+	forEach(s.buckets(), func(b *s3client.Bucket) {
+		if !b.Usable() || b.Journal == nil {
+			return
+		}
+		ctx := account.InTenant(ctx, b.Tenant)
+		if err := panics.Catch(func() error { return b.Journal.Close(ctx) }); err != nil {
+			s.log.Warn("interrupted uploads to names of new files could not be removed; a later sweep removes them",
+				"tenant", b.Tenant, "err", err)
+		}
+	})
 }
 
 // countQuotas counts what is stored, again and again until ctx ends. The first count of a bucket is that of

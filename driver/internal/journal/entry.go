@@ -216,9 +216,11 @@ func (e *Entry) BoundParts(ctx context.Context, offset int64) error {
 	return err
 }
 
-// Interrupt writes the record of an upload that its owner can resume. The tail is the bytes that follow the parts. An
-// unsettled upload is one that S3 may yet complete.
-func (e *Entry) Interrupt(ctx context.Context, offset int64, tail attributes.Content, unsettled bool) error {
+// Interrupt writes the record of an upload that its owner can resume, while the object is still base, see [Record]. The
+// tail is the bytes that follow the parts. An unsettled upload is one that S3 may yet complete.
+func (e *Entry) Interrupt(
+	ctx context.Context, base string, offset int64, tail attributes.Content, unsettled bool,
+) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {
@@ -229,6 +231,7 @@ func (e *Entry) Interrupt(ctx context.Context, offset int64, tail attributes.Con
 	if unsettled {
 		e.record.state = stateUnsettled
 	}
+	e.record.Base = base
 	e.bound.set(offset)
 	err := e.put(ctx, tail)
 	if err == nil {

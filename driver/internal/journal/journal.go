@@ -75,6 +75,12 @@ const (
 // uploads of other software. The state before the request that completes an upload is not written: that would cost each
 // upload one request more.
 //
+// A file that is stored ends the interrupted uploads to its name. The session that stores it does not look for them,
+// because a small file is one request to S3. Instead each record has the identity of the object that was there when
+// the upload was interrupted, or begun. Where another object is there, no session resumes the upload. That cannot be
+// seen when the object is gone again. So the process looks soon for the uploads to all names under which it has stored
+// files ([Journal.RemoveReplaced]), and knows the names until then.
+//
 // Within a replica a client waits for its upload that is just ending. Another replica has only the record, and cannot
 // tell an upload that ends in a moment from one that takes hours. So there a client gets the size of before the upload
 // at once.
@@ -91,6 +97,11 @@ type Journal struct {
 	mu       sync.Mutex
 	open     map[string]*Entry // the uploads that this process works on, by the name of the record
 	trimming map[string]bool   // the owners whose uploads a call of Trim counts; true: it must count again
+
+	// replaced has the files that sessions have stored, by the prefix of their records. Without any, removing is nil.
+	replaced map[string]stored
+	removing *removal
+	closed   bool
 }
 
 // New returns the journal of the uploads to keys that start with prefix. It makes no request. The records are objects
@@ -109,6 +120,7 @@ func New(
 		log:      log.With("bucket", bucketName),
 		open:     map[string]*Entry{},
 		trimming: map[string]bool{},
+		replaced: map[string]stored{},
 
 		withoutOwner: heartbeatInterval,
 	}

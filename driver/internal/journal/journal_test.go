@@ -104,7 +104,7 @@ func TestResumeOnce(t *testing.T) {
 	const processes = 4
 	s := newStorage(t)
 	e, _, _ := s.enter(s.process(), key)
-	if err := e.Interrupt(t.Context(), partSize, strings.NewReader(""), false); err != nil {
+	if err := e.Interrupt(t.Context(), "", partSize, strings.NewReader(""), false); err != nil {
 		t.Fatal(err)
 	}
 	record := s.read(s.process(), e.Name())
@@ -135,7 +135,7 @@ func TestResumeOnce(t *testing.T) {
 func TestTakenOver(t *testing.T) {
 	for name, write := range map[string]func(ctx context.Context, e *journal.Entry) error{
 		"interrupt": func(ctx context.Context, e *journal.Entry) error {
-			return e.Interrupt(ctx, 0, strings.NewReader(""), false)
+			return e.Interrupt(ctx, "", 0, strings.NewReader(""), false)
 		},
 		"bound-parts": func(ctx context.Context, e *journal.Entry) error { return e.BoundParts(ctx, partSize) },
 		"begin-abort": func(ctx context.Context, e *journal.Entry) error { return e.BeginAbort(ctx) },
@@ -208,7 +208,7 @@ func TestRecordWithoutUpload(t *testing.T) {
 			j := s.process()
 			records, err := j.Records(t.Context(), owner, key)
 			if err == nil {
-				_, err = j.DeleteIdle(t.Context(), records)
+				_, _, err = j.DeleteIdle(t.Context(), records)
 			}
 			return err
 		},
@@ -221,7 +221,7 @@ func TestRecordWithoutUpload(t *testing.T) {
 			}
 			j := s.process()
 			e := j.Enter(t.Context(), j.NewRecord(owner, key, partSize), nil, func(error) {})
-			if err := e.Interrupt(t.Context(), 0, strings.NewReader("tail"), false); err != nil {
+			if err := e.Interrupt(t.Context(), "", 0, strings.NewReader("tail"), false); err != nil {
 				t.Fatal(err)
 			}
 			e.Release()

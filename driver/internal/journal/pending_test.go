@@ -24,7 +24,7 @@ func TestAbort(t *testing.T) {
 	process, other := s.process(), s.process()
 	live, _, _ := s.enter(process, "live")
 	kept, _, _ := s.enter(process, key)
-	if err := kept.Interrupt(t.Context(), offset, strings.NewReader(tail), false); err != nil {
+	if err := kept.Interrupt(t.Context(), "", offset, strings.NewReader(tail), false); err != nil {
 		t.Fatal(err)
 	}
 	kept.Release()
@@ -79,7 +79,7 @@ func (s *storage) abortWhileResumed() {
 	s.t.Helper()
 	ctx := s.t.Context()
 	kept, upload, _ := s.enter(s.process(), key)
-	if err := kept.Interrupt(ctx, partSize, strings.NewReader(""), false); err != nil {
+	if err := kept.Interrupt(ctx, "", partSize, strings.NewReader(""), false); err != nil {
 		s.t.Fatal(err)
 	}
 	kept.Release()
@@ -112,7 +112,7 @@ func (s *storage) abortWhileResumed() {
 func TestTornRead(t *testing.T) {
 	s := newStorage(t)
 	kept, _, _ := s.enter(s.process(), key)
-	if err := kept.Interrupt(t.Context(), partSize, strings.NewReader(""), false); err != nil {
+	if err := kept.Interrupt(t.Context(), "", partSize, strings.NewReader(""), false); err != nil {
 		t.Fatal(err)
 	}
 	kept.Release()

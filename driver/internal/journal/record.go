@@ -49,6 +49,10 @@ type Record struct {
 	// not under way.
 	TailOffset int64
 
+	// Base is the identity of the object that was there when the record was made, empty for none. Where another object
+	// is there since, no session may resume the upload.
+	Base string
+
 	etag      string // of the version that was read or written last; empty before
 	write     string // the name of the request that has stored that version
 	attempted bool   // S3 may have the record, though it has confirmed none
@@ -71,6 +75,7 @@ const (
 	recordState    = "state"
 	recordHolder   = "holder"
 	recordSilence  = "heartbeat-seconds"
+	recordBase     = "base"
 )
 
 const (
@@ -190,6 +195,9 @@ func (j *Journal) attributes(r *Record) attributes.Attributes {
 		recordHolder:   r.holder,
 		recordSilence:  strconv.FormatInt(int64(r.heartbeat/time.Second), 10),
 	}
+	if r.Base != "" {
+		a.Metadata[recordBase] = r.Base
+	}
 	return a
 }
 
@@ -220,7 +228,7 @@ func (j *Journal) read(ctx context.Context, listed s3api.Version) (*Record, erro
 		Name: listed.Key, Key: string(key), Upload: a.Metadata[recordUpload], PartSize: partSize, TailOffset: offset,
 		state: state(a.Metadata[recordState]), holder: a.Metadata[recordHolder], etag: v.ETag, write: v.Name,
 		TailSize: v.Size - versionBytes, ModTime: v.ModTime, age: max(0, age),
-		overlaps: j.bucket.Profile.UnendedUploads,
+		overlaps: j.bucket.Profile.UnendedUploads, Base: a.Metadata[recordBase],
 	}
 	seconds, _ := strconv.ParseInt(a.Metadata[recordSilence], 10, 32) // 0 in a record of an older version
 	r.heartbeat = max(heartbeatInterval, time.Duration(seconds)*time.Second)

@@ -49,11 +49,12 @@ func (j *Journal) Forget(ctx context.Context, r *Record) error {
 	return j.bucket.Delete(ctx, r.Name)
 }
 
-// DeleteIdle removes the uploads on which no session works, and tells whether it removed one.
-func (j *Journal) DeleteIdle(ctx context.Context, records []s3api.Version) (removed bool, failed error) {
+// DeleteIdle removes the uploads on which no session works, and tells whether it removed one, and whether one is in use.
+func (j *Journal) DeleteIdle(ctx context.Context, records []s3api.Version) (removed, inUse bool, failed error) {
 	for _, v := range records {
 		r, err := j.Read(ctx, v)
 		if err == nil && r.inUse() {
+			inUse = true
 			continue
 		}
 		if err == nil {
@@ -67,7 +68,7 @@ func (j *Journal) DeleteIdle(ctx context.Context, records []s3api.Version) (remo
 			failed = errors.Join(failed, err)
 		}
 	}
-	return removed, failed
+	return removed, inUse, failed
 }
 
 // clockSkew is by how much the clocks of this server and of S3 may differ before a sweep removes an upload late.

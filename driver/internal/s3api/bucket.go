@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -118,6 +119,19 @@ type Condition struct {
 func (v *Version) Unchanged() Condition {
 	return Condition{ETag: v.ETag, Name: v.Name, ModTime: v.ModTime}
 }
+
+// Identity tells the version from all others of its key that S3 was asked for, also from one with the same bytes. It
+// begins with the name of the request that has stored the version, and never is empty.
+func (v *Version) Identity() string {
+	return identityOf(v.Name) + strings.Trim(v.ETag, `"`) + "/" + strconv.FormatInt(v.ModTime.Unix(), 10)
+}
+
+// IsIn tells whether an identity is that of the object that this request has stored.
+func (s *Stored) IsIn(identity string) bool {
+	return s.Name != "" && strings.HasPrefix(identity, identityOf(s.Name))
+}
+
+func identityOf(name string) string { return name + "/" }
 
 // shows tells whether a name proves that an object is the version of the condition. Other S3 clients may have copied
 // the version with its metadata, and have stored that copy in its place later.

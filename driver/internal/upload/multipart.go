@@ -60,6 +60,7 @@ type uploadOptions struct {
 	partSize int64  // bytes of the first part
 	uploaded bool   // this process sends the parts; otherwise S3 copies them
 
+	base   func() string           // waits for the identity of the object that this one replaces
 	client *journal.ClientWait     // since when the upload waits for bytes, nil without an owner
 	cancel context.CancelCauseFunc // ends the upload when another session has taken it over
 }
@@ -91,7 +92,7 @@ func (u *Uploader) createMultipart(
 	}
 	m := u.multipart(until, ctx, created)
 	if j := u.Journal; j != nil {
-		record.Upload = created.ID
+		record.Upload, record.Base = created.ID, p.base()
 		m.entry = j.Enter(until, record, p.client, p.cancel)
 	}
 	return m, nil

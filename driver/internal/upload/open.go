@@ -51,9 +51,11 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 	if w.resumed != nil {
 		keeps, create = false, true // the first bytes come from the upload
 		w.partSize, w.offset = w.resumed.PartSize, offset
+		w.base, w.looked = w.resumed.Base, true
 	}
 	if keeps || exclusive || !create {
 		v, a, _, err := u.Bucket.HeadExact(ctx, s3api.Version{Key: key})
+		w.saw(v, err)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && create && whole:
 			if err := w.appendToNothing(ctx, seen); err != nil {
@@ -103,7 +105,6 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		w.cancel(err)
 		return nil, err
 	}
-	w.findPending()
 	return w, nil
 }
 

@@ -121,7 +121,8 @@ func (u *Uploader) CopyByParts(
 	}
 	partsCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	m, err := u.createMultipart(partsCtx, partsCtx, uploadOptions{key: to, partSize: u.PartSize, cancel: cancel}, a)
+	options := uploadOptions{key: to, partSize: u.PartSize, cancel: cancel, base: func() string { return "" }}
+	m, err := u.createMultipart(partsCtx, partsCtx, options, a)
 	if err != nil {
 		return s3api.Stored{}, err
 	}

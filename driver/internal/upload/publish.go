@@ -35,7 +35,7 @@ func (w *Writer) Close() error {
 	}
 	switch {
 	case err == nil:
-		w.removeOlder("")
+		w.replacePending()
 	case w.resumed != nil && !w.begun: // no byte has come, and the owner can resume the upload as before
 		w.kept = true
 	case w.resumable && canResumeAfter(err):

@@ -136,19 +136,14 @@ func (u *Uploader) FileSeen(key string) { u.reported.take(key) }
 // Pending describes the latest interrupted upload to a key that this owner can resume. The error is fs.ErrNotExist
 // where there is none, or where the file exists. The Uploader remembers the reported size for the next append.
 func (u *Uploader) Pending(ctx context.Context, key string) (*file.Info, error) {
-	all, err := u.pendingUploads(ctx, key)
-	if err == nil && len(all) == 0 {
+	all, object, err := u.pendingUploads(ctx, key)
+	if err == nil && (len(all) == 0 || object.Looked) {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
 		return nil, err
 	}
 	p := all[0]
-	if _, _, err := u.Bucket.Head(ctx, key); err == nil {
-		return nil, fs.ErrNotExist
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
 	u.reported.set(key, p.size())
 	return file.New(
 		u.Keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.ModTime}, &attributes.Attributes{}), nil
@@ -157,39 +152,56 @@ func (u *Uploader) Pending(ctx context.Context, key string) (*file.Info, error) 
 // resumeAt returns the upload that the owner can resume at an offset, and nil where none is pending. The error is a
 // ResumeError where uploads are pending at other offsets only.
 func (u *Uploader) resumeAt(ctx context.Context, key string, offset int64) (*pending, error) {
-	all, err := u.pendingUploads(ctx, key)
-	if err != nil || len(all) == 0 {
+	all, object, err := u.pendingUploads(ctx, key)
+	if err != nil {
 		return nil, err
 	}
+	replaced := func(p *pending) bool { return object.Looked && p.Base != object.Identity() }
 	for _, p := range all {
-		if p.size() == offset {
+		switch {
+		case p.size() != offset:
+		case replaced(p): // its client sends the rest of an upload that has ended
+			return nil, &ResumeError{Size: object.Size, Stored: true}
+		default:
 			return p, nil
 		}
+	}
+	if all = slices.DeleteFunc(all, replaced); len(all) == 0 {
+		return nil, nil
 	}
 	return nil, &ResumeError{Size: all[0].size()}
 }
 
-// pendingUploads finds the uploads to a key that this owner can resume, the latest first.
-func (u *Uploader) pendingUploads(ctx context.Context, key string) ([]*pending, error) {
+// pendingUploads finds the interrupted uploads to a key of this owner, the latest first. If there are any, it looks at
+// the object, which may have replaced some of them. Looked is false where there is none.
+func (u *Uploader) pendingUploads(ctx context.Context, key string) ([]*pending, s3api.Version, error) {
+	var object s3api.Version
 	if u.Owner == "" || u.Keys.IsRoot(key) {
-		return nil, nil
+		return nil, object, nil
 	}
 	records, err := u.Journal.Records(ctx, u.Owner, key)
 	if err != nil {
-		return nil, err
+		return nil, object, err
 	}
 	slices.SortFunc(records, func(a, b s3api.Version) int { return b.ModTime.Compare(a.ModTime) })
 	var all []*pending
 	for _, v := range records[:min(len(records), maxPendingOfFile)] {
 		p, err := u.readPending(ctx, v)
 		if err != nil {
-			return nil, err
+			return nil, object, err
 		}
 		if p != nil && p.size() > 0 {
 			all = append(all, p)
 		}
 	}
-	return all, nil
+	if len(all) == 0 {
+		return nil, object, nil
+	}
+	object, _, err = u.Bucket.Head(ctx, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return all, object, err
 }
 
 // readPending reads a record and finds the parts of its upload. It returns nil for an upload that the owner cannot
@@ -202,7 +214,7 @@ func (u *Uploader) readPending(ctx context.Context, listed s3api.Version) (*pend
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case !r.CanResume():
+	case !r.CanResume(), u.Journal.IsReplaced(r):
 		return nil, nil
 	}
 	p := &pending{Record: *r}
@@ -308,7 +320,7 @@ func (w *Writer) interrupt(cause error) {
 		return
 	}
 	most, unsettled := w.u.Quotas.Smallest()/pendingShare, w.upload.unsettled()
-	stored, err := w.u.storedSince(ctx, w.key, w.opened)
+	base, stored, err := w.storedSince(ctx)
 	switch {
 	case err == nil && (stored || most > 0 && offset+length > most):
 		// its client has stored the file since, or it is too large to stay
@@ -319,7 +331,7 @@ func (w *Writer) interrupt(cause error) {
 		e = w.u.Journal.Take(ctx, w.u.Journal.NewRecord(w.u.Owner, w.key, w.partSize), nil, w.cancel)
 		fallthrough
 	case err == nil:
-		err = e.Interrupt(ctx, offset, w.tail(length), unsettled)
+		err = e.Interrupt(ctx, base, offset, w.tail(length), unsettled)
 	}
 	if err != nil {
 		w.notKept(e, err)
@@ -331,7 +343,10 @@ func (w *Writer) interrupt(cause error) {
 	if before > 0 { // its bytes are in the new record
 		w.removeResumed(ctx)
 	}
-	w.removeOlder(e.Name())
+	if err := w.u.Journal.RemoveOlder(ctx, w.u.Owner, w.key, e.Name()); err != nil {
+		w.u.Log.Warn("interrupted upload could not be removed; a later sweep removes it",
+			"bucket", w.u.Bucket.Name, "key", w.key, "err", err)
+	}
 	w.u.Journal.Trim(ctx, w.u.Log, w.u.Owner, most)
 }
 
@@ -408,55 +423,66 @@ func (w *Writer) removeResumed(ctx context.Context) {
 	}
 }
 
-// clockSlack bounds the error of an age by two times of S3, which are whole seconds.
-const clockSlack = 2 * time.Second
-
-// storedSince tells whether a session has stored the object since this upload began. Then the client has reconnected
-// and sent the file again before the server noticed that the first connection was dead. Both times are by the clock
-// of S3.
-func (u *Uploader) storedSince(ctx context.Context, key string, begun time.Time) (bool, error) {
-	took := time.Since(begun)
-	_, _, age, err := u.Bucket.HeadWithAge(ctx, key)
+// storedSince returns the identity of the object, and whether a session has stored it since this upload began. Then the
+// client has reconnected and sent the file again before the server noticed that the first connection was dead. Both
+// times are by the clock of S3, which tells an object that was stored within the first two seconds from one before only
+// if the upload has looked at the object.
+func (w *Writer) storedSince(ctx context.Context) (base string, stored bool, err error) {
+	took := time.Since(w.opened)
+	v, _, age, err := w.u.Bucket.HeadWithAge(ctx, w.key)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return "", false, nil
 	}
-	return err == nil && age < took-clockSlack, err
+	if err != nil {
+		return "", false, err
+	}
+	base = v.Identity()
+	return base, age < took-journal.ClockSlack || w.looked && base != w.base, nil
 }
 
-// findPending looks for interrupted uploads of this file, which Close removes when it publishes the file. It does not
-// wait, because most files have none. It goes on when the session ends, because the record of this upload may take
-// their place.
-func (w *Writer) findPending() {
-	if w.u.Owner == "" {
-		return
+// saw notes the object that this upload replaces, as S3 has just shown it.
+func (w *Writer) saw(v s3api.Version, err error) {
+	switch {
+	case err == nil:
+		w.base, w.looked = v.Identity(), true
+	case errors.Is(err, fs.ErrNotExist):
+		w.base, w.looked = "", true
 	}
-	w.older = make(chan []s3api.Version, 1)
-	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
+}
+
+// lookAtBase looks at the object that this upload replaces, unless that has been done. It does not wait: the function
+// that it returns does, and returns the object's identity. Where S3 does not tell, it is that of none.
+func (w *Writer) lookAtBase() (wait func() string) {
+	if !w.resumable || w.looked {
+		return func() string { return w.base }
+	}
+	look := make(chan struct{})
 	panics.Go(func() {
-		defer done()
-		records, err := panics.Result(func() ([]s3api.Version, error) {
-			return w.u.Journal.Records(ctx, w.u.Owner, w.key)
+		defer close(look)
+		v, err := panics.Result(func() (s3api.Version, error) {
+			v, _, err := w.u.Bucket.Head(w.partsContext(), w.key)
+			return v, err
 		})
-		if err != nil {
-			w.u.Log.Debug("interrupted uploads could not be listed",
-				"bucket", w.u.Bucket.Name, "key", w.key, "err", err)
-		}
-		w.older <- records
+		w.saw(v, err)
 	})
+	return func() string {
+		<-look
+		return w.base
+	}
 }
 
-// removeOlder removes the uploads of findPending, except the one with a record of this name.
-func (w *Writer) removeOlder(but string) {
-	if w.older == nil {
+// replacePending ends the interrupted uploads to this file, which is stored. The journal removes those of which this
+// session does not know.
+func (w *Writer) replacePending() {
+	if w.u.Owner == "" {
 		return
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
 	defer done()
-	older := slices.DeleteFunc(<-w.older, func(v s3api.Version) bool { return v.Key == but })
-	if _, err := w.u.Journal.DeleteIdle(ctx, older); err != nil {
-		w.u.Log.Warn("interrupted upload could not be removed; a later sweep removes it",
-			"bucket", w.u.Bucket.Name, "key", w.key, "err", err)
+	if w.resumed != nil && w.resumed.Upload == "" {
+		w.removeResumed(ctx)
 	}
+	w.u.Journal.Stored(ctx, w.u.Owner, w.key, w.stored)
 }
 
 // Remove removes this owner's interrupted uploads to a key, and tells whether there was one.
@@ -468,5 +494,6 @@ func (u *Uploader) Remove(ctx context.Context, key string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return u.Journal.DeleteIdle(ctx, records)
+	removed, _, err := u.Journal.DeleteIdle(ctx, records)
+	return removed, err
 }

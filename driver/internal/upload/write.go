@@ -47,9 +47,8 @@ type Writer struct {
 
 	asked bool // S3 was asked to make the object visible
 
-	// older gets the records of the interrupted uploads that end when Close publishes this file. It is nil without an
-	// owner.
-	older chan []s3api.Version
+	base   string // the identity of the object that this one replaces, if looked, empty for none
+	looked bool
 
 	begun    bool              // whether begin has been called
 	offset   int64             // bytes so far
@@ -248,6 +247,8 @@ func (w *Writer) start() (err error) {
 	if w.resumable {
 		p.owner, p.client = w.u.Owner, &w.client
 	}
+	p.base = w.lookAtBase()
+	defer p.base()
 	w.upload, err = w.u.createMultipart(w.ctx, w.partsContext(), p, &w.attributes)
 	return err
 }
