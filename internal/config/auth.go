@@ -1,9 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"golang.org/x/text/language"
 
@@ -12,7 +14,7 @@ import (
 )
 
 // Auth is the directory or HTTP hook that decides on logins of users who are not in the configuration. There is one at
-// most.
+// most. That of the server serves all tenants without one of their own.
 type Auth struct {
 	// HTTP service that gets each login in JSON and answers with the settings of the user.
 	Hook Hook `yaml:"hook"`
@@ -56,7 +58,49 @@ func (a *Auth) usesLDAP() bool { return !reflect.ValueOf(a.LDAP).IsZero() }
 // files are the values that name files.
 func (a *Auth) files() []*string { return []*string{&a.Hook.CAFile, &a.LDAP.CAFile} }
 
-// check reports what is wrong with the section that p leads to.
+// ServerAuth is Auth, nil where it has no service. Of a Loader it is the same as before while neither the section nor
+// its files change.
+func (c *Config) ServerAuth() *Auth {
+	if !c.Auth.Given() {
+		return nil
+	}
+	return cmp.Or(c.loaded.auth, &c.Auth)
+}
+
+// fillIn gives the services the time for a login that the file does not.
+func (a *Auth) fillIn(inTime time.Duration) {
+	if a.Hook != (Hook{}) {
+		a.Hook.Timeout = cmp.Or(a.Hook.Timeout, inTime)
+	}
+	if a.usesLDAP() {
+		a.LDAP.Timeout = cmp.Or(a.LDAP.Timeout, inTime)
+	}
+}
+
+// normalize gives directories their one form.
+func (a *Auth) normalize() {
+	a.User.Home, a.User.Root = cleanDirectory(a.User.Home), cleanDirectory(a.User.Root)
+}
+
+// checkOfServer reports what is wrong with the section of the server, whose answers name the tenant.
+func (a *Auth) checkOfServer(v *validator, p yamlconf.Path) {
+	a.check(v, p)
+	if a.usesLDAP() && a.LDAP.Attributes[LDAPTenant] == "" {
+		v.report(p.Child("ldap").Child("attributes").Child("tenant"),
+			"is missing: write the attribute that names the tenant of a user, like tenant: ou")
+	}
+}
+
+// checkOfTenant reports what is wrong with the section of a tenant.
+func (a *Auth) checkOfTenant(v *validator, p yamlconf.Path) {
+	a.check(v, p)
+	if a.LDAP.Attributes[LDAPTenant] != "" {
+		v.report(p.Child("ldap").Child("attributes").Child("tenant"),
+			"has no place here: the directory of a tenant has users of this tenant only, auth of the server has those of all")
+	}
+}
+
+// check reports what is wrong with the section that p leads to, wherever it is.
 func (a *Auth) check(v *validator, p yamlconf.Path) {
 	hook := a.Hook != Hook{}
 	if hook {

@@ -79,6 +79,9 @@ type Config struct {
 	TenantsDir yamlconf.OneOrMore `yaml:"tenants_dir" path:"true" default:"none"`
 	// Defaults of all tenants. Sections and maps are merged key by key; a list of the tenant replaces the one here.
 	TenantDefaults Tenant `yaml:"tenant_defaults"`
+	// Service that decides on logins of users that the configuration does not have, in all tenants without an `auth` of
+	// their own. Its answer names the tenant: `tenant` in that of a hook, or `attributes: {tenant: ou}` of `ldap`.
+	Auth Auth `yaml:"auth"`
 
 	positions yamlconf.Positions // where each value was given, until it is validated
 	loaded    loaded             // by a Loader

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"net"
 	"slices"
 	"strings"
@@ -36,17 +35,13 @@ func (c *Config) fillIn(given yamlconf.Positions) {
 	if missing("memory") {
 		c.Memory = max(c.Memory, partsInMemory*c.PartSize)
 	}
+	inTime := min(defaultAuthTimeout, c.Limits.LoginTimeout/2)
+	c.Auth.fillIn(inTime)
 	for _, t := range c.Tenants {
 		if t.Resume == "" && c.AbandonedUploads > 0 && !t.usesDirectoryBucket(c) {
 			t.Resume, t.ResumeByDefault = KeepInterrupted, true
 		}
-		inTime := min(defaultAuthTimeout, c.Limits.LoginTimeout/2)
-		if t.Auth.Hook != (Hook{}) {
-			t.Auth.Hook.Timeout = cmp.Or(t.Auth.Hook.Timeout, inTime)
-		}
-		if t.Auth.usesLDAP() {
-			t.Auth.LDAP.Timeout = cmp.Or(t.Auth.LDAP.Timeout, inTime)
-		}
+		t.Auth.fillIn(inTime)
 	}
 }
 

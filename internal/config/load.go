@@ -30,6 +30,8 @@ type loaded struct {
 	refused     Problems                     // with texts of tenants
 	catalogues  [sha256.Size]byte            // hash of the catalogues
 	tenantFiles map[string][sha256.Size]byte // hashes of the files that a tenant names, by tenant
+	auth        *Auth                        // of the server, the same one while nothing of it changes
+	authFiles   [sha256.Size]byte            // hash of the files that it names
 	all         [sha256.Size]byte
 	atStart     map[string][sha256.Size]byte // hashes of files that are read only when the server starts, by key
 }
@@ -112,7 +114,7 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 		problems.Sort()
 		return nil, problems
 	}
-	cfg.positions = nil
+	cfg.positions, cfg.loaded.auth = nil, &cfg.Auth
 	if l.last != nil {
 		cfg.keepTenants(l.last)
 	}
@@ -120,13 +122,17 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 	return cfg, nil
 }
 
-// keepTenants takes the tenants of another configuration in the place of those that are equal.
+// keepTenants takes the tenants of another configuration, and its auth, in the place of those that are equal.
 func (c *Config) keepTenants(other *Config) {
 	for name, t := range c.Tenants {
 		before := other.Tenants[name]
 		if c.loaded.tenantFiles[name] == other.loaded.tenantFiles[name] && reflect.DeepEqual(t, before) {
 			c.Tenants[name] = before
 		}
+	}
+	before := other.ServerAuth()
+	if c.loaded.authFiles == other.loaded.authFiles && reflect.DeepEqual(before, c.ServerAuth()) {
+		c.loaded.auth = before
 	}
 }
 
@@ -150,15 +156,21 @@ func (l *Loader) note(cfg *Config) {
 	}
 	cfg.loaded.tenantFiles = map[string][sha256.Size]byte{}
 	for name, t := range cfg.Tenants {
-		all := sha256.New()
-		for _, file := range t.files() {
-			l.noteFile(*file)
-			sum := l.sources.SumOf(*file)
-			all.Write(sum[:])
-		}
-		cfg.loaded.tenantFiles[name] = [sha256.Size]byte(all.Sum(nil))
+		cfg.loaded.tenantFiles[name] = l.noteAll(t.files())
 	}
+	cfg.loaded.authFiles = l.noteAll(cfg.Auth.files())
 	cfg.loaded.all = l.sources.Sum()
+}
+
+// noteAll notes what is in files, and returns a hash of all.
+func (l *Loader) noteAll(files []*string) [sha256.Size]byte {
+	all := sha256.New()
+	for _, file := range files {
+		l.noteFile(*file)
+		sum := l.sources.SumOf(*file)
+		all.Write(sum[:])
+	}
+	return [sha256.Size]byte(all.Sum(nil))
 }
 
 // noteFile notes what is in a file. That of one which cannot be read is empty: the check of the value says so.

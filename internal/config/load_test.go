@@ -29,6 +29,7 @@ func TestLoader(t *testing.T) {
 	}
 	const text = `
 idle_timeout: 5m
+auth: {hook: {url: "https://auth.example", ca_file: server.crt}}
 tenants:
   acme:
     bucket: acme-data
@@ -44,6 +45,7 @@ tenants:
 	write("babelftp.yaml", text)
 	write("alice.hash", hash)
 	write("ca.crt", certtest.NewAuthority(t, "one").Certificate)
+	write("server.crt", certtest.NewAuthority(t, "one").Certificate)
 	const catalogue = `{"language": "fr", "messages": [{"id": "goodbye", "message": "Goodbye.", "translation": "Salut."}]}`
 	write("texts/fr/messages.gotext.json", catalogue)
 	write("users/a.yaml", `users: {bob: {password_hash: "`+hash+`"}}`)
@@ -73,6 +75,8 @@ tenants:
 		{"user", "users/b.yaml", `users: {carol: {password_hash: "` + hash + `"}}`, []string{"umbrella"}, false},
 		{"secret", "alice.hash", strings.Replace(hash, "t=2", "t=3", 1), []string{"acme"}, false},
 		{"authorities", "ca.crt", certtest.NewAuthority(t, "two").Certificate, []string{"umbrella"}, false},
+		{"authorities-of-the-server", "server.crt", certtest.NewAuthority(t, "two").Certificate, nil, false},
+		{"auth-of-the-server", "babelftp.yaml", strings.Replace(text, "//auth.example", "//login.example", 1), nil, false},
 		{"catalogues", "babelftp.yaml", "locales_dir: texts\n" + text, nil, true},
 		{"catalogue", "texts/fr/messages.gotext.json", strings.Replace(catalogue, "Salut", "Bonsoir", 1), nil, true},
 	} {
@@ -86,6 +90,10 @@ tenants:
 				if fresh := slices.Contains(tc.fresh, name); (after.Tenants[name] == before.Tenants[name]) == fresh {
 					t.Errorf("the tenant %s is another one: %v", name, !fresh)
 				}
+			}
+			if fresh := strings.HasSuffix(tc.name, "-of-the-server") || tc.name == "catalogues"; (after.ServerAuth() ==
+				before.ServerAuth()) == fresh {
+				t.Errorf("the auth of the server is another one: %v", !fresh)
 			}
 			first, err := before.Bundle()
 			if err != nil {
@@ -106,7 +114,7 @@ tenants:
 	}
 
 	write("babelftp.yaml", strings.Replace(text, "idle_timeout: 5m", "abandoned_uploads: 0s", 1))
-	if _, err := l.Load(); err == nil || !strings.HasPrefix(err.Error(), file+":7:13: tenants.acme.resume: needs ") {
+	if _, err := l.Load(); err == nil || !strings.HasPrefix(err.Error(), file+":8:13: tenants.acme.resume: needs ") {
 		t.Errorf("got %v", err)
 	}
 	write("babelftp.yaml", "locales_dir: texts\n"+text)

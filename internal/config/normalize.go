@@ -14,8 +14,9 @@ import (
 
 // normalize gives values that may be written in several ways their one form.
 func (c *Config) normalize() {
+	c.Auth.normalize()
 	for _, t := range c.Tenants {
-		t.Auth.User.Home, t.Auth.User.Root = cleanDirectory(t.Auth.User.Home), cleanDirectory(t.Auth.User.Root)
+		t.Auth.normalize()
 		for i, host := range t.Hosts {
 			t.Hosts[i] = netaddr.NormalizeHost(host)
 		}

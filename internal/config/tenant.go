@@ -83,7 +83,8 @@ type Tenant struct {
 	UsersFile string `yaml:"users_file" path:"true" default:"none"`
 	// The users, by name. At least one is required, unless `auth` has a service.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
-	// Service that decides on logins of users who are not in the configuration: `hook` or `ldap`.
+	// Service that decides on logins of users that the configuration does not have: `hook` or `ldap`. The tenant needs
+	// none where the server has one.
 	Auth Auth `yaml:"auth"`
 }
 
@@ -155,8 +156,8 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 	t.checkEncryption(v, p.Child("objects"))
 	t.Limits.check(v, p.Child("limits"))
 	t.S3.check(v, p.Child("s3"), p[1:])
-	t.Auth.check(v, p.Child("auth"))
-	if len(t.Users) == 0 && !t.Auth.Given() {
+	t.Auth.checkOfTenant(v, p.Child("auth"))
+	if len(t.Users) == 0 && !t.Auth.Given() && !v.cfg.Auth.Given() {
 		key := "users"
 		if t.UsersFile != "" {
 			key = "users_file"

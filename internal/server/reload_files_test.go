@@ -139,7 +139,7 @@ func fileCases(t *testing.T) []fileCase {
 	receiver := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { events.Add(1) }))
 	t.Cleanup(receiver.Close)
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"user": {}}`)
+		_, _ = io.WriteString(w, `{"tenant": "acme", "user": {}}`)
 	}))
 	t.Cleanup(hook.Close)
 
@@ -211,6 +211,11 @@ func fileCases(t *testing.T) []fileCase {
 		{
 			keys:   []string{"Hook/ca_file"},
 			tenant: fmt.Sprintf("auth: {hook: {url: %q, ca_file: VOLUME/ca.crt, %s}}", hook.URL, secret),
+			before: wrongCA, next: files{"ca.crt": pemOf(hook)}, seen: loginSucceeds("bob", "any"),
+		},
+		{
+			keys:   []string{"Hook/ca_file"},
+			top:    fmt.Sprintf("auth: {hook: {url: %q, ca_file: VOLUME/ca.crt, %s}}", hook.URL, secret),
 			before: wrongCA, next: files{"ca.crt": pemOf(hook)}, seen: loginSucceeds("bob", "any"),
 		},
 		{

@@ -179,6 +179,8 @@ func (s *session) loginFailed(err error) (wire.Reply, error) {
 			s.identity.locale.SetTenant(reply.PreferencesOf(closed.User.Tenant), closed.User.Language)
 			s.identify()
 			text = reply.ForRefusal(&limits.Error{Limit: closed.Limit})
+		} else if errors.Is(err, account.ErrTLSRequired) {
+			text = i18n.TLSRequired
 		}
 		s.server.failures.Log(s.log.Logger, s.dialogue.conn.Remote(), err)
 		return s.reply(530, text)

@@ -116,7 +116,10 @@ func (s *Session) LoggedIn(login *account.Login, err error) {
 	}
 	about, why := []any{"reason", reason(err)}, s.kind(eventLogin, reason(err))
 	if of, ok := errors.AsType[*account.LoginError](err); ok && of.User != "" {
-		about = append(about, "tenant", of.Tenant, "user", of.User)
+		if of.Tenant != "" {
+			about = append(about, "tenant", of.Tenant)
+		}
+		about = append(about, "user", of.User)
 		why.tenant, why.user = of.Tenant, of.User
 	}
 	write := s.strangers.wanted
@@ -139,6 +142,10 @@ func reason(err error) string {
 		return "unavailable"
 	case errors.Is(err, account.ErrCertificate):
 		return "certificate"
+	case errors.Is(err, account.ErrWrongTenant):
+		return "wrong_tenant"
+	case known && of.User != "" && errors.Is(err, account.ErrTLSRequired):
+		return "tls_required"
 	case known && of.User == "":
 		return "unknown_user"
 	case isClosed:

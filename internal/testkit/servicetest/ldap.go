@@ -139,10 +139,11 @@ func users() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"alice": {"ftpRoot": {"/teams/alice"}, "ftpHome": {"/in"}, "ftpQuota": {"20"},
 			"ftpPermission": {"list", "read", "write"}, "preferredLanguage": {"fr-CA, en;q=0.8"}},
-		"bob":   {"preferredLanguage": {"no list;q=?"}},
+		"bob":   {"preferredLanguage": {"no list;q=?"}, "ou": {"acme"}},
 		"carol": {"ftpRoot": {"relative"}},
-		"dave":  {"ftpRoot": {"/a", "/b"}},
-		"erin":  {"employeeType": {"suspended"}},
+		"dave":  {"ftpRoot": {"/a", "/b"}, "ou": {"acme", "umbrella"}},
+		"erin":  {"employeeType": {"suspended"}, "ou": {"nowhere"}},
+		"frank": {"ou": {"umbrella"}},
 		// What means something in a filter or in a distinguished name.
 		"*": {}, "a,ou=b": {}, "(x)": {}, " #+;<>=\"": {}, "été": {}, `back\slash`: {}, "..": {}, "a/b": {},
 		// Two entries have this mail address.

@@ -24,6 +24,10 @@ var ErrTLSRequired = fmt.Errorf(
 // ErrCertificate is an ErrLoginRefused whose reason is the client's certificate, or that there is none.
 var ErrCertificate = fmt.Errorf("client certificate: %w", ErrLoginRefused)
 
+// ErrWrongTenant is an ErrLoginRefused of the right password, whose user the service puts into no tenant, or into
+// another one than the client has asked for.
+var ErrWrongTenant = fmt.Errorf("no tenant for the user: %w", ErrLoginRefused)
+
 // A ClosedError is an ErrLoginRefused for the right password of a user who may not log in (reply 530).
 type ClosedError struct {
 	User  *User
@@ -47,7 +51,9 @@ var ErrAbandoned = errors.New("the login was abandoned before it was decided")
 
 // A LoginError is what a Backend's Login returns for a login that is not accepted. It says whose, and wraps why.
 type LoginError struct {
-	Tenant, User string // empty for an unknown user; only User is, where nothing can tell whether the tenant has it
+	// Tenant and User are empty for an unknown user. Only User is, where nothing can tell whether the tenant has it,
+	// and only Tenant, for [ErrWrongTenant].
+	Tenant, User string
 	Err          error
 }
 
@@ -56,8 +62,11 @@ func (e *LoginError) Error() string {
 	if e.User == "" && e.Tenant != "" {
 		return e.Err.Error()
 	}
-	if e.User == "" {
+	switch {
+	case e.User == "":
 		return "unknown user: " + e.Err.Error()
+	case e.Tenant == "":
+		return fmt.Sprintf("user %q: %v", e.User, e.Err)
 	}
 	return fmt.Sprintf("user %q of tenant %q: %v", e.User, e.Tenant, e.Err)
 }

@@ -23,6 +23,8 @@ type directory struct {
 	certificates certificates   // of all clients
 	files        driver.Options // what the file systems of all users have in common
 	settings     settings
+	// strictTLS says that there is a service of the server, and that one of the tenants that it may name requires TLS.
+	strictTLS bool
 }
 
 // settings are those of the server that tenants depend on.
@@ -31,6 +33,8 @@ type settings struct {
 	defaultLanguage     language.Tag
 	clientCertificates  config.ClientCertificates
 	requireSessionReuse bool
+	auth                *config.Auth // of the server
+	service             *service     // of auth, nil without
 }
 
 // A Change is a configuration that replaces the one before. Tenants that are equal stay what they are. The others are
@@ -61,7 +65,7 @@ func (r *Registry) Prepare(
 		certificates: before.certificates,
 		settings: settings{
 			bundle: bundle, defaultLanguage: cfg.DefaultLanguage, clientCertificates: cfg.TLS.ClientCertificates,
-			requireSessionReuse: cfg.TLS.RequireSessionReuse,
+			requireSessionReuse: cfg.TLS.RequireSessionReuse, auth: cfg.ServerAuth(), service: before.settings.service,
 		},
 	}
 	c := &Change{registry: r, cfg: cfg, next: d}
@@ -72,6 +76,14 @@ func (r *Registry) Prepare(
 	if before.settings.clientCertificates != d.settings.clientCertificates {
 		if d.certificates, err = newCertificates(d.settings.clientCertificates, r.log); err != nil {
 			return nil, err
+		}
+	}
+	if before.settings.auth != d.settings.auth {
+		d.settings.service = nil
+		if d.settings.auth != nil {
+			if d.settings.service, err = newService(d.settings.auth, true); err != nil {
+				return nil, fmt.Errorf("auth: %w", err)
+			}
 		}
 	}
 	for name, tc := range cfg.Tenants {
@@ -90,6 +102,9 @@ func (r *Registry) Prepare(
 // add adds a tenant.
 func (d *directory) add(t *Tenant) {
 	d.tenants[t.Name] = t
+	if t.external != nil && t.external.service == d.settings.service && t.TLS.Required != nil && *t.TLS.Required {
+		d.strictTLS = true
+	}
 	for _, host := range t.Hosts {
 		d.hosts[host] = t
 	}
@@ -116,7 +131,7 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 			return nil, err
 		}
 	}
-	if t.external, err = newExternal(tc); err != nil {
+	if t.external, err = newExternal(tc, d.settings.service); err != nil {
 		return nil, fmt.Errorf("tenant %s: auth: %w", name, err)
 	}
 	if t.external != nil {

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,55 +30,87 @@ const (
 	// maxSourceName is how long a name may be, in bytes, for which a source is asked. No mail address is as long. A
 	// source that cannot take longer names would seem to be down.
 	maxSourceName = 512
+	// maxShown is how much of the name of a tenant that there is not the log shows, in characters.
+	maxShown = 64
 	// maxNewQuotas is how many quotas of such users may wait until they are counted. Those above it wait for the next
 	// count of all.
 	maxNewQuotas = 64
 )
 
-// external is the users of a tenant who come from a directory or hook.
-type external struct {
-	source auth.Source
-	queue  *schedule.Queue
+// A service is the directory or hook of a tenant, or that of the server, which all tenants without one share.
+//
+// The answer of the server's service names the tenant. Until then the client may have named none, so:
+//
+//   - The name and the password must be UTF-8: the charset of the tenant is not known.
+//   - TLS is required as soon as one of these tenants requires it, so that no password of its users goes in the clear.
+//     Whether certificates, networks and sessions suffice is decided as soon as the tenant is known.
+//   - Failures count for the name with [anyTenant], also if the answer has named the tenant.
+//   - A name that one of the tenants has is never asked. Its refusal takes as long as that of the service.
+//
+// An answer without a tenant, or with another one than the client has chosen by HOST, TLS or user@tenant, is refused
+// as a wrong password is, and counts as one. Only the log tells.
+type service struct {
+	source   auth.Source
+	ofServer bool
+	queue    *schedule.Queue
 
 	mu       sync.Mutex
-	users    map[string]*User // for what all sessions of a user share: the quota, the limits and the last login
-	refusals []time.Duration  // how long the last ones took
+	refusals []time.Duration // how long the last ones took
 }
 
-// maxRefusals is of how many refusals a tenant knows how long they took.
+// external is the users of a tenant who come from a directory or hook.
+type external struct {
+	*service
+
+	mu    sync.Mutex
+	users map[string]*User // for what all sessions of a user share: the quota, the limits and the last login
+}
+
+// maxRefusals is of how many refusals a service knows how long they took.
 const maxRefusals = 32
 
 // refused notes how long a refusal of the source took.
-func (e *external) refused(took time.Duration) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.refusals) == maxRefusals {
-		e.refusals = e.refusals[1:]
+func (s *service) refused(took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.refusals) == maxRefusals {
+		s.refusals = s.refusals[1:]
 	}
-	e.refusals = append(e.refusals, took)
+	s.refusals = append(s.refusals, took)
 }
 
 // pretend waits for as long as one of the last refusals took. So the time of a refusal does not tell for which names
 // the source is not asked. The error is that of ctx.
-func (e *external) pretend(ctx context.Context) error {
-	e.mu.Lock()
+func (s *service) pretend(ctx context.Context) error {
+	s.mu.Lock()
 	wait := time.Duration(0)
-	if n := len(e.refusals); n > 0 {
-		wait = e.refusals[rand.IntN(n)]
+	if n := len(s.refusals); n > 0 {
+		wait = s.refusals[rand.IntN(n)]
 	}
-	e.mu.Unlock()
+	s.mu.Unlock()
 	return limits.Sleep(ctx, wait)
 }
 
-// newExternal returns nil for a tenant without a source.
-func newExternal(tc *config.Tenant) (*external, error) {
-	source, err := auth.New(&tc.Auth)
+// newService returns nil where no source is configured.
+func newService(cfg *config.Auth, ofServer bool) (*service, error) {
+	source, err := auth.New(cfg)
 	if source == nil || err != nil {
 		return nil, err
 	}
-	return &external{
-		source: source, queue: schedule.NewQueue(maxAsked, 0), users: map[string]*User{},
-	}, nil
+	return &service{source: source, ofServer: ofServer, queue: schedule.NewQueue(maxAsked, 0)}, nil
+}
+
+// newExternal makes the table of a tenant's users for its own service, or else that of the server. It is nil without
+// either.
+func newExternal(tc *config.Tenant, ofServer *service) (*external, error) {
+	s, err := newService(&tc.Auth, false)
+	if err != nil {
+		return nil, err
+	}
+	if s = cmp.Or(s, ofServer); s == nil {
+		return nil, nil
+	}
+	return &external{service: s, users: map[string]*User{}}, nil
 }
 
 // all is the users who are remembered, by name; none of a nil one.
@@ -113,65 +146,120 @@ func (d *directory) asked(host, login string) (t *Tenant, name string) {
 	return t, config.NormalizeUser(name)
 }
 
-// sourceOf returns the tenant whose source decides on a name that no configured user has, and the name there. The
-// tenant is the one that the client has asked for, so the password of one tenant's user is for no other tenant. It is
-// nil if there is none.
-func (d *directory) sourceOf(host, login string) (*Tenant, string) {
-	t, name := d.asked(host, login)
-	if t == nil || t.external == nil {
-		return nil, ""
+// serviceOf returns the service that decides on names such as this one where no tenant knows them: that of the tenant
+// that the client has asked for, so the password of one tenant's user is for no other tenant. Where the client has
+// asked for none, it is that of the server. It is nil if there is none, or if it could not take the name. The answer
+// does not depend on which users there are.
+func (d *directory) serviceOf(host string, t *Tenant, name string) *service {
+	if name == "" || len(name) > maxSourceName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return nil
 	}
-	if name == "" || len(name) > maxSourceName || !utf8.ValidString(name) ||
-		strings.ContainsFunc(name, unicode.IsControl) || t.users[name] != nil {
-		return nil, ""
+	switch {
+	case t == nil && host == "":
+		return d.settings.service
+	case t == nil || t.external == nil:
+		return nil
 	}
-	return t, name
+	return t.external.service
 }
 
-// askSource asks the source of a tenant for a user. The error has no name of a user.
-func (r *Registry) askSource(
+// knows reports whether a tenant, or any for nil, has a user of this name in the configuration.
+func (d *directory) knows(t *Tenant, name string) bool {
+	if t != nil {
+		return t.users[name] != nil
+	}
+	_, known := d.users[name]
+	return known
+}
+
+// askService asks the service for a user. The error has no name of a user whose password is wrong.
+func (r *Registry) askService(
 	ctx context.Context, client netip.Prefix, who identity, req *LoginRequest,
 ) (*User, error) {
-	t, name := who.source, who.name
-	password, ok := t.passwordFor(req)
+	password, ok := passwordFor(who.asked, req)
 	if !ok {
-		return nil, fmt.Errorf("tenant %q: a password that is empty or no text: %w", t.Name, ErrLoginRefused)
+		return nil, inTenant(who.asked, fmt.Errorf("a password that is empty or no text: %w", ErrLoginRefused))
 	}
 	began := time.Now()
-	slot, err := t.external.queue.Enter(ctx, schedule.Key{Member: client.String()})
+	slot, err := who.service.queue.Enter(ctx, schedule.Key{Member: client.String()})
 	if err != nil {
 		return nil, abandoned(err)
 	}
 	defer slot.Leave()
-	settings, err := t.external.source.Authenticate(ctx, &auth.Request{
-		Tenant: t.Name, User: name, Password: password, Address: netaddr.Of(req.RemoteAddr).String(),
-		Encrypted: req.Encrypted,
-	})
+	asks := auth.Request{
+		User: who.name, Password: password, Address: netaddr.Of(req.RemoteAddr).String(), Encrypted: req.Encrypted,
+	}
+	if who.asked != nil {
+		asks.Tenant = who.asked.Name
+	}
+	answer, err := who.service.source.Authenticate(ctx, &asks)
 	if err != nil {
 		if errors.Is(err, ErrLoginRefused) {
-			t.external.refused(time.Since(began))
+			who.service.refused(time.Since(began))
 		}
-		return nil, fmt.Errorf("tenant %q: %w", t.Name, err)
+		return nil, inTenant(who.asked, err)
 	}
-	return r.externalUser(t, name, settings)
+	t, err := r.tenantOf(who, answer.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	return r.externalUser(t, who.name, answer.User)
 }
 
-// passwordFor is the password that the source of the tenant would be asked with, and false if the source is not asked.
-func (t *Tenant) passwordFor(req *LoginRequest) (password string, ok bool) {
-	password = t.inUTF8(req.Password)
+// inTenant is an error of a service with the tenant that the client has asked for, if it has.
+func inTenant(t *Tenant, err error) error {
+	if t == nil {
+		return err
+	}
+	return fmt.Errorf("tenant %q: %w", t.Name, err)
+}
+
+// tenantOf is the tenant of a user whose password is right, by the name in the answer of the service. The error of
+// another name than the client has asked for, or of one that cannot be, is a [LoginError] with the name of the user.
+func (r *Registry) tenantOf(who identity, name string) (*Tenant, error) {
+	d := r.current.Load()
+	t, why := d.tenants[name], ""
+	switch {
+	case who.service.ofServer && who.service != d.settings.service:
+		return nil, errReplaced
+	case name == "" && !who.service.ofServer:
+		return who.asked, nil
+	case name == "":
+		why = `names no tenant: give the entry the attribute of auth.ldap.attributes.tenant, or the answer of the hook "tenant"`
+	case who.asked != nil && who.asked.Name == name:
+		return who.asked, nil
+	case t == nil:
+		why = fmt.Sprintf("names the tenant %.*q, which is not configured: correct the name, or add the tenant", maxShown, name)
+	case who.asked != nil:
+		why = fmt.Sprintf("names the tenant %q, and the client has asked for %q", name, who.asked.Name)
+	case t.external.service != who.service:
+		why = fmt.Sprintf("names the tenant %q, which has an auth of its own that decides alone", name)
+	default:
+		return t, nil
+	}
+	return nil, &LoginError{User: who.name, Err: fmt.Errorf("the password is right, but auth %s: %w", why, ErrWrongTenant)}
+}
+
+// passwordFor is the password that the service would be asked with, and false if it is not asked. The client may have
+// asked for no tenant (nil).
+func passwordFor(t *Tenant, req *LoginRequest) (password string, ok bool) {
+	password = req.Password
+	if t != nil {
+		password = t.inUTF8(password)
+	}
 	return password, password != "" && utf8.ValidString(password) // JSON would make all other bytes equal
 }
 
 // pretend lets the refusal of a configured user take as long as one of another name for which the client would have
-// asked the tenant's source.
+// asked the service.
 func (r *Registry) pretend(ctx context.Context, who identity, req *LoginRequest) error {
-	if who.user == nil || who.asked == nil || who.asked.external == nil || who.asked.accepts(req.Certificates) != nil {
+	if who.service == nil || who.asks() || who.asked != nil && who.asked.accepts(req.Certificates) != nil {
 		return nil
 	}
-	if _, ok := who.asked.passwordFor(req); !ok {
+	if _, ok := passwordFor(who.asked, req); !ok {
 		return nil
 	}
-	return who.asked.external.pretend(ctx)
+	return who.service.pretend(ctx)
 }
 
 // externalUser is the user with a name and settings. It is the one before as long as the settings stay.

@@ -22,17 +22,21 @@ import (
 // A fakeSource accepts the password of all tests.
 type fakeSource struct {
 	asked    []string // what it got: tenant, user and password
+	tenant   string   // that it names
 	settings config.User
 	err      error
 }
 
-func (s *fakeSource) Authenticate(_ context.Context, req *auth.Request) (*config.User, error) {
+func (s *fakeSource) Authenticate(_ context.Context, req *auth.Request) (*auth.Answer, error) {
 	s.asked = append(s.asked, req.Tenant+" "+req.User+" "+req.Password)
 	if s.err == nil && req.Password != password {
 		return nil, fmt.Errorf("source: %w", ErrLoginRefused)
 	}
+	if s.err != nil {
+		return nil, s.err
+	}
 	settings := s.settings
-	return &settings, s.err
+	return &auth.Answer{Tenant: s.tenant, User: &settings}, nil
 }
 
 // withSources is a registry of tenants, of which some have a source.
@@ -42,10 +46,27 @@ func withSources(t *testing.T, tenants map[string]*config.Tenant, source auth.So
 	cfg.Tenants = tenants
 	r := registryOf(t, cfg)
 	for _, name := range names {
-		r.current.Load().tenants[name].external = &external{
-			source: source, queue: schedule.NewQueue(maxAsked, 0), users: map[string]*User{},
-		}
+		r.current.Load().tenants[name].external = &external{service: newFake(source, false), users: map[string]*User{}}
 	}
+	return r
+}
+
+// newFake is the service of a tenant, or that of the server.
+func newFake(source auth.Source, ofServer bool) *service {
+	return &service{source: source, ofServer: ofServer, queue: schedule.NewQueue(maxAsked, 0)}
+}
+
+// serving lets a source decide for all tenants of a registry that have no other one.
+func serving(r *Registry, source auth.Source) *Registry {
+	d := *r.current.Load()
+	d.settings.service, d.users = newFake(source, true), map[string]*User{}
+	for _, t := range d.tenants {
+		if t.external == nil {
+			t.external = &external{service: d.settings.service, users: map[string]*User{}}
+		}
+		d.add(t)
+	}
+	r.current.Store(&d)
 	return r
 }
 
@@ -249,7 +270,7 @@ func TestRefusalsTakeTheTimeOfTheSource(t *testing.T) {
 // A slowSource refuses everyone after a time.
 type slowSource time.Duration
 
-func (s slowSource) Authenticate(ctx context.Context, _ *auth.Request) (*config.User, error) {
+func (s slowSource) Authenticate(ctx context.Context, _ *auth.Request) (*auth.Answer, error) {
 	if err := limits.Sleep(ctx, time.Duration(s)); err != nil {
 		return nil, err
 	}

@@ -52,12 +52,16 @@ func (l *Login) Files(ctx context.Context, note func(view.Note)) *view.Files {
 // errReplaced is for a login to a tenant that a change has replaced meanwhile.
 var errReplaced = errors.New("the tenant was replaced")
 
-// RequiresTLS implements [Backend]. The tenant decides for users of a hook or directory.
+// RequiresTLS implements [Backend]. The tenant decides for users of a hook or directory. Where only the answer will
+// name the tenant, the strictest one does: see [service].
 func (r *Registry) RequiresTLS(req *LoginRequest) bool {
 	who := r.identify(req)
 	t := who.tenant()
 	if t == nil {
 		t = who.asked
+	}
+	if who.user == nil && t == nil && req.Host == "" && r.current.Load().strictTLS {
+		return true
 	}
 	return requiresTLS(who.user, t, req)
 }
@@ -97,19 +101,16 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 	}
 	u, err := r.authenticate(ctx, limits.Network(addr), who, req)
 	if err != nil {
-		switch t := who.tenant(); {
+		switch {
 		case errors.Is(err, ErrLoginRefused):
 			r.bans.LoginFailed(addr, who.id)
-		case t != nil && t.isReplaced(): // and its source with it, which may have failed
+		case r.isReplaced(who): // and the service with it, which may have failed
 			return nil, errReplaced
 		}
-		failed := LoginError{Err: err}
-		if t := who.tenant(); who.user != nil {
-			failed.Tenant, failed.User = t.Name, who.user.Name
-		} else if t != nil && !errors.Is(err, ErrLoginRefused) {
-			failed.Tenant = t.Name // whose source does not know whether there is such a user
-		}
-		return nil, &failed
+		return nil, who.failed(err)
+	}
+	if !req.Encrypted && requiresTLS(u, u.Tenant, req) { // since the answer has named the tenant
+		return nil, &LoginError{Tenant: u.Tenant.Name, User: u.Name, Err: ErrTLSRequired}
 	}
 	if why := u.closed(time.Now()); why != "" {
 		return nil, &LoginError{Tenant: u.Tenant.Name, User: u.Name, Err: &ClosedError{User: u, Limit: why}}
@@ -202,20 +203,53 @@ func (r *Registry) enter(req *LoginRequest, u *User, own limits.Scopes) (leave f
 
 // An identity is the user that a login names.
 type identity struct {
-	id     string  // what failures count for
-	asked  *Tenant // the one that the client has asked for, nil for none
-	rules  certificates
-	user   *User   // of the configuration, nil for others
-	source *Tenant // whose source decides, nil if none does
-	name   string  // of the user there
+	id      string  // what failures count for
+	asked   *Tenant // the one that the client has asked for, nil for none
+	rules   certificates
+	user    *User    // of the configuration, nil for others
+	service *service // that decides on such names if nobody else knows them, nil if none does
+	known   bool     // the configuration knows the name
+	name    string   // for the service
 }
 
-// tenant is that of the user, or nil.
+// asks tells whether the service decides.
+func (who identity) asks() bool { return who.user == nil && who.service != nil && !who.known }
+
+// tenant is that of the user, or nil where there is none, or only the answer of the service will name it.
 func (who identity) tenant() *Tenant {
-	if who.user != nil {
+	switch {
+	case who.user != nil:
 		return who.user.Tenant
+	case who.asks():
+		return who.asked
 	}
-	return who.source
+	return nil
+}
+
+// failed is the error of a login that was not accepted, with whose it is, as far as that may be told.
+func (who identity) failed(err error) error {
+	if _, told := errors.AsType[*LoginError](err); told {
+		return err
+	}
+	failed, t := LoginError{Err: err}, who.tenant()
+	switch {
+	case who.user != nil:
+		failed.Tenant, failed.User = t.Name, who.user.Name
+	case errors.Is(err, ErrLoginRefused): // an unknown user
+	case t == nil:
+		return err
+	default:
+		failed.Tenant = t.Name // whose service does not know whether there is such a user
+	}
+	return &failed
+}
+
+// isReplaced reports whether a change has replaced the tenant that a login names, or the service that it asks.
+func (r *Registry) isReplaced(who identity) bool {
+	if t := who.tenant(); t != nil {
+		return t.isReplaced()
+	}
+	return who.asks() && r.current.Load().settings.service != who.service
 }
 
 const (
@@ -225,12 +259,12 @@ const (
 	maxIdentity = 128
 )
 
-// identify finds the user that a login names, and asks no source.
+// identify finds the user that a login names, and asks no service.
 //
 // What failures count for is the name that the client has asked for, whether there is such a user or not. So a client
 // does not learn from bans who exists. A user who needs no tenant in the name is another one with it, unless there is
 // one tenant only. People type passwords as names, so those of unknown users are not kept, and neither are long ones,
-// which a source may know.
+// which a service may know.
 func (r *Registry) identify(req *LoginRequest) identity {
 	d := r.current.Load()
 	t, name := d.asked(req.Host, req.User)
@@ -238,10 +272,9 @@ func (r *Registry) identify(req *LoginRequest) identity {
 	if t != nil {
 		who.id = Owner(name, t.Name)
 	}
-	if who.user = d.find(req.Host, req.User); who.user == nil {
-		who.source, who.name = d.sourceOf(req.Host, req.User)
-	}
-	if who.tenant() == nil || len(who.id) > maxIdentity {
+	who.user, who.service, who.name = d.find(req.Host, req.User), d.serviceOf(req.Host, t, name), name
+	who.known = d.knows(t, name)
+	if who.user == nil && !who.asks() || len(who.id) > maxIdentity {
 		who.id = r.bans.UnknownUser(who.id)
 	}
 	return who
@@ -275,7 +308,8 @@ func (r *Registry) authenticate(
 // abandoned is the error of a login whose context has ended while it waited.
 func abandoned(err error) error { return fmt.Errorf("%w: %w", ErrAbandoned, err) }
 
-// decide compares the password of a configured user, or asks the source of the tenant. The error names no user.
+// decide compares the password of a configured user, or asks the service. The error names no user whose password is
+// wrong.
 func (r *Registry) decide(
 	ctx context.Context, client netip.Prefix, who identity, req *LoginRequest,
 ) (*User, error) {
@@ -292,12 +326,14 @@ func (r *Registry) decide(
 			return who.user, nil
 		}
 		c, password = who.user.credential(), who.user.Tenant.inUTF8(password)
-	case who.source != nil:
-		if refused = who.source.accepts(req.Certificates); refused != nil {
+	case who.asks():
+		if who.asked == nil {
+			_ = who.rules.accepts(req.Certificates) // those of the user's tenant decide, when it is known
+		} else if refused = who.asked.accepts(req.Certificates); refused != nil {
 			break
 		}
 		var u *User
-		u, refused = r.askSource(ctx, client, who, req)
+		u, refused = r.askService(ctx, client, who, req)
 		if refused == nil {
 			refused = u.accepts(req.Certificates)
 		}
@@ -307,7 +343,7 @@ func (r *Registry) decide(
 	default:
 		_ = who.rules.accepts(req.Certificates)
 	}
-	// A refusal of the source comes no sooner than that of a configured user.
+	// A refusal of the service comes no sooner than that of a configured user.
 	switch right, err := r.verifier.check(ctx, client, c, password); {
 	case err != nil:
 		return nil, err

@@ -9,9 +9,10 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// decodeUser decodes what a service says of a user: a JSON object whose key user has the settings, in the form of a
-// configured user without a password. The error names source, the keys and what is wrong.
-func decodeUser(source string, text []byte) (*config.User, error) {
+// decode decodes what a service says of a user: a JSON object whose key user has the settings, in the form of a
+// configured user without a password, and whose key tenant may have the name of the tenant. The error names source, the
+// keys and what is wrong.
+func decode(source string, text []byte) (*Answer, error) {
 	if depth(text) > maxDepth {
 		return nil, fmt.Errorf("%s: has values in more than %d others", source, maxDepth)
 	}
@@ -27,7 +28,8 @@ func decodeUser(source string, text []byte) (*config.User, error) {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
 	var answer struct {
-		User config.User `yaml:"user"`
+		Tenant string      `yaml:"tenant"`
+		User   config.User `yaml:"user"`
 	}
 	positions, problems := yamlconf.Loader{NoFiles: true}.Decode(source, plain, &answer)
 	if positions != nil {
@@ -36,7 +38,7 @@ func decodeUser(source string, text []byte) (*config.User, error) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	return &answer.User, nil
+	return &Answer{Tenant: answer.Tenant, User: &answer.User}, nil
 }
 
 // maxDepth is how many values of an answer may be within each other. The settings of a user have less than half of

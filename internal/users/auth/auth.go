@@ -24,21 +24,27 @@ var ErrRefused = errors.New("login refused")
 
 // A Request is a login of a user who is not in the configuration.
 type Request struct {
-	Tenant    string
+	Tenant    string // that the client has asked for, empty for none
 	User      string // without the tenant
 	Password  string // never empty
 	Address   string // of the client, without the port
 	Encrypted bool   // whether the control connection is under TLS
 }
 
-// A Source decides on logins.
-type Source interface {
-	// Authenticate returns the settings of the user, which have been checked. Any error but [ErrRefused] means that
-	// the source could not decide. No error has a name of a user or a password.
-	Authenticate(ctx context.Context, req *Request) (*config.User, error)
+// An Answer is what a source says of a user whose password is right.
+type Answer struct {
+	Tenant string       // of the user, as the source names it; empty where it does not
+	User   *config.User // the settings, which have been checked
 }
 
-// New makes the source of a tenant, nil if the tenant has none. The error says which file cannot be used.
+// A Source decides on logins.
+type Source interface {
+	// Authenticate returns the answer for the right password. Any error but [ErrRefused] means that
+	// the source could not decide. No error has a name of a user or a password.
+	Authenticate(ctx context.Context, req *Request) (*Answer, error)
+}
+
+// New makes the source of a tenant or of the server, nil if there is none. The error says which file cannot be used.
 func New(cfg *config.Auth) (Source, error) {
 	switch {
 	case cfg.Hook.URL != "":

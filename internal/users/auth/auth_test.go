@@ -67,19 +67,19 @@ func TestHook(t *testing.T) {
 			w,
 			"{\r\n\t\"user\": {\"home\": \"/\\ud83d\\ude00\\/\", \"root\":\"/a\", \"permissions\": [\"list\"], "+
 				"\"quota\": 1048576, \"language\": \"pt-BR\",\n"+
-				`"path_permissions": {"/in/*.pdf": ["write", "read"]}}}`+"\n")
+				`"path_permissions": {"/in/*.pdf": ["write", "read"]}}, "tenant": "acme"}`+"\n")
 	}, nil)
-	user, err := source.Authenticate(t.Context(), &request)
+	answer, err := source.Authenticate(t.Context(), &request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &config.User{
+	want := &Answer{Tenant: "acme", User: &config.User{
 		Home: "/\U0001f600", Root: "/a", Permissions: []config.Permission{config.List}, Quota: value.MiB,
 		Language:        language.BrazilianPortuguese,
 		PathPermissions: map[string][]config.Permission{"/in/*.pdf": {config.Write, config.Read}},
-	}
-	if !reflect.DeepEqual(user, want) {
-		t.Errorf("the user is %+v, want %+v", user, want)
+	}}
+	if !reflect.DeepEqual(answer, want) {
+		t.Errorf("the answer is %+v, want %+v", answer, want)
 	}
 	sent := received{http.MethodPost, "/login?key=hidden", "application/json", "Bearer " + secret, map[string]any{
 		"tenant": "acme", "user": request.User, "password": request.Password, "address": "192.0.2.7", "protocol": "ftp",
@@ -116,6 +116,7 @@ func TestHookRefuses(t *testing.T) {
 		"list":          {answers(200, `{"user": []}`), "user: must be a mapping"},
 		"true":          {answers(200, `{"user": true}`), "user: must be a mapping"},
 		"unknown-key":   {answers(200, `{"user": {"hom": "/a"}}`), "user.hom: unknown key: did you mean home?"},
+		"no-tenant":     {answers(200, `{"user": {}, "tenant": ["acme"]}`), "tenant: must be"},
 		"other-key":     {answers(200, `{"user": {}, "users": {}}`), "users: unknown key"},
 		"file":          {answers(200, `{"user": {"home_file": "/etc/hostname"}}`), "user.home_file: unknown key"},
 		"relative-root": {answers(200, `{"user": {"root": "a"}}`), `user.root: "a" is not absolute`},
@@ -211,12 +212,12 @@ func TestHookUnderTLS(t *testing.T) {
 // A counting source counts how often it is asked. It refuses the password "wrong".
 type counting struct{ asked int }
 
-func (c *counting) Authenticate(_ context.Context, req *Request) (*config.User, error) {
+func (c *counting) Authenticate(_ context.Context, req *Request) (*Answer, error) {
 	c.asked++
 	if req.Password == "wrong" {
 		return nil, fmt.Errorf("counting: %w", ErrRefused)
 	}
-	return &config.User{Home: "/" + req.User}, nil
+	return &Answer{User: &config.User{Home: "/" + req.User}}, nil
 }
 
 // The same login is not asked again until its time is over. Any other login is.
@@ -248,10 +249,10 @@ func TestCache(t *testing.T) {
 		now = now.Add(step.later)
 		req := request
 		step.change(&req)
-		user, err := c.Authenticate(t.Context(), &req)
+		answer, err := c.Authenticate(t.Context(), &req)
 		if refused := req.Password == "wrong"; refused != errors.Is(err, ErrRefused) || !refused &&
-			user.Home != "/"+req.User {
-			t.Errorf("%s: %v, %v", step.name, user, err)
+			answer.User.Home != "/"+req.User {
+			t.Errorf("%s: %v, %v", step.name, answer, err)
 		}
 		if source.asked != step.asked {
 			t.Errorf("%s: the source was asked %d times, want %d", step.name, source.asked, step.asked)

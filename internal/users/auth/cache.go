@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/babelftp/babelftp/internal/config"
 )
 
 // maxCached is how many logins a cache holds, some hundred bytes each. Above it logins ask the source.
@@ -29,7 +27,7 @@ type cache struct {
 }
 
 type accepted struct {
-	user  *config.User
+	*Answer
 	until time.Time
 }
 
@@ -40,18 +38,18 @@ func newCache(s Source, ttl time.Duration) *cache {
 }
 
 // Authenticate implements [Source].
-func (c *cache) Authenticate(ctx context.Context, req *Request) (*config.User, error) {
+func (c *cache) Authenticate(ctx context.Context, req *Request) (*Answer, error) {
 	mac := c.mac(req)
-	if user := c.known(mac); user != nil {
-		return user, nil
+	if answer := c.known(mac); answer != nil {
+		return answer, nil
 	}
 	asked := c.now() // the answer is no younger
-	user, err := c.Source.Authenticate(ctx, req)
+	answer, err := c.Source.Authenticate(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	c.remember(mac, accepted{user, asked.Add(c.ttl)})
-	return user, nil
+	c.remember(mac, accepted{answer, asked.Add(c.ttl)})
+	return answer, nil
 }
 
 func (c *cache) mac(req *Request) [sha256.Size]byte {
@@ -65,14 +63,14 @@ func (c *cache) mac(req *Request) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-func (c *cache) known(mac [sha256.Size]byte) *config.User {
+func (c *cache) known(mac [sha256.Size]byte) *Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, ok := c.accepted[mac]
 	if !ok || !c.now().Before(found.until) {
 		return nil
 	}
-	return found.user
+	return found.Answer
 }
 
 func (c *cache) remember(mac [sha256.Size]byte, a accepted) {

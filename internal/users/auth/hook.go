@@ -58,7 +58,7 @@ func newHook(cfg *config.Hook) (*hook, error) {
 
 // A login is what the hook gets. Its keys are a contract.
 type login struct {
-	Tenant   string `json:"tenant"`
+	Tenant   string `json:"tenant"` // empty where the client has asked for none
 	User     string `json:"user"`
 	Password string `json:"password"`
 	Address  string `json:"address"`
@@ -67,7 +67,7 @@ type login struct {
 }
 
 // Authenticate implements [Source].
-func (h *hook) Authenticate(ctx context.Context, req *Request) (*config.User, error) {
+func (h *hook) Authenticate(ctx context.Context, req *Request) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	answer, status, err := h.post(ctx, login{
@@ -83,7 +83,7 @@ func (h *hook) Authenticate(ctx context.Context, req *Request) (*config.User, er
 		return nil, fmt.Errorf(
 			"hook %s: answered %d: write 200 with the user, or 401 for a wrong password", h.shown, status)
 	}
-	return decodeUser("answer of the hook "+h.shown, answer)
+	return decode("answer of the hook "+h.shown, answer)
 }
 
 // post sends a login and returns the answer.

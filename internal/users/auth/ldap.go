@@ -56,7 +56,7 @@ func newDirectory(cfg *config.Auth) (*directory, error) {
 }
 
 // Authenticate implements [Source].
-func (d *directory) Authenticate(ctx context.Context, req *Request) (*config.User, error) {
+func (d *directory) Authenticate(ctx context.Context, req *Request) (*Answer, error) {
 	// such a bind succeeds as anonymous (RFC 4513 5.1.2)
 	if req.Password == "" || strings.ContainsRune(req.Password, 0) {
 		return nil, fmt.Errorf("directory: a password that is empty or has a NUL: %w", ErrRefused)
@@ -67,12 +67,21 @@ func (d *directory) Authenticate(ctx context.Context, req *Request) (*config.Use
 	if err != nil {
 		return nil, fmt.Errorf("directory: %w", err)
 	}
-	return d.settings(req.User, func(name string) []string {
+	values := func(name string) []string {
 		if values := entry.GetEqualFoldAttributeValues(name); len(values) > 0 {
 			return values
 		}
 		return nil
-	}, sameName)
+	}
+	tenant, err := d.tenant(values)
+	if err != nil {
+		return nil, err
+	}
+	user, err := d.settings(req.User, values, sameName)
+	if err != nil {
+		return nil, err
+	}
+	return &Answer{Tenant: tenant, User: user}, nil
 }
 
 // sameName reports whether two texts are the same distinguished name, or the same text.

@@ -43,6 +43,15 @@ func newSource(t *testing.T, cfg *config.Auth) Source {
 
 func authenticate(t *testing.T, s Source, user, password string) (*config.User, error) {
 	t.Helper()
+	answer, err := ask(t, s, user, password)
+	if err != nil {
+		return nil, err
+	}
+	return answer.User, nil
+}
+
+func ask(t *testing.T, s Source, user, password string) (*Answer, error) {
+	t.Helper()
 	found, err := s.Authenticate(t.Context(), &Request{Tenant: "acme", User: user, Password: password})
 	if err != nil && (strings.Contains(err.Error(), "horse") || len(user) > 2 && strings.Contains(err.Error(), user)) {
 		t.Errorf("the error shows the name or the password: %v", err)
@@ -154,6 +163,23 @@ func TestDirectorySettings(t *testing.T) {
 	}
 	if _, err := authenticate(t, newSource(t, cfg), "bob", servicetest.DirectoryPassword); err != nil {
 		t.Errorf("filter that the user meets: %v", err)
+	}
+}
+
+// An attribute names the tenant of a user. An entry without it has none.
+func TestDirectoryTenant(t *testing.T) {
+	s := servicetest.StartDirectory(t)
+	cfg := searching(s)
+	cfg.LDAP.Attributes = config.Attributes{config.LDAPTenant: "OU"}
+	for user, want := range map[string]string{"bob": "acme", "frank": "umbrella", "erin": "nowhere", "été": ""} {
+		answer, err := ask(t, newSource(t, cfg), user, servicetest.DirectoryPassword)
+		if err != nil || answer.Tenant != want {
+			t.Errorf("%s: %+v, %v", user, answer, err)
+		}
+	}
+	if _, err := ask(t, newSource(t, cfg), "dave", servicetest.DirectoryPassword); err == nil ||
+		!strings.Contains(err.Error(), "OU has 2 values") {
+		t.Errorf("two tenants: %v", err)
 	}
 }
 

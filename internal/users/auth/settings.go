@@ -65,6 +65,22 @@ func (t *template) settings(
 	return &u, nil
 }
 
+// tenant is the name of the user's tenant, empty where the service has none or no name for it.
+func (t *template) tenant(values func(string) []string) (string, error) {
+	name := t.names[config.LDAPTenant]
+	if name == "" {
+		return "", nil
+	}
+	switch found := values(name); len(found) {
+	case 0:
+		return "", nil
+	case 1:
+		return found[0], nil
+	default:
+		return "", fmt.Errorf("%s: %s has %d values, and a user one tenant", t.source, name, len(found))
+	}
+}
+
 // own are the settings that the service has of the user. A name without a value is an error: it does not give the
 // user what counts where the name is missing, which may be more.
 func (t *template) own(values func(string) []string) (*config.User, error) {
@@ -96,7 +112,11 @@ func (t *template) own(values func(string) []string) (*config.User, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.source, err)
 	}
-	return decodeUser(t.source, text)
+	answer, err := decode(t.source, text)
+	if err != nil {
+		return nil, err
+	}
+	return answer.User, nil
 }
 
 // language is the first one of a list as HTTP has it (RFC 9110 12.5.4), undetermined if there is none. It grants

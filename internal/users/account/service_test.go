@@ -1,0 +1,220 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
+)
+
+// served are three tenants without an auth of their own, and one with.
+func served() map[string]*config.Tenant {
+	users := func(name string) map[string]*config.User {
+		return map[string]*config.User{name: {PasswordHash: servicetest.PasswordHash()}}
+	}
+	return map[string]*config.Tenant{
+		"acme":     {Bucket: "acme-data", Hosts: []string{"ftp.acme.example"}, Users: users("alice")},
+		"umbrella": {Bucket: "umbrella-data", Hosts: []string{"umbrella.example"}, Users: users("alice")},
+		"empty":    {Bucket: "empty-data", Hosts: []string{"empty.example"}, Users: users("erin")},
+		"own":      {Bucket: "own-data", Hosts: []string{"own.example"}},
+	}
+}
+
+// The service of the server gets what no tenant knows, and its answer chooses the tenant.
+func TestServiceOfServer(t *testing.T) {
+	for _, tc := range []struct {
+		name                         string
+		host, user, password, answer string
+		asked                        string // tenant, user and password, empty for nothing
+		want                         string // the user, or part of the error
+	}{
+		{"plain", "", "bob", password, "acme", " bob " + password, "bob@acme"},
+		{"another-tenant", "", "bob", password, "empty", " bob " + password, "bob@empty"},
+		{"mail-address", "", "bob@acme.example", password, "acme", " bob@acme.example " + password,
+			"bob@acme.example@acme"},
+		{"qualified", "", "bob@acme", password, "acme", "acme bob " + password, "bob@acme"},
+		{"host", "FTP.acme.example", "bob", password, "acme", "acme bob " + password, "bob@acme"},
+		{"name-of-another-tenant", "ftp.acme.example", "erin", password, "acme", "acme erin " + password, "erin@acme"},
+		{"unicode-form", "", "e\u0301", password, "acme", " \u00e9 " + password, "\u00e9@acme"},
+
+		{"wrong-password", "", "bob", "wrong", "acme", " bob wrong", "unknown user: "},
+		{"no-tenant", "", "bob", password, "", " bob " + password, `user "bob": the password is right, but auth names no tenant`},
+		{"no-tenant-for-a-host", "ftp.acme.example", "bob", password, "", "acme bob " + password, "names no tenant"},
+		{"unknown-tenant", "", "bob", password, "Acme", " bob " + password, `"Acme", which is not configured`},
+		{"long-tenant", "", "bob", password, strings.Repeat("x", 100), " bob " + password, strings.Repeat("x", 64) + `",`},
+		{"another-than-asked", "", "bob@acme", password, "empty", "acme bob " + password, `the client has asked for "acme"`},
+		{"another-than-the-host", "empty.example", "bob", password, "acme", "empty bob " + password,
+			`names the tenant "acme", and the client has asked for "empty"`},
+		{"tenant-with-its-own", "", "bob", password, "own", " bob " + password, "auth of its own"},
+
+		{"known", "", "erin", "wrong", "acme", "", `user "erin" of tenant "empty"`},
+		{"known-to-two", "", "alice", password, "empty", "", "unknown user: "},
+		{"known-to-the-tenant", "", "alice@acme", "wrong", "acme", "", `user "alice" of tenant "acme"`},
+		{"tenant-with-its-own-source", "", "bob@own", password, "", "own bob " + password, "bob@own"},
+		{"own-source-with-a-tenant", "", "bob@own", password, "own", "own bob " + password, "bob@own"},
+		{"own-source-with-another", "", "bob@own", password, "acme", "own bob " + password, `has asked for "own"`},
+		{"unknown-host", "nowhere.example", "bob", password, "acme", "", "unknown user: "},
+		{"no-text", "", "\xe9", password, "acme", "", "unknown user: "},
+		{"password-no-text", "", "bob", "\xe9", "acme", "", "unknown user: "},
+		{"no-password", "", "bob", "", "acme", "", "unknown user: "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			source := &fakeSource{tenant: tc.answer}
+			r := serving(withSources(t, served(), source, "own"), source)
+			got, err := login(r, tc.host, tc.user, tc.password)
+			if asked := strings.Join(source.asked, ", "); asked != tc.asked {
+				t.Errorf("the service got %q, want %q", asked, tc.asked)
+			}
+			switch {
+			case err == nil && got.owner() != tc.want:
+				t.Errorf("the user is %s, want %s", got.owner(), tc.want)
+			case err != nil && (!errors.Is(err, ErrLoginRefused) || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("the error is %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// A service that does not decide refuses nobody, and no name is told.
+func TestServiceOfServerIsDown(t *testing.T) {
+	down := errors.New("down")
+	r := serving(withSources(t, served(), nil), &fakeSource{err: down})
+	for user, tenant := range map[string]string{"bob": "", "bob@acme": "acme"} {
+		_, err := login(r, "", user, password)
+		if !errors.Is(err, down) || errors.Is(err, ErrLoginRefused) || FailedTenant(err) != tenant ||
+			strings.Contains(err.Error(), "bob") || strings.Contains(err.Error(), "unknown") {
+			t.Errorf("%s: %v", user, err)
+		}
+	}
+}
+
+// Each refusal takes as long as that of the service, whatever the configuration knows, and whatever the answer names.
+func TestRefusalsTakeTheTimeOfTheServiceOfServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const takes = 3 * time.Second
+		tenants := served()
+		delete(tenants, "own")
+		r := serving(withSources(t, tenants, nil), slowSource(takes))
+		r.throttle.SetLongest(0)
+		for _, user := range []string{"nobody", "alice", "erin", "alice@acme", "nobody@acme", "erin@empty"} {
+			began := time.Now()
+			if _, err := login(r, "", user, "wrong"); !errors.Is(err, ErrLoginRefused) {
+				t.Errorf("%s: %v", user, err)
+			}
+			if took := time.Since(began); took != takes {
+				t.Errorf("the refusal of %s takes %v, want %v", user, took, takes)
+			}
+		}
+	})
+}
+
+// Failures count for what the client has asked for, whatever the service answers. A wrong tenant counts as a wrong
+// password.
+func TestFailuresBeforeTheTenantIsKnown(t *testing.T) {
+	r := serving(withSources(t, served(), nil), &fakeSource{tenant: "acme"})
+	for _, tc := range []struct{ host, user, want string }{
+		{"", "bob", "bob@*"}, {"", "bob@acme", "bob@acme"}, {"ftp.acme.example", "bob", "bob@acme"}, {"", "erin", "erin@*"},
+		{"", "alice", "unknown-"}, {"nowhere.example", "bob", "unknown-"},
+	} {
+		if id := r.identify(&LoginRequest{Host: tc.host, User: tc.user}).id; !strings.HasPrefix(id, tc.want) {
+			t.Errorf("%s at %q counts for %s, want %s", tc.user, tc.host, id, tc.want)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		source := &fakeSource{}
+		r := serving(withSources(t, served(), nil), source)
+		for _, step := range []struct {
+			tenant string
+			waits  time.Duration
+		}{{"nowhere", 0}, {"", 250 * time.Millisecond}, {"acme", 500 * time.Millisecond}} {
+			source.tenant = step.tenant
+			began := time.Now()
+			if _, err := login(r, "", "bob", password); (err == nil) != (step.tenant == "acme") {
+				t.Errorf("%q: %v", step.tenant, err)
+			}
+			if waits := time.Since(began).Round(10 * time.Millisecond); waits != step.waits {
+				t.Errorf("the login into %q waits %v, want %v", step.tenant, waits, step.waits)
+			}
+		}
+	})
+}
+
+// Before the tenant is known, TLS is required if a tenant requires it that the service may name.
+func TestTLSBeforeTheTenantIsKnown(t *testing.T) {
+	yes, no := true, false
+	for _, tc := range []struct {
+		name, tenant, user string
+		required           *bool
+		server, want       bool
+	}{
+		{"none", "acme", "bob", nil, false, false},
+		{"a-tenant", "acme", "bob", &yes, false, true},
+		{"another-tenant-is-asked", "acme", "bob@empty", &yes, false, false},
+		{"known", "acme", "erin", &yes, false, false},
+		{"tenant-with-its-own", "own", "bob", &yes, false, false},
+		{"not-a-tenant", "acme", "bob", &no, true, true},
+		{"not-the-tenant-asked", "acme", "bob@acme", &no, true, false},
+	} {
+		tenants := served()
+		tenants[tc.tenant].TLS.Required = tc.required
+		source := &fakeSource{tenant: "acme"}
+		r := serving(withSources(t, tenants, source, "own"), source)
+		req := &LoginRequest{User: tc.user, Password: password, TLSRequired: tc.server,
+			RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}}
+		if got := r.RequiresTLS(req); got != tc.want {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+		}
+		if _, err := r.Login(context.Background(), req); tc.want &&
+			(!errors.Is(err, ErrTLSRequired) || len(source.asked) > 0) {
+			t.Errorf("%s: %v, and the service was asked %d times", tc.name, err, len(source.asked))
+		}
+	}
+}
+
+// A change of the service keeps what counts for its users, and the logins that it overtakes begin again.
+func TestServiceIsReplaced(t *testing.T) {
+	cfg := config.Default()
+	cfg.Auth.Hook.URL = "http://127.0.0.1:1/"
+	cfg.Tenants = served()
+	buckets := map[string]*s3client.Bucket{}
+	for name := range cfg.Tenants {
+		buckets[name] = &s3client.Bucket{Tenant: name}
+	}
+	r := registryWith(t, cfg, buckets)
+	first := r.current.Load()
+	acme := first.tenants["acme"]
+	bob, err := r.externalUser(acme, "bob", &config.User{Quota: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := r.identify(&LoginRequest{User: "bob"})
+	change(t, r, cfg, buckets)
+	if r.current.Load().settings.service != first.settings.service || r.current.Load().tenants["acme"] != acme {
+		t.Error("the same configuration has made another service")
+	}
+	next := *cfg
+	next.Auth.Hook.URL = "http://127.0.0.1:2/"
+	change(t, r, &next, buckets)
+	second := r.current.Load()
+	if second.settings.service == first.settings.service || second.tenants["acme"] == acme {
+		t.Fatal("the service stays")
+	}
+	if _, err := r.tenantOf(before, "acme"); !errors.Is(err, errReplaced) {
+		t.Errorf("an answer of the service before: %v", err)
+	}
+	if again := second.tenants["acme"].external.all()["bob"]; again == nil || again.state != bob.state {
+		t.Error("the user is forgotten")
+	}
+	next.Auth = config.Auth{}
+	change(t, r, &next, buckets)
+	if r.current.Load().tenants["acme"].external != nil || r.identify(&LoginRequest{User: "bob"}).asks() {
+		t.Error("the service stays without a section")
+	}
+}
