@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/server"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/users/auth"
 )
 
 func newCheckCommand() *cobra.Command {
@@ -36,7 +39,8 @@ func newCheckCommand() *cobra.Command {
 			"and deletes test objects, as far as\n" +
 			"the users may. If the IAM policy lacks an action, it says which, on which resource. The objects are " +
 			"below PREFIX.babelftp/, where no user\n" +
-			"sees them, and it deletes them.",
+			"sees them, and it deletes them. It also connects to the services of auth, and binds to an LDAP directory as " +
+			"bind_dn.",
 		Example: "  babelftp check --config babelftp.yaml\n" +
 			"  babelftp check --config babelftp.yaml --probe",
 		Args: noArguments,
@@ -86,7 +90,8 @@ func newCheckCommand() *cobra.Command {
 			}
 		}
 		if *probe {
-			if err := probeBuckets(cmd, cfg, *asJSON); err != nil || *asJSON {
+			err := errors.Join(probeBuckets(cmd, cfg, *asJSON), probeAuth(cmd, cfg, *asJSON))
+			if err != nil || *asJSON {
 				return err
 			}
 		}
@@ -122,6 +127,27 @@ func probeBuckets(cmd *cobra.Command, cfg *config.Config, asJSON bool) error {
 		}
 	})
 	return errors.Join(append(problems, err)...)
+}
+
+// probeAuth prints a line for each service of auth to which logins can connect. The error has a line for each other.
+func probeAuth(cmd *cobra.Command, cfg *config.Config, asJSON bool) error {
+	services, names := map[string]*config.Auth{"auth": &cfg.Auth}, []string{"auth"}
+	for _, tenant := range slices.Sorted(maps.Keys(cfg.Tenants)) {
+		name := "tenant " + tenant + ": auth"
+		services[name], names = &cfg.Tenants[tenant].Auth, append(names, name)
+	}
+	var problems []error
+	for _, name := range names {
+		if !services[name].Given() {
+			continue
+		}
+		if err := auth.Probe(cmd.Context(), services[name]); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", name, err))
+		} else if !asJSON {
+			fmt.Fprintln(cmd.OutOrStdout(), name+": ok")
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // count is a number with its noun.

@@ -207,7 +207,7 @@ type identity struct {
 	asked   *Tenant // the one that the client has asked for, nil for none
 	rules   certificates
 	user    *User    // of the configuration, nil for others
-	service *service // that decides on such names if nobody else knows them, nil if none does
+	service *service // that decides on such names if the configuration has them not, nil if none does
 	known   bool     // the configuration knows the name
 	name    string   // for the service
 }
@@ -226,7 +226,7 @@ func (who identity) tenant() *Tenant {
 	return nil
 }
 
-// failed is the error of a login that was not accepted, with whose it is, as far as that may be told.
+// failed is the error of a login that was not accepted, with the tenant and the user, as far as the log may have them.
 func (who identity) failed(err error) error {
 	if _, told := errors.AsType[*LoginError](err); told {
 		return err

@@ -82,7 +82,7 @@ func TestServiceOfServer(t *testing.T) {
 	}
 }
 
-// A service that does not decide refuses nobody, and no name is told.
+// A service that does not decide refuses no client, and its error has no name.
 func TestServiceOfServerIsDown(t *testing.T) {
 	down := errors.New("down")
 	r := serving(withSources(t, served(), nil), &fakeSource{err: down})

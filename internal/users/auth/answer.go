@@ -10,8 +10,8 @@ import (
 )
 
 // decode decodes what a service says of a user: a JSON object whose key user has the settings, in the form of a
-// configured user without a password, and whose key tenant may have the name of the tenant. The error names source, the
-// keys and what is wrong.
+// configured user without a password. Its key tenant may name the tenant. The error names source, the keys and what is
+// wrong.
 func decode(source string, text []byte) (*Answer, error) {
 	if depth(text) > maxDepth {
 		return nil, fmt.Errorf("%s: has values in more than %d others", source, maxDepth)

@@ -57,6 +57,26 @@ func New(cfg *config.Auth) (Source, error) {
 	return nil, nil
 }
 
+// Probe returns an error if no login could ask the source: it connects to each server, under TLS as a login would, and
+// binds to a directory that it would search. It sends no name and no password of a user.
+func Probe(ctx context.Context, cfg *config.Auth) error {
+	switch {
+	case cfg.Hook.URL != "":
+		hook, err := newHook(&cfg.Hook)
+		if err != nil {
+			return err
+		}
+		return hook.probe(ctx)
+	case len(cfg.LDAP.URLs) > 0:
+		directory, err := newDirectory(cfg)
+		if err != nil {
+			return err
+		}
+		return directory.probe(ctx)
+	}
+	return nil
+}
+
 func withCache(s Source, ttl time.Duration, err error) (Source, error) {
 	if err != nil || ttl == 0 {
 		return s, err

@@ -202,6 +202,10 @@ func TestHookUnderTLS(t *testing.T) {
 				Timeout: time.Minute}})
 		if err == nil {
 			_, err = source.Authenticate(t.Context(), &request)
+			if probed := Probe(t.Context(), &config.Auth{Hook: config.Hook{URL: server.URL, CAFile: file}}); (probed ==
+				nil) != (err == nil) {
+				t.Errorf("%s: the probe says %v, and a login %v", file, probed, err)
+			}
 		}
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", file, err, want)

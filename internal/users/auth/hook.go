@@ -2,12 +2,14 @@ package auth
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -84,6 +86,26 @@ func (h *hook) Authenticate(ctx context.Context, req *Request) (*Answer, error) 
 			"hook %s: answered %d: write 200 with the user, or 401 for a wrong password", h.shown, status)
 	}
 	return decode("answer of the hook "+h.shown, answer)
+}
+
+// probe connects to the service.
+func (h *hook) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+	defer cancel()
+	service, err := url.Parse(h.url)
+	if err != nil {
+		return errors.New("the URL of the hook cannot be read")
+	}
+	dial, port := (&net.Dialer{}).DialContext, cmp.Or(service.Port(), "80")
+	if service.Scheme == "https" {
+		under := tls.Dialer{Config: h.client.Transport.(*http.Transport).TLSClientConfig}
+		dial, port = under.DialContext, cmp.Or(service.Port(), "443")
+	}
+	conn, err := dial(ctx, "tcp", net.JoinHostPort(service.Hostname(), port))
+	if err != nil {
+		return fmt.Errorf("hook %s: %w", h.shown, err)
+	}
+	return conn.Close()
 }
 
 // post sends a login and returns the answer.

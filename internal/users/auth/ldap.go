@@ -84,6 +84,38 @@ func (d *directory) Authenticate(ctx context.Context, req *Request) (*Answer, er
 	return &Answer{Tenant: tenant, User: user}, nil
 }
 
+// probe connects to each server, and binds where a login would search.
+func (d *directory) probe(ctx context.Context) error {
+	for _, server := range d.servers {
+		if err := d.probeOne(ctx, server); err != nil {
+			return fmt.Errorf("directory %s: %w", server.Redacted(), err)
+		}
+	}
+	return nil
+}
+
+func (d *directory) probeOne(ctx context.Context, server *url.URL) error {
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.TimeoutOf())
+	defer cancel()
+	c, err := d.dial(ctx, server)
+	if err != nil {
+		return cmp.Or(ctx.Err(), err)
+	}
+	defer c.end()
+	defer context.AfterFunc(ctx, c.end)()
+	if d.cfg.UserDN != "" {
+		return nil
+	}
+	if err := d.bindToSearch(c); err != nil {
+		return cmp.Or(ctx.Err(), err)
+	}
+	if _, err := c.Search(ldap.NewSearchRequest(d.cfg.BaseDN, ldap.ScopeBaseObject, ldap.NeverDerefAliases, 1, 0, false,
+		"(objectClass=*)", []string{"1.1"}, nil)); err != nil { // no attributes (RFC 4511 4.5.1.8)
+		return cmp.Or(ctx.Err(), describe("base_dn: search", err))
+	}
+	return nil
+}
+
 // sameName reports whether two texts are the same distinguished name, or the same text.
 func sameName(a, b string) bool {
 	if a == b {
@@ -250,14 +282,8 @@ func (d *directory) bindAndRead(c *connection, req *Request) (*ldap.Entry, error
 // searchAndBind finds the entry of the user, and binds as it. It binds for an unknown user too, so that the reply
 // does not come sooner.
 func (d *directory) searchAndBind(c *connection, req *Request) (*ldap.Entry, error) {
-	var err error
-	if d.cfg.BindDN == "" {
-		err = c.UnauthenticatedBind("")
-	} else {
-		err = c.Bind(d.cfg.BindDN, d.cfg.BindPassword.Reveal())
-	}
-	if err != nil {
-		return nil, fmt.Errorf("bind_dn: %w", err)
+	if err := d.bindToSearch(c); err != nil {
+		return nil, err
 	}
 	entry, err := d.find(c, d.cfg.BaseDN, ldap.ScopeWholeSubtree, req.User)
 	if err != nil {
@@ -275,6 +301,19 @@ func (d *directory) searchAndBind(c *connection, req *Request) (*ldap.Entry, err
 		return nil, fmt.Errorf("no entry has the name and meets the filter: %w", ErrRefused)
 	}
 	return entry, nil
+}
+
+// bindToSearch binds as the account that searches, or as anonymous.
+func (d *directory) bindToSearch(c *connection) (err error) {
+	if d.cfg.BindDN == "" {
+		err = c.UnauthenticatedBind("")
+	} else {
+		err = c.Bind(d.cfg.BindDN, d.cfg.BindPassword.Reveal())
+	}
+	if err != nil {
+		return fmt.Errorf("bind_dn: %w", err)
+	}
+	return nil
 }
 
 // find returns the only entry that has the name, nil if there is none. To a directory, names in

@@ -286,3 +286,26 @@ func TestDirectoryServers(t *testing.T) {
 		}
 	}
 }
+
+// A probe finds what would let each login fail, and binds as no user.
+func TestProbeOfADirectory(t *testing.T) {
+	s := servicetest.StartDirectory(t)
+	for name, tc := range map[string]struct {
+		cfg    *config.Auth
+		change func(*config.LDAP)
+		want   string
+	}{
+		"search":      {searching(s), func(*config.LDAP) {}, ""},
+		"bind":        {binding(s), func(*config.LDAP) {}, ""},
+		"account":     {searching(s), func(l *config.LDAP) { l.BindPassword = value.NewSecret("other") }, "bind_dn: "},
+		"base":        {searching(s), func(l *config.LDAP) { l.BaseDN = "ou=none," + servicetest.BaseDN }, "base_dn: "},
+		"certificate": {binding(s), func(l *config.LDAP) { l.CAFile = "" }, "certificate"},
+		"one-is-down": {binding(s), func(l *config.LDAP) { l.URLs = append(l.URLs, "ldap://127.0.0.1:1") }, ":1: "},
+	} {
+		tc.change(&tc.cfg.LDAP)
+		err := Probe(t.Context(), tc.cfg)
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+}
