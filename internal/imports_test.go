@@ -18,6 +18,7 @@ func house() []string {
 		"internal/server",   // puts everything together.
 		"internal/admin",    // what administrators see and do.
 		"internal/ftp",      // speaks FTP.
+		"internal/doctor",   // looks at servers and their logs from outside.
 		"internal/report",   // logs, audit, events and traces.
 		"internal/users",    // tenants and users, and how they log in.
 		"internal/storage",  // what a user sees of S3, and the S3 clients.

@@ -1,0 +1,157 @@
+package doctor_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/doctor"
+)
+
+// read returns the findings of a log as "id client user times cause".
+func read(t *testing.T, log string) []string {
+	t.Helper()
+	found, err := doctor.ReadLog(t.Context(), strings.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown []string
+	for _, f := range found.Shown(text) {
+		if f.Cause == "" || f.Change == "" || len(f.Evidence) == 0 || strings.ContainsAny(f.Cause, "{}") {
+			t.Errorf("incomplete: %+v", f)
+		}
+		shown = append(shown, fmt.Sprintf("%s %s %s %d", f.ID, f.Client, f.User, f.Times))
+	}
+	return shown
+}
+
+// text renders a message in English.
+func text(id string, args ...string) string { return doctor.English(id, args...) }
+
+const (
+	logged  = `level=INFO msg=`
+	scanner = ` session=5f2c remote=192.0.2.7:50123 tenant=acme user=scanner`
+)
+
+// A debugged session of the scanner: commands and their codes.
+func debugged(lines ...string) string {
+	var b strings.Builder
+	for _, l := range lines {
+		command, code, _ := strings.Cut(l, " = ")
+		fmt.Fprintf(&b, "level=DEBUG msg=command%s line=%q\n", scanner, command)
+		if code != "" {
+			fmt.Fprintf(&b, "level=DEBUG msg=reply%s command=%s code=%s text=\"\"\n", scanner, strings.Fields(command)[0], code)
+		}
+	}
+	return b.String()
+}
+
+func TestReadLog(t *testing.T) {
+	for _, test := range []struct {
+		name, log string
+		want      []string
+	}{
+		{"fine", logged + `"logged in"` + scanner + ` tls=true`, nil},
+		{"ports-of-two-clients", logged + `transfer` + scanner + ` direction=listing command=LIST path=/ bytes=0 code=425 ` +
+			`duration_ms=30002 tls=false data_address=203.0.113.9:30012 ` +
+			`connection="the client did not connect to port 30012 within 30s"` + "\n" + logged +
+			`"no data connection came"` + scanner + ` data_address=:30013 ` +
+			`err="the client did not connect to port 30013 within 21.04s"` + "\n" +
+			`{"time":"2026-11-28T03:00:00Z","level":"INFO","msg":"no data connection came","session":"77",` +
+			`"remote":"[2001:db8::7]:50124","data_address":":30014","err":"the client did not connect to port 30014 within 2s"}`,
+			[]string{"ports-unreachable 192.0.2.7 scanner 2", "ports-unreachable 2001:db8::7  1"}},
+		{"private-address", logged + `"no data connection came"` + scanner + ` data_address=10.0.0.7:30013 ` +
+			`err="the client did not connect to port 30013 within 21.04s"`,
+			[]string{"passive-private 192.0.2.7 scanner 1", "ports-unreachable 192.0.2.7 scanner 1"}},
+		{"another-client", logged + `"no data connection came"` + scanner + ` data_address=:30013 err="the client did not ` +
+			`connect to port 30013 within 21s; 10.1.1.1 did, which is not the address of the control connection"`,
+			[]string{"data-elsewhere 192.0.2.7 scanner 1"}},
+		{"behind-a-prefix", `Nov 28 03:00:00 ftp babelftp[812]: time=2026-11-28T03:00:00Z ` + logged +
+			`"login refused; the log shows one a minute for an address and user" session=1 remote=192.0.2.7:1 ` +
+			`err="user \"alice\" of tenant \"acme\": login refused" more=4`, []string{"login-refused 192.0.2.7 alice 5"}},
+		{"tls-required", logged + `"login refused; the log shows one a minute for an address and user" session=1 ` +
+			`remote=192.0.2.7:1 err="TLS is required (tls.required), and the client has not sent AUTH TLS" more=0`,
+			[]string{"tls-required 192.0.2.7  1"}},
+		{"certificate", logged + `"client left after the TLS handshake, before a login; the log shows one a minute for an ` +
+			`address" session=1 remote=192.0.2.7:1 hint="the client may not trust the certificate, or the certificate may ` +
+			`not have the name that the client connects to" more=2`, []string{"certificate 192.0.2.7  3"}},
+		{"certificate-alert", logged + `"TLS handshake failed; the log shows one a minute for an address" session=1 ` +
+			`remote=192.0.2.7:1 err="remote error: tls: unknown certificate authority" hint="" more=0`,
+			[]string{"certificate 192.0.2.7  1"}},
+		{"certificate-expired", logged + `"TLS handshake failed; the log shows one a minute for an address" session=1 ` +
+			`remote=192.0.2.7:1 err="remote error: tls: expired certificate" hint="" more=0`,
+			[]string{"certificate-expired 192.0.2.7  1"}},
+		{"old-tls", logged + `"TLS handshake failed; the log shows one a minute for an address" session=1 ` +
+			`remote=192.0.2.7:1 err="tls: client offered only unsupported versions: [302 301]" hint="" more=0`,
+			[]string{"tls-old 192.0.2.7  1"}},
+		{"explicit-at-the-implicit-port", logged + `"TLS handshake failed; the log shows one a minute for an address" ` +
+			`session=1 remote=192.0.2.7:1 err=EOF hint="the client may use explicit TLS, which begins in the clear: it ` +
+			`needs the port of listen" more=0`, []string{"protocol-mismatch 192.0.2.7  1"}},
+		{"charset", logged + `"command failed"` + scanner + ` command=STOR code=501 err="charset: the name is not in the ` +
+			`encoding: \"M\\xfcller.txt\" is not UTF-8"`, []string{"names-changed 192.0.2.7 scanner 1"}},
+		{"session-reuse", logged + `transfer` + scanner + ` command=LIST code=522 connection="the data connection did not ` +
+			`resume the TLS session of the control connection"`, []string{"tls-reuse 192.0.2.7 scanner 1"}},
+		{"active", logged + `transfer` + scanner + ` command=LIST code=425 ` +
+			`connection="dial tcp 192.0.2.7:50000: connect: connection refused"`,
+			[]string{"active-failed 192.0.2.7 scanner 1"}},
+		{"cut", logged + `transfer` + scanner + ` command=STOR code=426 connection="the data connection was lost"`,
+			[]string{"transfer-cut 192.0.2.7 scanner 1"}},
+		{"quota", logged + `transfer` + scanner + ` command=STOR code=552 storage="disk quota exceeded: quota of 1024 bytes ` +
+			`has no room"`, []string{"storage-full 192.0.2.7 scanner 1"}},
+		{"storage-refuses", logged + `transfer` + scanner + ` command=STOR code=550 storage="permission denied: PutObject: the ` +
+			`IAM policy must allow s3:PutObject on arn:aws:s3:::acme-data/*: AccessDenied: Access Denied (HTTP 403, request ` +
+			`18EA8F94)"`, []string{"storage-refuses 192.0.2.7 scanner 1"}},
+		{"storage-is-slow", logged + `transfer` + scanner + ` command=STOR code=451 storage="resource temporarily unavailable: ` +
+			`PutObject: SlowDown: reduce your request rate (HTTP 503, request 18EA)"` + "\n" +
+			`level=DEBUG msg="S3 request"` + scanner + ` operation=PutObject status=200 duration_ms=7204 s3_request_id=18EB`,
+			[]string{"storage-slow 192.0.2.7 scanner 2"}},
+		{"limit", logged + `"refused by a limit; the log shows one a minute" session=1 remote=192.0.2.7:1 ` +
+			`limit=address.sessions limit_tenant="" more=0`, []string{"limit 192.0.2.7  1"}},
+		{"drain", logged + `stopping drain_timeout=25s`, []string{"shutting-down-server   1"}},
+		{"a-picture-as-text", debugged("TYPE A = 200", "EPSV = 229", "STOR scan.JPG = 226", "TYPE I = 200",
+			"STOR other.jpg = 226", "QUIT = 221"), []string{"type-ascii 192.0.2.7 scanner 1"}},
+		{"a-text-as-text", debugged("TYPE A = 200", "EPSV = 229", "STOR scan.txt = 226", "QUIT = 221"), nil},
+		{"stops-at-500", debugged("SYST = 215", "XCRC a.txt = 500"), []string{"client-stops 192.0.2.7 scanner 1"}},
+		{"goes-on-after-500", debugged("XCRC a.txt = 500", "PWD = 257"), nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := read(t, test.log+"\n"); !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+	if _, err := doctor.ReadLog(t.Context(), strings.NewReader("Nov 28 sshd[1]: hello\n")); !errors.Is(err, doctor.ErrNoLog) {
+		t.Errorf("another log: %v", err)
+	}
+}
+
+// The ports that a client missed are one finding, in ranges.
+func TestPorts(t *testing.T) {
+	var log strings.Builder
+	for _, port := range []int{30014, 30012, 30013, 30040, 30012} {
+		fmt.Fprintf(&log, "%s\"no data connection came\"%s err=\"the client did not connect to port %d within 9s\"\n",
+			logged, scanner, port)
+	}
+	found, err := doctor.ReadLog(t.Context(), strings.NewReader(log.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := found.Shown(text)
+	const want = "The passive ports 30012-30014, 30040 do not reach the server from 192.0.2.7."
+	if len(all) != 1 || all[0].Cause != want || all[0].Times != 5 {
+		t.Errorf("got %+v, want %s", all, want)
+	}
+}
+
+// Each row of the table has its texts and a place where it is found.
+func TestKinds(t *testing.T) {
+	seen := map[doctor.ID]bool{}
+	for _, k := range doctor.Kinds() {
+		if text(k.CauseText()) == "" || text(k.ChangeText()) == "" || k.Server == "" && k.Log == "" || seen[k.ID] {
+			t.Errorf("%+v", k)
+		}
+		seen[k.ID] = true
+	}
+}
