@@ -120,7 +120,8 @@ tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tool
 
 # The race detector needs a C compiler. Perl's Net::FTP needs a module for TLS, which no command shows.
 packages: ## install the Debian packages that the tests need
-	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 ruby=ruby perl:IO::Socket::SSL=perl,libio-socket-ssl-perl cc=gcc,libc6-dev slapd=slapd systemd-analyze=systemd chromium=chromium ip=iproute2 jq=jq json2po=translate-toolkit
+	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 ruby=ruby perl:IO::Socket::SSL=perl,libio-socket-ssl-perl cc=gcc,libc6-dev slapd=slapd systemd-analyze=systemd chromium=chromium ip=iproute2 jq=jq json2po=translate-toolkit nft=nftables haproxy=haproxy vsftpd=vsftpd
+	@tools/ftp-servers.sh
 
 client-packages: ## install the Debian packages of the FTP clients that make test does without
 	@tools/debian-packages.sh wget=wget wget2=wget2 aria2c=aria2 axel=axel ncftp=ncftp tnftp=tnftp inetutils-ftp=inetutils-ftp yafc=yafc duplicity=duplicity gio=libglib2.0-bin /usr/libexec/gvfsd-ftp=gvfs-backends,gvfs-daemons dbus-run-session=dbus-daemon filezilla=filezilla Xvfb=xvfb xdotool=xdotool \

@@ -6,43 +6,133 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/doctor"
 )
 
 // errWrong makes the exit code tell that doctor has found something.
 var errWrong = errors.New("something is wrong: see above")
 
+// doctorPassword is the variable of the environment that may have the password.
+const doctorPassword = "BABELFTP_DOCTOR_PASSWORD"
+
+// doctorFlags say what doctor looks at, and how.
+type doctorFlags struct {
+	log, passwordFile, caFile string
+	asJSON                    *bool
+	options                   doctor.Options
+}
+
 func newDoctorCommand() *cobra.Command {
+	f := &doctorFlags{}
 	cmd := &cobra.Command{
-		Use:   "doctor --log FILE",
+		Use:   "doctor URL | doctor --log FILE",
 		Short: "Say why FTP does not work, and what to change",
 		Long: "Say why FTP does not work, and what to change. Each finding has its cause, what was seen, and what to " +
 			"change, in the language of\n" +
 			"LC_ALL, LC_MESSAGES or LANG. The exit code is 1 if something is wrong.\n\n" +
+			"With a URL look at any FTP server as its clients do: name, TLS, certificate, passive ports, active mode, " +
+			"files, names, idle time. The\n" +
+			"command makes a directory with a few files and removes them, also after Ctrl-C. The password comes from " +
+			"--password-file, from\n" + doctorPassword + " or from the terminal. Without a user in the URL the login is " +
+			"anonymous. ftp uses TLS where the server offers\nit, ftps begins with TLS. Steps are shown on standard " +
+			"error.\n\n" +
 			"With --log read lines of the log of a server: which passive ports a client never reached, why it was " +
 			"refused, whether S3 was slow.\n" +
 			"Debug lines tell more: see babelftp debug.",
-		Example: "  babelftp doctor --log /var/log/babelftp.log\n" +
+		Example: "  babelftp doctor ftp://alice@ftp.example.com\n" +
+			"  babelftp doctor ftps://alice@ftp.example.com --password-file password --json\n" +
+			"  babelftp doctor ftp://alice@192.0.2.1:2121 --insecure --idle 10m --samples 100\n" +
+			"  babelftp doctor --log /var/log/babelftp.log\n" +
 			"  journalctl --unit babelftp --since -2h | babelftp doctor --log -\n" +
 			"  kubectl logs babelftp-0 --since=2h | grep 192.0.2.7 | babelftp doctor --log - --json",
-		Args: noArguments,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 || (len(args) == 1) == (f.log != "") {
+				return newUsageError(cmd, "give one URL like ftp://alice@ftp.example.com, or --log FILE")
+			}
+			return nil
+		},
 	}
-	log := cmd.Flags().String("log", "", "read the lines of a server's log from `FILE`, or from standard input for -")
-	asJSON := addJSONFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *log == "" {
-			return newUsageError(cmd, "--log names no file")
+	const idle, samples, logins = time.Minute, 12, 4
+	flags := cmd.Flags()
+	flags.StringVar(&f.log, "log", "", "read the lines of a server's log from `FILE`, or from standard input for -")
+	flags.StringVar(&f.passwordFile, "password-file", "", "the `FILE` that holds the password")
+	flags.StringVar(&f.caFile, "ca-file", "", "a PEM `FILE` of the authorities to trust (default those of the system)")
+	flags.BoolVar(&f.options.Insecure, "insecure", false, "go on, and send the password, where the certificate is wrong")
+	flags.DurationVar(&f.options.Idle, "idle", idle, "leave a connection idle for this `TIME`; 0 for not at all")
+	flags.IntVar(&f.options.Samples, "samples", samples, "try this `NUMBER` of passive ports")
+	flags.IntVar(&f.options.Logins, "logins", logins, "log in this `NUMBER` of times, to compare servers behind one address")
+	f.asJSON = addJSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var found *doctor.Findings
+		var err error
+		if f.log != "" {
+			found, err = readLog(cmd, f.log)
+		} else {
+			found, err = f.examine(cmd, args[0])
 		}
-		found, err := readLog(cmd, *log)
-		if err != nil {
+		if found == nil {
 			return err
 		}
-		return showFindings(cmd.OutOrStdout(), found.Shown(doctor.English), *asJSON)
+		if shown := showFindings(cmd.OutOrStdout(), found.Shown(doctor.English), *f.asJSON); err == nil {
+			return shown
+		}
+		return err
 	}
 	return cmd
+}
+
+// examine looks at the server of a URL, until a signal at most.
+func (f *doctorFlags) examine(cmd *cobra.Command, address string) (*doctor.Findings, error) {
+	target, err := doctor.ParseTarget(address)
+	if err != nil {
+		return nil, newUsageError(cmd, "%w", err)
+	}
+	if f.options.Authorities, err = config.Authorities(f.caFile); err != nil {
+		return nil, fmt.Errorf("--ca-file: %w", err)
+	}
+	if target.Password == "" {
+		if target.Password, err = f.password(cmd, target.User); err != nil {
+			return nil, err
+		}
+	}
+	f.options.Progress = func(step string) { fmt.Fprintln(cmd.ErrOrStderr(), visible(step)) }
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return doctor.Examine(ctx, target, f.options)
+}
+
+// password is that of the user, from the first place that has one.
+func (f *doctorFlags) password(cmd *cobra.Command, user string) (string, error) {
+	if f.passwordFile != "" {
+		file, err := os.Open(f.passwordFile)
+		if err != nil {
+			return "", fmt.Errorf("--password-file: %w", err)
+		}
+		defer file.Close()
+		return readPassword(file, io.Discard)
+	}
+	if text := os.Getenv(doctorPassword); text != "" {
+		return checkPassword([]byte(text))
+	}
+	in, ok := cmd.InOrStdin().(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return readPassword(cmd.InOrStdin(), io.Discard)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "Password of %s: ", visible(user))
+	text, err := term.ReadPassword(int(in.Fd()))
+	fmt.Fprintln(cmd.ErrOrStderr())
+	if err != nil {
+		return "", fmt.Errorf("read the password: %w", err)
+	}
+	return checkPassword(text)
 }
 
 // readLog reads a file, or standard input.

@@ -147,7 +147,7 @@ const (
 func (f *Finding) see(times int, evidence ...string) {
 	f.Times += times
 	for _, text := range evidence {
-		if text = strings.TrimSpace(text); len(f.Evidence) < maxEvidence && text != "" &&
+		if text = strings.Join(strings.Fields(text), " "); len(f.Evidence) < maxEvidence && text != "" &&
 			!slices.Contains(f.Evidence, text) {
 			if len(text) > maxEvidenceText {
 				text = strings.ToValidUTF8(text[:maxEvidenceText], "") + " …"

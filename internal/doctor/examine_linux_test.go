@@ -1,0 +1,344 @@
+package doctor_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/doctor"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+)
+
+// startTimeout is how long a server may take to answer on a busy machine.
+const startTimeout = time.Minute
+
+// A server is one of Debian.
+type server struct {
+	address string // of the control connection
+	dir     string // what an anonymous user sees
+	port    int    // the first of ten passive ports
+}
+
+// run starts a server, and waits for its greeting.
+func run(t *testing.T, address, program string, args ...string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short starts no server; this test needs " + program)
+	}
+	cmd := exec.Command(program, args...)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if libraries, err := filepath.Glob("../../.tools/ftp-servers/usr/lib/*-linux-gnu*"); err == nil && len(libraries) > 0 {
+		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+libraries[0])
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with the processes of its sessions
+	cmd.WaitDelay = startTimeout
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v; run: make packages", err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // its output says why
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		if <-ended; t.Failed() {
+			t.Logf("%s: %s", program, &output)
+		}
+	})
+	deadline := time.After(startTimeout)
+	for {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		select {
+		case <-ended:
+			t.Fatalf("%s has ended: %s", program, &output)
+		case <-deadline:
+			t.Fatalf("%s does not answer: %v", program, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// write writes a file, and returns its path.
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// public makes a directory that any user of the system may write to.
+func public(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "babelftp-doctor-")
+	if err == nil {
+		err = os.Chmod(dir, 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// vsftpd starts vsftpd at a host, with these settings instead of its own.
+func vsftpd(t *testing.T, host string, settings ...string) server {
+	t.Helper()
+	s := server{dir: public(t), port: int(ftptest.FreePorts(t, 10, host))}
+	control := int(ftptest.FreePorts(t, 1, host))
+	s.address = fmt.Sprintf("%s:%d", host, control)
+	empty := t.TempDir()
+	conf := fmt.Sprintf("listen=YES\nlisten_address=%s\nlisten_port=%d\nanonymous_enable=YES\nlocal_enable=NO\n"+
+		"write_enable=YES\nanon_upload_enable=YES\nanon_mkdir_write_enable=YES\nanon_other_write_enable=YES\n"+
+		"anon_umask=022\nanon_root=%s\nallow_writeable_chroot=YES\npasv_min_port=%d\npasv_max_port=%d\nbackground=NO\n"+
+		"run_as_launching_user=YES\nseccomp_sandbox=NO\nsecure_chroot_dir=%s\nftp_username=nobody\nxferlog_enable=NO\n%s\n",
+		host, control, s.dir, s.port, s.port+9, empty, strings.Join(settings, "\n"))
+	run(t, s.address, "/usr/sbin/vsftpd", write(t, "vsftpd.conf", conf))
+	return s
+}
+
+// withTLS returns settings of vsftpd, and the authority that a client needs.
+func withTLS(t *testing.T, template *x509.Certificate) (settings []string, authorities *x509.CertPool) {
+	t.Helper()
+	if template.IPAddresses == nil {
+		template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	}
+	if template.NotAfter.IsZero() {
+		template.NotAfter = time.Now().AddDate(0, 1, 0)
+	}
+	cert, key := certtest.New(t, template)
+	authorities = x509.NewCertPool()
+	authorities.AppendCertsFromPEM([]byte(cert))
+	return []string{"ssl_enable=YES", "allow_anon_ssl=YES", "require_ssl_reuse=NO",
+		"rsa_cert_file=" + write(t, "tls.crt", cert), "rsa_private_key_file=" + write(t, "tls.key", key)}, authorities
+}
+
+// examine returns the IDs of what is found at an address, wrong ones with "!", and wants nothing to be left.
+func examine(t *testing.T, address string, o doctor.Options) []string {
+	t.Helper()
+	target, err := doctor.ParseTarget("ftp://" + address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if target.User != "anonymous" {
+		target.Password = "secret"
+	}
+	o.Progress = func(step string) { t.Log(step) }
+	if o.Samples == 0 {
+		o.Samples, o.Logins = 4, 2
+	}
+	found, err := doctor.Examine(t.Context(), target, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []string{}
+	for _, f := range found.Shown(text) {
+		t.Logf("%s: %s %q", f.ID, f.Cause, f.Evidence)
+		id := string(f.ID)
+		if f.Level == doctor.Wrong {
+			id = "!" + id
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// clean wants the examination to have left nothing.
+func (s server) clean(t *testing.T) {
+	t.Helper()
+	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) > 0 {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+}
+
+// want compares what was found, but for notes about what the server lacks.
+func want(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	got = slices.DeleteFunc(got, func(id string) bool { return id == "feature-missing" || id == "tls-missing" })
+	if !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}
+
+// Nothing is wrong with the FTP servers of Debian as they are.
+func TestServersOfDebian(t *testing.T) {
+	t.Run("vsftpd", func(t *testing.T) {
+		s := vsftpd(t, "127.0.0.1")
+		want(t, examine(t, s.address, doctor.Options{Idle: time.Second}))
+		s.clean(t)
+	})
+	t.Run("vsftpd-tls", func(t *testing.T) {
+		settings, authorities := withTLS(t, &x509.Certificate{})
+		s := vsftpd(t, "127.0.0.1", settings...)
+		want(t, examine(t, s.address, doctor.Options{Authorities: authorities}))
+		s.clean(t)
+	})
+	t.Run("proftpd", func(t *testing.T) {
+		s := server{dir: public(t), port: int(ftptest.FreePorts(t, 10))}
+		control := ftptest.FreePorts(t, 1)
+		s.address = fmt.Sprintf("127.0.0.1:%d", control)
+		run(t, s.address, "../../.tools/ftp-servers/usr/sbin/proftpd", "--nodaemon", "--config", write(t, "proftpd.conf",
+			fmt.Sprintf("ServerType standalone\nDefaultAddress 127.0.0.1\nPort %d\nUseIPv6 off\nUser nobody\nGroup nogroup\n"+
+				"PassivePorts %d %d\nScoreboardFile none\nWtmpLog off\nTransferLog none\nAllowStoreRestart on\n"+
+				"AuthOrder mod_auth_unix.c\nPidFile %s\nDelayEngine off\nUseFtpUsers off\n"+
+				"<Anonymous %s>\nUser nobody\nGroup nogroup\nUserAlias anonymous nobody\nRequireValidShell off\n"+
+				"AllowOverwrite on\n</Anonymous>\n",
+				control, s.port, s.port+9, filepath.Join(t.TempDir(), "pid"), s.dir)))
+		want(t, examine(t, s.address, doctor.Options{}))
+		s.clean(t)
+	})
+	t.Run("pure-ftpd", func(t *testing.T) {
+		s := pureFTPd(t)
+		want(t, examine(t, s.address, doctor.Options{}))
+		s.clean(t)
+	})
+}
+
+// pureFTPd starts Pure-FTPd with the user bob.
+func pureFTPd(t *testing.T) server {
+	t.Helper()
+	const tools = "../../.tools/ftp-servers/usr"
+	s := server{dir: public(t), port: int(ftptest.FreePorts(t, 10))}
+	control := ftptest.FreePorts(t, 1)
+	s.address = fmt.Sprintf("bob@127.0.0.1:%d", control)
+	users := t.TempDir()
+	add := exec.Command(tools+"/bin/pure-pw", "useradd", "bob", "-f", users+"/passwd", "-F", users+"/pdb", "-m",
+		"-u", "65534", "-g", "65534", "-d", s.dir)
+	add.Stdin = strings.NewReader("secret\nsecret\n")
+	if out, err := add.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s; run: make packages", err, out)
+	}
+	_, listen, _ := strings.Cut(s.address, "@")
+	run(t, listen, tools+"/sbin/pure-ftpd", "-4", "-E", "-H", "-S", fmt.Sprintf("127.0.0.1,%d", control),
+		"-p", fmt.Sprintf("%d:%d", s.port, s.port+9), "-l", "puredb:"+users+"/pdb", "-u", "1", "-g", users+"/pid")
+	return s
+}
+
+// A device stands between client and server, and changes or holds what passes.
+type device struct {
+	toServer, toClient func(line string) string // "" cuts, "-" leaves out
+}
+
+// serve returns the address of the device in front of a server.
+func (d device) serve(t *testing.T, server string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	pass := func(from, to net.Conn, change func(string) string) {
+		defer from.Close()
+		defer to.Close()
+		in := bufio.NewReader(from)
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return
+			}
+			if change != nil {
+				line = change(line)
+			}
+			if line == "" {
+				return
+			}
+			if line == "-" {
+				continue
+			}
+			if _, err := io.WriteString(to, line); err != nil {
+				return
+			}
+		}
+	}
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			back, err := net.Dial("tcp", server)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			context.AfterFunc(ctx, func() { _, _ = client.Close(), back.Close() })
+			go pass(client, back, d.toServer)
+			go pass(back, client, d.toClient)
+		}
+	}()
+	return l.Addr().String()
+}
+
+var replyToPASV = regexp.MustCompile(`^227 .*\((\d+),(\d+),(\d+),(\d+),(\d+),(\d+)\)`)
+
+// What stands between client and server breaks FTP in ways of its own.
+func TestDevices(t *testing.T) {
+	starts := func(prefix, instead string) func(string) string {
+		return func(line string) string {
+			if strings.HasPrefix(line, prefix) {
+				return instead
+			}
+			return line
+		}
+	}
+	all := false
+	for _, test := range []struct {
+		name   string
+		device device
+		want   []string
+	}{
+		{"nothing", device{}, nil},
+		{"NAT-that-rewrites-the-port-of-PASV", device{toClient: func(line string) string {
+			return replyToPASV.ReplaceAllString(line, "227 Entering Passive Mode ($1,$2,$3,$4,0,1)")
+		}}, []string{"!passive-changed"}},
+		{"NAT-that-rewrites-the-address-of-PASV", device{toClient: func(line string) string {
+			return replyToPASV.ReplaceAllString(line, "227 Entering Passive Mode (192,0,2,9,$5,$6)")
+		}}, []string{"!passive-other"}},
+		{"firewall-that-cuts-at-EPSV", device{toServer: starts("EPSV", "")}, []string{"!extended-blocked"}},
+		{"server-without-EPSV", device{toServer: starts("EPSV", "XXXX\r\n")}, nil},
+		{"firewall-that-cuts-at-EPSV-ALL", device{toServer: starts("EPSV ALL", "")}, []string{"!extended-all"}},
+		{"firewall-that-fails-after-EPSV-ALL", device{toServer: func(line string) string {
+			if all = all && !strings.HasPrefix(line, "USER") || line == "EPSV ALL\r\n"; all && line == "EPSV\r\n" {
+				return ""
+			}
+			return line
+		}}, []string{"!extended-all"}},
+		{"another-protocol", device{toClient: starts("220", "SSH-2.0-OpenSSH_9.2\r\n")}, []string{"!protocol-mismatch"}},
+		{"limit", device{toClient: starts("220", "421 There are too many connected users.\r\n")}, []string{"!limit"}},
+		{"login", device{toClient: starts("230", "530 Login incorrect.\r\n")}, []string{"!login-refused"}},
+		{"quota", device{toClient: starts("226 Transfer", "552 Quota exceeded.\r\n")}, []string{"!storage-full"}},
+		{"text", device{toServer: starts("TYPE I", "TYPE A\r\n")}, []string{"!file-differs"}},
+		{"names", device{toServer: func(line string) string {
+			return strings.ReplaceAll(line, "Привет", "??????")
+		}}, []string{"!names-changed"}},
+		{"rename", device{toServer: starts("RNTO", "XXXX\r\n")}, []string{"!command-refused"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := vsftpd(t, "127.0.0.1", "ascii_upload_enable=YES", "ascii_download_enable=YES")
+			want(t, examine(t, test.device.serve(t, s.address), doctor.Options{}), test.want...)
+		})
+	}
+}
