@@ -60,6 +60,7 @@ func (f *ftpServer) login(ctx context.Context) (*ftpSession, error) {
 	}
 	s := &ftpSession{f, ftptest.NewConn(conn)}
 	s.Timeout = workTimeout
+	defer context.AfterFunc(ctx, s.close)() // a server answers wrong passwords late
 	err = s.reply("2")
 	if err == nil {
 		err = s.command("3", "USER "+f.user)

@@ -77,7 +77,8 @@ func victim(sessions, files int, withS3 bool, do ...activity) work {
 		if err != nil {
 			return err
 		}
-		a := &attack{ctx: ctx, job: j, target: attacker, dir: j.newName()}
+		a := &attack{job: j, target: attacker, dir: j.newName()}
+		a.ctx, a.cancel = context.WithCancel(ctx)
 		defer j.remove(ctx, a.dir+"/")
 		defer a.stop()
 		if err := a.start(sessions, do); err != nil {
@@ -97,6 +98,7 @@ func victim(sessions, files int, withS3 bool, do ...activity) work {
 // An attack is the sessions of an attacker.
 type attack struct {
 	ctx    context.Context
+	cancel context.CancelFunc
 	job    *job
 	target target // as the attacker
 	dir    string
@@ -177,6 +179,7 @@ func (a *attack) keep(closing func()) {
 
 func (a *attack) stop() {
 	a.stopped.Store(true)
+	a.cancel()
 	a.mu.Lock()
 	for _, closing := range a.open {
 		closing()
@@ -199,7 +202,8 @@ func (a *attack) list(s session, _ int, _ func()) error {
 }
 
 // guess tries a password in a connection of its own.
-func (a *attack) guess(session, int, func()) error {
+func (a *attack) guess(_ session, _ int, began func()) error {
+	began() // the answer comes late, when the password has long been checked
 	wrong := *a.target.(*ftpServer)
 	wrong.password = "wrong"
 	if s, err := wrong.login(a.ctx); err == nil {
