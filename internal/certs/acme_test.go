@@ -143,7 +143,8 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// configOf is a section for an authority, which reaches the server by one challenge.
+// configOf is a section for an authority, which reaches the server by one challenge. Each test has hosts of its own,
+// because certmagic knows the challenges of a process by their hosts.
 func configOf(t *testing.T, a *servicetest.Authority, hosts ...string) config.ACME {
 	return config.ACME{Agree: true, Email: "admin@acme.example", Hosts: hosts, Directory: a.Directory,
 		CAFile: a.CAFile, Folder: folder(t)}
@@ -151,28 +152,31 @@ func configOf(t *testing.T, a *servicetest.Authority, hosts ...string) config.AC
 
 // Each challenge obtains certificates. A second server that shares the folder needs no new ones.
 func TestObtain(t *testing.T) {
+	t.Parallel()
 	for name, listens := range map[string]func(*config.ACME, *servicetest.Authority){
 		"http-01":     func(c *config.ACME, a *servicetest.Authority) { c.HTTPListen = a.HTTPAddress },
 		"tls-alpn-01": func(c *config.ACME, a *servicetest.Authority) { c.TLSListen = a.TLSAddress },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			acme, umbrella := name+".acme.example", name+".umbrella.example"
 			a := servicetest.StartAuthority(t, time.Hour)
-			cfg := configOf(t, a, "ftp.acme.example", "ftp.umbrella.example")
+			cfg := configOf(t, a, acme, umbrella)
 			listens(&cfg, a)
 			m, j := start(t, cfg)
-			first := await(t, m, a, "ftp.acme.example", nil)
-			await(t, m, a, "ftp.umbrella.example", nil)
+			first := await(t, m, a, acme, nil)
+			await(t, m, a, umbrella, nil)
 			if m.Certificate("ftp.example") != nil {
 				t.Error("another host has a certificate")
 			}
 			if text := j.text(); !strings.Contains(
-				text, `msg="ACME certificate obtained" host=ftp.acme.example renewal=false`) {
+				text, `msg="ACME certificate obtained" host=`+acme+` renewal=false`) {
 				t.Errorf("the log is %s", text)
 			}
 
 			cfg.HTTPListen, cfg.TLSListen = "127.0.0.1:0", ""
 			other, j := start(t, cfg)
-			if c := await(t, other, a, "ftp.acme.example", nil); c.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) != 0 {
+			if c := await(t, other, a, acme, nil); c.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) != 0 {
 				t.Error("the second server has another certificate")
 			}
 			if asked := j.results(); len(asked) != 0 {
@@ -185,8 +189,9 @@ func TestObtain(t *testing.T) {
 // Two servers that share a folder share the account and the certificate, also if they start at the same time. Each
 // answers the challenges of the other.
 func TestSharedFolder(t *testing.T) {
+	t.Parallel()
 	a := servicetest.StartAuthority(t, time.Hour)
-	cfg := configOf(t, a, "ftp.acme.example")
+	cfg := configOf(t, a, "shared.acme.example")
 	var managers []*ACME
 	var journals []*journal
 	for _, address := range []string{a.HTTPAddress, "127.0.0.1:0"} { // the authority does not reach the second
@@ -194,8 +199,8 @@ func TestSharedFolder(t *testing.T) {
 		m, j := start(t, cfg)
 		managers, journals = append(managers, m), append(journals, j)
 	}
-	first, second := await(t, managers[0], a, "ftp.acme.example", nil),
-		await(t, managers[1], a, "ftp.acme.example", nil)
+	first, second := await(t, managers[0], a, "shared.acme.example", nil),
+		await(t, managers[1], a, "shared.acme.example", nil)
 	if first.Leaf.SerialNumber.Cmp(second.Leaf.SerialNumber) != 0 {
 		t.Error("the servers have two certificates")
 	}
@@ -206,26 +211,27 @@ func TestSharedFolder(t *testing.T) {
 
 // Check finds what the server has stored, and folders that do not work.
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	a := servicetest.StartAuthority(t, time.Hour)
-	cfg := configOf(t, a, "ftp.acme.example")
+	cfg := configOf(t, a, "check.acme.example")
 	cfg.HTTPListen = a.HTTPAddress
 	m, _ := start(t, cfg)
-	c := await(t, m, a, "ftp.acme.example", nil)
-	cfg.Hosts = append(cfg.Hosts, "ftp.umbrella.example")
+	c := await(t, m, a, "check.acme.example", nil)
+	cfg.Hosts = append(cfg.Hosts, "check.umbrella.example")
 	checked, err := NewACME(cfg, ACMEOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer checked.Stop()
-	const missing = "tls.acme: there is no certificate for ftp.umbrella.example yet: the server obtains it when it runs"
+	const missing = "tls.acme: there is no certificate for check.umbrella.example yet: the server obtains it when it runs"
 	for name, tc := range map[string]struct {
 		now                 time.Time
 		notes, warning, err string
 	}{
-		"new": {c.Leaf.NotBefore, "for ftp.acme.example expires on " + c.Leaf.NotAfter.UTC().Format(time.DateOnly) +
+		"new": {c.Leaf.NotBefore, "for check.acme.example expires on " + c.Leaf.NotAfter.UTC().Format(time.DateOnly) +
 			", in 0 days", "", ""},
-		"overdue": {c.Leaf.NotAfter.Add(-time.Minute), "", "for ftp.acme.example expires on", ""},
-		"ended":   {c.Leaf.NotAfter, "", "", "for ftp.acme.example expired on"},
+		"overdue": {c.Leaf.NotAfter.Add(-time.Minute), "", "for check.acme.example expires on", ""},
+		"ended":   {c.Leaf.NotAfter, "", "", "for check.acme.example expired on"},
 	} {
 		notes, warnings, err := checked.Check(t.Context(), tc.now)
 		others := strings.Join(slices.DeleteFunc(slices.Clone(warnings), func(w string) bool {
@@ -259,8 +265,9 @@ func TestCheck(t *testing.T) {
 // Check does not make the folder, because it would belong to root where root checks the configuration of a service. The
 // server makes it. A folder of root is worth a warning.
 func TestCheckMakesNoFolder(t *testing.T) {
+	t.Parallel()
 	a := servicetest.StartAuthority(t, time.Hour)
-	cfg := configOf(t, a, "ftp.acme.example")
+	cfg := configOf(t, a, "folder.acme.example")
 	cfg.HTTPListen, cfg.Folder = a.HTTPAddress, filepath.Join(cfg.Folder, "new", "acme")
 	checked, err := NewACME(cfg, ACMEOptions{})
 	if err != nil {
@@ -277,7 +284,7 @@ func TestCheckMakesNoFolder(t *testing.T) {
 		t.Errorf("the check has made the folder: %v", err)
 	}
 	m, _ := start(t, cfg)
-	await(t, m, a, "ftp.acme.example", nil)
+	await(t, m, a, "folder.acme.example", nil)
 	_, warnings, err = checked.Check(t.Context(), time.Now())
 	if ofRoot := slices.ContainsFunc(warnings, func(w string) bool {
 		return strings.Contains(w, "belongs to root")
@@ -293,9 +300,10 @@ func mentions(text, part string) bool {
 
 // An authority that knows its customers from elsewhere issues certificates to those that have its key.
 func TestExternalAccountBinding(t *testing.T) {
+	t.Parallel()
 	const key = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W"
 	a := servicetest.StartBoundAuthority(t, time.Hour, map[string]string{"customer-7": key})
-	cfg := configOf(t, a, "ftp.acme.example")
+	cfg := configOf(t, a, "bound.acme.example")
 	cfg.HTTPListen = a.HTTPAddress
 	m, j := start(t, cfg)
 	select {
@@ -309,7 +317,7 @@ func TestExternalAccountBinding(t *testing.T) {
 	m.Stop()
 	cfg.EAB = value.NewSecret("customer-7:" + key)
 	m, j = start(t, cfg)
-	await(t, m, a, "ftp.acme.example", nil)
+	await(t, m, a, "bound.acme.example", nil)
 	if strings.Contains(j.text(), key) {
 		t.Error("the log has the key")
 	}
@@ -318,29 +326,31 @@ func TestExternalAccountBinding(t *testing.T) {
 // A server answers the challenges of another one that shares its folder: a load balancer may send the authority to
 // any of them.
 func TestChallengeOfAnotherServer(t *testing.T) {
+	t.Parallel()
 	a := servicetest.StartAuthority(t, time.Hour)
-	cfg := configOf(t, a, "ftp.acme.example")
+	cfg := configOf(t, a, "challenge.acme.example")
 	cfg.HTTPListen = a.HTTPAddress
 	answering := cfg
-	answering.Hosts = []string{"ftp.umbrella.example"}
+	answering.Hosts = []string{"challenge.umbrella.example"}
 	start(t, answering)
 	cfg.HTTPListen = "127.0.0.1:0" // the authority does not reach this one
 	m, _ := start(t, cfg)
-	await(t, m, a, "ftp.acme.example", nil)
+	await(t, m, a, "challenge.acme.example", nil)
 }
 
 // A certificate is renewed before it ends, without a restart.
 func TestRenew(t *testing.T) {
+	t.Parallel()
 	a := servicetest.StartAuthority(t, 15*time.Second)
-	cfg := configOf(t, a, "ftp.acme.example")
+	cfg := configOf(t, a, "renew.acme.example")
 	cfg.HTTPListen = a.HTTPAddress
 	m, j := start(t, cfg)
-	first := await(t, m, a, "ftp.acme.example", nil)
-	second := await(t, m, a, "ftp.acme.example", first)
+	first := await(t, m, a, "renew.acme.example", nil)
+	second := await(t, m, a, "renew.acme.example", first)
 	if !second.Leaf.NotAfter.After(first.Leaf.NotAfter) {
 		t.Error("the second certificate does not end later")
 	}
-	if text := j.text(); !strings.Contains(text, `msg="ACME certificate obtained" host=ftp.acme.example renewal=true`) {
+	if text := j.text(); !strings.Contains(text, `msg="ACME certificate obtained" host=renew.acme.example renewal=true`) {
 		t.Errorf("the log is %s", text)
 	}
 }
@@ -348,15 +358,16 @@ func TestRenew(t *testing.T) {
 // Where the authority does not answer, or cannot reach the server, the log and the metric say so, and the certificate
 // before stays.
 func TestFailure(t *testing.T) {
+	t.Parallel()
 	a := servicetest.StartAuthority(t, time.Hour)
-	cfg := configOf(t, a, "ftp.acme.example")
+	cfg := configOf(t, a, "failure.acme.example")
 	cfg.HTTPListen = a.HTTPAddress
 	m, _ := start(t, cfg)
-	first := await(t, m, a, "ftp.acme.example", nil)
+	first := await(t, m, a, "failure.acme.example", nil)
 	m.Stop()
 
 	// where the authority does not ask
-	cfg.Hosts, cfg.HTTPListen = append(cfg.Hosts, "ftp.umbrella.example"), "127.0.0.1:0"
+	cfg.Hosts, cfg.HTTPListen = append(cfg.Hosts, "failure.umbrella.example"), "127.0.0.1:0"
 	m, j := start(t, cfg)
 	select {
 	case <-j.news:
@@ -367,7 +378,7 @@ func TestFailure(t *testing.T) {
 		!strings.Contains(j.text(), `msg="ACME certificate not obtained`) {
 		t.Errorf("%v, and the log is %s", got, j.text())
 	}
-	if c := m.Certificate("ftp.acme.example"); c == nil || c.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) != 0 {
+	if c := m.Certificate("failure.acme.example"); c == nil || c.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) != 0 {
 		t.Error("the certificate before has gone")
 	}
 }
