@@ -2,12 +2,12 @@ package s3client
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -65,12 +65,8 @@ func TestCheckBuckets(t *testing.T) {
 }
 
 func TestCheckBucketsUnreachable(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close() // the port is closed now
+	t.Setenv("AWS_MAX_ATTEMPTS", "1") // the second one would be no other
+	address := ftptest.FreeAddresses(t, 1)[0]
 	cfg := servicetest.NewConfig(t, s3test.Start(t, "sim-aws"))
 	cfg.S3.Endpoint = "http://" + address
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella"}

@@ -47,10 +47,16 @@ func RunAll(t *testing.T, f func(t *testing.T, s *Server)) {
 	runOn(t, unlessShort(append(processes(), simulators()...)), f)
 }
 
-// RunPackaged is Run on the servers that Debian's packages bring. CI runs few tests on them, and make s3-servers all.
+// RunPackaged is Run on the servers that Debian's packages bring, at the same time, because each takes seconds to start.
+// CI runs few tests on them, and make s3-servers all.
 func RunPackaged(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
-	runOn(t, packaged(), f)
+	for _, d := range packaged() {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			f(t, Start(t, d.name))
+		})
+	}
 }
 
 // unlessShort returns the servers, or with -short the simulator of AWS.
