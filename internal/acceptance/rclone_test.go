@@ -36,12 +36,12 @@ func (r *rclone) run(args ...string) string {
 	return p.stderr.String()
 }
 
-// testItself runs rclone's integration tests, from the module of clients/rclone: those of its FTP backend, and of
-// what it does with each remote.
+// testItself runs rclone's integration tests, from the module of tools/rclone.mod: those of its FTP backend, and of what
+// it does with each remote.
 func (r *rclone) testItself() {
 	const rclone = "github.com/rclone/rclone/"
 	cmd := exec.CommandContext(
-		r.t.Context(), "go", "test", "-C", "clients/rclone", "-count", "1", "-timeout", "30m", "-vet", "off",
+		r.t.Context(), "go", "test", "-modfile", "../../tools/rclone.mod", "-count", "1", "-timeout", "30m", "-vet", "off",
 		rclone+"backend/ftp", rclone+"fs/operations", rclone+"fs/sync", "-remote", "acme:")
 	cmd.Env = append(os.Environ(), "RCLONE_CONFIG="+r.config)
 	if out, err := cmd.CombinedOutput(); err != nil {

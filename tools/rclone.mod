@@ -1,6 +1,6 @@
 // The integration tests of rclone, which make clients runs. To move them on:
-// go get -t github.com/rclone/rclone/backend/ftp@VERSION github.com/rclone/rclone/fs/operations github.com/rclone/rclone/fs/sync
-module github.com/babelftp/babelftp/internal/acceptance/clients/rclone
+// go get -modfile=tools/rclone.mod -t github.com/rclone/rclone/backend/ftp@VERSION github.com/rclone/rclone/fs/operations github.com/rclone/rclone/fs/sync
+module github.com/babelftp/babelftp/tools/rclone
 
 go 1.26.0
 
