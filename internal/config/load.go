@@ -30,7 +30,7 @@ type loaded struct {
 	refused     Problems                     // with texts of tenants
 	catalogues  [sha256.Size]byte            // hash of the catalogues
 	tenantFiles map[string][sha256.Size]byte // hashes of the files that a tenant names, by tenant
-	auth        *Auth                        // of the server, the same one while nothing of it changes
+	auth        *Auth                        // the same pointer while nothing changes
 	authFiles   [sha256.Size]byte            // hash of the files that it names
 	all         [sha256.Size]byte
 	atStart     map[string][sha256.Size]byte // hashes of files that are read only when the server starts, by key
