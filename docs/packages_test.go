@@ -116,7 +116,7 @@ var purposes = map[string]string{
 	"internal/base":     "what everything else builds on",
 	"internal/certs":    "certificates for TLS, and ACME",
 	"internal/config":   "reads and checks the configuration",
-	"internal/doctor":   "says why FTP does not work",
+	"internal/doctor":   "why FTP does not work: logs, configuration, and a server as clients see it",
 	"internal/ftp":      "what speaks FTP",
 	"internal/pathname": "pathnames and charsets on the wire and in storage",
 	"internal/report":   "what a session does, for log, audit log, events and traces",
