@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -124,9 +124,9 @@ func TestAuditRequired(t *testing.T) {
 	cfg, s, administrator := bansBehind(t)
 	cfg.DefaultLanguage = language.French
 	cfg.Audit.File, cfg.Audit.Required = filepath.Join(t.TempDir(), "audit.log"), true
-	var log logText
+	log := &logtest.Log{}
 	t.Run("serve", func(t *testing.T) { // its end writes the last lines
-		srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Login("alice", servicetest.Password)
 		c.Store("before", "abc")
@@ -175,8 +175,8 @@ func TestAuditRequired(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"commands are refused until it works", "the destination works again"} {
-		if log.count(want) != 1 {
-			t.Errorf("the log has %q %d times", want, log.count(want))
+		if log.Count(want) != 1 {
+			t.Errorf("the log has %q %d times", want, log.Count(want))
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -57,8 +57,8 @@ func bansBehind(t *testing.T) (*config.Config, *s3test.Server, *admin.Client) {
 func TestBanOfAnAddress(t *testing.T) {
 	cfg, s, administrator := bansBehind(t)
 	cfg.Limits.Bans.AddressScore = 6
-	log := make(logged, 1000)
-	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+	log := &logtest.Log{}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 	const attacker = "127.0.0.2"
 	waiting, _ := dialFrom(t, srv, attacker, 220)
 	loggedIn, _ := dialFrom(t, srv, attacker, 220)
@@ -99,8 +99,8 @@ func TestBanOfAnAddress(t *testing.T) {
 	// Seven sessions were cut, and one connection was refused.
 	wantMetrics(t, srv, `babelftp_bans_total{kind="address"} 1`, `babelftp_refusals_total{limit="bans",tenant=""} 8`)
 	lines := 0
-	for range len(log) {
-		if strings.Contains(<-log, "msg=banned kind=address name="+attacker) {
+	for _, line := range log.Take() {
+		if strings.Contains(line, "msg=banned kind=address name="+attacker) {
 			lines++
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -60,8 +61,8 @@ func TestMissingBucket(t *testing.T) {
 			Bucket: missing, DefaultLanguage: language.French, Hosts: []string{"ftp.late.example"}, Quota: 1 << 20,
 			Users: map[string]*config.User{"zoe": {PasswordHash: servicetest.PasswordHash()}},
 		}
-		log := make(logged, 1000)
-		srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+		log := &logtest.Log{}
+		srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 		session(t, srv, "alice").Store("f", "content")
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(220, "HOST ftp.late.example")
@@ -77,8 +78,8 @@ func TestMissingBucket(t *testing.T) {
 			t.Errorf("the reply without HOST is %q", got)
 		}
 		var failed []string
-		for range len(log) {
-			if line := <-log; strings.Contains(line, "login failed") {
+		for _, line := range log.Take() {
+			if strings.Contains(line, "login failed") {
 				failed = append(failed, line)
 			}
 		}

@@ -5,14 +5,12 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"io"
-	"log/slog"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -20,6 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -30,29 +29,8 @@ type certified struct {
 	cfg     *config.Config
 	root    *certtest.Authority
 	clients map[string]tls.Certificate // by name
-	log     *logText
+	log     *logtest.Log
 	srv     *Server
-}
-
-// A logText is a log that tests search.
-type logText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logText) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *logText) has(text string) bool { return l.count(text) > 0 }
-
-// count is how often the log has a text.
-func (l *logText) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), text)
 }
 
 // issue issues a certificate for a client.
@@ -74,7 +52,7 @@ func newCertified(t *testing.T, users map[string]*config.User) *certified {
 	t.Helper()
 	s := s3test.Start(t, "sim-aws")
 	c := &certified{t: t, cfg: servicetest.NewConfig(t, s), root: certtest.NewAuthority(t, "root"),
-		clients: map[string]tls.Certificate{}, log: &logText{}}
+		clients: map[string]tls.Certificate{}, log: &logtest.Log{}}
 	cert, key := certtest.New(t, &x509.Certificate{})
 	c.cfg.TLS = config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: c.file("tls.crt", cert),
 		KeyFile: c.file("tls.key", key)}
@@ -103,7 +81,7 @@ func (c *certified) file(name, text string) string {
 func (c *certified) start() {
 	c.t.Helper()
 	s := s3test.Start(c.t, "sim-aws")
-	c.srv = start(c.t, c.cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(c.log, nil))})
+	c.srv = start(c.t, c.cfg, Options{AWS: s.AWSConfig(), Logger: c.log.Logger()})
 }
 
 // tls is the configuration of a client with a certificate, or without one ("").
@@ -318,7 +296,7 @@ func TestRevokedCertificate(t *testing.T) {
 				client.Command(331, "USER alice")
 				client.Command(530, "PASS "+servicetest.Password)
 			}
-			if !c.log.has(`is revoked`) {
+			if !c.log.Has(`is revoked`) {
 				t.Error("the log does not tell that the certificate is revoked")
 			}
 		})
@@ -392,7 +370,7 @@ func TestAuditOfCertificates(t *testing.T) {
 		}
 	}
 	for _, want := range []string{`certificate="CN=till,O=Acme"`, `CN=bob,O=Acme`} {
-		if !c.log.has(want) {
+		if !c.log.Has(want) {
 			t.Errorf("the log lacks %s", want)
 		}
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -92,8 +92,8 @@ func TestCredentialsFail(t *testing.T) {
 	base.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
 		return (*provider.Load()).Retrieve(ctx)
 	})
-	log := make(logged, 1000)
-	srv := start(t, cfg, Options{AWS: base, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	log := &logtest.Log{}
+	srv := start(t, cfg, Options{AWS: base, Logger: log.Logger()})
 	c := session(t, srv, "alice")
 	c.Store("file", "content")
 	c.Command(257, "MKD directory")
@@ -101,9 +101,7 @@ func TestCredentialsFail(t *testing.T) {
 	c.Command(200, "TYPE I")
 	for name, fails := range failing {
 		t.Run(name, func(t *testing.T) {
-			for len(log) > 0 {
-				<-log
-			}
+			log.Take()
 			provider.Store(&fails.CredentialsProvider)
 			const unavailable = "The storage cannot be reached right now. Please try again later."
 			for _, command := range []string{
@@ -127,17 +125,8 @@ func TestCredentialsFail(t *testing.T) {
 					t.Errorf("%s: %q, %v", command, reply, err)
 				}
 			}
-			for lines := 0; ; lines++ {
-				if len(log) == 0 {
-					t.Fatalf("no line of %d in the log has %q", lines, fails.reason)
-				}
-				line := <-log
-				if strings.Contains(line, "IAM policy") {
-					t.Errorf("the log asks for rights: %s", line)
-				}
-				if strings.Contains(line, fails.reason) {
-					break
-				}
+			if log.Has("IAM policy") || !log.Has(fails.reason) {
+				t.Errorf("the log asks for rights, or lacks %q:\n%s", fails.reason, log)
 			}
 			provider.Store(&good)
 			if got := c.Transfer("RETR file"); got != "content" {

@@ -9,22 +9,10 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
-
-// commandLog sends for each command in the log that has a text.
-type commandLog struct {
-	text string
-	seen chan struct{}
-}
-
-func (l commandLog) Write(line []byte) (int, error) {
-	if text := string(line); strings.Contains(text, "msg=command") && strings.Contains(text, l.text) {
-		l.seen <- struct{}{}
-	}
-	return len(line), nil
-}
 
 // A session dies in the middle of an upload, and its client comes back and asks before S3 has the rest of what the
 // session holds. The client learns what it can resume, and resumes it, as if it had come a moment later.
@@ -38,9 +26,8 @@ func TestComingBackAtOnce(t *testing.T) {
 			proxy := proxied(t, s)
 			cfg := servicetest.NewConfig(t, proxy.Server())
 			cfg.Tenants["acme"].Resume = config.KeepInterrupted
-			log := commandLog{text: line, seen: make(chan struct{}, 100)}
-			handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})
-			srv := start(t, cfg, Options{AWS: proxy.Server().AWSConfig(), Logger: slog.New(handler)})
+			log := &logtest.Log{}
+			srv := start(t, cfg, Options{AWS: proxy.Server().AWSConfig(), Logger: log.LoggerAt(slog.LevelDebug)})
 			first, second := session(t, srv, "alice"), session(t, srv, "alice")
 
 			rest := make(chan struct{})
@@ -52,9 +39,7 @@ func TestComingBackAtOnce(t *testing.T) {
 			}
 			for !strings.Contains(first.Command(211, "STAT"), strconv.Itoa(len(sent))+" byte") {
 			}
-			for range len(log.seen) {
-				<-log.seen
-			}
+			log.Take()
 			_ = lost.SetLinger(0)
 			_ = lost.Close()
 			_ = first.Close()
@@ -74,7 +59,8 @@ func TestComingBackAtOnce(t *testing.T) {
 				}
 				reply <- text
 			}()
-			<-log.seen
+			for !strings.Contains(log.Next("msg=command"), line) {
+			}
 			close(rest)
 			switch text := <-reply; line[:4] {
 			case "SIZE":

@@ -3,7 +3,6 @@ package server
 import (
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -41,8 +41,8 @@ func TestHook(t *testing.T) {
 	acme := cfg.Tenants["acme"]
 	acme.Auth.Hook = config.Hook{URL: hook.URL, Secret: value.NewSecret("of good news")}
 	put(t, s, cfg, "bob/before", "alice/private") // 7 bytes each
-	log := make(logged, 1000)
-	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+	log := &logtest.Log{}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 
 	for _, step := range []struct {
 		name, user, password string
@@ -87,8 +87,7 @@ func TestHook(t *testing.T) {
 	wantMetrics(t, srv, `babelftp_logins_total{result="failed",tenant="acme"} 1`) // of the tenant whose service is down
 
 	decided := false
-	for len(log) > 0 {
-		line := <-log
+	for _, line := range log.Take() {
 		if strings.Contains(line, "horse") || strings.Contains(line, "good news") || strings.Contains(line, "down") {
 			t.Errorf("the log has a secret or an unknown name: %s", line)
 		}

@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"path"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -209,17 +209,17 @@ func TestPolicySuffices(t *testing.T) {
 			policy := policyOf(t, cfg, s)
 
 			used := &permissionLog{region: s3client.Region(s.Region), needs: map[s3client.Need]string{}}
-			var log logText
+			log := &logtest.Log{}
 			srv := start(
 				t, cfg, Options{AWS: used.watch(s.Restricted(t, policy).AWSConfig()),
-					Logger: slog.New(slog.NewTextHandler(&log, nil))})
+					Logger: log.Logger()})
 			c := ftptest.Dial(t, srv.Addr().String())
 			c.Login("alice", servicetest.Password)
 			c.Command(200, "TYPE I")
 			tc.work(t, c)
 
-			if log.has("denies it") || log.has("AccessDenied") {
-				t.Errorf("S3 denied something:\n%s", log.text.String())
+			if log.Has("denies it") || log.Has("AccessDenied") {
+				t.Errorf("S3 denied something:\n%s", log)
 			}
 			used.mu.Lock()
 			defer used.mu.Unlock()

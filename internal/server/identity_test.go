@@ -19,6 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -143,8 +144,8 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 	p.ends(time.Now().Add(-time.Hour)) // each request needs new ones
 	cfg := servicetest.NewConfig(t, p.storage)
 	cfg.S3.AccessKeyID, cfg.S3.SecretAccessKey = "", value.Secret{}
-	log := make(logged, 10000)
-	c := session(t, start(t, cfg, Options{Logger: slog.New(slog.NewTextHandler(log, nil))}), "alice")
+	log := &logtest.Log{}
+	c := session(t, start(t, cfg, Options{Logger: log.Logger()}), "alice")
 	c.Store("file", "content")
 	if p.last() != token {
 		t.Error("the request for credentials has another token")
@@ -159,18 +160,11 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 	}
 
 	certtest.Replace(t, p.file, "old"+rand.Text())
-	for len(log) > 0 {
-		<-log
-	}
+	log.Take()
 	c.Command(451, "SIZE file")
 	const reason = "ExpiredTokenException: the token has expired"
-	for line := ""; !strings.Contains(line, reason); line = <-log {
-		if len(log) == 0 {
-			t.Fatalf("no line of the log has %q, the last one is %s", reason, line)
-		}
-		if strings.Contains(line, "IAM policy") {
-			t.Errorf("the log asks for rights: %s", line)
-		}
+	if log.Has("IAM policy") || !log.Has(reason) {
+		t.Errorf("the log asks for rights, or lacks %q:\n%s", reason, log)
 	}
 
 	certtest.Replace(t, p.file, rand.Text())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -17,8 +18,8 @@ import (
 func TestLogOfGuesses(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Limits.FailedLoginDelay = 0
-	log := make(logged, 1000)
-	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+	log := &logtest.Log{}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 	for range 3 {
 		for _, name := range []string{"alice", "root", "correct-horse"} {
 			for _, from := range []string{"127.0.0.2", "127.0.0.3"} {
@@ -29,8 +30,8 @@ func TestLogOfGuesses(t *testing.T) {
 		}
 	}
 	known, unknown := 0, 0
-	for range len(log) {
-		switch line := <-log; {
+	for _, line := range log.Take() {
+		switch {
 		case !strings.Contains(line, "login refused"):
 		case strings.Contains(line, `user \"alice\" of tenant \"acme\"`):
 			known++
@@ -51,7 +52,7 @@ func TestLogOfGuesses(t *testing.T) {
 // The log has a line for each transfer, with what one needs to find it at the client and in S3.
 func TestLogOfTransfers(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	log := make(logged, 1000)
+	log := &logtest.Log{}
 	cfg := servicetest.NewConfig(t, s)
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewJSONHandler(log, nil))})
 	c := session(t, srv, "alice")
@@ -74,9 +75,9 @@ func TestLogOfTransfers(t *testing.T) {
 		Storage                  string
 	}
 	var lines []line
-	for range len(log) {
+	for _, text := range log.Take() {
 		var l line
-		if err := json.Unmarshal([]byte(<-log), &l); err != nil {
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
 			t.Fatal(err)
 		}
 		if l.Msg == "transfer" {
@@ -129,7 +130,7 @@ func TestLogOfHandshakes(t *testing.T) {
 		_, _ = io.Copy(io.Discard, conn) // until the server closes it
 		_ = conn.Close()
 	}
-	if n := c.log.count("TLS handshake failed"); n != 1 {
+	if n := c.log.Count("TLS handshake failed"); n != 1 {
 		t.Errorf("the log has %d lines of 20 handshakes that failed, want one", n)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/netip"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -126,11 +126,11 @@ func TestProxyProtocol(t *testing.T) {
 
 // The address in the header is what limits and logs see. The connections of the balancer itself are no client's.
 func TestProxyProtocolLimits(t *testing.T) {
-	log := &logText{}
+	log := &logtest.Log{}
 	srv := behindBalancer(t, func(cfg *config.Config) {
 		cfg.Limits.Address.Sessions = 2
 		cfg.Limits.Server.Deny = []value.Network{{Prefix: netip.MustParsePrefix("198.51.100.0/24")}}
-	}, Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	}, Options{Logger: log.Logger()})
 	behind(t, srv, "PROXY TCP4 198.51.100.7 192.0.2.1 40000 21\r\n", 421)
 	for range 2 {
 		behind(t, srv, header4, 220)
@@ -140,8 +140,8 @@ func TestProxyProtocolLimits(t *testing.T) {
 	behind(t, srv, "PROXY UNKNOWN\r\n", 220)
 	behind(t, srv, local, 220)
 	behind(t, srv, local, 421) // two sessions at the balancer's address
-	if !log.has("198.51.100.7") {
-		t.Errorf("the log does not name the client: %s", &log.text)
+	if !log.Has("198.51.100.7") {
+		t.Errorf("the log does not name the client: %s", log)
 	}
 }
 
@@ -243,9 +243,8 @@ func TestProxyProtocolActive(t *testing.T) {
 // leaves a line in the log, one a minute for an address.
 func TestForeignProtocolsInTheLog(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
-	log := make(logged, 1000)
-	opts := Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))}
-	srv := start(t, servicetest.NewConfig(t, s), opts)
+	log := &logtest.Log{}
+	srv := start(t, servicetest.NewConfig(t, s), Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 	for range 2 {
 		conn, err := net.Dial("tcp", srv.Addr().String())
 		if err != nil {
@@ -278,8 +277,7 @@ func TestForeignProtocolsInTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := map[string]int{}
-	for range len(log) {
-		line := <-log
+	for _, line := range log.Take() {
 		for _, message := range []string{"protocol=TLS", "protocol=PROXY"} {
 			if strings.Contains(line, message) && strings.Contains(line, "remote=127.0.0.1:") {
 				lines[message]++

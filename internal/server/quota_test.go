@@ -11,6 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -125,14 +126,10 @@ func TestQuotaUncounted(t *testing.T) {
 	proxy.Inject(
 		s3test.Fault{Operation: "ListObjectsV2", KeyPrefix: "inbox/",
 			Effect: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
-	log := make(logged, 100)
-	srv := start(
-		t, cfg, Options{AWS: s.AWSConfig(),
-			Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
-	for line := range log { // another line reports that the uploads could not be listed
-		if strings.Contains(line, "quota") && strings.Contains(line, "tenant=acme") {
-			break
-		}
+	log := &logtest.Log{}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.LoggerAt(slog.LevelWarn)})
+	// another line reports that the uploads could not be listed
+	for !strings.Contains(log.Next("quota"), "tenant=acme") {
 	}
 	c := session(t, srv, "alice")
 	c.Store("file", "content")
@@ -140,12 +137,4 @@ func TestQuotaUncounted(t *testing.T) {
 	if _, metrics := get(t, srv, "/metrics"); strings.Contains(metrics, "babelftp_quota_used_bytes{") {
 		t.Error("the metrics have a number")
 	}
-}
-
-// logged is the lines of a log.
-type logged chan string
-
-func (l logged) Write(line []byte) (int, error) {
-	l <- string(line)
-	return len(line), nil
 }

@@ -25,6 +25,7 @@ import (
 	watch "github.com/babelftp/babelftp/internal/base/reload"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -369,7 +370,7 @@ func (tc *fileCase) test(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &logText{}
+	log := &logtest.Log{}
 	srv := start(
 		t, cfg, Options{AWS: s.AWSConfig(),
 			Logger: slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil))})
@@ -383,7 +384,7 @@ func (tc *fileCase) test(t *testing.T) {
 	seen := tc.seen
 	if tc.restart != "" {
 		seen = func(*testing.T, *Server) bool {
-			return log.has("a changed value or file needs a restart") && log.has("key="+tc.restart+"\n")
+			return log.Has("a changed value or file needs a restart") && log.Has("key="+tc.restart+"\n")
 		}
 	}
 	if seen(t, srv) {

@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"runtime"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -173,8 +173,8 @@ func TestReloadKeepsQueuesAndBuckets(t *testing.T) {
 func TestReloadIsRefused(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.AbandonedUploads = 0
-	log := &logText{}
-	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+	log := &logtest.Log{}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 	refused := 0
 	for name, tc := range map[string]struct {
 		load func() (*config.Config, error)
@@ -209,8 +209,8 @@ func TestReloadIsRefused(t *testing.T) {
 			if err := srv.Reload(ReloadFiles, tc.load); err == nil {
 				t.Error("the configuration was taken")
 			}
-			if !log.has(tc.want) {
-				t.Errorf("the log has no %s:\n%s", tc.want, &log.text)
+			if !log.Has(tc.want) {
+				t.Errorf("the log has no %s:\n%s", tc.want, log)
 			}
 			wantMetrics(t, srv, "babelftp_config_reload_success 0")
 			refused++
@@ -218,7 +218,7 @@ func TestReloadIsRefused(t *testing.T) {
 			session(t, srv, "alice").Command(250, "CWD /")
 		})
 	}
-	if !log.has("more_problems=2") {
+	if !log.Has("more_problems=2") {
 		t.Error("the log does not count the other problems")
 	}
 	reload(t, srv, cfg)

@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -156,8 +156,8 @@ func TestCommandTimeout(t *testing.T) {
 func TestLoginRates(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Limits.Address.LoginRate = 1
-	log := make(logged, 10000)
-	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+	log := &logtest.Log{}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 	for refused := 0; refused < 3; {
 		c, _ := dialFrom(t, srv, "127.0.0.1", 220)
 		c.Command(331, "USER alice")
@@ -174,8 +174,8 @@ func TestLoginRates(t *testing.T) {
 	c.Login("alice", servicetest.Password)
 	wantMetrics(t, srv, `babelftp_refusals_total{limit="address.login_rate",tenant=""} 3`)
 	lines := 0
-	for range len(log) {
-		if strings.Contains(<-log, "refused by a limit") {
+	for _, line := range log.Take() {
+		if strings.Contains(line, "refused by a limit") {
 			lines++
 		}
 	}

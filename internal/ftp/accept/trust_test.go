@@ -7,34 +7,16 @@ import (
 	"net"
 	"net/netip"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 )
 
-// A logBuffer keeps what several goroutines write.
-type logBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *logBuffer) Write(line []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(line)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
 // listen listens for connections, of which those from 127.0.0.2 have headers.
-func listen(t *testing.T, log io.Writer) (l net.Listener, refused *atomic.Int32) {
+func listen(t *testing.T, log *logtest.Log) (l net.Listener, refused *atomic.Int32) {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,7 +25,7 @@ func listen(t *testing.T, log io.Writer) (l net.Listener, refused *atomic.Int32)
 	refused = new(atomic.Int32)
 	trust := NewTrust([]netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, func() {
 		refused.Add(1)
-	}, nil, slog.New(slog.NewTextHandler(log, nil)))
+	}, nil, log.Logger())
 	l = trust.Listen(tcp)
 	t.Cleanup(func() { _ = l.Close() })
 	return l, refused
@@ -52,8 +34,8 @@ func listen(t *testing.T, log io.Writer) (l net.Listener, refused *atomic.Int32)
 // A header is required from a trusted network, and believed from there only. A connection that waits for its header
 // delays no other.
 func TestListen(t *testing.T) {
-	var log logBuffer
-	l, refused := listen(t, &log)
+	log := &logtest.Log{}
+	l, refused := listen(t, log)
 	silent := ftptest.DialFrom(t, "127.0.0.2", l.Addr().String())
 	const header = "PROXY TCP4 203.0.113.7 192.0.2.1 12345 21\r\n"
 	for _, tc := range []struct{ from, client, text string }{
@@ -97,8 +79,8 @@ func TestListen(t *testing.T) {
 
 // A load balancer that looks whether the port is open is no reason to warn.
 func TestListenProbe(t *testing.T) {
-	var log logBuffer
-	l, refused := listen(t, &log)
+	log := &logtest.Log{}
+	l, refused := listen(t, log)
 	probe := ftptest.DialFrom(t, "127.0.0.2", l.Addr().String())
 	_ = probe.CloseWrite()
 	if _, err := probe.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -111,7 +93,7 @@ func TestListenProbe(t *testing.T) {
 
 // Close ends Accept, and connections that it has not returned.
 func TestListenClose(t *testing.T) {
-	l, _ := listen(t, io.Discard)
+	l, _ := listen(t, &logtest.Log{})
 	conn := ftptest.DialFrom(t, "127.0.0.1", l.Addr().String())
 	for range 2 {
 		_ = l.Close()

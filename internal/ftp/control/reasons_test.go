@@ -2,7 +2,6 @@ package control_test
 
 import (
 	"io"
-	"log/slog"
 	"net"
 	"runtime"
 	"strings"
@@ -11,32 +10,15 @@ import (
 
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 )
-
-// logged are the lines of a log. Each is one Write.
-type logged chan string
-
-func (l logged) Write(line []byte) (int, error) {
-	l <- string(line)
-	return len(line), nil
-}
-
-// next returns the next line with this message.
-func (l logged) next(message string) string {
-	for line := range l {
-		if strings.Contains(line, "msg="+message) || strings.Contains(line, `msg="`+message) {
-			return line
-		}
-	}
-	return ""
-}
 
 // A client that does not reach its passive port is the most common problem of FTP. The log has the address that the
 // client got, also of one that sends no transfer command, as Python's ftplib.
 func TestLogOfMissingDataConnections(t *testing.T) {
-	log := make(logged, 100)
+	log := &logtest.Log{}
 	s := newSite(t, func(cfg *control.Config) {
-		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+		cfg.Logger = log.Logger()
 		cfg.Data.OpenTimeout = 200 * time.Millisecond
 	})
 	c := s.login()
@@ -53,7 +35,7 @@ func TestLogOfMissingDataConnections(t *testing.T) {
 	for _, then := range []string{"PORT 127,0,0,1,200,1", "ABOR", "QUIT"} {
 		_, port, _ := net.SplitHostPort(c.epsvAddress())
 		c.do(then, "2")
-		want(log.next("no data connection came"), ":"+port)
+		want(log.Next("no data connection came"), ":"+port)
 	}
 	c = s.login()
 	_, numbers, _ := strings.Cut(strings.TrimSuffix(c.do("PASV", "227 "), ")"), "(")
@@ -62,10 +44,10 @@ func TestLogOfMissingDataConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.do("LIST", "425 ")
-	want(log.next("transfer"), address.String())
+	want(log.Next("transfer"), address.String())
 	c.do("PORT 127,0,0,1,4,0", "200 ") // where no client listens
 	c.do("LIST", "425 ")
-	if line := log.next("transfer"); strings.Contains(line, "data_address") ||
+	if line := log.Next("transfer"); strings.Contains(line, "data_address") ||
 		!strings.Contains(line, `connection="dial tcp 127.0.0.1`) {
 		t.Errorf("an active transfer: %q", line)
 	}
@@ -73,10 +55,10 @@ func TestLogOfMissingDataConnections(t *testing.T) {
 
 // A data connection that has come is not missed, also if no transfer takes it.
 func TestLogOfUnusedDataConnections(t *testing.T) {
-	log := make(logged, 100)
+	log := &logtest.Log{}
 	var ports *dataconn.Ports
 	s := newSite(t, func(cfg *control.Config) {
-		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+		cfg.Logger = log.Logger()
 		ports = cfg.Ports
 	})
 	c := s.login()
@@ -94,8 +76,8 @@ func TestLogOfUnusedDataConnections(t *testing.T) {
 	}
 	c.do("QUIT", "221 ")
 	c.closed()
-	for range len(log) {
-		if line := <-log; strings.Contains(line, "no data connection came") {
+	for _, line := range log.Take() {
+		if strings.Contains(line, "no data connection came") {
 			t.Errorf("the log has %q", line)
 		}
 	}
@@ -104,20 +86,20 @@ func TestLogOfUnusedDataConnections(t *testing.T) {
 // A client that does not trust the certificate may say so by leaving. One that is refused because it has not begun
 // TLS is in the log too, and so is an upload that ends without close_notify.
 func TestLogOfTLS(t *testing.T) {
-	log := make(logged, 100)
+	log := &logtest.Log{}
 	s := newSite(t, func(cfg *control.Config) {
-		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+		cfg.Logger = log.Logger()
 		cfg.TLSRequired = true
 	})
 	c := s.connect()
 	c.do("USER demo", "530 ")
-	if line := log.next("login refused"); !strings.Contains(line, "TLS is required (tls.required)") {
+	if line := log.Next("login refused"); !strings.Contains(line, "TLS is required (tls.required)") {
 		t.Errorf("without TLS the log has %q", line)
 	}
 	c.startTLS()
 	c.do("FEAT", "211-")
 	c.Close()
-	if line := log.next("client left after the TLS handshake"); !strings.Contains(
+	if line := log.Next("client left after the TLS handshake"); !strings.Contains(
 		line, `hint="the client may not trust the certificate`) {
 		t.Errorf("after the handshake the log has %q", line)
 	}
@@ -133,7 +115,7 @@ func TestLogOfTLS(t *testing.T) {
 	raw.Close()
 	c.expect("426 ")
 	for line := ""; !strings.Contains(line, "msg=transfer"); {
-		line = <-log
+		line = log.Next("")
 		if strings.Contains(line, "client left") {
 			t.Errorf("a client that has said QUIT: %q", line)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -26,14 +27,9 @@ import (
 type blockade struct {
 	operation string
 	panics    bool
-	log       logged        // of errors
+	log       logtest.Log   // of errors
 	begun     chan struct{} // receives when the operation has begun
 	ended     chan struct{} // receives when its context has ended
-}
-
-// errorsTo logs errors only.
-func errorsTo(log logged) *slog.Logger {
-	return slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))
 }
 
 func (b *blockade) pass(ctx context.Context, operation string) error {
@@ -173,11 +169,10 @@ func TestStoppingCommands(t *testing.T) {
 	for _, tt := range stoppable {
 		begin := func(t *testing.T, panics bool) (*client, *blockade) {
 			t.Helper()
-			b := &blockade{panics: panics, log: make(logged, 10), begun: make(chan struct{}, 1),
-				ended: make(chan struct{}, 1)}
+			b := &blockade{panics: panics, begun: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
 			s := newSite(t, func(cfg *control.Config) {
 				cfg.Backend = &blockedBackend{cfg.Backend, b}
-				cfg.Logger = errorsTo(b.log)
+				cfg.Logger = b.log.LoggerAt(slog.LevelError)
 			})
 			c := s.connect()
 			c.do("USER demo", "331 ")
@@ -242,8 +237,7 @@ func TestStoppingCommands(t *testing.T) {
 			}
 			c.expect("421 ")
 			c.closed()
-			if line := <-b.log; !strings.Contains(line, "a bug in "+tt.operation) ||
-				!strings.Contains(line, "stack=\"goroutine ") {
+			if line := b.log.Next("a bug in " + tt.operation); !strings.Contains(line, "stack=\"goroutine ") {
 				t.Errorf("the log has no panic with its stack: %s", line)
 			}
 			b.operation = ""
@@ -385,11 +379,11 @@ func (faulty) CommandEnded(_ context.Context, o *report.Outcome) {
 
 // A session whose observer panics leaves its place to another one.
 func TestPanicOfAnObserver(t *testing.T) {
-	log := make(logged, 10)
+	log := &logtest.Log{}
 	ended := make(chan struct{}, 1)
 	s := newSite(t, func(cfg *control.Config) {
 		cfg.Limits = limits.NewServer(limits.Usage{Sessions: 1}, limits.Usage{})
-		cfg.Logger = errorsTo(log)
+		cfg.Logger = log.LoggerAt(slog.LevelError)
 		cfg.Guard = panics.NewGuard(cfg.Logger)
 		cfg.Observe = func(*report.Client) report.Observers { return report.Observers{faulty{}} }
 		demo := cfg.Backend.(*backend)
@@ -398,9 +392,7 @@ func TestPanicOfAnObserver(t *testing.T) {
 	c := s.login()
 	c.write("NOOP\r\n")
 	c.closed()
-	if line := <-log; !strings.Contains(line, "a bug in an observer") {
-		t.Errorf("the log is %s", line)
-	}
+	log.Next("a bug in an observer")
 	receive(t, "end the login", ended)
 	s.login().do("PWD", "257 ")
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"io"
 	"io/fs"
-	"log/slog"
 	"net"
 	"regexp"
 	"slices"
@@ -21,6 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -48,8 +48,8 @@ func TestUploadsOfNoBytes(t *testing.T) {
 
 // The data connection of a transfer that has failed before it began serves the next one.
 func TestDataConnectionOfFailedTransfer(t *testing.T) {
-	log := make(logged, 100)
-	c := newSite(t, func(cfg *control.Config) { cfg.Logger = slog.New(slog.NewTextHandler(log, nil)) }).login()
+	log := &logtest.Log{}
+	c := newSite(t, func(cfg *control.Config) { cfg.Logger = log.Logger() }).login()
 	c.do("MKD dir", "257 ")
 	for _, failing := range []string{"RETR dir", "RETR nothing", "LIST nothing"} {
 		conn := c.epsv()
@@ -66,8 +66,8 @@ func TestDataConnectionOfFailedTransfer(t *testing.T) {
 	}
 	c.do("QUIT", "221 ")
 	c.closed()
-	for range len(log) {
-		if line := <-log; strings.Contains(line, "no data connection came") {
+	for _, line := range log.Take() {
+		if strings.Contains(line, "no data connection came") {
 			t.Errorf("the log misses a client that knew of the failure: %q", line)
 		}
 	}
@@ -554,9 +554,9 @@ func (f *failingFile) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, st
 // A download that the storage has failed ends with its error in every TYPE. The engine's conversion of lines forgets
 // the error that comes after a part of a line, and says 226.
 func TestDownloadThatTheStorageFails(t *testing.T) {
-	log := make(logged, 100)
+	log := &logtest.Log{}
 	s := newSite(t, func(cfg *control.Config) {
-		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+		cfg.Logger = log.Logger()
 		cfg.Backend = failingBackend{cfg.Backend}
 	})
 	c := s.login()
@@ -570,8 +570,7 @@ func TestDownloadThatTheStorageFails(t *testing.T) {
 			t.Errorf("TYPE %s: the reply is %q, want 451", kind, reply)
 		}
 		told := false
-		for range len(log) {
-			line := <-log
+		for _, line := range log.Take() {
 			told = told || strings.Contains(line, "code=451") && strings.Contains(line, "storage=")
 		}
 		if !told {

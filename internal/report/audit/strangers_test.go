@@ -1,52 +1,36 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/report"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// told is what a log has, whose timers write too.
-type told struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *told) Write(line []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(line)
-}
-
-// take returns how many lines there are, and how many those say that were not written, and forgets them.
-func (o *told) take(t *testing.T) (lines, more int) {
+// take returns how many lines a log has, and how many those say that were not written, and forgets them.
+func take(t *testing.T, out *logtest.Log) (lines, more int) {
 	t.Helper()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for line := range bytes.Lines(o.text.Bytes()) {
+	for _, line := range out.Take() {
 		var fields struct{ More int }
-		if err := json.Unmarshal(line, &fields); err != nil {
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
 			t.Fatal(err)
 		}
 		lines++
 		more += fields.More
 	}
-	o.text.Reset()
 	return lines, more
 }
 
 // What strangers do at any rate has few lines, and all of it is in their counts. Users are not counted so.
 func TestStrangers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out told
+		var out logtest.Log
 		var full atomic.Bool
 		log := New(&out, func() bool { return !full.Load() }, nil)
 		from := func(a, b, c int) *Session {
@@ -59,11 +43,11 @@ func TestStrangers(t *testing.T) {
 		for range 1000 {
 			from(192, 0, 2).Refused("", "address.sessions")
 		}
-		if lines, more := out.take(t); lines != 1 || more != 0 {
+		if lines, more := take(t, &out); lines != 1 || more != 0 {
 			t.Errorf("1000 refusals are at once %d lines with the count %d, want one line", lines, more)
 		}
 		pass(sampleEvery + time.Second)
-		if lines, more := out.take(t); lines != 1 || more != 999 {
+		if lines, more := take(t, &out); lines != 1 || more != 999 {
 			t.Errorf("in the next minute there are %d lines with the count %d, want one with 999", lines, more)
 		}
 		pass(2 * sampleEvery)
@@ -72,11 +56,11 @@ func TestStrangers(t *testing.T) {
 		for i := range networks {
 			from(10, i/256, i%256).Refused("", "sessions")
 		}
-		if lines, more := out.take(t); lines > 1+maxKinds || more != 0 {
+		if lines, more := take(t, &out); lines > 1+maxKinds || more != 0 {
 			t.Errorf("refusals of %d networks are %d lines", networks, lines)
 		}
 		log.Flush()
-		if lines, more := out.take(t); lines != 1 || more != networks-maxKinds-1 {
+		if lines, more := take(t, &out); lines != 1 || more != networks-maxKinds-1 {
 			t.Errorf("at the end there are %d lines with the count %d", lines, more)
 		}
 		pass(2 * sampleEvery)
@@ -90,12 +74,12 @@ func TestStrangers(t *testing.T) {
 			from(192, 0, 2).LoggedIn(nil, account.ErrLoginRefused)
 		}
 		pass(2 * sampleEvery)
-		if lines, _ := out.take(t); lines != 0 {
+		if lines, _ := take(t, &out); lines != 0 {
 			t.Errorf("strangers take %d places in a full queue", lines)
 		}
 		full.Store(false)
 		pass(2 * sampleEvery)
-		if lines, more := out.take(t); lines != 2 || more != 10 {
+		if lines, more := take(t, &out); lines != 2 || more != 10 {
 			t.Errorf("afterwards there are %d lines with the count %d, want two with 10", lines, more)
 		}
 
@@ -103,7 +87,7 @@ func TestStrangers(t *testing.T) {
 			from(192, 0, 2).LoggedIn(nil, account.ErrLoginRefused)
 			from(198, 51, 100).LoggedIn(nil, account.ErrAbandoned)
 		}
-		if lines, _ := out.take(t); lines != 5+1 {
+		if lines, _ := take(t, &out); lines != 5+1 {
 			t.Errorf("there are %d lines of wrong passwords and abandoned logins, want 6", lines)
 		}
 		pass(4 * sampleEvery)

@@ -1,34 +1,33 @@
 package tracing
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // newTracer sends to a collector what the variables of the environment say, NAME=value. Shutdown waits for a machine
 // that does much else.
-func newTracer(t *testing.T, url string, environ ...string) (*Tracer, *lockedBuffer) {
+func newTracer(t *testing.T, url string, environ ...string) (*Tracer, *logtest.Log) {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		t.Setenv(name, value)
 	}
-	log := &lockedBuffer{}
-	tracer, err := New(t.Context(), "v1", slog.New(slog.NewTextHandler(log, nil)))
+	log := &logtest.Log{}
+	tracer, err := New(t.Context(), "v1", log.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,23 +35,6 @@ func newTracer(t *testing.T, url string, environ ...string) (*Tracer, *lockedBuf
 		tracer.flush = time.Minute
 	}
 	return tracer, log
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.String()
 }
 
 var about = &report.Client{ID: "0123456789abcdef", Remote: "192.0.2.7:4711",
