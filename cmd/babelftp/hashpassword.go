@@ -24,7 +24,7 @@ func newHashPasswordCommand() *cobra.Command {
 			"the configuration.\n" +
 			"On a terminal the password is asked for twice and not shown.",
 		Example: "  babelftp hash-password\n" +
-			"  pwgen 20 1 | tee password | babelftp hash-password > hash",
+			"  openssl rand -base64 18 | tee password | babelftp hash-password > hash",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			password, err := readPassword(cmd.InOrStdin(), cmd.ErrOrStderr())

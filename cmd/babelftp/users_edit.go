@@ -204,7 +204,7 @@ func newUsersAddCommand() *cobra.Command {
 			"whole tenant.\n\n" + howToEdit,
 		Example: "  babelftp users add alice@acme --root /alice\n" +
 			"  babelftp users add alice@acme --root /alice --expires 2027-01-31 --permissions list,read\n" +
-			"  pwgen 20 1 | tee password | babelftp users add scanner@acme --root /scans --permissions write\n" +
+			"  openssl rand -base64 18 | tee password | babelftp users add scanner@acme --root /scans --permissions write\n" +
 			"  babelftp users add bob@acme --root /bob --disabled        # no password yet",
 		Args: oneUser,
 	}
@@ -273,7 +273,7 @@ func newUsersPasswdCommand() *cobra.Command {
 		"Set the password of a user in a users_file. It is asked for twice on a terminal, or read from standard input. "+
 			"The old one is wrong at once;\nsessions go on. A disabled user stays disabled.",
 		"  babelftp users passwd alice@acme\n"+
-			"  pwgen 20 1 | tee password | babelftp users passwd alice@acme\n"+
+			"  openssl rand -base64 18 | tee password | babelftp users passwd alice@acme\n"+
 			"  babelftp users passwd alice@acme --password-file password --config babelftp.yaml",
 		func(a account) (string, error) {
 			text, err := hash()

@@ -37,11 +37,8 @@ type LDAP struct {
 	BindPassword value.Secret `yaml:"bind_password" default:"required with bind_dn"`
 	// Condition that the entry of a user must meet (RFC 4515), like `(memberOf=cn=ftp,ou=groups,dc=example,dc=com)`.
 	Filter string `yaml:"filter" default:"none"`
-	// Attributes by what they say of the user: `name`, which the client must write letter by letter, is that of user_dn,
-	// or `uid`, without one like `name: sAMAccountName`. The others are settings: `root`, `home` and `quota`, like `quota: ftpQuota`;
-	// `language`, which may be a list like HTTP's Accept-Language (RFC 2798 2.7); `permissions`, one in each value;
-	// `groups`, those of the user for `auth.groups`, like `groups: memberOf`. In place of one that is missing, the
-	// setting of `auth.user` counts. `tenant`, like `tenant: ou`, is for `auth` of the server only, and required there.
+	// Attributes, by what they say of the user: `name` (default: that of `user_dn`, else `uid`), `root`, `home`, `quota`,
+	// `language`, `permissions`, `groups`, like `groups: memberOf`. `tenant` is required in `auth` of the server.
 	Attributes Attributes `yaml:"attributes" default:"none"`
 	// Timeout is how long the servers have for a login, all together: less than a session has for it.
 	Timeout time.Duration

@@ -83,8 +83,8 @@ type Tenant struct {
 	UsersFile string `yaml:"users_file" path:"true" default:"none"`
 	// The users, by name. At least one is required, unless `auth` has a service.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
-	// Service that decides on logins of users that the configuration does not have: `hook` or `ldap`. The tenant needs
-	// none where the server has one.
+	// Service that decides on logins of users who are not in the configuration: `hook` or `ldap`, instead of the
+	// server's `auth`.
 	Auth Auth `yaml:"auth"`
 }
 
