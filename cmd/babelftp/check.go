@@ -29,18 +29,11 @@ func newCheckCommand() *cobra.Command {
 		Short: "Check a configuration and show every problem",
 		Long: "Check a configuration. Every problem is shown with its file, line and column, and the exit code is 1 " +
 			"if there is one.\n" +
-			"A wrong text in messages or in locales_dir is a problem, though the server starts with the built-in " +
-			"one in its place.\n" +
-			"A certificate that expires within 30 days is a warning, and an expired one is a problem. To see that " +
-			"the server can write to tls.acme.folder,\n" +
-			"run the check as the user of the server. It stores a file there for a moment, and never creates the " +
-			"folder.\n\n" +
-			"With --probe it also tests S3. In the bucket of each tenant and folder it lists, reads, stores, copies " +
-			"and deletes test objects, as far as\n" +
-			"the users may. If the IAM policy lacks an action, it says which, on which resource. The objects are " +
-			"below PREFIX.babelftp/, where no user\n" +
-			"sees them, and it deletes them. It also connects to the services of auth, and binds to an LDAP directory as " +
-			"bind_dn.",
+			"To see that the server can write to tls.acme.folder, run the check as the user of the server.\n\n" +
+			"With --probe it lists, reads, stores, copies and deletes objects of its own in the bucket of each tenant and " +
+			"folder, as far as users may. It\n" +
+			"says which action the IAM policy lacks. It also connects to the services of auth, and binds to an LDAP " +
+			"directory as bind_dn.",
 		Example: "  babelftp check --config babelftp.yaml\n" +
 			"  babelftp check --config babelftp.yaml --probe",
 		Args: noArguments,

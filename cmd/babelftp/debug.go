@@ -17,11 +17,10 @@ func newDebugCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "debug [--address ADDRESS] [--tenant TENANT] [--user USER] [--for TIME]",
 		Short: "Log the commands of some sessions of a running server",
-		Long: "Log the commands, replies and S3 requests of some sessions for a time, also of sessions that are " +
-			"already open. A session must match all of\n" +
-			"--address, --tenant and --user that you give. Without them, the command shows for which sessions it is " +
-			"on. Passwords are masked, and so\n" +
-			"are the names that clients send by USER. Each replica is switched separately.\n\n" +
+		Long: "Log the commands, replies and S3 requests of sessions that match --address, --tenant and --user, also of " +
+			"open ones. Without these flags,\n" +
+			"the command shows for which sessions it is on. Passwords are masked, and so are names in USER. Each " +
+			"replica is switched separately.\n\n" +
 			howToAsk,
 		Example: "  babelftp debug --address 192.0.2.7 --for 10m\n" +
 			"  babelftp debug --user scanner@acme\n" +

@@ -35,18 +35,13 @@ func newDoctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor URL | doctor --log FILE",
 		Short: "Say why FTP does not work, and what to change",
-		Long: "Say why FTP does not work, and what to change. Each finding has its cause, what was seen, and what to " +
-			"change, in the language of\n" +
-			"LC_ALL, LC_MESSAGES or LANG. The exit code is 1 if something is wrong.\n\n" +
-			"With a URL look at any FTP server as its clients do: name, TLS, certificate, passive ports, active mode, " +
-			"files, names, idle time. The\n" +
-			"command makes a directory with a few files and removes them, also after Ctrl-C. The password comes from " +
-			"--password-file, from\n" + doctorPassword + " or from the terminal. Without a user in the URL the login is " +
-			"anonymous. ftp uses TLS where the server offers\nit, ftps begins with TLS. Steps are shown on standard " +
-			"error.\n\n" +
-			"With --log read lines of the log of a server: which passive ports a client never reached, why it was " +
-			"refused, whether S3 was slow.\n" +
-			"Debug lines tell more: see babelftp debug.",
+		Long: "Say why FTP does not work, and what to change, in the language of LC_ALL, LC_MESSAGES or LANG. The exit " +
+			"code is 1 if something is wrong.\n\n" +
+			"With a URL look at any FTP server as its clients do. The command makes a directory with a few files and " +
+			"removes them, also after Ctrl-C.\n" +
+			"The password comes from --password-file, from " + doctorPassword + " or from the terminal. Without a user in the " +
+			"URL the login\nis anonymous. ftp uses TLS where the server offers it, ftps begins with TLS.\n\n" +
+			"With --log read lines of the log of a server. Debug lines tell more: see babelftp debug.",
 		Example: "  babelftp doctor ftp://alice@ftp.example.com\n" +
 			"  babelftp doctor ftps://alice@ftp.example.com --password-file password --json\n" +
 			"  babelftp doctor ftp://alice@192.0.2.1:2121 --insecure --idle 10m --samples 100\n" +

@@ -30,10 +30,9 @@ func newHealthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health [--address HOST:PORT | --config FILE]",
 		Short: "Ask a running server whether it is healthy",
-		Long: "Ask a running server for /healthz, and exit with 0 if it answers 200, else with 1. Use it for Docker's " +
-			"HEALTHCHECK: the image has no\n" +
-			"curl. Kubernetes asks for /healthz and /readyz itself.\n\n" +
-			"The address is that of metrics_listen: from --address, or from the configuration that --config names, or " + healthAddress + ".",
+		Long: "Ask a running server for /healthz, and exit with 0 if it answers 200, else with 1: for Docker's " +
+			"HEALTHCHECK. The address is that of\n" +
+			"metrics_listen: from --address, or from the configuration that --config names, or " + healthAddress + ".",
 		Example: "  babelftp health --config /etc/babelftp/babelftp.yaml\n" +
 			"  babelftp health --address 127.0.0.1:9121",
 		Args: noArguments,

@@ -20,16 +20,10 @@ func newLanguagesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "languages",
 		Short: "Show the languages and how complete each is, or check catalogues",
-		Long: "Show each language that the server speaks: its tag, which a client gives to LANG, how many of the " +
-			"texts are translated (the\n" +
-			"others come in English), and its own name.\n\n" +
-			"With --lint check the catalogues in a folder before you use or contribute them. Every problem is shown " +
-			"with file, line, message and\n" +
-			"what to do. The exit code is 1 if there is an error; warnings are for a person " +
-			"to decide on.\n\n" +
-			"With --format write the catalogues in a folder in the order and the layout of the built-in ones, with " +
-			"the English texts of this version.\n" +
-			"A translation whose English has changed is marked fuzzy.",
+		Long: "Show each language: its tag for LANG, how many of the texts are translated, and its own name.\n\n" +
+			"With --lint check the catalogues in a folder: every problem is shown with file, line, message and what to " +
+			"do. With --format write them in\n" +
+			"the layout of the built-in ones; a translation whose English has changed is marked fuzzy.",
 		Example: "  babelftp languages\n" +
 			"  babelftp languages --locales ./locales\n" +
 			"  babelftp languages --lint ./locales\n" +

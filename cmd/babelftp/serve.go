@@ -22,14 +22,9 @@ func newServeCommand() *cobra.Command {
 		Short: "Serve the tenants of a configuration",
 		Long: "Serve the tenants of a configuration until SIGTERM or SIGINT. Then idle and new sessions get 421, and " +
 			"running transfers have the time of\n" +
-			"drain_timeout to finish; a second signal ends them at once. If a bucket cannot be used, only the users " +
-			"of its tenant are refused.\n\n" +
-			"The configuration is reloaded when one of its files changes, and by SIGHUP. Sessions keep the settings " +
-			"they began with. If the new\n" +
-			"configuration has a problem, the server refuses it and keeps the old one.\n\n" +
-			"Keys of the server, but not of tenants, can come from environment variables: BABELFTP_S3_ACCESS_KEY_ID " +
-			"sets access_key_id under s3, and\n" +
-			"BABELFTP_S3_ACCESS_KEY_ID_FILE names the file that holds it.",
+			"drain_timeout to finish; a second signal ends them at once.\n\n" +
+			"The configuration is reloaded when one of its files changes, and by SIGHUP. A configuration with a problem " +
+			"is refused, and the old one stays.",
 		Example: "  babelftp serve --config /etc/babelftp/babelftp.yaml\n" +
 			"  BABELFTP_LISTEN=:2121 babelftp serve --config babelftp.yaml",
 		Args: noArguments,

@@ -15,11 +15,10 @@ func newUploadsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uploads",
 		Short: "Show and abort incomplete uploads",
-		Long: "Show the incomplete multipart uploads of all replicas. Users can resume those in the state interrupted " +
-			"(resume: keep). LAST is the time\n" +
-			"since a session worked on the upload. The server removes an upload after abandoned_uploads by itself. If " +
-			"some buckets do not answer, the\n" +
-			"command shows the uploads of the others and fails.\n\n" + howToAsk,
+		Long: "Show the incomplete multipart uploads of all replicas. Users can resume those in the state interrupted. " +
+			"LAST is the time since a session\n" +
+			"worked on the upload. If some buckets do not answer, the command shows the uploads of the others and fails.\n\n" +
+			howToAsk,
 		Example: "  babelftp uploads\n" +
 			"  babelftp uploads --tenant acme --json\n" +
 			"  babelftp uploads abort acme 2bd806c97f0e00af-6f0c1b2d3e4f5a69788796a5b4c3d2e1-9f86d081884c7d65\n" +

@@ -54,16 +54,13 @@ func newUsersImportCommand() *cobra.Command {
 		Short: "Print the users of another server as YAML",
 		Long: "Print the users of another server as the YAML of users, for a tenant of the configuration or for its " +
 			"users_file.\n\n" +
-			"FILE is a dump of SFTPGo (JSON), or an AuthUserFile of ProFTPD, with lines like those of passwd. For Pure-FTPd " +
-			"it is the file\n" +
-			"pureftpd.passwd. For vsftpd it has a line for each name, and one for its password. A - is standard input.\n\n" +
-			"Passwords stay, because their hashes do; those of vsftpd get one. Each user gets the home directory as root, " +
-			"without what --strip\n" +
-			"names, and the rates, quotas, sessions, networks and expiry that it had. A user with a restriction that a " +
-			"configuration cannot\n" +
-			"express, or without a usable password, gets disabled: true, and a comment with the reason. Warnings on standard " +
-			"error name all\n" +
-			"that was not imported.",
+			"FILE is a dump of SFTPGo (JSON), an AuthUserFile of ProFTPD, or " +
+			"pureftpd.passwd. For vsftpd it has a line for\n" +
+			"each name, and one for its password. A - is standard input.\n\n" +
+			"Passwords stay. Each user gets the home directory as root, without what --strip names, and the rates, quotas, " +
+			"sessions, networks and expiry\n" +
+			"that it had. Users with other restrictions, or without a usable password, are disabled, with the reason in a " +
+			"comment.",
 		Example: "  babelftp users import sftpgo dump.json > users.yaml\n" +
 			"  babelftp users import sftpgo --strip /srv/sftpgo/data dump.json > users.yaml\n" +
 			"  babelftp users import proftpd --strip /srv/ftp /etc/proftpd/ftpd.passwd > users.yaml\n" +
