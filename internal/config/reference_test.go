@@ -515,12 +515,19 @@ func (r *reference) markdown() []byte {
 	for i, topic := range topics() {
 		fmt.Fprintf(&b, "\n## %s\n\n| key | type; default | meaning |\n| --- | --- | --- |\n", topic.title)
 		for _, path := range r.order {
-			if topicOf(path) == i {
+			if topicOf(path) == i && !r.plain(path) {
 				b.WriteString(r.row(path))
 			}
 		}
 	}
 	return b.Bytes()
+}
+
+// plain reports whether a path is a section about which its keys say enough: all that there is to tell is one sentence.
+func (r *reference) plain(path string) bool {
+	k := r.rows[path]
+	return k.section != nil && !k.again && k.typ.Kind() == reflect.Struct && r.repeats[k.at] == "" &&
+		strings.Count(k.meaning, ". ") == 0
 }
 
 // row is the line of a key. It is empty where another section has told of it.
