@@ -39,13 +39,12 @@ func commandLinePage(root *cobra.Command) string {
 	fmt.Fprintf(&b, "| %d | success |\n", exitOK)
 	fmt.Fprintf(&b, "| %d | a wrong configuration, or a failure |\n", exitFailure)
 	fmt.Fprintf(&b, "| %d | a wrong command line |\n\n", exitUsage)
-	b.WriteString("| command | what it does |\n| --- | --- |\n")
 	var all []*cobra.Command
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "help" {
 			continue
 		}
-		fmt.Fprintf(&b, "| [`babelftp %s`](#babelftp-%[1]s) | %s |\n", cmd.Name(), cmd.Short)
+		fmt.Fprintf(&b, "- [`%s`](#babelftp-%[1]s): %s\n", cmd.Name(), cmd.Short)
 		all = append(all, cmd)
 		all = append(all, cmd.Commands()...)
 	}
