@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"syscall"
 )
 
 // A ListenError says which address of the configuration could not be listened on.
@@ -18,7 +19,11 @@ type ListenError struct {
 
 // Error is one line, with the key to change.
 func (e *ListenError) Error() string {
-	return fmt.Sprintf("cannot listen on %s: %v: choose another address with %s", e.Address, e.Err, e.Key)
+	what := "choose"
+	if errors.Is(e.Err, syscall.EADDRINUSE) { // often the old FTP server
+		what = "stop the program that uses it, or choose"
+	}
+	return fmt.Sprintf("cannot listen on %s: %v: %s another address with %s", e.Address, e.Err, what, e.Key)
 }
 
 // Unwrap returns the operating system's error.

@@ -143,9 +143,8 @@ func TestListenErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*config.Config){
-		"cannot listen on " + busy.Addr().String() + ": address already in use: choose another address with listen": func(
-			cfg *config.Config,
-		) {
+		"cannot listen on " + busy.Addr().String() + ": address already in use: stop the program that uses it, or choose " +
+			"another address with listen": func(cfg *config.Config) {
 			cfg.Listen = busy.Addr().String()
 		},
 		"cannot listen on " + file: func(cfg *config.Config) { cfg.AdminSocket = file },
