@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A rule says which lines of a log show a finding: the message, an attribute and a pattern in it. An empty part fits all.
@@ -96,7 +97,11 @@ type logReader struct {
 	lines    int
 }
 
-var missedPort = regexp.MustCompile(`did not connect to port (\d+)`)
+var missedPort = regexp.MustCompile(`did not connect to port (\d+) within ([0-9a-zµ.]+)`)
+
+// patience is how long a client must have had to connect to a port before the port counts as unreachable. A client that
+// asks for another port sooner, as doctor itself does, has not tried the first one.
+const patience = time.Second
 
 // ErrNoLog says that a log has no line of a server.
 var ErrNoLog = errors.New("the input has no line of a babelftp log: give it the lines as the server writes them, in text or JSON")
@@ -166,6 +171,9 @@ func (r *logReader) readData(l *line, client, user string) {
 	why := cmp.Or(l.attrs["connection"], l.attrs["err"])
 	address := l.attrs["data_address"]
 	if m := missedPort.FindStringSubmatch(why); m != nil && !strings.Contains(why, "not the address of the control") {
+		if waited, err := time.ParseDuration(m[2]); err == nil && waited < patience {
+			return
+		}
 		port, _ := strconv.ParseUint(m[1], 10, 16) // the pattern has digits only; 0 for more
 		r.found.missed(client, user, client, 1, uint16(port), l.text)
 		shown, err := netip.ParseAddrPort(address)

@@ -62,6 +62,8 @@ func TestReadLog(t *testing.T) {
 			`{"time":"2026-11-28T03:00:00Z","level":"INFO","msg":"no data connection came","session":"77",` +
 			`"remote":"[2001:db8::7]:50124","data_address":":30014","err":"the client did not connect to port 30014 within 2s"}`,
 			[]string{"ports-unreachable 192.0.2.7 scanner 2", "ports-unreachable 2001:db8::7  1"}},
+		{"asked-for-another-port", logged + `"no data connection came"` + scanner + ` data_address=:30013 ` +
+			`err="the client did not connect to port 30013 within 12ms"`, nil},
 		{"private-address", logged + `"no data connection came"` + scanner + ` data_address=10.0.0.7:30013 ` +
 			`err="the client did not connect to port 30013 within 21.04s"`,
 			[]string{"passive-private 192.0.2.7 scanner 1", "ports-unreachable 192.0.2.7 scanner 1"}},
