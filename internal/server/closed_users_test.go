@@ -76,24 +76,26 @@ func TestReloadDisablesUsers(t *testing.T) {
 	users := cfg.Tenants["acme"].Users
 	users["carol"] = &config.User{PasswordHash: servicetest.PasswordHash(), Language: language.French}
 	users["dave"] = &config.User{PasswordHash: servicetest.PasswordHash()}
-	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	alice, carol, dave := session(t, srv, "alice"), session(t, srv, "carol"), session(t, srv, "dave")
-	reload(t, srv, changed(t, cfg, func(next *config.Config) {
-		off, over := *users["alice"], *users["carol"]
-		off.Disabled, over.Expires = true, value.NewExpiry(time.Now().Add(-time.Minute))
-		next.Tenants["acme"].Users["alice"], next.Tenants["acme"].Users["carol"] = &off, &over
-	}, "acme"))
-	if last := srv.tenants.LastLogins(); len(last) != 3 || last[0].User != "alice" || last[2].User != "dave" ||
-		time.Since(last[0].Time) > time.Minute {
-		t.Errorf("the last logins are %v", last)
-	}
-	if got := alice.Reply(421); got != "This user account is disabled." {
-		t.Errorf("alice: %q", got)
-	}
-	if got := carol.Reply(421); got != "Ce compte d’utilisateur a expiré." {
-		t.Errorf("carol: %q", got)
-	}
-	dave.Command(200, "NOOP")
+	t.Run("serve", func(t *testing.T) { // its end writes the last lines
+		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+		alice, carol, dave := session(t, srv, "alice"), session(t, srv, "carol"), session(t, srv, "dave")
+		reload(t, srv, changed(t, cfg, func(next *config.Config) {
+			off, over := *users["alice"], *users["carol"]
+			off.Disabled, over.Expires = true, value.NewExpiry(time.Now().Add(-time.Minute))
+			next.Tenants["acme"].Users["alice"], next.Tenants["acme"].Users["carol"] = &off, &over
+		}, "acme"))
+		if last := srv.tenants.LastLogins(); len(last) != 3 || last[0].User != "alice" || last[2].User != "dave" ||
+			time.Since(last[0].Time) > time.Minute {
+			t.Errorf("the last logins are %v", last)
+		}
+		if got := alice.Reply(421); got != "This user account is disabled." {
+			t.Errorf("alice: %q", got)
+		}
+		if got := carol.Reply(421); got != "Ce compte d’utilisateur a expiré." {
+			t.Errorf("carol: %q", got)
+		}
+		dave.Command(200, "NOOP")
+	})
 	text, err := os.ReadFile(cfg.Audit.File)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 func TestEveryKeyChangesOrIsNamed(t *testing.T) {
 	changes := []string{
 		"default_language", "bilingual_greeting", "locales_dir", "unknown_hosts", "tls", "passive", "s3", "log",
-		"limits", "idle_timeout", "data_timeout", "stall_timeout",
+		"auth", "limits", "idle_timeout", "data_timeout", "stall_timeout",
 		"commit_delay", "drain_timeout", "max_failed_logins", "part_size", "tenants", "tenants_dir", "tenant_defaults",
 	}
 	old, next := config.Default(), config.Default()

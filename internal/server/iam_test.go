@@ -165,6 +165,7 @@ func workOf() map[string]tenantWork {
 				c.Store("large", "end")
 				change(t, c)
 			},
+			idle: []string{s3client.AbortMultipartUpload}, // of what a file has replaced, later
 		},
 		"tags-and-acl": {
 			configure: func(_ *config.Config, t *config.Tenant) {
