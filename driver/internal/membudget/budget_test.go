@@ -3,8 +3,6 @@ package membudget
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"sync"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -104,59 +102,6 @@ func TestBudgetWaits(t *testing.T) {
 			t.Errorf("%d bytes are held", budget.Used())
 		}
 	})
-}
-
-// TestBudgetNeverDeadlocks lets many uploads of different part sizes fill at the same time, with little memory.
-// synctest fails where all of them wait.
-func TestBudgetNeverDeadlocks(t *testing.T) {
-	for seed := range uint64(20) {
-		synctest.Test(t, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 0))
-			budget := New(MinLimit + random.Int64N(20<<20))
-			var uploads sync.WaitGroup
-			for range 1 + random.IntN(60) {
-				size := []int64{MinLimit, 8 << 20, 16 << 20, 64 << 20}[random.IntN(4)]
-				parts := 1 + random.IntN(4)
-				chunk := BlockSize/2 + random.IntN(BlockSize)
-				memory := budget
-				if seed%2 == 1 {
-					memory = budget.For(string(rune('a'+random.IntN(3))), string(rune('a'+random.IntN(3))))
-				}
-				uploads.Go(func() {
-					for range parts {
-						b := memory.Buffer(size)
-						for !b.Full() {
-							room, err := b.Room(t.Context())
-							if err != nil {
-								t.Error(err)
-								return
-							}
-							b.Filled(min(chunk, len(room)))
-							if budget.Used() > budget.limit {
-								t.Error("more memory is held than there is")
-							}
-						}
-						b.Seal()
-						b.Release()
-					}
-				})
-			}
-			uploads.Wait()
-			if budget.Used() != 0 || budget.Waits().Waiting != 0 || len(budget.queue.all.below) != 0 {
-				t.Errorf("%d bytes are held, %d buffers wait", budget.Used(), budget.Waits().Waiting)
-			}
-			for c, p := range budget.members {
-				if p.held() != 0 || len(p.levels) != 0 || len(p.places) != 0 || budget.groups[c.group].held() != 0 {
-					t.Errorf(
-						"%v holds %d bytes at %d levels, in %d places of the queue", c, p.held(), len(p.levels),
-						len(p.places))
-				}
-			}
-			if budget.first.Used() != 0 {
-				t.Errorf("%d bytes of first blocks are held", budget.first.Used())
-			}
-		})
-	}
 }
 
 // TestBudgetServesInOrder checks that empty buffers do not overtake one that waits for more. Otherwise small files, one
