@@ -39,7 +39,7 @@ const (
 type bench struct {
 	server     *s3test.Server
 	client     *s3.Client
-	distance   *s3test.LinkProxy
+	distance   *distantServer
 	proxy      *s3test.Proxy
 	contenders []*contender
 	content    content
@@ -81,11 +81,11 @@ func start(ctx context.Context, o options, data string, log io.Writer) (b *bench
 	if _, err := b.client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: new(bucket)}); err != nil {
 		return b, err
 	}
-	if b.distance, err = s3test.NewLinkProxy(
-		s, o.slowAddress, s3test.Link{Latency: slowLatency, Bandwidth: slowBandwidth}); err != nil {
+	if b.distance, err = newDistantServer(
+		s, o.slowAddress, distance{slowLatency, slowBandwidth}); err != nil {
 		return b, err
 	}
-	b.stops = append(b.stops, func() { _ = b.distance.Close() })
+	b.stops = append(b.stops, func() { _ = b.distance.close() })
 	if b.proxy, err = s3test.NewProxy(s); err != nil {
 		return b, err
 	}
@@ -101,7 +101,7 @@ func (b *bench) stop() {
 
 // endpoints are the URLs of the bucket's server, by link.
 func (b *bench) endpoints() map[string]string {
-	return map[string]string{direct: b.server.Endpoint, slow: b.distance.Endpoint(), counted: b.proxy.Server().Endpoint}
+	return map[string]string{direct: b.server.Endpoint, slow: b.distance.endpoint(), counted: b.proxy.Server().Endpoint}
 }
 
 // addRaw adds the S3 client.

@@ -9,28 +9,13 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// breakable is a link to an S3 server that a test can cut, and the server at its end.
-func breakable(t *testing.T, storage *s3test.Server) (*s3test.LinkProxy, *s3test.Server) {
-	t.Helper()
-	link, err := s3test.NewLinkProxy(storage, "127.0.0.1:0", s3test.Link{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = link.Close() })
-	distant := *storage
-	distant.Endpoint = link.Endpoint()
-	return link, &distant
-}
-
 // TestOutage cuts the S3 server off: each command gets a temporary reply, the session lives on, and works again when
 // S3 is back.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	const temporary = "4"
 	storage := s3test.Start(t, "minio")
-	link, distant := breakable(t, storage)
-	s := (&site{env: []string{fewAttempts}}).open(t, distant)
-	s.client = storage.Client() // the test looks past the link
+	s, proxy := newSiteBehindProxy(t, storage)
 	f := newFtplib(t, s, usual)
 	local := newFolder(t)
 	file := local.write("file", content(smallSize))
@@ -46,7 +31,7 @@ func TestOutage(t *testing.T) {
 	for range calls {
 		sessions = append(sessions, newFtplib(t, s, usual))
 	}
-	link.Cut()
+	cut := proxy.Cut()
 	for i, call := range calls {
 		sessions[i].send(call[0].(string), call[1:]...)
 	}
@@ -55,7 +40,7 @@ func TestOutage(t *testing.T) {
 			t.Errorf("%q: %s %s, want a temporary reply", call, a.Error, a.Value)
 		}
 	}
-	link.Mend()
+	cut.End()
 	for _, f := range sessions {
 		f.must("list", "/")
 	}
@@ -71,10 +56,10 @@ func TestOutage(t *testing.T) {
 		waitUntil(t, func() bool {
 			return len(s.uploads(t, "")) > 0
 		}, func() { t.Fatal("no multipart upload has begun") })
-		link.Cut()
+		cut := proxy.Cut()
 		f.try("write", largeSize/2) // the server may have closed the data connection already
 		f.refused(temporary, "finish")
-		link.Mend()
+		cut.End()
 		f.must("upload", file, "/after")
 		// for the sweep
 		files := slices.DeleteFunc(s.objects(t, ""), func(key string) bool {
@@ -90,10 +75,10 @@ func TestOutage(t *testing.T) {
 		f.must("upload", local.write("large", all), "/large")
 		f.must("begin", "RETR /large")
 		f.must("read", largeSize/10)
-		link.Cut()
+		cut := proxy.Cut()
 		f.try("read", largeSize) // the rest is more than what is on the way
 		f.refused(temporary, "finish")
-		link.Mend()
+		cut.End()
 		f.must("download", "/large", local.file("back"))
 		local.mustHave("back", all)
 	})
@@ -104,10 +89,10 @@ func TestOutage(t *testing.T) {
 func TestStartWithoutS3(t *testing.T) {
 	t.Parallel()
 	storage := s3test.Start(t, "minio")
-	link, distant := breakable(t, storage)
-	link.Cut()
+	proxy := proxied(t, storage)
+	cut := proxy.Cut()
 	s := &site{
-		storage: distant, client: storage.Client(),
+		storage: proxy.Server(), client: storage.Client(),
 		buckets: map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)},
 	}
 	s.start(t, s.configure(t))
@@ -123,7 +108,7 @@ func TestStartWithoutS3(t *testing.T) {
 	if response.StatusCode != http.StatusOK || s.metric(t, up) != 0 {
 		t.Errorf("/readyz answers %s, and %s is %v", response.Status, up, s.metric(t, up))
 	}
-	link.Mend()
+	cut.End()
 	s.awaitMetric(t, up, 1)
 	small := content(smallSize)
 	newFtplib(t, s, usual).must("upload", newFolder(t).write("file", small), "/new")

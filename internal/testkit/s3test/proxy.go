@@ -27,6 +27,7 @@ type Proxy struct {
 	mu     sync.Mutex
 	seen   []s3sim.Operation
 	faults []*Fault
+	conns  map[net.Conn]struct{}
 }
 
 // NewProxy starts a proxy of a server.
@@ -39,12 +40,13 @@ func NewProxy(s *Server) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{server: s, target: target, listener: listener}
+	p := &Proxy{server: s, target: target, listener: listener, conns: map[net.Conn]struct{}{}}
 	p.web = &http.Server{
 		Handler: p,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, conn)
 		},
+		ConnState: p.note,
 	}
 	go func() { _ = p.web.Serve(listener) }()
 	return p, nil
@@ -63,6 +65,29 @@ func (p *Proxy) Server() *Server {
 
 // Close ends all connections.
 func (p *Proxy) Close() error { return p.web.Close() }
+
+// note keeps the connections that are open.
+func (p *Proxy) note(conn net.Conn, state http.ConnState) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		p.conns[conn] = struct{}{}
+	case http.StateClosed:
+		delete(p.conns, conn)
+	}
+}
+
+// Cut ends all connections, and those on which a request comes from now on. End mends it.
+func (p *Proxy) Cut() *Injection {
+	cut := p.Inject(Fault{Effect: (*exchange).reset})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.conns {
+		_ = conn.Close()
+	}
+	return cut
+}
 
 // Reset forgets the requests so far.
 func (p *Proxy) Reset() {
@@ -215,3 +240,19 @@ const hangUpTimeout = 30 * time.Second
 
 // errCut ends a body that was cut.
 var errCut = errors.New("cut by the proxy")
+
+// closeWrite ends one direction of a connection.
+func closeWrite(conn net.Conn) error {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return conn.Close()
+}
+
+// reset ends a connection by RST, as a crashed machine does, and not by FIN.
+func reset(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
+}

@@ -1,4 +1,4 @@
-package s3test
+package main
 
 import (
 	"errors"
@@ -7,31 +7,33 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A Link describes the connection to a distant server. The zero value has no delay.
-type Link struct {
-	Latency   time.Duration // of each byte, each way
-	Bandwidth int64         // bytes per second of a connection, each way; 0 for what the machine can
+// A distance is what bytes take to a server. The zero value has no delay.
+type distance struct {
+	latency   time.Duration // of each byte, each way
+	bandwidth int64         // bytes per second of a connection, each way; 0 for what the machine can
 }
 
-// linkChunk is how many bytes travel together. At 25 MiB/s they take 2.5 ms.
-const linkChunk = 64 << 10
+// chunkSize is how many bytes travel together. At 25 MiB/s they take 2.5 ms.
+const chunkSize = 64 << 10
 
-// A LinkProxy makes a server look distant. It forwards connections to the server, and delays bytes as the Link says.
+// A distantServer is a server at a distance. It forwards connections to the server, and delays bytes as the distance says.
 // Connections open without delay, because the kernel accepts them.
-type LinkProxy struct {
-	link     Link
+type distantServer struct {
+	distance distance
 	target   string
 	listener net.Listener
 
-	mu    sync.Mutex
-	down  bool
-	conns map[net.Conn]struct{}
+	mu     sync.Mutex
+	closed bool
+	conns  map[net.Conn]struct{}
 }
 
-// NewLinkProxy listens on an address such as "127.0.0.1:0" for a server that clients reach over TCP.
-func NewLinkProxy(s *Server, address string, link Link) (*LinkProxy, error) {
+// newDistantServer listens on an address such as "127.0.0.1:0" for a server that clients reach over TCP.
+func newDistantServer(s *s3test.Server, address string, way distance) (*distantServer, error) {
 	endpoint, err := url.Parse(s.Endpoint)
 	if err != nil {
 		return nil, err
@@ -40,39 +42,27 @@ func NewLinkProxy(s *Server, address string, link Link) (*LinkProxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &LinkProxy{link: link, target: endpoint.Host, listener: listener, conns: map[net.Conn]struct{}{}}
+	d := &distantServer{distance: way, target: endpoint.Host, listener: listener, conns: map[net.Conn]struct{}{}}
 	go d.serve()
 	return d, nil
 }
 
-// Endpoint is the URL of the distant server.
-func (d *LinkProxy) Endpoint() string { return "http://" + d.listener.Addr().String() }
+// endpoint is the URL of the distant server.
+func (d *distantServer) endpoint() string { return "http://" + d.listener.Addr().String() }
 
-// Close ends all connections.
-func (d *LinkProxy) Close() error {
+// close ends all connections.
+func (d *distantServer) close() error {
 	err := d.listener.Close()
-	d.Cut()
-	return err
-}
-
-// Cut ends all connections, and those that are opened from now on.
-func (d *LinkProxy) Cut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.down = true
+	d.closed = true
 	for conn := range d.conns {
 		_ = conn.Close()
 	}
+	return err
 }
 
-// Mend undoes Cut for new connections.
-func (d *LinkProxy) Mend() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.down = false
-}
-
-func (d *LinkProxy) serve() {
+func (d *distantServer) serve() {
 	for {
 		near, err := d.listener.Accept()
 		if err != nil {
@@ -90,24 +80,24 @@ func (d *LinkProxy) serve() {
 }
 
 // enter records both sides of a connection.
-func (d *LinkProxy) enter(conns ...net.Conn) bool {
+func (d *distantServer) enter(conns ...net.Conn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, conn := range conns {
-		if d.down {
+		if d.closed {
 			_ = conn.Close()
 		} else {
 			d.conns[conn] = struct{}{}
 		}
 	}
-	return !d.down
+	return !d.closed
 }
 
 // connect copies bytes both ways until both sides have ended.
-func (d *LinkProxy) connect(near, far net.Conn) {
+func (d *distantServer) connect(near, far net.Conn) {
 	var ways sync.WaitGroup
-	ways.Go(func() { d.link.carry(far, near) })
-	ways.Go(func() { d.link.carry(near, far) })
+	ways.Go(func() { d.distance.carry(far, near) })
+	ways.Go(func() { d.distance.carry(near, far) })
 	ways.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,9 +115,9 @@ type chunk struct {
 
 // carry copies the bytes of one side, and their end, to the other. When that accepts no more, carry resets the first
 // side.
-func (l Link) carry(to, from net.Conn) {
+func (w distance) carry(to, from net.Conn) {
 	const least = 16 // chunks on their way, so that the two goroutines need not alternate
-	line := make(chan chunk, least+int(float64(l.Bandwidth)*l.Latency.Seconds())/linkChunk)
+	line := make(chan chunk, least+int(float64(w.bandwidth)*w.latency.Seconds())/chunkSize)
 	free := make(chan []byte, cap(line)+2) // and those in the hands of the two goroutines
 	var delivered sync.WaitGroup
 	delivered.Go(func() {
@@ -151,15 +141,15 @@ func (l Link) carry(to, from net.Conn) {
 		select {
 		case buffer = <-free:
 		default:
-			buffer = make([]byte, linkChunk)
+			buffer = make([]byte, chunkSize)
 		}
 		n, err := from.Read(buffer)
 		if n > 0 {
 			sent = latest(sent, time.Now())
-			if l.Bandwidth > 0 {
-				sent = sent.Add(time.Duration(int64(n) * int64(time.Second) / l.Bandwidth))
+			if w.bandwidth > 0 {
+				sent = sent.Add(time.Duration(int64(n) * int64(time.Second) / w.bandwidth))
 			}
-			line <- chunk{buffer[:n], sent.Add(l.Latency)}
+			line <- chunk{buffer[:n], sent.Add(w.latency)}
 		}
 		if err == nil {
 			continue
