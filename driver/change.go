@@ -50,6 +50,9 @@ func (f *Fs) Rename(oldname, newname string) error { return f.RenameTo(f, oldnam
 
 // RenameTo is [Fs.Rename] to a name in another file system, which must be of the same account of the same S3 server.
 func (f *Fs) RenameTo(target *Fs, oldname, newname string) error {
+	if err := f.changeable(); err != nil {
+		return s3error.LinkError("rename", oldname, newname, err)
+	}
 	return f.move(f.ctx, "rename", f.tree.Rename, target, oldname, newname)
 }
 
@@ -107,6 +110,9 @@ func (f *Fs) Chtimes(name string, _, mtime time.Time) error {
 func (f *Fs) change(op, name string, do func(ctx context.Context, key string) error) error {
 	key, err := f.keys.Key(name)
 	if err == nil {
+		err = f.changeable()
+	}
+	if err == nil {
 		err = do(f.ctx, key)
 	}
 	return s3error.PathError(op, name, err)
@@ -118,6 +124,9 @@ func (f *Fs) move(
 	do func(ctx context.Context, target *tree.Tree, oldKey, newKey string) error, target *Fs, oldname, newname string,
 ) error {
 	oldKey, err := f.keys.Key(oldname)
+	if err == nil {
+		err = target.changeable()
+	}
 	if err == nil {
 		var newKey string
 		if newKey, err = target.keys.Key(newname); err == nil {

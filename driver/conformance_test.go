@@ -35,7 +35,7 @@ func conform(t *testing.T, s *s3test.Server, groups ...string) {
 
 // profile is that of a server. The simulators are called after theirs.
 func profile(tb testing.TB, s *s3test.Server) driver.Profile {
-	name := strings.TrimPrefix(strings.TrimSuffix(s.Name, "-tls"), "sim-")
+	name := strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(s.Name, "-tls"), "-versions"), "sim-")
 	p, known := driver.ProfileNamed(name)
 	if !known {
 		tb.Fatalf("no profile is called %q", name)

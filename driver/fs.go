@@ -21,6 +21,7 @@
 //	EILSEQ                 the name is no UTF-8, holds a NUL, or is one that the S3 server cannot store
 //	ENAMETOOLONG           the key is longer than S3, or the S3 server, stores
 //	EFBIG                  larger than an object can be
+//	EROFS                  the file system is the past of another one, see [Fs.AsOf]
 //	ENODATA                the object is archived: S3 must restore it before its bytes can be read
 //	ENOSPC, EDQUOT         the S3 server is full, or a quota of it is used up
 //	EAGAIN                 it may work later: S3 is overloaded or out of reach, or something changed meanwhile
@@ -89,11 +90,15 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 	if o.Endpoint.user != nil {
 		client = s3api.Shared(client, o.Endpoint.user)
 	}
-	f := &Fs{
-		ctx:    o.withRetries(ctx),
-		bucket: s3api.NewBucket(client, bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout),
-		keys:   keys.Space(o.Prefix), opts: o,
-	}
+	f := &Fs{ctx: o.withRetries(ctx), keys: keys.Space(o.Prefix), opts: o}
+	f.use(s3api.NewBucket(client, bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout))
+	return f, nil
+}
+
+// use lets the file system make its requests by a bucket.
+func (f *Fs) use(bucket *s3api.Bucket) {
+	o := &f.opts
+	f.bucket = bucket
 	f.find = file.Finder{Bucket: f.bucket, Keys: f.keys}
 	f.uploads = upload.New(upload.Options{
 		Bucket: f.bucket, Keys: f.keys, Memory: o.Memory, Log: o.Logger,
@@ -108,7 +113,6 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 		Quotas: o.Quotas, Objects: o.Objects,
 		BeginOperation: o.BeginOperation, Moves: o.Endpoint.moves,
 	})
-	return f, nil
 }
 
 // WithContext is the same file system for the time of ctx, whose end ends its operations and transfers.
@@ -183,7 +187,7 @@ func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {
 	var file afero.File
 	if flag&accessMode == os.O_RDONLY {
 		file, err = f.openReader(name, key, offset)
-	} else {
+	} else if err = f.changeable(); err == nil {
 		file, err = f.uploads.Open(f.ctx, name, key, flag, offset)
 	}
 	if err != nil {

@@ -36,7 +36,11 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 		Bucket: f.bucket, Memory: f.opts.Memory, Stats: f.opts.Endpoint.stats, SplitPoints: f.opts.Endpoint.splitPoints,
 		SetTimes: f.opts.Objects.ListSetTimes, Log: f.opts.Logger,
 	}
-	entries, err := l.List(f.ctx, f.keys.Directory(key), f.keys.IsRoot(key))
+	list := l.List
+	if f.bucket.IsPast() {
+		list = f.asOperation(list)
+	}
+	entries, err := list(f.ctx, f.keys.Directory(key), f.keys.IsRoot(key))
 	if err != nil {
 		return nil, s3error.PathError("readdir", name, err)
 	}

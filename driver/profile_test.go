@@ -116,6 +116,7 @@ func facts() []fact {
 		{"listings without prefixes of delete markers", func(p driver.Profile) bool {
 			return !p.GhostPrefixes
 		}},
+		{"times of delete markers", func(p driver.Profile) bool { return !p.ULIDVersions }},
 		{"`DeleteObject` of markers under Object Lock", func(p driver.Profile) bool { return !p.LockedMarkers }},
 		{"uploads into a directory that becomes empty", func(p driver.Profile) bool { return p.EmptyDirectoryCode == "" }},
 		{"answers about one object", func(p driver.Profile) bool { return p.AtomicReads }},

@@ -107,6 +107,10 @@ type Profile struct {
 	// concerns buckets with versions.
 	GhostPrefixes bool
 
+	// ULIDVersions says that the IDs of versions are ULIDs, which begin with the time. A listing then has the delete
+	// markers of a page apart from its versions, and tells the time of what a marker covers as that of the marker.
+	ULIDVersions bool
+
 	// EmptyDirectoryCode is the error code by which PutObject and CopyObject are refused while the server removes the
 	// directory: an object that another request deletes was the last one there. The code may also have its own
 	// meaning, so a client repeats the request some times. It is empty for a server that has no directories, or of
@@ -190,7 +194,7 @@ func profiles() []Profile {
 			PartCopy:    true, UnequalParts: true, Checksums: true, MD5ETags: true,
 			SortedListings: true,
 			BatchDelete:    true, EmptyDirectoryCode: "ExistingObjectIsDirectory", UnstoredAnswers: true,
-			SignedAcceptEncoding: true,
+			SignedAcceptEncoding: true, ULIDVersions: true,
 		},
 		{
 			Name: "swift", UncheckedSources: true, FewParts: true, UnendedUploads: true, UnframedHeads: true,

@@ -73,6 +73,7 @@ type Bucket struct {
 	stats       *Stats
 	idleTimeout time.Duration // how long S3 may send nothing of an object
 	Profile     profile.Profile
+	isPast      bool // see AsOf
 }
 
 // NewBucket returns a bucket whose requests report to the statistics of the server.

@@ -29,7 +29,9 @@ func (c reasoned) HeadObject(
 		return out, err
 	}
 	object, reason := c.GetObject(
-		ctx, &s3.GetObjectInput{Bucket: in.Bucket, Key: in.Key, Range: aws.String("bytes=0-0")})
+		ctx, &s3.GetObjectInput{
+			Bucket: in.Bucket, Key: in.Key, VersionId: in.VersionId, Range: aws.String("bytes=0-0"),
+		})
 	if reason == nil {
 		_ = object.Body.Close()
 		return nil, err

@@ -29,7 +29,7 @@ func (t *Tree) copy(
 	defer end()
 	t.Objects.Inherit(a)
 	p, atOnce := &t.Bucket.Profile, t.copiesAtOnce(v)
-	if atOnce && p.InPlaceCopy && v.Bucket.Name == t.Bucket.Name && v.Key == to {
+	if atOnce && p.InPlaceCopy && !v.Bucket.IsPast() && v.Bucket.Name == t.Bucket.Name && v.Key == to {
 		c = s3api.Condition{} // the condition of the source is enough
 	}
 	always := c == s3api.Condition{}

@@ -40,7 +40,7 @@ type treeMove struct {
 
 func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 	source, target := r.source, r.target
-	oneBucket := source.Bucket.Name == target.Bucket.Name
+	oneBucket := source.Bucket.Name == target.Bucket.Name && !source.Bucket.IsPast()
 	switch {
 	case source.Keys.IsRoot(oldKey) && oneBucket && strings.HasPrefix(newKey, oldKey):
 		return s3error.ErrIntoItself

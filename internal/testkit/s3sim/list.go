@@ -213,26 +213,37 @@ func (s *Server) listVersions(b *bucket, q *request) *reply {
 		MaxKeys                            int
 		IsTruncated                        bool
 		Versions                           []versionElement
+		CommonPrefixes                     []prefixElement
 	}{
 		Name: q.Bucket, Prefix: encode(q.Prefix), EncodingType: q.query.Get("encoding-type"), MaxKeys: size,
 	}
+	var last versionElement
 	for _, e := range s.versions(b, q, keyMarker, idMarker) {
-		if len(out.Versions) == size {
+		if len(out.Versions)+len(out.CommonPrefixes) == size {
 			out.IsTruncated = true
-			last := out.Versions[size-1]
 			out.NextKeyMarker, out.NextVersionIdMarker = last.Key, last.VersionId
 			break
+		}
+		if last = e; e.VersionId == "" {
+			out.CommonPrefixes = append(out.CommonPrefixes, prefixElement{e.Key})
+			continue
 		}
 		out.Versions = append(out.Versions, e)
 	}
 	return answerXML(http.StatusOK, &out)
 }
 
-// versions returns the versions after a key, or after one of its versions.
+// versions returns the versions after a key, or after one of its versions. A common prefix has no ID.
 func (s *Server) versions(b *bucket, q *request, keyMarker, idMarker string) (all []versionElement) {
 	encode := encoder(q)
+	delimiter := q.query.Get("delimiter")
 	for name := range s.names(b, q, keyMarker, func(string) bool { return true }) {
-		if name < keyMarker || name == keyMarker && idMarker == "" {
+		isPrefix := delimiter != "" && strings.HasSuffix(name, delimiter) && name != q.Prefix
+		if name < keyMarker || name == keyMarker && idMarker == "" || isPrefix && strings.HasPrefix(keyMarker, name) {
+			continue
+		}
+		if isPrefix {
+			all = append(all, versionElement{Key: encode(name)})
 			continue
 		}
 		passed := name == keyMarker // until the version of the marker

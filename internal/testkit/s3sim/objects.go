@@ -333,7 +333,8 @@ func byteRange(value string, size int64) (from, to int64, partial, valid bool) {
 
 // source finds the object that a copy names, and checks its conditions.
 func (s *Server) source(q *request) (*Object, *reply) {
-	name, err := url.PathUnescape(strings.TrimPrefix(q.header.Get("X-Amz-Copy-Source"), "/"))
+	escaped, id, _ := strings.Cut(strings.TrimPrefix(q.header.Get("X-Amz-Copy-Source"), "/"), "?versionId=")
+	name, err := url.PathUnescape(escaped)
 	bucket, key, _ := strings.Cut(name, "/")
 	b := s.buckets[bucket]
 	switch {
@@ -342,10 +343,10 @@ func (s *Server) source(q *request) (*Object, *reply) {
 	case b == nil:
 		return nil, refuse(http.StatusNotFound, "NoSuchBucket")
 	}
-	o := b.current(key)
+	o, refusal := b.version(key, id)
 	switch {
-	case o == nil:
-		return nil, noSuchKey()
+	case refusal != nil:
+		return nil, refusal
 	case !o.matches(q.header, "X-Amz-Copy-Source-"),
 		s.opts.Profile.UncheckedSources && o.parts != nil && q.header.Get("X-Amz-Copy-Source-If-Match") != "":
 		return nil, preconditionFailed()

@@ -92,15 +92,23 @@ func (b *bucket) find(key, id string) *Object {
 	return nil
 }
 
-// lookup returns the current object of the key that a request reads. The simulator reads no older version.
+// lookup returns the object that a request reads.
 func (b *bucket) lookup(q *request) (*Object, *reply) {
-	if q.query.Has("versionId") {
-		return nil, notImplemented()
-	}
-	if o := b.current(q.Key); o != nil {
+	return b.version(q.Key, q.query.Get("versionId"))
+}
+
+// version returns a version of a key, or the current object where the ID is empty.
+func (b *bucket) version(key, id string) (*Object, *reply) {
+	switch o := b.find(key, id); {
+	case id != "" && o == nil:
+		return nil, refuse(http.StatusNotFound, "NoSuchVersion")
+	case id != "" && o.deleted:
+		return nil, refuse(http.StatusMethodNotAllowed, "MethodNotAllowed")
+	case o == nil || o.deleted:
+		return nil, noSuchKey()
+	default:
 		return o, nil
 	}
-	return nil, noSuchKey()
 }
 
 // describeNew sets the header that says which version a new object is. The null version is not named.

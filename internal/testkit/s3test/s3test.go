@@ -74,8 +74,14 @@ func runOn(t *testing.T, servers []descriptor, f func(t *testing.T, s *Server)) 
 	}
 }
 
-// Start returns the server called name ("minio", "versitygw", "sim-aws", "sim-r2", "sim-strict", or "minio-tls", which
-// is MinIO over https). It starts the server when no test has yet. With -short it skips the test unless the server is
+// RunVersioned is Run on those servers that keep versions in a bucket of [Server.VersionedBucket].
+func RunVersioned(t *testing.T, f func(t *testing.T, s *Server)) {
+	t.Helper()
+	runOn(t, unlessShort([]descriptor{processes()[0], versioned(), simulators()[0]}), f)
+}
+
+// Start returns the server called name ("minio", "versitygw", "sim-aws", "sim-r2", "sim-strict", "minio-tls", which is
+// MinIO over https, or "versitygw-versions", which has a place for versions). It starts the server when no test has yet. With -short it skips the test unless the server is
 // a simulator.
 func Start(tb testing.TB, name string) *Server {
 	tb.Helper()
@@ -172,7 +178,7 @@ func (r *registry) server(ctx context.Context, d descriptor) (*Server, error) {
 	r.mu.Unlock()
 
 	l.once.Do(func() {
-		program, parent := strings.TrimSuffix(d.name, "-tls"), ""
+		program, parent := strings.TrimSuffix(strings.TrimSuffix(d.name, "-tls"), withVersions), ""
 		if program == "minio" {
 			parent = dataFolder()
 		}

@@ -93,7 +93,7 @@ func (s *Server) Bucket(tb testing.TB) string {
 	return name
 }
 
-// VersionedBucket makes a bucket that keeps versions. MinIO can do that.
+// VersionedBucket makes a bucket that keeps versions. So can the servers of [RunVersioned].
 func (s *Server) VersionedBucket(tb testing.TB) string {
 	tb.Helper()
 	name := s.Bucket(tb)

@@ -3,6 +3,8 @@ package s3test
 import (
 	"context"
 	"encoding/base64"
+	"errors"
+	"os"
 	"slices"
 
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
@@ -49,8 +51,30 @@ func descriptors() []descriptor {
 	all := processes()
 	withTLS := all[0]
 	withTLS.name, withTLS.tls = "minio-tls", true
-	return slices.Concat(all, simulators(), []descriptor{withTLS}, packaged())
+	return slices.Concat(all, simulators(), []descriptor{withTLS, versioned()}, packaged())
 }
+
+// versioned is versitygw with a place for versions. It has buckets in another folder, which no test looks into.
+func versioned() descriptor {
+	d := processes()[1]
+	const buckets, versions = "/buckets", "/versions"
+	command := d.command
+	d.name, d.folders = d.name+withVersions, false
+	d.start = func(ctx context.Context, d descriptor, p workspace) (*Server, func() error, error) {
+		if err := errors.Join(os.Mkdir(p.data+buckets, 0o700), os.Mkdir(p.data+versions, 0o700)); err != nil {
+			return nil, nil, err
+		}
+		return startProcess(ctx, d, p)
+	}
+	d.command = func(data, address string, c login) (args, env []string) {
+		_, env = command(data, address, c)
+		return []string{"posix", "--versioning-dir", data + versions, data + buckets}, env
+	}
+	return d
+}
+
+// withVersions ends the name of a server that has a place for versions.
+const withVersions = "-versions"
 
 // packaged are the servers that Debian's packages bring. They take longer than the others to start, and much memory,
 // so [Run] leaves them out.

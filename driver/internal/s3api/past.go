@@ -1,0 +1,332 @@
+package s3api
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/internal/base/s3error"
+)
+
+// A Past chooses a version of each key in a bucket that keeps versions, or none.
+type Past struct {
+	// Time chooses what a key had at the end of that second: the first version, in the order of S3, that is not
+	// younger. A delete marker hides the key. S3 tells some times by the second only, and knows the order of versions
+	// that it stored within one.
+	Time time.Time
+	// Deleted chooses what a key had before it was deleted, if it has nothing now. Markers of directories do not count.
+	Deleted bool
+}
+
+// AsOf returns the bucket as it was. Its methods that read see the versions that are chosen, at the cost of listings of
+// versions. Those that change something fail with EROFS. Requests that use one version several times look for it once.
+func (b *Bucket) AsOf(p Past) *Bucket {
+	past := b.Wrap(func(c Client) Client {
+		return &pastClient{Client: Intercept(c, refuseChanges), past: p, ulids: b.Profile.ULIDVersions,
+			found: map[string]string{}}
+	})
+	past.isPast, past.Profile.GhostPrefixes = true, true
+	return past
+}
+
+// IsPast tells whether [Bucket.AsOf] has made the bucket.
+func (b *Bucket) IsPast() bool { return b.isPast }
+
+// refuseChanges is an [Interceptor] that lets only those requests pass that read.
+func refuseChanges(_ context.Context, in any, send func() (any, error)) error {
+	switch in.(type) {
+	case *s3.HeadObjectInput, *s3.GetObjectInput, *s3.GetObjectTaggingInput, *s3.ListObjectVersionsInput:
+		_, err := send()
+		return err
+	}
+	return s3error.New(syscall.EROFS, "the past of a bucket cannot be changed")
+}
+
+// A pastClient answers requests for objects from versions.
+type pastClient struct {
+	Client
+	past  Past
+	ulids bool // see the profile
+
+	mu    sync.Mutex
+	found map[string]string // IDs of versions by key
+}
+
+const (
+	// maxFound is how many IDs of versions a client remembers at most.
+	maxFound = 4 * maxVersions
+
+	// fewVersions is how many versions the first page has that looks for one key or directory, and maxVersions how many
+	// S3 puts into a page at most.
+	fewVersions = 20
+	maxVersions = 1000
+
+	// tokenSeparator is between the parts of the token of a page. No key has a NUL.
+	tokenSeparator = "\x00"
+
+	// maxLookPages is after how many pages a look takes a directory for one that has something. So it costs no more
+	// than twenty requests to find out that there are only delete markers, or younger versions, in it.
+	maxLookPages = 20
+)
+
+var errNotThen = s3error.New(fs.ErrNotExist, "no version of the key is chosen")
+
+// HeadObject implements Client.
+func (c *pastClient) HeadObject(
+	ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options),
+) (*s3.HeadObjectOutput, error) {
+	id, err := c.find(ctx, in.Bucket, *in.Key, opts)
+	if err != nil {
+		return nil, err
+	}
+	of := *in
+	of.VersionId = id
+	out, err := c.Client.HeadObject(ctx, &of, opts...)
+	if err == nil {
+		out.VersionId = id
+	}
+	return out, err
+}
+
+// GetObject implements Client.
+func (c *pastClient) GetObject(
+	ctx context.Context, in *s3.GetObjectInput, opts ...func(*s3.Options),
+) (*s3.GetObjectOutput, error) {
+	id, err := c.find(ctx, in.Bucket, *in.Key, opts)
+	if err != nil {
+		return nil, err
+	}
+	of := *in
+	of.VersionId = id
+	return c.Client.GetObject(ctx, &of, opts...)
+}
+
+// GetObjectTagging implements Client.
+func (c *pastClient) GetObjectTagging(
+	ctx context.Context, in *s3.GetObjectTaggingInput, opts ...func(*s3.Options),
+) (*s3.GetObjectTaggingOutput, error) {
+	id, err := c.find(ctx, in.Bucket, *in.Key, opts)
+	if err != nil {
+		return nil, err
+	}
+	of := *in
+	of.VersionId = id
+	return c.Client.GetObjectTagging(ctx, &of, opts...)
+}
+
+// find returns the ID of the version that is chosen of a key. The error is [fs.ErrNotExist] if there is none.
+func (c *pastClient) find(
+	ctx context.Context, bucket *string, key string, opts []func(*s3.Options),
+) (*string, error) {
+	c.mu.Lock()
+	id, known := c.found[key]
+	c.mu.Unlock()
+	if known {
+		return &id, nil
+	}
+	in := &s3.ListObjectVersionsInput{Bucket: bucket, Prefix: &key, Delimiter: aws.String("/"),
+		EncodingType: types.EncodingTypeUrl, MaxKeys: aws.Int32(fewVersions)}
+	chosen := chooser{past: c.past}
+	for {
+		versions, out, err := c.versions(ctx, in, opts)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range versions {
+			if v.key != key { // the versions of the key come first
+				return nil, errNotThen
+			}
+			if chosen.takes(v) {
+				c.remember(v)
+				return &v.id, nil
+			}
+		}
+		if !aws.ToBool(out.IsTruncated) || chosen.state == decided {
+			return nil, errNotThen
+		}
+		next(in, out)
+	}
+}
+
+func (c *pastClient) remember(v listedVersion) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.found) >= maxFound {
+		clear(c.found)
+	}
+	c.found[v.key] = v.id
+}
+
+// ListObjectsV2 implements Client. The page has what is chosen of one page of versions, or of as many as it takes to
+// find something.
+func (c *pastClient) ListObjectsV2(
+	ctx context.Context, in *s3.ListObjectsV2Input, opts ...func(*s3.Options),
+) (*s3.ListObjectsV2Output, error) {
+	of := &s3.ListObjectVersionsInput{Bucket: in.Bucket, Prefix: in.Prefix, Delimiter: in.Delimiter,
+		EncodingType: in.EncodingType, MaxKeys: in.MaxKeys}
+	looks := in.MaxKeys != nil && *in.MaxKeys <= fewKeys
+	if looks {
+		of.MaxKeys = aws.Int32(fewVersions)
+	}
+	chosen := chooser{past: c.past}
+	of.KeyMarker = in.StartAfter
+	if token := aws.ToString(in.ContinuationToken); token != "" {
+		parts := append(strings.SplitN(token, tokenSeparator, 4), make([]string, 3)...)
+		if of.KeyMarker = &parts[0]; parts[1] != "" {
+			of.VersionIdMarker = &parts[1]
+		}
+		chosen.state, chosen.key = choice(parts[2]), parts[3]
+	}
+	out := &s3.ListObjectsV2Output{Name: in.Bucket, Prefix: in.Prefix}
+	for pages := 1; ; pages++ {
+		versions, page, err := c.versions(ctx, of, opts)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range versions {
+			if chosen.takes(v) {
+				c.remember(v)
+				out.Contents = append(out.Contents, types.Object{Key: v.listed.Key, Size: v.listed.Size,
+					ETag: v.listed.ETag, LastModified: v.listed.LastModified,
+					StorageClass: types.ObjectStorageClass(v.listed.StorageClass)})
+			}
+		}
+		out.CommonPrefixes = append(out.CommonPrefixes, page.CommonPrefixes...)
+		out.EncodingType, out.IsTruncated, out.ResultMetadata = page.EncodingType, page.IsTruncated, page.ResultMetadata
+		if !aws.ToBool(page.IsTruncated) {
+			return out, nil
+		}
+		next(of, page)
+		if len(out.Contents)+len(out.CommonPrefixes) > 0 || looks && pages == maxLookPages {
+			token := strings.Join([]string{
+				*of.KeyMarker, aws.ToString(of.VersionIdMarker), string(chosen.state), chosen.key,
+			}, tokenSeparator)
+			out.NextContinuationToken = &token
+			return out, nil
+		}
+		idleProgress(ctx)() // there may be many versions and nothing to show
+	}
+}
+
+// next makes the request for the page after one.
+func next(in *s3.ListObjectVersionsInput, page *s3.ListObjectVersionsOutput) {
+	p := Page{Encoded: page.EncodingType == types.EncodingTypeUrl}
+	key, _ := p.decode(page.NextKeyMarker) // which MinIO adds something to
+	in.KeyMarker, in.VersionIdMarker = &key, page.NextVersionIdMarker
+	if aws.ToInt32(in.MaxKeys) == fewVersions {
+		in.MaxKeys = nil // a look needs more than one page
+	}
+}
+
+// A listedVersion is a version or a delete marker of a page, in the order of S3.
+type listedVersion struct {
+	key, id  string
+	marker   bool
+	modified time.Time
+	listed   types.ObjectVersion // of a version
+}
+
+// versions requests a page of versions and delete markers.
+func (c *pastClient) versions(
+	ctx context.Context, in *s3.ListObjectVersionsInput, opts []func(*s3.Options),
+) ([]listedVersion, *s3.ListObjectVersionsOutput, error) {
+	if c.past == (Past{}) { // before everything
+		return nil, &s3.ListObjectVersionsOutput{}, nil
+	}
+	var order versionOrder
+	out, err := c.ListObjectVersions(ctx, in, append(slices.Clip(opts), order.install)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(order.markers) != len(out.Versions)+len(out.DeleteMarkers) {
+		return nil, nil, s3error.New(syscall.EIO, "S3 answered a listing of versions in an unknown form")
+	}
+	page := Page{Encoded: out.EncodingType == types.EncodingTypeUrl}
+	all := make([]listedVersion, 0, len(order.markers))
+	versions, markers := out.Versions, out.DeleteMarkers
+	for _, marker := range order.markers {
+		var v listedVersion
+		if marker {
+			m := markers[0]
+			markers = markers[1:]
+			v.marker, v.id, v.modified = true, aws.ToString(m.VersionId), aws.ToTime(m.LastModified)
+			v.key, _ = page.decode(m.Key)
+		} else {
+			v.listed = versions[0]
+			versions = versions[1:]
+			v.id, v.modified = aws.ToString(v.listed.VersionId), aws.ToTime(v.listed.LastModified)
+			v.key, _ = page.decode(v.listed.Key)
+		}
+		if c.ulids {
+			v.modified = ulidTime(v.id, v.modified)
+		}
+		all = append(all, v)
+	}
+	if c.ulids {
+		slices.SortStableFunc(all, func(a, b listedVersion) int {
+			return cmp.Or(strings.Compare(a.key, b.key), b.modified.Compare(a.modified), strings.Compare(b.id, a.id))
+		})
+	}
+	return all, out, nil
+}
+
+// ulidTime is the time, to the millisecond, that an ID begins with (https://github.com/ulid/spec), and otherwise for one
+// that is none.
+func ulidTime(id string, otherwise time.Time) time.Time {
+	const digits, ulid, timeDigits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ", 26, 10
+	if len(id) != ulid {
+		return otherwise
+	}
+	var ms int64
+	for _, c := range id[:timeDigits] {
+		ms = ms<<5 + int64(strings.IndexRune(digits, c))
+	}
+	return time.UnixMilli(ms)
+}
+
+// A chooser gets the versions of keys in the order of S3, those of a key one after another, the latest first.
+type chooser struct {
+	past  Past
+	key   string
+	state choice // of the key
+}
+
+// A choice is what is known of a key from its versions so far.
+type choice string
+
+const (
+	begun   choice = ""        // nothing has come
+	covered choice = "covered" // the latest is a delete marker
+	decided choice = "decided" // no other version is chosen
+)
+
+// takes tells whether a version is the one that is chosen of its key.
+func (c *chooser) takes(v listedVersion) bool {
+	if v.key != c.key {
+		c.key, c.state = v.key, begun
+	}
+	before := c.state
+	switch {
+	case before == decided:
+		return false
+	case c.past.Deleted && v.marker:
+		c.state = covered
+		return false
+	case c.past.Deleted:
+		c.state = decided
+		return before == covered && !strings.HasSuffix(v.key, "/")
+	case v.modified.Truncate(time.Second).After(c.past.Time):
+		return false
+	}
+	c.state = decided
+	return !v.marker
+}

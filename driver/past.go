@@ -1,0 +1,73 @@
+package driver
+
+import (
+	"context"
+	"io/fs"
+	"iter"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+)
+
+// AsOf returns the file system as it was at the end of a second, in a bucket that keeps versions. It has what the bucket
+// still has of that time: a version that a lifecycle rule, or anybody, has removed is missing, and the one before it
+// shows in its place. The times are those by which S3 tells the versions. For an object of several parts AWS tells when
+// its upload began.
+//
+// It can be read, and be the source of [Fs.CopyTo]. What changes something fails with EROFS. A file takes a request
+// more, which lists its versions. A listing takes a request for each thousand versions in the directory, and one or
+// more for each directory in it, because only its versions tell whether it was there: up to twenty requests, after which
+// it counts as one that was. A listing is an operation of [Options.BeginOperation].
+//
+// What the bucket has stored while it kept no versions, and what was overwritten while versioning was suspended, is
+// there with the time of its last change.
+func (f *Fs) AsOf(t time.Time) *Fs { return f.past(s3api.Past{Time: t.Truncate(time.Second)}) }
+
+// Deleted returns the files that were deleted and have not been stored again since, each as it was last. It is like
+// [Fs.AsOf] in everything else.
+func (f *Fs) Deleted() *Fs { return f.past(s3api.Past{Deleted: true}) }
+
+// Empty returns the file system as it was before all versions, without a request.
+func (f *Fs) Empty() *Fs { return f.past(s3api.Past{}) }
+
+func (f *Fs) past(p s3api.Past) *Fs {
+	g := *f
+	g.opts.Journal, g.opts.Owner, g.opts.Quotas, g.opts.Presigner = nil, "", nil, nil
+	g.use(f.bucket.AsOf(p))
+	return &g
+}
+
+// changeable returns EROFS for a file system of the past.
+func (f *Fs) changeable() error {
+	if f.bucket.IsPast() {
+		return syscall.EROFS
+	}
+	return nil
+}
+
+// A lister is [listing.Lister.List].
+type lister func(ctx context.Context, prefix string, mayBeEmpty bool) (iter.Seq2[fs.FileInfo, error], error)
+
+// asOperation makes a listing an operation, which ends with its loop, or with the context.
+func (f *Fs) asOperation(list lister) lister {
+	return func(ctx context.Context, prefix string, mayBeEmpty bool) (iter.Seq2[fs.FileInfo, error], error) {
+		begun, err := f.opts.BeginOperation()
+		if err != nil {
+			return nil, err
+		}
+		end := sync.OnceFunc(begun)
+		entries, err := list(ctx, prefix, mayBeEmpty)
+		if err != nil {
+			end()
+			return nil, err
+		}
+		stop := context.AfterFunc(ctx, end)
+		return func(yield func(fs.FileInfo, error) bool) {
+			defer end()
+			defer stop()
+			entries(yield)
+		}, nil
+	}
+}
