@@ -21,7 +21,7 @@ func (f *Files) Mkdir(name string) error {
 
 func (f *Files) mkdir(t *target) error {
 	if !t.rights.Mkdir {
-		return t.denied("mkdir")
+		return t.deniedChange("mkdir")
 	}
 	if err := f.printable("mkdir", t); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (f *Files) MkdirAll(name string) error {
 
 func (f *Files) mkdirAll(t *target) error {
 	if !t.rights.Mkdir {
-		return t.denied("mkdir")
+		return t.deniedChange("mkdir")
 	}
 	for dir := path.Dir(t.canonical); dir != "/"; dir = path.Dir(dir) {
 		if f.Policy.At(dir).Mkdir {
@@ -80,7 +80,7 @@ func (f *Files) RemoveFile(name string) error {
 func (f *Files) removeFile(t *target) error {
 	switch {
 	case !t.rights.Delete:
-		return t.denied("remove")
+		return t.deniedChange("remove")
 	case t.inner == "/":
 		return t.fail("remove", syscall.EISDIR)
 	}
@@ -106,7 +106,7 @@ func (f *Files) RemoveDir(name string) error {
 
 func (f *Files) removeDir(t *target) error {
 	if !t.rights.Delete || t.fixed {
-		return t.denied("remove")
+		return t.deniedChange("remove")
 	}
 	err := t.mount.Store.RemoveDir(f.ctx, t.inner)
 	if err != nil {
@@ -127,8 +127,8 @@ func (f *Files) RemoveAll(name string) error {
 }
 
 func (f *Files) removeAll(t *target) error {
-	if least, _ := f.Policy.Bounds(t.name); !least.Delete || t.fixed {
-		return t.denied("remove")
+	if least, _ := f.bounds(t); !least.Delete || t.fixed {
+		return t.deniedChange("remove")
 	}
 	return f.change(Change{Kind: Delete, Path: t.name, URI: t.uri(), Steps: true}, func() error {
 		if err := t.mount.Store.RemoveAll(f.ctx, t.inner); err != nil {
@@ -141,13 +141,16 @@ func (f *Files) removeAll(t *target) error {
 }
 
 // Rename moves a file or directory, also between mounts of one account. To replace a file is to write it. The move may
-// take the directories above the old name with it, as RemoveFile does.
+// take the directories above the old name with it, as RemoveFile does. What is of the past is copied, and stays.
 func (f *Files) Rename(oldname, newname string) error {
 	from, to := f.resolve(oldname), f.resolve(newname)
 	return f.notedMove(from, to, f.rename(from, to))
 }
 
 func (f *Files) rename(from, to *target) error {
+	if from.past {
+		return f.copy(from, to)
+	}
 	if err := f.allowMove("rename", from, to, mayMove); err != nil {
 		return err
 	}
@@ -188,6 +191,9 @@ func (f *Files) copy(from, to *target) error {
 
 // allowMove refuses a move that is not permitted, then one to a name that cannot be, and then one that S3 cannot do.
 func (f *Files) allowMove(op string, from, to *target, permitted func(from, to, most Rights) bool) error {
+	if to.past {
+		return linkError(op, from, to, ErrPast)
+	}
 	if err := f.permitMove(op, from, to, permitted); err != nil {
 		return err
 	}
@@ -215,8 +221,8 @@ func (f *Files) permitMove(op string, from, to *target, permitted func(from, to,
 	if !f.canSee(from) {
 		return from.denied(op)
 	}
-	old, _ := f.Policy.Bounds(from.name)
-	least, most := f.Policy.Bounds(to.name)
+	old, _ := f.bounds(from)
+	least, most := f.bounds(to)
 	if permitted(old, least, most) && f.canSee(to) && (old.List || !most.List) {
 		return nil
 	}
@@ -247,7 +253,7 @@ func mayCopy(from, to, _ Rights) bool { return from.Read && to.Write }
 func (f *Files) SetTime(name string, modified time.Time) error {
 	t := f.resolve(name)
 	if !t.rights.Write || !f.canSee(t) {
-		return f.noted(t, t.denied("chtimes"))
+		return f.noted(t, t.deniedChange("chtimes"))
 	}
 	return f.noted(t, t.named(t.mount.Store.SetTime(f.ctx, t.inner, modified)))
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/driver"
@@ -40,7 +42,22 @@ var decided = []struct{ what, name string }{
 	{"a file that the user may only write", "/drop/file"},
 	{"too long for a key", "/" + strings.Repeat("x", 1025)},
 	{"reserved", "/.babelftp/file"},
+	{"the directory of the past", "/.versions"},
+	{"a day", "/.versions/" + today()},
+	{"a file of a day", "/.versions/" + today() + "/file"},
+	{"nothing on a day", "/.versions/" + today() + "/nothing"},
+	{"a file on a day that is denied", "/.versions/" + today() + "/secret/file"},
+	{"a mount on a day", "/.versions/" + today() + "/archive"},
+	{"a file in a mount on a day", "/.versions/" + today() + "/archive/file"},
+	{"a file that the user may only write, on a day", "/.versions/" + today() + "/drop/file"},
+	{"a file of long ago", "/.versions/2001-02-03T04:05/file"},
+	{"a deleted file", "/.versions/deleted/gone"},
+	{"a file that was not deleted", "/.versions/deleted/file"},
+	{"no moment", "/.versions/tomorrow/file"},
+	{"no moment with the name of a mount", "/.versions/archive"},
 }
+
+func today() string { return time.Now().UTC().Format(dayLayout) }
 
 // decisions are the operations, on one name each.
 var decisions = []struct {
@@ -111,18 +128,23 @@ func (noEvent) End(_ context.Context, _ string, err error) error { return err }
 // decidedView has folders in a second bucket and one of another account, a home, and places with few rights.
 func decidedView(t *testing.T, s *s3test.Server, d *decider) *View {
 	t.Helper()
-	client, first, second := s.Client(), s.Bucket(t), s.Bucket(t)
+	client, first, second := s.Client(), s.VersionedBucket(t), s.VersionedBucket(t)
 	mount := func(dir, bucket, prefix string, account any) Mount {
 		return Mount{Dir: dir, Account: account,
 			Store: Of(drivertest.MustNew(t.Context(), client, bucket, &driver.Options{Prefix: prefix}))}
 	}
-	(&bucket{first, client}).fill(t, "file", "dir/file", "secret/file", "drop/file", "foreign/file")
+	(&bucket{first, client}).fill(t, "file", "dir/file", "secret/file", "drop/file", "foreign/file", "gone")
+	_, err := client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &first, Key: aws.String("gone")})
+	if err != nil {
+		t.Fatal(err)
+	}
 	(&bucket{second, client}).fill(t, "2024/file")
 	return &View{
 		Mounts: NewMounts(mount("/", first, "", 1), mount("/archive", second, "2024/", 1),
 			mount("/deep/down", first, "down/", 1), mount("/foreign", first, "foreign/", 2)),
 		Policy: Policy{layer("all /secret= /caf\u00e9= /drop=w")}, Form: norm.NFC.String, Printable: true,
 		Directories: NewDirectories("/home/alice"), User: "alice", Events: d,
+		Past: Past{Dir: "/.versions", Zone: time.UTC},
 	}
 }
 
@@ -132,7 +154,7 @@ func kindOf(err error) string {
 		err  error
 		word string
 	}{
-		{errPolicy, "denied"}, {fs.ErrPermission, "stays"}, {syscall.EXDEV, "other account"},
+		{errPolicy, "denied"}, {ErrPast, "past"}, {fs.ErrPermission, "stays"}, {syscall.EXDEV, "other account"},
 		{syscall.EILSEQ, "impossible name"}, {syscall.ENAMETOOLONG, "too long"}, {syscall.EISDIR, "is a directory"},
 		{syscall.ENOTDIR, "is a file"}, {fs.ErrNotExist, "missing"}, {syscall.ENOTEMPTY, "not empty"},
 		{fs.ErrExist, "exists"}, {syscall.ELOOP, "into itself"}, {fs.ErrInvalid, "past the end"},

@@ -50,7 +50,7 @@ func (f *Files) StatDir(name string) (fs.FileInfo, error) {
 	if f.canSee(t) {
 		return f.statDir(t)
 	}
-	if _, most := f.Policy.Bounds(t.name); most == (Rights{}) {
+	if _, most := f.bounds(t); most == (Rights{}) {
 		return nil, t.denied("stat")
 	}
 	// the form in which it would be created, and a name that nothing can have
@@ -90,7 +90,7 @@ func (f *Files) orMount(
 // has the name now ends the directory. If byUser is set, only a directory counts that a session of the user has
 // emptied.
 func (f *Files) vanished(t *target, err error, byUser bool) bool {
-	if !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, fs.ErrNotExist) || t.past {
 		return false
 	}
 	if f.Directories.leadsHome(t.name) {
@@ -121,8 +121,12 @@ func (f *Files) List(name string) (iter.Seq2[fs.FileInfo, error], error) {
 		}
 		return nil, t.denied("readdir")
 	}
+	if f.isPastRoot(t) {
+		return f.Past.list, nil
+	}
 	entries, err := t.mount.Store.List(f.ctx, t.inner)
-	own, hides := f.Mounts.in(t.name)
+	own, hides := f.Mounts.in(t.today)
+	own, hides = f.withPast(t, own, hides)
 	if len(own) > 0 && errors.Is(err, fs.ErrNotExist) {
 		entries, err = noEntries, nil
 	}
@@ -181,8 +185,8 @@ func (f *Files) Hash(name, algorithm string, from, to int64) (sum []byte, end in
 // others read the file.
 func (f *Files) Presign(name string, valid time.Duration) (string, error) {
 	t := f.resolve(name)
-	if !t.rights.Read {
-		return "", f.noted(t, t.denied("presign"))
+	if !t.rights.Read || t.past {
+		return "", f.noted(t, t.deniedChange("presign"))
 	}
 	link, err := t.mount.Store.Presign(f.ctx, t.inner, valid)
 	return link, f.noted(t, t.named(err))

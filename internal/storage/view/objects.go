@@ -95,4 +95,14 @@ func (o objects) Presign(ctx context.Context, name string, valid time.Duration) 
 	return o.fs.Presign(ctx, name, valid)
 }
 
+func (o objects) At(m Moment) Store {
+	switch {
+	case m.Deleted:
+		return objects{o.fs.Deleted()}
+	case m.Time.IsZero():
+		return objects{o.fs.Empty()}
+	}
+	return objects{o.fs.AsOf(m.Time)}
+}
+
 func (o objects) URI(name string) string { return o.fs.URI(name) }

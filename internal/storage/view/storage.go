@@ -79,6 +79,8 @@ type Store interface {
 	Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error)
 	// Presign makes an HTTPS link to a file that is valid for this time.
 	Presign(ctx context.Context, name string, valid time.Duration) (string, error)
+	// At is the same files as they were, where the bucket keeps versions. What changes them fails.
+	At(m Moment) Store
 	// URI is the s3 URI of the object, empty for a name that no object can have.
 	URI(name string) string
 }

@@ -58,7 +58,7 @@ func (f *Files) OpenWriter(name string, flag int, offset int64) (Writer, error) 
 func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
 	seen, appends := f.canSee(t), flag&os.O_APPEND != 0
 	if !t.rights.Write || offset > 0 && !seen && !f.unseen.resumesAt(t.canonical, offset) {
-		return nil, t.denied("open")
+		return nil, t.deniedChange("open")
 	}
 	if flag&os.O_CREATE != 0 {
 		if err := f.printable("open", t); err != nil {

@@ -33,6 +33,8 @@ type View struct {
 	Events Sink   // nil for none
 	Skip   Names  // files that have no events
 
+	Past Past // shows the files as they were
+
 	unseen unseen
 }
 
@@ -61,27 +63,37 @@ func (v *View) For(ctx context.Context, note func(Note)) *Files {
 // A target is what a name means to the user of a view.
 type target struct {
 	name      string // absolute and clean, as the user sees it
-	canonical string // the same in the form in which rights are compared
+	today     string // the same, or for a name of the past what it means at its moment
+	canonical string // today in the form in which rights are compared
 	rights    Rights // of the user
 	mount     *Mount
 	inner     string // the name within the mount
 	fixed     bool   // it leads to a mount, so it stays where it is
+	past      bool   // it cannot be changed
 }
 
 // resolve turns a name into its target, without a request.
 func (v *View) resolve(name string) *target {
 	t := &target{name: path.Clean("/" + name)}
-	t.canonical = norm.NFC.String(t.name)
+	today, moment, past := v.Past.find(t.name)
+	t.today, t.canonical = today, norm.NFC.String(today)
 	t.rights = v.Policy.At(t.canonical)
-	t.mount, t.inner = v.Mounts.find(t.name)
-	t.fixed = v.Mounts.leadTo(t.name)
+	t.mount, t.inner = v.Mounts.find(today)
+	t.fixed = v.Mounts.leadTo(today)
+	if past {
+		v.moveBack(t, moment)
+	}
 	return t
 }
 
 // Rights is what the user may do with what a pathname names. What leads to a mount stays where it is.
 func (v *View) Rights(name string) Rights {
-	rights := v.Policy.At(name)
-	if v.Mounts.leadTo(name) {
+	today, _, past := v.Past.find(path.Clean("/" + name))
+	rights := v.Policy.At(today)
+	if past {
+		rights = rights.seenThen()
+	}
+	if v.Mounts.leadTo(today) || past && today == "/" {
 		rights.Delete, rights.Rename = false, false
 	}
 	return rights
@@ -90,8 +102,7 @@ func (v *View) Rights(name string) Rights {
 // URI is the s3 URI of a pathname, empty for a name that no object can have. It needs no right, because it is made of
 // the name alone.
 func (v *View) URI(name string) string {
-	of, inner := v.Mounts.find(path.Clean("/" + name))
-	return of.Store.URI(inner)
+	return v.resolve(name).uri()
 }
 
 // uri is the s3 URI of the target.
@@ -121,7 +132,8 @@ func (t *target) named(err error) error {
 
 // canSee reports whether the user may know what exists under a name.
 func (v *View) canSee(t *target) bool {
-	return t.rights.Read || t.rights.List || v.Policy.At(path.Dir(t.canonical)).List || v.unseen.hasStored(t.canonical)
+	return t.rights.Read || t.rights.List || v.Policy.At(path.Dir(t.canonical)).List ||
+		!t.past && v.unseen.hasStored(t.canonical)
 }
 
 // printable refuses a new name with a control character. What has such a name already can be read, renamed and

@@ -1,0 +1,153 @@
+package view
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Past is a directory in which users see their files as they were. The zero value has none.
+//
+//	DIR/2026-11-01/...           at the end of that day
+//	DIR/2026-11-01T14-30/...     at that time, perhaps with seconds; with Z at its end in UTC
+//	DIR/deleted/...              what was deleted, and is not there now
+//
+// Below such a name users see and may read what they may read today, and may change nothing. To rename a file or a
+// directory from there to another place copies it. Any time up to now is there, and a listing has the last days.
+type Past struct {
+	// Dir is absolute and clean, and in "/". It hides what the storage has there.
+	Dir string
+	// Zone is that of the user's dates.
+	Zone *time.Location
+}
+
+// A Moment says as of when a store is seen. The zero value is before everything.
+type Moment struct {
+	Time    time.Time // the end of this second
+	Deleted bool      // no moment, but what was deleted and is not there now
+}
+
+// ErrPast refuses a change of the past.
+var ErrPast = fmt.Errorf("%w: the past cannot be changed", fs.ErrPermission)
+
+const (
+	// deletedName is the name of what was deleted, and pastDays is how many days a listing has.
+	deletedName = "deleted"
+	pastDays    = 30
+
+	dayLayout = "2006-01-02"
+)
+
+// find returns the moment of a name, which is absolute and clean, and what the name means in the view of that moment.
+// The directory of the past itself, and names in it that are no moment, are before everything. It returns false for a
+// name of the present.
+func (p *Past) find(name string) (today string, m Moment, ok bool) {
+	if p.Dir == "" {
+		return name, m, false
+	}
+	rest, ok := Within(name, p.Dir)
+	if !ok {
+		return name, m, false
+	}
+	segment, deeper, _ := strings.Cut(rest[len("/"):], "/")
+	if m, ok := p.moment(segment, time.Now()); ok {
+		return "/" + deeper, m, true
+	}
+	return rest, Moment{}, true
+}
+
+// moment reads the name of a moment.
+func (p *Past) moment(name string, now time.Time) (m Moment, ok bool) {
+	if name == deletedName {
+		return Moment{Deleted: true}, true
+	}
+	zone := p.Zone
+	name, utc := strings.CutSuffix(strings.ReplaceAll(name, ":", "-"), "Z")
+	if utc {
+		zone = time.UTC
+	}
+	if day, err := time.ParseInLocation(dayLayout, name, zone); err == nil {
+		return Moment{Time: day.AddDate(0, 0, 1).Add(-time.Second)}, !day.After(now)
+	}
+	for _, layout := range []string{dayLayout + "T15-04", dayLayout + "T15-04-05"} {
+		if at, err := time.ParseInLocation(layout, name, zone); err == nil {
+			return Moment{Time: at}, !at.After(now)
+		}
+	}
+	return Moment{}, false
+}
+
+// list has the days before today, and what was deleted.
+func (p *Past) list(yield func(fs.FileInfo, error) bool) {
+	now := time.Now().In(p.Zone)
+	for ago := pastDays; ago > 0; ago-- {
+		name := now.AddDate(0, 0, -ago).Format(dayLayout)
+		m, _ := p.moment(name, now)
+		if !yield(day{directory(name), m.Time}, nil) {
+			return
+		}
+	}
+	yield(Directory(deletedName), nil)
+}
+
+// A day is a directory with the time at which it shows the files.
+type day struct {
+	directory
+	end time.Time
+}
+
+func (d day) ModTime() time.Time { return d.end }
+
+// isPastRoot reports whether the target is the directory of all moments.
+func (f *Files) isPastRoot(t *target) bool { return t.past && t.name == f.Past.Dir }
+
+// seenThen are the rights to the past where a user has these today. To rename is to copy.
+func (r Rights) seenThen() Rights { return Rights{List: r.List, Read: r.Read, Rename: r.Read} }
+
+// moveBack lets a target be seen at a moment.
+func (v *View) moveBack(t *target, m Moment) {
+	t.past, t.rights = true, t.rights.seenThen()
+	t.fixed = t.fixed || t.today == "/"
+	if m == (Moment{}) { // no moment, so that there is nothing
+		t.mount, _ = v.Mounts.find("/")
+		t.inner, t.fixed = t.today, t.today == "/"
+	}
+	then := *t.mount
+	then.Store = then.Store.At(m)
+	t.mount = &then
+	if t.name == v.Past.Dir {
+		_, most := v.Policy.Bounds("/")
+		t.rights = Rights{List: most.List || most.Read}
+	}
+}
+
+// bounds are the least and the most rights of the user at or below a target.
+func (f *Files) bounds(t *target) (least, most Rights) {
+	least, most = f.Policy.Bounds(t.today)
+	if t.past {
+		least, most = least.seenThen(), most.seenThen()
+	}
+	return least, most
+}
+
+// deniedChange is denied for an operation that changes something.
+func (t *target) deniedChange(op string) error {
+	if t.past {
+		return t.fail(op, ErrPast)
+	}
+	return t.denied(op)
+}
+
+// withPast puts the directory of the past among those that lead to mounts.
+func (v *View) withPast(t *target, own, hides []string) (allOwn, allHides []string) {
+	if v.Past.Dir == "" || t.name != path.Dir(v.Past.Dir) {
+		return own, hides
+	}
+	name := path.Base(v.Past.Dir)
+	own = append(own, name+"/")
+	slices.Sort(own)
+	return own, append(hides, name)
+}
