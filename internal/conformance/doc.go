@@ -4,5 +4,5 @@
 //
 // It holds tests only. They know the configuration of the server and the bytes on its connections, and nothing else.
 // A test writes what it sends, and what must come back, byte by byte. docs/conformance.md has a row for each rule of
-// the documents, with the test that shows it. TestTable compares the two.
+// the documents that does not follow from another, with the test that shows it. TestTable compares the two.
 package conformance
