@@ -491,6 +491,8 @@ A secret can also come from a file, under its key with ` + "`_file`" +
 Anchors and aliases of YAML (` + "`&name`, `*name`" + `) work for whole values and whole mappings. Merge keys (` +
 	"`<<`" + `) do not.
 
+Below, a key without a type is a text, in quotes where YAML needs them.
+
 | type | how to write it |
 | --- | --- |
 `
@@ -508,7 +510,7 @@ func (r *reference) markdown() []byte {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(forms)) {
-		if forms[name] != "" {
+		if forms[name] != "" && name != "text" {
 			fmt.Fprintf(&b, "| %s | %s |\n", name, forms[name])
 		}
 	}
@@ -550,14 +552,17 @@ func (r *reference) row(path string) string {
 		}
 		return fmt.Sprintf("| `%s` | %s | %s |\n", path, kind, meaning)
 	}
-	kind := typeName(k.typ)
+	var kind []string
+	if name := strings.TrimSuffix(strings.TrimSuffix(typeName(k.typ), "text"), " of "); name != "" {
+		kind = append(kind, strings.Replace(name, "text or list", "list", 1))
+	}
 	switch {
 	case k.isDefault:
-		kind += "; `" + k.fallback + "`"
+		kind = append(kind, "`"+k.fallback+"`")
 	case k.fallback != "none":
-		kind += "; " + k.fallback
+		kind = append(kind, k.fallback)
 	}
-	return fmt.Sprintf("| `%s` | %s | %s |\n", path, kind, k.meaning)
+	return fmt.Sprintf("| `%s` | %s | %s |\n", path, strings.Join(kind, "; "), k.meaning)
 }
 
 // cutLast cuts off the last key of a path.
