@@ -266,24 +266,28 @@ func resumeDownTask(w *worker) error {
 
 // moved wants exactly one transfer of the worker's files, of so many bytes.
 func (w *worker) moved(direction string, bytes int) error {
-	got := w.transfers(direction)
+	got := w.transfers(direction, 1)
 	if want := []string{fmt.Sprint(bytes)}; !slices.Equal(got, want) {
 		return fmt.Errorf("%ss have %q bytes, want %q", direction, got, want)
 	}
 	return nil
 }
 
-// transfers are the bytes of each transfer but empty ones of the worker's files, as the server has logged it.
-func (w *worker) transfers(direction string) []string {
+// transfers are the bytes of each transfer but empty ones of the worker's files, as the server has logged it. The log
+// comes by a pipe, so the last lines may come after the client has ended: transfers waits for so many.
+func (w *worker) transfers(direction string, atLeast int) (found []string) {
 	line := regexp.MustCompile(
 		` msg=transfer .* direction=` + direction + ` command=\w+ path="?` + regexp.QuoteMeta(w.dir) +
 			`/.* bytes=(\d+) `)
-	var found []string
-	for _, m := range line.FindAllStringSubmatch(w.site.server.stderr.String(), -1) {
-		if m[1] != "0" { // some clients ask for the end of a file that they have
-			found = append(found, m[1])
+	waitUntil(w.t, func() bool {
+		found = nil
+		for _, m := range line.FindAllStringSubmatch(w.site.server.stderr.String(), -1) {
+			if m[1] != "0" { // some clients ask for the end of a file that they have
+				found = append(found, m[1])
+			}
 		}
-	}
+		return len(found) >= atLeast
+	}, func() {})
 	return found
 }
 
@@ -363,7 +367,7 @@ func treeUpTask(w *worker) error {
 		want = append(want, path.Join("tree", name))
 		errs = append(errs, w.stored(path.Join("tree", name), data))
 	}
-	if n := len(w.transfers("upload")); n != len(tree) {
+	if n := len(w.transfers("upload", len(tree))); n != len(tree) {
 		errs = append(errs, fmt.Errorf("%d uploads of %d files", n, len(tree)))
 	}
 	return errors.Join(append(errs, w.holds(want...))...)
@@ -385,7 +389,7 @@ func treeDownTask(w *worker) error {
 	if got := readTree(w.t, local); !maps.EqualFunc(got, tree, slices.Equal) {
 		return fmt.Errorf("the tree is %q, or its contents differ", slices.Sorted(maps.Keys(got)))
 	}
-	if all := w.transfers("download"); len(all) != len(tree) {
+	if all := w.transfers("download", len(tree)); len(all) != len(tree) {
 		return fmt.Errorf("%d downloads of %d files, of %s bytes", len(all), len(tree), all)
 	}
 	return nil

@@ -45,6 +45,11 @@ func killedFtplib(w way) victim {
 		f := newFtplib(t, s, w)
 		f.must("begin", "STOR "+remote)
 		f.must("write", size/2+rand.N(size/2))
+		// The server waits an eighth of the upload's time for the end of the control connection, which the kernel of a
+		// killed client closes behind the data connection. That of a busy machine may need more than the usual
+		// milliseconds.
+		const lasts = 800 * time.Millisecond
+		<-time.After(lasts)
 		return f.process
 	}
 }
