@@ -22,14 +22,15 @@ const (
 // An idleHeap gives memory back to the system after a load. The Go runtime does that by itself, but takes minutes:
 // without new work it collects every two minutes, and until then counts garbage as in use.
 type idleHeap struct {
-	free      func() // debug.FreeOSMemory
-	allocated uint64 // bytes in all, at the last look
-	needed    uint64 // bytes held after the last collection, or less where less was held since
+	use       func() (held, allocated uint64) // heapUse
+	free      func()                          // debug.FreeOSMemory
+	allocated uint64                          // bytes in all, at the last look
+	needed    uint64                          // bytes held after the last collection, or less where less was held since
 }
 
 // keepIdleHeap looks again and again whether memory can be given back, until ctx ends.
 func keepIdleHeap(ctx context.Context) {
-	h := idleHeap{free: debug.FreeOSMemory}
+	h := idleHeap{use: heapUse, free: debug.FreeOSMemory}
 	ticker := time.NewTicker(heapInterval)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
@@ -43,14 +44,14 @@ func keepIdleHeap(ctx context.Context) {
 
 // look gives memory back if little was allocated since the last look, and much more is held than was needed.
 func (h *idleHeap) look() {
-	held, allocated := heapUse()
+	held, allocated := h.use()
 	fresh := allocated - h.allocated
 	h.allocated, h.needed = allocated, min(h.needed, held)
 	if fresh > held/busyShare || held < h.needed+max(h.needed/2, minSpare) {
 		return
 	}
 	h.free()
-	h.needed, _ = heapUse()
+	h.needed, _ = h.use()
 }
 
 // heapUse is how many bytes of memory the runtime has of the system, and how many it has allocated since the start.

@@ -2,43 +2,50 @@ package server
 
 import (
 	"runtime"
-	"runtime/debug"
 	"testing"
 )
 
-// TestIdleHeap holds memory, drops it, and looks whether the server gives it back once, and not while it is at work.
+// The server gives back once what it held for a load, and not while it is at work.
 func TestIdleHeap(t *testing.T) {
-	const load = 128 << 20
+	const mib = 1 << 20
+	var held, allocated uint64
 	collections := 0
-	h := idleHeap{free: func() {
-		collections++
-		debug.FreeOSMemory()
-	}}
-	debug.FreeOSMemory()
-	h.look()
-	h.look() // nothing is known of the time before the first
-	before := h.needed
-	collections = 0
+	h := idleHeap{
+		use:  func() (uint64, uint64) { return held, allocated },
+		free: func() { collections++; held = 20 * mib },
+	}
+	for i, look := range []struct {
+		held, fresh uint64 // what is held, and was allocated since the look before
+		collections int    // so far
+	}{
+		{20 * mib, 20 * mib, 0},
+		{20 * mib, 0, 1},          // nothing is known of the time before
+		{150 * mib, 130 * mib, 1}, // there is work to do
+		{150 * mib, 40 * mib, 1},
+		{150 * mib, 30 * mib, 2},
+		{20 * mib, mib, 2},
+		{35 * mib, mib, 2}, // too little is spare
+		{36 * mib, mib, 3},
+	} {
+		held, allocated = look.held, allocated+look.fresh
+		if h.look(); collections != look.collections {
+			t.Errorf("look %d: %d collections, want %d", i, collections, look.collections)
+		}
+	}
+}
 
-	content := make([][]byte, load>>10)
+// What is held and allocated counts what a program has.
+func TestHeapUse(t *testing.T) {
+	const load = 64 << 20
+	held, allocated := heapUse()
+	content := make([]byte, load)
 	for i := range content {
-		content[i] = make([]byte, 1<<10)
+		content[i] = 1
 	}
-	h.look()
-	if collections != 0 {
-		t.Errorf("%d collections while there is work to do, want none", collections)
-	}
-	if held, _ := heapUse(); held < before+load {
-		t.Fatalf("%d bytes are held after a load of %d, and %d before it", held, load, before)
-	}
+	nowHeld, nowAllocated := heapUse()
 	runtime.KeepAlive(content)
-	for range 3 {
-		h.look()
-	}
-	if held, _ := heapUse(); held > before+load/4 {
-		t.Errorf("%d bytes are held when all is done, and %d before the load", held, before)
-	}
-	if collections != 1 {
-		t.Errorf("%d collections when all was done, want 1", collections)
+	if nowHeld < load || nowAllocated < allocated+load {
+		t.Errorf("%d bytes are held and %d allocated, with a load of %d; before it %d and %d", nowHeld, nowAllocated, load,
+			held, allocated)
 	}
 }
