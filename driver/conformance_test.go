@@ -16,12 +16,15 @@ import (
 func TestMain(m *testing.M) { s3test.Main(m) }
 
 func TestConformance(t *testing.T) {
-	s3test.RunAll(t, func(t *testing.T, s *s3test.Server) { conform(t, s) })
+	s3test.RunAll(t, func(t *testing.T, s *s3test.Server) {
+		t.Parallel()
+		conform(t, s)
+	})
 }
 
 // conform runs some groups of the suite on a server, or all.
 func conform(t *testing.T, s *s3test.Server, groups ...string) {
-	t.Parallel()
+	t.Helper()
 	drivertest.Run(t, drivertest.Harness{
 		Bucket: func(tb testing.TB) (*s3.Client, string) {
 			return s.Client(s3client.RepeatUnstored("")), s.Bucket(tb)
