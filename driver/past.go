@@ -11,18 +11,17 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// AsOf returns the file system as it was at the end of a second, in a bucket that keeps versions. It has what the bucket
-// still has of that time: a version that a lifecycle rule, or anybody, has removed is missing, and the one before it
-// shows in its place. The times are those by which S3 tells the versions. For an object of several parts AWS tells when
-// its upload began.
+// AsOf returns the file system as it was at the end of a second, in a bucket that keeps versions. It can be read, and
+// be the source of [Fs.CopyTo]. What changes something fails with EROFS.
 //
-// It can be read, and be the source of [Fs.CopyTo]. What changes something fails with EROFS. A file takes a request
-// more, which lists its versions. A listing takes a request for each thousand versions in the directory, and one or
-// more for each directory in it, because only its versions tell whether it was there: up to twenty requests, after which
-// it counts as one that was. A listing is an operation of [Options.BeginOperation].
+// It has what the bucket still has of that time. Where a lifecycle rule, or anybody, has removed a version, the one
+// before it shows in its place. What was stored while the bucket kept no versions is there since its last change. The
+// times are those by which S3 tells the versions. For an object of several parts AWS tells when its upload began.
 //
-// What the bucket has stored while it kept no versions, and what was overwritten while versioning was suspended, is
-// there with the time of its last change.
+// A file takes a request more, which lists its versions. A listing takes a request for each thousand versions in the
+// directory. It takes another one for each directory in it, because only versions tell whether that was there. After
+// twenty requests that find nothing, a directory counts as one that was. A listing is an operation of
+// [Options.BeginOperation].
 func (f *Fs) AsOf(t time.Time) *Fs { return f.past(s3api.Past{Time: t.Truncate(time.Second)}) }
 
 // Deleted returns the files that were deleted and have not been stored again since, each as it was last. It is like

@@ -257,7 +257,7 @@ func TestPastOnServers(t *testing.T) {
 		x := newPast(t, s.Client(), s.VersionedBucket(t), profile(t, s))
 		r := rand.New(rand.NewPCG(1, 2))
 		for seconds, begin := 0, time.Now().Unix(); seconds < 3; {
-			// The clock of versitygw's file system is some milliseconds behind that of the server.
+			// versitygw has its times from its file system, whose clock differs by some milliseconds.
 			midSecond := time.Now().Nanosecond() > 1e8 && time.Now().Nanosecond() < 9e8
 			if len(x.log) < 20*(seconds+1) && midSecond {
 				x.anyChange(r)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/text/language"
@@ -67,6 +68,11 @@ type Tenant struct {
 	// What happens to a file when another one of its name is stored. `version` needs a bucket with versioning.
 	Overwrite Overwrite `yaml:"overwrite" default:"allow"`
 
+	// Directory that shows users their files as they were.
+	Versions Versions `yaml:"versions"`
+	// Time zone of the dates that users write and read in `versions.directory`, by its name in the IANA database.
+	Timezone value.Zone `yaml:"timezone" default:"UTC"`
+
 	// Other buckets, or parts of buckets, as directories of the tenant, by absolute pathname.
 	Folders map[string]*Folder `yaml:"folders" default:"none"`
 
@@ -86,6 +92,28 @@ type Tenant struct {
 	// Service that decides on logins of users who are not in the configuration: `hook` or `ldap`, instead of the
 	// server's `auth`.
 	Auth Auth `yaml:"auth"`
+}
+
+// Versions shows users their files as they were. Each bucket of the tenant must keep versions.
+type Versions struct {
+	// Name of the directory in the root of each user, `.versions` for example. No user can change what is in it.
+	Directory string `yaml:"directory" default:"none"`
+}
+
+func (c *Versions) check(v *validator, p yamlconf.Path, folders map[string]*Folder) {
+	at, dir := p.Child("directory"), "/"+c.Directory
+	if c.Directory == "" {
+		return
+	}
+	if value.DirectoryProblem(dir, "a name") != "" || value.PrefixProblem(c.Directory) != "" ||
+		strings.Contains(c.Directory, "/") {
+		v.report(at, "%q is not a name: write one without a slash, like .versions", c.Directory)
+	}
+	for name := range folders {
+		if first, _, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/"); first == c.Directory {
+			v.report(at, "%q leads to the folder %s: write another name", c.Directory, name)
+		}
+	}
 }
 
 // A Folder shows another bucket, or another part of one, as a directory of a tenant.
@@ -149,6 +177,7 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 	v.permissions(p, t.Permissions, t.PathPermissions)
 	t.Files.check(v, p.Child("files"))
 	t.checkFolders(v, p.Child("folders"))
+	t.Versions.check(v, p.Child("versions"), t.Folders)
 	if t.Resume == KeepInterrupted && v.cfg.AbandonedUploads == 0 {
 		v.report(p.Child("resume"), "needs abandoned_uploads: an upload that no client resumes would stay permanently")
 	}

@@ -36,6 +36,8 @@ type User struct {
 	Overwrite Overwrite `yaml:"overwrite" default:"the tenant's"`
 	// Language of the user's sessions until LANG chooses another one.
 	Language language.Tag `yaml:"language" default:"the tenant's"`
+	// Time zone of the user's dates in `versions.directory`.
+	Timezone value.Zone `yaml:"timezone" default:"the tenant's"`
 	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
 	Quota value.Size `yaml:"quota" default:"no limit"`
 	// TLS of the user's clients, where it differs from the tenant's.

@@ -68,7 +68,7 @@ func (w tenantWork) prepare(t *testing.T, s *s3test.Server, cfg *config.Config, 
 	if w.configure != nil {
 		w.configure(cfg, acme)
 	}
-	if acme.Overwrite == config.VersionOverwrite {
+	if acme.Overwrite == config.VersionOverwrite || acme.Versions.Directory != "" {
 		if _, err := s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
 			Bucket:                  &acme.Bucket,
 			VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
@@ -176,6 +176,22 @@ func workOf() map[string]tenantWork {
 		"versions": {
 			configure: func(_ *config.Config, t *config.Tenant) { t.Overwrite = config.VersionOverwrite },
 			work:      change, idle: []string{s3client.DeleteObjectVersion},
+		},
+		"versions-directory": {
+			configure: func(_ *config.Config, t *config.Tenant) { t.Versions.Directory = ".versions" },
+			work: func(t *testing.T, c *ftptest.Client) {
+				change(t, c)
+				c.Store("file", "content")
+				c.Command(250, "DELE file")
+				if got := c.Transfer("RETR /.versions/deleted/file"); got != "content" {
+					t.Errorf("the deleted file holds %q", got)
+				}
+				c.Transfer("MLSD /.versions/deleted")
+				c.Command(350, "RNFR /.versions/deleted/file")
+				c.Command(250, "RNTO file")
+			},
+			idle: []string{s3client.DeleteObjectVersion, s3client.GetVersionTagging, s3client.GetObjectTagging,
+				s3client.PutObjectTagging},
 		},
 		"no-overwrite": {
 			configure: func(_ *config.Config, t *config.Tenant) { t.Overwrite = config.DenyOverwrite },

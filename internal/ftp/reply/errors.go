@@ -33,6 +33,7 @@ func Errors() []ErrorRow {
 		{ErrNotAudited, 451, i18n.AuditUnavailable},
 		{ErrNoDataConnection, 425, i18n.DataConnectionFailed},
 		{view.ErrNameDenied, 553, i18n.FileNameDenied},
+		{view.ErrPast, 550, i18n.VersionsReadOnly},
 		{pathname.ErrNotInEncoding, 501, i18n.NameNotUTF8},
 		{list.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 		{dataconn.ErrAborted, 426, i18n.CommandAborted},
@@ -140,8 +141,8 @@ func (e *FileError) Unwrap() error { return e.Err }
 // server.
 func AboutFile(id i18n.ID) bool {
 	return slices.Contains([]i18n.ID{
-		i18n.NotFound, i18n.PermissionDenied, i18n.FileArchived, i18n.NotADirectory, i18n.IsADirectory,
-		i18n.DirectoryNotEmpty,
+		i18n.NotFound, i18n.PermissionDenied, i18n.FileArchived, i18n.VersionsReadOnly, i18n.NotADirectory,
+		i18n.IsADirectory, i18n.DirectoryNotEmpty,
 		i18n.AlreadyExists, i18n.FileChanged, i18n.RestartBeyondEnd, i18n.ResumeComplete, i18n.ResumeElsewhere,
 		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.FileNameDenied, i18n.FileSizeLimit,
 		i18n.NameNotAllowed, i18n.NameTooLong, i18n.NotSupported,
@@ -154,6 +155,7 @@ func AboutFile(id i18n.ID) bool {
 func MoveName(from, to string, err error) string {
 	for _, kind := range []error{
 		fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EILSEQ, syscall.ENAMETOOLONG, view.ErrNameDenied,
+		view.ErrPast,
 	} {
 		if errors.Is(err, kind) {
 			return to

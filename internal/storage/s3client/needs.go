@@ -16,7 +16,9 @@ const (
 	GetBucketVersioning  = "s3:GetBucketVersioning"
 	GetBucketObjectLock  = "s3:GetBucketObjectLockConfiguration"
 	GetObject            = "s3:GetObject"
+	GetObjectVersion     = "s3:GetObjectVersion"
 	GetObjectTagging     = "s3:GetObjectTagging"
+	GetVersionTagging    = "s3:GetObjectVersionTagging"
 	PutObject            = "s3:PutObject"
 	PutObjectACL         = "s3:PutObjectAcl"
 	PutObjectTagging     = "s3:PutObjectTagging"
@@ -124,13 +126,13 @@ func (r Region) Needs(in any) []Need {
 	case *s3.GetObjectLockConfigurationInput:
 		n.ofBucket(Always, in.Bucket, GetBucketObjectLock)
 	case *s3.HeadObjectInput:
-		n.ofObject(Always, in.Bucket, in.Key, GetObject)
+		n.ofObject(Always, in.Bucket, in.Key, ofVersion(in.VersionId, GetObject, GetObjectVersion))
 		n.reading(in.Bucket)
 	case *s3.GetObjectInput:
-		n.ofObject(Always, in.Bucket, in.Key, GetObject)
+		n.ofObject(Always, in.Bucket, in.Key, ofVersion(in.VersionId, GetObject, GetObjectVersion))
 		n.reading(in.Bucket)
 	case *s3.GetObjectTaggingInput:
-		n.ofObject(Always, in.Bucket, in.Key, GetObjectTagging)
+		n.ofObject(Always, in.Bucket, in.Key, ofVersion(in.VersionId, GetObjectTagging, GetVersionTagging))
 	case *s3.PutObjectInput:
 		n.ofObject(Always, in.Bucket, in.Key, PutObject)
 		n.storing(in.Bucket, in.Key, stored{in.ACL, in.Tagging, in.SSEKMSKeyId})
@@ -142,8 +144,8 @@ func (r Region) Needs(in any) []Need {
 		n.copying(in.CopySource)
 		n.ofObject(Always, in.Bucket, in.Key, PutObject)
 		n.storing(in.Bucket, in.Key, stored{in.ACL, in.Tagging, in.SSEKMSKeyId})
-		if source, key := cutSource(in.CopySource); in.TaggingDirective != types.TaggingDirectiveReplace {
-			n.ofObject(Tagged, &source, &key, GetObjectTagging)
+		if source, key, id := cutSource(in.CopySource); in.TaggingDirective != types.TaggingDirectiveReplace {
+			n.ofObject(Tagged, &source, &key, ofVersion(id, GetObjectTagging, GetVersionTagging))
 			n.ofObject(Tagged, in.Bucket, in.Key, PutObjectTagging)
 		}
 	case *s3.UploadPartInput:
@@ -225,24 +227,32 @@ func (n *needs) reading(bucket *string) {
 }
 
 func (n *needs) copying(source *string) {
-	bucket, key := cutSource(source)
-	n.ofObject(Always, &bucket, &key, GetObject)
+	bucket, key, id := cutSource(source)
+	n.ofObject(Always, &bucket, &key, ofVersion(id, GetObject, GetObjectVersion))
 	n.reading(&bucket)
 }
 
 func (n *needs) deleting(bucket, key, version *string) {
-	action := DeleteObject
-	if version != nil {
-		action = DeleteObjectVersion
+	n.ofObject(Always, bucket, key, ofVersion(version, DeleteObject, DeleteObjectVersion))
+}
+
+// ofVersion is the action for the present version, or for the one of an ID.
+func ofVersion(id *string, present, version string) string {
+	if id != nil {
+		return version
 	}
-	n.ofObject(Always, bucket, key, action)
+	return present
 }
 
 // cutSource takes the source of a copy apart, which is in percent-encoding (RFC 3986 section 2.1).
-func cutSource(source *string) (bucket, key string) {
-	bucket, key, _ = strings.Cut(aws.ToString(source), "/")
+func cutSource(source *string) (bucket, key string, version *string) {
+	name, id, found := strings.Cut(aws.ToString(source), "?versionId=")
+	if found {
+		version = &id
+	}
+	bucket, key, _ = strings.Cut(name, "/")
 	if decoded, err := url.PathUnescape(key); err == nil {
 		key = decoded
 	}
-	return bucket, key
+	return bucket, key, version
 }

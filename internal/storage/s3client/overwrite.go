@@ -29,7 +29,8 @@ func (b *Bucket) AddOverwriteMode(o config.Overwrite) bool {
 // denies tells whether files must not be replaced.
 func (b *Bucket) denies() bool { return slices.Contains(b.overwrite, config.DenyOverwrite) }
 
-// KeepsVersions tells whether the configuration counts on older versions of objects (overwrite: version).
+// KeepsVersions tells whether the configuration counts on older versions of objects: overwrite: version, or
+// versions.directory.
 func (b *Bucket) KeepsVersions() bool { return slices.Contains(b.overwrite, config.VersionOverwrite) }
 
 // checkOverwrite asks S3 whether the bucket can keep the files that must not be lost when others of their names are
@@ -55,18 +56,20 @@ func (b *Bucket) checkOverwrite(ctx context.Context, s *scratch) error {
 
 // checkVersioning asks whether the bucket keeps older versions.
 func (b *Bucket) checkVersioning(ctx context.Context) error {
-	const advice = "switch its versioning on, or write overwrite: deny"
+	why, advice := "overwrite: version", "switch its versioning on, or write overwrite: deny"
+	if b.use.Past {
+		why, advice = "versions.directory", "switch its versioning on, or remove versions.directory"
+	}
 	out, err := b.Client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &b.Name})
 	switch status := s3error.Status(err); {
 	case err == nil && out.Status == types.BucketVersioningStatusEnabled:
 		return nil
 	case err == nil, status == http.StatusNotImplemented, status == http.StatusMethodNotAllowed:
-		return b.failed(err, "keeps no older versions of its objects, which overwrite: version counts on", advice)
+		return b.failed(err, "keeps no older versions of its objects, which "+why+" counts on", "%s", advice)
 	case status == http.StatusForbidden:
 		return b.failed(
 			err,
-			"the credentials may not ask whether it keeps older versions of its objects, which overwrite: version "+
-				"counts on",
+			"the credentials may not ask whether it keeps older versions of its objects, which "+why+" counts on",
 			"%s", b.advice(err))
 	}
 	return b.explain(err)

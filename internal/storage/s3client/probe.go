@@ -156,6 +156,9 @@ func (p *prober) run(ctx context.Context, log *slog.Logger) {
 	if aborts && use.Write {
 		p.upload(ctx)
 	}
+	if use.Past {
+		p.readVersions(ctx)
+	}
 	if removesVersions(b) {
 		p.removeVersion(ctx)
 	}
@@ -237,6 +240,21 @@ func (p *prober) removeVersion(ctx context.Context) {
 	}
 	if id != nil {
 		try(ctx, p, p.client.DeleteObject, &s3.DeleteObjectInput{Bucket: name, Key: key, VersionId: id})
+	}
+}
+
+// readVersions lists versions, and reads one that no object has.
+func (p *prober) readVersions(ctx context.Context) {
+	name, id := &p.bucket.Name, aws.String("null")
+	try(ctx, p, p.client.ListObjectVersions, &s3.ListObjectVersionsInput{Bucket: name, Prefix: &p.bucket.Prefix,
+		MaxKeys: aws.Int32(1)})
+	in := &s3.GetObjectInput{Bucket: name, Key: &p.users, VersionId: id}
+	if out, _ := try(ctx, p, p.client.GetObject, in, "NoSuchVersion", "NoSuchKey"); out != nil && out.Body != nil {
+		_ = out.Body.Close()
+	}
+	if p.bucket.Use().Write {
+		try(ctx, p, p.client.GetObjectTagging,
+			&s3.GetObjectTaggingInput{Bucket: name, Key: &p.users, VersionId: id}, "NoSuchVersion", "NoSuchKey")
 	}
 }
 

@@ -7,6 +7,7 @@ type Use struct {
 	Write  bool // users upload, or make directories
 	Delete bool // users delete or rename
 	Events bool // it holds the events of a webhook
+	Past   bool // users read older versions
 }
 
 // AddUse notes a use, in addition to those before. A bucket that has a [Watcher] keeps its uses.
@@ -14,7 +15,7 @@ func (b *Bucket) AddUse(u Use) {
 	if b.watched != nil {
 		return
 	}
-	b.use = Use{b.use.Write || u.Write, b.use.Delete || u.Delete, b.use.Events || u.Events}
+	b.use = Use{b.use.Write || u.Write, b.use.Delete || u.Delete, b.use.Events || u.Events, b.use.Past || u.Past}
 }
 
 // Use returns all uses.

@@ -63,8 +63,8 @@ func (v *View) For(ctx context.Context, note func(Note)) *Files {
 // A target is what a name means to the user of a view.
 type target struct {
 	name      string // absolute and clean, as the user sees it
-	today     string // the same, or for a name of the past what it means at its moment
-	canonical string // today in the form in which rights are compared
+	today     string // the same without the moment of the past
+	canonical string // today, in the form in which rights are compared
 	rights    Rights // of the user
 	mount     *Mount
 	inner     string // the name within the mount

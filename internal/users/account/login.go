@@ -167,6 +167,9 @@ func (r *Registry) view(u *User, mounts view.Mounts) *view.View {
 	if u.Tenant.events != nil {
 		v.Events, v.Skip = u.Tenant.events, u.Tenant.skip
 	}
+	if name := u.Tenant.Versions.Directory; name != "" {
+		v.Past = view.Past{Dir: "/" + name, Zone: u.zone()}
+	}
 	return v
 }
 

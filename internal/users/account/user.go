@@ -99,8 +99,22 @@ func (u *User) addUse() (unsuited []*s3client.Bucket) {
 		if most.Write && !m.bucket.AddOverwriteMode(u.Tenant.OverwriteOf(u.User)) {
 			unsuited = append(unsuited, m.bucket)
 		}
+		if u.Tenant.Versions.Directory != "" {
+			m.bucket.AddUse(s3client.Use{Past: true})
+			if !m.bucket.AddOverwriteMode(config.VersionOverwrite) {
+				unsuited = append(unsuited, m.bucket)
+			}
+		}
 	}
 	return unsuited
+}
+
+// zone is the time zone of the user's dates.
+func (u *User) zone() *time.Location {
+	if u.Timezone.Given() {
+		return u.Timezone.Location()
+	}
+	return u.Tenant.Timezone.Location()
 }
 
 // NoOverwrite says that the storage lets the user replace no file, and append to none.

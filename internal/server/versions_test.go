@@ -1,0 +1,224 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
+)
+
+// versionedConfig is a configuration whose users see earlier versions.
+func versionedConfig(t *testing.T, s *s3test.Server) *config.Config {
+	t.Helper()
+	cfg := servicetest.NewConfig(t, s)
+	acme := cfg.Tenants["acme"]
+	acme.Bucket = s.VersionedBucket(t)
+	acme.Versions.Directory = ".versions"
+	if err := acme.Timezone.UnmarshalText([]byte("Pacific/Auckland")); err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// A client goes back in time, reads what was there, and renames it to the present.
+func TestVersions(t *testing.T) {
+	s3test.RunVersioned(t, func(t *testing.T, s *s3test.Server) {
+		cfg := versionedConfig(t, s)
+		put(t, s, cfg, "alice/reports/old/other")
+		c := session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")
+		c.Store("reports/mistake", "right")
+		c.Command(213, "MFMT 20240102030405 reports/mistake")
+		before := time.Now()
+		for before.Unix() == time.Now().Unix() { // S3 has versions of the next second
+			c.Command(200, "NOOP")
+		}
+		c.Store("reports/mistake", "wrong")
+		c.Command(250, "DELE reports/old/other")
+
+		zone, err := time.LoadLocation("Pacific/Auckland")
+		if err != nil {
+			t.Fatal(err)
+		}
+		then := before.In(zone).Format("2006-01-02T15-04-05")
+		for _, at := range []string{then, before.UTC().Format("2006-01-02T15:04:05Z")} {
+			dir := "/.versions/" + at + "/alice"
+			c.Command(250, "CWD "+dir+"/reports")
+			if pwd := c.Command(257, "PWD"); !strings.Contains(pwd, dir) {
+				t.Errorf("PWD: %s", pwd)
+			}
+			if got := c.Transfer("RETR mistake"); got != "right" {
+				t.Errorf("at %s the file had %q", at, got)
+			}
+			c.Command(350, "REST 3")
+			if got := c.Transfer("RETR mistake"); got != "ht" {
+				t.Errorf("its rest had %q", got)
+			}
+			c.Command(200, "TYPE I")
+			if size := c.Command(213, "SIZE mistake"); size != "5" {
+				t.Errorf("SIZE: %s", size)
+			}
+			if got := c.Command(213, "MDTM mistake"); got != "20240102030405" {
+				t.Errorf("MDTM: %s", got)
+			}
+			if got := c.Command(213, "HASH mistake"); !strings.Contains(got, " 0-4 ") {
+				t.Errorf("HASH: %s", got)
+			}
+			if got := c.Transfer("NLST"); got != "mistake\r\nold\r\n" {
+				t.Errorf("NLST: %q", got)
+			}
+			if got := c.Transfer("MLSD"); !strings.Contains(got, "perm=fr; mistake\r\n") ||
+				!strings.Contains(got, "type=dir;") || !strings.Contains(got, "perm=efl; old\r\n") {
+				t.Errorf("MLSD: %q", got)
+			}
+		}
+		now := "/.versions/" + time.Now().In(zone).Format("2006-01-02") + "/alice/reports"
+		if got := c.Transfer("RETR " + now + "/mistake"); got != "wrong" {
+			t.Errorf("today it has %q", got)
+		}
+		if got := c.Transfer("NLST " + now); got != now+"/mistake\r\n" { // no ghost of a directory
+			t.Errorf("NLST of today: %q", got)
+		}
+		if got := c.Transfer("NLST /.versions/deleted/alice/reports/old"); !strings.HasSuffix(got, "/other\r\n") {
+			t.Errorf("NLST of what was deleted: %q", got)
+		}
+		days := strings.Fields(c.Transfer("NLST /.versions"))
+		yesterday := time.Now().In(zone).AddDate(0, 0, -1).Format("2006-01-02")
+		if len(days) != 31 || days[29] != "/.versions/"+yesterday || days[30] != "/.versions/deleted" {
+			t.Errorf("the days are %q", days)
+		}
+		if got := c.Transfer("NLST /"); got != "/.versions\r\n/alice\r\n" {
+			t.Errorf("NLST /: %q", got)
+		}
+
+		const readOnly = "Earlier versions of files cannot be changed."
+		file := "/.versions/" + then + "/alice/reports/mistake"
+		for _, command := range []string{"DELE " + file, "MKD " + file + "x", "RMD /.versions", "SITE RMDIR /.versions",
+			"MFMT 20240102030405 " + file} {
+			if text := c.Command(550, command); !strings.HasSuffix(text, readOnly) {
+				t.Errorf("%s: %s", command, text)
+			}
+		}
+		c.Command(350, "RNFR /alice/reports/mistake")
+		if text := c.Command(550, "RNTO "+file); !strings.HasSuffix(text, readOnly) {
+			t.Errorf("RNTO: %s", text)
+		}
+		refuse := func(command string) {
+			t.Helper()
+			conn := c.Data()
+			defer conn.Close()
+			if text := c.Command(550, command); !strings.HasSuffix(text, readOnly) {
+				t.Errorf("%s: %s", command, text)
+			}
+		}
+		refuse("STOR " + file)
+		refuse("APPE " + file)
+		for _, name := range []string{"/.versions/2999-01-01", "/.versions/yesterday", "/.versions/2001-02-03/alice",
+			"/.versions/deleted/alice/reports/new"} {
+			c.Command(550, "CWD "+name)
+		}
+		c.Command(250, "CWD /.versions/2001-02-03")
+
+		c.Command(350, "RNFR "+file)
+		c.Command(250, "RNTO /alice/reports/mistake")
+		if got := c.Transfer("RETR /alice/reports/mistake"); got != "right" {
+			t.Errorf("restored it has %q", got)
+		}
+		if got := c.Command(213, "MDTM /alice/reports/mistake"); got != "20240102030405" {
+			t.Errorf("MDTM when it is restored: %s", got)
+		}
+		if got := c.Transfer("RETR " + file); got != "right" {
+			t.Errorf("the version has %q when it is restored", got)
+		}
+		c.Command(350, "SITE CPFR /.versions/deleted/alice/reports/old")
+		c.Command(250, "SITE CPTO /alice/old")
+		if got := c.Transfer("RETR /alice/old/other"); got != "content" {
+			t.Errorf("a restored directory has %q", got)
+		}
+	})
+}
+
+// The past has the permissions of today, and each user's own root and time zone.
+func TestVersionsOfUsers(t *testing.T) {
+	s3test.RunVersioned(t, func(t *testing.T, s *s3test.Server) {
+		cfg := versionedConfig(t, s)
+		users := cfg.Tenants["acme"].Users
+		user := func(u config.User) *config.User {
+			u.PasswordHash = servicetest.PasswordHash()
+			return &u
+		}
+		var honolulu value.Zone
+		if err := honolulu.UnmarshalText([]byte("Pacific/Honolulu")); err != nil {
+			t.Fatal(err)
+		}
+		users["rooted"] = user(config.User{Root: "/team", Timezone: honolulu})
+		users["limited"] = user(config.User{PathPermissions: map[string][]config.Permission{"/team/secret": granted("")}})
+		users["reader"] = user(config.User{Permissions: granted("lr")})
+		users["dropper"] = user(config.User{Permissions: granted("w")})
+		put(t, s, cfg, "team/file", "team/secret/file")
+		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+		dir := "/.versions/" + time.Now().UTC().Format("2006-01-02T15:04:05Z")
+
+		rooted := session(t, srv, "rooted")
+		if got := rooted.Transfer("RETR " + dir + "/file"); got != "content" {
+			t.Errorf("below the root of a user the file has %q", got)
+		}
+		zone := honolulu.Location()
+		yesterday := time.Now().In(zone).AddDate(0, 0, -1).Format("2006-01-02")
+		if days := strings.Fields(rooted.Transfer("NLST /.versions")); days[29] != "/.versions/"+yesterday {
+			t.Errorf("the days of Honolulu are %q", days)
+		}
+		limited := session(t, srv, "limited")
+		if got := limited.Transfer("RETR " + dir + "/team/file"); got != "content" {
+			t.Errorf("it has %q", got)
+		}
+		denied := func(c *ftptest.Client, command string) {
+			t.Helper()
+			conn := c.Data()
+			defer conn.Close()
+			if text := c.Command(550, command); !strings.HasSuffix(text, "Permission denied.") {
+				t.Errorf("%s: %s", command, text)
+			}
+		}
+		denied(limited, "RETR "+dir+"/team/secret/file")
+		denied(limited, "LIST "+dir+"/team/secret")
+		reader := session(t, srv, "reader")
+		reader.Command(350, "RNFR "+dir+"/team/file")
+		reader.Command(550, "RNTO /team/copy")
+		dropper := session(t, srv, "dropper")
+		denied(dropper, "RETR "+dir+"/team/file")
+		denied(dropper, "LIST /.versions")
+	})
+}
+
+// Without versions in a bucket the directory would show nothing, so that the tenant is refused.
+func TestVersionsNeedVersioning(t *testing.T) {
+	s3test.RunVersioned(t, func(t *testing.T, s *s3test.Server) {
+		cfg := versionedConfig(t, s)
+		acme := cfg.Tenants["acme"]
+		check := func() string {
+			srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := probe(t, srv); err != nil {
+				return err.Error()
+			}
+			return ""
+		}
+		if got := check(); got != "" {
+			t.Errorf("a bucket that keeps versions: %s", got)
+		}
+		acme.Bucket = s.Bucket(t)
+		want := fmt.Sprintf("tenant acme: bucket %q: keeps no older versions of its objects, which versions.directory "+
+			"counts on: switch its versioning on, or remove versions.directory", acme.Bucket)
+		if got := check(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	})
+}
