@@ -21,6 +21,7 @@ import (
 	"github.com/babelftp/babelftp/internal/server"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/auth"
+	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
 
 func newCheckCommand() *cobra.Command {
@@ -59,6 +60,13 @@ func newCheckCommand() *cobra.Command {
 		shown, err := certs.Open(cfg, nil, nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(cfg.Tenants)) {
+			if t := cfg.Tenants[name]; t.Auth.UsesFTP() {
+				if err := usersfile.Writable(t.UsersFile); err != nil {
+					return fmt.Errorf("tenants.%s.auth.ftp stores users in users_file, but %w", name, err)
+				}
+			}
 		}
 		if refused := cfg.RefusedTexts(); len(refused) > 0 {
 			return refused

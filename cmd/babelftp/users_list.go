@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -11,6 +13,8 @@ import (
 
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
 
 // A listedUser is what the list has of a user.
@@ -20,6 +24,7 @@ type listedUser struct {
 	Status    string     `json:"status"` // enabled, disabled or expired
 	Expires   string     `json:"expires,omitempty"`
 	Root      string     `json:"root"`
+	Source    string     `json:"source"`               // configuration, users_file, or the old FTP server that the user has moved from
 	LastLogin *time.Time `json:"last_login,omitempty"` // nil where the server does not know
 }
 
@@ -27,9 +32,12 @@ func newUsersListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [TENANT] [--config FILE]",
 		Short: "Show the users of a configuration",
-		Long: "Show the users of a configuration, of all tenants or of one: whether they may log in, and when they expire. " +
-			"The last login is the one to\n" +
-			"this replica since it started, as admin_socket tells.",
+		Long: "Show the users of a configuration, of all tenants or of one: whether they may log in, when they expire, and " +
+			"when they last logged in.\n" +
+			"SOURCE is configuration, users_file, or the old FTP server (auth.ftp) from which the user has moved there.\n" +
+			"The running server tells the last, by the admin_socket of the configuration: on this replica, since it started. " +
+			"- stands for a user who has not\n" +
+			"logged in since, or for a server that does not answer.",
 		Example: "  babelftp users list\n" +
 			"  babelftp users list acme --config babelftp.yaml\n" +
 			"  babelftp users list --json",
@@ -55,16 +63,19 @@ func newUsersListCommand() *cobra.Command {
 			tenants = args
 		}
 		all := listUsers(cfg, tenants, lastLogins(cmd.Context(), cfg.AdminSocket), time.Now())
+		if err := addSources(cfg, all); err != nil {
+			return err
+		}
 		if *asJSON {
 			return writeJSON(cmd.OutOrStdout(), all)
 		}
-		t := newTable(cmd.OutOrStdout(), "USER", "STATUS", "EXPIRES", "ROOT", "LAST LOGIN")
+		t := newTable(cmd.OutOrStdout(), "USER", "STATUS", "EXPIRES", "ROOT", "SOURCE", "LAST LOGIN")
 		for _, u := range all {
 			last := ""
 			if u.LastLogin != nil {
 				last = u.LastLogin.Format(time.RFC3339)
 			}
-			t.row(userOf(u.User, u.Tenant), u.Status, u.Expires, u.Root, last)
+			t.row(userOf(u.User, u.Tenant), u.Status, u.Expires, u.Root, u.Source, last)
 		}
 		return t.flush()
 	}
@@ -98,6 +109,43 @@ func listUsers(cfg *config.Config, tenants []string, last map[string]time.Time, 
 		}
 	}
 	return all
+}
+
+// addSources notes where users stand: in the configuration or a users_file, or from which old FTP server they have moved
+// there.
+func addSources(cfg *config.Config, all []listedUser) error {
+	documents := map[string][]*usersfile.Document{} // by tenant
+	for name, t := range cfg.Tenants {
+		files := []string{t.UsersFile}
+		if info, err := os.Stat(t.UsersFile); err == nil && info.IsDir() {
+			if files, err = yamlFiles(t.UsersFile); err != nil {
+				return err
+			}
+		}
+		for _, file := range files {
+			if file == "" {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return fmt.Errorf("cannot read %s: %w", file, yamlconf.WithoutPath(err))
+			}
+			d, err := usersfile.Parse(text)
+			if err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+			documents[name] = append(documents[name], d)
+		}
+	}
+	for i, u := range all {
+		all[i].Source = "configuration"
+		for _, d := range documents[u.Tenant] {
+			if d.Has(u.User) {
+				all[i].Source = cmp.Or(d.MovedFrom(u.User), "users_file")
+			}
+		}
+	}
+	return nil
 }
 
 // lastLoginsTime is how long a server may take to tell of the last logins.

@@ -62,8 +62,9 @@ tenants:
 			`users.gina.root: "gina" is not absolute`},
 		{"folder-new-file", "", "add gina@folder --disabled --file c.yaml", 0, "gina@folder is added to ", ""},
 		{"folder-found", "", "remove eric@folder", 0, "eric@folder is removed from ", ""},
-		{"list", "", "list acme", 0, "alice@acme  disabled  -        /alice  -\nbob@acme    enabled   -        /bob    -\n",
-			""},
+		{"list", "", "list acme", 0, "alice@acme  disabled  -        /alice  users_file  -\n" +
+			"bob@acme    enabled   -        /bob    users_file  -\n", ""},
+		{"list-configuration", "", "list plain", 0, "paul@plain  disabled  -        /     configuration  -\n", ""},
 		{"remove", "", "remove alice@acme", 0, "alice@acme is removed", ""},
 		{"remove-last", "", "remove bob@acme", 1, "", "there are none: write one at least"},
 		{"json", "", "list --json", 0, `"user": "bob",`, ""},

@@ -13,20 +13,22 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Auth is the directory or HTTP hook that decides on logins of users who are not in the configuration. There is one at
+// Auth is the directory, HTTP hook or old FTP server that decides on logins of users who are not in the configuration. There is one at
 // most. That of the server serves all tenants without one of their own.
 type Auth struct {
 	// HTTP service that gets each login in JSON and answers with the settings of the user.
 	Hook Hook `yaml:"hook"`
 	// Directory (LDAP, RFC 4511) that compares the password: the server binds as the user.
 	LDAP LDAP `yaml:"ldap"`
-	// Settings of each user of `ldap`. `{user}` in `root` and `home` stands for the name.
+	// Old FTP server whose users keep their passwords: who logs in there once is stored in `users_file`.
+	FTP OldServer `yaml:"ftp"`
+	// Settings of each user of `ldap` and `ftp`. `{user}` in `root` and `home` stands for the name.
 	User UserSettings `yaml:"user"`
 	// Permissions of a group's members, by its name. Those of several groups add up; a user of none may not log in.
 	Groups map[string][]Permission `yaml:"groups" default:"none"`
 }
 
-// UserSettings are what all users of a directory have, unless their entries say otherwise.
+// UserSettings are what all users of a directory or old server have, unless the entries of a directory say otherwise.
 type UserSettings struct {
 	// Directory in which a login starts. It confines no user: use `root`.
 	Home string `yaml:"home" default:"/"`
@@ -51,12 +53,15 @@ func (s UserSettings) New() User {
 }
 
 // Given reports whether there is a service.
-func (a *Auth) Given() bool { return a.Hook != Hook{} || a.usesLDAP() }
+func (a *Auth) Given() bool { return a.Hook != Hook{} || a.usesLDAP() || a.UsesFTP() }
+
+// UsesFTP reports whether users move from an old FTP server.
+func (a *Auth) UsesFTP() bool { return a.FTP != OldServer{} }
 
 func (a *Auth) usesLDAP() bool { return !reflect.ValueOf(a.LDAP).IsZero() }
 
 // files are the values that name files.
-func (a *Auth) files() []*string { return []*string{&a.Hook.CAFile, &a.LDAP.CAFile} }
+func (a *Auth) files() []*string { return []*string{&a.Hook.CAFile, &a.LDAP.CAFile, &a.FTP.CAFile} }
 
 // ServerAuth is Auth, nil where it has no service. Of a Loader it is the same as before while neither the section nor
 // its files change.
@@ -68,12 +73,16 @@ func (c *Config) ServerAuth() *Auth {
 }
 
 // fillIn gives the services the time for a login that the file does not.
-func (a *Auth) fillIn(inTime time.Duration) {
+func (a *Auth) fillIn(loginTimeout time.Duration) {
+	inTime := min(defaultAuthTimeout, loginTimeout/2)
 	if a.Hook != (Hook{}) {
 		a.Hook.Timeout = cmp.Or(a.Hook.Timeout, inTime)
 	}
 	if a.usesLDAP() {
 		a.LDAP.Timeout = cmp.Or(a.LDAP.Timeout, inTime)
+	}
+	if a.UsesFTP() {
+		a.FTP.Timeout = cmp.Or(a.FTP.Timeout, min(maxOldServerTimeout, loginTimeout/2))
 	}
 }
 
@@ -89,11 +98,17 @@ func (a *Auth) checkOfServer(v *validator, p yamlconf.Path) {
 		v.report(p.Child("ldap").Child("attributes").Child("tenant"),
 			"is missing: write the attribute that names the tenant of a user, like tenant: ou")
 	}
+	if a.UsesFTP() {
+		v.report(p.Child("ftp"), "has no place here: an FTP server names no tenant, write it in auth of the tenant")
+	}
 }
 
 // checkOfTenant reports what is wrong with the section of a tenant.
-func (a *Auth) checkOfTenant(v *validator, p yamlconf.Path) {
+func (a *Auth) checkOfTenant(v *validator, p yamlconf.Path, usersFile string) {
 	a.check(v, p)
+	if a.UsesFTP() && usersFile == "" {
+		v.report(p.Child("ftp"), "needs users_file of the tenant: the server stores there who has logged in")
+	}
 	if a.LDAP.Attributes[LDAPTenant] != "" {
 		v.report(p.Child("ldap").Child("attributes").Child("tenant"),
 			"has no place here: the directory of a tenant has users of this tenant only, auth of the server has those of all")
@@ -102,21 +117,28 @@ func (a *Auth) checkOfTenant(v *validator, p yamlconf.Path) {
 
 // check reports what is wrong with the section that p leads to, wherever it is.
 func (a *Auth) check(v *validator, p yamlconf.Path) {
-	hook := a.Hook != Hook{}
-	if hook {
-		a.Hook.check(v, p.Child("hook"))
-	}
-	if a.usesLDAP() {
-		a.LDAP.check(v, p.Child("ldap"))
-	}
-	if hook && a.usesLDAP() {
-		v.report(p.Child("ldap"), "is one service too many: a login asks one, keep hook or ldap")
+	before := ""
+	for _, s := range []struct {
+		key   string
+		given bool
+		check func(*validator, yamlconf.Path)
+	}{
+		{"hook", a.Hook != Hook{}, a.Hook.check}, {"ldap", a.usesLDAP(), a.LDAP.check}, {"ftp", a.UsesFTP(), a.FTP.check},
+	} {
+		if !s.given {
+			continue
+		}
+		s.check(v, p.Child(s.key))
+		if before != "" {
+			v.report(p.Child(s.key), "is one service too many: a login asks one, keep %s or %s", before, s.key)
+		}
+		before = s.key
 	}
 	user, groups := p.Child("user"), p.Child("groups")
 	settings := a.User.New()
 	settings.checkSettings(v, user)
-	if !a.usesLDAP() && !reflect.ValueOf(a.User).IsZero() {
-		v.report(user, "is for users of ldap: the answer of a hook has the settings")
+	if !a.usesLDAP() && !a.UsesFTP() && !reflect.ValueOf(a.User).IsZero() {
+		v.report(user, "is for users of ldap and ftp: the answer of a hook has the settings")
 	}
 	names := a.LDAP.Attributes
 	for _, name := range slices.Sorted(maps.Keys(a.Groups)) {

@@ -80,7 +80,7 @@ type Config struct {
 	// Defaults of all tenants. Sections and maps are merged key by key; a list of the tenant replaces the one here.
 	TenantDefaults Tenant `yaml:"tenant_defaults"`
 	// Service that decides on logins of users that the configuration does not have, in all tenants without an `auth` of
-	// their own. Its answer names the tenant: `tenant` in that of a hook, or `attributes: {tenant: ou}` of `ldap`.
+	// their own: `hook` or `ldap`. Its answer names the tenant: `tenant` in that of a hook, or `attributes: {tenant: ou}` of `ldap`.
 	Auth Auth `yaml:"auth"`
 
 	positions yamlconf.Positions // where each value was given, until it is validated

@@ -35,13 +35,12 @@ func (c *Config) fillIn(given yamlconf.Positions) {
 	if missing("memory") {
 		c.Memory = max(c.Memory, partsInMemory*c.PartSize)
 	}
-	inTime := min(defaultAuthTimeout, c.Limits.LoginTimeout/2)
-	c.Auth.fillIn(inTime)
+	c.Auth.fillIn(c.Limits.LoginTimeout)
 	for _, t := range c.Tenants {
 		if t.Resume == "" && c.AbandonedUploads > 0 && !t.usesDirectoryBucket(c) {
 			t.Resume, t.ResumeByDefault = KeepInterrupted, true
 		}
-		t.Auth.fillIn(inTime)
+		t.Auth.fillIn(c.Limits.LoginTimeout)
 	}
 }
 

@@ -89,8 +89,8 @@ type Tenant struct {
 	UsersFile string `yaml:"users_file" path:"true" default:"none"`
 	// The users, by name. At least one is required, unless `auth` has a service.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
-	// Service that decides on logins of users who are not in the configuration: `hook` or `ldap`, instead of the
-	// server's `auth`.
+	// Service that decides on logins of users that the configuration does not have: `hook`, `ldap` or `ftp`. The
+	// tenant needs none where the server has one.
 	Auth Auth `yaml:"auth"`
 }
 
@@ -185,7 +185,7 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 	t.checkEncryption(v, p.Child("objects"))
 	t.Limits.check(v, p.Child("limits"))
 	t.S3.check(v, p.Child("s3"), p[1:])
-	t.Auth.checkOfTenant(v, p.Child("auth"))
+	t.Auth.checkOfTenant(v, p.Child("auth"), t.UsersFile)
 	if len(t.Users) == 0 && !t.Auth.Given() && !v.cfg.Auth.Given() {
 		key := "users"
 		if t.UsersFile != "" {

@@ -90,6 +90,24 @@ func (v *validator) ambiguousUsers() {
 	}
 }
 
+// CheckUser reports what would be wrong with the configuration if a tenant had one more user.
+func (c *Config) CheckUser(tenant, name string, u *User) error {
+	t, next := *c.Tenants[tenant], *c
+	t.Users, next.Tenants = maps.Clone(t.Users), maps.Clone(c.Tenants)
+	if t.Users == nil {
+		t.Users = map[string]*User{}
+	}
+	t.Users[name], next.Tenants[tenant] = u, &t
+	v := &validator{cfg: &next}
+	v.catalogues()
+	t.check(v, yamlconf.Path{"tenants", tenant})
+	v.ambiguousUsers()
+	if len(v.problems) > 0 {
+		return v.problems
+	}
+	return nil
+}
+
 // hostless is the first of the tenants that has no host.
 func (v *validator) hostless(tenants ...string) string {
 	i := slices.IndexFunc(tenants, func(name string) bool { return len(v.cfg.Tenants[name].Hosts) == 0 })

@@ -291,7 +291,8 @@ func TestReloadOfEachFile(t *testing.T) {
 	t.Parallel()
 	cases := fileCases(t)
 	t.Run("all-keys", func(t *testing.T) {
-		tested := []string{"Audit/file", "LDAP/ca_file"} // the one is written, the other has a test of its own
+		// the first is written, and the others have tests of their own
+		tested := []string{"Audit/file", "LDAP/ca_file", "OldServer/ca_file"}
 		for _, tc := range cases {
 			tested = append(tested, tc.keys...)
 		}
@@ -325,6 +326,21 @@ func TestReloadOfDirectoryAuthorities(t *testing.T) {
 			directory.LDAP, servicetest.BaseDN, servicetest.BindDN, servicetest.DirectoryPassword),
 		before: files{"ca.crt": certtest.NewAuthority(t, "wrong").Certificate}, next: files{"ca.crt": string(ca)},
 		seen: loginSucceeds("bob", servicetest.DirectoryPassword),
+	}).test(t)
+}
+
+// So does the certificate of an old FTP server.
+func TestReloadOfOldServerCertificate(t *testing.T) {
+	old := servicetest.StartOldServer(t, "proftpd")
+	cert, err := os.ReadFile(old.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(ca string) files { return files{"ca.crt": ca, "users.yaml": "users: {}"} }
+	(&fileCase{
+		tenant: fmt.Sprintf("users_file: VOLUME/users.yaml\n    auth: {ftp: {address: %q, ca_file: VOLUME/ca.crt}}", old.Address),
+		before: with(certtest.NewAuthority(t, "wrong").Certificate), next: with(string(cert)),
+		seen: loginSucceeds(servicetest.OldUser, servicetest.OldPassword),
 	}).test(t)
 }
 

@@ -108,6 +108,9 @@ func (s *Session) LoggedIn(login *account.Login, err error) {
 		if login.Certificate != "" {
 			about = []any{"certificate", login.Certificate}
 		}
+		if login.MovedFrom != "" {
+			about = append(about, "moved_from", login.MovedFrom)
+		}
 		s.write(eventLogin, outcomeOK, about...)
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
 
 // A directory is the tenants of one configuration. It does not change.
@@ -20,7 +21,8 @@ type directory struct {
 	hosts   map[string]*Tenant
 	users   map[string]*User // by the names that only one tenant has
 
-	certificates certificates   // of all clients
+	certificates certificates // of all clients
+	cfg          *config.Config
 	files        driver.Options // what the file systems of all users have in common
 	settings     settings
 	// strictTLS says that there is a service of the server, and that one of the tenants that it may name requires TLS.
@@ -61,6 +63,7 @@ func (r *Registry) Prepare(
 	before := r.current.Load()
 	d := &directory{
 		tenants: make(map[string]*Tenant, len(cfg.Tenants)), hosts: map[string]*Tenant{}, users: map[string]*User{},
+		cfg:          cfg,
 		files:        files,
 		certificates: before.certificates,
 		settings: settings{
@@ -133,6 +136,11 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 	}
 	if t.external, err = newExternal(tc, d.settings.service); err != nil {
 		return nil, fmt.Errorf("tenant %s: auth: %w", name, err)
+	}
+	if tc.Auth.UsesFTP() {
+		if err := usersfile.Writable(tc.UsersFile); err != nil {
+			return nil, fmt.Errorf("tenant %s: auth.ftp stores users in users_file, but %w", name, err)
+		}
 	}
 	if t.external != nil {
 		anyone := newUser(t, "", &config.User{})

@@ -23,6 +23,8 @@ type Login struct {
 	TLSRequired bool
 	// NoPassword says that the certificate was enough.
 	NoPassword bool
+	// MovedFrom is the old FTP server that has accepted the password, if this login has stored the user, else empty.
+	MovedFrom string
 	// LastLogin is when the user logged in before, zero where that is not known.
 	LastLogin time.Time
 	// Scopes are those of the request, of the tenant and of the user.
@@ -148,6 +150,9 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 	}
 	if len(u.quotas()) > 0 {
 		login.Usage = u.usage
+	}
+	if who.asks() && u.Tenant.Auth.UsesFTP() {
+		login.MovedFrom = r.move(ctx, limits.Network(addr), u, req)
 	}
 	return login, nil
 }

@@ -1,13 +1,15 @@
-// Package auth asks a directory or an HTTP hook whether users who are not in the configuration may log in, and what
-// they may do.
+// Package auth asks a directory, an HTTP hook or an old FTP server whether users who are not in the configuration may log
+// in, and what they may do.
 //
-// [New] makes a [Source], which POSTs each login to a hook, or binds to a directory as the user. Package account
-// decides who is asked, makes clients wait in turns and after failures, and makes a user of the answer.
+// [New] makes a [Source], which POSTs each login to a hook, binds to a directory as the user, or logs in to the old
+// server. Package account decides who is asked, makes clients wait in turns and after failures, and makes a user of the
+// answer.
 //
 // Implemented here:
 //
 //   - RFC 4511, sections 4.2, 4.5 and 4.14: bind, search and StartTLS
 //   - RFC 4513, section 5.1.2: no bind has a name and no password
+//   - RFC 959, sections 4.1.1 and 5.4, and RFC 4217, section 4: USER, PASS and AUTH TLS, as a client
 //   - RFC 4514 and RFC 4515, section 3: names in distinguished names and filters are escaped
 package auth
 
@@ -53,6 +55,8 @@ func New(cfg *config.Auth) (Source, error) {
 	case len(cfg.LDAP.URLs) > 0:
 		directory, err := newDirectory(cfg)
 		return withCache(directory, cfg.LDAP.Cache, err)
+	case cfg.UsesFTP():
+		return newOldServer(cfg)
 	}
 	return nil, nil
 }
@@ -73,6 +77,12 @@ func Probe(ctx context.Context, cfg *config.Auth) error {
 			return err
 		}
 		return directory.probe(ctx)
+	case cfg.UsesFTP():
+		old, err := newOldServer(cfg)
+		if err != nil {
+			return err
+		}
+		return old.probe(ctx)
 	}
 	return nil
 }

@@ -4,7 +4,9 @@ package usersfile
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -15,6 +17,20 @@ func lock(folder *os.File) error {
 			return err
 		}
 	}
+}
+
+// mayWrite returns an error if the process may not write to a file or its folder, or not keep the owner of the file.
+func mayWrite(name string, info os.FileInfo) error {
+	const write = 2 // W_OK of access(2), which asks for the real user: the server is no set-user-ID program
+	for _, at := range []string{name, filepath.Dir(name)} {
+		if err := syscall.Access(at, write); err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+	}
+	if of, known := info.Sys().(*syscall.Stat_t); known && int(of.Uid) != os.Geteuid() && os.Geteuid() != 0 {
+		return fmt.Errorf("%s belongs to the user %d, and the server runs as %d", name, of.Uid, os.Geteuid())
+	}
+	return nil
 }
 
 // keepOwner gives a file the owner and the group of another one.

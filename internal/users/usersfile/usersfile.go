@@ -17,6 +17,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -178,6 +179,30 @@ func (d *Document) WithoutReason(user string) {
 		return strings.HasPrefix(line, "# disabled: ")
 	})
 	name.HeadComment = strings.Join(kept, "\n")
+}
+
+// moved begins the comment above a user who has moved from another server. The address follows, and the time.
+const moved = "# moved from "
+
+// NoteMove writes above a user from which server it has moved, and when.
+func (d *Document) NoteMove(user, from string, at time.Time) {
+	if i, found := d.find(user); found != nil {
+		d.users.Content[i].HeadComment = moved + from + " at " + at.UTC().Format(time.RFC3339)
+	}
+}
+
+// MovedFrom is the server that NoteMove has written above a user, empty without.
+func (d *Document) MovedFrom(user string) (from string) {
+	i, found := d.find(user)
+	if found == nil {
+		return ""
+	}
+	for line := range strings.Lines(d.users.Content[i].HeadComment) {
+		if noted, ok := strings.CutPrefix(line, moved); ok {
+			from, _, _ = strings.Cut(noted, " ")
+		}
+	}
+	return from
 }
 
 // find is where the name of a user stands, and the settings, nil where there is no such user.

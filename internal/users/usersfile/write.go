@@ -56,6 +56,25 @@ func Change(name string, change func(*Document) error, check func(name string, t
 	return folder.Sync()
 }
 
+// Writable returns an error if Change could not write a file of users, such as one in a Secret of Kubernetes.
+func Writable(name string) error {
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return fmt.Errorf("%s cannot be found: %w: write `users: {}` there", name, yamlconf.WithoutPath(err))
+	}
+	info, err := os.Stat(real)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s cannot be read: %w", name, yamlconf.WithoutPath(err))
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is no file: name one", name)
+	}
+	if err := mayWrite(real, info); err != nil {
+		return fmt.Errorf("it cannot be written: %w: name a file that the user of the server may write, at each replica", err)
+	}
+	return nil
+}
+
 // replace gives a file another content, at once for all who read it.
 func replace(name string, text []byte) (err error) {
 	// A name that begins with a dot is none of a folder of users.

@@ -1,0 +1,129 @@
+package acceptance_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
+)
+
+// A user of an old FTP server logs in with the old password, is stored with its hash, and needs the old server no more.
+func TestUsersMoveFromOldServers(t *testing.T) {
+	t.Parallel()
+	for _, program := range servicetest.OldServers() {
+		t.Run(program, func(t *testing.T) {
+			t.Parallel()
+			old := servicetest.StartOldServer(t, program)
+			dir := t.TempDir()
+			users, audit := filepath.Join(dir, "users.yaml"), filepath.Join(dir, "audit.log")
+			if err := os.WriteFile(users, []byte("# partners\nusers: {}\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s := newReloadSite(t, "    users_file: "+users, fmt.Sprintf("    auth: {ftp: {address: %q, ca_file: %q}, user: {root: "+
+				"\"/partners/{user}\", permissions: [list, write], quota: 1GiB}}", old.Address, old.CAFile), "audit: {file: "+audit+"}")
+			babelftp := func(args ...string) string {
+				return launch(t, binary(t), append(args, "--config", s.file)...).succeed()
+			}
+			if got := babelftp("check", "--probe"); !strings.Contains(got, "\ntenant acme: auth: ok\n") {
+				t.Errorf("check --probe prints %q", got)
+			}
+			login := func(user, password string, code int) *ftptest.Client {
+				t.Helper()
+				c := ftptest.Dial(t, s.address)
+				c.Command(331, "USER "+user+"@acme")
+				c.Command(code, "PASS "+password)
+				return c
+			}
+			login(servicetest.OldUser, "wrong", 530)
+			login("anonymous", "a@example.com", 530)
+			if text, err := os.ReadFile(users); err != nil || string(text) != "# partners\nusers: {}\n" {
+				t.Errorf("a wrong password has changed the file: %q, %v", text, err)
+			}
+			s.after(reloaded, func() {
+				login(servicetest.OldUser, servicetest.OldPassword, 230).Store("/file", "from before")
+			})
+			old.Stop()
+			login(servicetest.OldUser, servicetest.OldPassword, 230).Store("/file", "from then on")
+			login(servicetest.OldUser, "wrong", 530)
+			login("carol", servicetest.OldPassword, 421) // a user that only the old server could know
+
+			text, err := os.ReadFile(users)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []string{"# partners\n", "# moved from " + old.Address + " at ", "bob:\n", "$argon2id$",
+				"root: /partners/bob\n", "permissions: [list, write]\n", "quota: 1GiB\n"} {
+				if !strings.Contains(string(text), want) {
+					t.Errorf("the file lacks %q:\n%s", want, text)
+				}
+			}
+			if strings.Contains(string(text)+s.server.stderr.String(), servicetest.OldPassword) {
+				t.Error("the password is in the file or in the log")
+			}
+			var listed []struct{ User, Source string }
+			if err := json.Unmarshal([]byte(babelftp("users", "list", "acme", "--json")), &listed); err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(listed); got != fmt.Sprintf("[{alice configuration} {bob %s}]", old.Address) {
+				t.Errorf("the list is %s", got)
+			}
+			var moved int
+			lines, err := os.ReadFile(audit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(lines)) {
+				if strings.Contains(line, `"moved_from":"`+old.Address+`"`) && strings.Contains(line, `"user":"bob"`) {
+					moved++
+				}
+			}
+			if moved != 1 {
+				t.Errorf("the audit log has %d logins that have moved the user", moved)
+			}
+			babelftp("users", "disable", "bob@acme")
+			babelftp("users", "list")
+		})
+	}
+}
+
+// A users_file that the server cannot write is refused with the reason, as is one that is a folder.
+func TestUsersFileForMovesIsReadOnly(t *testing.T) {
+	t.Parallel()
+	storage := s3test.Start(t, "minio")
+	s := &site{storage: storage, buckets: map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)}}
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "users.yaml"), []byte("users: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := s.configure(t, "    users_file: "+folder, `    auth: {ftp: {address: "127.0.0.1:1"}, user: {root: "/{user}"}}`)
+	for _, command := range []string{"check", "serve"} {
+		p := launch(t, binary(t), command, "--config", file)
+		if p.wait() == 0 || !strings.Contains(p.stderr.String(), folder+" is no file: name one") {
+			t.Errorf("%s: %s", command, p.stderr)
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = []byte(strings.Replace(string(text), "users_file: "+folder, "users_file: "+filepath.Join(folder, "users.yaml"), 1))
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	launch(t, binary(t), "check", "--config", file).succeed()
+	for _, command := range []string{"check", "serve"} { // as with a Secret of Kubernetes
+		p := launch(t, "unshare", "--map-root-user", "--mount", "sh", "-c",
+			`mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$2" "$3" --config "$4"`, "sh", folder, binary(t),
+			command, file)
+		if p.wait() == 0 || !strings.Contains(p.stderr.String(), "auth.ftp stores users in users_file, but it cannot be written: "+
+			filepath.Join(folder, "users.yaml")+": read-only file system: name a file") {
+			t.Errorf("%s: %s", command, p.stderr)
+		}
+	}
+}

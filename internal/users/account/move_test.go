@@ -1,0 +1,93 @@
+package account
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
+	"github.com/babelftp/babelftp/internal/users/usersfile"
+)
+
+// A user of the old server is stored once. One who cannot be stored logs in, and the log says why.
+func TestMove(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "users.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("users: {}\n")
+	source := &fakeSource{settings: config.User{Root: "/bob", Permissions: []config.Permission{config.List},
+		PathPermissions: map[string][]config.Permission{"/in": {config.Write}}, Quota: 1 << 20}}
+	r := withSources(t, map[string]*config.Tenant{
+		"acme": {Bucket: "acme-data", UsersFile: file, Auth: config.Auth{FTP: config.OldServer{Address: "old.example:21"}}},
+		"umbrella": {Bucket: "umbrella-data",
+			Users: map[string]*config.User{"carol": {PasswordHash: servicetest.PasswordHash()}}},
+	}, source, "acme")
+	var log bytes.Buffer
+	r.log = slog.New(slog.NewTextHandler(&log, nil))
+	read := func() *usersfile.Document {
+		t.Helper()
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := usersfile.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+
+	const parallel = 3
+	moved := make(chan string, parallel)
+	var group sync.WaitGroup
+	for range parallel {
+		group.Go(func() {
+			got, err := login(r, "", "bob@acme", password)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			moved <- got.MovedFrom
+		})
+	}
+	group.Wait()
+	close(moved)
+	var from []string
+	for m := range moved {
+		from = append(from, m)
+	}
+	if got := strings.Join(from, ""); len(from) != parallel || got != "old.example:21" {
+		t.Errorf("the logins have moved %q", from)
+	}
+	d := read()
+	right, err := new(passwordhash.Set).Matches(d.Get("bob", "password_hash"), password)
+	if err != nil || !right || d.MovedFrom("bob") != "old.example:21" || d.Get("bob", "quota") != "1MiB" {
+		text, _ := d.Text()
+		t.Errorf("%v, %v:\n%s", right, err, text)
+	}
+
+	for _, tc := range []struct{ name, file, want string }{
+		{"carol", "users: {}\n", "has a user of this name too"}, {"dora", "users: {", "not YAML"},
+	} {
+		write(tc.file)
+		log.Reset()
+		got, err := login(r, "", tc.name+"@acme", password)
+		if err != nil || got.MovedFrom != "" || !strings.Contains(log.String(), tc.want) ||
+			strings.Contains(log.String(), password) {
+			t.Errorf("%s: %v, %v, and the log is %s", tc.name, got, err, &log)
+		}
+		if text, err := os.ReadFile(file); err != nil || string(text) != tc.file {
+			t.Errorf("%s is stored, though the configuration would be wrong: %s, %v", tc.name, text, err)
+		}
+	}
+}

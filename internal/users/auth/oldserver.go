@@ -1,0 +1,209 @@
+package auth
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/textproto"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/babelftp/babelftp/internal/config"
+)
+
+// maxDialogue is many times what a server says until a login is decided, in bytes.
+const maxDialogue = 256 << 10
+
+// An oldServer is an FTP server whose users move here. Its accounts for anonymous FTP take any password, so none is asked.
+type oldServer struct {
+	template
+	cfg *config.OldServer
+	tls *tls.Config
+}
+
+func newOldServer(cfg *config.Auth) (*oldServer, error) {
+	o := &oldServer{template: template{source: "old FTP server", user: cfg.User.New()}, cfg: &cfg.FTP}
+	host, _, err := net.SplitHostPort(cfg.FTP.Address)
+	if err != nil {
+		return nil, errors.New("the address of the old FTP server cannot be read")
+	}
+	authorities, err := config.Authorities(cfg.FTP.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("authorities of the old FTP server: %w", err)
+	}
+	pinned, err := certificatesIn(cfg.FTP.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	// Certificates of old servers have no host name that Go takes, so the certificate itself may stand in the file.
+	o.tls = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, InsecureSkipVerify: true,
+		VerifyConnection: func(s tls.ConnectionState) error {
+			leaf := s.PeerCertificates[0]
+			if slices.ContainsFunc(pinned, leaf.Equal) {
+				return nil
+			}
+			others := x509.NewCertPool()
+			for _, c := range s.PeerCertificates[1:] {
+				others.AddCert(c)
+			}
+			_, err := leaf.Verify(x509.VerifyOptions{Roots: authorities, Intermediates: others, DNSName: host})
+			return err
+		}}
+	return o, nil
+}
+
+// certificatesIn are those of a PEM file, none for "".
+func certificatesIn(name string) (all []*x509.Certificate, err error) {
+	if name == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(name)
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
+			all = append(all, c)
+		}
+	}
+	return all, err
+}
+
+// Authenticate implements [Source].
+func (o *oldServer) Authenticate(ctx context.Context, req *Request) (*Answer, error) {
+	if name := strings.ToLower(req.User); name == "anonymous" || name == "ftp" {
+		return nil, fmt.Errorf("%s: any password would be right for this name: %w", o.source, ErrRefused)
+	}
+	if strings.ContainsAny(req.Password, "\r\n\x00") {
+		return nil, fmt.Errorf("%s: a password that no command can have: %w", o.source, ErrRefused)
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.cfg.TimeoutOf())
+	defer cancel()
+	if err := o.dialogue(ctx, func(c *dialogue) error { return c.logIn(req.User, req.Password) }); err != nil {
+		return nil, err
+	}
+	user, err := o.settings(req.User, func(string) []string { return nil }, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Answer{User: user}, nil
+}
+
+// probe connects, and begins TLS as a login does.
+func (o *oldServer) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, o.cfg.TimeoutOf())
+	defer cancel()
+	return o.dialogue(ctx, func(*dialogue) error { return nil })
+}
+
+// A dialogue is a control connection to the old server.
+type dialogue struct {
+	conn net.Conn
+	in   *textproto.Reader
+}
+
+// dialogue connects, and does something when the connection is as secure as a password needs.
+func (o *oldServer) dialogue(ctx context.Context, do func(*dialogue) error) error {
+	tcp, err := new(net.Dialer).DialContext(ctx, "tcp", o.cfg.Address)
+	if err == nil {
+		defer tcp.Close()
+		defer context.AfterFunc(ctx, func() { _ = tcp.Close() })()
+		var c *dialogue
+		if c, err = o.open(ctx, tcp); err == nil {
+			err = do(c)
+			_, _ = io.WriteString(c.conn, "QUIT\r\n") // the login is decided
+		}
+	}
+	if err != nil {
+		if !errors.Is(err, ErrRefused) {
+			err = cmp.Or(ctx.Err(), err)
+		}
+		return fmt.Errorf("%s %s: %w", o.source, o.cfg.Address, err)
+	}
+	return nil
+}
+
+// open reads the greeting, and begins TLS.
+func (o *oldServer) open(ctx context.Context, tcp net.Conn) (*dialogue, error) {
+	c := newDialogue(tcp)
+	if o.cfg.TLS == config.ImplicitOldTLS {
+		if err := c.startTLS(ctx, o.tls); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		code, err := c.reply()
+		switch {
+		case err != nil:
+			return nil, err
+		case code == 220 && (o.cfg.TLS == config.ImplicitOldTLS || o.cfg.TLS == config.NoOldTLS):
+			return c, nil
+		case code == 220:
+			if code, err = c.ask("AUTH TLS"); err != nil {
+				return nil, err
+			}
+			if code != 234 {
+				return nil, fmt.Errorf("replied %d to AUTH TLS: enable TLS there, or write tls: none to send passwords in the clear",
+					code)
+			}
+			return c, c.startTLS(ctx, o.tls)
+		case code != 120: // it will be ready soon
+			return nil, fmt.Errorf("replied %d to the connection", code)
+		}
+	}
+}
+
+func newDialogue(conn net.Conn) *dialogue {
+	return &dialogue{conn, textproto.NewReader(bufio.NewReader(io.LimitReader(conn, maxDialogue)))}
+}
+
+// startTLS encrypts the connection. What the server has sent before in the clear is not read.
+func (c *dialogue) startTLS(ctx context.Context, cfg *tls.Config) error {
+	under := tls.Client(c.conn, cfg)
+	*c = *newDialogue(under)
+	return under.HandshakeContext(ctx)
+}
+
+// ask sends a command, and returns the code of the reply.
+func (c *dialogue) ask(command string) (code int, err error) {
+	if _, err := io.WriteString(c.conn, command+"\r\n"); err != nil {
+		return 0, err
+	}
+	return c.reply()
+}
+
+// reply is the code of the next reply. Its text may have names.
+func (c *dialogue) reply() (code int, err error) {
+	code, _, err = c.in.ReadResponse(0)
+	if _, ok := errors.AsType[textproto.ProtocolError](err); ok {
+		return 0, errors.New("what it says is no FTP")
+	}
+	return code, err
+}
+
+// logIn sends a name and a password. A server that wants no password does not say whose it is.
+func (c *dialogue) logIn(name, password string) error {
+	code, err := c.ask("USER " + name)
+	switch {
+	case err != nil:
+		return err
+	case code == 530, code == 230, code == 232:
+		return fmt.Errorf("replied %d to USER: %w", code, ErrRefused)
+	case code != 331:
+		return fmt.Errorf("replied %d to USER", code)
+	}
+	switch code, err = c.ask("PASS " + password); {
+	case err != nil:
+		return err
+	case code == 530:
+		return fmt.Errorf("replied 530 to PASS: %w", ErrRefused)
+	case code != 230:
+		return fmt.Errorf("replied %d to PASS", code)
+	}
+	return nil
+}
