@@ -11,7 +11,7 @@ import (
 type Log struct {
 	mu    sync.Mutex
 	lines []string
-	grown chan struct{} // closed by the next line; nil where nobody waits
+	grown chan struct{} // closed by the next line; nil where no goroutine waits
 }
 
 // Write implements [io.Writer].
