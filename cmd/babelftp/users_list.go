@@ -32,12 +32,10 @@ func newUsersListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [TENANT] [--config FILE]",
 		Short: "Show the users of a configuration",
-		Long: "Show the users of a configuration, of all tenants or of one: whether they may log in, when they expire, and " +
-			"when they last logged in.\n" +
-			"SOURCE is configuration, users_file, or the old FTP server (auth.ftp) from which the user has moved there.\n" +
-			"The running server tells the last, by the admin_socket of the configuration: on this replica, since it started. " +
-			"- stands for a user who has not\n" +
-			"logged in since, or for a server that does not answer.",
+		Long: "Show the users of a configuration, of all tenants or of one: whether they may log in, and when they expire. " +
+			"The last login is the one to\n" +
+			"this replica since it started, as admin_socket tells. SOURCE is configuration, users_file, or the old FTP server " +
+			"(auth.ftp) of a user who has moved.",
 		Example: "  babelftp users list\n" +
 			"  babelftp users list acme --config babelftp.yaml\n" +
 			"  babelftp users list --json",

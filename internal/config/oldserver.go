@@ -11,7 +11,8 @@ import (
 // OldServer is an FTP server whose users move here: who logs in there with the password once is stored in
 // `users_file`.
 type OldServer struct {
-	// Address of the server, host:port.
+	// Address of an old FTP server whose users keep their passwords, host:port. Who logs in there once is stored in
+	// `users_file`.
 	Address string `yaml:"address" default:"none"`
 	// How the password goes there: `required` begins TLS by AUTH TLS, `implicit` at once, and `none` sends it in the clear.
 	TLS OldServerTLS `yaml:"tls" default:"required"`
