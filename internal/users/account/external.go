@@ -266,8 +266,8 @@ func (r *Registry) pretend(ctx context.Context, who identity, req *LoginRequest)
 func (r *Registry) externalUser(t *Tenant, name string, settings *config.User) (*User, error) {
 	r.entering.RLock()
 	defer r.entering.RUnlock()
-	if t.isReplaced() {
-		return nil, errReplaced // the limits of the next tenant count
+	if t.isReplaced() || t.users[name] != nil {
+		return nil, errReplaced // the limits of the next tenant count, or its user of the name
 	}
 	e := t.external
 	e.mu.Lock()

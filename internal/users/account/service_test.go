@@ -206,6 +206,9 @@ func TestServiceIsReplaced(t *testing.T) {
 	if second.settings.service == first.settings.service || second.tenants["acme"] == acme {
 		t.Fatal("the service stays")
 	}
+	if _, err := r.externalUser(second.tenants["acme"], "alice", &config.User{}); !errors.Is(err, errReplaced) {
+		t.Errorf("the service decides on a user that the configuration has got meanwhile: %v", err)
+	}
 	if _, err := r.tenantOf(before, "acme"); !errors.Is(err, errReplaced) {
 		t.Errorf("an answer of the service before: %v", err)
 	}
