@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -235,6 +236,30 @@ func TestHeartbeat(t *testing.T) {
 		}
 		x.end(file, client, done)
 		x.wantFile(content)
+	})
+}
+
+// While S3 does not let the server look for the uploads that a file replaces, each further look costs what the first did.
+func TestLooksForReplacedUploads(t *testing.T) {
+	inVirtualTime(t, func(x *journalTest) {
+		alice, journal, spy := x.replica(x.Context(), "alice")
+		x.write(alice, anew, 0, patterned(10))
+		var chains []int // how long the contexts of the requests are
+		spy.Before(func(ctx context.Context, operation string, _ any) error {
+			if operation != "ListObjectsV2" {
+				return nil
+			}
+			chains = append(chains, len(fmt.Sprint(ctx)))
+			return refusal(http.StatusServiceUnavailable, "SlowDown")
+		})
+		time.Sleep(30 * time.Minute)
+		if len(chains) < 10 || chains[len(chains)-1] > 2*chains[0] {
+			x.Errorf("%d looks, whose contexts have %v bytes", len(chains), chains)
+		}
+		spy.Before(nil)
+		if err := journal.Close(x.Context()); err != nil {
+			x.Error(err)
+		}
 	})
 }
 

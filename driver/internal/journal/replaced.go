@@ -52,24 +52,25 @@ func (j *Journal) Stored(ctx context.Context, owner, key string, object s3api.St
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.replaced[j.recordsOf(owner, key)] = stored{object: object, at: time.Now()}
-	j.removeLater(ctx)
+	j.removeLater(context.WithoutCancel(ctx))
 	if r := j.removing; r != nil && len(j.replaced) >= maxReplaced && r.timer.Stop() {
 		r.timer.Reset(0)
 	}
 }
 
-// removeLater calls RemoveReplaced soon, unless that will be done anyway. The caller holds the lock.
+// removeLater calls RemoveReplaced soon, unless that will be done anyway. The caller holds the lock, and gives a context
+// that does not end with its session.
 func (j *Journal) removeLater(ctx context.Context) {
 	if j.closed || j.removing != nil {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	once, cancel := context.WithCancel(ctx)
 	r := &removal{cancel: cancel, ended: make(chan struct{})}
 	r.timer = time.AfterFunc(removeAfter, func() {
 		defer close(r.ended)
 		defer cancel()
-		err := panics.Catch(func() error { return j.RemoveReplaced(ctx) })
-		if err != nil && ctx.Err() == nil {
+		err := panics.Catch(func() error { return j.RemoveReplaced(once) })
+		if err != nil && once.Err() == nil {
 			j.log.Warn("interrupted uploads to names of new files could not be removed; the server tries again", "err", err)
 		}
 		j.mu.Lock()
