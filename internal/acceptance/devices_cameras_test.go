@@ -150,7 +150,7 @@ var cameras = []device{
 	// Its firmware sends an empty CWD where no directory is configured, and QUIT before it reads 226:
 	// https://github.com/s60sc/ESP32-CAM_MJPEG2SD (ftp.cpp), https://github.com/s60sc/ESP32-CAM_MJPEG2SD/issues/167
 	{
-		name: "ESP32-CAM", does: "sends CWD without a pathname, and QUIT before it has the reply to STOR",
+		name: "ESP32-CAM", does: "sends CWD and a space without a pathname, and QUIT before it has the reply to STOR",
 		script: `
 			331 USER DEVICE
 			230 PASS SECRET

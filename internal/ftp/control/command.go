@@ -100,7 +100,7 @@ func commands() map[string]command {
 		"ABOR": {run: (*session).abor, syntax: "ABOR"},
 
 		// Files and directories.
-		"CWD": {run: (*session).cwd, argument: wire.OptionalText, login: true,
+		"CWD": {run: (*session).cwd, argument: wire.TextAfterSP, login: true,
 			syntax: "CWD" + pathnameSyntax},
 		"CDUP": {run: (*session).cdup, login: true, syntax: "CDUP"},
 		"PWD":  {run: (*session).pwd, login: true, syntax: "PWD"},

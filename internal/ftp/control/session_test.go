@@ -93,7 +93,8 @@ func TestMalformedCommands(t *testing.T) {
 		"RMD":                               "501 ",
 		"RNFR":                              "501 ",
 		"STOR":                              "501 ",
-		"CWD":                               "250 ", // which some cameras send where they have no directory
+		"CWD":                               "501 ",
+		"CWD ":                              "250 ", // which some cameras send where they have no directory
 		"PWD ":                              "257 ",
 		"FEAT ":                             "211",
 		"TYPE I ":                           "200 ",

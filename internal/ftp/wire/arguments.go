@@ -17,6 +17,7 @@ const (
 	OptionalWords
 	Text
 	OptionalText
+	TextAfterSP // which may be empty, but SP may not be missing
 	OptionalTag // not empty behind SP, and SP at its end is an error (RFC 2640 4.2)
 )
 
@@ -29,6 +30,8 @@ func (a Argument) Read(arg string, has bool) (read string, ok bool) {
 		return arg, arg != ""
 	case OptionalText:
 		return arg, true
+	case TextAfterSP:
+		return arg, has
 	case OptionalTag:
 		return arg, !has || arg != ""
 	}
