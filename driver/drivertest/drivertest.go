@@ -11,16 +11,16 @@ package drivertest
 import (
 	"bytes"
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -499,12 +499,19 @@ func wantError(t testing.TB, err error, kind error) {
 
 // random returns bytes that repeat for the same size only.
 func random(size int) []byte {
-	content := make([]byte, size)
-	key := [aes.BlockSize]byte{byte(size), byte(size >> 8), byte(size >> 16), byte(size >> 24)}
-	block, _ := aes.NewCipher(key[:]) // never fails with a key of 16 bytes
-	cipher.NewCTR(block, key[:]).XORKeyStream(content, content)
-	return content
+	const step = 4099 // between the places of two sizes, a prime
+	all := randomBytes()
+	from := size * step % (len(all) / 4)
+	return bytes.Clone(all[from:][:size])
 }
+
+// randomBytes are what [random] takes its bytes from, made once: the suite needs some gigabytes.
+var randomBytes = sync.OnceValue(func() []byte {
+	const most = 64 << 20
+	content := make([]byte, most)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(content) // never fails
+	return content
+})
 
 // numbered returns n keys in their order.
 func numbered(prefix string, n int) []string {
