@@ -85,6 +85,10 @@ type Options struct {
 	// bucket.
 	Objects Objects
 
+	// Restore says how an archived object is restored that is opened for reading. The error is a [RestoringError] then.
+	// The default restores none, and the error is ENODATA.
+	Restore Restore
+
 	// BeforeCommit is called when all bytes of an upload have come, before its object becomes visible. After an error
 	// it does not, and Close returns the error. After an fs.ErrInvalid the bytes are wrong, and no owner can resume
 	// the upload. The default allows all.

@@ -34,6 +34,9 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 			err = headErr
 		}
 	}
+	if errors.Is(err, syscall.ENODATA) && f.opts.Restore.Days > 0 {
+		err = f.restore(key, err)
+	}
 	if err != nil {
 		cancel(nil)
 		return nil, err
@@ -50,6 +53,16 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 		content: file.NewReader(
 			ctx, f.bucket, v, offset, stream, f.opts.Memory, f.opts.Endpoint.stats, f.opts.DownloadConcurrency),
 	}, nil
+}
+
+// restore asks S3 to restore an object. Where it cannot be restored, the object is archived as before.
+func (f *Fs) restore(key string, archived error) error {
+	err := f.bucket.Restore(f.ctx, key, f.opts.Restore)
+	if errors.Is(err, syscall.ENODATA) {
+		return err
+	}
+	f.opts.Logger.Warn("S3 does not restore an archived object", "bucket", f.bucket.Name, "key", key, "err", err)
+	return archived
 }
 
 // Read reads the bytes that follow those read before.

@@ -42,6 +42,12 @@ type Object = file.Object
 // key.
 func WithCustomerKey(client Client, key []byte) Client { return s3api.WithCustomerKey(client, key) }
 
+// Restore says how S3 restores archived objects: for how many days, and how fast.
+type Restore = s3api.Restore
+
+// A RestoringError reports an archived object that S3 is restoring, and when that is probably done. It is an ENODATA.
+type RestoringError = s3api.RestoringError
+
 // Quota bounds how many bytes the objects whose keys start with a prefix have together. Share one among all file
 // systems in which such keys are stored. Its Count lists the objects. Before the first Count there is no bound.
 type Quota = quota.Quota

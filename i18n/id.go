@@ -93,6 +93,7 @@ const (
 	NotFound            ID = "not-found"
 	PermissionDenied    ID = "permission-denied"
 	FileArchived        ID = "file-archived"
+	FileRestoring       ID = "file-restoring" // time
 	VersionsReadOnly    ID = "versions-read-only"
 	NotADirectory       ID = "not-a-directory"
 	IsADirectory        ID = "is-a-directory"

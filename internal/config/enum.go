@@ -50,6 +50,21 @@ func (Overwrite) Values() []string {
 	return yamlconf.EnumValues(AllowOverwrite, DenyOverwrite, VersionOverwrite)
 }
 
+// RestoreTier is how fast S3 restores archived objects. The zero value is StandardRestore.
+type RestoreTier string
+
+// The tiers.
+const (
+	ExpeditedRestore RestoreTier = "expedited" // minutes
+	StandardRestore  RestoreTier = "standard"  // hours
+	BulkRestore      RestoreTier = "bulk"      // up to two days
+)
+
+// Values implements [yamlconf.Enum].
+func (RestoreTier) Values() []string {
+	return yamlconf.EnumValues(ExpeditedRestore, StandardRestore, BulkRestore)
+}
+
 // ControlCharacters is whether users may create names with control characters. The zero value is
 // AllowControlCharacters.
 type ControlCharacters string

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -70,6 +71,8 @@ type Tenant struct {
 
 	// Directory that shows users their files as they were.
 	Versions Versions `yaml:"versions"`
+	// Restores files that S3 has archived, when a user downloads them. The user gets 450 until they can be read.
+	Restore Restore `yaml:"restore"`
 	// Time zone of the dates that users write and read in `versions.directory`, by its name in the IANA database.
 	Timezone value.Zone `yaml:"timezone" default:"UTC"`
 
@@ -113,6 +116,23 @@ func (c *Versions) check(v *validator, p yamlconf.Path, folders map[string]*Fold
 		if first, _, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/"); first == c.Directory {
 			v.report(at, "%q leads to the folder %s: write another name", c.Directory, name)
 		}
+	}
+}
+
+// Restore says how archived objects (Glacier) are restored.
+type Restore struct {
+	// Days for which a restored file can be read.
+	Days int `yaml:"days" default:"no file is restored"`
+	// How fast S3 restores: `expedited`, `standard` or `bulk`. Prices differ.
+	Tier RestoreTier `yaml:"tier" default:"standard"`
+}
+
+func (r *Restore) check(v *validator, p yamlconf.Path) {
+	if r.Days < 0 || r.Days > math.MaxInt32 {
+		v.report(p.Child("days"), "%d is no number of days that S3 takes: write 1 or more", r.Days)
+	}
+	if r.Days == 0 && r.Tier != "" {
+		v.report(p.Child("days"), "is missing: write for how many days a restored file can be read")
 	}
 }
 
@@ -178,6 +198,7 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 	t.Files.check(v, p.Child("files"))
 	t.checkFolders(v, p.Child("folders"))
 	t.Versions.check(v, p.Child("versions"), t.Folders)
+	t.Restore.check(v, p.Child("restore"))
 	if t.Resume == KeepInterrupted && v.cfg.AbandonedUploads == 0 {
 		v.report(p.Child("resume"), "needs abandoned_uploads: an upload that no client resumes would stay permanently")
 	}

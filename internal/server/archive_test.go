@@ -1,12 +1,17 @@
 package server
 
 import (
+	"encoding/xml"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // changedAnswers is a transport that changes the answers of S3.
@@ -52,4 +57,83 @@ func TestArchivedFile(t *testing.T) {
 	c.Command(350, "RNFR archived")
 	archived("archived -> moved", c.Command(550, "RNTO moved"))
 	c.Command(213, "SIZE archived")
+}
+
+// A glacier is an S3 server whose objects are archived until somebody restores them.
+type glacier struct {
+	s3.HTTPClient
+	restoring bool
+	restored  bool
+	asked     []string // the queries of requests to restore
+	days      int
+	tier      string
+}
+
+func (g *glacier) Do(request *http.Request) (*http.Response, error) {
+	answer := func(status int, body string) (*http.Response, error) {
+		return &http.Response{StatusCode: status, Header: http.Header{}, Request: request,
+			Body: io.NopCloser(strings.NewReader(body))}, nil
+	}
+	archived := strings.HasSuffix(request.URL.Path, "/archived") && !g.restored
+	switch q := request.URL.Query(); {
+	case q.Has("restore"):
+		var in struct {
+			Days                 int
+			GlacierJobParameters struct{ Tier string }
+		}
+		if err := xml.NewDecoder(request.Body).Decode(&in); err != nil {
+			return nil, err
+		}
+		g.restoring, g.days, g.tier = true, in.Days, in.GlacierJobParameters.Tier
+		g.asked = append(g.asked, q.Get("versionId"))
+		return answer(http.StatusAccepted, "")
+	case request.Method == http.MethodGet && archived:
+		return answer(http.StatusForbidden, "<Error><Code>InvalidObjectState</Code></Error>")
+	}
+	response, err := g.HTTPClient.Do(request)
+	if err == nil && request.Method == http.MethodHead && archived {
+		response.Header.Set("X-Amz-Storage-Class", "DEEP_ARCHIVE")
+		if g.restoring {
+			response.Header.Set("X-Amz-Restore", `ongoing-request="true"`)
+		}
+	}
+	return response, err
+}
+
+// An archived file is restored once, also an earlier version of it, and clients learn when to come again.
+func TestRestore(t *testing.T) {
+	s := s3test.Start(t, "sim-aws")
+	cfg := versionedConfig(t, s)
+	cfg.Tenants["acme"].Restore = config.Restore{Days: 3, Tier: config.BulkRestore}
+	put(t, s, cfg, "alice/archived")
+	for _, name := range []string{"archived", "/.versions/" + time.Now().UTC().Format(time.DateOnly+"T15:04:05Z") +
+		"/alice/archived"} {
+		reach := s.AWSConfig()
+		g := &glacier{HTTPClient: reach.HTTPClient}
+		reach.HTTPClient = g
+		c := session(t, start(t, cfg, Options{AWS: reach}), "alice")
+		c.Command(200, "TYPE I")
+		for range 2 {
+			conn := c.Data()
+			text := c.Command(450, "RETR "+name)
+			_ = conn.Close()
+			ready, err := time.Parse("2006-01-02 15:04 UTC.", text[max(0, len(text)-len("2006-01-02 15:04 UTC.")):])
+			wait := time.Until(ready)
+			if err != nil || wait < 47*time.Hour || wait > 48*time.Hour ||
+				!strings.HasPrefix(text, name+": The file is being restored from the archive") {
+				t.Errorf("%q, %v", text, err)
+			}
+		}
+		past := name != "archived"
+		if len(g.asked) != 1 || (g.asked[0] != "") != past || g.days != 3 || g.tier != "Bulk" {
+			t.Errorf("%s: S3 was asked %q to restore it, for %d days in %q", name, g.asked, g.days, g.tier)
+		}
+		if facts := c.Command(250, "MLST "+name); !strings.Contains(facts, ";x.archive=DEEP_ARCHIVE; ") {
+			t.Errorf("MLST: %s", facts)
+		}
+		g.restored = true
+		if got := c.Transfer("RETR " + name); got != "content" {
+			t.Errorf("restored it has %q", got)
+		}
+	}
 }

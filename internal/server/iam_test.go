@@ -178,7 +178,9 @@ func workOf() map[string]tenantWork {
 			work:      change, idle: []string{s3client.DeleteObjectVersion},
 		},
 		"versions-directory": {
-			configure: func(_ *config.Config, t *config.Tenant) { t.Versions.Directory = ".versions" },
+			configure: func(_ *config.Config, t *config.Tenant) {
+				t.Versions.Directory, t.Restore.Days = ".versions", 3
+			},
 			work: func(t *testing.T, c *ftptest.Client) {
 				change(t, c)
 				c.Store("file", "content")
@@ -191,7 +193,7 @@ func workOf() map[string]tenantWork {
 				c.Command(250, "RNTO file")
 			},
 			idle: []string{s3client.DeleteObjectVersion, s3client.GetVersionTagging, s3client.GetObjectTagging,
-				s3client.PutObjectTagging},
+				s3client.PutObjectTagging, s3client.RestoreObject},
 		},
 		"no-overwrite": {
 			configure: func(_ *config.Config, t *config.Tenant) { t.Overwrite = config.DenyOverwrite },

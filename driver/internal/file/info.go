@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
@@ -38,6 +40,16 @@ func (o *Object) Created() time.Time { return o.lastModified }
 
 // MediaType is the Content-Type.
 func (o *Object) MediaType() string { return o.ContentType }
+
+// Archive is the storage class of an object that S3 must restore before it can be read, and empty for others. One that
+// is restored for some days has its class all the same.
+func (o *Object) Archive() string {
+	switch types.StorageClass(o.StorageClass) {
+	case types.StorageClassGlacier, types.StorageClassDeepArchive:
+		return o.StorageClass
+	}
+	return ""
+}
 
 // NameLanguage is the language tag (BCP 47) of the object's name. It is the value of the user metadata
 // "name-language", whose name it has. Without that metadata, and in listings, which show none, it is empty.

@@ -77,6 +77,12 @@ func (c *intercepted) CopyObject(
 	return intercept(ctx, c, in, c.client.CopyObject, opts)
 }
 
+func (c *intercepted) RestoreObject(
+	ctx context.Context, in *s3.RestoreObjectInput, opts ...func(*s3.Options),
+) (*s3.RestoreObjectOutput, error) {
+	return intercept(ctx, c, in, c.client.RestoreObject, opts)
+}
+
 func (c *intercepted) ListObjectVersions(
 	ctx context.Context, in *s3.ListObjectVersionsInput, opts ...func(*s3.Options),
 ) (*s3.ListObjectVersionsOutput, error) {

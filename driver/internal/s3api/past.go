@@ -41,10 +41,11 @@ func (b *Bucket) AsOf(p Past) *Bucket {
 // IsPast tells whether [Bucket.AsOf] has made the bucket.
 func (b *Bucket) IsPast() bool { return b.isPast }
 
-// refuseChanges is an [Interceptor] that lets only those requests pass that read.
+// refuseChanges is an [Interceptor] that lets only those requests pass that read, or restore what is archived.
 func refuseChanges(_ context.Context, in any, send func() (any, error)) error {
 	switch in.(type) {
-	case *s3.HeadObjectInput, *s3.GetObjectInput, *s3.GetObjectTaggingInput, *s3.ListObjectVersionsInput:
+	case *s3.HeadObjectInput, *s3.GetObjectInput, *s3.GetObjectTaggingInput, *s3.ListObjectVersionsInput,
+		*s3.RestoreObjectInput:
 		_, err := send()
 		return err
 	}

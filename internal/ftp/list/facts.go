@@ -119,6 +119,7 @@ func allFacts() Facts {
 		{"media-type", false, appendMediaType},
 		{"charset", false, appendCharset},
 		{"lang", false, appendLang},
+		{"x.archive", true, appendArchive},
 	}
 }
 
@@ -262,6 +263,16 @@ func appendCharset(b []byte, c *Client, e Entry) ([]byte, bool) {
 		encoding = nil
 	}
 	return append(b, encoding.DisplayName()...), true
+}
+
+// appendArchive writes the storage class of a file that S3 must restore from its archive before it can be read. The fact
+// is a local one (RFC 3659 7.5), which clients pass over that do not know it.
+func appendArchive(b []byte, _ *Client, e Entry) ([]byte, bool) {
+	object, ok := e.Sys().(interface{ Archive() string })
+	if !ok || object.Archive() == "" {
+		return b, false
+	}
+	return append(b, object.Archive()...), true
 }
 
 // appendLang writes the language of the name if the object has it. A server must not

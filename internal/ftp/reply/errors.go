@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/limits"
@@ -141,8 +142,8 @@ func (e *FileError) Unwrap() error { return e.Err }
 // server.
 func AboutFile(id i18n.ID) bool {
 	return slices.Contains([]i18n.ID{
-		i18n.NotFound, i18n.PermissionDenied, i18n.FileArchived, i18n.VersionsReadOnly, i18n.NotADirectory,
-		i18n.IsADirectory, i18n.DirectoryNotEmpty,
+		i18n.NotFound, i18n.PermissionDenied, i18n.FileArchived, i18n.FileRestoring, i18n.VersionsReadOnly,
+		i18n.NotADirectory, i18n.IsADirectory, i18n.DirectoryNotEmpty,
 		i18n.AlreadyExists, i18n.FileChanged, i18n.RestartBeyondEnd, i18n.ResumeComplete, i18n.ResumeElsewhere,
 		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.FileNameDenied, i18n.FileSizeLimit,
 		i18n.NameNotAllowed, i18n.NameTooLong, i18n.NotSupported,
@@ -193,6 +194,12 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 		if pending.FileStored() {
 			id = i18n.ResumeComplete
 		}
+	}
+	if restoring, ok := errors.AsType[interface {
+		error
+		ReadyAt() time.Time
+	}](err); ok {
+		code, id, args = 450, i18n.FileRestoring, []string{Time(restoring.ReadyAt())}
 	}
 	if name, ok := errors.AsType[*pathname.EncodingError](err); ok && !name.Encoding.UTF8() {
 		id, args = i18n.NameNotInCharset, []string{name.Encoding.DisplayName()}

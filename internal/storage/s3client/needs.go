@@ -19,6 +19,7 @@ const (
 	GetObjectVersion     = "s3:GetObjectVersion"
 	GetObjectTagging     = "s3:GetObjectTagging"
 	GetVersionTagging    = "s3:GetObjectVersionTagging"
+	RestoreObject        = "s3:RestoreObject"
 	PutObject            = "s3:PutObject"
 	PutObjectACL         = "s3:PutObjectAcl"
 	PutObjectTagging     = "s3:PutObjectTagging"
@@ -133,6 +134,8 @@ func (r Region) Needs(in any) []Need {
 		n.reading(in.Bucket)
 	case *s3.GetObjectTaggingInput:
 		n.ofObject(Always, in.Bucket, in.Key, ofVersion(in.VersionId, GetObjectTagging, GetVersionTagging))
+	case *s3.RestoreObjectInput:
+		n.ofObject(Always, in.Bucket, in.Key, RestoreObject)
 	case *s3.PutObjectInput:
 		n.ofObject(Always, in.Bucket, in.Key, PutObject)
 		n.storing(in.Bucket, in.Key, stored{in.ACL, in.Tagging, in.SSEKMSKeyId})

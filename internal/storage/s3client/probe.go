@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver"
@@ -158,6 +159,11 @@ func (p *prober) run(ctx context.Context, log *slog.Logger) {
 	}
 	if use.Past {
 		p.readVersions(ctx)
+	}
+	if use.Restore {
+		try(ctx, p, p.client.RestoreObject, &s3.RestoreObjectInput{
+			Bucket: &b.Name, Key: &p.users, RestoreRequest: &types.RestoreRequest{Days: aws.Int32(1)},
+		}, "NoSuchKey", "NotFound")
 	}
 	if removesVersions(b) {
 		p.removeVersion(ctx)

@@ -8,6 +8,8 @@ type Use struct {
 	Delete bool // users delete or rename
 	Events bool // it holds the events of a webhook
 	Past   bool // users read older versions
+
+	Restore bool // archived objects are restored
 }
 
 // AddUse notes a use, in addition to those before. A bucket that has a [Watcher] keeps its uses.
@@ -15,7 +17,10 @@ func (b *Bucket) AddUse(u Use) {
 	if b.watched != nil {
 		return
 	}
-	b.use = Use{b.use.Write || u.Write, b.use.Delete || u.Delete, b.use.Events || u.Events, b.use.Past || u.Past}
+	b.use = Use{
+		b.use.Write || u.Write, b.use.Delete || u.Delete, b.use.Events || u.Events, b.use.Past || u.Past,
+		b.use.Restore || u.Restore,
+	}
 }
 
 // Use returns all uses.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/driver"
@@ -116,6 +117,7 @@ func (r *Registry) storageOptions(opts driver.Options, u *User, m mount) driver.
 	if u.Tenant.Resumable() {
 		opts.Owner = u.owner()
 	}
+	opts.Restore = restoreOf(u.Tenant.Restore)
 	opts.Prefix, opts.Quotas = m.prefix, u.quotasAt(b, m.prefix)
 	opts.Presigner, opts.Endpoint, opts.Objects = b.Presigner, b.Endpoint, b.Objects
 	if b.Usable() { // else a Watcher may be about to set them
@@ -129,6 +131,18 @@ func (r *Registry) storageOptions(opts driver.Options, u *User, m mount) driver.
 	}
 	opts.Logger = r.log.With("tenant", u.Tenant.Name, "user", u.Name)
 	return opts
+}
+
+// restoreOf is how the driver restores archived objects.
+func restoreOf(r config.Restore) driver.Restore {
+	tier := types.TierStandard
+	switch r.Tier {
+	case config.ExpeditedRestore:
+		tier = types.TierExpedited
+	case config.BulkRestore:
+		tier = types.TierBulk
+	}
+	return driver.Restore{Days: int32(r.Days), Tier: tier}
 }
 
 // layerOf is the layer of a policy that a configuration describes: nil stands for all permissions.

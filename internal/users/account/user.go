@@ -95,7 +95,10 @@ func (u *User) limits() config.Scope { return u.Limits.Or(u.Tenant.Limits.User) 
 func (u *User) addUse() (unsuited []*s3client.Bucket) {
 	for _, m := range u.mounts {
 		_, most := u.Policy.Bounds(m.at)
-		m.bucket.AddUse(s3client.Use{Write: most.Write || most.Mkdir, Delete: most.Delete || most.Rename})
+		m.bucket.AddUse(s3client.Use{
+			Write: most.Write || most.Mkdir, Delete: most.Delete || most.Rename,
+			Restore: most.Read && u.Tenant.Restore.Days > 0,
+		})
 		if most.Write && !m.bucket.AddOverwriteMode(u.Tenant.OverwriteOf(u.User)) {
 			unsuited = append(unsuited, m.bucket)
 		}

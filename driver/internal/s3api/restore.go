@@ -1,0 +1,79 @@
+package s3api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/internal/base/s3error"
+)
+
+// A Restore says how archived objects are restored. The zero value restores none.
+type Restore struct {
+	Days int32      // how long a restored object can be read
+	Tier types.Tier // how fast it is restored
+}
+
+// A RestoringError reports an object that S3 is restoring. It is an ENODATA.
+type RestoringError struct{ Ready time.Time }
+
+// Error is for the log.
+func (e *RestoringError) Error() string {
+	return fmt.Sprintf("S3 restores the object from its archive until about %s", e.Ready.UTC().Format(time.RFC3339))
+}
+
+// Unwrap returns ENODATA.
+func (*RestoringError) Unwrap() error { return syscall.ENODATA }
+
+// ReadyAt is when the object can probably be read.
+func (e *RestoringError) ReadyAt() time.Time { return e.Ready }
+
+// Restore asks S3 to restore an archived object, unless it does so already. The error is a [RestoringError] then.
+func (b *Bucket) Restore(ctx context.Context, key string, r Restore) error {
+	object, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key})
+	if err != nil {
+		return err
+	}
+	restoring := &RestoringError{time.Now().Add(r.longest(object))}
+	if strings.Contains(aws.ToString(object.Restore), `ongoing-request="true"`) {
+		return restoring
+	}
+	in := &s3.RestoreObjectInput{Bucket: &b.Name, Key: &key, RestoreRequest: &types.RestoreRequest{
+		Days: &r.Days, GlacierJobParameters: &types.GlacierJobParameters{Tier: r.Tier},
+	}}
+	if b.isPast {
+		in.VersionId = object.VersionId
+	}
+	if object.StorageClass == types.StorageClassIntelligentTiering { // whose objects stay restored
+		in.RestoreRequest.Days = nil
+	}
+	_, err = ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.RestoreObjectOutput, error) {
+		return b.client.RestoreObject(ctx, in, b.once)
+	})
+	if err != nil && !s3error.HasCode(err, "RestoreAlreadyInProgress") {
+		return err
+	}
+	return restoring
+}
+
+// longest is how long S3 takes to restore an object, at most:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/restoring-objects-retrieval-options.html
+func (r Restore) longest(object *s3.HeadObjectOutput) time.Duration {
+	deep := object.StorageClass == types.StorageClassDeepArchive ||
+		object.ArchiveStatus == types.ArchiveStatusDeepArchiveAccess
+	switch {
+	case r.Tier == types.TierBulk && deep:
+		return 48 * time.Hour
+	case r.Tier == types.TierBulk, deep:
+		return 12 * time.Hour
+	case r.Tier == types.TierExpedited:
+		return 5 * time.Minute
+	}
+	return 5 * time.Hour
+}
