@@ -8,6 +8,7 @@
 //	Mounts       show buckets and prefixes under directories
 //	Policy       what the user may do with each name
 //	Directories  let the home exist before its first file, and what sessions of the user have seen as a directory
+//	Past         shows the files as they were, below a directory
 //	Endings      let a client that comes back wait for its interrupted upload
 //
 // These rules decide what a user gets where several of them apply:
