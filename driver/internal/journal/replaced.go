@@ -82,18 +82,20 @@ func (j *Journal) removeLater(ctx context.Context) {
 	j.removing = r
 }
 
-// Close calls RemoveReplaced, so that a program that ends leaves nothing to others.
+// Close calls RemoveReplaced, so that a program that ends leaves nothing to others. It may be called again.
 func (j *Journal) Close(ctx context.Context) error {
 	j.mu.Lock()
 	j.closed = true
-	r := j.removing
-	j.mu.Unlock()
-	if r != nil {
-		stopped := r.timer.Stop()
-		r.cancel()
-		if !stopped {
-			<-r.ended
+	runs := j.removing
+	if runs != nil {
+		runs.cancel()
+		if runs.timer.Stop() {
+			j.removing, runs = nil, nil
 		}
+	}
+	j.mu.Unlock()
+	if runs != nil {
+		<-runs.ended
 	}
 	return j.RemoveReplaced(ctx)
 }

@@ -1,0 +1,76 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
+)
+
+// A device logs in, stores a small file and leaves: one request to S3, also where interrupted uploads are kept, as they
+// are without a configuration. The look for those that the files replace is one more for all files together.
+func TestRequestsOfSmallFiles(t *testing.T) {
+	for _, test := range []struct {
+		label  string
+		change func(*config.Tenant)
+		want   map[string]int // for each file
+		looks  int            // when the server ends
+	}{
+		{"default", func(*config.Tenant) {}, map[string]int{"PutObject": 1}, 1},
+		{"discard", func(t *config.Tenant) { t.Resume = config.DiscardInterrupted }, map[string]int{"PutObject": 1}, 0},
+		// what the file replaces, for the count, or to refuse the file before its client sends it
+		{"quota", func(t *config.Tenant) { t.Quota = 1 << 20 }, map[string]int{"HeadObject": 1, "PutObject": 1}, 1},
+		{"deny", func(t *config.Tenant) { t.Overwrite = config.DenyOverwrite },
+			map[string]int{"HeadObject": 1, "PutObject": 1}, 1},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			s := s3test.Start(t, "minio")
+			proxy := proxied(t, s)
+			cfg := servicetest.NewConfig(t, s)
+			cfg.S3.Endpoint = proxy.Server().Endpoint
+			acme := cfg.Tenants["acme"]
+			acme.Resume, acme.ResumeByDefault = config.KeepInterrupted, true // as a file without the key has it
+			test.change(acme)
+			srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+			waitForUpkeep(t, srv, proxy)
+			for i := range 5 {
+				proxy.Reset()
+				c := ftptest.Dial(t, srv.Addr().String())
+				c.Login("alice@acme", servicetest.Password)
+				c.Command(200, "TYPE I")
+				c.Store(fmt.Sprint("picture", i), "content")
+				c.Command(221, "QUIT")
+				if got := proxy.Counts(); !maps.Equal(got, test.want) {
+					t.Errorf("file %d takes %v, want %v", i, got, test.want)
+				}
+			}
+			proxy.Reset()
+			srv.closeJournals(t.Context())
+			if n := len(proxy.Operations()); n != test.looks || n != proxy.Counts()["ListObjectsV2"] {
+				t.Errorf("the end takes %v, want %d", proxy.Counts(), test.looks)
+			}
+		})
+	}
+}
+
+// waitForUpkeep waits until the server has swept the bucket, and counted its quotas, for the first time.
+func waitForUpkeep(t *testing.T, srv *Server, proxy *s3test.Proxy) {
+	t.Helper()
+	lists := 1
+	for _, q := range srv.tenants.Quotas() {
+		if q.Countable() {
+			lists++
+		}
+	}
+	for deadline := time.Now().Add(time.Minute); proxy.Counts()["ListObjectsV2"] < lists || len(srv.upkeep) > 0; {
+		if time.Now().After(deadline) {
+			t.Fatalf("the server has asked only for %v", proxy.Counts())
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
