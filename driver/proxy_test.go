@@ -14,14 +14,16 @@ import (
 	"github.com/babelftp/babelftp/driver/drivertest"
 )
 
-// A repeatingProxy sends each PUT and each DELETE twice, and passes on the second answer. It is as if the connection
+// A repeatingProxy sends each PUT and each DELETE twice, and the POST that ends an upload, and passes on the second answer. It is as if the connection
 // to S3 had broken before the first one.
 type repeatingProxy struct{ s3.HTTPClient }
 
 // Do implements [s3.HTTPClient].
 func (p repeatingProxy) Do(request *http.Request) (*http.Response, error) {
-	if request.Method != http.MethodPut && request.Method != http.MethodDelete ||
-		request.URL.Query().Has("partNumber") {
+	query := request.URL.Query()
+	completes := request.Method == http.MethodPost && query.Has("uploadId")
+	if request.Method != http.MethodPut && request.Method != http.MethodDelete && !completes ||
+		query.Has("partNumber") {
 		return p.HTTPClient.Do(request)
 	}
 	var content []byte
@@ -50,6 +52,10 @@ func TestRepeatingProxy(t *testing.T) {
 			p, server := simulated(t, name)
 			client := server.Client(nil, func(o *s3.Options) { o.HTTPClient = repeatingProxy{o.HTTPClient} })
 			f := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{Profile: p})
+			journal := driver.NewJournal(client, "bucket", "", p, driver.Objects{}, nil)
+			recorded := drivertest.MustNew(
+				t.Context(), client, "bucket", &driver.Options{Profile: p, Journal: journal, Owner: "alice"})
+			large := patterned(journalPart + 1)
 			deny := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{Profile: p, NoOverwrite: true})
 			add := func() error { return drivertest.WriteAt(f, "file", os.O_APPEND, 0, []byte("more")) }
 			for _, step := range []struct {
@@ -63,6 +69,9 @@ func TestRepeatingProxy(t *testing.T) {
 				{"RNTO-of-a-directory", func() error { return f.Rename("dir", "moved") }},
 				{"DELE", func() error { return f.RemoveFile("moved/file") }},
 				{"RMD", func() error { return f.RemoveDir("moved") }},
+				{"STOR-of-parts", func() error { return afero.WriteFile(f, "large", large, 0) }},
+				{"STOR-of-parts-with-a-record", func() error { return afero.WriteFile(recorded, "large", large, 0) }},
+				{"DELE-of-parts", func() error { return f.RemoveFile("large") }},
 			} {
 				if err := step.do(); err != nil {
 					t.Fatalf("%s: %v", step.name, err)

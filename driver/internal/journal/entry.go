@@ -189,6 +189,20 @@ func (e *Entry) ConfirmHolder(ctx context.Context) error {
 	return err
 }
 
+// IsHolder asks S3 whether the record is still that of this session, so that no other one has had the upload. It may
+// outlive the session.
+func (e *Entry) IsHolder(ctx context.Context) bool {
+	if e == nil {
+		return true
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer done()
+	r, err := e.journal.Read(ctx, s3api.Version{Key: e.record.Name})
+	return err == nil && r.holder == e.record.holder
+}
+
 // PartStored says that S3 has the part from begin to end, and that the client has sent a byte after it. It does not
 // wait: the next heartbeat writes how far the parts count since.
 func (e *Entry) PartStored(begin, end int64) {

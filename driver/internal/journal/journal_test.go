@@ -99,6 +99,27 @@ func (s *storage) wantUploads(want ...string) {
 	}
 }
 
+// A session is the holder of its record until another one has taken it over, or removed it.
+func TestIsHolder(t *testing.T) {
+	s := newStorage(t)
+	e, _, _ := s.enter(s.process(), key)
+	if !e.IsHolder(t.Context()) {
+		t.Error("the session that has begun the upload is not the holder")
+	}
+	other := s.process()
+	next, err := other.Resume(t.Context(), *s.read(other, e.Name()), partSize, &journal.ClientWait{}, func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.IsHolder(t.Context()) || !next.IsHolder(t.Context()) {
+		t.Error("the session that has taken the upload over is not the only holder")
+	}
+	next.Remove(t.Context())
+	if e.IsHolder(t.Context()) || next.IsHolder(t.Context()) {
+		t.Error("a record that is gone has a holder")
+	}
+}
+
 // TestResumeOnce lets several processes resume one upload: one of them gets it.
 func TestResumeOnce(t *testing.T) {
 	const processes = 4

@@ -174,7 +174,7 @@ func TestAnswersFromElsewhere(t *testing.T) {
 			u := f.upload(t)
 			parts := []*s3api.Part{f.part(t, u, content)}
 			return func() error {
-				_, err := f.CompleteUpload(ctx, u, parts, s3api.Condition{})
+				_, err := f.CompleteUpload(ctx, u, parts, s3api.Condition{}, always)
 				return err
 			}
 		}, syscall.EAGAIN},
@@ -245,7 +245,7 @@ func TestAnswersLost(t *testing.T) {
 			u := f.upload(t)
 			parts := []*s3api.Part{f.part(t, u, content)}
 			f.change = writes
-			made, err := f.CompleteUpload(t.Context(), u, parts, s3api.Condition{})
+			made, err := f.CompleteUpload(t.Context(), u, parts, s3api.Condition{}, always)
 			return made.ETag, err
 		},
 	} {
@@ -273,7 +273,7 @@ func TestCompletedWithoutETag(t *testing.T) {
 		withoutETag(response)
 		f.put(t, "key", "other")
 	}
-	made, err := f.CompleteUpload(t.Context(), u, parts, s3api.Condition{})
+	made, err := f.CompleteUpload(t.Context(), u, parts, s3api.Condition{}, always)
 	if err != nil || made.ETag != "" {
 		t.Errorf("the ETag is %q, %v", made.ETag, err)
 	}
@@ -290,12 +290,12 @@ func TestCompletedByAnother(t *testing.T) {
 	f.change = func(response *http.Response) {
 		f.change = nil
 		without(response, checksumTypeElement)
-		if _, err := f.CompleteUpload(t.Context(), other, others, s3api.Condition{}); err != nil {
+		if _, err := f.CompleteUpload(t.Context(), other, others, s3api.Condition{}, always); err != nil {
 			t.Error(err)
 		}
 	}
 	ctx := s3api.WithRetries(t.Context(), impatient)
-	if _, err := f.CompleteUpload(ctx, u, parts, s3api.Condition{}); !errors.Is(err, syscall.EAGAIN) {
+	if _, err := f.CompleteUpload(ctx, u, parts, s3api.Condition{}, always); !errors.Is(err, syscall.EAGAIN) {
 		t.Errorf("the error is %v, want %v", err, syscall.EAGAIN)
 	}
 }

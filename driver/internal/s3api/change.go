@@ -37,8 +37,9 @@ const lookAfterTimeout = 30 * time.Second
 //
 // A proxy may send a request twice as well, and pass on the second answer: nginx does so by default with PUT, when it
 // has lost its connection to S3. S3 has then performed the first one, and refused the second one on its condition. So
-// a change looks after such a refusal too. The end of an upload is a POST, which proxies do not repeat. There the
-// name is that of the upload, which another session may have taken over and ended.
+// a change looks after such a refusal too. Some proxies repeat the POST that ends an upload, and S3 then knows no such
+// upload any more. There the name is that of the upload, which another session may have taken over and ended. So it
+// proves something only as long as the upload belongs to this session.
 type change struct {
 	key       string
 	name      string    // in the metadata of what the change makes
@@ -53,6 +54,9 @@ type change struct {
 	// pending tells whether S3 has certainly not performed the request, and will not perform an earlier attempt
 	// besides another one. It is nil where only the object tells.
 	pending func(ctx context.Context) bool
+
+	// owns tells whether no other session may have made an object of the name. It is nil where none ever can.
+	owns func(ctx context.Context) bool
 }
 
 // newName returns a name for what one request makes.
@@ -113,13 +117,14 @@ func (b *Bucket) perform(ctx context.Context, w change) (_ Stored, failure error
 			return Stored{}, unknown(err)
 		}
 		failed := s3error.FromSDK(err)
-		judged := sent && w.pending == nil && (errors.Is(failed, syscall.ESTALE) || errors.Is(failed, fs.ErrNotExist))
+		judged := sent && (errors.Is(failed, syscall.ESTALE) || errors.Is(failed, fs.ErrNotExist) ||
+			s3error.IsNoSuchUpload(failed))
 		if !doubt && !judged || errors.Is(failed, context.Canceled) {
 			return Stored{}, failed
 		}
 		object, err := b.lookAfter(ctx, w.key)
 		switch {
-		case err == nil && object.is(w.name):
+		case err == nil && object.is(w.name) && (doubt || w.owns == nil || w.owns(ctx)):
 			return Stored{ETag: aws.ToString(object.ETag), Name: w.name}, nil
 		case !doubt:
 			return Stored{}, failed

@@ -165,8 +165,10 @@ func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version
 	return Part{Number: number, Size: to - from, ETag: *out.CopyPartResult.ETag}, nil
 }
 
-// CompleteUpload makes an object visible, on a condition.
-func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c Condition) (Stored, error) {
+// CompleteUpload makes an object visible, on a condition. owns tells whether no other session has completed the upload.
+func (b *Bucket) CompleteUpload(
+	ctx context.Context, u Upload, parts []*Part, c Condition, owns func(context.Context) bool,
+) (Stored, error) {
 	all := make([]types.CompletedPart, len(parts))
 	size := int64(0)
 	for i, p := range parts {
@@ -200,6 +202,7 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c 
 			return made, nil
 		},
 		pending: func(ctx context.Context) bool { return !b.Profile.UnendedUploads && b.isOpen(ctx, u) },
+		owns:    owns,
 	})
 	return made, c.replacedIfGone(err)
 }

@@ -266,7 +266,7 @@ func (m *multipart) complete(ctx context.Context, c s3api.Condition) (s3api.Stor
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer done()
-	made, err := m.bucket.CompleteUpload(ctx, m.upload, m.parts, c)
+	made, err := m.bucket.CompleteUpload(ctx, m.upload, m.parts, c, m.isOurs)
 	m.cancel()
 	if err == nil {
 		m.entry.Remove(ctx)
@@ -275,6 +275,12 @@ func (m *multipart) complete(ctx context.Context, c s3api.Condition) (s3api.Stor
 		m.settles = time.Now().Add(journal.SettleAfter)
 	}
 	return made, err
+}
+
+// isOurs tells whether no other session may have completed the upload: none has had it since this one, and the one
+// before has not asked for that.
+func (m *multipart) isOurs(ctx context.Context) bool {
+	return m.settles.IsZero() && m.entry.IsHolder(ctx)
 }
 
 // unsettled tells whether S3 may yet complete the upload.
