@@ -109,7 +109,7 @@ func (x *examination) noteProblem(ctx context.Context, err error) *problem {
 }
 
 // logins resolves the name and logs in several times, at each address and as often as the options say. It returns the
-// first session, or nil.
+// last session, or nil.
 func (x *examination) logins(ctx context.Context) *session {
 	x.Progress("DNS " + x.target.Host)
 	resolved, err := net.DefaultResolver.LookupNetIP(ctx, "ip", x.target.Host)
@@ -122,16 +122,21 @@ func (x *examination) logins(ctx context.Context) *session {
 	for _, a := range resolved {
 		x.addresses = append(x.addresses, netip.AddrPortFrom(a.Unmap(), x.target.Port))
 	}
-	var first *session
+	var last *session
 	servers := map[string]int{}
 	var order []string
 	for i := range max(len(x.addresses), x.Logins) {
 		address := x.addresses[i%len(x.addresses)]
 		x.Progress(fmt.Sprintf("USER %d %s", i+1, address))
+		last.close() // a user may have one session only
 		s, err := x.login(ctx, address)
 		if err != nil {
-			if p := x.noteProblem(ctx, err); ctx.Err() != nil || first == nil && p.id != addressUnreachable {
-				return nil // a password that is wrong more often is a ban
+			p, _ := errors.AsType[*problem](err)
+			if ctx.Err() != nil || !x.passedOver(address.Addr(), p) {
+				_ = x.noteProblem(ctx, err)
+			}
+			if last = nil; ctx.Err() != nil || p.id != addressUnreachable {
+				break // a password that is wrong more often is a ban
 			}
 			continue
 		}
@@ -139,24 +144,31 @@ func (x *examination) logins(ctx context.Context) *session {
 			order = append(order, signature)
 		}
 		servers[s.signature()]++
-		if first != nil {
-			s.close()
-			continue
-		}
-		first, x.address = s, address
 		for _, p := range s.unsafe {
-			x.note(p.id, p.args, p.evidence...)
+			if len(servers) == 1 && servers[s.signature()] == 1 {
+				x.note(p.id, p.args, p.evidence...)
+			}
 		}
+		last, x.address = s, address
+	}
+	if last == nil && x.address.IsValid() && ctx.Err() == nil { // another address has worked
+		last, _ = x.login(ctx, x.address)
 	}
 	if len(order) > 1 {
 		for _, signature := range order {
 			x.note(replicasDiffer, nil, fmt.Sprintf("%d × %s", servers[signature], signature))
 		}
 	}
-	if first != nil && first.tls != nil {
+	if last != nil && last.tls != nil {
 		x.oldTLS(ctx)
 	}
-	return first
+	return last
+}
+
+// passedOver tells whether clients use another address without being slowed down: this host has no route to it, or it
+// is one of localhost.
+func (x *examination) passedOver(address netip.Addr, p *problem) bool {
+	return len(x.addresses) > 1 && p.id == addressUnreachable && (p.noRoute || address.IsLoopback())
 }
 
 // oldTLS looks whether the server accepts TLS 1.1.
@@ -185,7 +197,7 @@ func (x *examination) oldTLS(ctx context.Context) {
 // data makes the directory and looks at all that needs data connections. It closes the session.
 func (x *examination) data(ctx context.Context, s *session) {
 	x.Progress("MKD " + x.prefix)
-	if r, err := s.send("MKD " + x.prefix); err == nil && r.ok() {
+	if r, err := s.send("MKD " + x.prefix); err != nil || r.ok() { // without a reply it may be there
 		x.dir, x.prefix = x.prefix, "doctor"
 		_, _ = s.send("CWD " + x.dir)
 	}
@@ -305,6 +317,8 @@ func (x *examination) sample(ctx context.Context, s *session, verb string, t *tr
 	case err == nil && last.code >= 500:
 		x.note(commandRefused, []string{"LIST"}, last.String())
 		t.good++ // of the port nothing is wrong
+	case err == nil && last.code == 450: // some say so of an empty directory
+		t.good++
 	default:
 		x.note(dataElsewhere, nil, r.String(), "LIST", textOf(last, err))
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -102,9 +103,10 @@ func public(t *testing.T) string {
 	return dir
 }
 
-// vsftpd starts vsftpd at a host, with these settings instead of its own.
-func vsftpd(t *testing.T, host string, settings ...string) server {
+// vsftpd starts vsftpd with these settings instead of its own.
+func vsftpd(t *testing.T, settings ...string) server {
 	t.Helper()
+	const host = "127.0.0.1"
 	s := server{dir: public(t), port: int(ftptest.FreePorts(t, 10, host))}
 	control := int(ftptest.FreePorts(t, 1, host))
 	s.address = fmt.Sprintf("%s:%d", host, control)
@@ -152,6 +154,12 @@ func examine(t *testing.T, address string, o doctor.Options) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return ids(t, found)
+}
+
+// ids returns the IDs of what is found, wrong ones with "!".
+func ids(t *testing.T, found *doctor.Findings) []string {
+	t.Helper()
 	ids := []string{}
 	for _, f := range found.Shown(text) {
 		t.Logf("%s: %s %q", f.ID, f.Cause, f.Evidence)
@@ -184,14 +192,25 @@ func want(t *testing.T, got []string, want ...string) {
 // Nothing is wrong with the FTP servers of Debian as they are.
 func TestServersOfDebian(t *testing.T) {
 	t.Run("vsftpd", func(t *testing.T) {
-		s := vsftpd(t, "127.0.0.1")
+		s := vsftpd(t)
 		want(t, examine(t, s.address, doctor.Options{Idle: time.Second}))
 		s.clean(t)
 	})
 	t.Run("vsftpd-tls", func(t *testing.T) {
 		settings, authorities := withTLS(t, &x509.Certificate{})
-		s := vsftpd(t, "127.0.0.1", settings...)
+		s := vsftpd(t, settings...)
 		want(t, examine(t, s.address, doctor.Options{Authorities: authorities}))
+		s.clean(t)
+	})
+	t.Run("vsftpd-that-wants-TLS-sessions-resumed", func(t *testing.T) {
+		settings, authorities := withTLS(t, &x509.Certificate{})
+		s := vsftpd(t, append(settings, "require_ssl_reuse=YES")...)
+		want(t, examine(t, s.address, doctor.Options{Authorities: authorities}), "tls-reuse")
+		s.clean(t)
+	})
+	t.Run("one-session-at-a-time", func(t *testing.T) {
+		s := vsftpd(t, "max_per_ip=1")
+		want(t, examine(t, s.address, doctor.Options{}))
 		s.clean(t)
 	})
 	t.Run("proftpd", func(t *testing.T) {
@@ -213,6 +232,34 @@ func TestServersOfDebian(t *testing.T) {
 		want(t, examine(t, s.address, doctor.Options{}))
 		s.clean(t)
 	})
+}
+
+// Nothing is left of an examination that Ctrl-C ends, whatever it was doing.
+func TestInterrupted(t *testing.T) {
+	s := vsftpd(t)
+	target, err := doctor.ParseTarget("ftp://" + s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{"USER 1", "MKD", "PASV", "PORT", "STOR", "STOR doctor.bin", "RETR", "STOR doctor-", "MLSD",
+		"RNTO", "DELE"} {
+		t.Run(strings.ReplaceAll(step, " ", "-"), func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			seen := false
+			o := doctor.Options{Samples: 2, Logins: 1, Progress: func(s string) {
+				if strings.HasPrefix(s, step) {
+					seen = true
+					cancel()
+				}
+			}}
+			found, err := doctor.Examine(ctx, target, o)
+			if cancel(); !seen || !errors.Is(err, context.Canceled) {
+				t.Errorf("seen: %t, %v", seen, err)
+			}
+			want(t, ids(t, found))
+			s.clean(t)
+		})
+	}
 }
 
 // pureFTPd starts Pure-FTPd with the user bob.
@@ -337,7 +384,7 @@ func TestDevices(t *testing.T) {
 		{"rename", device{toServer: starts("RNTO", "XXXX\r\n")}, []string{"!command-refused"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := vsftpd(t, "127.0.0.1", "ascii_upload_enable=YES", "ascii_download_enable=YES")
+			s := vsftpd(t, "ascii_upload_enable=YES", "ascii_download_enable=YES")
 			want(t, examine(t, test.device.serve(t, s.address), doctor.Options{}), test.want...)
 		})
 	}

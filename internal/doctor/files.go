@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -149,17 +150,23 @@ func (x *examination) remove(ctx context.Context) {
 	x.Progress("DELE")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
+	dir := x.dir
+	x.dir = "" // it may not be there
 	s, err := x.login(ctx, x.address)
 	if err != nil {
-		x.note(leftover, []string{x.dir + "/" + x.prefix + "*"}, err.Error())
+		x.note(leftover, []string{cmp.Or(dir, x.prefix+"*")}, err.Error())
 		return
 	}
 	defer s.close()
+	if dir != "" {
+		if r, err := s.send("CWD " + dir); err == nil && r.code >= 500 {
+			return
+		}
+	}
 	for _, name := range x.made {
 		_, _ = s.send("DELE " + name)
 	}
-	if dir := x.dir; dir != "" {
-		x.dir = ""
+	if dir != "" {
 		_, _ = s.send("CDUP")
 		if r, err := s.send("RMD " + dir); err != nil || !r.ok() {
 			x.note(leftover, []string{dir}, textOf(r, err))

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -23,6 +24,8 @@ const (
 	dialTimeout = 5 * time.Second
 	// replyTimeout is how long a reply or a part of a transfer may take.
 	replyTimeout = 15 * time.Second
+	// quitTimeout is how long a goodbye may take, of which nothing depends.
+	quitTimeout = 2 * time.Second
 	// maxControl and maxData bound what a server may make this process keep, in bytes.
 	maxControl = 1 << 20
 	maxData    = 1 << 20
@@ -33,6 +36,7 @@ type problem struct {
 	id       ID
 	args     []string
 	evidence []string
+	noRoute  bool // of an address that is unreachable
 }
 
 // Error is for a reader of code; people see the finding.
@@ -92,17 +96,38 @@ func (s *session) use(conn net.Conn) {
 func (s *session) close() {
 	if s != nil {
 		s.stop()
-		_, _ = s.send("QUIT")
+		_ = s.conn.SetDeadline(time.Now().Add(quitTimeout))
+		if _, err := io.WriteString(s.conn, "QUIT\r\n"); err == nil {
+			_, _ = s.read()
+		}
 		_ = s.conn.Close()
 	}
 }
 
-// login opens a session. The error is a *problem.
-func (x *examination) login(ctx context.Context, address netip.AddrPort) (*session, error) {
+// login opens a session. The error is a *problem. Some servers count a session for a moment after its end, so a limit
+// on sessions is not taken at its word when there was one.
+func (x *examination) login(ctx context.Context, address netip.AddrPort) (s *session, err error) {
+	const attempts, pause = 4, 500 * time.Millisecond
+	for range attempts {
+		s, err = x.open(ctx, address)
+		if p, _ := errors.AsType[*problem](err); p == nil || p.id != limitReached {
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+	return s, err
+}
+
+// open opens a session, at once or not at all.
+func (x *examination) open(ctx context.Context, address netip.AddrPort) (*session, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", address.String())
 	if err != nil {
-		return nil, &problem{addressUnreachable, []string{address.String()}, []string{err.Error()}}
+		return nil, &problem{id: addressUnreachable, args: []string{address.String()}, evidence: []string{err.Error()},
+			noRoute: errors.Is(err, syscall.ENETUNREACH)}
 	}
 	s := &session{remote: address}
 	s.use(conn)
@@ -127,11 +152,11 @@ func (x *examination) prepare(ctx context.Context, s *session) (err error) {
 	}
 	switch {
 	case err != nil:
-		return &problem{protocolMismatch, nil, []string{s.remote.String() + ": " + err.Error()}}
+		return &problem{id: protocolMismatch, evidence: []string{s.remote.String() + ": " + err.Error()}}
 	case s.greeting.code == 421:
-		return &problem{limitReached, nil, []string{s.greeting.String()}}
+		return &problem{id: limitReached, evidence: []string{s.greeting.String()}}
 	case s.greeting.code != 220:
-		return &problem{protocolMismatch, nil, []string{s.greeting.String()}}
+		return &problem{id: protocolMismatch, evidence: []string{s.greeting.String()}}
 	}
 	if !x.target.Implicit {
 		auth, err := s.send("AUTH TLS")
@@ -142,10 +167,10 @@ func (x *examination) prepare(ctx context.Context, s *session) (err error) {
 			return p
 		}
 		if s.tls == nil {
-			s.unsafe = append(s.unsafe, &problem{tlsMissing, nil, []string{"AUTH TLS", textOf(auth, err)}})
+			s.unsafe = append(s.unsafe, &problem{id: tlsMissing, evidence: []string{"AUTH TLS", textOf(auth, err)}})
 		}
 		if err != nil {
-			return &problem{protocolMismatch, nil, []string{"AUTH TLS: " + err.Error()}}
+			return &problem{id: protocolMismatch, evidence: []string{"AUTH TLS: " + err.Error()}}
 		}
 	}
 	if err := x.authenticate(s); err != nil {
@@ -154,7 +179,7 @@ func (x *examination) prepare(ctx context.Context, s *session) (err error) {
 	for _, command := range []string{"TYPE I", "FEAT", "OPTS UTF8 ON"} {
 		r, err := s.send(command)
 		if err != nil {
-			return &problem{transferCut, nil, []string{command + ": " + err.Error()}}
+			return &problem{id: transferCut, evidence: []string{command + ": " + err.Error()}}
 		}
 		if command == "FEAT" {
 			s.features = r
@@ -162,7 +187,7 @@ func (x *examination) prepare(ctx context.Context, s *session) (err error) {
 	}
 	if x.dir != "" {
 		if r, err := s.send("CWD " + x.dir); err != nil || !r.ok() {
-			return &problem{commandRefused, []string{"CWD"}, []string{textOf(r, err)}}
+			return &problem{id: commandRefused, args: []string{"CWD"}, evidence: []string{textOf(r, err)}}
 		}
 	}
 	return nil
@@ -184,11 +209,11 @@ func (x *examination) authenticate(s *session) error {
 	}
 	switch {
 	case err != nil:
-		return &problem{protocolMismatch, nil, []string{"USER: " + err.Error()}}
+		return &problem{id: protocolMismatch, evidence: []string{"USER: " + err.Error()}}
 	case r.code == 421:
-		return &problem{limitReached, nil, []string{r.String()}}
+		return &problem{id: limitReached, evidence: []string{r.String()}}
 	case !r.ok():
-		return &problem{loginRefused, nil, []string{r.String()}}
+		return &problem{id: loginRefused, evidence: []string{r.String()}}
 	case s.tls == nil:
 		return nil
 	}
@@ -196,7 +221,7 @@ func (x *examination) authenticate(s *session) error {
 		r, err = s.send("PROT P")
 	}
 	if err != nil || !r.ok() {
-		s.unsafe = append(s.unsafe, &problem{protection, nil, []string{"PROT P", textOf(r, err)}})
+		s.unsafe = append(s.unsafe, &problem{id: protection, evidence: []string{"PROT P", textOf(r, err)}})
 		return nil
 	}
 	s.private = true
@@ -228,13 +253,13 @@ func (x *examination) secure(ctx context.Context, s *session) error {
 	}
 	conn := tls.Client(s.conn, s.tls)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		return &problem{protocolMismatch, nil, []string{"TLS: " + err.Error()}}
+		return &problem{id: protocolMismatch, evidence: []string{"TLS: " + err.Error()}}
 	}
 	s.use(conn)
 	s.state = conn.ConnectionState()
 	s.unsafe = append(s.unsafe, x.checkCertificate(s.state)...)
 	if s.state.Version < tls.VersionTLS12 {
-		s.unsafe = append(s.unsafe, &problem{tlsOld, nil, []string{tls.VersionName(s.state.Version)}})
+		s.unsafe = append(s.unsafe, &problem{id: tlsOld, evidence: []string{tls.VersionName(s.state.Version)}})
 	}
 	for _, p := range s.unsafe {
 		if p.id != tlsOld && p.id != certificateSoon && !x.Insecure {
@@ -260,18 +285,20 @@ func (x *examination) checkCertificate(state tls.ConnectionState) (wrong []*prob
 	now := time.Now()
 	at := now
 	if now.After(leaf.NotAfter) { // the chain is another question
-		wrong = append(wrong, &problem{certificateExpired, nil, []string{about}})
+		wrong = append(wrong, &problem{id: certificateExpired, evidence: []string{about}})
 		at = leaf.NotAfter
 	} else if now.Add(soon).After(leaf.NotAfter) {
-		wrong = append(wrong, &problem{certificateSoon, nil, []string{about}})
+		wrong = append(wrong, &problem{id: certificateSoon, evidence: []string{about}})
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: x.Authorities, Intermediates: between, CurrentTime: at})
 	if err != nil {
 		chain := fmt.Sprintf("%d", len(state.PeerCertificates))
-		wrong = append(wrong, &problem{certificateUntrusted, nil, []string{err.Error(), about, "chain: " + chain}})
+		wrong = append(wrong, &problem{id: certificateUntrusted,
+			evidence: []string{err.Error(), about, "chain: " + chain}})
 	}
 	if err := leaf.VerifyHostname(x.target.Host); err != nil {
-		wrong = append(wrong, &problem{certificateName, []string{x.target.Host}, []string{err.Error()}})
+		wrong = append(wrong, &problem{id: certificateName, args: []string{x.target.Host},
+			evidence: []string{err.Error()}})
 	}
 	return wrong
 }
