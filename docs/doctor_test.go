@@ -14,8 +14,8 @@ func TestDoctor(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| finding | seen of a server | seen in the log |\n| --- | --- | --- |\n")
 	for _, k := range doctor.Kinds() {
-		cause := doctor.English(k.CauseText())
-		for _, name := range []string{"Host", "Address", "Ports", "Seconds", "Command", "Feature", "File"} {
+		cause := doctor.English(k.Cause)
+		for _, name := range []string{"Host", "Address", "Ports", "Seconds", "Command", "Name"} {
 			cause = strings.ReplaceAll(cause, "{"+name+"}", "*"+strings.ToLower(name)+"*")
 		}
 		fmt.Fprintf(&b, "| `%s`: %s | %s | %s |\n", k.ID, cause, k.Server, k.Log)

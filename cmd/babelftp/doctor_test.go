@@ -25,8 +25,8 @@ func TestDoctorLog(t *testing.T) {
 		{"--log -", fine, 0, []string{"Nothing wrong was found.\n"}},
 		{"--log -", "hello\n", 1, []string{"no line of a babelftp log"}},
 		{"--log " + file, "", 1, []string{
-			"! scanner (192.0.2.7): The passive ports 30012 do not reach the server from 192.0.2.7. (2 ×)\n",
-			"    > level=INFO msg=\"no data connection came\"", "    = Open all passive ports"}},
+			"! scanner (192.0.2.7): The passive ports 30012 cannot be reached from 192.0.2.7. (2 ×)\n",
+			"    > level=INFO msg=\"no data connection came\"", "    = Start the server, and open its ports"}},
 		{"--json --log " + file, "", 1, []string{`"finding": "ports-unreachable"`, `"client": "192.0.2.7"`, `"times": 2`}},
 		{"--log " + file + ".gone", "", 1, []string{"no such file"}},
 		{"", "", 2, []string{"--log"}},

@@ -293,11 +293,7 @@ func (x *examination) sample(ctx context.Context, s *session, verb string, t *tr
 	x.Progress(fmt.Sprintf("%s %s", verb, address))
 	if control := s.remote.Addr(); address.Addr() != control && !t.wrong {
 		t.wrong = true
-		id := passiveOther
-		if isPrivate(address.Addr()) && !isPrivate(control) || address.Addr().IsUnspecified() {
-			id = passivePrivate
-		}
-		x.note(id, []string{address.Addr().String()}, verb, r.String(), "≠ "+control.String())
+		x.note(passiveAddress, []string{address.Addr().String()}, verb, r.String(), "≠ "+control.String())
 	}
 	conn, err := x.dialData(ctx, s, address.Port())
 	if err != nil {
@@ -342,9 +338,9 @@ func (x *examination) judge(verbs []string, extended, passive *tried, local neti
 	changed := passive.good == 0 && passive.bad > 0 && extended.good > 0
 	switch {
 	case blocked:
-		x.note(extendedBlocked, nil, extended.evidence...)
+		x.note(inspected, []string{"EPSV"}, extended.evidence...)
 	case changed && !passive.wrong:
-		x.note(passiveChanged, nil, passive.evidence...)
+		x.note(inspected, []string{"PASV"}, passive.evidence...)
 	case !changed:
 		for _, t := range []*tried{extended, passive} {
 			for port, why := range t.missed {
@@ -420,7 +416,7 @@ func (x *examination) epsvAll(s *session) {
 		}
 		evidence = append(evidence, "EPSV", textOf(r, err))
 	}
-	x.note(extendedAll, nil, evidence...)
+	x.note(inspected, []string{"EPSV ALL"}, evidence...)
 }
 
 // sessionReuse looks whether a data connection works that does not resume the TLS session.

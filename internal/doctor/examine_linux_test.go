@@ -360,19 +360,19 @@ func TestDevices(t *testing.T) {
 		{"nothing", device{}, nil},
 		{"NAT-that-rewrites-the-port-of-PASV", device{toClient: func(line string) string {
 			return replyToPASV.ReplaceAllString(line, "227 Entering Passive Mode ($1,$2,$3,$4,0,1)")
-		}}, []string{"!passive-changed"}},
+		}}, []string{"!inspected"}},
 		{"NAT-that-rewrites-the-address-of-PASV", device{toClient: func(line string) string {
 			return replyToPASV.ReplaceAllString(line, "227 Entering Passive Mode (192,0,2,9,$5,$6)")
-		}}, []string{"!passive-other"}},
-		{"firewall-that-cuts-at-EPSV", device{toServer: starts("EPSV", "")}, []string{"!extended-blocked"}},
+		}}, []string{"!passive-address"}},
+		{"firewall-that-cuts-at-EPSV", device{toServer: starts("EPSV", "")}, []string{"!inspected"}},
 		{"server-without-EPSV", device{toServer: starts("EPSV", "XXXX\r\n")}, nil},
-		{"firewall-that-cuts-at-EPSV-ALL", device{toServer: starts("EPSV ALL", "")}, []string{"!extended-all"}},
+		{"firewall-that-cuts-at-EPSV-ALL", device{toServer: starts("EPSV ALL", "")}, []string{"!inspected"}},
 		{"firewall-that-fails-after-EPSV-ALL", device{toServer: func(line string) string {
 			if all = all && !strings.HasPrefix(line, "USER") || line == "EPSV ALL\r\n"; all && line == "EPSV\r\n" {
 				return ""
 			}
 			return line
-		}}, []string{"!extended-all"}},
+		}}, []string{"!inspected"}},
 		{"another-protocol", device{toClient: starts("220", "SSH-2.0-OpenSSH_9.2\r\n")}, []string{"!protocol-mismatch"}},
 		{"limit", device{toClient: starts("220", "421 There are too many connected users.\r\n")}, []string{"!limit"}},
 		{"login", device{toClient: starts("230", "530 Login incorrect.\r\n")}, []string{"!login-refused"}},

@@ -95,7 +95,7 @@ func (x *examination) fetch(ctx context.Context, s *session, name string, body [
 		for at < min(len(data), len(want)) && data[at] == want[at] {
 			at++
 		}
-		x.note(fileDiffers, nil, fmt.Sprintf("REST %d, RETR: %d ≠ %d bytes; %x ≠ %x at %d", offset, len(data), len(want),
+		x.note(fileDiffers, []string{name}, fmt.Sprintf("REST %d, RETR: %d ≠ %d bytes; %x ≠ %x at %d", offset, len(data), len(want),
 			data[at:min(at+8, len(data))], want[at:min(at+8, len(want))], offset+at))
 	}
 }
@@ -110,7 +110,7 @@ func (x *examination) names(ctx context.Context, s *session) {
 			if _, r, err := x.transfer(ctx, s, "STOR "+name, []byte(script)); err == nil && r.ok() {
 				kept = append(kept, name)
 			} else if ctx.Err() == nil {
-				x.note(namesChanged, nil, "STOR "+name, textOf(r, err))
+				x.note(namesChanged, []string{name}, "STOR "+name, textOf(r, err))
 			}
 		}
 	}
@@ -132,7 +132,7 @@ func (x *examination) names(ctx context.Context, s *session) {
 	}
 	for _, name := range kept {
 		if !slices.ContainsFunc(listed, func(l string) bool { return strings.HasSuffix(l, name) }) {
-			x.note(namesChanged, nil, append([]string{name + " ≠"}, listed...)...)
+			x.note(namesChanged, []string{name}, append([]string{name + " ≠"}, listed...)...)
 			return
 		}
 	}

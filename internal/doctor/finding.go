@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/babelftp/babelftp/i18n"
 )
 
 // A Level says how bad a finding is.
@@ -24,49 +26,47 @@ type ID string
 
 // The findings, in the order of [Kinds].
 const (
-	nameUnresolved       ID = "name-unresolved"      // host
-	addressUnreachable   ID = "address-unreachable"  // address
-	protocolMismatch     ID = "protocol-mismatch"    //
-	limitReached         ID = "limit"                //
-	tlsMissing           ID = "tls-missing"          //
-	tlsRequired          ID = "tls-required"         //
-	tlsOld               ID = "tls-old"              //
-	tlsReuse             ID = "tls-reuse"            //
-	certificateUntrusted ID = "certificate"          //
-	certificateName      ID = "certificate-name"     // host
-	certificateExpired   ID = "certificate-expired"  //
-	protection           ID = "protection"           //
-	loginRefused         ID = "login-refused"        //
-	passivePrivate       ID = "passive-private"      // address
-	passiveOther         ID = "passive-other"        // address
-	passiveChanged       ID = "passive-changed"      //
-	extendedBlocked      ID = "extended-blocked"     //
-	extendedAll          ID = "extended-all"         //
-	portsUnreachable     ID = "ports-unreachable"    // ports, address
-	dataElsewhere        ID = "data-elsewhere"       //
-	activeFailed         ID = "active-failed"        //
-	idleCut              ID = "idle-cut"             // seconds
-	transferCut          ID = "transfer-cut"         //
-	commandRefused       ID = "command-refused"      // command
-	fileDiffers          ID = "file-differs"         //
-	typeASCII            ID = "type-ascii"           //
-	namesChanged         ID = "names-changed"        //
-	featureMissing       ID = "feature-missing"      // feature
-	clientStops          ID = "client-stops"         // command
-	replicasDiffer       ID = "replicas-differ"      //
-	storageFull          ID = "storage-full"         //
-	storageSlow          ID = "storage-slow"         //
-	storageRefuses       ID = "storage-refuses"      //
-	shuttingDown         ID = "shutting-down-server" //
-	leftover             ID = "leftover"             // name
+	nameUnresolved       ID = "name-unresolved"     // host
+	addressUnreachable   ID = "address-unreachable" // address
+	protocolMismatch     ID = "protocol-mismatch"   //
+	limitReached         ID = "limit"               //
+	tlsMissing           ID = "tls-missing"         //
+	tlsRequired          ID = "tls-required"        //
+	tlsOld               ID = "tls-old"             //
+	tlsReuse             ID = "tls-reuse"           //
+	certificateUntrusted ID = "certificate"         //
+	certificateName      ID = "certificate-name"    // host
+	certificateExpired   ID = "certificate-expired" //
+	protection           ID = "protection"          //
+	loginRefused         ID = "login-refused"       //
+	passiveAddress       ID = "passive-address"     // address
+	inspected            ID = "inspected"           // command
+	portsUnreachable     ID = "ports-unreachable"   // ports, address
+	dataElsewhere        ID = "data-elsewhere"      //
+	activeFailed         ID = "active-failed"       //
+	idleCut              ID = "idle-cut"            // seconds
+	transferCut          ID = "transfer-cut"        //
+	commandRefused       ID = "command-refused"     // command
+	fileDiffers          ID = "file-differs"        // file
+	typeASCII            ID = "type-ascii"          //
+	namesChanged         ID = "names-changed"       // file
+	charset              ID = "charset"             //
+	featureMissing       ID = "feature-missing"     // feature
+	clientStops          ID = "client-stops"        // command
+	replicasDiffer       ID = "replicas-differ"     //
+	storageFull          ID = "storage-full"        //
+	storageSlow          ID = "storage-slow"        //
+	storageRefuses       ID = "storage-refuses"     //
+	shuttingDown         ID = "shutting-down"       //
+	leftover             ID = "leftover"            // file
 )
 
 // A Kind is a row of the table of findings.
 type Kind struct {
 	ID    ID
 	Level Level
-	// Change names the advice, which several findings may share.
-	Change ID
+	// Cause and Change are messages of the catalogues. Where clients read of the cause in a reply, it is that message.
+	Cause, Change i18n.ID
 	// Server and Log are what shows the finding when doctor looks at a server, and in the lines of a log; empty where
 	// it does not look there. They are for the page about troubleshooting.
 	Server, Log string
@@ -75,50 +75,62 @@ type Kind struct {
 // Kinds returns the table of findings, in the order in which they are shown.
 func Kinds() []Kind {
 	return []Kind{
-		{nameUnresolved, Wrong, "dns", "DNS has no address of the name", ""},
-		{addressUnreachable, Wrong, "reach", "an address of the name refuses connections, or does not answer", ""},
-		{protocolMismatch, Wrong, "port", "no greeting comes, or another protocol answers",
+		{nameUnresolved, Wrong, "doctor-name-unresolved", "doctor-do-dns", "DNS has no address of the name", ""},
+		{addressUnreachable, Wrong, "doctor-address-unreachable", "doctor-do-open",
+			"an address of the name refuses connections, or does not answer", ""},
+		{protocolMismatch, Wrong, "doctor-protocol-mismatch", "doctor-do-port", "no greeting comes, or another protocol answers",
 			"`client began with another protocol`, or a client without implicit TLS or without a PROXY header"},
-		{limitReached, Wrong, "limit", "a greeting or login gets 421", "`refused by a limit`, or `banned`"},
-		{tlsMissing, Note, "certificate-set", "`AUTH TLS` is refused", ""},
-		{tlsRequired, Wrong, "tls-begin", "", "`TLS is required`"},
-		{tlsOld, Wrong, "tls-update", "the server accepts TLS 1.0 or 1.1, or only those", "`unsupported versions`"},
-		{tlsReuse, Note, "tls-reuse", "a data connection works only if it resumes the TLS session",
-			"`did not resume the TLS session`"},
-		{certificateUntrusted, Wrong, "certificate-trust", "no trusted authority has issued the certificate",
+		{limitReached, Wrong, "doctor-limit", "doctor-do-limit", "a greeting or login gets 421",
+			"`refused by a limit`, or `banned`"},
+		{tlsMissing, Note, i18n.TLSUnavailable, "doctor-do-certificate", "`AUTH TLS` is refused", ""},
+		{tlsRequired, Wrong, i18n.TLSRequired, "doctor-do-encrypt", "", "`TLS is required`"},
+		{tlsOld, Wrong, "doctor-tls-old", "doctor-do-tls-old", "the server accepts TLS 1.0 or 1.1, or only those",
+			"`unsupported versions`"},
+		{tlsReuse, Note, i18n.SessionReuseRequired, "doctor-do-client",
+			"a data connection works only if it resumes the TLS session", "`did not resume the TLS session`"},
+		{certificateUntrusted, Wrong, "doctor-certificate", "doctor-do-certificate",
+			"no trusted authority has issued the certificate",
 			"the client leaves after the TLS handshake, or sends an alert"},
-		{certificateName, Wrong, "certificate-name", "the certificate has other names", ""},
-		{certificateExpired, Wrong, "certificate-renew", "the certificate has expired, or will within two weeks",
+		{certificateName, Wrong, "doctor-certificate-name", "doctor-do-certificate", "the certificate has other names", ""},
+		{certificateExpired, Wrong, "doctor-certificate-expired", "doctor-do-certificate",
+			"the certificate has expired, or will within two weeks",
 			"`certificate has expired`, or the alert `expired certificate`"},
-		{protection, Wrong, "protection", "`PROT P` or TLS on a data connection fails", "replies 521 and 522"},
-		{loginRefused, Wrong, "login", "530", "`login refused`"},
-		{passivePrivate, Wrong, "passive-address", "PASV shows a private address on the way from a public one",
-			"`data_address` is private, and the client is not"},
-		{passiveOther, Wrong, "passive-address", "PASV shows another address than that of the control connection", ""},
-		{passiveChanged, Wrong, "inspection", "PASV fails with the right address, and EPSV works", ""},
-		{extendedBlocked, Wrong, "inspection", "EPSV gets no answer or no connection, and PASV works", ""},
-		{extendedAll, Wrong, "inspection", "after `EPSV ALL` no reply comes, or EPSV fails", ""},
-		{portsUnreachable, Wrong, "ports", "no connection to some or all passive ports",
+		{protection, Wrong, i18n.ProtectionRequired, "doctor-do-encrypt", "`PROT P` or TLS on a data connection fails",
+			"replies 521 and 522"},
+		{loginRefused, Wrong, i18n.LoginFailed, "doctor-do-user", "530", "`login refused`"},
+		{passiveAddress, Wrong, "doctor-passive-address", "doctor-do-passive-address",
+			"PASV shows another address than that of the control connection", "`data_address` is private, and the client is not"},
+		{inspected, Wrong, "doctor-inspected", "doctor-do-inspection",
+			"PASV works and EPSV does not, or the reverse, or nothing works after `EPSV ALL`", ""},
+		{portsUnreachable, Wrong, "doctor-ports-unreachable", "doctor-do-open", "no connection to some or all passive ports",
 			"`the client did not connect to port`"},
-		{dataElsewhere, Wrong, "balancer", "a passive port accepts the connection, and the transfer does not begin",
+		{dataElsewhere, Wrong, "doctor-data-elsewhere", "doctor-do-balancer",
+			"a passive port accepts the connection, and the transfer does not begin",
 			"`which is not the address of the control connection`, or `connection without a PROXY header refused`"},
-		{activeFailed, Note, "passive-mode", "PORT or EPRT is refused, or the server does not connect",
+		{activeFailed, Note, "doctor-active-failed", "doctor-do-passive", "PORT or EPRT is refused, or the server does not connect",
 			"`dial tcp` in `connection`, or a PORT with another address"},
-		{idleCut, Wrong, "idle", "an idle control connection ends without 421", ""},
-		{transferCut, Wrong, "transfer", "a transfer gets 426, or ends early", "code 426"},
-		{commandRefused, Wrong, "permissions", "a command about the files of the check fails", "550 to a permission"},
-		{fileDiffers, Wrong, "binary", "a file that comes back is another", ""},
-		{typeASCII, Wrong, "binary", "", "`TYPE A` before a file whose name tells that it is binary (debug lines)"},
-		{namesChanged, Wrong, "charset", "a name in one of six scripts is refused, or listed in another way",
-			"`the name is not in the encoding`"},
-		{featureMissing, Note, "feature", "MLSD, REST, EPSV or UTF8 is missing", ""},
-		{clientStops, Wrong, "client", "", "the last reply of a session is 500, 501, 502 or 504 (debug lines)"},
-		{replicasDiffer, Note, "replicas", "logins get different greetings, features or certificates", ""},
-		{storageFull, Wrong, "room", "452 or 552", "`disk quota exceeded`, or `no space left`"},
-		{storageSlow, Wrong, "storage", "", "503, a timeout, or a request that takes 5 seconds (debug lines)"},
-		{storageRefuses, Wrong, "storage", "", "another answer of S3, or none, in `storage` or `err`"},
-		{shuttingDown, Note, "nothing", "", "`stopping`, or transfers that the stop has ended"},
-		{leftover, Wrong, "delete", "a file of the check cannot be removed", ""},
+		{idleCut, Wrong, "doctor-idle-cut", "doctor-do-network", "an idle control connection ends without 421", ""},
+		{transferCut, Wrong, i18n.TransferInterrupted, "doctor-do-network", "a transfer gets 426, or ends early", "code 426"},
+		{commandRefused, Wrong, "doctor-command-refused", "doctor-do-user", "a command about the files of the check fails",
+			"550 to a permission"},
+		{fileDiffers, Wrong, "doctor-changed", "doctor-do-inspection", "a file that comes back is another", ""},
+		{typeASCII, Wrong, "doctor-type-ascii", "doctor-do-binary", "",
+			"`TYPE A` before a file whose name tells that it is binary (debug lines)"},
+		{namesChanged, Wrong, "doctor-changed", "doctor-do-charset",
+			"a name in one of six scripts is refused, or listed in another way", ""},
+		{charset, Wrong, i18n.NameNotUTF8, "doctor-do-charset", "", "`the name is not in the encoding`"},
+		{featureMissing, Note, "doctor-command-refused", "doctor-do-client", "MLSD, REST, EPSV or UTF8 is missing", ""},
+		{clientStops, Wrong, "doctor-client-stops", "doctor-do-client", "",
+			"the last reply of a session is 500, 501, 502 or 504 (debug lines)"},
+		{replicasDiffer, Note, "doctor-replicas-differ", "doctor-do-replicas",
+			"logins get different greetings, features or certificates", ""},
+		{storageFull, Wrong, i18n.StorageFull, "doctor-do-room", "452 or 552", "`disk quota exceeded`, or `no space left`"},
+		{storageSlow, Wrong, "doctor-storage-slow", "doctor-do-storage", "",
+			"503, a timeout, or a request that takes 5 seconds (debug lines)"},
+		{storageRefuses, Wrong, i18n.StorageError, "doctor-do-storage", "",
+			"another answer of S3, or none, in `storage` or `err`"},
+		{shuttingDown, Note, i18n.ShuttingDown, "doctor-do-drain", "", "`stopping`, or transfers that the stop has ended"},
+		{leftover, Wrong, "doctor-leftover", "doctor-do-delete", "a file of the check cannot be removed", ""},
 	}
 }
 
@@ -196,13 +208,13 @@ func (fs *Findings) missed(client, user, address string, times int, port uint16,
 }
 
 // Shown returns the findings with their texts, in the order of the table. text renders a message of the catalogues.
-func (fs *Findings) Shown(text func(id string, args ...string) string) []Finding {
+func (fs *Findings) Shown(text func(id i18n.ID, args ...string) string) []Finding {
 	shown := []Finding{}
 	for _, k := range Kinds() {
 		from := len(shown)
 		for _, key := range fs.order {
 			if f := *fs.all[key]; f.ID == k.ID {
-				f.Level, f.Cause, f.Change = k.Level, text(k.CauseText(), f.args...), text(k.ChangeText())
+				f.Level, f.Cause, f.Change = k.Level, text(k.Cause, f.args...), text(k.Change)
 				shown = append(shown, f)
 			}
 		}
@@ -212,14 +224,8 @@ func (fs *Findings) Shown(text func(id string, args ...string) string) []Finding
 	return shown
 }
 
-// CauseText and ChangeText are the messages of the catalogues.
-func (k Kind) CauseText() string { return "doctor-" + string(k.ID) }
-
-// ChangeText is the message that says what to change.
-func (k Kind) ChangeText() string { return "doctor-do-" + string(k.Change) }
-
 // NothingFound is the message that nothing wrong was found.
-const NothingFound = "doctor-nothing-found"
+const NothingFound i18n.ID = "doctor-nothing-found"
 
 // portsText writes ports as ranges: 30012-30025, 30040.
 func portsText(ports map[uint16]bool) string {

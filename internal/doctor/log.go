@@ -53,7 +53,7 @@ func rules() []rule {
 		{activeFailed, "transfer", "connection", re(`^(open the data connection: )?dial tcp`)},
 		{activeFailed, "data connection to another address", "", nil},
 		{commandRefused, "", causes, re(`permission denied by the permissions`)},
-		{namesChanged, "", "err", re(`the name is not in the encoding`)},
+		{charset, "", "err", re(`the name is not in the encoding`)},
 		{storageFull, "", causes, re(`disk quota exceeded|no space left`)},
 		{storageSlow, "", causes + " status", re(`SlowDown|HTTP (429|503)|^(429|503)$|i/o timeout|deadline exceeded|Client\.Timeout`)},
 		{storageRefuses, "", causes, re(`AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|RequestTimeTooSkewed|` +
@@ -179,7 +179,7 @@ func (r *logReader) readData(l *line, client, user string) {
 		shown, err := netip.ParseAddrPort(address)
 		from, wrong := netip.ParseAddr(client)
 		if err == nil && wrong == nil && isPrivate(shown.Addr()) && !isPrivate(from) {
-			r.found.about(passivePrivate, client, user, shown.Addr().String()).see(1, l.text)
+			r.found.about(passiveAddress, client, user, shown.Addr().String()).see(1, l.text)
 		}
 		return
 	}

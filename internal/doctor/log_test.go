@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/doctor"
 )
 
@@ -28,7 +29,7 @@ func read(t *testing.T, log string) []string {
 }
 
 // text renders a message in English.
-func text(id string, args ...string) string { return doctor.English(id, args...) }
+func text(id i18n.ID, args ...string) string { return doctor.English(id, args...) }
 
 const (
 	logged  = `level=INFO msg=`
@@ -66,7 +67,7 @@ func TestReadLog(t *testing.T) {
 			`err="the client did not connect to port 30013 within 12ms"`, nil},
 		{"private-address", logged + `"no data connection came"` + scanner + ` data_address=10.0.0.7:30013 ` +
 			`err="the client did not connect to port 30013 within 21.04s"`,
-			[]string{"passive-private 192.0.2.7 scanner 1", "ports-unreachable 192.0.2.7 scanner 1"}},
+			[]string{"passive-address 192.0.2.7 scanner 1", "ports-unreachable 192.0.2.7 scanner 1"}},
 		{"another-client", logged + `"no data connection came"` + scanner + ` data_address=:30013 err="the client did not ` +
 			`connect to port 30013 within 21s; 10.1.1.1 did, which is not the address of the control connection"`,
 			[]string{"data-elsewhere 192.0.2.7 scanner 1"}},
@@ -92,7 +93,7 @@ func TestReadLog(t *testing.T) {
 			`session=1 remote=192.0.2.7:1 err=EOF hint="the client may use explicit TLS, which begins in the clear: it ` +
 			`needs the port of listen" more=0`, []string{"protocol-mismatch 192.0.2.7  1"}},
 		{"charset", logged + `"command failed"` + scanner + ` command=STOR code=501 err="charset: the name is not in the ` +
-			`encoding: \"M\\xfcller.txt\" is not UTF-8"`, []string{"names-changed 192.0.2.7 scanner 1"}},
+			`encoding: \"M\\xfcller.txt\" is not UTF-8"`, []string{"charset 192.0.2.7 scanner 1"}},
 		{"session-reuse", logged + `transfer` + scanner + ` command=LIST code=522 connection="the data connection did not ` +
 			`resume the TLS session of the control connection"`, []string{"tls-reuse 192.0.2.7 scanner 1"}},
 		{"active", logged + `transfer` + scanner + ` command=LIST code=425 ` +
@@ -111,7 +112,7 @@ func TestReadLog(t *testing.T) {
 			[]string{"storage-slow 192.0.2.7 scanner 2"}},
 		{"limit", logged + `"refused by a limit; the log shows one a minute" session=1 remote=192.0.2.7:1 ` +
 			`limit=address.sessions limit_tenant="" more=0`, []string{"limit 192.0.2.7  1"}},
-		{"drain", logged + `stopping drain_timeout=25s`, []string{"shutting-down-server   1"}},
+		{"drain", logged + `stopping drain_timeout=25s`, []string{"shutting-down   1"}},
 		{"a-picture-as-text", debugged("TYPE A = 200", "EPSV = 229", "STOR scan.JPG = 226", "TYPE I = 200",
 			"STOR other.jpg = 226", "QUIT = 221"), []string{"type-ascii 192.0.2.7 scanner 1"}},
 		{"a-text-as-text", debugged("TYPE A = 200", "EPSV = 229", "STOR scan.txt = 226", "QUIT = 221"), nil},
@@ -141,7 +142,7 @@ func TestPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := found.Shown(text)
-	const want = "The passive ports 30012-30014, 30040 do not reach the server from 192.0.2.7."
+	const want = "The passive ports 30012-30014, 30040 cannot be reached from 192.0.2.7."
 	if len(all) != 1 || all[0].Cause != want || all[0].Times != 5 {
 		t.Errorf("got %+v, want %s", all, want)
 	}
@@ -151,7 +152,7 @@ func TestPorts(t *testing.T) {
 func TestKinds(t *testing.T) {
 	seen := map[doctor.ID]bool{}
 	for _, k := range doctor.Kinds() {
-		if text(k.CauseText()) == "" || text(k.ChangeText()) == "" || k.Server == "" && k.Log == "" || seen[k.ID] {
+		if text(k.Cause) == "" || text(k.Change) == "" || k.Server == "" && k.Log == "" || seen[k.ID] {
 			t.Errorf("%+v", k)
 		}
 		seen[k.ID] = true
