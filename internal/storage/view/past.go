@@ -69,8 +69,8 @@ func (p *Past) moment(name string, now time.Time) (m Moment, ok bool) {
 	if utc {
 		zone = time.UTC
 	}
-	if day, err := time.ParseInLocation(dayLayout, name, zone); err == nil {
-		return Moment{Time: day.AddDate(0, 0, 1).Add(-time.Second)}, !day.After(now)
+	if day, err := time.Parse(dayLayout, name); err == nil {
+		return Moment{Time: endOf(day, zone)}, endOf(day.AddDate(0, 0, -1), zone).Before(now)
 	}
 	for _, layout := range []string{dayLayout + "T15-04", dayLayout + "T15-04-05"} {
 		if at, err := time.ParseInLocation(layout, name, zone); err == nil {
@@ -80,11 +80,30 @@ func (p *Past) moment(name string, now time.Time) (m Moment, ok bool) {
 	return Moment{}, false
 }
 
+// endOf is the last second in a zone of a day that is given in UTC. Where the clocks go forward at midnight, the next
+// day has none, and [time.Date] may return a time before the change.
+func endOf(date time.Time, zone *time.Location) time.Time {
+	next := time.Date(date.Year(), date.Month(), date.Day()+1, 0, 0, 0, 0, zone)
+	if next.Day() == date.Day() {
+		_, next = next.ZoneBounds()
+	}
+	return next.Add(-time.Second)
+}
+
+// days are the names of the days before today.
+func (p *Past) days(now time.Time) []string {
+	year, month, today := now.In(p.Zone).Date()
+	names := make([]string, pastDays)
+	for i := range names {
+		names[i] = time.Date(year, month, today-pastDays+i, 0, 0, 0, 0, time.UTC).Format(dayLayout)
+	}
+	return names
+}
+
 // list has the days before today, and what was deleted.
 func (p *Past) list(yield func(fs.FileInfo, error) bool) {
-	now := time.Now().In(p.Zone)
-	for ago := pastDays; ago > 0; ago-- {
-		name := now.AddDate(0, 0, -ago).Format(dayLayout)
+	now := time.Now()
+	for _, name := range p.days(now) {
 		m, _ := p.moment(name, now)
 		if !yield(day{directory(name), m.Time}, nil) {
 			return

@@ -1,0 +1,41 @@
+package view
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// Where the clocks go forward at midnight, a day has its last hour, and a listing has each day once.
+func TestDaysWithoutMidnight(t *testing.T) {
+	for _, tc := range []struct{ zone, before, day, change string }{
+		{"America/Santiago", "2019-09-07", "2019-09-08", "2019-09-08T04:00:00Z"},
+		{"America/Havana", "2019-03-09", "2019-03-10", "2019-03-10T05:00:00Z"},
+		{"Africa/Cairo", "2023-04-27", "2023-04-28", "2023-04-27T22:00:00Z"},
+	} {
+		zone, err := time.LoadLocation(tc.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &Past{Dir: "/then", Zone: zone}
+		change, err := time.Parse(time.RFC3339, tc.change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, ok := p.moment(tc.before, change); !ok || !m.Time.Equal(change.Add(-time.Second)) {
+			t.Errorf("%s: %s ends at %s, %v", tc.zone, tc.before, m.Time, ok)
+		}
+		end := change.Add(23*time.Hour - time.Second)
+		if m, ok := p.moment(tc.day, change); !ok || !m.Time.Equal(end) {
+			t.Errorf("%s: %s ends at %s, %v", tc.zone, tc.day, m.Time, ok)
+		}
+		if _, ok := p.moment(tc.day, change.Add(-time.Second)); ok {
+			t.Errorf("%s: %s is there before it begins", tc.zone, tc.day)
+		}
+		halfPastMidnight := end.Add(48*time.Hour + 30*time.Minute)
+		days := p.days(halfPastMidnight)
+		if !slices.Contains(days, tc.day) || len(slices.Compact(days)) != pastDays || !slices.IsSorted(days) {
+			t.Errorf("%s: the days are %q", tc.zone, days)
+		}
+	}
+}
