@@ -49,6 +49,7 @@ type operation struct {
 	tooLate    <-chan time.Time  // nil until the session is cut.
 	tooLong    <-chan time.Time  // nil without command_timeout
 
+	ended       bool // the observers have its outcome
 	beforeLogin bool // whether it began so: PASS changes that while the session waits
 	mayQueue    int  // how many bytes of other commands may wait for it
 

@@ -32,7 +32,11 @@ func (s *session) finish(r wire.Reply, err error) {
 	if last := s.dialogue.closing || r.Code == 421; last || s.ctx.Err() == nil {
 		s.refused(err)
 	}
-	s.tell(s.context(), s.outcome(r, err))
+	o := s.outcome(r, err)
+	if s.op != nil {
+		s.op.ended = true
+	}
+	s.tell(s.context(), o)
 	s.flush()
 	s.endOperation()
 }
@@ -42,7 +46,7 @@ func (s *session) outcome(r wire.Reply, err error) *report.Outcome {
 	o := &report.Outcome{Code: r.Code, Lines: r.Lines, Language: s.identity.locale.Tag(), Err: err,
 		Pending: r.Code >= firstIntermediate && r.Code < firstFailure}
 	op := s.op
-	if op == nil {
+	if op == nil || op.ended { // an observer has panicked, and those before it know how the command has ended
 		return o
 	}
 	n := op.noted()

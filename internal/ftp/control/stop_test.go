@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -377,21 +378,37 @@ func (faulty) CommandEnded(_ context.Context, o *report.Outcome) {
 	}
 }
 
-// A session whose observer panics leaves its place to another one.
+// counting counts the outcomes of NOOP.
+type counting struct {
+	report.Silent
+	ended *atomic.Int32
+}
+
+func (c counting) CommandEnded(_ context.Context, o *report.Outcome) {
+	if o.Name == "NOOP" {
+		c.ended.Add(1)
+	}
+}
+
+// A session whose observer panics tells the others of a command once, and leaves its place to another one.
 func TestPanicOfAnObserver(t *testing.T) {
 	log := &logtest.Log{}
 	ended := make(chan struct{}, 1)
+	var told atomic.Int32
 	s := newSite(t, func(cfg *control.Config) {
 		cfg.Limits = limits.NewServer(limits.Usage{Sessions: 1}, limits.Usage{})
 		cfg.Logger = log.LoggerAt(slog.LevelError)
 		cfg.Guard = panics.NewGuard(cfg.Logger)
-		cfg.Observe = func(*report.Client) report.Observers { return report.Observers{faulty{}} }
+		cfg.Observe = func(*report.Client) report.Observers { return report.Observers{counting{ended: &told}, faulty{}} }
 		demo := cfg.Backend.(*backend)
 		demo.demo.End = func() { ended <- struct{}{} }
 	})
 	c := s.login()
-	c.write("NOOP\r\n")
+	c.do("NOOP", "421 ")
 	c.closed()
+	if n := told.Load(); n != 1 {
+		t.Errorf("the others were told %d times", n)
+	}
 	log.Next("a bug in an observer")
 	receive(t, "end the login", ended)
 	s.login().do("PWD", "257 ")
