@@ -399,7 +399,8 @@ func TestPanicOfAnObserver(t *testing.T) {
 		cfg.Limits = limits.NewServer(limits.Usage{Sessions: 1}, limits.Usage{})
 		cfg.Logger = log.LoggerAt(slog.LevelError)
 		cfg.Guard = panics.NewGuard(cfg.Logger)
-		cfg.Observe = func(*report.Client) report.Observers { return report.Observers{counting{ended: &told}, faulty{}} }
+		observers := report.Observers{counting{ended: &told}, faulty{}}
+		cfg.Observe = func(*report.Client) report.Observers { return observers }
 		demo := cfg.Backend.(*backend)
 		demo.demo.End = func() { ended <- struct{}{} }
 	})
