@@ -272,7 +272,8 @@ func (x *examination) secure(ctx context.Context, s *session) error {
 // certificateSoon marks a certificate that is still good.
 const certificateSoon = certificateExpired + "-soon"
 
-// soon is how long before its end a certificate is a finding: renewal has failed then.
+// soon is how long before its end a certificate is a finding: renewal has failed then. Of one with a short life it is
+// the last third.
 const soon = 14 * 24 * time.Hour
 
 // checkCertificate verifies the chain, the time and the name.
@@ -287,7 +288,7 @@ func (x *examination) checkCertificate(state tls.ConnectionState) (wrong []*prob
 	if now.After(leaf.NotAfter) { // the chain is another question
 		wrong = append(wrong, &problem{id: certificateExpired, evidence: []string{about}})
 		at = leaf.NotAfter
-	} else if now.Add(soon).After(leaf.NotAfter) {
+	} else if now.Add(min(soon, leaf.NotAfter.Sub(leaf.NotBefore)/3)).After(leaf.NotAfter) {
 		wrong = append(wrong, &problem{id: certificateSoon, evidence: []string{about}})
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: x.Authorities, Intermediates: between, CurrentTime: at})
