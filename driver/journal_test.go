@@ -256,6 +256,9 @@ func TestLooksForReplacedUploads(t *testing.T) {
 		if len(chains) < 10 || chains[len(chains)-1] > 2*chains[0] {
 			x.Errorf("%d looks, whose contexts have %v bytes", len(chains), chains)
 		}
+		if err := journal.Close(x.Context()); err == nil {
+			x.Error("what S3 has refused is done")
+		}
 		spy.Before(nil)
 		if err := journal.Close(x.Context()); err != nil {
 			x.Error(err)

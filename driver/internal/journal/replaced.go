@@ -82,21 +82,26 @@ func (j *Journal) removeLater(ctx context.Context) {
 	j.removing = r
 }
 
-// Close calls RemoveReplaced, so that a program that ends leaves nothing to others. It may be called again.
+// Close calls RemoveReplaced, so that a program that ends leaves nothing to others, and looks also at the uploads whose
+// next look is later. It may be called again.
 func (j *Journal) Close(ctx context.Context) error {
 	j.mu.Lock()
 	j.closed = true
-	runs := j.removing
-	if runs != nil {
-		runs.cancel()
-		if runs.timer.Stop() {
-			j.removing, runs = nil, nil
+	r := j.removing
+	j.mu.Unlock()
+	if r != nil {
+		if r.timer.Stop() {
+			close(r.ended) // for the next Close
 		}
+		r.cancel()
+		<-r.ended
+	}
+	j.mu.Lock()
+	for prefix, s := range j.replaced {
+		s.look = time.Time{}
+		j.replaced[prefix] = s
 	}
 	j.mu.Unlock()
-	if runs != nil {
-		<-runs.ended
-	}
 	return j.RemoveReplaced(ctx)
 }
 
