@@ -200,8 +200,8 @@ func (c *dialogue) logIn(name, password string) error {
 	switch code, err = c.ask("PASS " + password); {
 	case err != nil:
 		return err
-	case code == 530:
-		return fmt.Errorf("replied 530 to PASS: %w", ErrRefused)
+	case code == 530, code == 430: // 430 is no code of RFC 959, but some servers have it for a wrong password
+		return fmt.Errorf("replied %d to PASS: %w", code, ErrRefused)
 	case code != 230:
 		return fmt.Errorf("replied %d to PASS", code)
 	}
