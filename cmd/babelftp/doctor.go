@@ -35,8 +35,7 @@ func newDoctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor URL | doctor --log FILE",
 		Short: "Say why FTP does not work, and what to change",
-		Long: "Say why FTP does not work, and what to change, in the language of LC_ALL, LC_MESSAGES or LANG. The exit " +
-			"code is 1 if something is wrong.\n\n" +
+		Long: "Say why FTP does not work, and what to change, in English. The exit code is 1 if something is wrong.\n\n" +
 			"With a URL look at any FTP server as its clients do. The command makes a directory with a few files and " +
 			"removes them, also after Ctrl-C.\n" +
 			"The password comes from --password-file, from " + doctorPassword + " or from the terminal. Without a user in the " +

@@ -72,7 +72,6 @@ type examination struct {
 	address   netip.AddrPort // that works
 	way       string         // EPSV, PASV, or PORT: how data connections work; empty if they do not
 	dir       string         // made by the examination
-	unsure    string         // the name of a directory that may have been made
 	prefix    string         // of its names
 	made      []string       // files that may be there
 }
@@ -198,10 +197,7 @@ func (x *examination) oldTLS(ctx context.Context) {
 // data makes the directory and looks at all that needs data connections. It closes the session.
 func (x *examination) data(ctx context.Context, s *session) {
 	x.Progress("MKD " + x.prefix)
-	switch r, err := s.send("MKD " + x.prefix); {
-	case err != nil: // the directory may be there
-		x.unsure = x.prefix
-	case r.ok():
+	if r, err := s.send("MKD " + x.prefix); err != nil || r.ok() { // without a reply it may be there
 		x.dir, x.prefix = x.prefix, "doctor"
 		_, _ = s.send("CWD " + x.dir)
 	}

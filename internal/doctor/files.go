@@ -144,7 +144,7 @@ const removeTimeout = 30 * time.Second
 // remove deletes what the examination has made, in a new session, because the last may have ended or may hang. Of a
 // file that was not stored the reply says nothing.
 func (x *examination) remove(ctx context.Context) {
-	if x.dir == "" && x.unsure == "" && len(x.made) == 0 {
+	if x.dir == "" && len(x.made) == 0 {
 		return
 	}
 	x.Progress("DELE")
@@ -154,12 +154,14 @@ func (x *examination) remove(ctx context.Context) {
 	x.dir = "" // it may not be there
 	s, err := x.login(ctx, x.address)
 	if err != nil {
-		x.note(leftover, []string{cmp.Or(x.dir, x.unsure) + "/" + x.prefix + "*"}, err.Error())
+		x.note(leftover, []string{cmp.Or(dir, x.prefix+"*")}, err.Error())
 		return
 	}
 	defer s.close()
-	if x.unsure != "" {
-		_, _ = s.send("RMD " + x.unsure)
+	if dir != "" {
+		if r, err := s.send("CWD " + dir); err == nil && r.code >= 500 {
+			return
+		}
 	}
 	for _, name := range x.made {
 		_, _ = s.send("DELE " + name)
