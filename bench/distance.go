@@ -126,7 +126,7 @@ func (w distance) carry(to, from net.Conn) {
 			if time.Sleep(time.Until(c.due)); !broken {
 				if _, err := to.Write(c.data); err != nil {
 					broken = true
-					reset(from)
+					s3test.Reset(from)
 				}
 			}
 			select {
@@ -157,9 +157,9 @@ func (w distance) carry(to, from net.Conn) {
 		close(line)
 		delivered.Wait()
 		if errors.Is(err, io.EOF) {
-			_ = closeWrite(to)
+			_ = s3test.CloseWrite(to)
 		} else {
-			reset(to)
+			s3test.Reset(to)
 		}
 		return
 	}
@@ -170,20 +170,4 @@ func latest(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// closeWrite ends one direction of a connection.
-func closeWrite(conn net.Conn) error {
-	if half, ok := conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return conn.Close()
-}
-
-// reset ends a connection by RST, as a crashed machine does, and not by FIN.
-func reset(conn net.Conn) {
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	_ = conn.Close()
 }

@@ -220,13 +220,13 @@ func (e *exchange) conn() net.Conn { return e.r.Context().Value(connKey{}).(net.
 
 // reset ends the connection by RST. It does not return.
 func (e *exchange) reset() {
-	reset(e.conn())
+	Reset(e.conn())
 	panic(http.ErrAbortHandler)
 }
 
 // hangUp closes the connection in one direction only, and waits for the client to do the same. It does not return.
 func (e *exchange) hangUp() {
-	_ = closeWrite(e.conn())
+	_ = CloseWrite(e.conn())
 	_, _ = io.Copy(io.Discard, e.r.Body) // the client may still be sending
 	select {
 	case <-e.r.Context().Done(): // the client has closed it too
@@ -241,16 +241,16 @@ const hangUpTimeout = 30 * time.Second
 // errCut ends a body that was cut.
 var errCut = errors.New("cut by the proxy")
 
-// closeWrite ends one direction of a connection.
-func closeWrite(conn net.Conn) error {
+// CloseWrite ends one direction of a connection.
+func CloseWrite(conn net.Conn) error {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
 	return conn.Close()
 }
 
-// reset ends a connection by RST, as a crashed machine does, and not by FIN.
-func reset(conn net.Conn) {
+// Reset ends a connection by RST, as a crashed machine does, and not by FIN.
+func Reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
