@@ -20,8 +20,8 @@ type distance struct {
 // chunkSize is how many bytes travel together. At 25 MiB/s they take 2.5 ms.
 const chunkSize = 64 << 10
 
-// A distantServer is a server at a distance. It forwards connections to the server, and delays bytes as the distance says.
-// Connections open without delay, because the kernel accepts them.
+// A distantServer is a server at a distance. It forwards connections to the server, and delays bytes as the distance
+// says. Connections open without delay, because the kernel accepts them.
 type distantServer struct {
 	distance distance
 	target   string

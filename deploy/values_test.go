@@ -68,7 +68,8 @@ tests: {login: {existingSecret: test-user}}
 	}
 }
 
-// TestRequestedMemory checks that a pod requests what docs/guides/sizing-and-limits.md counts, unless a value says otherwise.
+// TestRequestedMemory checks that a pod requests what docs/guides/sizing-and-limits.md counts, unless a value says
+// otherwise.
 func TestRequestedMemory(t *testing.T) {
 	for _, tt := range []struct{ set, want string }{
 		{"preStopSeconds=5", "466Mi"}, // 114 MiB and 22/16 of 256 MiB
@@ -225,8 +226,8 @@ func TestCheckOfSecretsOfTheRelease(t *testing.T) {
 // exampleLine is a commented line of YAML, and not of prose.
 var exampleLine = regexp.MustCompile(`^( *)# ( *(?:- |[\w/.-]+:(?: |$)).*)$`)
 
-// TestCommentedValues uncomments all values that values.yaml shows in comments, as an editor does, and renders the chart
-// with them: each must stand below its parent.
+// TestCommentedValues uncomments all values that values.yaml shows in comments, as an editor does, and renders the
+// chart with them: each must stand below its parent.
 func TestCommentedValues(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
 	if err != nil {

@@ -239,7 +239,8 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// While S3 does not let the server look for the uploads that a file replaces, each further look costs what the first did.
+// While S3 does not let the server look for the uploads that a file replaces, each further look costs what the first
+// did.
 func TestLooksForReplacedUploads(t *testing.T) {
 	inVirtualTime(t, func(x *journalTest) {
 		alice, journal, spy := x.replica(x.Context(), "alice")

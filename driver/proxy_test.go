@@ -14,8 +14,8 @@ import (
 	"github.com/babelftp/babelftp/driver/drivertest"
 )
 
-// A repeatingProxy sends each PUT and each DELETE twice, and the POST that ends an upload, and passes on the second answer. It is as if the connection
-// to S3 had broken before the first one.
+// A repeatingProxy sends each PUT and each DELETE twice, and the POST that ends an upload, and passes on the second
+// answer. It is as if the connection to S3 had broken before the first one.
 type repeatingProxy struct{ s3.HTTPClient }
 
 // Do implements [s3.HTTPClient].

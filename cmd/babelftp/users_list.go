@@ -109,8 +109,8 @@ func listUsers(cfg *config.Config, tenants []string, last map[string]time.Time, 
 	return all
 }
 
-// addSources notes where users stand: in the configuration or a users_file, or from which old FTP server they have moved
-// there.
+// addSources notes where users stand: in the configuration or a users_file, or from which old FTP server they have
+// moved there.
 func addSources(cfg *config.Config, all []listedUser) error {
 	documents := map[string][]*usersfile.Document{} // by tenant
 	for name, t := range cfg.Tenants {

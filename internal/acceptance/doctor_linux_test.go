@@ -31,8 +31,8 @@ func forwarding(t *testing.T, ports ...string) {
 	}
 }
 
-// examined returns what babelftp doctor finds at an address of the site, but for the certificate, which has other names, and wants
-// nothing to be left.
+// examined returns what babelftp doctor finds at an address of the site, but for the certificate, which has other
+// names, and wants nothing to be left.
 func (s *site) examined(t *testing.T, address string, args ...string) []string {
 	t.Helper()
 	file := newFolder(t).write("password", []byte(password+"\n"))

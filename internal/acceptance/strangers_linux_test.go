@@ -81,8 +81,8 @@ func (s *site) highestHeap(t *testing.T) (highest float64) {
 	return highest
 }
 
-// TestMemoryOfWaitingLines: what a user sends while a command runs waits in the client, but for 64 kB. Each session here
-// waits for a data connection that never comes, and gets four megabytes of lines.
+// TestMemoryOfWaitingLines: what a user sends while a command runs waits in the client, but for 64 kB. Each session
+// here waits for a data connection that never comes, and gets four megabytes of lines.
 func TestMemoryOfWaitingLines(t *testing.T) {
 	t.Parallel()
 	const (

@@ -92,8 +92,8 @@ func (l *Listener) Prepare(cfg config.Admin) (*ListenerChange, error) {
 	return c, nil
 }
 
-// Apply makes the change. Cookies and streams of events end when the passwords or the authorities change. A certificate of
-// authorities that are gone is no login any more, also on a connection that is open.
+// Apply makes the change. Cookies and streams of events end when the passwords or the authorities change. A certificate
+// of authorities that are gone is no login any more, also on a connection that is open.
 func (c *ListenerChange) Apply() {
 	c.listener.files.Store(c.files)
 	var clients *x509.CertPool

@@ -122,8 +122,8 @@ func sendPage(t *testing.T, client *http.Client, method, address string, form ur
 	return answerIn{response.StatusCode, string(body), response.Header, response.Cookies(), response.Request.URL}
 }
 
-// A browser without a password gets the page and nothing of the API, and no other site gets anything by a browser that has
-// logged in.
+// A browser without a password gets the page and nothing of the API, and no other site gets anything by a browser that
+// has logged in.
 func TestPassword(t *testing.T) {
 	_, address := serve(t, config.Admin{Users: users(t, password)}, answers("api"))
 	_, port, _ := net.SplitHostPort(address)

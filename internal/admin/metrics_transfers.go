@@ -11,8 +11,8 @@ import (
 
 const namespace = "babelftp"
 
-// TransferMetrics shows the transfers on data connections. The bytes of those that run count too, as they move: they are
-// read when Prometheus asks, so that moving them costs nothing. Its methods may be called by any goroutine.
+// TransferMetrics shows the transfers on data connections. The bytes of those that run count too, as they move: they
+// are read when Prometheus asks, so that moving them costs nothing. Its methods may be called by any goroutine.
 type TransferMetrics struct {
 	tenants   *TenantMetrics
 	total     *TenantCounter

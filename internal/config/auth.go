@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Auth is the directory, HTTP hook or old FTP server that decides on logins of users who are not in the configuration. There is one at
-// most. That of the server serves all tenants without one of their own.
+// Auth is the directory, HTTP hook or old FTP server that decides on logins of users who are not in the configuration.
+// There is one at most. That of the server serves all tenants without one of their own.
 type Auth struct {
 	// HTTP service that gets each login in JSON and answers with the settings of the user.
 	Hook Hook `yaml:"hook"`

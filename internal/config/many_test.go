@@ -16,7 +16,8 @@ import (
 )
 
 // BenchmarkManyTenants reads a configuration of 3,000 tenants and 30,000 users, in one file and in a folder with a file
-// of each tenant. It reads them again after a change of one tenant. Each may take 3 s of processors, and the process 250 MiB:
+// of each tenant. It reads them again after a change of one tenant. Each may take 3 s of processors, and the process
+// 250 MiB:
 //
 //	go test ./internal/config -run - -bench ManyTenants -benchtime 3x
 func BenchmarkManyTenants(b *testing.B) {

@@ -92,8 +92,8 @@ func TestExample(t *testing.T) {
 }
 
 // maxKeys is how many keys, sections too, the reference may tell of. What is below s3 of a tenant, and other sections
-// whose keys another one has, counts once: it is learnt once. To add a key above it, find out what the server can decide
-// itself, or which key says almost the same. To list them, with those that count again:
+// whose keys another one has, counts once: it is learnt once. To add a key above it, find out what the server can
+// decide itself, or which key says almost the same. To list them, with those that count again:
 //
 //	go test ./internal/config -run TestNumberOfKeys -v
 const maxKeys = 212
@@ -621,7 +621,8 @@ type row struct {
 	at string
 }
 
-// sameAs says that a section has the keys of another one, which a reader knows by then. It is empty where none has them.
+// sameAs says that a section has the keys of another one, which a reader knows by then. It is empty where none has
+// them.
 func sameAs(s *section, told []laid) string {
 	for _, other := range told {
 		if len(s.keys) < 2 || !slices.ContainsFunc(s.keys, func(k key) bool { return k.section == nil }) {

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// A rule says which lines of a log show a finding: the message, an attribute and a pattern in it. An empty part fits all.
+// A rule says which lines of a log show a finding: the message, an attribute and a pattern in it. An empty part fits
+// all.
 type rule struct {
 	id      ID
 	msg     string // how the message begins

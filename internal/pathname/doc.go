@@ -4,9 +4,9 @@
 // and listings. A [Resolver] finds a name in the storage whichever variant of it the client sends, and gives new names
 // their form. Pathnames in the storage are absolute, clean and UTF-8.
 //
-// An [Encoding] translates one segment of a pathname between UTF-8 and the bytes of clients that write in a charset from
-// before UTF-8. [ParseEncoding] makes one from the label in a configuration. Encode gives back the bytes that Decode was
-// given.
+// An [Encoding] translates one segment of a pathname between UTF-8 and the bytes of clients that write in a charset
+// from before UTF-8. [ParseEncoding] makes one from the label in a configuration. Encode gives back the bytes that
+// Decode was given.
 //
 // A [Base] writes the URI of a file on the server, and [To8URI] makes an 8URI of one, for people to read.
 //
@@ -14,8 +14,8 @@
 //
 //   - RFC 2640, sections 2, 3.1 and annex B.3: pathnames in UTF-8; every SP belongs to them. A name that is UTF-8 is
 //     UTF-8. Any other is in the configured charset. A name that the charset lacks goes out in UTF-8.
-//   - RFC 3629, the successor of RFC 2279: which bytes are UTF-8; U+FEFF stays, because a pathname is not the start of a
-//     stream
+//   - RFC 3629, the successor of RFC 2279: which bytes are UTF-8; U+FEFF stays, because a pathname is not the start of
+//     a stream
 //   - RFC 3659, section 2.2: line breaks in pathnames
 //   - draft-ietf-ftpext-intl-ftp-00, sections 3.1 and 3.1.1: the strategies of a server with a configured charset, for
 //     single directories too, and of a mirror, which keeps the bytes

@@ -2,8 +2,8 @@
 // commands and transfers, and of what a limit refuses, each thing once.
 //
 // A command ends in one [Outcome]. The log, the audit log, the metrics and the traces read that, and derive nothing
-// themselves. An [Activity] tells administrators what a session does at the moment: the bytes of a transfer are read when
-// one asks, so that moving them costs nothing.
+// themselves. An [Activity] tells administrators what a session does at the moment: the bytes of a transfer are read
+// when one asks, so that moving them costs nothing.
 //
 // [Escape] keeps what a client has sent from having an effect on the terminal that shows a line.
 package report

@@ -12,8 +12,8 @@ import (
 // firstInherited is the descriptor of the first socket that systemd hands over (sd_listen_fds(3)).
 const firstInherited = 3
 
-// An inheritedListener listener has a socket that systemd keeps open. Clients who connect after it is closed wait for the
-// next process.
+// An inheritedListener listener has a socket that systemd keeps open. Clients who connect after it is closed wait for
+// the next process.
 type inheritedListener struct{ *net.TCPListener }
 
 // inherited is the socket that systemd has opened under the name of a key, and nil if there is none. The variables

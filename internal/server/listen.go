@@ -29,8 +29,8 @@ func (e *ListenError) Error() string {
 // Unwrap returns the operating system's error.
 func (e *ListenError) Unwrap() error { return e.Err }
 
-// listenTCP opens the address that a key has, and logs it. If systemd has opened a socket that has the name of the key, listenTCP
-// takes that. For an empty address it opens none, and the listener is nil. An error is a [ListenError].
+// listenTCP opens the address that a key has, and logs it. If systemd has opened a socket that has the name of the key,
+// listenTCP takes that. For an empty address it opens none, and the listener is nil. An error is a [ListenError].
 func listenTCP(ctx context.Context, key, address string, log *slog.Logger) (net.Listener, error) {
 	if address == "" {
 		return nil, nil

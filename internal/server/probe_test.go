@@ -209,8 +209,8 @@ func before(reach *aws.Config, do func(in any) error) *aws.Config {
 	return reach
 }
 
-// A probe leaves nothing where it is stopped, whatever it was about to do, or where S3 performs a request and the answer
-// is lost. If it cannot know what to abort, it says so.
+// A probe leaves nothing where it is stopped, whatever it was about to do, or where S3 performs a request and the
+// answer is lost. If it cannot know what to abort, it says so.
 func TestInterruptedProbe(t *testing.T) {
 	for name, is := range map[string]func(in any) bool{
 		"put":      func(in any) bool { _, ok := in.(*s3.PutObjectInput); return ok },

@@ -58,8 +58,8 @@ func (j *Journal) Stored(ctx context.Context, owner, key string, object s3api.St
 	}
 }
 
-// removeLater calls RemoveReplaced soon, unless that will be done anyway. The caller holds the lock, and gives a context
-// that does not end with its session.
+// removeLater calls RemoveReplaced soon, unless that will be done anyway. The caller holds the lock, and gives a
+// context that does not end with its session.
 func (j *Journal) removeLater(ctx context.Context) {
 	if j.closed || j.removing != nil {
 		return

@@ -49,7 +49,8 @@ func (j *Journal) Forget(ctx context.Context, r *Record) error {
 	return j.bucket.Delete(ctx, r.Name)
 }
 
-// DeleteIdle removes the uploads on which no session works, and tells whether it removed one, and whether one is in use.
+// DeleteIdle removes the uploads on which no session works, and tells whether it removed one, and whether one is in
+// use.
 func (j *Journal) DeleteIdle(ctx context.Context, records []s3api.Version) (removed, inUse bool, failed error) {
 	for _, v := range records {
 		r, err := j.Read(ctx, v)

@@ -6,11 +6,11 @@
 // object to find out whether S3 performed it (change.go). The bucket repeats requests itself (retry.go), and the SDK
 // repeats none.
 //
-// Around a client stand others ([Intercept]): [Shared] makes requests in turn with those of other users, [Limited] bounds
-// how many are under way, and [WithCustomerKey] adds the key of SSE-C.
+// Around a client stand others ([Intercept]): [Shared] makes requests in turn with those of other users, [Limited]
+// bounds how many are under way, and [WithCustomerKey] adds the key of SSE-C.
 //
-// Operations: HeadObject, GetObject, PutObject, CopyObject, DeleteObject, DeleteObjects, GetObjectTagging, RestoreObject,
-// ListObjectsV2, ListObjectVersions, CreateMultipartUpload, UploadPart, UploadPartCopy, ListParts,
+// Operations: HeadObject, GetObject, PutObject, CopyObject, DeleteObject, DeleteObjects, GetObjectTagging,
+// RestoreObject, ListObjectsV2, ListObjectVersions, CreateMultipartUpload, UploadPart, UploadPartCopy, ListParts,
 // CompleteMultipartUpload, AbortMultipartUpload.
 package s3api
 

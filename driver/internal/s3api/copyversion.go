@@ -108,8 +108,8 @@ func (b *Bucket) sameMD5(v Version, made Stored) bool {
 		strings.Trim(v.ETag, `"`) == strings.Trim(made.ETag, `"`)
 }
 
-// copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1). It names the version of one of the
-// past.
+// copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1). It names the version of one of
+// the past.
 func (v Version) copySource() *string {
 	source := v.Bucket.Name + "/" + keys.PercentEncode(v.Key)
 	if v.Bucket.isPast {

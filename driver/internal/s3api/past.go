@@ -280,8 +280,8 @@ func (c *pastClient) versions(
 	return all, out, nil
 }
 
-// ulidTime is the time, to the millisecond, that an ID begins with (https://github.com/ulid/spec), and otherwise for one
-// that is none.
+// ulidTime is the time, to the millisecond, that an ID begins with (https://github.com/ulid/spec), and otherwise for
+// one that is none.
 func ulidTime(id string, otherwise time.Time) time.Time {
 	const digits, ulid, timeDigits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ", 26, 10
 	if len(id) != ulid {

@@ -317,8 +317,8 @@ func (m *multipart) abort() {
 	m.entry.Remove(ctx)
 }
 
-// errUnsettled is why an upload is not aborted: OpenStack Swift would complete and abort it, and leave an object without
-// its parts.
+// errUnsettled is why an upload is not aborted: OpenStack Swift would complete and abort it, and leave an object
+// without its parts.
 var errUnsettled = errors.New("S3 has not told whether it completes the upload")
 
 // drain waits for the requests under way, for interruptTimeout at most. The upload stays open. The parts that S3 has

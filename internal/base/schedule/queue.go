@@ -14,8 +14,8 @@
 //     longer than a request that is alone, others slow the user down, and the number of slots shrinks in proportion.
 //   - With fewer slots than one for each of two users, the users with many requests rest after each. So they take a
 //     part of the time: down to a quarter.
-//   - Otherwise the number grows with the answers, as long as others wait. Users who all have many so come to as many as
-//     they ask for, and a light user decides when there are too many.
+//   - Otherwise the number grows with the answers, as long as others wait. Users who all have many so come to as many
+//     as they ask for, and a light user decides when there are too many.
 package schedule
 
 import (

@@ -17,7 +17,8 @@ func NewExpiry(end time.Time) Expiry {
 	return Expiry{end, end.Format(time.RFC3339)}
 }
 
-// UnmarshalText reads a date, which is the last day in UTC, or a time of RFC 3339: 2027-01-31, 2027-01-31T18:00:00+01:00.
+// UnmarshalText reads a date, which is the last day in UTC, or a time of RFC 3339: 2027-01-31,
+// 2027-01-31T18:00:00+01:00.
 func (e *Expiry) UnmarshalText(text []byte) error {
 	day, err := time.Parse(time.DateOnly, string(text))
 	if err == nil {

@@ -124,8 +124,8 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// pathTag is the tag of a text, or of a list of texts, that is the path of a file or folder. A relative one starts at the folder of the
-// document.
+// pathTag is the tag of a text, or of a list of texts, that is the path of a file or folder. A relative one starts at
+// the folder of the document.
 const pathTag = "path"
 
 // fieldsOf are the fields that are part of the file, those of embedded structs too.

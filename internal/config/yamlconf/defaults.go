@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// defaultsTag is the tag of a map of pointers to structs with the name of another field, a struct of the same type. What
-// the document gives to that field is given to each entry of the map first. Then the entry replaces single values and
-// lists, and adds to sections and maps.
+// defaultsTag is the tag of a map of pointers to structs with the name of another field, a struct of the same type.
+// What the document gives to that field is given to each entry of the map first. Then the entry replaces single values
+// and lists, and adds to sections and maps.
 const defaultsTag = "defaults"
 
 // isDefaults reports whether a field of the struct t has the defaults of a map.

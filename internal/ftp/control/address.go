@@ -34,8 +34,8 @@ func siteURL(base pathname.Base) fileCommand {
 // presignedLife is how long a link is good unless the client says.
 const presignedLife = time.Hour
 
-// sitePresign is SITE PRESIGN: a link by which any HTTP client downloads a file over HTTPS. What follows the last SP is a
-// duration if it can be one and no file has a name that ends so. usage is the syntax of the command as 501 shows it,
+// sitePresign is SITE PRESIGN: a link by which any HTTP client downloads a file over HTTPS. What follows the last SP is
+// a duration if it can be one and no file has a name that ends so. usage is the syntax of the command as 501 shows it,
 // up to the duration.
 func sitePresign(usage string) fileCommand {
 	return func(r *fileRequest, arg string) (wire.Reply, error) {

@@ -5,9 +5,9 @@
 // open.
 //
 // A [session] has four parts, which do not know each other. They are the [dialogue] on the control connection, the
-// [identity] of the client, the [settings] for the commands that follow, and the [operation] that runs. Each command has
-// one row in the table of command.go. Its function returns its reply or an error, and [session.finish] makes its outcome
-// of that.
+// [identity] of the client, the [settings] for the commands that follow, and the [operation] that runs. Each command
+// has one row in the table of command.go. Its function returns its reply or an error, and [session.finish] makes its
+// outcome of that.
 //
 // Implemented here:
 //

@@ -74,8 +74,8 @@ func (s *session) answerOfEngine(verb string, fromEngine wire.Reply) wire.Reply 
 	return r
 }
 
-// TestAnswersInEveryLanguage lets the engine answer each verb by each class of code, in every situation. The client gets
-// the code and the protocol fields that a reader of English gets, and words of its own language only.
+// TestAnswersInEveryLanguage lets the engine answer each verb by each class of code, in every situation. The client
+// gets the code and the protocol fields that a reader of English gets, and words of its own language only.
 func TestAnswersInEveryLanguage(t *testing.T) {
 	bundle := loadBundle(t)
 	verbs := slices.Sorted(maps.Keys(successes()))

@@ -55,8 +55,8 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// TestFirstTransfersAtOnce: engines that transfer for the first time at the same moment open one port, and each gets its
-// listener.
+// TestFirstTransfersAtOnce: engines that transfer for the first time at the same moment open one port, and each gets
+// its listener.
 func TestFirstTransfersAtOnce(t *testing.T) {
 	for range 30 {
 		s := newServer(t, netaddr.PortRange{})

@@ -265,8 +265,8 @@ func appendCharset(b []byte, c *Client, e Entry) ([]byte, bool) {
 	return append(b, encoding.DisplayName()...), true
 }
 
-// appendArchive writes the storage class of a file that S3 must restore from its archive before it can be read. The fact
-// is a local one (RFC 3659 7.5), which clients pass over that do not know it.
+// appendArchive writes the storage class of a file that S3 must restore from its archive before it can be read. The
+// fact is a local one (RFC 3659 7.5), which clients pass over that do not know it.
 func appendArchive(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	object, ok := e.Sys().(interface{ Archive() string })
 	if !ok || object.Archive() == "" {

@@ -134,7 +134,8 @@ func put(t *testing.T, w *audit.Writer, lines ...string) {
 	}
 }
 
-// A writer that keeps its lines tries again until the destination takes them, and tells that it does not work meanwhile.
+// A writer that keeps its lines tries again until the destination takes them, and tells that it does not work
+// meanwhile.
 func TestWriterKeepsLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Int64

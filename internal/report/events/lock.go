@@ -226,7 +226,8 @@ func (l *lock) put(ctx context.Context, text string, before version, bare bool) 
 	return nil
 }
 
-// errNotStored is for an answer 200 without an ETag. Swift gives it where it has performed a later request first, and then does not perform this one.
+// errNotStored is for an answer 200 without an ETag. Swift gives it where it has performed a later request first, and
+// then does not perform this one.
 var errNotStored = errors.New("S3 answered without an ETag")
 
 // read is what S3 has now.

@@ -317,7 +317,8 @@ func TestReleaseIsNotRepeated(t *testing.T) {
 	})
 }
 
-// S3 answers 200 without an ETag and stores nothing, because another server came later and was faster. The other one has the lock.
+// S3 answers 200 without an ETag and stores nothing, because another server came later and was faster. The other one
+// has the lock.
 func TestNotStored(t *testing.T) {
 	server := s3test.Start(t, "sim-aws")
 	b := lockBucket{server.Client(s3client.RepeatUnstored("")), server.Bucket(t)}

@@ -44,8 +44,8 @@ type Authority struct {
 	client     *http.Client
 }
 
-// StartAuthority starts an authority that issues certificates of this life, until the end of the test. With -short it skips
-// the test.
+// StartAuthority starts an authority that issues certificates of this life, until the end of the test. With -short it
+// skips the test.
 func StartAuthority(tb testing.TB, life time.Duration) *Authority {
 	return startAuthority(tb, life, nil)
 }

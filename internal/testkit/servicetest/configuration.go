@@ -21,8 +21,8 @@ func PasswordHash() value.Secret {
 		"$argon2id$v=19$m=8,t=1,p=1$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo")
 }
 
-// NewConfig is a configuration with the tenant acme in a fresh bucket of an S3 server, and the user alice. Uploads hardly wait
-// for the end of the control connection.
+// NewConfig is a configuration with the tenant acme in a fresh bucket of an S3 server, and the user alice. Uploads
+// hardly wait for the end of the control connection.
 func NewConfig(tb testing.TB, s *s3test.Server) *config.Config {
 	tb.Helper()
 	cfg := config.Default()

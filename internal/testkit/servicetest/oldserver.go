@@ -37,8 +37,8 @@ type OldServer struct {
 // OldServers are the programs of [StartOldServer].
 func OldServers() []string { return []string{"vsftpd", "proftpd", "pure-ftpd"} }
 
-// StartOldServer starts an old server, which ends with the test. With -short, and without the rights to change users, it
-// skips the test.
+// StartOldServer starts an old server, which ends with the test. With -short, and without the rights to change users,
+// it skips the test.
 func StartOldServer(tb testing.TB, program string) *OldServer {
 	tb.Helper()
 	if testing.Short() {

@@ -147,9 +147,9 @@ func (d *directory) asked(host, login string) (t *Tenant, name string) {
 }
 
 // serviceOf returns the service that decides on names such as this one where no tenant knows them. It is that of the
-// tenant that the client has asked for, so the password of one tenant's user is for no other tenant. Where the client has
-// asked for none, it is that of the server. It is nil if there is none, or if it could not take the name. The answer
-// does not depend on which users there are.
+// tenant that the client has asked for, so the password of one tenant's user is for no other tenant. Where the client
+// has asked for none, it is that of the server. It is nil if there is none, or if it could not take the name. The
+// answer does not depend on which users there are.
 func (d *directory) serviceOf(host string, t *Tenant, name string) *service {
 	if name == "" || len(name) > maxSourceName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return nil

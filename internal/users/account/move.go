@@ -17,10 +17,10 @@ import (
 // errMoved says that another login, or another replica, has stored the user.
 var errMoved = errors.New("the user is there already")
 
-// move stores a user of the old FTP server, which has accepted the password, in the users_file of the tenant, with a hash
-// of the password. It returns the address of that server, empty if nothing was stored. The server reads the changed file
-// within a second, and from then on the user is one of the configuration. Where the user cannot be stored, the login goes on, and the next
-// one asks the old server again.
+// move stores a user of the old FTP server, which has accepted the password, in the users_file of the tenant, with a
+// hash of the password. It returns the address of that server, empty if nothing was stored. The server reads the
+// changed file within a second, and from then on the user is one of the configuration. Where the user cannot be stored,
+// the login goes on, and the next one asks the old server again.
 func (r *Registry) move(ctx context.Context, client netip.Prefix, u *User, req *LoginRequest) (from string) {
 	from = u.Tenant.Auth.FTP.Address
 	about := []any{"tenant", u.Tenant.Name, "user", u.Name, "from", from, "file", u.Tenant.UsersFile}

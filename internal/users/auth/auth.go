@@ -1,5 +1,5 @@
-// Package auth asks a directory, an HTTP hook or an old FTP server whether users who are not in the configuration may log
-// in, and what they may do.
+// Package auth asks a directory, an HTTP hook or an old FTP server whether users who are not in the configuration may
+// log in, and what they may do.
 //
 // [New] makes a [Source], which POSTs each login to a hook, binds to a directory as the user, or logs in to the old
 // server. Package account decides who is asked, makes clients wait in turns and after failures, and makes a user of the

@@ -22,7 +22,8 @@ import (
 // maxDialogue is many times what a server says until a login is decided, in bytes.
 const maxDialogue = 256 << 10
 
-// An oldServer is an FTP server whose users move here. Its accounts for anonymous FTP take any password, so none is asked.
+// An oldServer is an FTP server whose users move here. Its accounts for anonymous FTP take any password, so none is
+// asked.
 type oldServer struct {
 	template
 	cfg *config.OldServer
