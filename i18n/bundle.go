@@ -231,6 +231,7 @@ func (l *loader) read(c *catalogue) map[ID]*text {
 		case seen[id]:
 			c.errorf(e, "appears twice; remove one")
 		case !e.Translation.IsZero():
+			e.Translation.takeArg(source.entry.Translation)
 			problems := source.check(id, c.tag, e.Translation)
 			for _, problem := range problems {
 				c.errorf(e, "%s", problem)

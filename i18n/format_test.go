@@ -21,13 +21,13 @@ func TestCataloguesAreFormatted(t *testing.T) {
 
 func TestFormat(t *testing.T) {
 	const begin, end = "{\n  \"language\": \"is\",\n  \"messages\": [\n", "\n  ]\n}\n"
-	const goodbye = "    {\n      \"id\": \"goodbye\",\n      \"message\": \"Goodbye.\",\n      \"translation\": " +
+	const goodbye = "    {\n      \"id\": \"goodbye\",\n      \"translation\": " +
 		"\"Bless.\"\n    }"
 	tests := []struct{ name, messages, want string }{
 		{"one", text("goodbye", "Bless."), goodbye},
 		{"order-of-english", text("ok", "Já <b> & nei.") + "," + text("goodbye", "Bless."),
 			goodbye +
-				",\n    {\n      \"id\": \"ok\",\n      \"message\": \"OK.\",\n      \"translation\": \"Já <b> & " +
+				",\n    {\n      \"id\": \"ok\",\n      \"translation\": \"Já <b> & " +
 				"nei.\"\n    }"},
 		{"unknown-message-stays", text("good-bye", "Bless.") + "," + text("goodbye", "Bless."),
 			goodbye + ",\n    {\n      \"id\": \"good-bye\",\n      \"translation\": \"Bless.\"\n    }"},

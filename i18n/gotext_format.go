@@ -9,10 +9,9 @@ import (
 )
 
 // FormatFile writes a catalogue as the ones in this repository are written: the messages in the
-// order of the English catalogue, with its texts as "message" and its placeholders.
-// A translation of an English text that has changed since becomes fuzzy. Messages that
-// the English catalogue does not have come last. The comments for translators stay in the
-// English catalogue only.
+// order of the English catalogue, and those that it does not have last. English texts,
+// placeholders and comments for translators stay in the English catalogue only. A translation
+// becomes fuzzy where its "message" was another English text than today's.
 func FormatFile(f, english File) ([]byte, error) {
 	tag, err := language.Parse(f.Language)
 	if err != nil {
@@ -29,9 +28,13 @@ func FormatFile(f, english File) ([]byte, error) {
 			changed := !m.Message.IsZero() && !reflect.DeepEqual(m.Message, source.Message)
 			m.Fuzzy = m.Fuzzy || changed && !m.Translation.IsZero()
 			m.Message, m.Placeholders = source.Message, source.Placeholders
-			if m.TranslatorComment == source.TranslatorComment && f.Language != english.Language {
-				m.TranslatorComment = ""
+			if f.Language != english.Language {
+				m.Message, m.Placeholders = Text{}, nil
+				if m.TranslatorComment == source.TranslatorComment {
+					m.TranslatorComment = ""
+				}
 			}
+			m.Translation.takeArg(source.Translation)
 			m.Translation.dropMany(numbers)
 			out.Messages = append(out.Messages, m)
 		}
@@ -48,6 +51,14 @@ func FormatFile(f, english File) ([]byte, error) {
 	e.SetIndent("", "  ")
 	err = e.Encode(out)
 	return b.Bytes(), err
+}
+
+// takeArg adds the argument of the English text to a select without one. translate-toolkit
+// knows the argument from placeholders only.
+func (t *Text) takeArg(english Text) {
+	if t.Select != nil && t.Select.Arg == "" && english.Select != nil {
+		t.Select.Arg = english.Select.Arg
+	}
 }
 
 // dropMany removes the form many where it is the text of other, and the language has no

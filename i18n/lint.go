@@ -116,7 +116,7 @@ func (c *catalogue) reviewEntry(e Message, source source, forms map[string][]int
 	if !e.Message.IsZero() && !reflect.DeepEqual(e.Message, source.entry.Message) {
 		c.warnf(
 			e,
-			`translates %q, but the English text is now %q; compare the translation with it and copy it to "message"`,
+			`translates %q, but the English text is now %q; compare the translation with it and remove "message"`,
 			e.Message.Msg, source.entry.Message.Msg)
 	}
 	if e.Translation.IsZero() {

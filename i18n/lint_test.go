@@ -85,7 +85,7 @@ func TestLintMessages(t *testing.T) {
 			[]string{`1: warning: message "idle-timeout": plural form "one": is the English text; translate it unless the words are the same`}},
 		{"english-in-english", "en-GB", text("goodbye", "Goodbye."), nil},
 		{"stale", "", `{"id": "goodbye", "message": "Bye.", "translation": "Bonjour."}`,
-			[]string{`1: warning: message "goodbye": translates "Bye.", but the English text is now "Goodbye."; compare the translation with it and copy it to "message"`}},
+			[]string{`1: warning: message "goodbye": translates "Bye.", but the English text is now "Goodbye."; compare the translation with it and remove "message"`}},
 		{"not-stale", "", `{"id": "goodbye", "message": "Goodbye.", "translation": "Bonjour."}`, nil},
 		{"fuzzy", "", `{"id": "goodbye", "translation": "Bonjour.", "fuzzy": true}`,
 			[]string{`1: warning: message "goodbye": is marked "fuzzy"; compare it with the English text and remove the mark`}},
@@ -111,6 +111,9 @@ func TestLintMessages(t *testing.T) {
 		{"form-for-one-number", "de", plural(`"one": "eine", "other": "{Seconds}"`), nil},
 		{"one-text-for-all-numbers", "pl", text("idle-timeout", "Sekund: {Seconds}."),
 			[]string{`1: warning: message "idle-timeout": is one text for every number, but the language has the plural forms one, few, many, other; give one text for each`}},
+		{"argument-of-english", "ja",
+			`{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "cases": {"other": "{Seconds}秒。"}}}}`,
+			nil},
 		{"language-without-forms", "ja", text("idle-timeout", "{Seconds}秒。"), nil},
 		{"form-of-a-million", "br", plural(
 			`"one": "{Seconds}", "two": "{Seconds}", "few": "{Seconds}", "other": "{Seconds}"`),

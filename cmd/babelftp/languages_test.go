@@ -103,8 +103,8 @@ func TestLanguagesFormat(t *testing.T) {
 			t.Errorf("exit code %d: %s%s, want %s", code, stdout, stderr, want)
 		}
 	}
-	want := "{\n  \"language\": \"fr\",\n  \"messages\": [\n    {\n      \"id\": \"goodbye\",\n      \"message\": " +
-		"\"Goodbye.\",\n      \"translation\": \"Salut.\"\n    }\n  ]\n}\n"
+	want := "{\n  \"language\": \"fr\",\n  \"messages\": [\n    {\n      \"id\": \"goodbye\",\n      " +
+		"\"translation\": \"Salut.\"\n    }\n  ]\n}\n"
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
