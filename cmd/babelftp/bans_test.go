@@ -46,7 +46,7 @@ func ask(t *testing.T, command string, all []asked) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	list := bans.New(config.Bans{Time: time.Hour}, config.Networks{}, slog.New(slog.DiscardHandler), func(string) {})
+	list := bans.New(config.Bans{Time: time.Hour}, config.Networks{}, slog.New(slog.DiscardHandler), func(bans.Ban) {})
 	go func() {
 		_ = http.Serve(
 			l, admin.NewHandler(

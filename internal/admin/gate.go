@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/report/audit"
 )
 
 const (
@@ -38,6 +40,8 @@ const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; 
 
 // A gate lets administrators pass, and no others.
 type gate struct {
+	audit    *audit.Log
+	log      *slog.Logger
 	throttle *limits.Throttle[netip.Prefix, struct{}]
 	origins  *http.CrossOriginProtection
 
@@ -55,8 +59,9 @@ type credentials struct {
 	ended    chan struct{} // closed when others take their place
 }
 
-func newGate() *gate {
+func newGate(audit *audit.Log, log *slog.Logger) *gate {
 	g := &gate{
+		audit: audit, log: log,
 		throttle: limits.NewThrottle[netip.Prefix, struct{}](longestWait), origins: http.NewCrossOriginProtection(),
 		credentials: credentials{browsers: newBrowsers(), ended: make(chan struct{})},
 	}
@@ -214,7 +219,8 @@ func (c *credentials) clientName(state *tls.ConnectionState) string {
 	return cmp.Or(subject.CommonName, subject.String(), "certificate "+state.PeerCertificates[0].SerialNumber.String())
 }
 
-// isPassword compares a password, after a wait if the network of the client has sent wrong ones.
+// isPassword compares a password, after a wait if the network of the client has sent wrong ones. It tells the logs of
+// wrong ones. A name that no administrator has may be a password, so no log gets it.
 func (g *gate) isPassword(c *credentials, r *http.Request, name, password string) bool {
 	if c.passwords == nil {
 		return false
@@ -229,6 +235,13 @@ func (g *gate) isPassword(c *credentials, r *http.Request, name, password string
 	}
 	if !c.passwords.match(r.Context(), name, password) {
 		g.throttle.Failed(network, struct{}{})
+		if r.Context().Err() == nil {
+			if _, known := c.passwords.hashes[name]; !known {
+				name = ""
+			}
+			g.log.Info("login of an administrator refused", "administrator", name, "remote", r.RemoteAddr)
+			g.audit.AdministratorRefused(name, addr)
+		}
 		return false
 	}
 	return true
@@ -260,6 +273,8 @@ func (g *gate) logIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.set(w, c.browsers.begin(name), cookieLife)
+	g.log.Info("administrator logged in", "administrator", name, "remote", r.RemoteAddr)
+	g.audit.Write(&audit.Act{Event: audit.EventAdministrator, Administrator: name, Client: r.RemoteAddr}, nil)
 	if r.Method == http.MethodGet {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return

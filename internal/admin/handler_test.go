@@ -84,7 +84,7 @@ func (*source) Audit() []json.RawMessage { return nil }
 func handlerOf(s *source, log *bytes.Buffer) *Handler {
 	discarded := slog.New(slog.DiscardHandler)
 	return NewHandler(Options{
-		Source: s, Bans: bans.New(config.Bans{Time: time.Hour}, config.Networks{}, discarded, func(string) {}),
+		Source: s, Bans: bans.New(config.Bans{Time: time.Hour}, config.Networks{}, discarded, func(bans.Ban) {}),
 		Debug: &sessionlog.Switch{},
 		Log:   slog.New(slog.NewTextHandler(log, nil)),
 	})

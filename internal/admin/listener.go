@@ -16,6 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/report/audit"
 )
 
 const (
@@ -44,9 +45,11 @@ type tlsFiles struct {
 }
 
 // NewListener makes a listener with an API and a page. The page gets what neither the API nor the login is asked for.
-// NewListener opens no socket.
-func NewListener(cfg config.Admin, api, page http.Handler, log *slog.Logger) (*Listener, error) {
-	l := &Listener{log: log, gate: newGate()}
+// The audit log, nil for none, gets the logins. NewListener opens no socket.
+func NewListener(
+	cfg config.Admin, api, page http.Handler, audit *audit.Log, log *slog.Logger,
+) (*Listener, error) {
+	l := &Listener{log: log, gate: newGate(audit, log)}
 	first, err := l.Prepare(cfg)
 	if err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ func answers(text string) http.Handler {
 // serve starts a listener, and returns its address.
 func serve(t *testing.T, cfg config.Admin, api http.Handler) (l *Listener, address string) {
 	t.Helper()
-	l, err := NewListener(cfg, api, answers("page"), slog.New(slog.DiscardHandler))
+	l, err := NewListener(cfg, api, answers("page"), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

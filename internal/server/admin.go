@@ -58,7 +58,7 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 	var err error
 	a.tcp, err = admin.NewListener(cfg.Admin, api, admin.PageHandler(func() *i18n.Bundle {
 		return s.active.Load().bundle
-	}), s.log)
+	}), s.auditLog, s.log)
 	return a, err
 }
 

@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -114,6 +117,47 @@ func TestAuditOfAdministrators(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// Logins of administrators at admin.listen, wrong ones too, and bans after failures are lines of the audit log. A name
+// that no administrator has is in none.
+func TestAuditOfAdministratorLogins(t *testing.T) {
+	cfg, s, _ := bansBehind(t)
+	cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
+	cfg.Admin.Listen, cfg.Admin.Users = "127.0.0.1:0", adminUsers(t)
+	cfg.Limits.Bans.UserScore = 1
+	t.Run("serve", func(t *testing.T) { // its end writes the last lines
+		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+		c := ftptest.Dial(t, srv.Addr().String())
+		c.Command(331, "USER alice")
+		c.Command(530, "PASS guess")
+		for _, form := range []url.Values{
+			{"user": {adminName}, "password": {"guess"}}, {"user": {adminPassword}, "password": {adminName}},
+			{"user": {adminName}, "password": {adminPassword}},
+		} {
+			answer, err := http.PostForm("http://"+srv.AdminAddr().String()+"/login", form)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close()
+		}
+	})
+	want := []string{
+		"administrator=failed logins banned=alice@acme client=server event=ban outcome=ok",
+		"administrator=ann event=admin_login outcome=failed reason=wrong_password",
+		"event=admin_login outcome=failed reason=unknown_user",
+		"administrator=ann event=admin_login outcome=ok",
+	}
+	got := linesOf(t, cfg.Audit.File, "event")
+	for i, line := range got {
+		got[i] = clientPort.ReplaceAllString(line, "")
+	}
+	got = slices.DeleteFunc(got, func(line string) bool { return strings.Contains(line, "event=login") })
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+var clientPort = regexp.MustCompile(`client=127\.0\.0\.1:\d+ `)
 
 // With audit.required a full disk refuses logins, transfers, changes and what administrators ask for, until it takes
 // lines again. Then all lines are there.

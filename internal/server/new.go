@@ -70,12 +70,13 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
+	var s *Server
+	s = &Server{
 		opts: opts, log: log, metrics: m,
 		factory: clients,
 		memory:  driver.NewBudget(int64(cfg.Memory)),
 		limits:  cfg.Limits.Scopes(),
-		bans:    bans.New(cfg.Limits.Bans, cfg.Limits.Server.Networks, log, m.Banned),
+		bans:    bans.New(cfg.Limits.Bans, cfg.Limits.Server.Networks, log, func(b bans.Ban) { s.banned(b) }),
 		upkeep:  make(chan struct{}, maxParallel),
 
 		ports:        ports,
@@ -118,6 +119,16 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	s.web = web.NewServer(s.health.Handler(m.Handler()), web.Options{Probes: true, Log: log})
 	s.showRefusedTexts(cfg)
 	return s, nil
+}
+
+// banned counts a ban. The audit log has those of administrators already.
+func (s *Server) banned(b bans.Ban) {
+	s.metrics.Banned(b.Kind())
+	if !b.ByAdministrator() {
+		s.auditLog.Write(&audit.Act{
+			Event: "ban", Administrator: b.Reason, Client: "server", About: []any{"banned", b.Name, "until", b.Until.UTC()},
+		}, nil)
+	}
 }
 
 // showParts adds to the metrics what the parts of the server count.

@@ -1,9 +1,16 @@
 package audit
 
-// An Act is what an administrator does, or a reload of the configuration.
+import (
+	"net/netip"
+
+	"github.com/babelftp/babelftp/internal/base/limits"
+)
+
+// An Act is what an administrator does, or what the server does by itself: a reload of the configuration, or a ban
+// after failures.
 type Act struct {
 	Event         string
-	Administrator string // the name, or what has caused a reload
+	Administrator string // the name, or what has made the server do it
 	Client        string // the address of the administrator, or what else the demand came by
 	About         []any  // keys and values
 }
@@ -22,4 +29,24 @@ func (l *Log) Write(a *Act, err error) {
 		about = append(about, "error", err.Error())
 	}
 	l.out.Info(a.Event, about...)
+}
+
+// EventAdministrator is the event of an administrator's login.
+const EventAdministrator = "admin_login"
+
+// AdministratorRefused writes that a login as an administrator had a wrong password. The name is empty where no
+// administrator has it. A nil log has no lines.
+func (l *Log) AdministratorRefused(name string, client netip.AddrPort) {
+	if l == nil {
+		return
+	}
+	why := kind{client: limits.Network(client.Addr()), event: EventAdministrator, reason: "unknown_user"}
+	about := []any{"client", client.String()}
+	if name != "" {
+		why.reason = "wrong_password"
+		about = append(about, "administrator", name)
+	}
+	if l.strangers.wanted(why) {
+		l.out.Info(why.event, append(about, "outcome", outcomeFailed, "reason", why.reason)...)
+	}
 }

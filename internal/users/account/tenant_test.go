@@ -45,7 +45,7 @@ func registryWith(t *testing.T, cfg *config.Config, buckets map[string]*s3client
 	}
 	withEndpoint(buckets)
 	log := slog.New(slog.DiscardHandler)
-	r := NewRegistry(log, bans.New(config.Bans{}, config.Networks{}, log, func(string) {}))
+	r := NewRegistry(log, bans.New(config.Bans{}, config.Networks{}, log, func(bans.Ban) {}))
 	c, err := r.Prepare(cfg, bundle, buckets, nil, driver.Options{})
 	if err != nil {
 		t.Fatal(err)

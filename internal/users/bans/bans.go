@@ -70,7 +70,7 @@ type List struct {
 	cfg    config.Bans
 	rules  config.Networks
 	log    *slog.Logger
-	banned func(kind string)
+	banned func(Ban)
 	key    []byte // of the names of unknown users
 
 	mu       sync.Mutex
@@ -80,8 +80,8 @@ type List struct {
 	sessions map[*limits.Session]string // their users, empty before the login
 }
 
-// New makes a list without bans. It calls banned for each ban, with "address", "network" or "user".
-func New(cfg config.Bans, networks config.Networks, log *slog.Logger, banned func(kind string)) *List {
+// New makes a list without bans. It calls banned for each ban.
+func New(cfg config.Bans, networks config.Networks, log *slog.Logger, banned func(Ban)) *List {
 	l := &List{
 		cfg: cfg, rules: networks, log: log, banned: banned, key: []byte(rand.Text()),
 		networks: map[string]netip.Prefix{}, sessions: map[*limits.Session]string{},
@@ -210,6 +210,9 @@ func (l *List) refusal(addr netip.Addr, user string) error {
 // over tells whether the time of a ban has passed.
 func (b Ban) over() bool { return !time.Now().Before(b.Until) }
 
+// ByAdministrator tells whether an administrator has asked for the ban, and not failures.
+func (b Ban) ByAdministrator() bool { return b.Reason == administrator }
+
 // live tells whether a name is banned.
 func (l *List) live(name string) bool { return !l.bans.Get(name).over() }
 
@@ -275,7 +278,7 @@ func (l *List) ban(b Ban) {
 	}
 	l.put(b)
 	l.cut()
-	l.banned(b.Kind())
+	l.banned(b)
 	l.log.Warn("banned", "kind", b.Kind(), "name", b.Name, "until", b.Until, "reason", b.Reason)
 }
 
@@ -304,7 +307,7 @@ func (l *List) bannedByAdministrator(addr netip.Addr, user string) bool {
 		names = l.namesOf(addr, names)
 	}
 	return slices.ContainsFunc(names, func(name string) bool {
-		return l.live(name) && l.bans.Get(name).Reason == administrator
+		return l.live(name) && l.bans.Get(name).ByAdministrator()
 	})
 }
 

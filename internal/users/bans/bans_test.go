@@ -39,7 +39,7 @@ func TestList(t *testing.T) {
 			Deny:  []value.Network{network(t, "198.51.100.0/24"), network(t, "2001:db8:bad::/48")},
 		}
 		kinds := map[string]int{}
-		l := New(cfg, networks, slog.New(slog.DiscardHandler), func(kind string) { kinds[kind]++ })
+		l := New(cfg, networks, slog.New(slog.DiscardHandler), func(b Ban) { kinds[b.Kind()]++ })
 		want := func(addr, refused string) {
 			t.Helper()
 			if got := refusedBy(l.Check(netip.MustParseAddr(addr), "")); got != refused {
@@ -192,7 +192,7 @@ func TestBansCutSessions(t *testing.T) {
 			networks := config.Networks{Allow: []value.Network{network(t, "10.0.0.0/8")}}
 			l := New(
 				config.Bans{AddressScore: 1, UserScore: 1, Time: time.Hour, HalfLife: time.Minute}, networks,
-				slog.New(slog.DiscardHandler), func(string) {})
+				slog.New(slog.DiscardHandler), func(Ban) {})
 			cut := map[at]bool{}
 			var leaves []func()
 			for _, open := range []at{
@@ -241,7 +241,7 @@ func TestBansCutSessions(t *testing.T) {
 // until it ends.
 func TestBanDuringLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(config.Bans{Time: time.Hour}, config.Networks{}, slog.New(slog.DiscardHandler), func(string) {})
+		l := New(config.Bans{Time: time.Hour}, config.Networks{}, slog.New(slog.DiscardHandler), func(Ban) {})
 		s := &limits.Session{Addr: netip.MustParseAddr("203.0.113.7"), Cut: func(error) {}}
 		leave, err := l.Enter(s)
 		if err != nil {
@@ -280,7 +280,7 @@ func TestUnknownUser(t *testing.T) {
 func TestBansAreMonotonic(t *testing.T) {
 	l := New(
 		config.Bans{AddressScore: 1, Time: time.Hour, HalfLife: time.Hour}, config.Networks{},
-		slog.New(slog.DiscardHandler), func(string) {})
+		slog.New(slog.DiscardHandler), func(Ban) {})
 	l.Add("192.0.2.1", time.Minute)
 	l.LoginFailed(netip.MustParseAddr("192.0.2.2"), "")
 	for _, b := range l.All() {
