@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"net/http"
 	"net/url"
@@ -55,11 +56,23 @@ func (w *Webhook) Close() { w.client.CloseIdleConnections() }
 
 // Sign is the signature of a body: "v1=" and the HMAC-SHA256 (RFC 2104) over the timestamp, "." and the body, in hex.
 func Sign(secret []byte, timestamp string, body []byte) string {
+	s := NewSigner(secret, timestamp)
+	s.Write(body)
+	return s.Signature()
+}
+
+// A Signer makes the signature of a body that is written to it.
+type Signer struct{ hash.Hash }
+
+// NewSigner begins a signature.
+func NewSigner(secret []byte, timestamp string) Signer {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(timestamp + "."))
-	mac.Write(body)
-	return "v1=" + hex.EncodeToString(mac.Sum(nil))
+	return Signer{mac}
 }
+
+// Signature is [Sign] of what was written.
+func (s Signer) Signature() string { return "v1=" + hex.EncodeToString(s.Sum(nil)) }
 
 // Post sends a JSON array. The error says that the receiver has not answered 2xx.
 func (w *Webhook) Post(ctx context.Context, body []byte) error {

@@ -1,0 +1,264 @@
+package inspect
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/web"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
+)
+
+// long is so long that no inspector that answers meets it, and short is for those that do not.
+const (
+	long  = time.Minute
+	short = 100 * time.Millisecond
+)
+
+// made returns an inspector that was made without an error.
+func made(t *testing.T) func(i *Inspector, err error) *Inspector {
+	return func(i *Inspector, err error) *Inspector {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i
+	}
+}
+
+// judge sends a file by pieces, and returns the verdict.
+func judge(t *testing.T, i *Inspector, content []byte) error {
+	t.Helper()
+	f := i.Begin(t.Context(), "/invoices/été 1.pdf")
+	defer f.Close()
+	for len(content) > 0 {
+		n, err := f.Write(content[:min(len(content), 100_000)])
+		if err != nil {
+			return err
+		}
+		content = content[n:]
+	}
+	return f.Verdict()
+}
+
+// wantJudged has good files of several sizes accepted, and bad ones refused. The inspector names the signature in those
+// below so many bytes.
+func wantJudged(t *testing.T, i *Inspector, signature string, named int) {
+	t.Helper()
+	for _, size := range []int{0, 1, bufferSize, bufferSize + 1, 3_000_000} {
+		if err := judge(t, i, bytes.Repeat([]byte("a "), size)[:size]); err != nil {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		if size == 0 {
+			continue
+		}
+		err := judge(t, i, append([]byte(servicetest.BadFile+"\n"), bytes.Repeat([]byte("a "), size)...)[:size+44])
+		refusal, ok := errors.AsType[*Refusal](err)
+		if !ok || (refusal.Reason[""] != signature && size < named) {
+			t.Errorf("%d bad bytes: verdict %v, want a refusal because of %q", size, err, signature)
+		}
+	}
+}
+
+// wantFailure wants an error that is no refusal, and says why.
+func wantFailure(t *testing.T, err error, why string) {
+	t.Helper()
+	if _, refused := errors.AsType[*Refusal](err); err == nil || refused || !strings.Contains(err.Error(), why) {
+		t.Errorf("verdict %v, want a failure with %q", err, why)
+	}
+}
+
+func TestClamd(t *testing.T) {
+	i := made(t)(NewClamd("unix:"+servicetest.StartClamd(t), long))
+	wantJudged(t, i, servicetest.BadSignature, math.MaxInt)
+	wantFailure(t, judge(t, i, make([]byte, 2*servicetest.MaxStream)), "size limit exceeded")
+}
+
+func TestCICAP(t *testing.T) {
+	address := servicetest.StartCICAP(t, servicetest.StartClamd(t))
+	// c-icap begins to return a longer file before it asks clamd, so that no header can name what clamd finds.
+	const named = bufferSize
+	wantJudged(t, made(t)(NewICAP("icap://"+address+"/virus_scan", long)), servicetest.BadSignature, named)
+	if err := judge(t, made(t)(NewICAP("icap://"+address+"/echo", long)), make([]byte, 3_000_000)); err != nil {
+		t.Errorf("echo: %v", err)
+	}
+	wantFailure(t, judge(t, made(t)(NewICAP("icap://"+address+"/none", long)), nil), "404")
+}
+
+// listen serves connections one after another until the test ends.
+func listen(t *testing.T, serve func(net.Conn)) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serve(conn)
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-ended
+	})
+	return l.Addr().String()
+}
+
+// TestICAPAnswers has a server that follows RFC 3507, by REQMOD or RESPMOD, answer in each way.
+func TestICAPAnswers(t *testing.T) {
+	const file = "the file"
+	message := func(head, body string) string {
+		return fmt.Sprintf("ICAP/1.0 200 OK\r\nISTag: \"1\"\r\nEncapsulated: res-hdr=0, res-body=%d\r\n\r\n%s%x\r\n%s\r\n0\r\n\r\n",
+			len(head), head, len(body), body)
+	}
+	const ok, put, forbidden = "HTTP/1.1 200 OK\r\nA: b\r\n\r\n", "PUT http://a/ HTTP/1.1\r\n\r\n", "HTTP/1.1 403 No\r\n\r\n"
+	for name, test := range map[string]struct{ method, answer, want string }{
+		"unmodified":    {"REQMOD", "ICAP/1.0 204 No\r\n\r\n", ""},
+		"same-request":  {"REQMOD", message(put, file), ""},
+		"same-answer":   {"RESPMOD", message(ok, file), ""},
+		"other-request": {"REQMOD", message(put, "harmless"), "refused"},
+		"other-answer":  {"RESPMOD", message(ok, "a page"), "refused"},
+		"forbidden":     {"RESPMOD", message(forbidden, file), "refused"},
+		"page":          {"REQMOD", message(ok, file), "refused"},
+		"threat":        {"REQMOD", "ICAP/1.0 204 No\r\nX-Infection-Found: Type=0; Resolution=2; Threat=Worm;\r\n\r\n", "Worm"},
+		"error":         {"REQMOD", "ICAP/1.0 500 Bad\r\n\r\n", "500 Bad"},
+		"cut":           {"RESPMOD", message(ok, file)[:100], "EOF"},
+		"http":          {"REQMOD", "HTTP/1.1 200 OK\r\n\r\n", "no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := listen(t, func(conn net.Conn) {
+				r := bufio.NewReader(conn)
+				line, _, err := readHead(r)
+				switch {
+				case err != nil:
+				case strings.HasPrefix(line, "OPTIONS "):
+					_, _ = fmt.Fprintf(conn, "ICAP/1.0 200 OK\r\nMethods: %s\r\n\r\n", test.method)
+				case !strings.HasPrefix(line, test.method+" icap://"):
+					t.Errorf("request %q", line)
+				default:
+					for received := ""; err == nil && !strings.HasSuffix(received, "0\r\n\r\n"); received += line {
+						line, err = r.ReadString('\n')
+					}
+					_, _ = io.WriteString(conn, test.answer)
+				}
+			})
+			err := judge(t, made(t)(NewICAP("icap://"+address+"/service", long)), []byte(file))
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("verdict %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestHook(t *testing.T) {
+	secret, name := "s3cret", ""
+	answer := func(body []byte) string {
+		if bytes.Contains(body, []byte(servicetest.BadFile)) {
+			return `{"accept": false, "reason": {"": "bad", "fr": "mauvais"}}`
+		}
+		return `{"accept": true}`
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		want := web.Sign([]byte(secret), r.Header.Get(web.TimestampHeader), body)
+		if got := r.Trailer.Get(web.SignatureHeader); err != nil || got != want {
+			t.Errorf("signature %q, want %q, %v", got, want, err)
+		}
+		name = r.Header.Get(NameHeader)
+		_, _ = io.WriteString(w, answer(body))
+	}))
+	defer server.Close()
+	i := made(t)(NewHook(server.URL, secret, long))
+	wantJudged(t, i, "bad", math.MaxInt)
+	if want := "/invoices/%C3%A9t%C3%A9%201.pdf"; name != want {
+		t.Errorf("name %q, want %q", name, want)
+	}
+	for _, lie := range []string{``, `{}`, `yes`, `{"accept": "true"}`, strings.Repeat(" ", maxAnswer) + `{"accept": true}`} {
+		answer = func([]byte) string { return lie }
+		wantFailure(t, judge(t, i, []byte("a")), "hook")
+	}
+}
+
+// TestBadHooks wants a failure where a hook hangs, accepts too early, or dies.
+func TestBadHooks(t *testing.T) {
+	stop := make(chan struct{})
+	for name, test := range map[string]struct {
+		timeout time.Duration
+		serve   http.HandlerFunc
+		want    string
+	}{
+		"hangs":    {short, func(http.ResponseWriter, *http.Request) { <-stop }, "time"},
+		"silent":   {short, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-stop }, "timeout"},
+		"early":    {long, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"accept": true}`) }, errEarly.Error()},
+		"dies":     {long, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "judge"},
+		"redirect": {long, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusTemporaryRedirect) }, "307"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(test.serve)
+			defer server.Close()
+			if test.timeout == short {
+				defer func() { stop <- struct{}{} }()
+			}
+			wantFailure(t, judge(t, made(t)(NewHook(server.URL, "", test.timeout)), make([]byte, 32<<20)), test.want)
+		})
+	}
+}
+
+// TestEndedUpload wants the inspector to learn that a file is not whole, and no verdict.
+func TestEndedUpload(t *testing.T) {
+	received := make(chan error, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, err := io.Copy(io.Discard, r.Body)
+		received <- err
+	}))
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	for _, end := range []func(*File){(*File).Close, func(*File) { cancel() }} {
+		f := made(t)(NewHook(server.URL, "", long)).Begin(ctx, "/a")
+		if _, err := f.Write([]byte("half")); err != nil {
+			t.Fatal(err)
+		}
+		end(f)
+		if err := f.Verdict(); err == nil {
+			t.Error("an ended upload was accepted")
+		}
+		if err := <-received; err == nil {
+			t.Error("the inspector takes half of a file for all of it")
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	for _, address := range []string{"", "unix:", "unix:a", "tcp://host", "http://host:1", "/run/clamd"} {
+		if _, err := NewClamd(address, long); err == nil {
+			t.Errorf("%q is taken for an address of clamd", address)
+		}
+	}
+	for _, address := range []string{"", "host:1344", "icap:///a", "http://host/a"} {
+		if _, err := NewICAP(address, long); err == nil {
+			t.Errorf("%q is taken for an ICAP service", address)
+		}
+	}
+	for _, address := range []string{"", "host", "ftp://host/", "https:///a"} {
+		if _, err := NewHook(address, "", long); err == nil {
+			t.Errorf("%q is taken for a hook", address)
+		}
+	}
+}
