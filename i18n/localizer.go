@@ -76,6 +76,18 @@ func (l *Localizer) Text(id ID, args ...string) string {
 	}
 }
 
+// Colon returns the colon between the name of a file and what a text says of it, with the spaces that the language
+// has around it.
+func (l *Localizer) Colon() string {
+	switch base, _ := l.tag.Base(); base.String() {
+	case "fr":
+		return "\u00a0: "
+	case "ja", "zh":
+		return "："
+	}
+	return ": "
+}
+
 // choose returns the text for the number among the arguments, if it has plural forms.
 func (t *text) choose(args []string) string {
 	if t.Select == nil {

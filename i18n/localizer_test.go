@@ -22,6 +22,16 @@ func TestLocalizer(t *testing.T) {
 	}
 }
 
+func TestColon(t *testing.T) {
+	bundle := load(t)
+	for tag, want := range map[string]string{"en": ": ", "de": ": ", "fr": "\u00a0: ", "ja": "：", "zh-Hans": "：",
+		"zh-Hant": "：", "ko": ": ", "ar": ": "} {
+		if got := bundle.Localizer(language.MustParse(tag)).Colon(); got != want {
+			t.Errorf("%s: %q, want %q", tag, got, want)
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	bundle := load(t)
 	tests := []struct {

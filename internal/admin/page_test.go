@@ -131,7 +131,7 @@ func TestTexts(t *testing.T) {
 		sources.Write(source)
 	}
 	texts := load(t).PageTexts(language.English)
-	for _, used := range regexp.MustCompile(`\btext\('([^']*)'`).FindAllStringSubmatch(sources.String(), -1) {
+	for _, used := range regexp.MustCompile(`\b(?:text|filled)\('([^']*)'`).FindAllStringSubmatch(sources.String(), -1) {
 		if texts[i18n.ID("page-"+used[1])] == "" {
 			t.Errorf("a script uses the text page-%s, which the catalogues lack", used[1])
 		}

@@ -252,6 +252,32 @@ func TestTransfer(t *testing.T) {
 	tab.wait(`!(` + row("transfers", "été.bin") + `) && !document.querySelector('#transfers-empty').hidden`)
 }
 
+// From right to left, the parts of a progress follow each other so, and each size keeps its number before its unit.
+func TestSizesFromRightToLeft(t *testing.T) {
+	srv := start(t, func(*config.Config) {})
+	c := login(t, srv)
+	c.Command(200, "TYPE I")
+	c.Command(200, "ALLO 4000000")
+	data := upload(t, c, "f", strings.Repeat("x", 1_000_000))
+	defer data.Close()
+	for _, lang := range []string{"he", "fa"} {
+		tab := look(t, srv, lang)
+		sizes := row("transfers", "/alice/f") + `?.querySelector('.progress').querySelectorAll('bdi bdi')`
+		tab.wait(sizes + `.length === 2`)
+		// where the number and the unit of each size stand, as 1 MB of 4 MB
+		places := eval[[]float64](tab, `Array.from(`+sizes+`, size => [/\p{N}/u, /M/].map(character => {
+			const range = document.createRange()
+			const at = size.textContent.search(character)
+			range.setStart(size.firstChild, at)
+			range.setEnd(size.firstChild, at + 1)
+			return range.getBoundingClientRect().left
+		})).flat()`)
+		if len(places) != 4 || places[2] >= places[3] || places[3] >= places[0] || places[0] >= places[1] {
+			t.Errorf("%s: numbers and units stand at %v: %q", lang, places, tab.text("#transfers td.progress"))
+		}
+	}
+}
+
 // An administrator ends a session by keys alone: a dialog asks, and Escape or its first button means no.
 func TestDisconnect(t *testing.T) {
 	srv := start(t, func(*config.Config) {})

@@ -9,9 +9,22 @@ const written = tag => {
 }
 const locale = navigator.languages.find(tag => written(tag) === written(page.lang)) ?? page.lang
 
-// text returns the text page-NAME of the catalogues, with values for its placeholders.
-export function text(name, values = {}) {
-  return page.texts[`page-${name}`].replace(/\{(\w+)\}/g, (_, placeholder) => values[placeholder])
+// text returns the text page-NAME of the catalogues.
+export const text = name => page.texts[`page-${name}`]
+
+// filled returns the text as nodes, with values for its placeholders. Values that are texts are isolated, so that they keep their own direction.
+export function filled(name, values) {
+  const node = value => typeof value === 'string' ? isolated(value) : value
+  return text(name).split(/\{(\w+)\}/).map((piece, i) => i % 2 ? node(values[piece]) : piece)
+}
+
+// isolated returns a node with parts of a text that stand together in every direction, such as a number and its unit. Intl writes 1 MB in Hebrew
+// as its unit, a mark (U+200F) and the number, to be read from right to left.
+export function isolated(...parts) {
+  const node = document.createElement('bdi')
+  node.append(...parts)
+  if (node.textContent.includes('\u200f')) node.dir = 'rtl'
+  return node
 }
 
 const decimal = new Intl.NumberFormat(locale)
@@ -25,7 +38,7 @@ export const number = n => decimal.format(n)
 export const percent = n => share.format(n)
 export const compare = (a, b) => order.compare(a, b)
 export const languageName = tag => tag ? languages.of(tag) : ''
-export const of = (part, whole) => text('of', {Part: part, Whole: whole})
+export const of = (part, whole) => filled('of', {Part: part, Whole: whole})
 export const bytes = n => scaled(n, '')
 export const speed = n => scaled(n, '-per-second')
 
@@ -50,17 +63,17 @@ const unseen = /([\p{Cc}\p{Zl}\p{Zp}]|(?![\u200c\u200d])\p{Cf})/u
 // visible returns a text of a client or of the server as nodes, which cannot change what stands around them. Characters that would not show are
 // named. lang is the language of the text, if it is known.
 export function visible(value, lang) {
-  const isolated = document.createElement('bdi')
-  if (lang) isolated.lang = lang
+  const node = isolated()
+  if (lang) node.lang = lang
   for (const [i, piece] of value.split(unseen).entries()) {
     if (i % 2 === 0) {
-      isolated.append(piece)
+      node.append(piece)
       continue
     }
     const name = document.createElement('span')
     name.className = 'character'
     name.textContent = `U+${piece.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}`
-    isolated.append(name)
+    node.append(name)
   }
-  return isolated
+  return node
 }

@@ -1,7 +1,7 @@
 // The page of the admin listener: it shows what the API tells, as it changes.
 
-import {bytes, compare, languageName, number, of, percent, speed, text, time, visible} from './format.js'
-import {Table, filter, filtering, set, setForeign, setReason} from './table.js'
+import {bytes, compare, filled, isolated, languageName, number, of, percent, speed, text, time, visible} from './format.js'
+import {Table, filter, filtering, set, setForeign, setNodes, setReason} from './table.js'
 
 const api = 'api/v1/'
 const element = id => document.getElementById(id)
@@ -25,11 +25,11 @@ function setTime(cell, value) {
   cell.replaceChildren(node)
 }
 
-// setPart shows how much there is of a whole as a text, and as a bar. The bar says nothing new, so screen readers pass it over.
-function setPart(cell, part, whole, words) {
+// setPart shows how much there is of a whole as nodes, and as a bar. The bar says nothing new, so screen readers pass it over.
+function setPart(cell, part, whole, nodes) {
   if (!cell.firstChild) cell.append(document.createElement('span'), document.createElement('progress'))
   const [label, bar] = cell.children
-  set(label, words)
+  setNodes(label, nodes)
   bar.hidden = !whole
   bar.max = whole || 1
   bar.value = part
@@ -43,11 +43,12 @@ const directions = {upload: text('upload'), download: text('download'), listing:
 
 function progress(cell, {bytes: moved, size}) {
   const part = size > 0 ? moved / size : 0
-  setPart(cell, moved, size, size > 0 ? `${of(bytes(moved), bytes(size))} (${percent(Math.min(part, 1))})` : bytes(moved))
+  const words = [isolated(...of(bytes(moved), bytes(size))), ' (', isolated(percent(Math.min(part, 1))), ')']
+  setPart(cell, moved, size, size > 0 ? words : [isolated(bytes(moved))])
 }
 
 function quota(cell, {quota}) {
-  if (!quota) return setPart(cell, 0, 0, text('no-quota'))
+  if (!quota) return setPart(cell, 0, 0, [text('no-quota')])
   const used = quota.bytes ?? 0
   setPart(cell, used, quota.max_bytes, of(quota.bytes === null ? '–' : bytes(used), bytes(quota.max_bytes)))
 }
@@ -73,7 +74,7 @@ const tables = {
       direction: (cell, t) => set(cell, directions[t.direction] ?? t.direction),
       path: column('path'),
       progress,
-      speed: (cell, t) => set(cell, speed(t.bytes_per_second)),
+      speed: (cell, t) => setNodes(cell, [isolated(speed(t.bytes_per_second))]),
       since: timeColumn('since'),
     },
   }),
@@ -127,7 +128,7 @@ const tables = {
     columns: {
       path: column('path'),
       user: column('user'),
-      size: (cell, u) => set(cell, u.bytes === null ? '–' : bytes(u.bytes)),
+      size: (cell, u) => setNodes(cell, [u.bytes === null ? '–' : isolated(bytes(u.bytes))]),
       'last-part': timeColumn('last_part'),
       actions: cell => tables.uploads.button(cell, text('delete'), (u, subject) => ask({
         question: text('delete-question'), action: text('delete'), subject,
@@ -159,7 +160,7 @@ const tables = {
       'valid-until': (cell, c) => {
         const expired = new Date(c.not_after) < new Date()
         cell.classList.toggle('problem', expired)
-        if (expired) set(cell, `${text('expired')} (${time(new Date(c.not_after))})`)
+        if (expired) setNodes(cell, [`${text('expired')} (`, isolated(time(new Date(c.not_after))), ')'])
         else setTime(cell, c.not_after)
       },
     },
@@ -277,7 +278,7 @@ function lost() {
   close()
   if (heard) {
     document.body.className = 'stale'
-    set(element('connection'), text('stale', {Time: time(heard)}))
+    setNodes(element('connection'), filled('stale', {Time: time(heard)}))
   }
   timer = setTimeout(connect, retryAfter)
 }
@@ -334,8 +335,7 @@ function say(...words) {
 
 // refusal tells an error in the English of the server or the browser.
 function refusal(message) {
-  const [before, after] = text('failed', {Error: '\n'}).split('\n')
-  return [before, visible(message, 'en'), after]
+  return filled('failed', {Error: visible(message, 'en')})
 }
 
 let asked // the question of the dialog

@@ -21,6 +21,14 @@ export function set(element, value) {
   element.textContent = value
 }
 
+// setNodes shows what consists of texts and nodes.
+export function setNodes(element, nodes) {
+  const shown = nodes.map(node => node.textContent ?? node).join('')
+  if (element.shown === shown) return
+  element.shown = shown
+  element.replaceChildren(...nodes)
+}
+
 // setForeign shows a text that clients or administrators have chosen, such as a name.
 export function setForeign(element, value) {
   if (element.shown === value) return
@@ -75,8 +83,8 @@ export class Table {
       row.item = item
       for (const [i, column] of this.columns.entries()) this.show[column](row.cells[i], item)
     }
-    const count = shown.length < this.all ? of(number(shown.length), number(this.all)) : number(this.all)
-    set(document.getElementById(`${this.id}-shown`), count)
+    const count = shown.length < this.all ? of(number(shown.length), number(this.all)) : [number(this.all)]
+    setNodes(document.getElementById(`${this.id}-shown`), count)
     document.getElementById(`${this.id}-empty`).hidden = shown.length > 0
     this.table.hidden = shown.length === 0
   }

@@ -55,7 +55,7 @@ func (r *fileRequest) copy(from copySource, arg string) error {
 		return r.about(arg, err)
 	}
 	if err = r.Storage.Copy(from.Path, name); err != nil {
-		return &reply.FileError{Name: reply.MoveName(from.Name, r.echo(arg), err), Err: err}
+		return &reply.FileError{Names: reply.MoveNames(from.Name, r.echo(arg), err), Err: err}
 	}
 	return nil
 }

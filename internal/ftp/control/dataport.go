@@ -30,7 +30,8 @@ func (s *session) pasv(string) (wire.Reply, error) {
 		return s.reply(425, i18n.PassivePortUnavailable)
 	}
 	s.settings.next.address = netip.AddrPortFrom(address, port).String()
-	return wire.NewReply(227, s.identity.text(i18n.EnteringPassive)+" ("+dataconn.FormatPort(address, port)+")"), nil
+	text := s.identity.locale.Words(i18n.EnteringPassive)
+	return wire.NewReply(227, text+" ("+dataconn.FormatPort(address, port)+")"), nil
 }
 
 // publicAddress is the address that PASV shows.
@@ -59,11 +60,12 @@ func (s *session) epsv(arg string) (wire.Reply, error) {
 		return s.reply(425, i18n.PassivePortUnavailable)
 	}
 	s.settings.next.address = ":" + strconv.Itoa(int(port))
-	return wire.NewReply(229, s.identity.text(i18n.EnteringExtendedPassive)+" (|||"+strconv.Itoa(int(port))+"|)"), nil
+	text := s.identity.locale.Words(i18n.EnteringExtendedPassive)
+	return wire.NewReply(229, text+" (|||"+strconv.Itoa(int(port))+"|)"), nil
 }
 
 func (s *session) unsupportedProtocol(supported string) (wire.Reply, error) {
-	return wire.NewReply(522, s.identity.text(i18n.DataProtocolUnsupported)+" ("+supported+")"), nil
+	return wire.NewReply(522, s.identity.locale.Words(i18n.DataProtocolUnsupported)+" ("+supported+")"), nil
 }
 
 // listenPassive opens a port for the next transfer, on the address that the connection has reached. The log has why

@@ -108,7 +108,7 @@ func (s *session) directoryCreated(wire.Reply) wire.Reply {
 
 // named is 257, with a pathname first (RFC 959 4.2.2 and appendix II).
 func (s *session) named(pathname string, id i18n.ID) wire.Reply {
-	return wire.NewReply(257, wire.Quote(s.identity.nameCodec().EncodePath(pathname))+" "+s.identity.text(id))
+	return wire.NewReply(257, wire.Quote(s.identity.nameCodec().EncodePath(pathname))+" "+s.identity.locale.Words(id))
 }
 
 // directoryChanged is the reply to CWD. The engine has taken the name as the client wrote it, and the storage may have

@@ -128,21 +128,129 @@ func TestFileIn150(t *testing.T) {
 	begins("RETR file", "") // line ends grow
 }
 
-// TestIsolates: in a language from right to left, arguments and names are isolated where the client reads UTF-8, and
-// nothing else is.
+// TestIsolates: in a language from right to left, a line of a reply is isolated from its code where the client reads
+// UTF-8, and in it each name and argument. What clients parse stands as in other languages.
 func TestIsolates(t *testing.T) {
-	c := newSite(t, nil).login()
+	demo := loginTo(config.Tenant{Greeting: map[language.Tag]string{
+		language.English: "Hello {User}.", language.Arabic: "أهلًا {User}.\nFTP",
+	}, GreetAfterLang: true})
+	s := newTenantSite(t, demo)
+	s.putNames("file", "full/f")
+	c := s.connect()
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230-Hello ")
 	for _, tt := range []struct{ lang, command, want string }{
-		{"AR", "CWD nowhere", "550 \u2068nowhere\u2069: لا يوجد ملف أو دليل بهذا الاسم."},
-		{"HE", "HELP PWD", "214 תחביר: \u2068PWD\u2069"},
-		{"HE", "REST 5", "350 ההעברה הבאה תתחיל מבית מספר 5."},
+		{"AR", "CWD nowhere", "550 \u2067\u2068nowhere\u2069: لا يوجد ملف أو دليل بهذا الاسم.\u2069"},
+		{"AR", "LANG AR", "200-\u2067أهلًا \u2068demo\u2069.\u2069\n FTP\n200 \u2067"},
+		{"HE", "LANG HE", "200-Hello \u2068demo\u2069.\n200 \u2067"},
+		{"HE", "HELP PWD", "214 \u2067תחביר: \u2068PWD\u2069\u2069"},
+		{"HE", "HELP EPRT", "214 \u2067תחביר: \u2068EPRT <SP> |1|\u2068כתובת\u2069|\u2068פורט\u2069|\u2069\u2069"},
+		{"HE", "REST 5", "350 \u2067"},
+		{"HE", "DELE full", "550 \u2067\u2068full\u2069: "},
 		{"HE", "PWD", `257 "/" היא התיקייה הנוכחית.`},
-		{"FR", "CWD nowhere", "550 nowhere: Fichier ou répertoire introuvable."},
+		{"HE", "MKD new", `257 "/new" `},
+		{"HE", "SYST", "215 UNIX Type: L8"},
+		{"HE", "SIZE file", "213 4"},
+		{"HE", "PBSZ 0", "503 \u2067"},
+		{"HE", "PASV", "227 מעבר "},
+		{"HE", "EPSV", "229 מעבר "},
+		{"HE", "EPRT |3|::1|5|", "522 פרוטוקול "},
+		{"FA", "MFF Type=x; file", "504 "},
+		{"FA", "CWD nowhere", "550 \u2067\u2068nowhere\u2069: "},
+		{"FR", "CWD nowhere", "550 nowhere\u00a0: Fichier ou répertoire introuvable."},
+		{"FR", "LANG FR", "200-Hello demo.\n200 "},
+		{"JA", "CWD nowhere", "550 nowhere："},
+		{"ZH-HANT", "CWD nowhere", "550 nowhere："},
 	} {
-		c.do("LANG "+tt.lang, "200 ")
-		if r := c.do(tt.command, tt.want[:4]); r != tt.want {
+		c.do("LANG "+tt.lang, "200")
+		r := c.do(tt.command, tt.want[:3])
+		if !strings.HasPrefix(strings.ReplaceAll(r, "\r\n", "\n"), tt.want) || !balanced(r) {
 			t.Errorf("%s, %s: %+q, want %+q", tt.lang, tt.command, r, tt.want)
 		}
+	}
+}
+
+// balanced says whether each line ends the isolates that it begins, and no other.
+func balanced(text string) bool {
+	for line := range strings.Lines(text) {
+		depth := 0
+		for _, r := range line {
+			switch r {
+			case '\u2066', '\u2067', '\u2068':
+				depth++
+			case '\u2069':
+				depth--
+			}
+			if depth < 0 {
+				return false
+			}
+		}
+		if depth != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// TestIsolatesOfTwoNames: both names of a rename are isolated, each by itself.
+func TestIsolatesOfTwoNames(t *testing.T) {
+	s := newSite(t, nil)
+	s.putNames("full/f")
+	c := s.login()
+	const want = "550 \u2067\u2068full\u2069 -> \u2068full/new\u2069: "
+	for _, lang := range []string{"AR", "FA", "HE"} {
+		c.do("LANG "+lang, "200 ")
+		c.do("RNFR full", "350 \u2067")
+		for _, r := range []string{c.do("RNTO full/new", "550 "), c.do("SITE COPY full full/new", "550 ")} {
+			if !strings.HasPrefix(r, want) || !balanced(r) {
+				t.Errorf("%s: %+q, want %+q", lang, r, want)
+			}
+		}
+	}
+}
+
+// TestIsolatesOfSize: the size of a file that is sent stands in an isolate of its own, behind the space that Python's
+// ftplib looks for.
+func TestIsolatesOfSize(t *testing.T) {
+	s := newSite(t, nil)
+	s.putNames("file")
+	c := s.login()
+	for lang, want := range map[string]string{
+		"HE": "\u2068file\u2069\u2069 \u2066 (4 bytes)\u2069", "AR": "\u2068file\u2069\u2069 \u2066 (4 bytes)\u2069", "DE": "file (4 bytes)",
+	} {
+		c.do("LANG "+lang, "200 ")
+		conn := c.epsv()
+		if r := c.do("RETR file", "150 "); !strings.HasSuffix(r, want) || !balanced(r) {
+			t.Errorf("%s: %+q, want %+q", lang, r, want)
+		}
+		conn.Close()
+		c.reply()
+	}
+}
+
+// TestIsolatesOfLongReplies: each line of words is isolated, and facts and features are not.
+func TestIsolatesOfLongReplies(t *testing.T) {
+	s := newSite(t, nil)
+	s.putNames("file")
+	c := s.login()
+	c.do("LANG FA", "200 ")
+	for command, isolated := range map[string]int{
+		"FEAT": 1, "HELP": 2, "STAT": 8, "STAT file": 2, "MLST file": 2, "SITE URL file": 2,
+	} {
+		r := c.do(command, "2")
+		lines := strings.Count(r, "\u2067")
+		if lines != isolated || !balanced(r) {
+			t.Errorf("%s: %d lines are isolated, want %d: %+q", command, lines, isolated, r)
+		}
+		for line := range strings.Lines(r) {
+			if fact := strings.HasPrefix(line, " Type=") || strings.Contains(line, "demo "); fact &&
+				strings.ContainsAny(line, "\u2066\u2067\u2068\u2069") {
+				t.Errorf("%s: %+q", command, line)
+			}
+		}
+	}
+	if r := c.do("SITE HELP", "214"); !strings.Contains(r, "\n \u2068CPFR <SP> \u2068") || !balanced(r) {
+		t.Errorf("%+q", r)
 	}
 }
 
@@ -151,7 +259,10 @@ func TestNoIsolatesInACharset(t *testing.T) {
 	demo := loginTo(config.Tenant{PathnameEncoding: servicetest.Encoding(t, "windows-1256")})
 	demo.Tenant.DefaultLanguage = language.Arabic
 	c := newTenantSite(t, demo).login()
-	if r := c.do("CWD nowhere", "550 nowhere: "); utf8.ValidString(r) {
-		t.Errorf("%+q is not in the charset", r)
+	for _, command := range []string{"CWD nowhere", "RMD /", "HELP PWD"} {
+		// All of windows-1256 that is not ASCII is no UTF-8.
+		if r := c.do(command, ""); utf8.ValidString(r) || strings.Contains(r, "\xe2\x81\xa7") {
+			t.Errorf("%+q is not in the charset", r)
+		}
 	}
 }

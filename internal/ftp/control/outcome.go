@@ -129,25 +129,25 @@ func (s *session) errorReply(err error) wire.Reply {
 	if large, ok := errors.AsType[*view.SizeError](err); ok && id == i18n.FileSizeLimit {
 		args = []string{s.identity.locale.Size(large.Most)}
 	}
-	text := s.identity.text(id, args...)
+	var names []string
 	if reply.AboutFile(id) {
-		text = s.identity.locale.About(s.nameOf(err), text)
+		names = s.namesOf(err)
 	}
-	return wire.NewReply(code, text)
+	return wire.NewReply(code, s.identity.locale.About(names, id, args...))
 }
 
-// nameOf is the name of the file that an error describes, empty where it describes none.
-func (s *session) nameOf(err error) string {
+// namesOf are the names of the files that an error describes, if it describes any.
+func (s *session) namesOf(err error) []string {
 	named, ok := errors.AsType[*reply.FileError](err)
 	switch {
 	case ok:
-		return named.Name
-	case s.op == nil:
-		return ""
+		return named.Names
+	case s.op == nil || s.op.fileName == "":
+		return nil
 	case s.op.command.Name == "RNTO":
-		return reply.MoveName(s.op.renaming, s.op.fileName, err)
+		return reply.MoveNames(s.op.renaming, s.op.fileName, err)
 	}
-	return s.op.fileName
+	return []string{s.op.fileName}
 }
 
 // refused tells the observers where a limit is the reason of an error, and returns whether one is.

@@ -255,7 +255,7 @@ func loadBundle(t *testing.T) *i18n.Bundle {
 // protocolFields are what programs look for in a reply, the same in every
 // language.
 var protocolFields = map[int]*regexp.Regexp{
-	150: regexp.MustCompile(`\(\d+ bytes\)$`),
+	150: regexp.MustCompile(` \(\d+ bytes\)`),
 	213: regexp.MustCompile(`^\d+$|^Modify=.*`), // SIZE, MDTM and MFMT (RFC 3659), not STAT
 	215: regexp.MustCompile(`.*`),
 	227: regexp.MustCompile(`\(\d+,\d+,\d+,\d+,\d+,\d+\)$`),
@@ -300,7 +300,7 @@ func checkText(t *testing.T, tag language.Tag, what, english, text string) {
 }
 
 var (
-	isolated    = regexp.MustCompile("\u2068([^\u2066-\u2069]*)\u2069") // by the locale, not by the catalogue
+	isolated    = regexp.MustCompile("[\u2066-\u2068]([^\u2066-\u2069]*)\u2069") // by the locale, not by the catalogue
 	syntaxShown = regexp.MustCompile(
 		`[A-Z]+(?: [A-Z]+)* \[?<SP>.*`) // RETR <SP> pathname, whose words TestWordsOfCommands knows
 	latinWord = regexp.MustCompile(`\p{Latin}+`)
@@ -426,7 +426,10 @@ func (e exchange) withoutSent(line string) string {
 	case "USER", "LANG", "RETR", "STOR", "APPE":
 		line = strings.ReplaceAll(line, argument, "")
 	default: // an error begins with the name of the file
-		line = strings.TrimPrefix(withoutIsolates(line), argument+": ")
+		line = withoutIsolates(line)
+		for _, colon := range []string{": ", "\u00a0: ", "："} {
+			line = strings.TrimPrefix(line, argument+colon)
+		}
 	}
 	return line
 }

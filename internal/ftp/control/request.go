@@ -88,7 +88,7 @@ func (r *fileRequest) about(arg string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &reply.FileError{Name: r.echo(arg), Err: err}
+	return &reply.FileError{Names: []string{r.echo(arg)}, Err: err}
 }
 
 // find looks for a file, an upload that can be resumed or a directory; the root needs no look.

@@ -97,7 +97,7 @@ func TestWordsInSyntax(t *testing.T) {
 		t.Errorf("SITE HELP: %q", r)
 	}
 	c.do("LANG ar", "200 ")
-	c.do("HELP EPRT", "214 الصيغة: \u2068EPRT <SP> |1|\u2068عنوان\u2069|\u2068منفذ\u2069|\u2069")
+	c.do("HELP EPRT", "214 \u2067الصيغة: \u2068EPRT <SP> |1|\u2068عنوان\u2069|\u2068منفذ\u2069|\u2069\u2069")
 }
 
 // TestAvailable: AVBL tells what the quota leaves.

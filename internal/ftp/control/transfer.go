@@ -117,7 +117,7 @@ func (s *session) transferStarting() wire.Reply {
 	text := s.identity.locale.TextFor(i18n.TransferFileStarting, s.op.fileName)
 	if whole := !t.upload && !t.ascii && t.offset == 0 && t.count == 0; whole && s.op.File != nil {
 		if info, err := s.op.File.Stat(); err == nil {
-			text += fmt.Sprintf(" (%d bytes)", info.Size())
+			text += s.identity.locale.Field(fmt.Sprintf("(%d bytes)", info.Size()))
 		}
 	}
 	return wire.NewReply(150, text)

@@ -126,13 +126,13 @@ func (e *CodeError) Error() string { return e.Err.Error() }
 // Unwrap returns the error that has the text of the reply.
 func (e *CodeError) Unwrap() error { return e.Err }
 
-// A FileError is an error about a file, with the name that a reply shows.
+// A FileError is an error about a file, or two, with the names that a reply shows.
 type FileError struct {
-	Name string
-	Err  error
+	Names []string
+	Err   error
 }
 
-// Error is for the log, which has the name already.
+// Error is for the log, which has the names already.
 func (e *FileError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error.
@@ -151,18 +151,18 @@ func AboutFile(id i18n.ID) bool {
 	}, id)
 }
 
-// MoveName is the name that an error of a rename or a copy describes. What is in the way, or cannot be stored, has
+// MoveNames are the names that an error of a rename or a copy describes. What is in the way, or cannot be stored, has
 // the new name. Any other error may be about either, and gets both.
-func MoveName(from, to string, err error) string {
+func MoveNames(from, to string, err error) []string {
 	for _, kind := range []error{
 		fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EILSEQ, syscall.ENAMETOOLONG, view.ErrNameDenied,
 		view.ErrPast,
 	} {
 		if errors.Is(err, kind) {
-			return to
+			return []string{to}
 		}
 	}
-	return from + " -> " + to
+	return []string{from, to}
 }
 
 // ForError is the code and the message for an error. Errors that no row knows are

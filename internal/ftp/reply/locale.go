@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/bidi"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/pathname"
@@ -55,9 +56,12 @@ func NewLocale(server Preferences) *Locale {
 	return l
 }
 
-// Text renders a message. What a client has sent becomes one line of UTF-8. The syntax of a command has the words of
-// the language.
-func (l *Locale) Text(id i18n.ID, args ...string) string {
+// Text renders a message as a line of a reply. What a client has sent becomes one line of UTF-8. The syntax of a
+// command has the words of the language.
+func (l *Locale) Text(id i18n.ID, args ...string) string { return l.line(l.Words(id, args...)) }
+
+// Words renders a message that shares its line with a field that clients parse, such as the address in 227.
+func (l *Locale) Words(id i18n.ID, args ...string) string {
 	if id == i18n.Syntax && len(args) > 0 {
 		args[0] = l.translateArguments(args[0])
 	}
@@ -70,30 +74,62 @@ func (l *Locale) Text(id i18n.ID, args ...string) string {
 // TextFor renders a message about a file. The name is as the client gets it, in one line, and does not change.
 func (l *Locale) TextFor(id i18n.ID, name string) string {
 	const mark = "\x00" // in every charset, and in no text
-	return strings.Replace(l.Encode(l.lang.Text(id, l.isolate(mark))), mark, name, 1)
+	return l.line(strings.Replace(l.Encode(l.lang.Text(id, l.isolate(mark))), mark, name, 1))
 }
 
-// About puts such a name before a text. It returns the text alone for an empty name.
-func (l *Locale) About(name, text string) string {
-	if name == "" {
+// About renders a message after the names of the files that it describes, which are as in TextFor, if there are any.
+func (l *Locale) About(names []string, id i18n.ID, args ...string) string {
+	text := l.Words(id, args...)
+	if len(names) > 0 {
+		shown := make([]string, len(names))
+		for i, name := range names {
+			shown[i] = l.isolate(name)
+		}
+		text = strings.Join(shown, " -> ") + l.Encode(l.lang.Colon()) + text
+	}
+	return l.line(text)
+}
+
+// Field is what clients parse behind a text, such as the size of a file. It has a space before it, which some of them
+// look for.
+func (l *Locale) Field(field string) string {
+	if !l.isolates() {
+		return " " + field
+	}
+	return " \u2066 " + field + "\u2069"
+}
+
+// line isolates a line from the code before it, which would make a window show its sentences from left to right
+// (Unicode Standard Annex 9: RLI and PDI). A text that has no letter of the language's script is not translated.
+func (l *Locale) line(text string) string {
+	if !l.isolates() || !strings.ContainsFunc(text, fromRightToLeft) {
 		return text
 	}
-	return l.isolate(name) + ": " + text
+	return "\u2067" + text + "\u2069"
 }
 
 // isolate keeps words of another direction together in a text from right to left (Unicode Standard Annex 9: FSI and
-// PDI). Only UTF-8 has these characters. Digits need none, and a plural form is chosen by them.
+// PDI). Digits need no isolate, and a plural form is chosen by them.
 func (l *Locale) isolate(words string) string {
-	if !l.rightToLeft() || !l.textCharset().UTF8() || strings.Trim(words, "0123456789") == "" {
+	if !l.isolates() || strings.Trim(words, "0123456789") == "" {
 		return words
 	}
 	return "\u2068" + words + "\u2069"
 }
 
-// rightToLeft says whether the language is written so.
-func (l *Locale) rightToLeft() bool {
+// isolates says whether the language is written from right to left, and the charset has the characters for it: it is
+// UTF-8.
+func (l *Locale) isolates() bool {
 	script, _ := l.Tag().Script()
-	return slices.Contains([]string{"Arab", "Hebr", "Syrc", "Thaa", "Nkoo", "Adlm"}, script.String())
+	return slices.Contains([]string{"Arab", "Hebr", "Syrc", "Thaa", "Nkoo", "Adlm"}, script.String()) &&
+		l.textCharset().UTF8()
+}
+
+// fromRightToLeft says whether a letter is written so.
+func fromRightToLeft(r rune) bool {
+	properties, _ := bidi.LookupRune(r)
+	class := properties.Class()
+	return class == bidi.R || class == bidi.AL
 }
 
 // Lines renders a text of a tenant, by lines, in the language. A line with a variable
@@ -105,8 +141,8 @@ func (l *Locale) Lines(texts map[language.Tag]string, values map[string]string) 
 	}
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
-		if line, ok := fillIn(strings.TrimSpace(line), values); ok {
-			lines = append(lines, l.Encode(line))
+		if line, ok := l.fillIn(strings.TrimSpace(line), values); ok {
+			lines = append(lines, l.line(l.Encode(line)))
 		}
 	}
 	return lines

@@ -11,7 +11,9 @@ import (
 var argumentWord = regexp.MustCompile(`\b[a-z]{2,}(-[a-z]+)*\b`)
 
 // Syntax is the syntax of a command with the words for arguments in the language.
-func (l *Locale) Syntax(syntax string) string { return l.Encode(l.translateArguments(syntax)) }
+func (l *Locale) Syntax(syntax string) string {
+	return l.Encode(l.isolate(l.translateArguments(syntax)))
+}
 
 // translateArguments isolates each word, because two of them from right to left, as in |1|address|port|, would change
 // places.

@@ -15,13 +15,13 @@ import (
 )
 
 // fillIn puts the values into a line. It returns false when one is missing.
-func fillIn(line string, values map[string]string) (string, bool) {
+func (l *Locale) fillIn(line string, values map[string]string) (string, bool) {
 	var pairs []string
 	for variable, value := range values {
 		if value == "" && strings.Contains(line, variable) {
 			return "", false
 		}
-		pairs = append(pairs, variable, strings.Map(printable, value))
+		pairs = append(pairs, variable, l.isolate(strings.Map(printable, value)))
 	}
 	return strings.NewReplacer(pairs...).Replace(line), true
 }
