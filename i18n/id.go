@@ -20,7 +20,7 @@ const (
 	TooManyCommands   ID = "too-many-commands"
 	CommandTimeout    ID = "command-timeout"
 	InternalError     ID = "internal-error"
-	LocalError        ID = "local-error"
+	CommandFailed     ID = "command-failed"
 	SessionEnded      ID = "session-ended"
 	SessionReset      ID = "session-reset"
 

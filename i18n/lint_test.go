@@ -81,7 +81,7 @@ func TestLintMessages(t *testing.T) {
 		{"english", "", text("goodbye", "Goodbye."),
 			[]string{`1: warning: message "goodbye": is the English text; translate it unless the words are the same`}},
 		{"english-plural-form", "", plural(
-			`"one": "Idle timeout ({Seconds} second): closing control connection.", "other": "{Seconds}"`),
+			`"one": "Idle timeout ({Seconds} second); closing the control connection.", "other": "{Seconds}"`),
 			[]string{`1: warning: message "idle-timeout": plural form "one": is the English text; translate it unless the words are the same`}},
 		{"english-in-english", "en-GB", text("goodbye", "Goodbye."), nil},
 		{"stale", "", `{"id": "goodbye", "message": "Bye.", "translation": "Bonjour."}`,

@@ -52,9 +52,9 @@ func TestText(t *testing.T) {
 		{"argument-not-utf-8", "en", i18n.StatusUser, []string{"\xff"}, "Logged in as \xff"},
 		{"empty-argument", "en", i18n.StatusUser, []string{""}, "Logged in as "},
 
-		{"english-one", "en", i18n.IdleTimeout, []string{"1"}, "Idle timeout (1 second): closing control connection."},
+		{"english-one", "en", i18n.IdleTimeout, []string{"1"}, "Idle timeout (1 second); closing the control connection."},
 		{"english-other", "en", i18n.IdleTimeout, []string{"300"},
-			"Idle timeout (300 seconds): closing control connection."},
+			"Idle timeout (300 seconds); closing the control connection."},
 		{"french-zero", "fr", i18n.StatusTransfer, []string{"0"},
 			"Transfert en cours, 0 octet transféré jusqu’à présent"},
 		{"arabic-one", "ar", i18n.StatusTransfer, []string{"1"}, "يجري نقل، بايت واحد حتى الآن"},

@@ -45,8 +45,8 @@ func TestClosedUsers(t *testing.T) {
 		for range 3 {
 			login("off", servicetest.Password, "This user account is disabled.")
 		}
-		login("off", "wrong", "Login incorrect.")
-		login("none", "wrong", "Login incorrect.")
+		login("off", "wrong", "The user name or the password is incorrect.")
+		login("none", "wrong", "The user name or the password is incorrect.")
 		login("aus", servicetest.Password, "Dieses Benutzerkonto ist deaktiviert.")
 		login("vorbei", servicetest.Password, "Dieses Benutzerkonto ist abgelaufen.")
 		c.Command(200, "LANG en")

@@ -103,7 +103,7 @@ func TestCredentialsFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log.Take()
 			provider.Store(&fails.CredentialsProvider)
-			const unavailable = "The storage cannot be reached right now. Please try again later."
+			const unavailable = "The storage is not available right now. Please try again later."
 			for _, command := range []string{
 				"SIZE file", "MDTM file", "MLST file", "DELE file", "MKD other", "RMD directory", "CWD directory",
 				"HASH file", "MFMT 20240102030405 file",

@@ -129,7 +129,7 @@ const tables = {
       path: column('path'),
       user: column('user'),
       size: (cell, u) => setNodes(cell, [u.bytes === null ? '–' : isolated(bytes(u.bytes))]),
-      'last-part': timeColumn('last_part'),
+      'last-data': timeColumn('last_part'),
       actions: cell => tables.uploads.button(cell, text('delete'), (u, subject) => ask({
         question: text('delete-question'), action: text('delete'), subject,
         path: `uploads/${encodeURIComponent(u.tenant)}/${encodeURIComponent(u.id)}`, done: text('deleted'), table: tables.uploads, then: showUploads,

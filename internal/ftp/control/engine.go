@@ -93,7 +93,7 @@ func (s *session) translate(verb string, r wire.Reply) (wire.Reply, error) {
 func (s *session) unexpected(r wire.Reply) wire.Reply {
 	s.log.Error("unexpected reply of the FTP engine; report it as a bug",
 		"command", s.op.command.Name, "text", strings.Join(r.Lines, "\n"))
-	return wire.NewReply(451, s.identity.text(i18n.LocalError))
+	return wire.NewReply(451, s.identity.text(i18n.CommandFailed))
 }
 
 // currentDirectory is the reply to PWD.

@@ -245,7 +245,7 @@ func TestModify(t *testing.T) {
 		"MFF":                                                                "501 ",
 		"MFF  Modify=20020718012845; file with spaces ":                      "501 ",
 		"MFF X.thing=1; file with spaces ":                                   "504 ",
-		"MFF UNIX.mode=7;Modify=20020718012845;Owner=a; file with spaces ": "504 MFF not implemented for that parameter. " +
+		"MFF UNIX.mode=7;Modify=20020718012845;Owner=a; file with spaces ": "504 MFF does not support this parameter. " +
 			"(UNIX.MODE, OWNER)",
 		"MDTM /": "550 ",
 	} {

@@ -206,7 +206,7 @@ func TestCausesOfErrors(t *testing.T) {
 		code int
 		want i18n.ID
 	}{
-		{nil, 451, i18n.LocalError},
+		{nil, 451, i18n.CommandFailed},
 		{dataconn.ErrLost, 426, i18n.TransferBroken},
 		{dataconn.ErrStalled, 426, i18n.TransferStalled},
 		{dataconn.ErrAborted, 426, i18n.TransferAborted},
@@ -230,15 +230,15 @@ func TestCausesOfErrors(t *testing.T) {
 	}
 }
 
-// TestUnexpectedReply: what the engine should not say is a local error, and the session goes on.
+// TestUnexpectedReply: what the engine should not say is answered by 451, and the session goes on.
 func TestUnexpectedReply(t *testing.T) {
 	s := quietSession(t, loadBundle(t), language.English)
-	if r := s.answerOfEngine("NOOP", wire.NewReply(200, engineWords)); r.Code != 451 || r.Lines[0] != "Local error in processing." ||
-		s.dialogue.closing {
+	if r := s.answerOfEngine("NOOP", wire.NewReply(200, engineWords)); r.Code != 451 ||
+		r.Lines[0] != "The server could not process the command. Please try again." || s.dialogue.closing {
 		t.Errorf("%v, closing %t", r, s.dialogue.closing)
 	}
 	if r, err := s.engineFailed(io.EOF); !errors.Is(err, io.EOF) || r.Code != 421 ||
-		r.Lines[0] != "Internal server error: closing control connection." {
+		r.Lines[0] != "Internal server error; closing the control connection." {
 		t.Errorf("%v", r)
 	}
 }

@@ -93,7 +93,7 @@ func (e *TransferError) Unwrap() error { return e.Err }
 func ForTransfer(err error, lost i18n.ID) (code int, id i18n.ID) {
 	switch {
 	case err == nil:
-		return 451, i18n.LocalError
+		return 451, i18n.CommandFailed
 	case errors.Is(err, dataconn.ErrNotResumed):
 		return 522, i18n.SessionReuseRequired
 	case errors.Is(err, dataconn.ErrTLS):
