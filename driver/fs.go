@@ -61,6 +61,9 @@ type Budget = membudget.Budget
 // S3's largest, 5 TiB.
 func NewBudget(bytes int64) *Budget { return membudget.New(bytes) }
 
+// An Inspection judges the bytes of one file that is written. It is for one goroutine.
+type Inspection = upload.Inspection
+
 // An Fs is a file system in a bucket. It is safe for concurrent use; the files that it opens are not, but for their
 // Abort.
 type Fs struct {
@@ -105,7 +108,7 @@ func (f *Fs) use(bucket *s3api.Bucket) {
 		Limiter: o.Endpoint.uploads, Concurrency: o.UploadConcurrency,
 		PartSize: o.PartSize, SmallestPart: o.smallestPart, CopyLimit: o.CopyLimit,
 		NoOverwrite: o.NoOverwrite, Truncate: o.Truncate, Quotas: o.Quotas, Objects: o.Objects,
-		BeforeCommit:   o.BeforeCommit,
+		BeforeCommit: o.BeforeCommit, Inspect: o.Inspect, Quarantine: o.Quarantine,
 		BeginOperation: o.BeginOperation, Journal: o.Journal, Owner: o.Owner,
 	})
 	f.tree = tree.New(tree.Options{

@@ -94,6 +94,19 @@ type Options struct {
 	// the upload. The default allows all.
 	BeforeCommit func(context.Context) error
 
+	// Inspect begins the judgement of a file that is written, by the name that it was opened with. Its object becomes
+	// visible when Verdict accepts the whole file, also the bytes of an object or of an upload that it continues. After
+	// a verdict that is an fs.ErrInvalid no owner can resume the upload. What S3 copies is not judged: it was when it
+	// was stored. The default accepts all.
+	//
+	// The bytes of an upload that an owner can resume go to a key below ".babelftp/inspect/" first, if it has more than
+	// one part. S3 copies the object after the verdict.
+	Inspect func(ctx context.Context, name string) Inspection
+
+	// Quarantine is what the keys of refused files begin with, in the whole bucket. It needs a Journal for files of
+	// more than one part. The default is "": refused files are not stored.
+	Quarantine string
+
 	// BeginOperation is called before a whole directory is renamed, copied or removed, and before directories are
 	// made many levels deep. It is also called before a large object is copied, as a rename, a set time or an append
 	// needs. It can refuse that by an error. The file system calls end when that has ended. The default allows all.

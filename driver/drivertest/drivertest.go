@@ -135,6 +135,7 @@ func Run(t *testing.T, h Harness) {
 		{"quota", testQuota},
 		{"journal", testJournal},
 		{"resume", testResume},
+		{"inspect", testInspect},
 		{"mkdir", testMkdir},
 		{"remove", testRemove},
 		{"rename", testRename},

@@ -75,6 +75,10 @@ const (
 // uploads of other software. The state before the request that completes an upload is not written: that would cost each
 // upload one request more.
 //
+// An upload whose bytes must be judged before they have their name is staged: it makes an object below
+// "prefix.babelftp/inspect/", which its session copies. The record stays until that object is deleted, so that a sweep
+// finds both.
+//
 // A file that is stored ends the interrupted uploads to its name. The session that stores it does not look for them,
 // because a small file is one request to S3. Instead each record has the identity of the object that was there when
 // the upload was interrupted, or begun. Where another object is there, no session resumes the upload. That cannot be

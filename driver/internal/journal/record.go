@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"path"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -49,6 +50,10 @@ type Record struct {
 	// not under way.
 	TailOffset int64
 
+	// Staged says that the upload makes an object below the reserved prefix, which another request copies to Key. So
+	// the bytes of an upload that was resumed can be judged before the file is there.
+	Staged bool
+
 	// Base is the identity of the object that was there when the record was made, empty for none. Where another object
 	// is there since, no session may resume the upload.
 	Base string
@@ -76,6 +81,7 @@ const (
 	recordHolder   = "holder"
 	recordSilence  = "heartbeat-seconds"
 	recordBase     = "base"
+	recordStaged   = "staged"
 )
 
 const (
@@ -198,6 +204,9 @@ func (j *Journal) attributes(r *Record) attributes.Attributes {
 	if r.Base != "" {
 		a.Metadata[recordBase] = r.Base
 	}
+	if r.Staged {
+		a.Metadata[recordStaged] = "yes"
+	}
 	return a
 }
 
@@ -229,6 +238,7 @@ func (j *Journal) read(ctx context.Context, listed s3api.Version) (*Record, erro
 		state: state(a.Metadata[recordState]), holder: a.Metadata[recordHolder], etag: v.ETag, write: v.Name,
 		TailSize: v.Size - versionBytes, ModTime: v.ModTime, age: max(0, age),
 		overlaps: j.bucket.Profile.UnendedUploads, Base: a.Metadata[recordBase],
+		Staged: a.Metadata[recordStaged] != "",
 	}
 	seconds, _ := strconv.ParseInt(a.Metadata[recordSilence], 10, 32) // 0 in a record of an older version
 	r.heartbeat = max(heartbeatInterval, time.Duration(seconds)*time.Second)
@@ -268,10 +278,16 @@ func (r *Record) CountsPart(end int64) bool {
 	return r.TailOffset == unknownOffset || end <= r.TailOffset
 }
 
-// upload returns the upload that the record names. The object that it makes has the last part of the record's name in
-// its metadata.
-func (r *Record) upload() s3api.Upload {
-	return s3api.Upload{Key: r.Key, ID: r.Upload, Name: path.Base(r.Name)}
+// MultipartUpload returns the upload that the record names. The object that it makes has the last part of the record's
+// name in its metadata.
+func (r *Record) MultipartUpload() s3api.Upload {
+	u := s3api.Upload{Key: r.Key, ID: r.Upload, Name: path.Base(r.Name)}
+	if r.Staged {
+		const records = keys.Reserved + "/uploads/"
+		i := strings.LastIndex(r.Name, records)
+		u.Key = r.Name[:i] + keys.Reserved + "/inspect/" + r.Name[i+len(records):]
+	}
+	return u
 }
 
 // takeOver makes the caller the holder of a record that it has read, and sets the state. The error is ErrTakenOver if

@@ -9,7 +9,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// Delete aborts the multipart upload that a record names, then deletes the record. It aborts none where the record
+// Delete aborts the multipart upload that a record names, or deletes the object that a staged one has made. Then it
+// deletes the record. It aborts none where the record
 // names none: no other upload to that key is certain to be the one that the record was made for. The error is
 // ErrTakenOver if another session has the upload.
 //
@@ -24,7 +25,10 @@ func (j *Journal) Delete(ctx context.Context, r *Record) error {
 	}
 	completed, err := j.IsCompleted(ctx, &before)
 	if err == nil && !completed && r.Upload != "" {
-		err = j.bucket.AbortUpload(ctx, r.upload())
+		err = j.bucket.AbortUpload(ctx, r.MultipartUpload())
+	}
+	if err == nil && completed {
+		err = j.deleteStaged(ctx, r)
 	}
 	if err != nil {
 		return err
@@ -37,13 +41,24 @@ func (j *Journal) IsCompleted(ctx context.Context, r *Record) (bool, error) {
 	if r.Upload == "" || !r.mayBeCompleted() {
 		return false, nil
 	}
-	return j.bucket.IsCompleted(ctx, r.upload())
+	return j.bucket.IsCompleted(ctx, r.MultipartUpload())
+}
+
+// deleteStaged deletes the object that a staged upload has made.
+func (j *Journal) deleteStaged(ctx context.Context, r *Record) error {
+	if !r.Staged {
+		return nil
+	}
+	return j.bucket.Delete(ctx, r.MultipartUpload().Key)
 }
 
 // Forget deletes the record of an upload that is complete, or does not exist any more. The error is ErrTakenOver if
 // another session has the upload.
 func (j *Journal) Forget(ctx context.Context, r *Record) error {
 	if err := j.takeOver(ctx, r, stateEnding); err != nil {
+		return err
+	}
+	if err := j.deleteStaged(ctx, r); err != nil {
 		return err
 	}
 	return j.bucket.Delete(ctx, r.Name)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path"
 	"syscall"
 	"time"
 
@@ -46,6 +45,8 @@ type multipart struct {
 	transfer *Transfer
 	parts    []*s3api.Part // with ETags once the group has ended
 	number   int32         // of the last part
+	staged   bool          // see [journal.Record].
+	made     bool          // S3 has made the object of the staged upload.
 	slots    semaphore     // of the parts that S3 copies; nil: the upload has slots of its own
 
 	// settles is until when S3 may complete the upload by a request of this session, or of the one before, that has had
@@ -59,6 +60,7 @@ type uploadOptions struct {
 	owner    string // the user that may resume the upload, empty for none
 	partSize int64  // bytes of the first part
 	uploaded bool   // this process sends the parts; otherwise S3 copies them
+	staged   bool   // see [journal.Record]; needs a journal
 
 	base   func() string           // waits for the identity of the object that this one replaces
 	client *journal.ClientWait     // since when the upload waits for bytes, nil without an owner
@@ -77,20 +79,23 @@ func (u *Uploader) createMultipart(
 		return nil, err
 	}
 	var record journal.Record
-	name := "" // of the request, by which a session that resumes the upload knows its object too
+	key, name := p.key, "" // of the object, and of the request, by which a session that resumes the upload knows its object too
 	if u.Journal != nil {
 		record = u.Journal.NewRecord(p.owner, p.key, p.partSize)
-		name = path.Base(record.Name)
+		record.Staged = p.staged
+		of := record.MultipartUpload()
+		key, name = of.Key, of.Name
 	}
 	// This request is never cancelled, because the server could not abort an upload whose ID it does not know.
 	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 	defer done()
 	created, err := u.Bucket.CreateUpload(
-		createCtx, p.key, name, a, s3api.PartChecksums{Uploaded: p.uploaded, Configured: u.Objects.Checksum != ""})
+		createCtx, key, name, a, s3api.PartChecksums{Uploaded: p.uploaded, Configured: u.Objects.Checksum != ""})
 	if err != nil {
 		return nil, err
 	}
 	m := u.multipart(until, ctx, created)
+	m.staged = p.staged
 	if j := u.Journal; j != nil {
 		record.Upload, record.Base = created.ID, p.base()
 		m.entry = j.Enter(until, record, p.client, p.cancel)
@@ -268,7 +273,10 @@ func (m *multipart) complete(ctx context.Context, c s3api.Condition) (s3api.Stor
 	defer done()
 	made, err := m.bucket.CompleteUpload(ctx, m.upload, m.parts, c, m.isOurs)
 	m.cancel()
-	if err == nil {
+	switch {
+	case err == nil && m.staged: // abort removes the object, and then the record
+		m.made, m.settles = true, time.Time{}
+	case err == nil:
 		m.entry.Remove(ctx)
 	}
 	if s3error.IsDoubtful(err) {
@@ -286,8 +294,9 @@ func (m *multipart) isOurs(ctx context.Context) bool {
 // unsettled tells whether S3 may yet complete the upload.
 func (m *multipart) unsettled() bool { return m != nil && time.Now().Before(m.settles) }
 
-// abort removes the upload and its parts. It waits for the requests under way, because a part that arrives after the
-// abort may stay. If S3 does not answer, the record stays in the journal, and a sweep removes the upload.
+// abort removes the upload and its parts, or the object that a staged upload has made. It waits for the requests under
+// way, because a part that arrives after the abort may stay. If S3 does not answer, the record stays in the journal,
+// and a sweep removes the upload.
 //
 // A sweep also removes an upload that S3 may yet complete. To abort it now could delete the parts of the object that S3
 // is just making. No S3 server promises that it performs only one of the two requests, and Swift performs both. Without
@@ -305,7 +314,11 @@ func (m *multipart) abort() {
 	if err == nil && m.unsettled() {
 		err = errUnsettled
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case m.made:
+		err = m.bucket.Delete(ctx, m.upload.Key)
+	default:
 		err = m.bucket.AbortUpload(ctx, m.upload)
 	}
 	if err != nil {

@@ -68,7 +68,7 @@ func (w *Writer) copyHead() error {
 		size = w.u.partSizeAt(w.partSize, 0)
 		copied = copied / size * size
 	}
-	if copied < w.u.SmallestPart || !w.u.Bucket.CopiesParts(w.head.Key) {
+	if copied < w.u.SmallestPart || !w.copiesParts() {
 		w.offset = 0
 		return w.read(w.head, 0, w.headSize)
 	}
@@ -99,7 +99,7 @@ func (w *Writer) copyTail() error {
 		need = size - w.part.Len()
 	}
 	copied := w.offset + need
-	if !w.u.Bucket.CopiesParts(w.head.Key) || w.keptEnd-copied < w.u.SmallestPart {
+	if !w.copiesParts() || w.keptEnd-copied < w.u.SmallestPart {
 		return w.read(w.head, w.offset, w.keptEnd)
 	}
 	if err := w.read(w.head, w.offset, copied); err != nil {
@@ -112,6 +112,9 @@ func (w *Writer) copyTail() error {
 	return w.upload.copy(w.head, copied, w.keptEnd, size)
 }
 
+// copiesParts tells whether S3 copies the bytes of the object that stay. The inspector has to see them too.
+func (w *Writer) copiesParts() bool { return w.u.Inspect == nil && w.u.Bucket.CopiesParts(w.head.Key) }
+
 // CopyByParts copies a version that is too large for one request, or copies it on a condition.
 func (u *Uploader) CopyByParts(
 	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition,
@@ -119,6 +122,14 @@ func (u *Uploader) CopyByParts(
 	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return s3api.Stored{}, err
 	}
+	return u.copyByParts(ctx, v, a, to, c, func() {})
+}
+
+// copyByParts is CopyByParts with other tags than those of the version. It calls ask before S3 is asked to make the
+// copy visible.
+func (u *Uploader) copyByParts(
+	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, ask func(),
+) (made s3api.Stored, err error) {
 	partsCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	options := uploadOptions{key: to, partSize: u.PartSize, cancel: cancel, base: func() string { return "" }}
@@ -131,6 +142,10 @@ func (u *Uploader) CopyByParts(
 		err = waitErr
 	}
 	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err == nil {
+		ask()
 		made, err = m.complete(ctx, c)
 		err = c.Failed(err)
 	}

@@ -43,6 +43,9 @@ func (w *Writer) Close() error {
 	default:
 		w.discard()
 	}
+	if w.inspection != nil {
+		w.inspection.Close()
+	}
 	if w.part != nil {
 		w.part.Release()
 	}
@@ -89,6 +92,9 @@ func (w *Writer) finish() error {
 	if err := w.upload.wait(); err != nil {
 		return err
 	}
+	if w.upload.staged {
+		return w.commitStaged()
+	}
 	return w.commit(func(ctx context.Context) (s3api.Stored, error) {
 		if err := w.upload.entry.ConfirmHolder(ctx); err != nil {
 			return s3api.Stored{}, err
@@ -98,13 +104,16 @@ func (w *Writer) finish() error {
 	})
 }
 
-// commit lets publish make the object visible, if the session still wants it.
+// commit lets publish make the object visible, if the session still wants it, and the inspector accepts it.
 //
 // The end of the session does not cancel this request, because S3 may perform it anyway, and only the answer tells.
 // The client has sent the whole file, so the object is right even if the client has disconnected.
 func (w *Writer) commit(publish func(context.Context) (s3api.Stored, error)) error {
 	if err := w.u.BeforeCommit(w.ctx); err != nil {
 		return err
+	}
+	if err := w.verdict(); err != nil {
+		return w.quarantineBuffer(err)
 	}
 	if err := context.Cause(w.ctx); err != nil {
 		return err
@@ -123,12 +132,17 @@ func (w *Writer) commit(publish func(context.Context) (s3api.Stored, error)) err
 // put makes an object of the bytes in the buffer.
 func (w *Writer) put(ctx context.Context) (s3api.Stored, error) {
 	w.change.Send(w.offset)
+	return w.putAs(ctx, w.key, w.condition)
+}
+
+// putAs is put under any key.
+func (w *Writer) putAs(ctx context.Context, key string, c s3api.Condition) (s3api.Stored, error) {
 	if w.part == nil {
-		return w.u.Bucket.Put(ctx, w.key, &w.attributes, w.condition, bytes.NewReader(nil), nil)
+		return w.u.Bucket.Put(ctx, key, &w.attributes, c, bytes.NewReader(nil), nil)
 	}
 	w.part.Seal()
 	return w.u.Bucket.Put(
-		ctx, w.key, &w.attributes, w.condition, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
+		ctx, key, &w.attributes, c, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
 }
 
 // cause returns why the upload was ended, if it was. Otherwise it returns err.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"slices"
 	"sync"
 	"syscall"
@@ -216,6 +215,8 @@ func (u *Uploader) readPending(ctx context.Context, listed s3api.Version) (*pend
 		return nil, err
 	case !r.CanResume(), u.Journal.IsReplaced(r):
 		return nil, nil
+	case u.Inspect != nil && r.Upload != "" && !r.Staged: // its bytes can be read only when they have the name
+		return nil, nil
 	}
 	p := &pending{Record: *r}
 	completed, err := u.Journal.IsCompleted(ctx, r)
@@ -239,7 +240,7 @@ func (u *Uploader) readParts(ctx context.Context, p *pending) error {
 	if p.Upload == "" {
 		return nil
 	}
-	a, err := u.Bucket.ListParts(ctx, s3api.Upload{Key: p.Key, ID: p.Upload}, func(found s3api.Part) bool {
+	a, err := u.Bucket.ListParts(ctx, p.MultipartUpload(), func(found s3api.Part) bool {
 		if found.Number != int32(len(p.parts)+1) || found.Size != u.partSizeAt(p.PartSize, p.end()) ||
 			!p.CountsPart(p.end()+found.Size) {
 			return false
@@ -272,8 +273,10 @@ func (w *Writer) resume() error {
 	if e == nil {
 		return err
 	}
-	w.upload = w.u.multipart(
-		w.ctx, w.partsContext(), s3api.Upload{Key: w.key, ID: p.Upload, Checksum: p.checksum, Name: path.Base(p.Name)})
+	of := p.MultipartUpload()
+	of.Checksum = p.checksum
+	w.upload = w.u.multipart(w.ctx, w.partsContext(), of)
+	w.upload.staged, w.unseen = p.Staged, true
 	w.upload.parts, w.upload.number = p.parts, int32(len(p.parts))
 	w.upload.entry = e
 	if !p.Settled() {

@@ -20,7 +20,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// Options is what an [Uploader] needs. Only Quotas, BeginOperation, Journal and Owner may have their zero values.
+// Options is what an [Uploader] needs. Only Quotas, Inspect, Quarantine, BeginOperation, Journal and
+// Owner may have their zero values.
 type Options struct {
 	Bucket *s3api.Bucket
 	Keys   keys.Space // of the files
@@ -40,6 +41,11 @@ type Options struct {
 	Quotas       quota.Quotas                // for which the bytes of the files count
 	Objects      attributes.Objects          // attributes of new objects
 	BeforeCommit func(context.Context) error // is called before a file becomes visible; an error prevents that
+
+	// Inspect begins the judgement of a file, nil for none. Quarantine is what the keys of refused files begin with,
+	// empty where they are not stored.
+	Inspect    func(ctx context.Context, name string) Inspection
+	Quarantine string
 
 	// BeginOperation allows the copy of a large object, nil for always; end is called when it has ended.
 	BeginOperation func() (end func(), err error)

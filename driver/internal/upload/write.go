@@ -45,6 +45,9 @@ type Writer struct {
 	change    *quota.Change
 	opened    time.Time
 
+	inspection Inspection // of the bytes so far, nil before the first part
+	unseen     bool       // the inspector has not got the first parts, which an earlier session has sent
+
 	asked bool // S3 was asked to make the object visible
 
 	base   string // the identity of the object that this one replaces, if looked, empty for none
@@ -140,6 +143,11 @@ func (w *Writer) fill(r io.Reader) (int64, error) {
 			w.part.Filled(n)
 			w.offset += int64(n)
 			total += int64(n)
+			if w.inspection != nil {
+				if _, err := w.inspection.Write(room[:n]); err != nil {
+					return total, err
+				}
+			}
 		}
 		if err != nil {
 			return total, ignoreEOF(err)
@@ -230,6 +238,9 @@ func (w *Writer) flush() error {
 		return err
 	}
 	if w.upload == nil {
+		if err := w.beginInspection(); err != nil {
+			return err
+		}
 		if err := w.start(); err != nil {
 			return err
 		}
@@ -244,12 +255,17 @@ func (w *Writer) flush() error {
 
 func (w *Writer) start() (err error) {
 	p := uploadOptions{key: w.key, partSize: w.partSize, cancel: w.cancel, uploaded: w.head.Key == ""}
+	a := &w.attributes
+	if w.u.stages(w.resumable) {
+		common := w.u.Objects.Common()
+		p.staged, a = true, &common
+	}
 	if w.resumable {
 		p.owner, p.client = w.u.Owner, &w.client
 	}
 	p.base = w.lookAtBase()
 	defer p.base()
-	w.upload, err = w.u.createMultipart(w.ctx, w.partsContext(), p, &w.attributes)
+	w.upload, err = w.u.createMultipart(w.ctx, w.partsContext(), p, a)
 	return err
 }
 

@@ -1,5 +1,5 @@
-// Package inspect has files judged while they are uploaded: by clamd (command INSTREAM), by an ICAP server (RFC 3507), or
-// by a hook that gets the bytes by HTTP.
+// Package inspect has files judged while they are uploaded: by clamd (command INSTREAM), by an ICAP server (RFC 3507),
+// or by a hook that gets the bytes by HTTP.
 //
 // An [Inspector] begins a [File] for each upload. Its Write passes bytes on as fast as the inspector takes them, and
 // keeps none. So a slow inspector slows the client down, and takes no memory. Its Verdict follows the last byte.
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"sync/atomic"
 	"time"
@@ -31,7 +32,7 @@ var errEarly = errors.New("it accepted the file before the last byte")
 // errClosed ends the judgement of a file whose upload has ended.
 var errClosed = errors.New("the upload has ended")
 
-// A Refusal is the error of a file that the inspector has refused.
+// A Refusal is the error of a file that the inspector has refused. It is an [fs.ErrInvalid].
 type Refusal struct {
 	// Reason is what the inspector says, by language (BCP 47). What has no language, such as the name of a signature,
 	// has the key "". It may be empty.
@@ -45,6 +46,9 @@ func (r *Refusal) Error() string {
 	}
 	return "the inspector has refused the file"
 }
+
+// Unwrap returns fs.ErrInvalid: no session may resume the upload.
+func (r *Refusal) Unwrap() error { return fs.ErrInvalid }
 
 // refuse refuses a file because of a signature or a threat of this name.
 func refuse(name string) error { return &Refusal{Reason: map[string]string{"": name}} }

@@ -1,0 +1,340 @@
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// errRefused and errUnjudged are the verdicts of an inspector.
+var (
+	errRefused  = fmt.Errorf("refused by the test: %w", fs.ErrInvalid)
+	errUnjudged = errors.New("not judged")
+)
+
+// An inspector refuses each file that has the bytes bad. It keeps what it gets.
+type inspector struct {
+	mu     sync.Mutex
+	bad    []byte
+	err    error        // the next verdict, if the file is not refused
+	before func() error // is called before each verdict, nil for nothing
+	seen   [][]byte     // whole files
+	open   int          // judgements that have not been closed
+}
+
+// options has files judged.
+func (i *inspector) options(o driver.Options) *driver.Options {
+	o.Inspect = func(ctx context.Context, _ string) driver.Inspection {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.open++
+		return &judgement{inspector: i, ctx: ctx}
+	}
+	return &o
+}
+
+// A judgement is that of one file.
+type judgement struct {
+	inspector *inspector
+	ctx       context.Context
+	bytes     bytes.Buffer
+}
+
+// Write implements driver.Inspection, as do the others.
+func (j *judgement) Write(p []byte) (int, error) { return j.bytes.Write(p) }
+
+// Verdict refuses bad files.
+func (j *judgement) Verdict() error {
+	i := j.inspector
+	if i.before != nil {
+		if err := i.before(); err != nil {
+			return err
+		}
+	}
+	if err := context.Cause(j.ctx); err != nil {
+		return err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.seen = append(i.seen, j.bytes.Bytes())
+	if bytes.Contains(j.bytes.Bytes(), i.bad) {
+		return errRefused
+	}
+	err := i.err
+	i.err = nil
+	return err
+}
+
+// Close counts.
+func (j *judgement) Close() {
+	j.inspector.mu.Lock()
+	defer j.inspector.mu.Unlock()
+	j.inspector.open--
+}
+
+// wantSeen wants the inspector to have got whole files only, the last of them as it is given, and no judgement to last.
+func (i *inspector) wantSeen(x *fixture, content []byte) {
+	x.Helper()
+	if len(i.seen) == 0 {
+		x.Error("the inspector was not asked")
+		return
+	}
+	equal(x, "what the inspector got", i.seen[len(i.seen)-1], content)
+	if i.open != 0 {
+		x.Errorf("%d judgements have not ended", i.open)
+	}
+}
+
+// withBad is content that is refused, because of bytes in its middle.
+func (i *inspector) withBad(size int) []byte {
+	content := random(size)
+	copy(content[size/2:], i.bad)
+	return content
+}
+
+// wantNeverMade fails the test if S3 is asked to make an object of this key.
+func (x *fixture) wantNeverMade(key string) {
+	x.spy.Before(func(_ context.Context, _ string, in any) error {
+		made := ""
+		switch in := in.(type) {
+		case *s3.PutObjectInput:
+			made = *in.Key
+		case *s3.CompleteMultipartUploadInput:
+			made = *in.Key
+		case *s3.CopyObjectInput:
+			made = *in.Key
+		}
+		if made == key {
+			x.Errorf("%T makes %s", in, key)
+		}
+		return nil
+	})
+}
+
+// inspectedSizes are those of files of one request, and of several parts.
+func inspectedSizes() map[string]int {
+	return map[string]int{"small": 1000, "part": partSize, "parts": 2*partSize + 1000}
+}
+
+func testInspect(t *testing.T, h Harness) {
+	for _, test := range []struct {
+		label string
+		run   func(x *fixture, i *inspector)
+	}{
+		{"upload", testInspectUpload},
+		{"append", testInspectAppend},
+		{"resume", testInspectResume},
+		{"not-judged", testInspectNotJudged},
+		{"before", testInspectBefore},
+		{"quarantine", testInspectQuarantine},
+		{"abort", testInspectAbort},
+		{"replaced", testInspectReplaced},
+	} {
+		t.Run(test.label, func(t *testing.T) { test.run(h.open(t, nil), &inspector{bad: []byte("a bad file")}) })
+	}
+}
+
+// testInspectUpload wants refused files never to be there, and good ones as they are, with and without an owner.
+func testInspectUpload(x *fixture, i *inspector) {
+	for _, owner := range []string{"", "alice"} {
+		for label, size := range inspectedSizes() {
+			x.run(label+owner, func(x *fixture) {
+				session := x.process().as(owner, *i.options(driver.Options{}))
+				x.wantNeverMade(label)
+				wantError(x, x.begin(session, label, create, 0, i.withBad(size)).Close(), errRefused)
+				i.wantSeen(x, i.withBad(size))
+				x.wantNothingPending(label)
+				x.spy.Before(nil)
+				x.close(x.begin(session, label, create, 0, random(size)))
+				i.wantSeen(x, random(size))
+				x.wantContent(label, random(size))
+				x.wantNothingPending(label, label)
+				x.delete(label)
+			})
+		}
+	}
+	x.run("empty", func(x *fixture) {
+		x.close(x.begin(x.session(x.Context(), i.options(driver.Options{})), "empty", create, 0, nil))
+		i.wantSeen(x, nil)
+	})
+}
+
+// testInspectAppend wants the old bytes to be judged with the new ones.
+func testInspectAppend(x *fixture, i *inspector) {
+	const size = 2 * partSize
+	bad := i.withBad(size)
+	cut := size/2 + len(i.bad)/2 // both halves are good
+	good := append(slices.Clone(bad[:cut]), random(size)[cut:]...)
+	for _, opts := range []driver.Options{{}, {Quarantine: "bad/"}} {
+		for label, write := range map[string]func(f *driver.Fs, rest []byte) error{
+			"append": func(f *driver.Fs, rest []byte) error {
+				return WriteAt(f, "file", os.O_WRONLY|os.O_APPEND, 0, rest)
+			},
+			"rest": func(f *driver.Fs, rest []byte) error { return WriteAt(f, "file", os.O_WRONLY, int64(cut), rest) },
+		} {
+			x.run(label+opts.Quarantine, func(x *fixture) {
+				session := x.process().as("alice", *i.options(opts))
+				x.put("file", bad[:cut])
+				wantError(x, write(session, bad[cut:]), errRefused)
+				i.wantSeen(x, bad)
+				x.wantContent("file", bad[:cut])
+				x.wantNoUploads("file")
+				if err := write(session, good[cut:]); err != nil {
+					x.Fatal(err)
+				}
+				i.wantSeen(x, good)
+				x.wantContent("file", good)
+			})
+		}
+	}
+	x.run("tail", func(x *fixture) {
+		x.put("file", bad)
+		session := x.process().as("alice", *i.options(driver.Options{}))
+		wantError(x, WriteAt(session, "file", os.O_WRONLY, 5, []byte("other")), errRefused)
+		x.wantContent("file", bad)
+		x.wantNoUploads("file")
+	})
+}
+
+// testInspectResume interrupts uploads, and resumes them in another process: with an inspector, and without one.
+func testInspectResume(x *fixture, i *inspector) {
+	for label, size := range map[string]int{"small": 1000, "parts": 2*partSize + 1000} {
+		x.run(label, func(x *fixture) {
+			judged := *i.options(driver.Options{})
+			x.interrupt(x.process().as("alice", judged), label, create, 0, i.withBad(size)[:size-10])
+			again := x.process().as("alice", judged)
+			x.wantPending(again, label, int64(size-11))
+			x.wantNeverMade(label)
+			wantError(x, x.begin(again, label, goOn, int64(size-11), i.withBad(size)[size-11:]).Close(), errRefused)
+			x.spy.Before(nil)
+			i.wantSeen(x, i.withBad(size))
+			x.wantNothingPending(label)
+			x.wantPending(again, label, 0)
+			for _, opts := range []driver.Options{judged, {}} {
+				x.interrupt(x.process().as("alice", judged), label, create, 0, random(size)[:size-10])
+				x.resume(x.process().as("alice", opts), label, size-10, random(size))
+				x.wantKeys(label)
+				x.delete(label)
+			}
+			i.wantSeen(x, random(size))
+		})
+	}
+}
+
+// testInspectNotJudged wants a file that could not be judged not to be stored. Its owner can send the rest again.
+func testInspectNotJudged(x *fixture, i *inspector) {
+	for label, size := range inspectedSizes() {
+		x.run(label, func(x *fixture) {
+			session := x.process().as("alice", *i.options(driver.Options{}))
+			i.err = errUnjudged
+			wantError(x, x.begin(session, label, create, 0, random(size)).Close(), errUnjudged)
+			if x.exists(label) {
+				x.Error("it was stored")
+			}
+			x.resume(session, label, size, random(size))
+			x.wantKeys(label)
+			x.delete(label)
+		})
+	}
+}
+
+// testInspectBefore interrupts an upload without an inspector. With one, no session can resume its parts, and the
+// journal removes them when the file is stored.
+func testInspectBefore(x *fixture, i *inspector) {
+	const size = partSize + 1000
+	x.interrupt(x.process().as("alice"), "file", create, 0, random(size))
+	p := x.process()
+	session := p.as("alice", *i.options(driver.Options{}))
+	x.wantPending(session, "file", 0)
+	x.close(x.begin(session, "file", create, 0, random(size)))
+	if err := p.journal.Close(x.Context()); err != nil {
+		x.Error(err)
+	}
+	x.wantNothingPending("file", "file")
+}
+
+// testInspectQuarantine wants a refused file to be in the quarantine only.
+func testInspectQuarantine(x *fixture, i *inspector) {
+	for _, owner := range []string{"", "alice"} {
+		for label, size := range inspectedSizes() {
+			x.run(label+owner, func(x *fixture) {
+				session := x.process().as(owner, *i.options(driver.Options{Quarantine: "bad/"}))
+				x.wantNeverMade(label)
+				err := x.begin(session, label, create, 0, i.withBad(size)).Close()
+				x.spy.Before(nil)
+				wantError(x, err, errRefused)
+				x.wantNoUploads(label)
+				keys := x.keys()
+				if len(keys) != 1 || !strings.HasPrefix(keys[0], "bad/") || !strings.HasSuffix(keys[0], "/"+label) ||
+					!strings.Contains(err.Error(), keys[0]) {
+					x.Fatalf("the bucket has %q, after %v", keys, err)
+				}
+				x.wantContent(keys[0], i.withBad(size))
+				x.delete(keys[0])
+				x.close(x.begin(session, label, create, 0, random(size)))
+				x.wantNothingPending(label, label)
+				x.delete(label)
+			})
+		}
+	}
+}
+
+// testInspectAbort ends uploads while they wait for the verdict.
+func testInspectAbort(x *fixture, i *inspector) {
+	for label, size := range inspectedSizes() {
+		x.run(label, func(x *fixture) {
+			session := x.process().as("alice", *i.options(driver.Options{}))
+			f := x.begin(session, label, create, 0, random(size))
+			i.before = func() error {
+				f.(aborter).Abort(errInterrupted)
+				return nil
+			}
+			wantError(x, f.Close(), errInterrupted)
+			i.before = nil
+			if x.exists(label) {
+				x.Error("it was stored")
+			}
+			x.resume(session, label, size, random(size))
+			x.delete(label)
+		})
+	}
+}
+
+// testInspectReplaced has another client store files while the verdict is awaited.
+func testInspectReplaced(x *fixture, i *inspector) {
+	for label, size := range map[string]int{"small": 1000, "parts": partSize + 1000} {
+		for name, opts := range map[string]driver.Options{"new": {NoOverwrite: true}, "append": {}} {
+			x.run(label+name, func(x *fixture) {
+				session := x.process().as("alice", *i.options(opts))
+				flag := create
+				if name == "append" {
+					x.put(label, random(10))
+					flag = os.O_WRONLY | os.O_APPEND
+				}
+				f := x.begin(session, label, flag, 0, random(size))
+				i.before = func() error {
+					x.put(label, []byte("of another client"))
+					return nil
+				}
+				if err := f.Close(); err == nil {
+					x.Error("it was stored")
+				}
+				i.before = nil
+				x.wantContent(label, []byte("of another client"))
+				x.wantNothingPending(label, label)
+				x.delete(label)
+			})
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package upload
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/file"
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/base/s3error"
+)
+
+// An Inspection judges the bytes of one file. It is for one goroutine.
+type Inspection interface {
+	// Write waits until the inspector has taken the bytes. Its error is that of Verdict.
+	io.Writer
+	// Verdict says that the file is whole, and returns nil if it is accepted. The error is an fs.ErrInvalid if it is
+	// refused, and another one if it could not be judged.
+	Verdict() error
+	// Close ends the judgement.
+	Close()
+}
+
+// stages tells whether a multipart upload makes an object below the reserved prefix, which S3 copies after the verdict.
+// That costs four requests and a copy. It must, where a session may resume the upload, because S3 returns no bytes of
+// an open upload. It also must where a refused file goes elsewhere, because S3 completes an upload under its own key
+// only.
+func (u *Uploader) stages(resumable bool) bool {
+	return u.Inspect != nil && u.Journal != nil && (resumable || u.Quarantine != "")
+}
+
+// beginInspection sends the first part to the inspector. The next bytes follow as they come. A file of one buffer is
+// sent when the client has sent all: so a slow client makes no inspector wait.
+func (w *Writer) beginInspection() error {
+	if w.u.Inspect == nil {
+		return nil
+	}
+	w.inspection = w.u.Inspect(w.ctx, w.FileName)
+	if w.part == nil {
+		return nil
+	}
+	_, err := io.Copy(w.inspection, io.NewSectionReader(w.part, 0, w.part.Len()))
+	return err
+}
+
+// verdict waits for the verdict on the whole file. It needs no S3.
+func (w *Writer) verdict() error {
+	if w.u.Inspect == nil {
+		return nil
+	}
+	if w.inspection == nil {
+		if w.part != nil {
+			w.part.Seal()
+		}
+		if err := w.beginInspection(); err != nil {
+			return err
+		}
+	}
+	return w.inspection.Verdict()
+}
+
+// commitStaged makes the object of a staged upload, which no user sees, and copies it to the file when the inspector
+// has accepted all of it. An upload of which the inspector has got all bytes is judged first, so that S3 never makes an
+// object of a refused one. Once there is an object, no session can resume the upload, and Close removes what there is.
+func (w *Writer) commitStaged() error {
+	if err := w.u.BeforeCommit(w.ctx); err != nil {
+		return err
+	}
+	var verdict error
+	if !w.unseen {
+		if verdict = w.verdict(); verdict != nil && !w.quarantines(verdict) {
+			return verdict
+		}
+	}
+	if err := w.upload.entry.ConfirmHolder(w.ctx); err != nil {
+		return err
+	}
+	if _, err := w.upload.complete(w.ctx, s3api.Condition{}); err != nil {
+		return err
+	}
+	w.resumable = false
+	staged, _, err := w.u.Bucket.Head(w.ctx, w.upload.upload.Key)
+	if err == nil && staged.Size != w.offset {
+		err = s3error.ErrNoResult
+	}
+	if err == nil && w.unseen {
+		verdict = w.judge(staged)
+	}
+	switch {
+	case err != nil:
+		return err
+	case w.quarantines(verdict):
+		return w.quarantine(verdict, func(ctx context.Context, key string) error {
+			_, err := w.u.copyByParts(ctx, staged, &w.attributes, key, s3api.Condition{}, func() {})
+			return err
+		})
+	case verdict != nil:
+		return verdict
+	}
+	w.change.Send(w.offset)
+	w.stored, err = w.u.copyByParts(
+		w.ctx, staged, &w.attributes, w.key, w.condition, func() { w.asked = true })
+	if w.exclusive {
+		err = w.condition.Failed(err)
+	}
+	if err == nil {
+		w.upload.abort()
+	}
+	return err
+}
+
+// judge has a stored object judged.
+func (w *Writer) judge(v s3api.Version) error {
+	if w.u.Inspect == nil { // it was begun while there was an inspector
+		return nil
+	}
+	inspection := w.u.Inspect(w.ctx, w.FileName)
+	defer inspection.Close()
+	object := file.NewRange(w.ctx, w.u.Bucket, v, 0, v.Size)
+	defer object.Close()
+	if _, err := io.Copy(inspection, object); err != nil {
+		return err
+	}
+	return inspection.Verdict()
+}
+
+// quarantines tells whether a file with this verdict is stored in the quarantine.
+func (w *Writer) quarantines(verdict error) bool {
+	return w.u.Quarantine != "" && errors.Is(verdict, fs.ErrInvalid)
+}
+
+// quarantineBuffer stores a refused file of one buffer in the quarantine, if there is one, and returns the verdict. It
+// also gets the verdicts on uploads that are not staged, which have none.
+func (w *Writer) quarantineBuffer(verdict error) error {
+	if w.upload != nil || !w.quarantines(verdict) {
+		return verdict
+	}
+	return w.quarantine(verdict, func(ctx context.Context, key string) error {
+		_, err := w.putAs(ctx, key, s3api.Condition{})
+		return err
+	})
+}
+
+// quarantine lets store put a refused file into the quarantine, and returns the verdict. It goes on when the client has
+// gone.
+func (w *Writer) quarantine(verdict error, store func(ctx context.Context, key string) error) error {
+	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), commitTimeout)
+	defer done()
+	key := w.u.quarantineKey(w.key)
+	if err := store(ctx, key); err != nil {
+		w.u.Log.Warn("refused file could not be stored in the quarantine",
+			"bucket", w.u.Bucket.Name, "key", w.key, "quarantine", key, "err", err)
+		return verdict
+	}
+	return fmt.Errorf("%w (quarantine: %s)", verdict, w.u.Bucket.URI(key))
+}
+
+// quarantineKey is where a refused file goes: below the time and a random name, its key, or the end of a long one.
+func (u *Uploader) quarantineKey(key string) string {
+	prefix := u.Quarantine + time.Now().UTC().Format("20060102T150405Z-") + rand.Text() + keys.Separator
+	if most := keys.MaxBytes - len(prefix); len(key) > most {
+		key = strings.ToValidUTF8(key[len(key)-max(most, 0):], "")
+	}
+	return prefix + key
+}
