@@ -264,16 +264,24 @@ func TestSizesFromRightToLeft(t *testing.T) {
 		tab := look(t, srv, lang)
 		sizes := row("transfers", "/alice/f") + `?.querySelector('.progress').querySelectorAll('bdi bdi')`
 		tab.wait(sizes + `.length === 2`)
-		// where the number and the unit of each size stand, as 1 MB of 4 MB
-		places := eval[[]float64](tab, `Array.from(`+sizes+`, size => [/\p{N}/u, /M/].map(character => {
+		eval[any](tab, `window.place = (text, character) => {
 			const range = document.createRange()
-			const at = size.textContent.search(character)
-			range.setStart(size.firstChild, at)
-			range.setEnd(size.firstChild, at + 1)
+			const at = text.textContent.search(character)
+			range.setStart(text, at)
+			range.setEnd(text, at + 1)
 			return range.getBoundingClientRect().left
-		})).flat()`)
+		}`)
+		// where the number and the unit of each size stand, as 1 MB of 4 MB
+		places := eval[[]float64](
+			tab, `Array.from(`+sizes+`, size => [/\p{N}/u, /M/].map(c => place(size.firstChild, c))).flat()`)
 		if len(places) != 4 || places[2] >= places[3] || places[3] >= places[0] || places[0] >= places[1] {
 			t.Errorf("%s: numbers and units stand at %v: %q", lang, places, tab.text("#transfers td.progress"))
+		}
+		// where the words for a second and the unit before them stand
+		places = eval[[]float64](tab, `(speed => [place(speed.lastChild, /\p{L}/u), place(speed.firstChild.firstChild, /B/)])(`+
+			row("transfers", "/alice/f")+`.querySelector('.speed bdi'))`)
+		if len(places) != 2 || places[0] >= places[1] {
+			t.Errorf("%s: second and unit stand at %v: %q", lang, places, tab.text("#transfers td.speed"))
 		}
 	}
 }

@@ -40,7 +40,16 @@ export const compare = (a, b) => order.compare(a, b)
 export const languageName = tag => tag ? languages.of(tag) : ''
 export const of = (part, whole) => filled('of', {Part: part, Whole: whole})
 export const bytes = n => scaled(n, '')
-export const speed = n => scaled(n, '-per-second')
+
+// speed returns a node. From right to left, the words for a second come after a size in Latin letters.
+export function speed(n) {
+  const text = scaled(n, '-per-second')
+  const [, size, rest] = document.dir === 'rtl' && text.match(/^(.*\p{Script=Latin})(.*\p{L}.*)$/u) || []
+  if (!rest) return isolated(text)
+  const node = isolated(isolated(size), rest)
+  node.dir = 'rtl'
+  return node
+}
 
 // scaled writes a number of bytes in the largest unit that it has one of.
 function scaled(n, per) {

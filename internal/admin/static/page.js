@@ -74,7 +74,7 @@ const tables = {
       direction: (cell, t) => set(cell, directions[t.direction] ?? t.direction),
       path: column('path'),
       progress,
-      speed: (cell, t) => setNodes(cell, [isolated(speed(t.bytes_per_second))]),
+      speed: (cell, t) => setNodes(cell, [speed(t.bytes_per_second)]),
       since: timeColumn('since'),
     },
   }),
