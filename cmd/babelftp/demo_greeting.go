@@ -44,6 +44,7 @@ func demoGreeting() map[language.Tag]string {
 		"sl":      "Dobrodošli v predstavitvi strežnika babelftp.",
 		"sr":      "Добро дошли на демонстрациони сервер babelftp.",
 		"sv":      "Välkommen till babelftps demoserver.",
+		"sw":      "Karibu kwenye onyesho la babelftp.",
 		"th":      "ยินดีต้อนรับสู่เซิร์ฟเวอร์สาธิต babelftp",
 		"tr":      "babelftp demosuna hoş geldiniz.",
 		"uk":      "Ласкаво просимо на демонстраційний сервер babelftp.",
