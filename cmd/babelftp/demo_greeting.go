@@ -22,6 +22,7 @@ func demoGreeting() map[language.Tag]string {
 		"et":      "Tere tulemast babelftp demosse.",
 		"fa":      "به نسخهٔ نمایشی babelftp خوش آمدید.",
 		"fi":      "Tervetuloa babelftp-demoon.",
+		"fil":     "Maligayang pagdating sa demo ng babelftp.",
 		"fr":      "Bienvenue dans la démo de babelftp.",
 		"he":      "ברוכים הבאים להדגמה של babelftp.",
 		"hi":      "babelftp डेमो में आपका स्वागत है।",
