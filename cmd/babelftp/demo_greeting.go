@@ -46,6 +46,7 @@ func demoGreeting() map[language.Tag]string {
 		"sr":      "Добро дошли на демонстрациони сервер babelftp.",
 		"sv":      "Välkommen till babelftps demoserver.",
 		"sw":      "Karibu kwenye onyesho la babelftp.",
+		"ta":      "babelftp டெமோவுக்கு வரவேற்கிறோம்.",
 		"th":      "ยินดีต้อนรับสู่เซิร์ฟเวอร์สาธิต babelftp",
 		"tr":      "babelftp demosuna hoş geldiniz.",
 		"uk":      "Ласкаво просимо на демонстраційний сервер babelftp.",
