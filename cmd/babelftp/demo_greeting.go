@@ -47,6 +47,7 @@ func demoGreeting() map[language.Tag]string {
 		"sv":      "Välkommen till babelftps demoserver.",
 		"sw":      "Karibu kwenye onyesho la babelftp.",
 		"ta":      "babelftp டெமோவுக்கு வரவேற்கிறோம்.",
+		"te":      "babelftp డెమోకు స్వాగతం.",
 		"th":      "ยินดีต้อนรับสู่เซิร์ฟเวอร์สาธิต babelftp",
 		"tr":      "babelftp demosuna hoş geldiniz.",
 		"uk":      "Ласкаво просимо на демонстраційний сервер babelftp.",
