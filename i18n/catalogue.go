@@ -54,3 +54,13 @@ func readCatalogue(fsys fs.FS, folder string) *catalogue {
 	c.file = file
 	return c
 }
+
+// lineOf returns the line of a message, or 0 where the file does not have it.
+func (c *catalogue) lineOf(id ID) int {
+	for _, m := range c.file.Messages {
+		if m.ID == string(id) {
+			return m.Line
+		}
+	}
+	return 0
+}

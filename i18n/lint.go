@@ -59,6 +59,7 @@ func (l *loader) review(c *catalogue, dir fs.FS, english *Rules) {
 			l.list(missing))
 	}
 	own := l.reviewRules(c, dir, english)
+	l.reviewButtons(c)
 	forms := NumbersByForm(c.tag)
 	for _, e := range c.file.Messages {
 		source, known := l.sources[ID(e.ID)]
@@ -73,6 +74,23 @@ func (l *loader) review(c *catalogue, dir fs.FS, english *Rules) {
 					c.errorf(e, "%s", inForm(form, problem))
 				}
 			}
+		}
+	}
+}
+
+// reviewButtons finds buttons of the page that begin as the one next to them, which does nothing.
+func (l *loader) reviewButtons(c *catalogue) {
+	text := func(id ID) string {
+		if t := l.texts[c.tag]; t.has(id) {
+			return strings.ToLower(t()[id].Msg)
+		}
+		return ""
+	}
+	cancel := text("page-cancel")
+	for _, id := range []ID{"page-unban", "page-delete", "page-disconnect"} {
+		if cancel != "" && strings.HasPrefix(text(id), cancel) {
+			c.errorf(Message{ID: string(id), Line: c.lineOf(id)},
+				`begins as "page-cancel", a button next to it that does nothing; use another verb`)
 		}
 	}
 }

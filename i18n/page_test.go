@@ -20,7 +20,7 @@ func TestPageTexts(t *testing.T) {
 		id   i18n.ID
 		want string
 	}{
-		{"en", "page-stale", "Not connected. The page shows the state of {Time}."},
+		{"en", "page-stale", "Not connected. The page shows the state as of {Time}."},
 		{"ja", "page-of", "{Whole}中{Part}"},
 		{"fr", "page-of", "{Part} parmi {Whole}"},
 		{"fr-CA", "page-of", "{Part} parmi {Whole}"},

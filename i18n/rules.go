@@ -33,8 +33,8 @@ type Rules struct {
 
 // languageFile is what the file holds.
 type languageFile struct {
-	Reviewer      string            `yaml:"reviewer"`        // who has read all texts
-	Reviewed      string            `yaml:"reviewed"`        // the day of it, as 2006-01-02
+	Reviewed      string            `yaml:"reviewed"`        // who has read all texts, or how they were read
+	ReviewedOn    string            `yaml:"reviewed_on"`     // the day of it, as 2006-01-02
 	Ends          map[string]string `yaml:"ends"`            // by the English end of a text: "." ":" or "?"
 	Names         []string          `yaml:"names"`           // words in Latin letters that stay in every script
 	SameAsEnglish []string          `yaml:"same_as_english"` // messages whose text may be the English one
@@ -81,11 +81,11 @@ func parseRules(data []byte, tag language.Tag) (*Rules, error) {
 	}
 	var errs []error
 	problem := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if r.Reviewer == "" {
-		problem(`"reviewer" is missing; write who has read the texts`)
+	if r.Reviewed == "" {
+		problem(`"reviewed" is missing; write who has read the texts, or how they were read`)
 	}
-	if _, err := time.Parse(time.DateOnly, r.Reviewed); err != nil {
-		problem(`"reviewed" is %q; write the day of the review, such as 2026-11-23`, r.Reviewed)
+	if _, err := time.Parse(time.DateOnly, r.ReviewedOn); err != nil {
+		problem(`"reviewed_on" is %q; write the day of the review, such as 2026-11-23`, r.ReviewedOn)
 	}
 	for end := range r.Ends {
 		if !slices.Contains(ends(), end) {
@@ -112,6 +112,16 @@ func parseRules(data []byte, tag language.Tag) (*Rules, error) {
 		r.patterns = append(r.patterns, pattern)
 	}
 	return r, errors.Join(errs...)
+}
+
+// Review tells who has read all texts, or how they were read, and when. It is empty where the rules are missing or
+// wrong.
+func Review(dir fs.FS, tag language.Tag) string {
+	r, err := ReadRules(dir, tag)
+	if err != nil {
+		return ""
+	}
+	return r.Reviewed + ", " + r.ReviewedOn
 }
 
 // compile makes one regular expression of the forms of a term, nil without forms.

@@ -10,7 +10,7 @@ import (
 )
 
 // head is what a file of rules begins with.
-const head = "reviewer: a reader\nreviewed: 2026-11-23\n"
+const head = "reviewed: a reader\nreviewed_on: 2026-11-23\n"
 
 // lintWithRules returns the diagnostics about a catalogue and its rules, but for texts that are missing.
 func lintWithRules(t *testing.T, tag, rules, messages string) []string {
@@ -88,21 +88,26 @@ func TestLintRules(t *testing.T) {
 		{"english-word-in-english", "en-GB", head, text("session-ended", "Session finished by the server."), ""},
 		{"right-english-text", "fo", head + "same_as_english: [page-server]", text("page-server", "Server"), ""},
 
+		{"button-like-cancel", "fo", head,
+			text("page-cancel", "Avlýs") + ",\n" + text("page-unban", "Avlýs bann"),
+			`messages.gotext.json:2: message "page-unban": begins as "page-cancel", a button next to it that does nothing; use another verb`},
+		{"button-like-cancel-that-is-built-in", "cs", head, text("page-delete", "zrušit nahrávání"),
+			`messages.gotext.json:1: message "page-delete": begins as "page-cancel", a button`},
 		{"no-such-message", "fo", head + "same_as_english: [page-sever]", text("goodbye", "Farvæl."),
 			`language.yaml: message "page-sever": no such message; remove it`},
 		{"no-such-term", "fo", glossary + "  folder: {say: [x]}", text("goodbye", "Farvæl."),
-			`language.yaml: term "folder": no such term; the terms are command, control-connection,`},
+			`language.yaml: term "folder": no such term; the terms are abort, ban, bucket, client, command,`},
 		{"term-without-form", "fo", glossary + "  directory: {not: [x]}", text("goodbye", "Farvæl."),
 			`language.yaml: term "directory": "say" is missing; write what the language calls it`},
 		{"wrong-form", "fo", glossary + "  directory: {say: ['(']}", text("goodbye", "Farvæl."),
 			`language.yaml: term "directory": error parsing regexp:`},
 		{"unknown-key", "fo", head + "glosary: {}", text("goodbye", "Farvæl."),
 			`language.yaml: is not such a file: yaml: construct errors: line 3: field glosary not found in type i18n.languageFile`},
-		{"no-yaml", "fo", "reviewer: [", text("goodbye", "Farvæl."), "language.yaml: is not such a file: "},
-		{"no-reviewer", "fo", "reviewed: 2026-11-23", text("goodbye", "Farvæl."),
-			`language.yaml: "reviewer" is missing; write who has read the texts`},
-		{"no-day", "fo", "reviewer: x\nreviewed: May", text("goodbye", "Farvæl."),
-			`language.yaml: "reviewed" is "May"; write the day of the review, such as 2026-11-23`},
+		{"no-yaml", "fo", "reviewed: [", text("goodbye", "Farvæl."), "language.yaml: is not such a file: "},
+		{"no-reviewer", "fo", "reviewed_on: 2026-11-23", text("goodbye", "Farvæl."),
+			`language.yaml: "reviewed" is missing; write who has read the texts, or how they were read`},
+		{"no-day", "fo", "reviewed: x\nreviewed_on: May", text("goodbye", "Farvæl."),
+			`language.yaml: "reviewed_on" is "May"; write the day of the review, such as 2026-11-23`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

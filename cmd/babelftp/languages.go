@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -14,13 +15,15 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/locales"
 )
 
 func newLanguagesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "languages",
 		Short: "Show the languages and how complete each is, or check catalogues",
-		Long: "Show each language: its tag for LANG, how many of the texts are translated, and its own name.\n\n" +
+		Long: "Show each language: its tag for LANG, how many of the texts are translated, who has read them and when, and its " +
+			"own name.\n\n" +
 			"With --lint check the catalogues in a folder: every problem is shown with file, line, message and what to " +
 			"do. With --format write them in\n" +
 			"the layout of the built-in ones; a translation whose English has changed is marked fuzzy.",
@@ -54,7 +57,7 @@ func newLanguagesCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return showLanguages(cmd.OutOrStdout(), bundle.Completeness())
+		return showLanguages(cmd.OutOrStdout(), *dir, bundle.Completeness())
 	}
 	return cmd
 }
@@ -107,16 +110,22 @@ func lintCatalogues(cmd *cobra.Command, dir string) error {
 	if failures > 0 {
 		return fmt.Errorf("the catalogues have %s", count(failures, "error"))
 	}
-	return showLanguages(cmd.OutOrStdout(), report.Languages)
+	return showLanguages(cmd.OutOrStdout(), dir, report.Languages)
 }
 
-// showLanguages writes one line a language. The name comes last, because terminals differ in how wide they show some
-// scripts and in the direction of others.
-func showLanguages(w io.Writer, languages []i18n.Coverage) error {
+// showLanguages writes one line a language, with who has read its texts, which a folder of catalogues tells before what
+// is built in. The name comes last, because terminals differ in how wide they show some scripts and in the direction of
+// others.
+func showLanguages(w io.Writer, dir string, languages []i18n.Coverage) error {
 	const columnGap = 2
 	table := tabwriter.NewWriter(w, 0, 0, columnGap, ' ', 0)
 	for _, c := range languages {
-		fmt.Fprintf(table, "%s\t%d/%d\t%3d %%\t%s\n", c.Tag, c.Translated, c.Total, c.Translated*100/c.Total, c.Name)
+		review := i18n.Review(locales.FS(), c.Tag)
+		if dir != "" {
+			review = cmp.Or(i18n.Review(os.DirFS(dir), c.Tag), review)
+		}
+		fmt.Fprintf(table, "%s\t%d/%d\t%3d %%\t%s\t%s\n", c.Tag, c.Translated, c.Total,
+			c.Translated*100/c.Total, cmp.Or(review, "-"), c.Name)
 	}
 	return table.Flush()
 }

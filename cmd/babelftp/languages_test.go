@@ -6,6 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/locales"
 )
 
 // catalogueFolder returns a folder with one catalogue, whose messages begin on its second line, and the catalogue's
@@ -30,7 +35,11 @@ func TestLanguagesLint(t *testing.T) {
 	if _, err := fmt.Sscanf(stdout, "en %d", &total); err != nil {
 		t.Fatalf("%v: %s", err, stdout)
 	}
-	complete := fmt.Sprintf("fr  %d/%[1]d  100 %%  français\n", total)
+	review := i18n.Review(locales.FS(), language.French)
+	complete := fmt.Sprintf("fr  %d/%[1]d  100 %%  %s  français\n", total, review)
+	if !strings.Contains(stdout, review) || !strings.HasPrefix(review, "machine-assisted, no native speaker yet, 20") {
+		t.Errorf("who has read French is %q, in\n%s", review, stdout)
+	}
 	message := func(id, translation string) string {
 		return fmt.Sprintf(`{"id": %q, "translation": %q}`, id, translation)
 	}
@@ -54,7 +63,7 @@ func TestLanguagesLint(t *testing.T) {
 				`:3: warning: message "ok": is the English text; translate it`,
 				`:4: message "fine": no such message; take the identifiers from the English catalogue`,
 			}},
-		{"untranslated", "is", nil, 0, fmt.Sprintf("is  0/%d    0 %%  íslenska\n", total),
+		{"untranslated", "is", nil, 0, fmt.Sprintf("is  0/%d    0 %%  -  íslenska\n", total),
 			[]string{fmt.Sprintf(
 				": warning: lacks %d of %[1]d texts, which are shown in English: service-ready, ", total)}},
 	} {
@@ -118,5 +127,18 @@ func TestLanguagesFormat(t *testing.T) {
 	if after, err := os.ReadFile(file); err != nil || code != 1 || stdout != "" ||
 		!strings.Contains(stderr, `unknown field "translaton"`) || string(after) != string(before) {
 		t.Errorf("exit code %d: %s%s; the file is now %s, %v", code, stdout, stderr, after, err)
+	}
+}
+
+// TestLanguagesReviewed shows who has read a language, as its folder tells.
+func TestLanguagesReviewed(t *testing.T) {
+	dir, _ := catalogueFolder(t, "is")
+	rules := []byte("reviewed: Alice\nreviewed_on: 2026-11-23\n")
+	if err := os.WriteFile(filepath.Join(dir, "is", "language.yaml"), rules, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, stdout, _ := output(t, "", "languages", "--locales", dir)
+	if !strings.Contains(stdout, "  Alice, 2026-11-23") || !strings.Contains(stdout, "  machine-assisted") {
+		t.Errorf("standard output:\n%s", stdout)
 	}
 }

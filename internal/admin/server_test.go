@@ -405,7 +405,7 @@ func TestLostConnection(t *testing.T) {
 	cut.Store(true)
 	front.CloseClientConnections()
 	tab.wait(
-		`document.querySelector('#connection').textContent.startsWith('Not connected. The page shows the state of ') && document.body.classList.contains('stale')`)
+		`document.querySelector('#connection').textContent.startsWith('Not connected. The page shows the state as of ') && document.body.classList.contains('stale')`)
 	cut.Store(false)
 	tab.wait(live + ` && !document.body.classList.contains('stale')`)
 }

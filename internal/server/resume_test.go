@@ -105,7 +105,7 @@ func TestInterruptedUploads(t *testing.T) {
 			x.as("bob", 0).Store("f", "the finished object")
 			_ = c.Data()
 			if text := c.Command(554, "APPE f"); !strings.Contains(
-				text, "Another session has stored this file completely, with 19 bytes") {
+				text, "Another session has stored this file completely (19 bytes);") {
 				x.Error(text)
 			}
 			x.wantFile("the finished object")
