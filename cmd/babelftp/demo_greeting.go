@@ -34,6 +34,7 @@ func demoGreeting() map[language.Tag]string {
 		"ko":      "babelftp 데모에 오신 것을 환영합니다.",
 		"lt":      "Sveiki atvykę į babelftp demonstracinį serverį.",
 		"lv":      "Laipni lūdzam babelftp demonstrācijas serverī.",
+		"mr":      "babelftp डेमोमध्ये तुमचे स्वागत आहे.",
 		"ms":      "Selamat datang ke demo babelftp.",
 		"nb":      "Velkommen til babelftp-demoen.",
 		"nl":      "Welkom bij de demo van babelftp.",
