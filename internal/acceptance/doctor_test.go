@@ -87,7 +87,8 @@ func TestDoctorReadsLog(t *testing.T) {
 	scanner := login("127.0.0.3", "alice@acme")
 	for range 2 {
 		scanner.Command(229, "EPSV")
-		scanner.Command(425, "LIST")
+		scanner.Command(150, "LIST")
+		scanner.Reply(425)
 	}
 	scanner.Command(221, "QUIT")
 

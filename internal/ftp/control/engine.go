@@ -60,9 +60,8 @@ func successes() map[string]success {
 	}
 }
 
-// Classes of codes (RFC 959 4.2.1). A reply below firstSuccess is preliminary.
+// Classes of codes (RFC 959 4.2.1).
 const (
-	firstSuccess      = 200
 	firstIntermediate = 300
 	firstFailure      = 400
 )
@@ -73,9 +72,6 @@ const (
 func (s *session) translate(verb string, r wire.Reply) (wire.Reply, error) {
 	t := s.op.transfer
 	switch begun := t != nil && t.begun; {
-	case t != nil && r.Code < firstSuccess:
-		t.begun = true
-		return s.transferStarting(), nil
 	case begun && t.Result().Complete:
 		return s.reply(226, i18n.TransferComplete)
 	case begun || r.Code >= firstFailure:
@@ -119,7 +115,8 @@ func (s *session) directoryChanged(wire.Reply) wire.Reply {
 }
 
 // forward gives the engine a command, with a pathname or nothing, because its lines are shorter than those of
-// clients. It passes preliminary replies on and returns the final one, in the client's language, or an error.
+// clients. It tells the client that a transfer begins and returns the final reply, in the client's language, or an
+// error.
 func (s *session) forward(verb, argument string) (wire.Reply, error) {
 	err := s.startEngine()
 	if err == nil {
@@ -130,20 +127,20 @@ func (s *session) forward(verb, argument string) (wire.Reply, error) {
 	}
 	replies := s.engine.Replies()
 	for {
-		fromEngine, ok := await(s, replies, s.engine.Done())
+		r, ok := await(s, replies, s.engine.Done())
 		if !ok {
 			return s.engineFailed(errors.Join(s.engine.Err(), context.Cause(s.ctx)))
 		}
-		r, err := s.translate(verb, fromEngine)
-		if err != nil || !r.Preliminary() {
-			return r, err
+		if !s.transferBegins(r) {
+			return s.translate(verb, r)
 		}
-		s.goOn(r)
 		select {
-		case last := <-replies: // a small file is sent by now; after one preliminary reply comes the last
-			return s.translate(verb, last)
+		case r = <-replies: // a small file is sent by now
+			if !s.transferBegins(r) {
+				return s.translate(verb, r)
+			}
 		default:
-			s.flush()
 		}
+		s.flush()
 	}
 }

@@ -117,7 +117,13 @@ func (c *client) play(step string) {
 	if needsDataConnection(command) && code != "425" {
 		c.epsv()
 	}
-	c.do(command, code+" ")
+	r := c.do(command, "")
+	if strings.HasPrefix(r, "150 ") { // a port to which nothing connects
+		r = c.reply()
+	}
+	if !strings.HasPrefix(r, code+" ") {
+		c.t.Fatalf("%s: reply %q, want %q", command, r, code)
+	}
 }
 
 func needsDataConnection(command string) bool {

@@ -43,7 +43,8 @@ func TestLogOfMissingDataConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.do("LIST", "425 ")
+	c.do("LIST", "150 ")
+	c.expect("425 ")
 	want(log.Next("transfer"), address.String())
 	c.do("PORT 127,0,0,1,4,0", "200 ") // where no client listens
 	c.do("LIST", "425 ")

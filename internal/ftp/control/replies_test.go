@@ -120,7 +120,6 @@ func TestAnswersInEveryLanguage(t *testing.T) {
 							s.op.Err = err
 						}
 					}
-					check("STOR", 150, engineWords, transfers(false, nil))
 					check("STOR", 425, engineWords, transfers(false, nil))
 					check("STOR", 550, engineWords, transfers(false, fs.ErrNotExist))
 					check("STOR", 550, engineWords, transfers(true, nil))

@@ -24,7 +24,8 @@ type transfer struct {
 	ascii    bool          // converts lines
 	offset   int64         // where it begins
 	count    int64         // bytes of RANG, 0 for all
-	begun    bool          // whether the engine has said that the data connection is open
+	begun    bool          // The engine has said that the data connection is open.
+	started  bool          // The client has its 150.
 }
 
 // runTransfer lets the engine do a transfer on the data connection that the client has prepared. The engine learns of
@@ -98,6 +99,22 @@ func (s *session) describe(t *transfer, verb, name string) *report.Transfer {
 		told.Announced = s.op.prepared.parameters.AllocSize
 	}
 	return told
+}
+
+// transferBegins takes a preliminary reply of the engine, and returns false for another. The client gets 150 once. It
+// comes before the data connection is open where the client has not connected to the passive port. The client may wait
+// for it (RFC 959 5.4).
+func (s *session) transferBegins(r wire.Reply) bool {
+	t := s.op.transfer
+	if t == nil || !r.Preliminary() {
+		return false
+	}
+	t.begun = t.Connected()
+	if !t.started {
+		t.started = true
+		s.goOn(s.transferStarting())
+	}
+	return true
 }
 
 // transferStarting names the file, as STOU has chosen it too (RFC 1123 4.1.2.9), and the size of a download. Clients

@@ -162,6 +162,51 @@ func TestKeptLineEnds(t *testing.T) {
 	}
 }
 
+// TestConnectionAfter150: 150 comes before the data connection is open where the client waits for that (RFC 959 4.2.2).
+// It comes when the file is open, and once.
+func TestConnectionAfter150(t *testing.T) {
+	for _, protected := range []bool{false, true} {
+		name := "plain"
+		if protected {
+			name = "tls"
+		}
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, nil)
+			login := s.login
+			if protected {
+				login = s.loginTLS
+			}
+			c := login()
+			for _, transfer := range []struct{ command, begins, upload, download string }{
+				{"STOR f", "150 ", "content", ""},
+				{"APPE f", "150 ", "s", ""},
+				{"RETR f", "150 ", "", "contents"},
+				{"NLST", "150 ", "", "f\r\n"},
+				{"STOU g", "150 FILE: g", "new", ""},
+			} {
+				address := c.epsvAddress()
+				c.do(transfer.command, transfer.begins)
+				conn := c.dialData(address)
+				if _, err := io.WriteString(conn, transfer.upload); err != nil {
+					t.Fatal(err)
+				}
+				if transfer.upload != "" {
+					conn.Close()
+				} else if got, err := io.ReadAll(conn); string(got) != transfer.download || err != nil {
+					t.Errorf("%s: %q, %v", transfer.command, got, err)
+				}
+				c.expect("226 ")
+			}
+			c.epsvAddress()
+			c.do("RETR nothing", "550 ")
+			c.do("RETR f", "150 ")
+			c.do("ABOR", "426 ")
+			c.expect("226 ")
+			c.do("NOOP", "200 ")
+		})
+	}
+}
+
 func TestActive(t *testing.T) {
 	for _, protected := range []bool{false, true} {
 		name := "plain"
@@ -218,7 +263,8 @@ func TestDataConnectionTimeout(t *testing.T) {
 	s := newSite(t, func(cfg *control.Config) { cfg.Data.OpenTimeout = 100 * time.Millisecond })
 	c := s.login()
 	c.do("EPSV", "229 ")
-	c.do("STOR f", "425 ")
+	c.do("STOR f", "150 ")
+	c.expect("425 ")
 	s.wantEmpty()
 	c.do("NOOP", "200 ")
 }

@@ -38,6 +38,9 @@ func (a *active) Open(ctx context.Context) (net.Conn, error) {
 	return dialer.DialContext(a.ctx, "tcp", a.address.String())
 }
 
+// Waits is false: the client listens since PORT.
+func (a *active) Waits() bool { return false }
+
 func (a *active) Close() { a.cancel() }
 
 // Dial prepares the connection of an active transfer to the client, from an

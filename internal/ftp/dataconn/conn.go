@@ -12,6 +12,8 @@ import (
 
 // A Source makes the data connection of one transfer, passive or active.
 type Source interface {
+	// Waits tells whether Open would wait for the client to connect to a passive port.
+	Waits() bool
 	// Open waits for the connection until ctx ends.
 	Open(ctx context.Context) (net.Conn, error)
 	// Close ends an Open that waits. It may be called more than once.

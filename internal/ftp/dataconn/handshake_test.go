@@ -34,7 +34,7 @@ func TestStopDuringAHandshake(t *testing.T) {
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		conn, err := transfer.Open(ctx)
+		conn, err := transfer.Open(ctx, func() {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestEndOfARelayedDownload(t *testing.T) {
 		transfer := NewTransfer(source{relayed{server, finished}}, Options{
 			Settings: Settings{OpenTimeout: time.Minute, StallTimeout: time.Minute},
 		})
-		conn, err := transfer.Open(t.Context())
+		conn, err := transfer.Open(t.Context(), func() {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,5 +83,6 @@ func TestEndOfARelayedDownload(t *testing.T) {
 // A source is a connection that is open.
 type source struct{ conn net.Conn }
 
+func (source) Waits() bool                              { return false }
 func (s source) Open(context.Context) (net.Conn, error) { return s.conn, nil }
 func (source) Close()                                   {}

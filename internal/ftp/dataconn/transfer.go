@@ -146,10 +146,13 @@ func (t *Transfer) Opened(abort func(error)) {
 }
 
 // Open waits for the data connection. The engine calls it through its listener
-// when the file has been opened.
-func (t *Transfer) Open(ctx context.Context) (net.Conn, error) {
+// when the file has been opened. Where the client has not connected yet, Open calls waits first.
+func (t *Transfer) Open(ctx context.Context, waits func()) (net.Conn, error) {
 	if err := t.take(); err != nil {
 		return nil, err
+	}
+	if t.source.Waits() {
+		waits()
 	}
 	waiting, cancel := context.WithTimeout(ctx, t.OpenTimeout)
 	defer cancel()
@@ -166,6 +169,13 @@ func (t *Transfer) Open(ctx context.Context) (net.Conn, error) {
 	}
 	t.conn = newConn(ctx, t, conn)
 	return t.conn, nil
+}
+
+// Connected tells whether the data connection has opened.
+func (t *Transfer) Connected() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.conn != nil
 }
 
 // take notes that the source can serve no other transfer. The error is why this one was stopped.

@@ -133,6 +133,16 @@ func (w *waiter) missing(because error) error {
 	return &missingError{w.listener.address.Port(), time.Since(w.began), w.other, because}
 }
 
+// Waits is true until the client has connected, or the time is over.
+func (w *waiter) Waits() bool {
+	select {
+	case <-w.settled:
+		return false
+	default:
+		return true
+	}
+}
+
 // Open returns the connection of the client. The deadline of ctx replaces that of Listen, if
 // that has not passed.
 func (w *waiter) Open(ctx context.Context) (net.Conn, error) {

@@ -81,7 +81,8 @@ func (e *Engine) Send(op *Operation, verb, argument string) error {
 // Release lets go of the operation of a command that has been answered.
 func (e *Engine) Release() { e.op = nil }
 
-// Replies are the engine's replies to the command that was sent.
+// Replies are the engine's replies to the command that was sent. Where the client of a transfer has not connected when
+// the file is open, there are two preliminary ones: the second says that it has connected.
 func (e *Engine) Replies() <-chan wire.Reply { return e.replies }
 
 // Done is closed when the engine has hung up, for the reason that Err returns.
@@ -171,7 +172,7 @@ func (e *Engine) listen(op *Operation) error {
 	case err != nil:
 		return err
 	}
-	l.transfer, l.ctx = op.Transfer, op.Context
+	l.engine, l.transfer, l.ctx = e, op.Transfer, op.Context
 	return nil
 }
 
@@ -296,11 +297,16 @@ func (c *engineConn) Write(b []byte) (int, error) {
 func (c *engineConn) handOver() error {
 	r := c.reply
 	c.reply = wire.Reply{}
+	return c.engine.answer(r)
+}
+
+// answer gives the session a reply.
+func (e *Engine) answer(r wire.Reply) error {
 	select {
-	case c.engine.replies <- r:
+	case e.replies <- r:
 		return nil
-	case <-c.engine.ctx.Done():
-		return context.Cause(c.engine.ctx)
+	case <-e.ctx.Done():
+		return context.Cause(e.ctx)
 	}
 }
 
@@ -326,13 +332,20 @@ func (c *engineConn) SetWriteDeadline(time.Time) error { return nil }
 type transferListener struct {
 	server   *Server
 	number   int
-	transfer *dataconn.Transfer // set by the session, like ctx, before the command that transfers
+	engine   *Engine // set by the session, like the rest, before the command that transfers
+	transfer *dataconn.Transfer
 	ctx      context.Context
 }
 
 var _ net.Listener = (*transferListener)(nil)
 
-func (l *transferListener) Accept() (net.Conn, error) { return l.transfer.Open(l.ctx) }
+// Accept waits for the data connection. A client that has not connected may wait for 150, which says that the server is
+// about to open the data connection (RFC 959 4.2.2). So a 150 comes from here, and the engine's is the second.
+func (l *transferListener) Accept() (net.Conn, error) {
+	return l.transfer.Open(l.ctx, func() {
+		_ = l.engine.answer(wire.NewReply(150)) // an engine that has ended opens nothing
+	})
+}
 
 // Close forgets a listener that no session has taken. The session closes what the transfer uses.
 func (l *transferListener) Close() error {
