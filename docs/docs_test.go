@@ -173,7 +173,7 @@ func TestConfigurations(t *testing.T) {
 			})
 		}
 	}
-	if found < 8 {
+	if found < 6 {
 		t.Errorf("the pages show %d configurations", found)
 	}
 }
