@@ -62,12 +62,12 @@ func TestText(t *testing.T) {
 		{"arabic-few", "ar", i18n.StatusTransfer, []string{"10"}, "يجري نقل، 10 بايتات حتى الآن"},
 		{"arabic-many", "ar", i18n.StatusTransfer, []string{"11"}, "يجري نقل، 11 بايتًا حتى الآن"},
 		{"arabic-other", "ar", i18n.StatusTransfer, []string{"100"}, "يجري نقل، 100 بايت حتى الآن"},
-		{"russian-one", "ru", i18n.StatusTransfer, []string{"21"}, "Идёт передача, пока передан 21 байт"},
-		{"russian-few", "ru", i18n.StatusTransfer, []string{"22"}, "Идёт передача, пока передано 22 байта"},
-		{"russian-many", "ru", i18n.StatusTransfer, []string{"11"}, "Идёт передача, пока передано 11 байт"},
+		{"russian-one", "ru", i18n.StatusTransfer, []string{"21"}, "Идёт передача, уже передан 21 байт"},
+		{"russian-few", "ru", i18n.StatusTransfer, []string{"22"}, "Идёт передача, уже передано 22 байта"},
+		{"russian-many", "ru", i18n.StatusTransfer, []string{"11"}, "Идёт передача, уже передано 11 байт"},
 		{"russian-big", "ru", i18n.StatusTransfer, []string{"9007199254740993"},
-			"Идёт передача, пока передано 9007199254740993 байта"},
-		{"not-a-number", "ru", i18n.StatusTransfer, []string{"?"}, "Идёт передача, пока передано ? байт"},
+			"Идёт передача, уже передано 9007199254740993 байта"},
+		{"not-a-number", "ru", i18n.StatusTransfer, []string{"?"}, "Идёт передача, уже передано ? байт"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

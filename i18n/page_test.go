@@ -21,7 +21,7 @@ func TestPageTexts(t *testing.T) {
 		want string
 	}{
 		{"en", "page-stale", "Not connected. The page shows the state as of {Time}."},
-		{"ja", "page-of", "{Whole}中{Part}"},
+		{"ja", "page-of", "{Part} / {Whole}"},
 		{"fr", "page-of", "{Part} parmi {Whole}"},
 		{"fr-CA", "page-of", "{Part} parmi {Whole}"},
 		{"is", "page-user", "Notandi"},

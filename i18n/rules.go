@@ -261,10 +261,11 @@ func (r *Rules) wrongEnd(source, text string) string {
 }
 
 // wrongScript finds English that is left in a language of another script. Commands
-// and abbreviations stay, in capitals.
+// and abbreviations stay, in capitals. A text without letters, such as {Part} / {Whole}, is one of every script.
 func (r *Rules) wrongScript(english *Rules, text string) (problems []string) {
 	text = placeholder.ReplaceAllString(text, "")
-	if !strings.ContainsFunc(text, func(c rune) bool { return unicode.IsLetter(c) && !unicode.Is(unicode.Latin, c) }) {
+	own := func(c rune) bool { return unicode.IsLetter(c) && !unicode.Is(unicode.Latin, c) }
+	if strings.ContainsFunc(text, unicode.IsLetter) && !strings.ContainsFunc(text, own) {
 		problems = append(problems, "has no letter of the script of the language; translate it")
 	}
 	for _, word := range latinWord.FindAllString(text, -1) {

@@ -78,6 +78,7 @@ func TestLintRules(t *testing.T) {
 			"messages.gotext.json:1: message \"page-user\": has no letter of the script of the language; translate it\n" +
 				`messages.gotext.json:1: message "page-user": has the word "User" in Latin letters; translate it, or add it to "names"` + "\n" +
 				`messages.gotext.json:1: message "page-user": has the word "name" in Latin letters; translate it, or add it to "names"`},
+		{"no-letters", "el", head, text("page-of", "{Part} / {Whole}"), ""},
 		{"names-and-commands", "el", head + "names: [PuTTY]", text("goodbye", "Αντίο PuTTY, babelftp, QUIT."), ""},
 		{"english-text", "fo", head, text("page-server", "Server"),
 			`messages.gotext.json:1: warning: message "page-server": is the English text; translate it unless the words are the same`},

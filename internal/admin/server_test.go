@@ -173,7 +173,7 @@ func TestLanguagesOfTheState(t *testing.T) {
 	for _, test := range []struct{ accept, lang, dir, session, quota, storage string }{
 		{"fr-CA,en", "fr", "ltr", "japonais", "600\u00a0ko sur 1,5\u00a0Mo", "Injoignable"},
 		{"ar", "ar", "rtl", "اليابانية", "600 كيلوبايت من 1.5 م.ب", "يتعذر الوصول إليه"},
-		{"ja", "ja", "ltr", "日本語", "1.5 MB中600 KB", "接続不可"},
+		{"ja", "ja", "ltr", "日本語", "600 KB / 1.5 MB", "接続不可"},
 	} {
 		t.Run(test.lang, func(t *testing.T) {
 			tab := look(t, srv, test.accept)
