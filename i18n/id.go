@@ -8,21 +8,23 @@ type ID string
 const (
 	// The session.
 
-	ServiceReady      ID = "service-ready"
-	Goodbye           ID = "goodbye"
-	IdleTimeout       ID = "idle-timeout" // seconds
-	ShuttingDown      ID = "shutting-down"
-	Disconnected      ID = "disconnected"
-	TooManyLogins     ID = "too-many-logins"
-	TooManySessions   ID = "too-many-sessions"
-	LoginTimeout      ID = "login-timeout"
-	TooManyOperations ID = "too-many-operations"
-	TooManyCommands   ID = "too-many-commands"
-	CommandTimeout    ID = "command-timeout"
-	InternalError     ID = "internal-error"
-	CommandFailed     ID = "command-failed"
-	SessionEnded      ID = "session-ended"
-	SessionReset      ID = "session-reset"
+	ServiceReady           ID = "service-ready"
+	Goodbye                ID = "goodbye"
+	IdleTimeout            ID = "idle-timeout" // seconds
+	ShuttingDown           ID = "shutting-down"
+	Disconnected           ID = "disconnected"
+	TooManyLogins          ID = "too-many-logins"
+	TooManySessions        ID = "too-many-sessions"
+	TooManySessionsAddress ID = "too-many-sessions-address"
+	TooManySessionsUser    ID = "too-many-sessions-user"
+	LoginTimeout           ID = "login-timeout"
+	TooManyOperations      ID = "too-many-operations"
+	TooManyCommands        ID = "too-many-commands"
+	CommandTimeout         ID = "command-timeout"
+	InternalError          ID = "internal-error"
+	CommandFailed          ID = "command-failed"
+	SessionEnded           ID = "session-ended"
+	SessionReset           ID = "session-reset"
 
 	// Login.
 
@@ -30,6 +32,7 @@ const (
 	LoggedIn         ID = "logged-in"         // user
 	LoginFailed      ID = "login-failed"
 	LoginUnavailable ID = "login-unavailable"
+	AddressRefused   ID = "address-refused"
 	UserDisabled     ID = "user-disabled"
 	UserExpired      ID = "user-expired"
 	NotLoggedIn      ID = "not-logged-in"
@@ -60,6 +63,7 @@ const (
 	PermissionsNotKept  ID = "permissions-not-kept"
 	RestartAccepted     ID = "restart-accepted" // offset
 	RangeAccepted       ID = "range-accepted"   // first byte, last byte
+	RangeForDownloads   ID = "range-for-downloads"
 	RestartInASCII      ID = "restart-in-ascii"
 	SizeInASCII         ID = "size-in-ascii"
 	UTF8On              ID = "utf8-on"
@@ -92,14 +96,17 @@ const (
 
 	NotFound            ID = "not-found"
 	PermissionDenied    ID = "permission-denied"
+	DirectoryFixed      ID = "directory-fixed"
 	FileArchived        ID = "file-archived"
 	FileRestoring       ID = "file-restoring" // time
 	VersionsReadOnly    ID = "versions-read-only"
 	NotADirectory       ID = "not-a-directory"
 	IsADirectory        ID = "is-a-directory"
+	ParentIsFile        ID = "parent-is-file"
 	DirectoryNotEmpty   ID = "directory-not-empty"
 	DirectoryIntoItself ID = "directory-into-itself"
 	AlreadyExists       ID = "already-exists"
+	OverwriteDenied     ID = "overwrite-denied"
 	NameNotUTF8         ID = "name-not-utf8"
 	NameNotInCharset    ID = "name-not-in-charset" // charset
 	NameNotAllowed      ID = "name-not-allowed"
@@ -112,8 +119,10 @@ const (
 	AuditUnavailable    ID = "audit-unavailable"
 	StorageUnavailable  ID = "storage-unavailable"
 	StorageMissing      ID = "storage-missing"
+	StorageDenied       ID = "storage-denied"
 	StorageError        ID = "storage-error"
 	NotSupported        ID = "not-supported"
+	MoveBetweenAccounts ID = "move-between-accounts"
 	FileChanged         ID = "file-changed"
 	RestartBeyondEnd    ID = "restart-beyond-end"
 	ResumeComplete      ID = "resume-complete"  // size
@@ -121,27 +130,30 @@ const (
 
 	// The data connection.
 
-	EnteringPassive         ID = "entering-passive"
-	EnteringExtendedPassive ID = "entering-extended-passive"
-	DataAddressAccepted     ID = "data-address-accepted"
-	DataAddressRefused      ID = "data-address-refused"
-	DataProtocolUnsupported ID = "data-protocol-unsupported"
-	PassiveNeedsIPv4        ID = "passive-needs-ipv4"
-	ExtendedPassiveOnly     ID = "extended-passive-only"
-	PassivePortUnavailable  ID = "passive-port-unavailable"
-	DataConnectionFirst     ID = "data-connection-first"
-	DataConnectionFailed    ID = "data-connection-failed"
-	TransferStarting        ID = "transfer-starting"
-	TransferFileStarting    ID = "transfer-file-starting" // name
-	TransferComplete        ID = "transfer-complete"
-	TransferAborted         ID = "transfer-aborted"
-	CommandAborted          ID = "command-aborted"
-	TransferBroken          ID = "transfer-broken"
-	TransferResumable       ID = "transfer-resumable"
-	TransferInterrupted     ID = "transfer-interrupted"
-	TransferStalled         ID = "transfer-stalled"
-	AbortDone               ID = "abort-done"
-	AbortNothing            ID = "abort-nothing"
+	EnteringPassive          ID = "entering-passive"
+	EnteringExtendedPassive  ID = "entering-extended-passive"
+	DataAddressAccepted      ID = "data-address-accepted"
+	DataAddressRefused       ID = "data-address-refused"
+	DataPortRefused          ID = "data-port-refused"
+	DataProtocolUnsupported  ID = "data-protocol-unsupported"
+	PassiveNeedsIPv4         ID = "passive-needs-ipv4"
+	PassiveAddressUnknown    ID = "passive-address-unknown"
+	ExtendedPassiveOnly      ID = "extended-passive-only"
+	PassivePortUnavailable   ID = "passive-port-unavailable"
+	DataConnectionFirst      ID = "data-connection-first"
+	PassiveConnectionMissing ID = "passive-connection-missing" // port
+	ActiveConnectionFailed   ID = "active-connection-failed"
+	TransferStarting         ID = "transfer-starting"
+	TransferFileStarting     ID = "transfer-file-starting" // name
+	TransferComplete         ID = "transfer-complete"
+	TransferAborted          ID = "transfer-aborted"
+	CommandAborted           ID = "command-aborted"
+	TransferInterrupted      ID = "transfer-interrupted"
+	UploadKept               ID = "upload-kept"
+	NothingStored            ID = "nothing-stored"
+	TransferStalled          ID = "transfer-stalled"
+	AbortDone                ID = "abort-done"
+	AbortNothing             ID = "abort-nothing"
 
 	// Encryption.
 

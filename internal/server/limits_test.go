@@ -55,7 +55,7 @@ func TestSessionLimits(t *testing.T) {
 	dialFrom(t, srv, one, 220)
 	second, _ := dialFrom(t, srv, one, 220)
 	third, text := dialFrom(t, srv, one, 421)
-	if text != "Zu viele Verbindungen. Bitte versuchen Sie es später erneut." {
+	if text != "Zu viele Verbindungen von Ihrer Adresse. Bitte versuchen Sie es später erneut." {
 		t.Errorf("the refusal says %q", text)
 	}
 	closed(t, third)
@@ -108,12 +108,12 @@ func TestTenantLimits(t *testing.T) {
 		acme.Users[name] = &config.User{PasswordHash: servicetest.PasswordHash()}
 	}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	refused := func(user string) {
+	refused := func(user, reason string) {
 		t.Helper()
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(331, "USER "+user)
 		if text := c.Command(
-			421, "PASS "+servicetest.Password); text != "Trop de connexions. Veuillez réessayer plus tard." {
+			421, "PASS "+servicetest.Password); text != reason+" Veuillez réessayer plus tard." {
 			t.Errorf("the refusal says %q", text)
 		}
 		closed(t, c)
@@ -121,13 +121,13 @@ func TestTenantLimits(t *testing.T) {
 
 	alice := ftptest.Dial(t, srv.Addr().String())
 	alice.Login("alice", servicetest.Password)
-	refused("alice")
+	refused("alice", "Trop de connexions de cet utilisateur.")
 	wrong := ftptest.Dial(t, srv.Addr().String())
 	wrong.Command(331, "USER alice")
 	wrong.Command(530, "PASS wrong")
 	bob := ftptest.Dial(t, srv.Addr().String())
 	bob.Login("bob", servicetest.Password)
-	refused("carol")
+	refused("carol", "Trop de connexions.")
 
 	alice.Command(220, "REIN") // which ends the login and not the session
 	alice.Login("carol", servicetest.Password)

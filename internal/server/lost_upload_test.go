@@ -18,8 +18,8 @@ import (
 func TestLostUpload(t *testing.T) {
 	t.Parallel()
 	const stored, sent = "stored before", "half of a file"
-	const nothing, resumable = "Data connection lost; nothing was stored.",
-		"Data connection lost; the upload can be resumed."
+	const nothing, resumable = "Data connection lost. Nothing was stored.",
+		"Data connection lost. The upload can be resumed."
 	for _, tt := range []struct {
 		name, command, sent string
 		keep                bool

@@ -38,7 +38,10 @@ func TestDenyOverwrite(t *testing.T) {
 			for _, command := range commands[:len(commands)-1] {
 				c.Command(350, command)
 			}
-			c.Command(550, commands[len(commands)-1])
+			if text := c.Command(550, commands[len(commands)-1]); text !=
+				"there: The file exists already, and you may not overwrite it." {
+				t.Error(text)
+			}
 		}
 		refused("STOR there")
 		refused("APPE there")

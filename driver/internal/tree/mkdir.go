@@ -10,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // Mkdir makes a directory by writing its marker.
@@ -52,6 +53,8 @@ func (t *Tree) MkdirAll(ctx context.Context, key string) error {
 		case err != nil:
 			return err
 		case directory:
+		case file && path != key:
+			return s3error.ErrParentIsFile
 		case file:
 			return syscall.ENOTDIR
 		default:

@@ -35,6 +35,12 @@ const (
 	UserExpired  = "user.expired"
 )
 
+// Limits on sessions at the same time that a client can do something about.
+const (
+	AddressSessions = addressPrefix + sessions
+	UserSessions    = userPrefix + sessions
+)
+
 // Limits of how many there are in a second. The names of an address's and a user's end so.
 const (
 	LoginRate   = "login_rate"
@@ -60,6 +66,7 @@ const (
 	addressPrefix = "address."
 	tenantPrefix  = "tenant."
 	userPrefix    = "user."
+	sessions      = "sessions"
 )
 
 // sessionsBeforeLogin names the limit on sessions of the server that are not logged in.
@@ -74,7 +81,7 @@ func NewUser(tenant string, u Usage) *Scope { return newScope(tenant, userPrefix
 func newScope(tenant, prefix string, u Usage) *Scope {
 	s := &Scope{
 		tenant:       tenant,
-		sessions:     slots{limit: prefix + "sessions", most: u.Sessions},
+		sessions:     slots{limit: prefix + sessions, most: u.Sessions},
 		transfers:    slots{limit: prefix + "transfers", most: u.Transfers},
 		operation:    slots{limit: prefix + "operations", most: u.Operations},
 		passivePorts: slots{limit: prefix + "passive_ports", most: u.PassivePorts},

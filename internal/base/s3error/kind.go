@@ -24,6 +24,13 @@ var ErrInvalid = fmt.Errorf("%w (%w)", fs.ErrInvalid, syscall.EINVAL)
 // ErrIntoItself is ErrInvalid, and ELOOP: a directory would become a part of itself.
 var ErrIntoItself = fmt.Errorf("%w: a directory into itself (%w)", ErrInvalid, syscall.ELOOP)
 
+// ErrParentIsFile and ErrIsDirectory report a file where a directory is, or the reverse: S3 allows it, a file system
+// underneath does not. They are EILSEQ, because no object can have the name, and ENOTDIR or EISDIR.
+var (
+	ErrParentIsFile = fmt.Errorf("%w: a part of the name is a file (%w)", syscall.EILSEQ, syscall.ENOTDIR)
+	ErrIsDirectory  = fmt.Errorf("%w: the name is that of a directory (%w)", syscall.EILSEQ, syscall.EISDIR)
+)
+
 // An Error is an error of S3, or on the way to it, and the kind it counts as.
 //
 // errors.Is sees the kind alone: the cause may hold values that would mislead, such as the ENOENT of a Unix socket
@@ -149,11 +156,12 @@ func kindOfCode(code string) error {
 		return syscall.ENXIO
 	case "KeyTooLongError", "KeyTooLong":
 		return syscall.ENAMETOOLONG
-	case "InvalidURI", "XMinioInvalidObjectName", "XMinioInvalidResourceName",
-		"ObjectParentIsFile", "ExistingObjectIsDirectory", "XMinioParentIsObject", "XMinioObjectExistsAsDirectory":
-		// The last four are a file where a directory is, or the reverse: S3 allows it, a file system underneath does
-		// not.
+	case "InvalidURI", "XMinioInvalidObjectName", "XMinioInvalidResourceName":
 		return syscall.EILSEQ
+	case "ObjectParentIsFile", "XMinioParentIsObject":
+		return ErrParentIsFile
+	case "ExistingObjectIsDirectory", "XMinioObjectExistsAsDirectory":
+		return ErrIsDirectory
 	case "ErrDirectoryNotEmpty":
 		return syscall.ENOTEMPTY
 	case "EntityTooLarge":

@@ -1,12 +1,12 @@
 package control
 
 import (
-	"io/fs"
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
 // siteCopy is SITE COPY: cpfr and cpto in one, for pathnames without SP. usage is its syntax as 501 shows it.
@@ -46,7 +46,7 @@ func cpto(from copySource) fileCommand {
 func (r *fileRequest) copy(from copySource, arg string) error {
 	name, err := r.Names.Resolve(r.WorkingDirectory, arg)
 	if err == nil && name == "/" {
-		err = fs.ErrPermission
+		err = view.ErrFixed
 	}
 	if err == nil {
 		name, err = r.ResolveForCreate(name, r.Has)

@@ -20,7 +20,7 @@ func (s *session) pasv(string) (wire.Reply, error) {
 	address, err := s.publicAddress()
 	if err != nil {
 		s.log.Error("PASV has no address to show; check passive.public_address", "err", err)
-		return s.reply(425, i18n.PassivePortUnavailable)
+		return s.reply(425, i18n.PassiveAddressUnknown)
 	}
 	if !address.Is4() {
 		return s.reply(425, i18n.PassiveNeedsIPv4)
@@ -121,7 +121,7 @@ func (s *session) prepareActive(address netip.AddrPort, err error) (wire.Reply, 
 		return s.reply(501, i18n.DataAddressRefused)
 	case address.Port() < dataconn.FirstUserPort:
 		s.log.Warn("data connection to a port below 1024 refused", "address", address)
-		return s.reply(504, i18n.ParameterNotImplemented, s.op.command.Name)
+		return s.reply(504, i18n.DataPortRefused)
 	default:
 		address = netip.AddrPortFrom(s.dialogue.conn.Remote(), address.Port())
 		s.closeDataPort()

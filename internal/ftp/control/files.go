@@ -8,6 +8,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 
 	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
 // resolve returns the absolute pathname in UTF-8 that a command's argument means.
@@ -16,12 +17,18 @@ func (s *session) resolve(arg string) (string, error) {
 	return s.identity.nameCodec().Resolve(s.workingDirectory(), arg)
 }
 
-// changing makes a row for a command by which the engine changes what a pathname names.
+// changing makes a row for a command by which the engine changes what a pathname names. The root is there, and stays.
 func changing(verb string) func(*session, string) (wire.Reply, error) {
 	return func(s *session, arg string) (wire.Reply, error) {
 		name, err := s.resolve(arg)
-		if err == nil && name == "/" {
-			err = fs.ErrPermission
+		switch {
+		case err != nil || name != "/":
+		case verb == "MKD", verb == "SITE MKDIR":
+			err = fs.ErrExist
+		case verb == "DELE":
+			err = syscall.EISDIR
+		default:
+			err = view.ErrFixed
 		}
 		if err != nil {
 			return wire.Reply{}, err
@@ -33,7 +40,11 @@ func changing(verb string) func(*session, string) (wire.Reply, error) {
 // rnfr is RNFR. The storage decides in the end, but RNFR should not ask for a new name that RNTO then refuses.
 func (s *session) rnfr(arg string) (wire.Reply, error) {
 	name, err := s.resolve(arg)
-	if err == nil && (name == "/" || s.identity.login.Rights != nil && !s.identity.login.Rights(name).Rename) {
+	switch {
+	case err != nil:
+	case name == "/" || s.identity.login.View.Fixed(name):
+		err = view.ErrFixed
+	case s.identity.login.Rights != nil && !s.identity.login.Rights(name).Rename:
 		err = fs.ErrPermission
 	}
 	if err != nil {

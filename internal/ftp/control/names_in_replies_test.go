@@ -35,7 +35,7 @@ func TestNamesInErrors(t *testing.T) {
 		{"DELE full", "550 full: Is a directory, not a file."},
 		{"RMD full", "550 full: Directory not empty."},
 		{"RMD file", "550 file: Not a directory."},
-		{"RMD /", "550 /: Permission denied."},
+		{"RMD /", "550 /: This directory cannot be moved, replaced or removed."},
 		{"MKD " + long, "553 " + long + ": The file name is too long."},
 		{"MDTM " + long, "553 " + long + ": The file name is too long."},
 		{"SITE CPFR " + long, "553 " + long + ": The file name is too long."},
@@ -65,7 +65,7 @@ func TestNamesInErrors(t *testing.T) {
 	c.do("RNFR full", "350 ")
 	c.do("RNTO file", "550 file: Not a directory.")
 	c.do("RNFR full", "350 ")
-	c.do("RNTO /", "550 full -> /: Permission denied.")
+	c.do("RNTO /", "550 /: This directory cannot be moved, replaced or removed.")
 	const intoItself = ": A directory cannot be moved or copied into itself."
 	for _, to := range []string{"full/deep/er", "/full/new", "./full/./new", "full//new/", "other/../full/new"} {
 		c.do("RNFR /full", "350 ")
@@ -78,7 +78,7 @@ func TestNamesInErrors(t *testing.T) {
 	c.do("SITE COPY full full/new", "550 full -> full/new"+intoItself)
 	c.do("SITE CPFR /", "350 ")
 	c.do("SITE CPTO /new", "550 / -> /new"+intoItself)
-	c.do("SITE COPY full /", "550 /: Permission denied.")
+	c.do("SITE COPY full /", "550 /: This directory cannot be moved, replaced or removed.")
 	c.do("RNFR full", "350 ")
 	c.do("RNTO /full", "250 ") // its own name
 	c.do("RNFR other", "350 ")

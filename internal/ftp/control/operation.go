@@ -74,6 +74,17 @@ func (s *session) newOperation(row command, line report.Command) *operation {
 	return op
 }
 
+// replaces says whether the command replaces a file where its user may.
+func (op *operation) replaces() bool {
+	switch op.row.kind {
+	case report.Upload:
+		return op.command.Name != "STOU"
+	case report.Rename, report.Copy:
+		return true
+	}
+	return false
+}
+
 // endOperation ends the context of the command that has been answered, and lets go of its storage and its data
 // connection: most sessions are idle. A session that was cut may have left the command running.
 func (s *session) endOperation() {

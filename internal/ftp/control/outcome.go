@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
 
@@ -100,18 +99,12 @@ func (op *operation) failure(storage error) error {
 		stopped = reply.ErrShuttingDown // the session ends
 	}
 	if t := op.transfer; t != nil && (t.begun || storage == nil) {
-		lost := i18n.TransferInterrupted
-		switch {
-		case op.Kept.Load():
-			lost = i18n.TransferResumable
-		case t.upload:
-			lost = i18n.TransferBroken
-		}
 		switch cause := cmp.Or(t.Err(), stopped); {
-		case cause != nil && (t.begun || errors.Is(cause, dataconn.ErrAborted)):
-			return &reply.TransferError{Err: cause, Lost: lost}
+		case cause != nil:
+			return &reply.TransferError{Err: cause, Unopened: !t.begun}
 		case !t.begun:
-			return fmt.Errorf("%w: %w", reply.ErrNoDataConnection, cmp.Or(t.Result().Connection, errUnknown))
+			return &reply.NoDataConnectionError{
+				Port: op.prepared.port(), Err: cmp.Or(t.Result().Connection, errUnknown)}
 		}
 	}
 	if storage != nil && stopped != nil {
@@ -123,9 +116,13 @@ func (op *operation) failure(storage error) error {
 // errUnknown stands for a reason that is not known.
 var errUnknown = errors.New("no reason is known")
 
-// errorReply is the reply to an error. Package reply has its code and its message.
+// errorReply is the reply to an error. Package reply has its code and its message. Nothing but MKD and STOU finds a
+// name taken where its user may replace files.
 func (s *session) errorReply(err error) wire.Reply {
 	code, id, args := reply.ForError(err)
+	if id == i18n.AlreadyExists && s.op != nil && s.op.replaces() {
+		id = i18n.OverwriteDenied
+	}
 	if large, ok := errors.AsType[*view.SizeError](err); ok && id == i18n.FileSizeLimit {
 		args = []string{s.identity.locale.Size(large.Most)}
 	}
@@ -133,7 +130,24 @@ func (s *session) errorReply(err error) wire.Reply {
 	if reply.AboutFile(id) {
 		names = s.namesOf(err)
 	}
-	return wire.NewReply(code, s.identity.locale.About(names, id, args...))
+	sentences := []string{s.identity.locale.Words(id, args...)}
+	if fate := s.fateOfUpload(id); fate != "" {
+		sentences = append(sentences, s.identity.locale.Words(fate))
+	}
+	return wire.NewReply(code, s.identity.locale.About(names, sentences...))
+}
+
+// fateOfUpload is the message on what has become of the bytes of an upload that has failed, empty where there is
+// none, or where the server does not know. What has stopped an upload may have come while S3 stored it.
+func (s *session) fateOfUpload(failure i18n.ID) i18n.ID {
+	switch {
+	case s.op == nil || s.op.transfer == nil || !s.op.transfer.upload:
+	case s.op.Kept.Load():
+		return i18n.UploadKept
+	case failure == i18n.TransferInterrupted, failure == i18n.TransferStalled:
+		return i18n.NothingStored
+	}
+	return ""
 }
 
 // namesOf are the names of the files that an error describes, if it describes any.

@@ -41,7 +41,7 @@ func TestPublicAddress(t *testing.T) {
 			c := s.login()
 			if tc.want == "" {
 				c.do("LANG fr", "200 ")
-				c.do("PASV", "425 Aucun port n’est libre pour la connexion de données. Veuillez réessayer.")
+				c.do("PASV", "425 Le serveur ne connaît pas son adresse publique pour le moment\u00a0; veuillez utiliser EPSV.")
 				c.do("EPSV", "229 ")
 				return
 			}

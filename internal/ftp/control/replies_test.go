@@ -206,7 +206,7 @@ func TestCausesOfErrors(t *testing.T) {
 		want i18n.ID
 	}{
 		{nil, 451, i18n.CommandFailed},
-		{dataconn.ErrLost, 426, i18n.TransferBroken},
+		{dataconn.ErrLost, 426, i18n.TransferInterrupted},
 		{dataconn.ErrStalled, 426, i18n.TransferStalled},
 		{dataconn.ErrAborted, 426, i18n.TransferAborted},
 		{dataconn.ErrTLS, 522, i18n.TLSFailed},
@@ -215,13 +215,14 @@ func TestCausesOfErrors(t *testing.T) {
 		{&limits.Error{Limit: limits.Bans}, 426, i18n.SessionEnded},
 		{context.Canceled, 426, i18n.ShuttingDown},
 	} {
-		if code, id := reply.ForTransfer(tt.err, i18n.TransferBroken); code != tt.code || id != tt.want {
+		if code, id := reply.ForTransfer(tt.err); code != tt.code || id != tt.want {
 			t.Errorf("transfer, %v: %d %s, want %d %s", tt.err, code, id, tt.code, tt.want)
 		}
 	}
 	for limit, want := range map[string]i18n.ID{
 		"address.login_rate": i18n.LoginUnavailable, limits.Bans: i18n.LoginUnavailable,
-		limits.Deny: i18n.PermissionDenied, "sessions": i18n.TooManySessions,
+		limits.Deny: i18n.AddressRefused, "sessions": i18n.TooManySessions,
+		limits.AddressSessions: i18n.TooManySessionsAddress, limits.UserSessions: i18n.TooManySessionsUser,
 	} {
 		if id := reply.ForRefusal(&limits.Error{Limit: limit}); id != want {
 			t.Errorf("a connection refused by %s: %s, want %s", limit, id, want)

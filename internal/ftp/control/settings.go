@@ -1,6 +1,8 @@
 package control
 
 import (
+	"strings"
+
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 
 	"github.com/babelftp/babelftp/internal/ftp/list"
@@ -28,6 +30,9 @@ type prepared struct {
 	data       dataconn.Prepared       // of PASV, EPSV, PORT and EPRT
 	address    string                  // what the last reply to PASV or EPSV has told, for the log
 }
+
+// port is that of a passive data connection, as a text, and empty for an active one.
+func (p *prepared) port() string { return p.address[strings.LastIndexByte(p.address, ':')+1:] }
 
 // newSettings are what counts before a client has said anything. Where TLS comes with the control connection, data
 // connections are under TLS too: there clients send neither PBSZ nor PROT.

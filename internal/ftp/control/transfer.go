@@ -73,7 +73,7 @@ func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error
 	case errors.Is(err, engine.ErrCannotListen):
 		s.log.Error("no data connection, because the FTP engine cannot open a socket; check the limit of descriptors",
 			"err", err)
-		return s.reply(425, i18n.DataConnectionFailed)
+		return s.reply(425, i18n.CommandFailed)
 	case err != nil:
 		return s.engineFailed(err)
 	}
@@ -168,7 +168,7 @@ func (s *session) runFileTransfer(t *transfer, verb, name string) (wire.Reply, e
 	if r := parameters.ByteRange; r != nil {
 		switch {
 		case t.upload: // nothing can replace a part of an object
-			return s.reply(504, i18n.ParameterNotImplemented, "RANG")
+			return s.reply(504, i18n.RangeForDownloads)
 		case parameters.ASCII:
 			return s.reply(551, i18n.RestartInASCII)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
 	"github.com/babelftp/babelftp/internal/ftp/list"
@@ -32,9 +33,11 @@ type ErrorRow struct {
 func Errors() []ErrorRow {
 	return []ErrorRow{
 		{ErrNotAudited, 451, i18n.AuditUnavailable},
-		{ErrNoDataConnection, 425, i18n.DataConnectionFailed},
+		{ErrNoDataConnection, 425, i18n.ActiveConnectionFailed},
 		{view.ErrNameDenied, 553, i18n.FileNameDenied},
 		{view.ErrPast, 550, i18n.VersionsReadOnly},
+		{view.ErrFixed, 550, i18n.DirectoryFixed},
+		{view.ErrOtherAccount, 550, i18n.MoveBetweenAccounts},
 		{pathname.ErrNotInEncoding, 501, i18n.NameNotUTF8},
 		{list.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 		{dataconn.ErrAborted, 426, i18n.CommandAborted},
@@ -44,7 +47,9 @@ func Errors() []ErrorRow {
 		{dataconn.ErrDisconnected, 451, i18n.Disconnected},
 		{syscall.EBUSY, 450, i18n.TooManyOperations},
 		{fs.ErrNotExist, 550, i18n.NotFound},
-		{syscall.EILSEQ, 553, i18n.NameNotAllowed},
+		{s3error.ErrParentIsFile, 553, i18n.ParentIsFile},
+		{s3error.ErrIsDirectory, 550, i18n.IsADirectory},
+		{syscall.EILSEQ, 553, i18n.NameNotAllowed}, // after the two before, which it is too
 		{syscall.ENAMETOOLONG, 553, i18n.NameTooLong},
 		{syscall.ENOTEMPTY, 550, i18n.DirectoryNotEmpty}, // before fs.ErrExist, which it is too
 		{syscall.ENOTDIR, 550, i18n.NotADirectory},
@@ -75,10 +80,24 @@ var ErrNotAudited = errors.New("the audit log cannot be written, and audit.requi
 // ErrNoDataConnection reports a transfer whose data connection has not come about.
 var ErrNoDataConnection = errors.New("no data connection")
 
+// A NoDataConnectionError is an [ErrNoDataConnection] of a known mode.
+type NoDataConnectionError struct {
+	Port string // to which the client should have connected, empty in active mode
+	Err  error
+}
+
+// Error is for the log.
+func (e *NoDataConnectionError) Error() string {
+	return ErrNoDataConnection.Error() + ": " + e.Err.Error()
+}
+
+// Unwrap returns the kind and the cause.
+func (e *NoDataConnectionError) Unwrap() []error { return []error{ErrNoDataConnection, e.Err} }
+
 // A TransferError is why a transfer was stopped, or what its data connection has met.
 type TransferError struct {
-	Err  error
-	Lost i18n.ID // the message where the data connection was lost
+	Err      error
+	Unopened bool // no reply has said that the data connection is open
 }
 
 // Error is for the log.
@@ -88,9 +107,8 @@ func (e *TransferError) Error() string { return e.Err.Error() }
 func (e *TransferError) Unwrap() error { return e.Err }
 
 // ForTransfer is the code and the message for a transfer that did not complete, by the
-// error of its data connection. The message is lost where that connection was lost. The
-// error is nil where it did not fail.
-func ForTransfer(err error, lost i18n.ID) (code int, id i18n.ID) {
+// error of its data connection, which is nil where it did not fail.
+func ForTransfer(err error) (code int, id i18n.ID) {
 	switch {
 	case err == nil:
 		return 451, i18n.CommandFailed
@@ -109,7 +127,7 @@ func ForTransfer(err error, lost i18n.ID) (code int, id i18n.ID) {
 	case errors.Is(err, dataconn.ErrStalled):
 		return 426, i18n.TransferStalled
 	case errors.Is(err, dataconn.ErrLost), errors.Is(err, dataconn.ErrPeerClosed):
-		return 426, lost
+		return 426, i18n.TransferInterrupted
 	}
 	return 426, i18n.SessionEnded // a ban has cut the session
 }
@@ -142,12 +160,12 @@ func (e *FileError) Unwrap() error { return e.Err }
 // server.
 func AboutFile(id i18n.ID) bool {
 	return slices.Contains([]i18n.ID{
-		i18n.NotFound, i18n.PermissionDenied, i18n.FileArchived, i18n.FileRestoring, i18n.VersionsReadOnly,
-		i18n.NotADirectory, i18n.IsADirectory, i18n.DirectoryNotEmpty,
-		i18n.AlreadyExists, i18n.FileChanged, i18n.RestartBeyondEnd, i18n.ResumeComplete, i18n.ResumeElsewhere,
+		i18n.NotFound, i18n.PermissionDenied, i18n.StorageDenied, i18n.DirectoryFixed, i18n.FileArchived,
+		i18n.FileRestoring, i18n.VersionsReadOnly, i18n.NotADirectory, i18n.IsADirectory, i18n.ParentIsFile,
+		i18n.DirectoryNotEmpty, i18n.AlreadyExists, i18n.OverwriteDenied, i18n.MoveBetweenAccounts,
+		i18n.FileChanged, i18n.RestartBeyondEnd, i18n.ResumeComplete, i18n.ResumeElsewhere,
 		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.FileNameDenied, i18n.FileSizeLimit,
-		i18n.NameNotAllowed, i18n.NameTooLong, i18n.NotSupported,
-		i18n.StorageError,
+		i18n.NameNotAllowed, i18n.NameTooLong, i18n.NotSupported, i18n.StorageError,
 	}, id)
 }
 
@@ -156,7 +174,7 @@ func AboutFile(id i18n.ID) bool {
 func MoveNames(from, to string, err error) []string {
 	for _, kind := range []error{
 		fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EILSEQ, syscall.ENAMETOOLONG, view.ErrNameDenied,
-		view.ErrPast,
+		view.ErrPast, view.ErrFixed,
 	} {
 		if errors.Is(err, kind) {
 			return []string{to}
@@ -169,8 +187,14 @@ func MoveNames(from, to string, err error) []string {
 // 550.
 func ForError(err error) (code int, id i18n.ID, args []string) {
 	if transfer, ok := errors.AsType[*TransferError](err); ok {
-		code, id = ForTransfer(transfer.Err, transfer.Lost)
+		code, id = ForTransfer(transfer.Err)
+		if transfer.Unopened && code == 426 && !errors.Is(transfer.Err, dataconn.ErrAborted) {
+			code = 425
+		}
 		return code, id, nil
+	}
+	if missing, ok := errors.AsType[*NoDataConnectionError](err); ok && missing.Port != "" {
+		return 425, i18n.PassiveConnectionMissing, []string{missing.Port}
 	}
 	code, id = 550, i18n.StorageError
 	for _, row := range Errors() {
@@ -178,6 +202,9 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 			code, id = row.Code, row.Text
 			break
 		}
+	}
+	if id == i18n.PermissionDenied && refusedByStorage(err) {
+		id = i18n.StorageDenied
 	}
 	if reached, ok := errors.AsType[*limits.Error](err); ok {
 		id = forLimit(reached)
@@ -210,6 +237,12 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 	return code, id, args
 }
 
+// refusedByStorage says whether S3 has refused the server, and not the server its user.
+func refusedByStorage(err error) bool {
+	answer, ok := errors.AsType[*s3error.Error](err)
+	return ok && errors.Is(answer, fs.ErrPermission)
+}
+
 // forLimit is the message for a command that a limit refuses, or that a ban ends with its session.
 func forLimit(reached *limits.Error) i18n.ID {
 	switch {
@@ -228,13 +261,17 @@ func ForRefusal(err error) i18n.ID {
 		case reached.Limit == limits.Bans, strings.HasSuffix(reached.Limit, limits.LoginRate):
 			return i18n.LoginUnavailable
 		case reached.Limit == limits.Deny:
-			return i18n.PermissionDenied
+			return i18n.AddressRefused
 		case reached.Limit == limits.LoginTimeout:
 			return i18n.LoginTimeout
 		case reached.Limit == limits.UserDisabled:
 			return i18n.UserDisabled
 		case reached.Limit == limits.UserExpired:
 			return i18n.UserExpired
+		case reached.Limit == limits.AddressSessions:
+			return i18n.TooManySessionsAddress
+		case reached.Limit == limits.UserSessions:
+			return i18n.TooManySessionsUser
 		}
 	}
 	return i18n.TooManySessions

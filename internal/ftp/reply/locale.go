@@ -77,9 +77,10 @@ func (l *Locale) TextFor(id i18n.ID, name string) string {
 	return l.line(strings.Replace(l.Encode(l.lang.Text(id, l.isolate(mark))), mark, name, 1))
 }
 
-// About renders a message after the names of the files that it describes, which are as in TextFor, if there are any.
-func (l *Locale) About(names []string, id i18n.ID, args ...string) string {
-	text := l.Words(id, args...)
+// About puts the names of the files that sentences describe before them, if there are any. The names are as in TextFor,
+// and the sentences those of Words.
+func (l *Locale) About(names []string, sentences ...string) string {
+	text := l.join(sentences)
 	if len(names) > 0 {
 		shown := make([]string, len(names))
 		for i, name := range names {
@@ -88,6 +89,16 @@ func (l *Locale) About(names []string, id i18n.ID, args ...string) string {
 		text = strings.Join(shown, " -> ") + l.Encode(l.lang.Colon()) + text
 	}
 	return l.line(text)
+}
+
+// join makes one text of sentences, each of which ends in the full stop of its language, or in none.
+func (l *Locale) join(sentences []string) string {
+	space := " "
+	switch base, _ := l.Tag().Base(); base.String() {
+	case "ja", "zh":
+		space = ""
+	}
+	return strings.Join(sentences, space)
 }
 
 // Field is what clients parse behind a text, such as the size of a file. It has a space before it, which some of them

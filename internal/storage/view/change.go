@@ -105,8 +105,11 @@ func (f *Files) RemoveDir(name string) error {
 }
 
 func (f *Files) removeDir(t *target) error {
-	if !t.rights.Delete || t.fixed {
+	switch {
+	case !t.rights.Delete:
 		return t.deniedChange("remove")
+	case t.fixed:
+		return t.fail("remove", ErrFixed)
 	}
 	err := t.mount.Store.RemoveDir(f.ctx, t.inner)
 	if err != nil {
@@ -127,8 +130,11 @@ func (f *Files) RemoveAll(name string) error {
 }
 
 func (f *Files) removeAll(t *target) error {
-	if least, _ := f.bounds(t); !least.Delete || t.fixed {
+	switch least, _ := f.bounds(t); {
+	case !least.Delete:
 		return t.deniedChange("remove")
+	case t.fixed:
+		return t.fail("remove", ErrFixed)
 	}
 	return f.change(Change{Kind: Delete, Path: t.name, URI: t.uri(), Steps: true}, func() error {
 		if err := t.mount.Store.RemoveAll(f.ctx, t.inner); err != nil {
@@ -204,10 +210,12 @@ func (f *Files) allowMove(op string, from, to *target, permitted func(from, to, 
 		return linkError(op, from, to, ErrNameDenied)
 	}
 	switch {
-	case from.fixed || to.fixed:
+	case to.fixed, from.fixed && op == "rename":
+		return linkError(op, from, to, ErrFixed)
+	case from.fixed:
 		return linkError(op, from, to, fs.ErrPermission)
 	case from.mount.Account != to.mount.Account:
-		return linkError(op, from, to, errOtherAccount)
+		return linkError(op, from, to, ErrOtherAccount)
 	}
 	return nil
 }

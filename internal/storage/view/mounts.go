@@ -85,8 +85,8 @@ func (m Mounts) in(name string) (own, hides []string) {
 	return slices.Compact(own), hides
 }
 
-// errOtherAccount is an [errors.ErrUnsupported].
-var errOtherAccount = fmt.Errorf("no S3 account has both folders, so a client must download and upload: %w (%w)",
+// ErrOtherAccount reports a move between mounts of two accounts. It is an [errors.ErrUnsupported].
+var ErrOtherAccount = fmt.Errorf("no S3 account has both folders, so a client must download and upload: %w (%w)",
 	errors.ErrUnsupported, syscall.EXDEV)
 
 // withMounts puts directories that lead to mounts among the entries of a listing, in the order of keys, and leaves out

@@ -99,6 +99,12 @@ func (v *View) Rights(name string) Rights {
 	return rights
 }
 
+// Fixed reports whether what a pathname names leads to a mount, and so stays where it is.
+func (v *View) Fixed(name string) bool {
+	today, _, past := v.Past.find(path.Clean("/" + name))
+	return !past && v.Mounts.leadTo(today)
+}
+
 // URI is the s3 URI of a pathname, empty for a name that no object can have. It needs no right, because it is made of
 // the name alone.
 func (v *View) URI(name string) string {
@@ -112,6 +118,9 @@ func (t *target) uri() string { return t.mount.Store.URI(t.inner) }
 func (t *target) fail(op string, err error) error {
 	return &fs.PathError{Op: op, Path: t.name, Err: err}
 }
+
+// ErrFixed reports a change of a directory that stays where it is: the root, or one that leads to a mount.
+var ErrFixed = fmt.Errorf("%w: the directory is the root, or leads to a mount", fs.ErrPermission)
 
 // errPolicy tells the log apart what the configuration refuses and what S3 refuses.
 var errPolicy = fmt.Errorf("%w by the permissions in the configuration", fs.ErrPermission)
