@@ -10,6 +10,7 @@ func demoGreeting() map[language.Tag]string {
 	texts := map[language.Tag]string{}
 	for tag, text := range map[string]string{
 		"ar":      "مرحبًا بكم في العرض التجريبي لخادم babelftp.",
+		"az":      "babelftp demosuna xoş gəlmisiniz.",
 		"bg":      "Добре дошли в демонстрацията на babelftp.",
 		"bn":      "babelftp ডেমোতে স্বাগতম।",
 		"ca":      "Us donem la benvinguda a la demostració de babelftp.",
@@ -53,6 +54,7 @@ func demoGreeting() map[language.Tag]string {
 		"th":      "ยินดีต้อนรับสู่เซิร์ฟเวอร์สาธิต babelftp",
 		"tr":      "babelftp demosuna hoş geldiniz.",
 		"uk":      "Ласкаво просимо на демонстраційний сервер babelftp.",
+		"ur":      "babelftp کے ڈیمو میں خوش آمدید۔",
 		"vi":      "Chào mừng bạn đến với bản demo của babelftp.",
 		"zh-Hans": "欢迎使用 babelftp 演示服务器。",
 		"zh-Hant": "歡迎使用 babelftp 示範伺服器。",
