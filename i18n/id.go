@@ -113,6 +113,8 @@ const (
 	NameTooLong         ID = "name-too-long"
 	StorageFull         ID = "storage-full"
 	FileTooLarge        ID = "file-too-large"
+	FileRefused         ID = "file-refused"
+	FileNotJudged       ID = "file-not-judged"
 	FileNameDenied      ID = "file-name-denied"
 	FileSizeLimit       ID = "file-size-limit"
 	QuotaExceeded       ID = "quota-exceeded"

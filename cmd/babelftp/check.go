@@ -91,7 +91,8 @@ func newCheckCommand() *cobra.Command {
 			}
 		}
 		if *probe {
-			err := errors.Join(probeBuckets(cmd, cfg, *asJSON), probeAuth(cmd, cfg, *asJSON))
+			err := errors.Join(probeBuckets(cmd, cfg, *asJSON), probeAuth(cmd, cfg, *asJSON),
+				probeInspectors(cmd, cfg, *asJSON))
 			if err != nil || *asJSON {
 				return err
 			}
@@ -146,6 +147,26 @@ func probeAuth(cmd *cobra.Command, cfg *config.Config, asJSON bool) error {
 			problems = append(problems, fmt.Errorf("%s: %w", name, err))
 		} else if !asJSON {
 			fmt.Fprintln(cmd.OutOrStdout(), name+": ok")
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// probeInspectors prints a line for each tenant whose inspector judges a file. The error has a line for each other.
+func probeInspectors(cmd *cobra.Command, cfg *config.Config, asJSON bool) error {
+	var problems []error
+	for _, tenant := range slices.Sorted(maps.Keys(cfg.Tenants)) {
+		i, err := cfg.Tenants[tenant].Inspect.New()
+		if i == nil && err == nil {
+			continue
+		}
+		if err == nil {
+			err = i.Probe(cmd.Context())
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("tenant %s: inspect: %w", tenant, err))
+		} else if !asJSON {
+			fmt.Fprintln(cmd.OutOrStdout(), "tenant "+tenant+": inspect: ok")
 		}
 	}
 	return errors.Join(problems...)

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/babelftp/babelftp/internal/base/inspect"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/report"
@@ -80,7 +81,8 @@ func NewMetrics(version string) *Metrics {
 				"client).", "result"),
 		refusals: tenants.NewCounter(
 			"refusals_total",
-			"What a limit refused or ended, by tenant (empty: the server) and limit (its key, or descriptors).",
+			"What a limit refused or ended, by tenant (empty: the server) and limit (its key, or descriptors), and files that "+
+				"inspect refused, or that could not be judged (inspect.on_failure).",
 			"limit"),
 		bans: counter("bans_total", "Bans since the start, by kind (address, network, user).", "kind"),
 		replies: counter(
@@ -255,6 +257,12 @@ func (m *Metrics) Banned(kind string) { m.bans.WithLabelValues(kind).Inc() }
 func (m *Metrics) CommandEnded(_ context.Context, o *report.Outcome) {
 	if o.Transfer != nil {
 		m.transfers.End(o.Transfer)
+		switch {
+		case errors.Is(o.Err, inspect.ErrRefused):
+			m.Refused(o.Transfer.Tenant, "inspect")
+		case errors.Is(o.Err, inspect.ErrUnjudged):
+			m.Refused(o.Transfer.Tenant, "inspect.on_failure")
+		}
 	}
 	m.replies.WithLabelValues(o.Name, strconv.Itoa(o.Code)).Inc()
 	m.languages.WithLabelValues(o.Language.String()).Inc()

@@ -117,6 +117,18 @@ const (
 // Values implements [yamlconf.Enum].
 func (StorAfterRest) Values() []string { return yamlconf.EnumValues(KeepRest, TruncateRest) }
 
+// OnFailure is what happens to a file that could not be judged. The zero value is RefuseUnjudged.
+type OnFailure string
+
+// The choices.
+const (
+	RefuseUnjudged OnFailure = "refuse"
+	AcceptUnjudged OnFailure = "accept"
+)
+
+// Values implements [yamlconf.Enum].
+func (OnFailure) Values() []string { return yamlconf.EnumValues(RefuseUnjudged, AcceptUnjudged) }
+
 // UnknownHosts is how HOST with a name that no tenant has is answered. The zero value is RefuseUnknownHosts.
 type UnknownHosts string
 

@@ -194,7 +194,7 @@ func (c *Config) filesAtStart() map[string]*string {
 
 // files are the values of a tenant that name files.
 func (t *Tenant) files() []*string {
-	return append(append(t.TLS.files(), t.Auth.files()...), &t.Webhook.CAFile)
+	return append(append(t.TLS.files(), t.Auth.files()...), &t.Webhook.CAFile, &t.Inspect.Hook.CAFile)
 }
 
 // KeepFiles notes that the server has read files as another configuration has them, and not again. It returns the

@@ -20,7 +20,7 @@ func (c *Config) normalize() {
 		for i, host := range t.Hosts {
 			t.Hosts[i] = netaddr.NormalizeHost(host)
 		}
-		t.Prefix = withTrailingSlash(t.Prefix)
+		t.Prefix, t.Inspect.Quarantine = withTrailingSlash(t.Prefix), withTrailingSlash(t.Inspect.Quarantine)
 		for _, f := range t.Folders {
 			f.Prefix = withTrailingSlash(f.Prefix)
 		}

@@ -66,6 +66,8 @@ type Tenant struct {
 	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
 	// Which files users may store. The rules of the tenant and those of the user both count.
 	Files FileRules `yaml:"files"`
+	// Inspector that judges files by their content before they are stored: a virus scanner, or a hook.
+	Inspect Inspect `yaml:"inspect"`
 	// What happens to a file when another one of its name is stored. `version` needs a bucket with versioning.
 	Overwrite Overwrite `yaml:"overwrite" default:"allow"`
 
@@ -196,6 +198,7 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 	t.Webhook.check(v, p.Child("webhook"))
 	v.permissions(p, t.Permissions, t.PathPermissions)
 	t.Files.check(v, p.Child("files"))
+	t.Inspect.check(v, p.Child("inspect"), t)
 	t.checkFolders(v, p.Child("folders"))
 	t.Versions.check(v, p.Child("versions"), t.Folders)
 	t.Restore.check(v, p.Child("restore"))

@@ -87,7 +87,7 @@ func (w tenantWork) prepare(t *testing.T, s *s3test.Server, cfg *config.Config, 
 }
 
 // workOf are tenants of all kinds.
-func workOf() map[string]tenantWork {
+func workOf(t *testing.T) map[string]tenantWork {
 	const part = 5 << 20
 	big := strings.Repeat("0123456789abcdef", (2*part+100)/16)
 	permissions := func(all ...config.Permission) func(*config.Config, *config.Tenant) {
@@ -137,6 +137,20 @@ func workOf() map[string]tenantWork {
 		"whole-bucket": {
 			configure: func(_ *config.Config, t *config.Tenant) { t.Prefix = "" },
 			work:      change,
+		},
+		"quarantine": {
+			configure: func(_ *config.Config, acme *config.Tenant) {
+				acme.Inspect = inspectedBy(t, refuseBad)
+				acme.Inspect.Quarantine = "held/"
+			},
+			work: func(t *testing.T, c *ftptest.Client) {
+				change(t, c)
+				for name, content := range map[string]string{"small": "is bad", "large": big + "bad"} {
+					if reply, err := c.Upload("STOR "+name, content); err != nil || !strings.HasPrefix(reply, "550 ") {
+						t.Errorf("%q, %v", reply, err)
+					}
+				}
+			},
 		},
 		"read-only": {configure: permissions(config.List, config.Read), before: []string{"file"}, work: read},
 		"drop-box": {configure: permissions(config.Write), work: func(t *testing.T, c *ftptest.Client) {
@@ -218,7 +232,7 @@ func workOf() map[string]tenantWork {
 // Under the policy that is printed for a tenant, on a server that enforces it, all of the tenant's work succeeds. The
 // policy has what each request needs, and no action that none needs.
 func TestPolicySuffices(t *testing.T) {
-	for name, tc := range workOf() {
+	for name, tc := range workOf(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := s3test.Start(t, "minio")

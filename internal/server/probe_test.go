@@ -77,7 +77,7 @@ func without(p s3client.Policy, statement int, action string) s3client.Policy {
 
 // A probe names each action that a policy lacks, and no other.
 func TestProbeNamesTheMissingAction(t *testing.T) {
-	works := workOf()
+	works := workOf(t)
 	works["aws"] = tenantWork{configure: func(cfg *config.Config, t *config.Tenant) {
 		cfg.S3.Profile, t.Resume = "aws", config.KeepInterrupted
 		t.Objects = config.Objects{Tags: map[string]string{"owner": "acme"}, ACL: "private",

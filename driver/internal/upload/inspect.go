@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"strings"
@@ -158,8 +157,21 @@ func (w *Writer) quarantine(verdict error, store func(ctx context.Context, key s
 			"bucket", w.u.Bucket.Name, "key", w.key, "quarantine", key, "err", err)
 		return verdict
 	}
-	return fmt.Errorf("%w (quarantine: %s)", verdict, w.u.Bucket.URI(key))
+	return &quarantinedError{verdict, w.u.Bucket.URI(key)}
 }
+
+// A quarantinedError is the verdict on a file that is in the quarantine.
+type quarantinedError struct {
+	verdict error
+	uri     string
+}
+
+func (e *quarantinedError) Error() string { return e.verdict.Error() + " (quarantine: " + e.uri + ")" }
+
+func (e *quarantinedError) Unwrap() error { return e.verdict }
+
+// QuarantineURI is where the file is. It is for callers that import no driver.
+func (e *quarantinedError) QuarantineURI() string { return e.uri }
 
 // quarantineKey is where a refused file goes: below the time and a random name, its key, or the end of a long one.
 func (u *Uploader) quarantineKey(key string) string {

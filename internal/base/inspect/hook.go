@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,8 +23,8 @@ const NameHeader = "Babelftp-Name"
 // NewHook makes an inspector of an HTTP server. It gets the bytes of each file as the body of a POST, with chunks, and
 // in the trailer the signature of [web.Sign] over the body. It answers 200 with {"accept": true}, or with {"accept":
 // false, "reason": {"en": "..."}} by languages. It fails where it takes no bytes, or does not answer after the last
-// one, for longer than the timeout.
-func NewHook(address, secret string, timeout time.Duration) (*Inspector, error) {
+// one, for longer than the timeout. Nil authorities are those of the system.
+func NewHook(address, secret string, authorities *x509.CertPool, timeout time.Duration) (*Inspector, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return nil, errors.New("the URL of a hook begins with https:// or http:// and a host")
@@ -35,6 +37,7 @@ func NewHook(address, secret string, timeout time.Duration) (*Inspector, error) 
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 				return dialer{network, address, timeout}.dial(ctx)
 			},
+			TLSClientConfig:     &tls.Config{RootCAs: authorities},
 			TLSHandshakeTimeout: timeout, ResponseHeaderTimeout: timeout, IdleConnTimeout: time.Minute,
 		},
 	}

@@ -10,13 +10,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"sync/atomic"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
+
+// ErrUnjudged is the error of a file that could not be judged, wrapped.
+var ErrUnjudged = errors.New("the inspector could not judge the file")
 
 const (
 	// bufferSize is how many bytes of a file are sent at once. Each upload that is judged has one such buffer.
@@ -32,24 +34,6 @@ var errEarly = errors.New("it accepted the file before the last byte")
 // errClosed ends the judgement of a file whose upload has ended.
 var errClosed = errors.New("the upload has ended")
 
-// A Refusal is the error of a file that the inspector has refused. It is an [fs.ErrInvalid].
-type Refusal struct {
-	// Reason is what the inspector says, by language (BCP 47). What has no language, such as the name of a signature,
-	// has the key "". It may be empty.
-	Reason map[string]string
-}
-
-// Error implements error.
-func (r *Refusal) Error() string {
-	if name := r.Reason[""]; name != "" {
-		return "the inspector has refused the file: " + name
-	}
-	return "the inspector has refused the file"
-}
-
-// Unwrap returns fs.ErrInvalid: no session may resume the upload.
-func (r *Refusal) Unwrap() error { return fs.ErrInvalid }
-
 // refuse refuses a file because of a signature or a threat of this name.
 func refuse(name string) error { return &Refusal{Reason: map[string]string{"": name}} }
 
@@ -58,6 +42,19 @@ type Inspector struct {
 	// judge reads a file to its end, or until the file is refused. Nil accepts it, a Refusal does not, and any other
 	// error says why it could not be judged.
 	judge func(ctx context.Context, name string, r io.Reader) error
+}
+
+// Probe has a harmless file judged, and returns an error if it could not be. A refusal is none.
+func (i *Inspector) Probe(ctx context.Context) error {
+	f := i.Begin(ctx, "/babelftp-probe.txt")
+	defer f.Close()
+	if _, err := f.Write([]byte("babelftp\n")); err != nil && !errors.Is(err, ErrRefused) {
+		return err
+	}
+	if err := f.Verdict(); !errors.Is(err, ErrRefused) {
+		return err
+	}
+	return nil
 }
 
 // A File is one that an inspector is judging. It is for one goroutine.
@@ -86,7 +83,7 @@ func (i *Inspector) Begin(ctx context.Context, name string) *File {
 			err = errEarly
 		}
 		if _, refused := errors.AsType[*Refusal](err); err != nil && !refused {
-			err = fmt.Errorf("the inspector could not judge the file: %w", err)
+			err = fmt.Errorf("%w: %v", ErrUnjudged, err) //nolint:errorlint // its kind is not that of an error of S3
 		}
 		return err
 	})}

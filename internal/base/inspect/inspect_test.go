@@ -1,4 +1,4 @@
-package inspect
+package inspect_test
 
 import (
 	"bufio"
@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/base/inspect"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -26,8 +29,8 @@ const (
 )
 
 // made returns an inspector that was made without an error.
-func made(t *testing.T) func(i *Inspector, err error) *Inspector {
-	return func(i *Inspector, err error) *Inspector {
+func made(t *testing.T) func(i *inspect.Inspector, err error) *inspect.Inspector {
+	return func(i *inspect.Inspector, err error) *inspect.Inspector {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -37,7 +40,7 @@ func made(t *testing.T) func(i *Inspector, err error) *Inspector {
 }
 
 // judge sends a file by pieces, and returns the verdict.
-func judge(t *testing.T, i *Inspector, content []byte) error {
+func judge(t *testing.T, i *inspect.Inspector, content []byte) error {
 	t.Helper()
 	f := i.Begin(t.Context(), "/invoices/été 1.pdf")
 	defer f.Close()
@@ -53,9 +56,9 @@ func judge(t *testing.T, i *Inspector, content []byte) error {
 
 // wantJudged has good files of several sizes accepted, and bad ones refused. The inspector names the signature in those
 // below so many bytes.
-func wantJudged(t *testing.T, i *Inspector, signature string, named int) {
+func wantJudged(t *testing.T, i *inspect.Inspector, signature string, named int) {
 	t.Helper()
-	for _, size := range []int{0, 1, bufferSize, bufferSize + 1, 3_000_000} {
+	for _, size := range []int{0, 1, inspect.BufferSize, inspect.BufferSize + 1, 3_000_000} {
 		if err := judge(t, i, bytes.Repeat([]byte("a "), size)[:size]); err != nil {
 			t.Errorf("%d bytes: %v", size, err)
 		}
@@ -63,7 +66,7 @@ func wantJudged(t *testing.T, i *Inspector, signature string, named int) {
 			continue
 		}
 		err := judge(t, i, append([]byte(servicetest.BadFile+"\n"), bytes.Repeat([]byte("a "), size)...)[:size+44])
-		refusal, ok := errors.AsType[*Refusal](err)
+		refusal, ok := errors.AsType[*inspect.Refusal](err)
 		if !ok || (refusal.Reason[""] != signature && size < named) {
 			t.Errorf("%d bad bytes: verdict %v, want a refusal because of %q", size, err, signature)
 		}
@@ -73,13 +76,13 @@ func wantJudged(t *testing.T, i *Inspector, signature string, named int) {
 // wantFailure wants an error that is no refusal, and says why.
 func wantFailure(t *testing.T, err error, why string) {
 	t.Helper()
-	if _, refused := errors.AsType[*Refusal](err); err == nil || refused || !strings.Contains(err.Error(), why) {
+	if err == nil || errors.Is(err, inspect.ErrRefused) || !strings.Contains(err.Error(), why) {
 		t.Errorf("verdict %v, want a failure with %q", err, why)
 	}
 }
 
 func TestClamd(t *testing.T) {
-	i := made(t)(NewClamd("unix:"+servicetest.StartClamd(t), long))
+	i := made(t)(inspect.NewClamd("unix:"+servicetest.StartClamd(t), long))
 	wantJudged(t, i, servicetest.BadSignature, math.MaxInt)
 	wantFailure(t, judge(t, i, make([]byte, 2*servicetest.MaxStream)), "size limit exceeded")
 }
@@ -87,12 +90,12 @@ func TestClamd(t *testing.T) {
 func TestCICAP(t *testing.T) {
 	address := servicetest.StartCICAP(t, servicetest.StartClamd(t))
 	// c-icap begins to return a longer file before it asks clamd, so that no header can name what clamd finds.
-	const named = bufferSize
-	wantJudged(t, made(t)(NewICAP("icap://"+address+"/virus_scan", long)), servicetest.BadSignature, named)
-	if err := judge(t, made(t)(NewICAP("icap://"+address+"/echo", long)), make([]byte, 3_000_000)); err != nil {
+	const named = inspect.BufferSize
+	wantJudged(t, made(t)(inspect.NewICAP("icap://"+address+"/virus_scan", long)), servicetest.BadSignature, named)
+	if err := judge(t, made(t)(inspect.NewICAP("icap://"+address+"/echo", long)), make([]byte, 3_000_000)); err != nil {
 		t.Errorf("echo: %v", err)
 	}
-	wantFailure(t, judge(t, made(t)(NewICAP("icap://"+address+"/none", long)), nil), "404")
+	wantFailure(t, judge(t, made(t)(inspect.NewICAP("icap://"+address+"/none", long)), nil), "404")
 }
 
 // listen serves connections one after another until the test ends.
@@ -145,7 +148,7 @@ func TestICAPAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			address := listen(t, func(conn net.Conn) {
 				r := bufio.NewReader(conn)
-				line, _, err := readHead(r)
+				line, _, err := inspect.ReadHead(r)
 				switch {
 				case err != nil:
 				case strings.HasPrefix(line, "OPTIONS "):
@@ -159,7 +162,7 @@ func TestICAPAnswers(t *testing.T) {
 					_, _ = io.WriteString(conn, test.answer)
 				}
 			})
-			err := judge(t, made(t)(NewICAP("icap://"+address+"/service", long)), []byte(file))
+			err := judge(t, made(t)(inspect.NewICAP("icap://"+address+"/service", long)), []byte(file))
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("verdict %v, want %q", err, test.want)
 			}
@@ -181,16 +184,16 @@ func TestHook(t *testing.T) {
 		if got := r.Trailer.Get(web.SignatureHeader); err != nil || got != want {
 			t.Errorf("signature %q, want %q, %v", got, want, err)
 		}
-		name = r.Header.Get(NameHeader)
+		name = r.Header.Get(inspect.NameHeader)
 		_, _ = io.WriteString(w, answer(body))
 	}))
 	defer server.Close()
-	i := made(t)(NewHook(server.URL, secret, long))
+	i := made(t)(inspect.NewHook(server.URL, secret, nil, long))
 	wantJudged(t, i, "bad", math.MaxInt)
 	if want := "/invoices/%C3%A9t%C3%A9%201.pdf"; name != want {
 		t.Errorf("name %q, want %q", name, want)
 	}
-	for _, lie := range []string{``, `{}`, `yes`, `{"accept": "true"}`, strings.Repeat(" ", maxAnswer) + `{"accept": true}`} {
+	for _, lie := range []string{``, `{}`, `yes`, `{"accept": "true"}`, strings.Repeat(" ", inspect.MaxAnswer) + `{"accept": true}`} {
 		answer = func([]byte) string { return lie }
 		wantFailure(t, judge(t, i, []byte("a")), "hook")
 	}
@@ -206,7 +209,7 @@ func TestBadHooks(t *testing.T) {
 	}{
 		"hangs":    {short, func(http.ResponseWriter, *http.Request) { <-stop }, "time"},
 		"silent":   {short, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-stop }, "timeout"},
-		"early":    {long, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"accept": true}`) }, errEarly.Error()},
+		"early":    {long, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"accept": true}`) }, inspect.ErrEarly.Error()},
 		"dies":     {long, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "judge"},
 		"redirect": {long, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusTemporaryRedirect) }, "307"},
 	} {
@@ -216,7 +219,8 @@ func TestBadHooks(t *testing.T) {
 			if test.timeout == short {
 				defer func() { stop <- struct{}{} }()
 			}
-			wantFailure(t, judge(t, made(t)(NewHook(server.URL, "", test.timeout)), make([]byte, 32<<20)), test.want)
+			i := made(t)(inspect.NewHook(server.URL, "", nil, test.timeout))
+			wantFailure(t, judge(t, i, make([]byte, 32<<20)), test.want)
 		})
 	}
 }
@@ -230,8 +234,8 @@ func TestEndedUpload(t *testing.T) {
 	}))
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	for _, end := range []func(*File){(*File).Close, func(*File) { cancel() }} {
-		f := made(t)(NewHook(server.URL, "", long)).Begin(ctx, "/a")
+	for _, end := range []func(*inspect.File){(*inspect.File).Close, func(*inspect.File) { cancel() }} {
+		f := made(t)(inspect.NewHook(server.URL, "", nil, long)).Begin(ctx, "/a")
 		if _, err := f.Write([]byte("half")); err != nil {
 			t.Fatal(err)
 		}
@@ -247,18 +251,47 @@ func TestEndedUpload(t *testing.T) {
 
 func TestAddresses(t *testing.T) {
 	for _, address := range []string{"", "unix:", "unix:a", "tcp://host", "http://host:1", "/run/clamd"} {
-		if _, err := NewClamd(address, long); err == nil {
+		if _, err := inspect.NewClamd(address, long); err == nil {
 			t.Errorf("%q is taken for an address of clamd", address)
 		}
 	}
 	for _, address := range []string{"", "host:1344", "icap:///a", "http://host/a"} {
-		if _, err := NewICAP(address, long); err == nil {
+		if _, err := inspect.NewICAP(address, long); err == nil {
 			t.Errorf("%q is taken for an ICAP service", address)
 		}
 	}
 	for _, address := range []string{"", "host", "ftp://host/", "https:///a"} {
-		if _, err := NewHook(address, "", long); err == nil {
+		if _, err := inspect.NewHook(address, "", nil, long); err == nil {
 			t.Errorf("%q is taken for a hook", address)
 		}
+	}
+}
+
+// TestReasons chooses a reason for a reader, and keeps of it what can be shown.
+func TestReasons(t *testing.T) {
+	both := map[string]string{"en": "bad", "fr": "mauvais", "zh-Hant": "不好"}
+	for name, test := range map[string]struct {
+		reasons      map[string]string
+		reader, want string
+	}{
+		"own":         {both, "fr", "mauvais"},
+		"region":      {both, "fr-CA", "mauvais"},
+		"script":      {both, "zh-TW", "不好"},
+		"english":     {both, "de", "bad"},
+		"any":         {map[string]string{"ja": "不可"}, "de", "不可"},
+		"signature":   {map[string]string{"": "Eicar", "fr": "mauvais"}, "de", "Eicar"},
+		"own-first":   {map[string]string{"": "Eicar", "fr": "mauvais"}, "fr", "mauvais"},
+		"no-language": {map[string]string{"no language": "bad"}, "de", ""},
+		"none":        {nil, "de", ""},
+		"one-line":    {map[string]string{"en": "a\r\n226 \x1b[1mb\u202e\u2066\x00 c\xff"}, "en", "a 226 [1mb c"},
+		"joined":      {map[string]string{"fa": "می\u200cشود"}, "fa", "می\u200cشود"},
+		"long":        {map[string]string{"en": strings.Repeat("é", 1000)}, "en", strings.Repeat("é", 199) + "…"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refusal := inspect.Refusal{Reason: test.reasons}
+			if got := refusal.Text(language.MustParse(test.reader)); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/inspect"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
@@ -130,11 +131,15 @@ func (s *session) errorReply(err error) wire.Reply {
 	if reply.AboutFile(id) {
 		names = s.namesOf(err)
 	}
-	sentences := []string{s.identity.locale.Words(id, args...)}
-	if fate := s.fateOfUpload(id); fate != "" {
-		sentences = append(sentences, s.identity.locale.Words(fate))
+	locale := s.identity.locale
+	sentences := []string{locale.Words(id, args...)}
+	if refusal, ok := errors.AsType[*inspect.Refusal](err); ok && id == i18n.FileRefused {
+		sentences[0] = locale.WordsWith(id, refusal.Text(locale.Tag()))
 	}
-	return wire.NewReply(code, s.identity.locale.About(names, sentences...))
+	if fate := s.fateOfUpload(id); fate != "" {
+		sentences = append(sentences, locale.Words(fate))
+	}
+	return wire.NewReply(code, locale.About(names, sentences...))
 }
 
 // fateOfUpload is the message on what has become of the bytes of an upload that has failed, empty where there is

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/inspect"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
@@ -38,6 +39,8 @@ func Errors() []ErrorRow {
 		{view.ErrPast, 550, i18n.VersionsReadOnly},
 		{view.ErrFixed, 550, i18n.DirectoryFixed},
 		{view.ErrOtherAccount, 550, i18n.MoveBetweenAccounts},
+		{inspect.ErrRefused, 550, i18n.FileRefused},
+		{inspect.ErrUnjudged, 451, i18n.FileNotJudged},
 		{pathname.ErrNotInEncoding, 501, i18n.NameNotUTF8},
 		{list.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 		{dataconn.ErrAborted, 426, i18n.CommandAborted},
@@ -164,7 +167,8 @@ func AboutFile(id i18n.ID) bool {
 		i18n.FileRestoring, i18n.VersionsReadOnly, i18n.NotADirectory, i18n.IsADirectory, i18n.ParentIsFile,
 		i18n.DirectoryNotEmpty, i18n.AlreadyExists, i18n.OverwriteDenied, i18n.MoveBetweenAccounts,
 		i18n.FileChanged, i18n.RestartBeyondEnd, i18n.ResumeComplete, i18n.ResumeElsewhere,
-		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.FileNameDenied, i18n.FileSizeLimit,
+		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.FileRefused, i18n.FileNotJudged, i18n.FileNameDenied,
+		i18n.FileSizeLimit,
 		i18n.NameNotAllowed, i18n.NameTooLong, i18n.NotSupported, i18n.StorageError,
 	}, id)
 }

@@ -77,6 +77,15 @@ func (l *Locale) TextFor(id i18n.ID, name string) string {
 	return l.line(strings.Replace(l.Encode(l.lang.Text(id, l.isolate(mark))), mark, name, 1))
 }
 
+// WordsWith is Words of a message without arguments, and what another program says of it after a colon, if it says
+// anything.
+func (l *Locale) WordsWith(id i18n.ID, said string) string {
+	if said == "" {
+		return l.Words(id)
+	}
+	return l.Encode(strings.TrimRight(l.lang.Text(id), ".。।۔") + l.lang.Colon() + l.isolate(said))
+}
+
 // About puts the names of the files that sentences describe before them, if there are any. The names are as in TextFor,
 // and the sentences those of Words.
 func (l *Locale) About(names []string, sentences ...string) string {

@@ -85,6 +85,8 @@ const (
 const (
 	outcomeOK     = "ok"
 	outcomeFailed = "failed"
+
+	outcomeRefused = "refused" // by the inspector of the tenant
 )
 
 func (s *Session) write(event, outcome string, about ...any) {

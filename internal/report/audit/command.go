@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/base/inspect"
 	"github.com/babelftp/babelftp/internal/report"
 )
 
@@ -16,6 +17,9 @@ func (s *Session) CommandEnded(_ context.Context, o *report.Outcome) {
 	outcome := outcomeOK
 	if o.Failed() {
 		outcome = outcomeFailed
+	}
+	if errors.Is(o.Err, inspect.ErrRefused) {
+		outcome = outcomeRefused
 	}
 	about := []any{"command", o.Name, "code", o.Code, "duration_ms", time.Since(o.Began).Milliseconds()}
 	if o.Kind == report.Upload || o.Kind == report.Download {

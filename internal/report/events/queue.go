@@ -55,6 +55,8 @@ const (
 	Delete = Type(view.Delete)
 	Rename = Type(view.Rename)
 	Copy   = Type(view.Copy)
+
+	Refused = Type(view.Refused)
 )
 
 // An Event is what the receiver gets, as JSON.
@@ -67,9 +69,10 @@ type Event struct {
 	Path   string    `json:"path"`                // as the user sees it
 	URI    string    `json:"s3_uri"`              // of the object
 	ToPath string    `json:"to_path,omitempty"`   // of a rename or a copy
-	ToURI  string    `json:"to_s3_uri,omitempty"` // of a rename or a copy
+	ToURI  string    `json:"to_s3_uri,omitempty"` // of a rename or a copy; of a refused file in the quarantine.
 	Size   *int64    `json:"size,omitempty"`      // of an upload, in bytes
-	ETag   string    `json:"etag,omitempty"`      // of an upload that is confirmed
+	ETag   string    `json:"etag,omitempty"`      // of an upload that is confirmed.
+	Reason string    `json:"reason,omitempty"`    // why a file was refused
 
 	// Confirmed says that the change has succeeded. Otherwise its server has died or S3 has not answered, and the
 	// bucket shows whether it has.

@@ -12,7 +12,7 @@ var _ view.Sink = (*Queue)(nil)
 func (q *Queue) Begin(ctx context.Context, c view.Change) (view.Event, error) {
 	e, err := q.begin(ctx, Event{
 		Type: Type(c.Kind), User: c.User, Path: c.Path, URI: c.URI, ToPath: c.ToPath, ToURI: c.ToURI, Size: c.Size,
-		steps: c.Steps,
+		Reason: c.Reason, steps: c.Steps,
 	})
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func PolicyFor(ctx context.Context, buckets ...*Bucket) Policy {
 	var all []allowance
 	for _, b := range buckets {
 		p := newProber(b, literal(b.Prefix), &Report{Bucket: b})
-		p.dry = true
+		p.dry, p.quarantine = true, literal(p.quarantine)
 		p.run(ctx, nil)
 		_, alias := p.region.KeyARN(b.Objects.KMSKeyID)
 		for need := range p.allowed {

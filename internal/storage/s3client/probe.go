@@ -102,6 +102,7 @@ type prober struct {
 	region     Region
 	report     *Report
 	own, users string // the keys
+	quarantine string // what the keys of refused files begin with, empty for none
 
 	// The resources of all own keys, and of all keys.
 	allOwn, all string
@@ -120,7 +121,8 @@ func newProber(b *Bucket, prefix string, r *Report) *prober {
 		bucket: b, scratch: s, client: b.withCustomerKey(s.Client), region: region, report: r,
 		own: prefix + reserved + name, users: prefix + "babelftp-" + name,
 		allOwn: region.objectARN(b.Name, prefix+reserved+"*"), all: region.objectARN(b.Name, prefix+"*"),
-		allowed: map[Permission]bool{},
+		quarantine: b.Use().Quarantine,
+		allowed:    map[Permission]bool{},
 	}
 }
 
@@ -156,6 +158,9 @@ func (p *prober) run(ctx context.Context, log *slog.Logger) {
 	}
 	if aborts && use.Write {
 		p.upload(ctx)
+	}
+	if p.quarantine != "" && use.Write {
+		p.useQuarantine(ctx)
 	}
 	if use.Past {
 		p.readVersions(ctx)

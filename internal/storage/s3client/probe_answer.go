@@ -99,6 +99,8 @@ func (p *prober) needs(all []Need, cases bool) []Permission {
 		case need.Action == DeleteObjectVersion, need.Action == GetObjectTagging,
 			need.Resource == p.region.objectARN(name, p.users):
 			need.Resource = p.all
+		case p.quarantine != "" && strings.HasPrefix(need.Resource, p.region.objectARN(name, p.quarantine)):
+			need.Resource = p.region.objectARN(name, p.quarantine+"*")
 		case strings.HasPrefix(need.Resource, strings.TrimSuffix(p.allOwn, "*")):
 			need.Resource = p.allOwn
 		}

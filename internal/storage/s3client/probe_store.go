@@ -141,6 +141,18 @@ func (p *prober) upload(ctx context.Context) {
 	}
 }
 
+// useQuarantine begins a multipart upload where refused files go, and aborts it. Nothing there is read or deleted.
+func (p *prober) useQuarantine(ctx context.Context) {
+	key := p.quarantine + "babelftp-probe"
+	in := &s3.AbortMultipartUploadInput{Bucket: &p.bucket.Name, Key: &key, UploadId: aws.String("none")}
+	if _, ok := try(ctx, p, p.client.AbortMultipartUpload, in, "NoSuchUpload", "NoSuchKey"); !ok {
+		return // the upload would stay
+	}
+	if in.UploadId, _ = p.begin(ctx, key, p.bucket.Objects); in.UploadId != nil {
+		try(ctx, p, p.client.AbortMultipartUpload, in)
+	}
+}
+
 // begin creates a multipart upload.
 func (p *prober) begin(ctx context.Context, key string, o driver.Objects) (id *string, ok bool) {
 	in := &s3.CreateMultipartUploadInput{Bucket: &p.bucket.Name, Key: &key}

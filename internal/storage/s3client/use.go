@@ -1,6 +1,9 @@
 package s3client
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // A Use says what the server does in a bucket, apart from reading it.
 type Use struct {
@@ -10,6 +13,8 @@ type Use struct {
 	Past   bool // users read older versions
 
 	Restore bool // archived objects are restored
+
+	Quarantine string // what the keys of refused files begin with, empty where they are not stored
 }
 
 // AddUse notes a use, in addition to those before. A bucket that has a [Watcher] keeps its uses.
@@ -19,7 +24,7 @@ func (b *Bucket) AddUse(u Use) {
 	}
 	b.use = Use{
 		b.use.Write || u.Write, b.use.Delete || u.Delete, b.use.Events || u.Events, b.use.Past || u.Past,
-		b.use.Restore || u.Restore,
+		b.use.Restore || u.Restore, cmp.Or(b.use.Quarantine, u.Quarantine),
 	}
 }
 

@@ -35,8 +35,10 @@ type Change struct {
 	User string
 	// Path is absolute, as the user sees it, and URI that of the object.
 	Path, URI string
-	// ToPath and ToURI are those of a rename or a copy.
+	// ToPath and ToURI are those of a rename or a copy. ToURI is also where a refused file is in the quarantine.
 	ToPath, ToURI string
+	// Reason is why a file was refused, as the inspector says it to readers of English.
+	Reason string
 	// Size is that of an upload, in bytes, where it is known.
 	Size *int64
 	// Steps says that the change may fail when a part of it is done.
@@ -52,6 +54,8 @@ const (
 	Delete Kind = "delete"
 	Rename Kind = "rename"
 	Copy   Kind = "copy"
+	// Refused is an upload that the inspector has refused. It changes nothing.
+	Refused Kind = "refused"
 )
 
 // change makes the event of a change, lets do make the change, and ends the event.

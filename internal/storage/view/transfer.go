@@ -2,12 +2,18 @@ package view
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/base/inspect"
 )
 
 // OpenReader opens a file for a download that starts at offset bytes.
@@ -104,6 +110,7 @@ type upload struct {
 	target   *target
 	remember bool // as stored by the session, because the user cannot see it otherwise
 	aborted  atomic.Bool
+	refusal  error // of the inspector, before Close
 	bound    bound
 
 	mu    sync.Mutex
@@ -121,6 +128,9 @@ func (u *upload) Write(b []byte) (int, error) {
 
 func (u *upload) ReadFrom(r io.Reader) (int64, error) {
 	n, err := u.Writer.ReadFrom(u.bound.reader(r))
+	if errors.Is(err, inspect.ErrRefused) {
+		u.refusal = err
+	}
 	return n, u.target.named(err)
 }
 
@@ -157,7 +167,7 @@ func (u *upload) publish() error {
 	defer u.end()()
 	sink := u.files.Events
 	if sink == nil || u.aborted.Load() || u.files.Skip.match(u.target.canonical) {
-		return u.target.named(u.Writer.Close())
+		return u.target.named(u.refused(u.Writer.Close()))
 	}
 	change := Change{Kind: Upload, User: u.files.User, Path: u.target.name, URI: u.target.uri()}
 	if info, err := u.Stat(); err == nil {
@@ -172,7 +182,31 @@ func (u *upload) publish() error {
 	}
 	err = u.target.named(u.Writer.Close())
 	u.end()()
-	return event.End(u.files.ctx, u.etag(err), err)
+	return u.refused(event.End(u.files.ctx, u.etag(err), err))
+}
+
+// refused tells the receiver of events if the inspector has refused the file, also one of a skipped name. It returns
+// the error of Close.
+func (u *upload) refused(err error) error {
+	why := cmp.Or(u.refusal, err)
+	if u.files.Events == nil || !errors.Is(why, inspect.ErrRefused) {
+		return err
+	}
+	c := Change{Kind: Refused, User: u.files.User, Path: u.target.name, URI: u.target.uri()}
+	if refusal, ok := errors.AsType[*inspect.Refusal](why); ok {
+		c.Reason = refusal.Text(language.English)
+	}
+	if kept, ok := errors.AsType[interface {
+		error
+		QuarantineURI() string
+	}](why); ok {
+		c.ToURI = kept.QuarantineURI()
+	}
+	event, failed := u.files.Events.Begin(u.files.ctx, c)
+	if failed == nil {
+		failed = event.End(u.files.ctx, "", nil)
+	}
+	return errors.Join(err, failed)
 }
 
 // etag is that of the file as it is stored, empty if there was an error or it is not known.

@@ -130,6 +130,7 @@ func (r *Registry) storageOptions(opts driver.Options, u *User, m mount) driver.
 		opts.Endpoint = opts.Endpoint.For(u.Tenant.Name, u.Name)
 	}
 	opts.Logger = r.log.With("tenant", u.Tenant.Name, "user", u.Name)
+	opts.Inspect, opts.Quarantine = u.Tenant.inspections(m.at, opts.Logger), u.Tenant.Inspect.Quarantine
 	return opts
 }
 

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/inspect"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
@@ -37,6 +38,8 @@ type Tenant struct {
 	external *external // nil without
 	state    *state    // nil until use
 	quota    *Quota    // nil without
+
+	inspector *inspect.Inspector // nil without
 }
 
 // newTenant is a tenant without bucket and users.
@@ -47,7 +50,12 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 			return nil, fmt.Errorf("tenant %s: languages: %w", name, err)
 		}
 	}
+	inspector, err := tc.Inspect.New()
+	if err != nil {
+		return nil, fmt.Errorf("tenant %s: inspect: %w", name, err)
+	}
 	return &Tenant{
+		inspector:           inspector,
 		Tenant:              tc,
 		Name:                name,
 		DefaultLanguage:     FirstOffered(bundle, tc.DefaultLanguage, cfg.DefaultLanguage),

@@ -97,7 +97,7 @@ func (u *User) addUse() (unsuited []*s3client.Bucket) {
 		_, most := u.Policy.Bounds(m.at)
 		m.bucket.AddUse(s3client.Use{
 			Write: most.Write || most.Mkdir, Delete: most.Delete || most.Rename,
-			Restore: most.Read && u.Tenant.Restore.Days > 0,
+			Restore: most.Read && u.Tenant.Restore.Days > 0, Quarantine: u.Tenant.Inspect.Quarantine,
 		})
 		if most.Write && !m.bucket.AddOverwriteMode(u.Tenant.OverwriteOf(u.User)) {
 			unsuited = append(unsuited, m.bucket)

@@ -1,0 +1,133 @@
+package config
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/inspect"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+)
+
+// Inspect has each file judged by its content before it is stored: by `clamd`, `icap` or `hook`. A refused file is
+// never there.
+type Inspect struct {
+	// Address of clamd: `unix:/run/clamav/clamd.ctl` or `tcp://HOST:3310`.
+	Clamd string `yaml:"clamd" default:"none"`
+	// Service of an ICAP server: `icap://HOST:1344/SERVICE`.
+	ICAP string `yaml:"icap" default:"none"`
+	// HTTP service that gets the bytes of each file by POST, and answers with `{"accept": true}`, or with a reason.
+	Hook Receiver `yaml:"hook"`
+	// A file that could not be judged: `refuse` it with 451, or `accept` it.
+	OnFailure OnFailure `yaml:"on_failure" default:"refuse"`
+	// How long the inspector may take to answer, or to take more bytes.
+	Timeout time.Duration `yaml:"timeout" default:"1m"`
+	// Beginning of the keys under which refused files are stored. No user may see it. A slash at its end may be left
+	// out.
+	Quarantine string `yaml:"quarantine" default:"refused files are not stored"`
+}
+
+// defaultInspectTimeout is how long most clients wait for a reply, at least.
+const defaultInspectTimeout = time.Minute
+
+// Given reports whether files are judged.
+func (i *Inspect) Given() bool { return i.Clamd != "" || i.ICAP != "" || i.Hook.URL != "" }
+
+// New makes the inspector, without a request. It is nil where there is none.
+func (i *Inspect) New() (*inspect.Inspector, error) {
+	timeout := cmp.Or(i.Timeout, defaultInspectTimeout)
+	switch {
+	case i.Clamd != "":
+		return inspect.NewClamd(i.Clamd, timeout)
+	case i.ICAP != "":
+		return inspect.NewICAP(i.ICAP, timeout)
+	case i.Hook.URL != "":
+		authorities, err := Authorities(i.Hook.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		return inspect.NewHook(i.Hook.URL, i.Hook.Secret.Reveal(), authorities, timeout)
+	}
+	return nil, nil
+}
+
+// check reports what is wrong with the section that p leads to, of a tenant.
+func (i *Inspect) check(v *validator, p yamlconf.Path, t *Tenant) {
+	i.Hook.check(v, p.Child("hook"))
+	given := 0
+	for key, address := range map[string]string{"clamd": i.Clamd, "icap": i.ICAP, "hook": i.Hook.URL} {
+		if address == "" {
+			continue
+		}
+		given++
+		one := Inspect{}
+		switch key {
+		case "clamd":
+			one.Clamd = address
+		case "icap":
+			one.ICAP = address
+		}
+		if _, err := one.New(); err != nil {
+			v.report(p.Child(key), "%v", err)
+		}
+	}
+	switch {
+	case given > 1:
+		v.report(p, "names several inspectors: write one of clamd, icap and hook")
+	case given == 0 && (*i != Inspect{}):
+		v.report(p, "has no inspector: write one of clamd, icap and hook")
+	}
+	if i.Timeout < 0 {
+		v.report(p.Child("timeout"), "must be longer than 0")
+	}
+	if i.Quarantine != "" {
+		v.quarantine(p.Child("quarantine"), i.Quarantine, t)
+	}
+}
+
+// quarantine checks that a prefix is one that no user of any tenant sees, in any bucket of the tenant. The driver hides
+// what is below .babelftp.
+func (v *validator) quarantine(p yamlconf.Path, prefix string, t *Tenant) {
+	segments := strings.Split(prefix, "/")
+	hidden := slices.Contains(segments, ".babelftp")
+	shown := slices.DeleteFunc(segments, func(s string) bool { return s == ".babelftp" })
+	if broken := value.PrefixProblem(strings.Join(shown, "/")); broken != "" {
+		v.report(p, "%q is not a prefix of keys: %s", prefix, broken)
+		return
+	}
+	if v.cfg.AbandonedUploads == 0 {
+		v.report(p, "needs abandoned_uploads: a refused file of several parts gets there by an upload of its own")
+	}
+	if hidden {
+		return
+	}
+	var buckets []string
+	for _, place := range t.places() {
+		buckets = append(buckets, place.bucket)
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.cfg.Tenants)) {
+		for _, place := range v.cfg.Tenants[name].places() {
+			if slices.Contains(buckets, place.bucket) &&
+				(strings.HasPrefix(prefix, place.prefix) || strings.HasPrefix(place.prefix, prefix)) {
+				v.report(p, "%q is visible to users of the tenant %s, who have the prefix %q in the bucket %s: "+
+					"write another one, such as .babelftp/quarantine", prefix, name, place.prefix, place.bucket)
+				return
+			}
+		}
+	}
+}
+
+// A place is a part of a bucket that users see.
+type place struct{ bucket, prefix string }
+
+// places are those that the users of the tenant see.
+func (t *Tenant) places() []place {
+	all := []place{{t.Bucket, t.Prefix}}
+	for _, f := range t.Folders {
+		all = append(all, place{cmp.Or(f.Bucket, t.Bucket), f.Prefix})
+	}
+	return all
+}
