@@ -198,7 +198,7 @@ func TestIsolatesOfTwoNames(t *testing.T) {
 	s.putNames("full/f")
 	c := s.login()
 	const want = "550 \u2067\u2068full\u2069 -> \u2068full/new\u2069: "
-	for _, lang := range []string{"AR", "FA", "HE"} {
+	for _, lang := range []string{"AR", "FA", "HE", "UR"} {
 		c.do("LANG "+lang, "200 ")
 		c.do("RNFR full", "350 \u2067")
 		for _, r := range []string{c.do("RNTO full/new", "550 "), c.do("SITE COPY full full/new", "550 ")} {
