@@ -254,6 +254,7 @@ func TestLooksForReplacedUploads(t *testing.T) {
 			return refusal(http.StatusServiceUnavailable, "SlowDown")
 		})
 		time.Sleep(30 * time.Minute)
+		synctest.Wait()
 		if len(chains) < 10 || chains[len(chains)-1] > 2*chains[0] {
 			x.Errorf("%d looks, whose contexts have %v bytes", len(chains), chains)
 		}

@@ -51,7 +51,7 @@ func TestFileCannotBeOpened(t *testing.T) {
 // A destination fails or waits while a test wants that.
 type destination struct {
 	bytes.Buffer
-	fail  int           // bytes that are written before the error; 0 for none
+	fail  atomic.Int64  // bytes that are written before the error; 0 for none
 	waits chan struct{} // nil: Write does not wait
 }
 
@@ -61,8 +61,8 @@ func (d *destination) Write(p []byte) (int, error) {
 	if d.waits != nil {
 		<-d.waits
 	}
-	if d.fail > 0 {
-		n, _ := d.Buffer.Write(p[:d.fail])
+	if fail := d.fail.Load(); fail > 0 {
+		n, _ := d.Buffer.Write(p[:fail])
 		return n, errFull
 	}
 	return d.Buffer.Write(p)
@@ -73,14 +73,15 @@ func TestWriterAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Int64
 		var log bytes.Buffer
-		d := &destination{fail: len("one\ntw")}
+		d := &destination{}
+		d.fail.Store(int64(len("one\ntw")))
 		w := audit.NewWriter("file", d, func(lines int) {
 			lost.Add(int64(lines))
 		}, slog.New(slog.NewTextHandler(&log, nil)))
 		put(t, w, "one\n", "two\n", "three\n") // one batch
 		w.Start()
 		synctest.Wait()
-		d.fail = 0
+		d.fail.Store(0)
 		put(t, w, "four\n")
 		synctest.Wait()
 		put(t, w, "five\n")
@@ -139,7 +140,8 @@ func put(t *testing.T, w *audit.Writer, lines ...string) {
 func TestWriterKeepsLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Int64
-		d := &destination{fail: len("one\ntw")}
+		d := &destination{}
+		d.fail.Store(int64(len("one\ntw")))
 		w := audit.NewWriter("file", d, func(lines int) { lost.Add(int64(lines)) }, slog.New(slog.DiscardHandler))
 		w.Keep()
 		put(t, w, "one\n", "two\n")
@@ -152,7 +154,7 @@ func TestWriterKeepsLines(t *testing.T) {
 			t.Error("it works on a full disk")
 		}
 		put(t, w, "three\n")
-		d.fail = 0
+		d.fail.Store(0)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if !w.Working() {
@@ -161,7 +163,7 @@ func TestWriterKeepsLines(t *testing.T) {
 		if want := "one\ntw\ntwo\nthree\n"; d.String() != want || lost.Load() != 0 {
 			t.Errorf("written %q, lost %d; want %q", d.String(), lost.Load(), want)
 		}
-		d.fail = 1
+		d.fail.Store(1)
 		put(t, w, "four\n")
 		synctest.Wait()
 		if err := w.Close(t.Context()); err != nil {
