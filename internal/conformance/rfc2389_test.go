@@ -28,15 +28,13 @@ func TestFormOfFEAT(t *testing.T) {
 			c.t.Errorf("FEAT: %q", r)
 		}
 	}
-	for _, tag := range languages(s.connect(t)) {
-		c := s.connect(t)
-		check(c)
-		c.must("200", "LANG "+tag)
+	s.inEachLanguage(t, func(_ *testing.T, c *client) {
 		check(c)
 		c.login()
 		check(c)
-	}
+	})
 	c := s.connect(t)
+	check(c)
 	c.startTLS(s, "")
 	check(c)
 }

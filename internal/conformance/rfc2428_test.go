@@ -34,33 +34,31 @@ func TestSyntaxOfEPRT(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { s.login(t).want(tt.want, tt.line) })
 	}
 	form := regexp.MustCompile(`^522 [^()]+ \(1,2\)$`)
-	for _, tag := range languages(s.connect(t)) {
-		c := s.login(t)
-		c.must("200", "LANG "+tag)
+	s.inEachLanguage(t, func(t *testing.T, c *client) {
+		c.login()
 		if r := c.send("EPRT |3|x|2000|"); !form.MatchString(r) {
-			t.Errorf("in %s: %q", tag, r)
+			t.Errorf("%q", r)
 		}
-	}
+	})
 }
 
 // RFC 2428 3: the form of 229 and the arguments of EPSV.
 func TestSyntaxOfEPSV(t *testing.T) {
 	s := newSite(t, settings{})
 	form := regexp.MustCompile(`^229 [^()]+ \(\|\|\|\d+\|\)$`)
-	for _, tag := range languages(s.connect(t)) {
-		c := s.login(t)
-		c.must("200", "LANG "+tag)
+	s.inEachLanguage(t, func(t *testing.T, c *client) {
+		c.login()
 		for _, line := range []string{"EPSV", "EPSV 1", "epsv"} {
 			if r := c.send(line); !form.MatchString(r) {
-				t.Errorf("%s in %s: %q", line, tag, r)
+				t.Errorf("%s: %q", line, r)
 			}
 		}
 		// the session is over IPv4
 		if r := c.send("EPSV 2"); !strings.HasPrefix(r, "522 ") || !strings.HasSuffix(r, " (1)") {
-			t.Errorf("EPSV 2 in %s: %q", tag, r)
+			t.Errorf("EPSV 2: %q", r)
 		}
 		c.want("501 ", "EPSV x")
-	}
+	})
 }
 
 // RFC 2428 3: after EPSV ALL every other way to a data connection is refused, in this session.

@@ -398,6 +398,19 @@ func languages(c *client) []string {
 	return strings.Split(strings.Replace(tags, "*", "", 1), ";")
 }
 
+// inEachLanguage runs check with a session in each language, one at a time: there are more languages than an address may
+// have sessions.
+func (s *site) inEachLanguage(t *testing.T, check func(*testing.T, *client)) {
+	t.Helper()
+	for _, tag := range languages(s.connect(t)) {
+		t.Run(tag, func(t *testing.T) {
+			c := s.connect(t)
+			c.must("200", "LANG "+tag)
+			check(t, c)
+		})
+	}
+}
+
 // Section 4.1: LANG touches neither listings nor anything else on a data connection.
 func TestDataConnectionsHaveNoLanguage(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
@@ -652,9 +665,7 @@ greeting: {en: "Welcome to Acme", fr: "Bienvenue chez Acme"}`})
 // be taken for the last line.
 func TestRepliesOfSeveralLines(t *testing.T) {
 	s := newSite(t, settings{acme: `greeting: {en: "One\n230 Two\n  three\n\n220 Four", ja: "一\n230 二"}`})
-	for _, tag := range languages(s.connect(t)) {
-		c := s.connect(t)
-		c.must("200", "LANG "+tag)
+	s.inEachLanguage(t, func(t *testing.T, c *client) {
 		for _, line := range []string{"FEAT", "HELP", "STAT", "HELP SITE"} {
 			r := c.want("21", line)
 			lines := strings.Split(r, "\r\n")
@@ -664,15 +675,15 @@ func TestRepliesOfSeveralLines(t *testing.T) {
 			}
 			for _, middle := range lines[1 : len(lines)-1] {
 				if !strings.HasPrefix(middle, " ") {
-					t.Errorf("%s in %s: line %q", line, tag, middle)
+					t.Errorf("%s: line %q", line, middle)
 				}
 			}
 		}
 		c.must("220", "HOST ftp.acme.example")
 		c.must("331", "USER alice")
 		if r := c.must("230-", "PASS "+password); strings.Count(r, "\r\n230 ") != 1 || strings.Contains(r, "\r\n220 ") {
-			t.Errorf("230 in %s: %q", tag, r)
+			t.Errorf("230: %q", r)
 		}
 		c.want("200 ", "NOOP")
-	}
+	})
 }

@@ -17,6 +17,7 @@ import (
 // A pipe is a data connection that is there.
 type pipe struct{ conn net.Conn }
 
+func (p pipe) Waits() bool                            { return false }
 func (p pipe) Open(context.Context) (net.Conn, error) { return p.conn, nil }
 func (p pipe) Close()                                 { _ = p.conn.Close() }
 
@@ -28,7 +29,7 @@ func upload(t *testing.T, bytes int) *dataconn.Transfer {
 	x := dataconn.NewTransfer(
 		pipe{server}, dataconn.Options{Upload: true,
 			Settings: dataconn.Settings{OpenTimeout: time.Minute, StallTimeout: time.Minute}})
-	conn, err := x.Open(t.Context())
+	conn, err := x.Open(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 // banned is what a client reads in French, and denied what one of a network that is refused reads.
 const (
 	banned = "L’authentification est impossible pour le moment. Veuillez réessayer plus tard."
-	denied = "Permission refusée."
+	denied = "Les connexions depuis votre adresse ne sont pas autorisées."
 )
 
 func networks(t *testing.T, texts ...string) (all []value.Network) {
