@@ -163,6 +163,7 @@ func TestLanguagesOfTheState(t *testing.T) {
 	srv := start(t, func(cfg *config.Config) {
 		cfg.Tenants["acme"].DefaultLanguage = language.Japanese
 		cfg.Tenants["acme"].Quota = 1_500_000
+		cfg.Tenants["acme"].Limits.User.Sessions = 1
 		missing := *cfg.Tenants["acme"]
 		missing.Hosts, missing.Bucket, missing.Quota = []string{"ftp.umbrella.example"}, "missing", 0
 		cfg.Tenants["umbrella"] = &missing
@@ -170,10 +171,17 @@ func TestLanguagesOfTheState(t *testing.T) {
 	c := ftptest.Dial(t, srv.Addr().String())
 	c.Login("alice@acme", servicetest.Password)
 	c.Store("f", strings.Repeat("x", 600_000))
-	for _, test := range []struct{ accept, lang, dir, session, quota, storage string }{
-		{"fr-CA,en", "fr", "ltr", "japonais", "600\u00a0ko sur 1,5\u00a0Mo", "Injoignable"},
-		{"ar", "ar", "rtl", "اليابانية", "600 كيلوبايت من 1.5 م.ب", "يتعذر الوصول إليه"},
-		{"ja", "ja", "ltr", "日本語", "600 KB / 1.5 MB", "接続不可"},
+	ban(t, srv, "203.0.113.7")
+	second := ftptest.Dial(t, srv.Addr().String())
+	second.Command(331, "USER alice@acme")
+	second.Command(421, "PASS "+servicetest.Password)
+	for _, test := range []struct{ accept, lang, dir, session, quota, storage, upload, ok, banned, refused string }{
+		{"fr-CA,en", "fr", "ltr", "japonais", "600\u00a0ko sur 1,5\u00a0Mo", "Injoignable",
+			"Envoi", "Réussi", "Un administrateur", "Utilisateur – Sessions (user.sessions)"},
+		{"ar", "ar", "rtl", "اليابانية", "600 كيلوبايت من 1.5 م.ب", "يتعذر الوصول إليه",
+			"رفع", "نجح", "أحد المسؤولين", "المستخدم – الجلسات (user.sessions)"},
+		{"ja", "ja", "ltr", "日本語", "600 KB / 1.5 MB", "接続不可",
+			"アップロード", "成功", "管理者", "ユーザー – セッション (user.sessions)"},
 	} {
 		t.Run(test.lang, func(t *testing.T) {
 			tab := look(t, srv, test.accept)
@@ -196,7 +204,12 @@ func TestLanguagesOfTheState(t *testing.T) {
 			eval[any](tab, `document.querySelector('#tenant').value = 'umbrella'`)
 			tab.enter("#choose button")
 			tab.wait(`document.querySelector('#result > :lang(en)')?.textContent.includes('does not exist')`)
-			tab.wait(row("audit", "upload"))
+			for _, shown := range []struct{ table, column, text string }{
+				{"audit", "event", test.upload}, {"audit", "outcome", test.ok}, {"bans", "reason", test.banned},
+				{"refusals", "limit", test.refused},
+			} {
+				tab.wait(fmt.Sprintf("%s === %q", cell(shown.table, shown.text, shown.column), shown.text))
+			}
 		})
 	}
 }

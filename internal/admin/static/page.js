@@ -62,6 +62,45 @@ function storage(cell, tenant) {
   set(cell, tenant.bucket_up === null ? '–' : text('reachable'))
 }
 
+// Words of the server: its events, outcomes, limits and reasons of bans. One that has no text, such as one of a newer server, stands for itself.
+
+const events = {
+  login: text('event-login'), logout: text('event-logout'), refused: text('event-refused'),
+  upload: text('upload'), download: text('download'), delete: text('event-delete'), rename: text('event-rename'),
+  mkdir: text('event-mkdir'), rmdir: text('event-rmdir'), copy: text('event-copy'),
+  set_time: text('event-set-time'), presign: text('event-presign'),
+  admin_login: text('event-admin-login'), ban: text('event-ban'), unban: text('unbanned'),
+  disconnect: text('disconnected'), abort_upload: text('deleted'),
+  debug: text('event-debug'), debug_off: text('event-debug-off'), reload: text('loaded'),
+}
+const outcomes = {ok: text('outcome-ok'), failed: text('outcome-failed')}
+const banReasons = {
+  'an administrator': text('reason-administrator'), 'failed logins': text('reason-logins'),
+  'unknown commands or refused connections': text('reason-offences'),
+}
+const scopes = {server: text('server'), address: text('address'), tenant: text('tenant'), user: text('user')}
+const limits = {
+  sessions: text('sessions'), transfers: text('transfers'), operations: text('limit-operations'),
+  passive_ports: text('limit-passive-ports'), 'passive.ports': text('limit-passive-ports'),
+  login_rate: text('limit-login-rate'), command_rate: text('limit-command-rate'),
+  sessions_before_login: text('limit-before-login'), login_timeout: text('limit-login-timeout'),
+  command_timeout: text('limit-command-timeout'), bans: text('bans'), deny: text('limit-deny'),
+  'user.disabled': text('limit-user-disabled'), 'user.expired': text('limit-user-expired'),
+  descriptors: text('limit-descriptors'),
+}
+
+// word shows a word of the server by its text.
+const word = (texts, value) => [Object.hasOwn(texts, value) ? texts[value] : visible(value, 'en')]
+
+// limitWords are what a limit is on, and its key in the configuration.
+function limitWords(key) {
+  const [scope, of] = key.split('.')
+  const named = [' (', isolated(key), ')']
+  if (Object.hasOwn(limits, key)) return [limits[key], ...named]
+  if (Object.hasOwn(scopes, scope) && Object.hasOwn(limits, of)) return [`${scopes[scope]} – ${limits[of]}`, ...named]
+  return word({}, key)
+}
+
 // Tables.
 
 const tables = {
@@ -114,7 +153,7 @@ const tables = {
     columns: {
       banned: column('name'),
       until: timeColumn('until'),
-      reason: (cell, b) => setReason(cell, '', b.reason || '–'),
+      reason: (cell, b) => setNodes(cell, word(banReasons, b.reason || '–')),
       actions: cell => tables.bans.button(cell, text('unban'), (b, subject) => ask({
         question: text('unban-question'), action: text('unban'), subject,
         path: `bans?name=${encodeURIComponent(b.name)}`, done: text('unbanned'), table: tables.bans,
@@ -142,8 +181,8 @@ const tables = {
     subject: ['event'],
     columns: {
       time: timeColumn('time'),
-      event: column('event'),
-      outcome: column('outcome'),
+      event: (cell, e) => setNodes(cell, word(events, e.event)),
+      outcome: (cell, e) => setNodes(cell, word(outcomes, e.outcome)),
       user: (cell, e) => setForeign(cell, e.administrator || e.user || '–'),
       tenant: column('tenant'),
       address: column('client'),
@@ -169,7 +208,7 @@ const tables = {
     key: r => r.limit,
     words: r => [r.limit],
     subject: ['limit'],
-    columns: {limit: column('limit'), number: (cell, r) => set(cell, number(r.count))},
+    columns: {limit: (cell, r) => setNodes(cell, limitWords(r.limit)), number: (cell, r) => set(cell, number(r.count))},
   }),
 }
 
@@ -226,7 +265,7 @@ async function showTenants() {
 
 // The connection.
 
-let events, heard, timer
+let stream, heard, timer
 
 // request asks the API. It returns null when the server wants a login or cannot be reached, and throws what the server refuses.
 async function request(path, options) {
@@ -250,8 +289,8 @@ async function connect() {
     return lost()
   }
   element('login').hidden = true
-  events = new EventSource(api + 'events')
-  events.addEventListener('state', event => {
+  stream = new EventSource(api + 'events')
+  stream.addEventListener('state', event => {
     const before = state
     state = JSON.parse(event.data)
     show()
@@ -261,8 +300,8 @@ async function connect() {
     element('log-out').hidden = false
     live()
   })
-  events.addEventListener('alive', live)
-  events.onerror = lost
+  stream.addEventListener('alive', live)
+  stream.onerror = lost
 }
 
 function live() {
@@ -284,7 +323,7 @@ function lost() {
 }
 
 function close() {
-  events?.close()
+  stream?.close()
   clearTimeout(timer)
 }
 
