@@ -20,7 +20,7 @@ const (
 )
 
 // MaxStream is how many bytes the clamd of [StartClamd] takes at most.
-const MaxStream = 4 << 20
+const MaxStream = 12 << 20
 
 // StartClamd starts Debian's clamd with one signature, and returns the path of its socket. It ends with the test.
 func StartClamd(tb testing.TB) (socket string) {
@@ -29,7 +29,7 @@ func StartClamd(tb testing.TB) (socket string) {
 	socket = filepath.Join(dir, "clamd.ctl")
 	write(tb, filepath.Join(dir, "test.ndb"), "Test.Bad:0:*:"+hex.EncodeToString([]byte(BadFile))+"\n")
 	write(tb, filepath.Join(dir, "clamd.conf"), strings.ReplaceAll(
-		"LocalSocket DIR/clamd.ctl\nForeground yes\nDatabaseDirectory DIR\nTemporaryDirectory DIR\nStreamMaxLength 4M\n",
+		"LocalSocket DIR/clamd.ctl\nForeground yes\nDatabaseDirectory DIR\nTemporaryDirectory DIR\nStreamMaxLength 12M\n",
 		"DIR", dir))
 	startInspector(tb, "unix", socket, "/usr/sbin/clamd", "-c", filepath.Join(dir, "clamd.conf"))
 	return socket
@@ -62,6 +62,7 @@ Service echo srv_echo.so
 Module common clamd_mod.so
 clamd_mod.ClamdSocket CLAMD
 Service antivirus_module virus_scan.so
+virus_scan.MaxObjectSize 20M
 virus_scan.ScanFileTypes TEXT DATA EXECUTABLE ARCHIVE GIF JPEG MSOFFICE
 `
 	name := filepath.Join(dir, "c-icap.conf")
