@@ -34,7 +34,7 @@ func newCheckCommand() *cobra.Command {
 			"With --probe it lists, reads, stores, copies and deletes objects of its own in the bucket of each tenant and " +
 			"folder, as far as users may. It\n" +
 			"says which action the IAM policy lacks. It also connects to the services of auth, and binds to an LDAP " +
-			"directory as bind_dn.",
+			"directory as bind_dn. The inspector of each tenant judges a small file.",
 		Example: "  babelftp check --config babelftp.yaml\n" +
 			"  babelftp check --config babelftp.yaml --probe",
 		Args: noArguments,

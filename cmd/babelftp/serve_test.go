@@ -263,6 +263,29 @@ func TestServesWithoutSystemd(t *testing.T) {
 	p.stop(syscall.SIGTERM)
 }
 
+// The inspector of a tenant judges a file of check --probe, which names one that cannot.
+func TestCheckInspector(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	clamd := servicetest.StartClamd(t)
+	for socket, want := range map[string]string{
+		clamd: "tenant acme: inspect: ok\n", clamd + "-missing": "babelftp: tenant acme: inspect: the inspector could not judge",
+	} {
+		file := writeConfig(t, s, s.Bucket(t))
+		text, err := os.ReadFile(file)
+		if err == nil {
+			text = append(text, "    inspect: {clamd: \"unix:"+socket+"\"}\n"...)
+			err = os.WriteFile(file, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, stdout, stderr := output(t, "", "check", "--config", file, "--probe")
+		if !strings.Contains(stdout+stderr, want) || (code == 0) != (socket == clamd) {
+			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	bucket := s.Bucket(t)

@@ -59,7 +59,10 @@ func sendInstream(conn net.Conn, r io.Reader) error {
 // receiveClamd reads the answer, "stream: OK" for example.
 func receiveClamd(conn net.Conn) error {
 	answer, err := bufio.NewReader(io.LimitReader(conn, maxAnswer)).ReadString(0)
-	if err != nil {
+	switch {
+	case err != nil && answer != "": // such as COMMAND READ TIMED OUT, which has no NUL
+		return fmt.Errorf("clamd answers %q", strings.TrimSpace(answer))
+	case err != nil:
 		return err
 	}
 	answer = strings.TrimSuffix(answer, "\x00")
