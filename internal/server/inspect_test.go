@@ -163,3 +163,31 @@ func TestInspectQuarantine(t *testing.T) {
 	c.Store("large", large+"broken")
 	wantMetrics(t, srv, `babelftp_refusals_total{limit="inspect",tenant="acme"} 3`)
 }
+
+// A reload gives a tenant an inspector, another one, and none. Logins from then on have it.
+func TestReloadOfInspector(t *testing.T) {
+	s, cfg := simulated(t)
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	before := session(t, srv, "alice")
+	refuseAll := inspectedBy(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, `{"accept": false}`)
+	})
+	for _, step := range []struct {
+		inspect config.Inspect
+		bad     string
+		want    string
+	}{
+		{inspectedBy(t, refuseBad), "is bad", "550 a: The content check refused the file: a bad file"},
+		{refuseAll, "is good", "550 a: The content check refused the file."},
+		{config.Inspect{}, "is bad", "226 "},
+	} {
+		cfg = changed(t, cfg, func(next *config.Config) { next.Tenants["acme"].Inspect = step.inspect }, "acme")
+		reload(t, srv, cfg)
+		reply, err := session(t, srv, "alice").Upload("STOR a", step.bad)
+		if err != nil || !strings.HasPrefix(reply, step.want) {
+			t.Errorf("%q, %v; want %q", reply, err, step.want)
+		}
+		before.Store("before", "is bad") // which keeps what it began with
+	}
+}

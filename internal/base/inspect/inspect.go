@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/panics"
@@ -23,6 +24,9 @@ var ErrUnjudged = errors.New("the inspector could not judge the file")
 const (
 	// bufferSize is how many bytes of a file are sent at once. Each upload that is judged has one such buffer.
 	bufferSize = 32 << 10
+
+	// redialAfter is how long a file waits for a place in the queue of a Unix socket until it tries again.
+	redialAfter = 10 * time.Millisecond
 
 	// maxAnswer is how many bytes an answer may have, or its headers where the file follows.
 	maxAnswer = 64 << 10
@@ -144,11 +148,23 @@ type dialer struct {
 }
 
 func (d dialer) dial(ctx context.Context) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: d.timeout}).DialContext(ctx, d.network, d.address)
-	if err != nil {
-		return nil, err
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	for {
+		conn, err := (&net.Dialer{}).DialContext(ctx, d.network, d.address)
+		if err == nil {
+			return &timedConn{conn, d.timeout}, nil
+		}
+		if !errors.Is(err, syscall.EAGAIN) {
+			return nil, err
+		}
+		// The queue of a Unix socket is full. Another client has to be accepted first.
+		select {
+		case <-time.After(redialAfter):
+		case <-ctx.Done():
+			return nil, err
+		}
 	}
-	return &timedConn{conn, d.timeout}, nil
 }
 
 // exchange sends a file and receives the answer at the same time, because some inspectors answer before the last byte.

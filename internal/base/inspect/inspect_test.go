@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -221,6 +222,28 @@ func TestBadHooks(t *testing.T) {
 			}
 			i := made(t)(inspect.NewHook(server.URL, "", nil, test.timeout))
 			wantFailure(t, judge(t, i, make([]byte, 32<<20)), test.want)
+		})
+	}
+}
+
+// TestManyFiles has more files judged at the same time than clamd takes connections.
+func TestManyFiles(t *testing.T) {
+	clamd := servicetest.StartClamd(t)
+	icap := servicetest.StartCICAP(t, clamd)
+	for name, i := range map[string]*inspect.Inspector{
+		"clamd": made(t)(inspect.NewClamd("unix:"+clamd, long)),
+		"icap":  made(t)(inspect.NewICAP("icap://"+icap+"/virus_scan", long)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var work sync.WaitGroup
+			for range 1000 {
+				work.Go(func() {
+					if err := judge(t, i, make([]byte, 10_000)); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			work.Wait()
 		})
 	}
 }
