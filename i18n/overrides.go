@@ -87,10 +87,10 @@ func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]Text) {
 		switch {
 		case !known:
 			b.refuse(id, language.Und, "no such message; %s", adviseID(b.sources, id))
-		case id.OnPage():
+		case !id.InReply():
 			b.refuse(
 				id, language.Und,
-				"stands on the page of the admin listener, which all tenants share; put the text into a catalogue")
+				"is for administrators, and all tenants share it; put the text into a catalogue")
 		case len(texts[id]) == 0:
 			b.refuse(id, language.Und, "has no texts; write one for a language, or remove the message")
 		default:
@@ -161,7 +161,7 @@ func adviseID(sources map[ID]source, id ID) string {
 	fold := func(id ID) string { return strings.ReplaceAll(strings.ToLower(string(id)), "-", "") }
 	var names []string
 	for _, other := range slices.Sorted(maps.Keys(sources)) {
-		if len(id) >= least && id.OnPage() == other.OnPage() && strings.Contains(fold(other), fold(id)) {
+		if len(id) >= least && id.InReply() == other.InReply() && strings.Contains(fold(other), fold(id)) {
 			names = append(names, fmt.Sprintf("%q", other))
 		}
 	}

@@ -281,7 +281,7 @@ func TestWithOverridesRefused(t *testing.T) {
 		{"like-one-of-the-page", "", one("unban", "fr", "Non."),
 			[]string{`message "unban": no such message; take the identifiers`}},
 		{"message-of-the-page", "", one("page-title", "fr", "Gestion"),
-			[]string{`message "page-title": stands on the page of the admin listener, which all tenants share`}},
+			[]string{`message "page-title": is for administrators, and all tenants share it`}},
 		{"empty-message", "", one("", "fr", "Rien."), []string{`no such message; take the identifiers`}},
 
 		{"no-texts", "", overrides{i18n.Goodbye: {}},

@@ -11,6 +11,10 @@ import (
 // reply has such a message. The page names it, so there is no constant for it.
 func (id ID) OnPage() bool { return strings.HasPrefix(string(id), "page-") }
 
+// InReply reports whether replies may have the message: it is neither on the page nor
+// one of babelftp doctor.
+func (id ID) InReply() bool { return !id.OnPage() && !strings.HasPrefix(string(id), "doctor-") }
+
 // ForPage returns the bundle of the languages that have all texts of the page. So
 // the page is in one language, which its attribute lang tells screen readers.
 func (b *Bundle) ForPage() *Bundle {
@@ -29,14 +33,23 @@ func (b *Bundle) PageTexts(tag language.Tag) map[ID]string {
 	texts := make(map[ID]string)
 	for id, source := range b.sources {
 		if id.OnPage() {
-			args := slices.Clone(source.parameters)
-			for i, name := range args {
-				args[i] = "{" + name + "}"
-			}
-			texts[id] = l.Text(id, args...)
+			texts[id] = l.template(id, source)
 		}
 	}
 	return texts
+}
+
+// Template returns a text with its placeholders, such as {Time}.
+func (b *Bundle) Template(tag language.Tag, id ID) string {
+	return b.Localizer(tag).template(id, b.sources[id])
+}
+
+func (l *Localizer) template(id ID, s source) string {
+	args := slices.Clone(s.parameters)
+	for i, name := range args {
+		args[i] = "{" + name + "}"
+	}
+	return l.Text(id, args...)
 }
 
 // MatchAccept returns the language for a reader whose browser sends an

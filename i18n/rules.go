@@ -206,8 +206,7 @@ func (r *Rules) Check(english *Rules, message, source, text string) (problems []
 	switch {
 	case !r.latin:
 		problems = append(problems, r.wrongScript(english, text)...)
-	case !r.english && !r.MayBeEnglish(message) && !strings.HasPrefix(message, "page-") &&
-		!strings.HasPrefix(message, "syntax-"):
+	case !r.english && !r.MayBeEnglish(message) && ID(message).InReply() && !ID(message).InSyntax():
 		// headings and arguments are words of many languages
 		for _, word := range r.LeftOver(source, words) {
 			problem(`has the English word %q; translate it, or add it to "cognates"`, word)

@@ -7,12 +7,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/doctor"
 )
@@ -35,7 +38,8 @@ func newDoctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor URL | doctor --log FILE",
 		Short: "Say why FTP does not work, and what to change",
-		Long: "Say why FTP does not work, and what to change, in English. The exit code is 1 if something is wrong.\n\n" +
+		Long: "Say why FTP does not work, and what to change, in the language of LC_ALL, LC_MESSAGES or LANG. The exit code is 1\nif " +
+			"something is wrong.\n\n" +
 			"With a URL look at any FTP server as its clients do. The command makes a directory with a few files and " +
 			"removes them, also after Ctrl-C.\n" +
 			"The password comes from --password-file, from " + doctorPassword + " or from the terminal. Without a user in the " +
@@ -75,10 +79,8 @@ func newDoctorCommand() *cobra.Command {
 		if found == nil {
 			return err
 		}
-		if shown := showFindings(cmd.OutOrStdout(), found.Shown(doctor.English), *f.asJSON); err == nil {
-			return shown
-		}
-		return err
+		shown := showFindings(cmd.OutOrStdout(), found, *f.asJSON)
+		return cmp.Or(err, shown)
 	}
 	return cmd
 }
@@ -143,7 +145,12 @@ func readLog(cmd *cobra.Command, name string) (*doctor.Findings, error) {
 }
 
 // showFindings writes the findings, and returns an error if one of them is wrong.
-func showFindings(out io.Writer, found []doctor.Finding, asJSON bool) error {
+func showFindings(out io.Writer, findings *doctor.Findings, asJSON bool) error {
+	texts, err := localizer()
+	if err != nil {
+		return err
+	}
+	found := findings.Shown(texts.Text)
 	wrong := false
 	for _, f := range found {
 		wrong = wrong || f.Level == doctor.Wrong
@@ -157,13 +164,27 @@ func showFindings(out io.Writer, found []doctor.Finding, asJSON bool) error {
 			writeFinding(out, f)
 		}
 		if !wrong {
-			fmt.Fprintln(out, doctor.English(doctor.NothingFound))
+			fmt.Fprintln(out, texts.Text(doctor.NothingFound))
 		}
 	}
 	if wrong {
 		return errWrong
 	}
 	return nil
+}
+
+// localizer has the texts in the language of the environment, else in English.
+func localizer() (*i18n.Localizer, error) {
+	bundle, err := i18n.Load()
+	if err != nil {
+		return nil, err
+	}
+	locale, _, _ := strings.Cut(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG")), ".")
+	want, err := language.Parse(locale) // C and POSIX are no languages
+	if tag, ok := bundle.Match(want); err == nil && ok {
+		return bundle.Localizer(tag), nil
+	}
+	return bundle.Localizer(language.English), nil
 }
 
 // writeFinding writes a finding for people. The marks need no translation: ! is wrong, > was seen, and = is to be done.

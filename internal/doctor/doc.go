@@ -2,8 +2,7 @@
 // FTP server as its clients do.
 //
 // [Kinds] is the one table of what it finds. [ReadLog] and [Examine] fill in who, how often and what was seen. The
-// texts are in English, and where clients read the same, those of the catalogue. What was seen is shown as it was sent
-// or logged.
+// texts are in the catalogues. What was seen is shown as it was sent or logged.
 //
 // As a client it speaks RFC 959, RFC 2389 (FEAT), RFC 2428 (EPSV, EPRT), RFC 2640 (UTF8), RFC 3659 (MLSD, REST) and
 // RFC 4217 (TLS).

@@ -195,7 +195,7 @@ func (x *examination) idle(ctx context.Context) {
 			r, err = s.send("NOOP")
 		}
 		if err != nil && ctx.Err() == nil {
-			x.note(idleCut, []string{strconv.Itoa(int(idle.Seconds()))}, "NOOP: "+err.Error())
+			x.note(idleCut, []string{fmt.Sprintf("%.0f s", idle.Seconds())}, "NOOP: "+err.Error())
 		} else if r.code == 421 {
 			x.Progress(fmt.Sprintf("%.0f s: %s", idle.Seconds(), r))
 		}

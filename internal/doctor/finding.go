@@ -41,10 +41,10 @@ const (
 	loginRefused         ID = "login-refused"       //
 	passiveAddress       ID = "passive-address"     // address
 	inspected            ID = "inspected"           // command
-	portsUnreachable     ID = "ports-unreachable"   // ports, address
+	portsUnreachable     ID = "ports-unreachable"   // address, ports
 	dataElsewhere        ID = "data-elsewhere"      //
 	activeFailed         ID = "active-failed"       //
-	idleCut              ID = "idle-cut"            // seconds
+	idleCut              ID = "idle-cut"            // time
 	transferCut          ID = "transfer-cut"        //
 	commandRefused       ID = "command-refused"     // command
 	fileDiffers          ID = "file-differs"        // file
@@ -84,7 +84,7 @@ func Kinds() []Kind {
 			"`refused by a limit`, or `banned`"},
 		{tlsMissing, Note, i18n.TLSUnavailable, "doctor-do-certificate", "`AUTH TLS` is refused", ""},
 		{tlsRequired, Wrong, i18n.TLSRequired, "doctor-do-encrypt", "", "`TLS is required`"},
-		{tlsOld, Wrong, "doctor-tls-old", "doctor-do-tls-old", "the server accepts TLS 1.0 or 1.1, or only those",
+		{tlsOld, Wrong, "doctor-tls-old", "doctor-do-tls", "the server accepts TLS 1.0 or 1.1, or only those",
 			"`unsupported versions`"},
 		{tlsReuse, Note, i18n.SessionReuseRequired, "doctor-do-client",
 			"a data connection works only if it resumes the TLS session", "`did not resume the TLS session`"},
@@ -124,12 +124,12 @@ func Kinds() []Kind {
 			"the last reply of a session is 500, 501, 502 or 504 (debug lines)"},
 		{replicasDiffer, Note, "doctor-replicas-differ", "doctor-do-replicas",
 			"logins get different greetings, features or certificates", ""},
-		{storageFull, Wrong, i18n.StorageFull, "doctor-do-room", "452 or 552", "`disk quota exceeded`, or `no space left`"},
+		{storageFull, Wrong, "doctor-storage-full", "doctor-do-room", "452 or 552", "`disk quota exceeded`, or `no space left`"},
 		{storageSlow, Wrong, "doctor-storage-slow", "doctor-do-storage", "",
 			"503, a timeout, or a request that takes 5 seconds (debug lines)"},
-		{storageRefuses, Wrong, i18n.StorageError, "doctor-do-storage", "",
+		{storageRefuses, Wrong, "doctor-storage-refuses", "doctor-do-storage", "",
 			"another answer of S3, or none, in `storage` or `err`"},
-		{shuttingDown, Note, i18n.ShuttingDown, "doctor-do-drain", "", "`stopping`, or transfers that the stop has ended"},
+		{shuttingDown, Note, "doctor-shutting-down", "doctor-do-drain", "", "`stopping`, or transfers that the stop has ended"},
 		{leftover, Wrong, "doctor-leftover", "doctor-do-delete", "a file of the check cannot be removed", ""},
 	}
 }
@@ -203,7 +203,7 @@ func (fs *Findings) missed(client, user, address string, times int, port uint16,
 		f.ports = map[uint16]bool{}
 	}
 	f.ports[port] = true
-	f.args = []string{portsText(f.ports), address}
+	f.args = []string{address, portsText(f.ports)}
 	f.see(times, evidence...)
 }
 

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/doctor"
@@ -29,7 +32,15 @@ func read(t *testing.T, log string) []string {
 }
 
 // text renders a message in English.
-func text(id i18n.ID, args ...string) string { return doctor.English(id, args...) }
+func text(id i18n.ID, args ...string) string { return english().Text(id, args...) }
+
+var english = sync.OnceValue(func() *i18n.Localizer {
+	bundle, err := i18n.Load()
+	if err != nil {
+		panic(err)
+	}
+	return bundle.Localizer(language.English)
+})
 
 const (
 	logged  = `level=INFO msg=`
@@ -142,7 +153,7 @@ func TestPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := found.Shown(text)
-	const want = "The passive ports 30012-30014, 30040 cannot be reached from 192.0.2.7."
+	const want = "192.0.2.7 cannot reach the passive ports 30012-30014, 30040."
 	if len(all) != 1 || all[0].Cause != want || all[0].Times != 5 {
 		t.Errorf("got %+v, want %s", all, want)
 	}
