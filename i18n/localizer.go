@@ -82,6 +82,8 @@ func (l *Localizer) Colon() string {
 	switch base, _ := l.tag.Base(); base.String() {
 	case "fr":
 		return "\u00a0: "
+	case "hy":
+		return "՝ " // where ։ ends a sentence
 	case "ja", "zh":
 		return "："
 	}

@@ -25,7 +25,7 @@ func TestLocalizer(t *testing.T) {
 func TestColon(t *testing.T) {
 	bundle := load(t)
 	for tag, want := range map[string]string{"en": ": ", "de": ": ", "fr": "\u00a0: ", "ja": "：", "zh-Hans": "：",
-		"zh-Hant": "：", "ko": ": ", "ar": ": "} {
+		"zh-Hant": "：", "hy": "՝ ", "ko": ": ", "ar": ": "} {
 		if got := bundle.Localizer(language.MustParse(tag)).Colon(); got != want {
 			t.Errorf("%s: %q, want %q", tag, got, want)
 		}

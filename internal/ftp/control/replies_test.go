@@ -427,7 +427,7 @@ func (e exchange) withoutSent(line string) string {
 		line = strings.ReplaceAll(line, argument, "")
 	default: // an error begins with the name of the file
 		line = withoutIsolates(line)
-		for _, colon := range []string{": ", "\u00a0: ", "："} {
+		for _, colon := range []string{": ", "\u00a0: ", "：", "՝ "} {
 			line = strings.TrimPrefix(line, argument+colon)
 		}
 	}

@@ -83,7 +83,7 @@ func (l *Locale) WordsWith(id i18n.ID, said string) string {
 	if said == "" {
 		return l.Words(id)
 	}
-	return l.Encode(strings.TrimRight(l.lang.Text(id), ".。।۔") + l.lang.Colon() + l.isolate(said))
+	return l.Encode(strings.TrimRight(l.lang.Text(id), ".。।۔։") + l.lang.Colon() + l.isolate(said))
 }
 
 // About puts the names of the files that sentences describe before them, if there are any. The names are as in TextFor,
