@@ -9,7 +9,7 @@ import "golang.org/x/text/language"
 func demoGreeting() map[language.Tag]string {
 	texts := map[language.Tag]string{}
 	for tag, text := range map[string]string{
-		"ar":      "مرحبًا بكم في العرض التجريبي لخادم babelftp.",
+		"ar":      "مرحبًا بك في العرض التجريبي لخادم babelftp.",
 		"az":      "babelftp demosuna xoş gəlmisiniz.",
 		"bg":      "Добре дошли в демонстрацията на babelftp.",
 		"bn":      "babelftp ডেমোতে স্বাগতম।",
