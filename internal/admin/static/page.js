@@ -73,7 +73,7 @@ const events = {
   disconnect: text('disconnected'), abort_upload: text('deleted'),
   debug: text('event-debug'), debug_off: text('event-debug-off'), reload: text('loaded'),
 }
-const outcomes = {ok: text('outcome-ok'), failed: text('outcome-failed')}
+const outcomes = {ok: text('outcome-ok'), failed: text('outcome-failed'), refused: text('outcome-refused')}
 const banReasons = {
   'an administrator': text('reason-administrator'), 'failed logins': text('reason-logins'),
   'unknown commands or refused connections': text('reason-offences'),
