@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,7 +27,13 @@ func TestDoctor(t *testing.T) {
 		cause := placeholder.ReplaceAllStringFunc(bundle.Template(language.English, k.Cause), func(name string) string {
 			return "*" + strings.ToLower(strings.Trim(name, "{}")) + "*"
 		})
-		fmt.Fprintf(&b, "| `%s`: %s | %s | %s |\n", k.ID, cause, k.Server, k.Log)
+		log := slices.Clone(k.Log)
+		for i, text := range log {
+			if strings.Contains(text, "=") {
+				log[i] = "`" + strings.ReplaceAll(text, "|", `\|`) + "`"
+			}
+		}
+		fmt.Fprintf(&b, "| `%s`: %s | %s | %s |\n", k.ID, cause, k.Server, strings.Join(log, "; "))
 	}
 	generated(t, filepath.Join("guides", "troubleshooting.md"), map[string]string{"doctor": b.String()})
 }

@@ -63,7 +63,7 @@ func newDoctorCommand() *cobra.Command {
 	flags.StringVar(&f.log, "log", "", "read the lines of a server's log from `FILE`, or from standard input for -")
 	flags.StringVar(&f.passwordFile, "password-file", "", "the `FILE` that holds the password")
 	flags.StringVar(&f.caFile, "ca-file", "", "a PEM `FILE` of the authorities to trust (default those of the system)")
-	flags.BoolVar(&f.options.Insecure, "insecure", false, "go on, and send the password, where the certificate is wrong")
+	flags.BoolVar(&f.options.Insecure, "insecure", false, "send the password although TLS is missing or the certificate is wrong")
 	flags.DurationVar(&f.options.Idle, "idle", idle, "leave a connection idle for this `TIME`; 0 for not at all")
 	flags.IntVar(&f.options.Samples, "samples", samples, "try this `NUMBER` of passive ports")
 	flags.IntVar(&f.options.Logins, "logins", logins, "log in this `NUMBER` of times, to compare servers behind one address")
@@ -79,7 +79,7 @@ func newDoctorCommand() *cobra.Command {
 		if found == nil {
 			return err
 		}
-		shown := showFindings(cmd.OutOrStdout(), found, *f.asJSON)
+		shown := showFindings(cmd.OutOrStdout(), cmd.ErrOrStderr(), found, *f.asJSON)
 		return cmp.Or(err, shown)
 	}
 	return cmd
@@ -145,12 +145,15 @@ func readLog(cmd *cobra.Command, name string) (*doctor.Findings, error) {
 }
 
 // showFindings writes the findings, and returns an error if one of them is wrong.
-func showFindings(out io.Writer, findings *doctor.Findings, asJSON bool) error {
+func showFindings(out, notes io.Writer, findings *doctor.Findings, asJSON bool) error {
 	texts, err := localizer()
 	if err != nil {
 		return err
 	}
 	found := findings.Shown(texts.Text)
+	if findings.Skipped > 0 {
+		fmt.Fprintf(notes, "%d lines longer than 1 MiB were skipped\n", findings.Skipped)
+	}
 	wrong := false
 	for _, f := range found {
 		wrong = wrong || f.Level == doctor.Wrong

@@ -1,19 +1,28 @@
 package doctor
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/text/unicode/norm"
 )
+
+// anonymous is a user without a secret.
+const anonymous = "anonymous"
 
 // A Target is a server and a user there.
 type Target struct {
@@ -30,7 +39,7 @@ func ParseTarget(text string) (Target, error) {
 	if err != nil || u.Hostname() == "" || u.Scheme != "ftp" && u.Scheme != "ftps" {
 		return Target{}, fmt.Errorf("%q is no URL like ftp://alice@ftp.example.com or ftps://alice@ftp.example.com", text)
 	}
-	t := Target{Host: u.Hostname(), Port: 21, Implicit: u.Scheme == "ftps", User: "anonymous", Password: "anonymous@"}
+	t := Target{Host: u.Hostname(), Port: 21, Implicit: u.Scheme == "ftps", User: anonymous, Password: "anonymous@"}
 	if t.Implicit {
 		t.Port = 990
 	}
@@ -56,7 +65,7 @@ func ParseTarget(text string) (Target, error) {
 // Options say how to look at a server. The zero value is not useful: see the command line for good values.
 type Options struct {
 	Authorities *x509.CertPool // nil for those of the system
-	Insecure    bool           // the password goes to a server with a wrong certificate
+	Insecure    bool           // the password goes without TLS too
 	Samples     int            // passive ports to try
 	Logins      int            // sessions to compare
 	Idle        time.Duration  // how long a control connection stays idle
@@ -66,370 +75,402 @@ type Options struct {
 // An examination is one of a server.
 type examination struct {
 	Options
-	target    Target
-	found     Findings
-	addresses []netip.AddrPort
-	address   netip.AddrPort // that works
-	way       string         // EPSV, PASV, or PORT: how data connections work; empty if they do not
-	dir       string         // made by the examination
-	prefix    string         // of its names
-	made      []string       // files that may be there
+	target  Target
+	ended   func() error // that of the context
+	found   Findings
+	judged  bool           // TLS was
+	address netip.AddrPort // that works
+	way     string         // EPSV, PASV, PORT, or none works
+	dir     string         // made by the examination
+	prefix  string         // of its names
+	made    []string       // files that may be there
 }
 
 // Examine looks at a server as a client does. It makes a directory and files there, and removes them, also after
 // ctx has ended; then the error is that of ctx, and the findings are those up to there.
 func Examine(ctx context.Context, target Target, o Options) (*Findings, error) {
-	x := &examination{Options: o, target: target, prefix: "babelftp-doctor-" + strings.ToLower(rand.Text()[:8])}
-	s := x.logins(ctx)
-	if s != nil {
+	x := &examination{Options: o, target: target, ended: ctx.Err,
+		prefix: "babelftp-doctor-" + strings.ToLower(rand.Text()[:8])}
+	if s := x.logins(ctx); s != nil {
 		x.data(ctx, s)
 		x.remove(ctx)
-		if ctx.Err() == nil {
-			x.idle(ctx)
+		if x.Idle > 0 {
+			x.apart(ctx, "NOOP "+x.Idle.String(), x.idle)
 		}
 	}
 	return &x.found, ctx.Err()
 }
 
-// note adds a finding about the server.
-func (x *examination) note(id ID, args []string, evidence ...string) {
-	if id == certificateSoon {
-		id = certificateExpired
+// add adds findings. What goes wrong after the context has ended says nothing about the server, but what is left.
+func (x *examination) add(findings ...*Finding) {
+	for _, f := range findings {
+		if f != nil && (x.ended() == nil || f.ID == leftover) {
+			x.found.add(f)
+		}
 	}
-	x.found.about(id, "", "", args...).see(1, evidence...)
 }
 
-// noteProblem adds the finding of an error of login.
-func (x *examination) noteProblem(ctx context.Context, err error) *problem {
-	p, ok := errors.AsType[*problem](err)
-	if ok && ctx.Err() == nil {
-		x.note(p.id, p.args, p.evidence...)
-	}
-	return p
+func (x *examination) note(id ID, args []string, evidence ...string) {
+	x.add(newFinding(id, args, evidence...))
 }
 
 // logins resolves the name and logs in several times, at each address and as often as the options say. It returns the
 // last session, or nil.
-func (x *examination) logins(ctx context.Context) *session {
+func (x *examination) logins(ctx context.Context) (last *session) {
 	x.Progress("DNS " + x.target.Host)
-	resolved, err := net.DefaultResolver.LookupNetIP(ctx, "ip", x.target.Host)
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", x.target.Host)
 	if err != nil {
-		if ctx.Err() == nil {
-			x.note(nameUnresolved, []string{x.target.Host}, err.Error())
-		}
+		x.note(nameUnresolved, []string{x.target.Host}, err.Error())
 		return nil
 	}
-	for _, a := range resolved {
-		x.addresses = append(x.addresses, netip.AddrPortFrom(a.Unmap(), x.target.Port))
-	}
-	var last *session
 	servers := map[string]int{}
-	var order []string
-	for i := range max(len(x.addresses), x.Logins) {
-		address := x.addresses[i%len(x.addresses)]
+	for i := range max(len(addresses), x.Logins) {
+		address := netip.AddrPortFrom(addresses[i%len(addresses)].Unmap(), x.target.Port)
 		x.Progress(fmt.Sprintf("USER %d %s", i+1, address))
 		last.close() // a user may have one session only
-		s, err := x.login(ctx, address)
-		if err != nil {
-			p, _ := errors.AsType[*problem](err)
-			if ctx.Err() != nil || !x.passedOver(address.Addr(), p) {
-				_ = x.noteProblem(ctx, err)
+		s, f := x.login(ctx, address)
+		if last = s; f != nil {
+			if !f.harmless || len(addresses) == 1 { // otherwise clients use another address without being slowed down
+				x.add(f)
 			}
-			if last = nil; ctx.Err() != nil || p.id != addressUnreachable {
+			if f.ID != addressUnreachable {
 				break // a password that is wrong more often is a ban
 			}
 			continue
 		}
-		if signature := s.signature(); servers[signature] == 0 {
-			order = append(order, signature)
-		}
 		servers[s.signature()]++
-		for _, p := range s.unsafe {
-			if len(servers) == 1 && servers[s.signature()] == 1 {
-				x.note(p.id, p.args, p.evidence...)
-			}
-		}
-		last, x.address = s, address
+		x.address = address
 	}
-	if last == nil && x.address.IsValid() && ctx.Err() == nil { // another address has worked
+	if last == nil && x.address.IsValid() { // another address has worked
 		last, _ = x.login(ctx, x.address)
 	}
-	if len(order) > 1 {
-		for _, signature := range order {
+	if len(servers) > 1 {
+		for _, signature := range slices.Sorted(maps.Keys(servers)) {
 			x.note(replicasDiffer, nil, fmt.Sprintf("%d × %s", servers[signature], signature))
 		}
 	}
 	if last != nil && last.tls != nil {
-		x.oldTLS(ctx)
-	}
-	return last
-}
-
-// passedOver tells whether clients use another address without being slowed down: this host has no route to it, or it
-// is one of localhost.
-func (x *examination) passedOver(address netip.Addr, p *problem) bool {
-	return len(x.addresses) > 1 && p.id == addressUnreachable && (p.noRoute || address.IsLoopback())
-}
-
-// oldTLS looks whether the server accepts TLS 1.1.
-func (x *examination) oldTLS(ctx context.Context) {
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", x.address.String())
-	if err != nil {
-		return
-	}
-	defer conn.Close()
-	s := &session{}
-	s.use(conn)
-	_ = conn.SetDeadline(time.Now().Add(replyTimeout))
-	if !x.target.Implicit {
-		_, _ = s.read()
-		if r, err := s.send("AUTH TLS"); err != nil || r.code != 234 {
-			return
+		if old, f := x.connect(ctx, x.address, tls.VersionTLS11); f == nil {
+			if old.tls != nil {
+				x.note(tlsOld, nil, tls.VersionName(old.state.Version))
+			}
+			old.close()
 		}
 	}
-	config := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
-	old := tls.Client(conn, config)
-	if old.HandshakeContext(ctx) == nil {
-		x.note(tlsOld, nil, tls.VersionName(old.ConnectionState().Version))
-	}
+	return last
 }
 
 // data makes the directory and looks at all that needs data connections. It closes the session.
 func (x *examination) data(ctx context.Context, s *session) {
 	x.Progress("MKD " + x.prefix)
-	if r, err := s.send("MKD " + x.prefix); err != nil || r.ok() { // without a reply it may be there
+	if r := s.send("MKD " + x.prefix); r.code == 0 || r.ok() { // without a reply it may be there
 		x.dir, x.prefix = x.prefix, "doctor"
-		_, _ = s.send("CWD " + x.dir)
+		_ = s.send("CWD " + x.dir)
 	}
 	private := s.private
-	s = x.passivePorts(ctx, s)
-	s.close()
-	if ctx.Err() == nil {
-		x.active(ctx)
-	}
-	if x.way == "" || ctx.Err() != nil {
-		return
-	}
+	x.passivePorts(ctx, s)
+	x.apart(ctx, "PORT", x.active)
 	if x.way == "EPSV" {
 		x.apart(ctx, "EPSV ALL", x.epsvAll)
 	}
-	if private {
-		x.apart(ctx, "TLS", func(s *session) { x.sessionReuse(ctx, s) })
+	if x.way != "" && private {
+		x.apart(ctx, "TLS", x.sessionReuse)
 	}
-	x.apart(ctx, "STOR", func(s *session) { x.files(ctx, s) })
+	if x.way != "" {
+		x.apart(ctx, "STOR", x.files)
+	}
 }
 
 // apart runs a check in a session of its own, because it may leave the session unusable.
-func (x *examination) apart(ctx context.Context, step string, check func(*session)) {
+func (x *examination) apart(ctx context.Context, step string, check func(context.Context, *session)) {
 	if ctx.Err() != nil {
 		return
 	}
 	x.Progress(step)
-	s, err := x.login(ctx, x.address)
-	if err != nil {
-		_ = x.noteProblem(ctx, err)
+	s, f := x.login(ctx, x.address)
+	if f != nil {
+		x.add(f)
 		return
 	}
 	defer s.close()
-	check(s)
+	check(ctx, s)
 }
 
 // A tried is what came of the passive ports of EPSV or PASV.
 type tried struct {
-	good, bad int
-	evidence  []string
-	missed    map[uint16]string // ports without a connection, and why
-	wrong     bool              // another address is shown
-	refused   string            // the reply of a server that does not know the command
+	verb     string
+	good     int
+	evidence []string          // of what failed
+	missed   map[uint16]string // ports without a connection, and why
+	wrong    bool              // another address is shown
+	refused  string            // the reply of a server that does not know the command
 }
 
-// enough is how many failures end the sampling of a command that never works.
-const enough = 4
-
-// passivePorts asks for passive ports, connects to each, and lists the directory over it. It returns the session, or
-// a new one where the old has become unusable; nil if there is none.
-func (x *examination) passivePorts(ctx context.Context, s *session) *session {
-	verbs := []string{"EPSV", "PASV"}
+// passivePorts asks for passive ports, connects to each, and lists the directory over it. It closes the session.
+func (x *examination) passivePorts(ctx context.Context, s *session) {
+	const enough = 4 // failures of a command that never works
+	all := []*tried{{verb: "EPSV"}, {verb: "PASV"}}
 	if s.remote.Addr().Is6() {
-		verbs = verbs[:1] // PASV has no room for such an address
+		all = all[:1] // PASV has no room for such an address
 	}
-	all := map[string]*tried{"EPSV": {missed: map[uint16]string{}}, "PASV": {missed: map[uint16]string{}}}
-	local := addrOf(s.conn.LocalAddr())
-	for i := range max(x.Samples, len(verbs)) {
-		verb := verbs[i%len(verbs)]
-		t := all[verb]
-		if ctx.Err() != nil || s == nil || t.refused != "" || t.good == 0 && t.bad >= enough {
+	local := s.local()
+	for i := range max(x.Samples, len(all)) {
+		t := all[i%len(all)]
+		if s == nil || ctx.Err() != nil || t.refused != "" || t.good == 0 && len(t.evidence) >= enough {
 			continue
 		}
-		if usable := x.sample(ctx, s, verb, t); !usable {
+		if !x.sample(ctx, s, t) {
 			s.close()
 			s, _ = x.login(ctx, x.address)
 		}
 	}
-	if ctx.Err() == nil {
-		x.judge(verbs, all["EPSV"], all["PASV"], local)
+	s.close()
+	if at := slices.IndexFunc(all, func(t *tried) bool { return t.good > 0 }); at >= 0 {
+		x.way = all[at].verb
 	}
-	return s
+	broken := func(t *tried) bool { return t.good == 0 && len(t.evidence) > 0 && x.way != "" }
+	for _, t := range all {
+		switch {
+		case broken(t) && !t.wrong:
+			x.note(inspected, []string{t.verb}, t.evidence...)
+		case slices.ContainsFunc(all, broken): // the ports work
+		default:
+			for port, why := range t.missed {
+				x.add(missedPort(local.String(), port, why))
+			}
+		}
+		if t.refused != "" && x.way != "" {
+			x.note(featureMissing, []string{t.verb}, t.refused)
+		}
+	}
 }
 
 // sample tries one port. It returns false if the session is not usable after it.
-func (x *examination) sample(ctx context.Context, s *session, verb string, t *tried) (usable bool) {
-	address, r, err := s.passive(verb)
-	fail := func(evidence ...string) {
-		t.bad++
-		t.evidence = append(t.evidence, evidence...)
-	}
+func (x *examination) sample(ctx context.Context, s *session, t *tried) (usable bool) {
+	address, r := s.passive(t.verb)
 	switch {
-	case err != nil:
-		fail(verb + ": " + err.Error())
-		return false
 	case r.code >= 500:
 		t.refused = r.String()
 		return true
 	case !address.IsValid():
-		fail(verb, r.String())
-		return true
+		t.evidence = append(t.evidence, t.verb+": "+r.String())
+		return r.code != 0
 	}
-	x.Progress(fmt.Sprintf("%s %s", verb, address))
+	x.Progress(t.verb + " " + address.String())
 	if control := s.remote.Addr(); address.Addr() != control && !t.wrong {
 		t.wrong = true
-		x.note(passiveAddress, []string{address.Addr().String()}, verb, r.String(), "≠ "+control.String())
+		x.note(passiveAddress, []string{address.Addr().String()}, t.verb, r.String(), "≠ "+control.String())
 	}
-	conn, err := x.dialData(ctx, s, address.Port())
+	conn, err := s.dial(ctx, address.Port())
 	if err != nil {
+		if t.missed == nil {
+			t.missed = map[uint16]string{}
+		}
 		t.missed[address.Port()] = err.Error()
-		fail(fmt.Sprintf("%s: %s", r, err))
+		t.evidence = append(t.evidence, r.String()+": "+err.Error())
 		return true
-	}
-	_, last, err := s.transfer("LIST", nil, func() (net.Conn, error) { return conn, nil })
-	_ = conn.Close()
-	switch {
-	case err == nil && last.ok():
-		t.good++
-		return true
-	case ctx.Err() != nil:
-	case last.code == 521 || last.code == 522 || last.code == 534 || last.code == 536:
-		x.note(protection, nil, "LIST", last.String())
-	case err == nil && last.code >= 500:
-		x.note(commandRefused, []string{"LIST"}, last.String())
-		t.good++ // of the port nothing is wrong
-	case err == nil && last.code == 450: // some say so of an empty directory
-		t.good++
-	default:
-		x.note(dataElsewhere, nil, r.String(), "LIST", textOf(last, err))
-	}
-	return err == nil
-}
-
-// dialData connects to a passive port at the address of the control connection.
-func (x *examination) dialData(ctx context.Context, s *session, port uint16) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: dialTimeout}
-	return dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(s.remote.Addr(), port).String())
-}
-
-// judge says what is wrong from both ways to ask for a port, and chooses the one for the files.
-func (x *examination) judge(verbs []string, extended, passive *tried, local netip.Addr) {
-	for _, verb := range verbs {
-		if t := map[string]*tried{"EPSV": extended, "PASV": passive}[verb]; t.good > 0 && x.way == "" {
-			x.way = verb
-		}
-	}
-	blocked := extended.good == 0 && extended.bad > 0 && passive.good > 0
-	changed := passive.good == 0 && passive.bad > 0 && extended.good > 0
-	switch {
-	case blocked:
-		x.note(inspected, []string{"EPSV"}, extended.evidence...)
-	case changed && !passive.wrong:
-		x.note(inspected, []string{"PASV"}, passive.evidence...)
-	case !changed:
-		for _, t := range []*tried{extended, passive} {
-			for port, why := range t.missed {
-				x.found.missed("", "", local.String(), 1, port, why)
-			}
-		}
-	}
-	if extended.refused != "" && passive.good > 0 {
-		x.note(featureMissing, []string{"EPSV"}, extended.refused)
-	}
-}
-
-// transfer runs a transfer in the way that works.
-func (x *examination) transfer(ctx context.Context, s *session, command string, body []byte) ([]byte, reply, error) {
-	if x.way == "PORT" {
-		return s.activeTransfer(command, body)
-	}
-	address, r, err := s.passive(x.way)
-	if err != nil || !address.IsValid() {
-		return nil, r, err
-	}
-	conn, err := x.dialData(ctx, s, address.Port())
-	if err != nil {
-		return nil, r, err
 	}
 	defer conn.Close()
-	return s.transfer(command, body, func() (net.Conn, error) { return conn, nil })
-}
-
-// activeTransfer lets the server connect.
-func (s *session) activeTransfer(command string, body []byte) ([]byte, reply, error) {
-	local := addrOf(s.conn.LocalAddr())
-	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(local, 0)))
-	if err != nil {
-		return nil, reply{}, err
+	_, last := s.run("LIST", nil, func() (net.Conn, error) { return conn, nil })
+	f := refused("LIST", last)
+	switch {
+	case f == nil, last.code == 450: // some say so of an empty directory
+		t.good++
+	case last.code < 500:
+		x.note(dataElsewhere, nil, r.String(), "LIST", last.String())
+	default:
+		x.add(f)
+		if f.ID == commandRefused { // of the port nothing is wrong
+			t.good++
+		}
 	}
-	defer l.Close()
-	port := l.Addr().(*net.TCPAddr).Port
-	ask := fmt.Sprintf("EPRT |2|%s|%d|", local, port)
-	if local.Is4() {
-		ask = fmt.Sprintf("PORT %s,%d,%d", strings.ReplaceAll(local.String(), ".", ","), port>>8, port&0xff)
-	}
-	if r, err := s.send(ask); err != nil || !r.ok() {
-		return nil, r, err
-	}
-	_ = l.SetDeadline(time.Now().Add(replyTimeout))
-	return s.transfer(command, body, func() (net.Conn, error) { return l.Accept() })
+	return last.code != 0
 }
 
 // active lists the directory in active mode.
-func (x *examination) active(ctx context.Context) {
-	x.apart(ctx, "PORT", func(s *session) {
-		_, r, err := s.activeTransfer("LIST", nil)
-		switch {
-		case err != nil || !r.ok():
-			x.note(activeFailed, nil, textOf(r, err))
-		case x.way == "":
-			x.way = "PORT"
-		}
-	})
+func (x *examination) active(_ context.Context, s *session) {
+	if _, r := s.activeTransfer("LIST", nil); !r.ok() {
+		x.note(activeFailed, nil, r.String())
+	} else if x.way == "" {
+		x.way = "PORT"
+	}
 }
 
 // epsvAll tries EPSV ALL, after which a server takes EPSV only (RFC 2428 4).
-func (x *examination) epsvAll(s *session) {
-	r, err := s.send("EPSV ALL")
-	if err == nil && !r.ok() {
+func (x *examination) epsvAll(_ context.Context, s *session) {
+	first := s.send("EPSV ALL")
+	if first.code != 0 && !first.ok() {
 		return // the server does not know it, and says so
 	}
-	evidence := []string{"EPSV ALL", textOf(r, err)}
-	if err == nil {
-		if _, r, err = s.passive("EPSV"); err == nil && r.ok() {
-			return
-		}
-		evidence = append(evidence, "EPSV", textOf(r, err))
+	if _, r := s.passive("EPSV"); !r.ok() {
+		x.note(inspected, []string{"EPSV ALL"}, "EPSV ALL", first.String(), "EPSV", r.String())
 	}
-	x.note(inspected, []string{"EPSV ALL"}, evidence...)
 }
 
 // sessionReuse looks whether a data connection works that does not resume the TLS session.
 func (x *examination) sessionReuse(ctx context.Context, s *session) {
 	s.tls = s.tls.Clone()
 	s.tls.ClientSessionCache = nil
-	if _, r, err := x.transfer(ctx, s, "LIST", nil); err != nil || !r.ok() {
-		x.note(tlsReuse, nil, "LIST", textOf(r, err))
+	if _, r := s.transfer(ctx, x.way, "LIST", nil); !r.ok() {
+		x.note(tlsReuse, nil, "LIST", r.String())
 	}
 }
 
-// addrOf is the address of an end of a connection.
-func addrOf(a net.Addr) netip.Addr {
-	tcp, _ := a.(*net.TCPAddr) // nil has no address
-	return tcp.AddrPort().Addr().Unmap()
+// content is a file of about 256 KiB, more than one TCP window. It shows what a transfer does to it, because it has every
+// byte, line ends of all systems, and the IAC of Telnet.
+func content() []byte {
+	const size = 256 << 10
+	part := []byte("\r\n\n\r\xff\xf4\xff\xf2")
+	for i := range 256 {
+		part = append(part, byte(i))
+	}
+	return bytes.Repeat(part, size/len(part))
+}
+
+// scripts returns names in six scripts.
+func scripts() []string {
+	return []string{"Crème", "Ωμέγα", "Привет", "مرحبا", "नमस्ते", "漢字"}
+}
+
+// files sends a file and names, and looks whether they come back.
+func (x *examination) files(ctx context.Context, s *session) {
+	name, body := x.prefix+".bin", content()
+	if f := refused("STOR "+name, x.store(ctx, s, name, body)); f != nil {
+		x.add(f)
+		return
+	}
+	x.fetch(ctx, s, name, body, 0)
+	x.fetch(ctx, s, name, body, len(body)/2)
+	x.names(ctx, s)
+	x.Progress("RNTO")
+	to := x.prefix + "-renamed.bin"
+	r := s.send("RNFR " + name)
+	if r.code == 350 {
+		x.made = append(x.made, to)
+		r = s.send("RNTO " + to)
+	}
+	x.add(refused("RNTO "+to, r))
+}
+
+// store uploads a file.
+func (x *examination) store(ctx context.Context, s *session, name string, body []byte) reply {
+	x.Progress("STOR " + name)
+	x.made = append(x.made, name)
+	_, r := s.transfer(ctx, x.way, "STOR "+name, body)
+	return r
+}
+
+// fetch downloads the file from an offset on, and compares.
+func (x *examination) fetch(ctx context.Context, s *session, name string, body []byte, offset int) {
+	x.Progress(fmt.Sprintf("RETR %s %d", name, offset))
+	if offset > 0 {
+		if r := s.send("REST " + strconv.Itoa(offset)); r.code != 350 {
+			x.note(featureMissing, []string{"REST"}, r.String())
+			return
+		}
+	}
+	data, r := s.transfer(ctx, x.way, "RETR "+name, nil)
+	if want := body[offset:]; offset > 0 && r.code >= 500 {
+		x.note(featureMissing, []string{"REST"}, r.String())
+	} else if !r.ok() {
+		x.add(refused("RETR "+name, r))
+	} else if !bytes.Equal(data, want) {
+		at := 0
+		for at < min(len(data), len(want)) && data[at] == want[at] {
+			at++
+		}
+		x.note(fileDiffers, []string{name}, fmt.Sprintf("REST %d, RETR: %d ≠ %d bytes; %x ≠ %x at %d", offset,
+			len(data), len(want), data[at:min(at+8, len(data))], want[at:min(at+8, len(want))], offset+at))
+	}
+}
+
+// names stores files with names in six scripts, and looks for them in the listing.
+func (x *examination) names(ctx context.Context, s *session) {
+	var kept []string
+	for _, script := range scripts() {
+		name := x.prefix + "-" + script + ".txt"
+		if ctx.Err() != nil {
+			return
+		}
+		if r := x.store(ctx, s, name, []byte(script)); r.ok() {
+			kept = append(kept, name)
+		} else {
+			x.note(namesChanged, []string{name}, "STOR "+name, r.String())
+		}
+	}
+	if !strings.Contains(strings.ToUpper(s.features.text), "UTF8") {
+		x.note(featureMissing, []string{"UTF8"}, "FEAT", s.features.String())
+	}
+	x.Progress("MLSD")
+	data, r := s.transfer(ctx, x.way, "MLSD", nil)
+	if r.code != 0 && !r.ok() {
+		x.note(featureMissing, []string{"MLSD"}, r.String())
+		data, r = s.transfer(ctx, x.way, "NLST", nil)
+	}
+	if !r.ok() {
+		return
+	}
+	listed := strings.Split(norm.NFC.String(strings.ReplaceAll(string(data), "\r", "")), "\n")
+	for _, name := range kept {
+		if !slices.ContainsFunc(listed, func(l string) bool { return strings.HasSuffix(l, name) }) {
+			x.note(namesChanged, []string{name}, append([]string{name + " ≠"}, listed...)...)
+			return
+		}
+	}
+}
+
+// remove deletes what the examination has made, in a new session, because the last may have ended or may hang. Of a
+// file that was not stored the reply says nothing.
+func (x *examination) remove(ctx context.Context) {
+	if x.dir == "" && len(x.made) == 0 {
+		return
+	}
+	x.Progress("DELE")
+	const timeout = 30 * time.Second // in all, also after Ctrl-C
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	dir := x.dir
+	x.dir = "" // it may not be there
+	s, f := x.login(ctx, x.address)
+	if f != nil {
+		x.note(leftover, []string{cmp.Or(dir, x.prefix+"*")}, f.Evidence...)
+		return
+	}
+	defer s.close()
+	if dir != "" && s.send("CWD "+dir).code >= 500 {
+		return
+	}
+	for _, name := range x.made {
+		_ = s.send("DELE " + name)
+	}
+	if dir != "" {
+		_ = s.send("CDUP")
+		if r := s.send("RMD " + dir); !r.ok() {
+			x.note(leftover, []string{dir}, r.String())
+		}
+		return
+	}
+	for _, name := range x.made {
+		if r := s.send("SIZE " + name); r.code == 0 || r.ok() {
+			x.note(leftover, []string{name}, r.String())
+		}
+	}
+}
+
+// idle leaves a control connection idle, and looks whether it is there afterwards. A server that says goodbye itself
+// has its own limit, with which nothing is wrong.
+func (x *examination) idle(_ context.Context, s *session) {
+	began := time.Now()
+	_ = s.conn.SetDeadline(began.Add(x.Idle))
+	r := s.readInTime()
+	idle := time.Since(began)
+	if r.code == 0 && idle >= x.Idle { // as it should
+		r = s.send("NOOP")
+	}
+	switch r.code {
+	case 0:
+		x.note(idleCut, []string{fmt.Sprintf("%.0f s", idle.Seconds())}, "NOOP: "+r.String())
+	case 421:
+		x.Progress(fmt.Sprintf("%.0f s: %s", idle.Seconds(), r))
+	}
 }

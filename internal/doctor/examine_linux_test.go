@@ -146,6 +146,7 @@ func examine(t *testing.T, address string, o doctor.Options) []string {
 	if target.User != "anonymous" {
 		target.Password = "secret"
 	}
+	o.Insecure = o.Authorities == nil
 	o.Progress = func(step string) { t.Log(step) }
 	if o.Samples == 0 {
 		o.Samples, o.Logins = 4, 2

@@ -21,44 +21,42 @@ const (
 	Note Level = "note"
 )
 
-// An ID names a kind of finding, in JSON and in the catalogues.
+// An ID names a kind of finding, in JSON.
 type ID string
 
-// The findings, in the order of [Kinds].
+// The findings that the code names, with the arguments of their causes.
 const (
 	nameUnresolved       ID = "name-unresolved"     // host
 	addressUnreachable   ID = "address-unreachable" // address
-	protocolMismatch     ID = "protocol-mismatch"   //
-	limitReached         ID = "limit"               //
-	tlsMissing           ID = "tls-missing"         //
-	tlsRequired          ID = "tls-required"        //
-	tlsOld               ID = "tls-old"             //
-	tlsReuse             ID = "tls-reuse"           //
-	certificateUntrusted ID = "certificate"         //
-	certificateName      ID = "certificate-name"    // host
-	certificateExpired   ID = "certificate-expired" //
-	protection           ID = "protection"          //
-	loginRefused         ID = "login-refused"       //
-	passiveAddress       ID = "passive-address"     // address
-	inspected            ID = "inspected"           // command
-	portsUnreachable     ID = "ports-unreachable"   // address, ports
-	dataElsewhere        ID = "data-elsewhere"      //
-	activeFailed         ID = "active-failed"       //
-	idleCut              ID = "idle-cut"            // time
-	transferCut          ID = "transfer-cut"        //
-	commandRefused       ID = "command-refused"     // command
-	fileDiffers          ID = "file-differs"        // file
-	typeASCII            ID = "type-ascii"          //
-	namesChanged         ID = "names-changed"       // file
-	charset              ID = "charset"             //
-	featureMissing       ID = "feature-missing"     // feature
-	clientStops          ID = "client-stops"        // command
-	replicasDiffer       ID = "replicas-differ"     //
-	storageFull          ID = "storage-full"        //
-	storageSlow          ID = "storage-slow"        //
-	storageRefuses       ID = "storage-refuses"     //
-	shuttingDown         ID = "shutting-down"       //
-	leftover             ID = "leftover"            // file
+	protocolMismatch     ID = "protocol-mismatch"
+	limitReached         ID = "limit"
+	tlsMissing           ID = "tls-missing"
+	tlsFailed            ID = "tls-failed"
+	tlsOld               ID = "tls-old"
+	tlsReuse             ID = "tls-reuse"
+	certificateUntrusted ID = "certificate"
+	certificateName      ID = "certificate-name" // host
+	certificateExpired   ID = "certificate-expired"
+	passwordKept         ID = "password-kept"
+	protection           ID = "protection"
+	loginRefused         ID = "login-refused"
+	passiveAddress       ID = "passive-address"   // address
+	inspected            ID = "inspected"         // command
+	portsUnreachable     ID = "ports-unreachable" // address, ports
+	dataElsewhere        ID = "data-elsewhere"
+	activeFailed         ID = "active-failed"
+	idleCut              ID = "idle-cut" // time
+	transferCut          ID = "transfer-cut"
+	commandRefused       ID = "command-refused" // command
+	fileDiffers          ID = "file-differs"    // file
+	typeASCII            ID = "type-ascii"
+	namesChanged         ID = "names-changed"   // file
+	featureMissing       ID = "feature-missing" // feature
+	clientStops          ID = "client-stops"    // command
+	replicasDiffer       ID = "replicas-differ"
+	storageFull          ID = "storage-full"
+	storageSlow          ID = "storage-slow"
+	leftover             ID = "leftover" // file
 )
 
 // A Kind is a row of the table of findings.
@@ -67,70 +65,86 @@ type Kind struct {
 	Level Level
 	// Cause and Change are messages of the catalogues. Where clients read of the cause in a reply, it is that message.
 	Cause, Change i18n.ID
-	// Server and Log are what shows the finding when doctor looks at a server, and in the lines of a log; empty where
-	// it does not look there. They are for the page about troubleshooting.
-	Server, Log string
+	// Server says what shows the finding when doctor looks at a server; empty where it does not look there.
+	Server string
+	// Log says what shows it in the line of a log, each as "key key=expression": the regular expression of the value
+	// of one of these keys. What has no key is for readers, and code decides.
+	Log []string
 }
 
 // Kinds returns the table of findings, in the order in which they are shown.
 func Kinds() []Kind {
 	return []Kind{
-		{nameUnresolved, Wrong, "doctor-name-unresolved", "doctor-do-dns", "DNS has no address of the name", ""},
+		{nameUnresolved, Wrong, "doctor-name-unresolved", "doctor-do-dns", "DNS has no address of the name", nil},
 		{addressUnreachable, Wrong, "doctor-address-unreachable", "doctor-do-open",
-			"an address of the name refuses connections, or does not answer", ""},
+			"an address of the name refuses connections, or does not answer", nil},
 		{protocolMismatch, Wrong, "doctor-protocol-mismatch", "doctor-do-port", "no greeting comes, or another protocol answers",
-			"`client began with another protocol`, or a client without implicit TLS or without a PROXY header"},
+			[]string{"msg=^client began with another protocol", "hint=explicit TLS"}},
 		{limitReached, Wrong, "doctor-limit", "doctor-do-limit", "a greeting or login gets 421",
-			"`refused by a limit`, or `banned`"},
-		{tlsMissing, Note, i18n.TLSUnavailable, "doctor-do-certificate", "`AUTH TLS` is refused", ""},
-		{tlsRequired, Wrong, i18n.TLSRequired, "doctor-do-encrypt", "", "`TLS is required`"},
+			[]string{"msg=^(refused by a limit|banned)"}},
+		{tlsMissing, Note, "doctor-tls-missing", "doctor-do-certificate", "`AUTH TLS` is refused", nil},
+		{"tls-required", Wrong, i18n.TLSRequired, "doctor-do-encrypt", "", []string{"err=TLS is required"}},
+		{tlsFailed, Wrong, i18n.TLSFailed, "doctor-do-tls", "the TLS handshake after `AUTH TLS` fails", nil},
 		{tlsOld, Wrong, "doctor-tls-old", "doctor-do-tls", "the server accepts TLS 1.0 or 1.1, or only those",
-			"`unsupported versions`"},
+			[]string{"err=unsupported versions"}},
 		{tlsReuse, Note, i18n.SessionReuseRequired, "doctor-do-client",
-			"a data connection works only if it resumes the TLS session", "`did not resume the TLS session`"},
+			"a data connection works only if it resumes the TLS session", []string{"connection err=did not resume the TLS session"}},
 		{certificateUntrusted, Wrong, "doctor-certificate", "doctor-do-certificate",
-			"no trusted authority has issued the certificate",
-			"the client leaves after the TLS handshake, or sends an alert"},
-		{certificateName, Wrong, "doctor-certificate-name", "doctor-do-certificate", "the certificate has other names", ""},
+			"no trusted authority has issued the certificate", []string{"hint=may not trust the certificate",
+				"err=remote error: tls: (bad|unknown|unsupported) certificate"}},
+		{certificateName, Wrong, "doctor-certificate-name", "doctor-do-certificate", "the certificate has other names", nil},
 		{certificateExpired, Wrong, "doctor-certificate-expired", "doctor-do-certificate",
 			"the certificate has expired, or will within two weeks",
-			"`certificate has expired`, or the alert `expired certificate`"},
+			[]string{"msg=^certificate has expired", "err=remote error: tls: expired certificate"}},
+		{passwordKept, Wrong, "doctor-password-kept", "doctor-do-insecure",
+			"TLS is missing, or the certificate is wrong, without `--insecure`", nil},
 		{protection, Wrong, i18n.ProtectionRequired, "doctor-do-encrypt", "`PROT P` or TLS on a data connection fails",
-			"replies 521 and 522"},
-		{loginRefused, Wrong, i18n.LoginFailed, "doctor-do-user", "530", "`login refused`"},
+			[]string{"code=^521$", "connection err=no TLS on the data connection"}},
+		{"wrong-tenant", Wrong, "doctor-wrong-tenant", "doctor-do-tenant", "",
+			[]string{"err=no tenant for the user", "reason=wrong_tenant"}},
+		{loginRefused, Wrong, i18n.LoginFailed, "doctor-do-user", "530", []string{"msg=^login refused"}},
 		{passiveAddress, Wrong, "doctor-passive-address", "doctor-do-passive-address",
-			"PASV shows another address than that of the control connection", "`data_address` is private, and the client is not"},
+			"PASV shows another address than that of the control connection",
+			[]string{"`data_address` is private, and the client is not"}},
 		{inspected, Wrong, "doctor-inspected", "doctor-do-inspection",
-			"PASV works and EPSV does not, or the reverse, or nothing works after `EPSV ALL`", ""},
+			"PASV works and EPSV does not, or the reverse, or nothing works after `EPSV ALL`", nil},
 		{portsUnreachable, Wrong, "doctor-ports-unreachable", "doctor-do-open", "no connection to some or all passive ports",
-			"`the client did not connect to port`"},
+			[]string{"`the client did not connect to port` within a second or more"}},
 		{dataElsewhere, Wrong, "doctor-data-elsewhere", "doctor-do-balancer",
 			"a passive port accepts the connection, and the transfer does not begin",
-			"`which is not the address of the control connection`, or `connection without a PROXY header refused`"},
+			[]string{"connection err=not the address of the control connection", "msg=^connection without a PROXY header refused"}},
 		{activeFailed, Note, "doctor-active-failed", "doctor-do-passive", "PORT or EPRT is refused, or the server does not connect",
-			"`dial tcp` in `connection`, or a PORT with another address"},
-		{idleCut, Wrong, "doctor-idle-cut", "doctor-do-network", "an idle control connection ends without 421", ""},
-		{transferCut, Wrong, i18n.TransferInterrupted, "doctor-do-network", "a transfer gets 426, or ends early", "code 426"},
+
+			[]string{"connection=^(open the data connection: )?dial tcp", "msg=^data connection to another address"}},
+		{idleCut, Wrong, "doctor-idle-cut", "doctor-do-network", "an idle control connection ends without 421", nil},
+		{transferCut, Wrong, i18n.TransferInterrupted, "doctor-do-network", "a transfer gets 426, or ends early",
+			[]string{"connection=^the data connection (was lost|stalled)|^the command took|^the control connection has ended"}},
 		{commandRefused, Wrong, "doctor-command-refused", "doctor-do-user", "a command about the files of the check fails",
-			"550 to a permission"},
-		{fileDiffers, Wrong, "doctor-changed", "doctor-do-inspection", "a file that comes back is another", ""},
+			[]string{"err storage=permission denied by the permissions"}},
+		{fileDiffers, Wrong, "doctor-changed", "doctor-do-inspection", "a file that comes back is another", nil},
 		{typeASCII, Wrong, "doctor-type-ascii", "doctor-do-binary", "",
-			"`TYPE A` before a file whose name tells that it is binary (debug lines)"},
+			[]string{"`TYPE A` before a file whose name tells that it is binary (debug lines)"}},
 		{namesChanged, Wrong, "doctor-changed", "doctor-do-charset",
-			"a name in one of six scripts is refused, or listed in another way", ""},
-		{charset, Wrong, i18n.NameNotUTF8, "doctor-do-charset", "", "`the name is not in the encoding`"},
-		{featureMissing, Note, "doctor-command-refused", "doctor-do-client", "MLSD, REST, EPSV or UTF8 is missing", ""},
+			"a name in one of six scripts is refused, or listed in another way", nil},
+		{"charset", Wrong, i18n.NameNotUTF8, "doctor-do-charset", "", []string{"err=the name is not in the encoding"}},
+		{featureMissing, Note, "doctor-command-refused", "doctor-do-client", "MLSD, REST, EPSV, PASV or UTF8 is missing", nil},
 		{clientStops, Wrong, "doctor-client-stops", "doctor-do-client", "",
-			"the last reply of a session is 500, 501, 502 or 504 (debug lines)"},
+			[]string{"the last reply of a session is 500, 501, 502 or 504 (debug lines)"}},
 		{replicasDiffer, Note, "doctor-replicas-differ", "doctor-do-replicas",
-			"logins get different greetings, features or certificates", ""},
-		{storageFull, Wrong, "doctor-storage-full", "doctor-do-room", "452 or 552", "`disk quota exceeded`, or `no space left`"},
+			"logins get different greetings, features or certificates", nil},
+		{storageFull, Wrong, "doctor-storage-full", "doctor-do-room", "452 or 552",
+			[]string{"err storage=disk quota exceeded|no space left"}},
 		{storageSlow, Wrong, "doctor-storage-slow", "doctor-do-storage", "",
-			"503, a timeout, or a request that takes 5 seconds (debug lines)"},
-		{storageRefuses, Wrong, "doctor-storage-refuses", "doctor-do-storage", "",
-			"another answer of S3, or none, in `storage` or `err`"},
-		{shuttingDown, Note, "doctor-shutting-down", "doctor-do-drain", "", "`stopping`, or transfers that the stop has ended"},
-		{leftover, Wrong, "doctor-leftover", "doctor-do-delete", "a file of the check cannot be removed", ""},
+			[]string{
+				"err storage=SlowDown|HTTP (429|503)|i/o timeout|deadline exceeded|Client.Timeout", "status=^(429|503)$",
+				"`S3 request` of 5 seconds or more (debug lines)"}},
+		{"storage-refuses", Wrong, "doctor-storage-refuses", "doctor-do-storage", "",
+			[]string{"msg=^bucket cannot be used", "err storage=" +
+				"AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|RequestTimeTooSkewed|NoSuchBucket|" +
+				"IAM policy must allow|HTTP (401|403|500|502)|no route to host|no such host|connection refused$"}},
+		{"shutting-down", Note, "doctor-shutting-down", "doctor-do-drain", "",
+			[]string{"msg=^(stopping|sessions that still transferred were ended)"}},
+		{leftover, Wrong, "doctor-leftover", "doctor-do-delete", "a file of the check cannot be removed", nil},
 	}
 }
 
@@ -145,82 +159,92 @@ type Finding struct {
 	Change   string   `json:"change"`
 	Evidence []string `json:"evidence"` // what was sent or logged; the first few
 
-	args  []string        // of the cause
-	ports map[uint16]bool // for portsUnreachable
+	args     []string        // of the cause
+	ports    map[uint16]bool // of portsUnreachable
+	harmless bool            // the session goes on, or another address does
 }
 
-// Enough evidence for a reader, and of each.
-const (
-	maxEvidence     = 4
-	maxEvidenceText = 400 // bytes
-)
+// newFinding is a finding that was seen once.
+func newFinding(id ID, args []string, evidence ...string) *Finding {
+	return &Finding{ID: id, Times: 1, Evidence: evidence, args: args}
+}
 
-// see adds what was seen.
-func (f *Finding) see(times int, evidence ...string) {
-	f.Times += times
-	for _, text := range evidence {
-		if text = strings.Join(strings.Fields(text), " "); len(f.Evidence) < maxEvidence && text != "" &&
-			!slices.Contains(f.Evidence, text) {
-			if len(text) > maxEvidenceText {
-				text = strings.ToValidUTF8(text[:maxEvidenceText], "") + " …"
-			}
-			f.Evidence = append(f.Evidence, text)
-		}
-	}
+// of says who met it.
+func (f *Finding) of(client, user string) *Finding {
+	f.Client, f.User = client, user
+	return f
+}
+
+// missedPort is a port that an address did not reach.
+func missedPort(address string, port uint16, evidence string) *Finding {
+	f := newFinding(portsUnreachable, []string{address}, evidence)
+	f.ports = map[uint16]bool{port: true}
+	return f
 }
 
 // Findings are what was found. The zero value is ready.
 type Findings struct {
+	Skipped int // lines of a log that were too long
+
 	all   map[string]*Finding
 	order []string
 }
 
-// maxFindings bounds the findings of a log that many clients have filled.
-const maxFindings = 1000
+// Bounds of what a log shows that many clients have filled, and of what a reader wants to see.
+const (
+	maxFindings     = 1000
+	maxEvidence     = 4
+	maxEvidenceText = 400 // bytes
+)
 
-// about returns the finding of a kind about a client and a user, with the arguments of its text. A finding with
-// others is another one.
-func (fs *Findings) about(id ID, client, user string, args ...string) *Finding {
-	key := strings.Join(append([]string{string(id), client, user}, args...), "\x00")
-	if fs.all == nil {
-		fs.all = map[string]*Finding{}
+// add adds a finding, to another one of its kind about the same.
+func (fs *Findings) add(f *Finding) {
+	key := strings.Join(append([]string{string(f.ID), f.Client, f.User}, f.args...), "\x00")
+	seen := fs.all[key]
+	if seen == nil {
+		if len(fs.order) == maxFindings {
+			return
+		}
+		if fs.all == nil {
+			fs.all = map[string]*Finding{}
+		}
+		seen = &Finding{ID: f.ID, Client: f.Client, User: f.User, Evidence: []string{}, args: f.args, ports: f.ports}
+		fs.all[key] = seen
+		fs.order = append(fs.order, key)
 	}
-	f := fs.all[key]
-	if f == nil {
-		f = &Finding{ID: id, Client: client, User: user, args: args, Evidence: []string{}}
-		if len(fs.order) < maxFindings {
-			fs.all[key] = f
-			fs.order = append(fs.order, key)
+	seen.Times += f.Times
+	for port := range f.ports {
+		seen.ports[port] = true
+	}
+	for _, text := range f.Evidence {
+		text = strings.Join(strings.Fields(text), " ")
+		if len(text) > maxEvidenceText {
+			text = strings.ToValidUTF8(text[:maxEvidenceText], "") + " …"
+		}
+		if len(seen.Evidence) < maxEvidence && text != "" && !slices.Contains(seen.Evidence, text) {
+			seen.Evidence = append(seen.Evidence, text)
 		}
 	}
-	return f
 }
 
-// missed notes ports that a client did not reach.
-func (fs *Findings) missed(client, user, address string, times int, port uint16, evidence ...string) {
-	f := fs.about(portsUnreachable, client, user)
-	if f.ports == nil {
-		f.ports = map[uint16]bool{}
-	}
-	f.ports[port] = true
-	f.args = []string{address, portsText(f.ports)}
-	f.see(times, evidence...)
-}
-
-// Shown returns the findings with their texts, in the order of the table. text renders a message of the catalogues.
+// Shown returns the findings with their texts, what is wrong first and then in the order of the table. text renders a
+// message of the catalogues.
 func (fs *Findings) Shown(text func(id i18n.ID, args ...string) string) []Finding {
 	shown := []Finding{}
 	for _, k := range Kinds() {
 		from := len(shown)
 		for _, key := range fs.order {
 			if f := *fs.all[key]; f.ID == k.ID {
+				if f.ports != nil {
+					f.args = append(slices.Clone(f.args), portsText(f.ports))
+				}
 				f.Level, f.Cause, f.Change = k.Level, text(k.Cause, f.args...), text(k.Change)
 				shown = append(shown, f)
 			}
 		}
 		slices.SortStableFunc(shown[from:], func(a, b Finding) int { return cmp.Compare(b.Times, a.Times) })
 	}
-	slices.SortStableFunc(shown, func(a, b Finding) int { return cmp.Compare(b.Level, a.Level) }) // wrong, note
+	slices.SortStableFunc(shown, func(a, b Finding) int { return cmp.Compare(b.Level, a.Level) })
 	return shown
 }
 
@@ -230,31 +254,23 @@ const NothingFound i18n.ID = "doctor-nothing-found"
 // portsText writes ports as ranges: 30012-30025, 30040.
 func portsText(ports map[uint16]bool) string {
 	const enough = 8 // ranges
-	var b strings.Builder
-	ranges := 0
-	sorted := make([]int, 0, len(ports))
-	for port := range ports {
-		sorted = append(sorted, int(port))
+	var ranges []string
+	for port := 0; port <= 0xffff && len(ranges) <= enough; port++ {
+		first := port
+		for port <= 0xffff && ports[uint16(port)] {
+			port++
+		}
+		switch last := port - 1; {
+		case last == first:
+			ranges = append(ranges, strconv.Itoa(first))
+		case last > first:
+			ranges = append(ranges, fmt.Sprintf("%d-%d", first, last))
+		}
 	}
-	slices.Sort(sorted)
-	for i := 0; i < len(sorted); ranges++ {
-		last := i
-		for last+1 < len(sorted) && sorted[last+1] == sorted[last]+1 {
-			last++
-		}
-		if ranges > 0 {
-			b.WriteString(", ")
-		}
-		if ranges == enough {
-			return b.String() + "…"
-		}
-		b.WriteString(strconv.Itoa(sorted[i]))
-		if last > i {
-			fmt.Fprintf(&b, "-%d", sorted[last])
-		}
-		i = last + 1
+	if len(ranges) > enough {
+		ranges[enough] = "…"
 	}
-	return b.String()
+	return strings.Join(ranges, ", ")
 }
 
 // isPrivate tells whether hosts elsewhere cannot reach an address.

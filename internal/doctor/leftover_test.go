@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -67,4 +68,79 @@ func TestStoppedAtMKD(t *testing.T) {
 	default:
 		t.Errorf("%s is left", made)
 	}
+}
+
+// A password goes in the clear only if it is asked for, whatever keeps TLS away.
+func TestPasswordInTheClear(t *testing.T) {
+	for _, test := range []struct {
+		name, auth string
+		insecure   bool
+		want       string
+	}{
+		{"refused", "502 no", false, "password-kept tls-missing"},
+		{"failed", "234 go on", false, "tls-failed"},
+		{"failed-and-asked-for", "234 go on", true, "tls-failed"},
+		{"refused-and-asked-for", "502 no", true, "login-refused tls-missing"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			lines := make(chan string, 100)
+			address := serve(t, func(conn net.Conn) {
+				_, _ = io.WriteString(conn, "220 hello\r\n")
+				for in := bufio.NewScanner(conn); in.Scan(); {
+					lines <- in.Text()
+					verb, _, _ := strings.Cut(in.Text(), " ")
+					reply := map[string]string{"AUTH": test.auth, "USER": "331 go on", "PASS": "530 no"}[verb]
+					if _, _ = io.WriteString(conn, reply+"\r\n"); verb == "AUTH" && test.auth[0] == '2' {
+						_, _ = io.WriteString(conn, "500 what is this?\r\n")
+						return
+					}
+				}
+			})
+			target := doctor.Target{Host: "127.0.0.1", Port: address.Port(), User: "alice", Password: "secret"}
+			found, err := doctor.Examine(t.Context(), target, doctor.Options{Logins: 1, Insecure: test.insecure,
+				Progress: func(string) {}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []string
+			for _, f := range found.Shown(text) {
+				ids = append(ids, string(f.ID))
+			}
+			if got := strings.Join(ids, " "); got != test.want {
+				t.Errorf("found %s, want %s", got, test.want)
+			}
+			sent := false
+			for range len(lines) {
+				sent = sent || strings.Contains(<-lines, "secret")
+			}
+			if want := strings.HasPrefix(test.want, "login-refused"); sent != want {
+				t.Errorf("sent the password: %t, want %t", sent, want)
+			}
+		})
+	}
+}
+
+// serve runs a server for one connection after the other, and waits for its end.
+func serve(t *testing.T, session func(net.Conn)) netip.AddrPort {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			session(conn)
+			_ = conn.Close()
+		}
+	}()
+	address, err := netip.ParseAddrPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
 }

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -15,68 +17,6 @@ import (
 	"strings"
 	"time"
 )
-
-// A rule says which lines of a log show a finding: the message, an attribute and a pattern in it. An empty part fits
-// all.
-type rule struct {
-	id      ID
-	msg     string // how the message begins
-	attr    string // one of these, separated by spaces
-	pattern *regexp.Regexp
-}
-
-// causes are the attributes that say why something failed.
-const causes = "err connection storage"
-
-// slowRequest is how many milliseconds of a request to S3 are too many.
-const slowRequest = 5000
-
-// rules returns the rules. Each line is held against all of them.
-func rules() []rule {
-	re := regexp.MustCompile
-	return []rule{
-		{protocolMismatch, "client began with another protocol", "", nil},
-		{protocolMismatch, "TLS handshake failed", "hint", re(`explicit TLS`)},
-		{limitReached, "refused by a limit", "", nil},
-		{limitReached, "banned", "", nil},
-		{tlsRequired, "", "err", re(`TLS is required`)},
-		{tlsOld, "", "err", re(`unsupported versions`)},
-		{tlsReuse, "", causes, re(`did not resume the TLS session`)},
-		{certificateUntrusted, "", "hint", re(`may not trust the certificate`)},
-		{certificateUntrusted, "TLS handshake failed", "err",
-			re(`remote error: tls: (bad certificate|unknown certificate|unsupported certificate|unknown certificate authority)`)},
-		{certificateExpired, "TLS handshake failed", "err", re(`remote error: tls: expired certificate`)},
-		{certificateExpired, "certificate has expired", "", nil},
-		{protection, "", "code", re(`^521$`)},
-		{protection, "", causes, re(`no TLS on the data connection`)},
-		{dataElsewhere, "", causes, re(`which is not the address of the control connection`)},
-		{dataElsewhere, "connection without a PROXY header refused", "", nil},
-		{activeFailed, "transfer", "connection", re(`^(open the data connection: )?dial tcp`)},
-		{activeFailed, "data connection to another address", "", nil},
-		{commandRefused, "", causes, re(`permission denied by the permissions`)},
-		{charset, "", "err", re(`the name is not in the encoding`)},
-		{storageFull, "", causes, re(`disk quota exceeded|no space left`)},
-		{storageSlow, "", causes + " status", re(`SlowDown|HTTP (429|503)|^(429|503)$|i/o timeout|deadline exceeded|Client\.Timeout`)},
-		{storageRefuses, "", causes, re(`AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|RequestTimeTooSkewed|` +
-			`NoSuchBucket|IAM policy must allow|HTTP (401|403|5(00|02))|connection refused$|no such host|no route to host`)},
-		{storageRefuses, "bucket cannot be used", "", nil},
-		{shuttingDown, "stopping", "", nil},
-		{shuttingDown, "sessions that still transferred were ended", "", nil},
-	}
-}
-
-// fits tells whether a line shows the finding.
-func (r *rule) fits(l *line) bool {
-	if !strings.HasPrefix(l.attrs["msg"], r.msg) {
-		return false
-	}
-	return r.pattern == nil || slices.ContainsFunc(strings.Fields(r.attr), func(key string) bool {
-		return r.pattern.MatchString(l.attrs[key]) && (r.id != storageRefuses || !isActive(l, key))
-	})
-}
-
-// isActive tells whether a connection that failed was one to a client.
-func isActive(l *line, key string) bool { return key == "connection" && l.attrs["msg"] == "transfer" }
 
 // binaryNames are ends of the names of files that a transfer as text damages.
 const binaryNames = " .jpg .jpeg .png .gif .tif .tiff .pdf .zip .gz .tgz .bz2 .xz .7z .rar .mp3 .mp4 .avi .mov .h264 " +
@@ -90,15 +30,25 @@ type logged struct {
 	reply                 string
 }
 
+// A sign is what shows a finding in a line.
+type sign struct {
+	id      ID
+	keys    []string // one of these has the pattern
+	pattern *regexp.Regexp
+}
+
+func (s *sign) in(l *line) bool {
+	return slices.ContainsFunc(s.keys, func(key string) bool { return s.pattern.MatchString(l.attrs[key]) })
+}
+
 // A logReader groups the lines of a log.
 type logReader struct {
 	found    Findings
-	rules    []rule
+	signs    []sign
 	sessions map[string]*logged
-	lines    int
 }
 
-var missedPort = regexp.MustCompile(`did not connect to port (\d+) within ([0-9a-zµ.]+)`)
+var missed = regexp.MustCompile(`did not connect to port (\d+) within ([0-9a-zµ.]+)`)
 
 // patience is how long a client must have had to connect to a port before the port counts as unreachable. A client that
 // asks for another port sooner, as doctor itself does, has not tried the first one.
@@ -107,24 +57,45 @@ const patience = time.Second
 // ErrNoLog says that a log has no line of a server.
 var ErrNoLog = errors.New("the input has no line of a babelftp log: give it the lines as the server writes them, in text or JSON")
 
-// maxLine is as long as a line of a log may be, in bytes.
-const maxLine = 1 << 20
+// Bounds of what is kept of a log.
+const (
+	maxLine     = 1 << 20 // bytes; longer lines are skipped
+	maxSessions = 10000   // that have not ended
+	slowRequest = 5000    // milliseconds of a request to S3 that are too many
+)
 
 // ReadLog reads lines of the log of a server, in text or JSON, and returns what they show.
 func ReadLog(ctx context.Context, in io.Reader) (*Findings, error) {
-	r := &logReader{rules: rules(), sessions: map[string]*logged{}}
-	scanner := bufio.NewScanner(in)
-	scanner.Buffer(nil, maxLine)
-	for scanner.Scan() && ctx.Err() == nil {
-		if l := parseLine(scanner.Text()); l != nil {
-			r.lines++
-			r.read(l)
+	r := &logReader{sessions: map[string]*logged{}}
+	for _, k := range Kinds() {
+		for _, text := range k.Log {
+			if keys, pattern, ok := strings.Cut(text, "="); ok {
+				r.signs = append(r.signs, sign{k.ID, strings.Fields(keys), regexp.MustCompile(pattern)})
+			}
 		}
 	}
-	if err := cmp.Or(scanner.Err(), ctx.Err()); err != nil {
-		return nil, err
+	lines, long := 0, false
+	for buffered := bufio.NewReaderSize(in, maxLine); ; {
+		text, err := buffered.ReadSlice('\n')
+		switch l := parseLine(string(text)); {
+		case errors.Is(err, bufio.ErrBufferFull):
+			long = true
+			continue
+		case long:
+			r.found.Skipped++
+			long = false
+		case l != nil:
+			lines++
+			r.read(l)
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return nil, err
+		}
 	}
-	if r.lines == 0 {
+	if lines == 0 {
 		return nil, ErrNoLog
 	}
 	for _, s := range r.sessions {
@@ -139,72 +110,63 @@ func (r *logReader) read(l *line) {
 	if host, _, err := net.SplitHostPort(client); err == nil {
 		client = host
 	}
-	times := 1 + l.number("more")
-	for i := range r.rules {
-		if !r.rules[i].fits(l) {
+	note := func(f *Finding) {
+		r.found.add(f.of(client, user))
+	}
+	if _, name, ok := strings.Cut(l.attrs["err"], `user "`); ok && user == "" {
+		user, _, _ = strings.Cut(name, `"`)
+	}
+	var before ID // a line is one finding of a kind, and a login is refused for one reason
+	for i := range r.signs {
+		id := r.signs[i].id
+		if id == before || id == loginRefused && before != "" || !r.signs[i].in(l) ||
+			id == transferCut && l.number("code") != 426 { // a client may leave before
 			continue
 		}
-		switch id := r.rules[i].id; id {
-		case commandRefused:
-			r.found.about(id, client, user, l.attrs["command"]).see(times, l.text)
-		default:
-			r.found.about(id, client, user).see(times, l.text)
+		before = id
+		f := newFinding(id, nil, l.text)
+		if f.Times += l.number("more"); id == commandRefused {
+			f.args = []string{l.attrs["command"]}
 		}
+		note(f)
 	}
-	r.readLogin(l, client, user, times)
-	r.readData(l, client, user)
-	r.readDebug(l, client, user)
-}
-
-// readLogin notes a login that was refused for the name or the password.
-func (r *logReader) readLogin(l *line, client, user string, times int) {
-	err := l.attrs["err"]
-	if strings.HasPrefix(l.attrs["msg"], "login refused") && !strings.Contains(err, "TLS is required") {
-		if _, name, ok := strings.Cut(err, `user "`); ok && user == "" {
-			user, _, _ = strings.Cut(name, `"`)
-		}
-		r.found.about(loginRefused, client, user).see(times, l.text)
+	if l.attrs["msg"] == "S3 request" && l.number("duration_ms") >= slowRequest {
+		note(newFinding(storageSlow, nil, l.text))
 	}
-}
-
-// readData notes why a data connection did not come, or did not last.
-func (r *logReader) readData(l *line, client, user string) {
 	why := cmp.Or(l.attrs["connection"], l.attrs["err"])
-	address := l.attrs["data_address"]
-	if m := missedPort.FindStringSubmatch(why); m != nil && !strings.Contains(why, "not the address of the control") {
+	if m := missed.FindStringSubmatch(why); m != nil && !strings.Contains(why, "not the address of the control") {
 		if waited, err := time.ParseDuration(m[2]); err == nil && waited < patience {
 			return
 		}
 		port, _ := strconv.ParseUint(m[1], 10, 16) // the pattern has digits only; 0 for more
-		r.found.missed(client, user, client, 1, uint16(port), l.text)
-		shown, err := netip.ParseAddrPort(address)
+		note(missedPort(client, uint16(port), l.text))
+		shown, err := netip.ParseAddrPort(l.attrs["data_address"])
 		from, wrong := netip.ParseAddr(client)
 		if err == nil && wrong == nil && isPrivate(shown.Addr()) && !isPrivate(from) {
-			r.found.about(passiveAddress, client, user, shown.Addr().String()).see(1, l.text)
+			note(newFinding(passiveAddress, []string{shown.Addr().String()}, l.text))
 		}
-		return
 	}
-	if l.attrs["msg"] == "transfer" && l.number("code") == 426 && l.attrs["connection"] != "" &&
-		!strings.Contains(why, "aborted by the client") && !strings.Contains(why, "TLS") {
-		r.found.about(transferCut, client, user).see(1, l.text)
-	}
+	r.follow(l, client, user)
 }
 
-// readDebug follows the commands of a session and the requests to S3, which are debug lines.
-func (r *logReader) readDebug(l *line, client, user string) {
+// follow follows the commands of a session, which are debug lines.
+func (r *logReader) follow(l *line, client, user string) {
 	msg, id := l.attrs["msg"], l.attrs["session"]
-	if msg == "S3 request" && l.number("duration_ms") >= slowRequest {
-		r.found.about(storageSlow, client, user).see(1, l.text)
-	}
 	if msg != "command" && msg != "reply" || id == "" {
 		return
 	}
 	s := r.sessions[id]
 	if s == nil {
-		s = &logged{}
+		for other := range r.sessions {
+			if len(r.sessions) < maxSessions {
+				break
+			}
+			delete(r.sessions, other)
+		}
+		s = &logged{client: client}
 		r.sessions[id] = s
 	}
-	s.client, s.user = client, cmp.Or(user, s.user)
+	s.user = cmp.Or(user, s.user)
 	if msg == "reply" {
 		s.code, s.reply = l.number("code"), l.text
 		if s.code == 200 && strings.HasPrefix(s.command, "TYPE ") {
@@ -214,9 +176,9 @@ func (r *logReader) readDebug(l *line, client, user string) {
 	}
 	s.command, s.code = l.attrs["line"], 0
 	verb, name, _ := strings.Cut(s.command, " ")
-	binary := strings.Contains(binaryNames, " "+strings.ToLower(path.Ext(name))+" ") && path.Ext(name) != ""
-	if s.ascii && binary && (verb == "STOR" || verb == "RETR" || verb == "APPE") {
-		r.found.about(typeASCII, client, s.user).see(1, "TYPE A", l.text)
+	binary := strings.Contains(binaryNames, " "+strings.ToLower(path.Ext(name))+" ")
+	if s.ascii && binary && slices.Contains([]string{"STOR", "RETR", "APPE"}, verb) {
+		r.found.add(newFinding(typeASCII, nil, "TYPE A", l.text).of(client, s.user))
 	}
 	if verb == "QUIT" {
 		delete(r.sessions, id)
@@ -227,6 +189,61 @@ func (r *logReader) readDebug(l *line, client, user string) {
 func (r *logReader) ended(s *logged) {
 	verb, _, _ := strings.Cut(s.command, " ")
 	if slices.Contains([]int{500, 501, 502, 504}, s.code) {
-		r.found.about(clientStops, s.client, s.user, verb).see(1, s.command, s.reply)
+		r.found.add(newFinding(clientStops, []string{verb}, s.command, s.reply).of(s.client, s.user))
 	}
+}
+
+// A line is one of the log: its attributes by their keys, and its text.
+type line struct {
+	attrs map[string]string
+	text  string
+}
+
+// parseLine reads a line in either format of the log. What journald, kubectl or a collector has put in front is left
+// out. It returns nil for a line of another program.
+func parseLine(text string) *line {
+	text = strings.TrimSpace(text)
+	if at := strings.Index(text, `{"`); at >= 0 {
+		var values map[string]any
+		if json.Unmarshal([]byte(text[at:]), &values) == nil && values["msg"] != nil {
+			l := &line{attrs: make(map[string]string, len(values)), text: text[at:]}
+			for key, value := range values {
+				if number, ok := value.(float64); ok {
+					value = strconv.FormatFloat(number, 'f', -1, 64)
+				}
+				l.attrs[key] = fmt.Sprint(value)
+			}
+			return l
+		}
+	}
+	for _, first := range []string{"time=", "level="} {
+		at := strings.Index(text, first)
+		if at < 0 {
+			continue
+		}
+		l := &line{attrs: map[string]string{}, text: text[at:]}
+		for rest := l.text; rest != ""; rest = strings.TrimLeft(rest, " ") {
+			key, value, found := strings.Cut(rest, "=")
+			if !found {
+				break
+			}
+			if quoted, err := strconv.QuotedPrefix(value); err == nil {
+				rest = value[len(quoted):]
+				value, _ = strconv.Unquote(quoted) // QuotedPrefix has checked it
+			} else {
+				value, rest, _ = strings.Cut(value, " ")
+			}
+			l.attrs[key] = value
+		}
+		if l.attrs["msg"] != "" {
+			return l
+		}
+	}
+	return nil
+}
+
+// number is an attribute that is a number, else 0.
+func (l *line) number(key string) int {
+	n, _ := strconv.Atoi(l.attrs[key])
+	return n
 }

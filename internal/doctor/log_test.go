@@ -3,6 +3,7 @@ package doctor_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -88,6 +89,9 @@ func TestReadLog(t *testing.T) {
 		{"tls-required", logged + `"login refused; the log shows one a minute for an address and user" session=1 ` +
 			`remote=192.0.2.7:1 err="TLS is required (tls.required), and the client has not sent AUTH TLS" more=0`,
 			[]string{"tls-required 192.0.2.7  1"}},
+		{"wrong-tenant", logged + `"login refused; the log shows one a minute for an address and user" session=1 ` +
+			`remote=192.0.2.7:1 err="user \"alice\": the password is right, but auth names the tenant \"old\", and the client ` +
+			`has asked for \"acme\": no tenant for the user: login refused" more=0`, []string{"wrong-tenant 192.0.2.7 alice 1"}},
 		{"certificate", logged + `"client left after the TLS handshake, before a login; the log shows one a minute for an ` +
 			`address" session=1 remote=192.0.2.7:1 hint="the client may not trust the certificate, or the certificate may ` +
 			`not have the name that the client connects to" more=2`, []string{"certificate 192.0.2.7  3"}},
@@ -127,6 +131,9 @@ func TestReadLog(t *testing.T) {
 		{"a-picture-as-text", debugged("TYPE A = 200", "EPSV = 229", "STOR scan.JPG = 226", "TYPE I = 200",
 			"STOR other.jpg = 226", "QUIT = 221"), []string{"type-ascii 192.0.2.7 scanner 1"}},
 		{"a-text-as-text", debugged("TYPE A = 200", "EPSV = 229", "STOR scan.txt = 226", "QUIT = 221"), nil},
+		{"quick-storage", `level=DEBUG msg="S3 request"` + scanner + ` operation=PutObject status=200 duration_ms=4999` + "\n" +
+			logged + `transfer` + scanner + ` command=STOR code=226 duration_ms=99000`, nil},
+		{"name-like-a-line", logged + `transfer` + scanner + ` path="/x\nmsg=banned\nlevel=INFO msg=banned" code=226`, nil},
 		{"stops-at-500", debugged("SYST = 215", "XCRC a.txt = 500"), []string{"client-stops 192.0.2.7 scanner 1"}},
 		{"goes-on-after-500", debugged("XCRC a.txt = 500", "PWD = 257"), nil},
 	} {
@@ -138,6 +145,18 @@ func TestReadLog(t *testing.T) {
 	}
 	if _, err := doctor.ReadLog(t.Context(), strings.NewReader("Nov 28 sshd[1]: hello\n")); !errors.Is(err, doctor.ErrNoLog) {
 		t.Errorf("another log: %v", err)
+	}
+}
+
+// A line that is too long is skipped, and those after it are read.
+func TestLongLine(t *testing.T) {
+	found, err := doctor.ReadLog(t.Context(), io.MultiReader(strings.NewReader(logged+"serving\n"+logged+`"`),
+		strings.NewReader(strings.Repeat("x", 3<<20)), strings.NewReader("\"\n"+logged+"stopping"+scanner)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := found.Shown(text); found.Skipped != 1 || len(all) != 1 || all[0].ID != "shutting-down" {
+		t.Errorf("skipped %d, %+v", found.Skipped, all)
 	}
 }
 
@@ -159,13 +178,24 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// Each row of the table has its texts and a place where it is found.
+// Each row of the table has its texts and a place where it is found, and each text of the doctor is in the table.
 func TestKinds(t *testing.T) {
+	used := []i18n.ID{doctor.NothingFound}
 	seen := map[doctor.ID]bool{}
 	for _, k := range doctor.Kinds() {
-		if text(k.Cause) == "" || text(k.Change) == "" || k.Server == "" && k.Log == "" || seen[k.ID] {
+		if text(k.Cause) == "" || text(k.Change) == "" || k.Server == "" && len(k.Log) == 0 || seen[k.ID] {
 			t.Errorf("%+v", k)
 		}
 		seen[k.ID] = true
+		used = append(used, k.Cause, k.Change)
+	}
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range bundle.IDs() {
+		if strings.HasPrefix(string(id), "doctor-") && !slices.Contains(used, id) {
+			t.Errorf("%s is not used", id)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -26,206 +27,212 @@ const (
 	replyTimeout = 15 * time.Second
 	// quitTimeout is how long a goodbye may take, of which nothing depends.
 	quitTimeout = 2 * time.Second
-	// maxControl and maxData bound what a server may make this process keep, in bytes.
-	maxControl = 1 << 20
-	maxData    = 1 << 20
+	// maxRead bounds what a connection may make this process keep, in bytes.
+	maxRead = 1 << 20
 )
 
-// A problem is a finding that ends a session.
-type problem struct {
-	id       ID
-	args     []string
-	evidence []string
-	noRoute  bool // of an address that is unreachable
-}
-
-// Error is for a reader of code; people see the finding.
-func (p *problem) Error() string { return string(p.id) + ": " + strings.Join(p.evidence, "; ") }
-
-// A reply is one of the server, with all of its lines.
+// A reply is one of the server, with all of its lines. Without a code none came, and the text says why.
 type reply struct {
 	code int
 	text string
 }
 
-func (r reply) String() string { return strconv.Itoa(r.code) + " " + r.text }
+func failed(err error) reply { return reply{text: err.Error()} }
 
-func (r reply) ok() bool { return r.code >= 200 && r.code < 300 }
+func (r reply) String() string {
+	if r.code == 0 {
+		return r.text
+	}
+	return strconv.Itoa(r.code) + " " + r.text
+}
 
-// A session is one with the server, logged in.
+func (r reply) ok() bool { return r.code/100 == 2 }
+
+// A session is one with the server.
 type session struct {
 	conn     net.Conn
 	text     *textproto.Reader
 	remote   netip.AddrPort
 	stop     func() bool // ends what closes the connection with the context
-	greeting reply
+	greeting string
+	auth     reply // to AUTH TLS
 	features reply
 	tls      *tls.Config // nil in the clear
 	private  bool        // data connections are encrypted
-	unsafe   []*problem  // what is wrong with the certificate, and yet the session goes on
 	state    tls.ConnectionState
+	unsafe   []*Finding // about TLS
+}
+
+func (s *session) use(conn net.Conn) {
+	s.conn, s.text = conn, textproto.NewReader(bufio.NewReader(io.LimitReader(conn, maxRead)))
 }
 
 // send sends a command and reads its reply.
-func (s *session) send(command string) (reply, error) {
+func (s *session) send(command string) reply {
 	_ = s.conn.SetDeadline(time.Now().Add(replyTimeout))
 	if _, err := io.WriteString(s.conn, command+"\r\n"); err != nil {
-		return reply{}, err
+		return failed(err)
 	}
 	return s.read()
 }
 
 // read reads a reply.
-func (s *session) read() (reply, error) {
+func (s *session) read() reply {
+	_ = s.conn.SetDeadline(time.Now().Add(replyTimeout))
+	return s.readInTime()
+}
+
+func (s *session) readInTime() reply {
 	if first, err := s.text.R.Peek(1); err == nil && (first[0] < '1' || first[0] > '5') {
 		line, _ := s.text.ReadLine() // as far as there is one
-		return reply{}, fmt.Errorf("no reply of FTP: %q", line)
+		return reply{text: fmt.Sprintf("no reply of FTP: %q", line)}
 	}
 	code, text, err := s.text.ReadResponse(0)
-	if r := (reply{code, text}); code != 0 {
-		return r, nil
+	if code == 0 {
+		return failed(err)
 	}
-	return reply{}, err
+	return reply{code, text}
 }
 
-func (s *session) use(conn net.Conn) {
-	s.conn, s.text = conn, textproto.NewReader(bufio.NewReader(io.LimitReader(conn, maxControl)))
-}
-
-// close ends the session.
+// close ends the session, if there is one.
 func (s *session) close() {
 	if s != nil {
 		s.stop()
 		_ = s.conn.SetDeadline(time.Now().Add(quitTimeout))
 		if _, err := io.WriteString(s.conn, "QUIT\r\n"); err == nil {
-			_, _ = s.read()
+			_ = s.readInTime()
 		}
 		_ = s.conn.Close()
 	}
 }
 
-// login opens a session. The error is a *problem. Some servers count a session for a moment after its end, so a limit
-// on sessions is not taken at its word when there was one.
-func (x *examination) login(ctx context.Context, address netip.AddrPort) (s *session, err error) {
+// login opens a session and logs in. Without a session it returns why. Some servers count a session for a moment after
+// its end, so a limit on sessions is not taken at its word when there was one.
+func (x *examination) login(ctx context.Context, address netip.AddrPort) (*session, *Finding) {
 	const attempts, pause = 4, 500 * time.Millisecond
-	for range attempts {
-		s, err = x.open(ctx, address)
-		if p, _ := errors.AsType[*problem](err); p == nil || p.id != limitReached {
-			break
+	for attempt := 1; ; attempt++ {
+		s, f := x.connect(ctx, address, 0)
+		if f == nil {
+			f = x.enter(s)
+			if !x.judged {
+				x.add(s.unsafe...)
+				x.judged = true
+			}
+			if f == nil {
+				return s, nil
+			}
+			s.close()
+		}
+		if f.ID != limitReached || attempt == attempts || ctx.Err() != nil {
+			return nil, f
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
 	}
-	return s, err
 }
 
-// open opens a session, at once or not at all.
-func (x *examination) open(ctx context.Context, address netip.AddrPort) (*session, error) {
-	dialer := net.Dialer{Timeout: dialTimeout}
-	conn, err := dialer.DialContext(ctx, "tcp", address.String())
+// connect opens a session, with TLS where the server offers it, up to a version of it (0 for the newest).
+func (x *examination) connect(ctx context.Context, address netip.AddrPort, newest uint16) (*session, *Finding) {
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", address.String())
 	if err != nil {
-		return nil, &problem{id: addressUnreachable, args: []string{address.String()}, evidence: []string{err.Error()},
-			noRoute: errors.Is(err, syscall.ENETUNREACH)}
+		f := newFinding(addressUnreachable, []string{address.String()}, err.Error())
+		f.harmless = errors.Is(err, syscall.ENETUNREACH) || address.Addr().IsLoopback()
+		return nil, f
 	}
 	s := &session{remote: address}
 	s.use(conn)
 	s.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
-	if err := x.prepare(ctx, s); err != nil {
+	if f := x.greet(ctx, s, newest); f != nil {
 		s.stop()
 		_ = conn.Close()
-		return nil, err
+		return nil, f
 	}
 	return s, nil
 }
 
-// prepare brings a session from the greeting to the working directory of the examination.
-func (x *examination) prepare(ctx context.Context, s *session) (err error) {
-	_ = s.conn.SetDeadline(time.Now().Add(replyTimeout))
+func (x *examination) greet(ctx context.Context, s *session, newest uint16) *Finding {
 	if x.target.Implicit {
-		if err := x.secure(ctx, s); err != nil {
-			return err
+		if err := s.startTLS(ctx, x.target.Host, newest); err != nil {
+			return newFinding(protocolMismatch, nil, s.remote.String(), "TLS: "+err.Error())
 		}
 	}
-	for s.greeting, err = s.read(); err == nil && s.greeting.code == 120; s.greeting, err = s.read() {
+	r := s.read()
+	for r.code == 120 {
+		r = s.read()
+	}
+	if s.greeting = r.text; r.code == 421 {
+		return newFinding(limitReached, nil, r.String())
+	} else if r.code != 220 {
+		return newFinding(protocolMismatch, nil, s.remote.String(), r.String())
+	}
+	if x.target.Implicit {
+		return nil
+	}
+	if s.auth = s.send("AUTH TLS"); s.auth.code == 0 {
+		return newFinding(protocolMismatch, nil, "AUTH TLS", s.auth.String())
+	} else if s.auth.code == 234 {
+		if err := s.startTLS(ctx, x.target.Host, newest); err != nil {
+			return newFinding(tlsFailed, nil, "AUTH TLS", err.Error())
+		}
+	}
+	return nil
+}
+
+// enter brings a session from the greeting to the working directory of the examination. A password goes to a server
+// that anybody can read or be only where the options say so.
+func (x *examination) enter(s *session) *Finding {
+	x.checkTLS(s)
+	harmful := func(f *Finding) bool { return !f.harmless }
+	if at := slices.IndexFunc(s.unsafe, harmful); at >= 0 && !x.Insecure && x.target.User != anonymous {
+		return newFinding(passwordKept, nil, s.unsafe[at].Evidence...)
+	}
+	r := s.send("USER " + x.target.User)
+	if r.code == 331 {
+		r = s.send("PASS " + x.target.Password)
 	}
 	switch {
-	case err != nil:
-		return &problem{id: protocolMismatch, evidence: []string{s.remote.String() + ": " + err.Error()}}
-	case s.greeting.code == 421:
-		return &problem{id: limitReached, evidence: []string{s.greeting.String()}}
-	case s.greeting.code != 220:
-		return &problem{id: protocolMismatch, evidence: []string{s.greeting.String()}}
+	case r.code == 0:
+		return newFinding(protocolMismatch, nil, "USER", r.String())
+	case r.code == 421:
+		return newFinding(limitReached, nil, r.String())
+	case !r.ok():
+		return newFinding(loginRefused, nil, r.String())
 	}
-	if !x.target.Implicit {
-		auth, err := s.send("AUTH TLS")
-		if err == nil && auth.code == 234 {
-			err = x.secure(ctx, s)
-		}
-		if p, ok := errors.AsType[*problem](err); ok {
-			return p
-		}
-		if s.tls == nil {
-			s.unsafe = append(s.unsafe, &problem{id: tlsMissing, evidence: []string{"AUTH TLS", textOf(auth, err)}})
-		}
-		if err != nil {
-			return &problem{id: protocolMismatch, evidence: []string{"AUTH TLS: " + err.Error()}}
+	if s.tls != nil {
+		_ = s.send("PBSZ 0")
+		if r = s.send("PROT P"); r.ok() {
+			s.private = true
+		} else {
+			s.unsafe = append(s.unsafe, newFinding(protection, nil, "PROT P", r.String()))
 		}
 	}
-	if err := x.authenticate(s); err != nil {
-		return err
-	}
-	for _, command := range []string{"TYPE I", "FEAT", "OPTS UTF8 ON"} {
-		r, err := s.send(command)
-		if err != nil {
-			return &problem{id: transferCut, evidence: []string{command + ": " + err.Error()}}
-		}
-		if command == "FEAT" {
-			s.features = r
-		}
+	_ = s.send("TYPE I")
+	s.features = s.send("FEAT")
+	if r = s.send("OPTS UTF8 ON"); r.code == 0 {
+		return newFinding(transferCut, nil, "OPTS UTF8 ON", r.String())
 	}
 	if x.dir != "" {
-		if r, err := s.send("CWD " + x.dir); err != nil || !r.ok() {
-			return &problem{id: commandRefused, args: []string{"CWD"}, evidence: []string{textOf(r, err)}}
-		}
+		return refused("CWD", s.send("CWD "+x.dir))
 	}
 	return nil
 }
 
-// textOf is a reply, or why there is none.
-func textOf(r reply, err error) string {
-	if err != nil {
-		return err.Error()
-	}
-	return r.String()
-}
-
-// authenticate logs in, and asks for encrypted data connections.
-func (x *examination) authenticate(s *session) error {
-	r, err := s.send("USER " + x.target.User)
-	if err == nil && r.code == 331 {
-		r, err = s.send("PASS " + x.target.Password)
-	}
+// refused says what is wrong with a reply to a command, nil if nothing is.
+func refused(command string, r reply) *Finding {
+	verb, _, _ := strings.Cut(command, " ")
 	switch {
-	case err != nil:
-		return &problem{id: protocolMismatch, evidence: []string{"USER: " + err.Error()}}
-	case r.code == 421:
-		return &problem{id: limitReached, evidence: []string{r.String()}}
-	case !r.ok():
-		return &problem{id: loginRefused, evidence: []string{r.String()}}
-	case s.tls == nil:
+	case r.ok():
 		return nil
+	case slices.Contains([]int{0, 425, 426, 451}, r.code):
+		return newFinding(transferCut, nil, command, r.String())
+	case r.code == 452 || r.code == 552:
+		return newFinding(storageFull, nil, command, r.String())
+	case slices.Contains([]int{521, 522, 534, 536}, r.code):
+		return newFinding(protection, nil, command, r.String())
 	}
-	if _, err = s.send("PBSZ 0"); err == nil {
-		r, err = s.send("PROT P")
-	}
-	if err != nil || !r.ok() {
-		s.unsafe = append(s.unsafe, &problem{id: protection, evidence: []string{"PROT P", textOf(r, err)}})
-		return nil
-	}
-	s.private = true
-	return nil
+	return newFinding(commandRefused, []string{verb}, command, r.String())
 }
 
 // A frozen cache has the TLS session of the control connection, which data connections resume.
@@ -244,164 +251,190 @@ func (f *frozen) Put(_ string, s *tls.ClientSessionState) {
 	}
 }
 
-// secure begins TLS. Old versions are accepted in order to be found. No password goes to a server with a wrong
-// certificate, unless the options say so.
-func (x *examination) secure(ctx context.Context, s *session) error {
-	s.tls = &tls.Config{
-		ServerName: x.target.Host, InsecureSkipVerify: true, MinVersion: tls.VersionTLS10,
-		ClientSessionCache: &frozen{},
-	}
+// startTLS begins TLS. Old versions and wrong certificates are accepted in order to be found.
+func (s *session) startTLS(ctx context.Context, host string, newest uint16) error {
+	s.tls = &tls.Config{ServerName: host, InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: newest,
+		ClientSessionCache: &frozen{}}
 	conn := tls.Client(s.conn, s.tls)
+	_ = s.conn.SetDeadline(time.Now().Add(replyTimeout))
 	if err := conn.HandshakeContext(ctx); err != nil {
-		return &problem{id: protocolMismatch, evidence: []string{"TLS: " + err.Error()}}
+		return err
 	}
 	s.use(conn)
 	s.state = conn.ConnectionState()
-	s.unsafe = append(s.unsafe, x.checkCertificate(s.state)...)
-	if s.state.Version < tls.VersionTLS12 {
-		s.unsafe = append(s.unsafe, &problem{id: tlsOld, evidence: []string{tls.VersionName(s.state.Version)}})
-	}
-	for _, p := range s.unsafe {
-		if p.id != tlsOld && p.id != certificateSoon && !x.Insecure {
-			return p
-		}
-	}
 	return nil
 }
-
-// certificateSoon marks a certificate that is still good.
-const certificateSoon = certificateExpired + "-soon"
 
 // soon is how long before its end a certificate is a finding: renewal has failed then. Of one with a short life it is
 // the last third.
 const soon = 14 * 24 * time.Hour
 
-// checkCertificate verifies the chain, the time and the name.
-func (x *examination) checkCertificate(state tls.ConnectionState) (wrong []*problem) {
-	leaf, between := state.PeerCertificates[0], x509.NewCertPool()
-	for _, c := range state.PeerCertificates[1:] {
+// checkTLS notes what is wrong with TLS: none, an old version, and the time, the chain and the name of a certificate.
+func (x *examination) checkTLS(s *session) {
+	wrong := func(id ID, args []string, evidence ...string) *Finding {
+		f := newFinding(id, args, evidence...)
+		s.unsafe = append(s.unsafe, f)
+		return f
+	}
+	if s.tls == nil {
+		wrong(tlsMissing, nil, "AUTH TLS", s.auth.String())
+		return
+	}
+	if s.state.Version < tls.VersionTLS12 {
+		wrong(tlsOld, nil, tls.VersionName(s.state.Version)).harmless = true
+	}
+	leaf, between := s.state.PeerCertificates[0], x509.NewCertPool()
+	for _, c := range s.state.PeerCertificates[1:] {
 		between.AddCert(c)
 	}
 	about := fmt.Sprintf("%s: %q, issuer %q, %s", leaf.SerialNumber, leaf.DNSNames, leaf.Issuer, leaf.NotAfter)
 	now := time.Now()
 	at := now
 	if now.After(leaf.NotAfter) { // the chain is another question
-		wrong = append(wrong, &problem{id: certificateExpired, evidence: []string{about}})
+		wrong(certificateExpired, nil, about)
 		at = leaf.NotAfter
 	} else if now.Add(min(soon, leaf.NotAfter.Sub(leaf.NotBefore)/3)).After(leaf.NotAfter) {
-		wrong = append(wrong, &problem{id: certificateSoon, evidence: []string{about}})
+		wrong(certificateExpired, nil, about).harmless = true
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: x.Authorities, Intermediates: between, CurrentTime: at})
 	if err != nil {
-		chain := fmt.Sprintf("%d", len(state.PeerCertificates))
-		wrong = append(wrong, &problem{id: certificateUntrusted,
-			evidence: []string{err.Error(), about, "chain: " + chain}})
+		wrong(certificateUntrusted, nil, err.Error(), about, fmt.Sprintf("chain: %d", len(s.state.PeerCertificates)))
 	}
 	if err := leaf.VerifyHostname(x.target.Host); err != nil {
-		wrong = append(wrong, &problem{id: certificateName, args: []string{x.target.Host},
-			evidence: []string{err.Error()}})
+		wrong(certificateName, []string{x.target.Host}, err.Error())
 	}
-	return wrong
 }
 
 // signature is what the servers behind one address have in common if they are alike. Numbers in a greeting change.
 func (s *session) signature() string {
-	certificate := ""
-	if s.tls != nil {
-		certificate = fmt.Sprintf(", certificate %x", sha256.Sum256(s.state.PeerCertificates[0].Raw))[:30]
-	}
 	lines := strings.Fields(s.features.text)
 	slices.Sort(lines)
-	features := fmt.Sprintf(", FEAT %x", sha256.Sum256([]byte(strings.Join(lines, " "))))[:15]
-	return regexp.MustCompile(`\d+`).ReplaceAllString(s.greeting.text, "#") + features + certificate
+	signature := regexp.MustCompile(`\d+`).ReplaceAllString(s.greeting, "#") +
+		fmt.Sprintf(", FEAT %x", sha256.Sum256([]byte(strings.Join(lines, " "))))[:15]
+	if s.tls != nil {
+		signature += fmt.Sprintf(", certificate %x", sha256.Sum256(s.state.PeerCertificates[0].Raw))[:30]
+	}
+	return signature
 }
 
 var (
-	passiveReply = regexp.MustCompile(`(\d{1,3}),(\d{1,3}),(\d{1,3}),(\d{1,3}),(\d{1,3}),(\d{1,3})`)
+	passiveReply  = regexp.MustCompile(`(\d{1,3}),(\d{1,3}),(\d{1,3}),(\d{1,3}),(\d{1,3}),(\d{1,3})`)
+	extendedReply = regexp.MustCompile(`\(.*?(\d+).\)`)
 )
 
 // passive asks for a port by EPSV or PASV. The address is not valid if there is none.
-func (s *session) passive(verb string) (netip.AddrPort, reply, error) {
-	r, err := s.send(verb)
-	if err != nil || !r.ok() {
-		return netip.AddrPort{}, r, err
+func (s *session) passive(verb string) (netip.AddrPort, reply) {
+	r := s.send(verb)
+	if !r.ok() {
+		return netip.AddrPort{}, r
 	}
-	if verb == "EPSV" {
-		fields := strings.Split(r.text, "|")
-		if len(fields) < 5 {
-			return netip.AddrPort{}, r, nil
-		}
-		port, _ := strconv.ParseUint(fields[3], 10, 16) // 0 is found to be wrong
-		return netip.AddrPortFrom(s.remote.Addr(), uint16(port)), r, nil
+	if m := extendedReply.FindStringSubmatch(r.text); m != nil && verb == "EPSV" {
+		port, _ := strconv.ParseUint(m[1], 10, 16) // 0 is found to be wrong
+		return netip.AddrPortFrom(s.remote.Addr(), uint16(port)), r
 	}
 	m := passiveReply.FindStringSubmatch(r.text)
-	if m == nil {
-		return netip.AddrPort{}, r, nil
+	if m == nil || verb == "EPSV" {
+		return netip.AddrPort{}, r
 	}
 	var n [6]byte
 	for i, text := range m[1:] {
 		v, _ := strconv.ParseUint(text, 10, 8) // the same
 		n[i] = byte(v)
 	}
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(n[:4])), uint16(n[4])<<8|uint16(n[5])), r, nil
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(n[:4])), uint16(n[4])<<8|uint16(n[5])), r
 }
 
-// transfer sends a command whose data goes over the connection that open returns after the preliminary reply, and
-// returns what came and the last reply. body is what to send, nil for a transfer from the server.
-func (s *session) transfer(command string, body []byte, open func() (net.Conn, error)) ([]byte, reply, error) {
-	r, err := s.send(command)
-	if err != nil || r.code >= 200 {
-		return nil, r, err
+// dial connects to a passive port at the address of the control connection.
+func (s *session) dial(ctx context.Context, port uint16) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: dialTimeout}
+	return dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(s.remote.Addr(), port).String())
+}
+
+// transfer runs a transfer by EPSV, PASV or PORT. body is what to send, nil for a transfer from the server.
+func (s *session) transfer(ctx context.Context, way, command string, body []byte) ([]byte, reply) {
+	if way == "PORT" {
+		return s.activeTransfer(command, body)
 	}
-	conn, err := open()
+	address, r := s.passive(way)
+	if !address.IsValid() {
+		return nil, r
+	}
+	conn, err := s.dial(ctx, address.Port())
 	if err != nil {
-		return nil, r, err
+		return nil, failed(err)
 	}
 	defer conn.Close()
-	raw := conn
+	return s.run(command, body, func() (net.Conn, error) { return conn, nil })
+}
+
+// activeTransfer lets the server connect.
+func (s *session) activeTransfer(command string, body []byte) ([]byte, reply) {
+	local := s.local()
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(local, 0)))
+	if err != nil {
+		return nil, failed(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	ask := fmt.Sprintf("EPRT |2|%s|%d|", local, port)
+	if local.Is4() {
+		ask = fmt.Sprintf("PORT %s,%d,%d", strings.ReplaceAll(local.String(), ".", ","), port>>8, port&0xff)
+	}
+	if r := s.send(ask); !r.ok() {
+		return nil, r
+	}
+	_ = l.SetDeadline(time.Now().Add(replyTimeout))
+	return s.run(command, body, func() (net.Conn, error) { return l.Accept() })
+}
+
+// run sends a command whose data goes over the connection that open returns after the preliminary reply, and returns
+// what came and the last reply.
+func (s *session) run(command string, body []byte, open func() (net.Conn, error)) ([]byte, reply) {
+	r := s.send(command)
+	if r.code/100 != 1 {
+		return nil, r
+	}
+	raw, err := open()
+	if err != nil {
+		return nil, failed(err)
+	}
+	defer raw.Close()
 	_ = raw.SetDeadline(time.Now().Add(replyTimeout))
+	conn := raw
 	if s.private {
 		if cache, ok := s.tls.ClientSessionCache.(*frozen); ok {
 			cache.full = true
 		}
-		conn = tls.Client(conn, s.tls)
+		conn = tls.Client(raw, s.tls)
 	}
 	var data []byte
-	if body != nil {
-		if _, err = conn.Write(body); err == nil {
-			err = finish(conn, raw)
-		}
-	} else {
-		data, err = io.ReadAll(io.LimitReader(conn, maxData))
+	if body == nil {
+		data, err = io.ReadAll(io.LimitReader(conn, maxRead))
+	} else if _, err = conn.Write(body); err == nil {
+		err = finish(conn, raw)
 	}
 	_ = conn.Close()
-	_ = s.conn.SetDeadline(time.Now().Add(replyTimeout))
-	last, replied := s.read()
-	if replied != nil {
-		if err == nil {
-			err = replied
-		}
-		return data, r, err
+	if r = s.read(); err != nil && (r.ok() || r.code == 0) { // otherwise the reply says more than the connection
+		return data, failed(err)
 	}
-	if !last.ok() { // the reply says more than the connection
-		err = nil
-	}
-	return data, last, err
+	return data, r
 }
 
 // finish ends an upload. It reads what the server has sent meanwhile, such as session tickets. Otherwise the connection
 // would be reset at its end, and the server might lose the end of the file.
-func finish(conn, raw net.Conn) error {
+func finish(conn, raw net.Conn) (err error) {
 	if secure, ok := conn.(*tls.Conn); ok {
-		if err := secure.CloseWrite(); err != nil {
-			return err
-		}
+		err = secure.CloseWrite()
 	}
-	if half, ok := raw.(interface{ CloseWrite() error }); ok {
-		if err := half.CloseWrite(); err != nil {
-			return err
-		}
+	if half, ok := raw.(*net.TCPConn); ok {
+		err = cmp.Or(err, half.CloseWrite())
 	}
 	_, _ = io.Copy(io.Discard, raw) // the server ends it, in one way or another
-	return nil
+	return err
+}
+
+// local is the address of this end of the control connection.
+func (s *session) local() netip.Addr {
+	tcp, _ := s.conn.LocalAddr().(*net.TCPAddr) // nil has no address
+	return tcp.AddrPort().Addr().Unmap()
 }
