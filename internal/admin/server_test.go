@@ -177,7 +177,7 @@ func TestLanguagesOfTheState(t *testing.T) {
 	second.Command(421, "PASS "+servicetest.Password)
 	for _, test := range []struct{ accept, lang, dir, session, quota, storage, upload, ok, banned, refused string }{
 		{"fr-CA,en", "fr", "ltr", "japonais", "600\u00a0ko sur 1,5\u00a0Mo", "Injoignable",
-			"Envoi", "Réussi", "Un administrateur", "Utilisateur – Sessions (user.sessions)"},
+			"Envoi", "Succès", "Un administrateur", "Utilisateur – Sessions (user.sessions)"},
 		{"ar", "ar", "rtl", "اليابانية", "600 كيلوبايت من 1.5 م.ب", "يتعذر الوصول إليه",
 			"رفع", "نجح", "أحد المسؤولين", "المستخدم – الجلسات (user.sessions)"},
 		{"ja", "ja", "ltr", "日本語", "600 KB / 1.5 MB", "接続不可",

@@ -71,7 +71,7 @@ const events = {
   set_time: text('event-set-time'), presign: text('event-presign'),
   admin_login: text('event-admin-login'), ban: text('event-ban'), unban: text('unbanned'),
   disconnect: text('disconnected'), abort_upload: text('deleted'),
-  debug: text('event-debug'), debug_off: text('event-debug-off'), reload: text('loaded'),
+  debug: text('event-debug'), debug_off: text('event-debug-off'), reload: text('event-reload'),
 }
 const outcomes = {ok: text('outcome-ok'), failed: text('outcome-failed'), refused: text('outcome-refused')}
 const banReasons = {
