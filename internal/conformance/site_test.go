@@ -22,7 +22,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-func TestMain(m *testing.M) { s3test.Main(m) }
+func TestMain(m *testing.M) { s3test.Main(ftptest.Texts{M: m, Reader: ftptest.Conformance}) }
 
 // password is that of every user.
 const password = servicetest.Password

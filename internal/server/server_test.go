@@ -23,7 +23,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-func TestMain(m *testing.M) { s3test.Main(m) }
+func TestMain(m *testing.M) { s3test.Main(ftptest.Texts{M: m, Reader: ftptest.Server}) }
 
 // simulated returns a simulated AWS, and the configuration of a server before it.
 func simulated(t *testing.T) (*s3test.Server, *config.Config) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,9 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // An upload that is kept says so whatever has stopped it, and the client continues it.
@@ -65,5 +68,88 @@ func TestStoppedUploads(t *testing.T) {
 			c.Command(350, "REST "+offset)
 			send(t, c, begin(t, c, "STOR /file", ""), "e and the rest")
 		})
+	}
+}
+
+// What S3 refuses has a text for each reason, and a reader learns whose turn it is.
+func TestRefusalsOfS3(t *testing.T) {
+	t.Parallel()
+	s, cfg := simulated(t)
+	proxy := proxied(t, s)
+	cfg.S3.Endpoint = proxy.Server().Endpoint
+	cfg.Tenants["acme"].DefaultLanguage = language.English
+	srv := start(t, cfg, Options{AWS: proxy.Server().AWSConfig()})
+	c := session(t, srv, "alice")
+	const again = " If this happens again, please tell the administrator."
+	for _, tt := range []struct {
+		status     int
+		code, want string
+	}{
+		{http.StatusForbidden, "AccessDenied",
+			"550 d/f: The storage has denied the server access. Please tell the administrator."},
+		{http.StatusConflict, "ObjectParentIsFile", "553 d/f: A part of this path is a file, not a directory."},
+		{http.StatusConflict, "ExistingObjectIsDirectory", "550 d/f: Is a directory, not a file."},
+		{http.StatusBadRequest, "EntityTooLarge", "552 d/f: File too large."},
+		{http.StatusForbidden, "QuotaExceeded",
+			"552 Quota exceeded. Please delete files, or ask the administrator for more space."},
+		{http.StatusNotFound, "NoSuchBucket",
+			"550 The storage of this account is missing. Please tell the administrator."},
+		{http.StatusPaymentRequired, "Unheard", "550 d/f: The storage reported an error." + again},
+	} {
+		fault := proxy.Inject(s3test.Fault{Operation: "PutObject", Effect: s3test.Refuse(tt.status, tt.code)})
+		if reply, err := c.Upload("STOR d/f", "content"); err != nil || reply != tt.want {
+			t.Errorf("%s: %q, %v, want %q", tt.code, reply, err, tt.want)
+		}
+		fault.End()
+	}
+	// Of the last request of an upload, 507 does not say whether S3 has performed it.
+	proxy.Inject(s3test.Fault{Operation: "CreateMultipartUpload",
+		Effect: s3test.Refuse(http.StatusInsufficientStorage, "XMinioStorageFull")})
+	data := c.Data()
+	c.Command(150, "STOR d/f")
+	_, _ = io.WriteString(data, strings.Repeat("x", 2*int(cfg.PartSize))) // the server may close the connection meanwhile
+	_ = data.Close()
+	if text := c.Reply(452); text != "Insufficient storage space. Please tell the administrator." {
+		t.Errorf("a large file: 452 %q", text)
+	}
+}
+
+// What cannot move says so, and between two accounts what to do instead.
+func TestWhatStays(t *testing.T) {
+	t.Parallel()
+	s, cfg := simulated(t)
+	acme := cfg.Tenants["acme"]
+	acme.DefaultLanguage = language.English
+	acme.Users["alice"].Home = "/"
+	acme.Folders = map[string]*config.Folder{
+		"/here": {Bucket: s.Bucket(t)},
+		"/there": {Bucket: s.Bucket(t),
+			S3: config.S3{AccessKeyID: "another", SecretAccessKey: value.NewSecret("secret")}},
+	}
+	c := session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")
+	c.Store("/f", "content")
+	const stays = ": This directory cannot be moved, replaced or removed."
+	const accounts = "/f -> /there/f: Source and destination are in different storage accounts; " +
+		"please download and upload instead."
+	for _, tt := range []struct {
+		code          int
+		command, want string
+	}{
+		{550, "RMD /here", "/here" + stays},
+		{550, "SITE RMDIR /here", "/here" + stays},
+		{550, "RNFR /here", "/here" + stays},
+		{550, "RMD /", "/" + stays},
+		{550, "MKD /", "/: File or directory already exists."},
+		{550, "DELE /", "/: Is a directory, not a file."},
+		{350, "RNFR /f", "Please send the new name with RNTO."},
+		{550, "RNTO /here", "/here" + stays},
+		{350, "RNFR /f", "Please send the new name with RNTO."},
+		{550, "RNTO /there/f", accounts},
+		{350, "SITE CPFR /f", "Please send the name of the copy with SITE CPTO."},
+		{550, "SITE CPTO /there/f", accounts},
+	} {
+		if text := c.Command(tt.code, tt.command); text != tt.want {
+			t.Errorf("%s: %q, want %q", tt.command, text, tt.want)
+		}
 	}
 }

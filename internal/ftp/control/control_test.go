@@ -31,7 +31,7 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-func TestMain(m *testing.M) { s3test.Main(m) }
+func TestMain(m *testing.M) { s3test.Main(ftptest.Texts{M: m, Reader: ftptest.Control}) }
 
 // waitTimeout is how long a test waits for what must come.
 const waitTimeout = time.Minute

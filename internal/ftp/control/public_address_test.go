@@ -3,6 +3,7 @@ package control_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
 
 // PASV shows the address of a host name, and another one to the clients of some networks. HOST accepts that. Where
@@ -53,5 +55,32 @@ func TestPublicAddress(t *testing.T) {
 				s.connect().do("HOST "+shown.String(), "220")
 			}
 		})
+	}
+}
+
+// PASV cannot name an address of IPv6 (RFC 2428 1).
+func TestPASVOverIPv6(t *testing.T) {
+	s := newSite(t, nil)
+	listener, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.server.Serve(context.WithoutCancel(t.Context()), listener) }()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	c := &client{Conn: ftptest.NewConn(conn), t: t, site: s}
+	c.expect("220 ")
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230 ")
+	c.do("LANG en", "200 ")
+	c.do("PASV", "425 PASV works over IPv4 only; please use EPSV.")
+	c.do("EPSV", "229 ")
+	s.shutdown()
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }

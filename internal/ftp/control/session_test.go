@@ -310,6 +310,13 @@ func TestCommandsBehindAUTH(t *testing.T) {
 	c.do("PASS demo", "503 ")
 }
 
+// Without a certificate there is no TLS.
+func TestNoCertificate(t *testing.T) {
+	c := newSite(t, func(cfg *control.Config) { cfg.TLS = nil }).connect()
+	c.do("AUTH TLS", "431 This server has no TLS certificate.")
+	c.do("NOOP", "200 ")
+}
+
 func TestImplicitTLS(t *testing.T) {
 	s := newSite(t, nil)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -29,7 +29,7 @@ type Conn struct {
 
 // NewConn speaks on a connection.
 func NewConn(conn net.Conn) *Conn {
-	return &Conn{Conn: conn, In: bufio.NewReader(conn), Timeout: timeout}
+	return &Conn{Conn: conn, In: bufio.NewReader(&noted{Reader: conn}), Timeout: timeout}
 }
 
 // Open connects to a server and reads nothing.
@@ -99,7 +99,7 @@ func (c *Conn) StartTLS(cfg *tls.Config) error {
 		return err
 	}
 	c.Conn = conn
-	c.In.Reset(conn)
+	c.In.Reset(&noted{Reader: conn})
 	return nil
 }
 

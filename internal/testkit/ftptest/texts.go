@@ -1,0 +1,199 @@
+package ftptest
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/locales"
+)
+
+// read has the lines of the replies that the tests of this process have read.
+//
+//nolint:gochecknoglobals // it outlives every test
+var read = struct {
+	sync.Mutex
+	lines map[string]struct{}
+}{lines: map[string]struct{}{}}
+
+// A noted keeps the lines that a test reads.
+type noted struct {
+	io.Reader
+	begun string // of a line
+}
+
+func (r *noted) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	lines := strings.Split(r.begun+string(p[:n]), "\r\n")
+	r.begun = lines[len(lines)-1]
+	read.Lock()
+	defer read.Unlock()
+	for _, line := range lines[:len(lines)-1] {
+		read.lines[line] = struct{}{}
+	}
+	return n, err
+}
+
+// The packages whose tests read the messages of replies.
+const (
+	Control     = "control"     // What a session sends by itself.
+	Conformance = "conformance" // What is met only by tests of RFCs.
+	Server      = "server"      // What needs a configuration, a limit, an administrator or an answer of S3.
+)
+
+// readers are the packages of the messages that Control does not read. A message without a package has no reader.
+func readers() map[string][]i18n.ID {
+	return map[string][]i18n.ID{
+		Conformance: {
+			i18n.EncryptionStays, i18n.HostMismatch, i18n.LanguageSetNearest, i18n.ProtectionUnsupported,
+		},
+		Server: {
+			i18n.AddressRefused, i18n.AuditUnavailable, i18n.ClientCertificateRequired, i18n.CommandTimeout,
+			i18n.FileArchived, i18n.FileNameDenied, i18n.FileNotJudged, i18n.FileRefused, i18n.FileRestoring,
+			i18n.FileSizeLimit, i18n.FileTooLarge, i18n.MoveBetweenAccounts, i18n.OverwriteDenied, i18n.ParentIsFile,
+			i18n.PassivePortUnavailable, i18n.QuotaExceeded, i18n.ResumeComplete, i18n.ResumeElsewhere,
+			i18n.StorageDenied, i18n.StorageError, i18n.StorageFull, i18n.StorageMissing, i18n.StorageUnavailable,
+			i18n.TooManyCommands, i18n.TooManyOperations, i18n.TooManySessions, i18n.TooManySessionsAddress,
+			i18n.TooManySessionsUser, i18n.UploadKept, i18n.UserDisabled, i18n.UserExpired, i18n.VersionsReadOnly,
+		},
+		"": {i18n.CommandFailed}, // of a bug
+	}
+}
+
+// A Texts runs the tests of a package, and then wants that they have read each message of its replies, in any language.
+// Where only some tests of the package run, it wants nothing.
+type Texts struct {
+	M      *testing.M
+	Reader string // the package
+}
+
+// wants says whether the package is the reader of a message.
+func (x Texts) wants(id i18n.ID) bool {
+	for reader, ids := range readers() {
+		if slices.Contains(ids, id) {
+			return reader == x.Reader
+		}
+	}
+	return x.Reader == Control
+}
+
+// Run runs the tests.
+func (x Texts) Run() int {
+	code := x.M.Run()
+	if code != 0 || testing.Short() || narrowed() {
+		return code
+	}
+	unread, err := x.unread()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if len(unread) == 0 {
+		return 0
+	}
+	fmt.Fprintf(os.Stderr, "FAIL: no test of the package reads these messages in a reply; write one that makes the "+
+		"server send them: %q\n", unread)
+	return 1
+}
+
+// narrowed says whether the command line leaves tests out.
+func narrowed() bool {
+	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz", "test.bench"} {
+		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// unread are the messages that no reply has had.
+func (x Texts) unread() (ids []i18n.ID, err error) {
+	for _, tag := range locales.Tags() {
+		texts, err := textsOf(tag)
+		if err != nil {
+			return nil, err
+		}
+		if tag == "en" {
+			for id := range texts {
+				if x.wants(id) {
+					ids = append(ids, id)
+				}
+			}
+			slices.Sort(ids)
+		}
+		ids = slices.DeleteFunc(ids, func(id i18n.ID) bool { return slices.ContainsFunc(texts[id], wasRead) })
+	}
+	return ids, nil
+}
+
+// textsOf returns the texts of the replies in a language, each in its forms.
+func textsOf(tag string) (map[i18n.ID][]string, error) {
+	data, err := fs.ReadFile(locales.FS(), tag+"/messages.gotext.json")
+	if err != nil {
+		return nil, err
+	}
+	var catalogue struct {
+		Messages []struct {
+			ID          i18n.ID
+			Translation json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(data, &catalogue); err != nil {
+		return nil, err
+	}
+	texts := map[i18n.ID][]string{}
+	for _, m := range catalogue.Messages {
+		if m.ID.OnPage() || strings.HasPrefix(string(m.ID), "syntax-") || strings.HasPrefix(string(m.ID), "doctor-") {
+			continue
+		}
+		var text string
+		var plural struct {
+			Select struct {
+				Cases map[string]struct{ Msg string }
+			}
+		}
+		if json.Unmarshal(m.Translation, &text) == nil {
+			texts[m.ID] = []string{text}
+			continue
+		}
+		if err := json.Unmarshal(m.Translation, &plural); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", tag, m.ID, err)
+		}
+		for _, c := range plural.Select.Cases {
+			texts[m.ID] = append(texts[m.ID], c.Msg)
+		}
+	}
+	return texts, nil
+}
+
+// wasRead says whether a line has had a text, with anything in the place of its placeholders.
+func wasRead(text string) bool {
+	var parts []string
+	for i, piece := range strings.FieldsFunc(text, func(r rune) bool { return r == '{' || r == '}' }) {
+		if placeholder := i%2 == 1 != strings.HasPrefix(text, "{"); !placeholder {
+			parts = append(parts, piece)
+		}
+	}
+	read.Lock()
+	defer read.Unlock()
+	for line := range read.lines {
+		rest, found := line, true
+		for _, part := range parts {
+			if _, rest, found = strings.Cut(rest, part); !found {
+				break
+			}
+		}
+		if found {
+			return true
+		}
+	}
+	return false
+}
