@@ -44,7 +44,7 @@ func oldTenants(t *testing.T) string {
 	for _, old := range oldClients {
 		fmt.Fprintf(
 			&b,
-			"  %[1]s: {hosts: [%[1]s.example], bucket: BUCKET, prefix: %[3]s%[1]s/, pathname_encoding: %[2]s, "+
+			"  %[1]s: {hosts: [%[1]s.example], bucket: BUCKET, prefix: %[3]s%[1]s/, compatibility: {charset: %[2]s}, "+
 				"users: {alice: {password_hash: %[4]q}}}\n",
 			old.tenant, old.label, prefix, hash)
 	}

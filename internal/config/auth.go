@@ -42,13 +42,15 @@ type UserSettings struct {
 	Language language.Tag `yaml:"language" default:"the tenant's"`
 	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
 	Quota value.Size `yaml:"quota" default:"no limit"`
+	// How the user's clients differ from the standards. What it leaves out the network says, else the tenant.
+	Compatibility Compatibility `yaml:"compatibility"`
 }
 
 // New is a user with the settings.
 func (s UserSettings) New() User {
 	return User{
 		Home: s.Home, Root: s.Root, Permissions: s.Permissions, PathPermissions: s.PathPermissions,
-		Language: s.Language, Quota: s.Quota,
+		Language: s.Language, Quota: s.Quota, Compatibility: s.Compatibility,
 	}
 }
 

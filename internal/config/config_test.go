@@ -76,6 +76,7 @@ func TestLoad(t *testing.T) {
 	}
 	inside := value.Network{Prefix: netip.MustParsePrefix("10.0.0.0/8")}
 	acme, umbrella := cfg.Tenants["acme"], cfg.Tenants["umbrella"]
+	old := acme.CompatibilityAt(netip.MustParseAddr("192.0.2.1"))
 	for _, tc := range []struct {
 		name      string
 		got, want any
@@ -102,14 +103,20 @@ func TestLoad(t *testing.T) {
 		{"message", acme.Messages[i18n.Goodbye][language.French].Msg, "À bientôt chez Acme."},
 		{"message-with-plural-forms", acme.Messages[i18n.IdleTimeout][language.French].Select.Cases["one"],
 			"Acme a attendu {Seconds} seconde."},
-		{"pathname-encoding", acme.PathnameEncoding.String(), "windows-1252"},
-		{"pathname-encoding-by-default", umbrella.PathnameEncoding.String(), "utf-8"},
+		{"charset", acme.Compatibility.Charset.String(), "windows-1252"},
+		{"charset-by-default", umbrella.Compatibility.Charset.String(), "utf-8"},
+		{"charset-at-a-network", old.Charset.String(), "shift_jis"},
+		{"backslash-at-a-network", old.Backslash, pathname.BackslashSeparates},
+		{"normalization-at-a-network", old.Normalization, pathname.NFD},
+		{"charset-at-the-smallest-network",
+			acme.CompatibilityAt(netip.MustParseAddr("::ffff:192.0.2.7")).Charset.UTF8(), true},
+		{"charset-elsewhere", acme.CompatibilityAt(netip.MustParseAddr("192.0.3.1")), acme.Compatibility},
 		{"directory-encoding", acme.DirectoryEncodings["/legacy"].String(), "shift_jis"},
 		{"directory-encoding-utf-8", acme.DirectoryEncodings["/new"].UTF8(), true},
 		{"directory-encoding-raw", acme.DirectoryEncodings["/scans/été"].Raw(), true},
-		{"normalization", acme.NormalizationOf(), pathname.NFD},
-		{"normalization-by-default", umbrella.NormalizationOf(), pathname.NFC},
-		{"normalization-of-raw-names", cfg.Tenants["zebra"].NormalizationOf(), pathname.None},
+		{"normalization", acme.Compatibility.NormalizationOf(), pathname.NFD},
+		{"normalization-by-default", umbrella.Compatibility.NormalizationOf(), pathname.NFC},
+		{"normalization-of-raw-names", cfg.Tenants["zebra"].Compatibility.NormalizationOf(), pathname.None},
 		{"presign", acme.Presign, 24 * time.Hour},
 		{"quota", acme.Quota, 100 * value.GiB},
 		{"quota-of-a-user", acme.Users["bob@home"].Quota, 5 * value.GiB},

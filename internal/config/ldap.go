@@ -38,7 +38,8 @@ type LDAP struct {
 	// Condition that the entry of a user must meet (RFC 4515), like `(memberOf=cn=ftp,ou=groups,dc=example,dc=com)`.
 	Filter string `yaml:"filter" default:"none"`
 	// Attributes, by what they say of the user: `name` (default: that of `user_dn`, else `uid`), `root`, `home`, `quota`,
-	// `language`, `permissions`, `groups`, like `groups: memberOf`. `tenant` is required in `auth` of the server.
+	// `language`, `permissions`, `groups`, `compatibility` (one `charset=shift_jis` in each value), like `groups: memberOf`.
+	// `tenant` is required in `auth` of the server.
 	Attributes Attributes `yaml:"attributes" default:"none"`
 	// Timeout is how long the servers have for a login, all together: less than a session has for it.
 	Timeout time.Duration
@@ -61,12 +62,15 @@ const (
 	LDAPPermissions LDAPSetting = "permissions" // one in each value
 	LDAPGroups      LDAPSetting = "groups"      // for auth.groups
 	LDAPTenant      LDAPSetting = "tenant"      // the name of the tenant, for auth of the server
+
+	LDAPCompatibility LDAPSetting = "compatibility" // a key of Compatibility with its value in each value
 )
 
 // Values implements [yamlconf.Enum].
 func (LDAPSetting) Values() []string {
 	return yamlconf.EnumValues(
-		LDAPName, LDAPRoot, LDAPHome, LDAPQuota, LDAPLanguage, LDAPPermissions, LDAPGroups, LDAPTenant)
+		LDAPName, LDAPRoot, LDAPHome, LDAPQuota, LDAPLanguage, LDAPPermissions, LDAPGroups, LDAPTenant,
+		LDAPCompatibility)
 }
 
 // TimeoutOf is the longest time that the servers have for a login.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/pathname"
 )
 
 // A Tenant owns a bucket, or a part of one, and the users who see it.
@@ -43,13 +42,13 @@ type Tenant struct {
 	// Texts of single replies, by message and language, in place of those of the catalogues.
 	Messages map[i18n.ID]map[language.Tag]i18n.Text `yaml:"messages" default:"none"`
 
-	// How clients without UTF-8 write pathnames: `utf-8`, `raw`, or the label of a charset.
-	PathnameEncoding value.Encoding `yaml:"pathname_encoding" default:"utf-8"`
 	// Encodings of the names in directories of the tenant and below them.
 	DirectoryEncodings map[string]value.Encoding `yaml:"directory_encodings" default:"none"`
 
 	// Clients and devices that differ from the standards.
 	Compatibility Compatibility `yaml:"compatibility"`
+	// The same for clients of some networks, by network. The smallest one counts; the tenant says what it leaves out.
+	CompatibilityByNetwork map[value.Network]*Compatibility `yaml:"compatibility_by_network" default:"none"`
 
 	// Bytes that may be stored below `prefix`.
 	Quota value.Size `yaml:"quota" default:"no limit"`
@@ -150,34 +149,6 @@ type Folder struct {
 	S3 S3 `yaml:"s3"`
 }
 
-// Compatibility is how the tenant treats clients and devices that differ from the standards.
-type Compatibility struct {
-	// TYPE A: `convert` between CR LF on the way and LF in the bucket, or `keep` all bytes.
-	ASCII ASCII `yaml:"ascii" default:"convert"`
-	// SITE CHMOD: `refuse` with 502, or `ignore` with 200.
-	Chmod Chmod `yaml:"chmod" default:"refuse"`
-	// A backslash in a pathname: a character of a `name`, or a `separator` of directories.
-	Backslash pathname.Backslash `yaml:"backslash" default:"name"`
-	// Bytes after those that STOR after REST sends: `keep` them, or `truncate` the file.
-	StorAfterRest StorAfterRest `yaml:"stor_after_rest" default:"keep"`
-	// Names with control characters, such as line ends: `allow`, or `refuse` with 553.
-	ControlCharacters ControlCharacters `yaml:"control_characters" default:"allow"`
-	// Unicode form in which names are created. For raw pathnames it is `none`.
-	Normalization pathname.Normalization `yaml:"normalization" default:"nfc"`
-}
-
-// NormalizationOf is the Unicode form of the tenant's names: NFC unless the tenant says otherwise, or has names that
-// are no text.
-func (t *Tenant) NormalizationOf() pathname.Normalization {
-	switch {
-	case t.Compatibility.Normalization != "":
-		return t.Compatibility.Normalization
-	case t.PathnameEncoding.Raw():
-		return pathname.None
-	}
-	return pathname.NFC
-}
-
 // OverwriteOf is what becomes of a file that a user of the tenant stores anew.
 func (t *Tenant) OverwriteOf(u *User) Overwrite {
 	return cmp.Or(u.Overwrite, t.Overwrite, AllowOverwrite)
@@ -264,15 +235,9 @@ func (t *Tenant) checkEncryption(v *validator, p yamlconf.Path) {
 
 // checkEncodings checks how the names of a tenant are written.
 func (t *Tenant) checkEncodings(v *validator, p yamlconf.Path) {
-	quirks, at := t.Compatibility, p.Child("compatibility")
-	if t.PathnameEncoding.Raw() && quirks.Normalization != "" && quirks.Normalization != pathname.None {
-		v.report(at.Child("normalization"),
-			"raw names are kept as they are, byte for byte: write none, or remove the key")
-	}
-	if t.PathnameEncoding.Raw() && quirks.Backslash == pathname.BackslashSeparates {
-		v.report(at.Child("backslash"),
-			"in raw names no byte is known to be a backslash: remove the key, or name the charset "+
-				"in pathname_encoding")
+	t.Compatibility.check(v, p.Child("compatibility"))
+	for network, c := range t.CompatibilityByNetwork {
+		c.check(v, p.Child("compatibility_by_network").Child(network.String()))
 	}
 	seen := map[string]bool{} // in the form in which names are compared
 	for _, name := range slices.Sorted(maps.Keys(t.DirectoryEncodings)) {
@@ -282,7 +247,7 @@ func (t *Tenant) checkEncodings(v *validator, p yamlconf.Path) {
 			v.report(dir, "another one differs from it in its Unicode form only: remove one")
 		}
 		seen[composed] = true
-		if broken := value.DirectoryProblem(name, "pathname_encoding"); broken != "" {
+		if broken := value.DirectoryProblem(name, "compatibility.charset"); broken != "" {
 			v.report(dir, "%s", broken)
 		}
 	}

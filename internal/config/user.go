@@ -40,6 +40,8 @@ type User struct {
 	Timezone value.Zone `yaml:"timezone" default:"the tenant's"`
 	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
 	Quota value.Size `yaml:"quota" default:"no limit"`
+	// How the user's clients differ from the standards. What it leaves out the network says, else the tenant.
+	Compatibility Compatibility `yaml:"compatibility"`
 	// TLS of the user's clients, where it differs from the tenant's.
 	TLS UserTLS `yaml:"tls"`
 	// What the user may use, in place of what the tenant says of each user.
@@ -89,6 +91,7 @@ func (u *User) checkSettings(v *validator, p yamlconf.Path) {
 	}
 	v.permissions(p, u.Permissions, u.PathPermissions)
 	u.Files.check(v, p.Child("files"))
+	u.Compatibility.check(v, p.Child("compatibility"))
 	u.Limits.check(v, p.Child("limits"))
 }
 

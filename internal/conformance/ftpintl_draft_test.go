@@ -31,7 +31,7 @@ var charsets = []struct{ charset, bytes, name string }{
 func TestConfiguredCharset(t *testing.T) {
 	for _, tt := range charsets {
 		t.Run(tt.charset, func(t *testing.T) {
-			s := newSite(t, settings{acme: "pathname_encoding: " + tt.charset})
+			s := newSite(t, settings{acme: "compatibility: {charset: " + tt.charset + "}"})
 			c := s.login(t)
 			c.store(nvt(tt.bytes), "content")
 			if keys := s.keys(t); !slices.Equal(keys, []string{tt.name}) {
@@ -85,7 +85,7 @@ func TestConfiguredCharset(t *testing.T) {
 // RFC 2640 4.1: LANG tells a client that knows UTF-8. HOST alone does not, because clients send it that know no more,
 // and REIN begins anew.
 func TestWhatBringsUTF8(t *testing.T) {
-	s := newSite(t, settings{acme: "pathname_encoding: iso-8859-15"})
+	s := newSite(t, settings{acme: "compatibility: {charset: iso-8859-15}"})
 	s.put(t, "été", "x")
 	for _, tt := range []struct {
 		name  string
@@ -119,7 +119,7 @@ func TestWhatBringsUTF8(t *testing.T) {
 
 // RFC 2640 3.1: what the charset lacks is shown in UTF-8, so that no data is lost, and found by what is shown.
 func TestNamesThatTheCharsetLacks(t *testing.T) {
-	s := newSite(t, settings{acme: "pathname_encoding: iso-8859-15"})
+	s := newSite(t, settings{acme: "compatibility: {charset: iso-8859-15}"})
 	names := []string{"plain", "été", "日本語", "été 日本", "Привет"}
 	for _, name := range names {
 		s.put(t, name, "content of "+name)
@@ -139,7 +139,7 @@ func TestNamesThatTheCharsetLacks(t *testing.T) {
 
 // Section 3.1: what is neither UTF-8 nor the charset is refused, and what is both is UTF-8.
 func TestCharsetAndUTF8(t *testing.T) {
-	s := newSite(t, settings{acme: "pathname_encoding: euc-jp"})
+	s := newSite(t, settings{acme: "compatibility: {charset: euc-jp}"})
 	c := s.login(t)
 	for _, name := range []string{"\xff\xff", "\xa4", "a\x8f", "\xa4\x20"} {
 		c.want("501 ", "MKD "+name)
@@ -191,7 +191,7 @@ func TestCharsetsOfDirectories(t *testing.T) {
 
 // Section 3.1.1, RFC 2640 3.1 and 3.2: a mirror, or a server that knows no charset, keeps the very bytes.
 func TestRawNames(t *testing.T) {
-	s := newSite(t, settings{acme: "pathname_encoding: raw"})
+	s := newSite(t, settings{acme: "compatibility: {charset: raw}"})
 	names := []pathname{}
 	for _, tt := range slices.Concat(invalid, valid, spaces, lineEnds) {
 		if !strings.Contains(tt.bytes, "/") {
@@ -239,7 +239,7 @@ func TestRawNames(t *testing.T) {
 
 // Raw names are still names: "/" divides them, ".." leads above, and nothing looks like either.
 func TestRawNamesLeadNowhereElse(t *testing.T) {
-	s := newSite(t, settings{acme: "pathname_encoding: raw"})
+	s := newSite(t, settings{acme: "compatibility: {charset: raw}"})
 	s.put(t, "secret", "x")
 	c := s.connect(t)
 	c.loginAs("bob") // whose root is inner

@@ -96,7 +96,7 @@ func TestNoTelnetNegotiation(t *testing.T) {
 		}
 	})
 	t.Run("letters-of-a-charset", func(t *testing.T) { // in windows-1251 FF FD is "яэ"
-		c := newSite(t, settings{acme: "pathname_encoding: windows-1251"}).login(t)
+		c := newSite(t, settings{acme: "compatibility: {charset: windows-1251}"}).login(t)
 		const name = "\xff\xfd\xf2\xee"
 		c.store(name, "x")
 		c.want("213 1", "SIZE "+name)
@@ -633,7 +633,7 @@ func TestNothingIsGuessed(t *testing.T) {
 		}
 	})
 	t.Run("charset-of-the-tenant", func(t *testing.T) {
-		s := newSite(t, settings{acme: "pathname_encoding: shift_jis"})
+		s := newSite(t, settings{acme: "compatibility: {charset: shift_jis}"})
 		c := s.login(t)
 		c.everyFact()
 		c.store("\x93\xfa", "x")

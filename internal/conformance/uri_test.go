@@ -223,7 +223,7 @@ func TestURIs(t *testing.T) {
 
 // Section 2.1 and 3.2: URIs are in UTF-8 whatever the charset of the tenant's clients is.
 func TestURIsHaveNoCharset(t *testing.T) {
-	s := newSite(t, settings{acme: "pathname_encoding: shift_jis"})
+	s := newSite(t, settings{acme: "compatibility: {charset: shift_jis}"})
 	s.put(t, "日本/語.txt", "x")
 	c := s.login(t)
 	for _, name := range []string{"\x93\xfa\x96\x7b/\x8c\xea.txt", "日本/語.txt"} {

@@ -212,7 +212,7 @@ func newWorlds(t *testing.T) *worlds {
 			tenant.Hosts = []string{fmt.Sprintf("%s%d.example", name, i)}
 			cfg.Tenants[fmt.Sprintf("%s%d", name, i)] = tenant
 		}
-		tenants["beta"].PathnameEncoding = servicetest.Encoding(t, "koi8-r")
+		tenants["beta"].Compatibility.Charset = servicetest.Encoding(t, "koi8-r")
 		tenants["acme"].PathPermissions = map[string][]config.Permission{"/partner/archive": granted("lr")}
 		for _, u := range viewUsers() {
 			configured := permitted(t, u.rights, u.rules)

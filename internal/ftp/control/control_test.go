@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"runtime"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -149,7 +151,9 @@ var tenant = &account.Tenant{
 
 // loginTo is the login of demo to a tenant with these settings.
 func loginTo(settings config.Tenant) account.Login {
-	return account.Login{User: userOf(&account.Tenant{Name: "demo", Tenant: &settings}), Rights: allRights}
+	return account.Login{
+		User: userOf(&account.Tenant{Name: "demo", Tenant: &settings}), Compatibility: settings.Compatibility, Rights: allRights,
+	}
 }
 
 // userOf is the user demo of a tenant.
@@ -161,6 +165,8 @@ func (b *backend) Host(name string) (*account.Tenant, bool) {
 	tenant, ok := b.hosts[name]
 	return tenant, ok
 }
+
+func (b *backend) Charset(netip.Addr) *pathname.Encoding { return nil }
 
 func (b *backend) Admit([]*x509.Certificate) error { return nil }
 

@@ -43,11 +43,11 @@ func (s *session) optsUTF8(options string) (wire.Reply, error) {
 		}
 		return s.reply(200, i18n.UTF8On)
 	case "OFF":
-		if s.identity.tenant == nil || s.identity.tenant.PathnameEncoding.UTF8() {
+		if s.identity.charset().UTF8() {
 			return s.reply(504, i18n.UTF8StaysOn)
 		}
 		s.identity.locale.UTF8 = false
-		return s.reply(200, i18n.UTF8Off, s.identity.tenant.PathnameEncoding.DisplayName())
+		return s.reply(200, i18n.UTF8Off, s.identity.charset().DisplayName())
 	default:
 		return s.reply(501, i18n.OptionUnknown, "OPTS UTF8")
 	}

@@ -1,7 +1,9 @@
 package control
 
 import (
+	"net/netip"
 	"slices"
+	"unicode/utf8"
 
 	"golang.org/x/text/language"
 
@@ -18,6 +20,9 @@ import (
 
 // An identity is who the client is, and what follows from that: its language, its limits, and how it writes names.
 type identity struct {
+	address        netip.Addr
+	networkCharset *pathname.Encoding // of the address, before a tenant is known
+
 	hostname     string          // from HOST
 	tenant       *account.Tenant // from HOST or login
 	name         string          // from USER
@@ -49,7 +54,30 @@ func (id *identity) setTenant(t *account.Tenant) {
 	if id.login != nil {
 		user = id.login.Language
 	}
-	id.locale.SetTenant(reply.PreferencesOf(t), user)
+	id.locale.SetTenant(reply.PreferencesOf(t, id.charset()), user)
+}
+
+// charset is how the client writes until it has said that it reads UTF-8: as its login says, or its network before.
+func (id *identity) charset() *pathname.Encoding {
+	switch {
+	case id.login != nil:
+		return id.login.Compatibility.Charset.Encoding
+	case id.tenant != nil:
+		return id.tenant.CompatibilityAt(id.address).Charset.Encoding
+	}
+	return id.networkCharset
+}
+
+// shown is what the client has written before its login, for a reply.
+func (id *identity) shown(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	decoded, err := id.charset().Decode(text)
+	if err != nil {
+		return text
+	}
+	return decoded
 }
 
 // chooseHost starts again with a host, or none, and its tenant, which ends what LANG has chosen (RFC 2640 4.1). What
@@ -83,9 +111,9 @@ func (id *identity) scopes() limits.Scopes {
 	return id.login.Scopes
 }
 
-// ignoresChmod tells whether the user's tenant answers SITE CHMOD, though S3 keeps no permissions.
+// ignoresChmod tells whether the client gets 200 for SITE CHMOD, though S3 keeps no permissions.
 func (id *identity) ignoresChmod() bool {
-	return id.login != nil && id.login.Tenant.Compatibility.Chmod == config.IgnoreChmod
+	return id.login != nil && id.login.Compatibility.Chmod == config.IgnoreChmod
 }
 
 // text renders a message in the language of the client.
@@ -123,10 +151,18 @@ func (id *identity) resolver(storage *view.Files, workingDirectory string) *path
 		StatDir: storage.StatDir}
 }
 
+// hasLetterIAC says that the byte 255 may be a letter in what the client writes.
+func (id *identity) hasLetterIAC() bool {
+	if id.login != nil {
+		return id.nameCodec().HasLetterIAC()
+	}
+	return pathname.Codec{Rules: pathname.Rules{Encoding: id.charset()}, UTF8: id.locale.UTF8}.HasLetterIAC()
+}
+
 // commandText is a command line as the client meant it, and the answers to the Telnet options that it asks for. A
 // client whose charset has a letter with the byte 255 means that letter, and not Telnet's IAC.
 func (id *identity) commandText(l *wire.Line) (text string, refusals []byte) {
-	if l.Literal == "" || id.login == nil || !id.nameCodec().HasLetterIAC() {
+	if l.Literal == "" || !id.hasLetterIAC() {
 		return l.Text, l.Refusals
 	}
 	return l.Literal, l.Refusals[:l.Certain]

@@ -22,7 +22,7 @@ func (s *session) list(arg string) (wire.Reply, error) {
 	if err != nil {
 		return wire.Reply{}, err
 	}
-	if s.identity.login.Tenant.Compatibility.Backslash == pathname.BackslashSeparates && strings.Contains(arg, `\`) {
+	if s.identity.login.Compatibility.BackslashOf() == pathname.BackslashSeparates && strings.Contains(arg, `\`) {
 		arg = s.identity.nameCodec().EncodePath(name) // NLST repeats it
 	}
 	var l *ftplist.Listing

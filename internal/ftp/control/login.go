@@ -34,7 +34,7 @@ func (s *session) user(name string) (wire.Reply, error) {
 	if s.cfg.Backend.ByCertificate(s.loginRequest()) { // RFC 2228 4
 		return s.pass("")
 	}
-	return s.reply(331, i18n.PasswordRequired, name)
+	return s.reply(331, i18n.PasswordRequired, s.identity.shown(name))
 }
 
 // pass is PASS. The engine hangs up on a wrong password; the next USER gets another one.
@@ -176,7 +176,8 @@ func (s *session) loginFailed(err error) (wire.Reply, error) {
 		text := i18n.LoginFailed
 		if closed, ok := errors.AsType[*account.ClosedError](err); ok {
 			s.identity.tenant = closed.User.Tenant
-			s.identity.locale.SetTenant(reply.PreferencesOf(closed.User.Tenant), closed.User.Language)
+			preferences := reply.PreferencesOf(closed.User.Tenant, s.identity.charset())
+			s.identity.locale.SetTenant(preferences, closed.User.Language)
 			s.identify()
 			text = reply.ForRefusal(&limits.Error{Limit: closed.Limit})
 		} else if errors.Is(err, account.ErrTLSRequired) {

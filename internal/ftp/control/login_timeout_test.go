@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -83,6 +85,8 @@ func inBubble(t *testing.T, cfg control.Config) (client net.Conn, end func()) {
 type slowBackend struct{}
 
 func (slowBackend) Host(string) (*account.Tenant, bool) { return nil, false }
+
+func (slowBackend) Charset(netip.Addr) *pathname.Encoding { return nil }
 
 func (slowBackend) Admit([]*x509.Certificate) error { return nil }
 

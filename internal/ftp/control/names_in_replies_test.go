@@ -256,7 +256,9 @@ func TestIsolatesOfLongReplies(t *testing.T) {
 
 // No charset but UTF-8 has isolates.
 func TestNoIsolatesInACharset(t *testing.T) {
-	demo := loginTo(config.Tenant{PathnameEncoding: servicetest.Encoding(t, "windows-1256")})
+	demo := loginTo(config.Tenant{
+		Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "windows-1256")},
+	})
 	demo.Tenant.DefaultLanguage = language.Arabic
 	c := newTenantSite(t, demo).login()
 	for _, command := range []string{"CWD nowhere", "RMD /", "HELP PWD"} {

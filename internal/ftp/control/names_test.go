@@ -61,8 +61,8 @@ func TestNormalizationOfLongNames(t *testing.T) {
 // The texts of replies are in the charset too, where it has their characters.
 func TestCharsetOfReplies(t *testing.T) {
 	demo := loginTo(config.Tenant{
-		PathnameEncoding: servicetest.Encoding(t, "windows-1251"),
-		Greeting:         map[language.Tag]string{language.Russian: "\u0414\u0430, \u20ac\u65e5!"},
+		Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "windows-1251")},
+		Greeting:      map[language.Tag]string{language.Russian: "\u0414\u0430, \u20ac\u65e5!"},
 	})
 	demo.Tenant.DefaultLanguage = language.Russian
 	c := newTenantSite(t, demo).connect()
@@ -94,7 +94,8 @@ func TestCharsetWithIACAlone(t *testing.T) {
 		{"telnet", "utf-8", []string{"a\xff\xf1b", "ab\xff\xfec"}, []string{"ab"}}, // no letter
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newTenantSite(t, loginTo(config.Tenant{PathnameEncoding: servicetest.Encoding(t, test.charset)}))
+			quirks := config.Compatibility{Charset: servicetest.Encoding(t, test.charset)}
+			s := newTenantSite(t, loginTo(config.Tenant{Compatibility: quirks}))
 			c := s.login()
 			for _, name := range test.bytes {
 				c.store(name, "")
@@ -116,8 +117,9 @@ func TestNameInNoCharset(t *testing.T) {
 // where it is a character.
 func TestBackslashSeparates(t *testing.T) {
 	demo := loginTo(config.Tenant{
-		Compatibility:    config.Compatibility{Backslash: pathname.BackslashSeparates},
-		PathnameEncoding: servicetest.Encoding(t, "shift_jis"),
+		Compatibility: config.Compatibility{
+			Backslash: pathname.BackslashSeparates, Charset: servicetest.Encoding(t, "shift_jis"),
+		},
 	})
 	demo.DirectoryEncodings = map[string]*pathname.Encoding{"/mirror": servicetest.Encoding(t, "raw").Encoding}
 	s := newTenantSite(t, demo)

@@ -9,13 +9,13 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// representation is TYPE. A tenant that keeps line ends gets every file as TYPE I does.
+// representation is TYPE. A client that keeps line ends gets every file as TYPE I does.
 func (s *session) representation(arg string) (wire.Reply, error) {
 	switch {
 	case !s.settings.next.parameters.SetType(arg):
 		return s.reply(504, i18n.ParameterNotImplemented, "TYPE")
 	case s.settings.next.parameters.ASCII:
-		s.settings.next.parameters.ASCII = s.identity.login.Tenant.Compatibility.ASCII != config.KeepLineEnds
+		s.settings.next.parameters.ASCII = s.identity.login.Compatibility.ASCII != config.KeepLineEnds
 		return s.reply(200, i18n.TypeASCII)
 	default:
 		return s.reply(200, i18n.TypeBinary)

@@ -45,6 +45,7 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 	t.Cleanup(func() { conn.Close(); client.Close() })
 	s := newSession(t.Context(), New(Config{
 		Bundle: bundle, Logger: slog.New(slog.DiscardHandler),
+		Backend: account.NewRegistry(slog.New(slog.DiscardHandler), nil),
 	}), conn, false)
 	t.Cleanup(func() { s.cancel(nil) })
 	s.identity.locale.Select(tag) // or a login changes it

@@ -47,10 +47,12 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 	s.dialogue = newDialogue(conn, implicit, s.ctx.Done())
 	remote := s.dialogue.conn.Remote()
 	s.identity = identity{
+		address: remote, networkCharset: cfg.Backend.Charset(remote),
 		locale: reply.NewLocale(reply.Preferences{Bundle: cfg.Bundle, DefaultLanguage: cfg.DefaultLanguage}),
 		// Strangers may be as many as the descriptors that they leave free. So the last ones are never theirs.
 		guarded: &limits.Session{Addr: remote, BeforeLogin: limits.Sessions.Left(conn), Cut: s.cancel},
 	}
+	s.identity.setTenant(nil)
 	s.client = &report.Client{ID: s.id, Remote: conn.RemoteAddr().String(),
 		Address: remote.WithZone(""), Language: s.identity.locale.Tag()}
 	s.observe()

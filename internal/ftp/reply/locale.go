@@ -30,12 +30,12 @@ type Preferences struct {
 	Encoding        *pathname.Encoding // of clients that have not said that they read UTF-8
 }
 
-// PreferencesOf returns the preferences of a tenant, zero for nil.
-func PreferencesOf(t *account.Tenant) Preferences {
+// PreferencesOf returns the preferences of a tenant, which may be nil, for a client that writes in a charset.
+func PreferencesOf(t *account.Tenant, charset *pathname.Encoding) Preferences {
 	if t == nil {
-		return Preferences{}
+		return Preferences{Encoding: charset}
 	}
-	return Preferences{Bundle: t.Bundle, DefaultLanguage: t.DefaultLanguage, Encoding: t.PathnameEncoding.Encoding}
+	return Preferences{Bundle: t.Bundle, DefaultLanguage: t.DefaultLanguage, Encoding: charset}
 }
 
 // A Locale is the language and the charset in which a session answers.

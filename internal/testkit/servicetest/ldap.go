@@ -112,7 +112,8 @@ attributetype ( 1.3.6.1.4.1.4203.666.1.901 NAME 'ftpRoot' EQUALITY caseExactMatc
 attributetype ( 1.3.6.1.4.1.4203.666.1.902 NAME 'ftpHome' EQUALITY caseExactMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
 attributetype ( 1.3.6.1.4.1.4203.666.1.903 NAME 'ftpQuota' EQUALITY caseExactMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
 attributetype ( 1.3.6.1.4.1.4203.666.1.904 NAME 'ftpPermission' EQUALITY caseExactMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
-objectclass ( 1.3.6.1.4.1.4203.666.3.901 NAME 'ftpUser' SUP top AUXILIARY MAY ( ftpRoot $ ftpHome $ ftpQuota $ ftpPermission ) )
+attributetype ( 1.3.6.1.4.1.4203.666.1.905 NAME 'ftpDevice' EQUALITY caseExactMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
+objectclass ( 1.3.6.1.4.1.4203.666.3.901 NAME 'ftpUser' SUP top AUXILIARY MAY ( ftpRoot $ ftpHome $ ftpQuota $ ftpPermission $ ftpDevice ) )
 modulepath /usr/lib/ldap
 moduleload back_mdb
 moduleload memberof
@@ -138,12 +139,14 @@ access to * by * read
 func users() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"alice": {"ftpRoot": {"/teams/alice"}, "ftpHome": {"/in"}, "ftpQuota": {"20"},
-			"ftpPermission": {"list", "read", "write"}, "preferredLanguage": {"fr-CA, en;q=0.8"}},
+			"ftpPermission": {"list", "read", "write"}, "preferredLanguage": {"fr-CA, en;q=0.8"},
+			"ftpDevice": {"charset = shift_jis", "ascii=keep"}},
 		"bob":   {"preferredLanguage": {"no list;q=?"}, "ou": {"acme"}},
 		"carol": {"ftpRoot": {"relative"}},
 		"dave":  {"ftpRoot": {"/a", "/b"}, "ou": {"acme", "umbrella"}},
 		"erin":  {"employeeType": {"suspended"}, "ou": {"nowhere"}},
-		"frank": {"ou": {"umbrella"}},
+		"frank": {"ou": {"umbrella"}, "ftpDevice": {"charset=big5", "charset=gbk"}},
+		"grace": {"ftpDevice": {"charset=ebcdic"}},
 		// What means something in a filter or in a distinguished name.
 		"*": {}, "a,ou=b": {}, "(x)": {}, " #+;<>=\"": {}, "été": {}, `back\slash`: {}, "..": {}, "a/b": {},
 		// Two entries have this mail address.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/users/auth"
 )
 
@@ -105,6 +107,8 @@ type Backend interface {
 	// Host returns the tenant that answers to a virtual host (RFC 7151),
 	// and false where there is none.
 	Host(name string) (*Tenant, bool)
+	// Charset is how clients at an address write, as long as they have chosen no tenant; nil is UTF-8.
+	Charset(addr netip.Addr) *pathname.Encoding
 	// Admit returns an error if the server requires a certificate of each client, and
 	// the client has shown none that is valid. The client's own comes first.
 	Admit(certificates []*x509.Certificate) error

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/babelftp/babelftp/internal/base/clientcert"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 )
@@ -85,9 +86,9 @@ func (u *User) needsNoPassword() bool {
 // ByCertificate implements [Backend].
 func (r *Registry) ByCertificate(req *LoginRequest) bool {
 	d := r.current.Load()
-	u := d.find(req.Host, req.User)
+	u := d.find(netaddr.Of(req.RemoteAddr), req.Host, req.User)
 	if u == nil || !u.needsNoPassword() {
-		t, _ := d.asked(req.Host, req.User)
+		t, _ := d.asked(netaddr.Of(req.RemoteAddr), req.Host, req.User)
 		_ = d.certificatesOf(t).accepts(req.Certificates)
 		return false
 	}

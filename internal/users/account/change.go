@@ -11,6 +11,8 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
@@ -25,8 +27,15 @@ type directory struct {
 	cfg          *config.Config
 	files        driver.Options // what the file systems of all users have in common
 	settings     settings
+	charsets     []networkCharset // of all tenants
 	// strictTLS says that there is a service of the server, and that one of the tenants that it may name requires TLS.
 	strictTLS bool
+}
+
+// A networkCharset is how clients of a network write.
+type networkCharset struct {
+	value.Network
+	charset *pathname.Encoding
 }
 
 // settings are those of the server that tenants depend on.
@@ -107,6 +116,11 @@ func (d *directory) add(t *Tenant) {
 	d.tenants[t.Name] = t
 	if t.external != nil && t.external.service == d.settings.service && t.TLS.Required != nil && *t.TLS.Required {
 		d.strictTLS = true
+	}
+	for network, c := range t.CompatibilityByNetwork {
+		if c.Charset.Encoding != nil {
+			d.charsets = append(d.charsets, networkCharset{network, c.Charset.Encoding})
+		}
 	}
 	for _, host := range t.Hosts {
 		d.hosts[host] = t

@@ -125,7 +125,7 @@ func (e *external) all() map[string]*User {
 
 // asked is the tenant that a client names by a host or by user@tenant, or the only tenant, and the name of the user
 // there. Without one it is the name alone, and no tenant. The answer does not depend on which users there are.
-func (d *directory) asked(host, login string) (t *Tenant, name string) {
+func (d *directory) asked(addr netip.Addr, host, login string) (t *Tenant, name string) {
 	name = login
 	at := strings.LastIndexByte(login, '@')
 	switch {
@@ -141,7 +141,7 @@ func (d *directory) asked(host, login string) (t *Tenant, name string) {
 		}
 	}
 	if t != nil {
-		name = t.inUTF8(name)
+		name = t.inUTF8(name, addr)
 	}
 	return t, config.NormalizeUser(name)
 }
@@ -245,7 +245,7 @@ func (r *Registry) tenantOf(who identity, name string) (*Tenant, error) {
 func passwordFor(t *Tenant, req *LoginRequest) (password string, ok bool) {
 	password = req.Password
 	if t != nil {
-		password = t.inUTF8(password)
+		password = t.inUTF8(password, netaddr.Of(req.RemoteAddr))
 	}
 	return password, password != "" && utf8.ValidString(password) // JSON would make all other bytes equal
 }

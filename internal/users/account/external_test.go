@@ -85,7 +85,7 @@ func TestWhoIsAsked(t *testing.T) {
 		"plain": {Bucket: "plain-data", Hosts: []string{"plain.example"}},
 	}
 	one := map[string]*config.Tenant{"acme": {Bucket: "acme-data", Users: users,
-		PathnameEncoding: servicetest.Encoding(t, "windows-1252")}}
+		Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "windows-1252")}}}
 	for _, tc := range []struct {
 		name                 string
 		tenants              map[string]*config.Tenant

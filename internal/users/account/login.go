@@ -11,6 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
@@ -19,6 +20,8 @@ type Login struct {
 	*User
 	// Certificate is the subject of the client's certificate, which is valid; empty without one.
 	Certificate string
+	// Compatibility is how the client is treated: as the user, the network and the tenant say.
+	Compatibility config.Compatibility
 	// TLSRequired says that data connections must be encrypted.
 	TLSRequired bool
 	// NoPassword says that the certificate was enough.
@@ -49,6 +52,14 @@ type Login struct {
 // they ask, for the outcome of the command.
 func (l *Login) Files(ctx context.Context, note func(view.Note)) *view.Files {
 	return l.View.For(InTenant(ctx, l.Tenant.Name), note)
+}
+
+// NameRules say how the client writes names.
+func (l *Login) NameRules() pathname.Rules {
+	return pathname.Rules{
+		Encoding: l.Compatibility.Charset.Encoding, DirectoryEncodings: l.DirectoryEncodings,
+		Normalization: l.Compatibility.NormalizationOf(), Backslash: l.Compatibility.BackslashOf(),
+	}
 }
 
 // errReplaced is for a login to a tenant that a change has replaced meanwhile.
@@ -122,7 +133,8 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 	}
 	own := limits.Scopes{u.Tenant.state.scope, u.state.scope}
 	scopes := slices.Concat(req.Limits, own)
-	mounts, err := r.mounts(ctx, u, req, scopes)
+	compatibility := u.compatibilityAt(addr)
+	mounts, err := r.mounts(ctx, u, compatibility, req, scopes)
 	if err != nil {
 		if u.Tenant.isReplaced() {
 			err = errReplaced
@@ -133,10 +145,10 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 	if err != nil {
 		return nil, full(u.Tenant, err)
 	}
-	seen := r.view(u, mounts)
+	seen := r.view(u, compatibility, mounts)
 	login := &Login{
 		User:        u,
-		Certificate: u.Tenant.subject(req.Certificates),
+		Certificate: u.Tenant.subject(req.Certificates), Compatibility: compatibility,
 		TLSRequired: requiresTLS(u, u.Tenant, req),
 		NoPassword:  who.user != nil && u.needsNoPassword(),
 		LastLogin:   u.state.loggedIn(time.Now()),
@@ -157,11 +169,11 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 	return login, nil
 }
 
-// view is what a user sees of these mounts.
-func (r *Registry) view(u *User, mounts view.Mounts) *view.View {
+// view is what a client of a user sees of these mounts.
+func (r *Registry) view(u *User, client config.Compatibility, mounts view.Mounts) *view.View {
 	v := &view.View{
-		Mounts: mounts, Policy: u.Policy, Form: u.Tenant.NormalizationOf().Normalize,
-		Printable:   u.Tenant.Compatibility.ControlCharacters == config.RefuseControlCharacters,
+		Mounts: mounts, Policy: u.Policy, Form: client.NormalizationOf().Normalize,
+		Printable:   client.ControlCharacters == config.RefuseControlCharacters,
 		Deny:        u.deny,
 		MaxSize:     u.maxFileSize,
 		Directories: u.directories, User: u.Name,
@@ -275,12 +287,13 @@ const (
 // which a service may know.
 func (r *Registry) identify(req *LoginRequest) identity {
 	d := r.current.Load()
-	t, name := d.asked(req.Host, req.User)
+	addr := netaddr.Of(req.RemoteAddr)
+	t, name := d.asked(addr, req.Host, req.User)
 	who := identity{id: name + "@" + anyTenant, asked: t, rules: d.certificatesOf(t)}
 	if t != nil {
 		who.id = Owner(name, t.Name)
 	}
-	who.user, who.service, who.name = d.find(req.Host, req.User), d.serviceOf(req.Host, t, name), name
+	who.user, who.service, who.name = d.find(addr, req.Host, req.User), d.serviceOf(req.Host, t, name), name
 	who.known = d.knows(t, name)
 	if who.user == nil && !who.asks() || len(who.id) > maxIdentity {
 		who.id = r.bans.UnknownUser(who.id)
@@ -333,7 +346,8 @@ func (r *Registry) decide(
 		if who.user.needsNoPassword() {
 			return who.user, nil
 		}
-		c, password = who.user.credential(), who.user.Tenant.inUTF8(password)
+		charset := who.user.compatibilityAt(netaddr.Of(req.RemoteAddr)).Charset
+		c, password = who.user.credential(), decode(password, charset)
 	case who.asks():
 		if who.asked == nil {
 			_ = who.rules.accepts(req.Certificates) // those of the user's tenant decide, when it is known

@@ -77,11 +77,11 @@ func folderPermissions(folders map[string]*config.Folder) view.Layer {
 	return layerOf(nil, byPath)
 }
 
-// mounts returns the stores of the user's folders for a session. In a folder whose bucket cannot be used
+// mounts returns the stores of the user's folders for a session of a client. In a folder whose bucket cannot be used
 // all fails until the next login. Without the bucket of "/" there is no login. The wait for buckets ends when a
 // change replaces the tenant.
 func (r *Registry) mounts(
-	ctx context.Context, u *User, req *LoginRequest, scopes limits.Scopes,
+	ctx context.Context, u *User, client config.Compatibility, req *LoginRequest, scopes limits.Scopes,
 ) (view.Mounts, error) {
 	var mounts []view.Mount
 	for _, m := range u.mounts {
@@ -96,6 +96,7 @@ func (r *Registry) mounts(
 		}
 		opts := r.storageOptions(r.current.Load().files, u, m)
 		opts.BeforeCommit, opts.BeginOperation = req.BeforeCommit, scopes.EnterOperation
+		opts.Truncate = client.StorAfterRest == config.TruncateRest
 		opts.BeginHash = func() (func(context.Context, int) error, func(), error) {
 			end, err := scopes.EnterTransfer()
 			return scopes.Pace(false).Take, end, err
@@ -113,7 +114,6 @@ func (r *Registry) mounts(
 func (r *Registry) storageOptions(opts driver.Options, u *User, m mount) driver.Options {
 	b := m.bucket
 	opts.NoOverwrite = u.NoOverwrite()
-	opts.Truncate = u.Tenant.Compatibility.StorAfterRest == config.TruncateRest
 	if u.Tenant.Resumable() {
 		opts.Owner = u.owner()
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
@@ -77,6 +78,22 @@ func (r *Registry) Host(name string) (*Tenant, bool) {
 	return t, ok
 }
 
+// Charset implements [Backend]. The smallest network of any tenant counts. Where two tenants have the same network with
+// different charsets, nothing is known before the client has chosen one of them.
+func (r *Registry) Charset(addr netip.Addr) (charset *pathname.Encoding) {
+	bits := -1
+	for _, n := range r.current.Load().charsets {
+		switch {
+		case !n.Contains(addr) || n.Bits() < bits:
+		case n.Bits() > bits:
+			bits, charset = n.Bits(), n.charset
+		case n.charset.String() != charset.String():
+			charset = nil
+		}
+	}
+	return charset
+}
+
 // Users are those of a tenant, with those from a directory or hook that the process remembers.
 func (r *Registry) Users(tenant string) (names []string) {
 	t := r.current.Load().tenants[tenant]
@@ -111,14 +128,14 @@ func (r *Registry) LastLogins() (all []LastLogin) {
 }
 
 // find returns the user who logs in with name at a virtual host, or without one (""), and nil if there is none. A
-// client from before UTF-8 writes the name in its tenant's charset.
-func (d *directory) find(host, name string) *User {
+// client from before UTF-8 writes the name in the charset that the tenant has for its address.
+func (d *directory) find(addr netip.Addr, host, name string) *User {
 	if utf8.ValidString(name) {
 		return d.lookUp(host, name)
 	}
 	var found *User
 	for _, t := range d.tenants {
-		u := d.lookUp(host, t.inUTF8(name))
+		u := d.lookUp(host, t.inUTF8(name, addr))
 		if u == nil || u.Tenant != t {
 			continue
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,10 +37,10 @@ func TestFindUser(t *testing.T) {
 			Users: users("alice", "carol", "Jos\u00e9")},
 		"umbrella": {Bucket: "umbrella", Hosts: []string{"xn--mnchen-3ya.example"}, Users: users("alice", "dave@home")},
 		"zebra":    {Bucket: "zebra", Users: users("erin")},
-		"tokyo":    {Bucket: "tokyo", Users: users("花子"), PathnameEncoding: servicetest.Encoding(t, "shift_jis")},
-		"moscow": {Bucket: "moscow", Users: users("Женя"), PathnameEncoding: servicetest.Encoding(t, "windows-1251"),
+		"tokyo":    {Bucket: "tokyo", Users: users("花子"), Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "shift_jis")}},
+		"moscow": {Bucket: "moscow", Users: users("Женя"), Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "windows-1251")},
 			Hosts: []string{"moscow.example"}},
-		"mirror": {Bucket: "mirror", Users: users("‛C6enia"), PathnameEncoding: servicetest.Encoding(t, "raw")},
+		"mirror": {Bucket: "mirror", Users: users("‛C6enia"), Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "raw")}},
 	}
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
@@ -79,11 +81,64 @@ func TestFindUser(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := ""
-			if u := r.current.Load().find(tc.host, tc.login); u != nil {
+			if u := r.current.Load().find(netip.Addr{}, tc.host, tc.login); u != nil {
 				got = u.Tenant.Name
 			}
 			if got != tc.want {
 				t.Errorf("found in %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// The smallest network of any tenant says how a client writes that has chosen none. A user's own charset counts more
+// than that of the network, and that one more than the tenant's.
+func TestCharsetOfAClient(t *testing.T) {
+	network := func(text string) (n value.Network) {
+		if err := n.UnmarshalText([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	in := func(charset string) config.Compatibility {
+		return config.Compatibility{Charset: servicetest.Encoding(t, charset)}
+	}
+	at := func(charset string) *config.Compatibility { c := in(charset); return &c }
+	hash := servicetest.PasswordHash()
+	cfg := config.Default()
+	cfg.Tenants = map[string]*config.Tenant{
+		"acme": {Bucket: "acme-data", Compatibility: in("koi8-r"),
+			Users: map[string]*config.User{
+				"alice": {PasswordHash: hash}, "bob": {PasswordHash: hash, Compatibility: in("utf-8")},
+			},
+			CompatibilityByNetwork: map[value.Network]*config.Compatibility{
+				network("10.0.0.0/8"): at("windows-1252"), network("10.7.0.0/16"): at("utf-8"),
+				network("192.0.2.0/24"): at("shift_jis"), network("192.0.2.7"): {Chmod: config.IgnoreChmod},
+			}},
+		"umbrella": {Bucket: "umbrella-data", Users: map[string]*config.User{"carol": {PasswordHash: hash}},
+			CompatibilityByNetwork: map[value.Network]*config.Compatibility{
+				network("10.7.7.0/24"): at("big5"), network("192.0.2.0/24"): at("gbk"),
+			}},
+	}
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	r := registryOf(t, cfg)
+	users := r.current.Load().users
+	for _, tc := range []struct{ addr, before, alice, bob string }{
+		{"198.51.100.1", "utf-8", "koi8-r", "utf-8"},
+		{"10.1.2.3", "windows-1252", "windows-1252", "utf-8"},
+		{"10.7.1.1", "utf-8", "utf-8", "utf-8"},
+		{"10.7.7.7", "big5", "utf-8", "utf-8"},
+		{"192.0.2.1", "utf-8", "shift_jis", "utf-8"},
+		{"192.0.2.7", "utf-8", "koi8-r", "utf-8"},
+	} {
+		t.Run(tc.addr, func(t *testing.T) {
+			addr := netip.MustParseAddr(tc.addr)
+			got := []string{r.Charset(addr).String(), users["alice"].compatibilityAt(addr).Charset.String(),
+				users["bob"].compatibilityAt(addr).Charset.String()}
+			if want := []string{tc.before, tc.alice, tc.bob}; !slices.Equal(got, want) {
+				t.Errorf("%s, want %s", got, want)
 			}
 		})
 	}
@@ -180,7 +235,7 @@ func TestLogin(t *testing.T) {
 	}
 	cfg.Tenants["berlin"] = &config.Tenant{
 		Bucket: s.Bucket(t), Users: map[string]*config.User{"hans": {PasswordHash: value.NewSecret(umlaut)}},
-		PathnameEncoding: servicetest.Encoding(t, "iso-8859-1"),
+		Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "iso-8859-1")},
 	}
 	r := registryBefore(t, cfg, s)
 	login := func(t *testing.T, name string) *Login {

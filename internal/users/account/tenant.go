@@ -3,6 +3,7 @@ package account
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 
 	"golang.org/x/text/language"
@@ -11,6 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/inspect"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
@@ -117,12 +119,17 @@ func (t *Tenant) isReplaced() bool {
 	}
 }
 
-// inUTF8 is a user's name or password, which the client may have written in the tenant's charset.
-func (t *Tenant) inUTF8(text string) string {
-	if t.PathnameEncoding.Raw() {
+// inUTF8 is a user's name or password, which a client at an address may have written in the charset of the tenant.
+func (t *Tenant) inUTF8(text string, addr netip.Addr) string {
+	return decode(text, t.CompatibilityAt(addr).Charset)
+}
+
+// decode is a text in UTF-8, which a client may have written in a charset.
+func decode(text string, charset value.Encoding) string {
+	if charset.Raw() {
 		return text
 	}
-	decoded, err := t.PathnameEncoding.Decode(text)
+	decoded, err := charset.Decode(text)
 	if err != nil {
 		return text
 	}

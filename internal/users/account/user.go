@@ -1,6 +1,7 @@
 package account
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -25,8 +26,8 @@ type User struct {
 	Tenant *Tenant
 	// Language is the user's until the client says LANG; undetermined means the tenant's.
 	Language language.Tag
-	// DirectoryEncodings are the directories as the user sees them, absolute, whose names have another encoding than
-	// the tenant's, and those below them.
+	// DirectoryEncodings are the directories as the user sees them, absolute, whose names and those below have an
+	// encoding of their own.
 	DirectoryEncodings map[string]*pathname.Encoding
 	// Policy says what the user may do, by the settings of the tenant, of its folders and of the user.
 	Policy view.Policy
@@ -54,7 +55,7 @@ func newUser(t *Tenant, name string, uc *config.User) *User {
 		},
 		deny:        view.NewNames(slices.Concat(t.Files.Deny, uc.Files.Deny)),
 		maxFileSize: smallest(int64(t.Files.MaxSize), int64(uc.Files.MaxSize)),
-		mounts:      userMounts(t.bucket, uc.Root, t.NormalizationOf().Normalize),
+		mounts:      userMounts(t.bucket, uc.Root, t.Compatibility.NormalizationOf().Normalize),
 		directories: view.NewDirectories(uc.Home),
 	}
 	whole := u.mounts[len(u.mounts)-1] // that of "/"
@@ -136,12 +137,9 @@ func (u *User) QuotaHidden() bool {
 	return !least.List
 }
 
-// NameRules say how the names of the user are written.
-func (u *User) NameRules() pathname.Rules {
-	return pathname.Rules{
-		Encoding: u.Tenant.PathnameEncoding.Encoding, DirectoryEncodings: u.DirectoryEncodings,
-		Normalization: u.Tenant.NormalizationOf(), Backslash: u.Tenant.Compatibility.Backslash,
-	}
+// compatibilityAt is how a client of the user at an address is treated.
+func (u *User) compatibilityAt(addr netip.Addr) config.Compatibility {
+	return u.Compatibility.Or(u.Tenant.CompatibilityAt(addr))
 }
 
 // stateKey is the key of the user's state.

@@ -21,6 +21,8 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/pathname"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // request is the login of each test. Messages have neither the user nor the password nor the key in the URL.
@@ -67,6 +69,7 @@ func TestHook(t *testing.T) {
 			w,
 			"{\r\n\t\"user\": {\"home\": \"/\\ud83d\\ude00\\/\", \"root\":\"/a\", \"permissions\": [\"list\"], "+
 				"\"quota\": 1048576, \"language\": \"pt-BR\",\n"+
+				`"compatibility": {"charset": "shift_jis", "backslash": "separator"}, `+
 				`"path_permissions": {"/in/*.pdf": ["write", "read"]}}, "tenant": "acme"}`+"\n")
 	}, nil)
 	answer, err := source.Authenticate(t.Context(), &request)
@@ -75,7 +78,10 @@ func TestHook(t *testing.T) {
 	}
 	want := &Answer{Tenant: "acme", User: &config.User{
 		Home: "/\U0001f600", Root: "/a", Permissions: []config.Permission{config.List}, Quota: value.MiB,
-		Language:        language.BrazilianPortuguese,
+		Language: language.BrazilianPortuguese,
+		Compatibility: config.Compatibility{
+			Charset: servicetest.Encoding(t, "shift_jis"), Backslash: pathname.BackslashSeparates,
+		},
 		PathPermissions: map[string][]config.Permission{"/in/*.pdf": {config.Write, config.Read}},
 	}}
 	if !reflect.DeepEqual(answer, want) {
@@ -123,7 +129,9 @@ func TestHookRefuses(t *testing.T) {
 		"permission":    {answers(200, `{"user": {"permissions": ["fly"]}}`), `"fly" is not known`},
 		"none":          {answers(200, `{"user": {"permissions": []}}`), "user.permissions: there are none"},
 		"hash":          {answers(200, `{"user": {"password_hash": "$6$"}}`), "user.password_hash: has no place here"},
-		"overwrite":     {answers(200, `{"user": {"overwrite": "deny"}}`), "user.overwrite: has no place here"},
+		"raw-names": {answers(200, `{"user": {"compatibility": {"charset": "raw", "backslash": "separator"}}}`),
+			"user.compatibility.backslash: in raw names"},
+		"overwrite": {answers(200, `{"user": {"overwrite": "deny"}}`), "user.overwrite: has no place here"},
 		"deep": {answers(200, `{"user": `+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`}`),
 			"has values in more than 20 others"},
 		"quoted": {answers(200, `{"user": {"home": "`+strings.Repeat(`\"[`, 100)+`"}}`), "user.home: "},

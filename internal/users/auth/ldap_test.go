@@ -107,10 +107,12 @@ func TestDirectorySettings(t *testing.T) {
 	s := servicetest.StartDirectory(t)
 	cfg := searching(s)
 	cfg.User = config.UserSettings{Root: "/home/{user}", Home: "/{user}", Quota: value.MiB,
+		Compatibility:   config.Compatibility{Chmod: config.IgnoreChmod},
 		PathPermissions: map[string][]config.Permission{"/x": {config.List}}}
 	cfg.LDAP.Attributes = config.Attributes{
 		config.LDAPRoot: "ftpRoot", config.LDAPHome: "ftphome", config.LDAPQuota: "ftpQuota",
-		config.LDAPLanguage: "preferredLanguage", config.LDAPPermissions: "ftpPermission"}
+		config.LDAPLanguage: "preferredLanguage", config.LDAPPermissions: "ftpPermission",
+		config.LDAPCompatibility: "ftpDevice"}
 	grouped := binding(s)
 	grouped.LDAP.Attributes = config.Attributes{config.LDAPGroups: "memberOf"}
 	grouped.Groups = map[string][]config.Permission{
@@ -124,10 +126,14 @@ func TestDirectorySettings(t *testing.T) {
 	}{
 		{"own", "alice", cfg, config.User{
 			Root: "/teams/alice", Home: "/in", Quota: 20, Language: language.CanadianFrench,
+			Compatibility: config.Compatibility{
+				Charset: servicetest.Encoding(t, "shift_jis"), ASCII: config.KeepLineEnds, Chmod: config.IgnoreChmod,
+			},
 			Permissions:     []config.Permission{config.List, config.Read, config.Write},
 			PathPermissions: cfg.User.PathPermissions,
 		}},
 		{"configured", "bob", cfg, config.User{Root: "/home/bob", Home: "/bob", Quota: value.MiB,
+			Compatibility:   config.Compatibility{Chmod: config.IgnoreChmod},
 			PathPermissions: cfg.User.PathPermissions}},
 		{"two-groups", "alice", grouped,
 			config.User{Permissions: []config.Permission{config.List, config.Read, config.Write}}},
@@ -146,6 +152,8 @@ func TestDirectorySettings(t *testing.T) {
 	}{
 		{"relative", "carol", cfg, false, "user.root: \"relative\" is not absolute"},
 		{"several-values", "dave", cfg, false, "ftpRoot has 2 values"},
+		{"twice", "frank", cfg, false, `, and needs each key once, like charset=shift_jis`},
+		{"unknown-charset", "grace", cfg, false, `user.compatibility.charset: there is no charset "ebcdic"`},
 		{"parent-as-name", "..", cfg, true, "can be no directory"},
 		{"path-as-name", "a/b", cfg, true, "can be no directory"},
 		{"no-group", "carol", grouped, true, "in none of the groups"},

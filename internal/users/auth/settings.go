@@ -52,6 +52,7 @@ func (t *template) settings(
 		{own.Quota != 0, func() { u.Quota = own.Quota }},
 		{own.Permissions != nil, func() { u.Permissions = own.Permissions }},
 		{spoken != language.Und, func() { u.Language = spoken }},
+		{true, func() { u.Compatibility = own.Compatibility.Or(u.Compatibility) }},
 	} {
 		if s.given {
 			s.take()
@@ -103,6 +104,20 @@ func (t *template) own(values func(string) []string) (*config.User, error) {
 	if t.names[config.LDAPPermissions] != "" {
 		if found := values(t.names[config.LDAPPermissions]); found != nil {
 			object["permissions"] = found
+		}
+	}
+	if name := t.names[config.LDAPCompatibility]; name != "" {
+		if found := values(name); found != nil {
+			compatibility := map[string]string{}
+			for _, setting := range found {
+				key, value, ok := strings.Cut(setting, "=")
+				if key = strings.TrimSpace(key); !ok || compatibility[key] != "" {
+					return nil, fmt.Errorf(
+						"%s: %s has %q, and needs each key once, like charset=shift_jis", t.source, name, setting)
+				}
+				compatibility[key] = strings.TrimSpace(value)
+			}
+			object["compatibility"] = compatibility
 		}
 	}
 	if len(object) == 0 {
