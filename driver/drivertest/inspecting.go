@@ -140,6 +140,7 @@ func testInspect(t *testing.T, h Harness) {
 		{"quarantine", testInspectQuarantine},
 		{"abort", testInspectAbort},
 		{"replaced", testInspectReplaced},
+		{"lost-answers", testInspectLostAnswers},
 	} {
 		t.Run(test.label, func(t *testing.T) { test.run(h.open(t, nil), &inspector{bad: []byte("a bad file")}) })
 	}
@@ -336,5 +337,31 @@ func testInspectReplaced(x *fixture, i *inspector) {
 				x.delete(label)
 			})
 		}
+	}
+}
+
+// testInspectLostAnswers loses the answers to the requests that make the object of a staged upload, and its copy.
+func testInspectLostAnswers(x *fixture, i *inspector) {
+	const size = partSize + 1000
+	session := x.process().as("alice", *i.options(driver.Options{}))
+	for _, lost := range []int{1, 2} {
+		x.run(fmt.Sprint(lost), func(x *fixture) {
+			completed := 0
+			x.spy.After(func(operation string, _ any) error {
+				if operation != "CompleteMultipartUpload" {
+					return nil
+				}
+				if completed++; completed == lost {
+					return responseError(500, "InternalError")
+				}
+				return nil
+			})
+			x.close(x.begin(session, "file", create, 0, random(size)))
+			x.spy.After(nil)
+			i.wantSeen(x, random(size))
+			x.wantContent("file", random(size))
+			x.wantNothingPending("file", "file")
+			x.delete("file")
+		})
 	}
 }
