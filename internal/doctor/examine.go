@@ -316,8 +316,8 @@ func (x *examination) sessionReuse(ctx context.Context, s *session) {
 	}
 }
 
-// content is a file of about 256 KiB, more than one TCP window. It shows what a transfer does to it, because it has every
-// byte, line ends of all systems, and the IAC of Telnet.
+// content is a file of about 256 KiB, more than one TCP window. It shows what a transfer does to it: it has every byte,
+// line ends of all systems, and the IAC of Telnet.
 func content() []byte {
 	const size = 256 << 10
 	part := []byte("\r\n\n\r\xff\xf4\xff\xf2")

@@ -186,8 +186,7 @@ func missedPort(address string, port uint16, evidence string) *Finding {
 type Findings struct {
 	Skipped int // lines of a log that were too long
 
-	all   map[string]*Finding
-	order []string
+	all []*Finding
 }
 
 // Bounds of what a log shows that many clients have filled, and of what a reader wants to see.
@@ -199,19 +198,18 @@ const (
 
 // add adds a finding, to another one of its kind about the same.
 func (fs *Findings) add(f *Finding) {
-	key := strings.Join(append([]string{string(f.ID), f.Client, f.User}, f.args...), "\x00")
-	seen := fs.all[key]
-	if seen == nil {
-		if len(fs.order) == maxFindings {
+	at := slices.IndexFunc(fs.all, func(o *Finding) bool {
+		return o.ID == f.ID && o.Client == f.Client && o.User == f.User && slices.Equal(o.args, f.args)
+	})
+	if at < 0 {
+		if len(fs.all) == maxFindings {
 			return
 		}
-		if fs.all == nil {
-			fs.all = map[string]*Finding{}
-		}
-		seen = &Finding{ID: f.ID, Client: f.Client, User: f.User, Evidence: []string{}, args: f.args, ports: f.ports}
-		fs.all[key] = seen
-		fs.order = append(fs.order, key)
+		at = len(fs.all)
+		fs.all = append(fs.all, &Finding{ID: f.ID, Client: f.Client, User: f.User, Evidence: []string{}, args: f.args,
+			ports: f.ports})
 	}
+	seen := fs.all[at]
 	seen.Times += f.Times
 	for port := range f.ports {
 		seen.ports[port] = true
@@ -233,8 +231,8 @@ func (fs *Findings) Shown(text func(id i18n.ID, args ...string) string) []Findin
 	shown := []Finding{}
 	for _, k := range Kinds() {
 		from := len(shown)
-		for _, key := range fs.order {
-			if f := *fs.all[key]; f.ID == k.ID {
+		for _, found := range fs.all {
+			if f := *found; f.ID == k.ID {
 				if f.ports != nil {
 					f.args = append(slices.Clone(f.args), portsText(f.ports))
 				}

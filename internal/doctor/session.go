@@ -309,37 +309,30 @@ func (x *examination) checkTLS(s *session) {
 func (s *session) signature() string {
 	lines := strings.Fields(s.features.text)
 	slices.Sort(lines)
-	signature := regexp.MustCompile(`\d+`).ReplaceAllString(s.greeting, "#") +
-		fmt.Sprintf(", FEAT %x", sha256.Sum256([]byte(strings.Join(lines, " "))))[:15]
+	certificate := []byte{}
 	if s.tls != nil {
-		signature += fmt.Sprintf(", certificate %x", sha256.Sum256(s.state.PeerCertificates[0].Raw))[:30]
+		certificate = s.state.PeerCertificates[0].Raw
 	}
-	return signature
+	return fmt.Sprintf("%s, FEAT %.4x, certificate %.8x", regexp.MustCompile(`\d+`).ReplaceAllString(s.greeting, "#"),
+		sha256.Sum256([]byte(strings.Join(lines, " "))), sha256.Sum256(certificate))
 }
 
-var (
-	passiveReply  = regexp.MustCompile(`(\d{1,3}),(\d{1,3}),(\d{1,3}),(\d{1,3}),(\d{1,3}),(\d{1,3})`)
-	extendedReply = regexp.MustCompile(`\(.*?(\d+).\)`)
-)
-
 // passive asks for a port by EPSV or PASV. The address is not valid if there is none.
-func (s *session) passive(verb string) (netip.AddrPort, reply) {
-	r := s.send(verb)
-	if !r.ok() {
-		return netip.AddrPort{}, r
+func (s *session) passive(verb string) (none netip.AddrPort, r reply) {
+	if r = s.send(verb); !r.ok() {
+		return none, r
 	}
-	if m := extendedReply.FindStringSubmatch(r.text); m != nil && verb == "EPSV" {
-		port, _ := strconv.ParseUint(m[1], 10, 16) // 0 is found to be wrong
-		return netip.AddrPortFrom(s.remote.Addr(), uint16(port)), r
-	}
-	m := passiveReply.FindStringSubmatch(r.text)
-	if m == nil || verb == "EPSV" {
-		return netip.AddrPort{}, r
+	if verb == "EPSV" {
+		var port uint16 // 0 is found to be wrong
+		if _, after, ok := strings.Cut(r.text, "|||"); ok {
+			_, _ = fmt.Sscanf(after, "%d|", &port)
+		}
+		return netip.AddrPortFrom(s.remote.Addr(), port), r
 	}
 	var n [6]byte
-	for i, text := range m[1:] {
-		v, _ := strconv.ParseUint(text, 10, 8) // the same
-		n[i] = byte(v)
+	digits := r.text[max(0, strings.IndexAny(r.text, "0123456789")):]
+	if _, err := fmt.Sscanf(digits, "%d,%d,%d,%d,%d,%d", &n[0], &n[1], &n[2], &n[3], &n[4], &n[5]); err != nil {
+		return none, r
 	}
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(n[:4])), uint16(n[4])<<8|uint16(n[5])), r
 }
