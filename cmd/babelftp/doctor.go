@@ -43,7 +43,8 @@ func newDoctorCommand() *cobra.Command {
 			"With a URL look at any FTP server as its clients do. The command makes a directory with a few files and " +
 			"removes them, also after Ctrl-C.\n" +
 			"The password comes from --password-file, from " + doctorPassword + " or from the terminal. Without a user in the " +
-			"URL the login\nis anonymous. ftp uses TLS where the server offers it, ftps begins with TLS.\n\n" +
+			"URL the login\nis anonymous. ftp uses TLS where the server offers it, ftps begins with TLS. A password is sent without " +
+			"TLS, or where\nthe certificate is wrong, only with --insecure.\n\n" +
 			"With --log read lines of the log of a server. Debug lines tell more: see babelftp debug.",
 		Example: "  babelftp doctor ftp://alice@ftp.example.com\n" +
 			"  babelftp doctor ftps://alice@ftp.example.com --password-file password --json\n" +

@@ -235,6 +235,36 @@ func TestServersOfDebian(t *testing.T) {
 	})
 }
 
+// What is wrong with a certificate is found, and only anonymous users log in then.
+func TestCertificates(t *testing.T) {
+	now := time.Now()
+	for _, test := range []struct {
+		name, user string
+		template   x509.Certificate
+		untrusted  bool
+		want       []string
+	}{
+		{"expired", "", x509.Certificate{NotAfter: now.Add(-time.Minute)}, false,
+			[]string{"!certificate-expired"}},
+		{"expires-soon", "", x509.Certificate{NotAfter: now.Add(20 * time.Minute)}, false,
+			[]string{"!certificate-expired"}},
+		{"another-name", "", x509.Certificate{IPAddresses: []net.IP{net.IPv4(192, 0, 2, 9)}}, false,
+			[]string{"!certificate-name"}},
+		{"untrusted", "", x509.Certificate{}, true, []string{"!certificate"}},
+		{"untrusted-and-a-password", "alice@", x509.Certificate{}, true, []string{"!certificate", "!password-kept"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			settings, authorities := withTLS(t, &test.template)
+			if test.untrusted {
+				authorities = x509.NewCertPool()
+			}
+			s := vsftpd(t, settings...)
+			want(t, examine(t, test.user+s.address, doctor.Options{Authorities: authorities}), test.want...)
+			s.clean(t)
+		})
+	}
+}
+
 // Nothing is left of an examination that Ctrl-C ends, whatever it was doing.
 func TestInterrupted(t *testing.T) {
 	s := vsftpd(t)

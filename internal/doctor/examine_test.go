@@ -3,13 +3,18 @@ package doctor_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/babelftp/babelftp/internal/doctor"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
 )
 
 // Where the examination is stopped while it waits for the reply to MKD, it removes the directory that may be there.
@@ -117,6 +122,31 @@ func TestPasswordInTheClear(t *testing.T) {
 				t.Errorf("sent the password: %t, want %t", sent, want)
 			}
 		})
+	}
+}
+
+// A server whose newest TLS is 1.1 is found, though no client of today would go on.
+func TestOldTLS(t *testing.T) {
+	cert, key := certtest.New(t, &x509.Certificate{NotAfter: time.Now().AddDate(0, 1, 0)})
+	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := serve(t, func(conn net.Conn) {
+		secure := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS10,
+			MaxVersion: tls.VersionTLS11})
+		_, _ = io.WriteString(secure, "220 hello\r\n")
+		for in := bufio.NewScanner(secure); in.Scan(); {
+			_, _ = io.WriteString(secure, "530 no\r\n")
+		}
+	})
+	target := doctor.Target{Host: "127.0.0.1", Port: address.Port(), Implicit: true, User: "anonymous"}
+	found, err := doctor.Examine(t.Context(), target, doctor.Options{Logins: 1, Progress: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(found.Shown(text), func(f doctor.Finding) bool { return f.ID == "tls-old" }) {
+		t.Errorf("found %+v", found.Shown(text))
 	}
 }
 
