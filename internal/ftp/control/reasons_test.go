@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"runtime"
@@ -38,20 +39,33 @@ func TestLogOfMissingDataConnections(t *testing.T) {
 		want(log.Next("no data connection came"), ":"+port)
 	}
 	c = s.login()
+	c.do("LANG en", "200 ")
 	_, numbers, _ := strings.Cut(strings.TrimSuffix(c.do("PASV", "227 "), ")"), "(")
 	address, err := dataconn.ParsePort(numbers)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.do("LIST", "150 ")
-	c.expect("425 ")
+	c.expect(fmt.Sprintf(
+		"425 No data connection came to port %d; a firewall may block it. Please ask the administrator.", address.Port()))
 	want(log.Next("transfer"), address.String())
 	c.do("PORT 127,0,0,1,4,0", "200 ") // where no client listens
-	c.do("LIST", "425 ")
+	c.do("LIST", "425 The server cannot open a data connection to your computer. Please use passive mode.")
 	if line := log.Next("transfer"); strings.Contains(line, "data_address") ||
 		!strings.Contains(line, `connection="dial tcp 127.0.0.1`) {
 		t.Errorf("an active transfer: %q", line)
 	}
+}
+
+// A client whose parameters cannot be used learns which ones can.
+func TestParametersOfTransfers(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.do("LANG en", "200 ")
+	c.do("PORT 127,0,0,1,0,21", "504 Data connections to ports below 1024 are not allowed.")
+	c.do("RANG 1 2", "350 ")
+	c.do("EPSV", "229 ")
+	c.do("STOR f", "504 RANG applies to downloads only.")
+	c.store("f", "content") // the range was for one transfer
 }
 
 // A data connection that has come is not missed, also if no transfer takes it.
