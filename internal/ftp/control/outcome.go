@@ -117,11 +117,11 @@ func (op *operation) failure(storage error) error {
 // errUnknown stands for a reason that is not known.
 var errUnknown = errors.New("no reason is known")
 
-// errorReply is the reply to an error. Package reply has its code and its message. Nothing but MKD and STOU finds a
-// name taken where its user may replace files.
+// errorReply is the reply to an error. Package reply has its code and its message. A user who may replace no file learns
+// that, because another name helps then.
 func (s *session) errorReply(err error) wire.Reply {
 	code, id, args := reply.ForError(err)
-	if id == i18n.AlreadyExists && s.op != nil && s.op.replaces() {
+	if id == i18n.AlreadyExists && s.op != nil && s.op.replaces() && s.identity.login.NoOverwrite() {
 		id = i18n.OverwriteDenied
 	}
 	if large, ok := errors.AsType[*view.SizeError](err); ok && id == i18n.FileSizeLimit {
