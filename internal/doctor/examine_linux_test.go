@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -382,7 +383,7 @@ func TestDevices(t *testing.T) {
 			return line
 		}
 	}
-	all := false
+	var all atomic.Bool
 	for _, test := range []struct {
 		name   string
 		device device
@@ -399,7 +400,12 @@ func TestDevices(t *testing.T) {
 		{"server-without-EPSV", device{toServer: starts("EPSV", "XXXX\r\n")}, nil},
 		{"firewall-that-cuts-at-EPSV-ALL", device{toServer: starts("EPSV ALL", "")}, []string{"!inspected"}},
 		{"firewall-that-fails-after-EPSV-ALL", device{toServer: func(line string) string {
-			if all = all && !strings.HasPrefix(line, "USER") || line == "EPSV ALL\r\n"; all && line == "EPSV\r\n" {
+			switch { // sessions follow each other, each in a goroutine of its own
+			case strings.HasPrefix(line, "USER"):
+				all.Store(false)
+			case line == "EPSV ALL\r\n":
+				all.Store(true)
+			case line == "EPSV\r\n" && all.Load():
 				return ""
 			}
 			return line
