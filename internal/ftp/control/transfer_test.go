@@ -207,6 +207,25 @@ func TestConnectionAfter150(t *testing.T) {
 	}
 }
 
+// TestQUITDuringATransfer: the server ends the session when the transfer has ended (RFC 959 4.1.1).
+func TestQUITDuringATransfer(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	conn := c.epsv()
+	c.do("STOR f", "150 ")
+	c.write("QUIT\r\n")
+	if _, err := io.WriteString(conn, "content"); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	c.expect("226 ")
+	c.expect("221 ")
+	c.closed()
+	if got := s.login().download("RETR f"); got != "content" {
+		t.Errorf("the file has %q", got)
+	}
+}
+
 func TestActive(t *testing.T) {
 	for _, protected := range []bool{false, true} {
 		name := "plain"
