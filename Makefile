@@ -65,7 +65,7 @@ s3-packages: ## install the Debian packages of Ceph and OpenStack Swift
 fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
 	tools/fuzz.sh $(FUZZTIME)
 
-clients: packages client-packages .tools/bin/minio .tools/clients/node_modules ## install all FTP clients of internal/acceptance and let each do all tasks; UPDATE=-update writes their table
+clients: packages client-packages .tools/bin/minio .tools/clients/node_modules ## install all FTP clients of internal/acceptance, let each do all tasks, and run the tests of other projects; UPDATE=-update writes the tables
 	go test -count 1 -timeout 60m -parallel 8 -run '^TestClients' ./internal/acceptance -clients.all $(UPDATE)
 
 # npm installs the exact versions of the lock file.
@@ -125,8 +125,10 @@ packages: ## install the Debian packages that the tests need
 	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 ruby=ruby perl:IO::Socket::SSL=perl,libio-socket-ssl-perl cc=gcc,libc6-dev slapd=slapd systemd-analyze=systemd chromium=chromium ip=iproute2 jq=jq json2po=translate-toolkit nft=nftables haproxy=haproxy vsftpd=vsftpd clamd=clamav-daemon c-icap=c-icap /usr/share/c_icap/templates/virus_scan/en/VIRUS_FOUND=libc-icap-mod-virus-scan
 	@tools/ftp-servers.sh
 
-client-packages: ## install the Debian packages of the FTP clients that make test does without
+client-packages: ## install the Debian packages of the FTP clients that make test does without, and the tests of their authors
 	@tools/debian-packages.sh wget=wget wget2=wget2 aria2c=aria2 axel=axel ncftp=ncftp tnftp=tnftp inetutils-ftp=inetutils-ftp yafc=yafc duplicity=duplicity gio=libglib2.0-bin /usr/libexec/gvfsd-ftp=gvfs-backends,gvfs-daemons dbus-run-session=dbus-daemon filezilla=filezilla Xvfb=xvfb xdotool=xdotool \
 	  php=php-cli /usr/lib/python3/dist-packages/aioftp=python3-aioftp \
-	  /usr/lib/python3/dist-packages/fsspec=python3-fsspec /usr/lib/python3/dist-packages/fs=python3-fs \
-	  node=nodejs npm=npm javac=default-jdk-headless /usr/share/java/commons-net.jar=libcommons-net-java
+	  /usr/lib/python3/dist-packages/fsspec=python3-fsspec /usr/lib/python3/dist-packages/fs=python3-fs /usr/lib/python3/dist-packages/ftputil=python3-ftputil \
+	  node=nodejs npm=npm javac=default-jdk-headless /usr/share/java/commons-net.jar=libcommons-net-java \
+	  /usr/share/java/junit4.jar=junit4 /usr/share/shunit2/shunit2=shunit2 git=git
+	@tools/debian-sources.sh git-ftp=1.6.0+dfsg-1 libcommons-net-java=3.9.0-1

@@ -100,6 +100,13 @@ var pyFilesystemClient = client{
 	fails: map[string]string{"abort": stores},
 }
 
+var ftputilClient = client{
+	name: "ftputil", version: debianVersion("python3-ftputil"), job: byScript("python_ftputil.py", "/usr/bin/python3"),
+	lacks: lacking(noFunction, "time up", "time down", "resume up", "implicit").and(
+		"it downloads again what is of the same minute", "tree down"),
+	fails: map[string]string{"abort": stores},
+}
+
 var perlClient = client{
 	name: "Perl Net::FTP", version: []string{"perl", "-MNet::FTP", "-e", "print $Net::FTP::VERSION"}, core: true,
 	job: byScript("perl_netftp.pl", "perl"), lacks: lacking(noFunction, "time up").and(noFunction, trees...),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -42,37 +43,50 @@ func splitClientsPage(t *testing.T) (head, table, tail string) {
 // TestClientsTable wants the table to show the clients and tasks of TestClients, whatever the clients' versions were.
 func TestClientsTable(t *testing.T) {
 	t.Parallel()
-	versions := map[string]string{}
+	versions, tested := map[string]string{}, suiteCounts{}
 	_, table, _ := splitClientsPage(t)
-	for _, m := range regexp.MustCompile(`(?m)^\| (.*?) \| (.*?) \|`).FindAllStringSubmatch(table, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\| (.*?) \| (.*?) \| (.*?) \|`).FindAllStringSubmatch(table, -1) {
 		versions[m[1]] = cmp.Or(versions[m[1]], m[2])
+		if name, suite := strings.CutPrefix(m[1], testsOf); suite {
+			var passed, all int
+			_, _ = fmt.Sscanf(m[3], "%d of %d", &passed, &all)
+			tested.add(name, passed, all)
+		}
 	}
-	if want := clientsTable(versions); table != want {
+	if want := clientsTable(versions, &tested); table != want && !*updateClients {
 		t.Errorf(
 			"the table of %s is not up to date: run make clients UPDATE=-update; it should be\n%s", clientsPage, want)
 	}
 }
 
 // writeClientsTable writes what the run has shown.
-func writeClientsTable(t *testing.T) {
+func writeClientsTable(t *testing.T, tested *suiteCounts) {
 	t.Helper()
-	versions := map[string]string{}
+	commands := map[string][]string{}
 	for _, c := range clients {
-		out, err := exec.Command(c.version[0], c.version[1:]...).CombinedOutput()
-		version := regexp.MustCompile(`\d+(\.\d+)+|\d{8}`).FindString(string(out))
+		commands[c.name] = c.version
+	}
+	for _, o := range outsideSuites {
+		commands[testsOf+o.name] = o.version
+	}
+	versions := map[string]string{}
+	for name, command := range commands {
+		out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+		version := regexp.MustCompile(`\d+(\.\d+)+(-\d{14})?|\d{8}`).FindString(string(out))
 		if version == "" {
-			t.Fatalf("%q: no version in %s; %v", c.version, out, err)
+			t.Fatalf("%q: no version in %s; %v", command, out, err)
 		}
-		versions[c.name] = version
+		versions[name] = version
 	}
 	head, _, tail := splitClientsPage(t)
-	if err := os.WriteFile(clientsPage, []byte(head+clientsTable(versions)+tail), 0o644); err != nil {
+	if err := os.WriteFile(clientsPage, []byte(head+clientsTable(versions, tested)+tail), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// clientsTable has what each client cannot do and what goes wrong in it, the core, what the tasks are, and the devices.
-func clientsTable(versions map[string]string) string {
+// clientsTable has what each client cannot do and what goes wrong in it, the core, what the tasks are, the suites, and
+// the devices.
+func clientsTable(versions map[string]string, tested *suiteCounts) string {
 	var b strings.Builder
 	b.WriteString("| client | version | without | goes wrong, because of the client |\n| --- | --- | --- | --- |\n")
 	for _, c := range clients {
@@ -113,6 +127,7 @@ func clientsTable(versions map[string]string) string {
 	last := len(core) - 1
 	fmt.Fprintf(&b, "\nEach `make test` runs %s and %s. Of the tasks, these need words:\n\n%s\n\n",
 		strings.Join(core[:last], ", "), core[last], strings.Join(meanings, "\n"))
+	b.WriteString(suitesTable(versions, tested))
 	b.WriteString(devicesTable())
 	return b.String()
 }
@@ -154,5 +169,30 @@ func devicesTable() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", d.name, d.does, settings)
 	}
+	return b.String()
+}
+
+// testsOf is what the rows of suites begin with.
+const testsOf = "tests of "
+
+// suitesTable has how many tests of each suite pass in all its ways, and why the others do not.
+func suitesTable(versions map[string]string, tested *suiteCounts) string {
+	var b strings.Builder
+	b.WriteString("### Tests of other projects\n\nWhat the authors of a client or a library test it with. `make clients` " +
+		"runs all of them.\n\n| suite | version | passed | data and TLS | what differs, and why |\n" +
+		"| --- | --- | --- | --- | --- |\n")
+	for _, o := range outsideSuites {
+		var ways, differs []string
+		for _, w := range o.ways {
+			ways = append(ways, w.data+" "+w.tls)
+		}
+		for _, tests := range slices.Sorted(maps.Keys(o.differs)) {
+			differs = append(differs, fmt.Sprintf("*%s*: %s", strings.ReplaceAll(tests, "|", ", "), o.differs[tests]))
+		}
+		count := tested.of(o.name)
+		fmt.Fprintf(&b, "| %s%s | %s | %d of %d | %s | %s |\n", testsOf, o.name, versions[testsOf+o.name], count.passed,
+			count.all, strings.Join(ways, ", "), strings.Join(differs, " "))
+	}
+	b.WriteString("\n")
 	return b.String()
 }

@@ -86,10 +86,15 @@ func byScript(file string, interpreter ...string) func(c *connection, verb strin
 // byProgram runs a command line as byScript runs a script.
 func byProgram(args ...string) func(c *connection, verb string, names ...string) invocation {
 	return func(c *connection, verb string, names ...string) invocation {
-		return invocation{args: slices.Concat(args, []string{verb}, names), env: []string{
-			"FTP_HOST=" + c.host, "FTP_PORT=" + c.port, "FTP_USER=" + c.user, "FTP_PASSWORD=" + c.password,
-			"FTP_CA=" + c.ca, "FTP_TLS=" + c.tls, "FTP_TLS_VERSION=" + c.version, "FTP_DATA=" + c.data,
-		}}
+		return invocation{args: slices.Concat(args, []string{verb}, names), env: c.environment()}
+	}
+}
+
+// environment is the connection as scripts find it.
+func (c *connection) environment() []string {
+	return []string{
+		"FTP_HOST=" + c.host, "FTP_PORT=" + c.port, "FTP_USER=" + c.user, "FTP_PASSWORD=" + c.password,
+		"FTP_CA=" + c.ca, "FTP_TLS=" + c.tls, "FTP_TLS_VERSION=" + c.version, "FTP_DATA=" + c.data,
 	}
 }
 
@@ -98,7 +103,8 @@ var clients = []client{
 	curlClient, lftpClient, wgetClient, wget2Client, aria2Client, axelClient,
 	ncftpClient, tnftpClient, inetutilsClient, yafcClient,
 	fileZillaClient, rcloneClient, duplicityClient, gioClient,
-	pythonClient, aioftpClient, fsspecClient, pyFilesystemClient, perlClient, rubyClient, phpClient, phpStreamsClient,
+	pythonClient, aioftpClient, fsspecClient, pyFilesystemClient, ftputilClient,
+	perlClient, rubyClient, phpClient, phpStreamsClient,
 	basicFTPClient, nodeFTPClient, promiseFTPClient, goClient, javaClient,
 }
 
@@ -125,17 +131,20 @@ func tenantsOfClients(t *testing.T) string {
 // TestClients lets clients do what people do with them. Without -clients.all it is the core's turn only.
 func TestClients(t *testing.T) {
 	t.Parallel()
+	var tested suiteCounts
 	t.Cleanup(func() {
 		if *allClients && *updateClients && !t.Failed() {
-			writeClientsTable(t)
+			writeClientsTable(t, &tested)
 		}
 	})
 	storage := s3test.Start(t, "minio")
 	if *allClients {
-		t.Run("rclone's own tests", func(t *testing.T) {
-			t.Parallel()
-			newRclone(t, newSite(t, storage, "    resume: keep", "    objects: {listing_times: set}")).testItself()
-		})
+		for _, o := range outsideSuites {
+			t.Run("tests of "+o.name, func(t *testing.T) {
+				t.Parallel()
+				o.test(t, &tested)
+			})
+		}
 	}
 	s := newSiteOn(t, "[::]", storage, tenantsOfClients(t))
 	for _, c := range clients {

@@ -65,7 +65,7 @@ func TestDeleteTree(t *testing.T) {
 			newLftp(t, s, way{tls: "plain", data: "passive"}).run("rm -r " + lftpQuote(tree))
 		},
 		"rclone": func(t *testing.T, tree string) {
-			newRclone(t, s).run("purge", "acme:"+strings.TrimPrefix(tree, "/"))
+			newRclone(t, s.connection(t)).run("purge", "acme:"+strings.TrimPrefix(tree, "/"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

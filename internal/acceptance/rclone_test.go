@@ -1,8 +1,6 @@
 package acceptance_test
 
 import (
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 )
@@ -14,13 +12,12 @@ type rclone struct {
 	args   []string
 }
 
-func newRclone(t *testing.T, s *site) *rclone {
+func newRclone(t *testing.T, c connection) *rclone {
 	t.Helper()
 	r := &rclone{t: t}
-	host, port, _ := strings.Cut(s.address, ":")
-	hidden := strings.TrimSpace(launchWith(t, password, command(t, "rclone"), "obscure", "-").succeed())
+	hidden := strings.TrimSpace(launchWith(t, c.password, command(t, "rclone"), "obscure", "-").succeed())
 	r.config = newFolder(t).write("rclone.conf", []byte(strings.Join([]string{
-		"[acme]", "type = ftp", "host = " + host, "port = " + port, "user = alice@acme", "pass = " + hidden,
+		"[acme]", "type = ftp", "host = " + c.host, "port = " + c.port, "user = " + c.user, "pass = " + hidden,
 		"explicit_tls = true",
 		"no_check_certificate = true", "encoding = Slash,Del,Ctl,RightSpace,Dot,InvalidUtf8", "",
 	}, "\n")))
@@ -34,17 +31,4 @@ func (r *rclone) run(args ...string) string {
 	p := launch(r.t, command(r.t, "rclone"), append(r.args, args...)...)
 	p.succeed()
 	return p.stderr.String()
-}
-
-// testItself runs rclone's integration tests, from the module of tools/rclone.mod: those of its FTP backend, and of what
-// it does with each remote.
-func (r *rclone) testItself() {
-	const rclone = "github.com/rclone/rclone/"
-	cmd := exec.CommandContext(
-		r.t.Context(), "go", "test", "-modfile", "../../tools/rclone.mod", "-count", "1", "-timeout", "30m", "-vet", "off",
-		rclone+"backend/ftp", rclone+"fs/operations", rclone+"fs/sync", "-remote", "acme:")
-	cmd.Env = append(os.Environ(), "RCLONE_CONFIG="+r.config)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		r.t.Errorf("%v: %v\n%s", cmd, err, out)
-	}
 }

@@ -1,0 +1,390 @@
+package acceptance_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+)
+
+// An outsideSuite is the tests of a client or a library, which its authors wrote. They run with -clients.all.
+type outsideSuite struct {
+	name     string
+	version  []string          // Command that prints it.
+	storage  string            // S3 server, "" for MinIO
+	settings []string          // lines of the tenant, indented by four
+	users    []suiteUser       // The first one is the one of the environment.
+	files    map[string]string // what there is, by pathnames without "/" in front
+	ways     []way
+	// run is how the tests run in one way. They know the server from the environment of [byProgram], and its files from
+	// the folder of the invocation.
+	run func(c *connection, s *site) invocation
+	// results are the outcomes in the output, by the name of a test.
+	results func(output string) map[string]bool
+	// differs says why tests fail, by their names, with "|" between them. The page shows the sentence. A test that has one
+	// and passes is a failure too.
+	differs map[string]string
+}
+
+// A suiteUser is a user that the tests of a suite know.
+type suiteUser struct{ name, password string }
+
+// suiteDir is the pathname of a suite's files in the bucket.
+const suiteDir = "suite/"
+
+// outsideSuites are all suites, in the order of the table.
+var outsideSuites = []outsideSuite{
+	rcloneSuite, gitFTPSuite, goftpSuite, pyFilesystemSuite, commonsNetSuite, curlOptions,
+}
+
+// suiteAlice logs in to a suite that takes any user.
+var suiteAlice = suiteUser{"suite", oldPassword}
+
+// keepsTimes are the settings of clients that synchronize directories.
+var keepsTimes = []string{"resume: keep", "objects: {listing_times: set}"}
+
+// rcloneSuite runs the tests of rclone's FTP backend, and of what rclone does with each remote.
+var rcloneSuite = outsideSuite{
+	name: "rclone", version: moduleVersion("rclone", "github.com/rclone/rclone"), settings: keepsTimes,
+	users: []suiteUser{suiteAlice}, ways: []way{{"passive", "explicit"}},
+	run: func(c *connection, _ *site) invocation {
+		r := newRclone(c.t, *c)
+		const rclone = "github.com/rclone/rclone/"
+		return goTest("rclone", []string{"RCLONE_CONFIG=" + r.config}, "-timeout", "30m", rclone+"backend/ftp",
+			rclone+"fs/operations", rclone+"fs/sync", "-remote", "acme:")
+	},
+	results: goResults,
+}
+
+var gitFTPSuite = outsideSuite{
+	name: "git-ftp", version: []string{"cat", "../../.tools/suites/git-ftp/.version"},
+	users: []suiteUser{suiteAlice}, ways: []way{usual},
+	run: func(c *connection, _ *site) invocation {
+		tests := "../../.tools/suites/git-ftp/tests"
+		file, err := filepath.Abs(tests + "/git-ftp-test.sh")
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		// The tests look for shUnit2 of the version that they came with. They define assertContains, as Debian's does.
+		dir := tests + "/shunit2-2.1.6/src"
+		shunit, err := os.ReadFile("/usr/share/shunit2/shunit2")
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			c.t.Fatal(err)
+		}
+		folder{c.t, dir}.write("shunit2", bytes.ReplaceAll(shunit, []byte("assertContains() {"), []byte("ownAssertContains() {")))
+		c.write(".lftprc", []byte("set ssl:ca-file "+c.ca+"\nset ssl:check-hostname no\n"))
+		suites, err := filepath.Abs("suites")
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return invocation{args: []string{"sh", file}, env: []string{
+			"PATH=" + suites + ":" + os.Getenv("PATH"),
+			"GIT_FTP_HOST=localhost", "GIT_FTP_PORT=:" + c.port, "GIT_FTP_ROOT=root", "GIT_FTP_USER=" + c.user,
+			"GIT_FTP_PASSWD=" + c.password, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a",
+			"GIT_COMMITTER_EMAIL=a@example.com",
+		}}
+	},
+	results: shunitResults,
+	differs: map[string]string{
+		"test_scopes_add": "it asks no server: it cannot read a warning of git-ftp that has two lines.",
+	},
+}
+
+// goftpSuite looks at the server's files too, so its S3 server keeps them as files.
+var goftpSuite = outsideSuite{
+	name: "goftp", version: moduleVersion("goftp", "github.com/secsy/goftp"), storage: "versitygw",
+	users: []suiteUser{{"goftp", "rocks"}, {"anonymous", "anonymous"}},
+	files: map[string]string{
+		"lorem.txt": "lorem ipsum", "email%40mail.com.txt": "email", "subdir/1234.bin": "\x01\x02\x03\x04", "git-ignored/": "",
+	},
+	ways: []way{usual},
+	differs: map[string]string{
+		"TestReadDir|TestStat": "it expects the fact UNIX.mode, and objects have no modes.",
+		"TestStoreError":       "missing directories are made, and it expects an error.",
+	},
+	run: func(c *connection, s *site) invocation {
+		dir, err := exec.CommandContext(c.t.Context(), "go", "list", "-modfile", "../../tools/goftp.mod", "-m", "-f",
+			"{{.Dir}}", "github.com/secsy/goftp").Output()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		own, err := os.ReadFile("suites/goftp.go")
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		module := newFolder(c.t)
+		for _, err := range []error{
+			os.CopyFS(module.path, os.DirFS(strings.TrimSpace(string(dir)))),
+			os.RemoveAll(module.file("testroot")),
+			os.Symlink(filepath.Join(s.storage.Folder, s.buckets[acme], suiteDir), module.file("testroot")),
+			os.Remove(module.file("main_test.go")),
+		} {
+			if err != nil {
+				c.t.Fatal(err)
+			}
+		}
+		module.write("main_test.go", own)
+		module.write("go.mod", []byte("module github.com/secsy/goftp\n")) // the proxy has made it for a module without one
+		return invocation{
+			args: []string{"go", "-C", module.path, "test", "-tags", "goftp", "-count", "1", "-vet", "off", "-v"},
+			env:  slices.Concat(os.Environ(), c.environment(), []string{"FTP_IMPLICIT=" + port(c.t, s.implicit)}),
+		}
+	},
+	results: goResults,
+}
+
+var pyFilesystemSuite = outsideSuite{
+	name: "PyFilesystem2", version: debianVersion("python3-fs"), settings: []string{"tls: {strict_data_eof: false}"},
+	users: []suiteUser{suiteAlice}, ways: []way{usual, {"passive", "explicit"}},
+	run: func(c *connection, _ *site) invocation {
+		file, err := filepath.Abs("suites/python_fs.py")
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return invocation{args: []string{"/usr/bin/python3", file}, env: c.environment()}
+	},
+	results: plainResults,
+	differs: map[string]string{
+		"test_copy|test_makedir|test_move|test_upload": "missing directories are made, and it expects an error.",
+		"test_open_files": "it sends QUIT while an upload of its own is open, and QUIT waits for the end of that (RFC 959 4.1.1).",
+	},
+}
+
+var commonsNetSuite = outsideSuite{
+	name: "Commons Net", version: []string{"cat", "../../.tools/suites/libcommons-net-java/.version"},
+	users: []suiteUser{{"test", "test"}}, files: map[string]string{"file.txt": "content"},
+	ways: []way{
+		{"passive", "explicit"}, {"active", "explicit"}, {"EPSV", "explicit"}, {"passive", "implicit"}, {"active", "implicit"},
+	},
+	run: func(c *connection, _ *site) invocation {
+		path, err := compileCommonsNetSuite()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return invocation{
+			args: []string{"java", "-cp", path, "org.apache.commons.net.ftp.AbstractFtpsTest"}, env: c.environment(),
+		}
+	},
+	results: plainResults,
+	differs: map[string]string{"testOpenClose": "it expects FEAT to name MODE, and there is only stream mode."},
+}
+
+// curlOptions is no suite of curl's authors, whose own server it needs. It tries the options that their manual has.
+var curlOptions = outsideSuite{
+	name: "curl's options", version: []string{"curl", "--version"},
+	users: []suiteUser{suiteAlice}, ways: []way{{"passive", "explicit"}},
+	run: func(c *connection, _ *site) invocation {
+		file, err := filepath.Abs("suites/curl_options.sh")
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return invocation{args: []string{"sh", file}, env: c.environment()}
+	},
+	results: plainResults,
+	differs: map[string]string{"ftp-pret": "PRET is a command of distributed servers, in no RFC."},
+}
+
+// compileCommonsNetSuite compiles FTPSClientTest of Commons Net, once, and returns the class path.
+var compileCommonsNetSuite = sync.OnceValues(func() (string, error) {
+	const classes, jars = "../../.tools/suites/classes", "/usr/share/java/"
+	dir, err := filepath.Abs(classes)
+	if err != nil {
+		return "", err
+	}
+	path := dir + ":" + jars + "commons-net.jar:" + jars + "junit4.jar:" + jars + "hamcrest-all.jar"
+	if out, err := exec.Command("javac", "-d", dir, "-cp", path, "suites/AbstractFtpsTest.java",
+		"../../.tools/suites/libcommons-net-java/src/test/java/org/apache/commons/net/ftp/FTPSClientTest.java").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// moduleVersion prints the version of a module of tools.
+func moduleVersion(tool, module string) []string {
+	return []string{"go", "list", "-modfile", "../../tools/" + tool + ".mod", "-m", module}
+}
+
+// goTest runs tests of the modules that a file of tools names.
+func goTest(tool string, env []string, args ...string) invocation {
+	dir, _ := os.Getwd()
+	return invocation{
+		args: append([]string{"go", "-C", dir, "test", "-modfile", "../../tools/" + tool + ".mod", "-count", "1", "-vet",
+			"off", "-v"}, args...),
+		env: append(os.Environ(), env...),
+	}
+}
+
+// goResults reads the output of go test -v. Tests inside of tests count with them.
+func goResults(output string) map[string]bool {
+	results := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^--- (PASS|FAIL): (\S+)`).FindAllStringSubmatch(output, -1) {
+		results[m[2]] = m[1] == "PASS"
+	}
+	return results
+}
+
+// shunitResults reads the output of shUnit2: the name of each test, and what has failed in it.
+func shunitResults(output string) map[string]bool {
+	results := map[string]bool{}
+	name := ""
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "test_") && !strings.Contains(line, " "):
+			name = line
+			results[name] = true
+		case strings.Contains(line, "ASSERT:"):
+			results[name] = false
+		}
+	}
+	return results
+}
+
+// plainResults reads the output of the scripts in the folder suites: "ok" or "not ok", and the name. A test that runs
+// more than once passes when it always does.
+func plainResults(output string) map[string]bool {
+	results := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^(not )?ok (\S+)$`).FindAllStringSubmatch(output, -1) {
+		before, again := results[m[2]]
+		results[m[2]] = m[1] == "" && (before || !again)
+	}
+	return results
+}
+
+// suiteTimeout is when a suite counts as stuck.
+const suiteTimeout = 30 * time.Minute
+
+// A suiteCount is how many tests a suite has in all its ways, and how many of them have passed.
+type suiteCount struct{ passed, all int }
+
+// suiteCounts are those of all suites, by name.
+type suiteCounts struct {
+	mu     sync.Mutex
+	counts map[string]suiteCount
+}
+
+func (c *suiteCounts) add(name string, passed, all int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.counts == nil {
+		c.counts = map[string]suiteCount{}
+	}
+	before := c.counts[name]
+	c.counts[name] = suiteCount{before.passed + passed, before.all + all}
+}
+
+func (c *suiteCounts) of(name string) suiteCount {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts[name]
+}
+
+// test runs the suite in each way, and wants the results that it is known for.
+func (o *outsideSuite) test(t *testing.T, tested *suiteCounts) {
+	s := o.site(t)
+	for _, w := range o.ways {
+		t.Run(w.String(), func(t *testing.T) {
+			c := connection{
+				folder: newFolder(t), host: "127.0.0.1", port: port(t, s.address), user: o.users[0].name,
+				password: o.users[0].password, ca: s.ca, tls: w.tls, data: w.data,
+			}
+			if w.tls == "implicit" {
+				c.port = port(t, s.implicit)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), suiteTimeout)
+			defer cancel()
+			run := client{job: func(c *connection, _ string, _ ...string) invocation { return o.run(c, s) }}
+			cmd, stdout, stderr := (&worker{folder: c.folder, client: run, connection: c}).command(ctx, "")
+			err := cmd.Run()
+			results := o.results(stdout.String())
+			passed := o.check(t, results)
+			tested.add(o.name, passed, len(results))
+			if err != nil && passed == len(results) || len(results) == 0 {
+				t.Errorf("%v: %v with %d results", cmd, err, len(results))
+			}
+			if t.Failed() {
+				t.Logf("%s\n%s", tail(stdout), tail(stderr))
+			}
+		})
+	}
+}
+
+// check wants each test to pass, or to fail for a known reason. It returns how many have passed.
+func (o *outsideSuite) check(t *testing.T, results map[string]bool) (passed int) {
+	t.Helper()
+	known, met := map[string]string{}, map[string]bool{}
+	for names, reason := range o.differs {
+		for name := range strings.SplitSeq(names, "|") {
+			known[name] = reason
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(results)) {
+		base, _, _ := strings.Cut(name, "[") // without the parameters
+		met[base] = true
+		switch reason, ok := known[base], results[name]; {
+		case ok && reason == "":
+			passed++
+		case ok:
+			t.Errorf("%s passes, so %q is no longer true", name, reason)
+		case reason == "":
+			t.Errorf("%s fails", name)
+		}
+	}
+	for name, reason := range known {
+		if !met[name] {
+			t.Errorf("no test is called %s, of which %q is said", name, reason)
+		}
+	}
+	return passed
+}
+
+// tail is the end of an output, for a failure.
+func tail(b *bytes.Buffer) []byte {
+	const enough = 1 << 20
+	return b.Bytes()[max(0, b.Len()-enough):]
+}
+
+// site is a server with the users and the files of the suite.
+func (o *outsideSuite) site(t *testing.T) *site {
+	t.Helper()
+	storage := o.storage
+	if storage == "" {
+		storage = "minio"
+	}
+	lines := []string{"  suite:", "    bucket: BUCKET", "    prefix: " + suiteDir}
+	for _, line := range o.settings {
+		lines = append(lines, "    "+line)
+	}
+	lines = append(lines, "    users:")
+	for _, u := range o.users {
+		lines = append(lines, "      "+u.name+": {password_hash: "+strconv.Quote(passwordHash(t, u.password))+"}")
+	}
+	s := newSiteOn(t, "[::]", s3test.Start(t, storage), lines...)
+	bucket := s.buckets[acme]
+	for name, text := range o.files {
+		key := suiteDir + name
+		if _, err := s.client.PutObject(t.Context(), &s3.PutObjectInput{
+			Bucket: &bucket, Key: &key, Body: strings.NewReader(text),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
