@@ -210,6 +210,16 @@ func TestServersOfDebian(t *testing.T) {
 		want(t, examine(t, s.address, doctor.Options{Authorities: authorities}), "tls-reuse")
 		s.clean(t)
 	})
+	t.Run("vsftpd-without-MKD", func(t *testing.T) {
+		s := vsftpd(t, "anon_mkdir_write_enable=NO")
+		want(t, examine(t, s.address, doctor.Options{}))
+		s.clean(t)
+	})
+	t.Run("localhost", func(t *testing.T) {
+		s := vsftpd(t)
+		want(t, examine(t, strings.Replace(s.address, "127.0.0.1", "localhost", 1), doctor.Options{}))
+		s.clean(t)
+	})
 	t.Run("one-session-at-a-time", func(t *testing.T) {
 		s := vsftpd(t, "max_per_ip=1")
 		want(t, examine(t, s.address, doctor.Options{}))
