@@ -91,7 +91,7 @@ func TestRequestedMemory(t *testing.T) {
 func TestACME(t *testing.T) {
 	r := render(t, filepath.Join(chart, "ci", "metallb-values.yaml"), acmeVolume, "config.tls.required=true",
 		"tls.existingSecret=",
-		"config.tls.acme.agree=true,config.tls.acme.hosts={ftp.acme.example}",
+		"config.tls.acme.hosts={ftp.acme.example}",
 		"config.tls.acme.http_listen=:8080,config.tls.acme.tls_listen=:8443", "tls.implicit=true")
 	cfg := loadConfig(t, r)
 	if cfg.TLS.ImplicitListen == "" || !cfg.TLS.IsRequired() || cfg.TLS.CertFile != "" {

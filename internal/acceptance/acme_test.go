@@ -27,7 +27,7 @@ metrics_listen: ""
 admin_socket: ""
 tls:
   required: true
-  acme: {agree: true, folder: %q, directory: %q, ca_file: %q, http_listen: %q}
+  acme: {folder: %q, directory: %q, ca_file: %q, http_listen: %q}
 s3: {endpoint: %q, region: %s, path_style: true, access_key_id: %q, secret_access_key: %q}
 tenants:
   acme:

@@ -201,7 +201,7 @@ func (m *ACME) Start(ctx context.Context, listen Listen) error {
 // issuer is the authority.
 func (m *ACME) issuer() *certmagic.ACMEIssuer {
 	issuer := certmagic.NewACMEIssuer(m.magic, certmagic.ACMEIssuer{
-		CA: m.cfg.Directory, Email: m.cfg.Email, Agreed: m.cfg.Agree, TrustedRoots: m.roots, Logger: m.magic.Logger,
+		CA: m.cfg.Directory, Agreed: true, TrustedRoots: m.roots, Logger: m.magic.Logger,
 	})
 	if keyID, hmacKey, ok := m.cfg.ExternalAccount(); ok {
 		issuer.ExternalAccount = &acme.EAB{KeyID: keyID, MACKey: hmacKey}

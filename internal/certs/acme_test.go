@@ -146,7 +146,7 @@ func folder(t *testing.T) string {
 // configOf is a section for an authority, which reaches the server by one challenge. Each test has hosts of its own,
 // because certmagic knows the challenges of a process by their hosts.
 func configOf(t *testing.T, a *servicetest.Authority, hosts ...string) config.ACME {
-	return config.ACME{Agree: true, Email: "admin@acme.example", Hosts: hosts, Directory: a.Directory,
+	return config.ACME{Hosts: hosts, Directory: a.Directory,
 		CAFile: a.CAFile, Folder: folder(t)}
 }
 
@@ -386,7 +386,7 @@ func TestFailure(t *testing.T) {
 // The listeners answer challenges and nothing else.
 func TestListeners(t *testing.T) {
 	m, err := NewACME(config.ACME{
-		Agree: true, Hosts: []string{"ftp.acme.example"}, Directory: "https://127.0.0.1:1/dir", Folder: folder(t),
+		Hosts: []string{"ftp.acme.example"}, Directory: "https://127.0.0.1:1/dir", Folder: folder(t),
 		HTTPListen: "127.0.0.1:0", TLSListen: "127.0.0.1:0",
 	}, ACMEOptions{})
 	if err != nil {

@@ -19,10 +19,6 @@ import (
 // ACME obtains certificates from an authority, and renews them (RFC 8555). It is for servers that nothing else gives
 // certificates to.
 type ACME struct {
-	// Agree to the terms of service of the authority. It is required.
-	Agree bool `yaml:"agree"`
-	// Mail address by which the authority reaches the operator.
-	Email string `yaml:"email" default:"none"`
 	// Names to obtain a certificate for, each. The first is for clients that name no host to TLS.
 	Hosts []string `yaml:"hosts" default:"those of all tenants without a certificate of their own"`
 	// URL of the authority's directory.
@@ -85,12 +81,6 @@ func (a *ACME) Given() bool { return !reflect.ValueOf(*a).IsZero() }
 func (a *ACME) check(v *validator, p yamlconf.Path) {
 	if !a.Given() {
 		return
-	}
-	if !a.Agree {
-		v.report(p.Child("agree"), "is missing: read the terms of service of the authority, and write agree: true")
-	}
-	if strings.Count(a.Email, "@") != 1 && a.Email != "" {
-		v.report(p.Child("email"), "%q is not a mail address: write it like admin@example.com", a.Email)
 	}
 	if len(a.Hosts) == 0 {
 		v.report(p.Child("hosts"),

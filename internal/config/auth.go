@@ -22,6 +22,8 @@ type Auth struct {
 	LDAP LDAP `yaml:"ldap"`
 	// Old FTP server whose users keep their passwords: who logs in there once is stored in `users_file`.
 	FTP OldServer `yaml:"ftp"`
+	// How long the same login from the same address needs no further question to `hook` or `ldap`, up to 10m.
+	Cache time.Duration `yaml:"cache" default:"not at all"`
 	// Settings of each user of `ldap` and `ftp`. `{user}` in `root` and `home` stands for the name.
 	User UserSettings `yaml:"user"`
 	// Permissions of a group's members, by its name. Those of several groups add up; a user of none may not log in.
@@ -135,6 +137,9 @@ func (a *Auth) check(v *validator, p yamlconf.Path) {
 			v.report(p.Child(s.key), "is one service too many: a login asks one, keep %s or %s", before, s.key)
 		}
 		before = s.key
+	}
+	if a.Cache < 0 || a.Cache > maxAuthCache {
+		v.report(p.Child("cache"), "%s is not between 0s and %s", a.Cache, maxAuthCache)
 	}
 	user, groups := p.Child("user"), p.Child("groups")
 	settings := a.User.New()

@@ -25,7 +25,7 @@ func TestCertificate(t *testing.T) {
 		{"key-of-another", pair, cert, otherKey, "do not work together: tls: private key does not match public key"},
 		{"no-certificate", pair, "", key,
 			"do not work together: tls: failed to find any PEM data in certificate input"},
-		{"acme", `required: true, acme: {agree: true, hosts: [FTP.acme.example], tls_listen: ":443", ` +
+		{"acme", `required: true, acme: {hosts: [FTP.acme.example], tls_listen: ":443", ` +
 			`eab: "7:c2VjcmV0"}`, "", "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestFolderOfACME(t *testing.T) {
 		"folder: keys,":      "/var/lib/babelftp/keys",
 		"folder: /srv/acme,": "/srv/acme",
 	} {
-		cfg, err := load(t, `tls: {acme: {agree: true, hosts: [ftp.acme.example], `+folder+` http_listen: ":80"}}`+minimal, nil)
+		cfg, err := load(t, `tls: {acme: {hosts: [ftp.acme.example], `+folder+` http_listen: ":80"}}`+minimal, nil)
 		if err != nil {
 			t.Errorf("%s: %v", folder, err)
 		} else if got := cfg.TLS.ACME.Folder; got != want {
@@ -168,7 +168,7 @@ func TestFolderOfACME(t *testing.T) {
 func TestHostsOfACME(t *testing.T) {
 	const hash = "{password_hash: \"" + hash + "\"}}"
 	cert, key := certtest.New(t, &x509.Certificate{})
-	cfg, err := load(t, `tls: {acme: {agree: true, http_listen: ":80"}}
+	cfg, err := load(t, `tls: {acme: {http_listen: ":80"}}
 tenants:
   umbrella: {bucket: umbrella, hosts: [FTP.umbrella.example, 192.0.2.1, ftp2.umbrella.example], users: {ute: `+hash+`}
   acme: {bucket: acme, hosts: [ftp.acme.example], users: {alice: `+hash+`}

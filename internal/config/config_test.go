@@ -123,7 +123,7 @@ func TestLoad(t *testing.T) {
 		{"no-quota", umbrella.Quota, value.Size(0)},
 		{"hook", umbrella.Auth.Hook.URL, "https://auth.umbrella.example/ftp?v=1"},
 		{"hook-secret", umbrella.Auth.Hook.Secret.Reveal(), "hidden"},
-		{"hook-cache", umbrella.Auth.Hook.Cache, time.Minute},
+		{"cache", umbrella.Auth.Cache, time.Minute},
 		{"hook-timeout-by-default", umbrella.Auth.Hook.TimeoutOf(), 5 * time.Second},
 		{"ldap", fmt.Sprint(cfg.Tenants["zebra"].Auth.LDAP.URLs),
 			"[ldaps://ldap1.zebra.example ldap://ldap2.zebra.example:3890/]"},

@@ -76,7 +76,7 @@ func TestTLSIsRequired(t *testing.T) {
 		want bool
 	}{
 		"without": {TLS{}, false}, "certificate": {TLS{CertFile: "a", KeyFile: "b"}, true},
-		"acme": {TLS{ACME: ACME{Agree: true}}, true}, "off": {TLS{CertFile: "a", KeyFile: "b", Required: &no}, false},
+		"acme": {TLS{ACME: ACME{HTTPListen: ":80"}}, true}, "off": {TLS{CertFile: "a", KeyFile: "b", Required: &no}, false},
 	} {
 		if got := tc.tls.IsRequired(); got != tc.want {
 			t.Errorf("%s: %t, want %t", name, got, tc.want)

@@ -16,8 +16,6 @@ type Hook struct {
 	Secret value.Secret `yaml:"secret" default:"none"`
 	// PEM file of the authorities that the certificate of the service may come from.
 	CAFile string `yaml:"ca_file" path:"true" default:"those of the system"`
-	// How long the same login from the same address needs no further request, up to 10m.
-	Cache time.Duration `yaml:"cache" default:"not at all"`
 	// Timeout is how long the service may take to answer: it must do so in the time that a session has for its login.
 	Timeout time.Duration
 }
@@ -40,12 +38,4 @@ func (h *Hook) check(v *validator, p yamlconf.Path) {
 			"is no URL of a service: write it like https://auth.example.com/ftp, and a password as secret")
 	}
 	v.authorities(p, h.CAFile)
-	checkCache(v, p, h.Cache)
-}
-
-// checkCache checks how long answers of a service are kept.
-func checkCache(v *validator, p yamlconf.Path, cache time.Duration) {
-	if cache < 0 || cache > maxAuthCache {
-		v.report(p.Child("cache"), "%s is not between 0s and %s", cache, maxAuthCache)
-	}
 }

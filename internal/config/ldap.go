@@ -24,8 +24,6 @@ type LDAP struct {
 	StartTLS *bool `yaml:"start_tls" default:"true"`
 	// PEM file of the authorities that the certificates of the servers may come from.
 	CAFile string `yaml:"ca_file" path:"true" default:"those of the system"`
-	// How long the same login from the same address needs no further bind, up to 10m.
-	Cache time.Duration `yaml:"cache" default:"not at all"`
 	// Distinguished name of each user, like `uid={user},ou=people,dc=example,dc=com`. Without it the server searches
 	// for users.
 	UserDN string `yaml:"user_dn" default:"none"`
@@ -106,7 +104,6 @@ func (l *LDAP) check(v *validator, p yamlconf.Path) {
 		}
 	}
 	v.authorities(p, l.CAFile)
-	checkCache(v, p, l.Cache)
 	l.checkNames(v, p)
 	if l.Filter != "" {
 		if _, err := ldap.CompileFilter(l.Filter); err != nil {

@@ -229,3 +229,11 @@ tenants:
 		})
 	}
 }
+
+// A dash in the place of the file is standard output, and no file next to the configuration.
+func TestAuditToStandardOutput(t *testing.T) {
+	cfg, err := load(t, `audit: {file: "-"}`+minimal, nil)
+	if err != nil || !cfg.Audit.Stdout() {
+		t.Errorf("the file is %q, %v", cfg.Audit.File, err)
+	}
+}

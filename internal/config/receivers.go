@@ -10,21 +10,22 @@ import (
 
 // Audit is where the audit log goes: a line of JSON for each login, change and transfer.
 type Audit struct {
-	// File to which lines are added. Move it away to rotate it.
+	// File to which lines are added, or `-` for standard output. Move it away to rotate it.
 	File string `yaml:"file" path:"true" default:"none"`
-	// Write the lines to standard output.
-	Stdout bool `yaml:"stdout"`
 	// Webhook that gets the lines as JSON arrays. They wait in memory while it fails.
 	Webhook Receiver `yaml:"webhook"`
 	// Refuse logins, transfers and changes while a destination takes no lines.
 	Required bool `yaml:"required"`
 }
 
+// Stdout reports whether the lines go to standard output.
+func (a *Audit) Stdout() bool { return a.File == yamlconf.StandardOutput }
+
 // check reports what is wrong with the section that p leads to.
 func (a *Audit) check(v *validator, p yamlconf.Path) {
 	a.Webhook.check(v, p.Child("webhook"))
-	if a.Required && a.File == "" && !a.Stdout && a.Webhook.URL == "" {
-		v.report(p.Child("required"), "needs a place for the lines: write audit.file, stdout or webhook")
+	if a.Required && a.File == "" && a.Webhook.URL == "" {
+		v.report(p.Child("required"), "needs a place for the lines: write audit.file or webhook")
 	}
 }
 

@@ -22,7 +22,7 @@ func TestEveryKeyChangesOrIsNamed(t *testing.T) {
 	next.Tenants = old.Tenants
 	v := reflect.ValueOf(next).Elem()
 	want := []string{"tls.implicit_listen", "tls.acme", "passive.ports", "log.format"}
-	next.TLS.ImplicitListen, next.TLS.ACME.Email, next.Passive.Ports.First, next.Log.Format = "x", "x", 1, "x"
+	next.TLS.ImplicitListen, next.TLS.ACME.Directory, next.Passive.Ports.First, next.Log.Format = "x", "x", 1, "x"
 	for i := range v.NumField() {
 		key := v.Type().Field(i).Tag.Get("yaml")
 		if key == "" || slices.Contains(changes, key) {

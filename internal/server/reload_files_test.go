@@ -192,7 +192,7 @@ func fileCases(t *testing.T) []fileCase {
 			keys: []string{"ACME/ca_file"}, before: wrongCA, next: files{"ca.crt": clients.Certificate},
 			restart: "tls.acme.ca_file",
 			top: fmt.Sprintf(
-				"tls: {acme: {agree: true, hosts: [a.example], directory: \"https://127.0.0.1:1/\", folder: %q, "+
+				"tls: {acme: {hosts: [a.example], directory: \"https://127.0.0.1:1/\", folder: %q, "+
 					"http_listen: \"127.0.0.1:0\", ca_file: VOLUME/ca.crt}}", t.TempDir()),
 		},
 		{

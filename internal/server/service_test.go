@@ -270,7 +270,7 @@ func TestReloadOfTheService(t *testing.T) {
 	first := newTenantHook(t, map[string]string{"bob": "acme"})
 	second := newTenantHook(t, map[string]string{"bob": "umbrella"})
 	s, cfg := withService(t, first)
-	cfg.Auth.Hook.Cache = time.Minute
+	cfg.Auth.Cache = time.Minute
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	login := func(user string, code int, asked string) *ftptest.Client {
 		t.Helper()

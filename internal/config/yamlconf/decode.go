@@ -375,9 +375,12 @@ func (d *decoder) setFromFile(p Path, at position, v reflect.Value, name string)
 	d.set(p, at, v, strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
 }
 
+// StandardOutput stands for standard output in the place of a file.
+const StandardOutput = "-"
+
 // ResolvePath is where the file name is, which is relative to the folder dir. An empty name stays empty.
 func ResolvePath(dir, name string) string {
-	if name == "" || filepath.IsAbs(name) {
+	if name == "" || name == StandardOutput || filepath.IsAbs(name) {
 		return name
 	}
 	return filepath.Join(dir, name)

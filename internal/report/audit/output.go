@@ -42,12 +42,12 @@ func NewOutput(
 		}
 		o.writers, destinations = append(o.writers, w), append(destinations, w)
 	}
-	if cfg.File != "" {
+	switch {
+	case cfg.Stdout():
+		add("stdout", stdout)
+	case cfg.File != "":
 		o.file = NewFile(cfg.File)
 		add("file", o.file)
-	}
-	if cfg.Stdout {
-		add("stdout", stdout)
 	}
 	if cfg.Webhook.URL != "" {
 		authorities, err := config.Authorities(cfg.Webhook.CAFile)

@@ -51,10 +51,10 @@ func New(cfg *config.Auth) (Source, error) {
 	switch {
 	case cfg.Hook.URL != "":
 		hook, err := newHook(&cfg.Hook)
-		return withCache(hook, cfg.Hook.Cache, err)
+		return withCache(hook, cfg.Cache, err)
 	case len(cfg.LDAP.URLs) > 0:
 		directory, err := newDirectory(cfg)
-		return withCache(directory, cfg.LDAP.Cache, err)
+		return withCache(directory, cfg.Cache, err)
 	case cfg.UsesFTP():
 		return newOldServer(cfg)
 	}

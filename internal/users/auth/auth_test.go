@@ -304,8 +304,7 @@ func TestNoSource(t *testing.T) {
 		t.Errorf("%v, %v", source, err)
 	}
 	if source, err := New(
-		&config.Auth{Hook: config.Hook{URL: "http://127.0.0.1",
-			Cache: time.Minute}}); err != nil || reflect.TypeOf(source) != reflect.TypeFor[*cache]() {
+		&config.Auth{Hook: config.Hook{URL: "http://127.0.0.1"}, Cache: time.Minute}); err != nil || reflect.TypeOf(source) != reflect.TypeFor[*cache]() {
 		t.Errorf("with a cache: %T, %v", source, err)
 	}
 }
