@@ -108,8 +108,9 @@ func TestCharsetWithIACAlone(t *testing.T) {
 // TestNameInNoCharset: a name that is neither UTF-8 nor in the charset of the tenant is refused, and the reply says in
 // which charset names are.
 func TestNameInNoCharset(t *testing.T) {
-	quirks := config.Compatibility{Charset: servicetest.Encoding(t, "shift_jis")}
-	c := newTenantSite(t, loginTo(config.Tenant{Compatibility: quirks})).login()
+	c := newTenantSite(t, loginTo(config.Tenant{
+		Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "shift_jis")},
+	})).login()
 	c.do("LANG en", "200 ")
 	c.do("DELE \xfd\xfd", "501 The file name is neither valid UTF-8 nor valid ")
 }
