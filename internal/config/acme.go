@@ -23,7 +23,7 @@ type ACME struct {
 	Hosts []string `yaml:"hosts" default:"those of all tenants without a certificate of their own"`
 	// URL of the authority's directory.
 	Directory string `yaml:"directory" default:"https://acme-v02.api.letsencrypt.org/directory"`
-	// PEM file of the authorities that the certificate of the directory may come from.
+	// PEM file of the authorities to trust.
 	CAFile string `yaml:"ca_file" path:"true" default:"those of the system"`
 	// Folder for account, keys and certificates, which several servers can share. A relative path is below
 	// `/var/lib/babelftp`.

@@ -25,7 +25,7 @@ type Admin struct {
 
 // AdminTLS is how the connections of administrators are encrypted.
 type AdminTLS struct {
-	// PEM file of the certificate and its chain, read again when it changes.
+	// PEM file of the certificate and its chain.
 	CertFile string `yaml:"cert_file" path:"true" default:"none"`
 	// PEM file of the certificate's key.
 	KeyFile string `yaml:"key_file" path:"true" default:"none"`

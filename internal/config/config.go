@@ -89,7 +89,7 @@ type Config struct {
 
 // Log is what the server writes to standard error.
 type Log struct {
-	// Least important records that are written.
+	// Least important records to write.
 	Level slog.Level `yaml:"level"`
 	// Form of the records.
 	Format LogFormat `yaml:"format"`

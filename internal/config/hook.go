@@ -14,7 +14,7 @@ type Hook struct {
 	URL string `yaml:"url" default:"none"`
 	// Text that the service gets as `Authorization: Bearer`, to know the server by.
 	Secret value.Secret `yaml:"secret" default:"none"`
-	// PEM file of the authorities that the certificate of the service may come from.
+	// PEM file of the authorities to trust.
 	CAFile string `yaml:"ca_file" path:"true" default:"those of the system"`
 	// Timeout is how long the service may take to answer: it must do so in the time that a session has for its login.
 	Timeout time.Duration

@@ -22,7 +22,7 @@ type LDAP struct {
 	URLs []string `yaml:"urls" default:"none"`
 	// Encrypt connections to `ldap://` by StartTLS. With `false` passwords cross the network in the clear.
 	StartTLS *bool `yaml:"start_tls" default:"true"`
-	// PEM file of the authorities that the certificates of the servers may come from.
+	// PEM file of the authorities to trust.
 	CAFile string `yaml:"ca_file" path:"true" default:"those of the system"`
 	// Distinguished name of each user, like `uid={user},ou=people,dc=example,dc=com`. Without it the server searches
 	// for users.

@@ -16,7 +16,7 @@ type OldServer struct {
 	Address string `yaml:"address" default:"none"`
 	// How the password goes there: `required` begins TLS by AUTH TLS, `implicit` at once, and `none` sends it in the clear.
 	TLS OldServerTLS `yaml:"tls" default:"required"`
-	// PEM file of the authorities that the certificate of the server may come from, or of the certificate itself.
+	// PEM file of the authorities to trust, or of the certificate of the server itself.
 	CAFile string `yaml:"ca_file" path:"true" default:"those of the system"`
 	// Timeout is the longest time of a login there.
 	Timeout time.Duration

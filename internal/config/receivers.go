@@ -12,7 +12,7 @@ import (
 type Audit struct {
 	// File to which lines are added, or `-` for standard output. Move it away to rotate it.
 	File string `yaml:"file" path:"true" default:"none"`
-	// Webhook that gets the lines as JSON arrays. They wait in memory while it fails.
+	// Webhook that gets the lines. They wait in memory while it fails.
 	Webhook Receiver `yaml:"webhook"`
 	// Refuse logins, transfers and changes while a destination takes no lines.
 	Required bool `yaml:"required"`
@@ -35,7 +35,7 @@ type Receiver struct {
 	URL string `yaml:"url" default:"none"`
 	// Key of the signatures, 16 bytes or more.
 	Secret value.Secret `yaml:"secret" default:"required with url"`
-	// PEM file of the certificate authorities that the server trusts for the URL.
+	// PEM file of the authorities to trust.
 	CAFile string `yaml:"ca_file" path:"true" default:"those of the system"`
 }
 

@@ -484,7 +484,7 @@ To check the file while you type, give your editor the [JSON Schema](../internal
 
 ## How values are written
 
-A secret can also come from a file, under its key with ` + "`_file`" +
+Files are read again when they change. A secret can also come from a file, under its key with ` + "`_file`" +
 	`. Values of the server, but not of tenants, can come from the environment, like
 ` + "`s3.region` from `BABELFTP_S3_REGION`" + `. See [keep secrets out of the file](guides/tenants-and-users.md#keep-secrets-out-of-the-file).
 

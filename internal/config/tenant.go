@@ -89,7 +89,7 @@ type Tenant struct {
 	// Webhook that gets events about files that users store, delete, rename or copy.
 	Webhook Webhook `yaml:"webhook"`
 
-	// YAML file with more `users`, or a folder of such files, read again when they change.
+	// YAML file with more `users`, or a folder of such files.
 	UsersFile string `yaml:"users_file" path:"true" default:"none"`
 	// The users, by name. At least one is required, unless `auth` has a service.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
@@ -124,7 +124,7 @@ func (c *Versions) check(v *validator, p yamlconf.Path, folders map[string]*Fold
 type Restore struct {
 	// Days for which a restored file can be read.
 	Days int `yaml:"days" default:"no file is restored"`
-	// How fast S3 restores: `expedited`, `standard` or `bulk`. Prices differ.
+	// How fast S3 restores. Prices differ.
 	Tier RestoreTier `yaml:"tier" default:"standard"`
 }
 

@@ -16,7 +16,7 @@ import (
 type TLS struct {
 	// Address where TLS begins with the connection, host:port.
 	ImplicitListen string `yaml:"implicit_listen" default:"none"`
-	// PEM file of the certificate and its chain, read again when it changes.
+	// PEM file of the certificate and its chain.
 	CertFile string `yaml:"cert_file" path:"true" default:"none"`
 	// PEM file of the certificate's key.
 	KeyFile string `yaml:"key_file" path:"true" default:"none"`
@@ -41,9 +41,9 @@ type TLS struct {
 // ClientCertificates are those that clients show to TLS. With `ca_file` the server asks for one, and refuses the
 // login if that is not valid.
 type ClientCertificates struct {
-	// PEM file of the authorities that issue the certificates, read again when it changes.
+	// PEM file of the authorities that issue the certificates.
 	CAFile string `yaml:"ca_file" path:"true" default:"none, or the server's"`
-	// PEM file with the list of revoked certificates (CRL) of each authority, read again when it changes.
+	// PEM file with the list of revoked certificates (CRL) of each authority.
 	CRLFile string `yaml:"crl_file" path:"true" default:"none"`
 	// Refuse clients that show no certificate.
 	Required bool `yaml:"required"`
