@@ -67,7 +67,7 @@ func oldKeys() []yamlconf.OldKey {
 		say(gone+"remove it, the name is babelftp-TENANT; to tell sessions apart in policies write session_tags",
 			s3+"s3.assume_role.session_name")
 	}
-	say(gone+"remove it, because whoever writes tls.acme agrees to the terms of service of the authority", "tls.acme.agree")
+	say(gone+"remove it, because with tls.acme you agree to the terms of service of the authority", "tls.acme.agree")
 	say(gone+"remove it, because authorities send no mail about certificates any more", "tls.acme.email")
 	for _, service := range []string{"hook", "ldap"} {
 		for _, auth := range []string{"", tenant} {

@@ -31,7 +31,7 @@ type TLS struct {
 	// Cipher suites of TLS 1.2, by the names of IANA.
 	CipherSuites []CipherSuite `yaml:"cipher_suites" default:"all secure ones but CBC"`
 	// Certificates that the server obtains and renews itself (ACME, RFC 8555), from Let's Encrypt or another authority.
-	// Whoever writes this section agrees to the terms of service of the authority.
+	// With this section you agree to the terms of service of the authority.
 	ACME ACME `yaml:"acme"`
 
 	// Certificates that clients show. An invalid one is refused at login.
