@@ -178,8 +178,8 @@ const testsOf = "tests of "
 // suitesTable has how many tests of each suite pass in all its ways, and why the others do not.
 func suitesTable(versions map[string]string, tested *suiteCounts) string {
 	var b strings.Builder
-	b.WriteString("### Tests of other projects\n\nWhat the authors of a client or a library test it with. `make clients` " +
-		"runs all of them.\n\n| suite | version | passed | data and TLS | what differs, and why |\n" +
+	b.WriteString("### Tests of other projects\n\nWhat the authors of a client or a library test it with. " +
+		"`make clients` runs all of them.\n\n| suite | version | passed | data and TLS | what differs, and why |\n" +
 		"| --- | --- | --- | --- | --- |\n")
 	for _, o := range outsideSuites {
 		var ways, differs []string

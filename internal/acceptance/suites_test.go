@@ -88,7 +88,8 @@ var gitFTPSuite = outsideSuite{
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			c.t.Fatal(err)
 		}
-		folder{c.t, dir}.write("shunit2", bytes.ReplaceAll(shunit, []byte("assertContains() {"), []byte("ownAssertContains() {")))
+		folder{c.t, dir}.write("shunit2",
+			bytes.ReplaceAll(shunit, []byte("assertContains() {"), []byte("ownAssertContains() {")))
 		c.write(".lftprc", []byte("set ssl:ca-file "+c.ca+"\nset ssl:check-hostname no\n"))
 		suites, err := filepath.Abs("suites")
 		if err != nil {
@@ -112,7 +113,8 @@ var goftpSuite = outsideSuite{
 	name: "goftp", version: moduleVersion("goftp", "github.com/secsy/goftp"), storage: "versitygw",
 	users: []suiteUser{{"goftp", "rocks"}, {"anonymous", "anonymous"}},
 	files: map[string]string{
-		"lorem.txt": "lorem ipsum", "email%40mail.com.txt": "email", "subdir/1234.bin": "\x01\x02\x03\x04", "git-ignored/": "",
+		"lorem.txt": "lorem ipsum", "email%40mail.com.txt": "email", "subdir/1234.bin": "\x01\x02\x03\x04",
+		"git-ignored/": "",
 	},
 	ways: []way{usual},
 	differs: map[string]string{
@@ -163,7 +165,8 @@ var pyFilesystemSuite = outsideSuite{
 	results: plainResults,
 	differs: map[string]string{
 		"test_copy|test_makedir|test_move|test_upload": "missing directories are made, and it expects an error.",
-		"test_open_files": "it sends QUIT while an upload of its own is open, and QUIT waits for the end of that (RFC 959 4.1.1).",
+		"test_open_files": "it sends QUIT while an upload of its own is open, and QUIT waits for the end of that " +
+			"(RFC 959 4.1.1).",
 	},
 }
 
@@ -171,7 +174,8 @@ var commonsNetSuite = outsideSuite{
 	name: "Commons Net", version: []string{"cat", "../../.tools/suites/libcommons-net-java/.version"},
 	users: []suiteUser{{"test", "test"}}, files: map[string]string{"file.txt": "content"},
 	ways: []way{
-		{"passive", "explicit"}, {"active", "explicit"}, {"EPSV", "explicit"}, {"passive", "implicit"}, {"active", "implicit"},
+		{"passive", "explicit"}, {"active", "explicit"}, {"EPSV", "explicit"},
+		{"passive", "implicit"}, {"active", "implicit"},
 	},
 	run: func(c *connection, _ *site) invocation {
 		path, err := compileCommonsNetSuite()
@@ -209,8 +213,10 @@ var compileCommonsNetSuite = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := dir + ":" + jars + "commons-net.jar:" + jars + "junit4.jar:" + jars + "hamcrest-all.jar"
-	if out, err := exec.Command("javac", "-d", dir, "-cp", path, "suites/AbstractFtpsTest.java",
-		"../../.tools/suites/libcommons-net-java/src/test/java/org/apache/commons/net/ftp/FTPSClientTest.java").CombinedOutput(); err != nil {
+	const tests = "../../.tools/suites/libcommons-net-java/src/test/java/org/apache/commons/net/ftp/"
+	out, err := exec.Command(
+		"javac", "-d", dir, "-cp", path, "suites/AbstractFtpsTest.java", tests+"FTPSClientTest.java").CombinedOutput()
+	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	return path, nil

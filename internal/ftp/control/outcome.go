@@ -117,8 +117,8 @@ func (op *operation) failure(storage error) error {
 // errUnknown stands for a reason that is not known.
 var errUnknown = errors.New("no reason is known")
 
-// errorReply is the reply to an error. Package reply has its code and its message. A user who may replace no file learns
-// that, because another name helps then.
+// errorReply is the reply to an error. Package reply has its code and its message. A user who may replace no file
+// learns that, because another name helps then.
 func (s *session) errorReply(err error) wire.Reply {
 	code, id, args := reply.ForError(err)
 	if id == i18n.AlreadyExists && s.op != nil && s.op.replaces() && s.identity.login.NoOverwrite() {
