@@ -398,8 +398,8 @@ func languages(c *client) []string {
 	return strings.Split(strings.Replace(tags, "*", "", 1), ";")
 }
 
-// inEachLanguage runs check with a session in each language. Each ends before the next, because there are more languages
-// than an address may have sessions.
+// inEachLanguage runs check with a session in each language. Each ends before the next, because there are more
+// languages than an address may have sessions.
 func (s *site) inEachLanguage(t *testing.T, check func(*testing.T, *client)) {
 	t.Helper()
 	for _, tag := range languages(s.connect(t)) {
