@@ -324,7 +324,13 @@ func TestABOR(t *testing.T) {
 	t.Run("before-the-data-connection", func(t *testing.T) {
 		c.do("EPSV", "229 ")
 		c.write("STOR f\r\nNOOP\r\nABOR \r\nNOOP\r\n")
-		c.expect("426 ")
+		r := c.reply()
+		if strings.HasPrefix(r, "150 ") { // the file was open before ABOR was read
+			r = c.reply()
+		}
+		if !strings.HasPrefix(r, "426 ") {
+			t.Fatalf("reply %q, want 426", r)
+		}
 		c.expect("200 ")
 		c.expect("226 ")
 		c.expect("200 ")
