@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/config"
@@ -82,19 +83,24 @@ func addJSONFlag(cmd *cobra.Command) *bool {
 
 // addAdminFlags adds flags to a command, and returns what makes the client of the server that they name.
 func addAdminFlags(cmd *cobra.Command) connector {
-	var f adminFlags
+	f := &adminFlags{}
 	flags := cmd.PersistentFlags()
-	flags.StringVar(&f.socket, "socket", "", "the `PATH` of admin_socket (default "+adminSocket+")")
-	flags.StringVarP(&f.config, "config", "c", "", "the configuration `FILE` to read admin_socket from")
-	flags.StringVar(&f.url, "url", "", "the `URL` of admin.listen, like https://babelftp.example.com:9122")
-	flags.StringVar(&f.user, "as", "", "your `NAME` in admin.users, for --url")
+	f.add(flags)
 	flags.StringVar(&f.passwordFile, "password-file", "", "the `FILE` that holds your password")
 	flags.StringVar(
 		&f.caFile, "ca-file", "",
 		"a PEM `FILE` of the authorities to trust for --url (default those of the system)")
+	return f.client
+}
+
+// add adds the flags that no command has for something else.
+func (f *adminFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.socket, "socket", "", "the `PATH` of admin_socket (default "+adminSocket+")")
+	flags.StringVarP(&f.config, "config", "c", "", "the configuration `FILE` to read admin_socket from")
+	flags.StringVar(&f.url, "url", "", "the `URL` of admin.listen, like https://babelftp.example.com:9122")
+	flags.StringVar(&f.user, "as", "", "your `NAME` in admin.users, for --url")
 	flags.StringVar(&f.certFile, "cert-file", "", "a PEM `FILE` with a client certificate, instead of a password")
 	flags.StringVar(&f.keyFile, "key-file", "", "a PEM `FILE` with its key")
-	return f.client
 }
 
 // client makes the client.

@@ -28,15 +28,17 @@ const doctorPassword = "BABELFTP_DOCTOR_PASSWORD"
 
 // doctorFlags say what doctor looks at, and how.
 type doctorFlags struct {
-	log, passwordFile, caFile string
-	asJSON                    *bool
-	options                   doctor.Options
+	log, address, passwordFile, caFile string
+	since                              time.Duration
+	admin                              adminFlags
+	asJSON                             *bool
+	options                            doctor.Options
 }
 
 func newDoctorCommand() *cobra.Command {
 	f := &doctorFlags{}
 	cmd := &cobra.Command{
-		Use:   "doctor URL | doctor --log FILE",
+		Use:   "doctor URL | doctor --log FILE | doctor --address ADDRESS",
 		Short: "Say why FTP does not work, and what to change",
 		Long: "Say why FTP does not work, and what to change, in the language of LC_ALL, LC_MESSAGES or LANG. The exit code is 1\nif " +
 			"something is wrong.\n\n" +
@@ -45,23 +47,34 @@ func newDoctorCommand() *cobra.Command {
 			"The password comes from --password-file, from " + doctorPassword + " or from the terminal. Without a user in the " +
 			"URL the login\nis anonymous. ftp uses TLS where the server offers it, ftps begins with TLS. A password is sent without " +
 			"TLS, or where\nthe certificate is wrong, only with --insecure.\n\n" +
-			"With --log read lines of the log of a server. Debug lines tell more: see babelftp debug.",
+			"With --log read lines of the log of a server. With --address ask a running server for what its log has had about a\n" +
+			"client; it keeps the last 4 MiB. Debug lines tell more: see babelftp debug.",
 		Example: "  babelftp doctor ftp://alice@ftp.example.com\n" +
 			"  babelftp doctor ftps://alice@ftp.example.com --password-file password --json\n" +
 			"  babelftp doctor ftp://alice@192.0.2.1:2121 --insecure --idle 10m --samples 100\n" +
 			"  babelftp doctor --log /var/log/babelftp.log\n" +
+			"  babelftp doctor --address 192.0.2.7 --since 30m\n" +
 			"  journalctl --unit babelftp --since -2h | babelftp doctor --log -\n" +
 			"  kubectl logs babelftp-0 --since=2h | grep 192.0.2.7 | babelftp doctor --log - --json",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 || (len(args) == 1) == (f.log != "") {
-				return newUsageError(cmd, "give one URL like ftp://alice@ftp.example.com, or --log FILE")
+			given := len(args)
+			for _, text := range []string{f.log, f.address} {
+				if text != "" {
+					given++
+				}
+			}
+			if given != 1 {
+				return newUsageError(cmd, "give one URL like ftp://alice@ftp.example.com, --log FILE or --address ADDRESS")
 			}
 			return nil
 		},
 	}
-	const idle, samples, logins = time.Minute, 12, 4
+	const idle, samples, logins, since = time.Minute, 12, 4, 2 * time.Hour
 	flags := cmd.Flags()
 	flags.StringVar(&f.log, "log", "", "read the lines of a server's log from `FILE`, or from standard input for -")
+	flags.StringVar(&f.address, "address", "", "ask a running server about this `ADDRESS` or network of clients")
+	flags.DurationVar(&f.since, "since", since, "how long ago what --address tells began, as a `TIME`")
+	f.admin.add(flags)
 	flags.StringVar(&f.passwordFile, "password-file", "", "the `FILE` that holds the password")
 	flags.StringVar(&f.caFile, "ca-file", "", "a PEM `FILE` of the authorities to trust (default those of the system)")
 	flags.BoolVar(&f.options.Insecure, "insecure", false, "send the password although TLS is missing or the certificate is wrong")
@@ -72,9 +85,12 @@ func newDoctorCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var found *doctor.Findings
 		var err error
-		if f.log != "" {
+		switch {
+		case f.log != "":
 			found, err = readLog(cmd, f.log)
-		} else {
+		case f.address != "":
+			found, err = f.ask(cmd)
+		default:
 			found, err = f.examine(cmd, args[0])
 		}
 		if found == nil {
@@ -84,6 +100,23 @@ func newDoctorCommand() *cobra.Command {
 		return cmp.Or(err, shown)
 	}
 	return cmd
+}
+
+// ask reads what a running server has had in its log about a client.
+func (f *doctorFlags) ask(cmd *cobra.Command) (*doctor.Findings, error) {
+	f.admin.passwordFile, f.admin.caFile = f.passwordFile, f.caFile
+	client, err := f.admin.client(cmd)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := client.Log(cmd.Context(), f.address, f.since)
+	if err != nil {
+		return nil, err
+	}
+	if len(lines) == 0 {
+		return nil, fmt.Errorf("the server has no line about %s since %s ago: its log level may leave them out", f.address, f.since)
+	}
+	return doctor.ReadLog(cmd.Context(), strings.NewReader(strings.Join(lines, "")))
 }
 
 // examine looks at the server of a URL, until a signal at most.

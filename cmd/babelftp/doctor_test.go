@@ -2,10 +2,15 @@ package main
 
 import (
 	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/admin"
 )
 
 // The exit code tells a script whether something is wrong, and a person reads what to do.
@@ -17,6 +22,23 @@ func TestDoctorLog(t *testing.T) {
 	if err := os.WriteFile(file, []byte(fine+missed+missed), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	dir, err := os.MkdirTemp("", "admin") // a socket's name is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	socket := filepath.Join(dir, "admin.sock")
+	l, err := admin.Listen(t.Context(), socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	discard := slog.New(slog.DiscardHandler)
+	tail := &admin.LogTail{}
+	slog.New(tail.Handler(slog.NewTextHandler(io.Discard, nil))).Info(
+		"no data connection came", "session", 1, "remote", "192.0.2.7:1", "user", "scanner", "data_address", ":30012",
+		"err", "the client did not connect to port 30012 within 9s")
+	go func() { _ = http.Serve(l, admin.NewHandler(admin.Options{Tail: tail, Log: discard})) }() // until l is closed
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		t.Setenv(name, "")
 	}
@@ -33,6 +55,12 @@ func TestDoctorLog(t *testing.T) {
 		{"--json --log " + file, "", 1, []string{`"finding": "ports-unreachable"`, `"client": "192.0.2.7"`, `"times": 2`}},
 		{"--log " + file + ".gone", "", 1, []string{"no such file"}},
 		{"", "", 2, []string{"--log"}},
+		{"--log - --address 192.0.2.7", "", 2, []string{"give one URL"}},
+		{"--address 192.0.2.7 --socket " + socket, "", 1, []string{"! scanner (192.0.2.7): 192.0.2.7 cannot reach"}},
+		{"--address 192.0.2.0/24 --json --socket " + socket, "", 1, []string{`"finding": "ports-unreachable"`}},
+		{"--address 198.51.100.1 --since 5m --socket " + socket, "", 1, []string{"no line about 198.51.100.1 since 5m0s ago"}},
+		{"--address alice --socket " + socket, "", 1, []string{"neither an address"}},
+		{"--address 192.0.2.7 --ca-file x --socket " + socket, "", 2, []string{"--ca-file needs --url"}},
 	} {
 		var out bytes.Buffer
 		code := run(t.Context(), append([]string{"doctor"}, strings.Fields(test.args)...), strings.NewReader(test.stdin),

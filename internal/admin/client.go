@@ -130,6 +130,12 @@ func (c *Client) Debug(
 	return rule, c.ask(ctx, http.MethodPut, "/debug", query, &rule)
 }
 
+// Log returns the lines of the log about an address or a network since a time ago, the oldest first.
+func (c *Client) Log(ctx context.Context, address string, since time.Duration) (lines []string, err error) {
+	query := url.Values{"address": {address}, "since": {since.String()}}
+	return lines, c.ask(ctx, http.MethodGet, "/log", query, &lines)
+}
+
 // DebugRules returns for which sessions the log has commands and replies.
 func (c *Client) DebugRules(ctx context.Context) (rules []sessionlog.Rule, err error) {
 	return rules, c.ask(ctx, http.MethodGet, "/debug", nil, &rules)

@@ -31,6 +31,7 @@ type Options struct {
 	Source Source
 	Bans   *bans.List
 	Debug  *sessionlog.Switch
+	Tail   *LogTail
 	Audit  *audit.Log // gets what administrators change; nil for none
 	// Unaudited tells whether changes are refused now, because the audit log cannot be written; nil for never.
 	Unaudited func() bool
@@ -58,6 +59,7 @@ func NewHandler(o Options) *Handler {
 		"GET /audit":     func(*http.Request) (any, error) { return h.Source.Audit(), nil },
 		"GET /uploads":   h.uploads,
 		"GET /bans":      func(*http.Request) (any, error) { return h.Bans.All(), nil },
+		"GET /log":       h.logOf,
 		"GET /debug":     func(*http.Request) (any, error) { return h.Debug.Rules(), nil },
 	} { // GET is for HEAD too
 		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { respond(w, r, answer) })

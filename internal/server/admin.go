@@ -38,7 +38,7 @@ func recentEvents(cfg *config.Config) *audit.Recent {
 }
 
 // newAdmin makes the access of administrators to the server.
-func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAccess, error) {
+func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent, tail *admin.LogTail) (*adminAccess, error) {
 	a := &adminAccess{log: s.log}
 	api := admin.NewHandler(admin.Options{
 		Source: admin.NewOverview(s.control, admin.Parts{
@@ -47,7 +47,7 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 			Buckets: s.buckets, Registry: s.tenants, Certificates: s.certificates, Listener: a.certificate,
 			Refusals: s.metrics.RefusalsByLimit, Recent: recent,
 		}),
-		Bans: s.bans, Debug: s.debug, Audit: s.auditLog, Unaudited: s.audit.Refuses, Log: s.log,
+		Bans: s.bans, Debug: s.debug, Tail: tail, Audit: s.auditLog, Unaudited: s.audit.Refuses, Log: s.log,
 	})
 	a.socket = web.NewServer(
 		api, web.Options{Log: s.log, PerNetwork: socketConnections, Connections: socketConnections,

@@ -40,17 +40,22 @@ func NewRule(address, tenant, user string, d time.Duration) (Rule, error) {
 	case address == "":
 		return r, nil
 	}
+	var err error
+	r.Network, err = ParseNetwork(address)
+	return r, err
+}
+
+// ParseNetwork returns the network of an address or of a network (CIDR).
+func ParseNetwork(address string) (netip.Prefix, error) {
 	if addr, err := netip.ParseAddr(address); err == nil {
 		addr = addr.Unmap().WithZone("")
-		r.Network = netip.PrefixFrom(addr, addr.BitLen())
-		return r, nil
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
 	}
 	network, err := netip.ParsePrefix(address)
 	if err != nil {
-		return Rule{}, fmt.Errorf("%q is neither an address like 192.0.2.7 nor a network like 192.0.2.0/24", address)
+		return netip.Prefix{}, fmt.Errorf("%q is neither an address like 192.0.2.7 nor a network like 192.0.2.0/24", address)
 	}
-	r.Network = network.Masked()
-	return r, nil
+	return network.Masked(), nil
 }
 
 // matches says whether a session has what the rule wants.
