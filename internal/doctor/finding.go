@@ -101,7 +101,7 @@ func Kinds() []Kind {
 		{protection, Wrong, i18n.ProtectionRequired, "doctor-do-encrypt", "`PROT P` or TLS on a data connection fails",
 			[]string{"code=^521$", "connection err=no TLS on the data connection"}},
 		{"wrong-tenant", Wrong, "doctor-wrong-tenant", "doctor-do-tenant", "",
-			[]string{"err=no tenant for the user", "reason=wrong_tenant"}},
+			[]string{"err=no tenant for the user"}},
 		{loginRefused, Wrong, i18n.LoginFailed, "doctor-do-user", "530", []string{"msg=^login refused"}},
 		{passiveAddress, Wrong, "doctor-passive-address", "doctor-do-passive-address",
 			"PASV shows another address than that of the control connection",
