@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -55,9 +56,10 @@ func (t *LogTail) Write(line []byte) (int, error) {
 // Of returns the lines about clients in a network since a time, the oldest first.
 func (t *LogTail) Of(network netip.Prefix, since time.Time) []string {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	lines := slices.Clone(t.lines) // so that no session waits with its line
+	t.mu.Unlock()
 	found := []string{}
-	for _, l := range t.lines {
+	for _, l := range lines {
 		_, remote, _ := strings.Cut(l.text, " remote=")
 		remote, _, _ = strings.Cut(strings.TrimRight(remote, "\n"), " ")
 		from, err := netip.ParseAddrPort(remote)

@@ -29,9 +29,14 @@ type adminAccess struct {
 	bound  net.Listener    // of tcp, nil before start
 }
 
+// hasAdministrators says whether the server answers administrators.
+func hasAdministrators(cfg *config.Config) bool {
+	return cfg.AdminSocket != "" || cfg.Admin.Listen != ""
+}
+
 // recentEvents keeps the last events of the audit log for administrators, if there are any. Else it is nil.
 func recentEvents(cfg *config.Config) *audit.Recent {
-	if cfg.AdminSocket == "" && cfg.Admin.Listen == "" {
+	if !hasAdministrators(cfg) {
 		return nil
 	}
 	return &audit.Recent{}

@@ -35,7 +35,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	tail := &admin.LogTail{}
-	if cfg.AdminSocket != "" || cfg.Admin.Listen != "" {
+	if hasAdministrators(cfg) {
 		opts.Logger = slog.New(tail.Handler(opts.Logger.Handler()))
 	}
 	log := opts.Logger
