@@ -73,7 +73,7 @@ func faults() []fault {
 			unseen: inRanges},
 		{
 			name: "disk-full", effect: s3test.Refuse(http.StatusInsufficientStorage, "XMinioStorageFull"), on: writes,
-			often: temporary, doubt: true,
+			once: temporary, often: temporary,
 		},
 		{
 			// The operator renews credentials, and the same command works then. The answer to a HEAD has no body, so

@@ -94,6 +94,8 @@ func TestRefusalsOfS3(t *testing.T) {
 			"552 Quota exceeded. Please delete files, or ask the administrator for more space."},
 		{http.StatusNotFound, "NoSuchBucket",
 			"550 The storage of this account is missing. Please tell the administrator."},
+		{http.StatusInsufficientStorage, "XMinioStorageFull",
+			"452 Insufficient storage space. Please tell the administrator."},
 		{http.StatusPaymentRequired, "Unheard", "550 d/f: The storage reported an error." + again},
 	} {
 		fault := proxy.Inject(s3test.Fault{Operation: "PutObject", Effect: s3test.Refuse(tt.status, tt.code)})
@@ -101,16 +103,6 @@ func TestRefusalsOfS3(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", tt.code, reply, err, tt.want)
 		}
 		fault.End()
-	}
-	// Of the last request of an upload, 507 does not say whether S3 has performed it.
-	proxy.Inject(s3test.Fault{Operation: "CreateMultipartUpload",
-		Effect: s3test.Refuse(http.StatusInsufficientStorage, "XMinioStorageFull")})
-	data := c.Data()
-	c.Command(150, "STOR d/f")
-	_, _ = io.WriteString(data, strings.Repeat("x", 2*int(cfg.PartSize))) // the server may close the connection meanwhile
-	_ = data.Close()
-	if text := c.Reply(452); text != "Insufficient storage space. Please tell the administrator." {
-		t.Errorf("a large file: 452 %q", text)
 	}
 }
 

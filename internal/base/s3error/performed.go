@@ -36,7 +36,7 @@ func NotPerformed(err error) bool {
 	}
 	status := Status(err)
 	refused := status >= http.StatusBadRequest && status < http.StatusInternalServerError ||
-		status == http.StatusNotImplemented
+		status == http.StatusNotImplemented || status == http.StatusInsufficientStorage
 	return refused && !Unreadable(err)
 }
 

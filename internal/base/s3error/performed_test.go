@@ -43,6 +43,8 @@ func TestNotPerformed(t *testing.T) {
 		{"bad-gateway", refusal(502, "BadGateway"), false, false, true},
 		{"unavailable", refusal(503, "ServiceUnavailable"), false, false, true},
 		{"not-implemented", refusal(501, "NotImplemented"), true, false, false},
+		{"minio-full", refusal(507, "XMinioStorageFull"), true, false, false},
+		{"versitygw-full", refusal(507, "InsufficientStorage"), true, false, false},
 		{"reset", operation("read", syscall.ECONNRESET), false, false, true},
 		{"broken-pipe", operation("write", syscall.EPIPE), false, false, true},
 		{"no-answer", sendError(io.EOF), false, false, true},
