@@ -39,7 +39,8 @@ func (f *Fs) MkdirAll(name string, _ fs.FileMode) error {
 // Rename deletes only what it has copied. A file that another client replaces meanwhile stays where it is: the error
 // is ESTALE, and EAGAIN for a directory. A server without conditional deletes ([Profile]) is asked right before. What
 // is stored between these two requests is deleted. In a bucket that keeps versions a file comes back, and S3 keeps
-// the version of what was in a directory.
+// the version of what was in a directory. Where S3 does not answer the delete, no file comes back: it may be another
+// client that has deleted it. The error is EAGAIN then.
 //
 // What another client stores under a new name while a directory is moved stays, and the error is ENOTEMPTY. A server
 // without this condition (of CopyObject) is asked right before, too.

@@ -14,6 +14,7 @@ import (
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/internal/base/s3error"
@@ -164,7 +165,8 @@ func unknown(cause error) error { return &s3error.Error{Kind: syscall.EAGAIN, Ca
 // A look is what S3 has shown of an object after a request without an answer. The object is nil where there is none.
 type look struct {
 	*s3.HeadObjectOutput
-	age time.Duration // by the clock of S3
+	age    time.Duration // by the clock of S3
+	marked bool          // there is no object, but a delete marker
 }
 
 // is tells whether a request of this name has made the object.
@@ -210,6 +212,9 @@ func (b *Bucket) lookAfter(ctx context.Context, key string) (look, error) {
 		return look{}, err
 	}
 	l := look{HeadObjectOutput: object}
+	if refusal, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && refusal.Response != nil {
+		l.marked = refusal.Response.Header.Get("X-Amz-Delete-Marker") == "true"
+	}
 	if object != nil {
 		if now, ok := awsmiddleware.GetServerTime(object.ResultMetadata); ok {
 			l.age = now.Sub(aws.ToTime(object.LastModified))

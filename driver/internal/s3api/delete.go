@@ -23,13 +23,19 @@ import (
 // errReplaced says that another object has the key of a version.
 var errReplaced = s3error.New(syscall.ESTALE, "another client has replaced the object")
 
+// errOtherDeleted says that a delete marker covers another version than the one that was to be deleted, and that
+// nothing tells whose it is.
+var errOtherDeleted = s3error.New(
+	syscall.EAGAIN, "S3 did not answer, and the object that another client stored meanwhile is deleted")
+
 // DeleteVersion deletes an object if it is still this version. If another object has the key, that one stays, and the
 // error is ESTALE. A missing object is no error.
 //
 // It looks right before the delete. An object may be replaced by one of the same ETag, with other metadata for
 // example, and no condition of S3 tells these two apart. On a server without conditional deletes, and for a version
 // without an ETag, the delete also removes whatever another client stores between the two requests. In a bucket that
-// keeps versions, that object comes back.
+// keeps versions, that object comes back, unless S3 did not answer: another client may have deleted it as well, and
+// nothing tells whose the delete marker is. The error is EAGAIN then.
 //
 // It never deletes by the ID of a version. That would remove the version from the history of the bucket, and S3 would
 // show the one before.
@@ -83,21 +89,49 @@ func (v *Version) ListedOtherwise(now Version, customerKey bool) bool {
 
 // DeleteCurrent is DeleteVersion for a version that S3 has just described.
 func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) error {
-	out, err := b.delete(ctx, v)
-	if err != nil || b.Profile.ConditionalDelete || out == nil || !aws.ToBool(out.DeleteMarker) ||
-		out.VersionId == nil {
+	return b.deleteOnly(ctx, v, b.moment(), false)
+}
+
+// deleteOnly is deleteSince for a caller that means exactly this version: it looks at what the delete marker covers,
+// where S3 had no condition for the delete.
+func (b *Bucket) deleteOnly(ctx context.Context, v Version, begun moment, doubt bool) error {
+	out, err := b.deleteSince(ctx, v, begun, doubt)
+	switch {
+	case err != nil || b.Profile.ConditionalDelete:
 		return err
+	case out.VersionId == nil && (aws.ToBool(out.DeleteMarker) || v.ID != ""):
+		return b.otherDeleted(ctx, v)
+	case !aws.ToBool(out.DeleteMarker) || out.VersionId == nil:
+		return nil
 	}
 	errs := []error{nil}
 	b.removeDeleteMarkers(ctx, []Version{v}, map[string]string{v.Key: *out.VersionId}, errs)
 	return errs[0]
 }
 
+// otherDeleted looks what a delete marker covers that some request has made whose answer was lost, of this client or
+// of another one. The error is EAGAIN where it is another version than v, and where the look fails. It is nil where S3
+// does not let these credentials look.
+func (b *Bucket) otherDeleted(ctx context.Context, v Version) error {
+	latest, covered, err := b.latestVersions(context.WithoutCancel(ctx), v.Key, v.Key)
+	now, found := covered[v.Key]
+	marker := latest[v.Key]
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil
+	case err != nil:
+		return unknown(err)
+	case marker == "" || marker == noVersion || !found || v.isListed(now):
+		return nil
+	}
+	return errOtherDeleted
+}
+
 // DeleteShown deletes the object that S3 has just described as v, or what has replaced it since. A missing object is
 // no error.
 func (b *Bucket) DeleteShown(ctx context.Context, v Version) error {
 	for range exactAttempts {
-		_, err := b.delete(ctx, v)
+		_, err := b.deleteSince(ctx, v, b.moment(), false)
 		if !errors.Is(err, syscall.ESTALE) {
 			return err
 		}
@@ -111,13 +145,11 @@ func (b *Bucket) DeleteShown(ctx context.Context, v Version) error {
 	return s3error.New(syscall.EAGAIN, "other clients replace the object all the time")
 }
 
-// delete deletes an object that S3 has just described as v, on the condition of its ETag where S3 has one. The answer
-// is that to the last attempt.
-func (b *Bucket) delete(ctx context.Context, v Version) (*s3.DeleteObjectOutput, error) {
-	return b.deleteSince(ctx, v, b.moment(), false)
-}
-
-// deleteSince is delete. With doubt, a request that was sent at begun or later may have deleted v.
+// deleteSince deletes an object that S3 has just described as v, on the condition of its ETag where S3 has one. With
+// doubt, a request that was sent at begun or later may have deleted v.
+//
+// The answer is that to the last attempt. Where S3 did not answer, and the object has gone, it has no ID of a version,
+// and it tells of a delete marker if the look has shown one.
 //
 // After an attempt without an answer it looks before it sends another one. Another object stays, whatever its bytes:
 // it may have come after S3 has deleted v. The error is EAGAIN then, because it may also have replaced v, or added to
@@ -146,7 +178,7 @@ func (b *Bucket) deleteSince(
 		case errors.Is(failed, context.Canceled):
 			return nil, failed
 		case errors.Is(failed, fs.ErrNotExist):
-			return nil, nil
+			return &s3.DeleteObjectOutput{}, nil
 		}
 		more := t.again(ctx, err)
 		if !doubt && (!more || in.IfMatch != nil) {
@@ -155,8 +187,11 @@ func (b *Bucket) deleteSince(
 			}
 			return nil, failed
 		}
-		if left, err := b.isLeft(ctx, v, begun, doubt, failed); err != nil || !left {
+		switch object, left, err := b.isLeft(ctx, v, begun, doubt, failed); {
+		case err != nil:
 			return nil, err
+		case !left:
+			return &s3.DeleteObjectOutput{DeleteMarker: &object.marked}, nil
 		}
 		switch {
 		case more:
@@ -171,19 +206,21 @@ func (b *Bucket) deleteSince(
 // isLeft tells by a look whether a version is still there after a request that was to delete it has failed. The error
 // is ESTALE where another object has its place. With doubt S3 may have performed the request, which was sent at begun
 // or later. Another object may then have come after that, and the error is EAGAIN.
-func (b *Bucket) isLeft(ctx context.Context, v Version, begun moment, doubt bool, failed error) (bool, error) {
-	object, err := b.lookAfter(ctx, v.Key)
+func (b *Bucket) isLeft(
+	ctx context.Context, v Version, begun moment, doubt bool, failed error,
+) (object look, left bool, err error) {
+	object, err = b.lookAfter(ctx, v.Key)
 	switch {
 	case err != nil:
-		return false, unknown(failed)
+		return object, false, unknown(failed)
 	case object.HeadObjectOutput == nil:
-		return false, nil
+		return object, false, nil
 	case v.IsStill(b.version(v.Key, object.HeadObjectOutput)) && (!doubt || v.Name != "" || object.olderThan(begun)):
-		return true, nil
+		return object, true, nil
 	case !doubt:
-		return false, errReplaced
+		return object, false, errReplaced
 	}
-	return false, unknown(failed)
+	return object, false, unknown(failed)
 }
 
 // isLockedMarker tells whether Object Lock keeps the server from deleting the marker of a directory in the simple way.
@@ -394,9 +431,15 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 	case !s3error.NotPerformed(err):
 		failed := s3error.FromSDK(err)
 		remove = func(ctx context.Context, v Version) error {
-			left, err := b.isLeft(ctx, v, begun, true, failed)
-			if err == nil && left {
+			object, left, err := b.isLeft(ctx, v, begun, true, failed)
+			switch {
+			case err != nil:
+			case left && markers != nil:
+				err = b.deleteOnly(ctx, v, begun, true)
+			case left:
 				_, err = b.deleteSince(ctx, v, begun, true)
+			case markers != nil && object.marked:
+				err = b.otherDeleted(ctx, v)
 			}
 			return err
 		}

@@ -104,8 +104,12 @@ func (b *bucket) version(key, id string) (*Object, *reply) {
 		return nil, refuse(http.StatusNotFound, "NoSuchVersion")
 	case id != "" && o.deleted:
 		return nil, refuse(http.StatusMethodNotAllowed, "MethodNotAllowed")
-	case o == nil || o.deleted:
+	case o == nil:
 		return nil, noSuchKey()
+	case o.deleted:
+		missing := noSuchKey()
+		b.describe(missing.header, o)
+		return nil, missing
 	default:
 		return o, nil
 	}

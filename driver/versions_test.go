@@ -1,0 +1,70 @@
+package driver_test
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
+)
+
+// A directory is renamed in a bucket that keeps versions, on a server without conditional deletes, and S3 does not get
+// the request that deletes the files of the old name. Another client replaces one of them right before the driver
+// deletes it by a second request. The file comes back, as it does after a request that S3 has answered.
+func TestVersionedSecondAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		profile, _ := simulated(t, "strict")
+		profile.BatchDelete, profile.SortedListings = true, true
+		x := &journalTest{t, s3sim.New(s3sim.Options{Profile: profile}), profile}
+		x.s3.CreateBucket(journalBucket)
+		if _, err := x.s3.Client(nil).PutBucketVersioning(x.Context(), &s3.PutBucketVersioningInput{
+			Bucket:                  aws.String(journalBucket),
+			VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		other, _, _ := x.replica(x.Context(), "")
+		store := func(content string) {
+			if err := afero.WriteFile(other, "old/file", []byte(content), 0); err != nil {
+				x.Error(err)
+			}
+		}
+		store("first")
+		time.Sleep(time.Hour) // so that the driver knows the file again by its age
+		lost := false
+		client := x.s3.Client(&s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault {
+			if o.Name != "DeleteObjects" || lost {
+				return s3sim.Fault{}
+			}
+			lost = true
+			return s3sim.Fault{LoseRequest: true}
+		}})
+		spy := drivertest.NewSpy(client)
+		spy.Before(func(_ context.Context, operation string, _ any) error {
+			if operation == "DeleteObject" {
+				spy.Before(nil)
+				store("later")
+			}
+			return nil
+		})
+		f := drivertest.MustNew(x.Context(), spy, journalBucket, &driver.Options{Profile: profile})
+		if err := f.Rename("old", "new"); !lost || !errors.Is(err, syscall.EAGAIN) {
+			x.Errorf("the rename has ended with %v, and the request was lost: %v", err, lost)
+		}
+		for name, want := range map[string]string{"new/file": "first", "old/file": "later"} {
+			if got, err := afero.ReadFile(other, name); err != nil || string(got) != want {
+				x.Errorf("%s has %q, %v, want %q", name, got, err, want)
+			}
+		}
+	})
+}
