@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,22 +27,25 @@ func TestOldServers(t *testing.T) {
 			s := servicetest.StartOldServer(t, program)
 			cfg := &config.Auth{FTP: config.OldServer{Address: s.Address, CAFile: s.CAFile, Timeout: time.Minute},
 				User: config.UserSettings{Root: "/{user}"}}
-			if err := Probe(t.Context(), cfg); err != nil {
-				t.Error(err)
-			}
 			source := newSource(t, cfg)
-			want := &Answer{User: &config.User{Root: "/" + servicetest.OldUser}}
-			if got, err := ask(t, source, servicetest.OldUser, servicetest.OldPassword); err != nil ||
-				!reflect.DeepEqual(got, want) {
-				t.Errorf("%+v, %v", got, err)
-			}
+			var wrong sync.WaitGroup // at the same time, because Pure-FTPd lets each wait for seconds
 			for _, login := range [][2]string{
 				{servicetest.OldUser, "wrong"}, {servicetest.OldUser, ""}, {"nobody-there", servicetest.OldPassword},
 				{servicetest.OldUser, servicetest.OldPassword + "\r\nNOOP"}, {"anonymous", "a@b"}, {"fTp", "a@b"},
 			} {
-				if _, err := ask(t, source, login[0], login[1]); !errors.Is(err, ErrRefused) {
-					t.Errorf("%q: %v", login, err)
-				}
+				wrong.Go(func() {
+					if _, err := ask(t, source, login[0], login[1]); !errors.Is(err, ErrRefused) {
+						t.Errorf("%q: %v", login, err)
+					}
+				})
+			}
+			if err := Probe(t.Context(), cfg); err != nil {
+				t.Error(err)
+			}
+			want := &Answer{User: &config.User{Root: "/" + servicetest.OldUser}}
+			if got, err := ask(t, source, servicetest.OldUser, servicetest.OldPassword); err != nil ||
+				!reflect.DeepEqual(got, want) {
+				t.Errorf("%+v, %v", got, err)
 			}
 			other := filepath.Join(t.TempDir(), "other.pem")
 			certtest.Write(t, other, other+".key", &x509.Certificate{})
@@ -57,6 +61,7 @@ func TestOldServers(t *testing.T) {
 					t.Errorf("%s: the password is accepted", name)
 				}
 			}
+			wrong.Wait()
 			s.Stop()
 			_, err := ask(t, source, servicetest.OldUser, servicetest.OldPassword)
 			if err == nil || errors.Is(err, ErrRefused) {
