@@ -32,35 +32,38 @@ func TestOutOfDescriptors(t *testing.T) {
 	port := listener.Addr().(*net.TCPAddr).Port
 	for _, way := range []string{"active", "passive"} {
 		t.Run(way, func(t *testing.T) {
-			k, err := newFaultClient(s, "acme")
+			k, err := s.dialAlice()
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer k.Close()
-			data := "some data"
-			if r := k.transfer("STOR /warm", &data); r.code != 226 {
-				t.Fatal(r)
+			upload := func(line string) {
+				t.Helper()
+				if reply, err := k.Upload(line, "some data"); err != nil || !strings.HasPrefix(reply, "226") {
+					t.Fatalf("%s: %q, %v", line, reply, err)
+				}
 			}
+			upload("STOR /warm")
 			for spare := range 8 { // the first of them are the reserve of the server
 				s.allowDescriptors(t, spare)
-				r := k.send("PORT 127,0,0,1,%d,%d", port>>8, port&0xff)
-				if way == "passive" {
-					r = k.send("EPSV")
+				agreement := "EPSV"
+				if way == "active" {
+					agreement = fmt.Sprintf("PORT 127,0,0,1,%d,%d", port>>8, port&0xff)
 				}
-				if r.done() {
-					r = k.uploadTo(way, r.text, listener)
+				reply, err := k.Send(agreement)
+				if err == nil && reply[0] == '2' {
+					reply, err = uploadTo(k, reply, listener)
 				}
 				s.allowDescriptors(t, unlimited)
-				t.Logf("%d descriptors: %v", spare, r)
-				if spare == 0 && r.code != 425 || r.code/100 != 4 && r.code != 226 || r.code == 421 {
-					t.Errorf("%d descriptors: %v", spare, r)
+				t.Logf("%d descriptors: %q, %v", spare, reply, err)
+				code, _ := ftptest.Parse(reply)
+				if err != nil || spare == 0 && code != 425 || code/100 != 4 && code != 226 || code == 421 {
+					t.Errorf("%d descriptors: %q, %v", spare, reply, err)
 				}
-				if r := k.send("NOOP"); r.code != 200 {
-					t.Fatalf("NOOP after it: %v", r)
+				if reply, err := k.Send("NOOP"); err != nil || !strings.HasPrefix(reply, "200") {
+					t.Fatalf("NOOP after it: %q, %v", reply, err)
 				}
-				if r := k.transfer("STOR /after", &data); r.code != 226 {
-					t.Fatalf("STOR after it: %v", r)
-				}
+				upload("STOR /after")
 			}
 		})
 	}
@@ -175,28 +178,25 @@ func (s *site) greets(t *testing.T) bool {
 }
 
 // uploadTo stores something on a data connection that has been agreed on. The server may not be able to open it.
-func (k *faultClient) uploadTo(way, agreed string, listener net.Listener) response {
+func uploadTo(k *ftptest.Conn, agreed string, listener net.Listener) (reply string, err error) {
 	var conn net.Conn
-	var err error
-	if way == "passive" {
-		_, port, _ := strings.Cut(agreed, "(|||")
-		if conn, err = net.Dial("tcp", net.JoinHostPort(k.host, strings.TrimSuffix(port, "|)"))); err != nil {
-			return response{err: err}
+	if _, port, passive := strings.Cut(agreed, "(|||"); passive {
+		if conn, err = net.Dial("tcp", "127.0.0.1:"+strings.TrimSuffix(port, "|)")); err != nil {
+			return "", err
 		}
 		defer conn.Close()
 	}
-	r := k.send("STOR /file")
-	if r.code != 150 {
-		return r
+	if reply, err = k.Send("STOR /file"); err != nil || !strings.HasPrefix(reply, "150") {
+		return reply, err
 	}
-	if way == "active" {
+	if conn == nil {
 		if conn, err = listener.Accept(); err != nil {
-			return response{err: err}
+			return "", err
 		}
 	}
 	_, _ = io.WriteString(conn, "some data")
 	_ = conn.Close()
-	return k.reply()
+	return k.Reply()
 }
 
 // unlimited is as many descriptors as the server had at first.

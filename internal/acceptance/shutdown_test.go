@@ -33,7 +33,7 @@ func mustEnd(t *testing.T, c *ftptest.Conn, replies ...string) {
 }
 
 // transfers begins ten uploads, which have sent half a file, and ten downloads.
-func transfers(t *testing.T, s *site, half []byte) (clients []*faultClient, data []net.Conn) {
+func transfers(t *testing.T, s *site, half []byte) (clients []*ftptest.Conn, data []net.Conn) {
 	t.Helper()
 	key := prefix + "large"
 	body := bytes.NewReader(make([]byte, 4*largeSize)) // more than the sockets hold
@@ -42,7 +42,7 @@ func transfers(t *testing.T, s *site, half []byte) (clients []*faultClient, data
 		t.Fatal(err)
 	}
 	for i := range 20 {
-		c, err := newFaultClient(s, acme)
+		c, err := s.dialAlice()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,8 +56,8 @@ func transfers(t *testing.T, s *site, half []byte) (clients []*faultClient, data
 		if i%2 == 0 {
 			command = fmt.Sprintf("STOR /upload%02d", i)
 		}
-		if r := c.send("%s", command); r.code != 150 {
-			t.Fatalf("%s: %v", command, r)
+		if reply, err := c.Send(command); err != nil || !strings.HasPrefix(reply, "150") {
+			t.Fatalf("%s: %q, %v", command, reply, err)
 		}
 		if i%2 == 0 {
 			_, err = d.Write(half)
@@ -89,7 +89,7 @@ func TestTransfersEndBeforeTheServer(t *testing.T) {
 		} else if n, err := io.Copy(io.Discard, data[i]); err != nil || n != 4*largeSize-smallSize {
 			t.Errorf("client %d got %d bytes, %v", i, n, err)
 		}
-		mustEnd(t, c.Conn, "226 ", "421 ")
+		mustEnd(t, c, "226 ", "421 ")
 		if i%2 == 0 {
 			s.mustStore(t, fmt.Sprintf("upload%02d", i), slices.Concat(half, half))
 		}
@@ -114,7 +114,7 @@ func TestTransfersCutAtTheEnd(t *testing.T) {
 				s.server.signal(syscall.SIGTERM)
 			}
 			for _, c := range clients {
-				mustEnd(t, c.Conn, "426 Le serveur s’arrête", "421 Le serveur s’arrête")
+				mustEnd(t, c, "426 Le serveur s’arrête", "421 Le serveur s’arrête")
 			}
 			if code := s.server.wait(); code != 0 {
 				t.Errorf("exit code %d", code)

@@ -29,19 +29,19 @@ func TestThrottled(t *testing.T) {
 	var clients errgroup.Group
 	for n := range uploads {
 		clients.Go(func() error {
-			k, err := newFaultClient(s, acme)
+			k, err := s.dialAlice()
 			if err != nil {
 				return err
 			}
 			defer k.Close()
-			data := &small
+			data := small
 			if n%2 == 0 {
-				data = &parts
+				data = parts
 			}
 			for file := range files {
 				line := fmt.Sprintf("STOR /file-%d-%d", n, file)
-				if r := k.transfer(line, data); r.code != 226 {
-					return fmt.Errorf("%s, %d bytes: %v", line, len(*data), r)
+				if reply, err := k.Upload(line, data); err != nil || !strings.HasPrefix(reply, "226") {
+					return fmt.Errorf("%s, %d bytes: %q, %w", line, len(data), reply, err)
 				}
 			}
 			return nil
@@ -64,13 +64,13 @@ func TestThrottled(t *testing.T) {
 	if refused.Applied() < uploads {
 		t.Error("too few requests were refused for the test to prove anything")
 	}
-	k, err := newFaultClient(s, acme)
+	k, err := s.dialAlice()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	r := k.transfer("NLST /", nil)
-	if got := strings.Count(r.data, "file-"); got != uploads*files {
-		t.Errorf("%d files are listed, want %d: %v", got, uploads*files, r)
+	names, reply, err := k.Download("NLST /")
+	if got := strings.Count(names, "file-"); err != nil || got != uploads*files {
+		t.Errorf("%d files are listed, want %d: %q, %v", got, uploads*files, reply, err)
 	}
 }

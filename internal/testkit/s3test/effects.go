@@ -29,10 +29,6 @@ func InTurn(effects ...Effect) Effect {
 	return func(e *exchange) { effects[(requests.Add(1)-1)%uint64(len(effects))](e) }
 }
 
-// RefuseWithOK answers 200 with an error in the body, as S3 does when it has begun to answer CompleteMultipartUpload,
-// CopyObject or UploadPartCopy and then fails. The server does not get the request.
-func RefuseWithOK(code string) Effect { return Refuse(http.StatusOK, code) }
-
 func errorBody(code string) string {
 	body, err := xml.Marshal(struct {
 		XMLName   xml.Name `xml:"Error"`
@@ -44,17 +40,6 @@ func errorBody(code string) string {
 		return err.Error()
 	}
 	return xml.Header + string(body)
-}
-
-// Delay forwards the request after some time.
-func Delay(d time.Duration) Effect {
-	return func(e *exchange) {
-		select {
-		case <-time.After(d):
-		case <-e.r.Context().Done():
-		}
-		e.relay(e.r.Body, func(r *http.Response) io.Reader { return r.Body })
-	}
 }
 
 // Hold sends the first half of the answer's body, and the rest when until is closed. Of an answer without a body it
@@ -133,45 +118,6 @@ func LoseAnswer() Effect {
 			_ = response.Body.Close()
 		}
 		e.reset()
-	}
-}
-
-// ResetResponse breaks the connection by RST in the middle of the answer's body, or before an answer without one.
-func ResetResponse() Effect { return breakResponse((*exchange).reset) }
-
-// ShortResponse closes the connection in the middle of the answer's body, or before an answer without one. It closes
-// only the direction to the client. The Content-Length stays.
-func ShortResponse() Effect { return breakResponse((*exchange).hangUp) }
-
-func breakResponse(end func(*exchange)) Effect {
-	return func(e *exchange) {
-		response, err := e.forward(e.r.Body)
-		if err == nil {
-			defer response.Body.Close()
-			if half := response.ContentLength / 2; half > 0 && e.r.Method != http.MethodHead {
-				_ = e.answer(response, io.LimitReader(response.Body, half)) // broken anyhow
-				_ = http.NewResponseController(e.w).Flush()
-			}
-		}
-		end(e)
-	}
-}
-
-// HalfClose reads the request and closes the direction to the client, without an answer. The server does not get the
-// request.
-func HalfClose() Effect {
-	return func(e *exchange) {
-		_, _ = io.Copy(io.Discard, e.r.Body)
-		e.hangUp()
-	}
-}
-
-// CorruptRequest changes a byte in the middle of the request's body, so that every checksum is wrong.
-func CorruptRequest() Effect {
-	return func(e *exchange) {
-		e.relay(&corruptingReader{r: e.r.Body, left: e.r.ContentLength / 2}, func(r *http.Response) io.Reader {
-			return r.Body
-		})
 	}
 }
 

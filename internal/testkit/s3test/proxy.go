@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
@@ -223,20 +222,6 @@ func (e *exchange) reset() {
 	Reset(e.conn())
 	panic(http.ErrAbortHandler)
 }
-
-// hangUp closes the connection in one direction only, and waits for the client to do the same. It does not return.
-func (e *exchange) hangUp() {
-	_ = CloseWrite(e.conn())
-	_, _ = io.Copy(io.Discard, e.r.Body) // the client may still be sending
-	select {
-	case <-e.r.Context().Done(): // the client has closed it too
-	case <-time.After(hangUpTimeout):
-	}
-	panic(http.ErrAbortHandler)
-}
-
-// hangUpTimeout is how long a half-closed connection waits for a client that does not close it.
-const hangUpTimeout = 30 * time.Second
 
 // errCut ends a body that was cut.
 var errCut = errors.New("cut by the proxy")
