@@ -2,7 +2,9 @@ package acceptance_test
 
 import (
 	"fmt"
+	"net"
 	"strings"
+	"testing"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
@@ -24,4 +26,25 @@ func (s *site) dialAlice() (*ftptest.Conn, error) {
 		}
 	}
 	return c, nil
+}
+
+// alice logs alice of acme in.
+func (s *site) alice(t *testing.T) *ftptest.Client {
+	t.Helper()
+	c := ftptest.Dial(t, s.address)
+	c.Login("alice@acme", password)
+	c.Command(200, "TYPE I")
+	return c
+}
+
+// uploading has alice send so many bytes of a file, and leave the data connection open.
+func (s *site) uploading(t *testing.T, name string, size int) (*ftptest.Client, net.Conn) {
+	t.Helper()
+	c := s.alice(t)
+	data := c.Data()
+	c.Command(150, "STOR "+name)
+	if _, err := data.Write(content(size)); err != nil {
+		t.Fatal(err)
+	}
+	return c, data
 }

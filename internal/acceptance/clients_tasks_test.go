@@ -409,10 +409,9 @@ func timeUpTask(w *worker) error {
 	if err := w.run("put-time", file, w.remote("file")); err != nil {
 		return err
 	}
-	f := w.site.connect(w.t, "", true)
-	defer f.kill()
-	f.must("login", "alice@acme", password)
-	if got, want := f.must("command", "MDTM "+w.remote("file")), "213 "+aTime.Format("20060102150405"); got != want {
+	c := w.site.alice(w.t)
+	defer c.Close()
+	if got, want := c.Command(213, "MDTM "+w.remote("file")), aTime.Format("20060102150405"); got != want {
 		return fmt.Errorf("MDTM answers %s, want %s", got, want)
 	}
 	return nil
@@ -422,10 +421,9 @@ func timeDownTask(w *worker) error {
 	if err := w.put("file", []byte("content")); err != nil {
 		return err
 	}
-	f := w.site.connect(w.t, "", true)
-	defer f.kill()
-	f.must("login", "alice@acme", password)
-	f.must("command", "MFMT "+aTime.Format("20060102150405")+" "+w.remote("file"))
+	c := w.site.alice(w.t)
+	defer c.Close()
+	c.Command(213, "MFMT "+aTime.Format("20060102150405")+" "+w.remote("file"))
 	if err := w.run("get-time", w.remote("file"), w.file("back")); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/report/events"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -114,13 +115,30 @@ func TestEventsOfKilledServers(t *testing.T) {
 	t.Cleanup(receiver.Close)
 	lines := fmt.Sprintf("    webhook: {url: %q, secret: %q, unconfirmed_after: 1s}", receiver.URL, webhookSecret)
 	s := newSite(t, s3test.Start(t, "minio"), lines)
-	file := newFolder(t).write("file", content(smallSize))
+	small := string(content(smallSize))
+	do := func(user *ftptest.Client, c change) (reply string, err error) {
+		switch c.kind {
+		case events.Upload:
+			return user.Upload("STOR "+c.path, small)
+		case events.Delete:
+			return user.Send("DELE " + c.path)
+		case events.Rename:
+			if reply, err = user.Send("RNFR " + c.path); err == nil && reply[0] == '3' {
+				reply, err = user.Send("RNTO " + c.to)
+			}
+		case events.Copy:
+			if reply, err = user.Send("SITE CPFR " + c.path); err == nil && reply[0] == '3' {
+				reply, err = user.Send("SITE CPTO " + c.to)
+			}
+		}
+		return reply, err
+	}
 	var acknowledged, others []change
 	for round := range 2 * steps {
 		r.setDown(round >= 3 && round < 7)
-		users := make([]*ftplib, clients)
+		users := make([]*ftptest.Client, clients)
 		for i := range users {
-			users[i] = newFtplib(t, s, usual)
+			users[i] = s.alice(t)
 		}
 		for step := range round%steps + 1 {
 			last := step == round%steps
@@ -128,7 +146,8 @@ func TestEventsOfKilledServers(t *testing.T) {
 			if last && round >= steps {
 				release = r.holdRequests()
 			}
-			asked := make([]change, clients)
+			asked, done := make([]change, clients), make([]bool, clients)
+			var working sync.WaitGroup
 			for i, f := range users {
 				a, b := fmt.Sprintf("/%d-%d a é", round, i), fmt.Sprintf("/%d-%d b", round, i)
 				asked[i] = [steps]change{
@@ -136,16 +155,12 @@ func TestEventsOfKilledServers(t *testing.T) {
 					{events.Delete, b, ""}, {events.Upload, b + " 2", ""},
 					{events.Copy, a + " 2", a + " 3"},
 				}[step]
-				switch c := asked[i]; c.kind {
-				case events.Upload:
-					f.send("upload", file, c.path)
-				case events.Rename:
-					f.send("rename", c.path, c.to)
-				case events.Copy:
-					f.send("copy", c.path, c.to)
-				default:
-					f.send("remove", c.path)
-				}
+				working.Go(func() {
+					reply, err := do(f, asked[i])
+					if done[i] = err == nil && reply[0] == '2'; !done[i] && !last {
+						t.Errorf("%v: %q, %v", asked[i], reply, err)
+					}
+				})
 			}
 			if last {
 				if round >= steps {
@@ -159,21 +174,18 @@ func TestEventsOfKilledServers(t *testing.T) {
 				}
 				s.server.kill()
 			}
-			for i, f := range users {
-				a := f.receive()
-				if a.Error == "" {
-					acknowledged = append(acknowledged, asked[i])
-					continue
-				}
-				others = append(others, asked[i])
-				if !last {
-					t.Errorf("%v: %s", asked[i], a.Error)
+			working.Wait()
+			for i, c := range asked {
+				if done[i] {
+					acknowledged = append(acknowledged, c)
+				} else {
+					others = append(others, c)
 				}
 			}
 			release()
 		}
 		for _, f := range users {
-			f.kill()
+			_ = f.Close()
 		}
 		s.killed(t, lines)
 	}

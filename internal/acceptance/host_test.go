@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -19,14 +20,15 @@ func TestHosts(t *testing.T) {
 	} {
 		file := newFolder(t).write("file", []byte(tt.tenant))
 		t.Run("host-"+tt.tenant, func(t *testing.T) {
-			f := s.connect(t, "", true)
-			if reply := f.must("command", "HOST "+tt.host); !strings.HasPrefix(reply, "220 "+tt.greeting) {
+			c := ftptest.Dial(t, s.address)
+			if reply := c.Command(220, "HOST "+tt.host); !strings.HasPrefix(reply, tt.greeting) {
 				t.Errorf("HOST: %s", reply)
 			}
-			if reply := f.must("login", "alice", password); !strings.Contains(reply, tt.greeting) {
+			c.Command(331, "USER alice")
+			if reply := c.Command(230, "PASS "+password); !strings.Contains(reply, tt.greeting) {
 				t.Errorf("login: %s", reply)
 			}
-			f.must("upload", file, "by host")
+			c.Store("by host", tt.tenant)
 		})
 		t.Run("tls-"+tt.tenant, func(t *testing.T) {
 			c := newCurl(t, s, way{"passive", "implicit"})
@@ -47,7 +49,8 @@ func TestHosts(t *testing.T) {
 		}
 	}
 	t.Run("none", func(t *testing.T) {
-		f := s.connect(t, "", true)
-		f.refused("530 ", "login", "alice", password)
+		c := ftptest.Dial(t, s.address)
+		c.Command(331, "USER alice")
+		c.Command(530, "PASS "+password)
 	})
 }

@@ -1,11 +1,14 @@
 package acceptance_test
 
 import (
+	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -16,51 +19,66 @@ func TestOutage(t *testing.T) {
 	const temporary = "4"
 	storage := s3test.Start(t, "minio")
 	s, proxy := newSiteBehindProxy(t, storage)
-	f := newFtplib(t, s, usual)
-	local := newFolder(t)
-	file := local.write("file", content(smallSize))
-	f.must("upload", file, "/there")
+	small := string(content(smallSize))
+	s.alice(t).Store("/there", small)
 
-	calls := [][]any{
-		{"upload", file, "/new"}, {"append", file, "/there", 0}, {"download", "/there", local.file("back")},
-		{"list", "/"}, {"size", "/there"},
-		{"rename", "/there", "/elsewhere"}, {"remove", "/there"}, {"mkdir", "/dir"}, {"command", "CWD /dir"},
-		{"command", "MDTM /there"},
-	}
-	var sessions []*ftplib
-	for range calls {
-		sessions = append(sessions, newFtplib(t, s, usual))
-	}
-	cut := proxy.Cut()
-	for i, call := range calls {
-		sessions[i].send(call[0].(string), call[1:]...)
-	}
-	for i, call := range calls {
-		if a := sessions[i].receive(); !strings.HasPrefix(a.Error, temporary) {
-			t.Errorf("%q: %s %s, want a temporary reply", call, a.Error, a.Value)
+	send := func(lines ...string) func(c *ftptest.Conn) (string, error) {
+		return func(c *ftptest.Conn) (reply string, err error) {
+			for _, line := range lines {
+				if reply, err = c.Send(line); err != nil || reply[0] != '3' {
+					break
+				}
+			}
+			return reply, err
 		}
 	}
-	cut.End()
-	for _, f := range sessions {
-		f.must("list", "/")
+	upload := func(line string) func(c *ftptest.Conn) (string, error) {
+		return func(c *ftptest.Conn) (string, error) { return c.Upload(line, small) }
 	}
-	f.must("upload", file, "/new")
+	download := func(line string) func(c *ftptest.Conn) (string, error) {
+		return func(c *ftptest.Conn) (string, error) { _, reply, err := c.Download(line); return reply, err }
+	}
+	calls := []func(c *ftptest.Conn) (string, error){
+		upload("STOR /new"), upload("APPE /there"), download("RETR /there"), download("LIST /"), download("MLSD /"),
+		send("SIZE /there"), send("RNFR /there", "RNTO /elsewhere"), send("DELE /there"), send("MKD /dir"),
+		send("CWD /dir"), send("MDTM /there"),
+	}
+	var sessions []*ftptest.Client
+	for range calls {
+		sessions = append(sessions, s.alice(t))
+	}
+	cut := proxy.Cut()
+	var all sync.WaitGroup
+	for i, call := range calls {
+		all.Go(func() {
+			if reply, err := call(sessions[i].Conn); err != nil || !strings.HasPrefix(reply, temporary) {
+				t.Errorf("call %d: %q, %v, want a temporary reply", i, reply, err)
+			}
+		})
+	}
+	all.Wait()
+	cut.End()
+	for _, c := range sessions {
+		c.Transfer("LIST /")
+	}
+	sessions[0].Store("/new", small)
 	if got := strings.Join(s.objects(t, ""), " "); got != "new there" {
 		t.Errorf("the bucket has %s", got)
 	}
 
 	t.Run("during-an-upload", func(t *testing.T) {
-		f := newFtplib(t, s, usual)
-		f.must("begin", "STOR /never")
-		f.must("write", largeSize/2)
+		c, data := s.uploading(t, "/never", largeSize/2)
 		waitUntil(t, func() bool {
 			return len(s.uploads(t, "")) > 0
 		}, func() { t.Fatal("no multipart upload has begun") })
 		cut := proxy.Cut()
-		f.try("write", largeSize/2) // the server may have closed the data connection already
-		f.refused(temporary, "finish")
+		_, _ = data.Write(content(largeSize / 2)) // the server may have closed the data connection already
+		_ = data.Close()
+		if reply, err := c.Conn.Reply(); err != nil || !strings.HasPrefix(reply, temporary) {
+			t.Errorf("the upload ends with %q, %v", reply, err)
+		}
 		cut.End()
-		f.must("upload", file, "/after")
+		c.Store("/after", small)
 		// for the sweep
 		files := slices.DeleteFunc(s.objects(t, ""), func(key string) bool {
 			return strings.HasPrefix(key, ".babelftp/")
@@ -70,17 +88,24 @@ func TestOutage(t *testing.T) {
 		}
 	})
 	t.Run("during-a-download", func(t *testing.T) {
-		f, local := newFtplib(t, s, usual), newFolder(t)
-		all := content(largeSize)
-		f.must("upload", local.write("large", all), "/large")
-		f.must("begin", "RETR /large")
-		f.must("read", largeSize/10)
+		c := s.alice(t)
+		large := string(content(largeSize))
+		c.Store("/large", large)
+		data := c.Data()
+		c.Command(150, "RETR /large")
+		if _, err := io.ReadFull(data, make([]byte, largeSize/10)); err != nil {
+			t.Fatal(err)
+		}
 		cut := proxy.Cut()
-		f.try("read", largeSize) // the rest is more than what is on the way
-		f.refused(temporary, "finish")
+		_, _ = io.Copy(io.Discard, data) // the rest is more than what is on the way
+		_ = data.Close()
+		if reply, err := c.Conn.Reply(); err != nil || !strings.HasPrefix(reply, temporary) {
+			t.Errorf("the download ends with %q, %v", reply, err)
+		}
 		cut.End()
-		f.must("download", "/large", local.file("back"))
-		local.mustHave("back", all)
+		if got := c.Transfer("RETR /large"); got != large {
+			t.Errorf("then it has %d bytes", len(got))
+		}
 	})
 }
 
@@ -98,8 +123,9 @@ func TestStartWithoutS3(t *testing.T) {
 	s.start(t, s.configure(t))
 	const up = `babelftp_bucket_up{folder="",tenant="acme"}`
 	s.server.expect(s.server.stderr, `level=ERROR msg="bucket cannot be used`)
-	f := s.connect(t, "", true)
-	f.refused("421 ", "login", "alice@acme", password)
+	c := ftptest.Dial(t, s.address)
+	c.Command(331, "USER alice@acme")
+	c.Command(421, "PASS "+password)
 	response, err := http.Get("http://" + s.metrics + "/readyz")
 	if err != nil {
 		t.Fatal(err)
@@ -111,6 +137,6 @@ func TestStartWithoutS3(t *testing.T) {
 	cut.End()
 	s.awaitMetric(t, up, 1)
 	small := content(smallSize)
-	newFtplib(t, s, usual).must("upload", newFolder(t).write("file", small), "/new")
+	s.alice(t).Store("/new", string(small))
 	s.mustStore(t, "new", small)
 }

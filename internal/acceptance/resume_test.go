@@ -139,16 +139,18 @@ func (s *site) files(t *testing.T) []string {
 // size is what SIZE tells alice, 0 where there is nothing.
 func (s *site) size(t *testing.T, name string) int64 {
 	t.Helper()
-	f := newFtplib(t, s, usual)
-	defer f.kill()
-	f.must("command", "TYPE I")
-	a := f.try("command", "SIZE "+name)
-	if strings.HasPrefix(a.Error, "550 ") {
+	c := s.alice(t)
+	defer c.Close()
+	reply, err := c.Send("SIZE " + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasPrefix(reply, "550 ") {
 		return 0
 	}
 	var n int64
-	if _, err := fmt.Sscanf(string(a.Value), `"213 %d"`, &n); err != nil {
-		t.Fatalf("size of %q: %v", name, a)
+	if _, err := fmt.Sscanf(reply, "213 %d", &n); err != nil {
+		t.Fatalf("size of %q: %q", name, reply)
 	}
 	return n
 }
@@ -176,9 +178,8 @@ func TestKilledServerResumed(t *testing.T) {
 	if had < 2*(5<<20) || had >= int64(len(all)) {
 		t.Errorf("%d bytes are there", had)
 	}
-	f := newFtplib(t, s, usual)
-	if a := f.try("command", "MLST /file"); !strings.Contains(string(a.Value), fmt.Sprintf("size=%d;", had)) {
-		t.Errorf("MLST shows %s %s, want %d bytes", a.Value, a.Error, had)
+	if facts := s.alice(t).Command(250, "MLST /file"); !strings.Contains(facts, fmt.Sprintf("size=%d;", had)) {
+		t.Errorf("MLST shows %s, want %d bytes", facts, had)
 	}
 	resumingCurl(t, s, file, "/file", 0).succeed()
 	s.mustStore(t, "file", all)
@@ -232,9 +233,7 @@ func TestAbandonedUploads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := newFtplib(t, s, usual)
-	f.must("begin", "STOR /file")
-	f.must("write", largeSize)
+	s.uploading(t, "/file", largeSize)
 	waitUntil(t, func() bool {
 		return len(s.objects(t, ".babelftp/")) > 0
 	}, func() { t.Fatal("no upload is recorded") })

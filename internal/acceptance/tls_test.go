@@ -55,15 +55,10 @@ func port(t *testing.T, address string) string {
 }
 
 // TestSessionReuse lets clients upload that resume the TLS session of the control connection, where the tenant
-// requires it. A client that does not resume gets nothing.
+// requires it.
 func TestSessionReuse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), "    tls: {require_session_reuse: true}")
-	ftplib := func(t *testing.T, version string) *ftplib {
-		f := s.connect(t, s.ca, true)
-		f.must("version", version)
-		return f
-	}
 	uploads := map[string]func(t *testing.T, version string, files ...move){
 		"ruby": func(t *testing.T, version string, files ...move) {
 			thereAndBack(t, s, rubyJob, version, files)
@@ -78,12 +73,6 @@ func TestSessionReuse(t *testing.T) {
 			l.setup = script("set ssl:priority NORMAL:-VERS-ALL:+VERS-TLS"+version) + l.setup
 			l.upload(files...)
 		},
-		"ftplib-resuming": func(t *testing.T, version string, files ...move) {
-			f := ftplib(t, version)
-			f.must("resume")
-			f.must("login", "alice@acme", password)
-			f.upload(files...)
-		},
 	}
 	for _, tt := range []struct {
 		client, version string
@@ -91,8 +80,6 @@ func TestSessionReuse(t *testing.T) {
 	}{
 		{"lftp", "1.2", 3},
 		{"lftp", "1.3", 3},
-		{"ftplib-resuming", "1.2", 3},
-		{"ftplib-resuming", "1.3", 3},
 		{"ruby", "1.2", 3}, // under TLS 1.3 it takes a new ticket for each, which it gets by downloads only
 		{"curl", "1.3", 1}, // the same; under TLS 1.2 it takes no tickets
 	} {
@@ -110,14 +97,6 @@ func TestSessionReuse(t *testing.T) {
 			for _, f := range files {
 				s.mustStore(t, f.to[1:], data)
 			}
-		})
-	}
-	for _, version := range []string{"1.2", "1.3"} {
-		t.Run("not-resumed-"+version, func(t *testing.T) {
-			t.Parallel()
-			f := ftplib(t, version)
-			f.must("login", "alice@acme", password)
-			f.refused("522 ", "list", "/")
 		})
 	}
 }
