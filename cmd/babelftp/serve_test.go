@@ -306,10 +306,10 @@ func TestCheck(t *testing.T) {
 		!strings.Contains(stderr, "--json needs --probe") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	t.Setenv("BABELFTP_MAX_FAILED_LOGINS", "0")
+	t.Setenv("BABELFTP_LIMITS_BANS_TIME", "0s")
 	t.Setenv("BABELFTP_IDLE_TIMEOUT", "never")
 	const want = `environment variable BABELFTP_IDLE_TIMEOUT: idle_timeout: "never" is not a duration: write it like 30s, 5m or 1h30m
-environment variable BABELFTP_MAX_FAILED_LOGINS: max_failed_logins: must be at least 1
+environment variable BABELFTP_LIMITS_BANS_TIME: limits.bans.time: must be longer than 0
 babelftp: the configuration has 2 problems
 `
 	if code, stdout, stderr := output(t, "", "check", "--config", file); code != 1 || stdout != "" || stderr != want {

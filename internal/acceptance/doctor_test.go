@@ -54,7 +54,7 @@ func TestDoctorReadsLog(t *testing.T) {
 	s := newSite(t, storage, fmt.Sprintf(tenant, "full", "BUCKET", "quota: 10B"),
 		fmt.Sprintf(tenant, "strict", "BUCKET", "tls: {required: true}"),
 		fmt.Sprintf(tenant, "single", "BUCKET", "limits: {user: {sessions: 1}}"),
-		fmt.Sprintf(tenant, "lost", lost, "default_language: en"), "log: {level: debug}", "data_timeout: 1s")
+		fmt.Sprintf(tenant, "lost", lost, "default_language: en"), "log: {level: debug}", "stall_timeout: 2s")
 	if _, err := storage.Client().DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &lost}); err != nil {
 		t.Fatal(err)
 	}

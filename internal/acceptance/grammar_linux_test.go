@@ -30,7 +30,7 @@ var (
 // than before, and serves.
 func TestGrammar(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, s3test.Start(t, "minio"), mallory(), "memory: 64MiB", "data_timeout: 2s", "stall_timeout: 2s")
+	s := newSite(t, s3test.Start(t, "minio"), mallory(), "memory: 64MiB", "stall_timeout: 2s")
 	limit := unix.Rlimit{Cur: 2000, Max: 2000}
 	if err := unix.Prlimit(s.server.cmd.Process.Pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
 		t.Fatal(err)

@@ -54,17 +54,18 @@ type Config struct {
 
 	// How long a session may be idle between two commands.
 	IdleTimeout time.Duration `yaml:"idle_timeout"`
-	// How long a data connection may take to open.
-	DataTimeout time.Duration `yaml:"data_timeout"`
-	// How long a transfer may move no byte.
+	// DataTimeout is how long a data connection may take to open, unless StallTimeout is shorter. It is no key.
+	DataTimeout time.Duration
+	// How long a transfer may move no byte. A data connection must open in this time too, and in 30 seconds.
 	StallTimeout time.Duration `yaml:"stall_timeout"`
 	// Longest wait of an upload without TLS for news that its client was killed, up to 1s. Longer helps clients on busy
 	// machines.
 	CommitDelay time.Duration `yaml:"commit_delay"`
 	// How long running transfers may continue after SIGTERM.
 	DrainTimeout time.Duration `yaml:"drain_timeout"`
-	// Wrong passwords in one session after which the server closes it.
-	MaxFailedLogins int `yaml:"max_failed_logins"`
+	// MaxFailedLogins is after how many wrong passwords the server closes a session. It is no key: bans and rates of
+	// logins count beyond the session.
+	MaxFailedLogins int
 
 	// Memory of all uploads. Downloads and listings read ahead with what uploads leave of it.
 	Memory value.Size `yaml:"memory"`

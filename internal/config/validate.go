@@ -84,9 +84,6 @@ func (v *validator) settings() {
 	v.uploads()
 	v.cfg.Audit.check(v, yamlconf.Path{"audit"})
 	v.cfg.Passive.check(v, yamlconf.Path{"passive"})
-	if v.cfg.MaxFailedLogins < 1 {
-		v.report(yamlconf.Path{"max_failed_logins"}, "must be at least 1")
-	}
 }
 
 // catalogues learns which languages there are.
@@ -153,7 +150,6 @@ func (v *validator) durations() {
 		value time.Duration
 	}{
 		{"idle_timeout", v.cfg.IdleTimeout},
-		{"data_timeout", v.cfg.DataTimeout},
 		{"stall_timeout", v.cfg.StallTimeout},
 		{"commit_delay", v.cfg.CommitDelay},
 		{"drain_timeout", v.cfg.DrainTimeout},

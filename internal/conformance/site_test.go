@@ -44,7 +44,6 @@ const configuration = `
 listen: "127.0.0.1:0"
 metrics_listen: ""
 admin_socket: ""
-max_failed_logins: 50
 limits: {failed_login_delay: 0s}
 s3: {endpoint: %[1]q, region: %[2]q, path_style: true, access_key_id: %[3]q, secret_access_key: %[4]q}
 %[5]s
@@ -90,6 +89,7 @@ func newSite(t *testing.T, extra settings) *site {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
+	cfg.MaxFailedLogins = 50 // some tests need more wrong passwords than five in a session
 	opts := server.Options{AWS: storage.AWSConfig()}
 	opts.Certificate, s.tls = certificate(t)
 	s.address = serve(t, cfg, opts)

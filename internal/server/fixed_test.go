@@ -13,8 +13,8 @@ import (
 func TestEveryKeyChangesOrIsNamed(t *testing.T) {
 	changes := []string{
 		"default_language", "bilingual_greeting", "locales_dir", "unknown_hosts", "tls", "passive", "s3", "log",
-		"auth", "limits", "idle_timeout", "data_timeout", "stall_timeout",
-		"commit_delay", "drain_timeout", "max_failed_logins", "part_size", "tenants", "tenants_dir", "tenant_defaults",
+		"auth", "limits", "idle_timeout", "stall_timeout",
+		"commit_delay", "drain_timeout", "part_size", "tenants", "tenants_dir", "tenant_defaults",
 	}
 	old, next := config.Default(), config.Default()
 	old.Tenants = map[string]*config.Tenant{"acme": {Bucket: "acme-data",

@@ -185,7 +185,7 @@ func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.
 		IdleTimeout:        cfg.IdleTimeout,
 		Ports:              s.ports.Ports,
 		Data: dataconn.Settings{
-			OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout, MinRate: minUploadRate,
+			OpenTimeout: min(cfg.DataTimeout, cfg.StallTimeout), StallTimeout: cfg.StallTimeout, MinRate: minUploadRate,
 		},
 		CommitDelay:    cfg.CommitDelay,
 		MaxLogins:      cfg.MaxFailedLogins,
