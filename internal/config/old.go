@@ -77,6 +77,8 @@ func oldKeys() []yamlconf.OldKey {
 	say(gone+"remove it, because a session ends after five wrong passwords; write limits.bans for failures of many sessions",
 		"max_failed_logins")
 	say(gone+"remove it, because a data connection has 30 seconds to open; for less write stall_timeout", "data_timeout")
+	say("this key has moved: write tenant_defaults.tls.require_session_reuse, or tls.require_session_reuse of single tenants",
+		"tls.require_session_reuse")
 	say(gone+`for standard output write audit.file: "-"`, "audit.stdout")
 	say(gone+"name a folder that the servers share, or let cert-manager obtain certificates on Kubernetes",
 		"tls.acme.storage")

@@ -24,8 +24,6 @@ type TLS struct {
 	Required *bool `yaml:"required" default:"true with a certificate"`
 	// Networks whose clients need no TLS, unless their tenant or user requires it.
 	OptionalNetworks []value.Network `yaml:"optional_networks" default:"none"`
-	// Refuse data connections that do not reuse the TLS session of their control connection (RFC 4217 10.2).
-	RequireSessionReuse bool `yaml:"require_session_reuse"`
 	// Oldest version of TLS that the server accepts.
 	MinVersion value.TLSVersion `yaml:"min_version" default:"1.2"`
 	// Cipher suites of TLS 1.2, by the names of IANA.
@@ -59,8 +57,8 @@ type TenantTLS struct {
 	Required *bool `yaml:"required" default:"as the server and the network require"`
 	// Refuse uploads that end without close_notify. With `false`, one that was cut can be stored as complete.
 	StrictDataEOF *bool `yaml:"strict_data_eof" default:"true"`
-	// Refuse data connections that do not reuse the TLS session of their control connection.
-	RequireSessionReuse *bool `yaml:"require_session_reuse" default:"the server's"`
+	// Refuse data connections that do not reuse the TLS session of their control connection (RFC 4217 10.2).
+	RequireSessionReuse bool `yaml:"require_session_reuse"`
 
 	// Certificates that clients of the tenant show.
 	ClientCertificates ClientCertificates `yaml:"client_certificates"`
@@ -166,14 +164,6 @@ func (c *ClientCertificates) check(v *validator, p yamlconf.Path, all ClientCert
 	} else if _, err := clientcert.Open(clientcert.Files{CA: c.CAFile, CRL: c.CRLFile}, log); err != nil {
 		v.report(p.Child("crl_file"), "cannot be used: %v", err)
 	}
-}
-
-// RequiresSessionReuse is what the tenant says over what the server says.
-func (t *TenantTLS) RequiresSessionReuse(server *TLS) bool {
-	if t.RequireSessionReuse != nil {
-		return *t.RequireSessionReuse
-	}
-	return server.RequireSessionReuse
 }
 
 // check reports what is wrong with the section that p leads to, of a tenant with these hosts.

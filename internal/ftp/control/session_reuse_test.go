@@ -12,9 +12,7 @@ import (
 // requireReuse starts a server whose tenant wants data connections to resume the session of the control connection.
 func requireReuse(t *testing.T, version uint16) *site {
 	t.Helper()
-	demo := loginTo(config.Tenant{})
-	demo.Tenant.RequireSessionReuse = true
-	s := newTenantSite(t, demo)
+	s := newTenantSite(t, loginTo(config.Tenant{TLS: config.TenantTLS{RequireSessionReuse: true}}))
 	s.tls = withCache(s.tls)
 	s.tls.MaxVersion = version
 	return s

@@ -56,7 +56,7 @@ func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error
 	}
 	if s.settings.private {
 		options.TLS, options.Handshake, options.RequireReuse = cfg.TLS, s.dialogue.handshake(s.identity.hostname),
-			s.identity.login.Tenant.RequireSessionReuse
+			s.identity.login.Tenant.TLS.RequireSessionReuse
 	}
 	t.Transfer = dataconn.NewTransfer(source, options)
 	op := s.op

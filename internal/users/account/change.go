@@ -40,12 +40,11 @@ type networkCharset struct {
 
 // settings are those of the server that tenants depend on.
 type settings struct {
-	bundle              *i18n.Bundle
-	defaultLanguage     language.Tag
-	clientCertificates  config.ClientCertificates
-	requireSessionReuse bool
-	auth                *config.Auth // of the server
-	service             *service     // of auth, nil without
+	bundle             *i18n.Bundle
+	defaultLanguage    language.Tag
+	clientCertificates config.ClientCertificates
+	auth               *config.Auth // of the server
+	service            *service     // of auth, nil without
 }
 
 // A Change is a configuration that replaces the one before. Tenants that are equal stay what they are. The others are
@@ -77,7 +76,7 @@ func (r *Registry) Prepare(
 		certificates: before.certificates,
 		settings: settings{
 			bundle: bundle, defaultLanguage: cfg.DefaultLanguage, clientCertificates: cfg.TLS.ClientCertificates,
-			requireSessionReuse: cfg.TLS.RequireSessionReuse, auth: cfg.ServerAuth(), service: before.settings.service,
+			auth: cfg.ServerAuth(), service: before.settings.service,
 		},
 	}
 	c := &Change{registry: r, cfg: cfg, next: d}

@@ -291,25 +291,20 @@ func TestLogin(t *testing.T) {
 	})
 }
 
-// TestTenantTLS: where the tenant says nothing, the server decides on session reuse, and the end of an upload is
-// close_notify.
-func TestTenantTLS(t *testing.T) {
+// Where the tenant says nothing, the end of an upload is close_notify.
+func TestStrictDataEOF(t *testing.T) {
 	for _, test := range []struct {
-		server         bool
-		tenant         config.TenantTLS
-		reuse, lenient bool
+		tenant  config.TenantTLS
+		lenient bool
 	}{
-		{false, config.TenantTLS{}, false, false},
-		{true, config.TenantTLS{}, true, false},
-		{true, config.TenantTLS{RequireSessionReuse: aws.Bool(false), StrictDataEOF: aws.Bool(true)}, false, false},
-		{false, config.TenantTLS{RequireSessionReuse: aws.Bool(true), StrictDataEOF: aws.Bool(false)}, true, true},
+		{config.TenantTLS{}, false},
+		{config.TenantTLS{StrictDataEOF: aws.Bool(true)}, false},
+		{config.TenantTLS{StrictDataEOF: aws.Bool(false)}, true},
 	} {
 		cfg := config.Default()
-		cfg.TLS.RequireSessionReuse = test.server
 		cfg.Tenants = map[string]*config.Tenant{"acme": {TLS: test.tenant}}
-		acme := registryOf(t, cfg).current.Load().tenants["acme"]
-		if acme.RequireSessionReuse != test.reuse || acme.LenientDataEOF() != test.lenient {
-			t.Errorf("%+v: reuse %t, lenient %t", test, acme.RequireSessionReuse, acme.LenientDataEOF())
+		if acme := registryOf(t, cfg).current.Load().tenants["acme"]; acme.LenientDataEOF() != test.lenient {
+			t.Errorf("%+v: lenient %t", test, acme.LenientDataEOF())
 		}
 	}
 }

@@ -27,9 +27,6 @@ type Tenant struct {
 	DefaultLanguage language.Tag
 	// Bundle has the tenant's languages and texts; nil means the server's.
 	Bundle *i18n.Bundle
-	// RequireSessionReuse refuses a data connection under TLS that does not resume the TLS session of its control
-	// connection. Where the tenant does not say it, the server does.
-	RequireSessionReuse bool
 
 	certificates
 	replaced chan struct{} // closed when a change replaces the tenant; Registry.entering is held then
@@ -57,15 +54,14 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 		return nil, fmt.Errorf("tenant %s: inspect: %w", name, err)
 	}
 	return &Tenant{
-		inspector:           inspector,
-		Tenant:              tc,
-		Name:                name,
-		DefaultLanguage:     FirstOffered(bundle, tc.DefaultLanguage, cfg.DefaultLanguage),
-		Bundle:              bundle,
-		RequireSessionReuse: tc.TLS.RequiresSessionReuse(&cfg.TLS),
-		skip:                view.NewNames(tc.Webhook.Skip),
-		replaced:            make(chan struct{}),
-		users:               map[string]*User{},
+		inspector:       inspector,
+		Tenant:          tc,
+		Name:            name,
+		DefaultLanguage: FirstOffered(bundle, tc.DefaultLanguage, cfg.DefaultLanguage),
+		Bundle:          bundle,
+		skip:            view.NewNames(tc.Webhook.Skip),
+		replaced:        make(chan struct{}),
+		users:           map[string]*User{},
 	}, nil
 }
 
