@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -89,7 +90,9 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 	if d.verbose {
 		level = slog.LevelInfo
 	}
-	log := newLogger(cmd.ErrOrStderr(), config.LogText, level)
+	tail := &admin.LogTail{}
+	log := slog.New(slog.NewMultiHandler(newLogger(cmd.ErrOrStderr(), config.LogText, level).Handler(),
+		newLogger(tail, config.LogText, slog.LevelDebug).Handler()))
 
 	if d.locales != "" { // the S3 server changes the working directory
 		if d.locales, err = filepath.Abs(d.locales); err != nil {
@@ -128,8 +131,9 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 	}
 	reach := storage.AWSConfig()
 	serve := func() error {
-		srv, err := server.New(
-			ctx, cfg, server.Options{AWS: &reach, Certificate: certificate, Version: buildVersion(), Logger: log})
+		srv, err := server.New(ctx, cfg, server.Options{
+			AWS: &reach, Certificate: certificate, Version: buildVersion(), Logger: log, Tail: tail,
+		})
 		if err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func newDoctorCommand() *cobra.Command {
 			"URL the login\nis anonymous. ftp uses TLS where the server offers it, ftps begins with TLS. A password is sent without " +
 			"TLS, or where\nthe certificate is wrong, only with --insecure.\n\n" +
 			"With --log read lines of the log of a server. With --address ask a running server for what its log has had about a\n" +
-			"client; it keeps the last 4 MiB. Debug lines tell more: see babelftp debug.",
+			"client; it keeps up to 4 MiB. Debug lines tell more: see babelftp debug.",
 		Example: "  babelftp doctor ftp://alice@ftp.example.com\n" +
 			"  babelftp doctor ftps://alice@ftp.example.com --password-file password --json\n" +
 			"  babelftp doctor ftp://alice@192.0.2.1:2121 --insecure --idle 10m --samples 100\n" +
@@ -83,40 +83,43 @@ func newDoctorCommand() *cobra.Command {
 	flags.IntVar(&f.options.Logins, "logins", logins, "log in this `NUMBER` of times, to compare servers behind one address")
 	f.asJSON = addJSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		texts, err := localizer()
+		if err != nil {
+			return err
+		}
+		if f.address != "" {
+			shown, err := f.ask(cmd)
+			if err != nil {
+				return err
+			}
+			doctor.Render(shown, texts.Text)
+			return showFindings(cmd.OutOrStdout(), shown, *f.asJSON, texts)
+		}
 		var found *doctor.Findings
-		var err error
-		switch {
-		case f.log != "":
+		if f.log != "" {
 			found, err = readLog(cmd, f.log)
-		case f.address != "":
-			found, err = f.ask(cmd)
-		default:
+		} else {
 			found, err = f.examine(cmd, args[0])
 		}
 		if found == nil {
 			return err
 		}
-		shown := showFindings(cmd.OutOrStdout(), cmd.ErrOrStderr(), found, *f.asJSON)
-		return cmp.Or(err, shown)
+		if found.Skipped > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%d lines longer than 1 MiB were skipped\n", found.Skipped)
+		}
+		return cmp.Or(err, showFindings(cmd.OutOrStdout(), found.Shown(texts.Text), *f.asJSON, texts))
 	}
 	return cmd
 }
 
-// ask reads what a running server has had in its log about a client.
-func (f *doctorFlags) ask(cmd *cobra.Command) (*doctor.Findings, error) {
+// ask asks a running server for what its log tells about a client.
+func (f *doctorFlags) ask(cmd *cobra.Command) ([]doctor.Finding, error) {
 	f.admin.passwordFile, f.admin.caFile = f.passwordFile, f.caFile
 	client, err := f.admin.client(cmd)
 	if err != nil {
 		return nil, err
 	}
-	lines, err := client.Log(cmd.Context(), f.address, f.since)
-	if err != nil {
-		return nil, err
-	}
-	if len(lines) == 0 {
-		return nil, fmt.Errorf("the server has no line about %s since %s ago: its log level may leave them out", f.address, f.since)
-	}
-	return doctor.ReadLog(cmd.Context(), strings.NewReader(strings.Join(lines, "")))
+	return client.Findings(cmd.Context(), f.address, f.since)
 }
 
 // examine looks at the server of a URL, until a signal at most.
@@ -168,26 +171,18 @@ func (f *doctorFlags) password(cmd *cobra.Command, user string) (string, error) 
 // readLog reads a file, or standard input.
 func readLog(cmd *cobra.Command, name string) (*doctor.Findings, error) {
 	if name == "-" {
-		return doctor.ReadLog(cmd.Context(), cmd.InOrStdin())
+		return doctor.ReadLog(cmd.Context(), cmd.InOrStdin(), doctor.Filter{})
 	}
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return doctor.ReadLog(cmd.Context(), file)
+	return doctor.ReadLog(cmd.Context(), file, doctor.Filter{})
 }
 
 // showFindings writes the findings, and returns an error if one of them is wrong.
-func showFindings(out, notes io.Writer, findings *doctor.Findings, asJSON bool) error {
-	texts, err := localizer()
-	if err != nil {
-		return err
-	}
-	found := findings.Shown(texts.Text)
-	if findings.Skipped > 0 {
-		fmt.Fprintf(notes, "%d lines longer than 1 MiB were skipped\n", findings.Skipped)
-	}
+func showFindings(out io.Writer, found []doctor.Finding, asJSON bool, texts *i18n.Localizer) error {
 	wrong := false
 	for _, f := range found {
 		wrong = wrong || f.Level == doctor.Wrong

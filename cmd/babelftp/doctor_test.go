@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/admin"
 )
 
@@ -35,10 +35,15 @@ func TestDoctorLog(t *testing.T) {
 	defer l.Close()
 	discard := slog.New(slog.DiscardHandler)
 	tail := &admin.LogTail{}
-	slog.New(tail.Handler(slog.NewTextHandler(io.Discard, nil))).Info(
+	slog.New(slog.NewTextHandler(tail, nil)).Info(
 		"no data connection came", "session", 1, "remote", "192.0.2.7:1", "user", "scanner", "data_address", ":30012",
 		"err", "the client did not connect to port 30012 within 9s")
-	go func() { _ = http.Serve(l, admin.NewHandler(admin.Options{Tail: tail, Log: discard})) }() // until l is closed
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := admin.NewHandler(admin.Options{Tail: tail, Log: discard, Bundle: func() *i18n.Bundle { return bundle }})
+	go func() { _ = http.Serve(l, handler) }() // until l is closed
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		t.Setenv(name, "")
 	}
@@ -58,7 +63,7 @@ func TestDoctorLog(t *testing.T) {
 		{"--log - --address 192.0.2.7", "", 2, []string{"give one URL"}},
 		{"--address 192.0.2.7 --socket " + socket, "", 1, []string{"! scanner (192.0.2.7): 192.0.2.7 cannot reach"}},
 		{"--address 192.0.2.0/24 --json --socket " + socket, "", 1, []string{`"finding": "ports-unreachable"`}},
-		{"--address 198.51.100.1 --since 5m --socket " + socket, "", 1, []string{"no line about 198.51.100.1 since 5m0s ago"}},
+		{"--address 198.51.100.1 --since 5m --socket " + socket, "", 1, []string{"no line about 198.51.100.1 in the last 5m0s"}},
 		{"--address alice --socket " + socket, "", 1, []string{"neither an address"}},
 		{"--address 192.0.2.7 --ca-file x --socket " + socket, "", 2, []string{"--ca-file needs --url"}},
 	} {
@@ -73,6 +78,12 @@ func TestDoctorLog(t *testing.T) {
 				t.Errorf("%q: no %q in %s", test.args, want, out.String())
 			}
 		}
+	}
+	t.Setenv("LANG", "fr_FR.UTF-8") // of the command; the server has answered another language
+	var out bytes.Buffer
+	_ = run(t.Context(), []string{"doctor", "--address", "192.0.2.7", "--socket", socket}, nil, &out, &out)
+	if !strings.Contains(out.String(), "scanner (192.0.2.7): 192.0.2.7 ne peut pas joindre") {
+		t.Errorf("in French: %s", &out)
 	}
 	for _, test := range []struct{ all, messages, lang, want string }{
 		{"", "", "fr_CA.UTF-8", "Aucun problème n’a été trouvé.\n"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/reload"
 	"github.com/babelftp/babelftp/internal/config"
@@ -44,11 +45,12 @@ func newServeCommand() *cobra.Command {
 		}
 		level := new(slog.LevelVar)
 		level.Set(cfg.Log.Level)
-		log := newLogger(cmd.ErrOrStderr(), cfg.Log.Format, level)
+		tail := &admin.LogTail{}
+		log := newLogger(io.MultiWriter(tail, cmd.ErrOrStderr()), cfg.Log.Format, level)
 		ctx, now, stop := stopSignals(cmd.Context())
 		defer stop()
 		srv, err := server.New(ctx, cfg, server.Options{
-			Version: buildVersion(), Logger: log, LogLevel: level, Stdout: cmd.OutOrStdout(),
+			Version: buildVersion(), Logger: log, Tail: tail, LogLevel: level, Stdout: cmd.OutOrStdout(),
 		})
 		if err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/doctor"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/users/bans"
@@ -130,10 +131,10 @@ func (c *Client) Debug(
 	return rule, c.ask(ctx, http.MethodPut, "/debug", query, &rule)
 }
 
-// Log returns the lines of the log about an address or a network since a time ago, the oldest first.
-func (c *Client) Log(ctx context.Context, address string, since time.Duration) (lines []string, err error) {
+// Findings returns what the log tells about an address or a network since a time ago, in a language of the server.
+func (c *Client) Findings(ctx context.Context, address string, since time.Duration) (found []doctor.Finding, err error) {
 	query := url.Values{"address": {address}, "since": {since.String()}}
-	return lines, c.ask(ctx, http.MethodGet, "/log", query, &lines)
+	return found, c.ask(ctx, http.MethodGet, "/findings", query, &found)
 }
 
 // DebugRules returns for which sessions the log has commands and replies.

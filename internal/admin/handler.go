@@ -10,9 +10,11 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
+	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
@@ -32,6 +34,8 @@ type Options struct {
 	Bans   *bans.List
 	Debug  *sessionlog.Switch
 	Tail   *LogTail
+	// Bundle has the texts of findings and of the page. A reload of the configuration may replace it.
+	Bundle func() *i18n.Bundle
 	Audit  *audit.Log // gets what administrators change; nil for none
 	// Unaudited tells whether changes are refused now, because the audit log cannot be written; nil for never.
 	Unaudited func() bool
@@ -44,6 +48,8 @@ type Handler struct {
 	Options
 	mux    *http.ServeMux
 	events events
+
+	reading sync.Mutex // of Tail
 }
 
 // NewHandler makes a handler.
@@ -59,7 +65,7 @@ func NewHandler(o Options) *Handler {
 		"GET /audit":     func(*http.Request) (any, error) { return h.Source.Audit(), nil },
 		"GET /uploads":   h.uploads,
 		"GET /bans":      func(*http.Request) (any, error) { return h.Bans.All(), nil },
-		"GET /log":       h.logOf,
+		"GET /findings":  h.findings,
 		"GET /debug":     func(*http.Request) (any, error) { return h.Debug.Rules(), nil },
 	} { // GET is for HEAD too
 		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { respond(w, r, answer) })

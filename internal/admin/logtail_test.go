@@ -2,65 +2,119 @@ package admin
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
+	"sync"
 	"testing"
-	"time"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/doctor"
 )
 
-// The tail has what the log has about clients, and no more than its bound.
+// The tail has the last lines that are about clients, and no more than its bound, while others read it.
 func TestLogTail(t *testing.T) {
-	var out bytes.Buffer
 	tail := &LogTail{}
-	log := slog.New(tail.Handler(slog.NewTextHandler(&out, nil)))
-	session := log.With("session", "1", "remote", "192.0.2.7:1024")
-	log.Info("serving")
-	session.Debug("hidden")
-	session.Info("old")
-	begun := time.Now()
-	session.Info("logged in")
-	log.Info("logged in", "remote", "[::ffff:192.0.2.8]:1")
-	log.Info("logged in", "remote", "[2001:db8::1]:1")
-	for _, test := range []struct {
-		network string
-		since   time.Time
-		want    int
-	}{
-		{"192.0.2.7/32", begun, 1}, {"192.0.2.7/32", time.Time{}, 2}, {"192.0.2.0/24", time.Time{}, 3},
-		{"2001:db8::/32", begun, 1}, {"198.51.100.0/24", time.Time{}, 0}, {"192.0.2.7/32", time.Now().Add(time.Hour), 0},
-	} {
-		found := tail.Of(netip.MustParsePrefix(test.network), test.since)
-		if len(found) != test.want {
-			t.Errorf("%v: %q", test, found)
+	read := func() string {
+		text, err := io.ReadAll(tail.reader())
+		if err != nil || len(text) > maxLog {
+			t.Errorf("%d bytes, %v", len(text), err)
 		}
-		for _, line := range found {
-			if !strings.Contains(out.String(), line) {
-				t.Errorf("the log has no %q", line)
+		return string(text)
+	}
+	write := func(text string) {
+		if n, err := io.WriteString(tail, text); n != len(text) || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+	}
+	write("msg=serving\n")
+	write("msg=first remote=192.0.2.7:1\n")
+	write(`{"msg":"second","remote":"192.0.2.7:1"}` + "\n")
+	if got := read(); got != "msg=first remote=192.0.2.7:1\n"+`{"msg":"second","remote":"192.0.2.7:1"}`+"\n" {
+		t.Errorf("it has %q", got)
+	}
+	write(strings.Repeat("x", maxLog) + "remote")
+	early := tail.reader()
+	var others sync.WaitGroup
+	for i := range 4 {
+		others.Go(func() {
+			for n := range maxLog / 1000 {
+				write(fmt.Sprintf("n=%d.%04d remote=%s\n", i, n, strings.Repeat("x", 1000)))
 			}
+		})
+		others.Go(func() { _ = read() })
+	}
+	others.Wait()
+	write(fmt.Sprintf("n=9.9999 remote=%s\n", strings.Repeat("x", 1000)))
+	got := read()
+	if len(got) < maxLog/2 || strings.Contains(got, "msg=first") || !strings.Contains(got, "n=9.9999 ") {
+		t.Errorf("it keeps %d bytes from %.80s", len(got), got)
+	}
+	for line := range strings.Lines(got) {
+		if len(line) != len("n=0.0000 remote=\n")+1000 {
+			t.Fatalf("line %.80s", line)
 		}
 	}
-	for range 2 * maxLog / 1000 {
-		session.Info("command", "line", strings.Repeat("x", 1000))
-	}
-	if tail.size > maxLog || tail.size < maxLog/2 || strings.Contains(tail.lines[0].text, "old") {
-		t.Errorf("it keeps %d bytes from %.80s", tail.size, tail.lines[0].text)
+	if text, _ := io.ReadAll(early); !bytes.HasPrefix(text, []byte("msg=first")) || bytes.Contains(text, []byte("n=")) {
+		t.Errorf("an early reader has %.80s", text)
 	}
 }
 
-func TestLogOfAnAddress(t *testing.T) {
-	h := NewHandler(Options{Tail: &LogTail{}, Log: slog.New(slog.DiscardHandler)})
-	for query, want := range map[string]int{
-		"address=192.0.2.7&since=2h": http.StatusOK, "address=192.0.2.0/24&since=1s": http.StatusOK,
-		"address=192.0.2.7": http.StatusBadRequest, "address=alice&since=2h": http.StatusBadRequest,
-		"address=192.0.2.7&since=-2h": http.StatusBadRequest,
+func TestFindings(t *testing.T) {
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tail := &LogTail{}
+	log := slog.New(slog.NewTextHandler(tail, nil))
+	log.Info("login refused", "remote", "[::ffff:192.0.2.7]:50123", "user", "alice")
+	log.Info("logged in", "remote", "192.0.2.8:1")
+	_, _ = io.WriteString(tail, "time=2026-01-01T00:00:00Z msg=\"login refused\" remote=192.0.2.9:1\n")
+	offered := func() *i18n.Bundle { return bundle }
+	h := NewHandler(Options{Tail: tail, Log: slog.New(slog.DiscardHandler), Bundle: offered})
+	for _, test := range []struct {
+		query, accept string
+		status        int
+		want          string // of the cause, or of the error
+	}{
+		{"address=192.0.2.7&since=2h", "", http.StatusOK, "The user name or the password is incorrect."},
+		{"address=192.0.2.7:40000&since=2h", "", http.StatusOK, "The user name or the password is incorrect."},
+		{"address=192.0.2.0/24&since=1m", "de", http.StatusOK, "Benutzername oder Passwort ist falsch."},
+		{"address=192.0.2.7&since=2h&lang=fr", "de", http.StatusOK, "Nom d’utilisateur ou mot de passe incorrect."},
+		{"address=192.0.2.7&since=2h&lang=eu", "ja", http.StatusOK, "ユーザー名またはパスワードが正しくありません。"},
+		{"address=192.0.2.8&since=2h", "", http.StatusOK, ""},
+		{"address=192.0.2.9&since=2h", "", http.StatusNotFound, "no line about 192.0.2.9 in the last 2h0m0s"},
+		{"address=2001:db8::7&since=2h", "", http.StatusNotFound, "no line about 2001:db8::7"},
+		{"address=192.0.2.7", "", http.StatusBadRequest, "since is no time"},
+		{"address=192.0.2.7&since=-2h", "", http.StatusBadRequest, "since is no time"},
+		{"since=2h", "", http.StatusBadRequest, "neither an address"},
+		{"address=alice&since=2h", "", http.StatusBadRequest, "neither an address"},
+		{"address=192.0.2.0/24:21&since=2h", "", http.StatusBadRequest, "neither an address"},
 	} {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, Root+"/log?"+query, nil))
-		if w.Code != want {
-			t.Errorf("%s: %d %s, want %d", query, w.Code, w.Body, want)
+		r := httptest.NewRequest(http.MethodGet, Root+"/findings?"+test.query, nil)
+		r.Header.Set("Accept-Language", test.accept)
+		h.ServeHTTP(w, r)
+		got := w.Body.String()
+		if w.Code == http.StatusOK {
+			var found []doctor.Finding
+			if err := json.Unmarshal(w.Body.Bytes(), &found); err != nil || found == nil {
+				t.Errorf("%s: %v: %s", test.query, err, w.Body)
+			}
+			got = ""
+			for _, f := range found {
+				got += f.Cause
+			}
+			if got != test.want {
+				t.Errorf("%s: %q, want %q", test.query, got, test.want)
+			}
+		}
+		if w.Code != test.status || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %d %s, want %d %s", test.query, w.Code, got, test.status, test.want)
 		}
 	}
 }

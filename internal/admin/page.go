@@ -14,6 +14,14 @@ import (
 //go:embed index.html static
 var files embed.FS
 
+// chosen is the language that a reader has chosen, else one that the browser asks for.
+func chosen(b *i18n.Bundle, r *http.Request) language.Tag {
+	if tag, ok := b.Match(language.Make(r.FormValue("lang"))); ok {
+		return tag
+	}
+	return b.MatchAccept(r.Header.Get("Accept-Language"))
+}
+
 // PageHandler answers requests for the page at /, and for its files below /static/. It asks for the bundle again for
 // each page, because a reload of the configuration may replace it.
 func PageHandler(bundle func() *i18n.Bundle) http.Handler {
@@ -22,10 +30,7 @@ func PageHandler(bundle func() *i18n.Bundle) http.Handler {
 	mux.Handle("GET /static/", http.FileServerFS(files))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		b := bundle().ForPage()
-		tag, ok := b.Match(language.Make(r.URL.Query().Get("lang")))
-		if !ok {
-			tag = b.MatchAccept(r.Header.Get("Accept-Language"))
-		}
+		tag := chosen(b, r)
 		var html bytes.Buffer
 		if err := index.Execute(&html, newView(b, tag)); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -157,16 +157,16 @@ type Finding struct {
 	Times    int      `json:"times"`            // how often it was seen
 	Cause    string   `json:"cause"`            // in the language of the reader, as is Change
 	Change   string   `json:"change"`
-	Evidence []string `json:"evidence"` // what was sent or logged; the first few
+	Args     []string `json:"args,omitempty"` // what Cause says it of, such as an address and ports
+	Evidence []string `json:"evidence"`       // what was sent or logged; the first few
 
-	args     []string        // of the cause
 	ports    map[uint16]bool // of portsUnreachable
 	harmless bool            // the session goes on, or another address does
 }
 
 // newFinding is a finding that was seen once.
 func newFinding(id ID, args []string, evidence ...string) *Finding {
-	return &Finding{ID: id, Times: 1, Evidence: evidence, args: args}
+	return &Finding{ID: id, Times: 1, Evidence: evidence, Args: args}
 }
 
 // of says who met it.
@@ -199,14 +199,14 @@ const (
 // add adds a finding, to another one of its kind about the same.
 func (fs *Findings) add(f *Finding) {
 	at := slices.IndexFunc(fs.all, func(o *Finding) bool {
-		return o.ID == f.ID && o.Client == f.Client && o.User == f.User && slices.Equal(o.args, f.args)
+		return o.ID == f.ID && o.Client == f.Client && o.User == f.User && slices.Equal(o.Args, f.Args)
 	})
 	if at < 0 {
 		if len(fs.all) == maxFindings {
 			return
 		}
 		at = len(fs.all)
-		fs.all = append(fs.all, &Finding{ID: f.ID, Client: f.Client, User: f.User, Evidence: []string{}, args: f.args,
+		fs.all = append(fs.all, &Finding{ID: f.ID, Client: f.Client, User: f.User, Evidence: []string{}, Args: f.Args,
 			ports: f.ports})
 	}
 	seen := fs.all[at]
@@ -228,22 +228,32 @@ func (fs *Findings) add(f *Finding) {
 // Shown returns the findings with their texts, what is wrong first and then in the order of the table. text renders a
 // message of the catalogues.
 func (fs *Findings) Shown(text func(id i18n.ID, args ...string) string) []Finding {
-	shown := []Finding{}
-	for _, k := range Kinds() {
-		from := len(shown)
-		for _, found := range fs.all {
-			if f := *found; f.ID == k.ID {
-				if f.ports != nil {
-					f.args = append(slices.Clone(f.args), portsText(f.ports))
-				}
-				f.Level, f.Cause, f.Change = k.Level, text(k.Cause, f.args...), text(k.Change)
-				shown = append(shown, f)
-			}
-		}
-		slices.SortStableFunc(shown[from:], func(a, b Finding) int { return cmp.Compare(b.Times, a.Times) })
+	order := map[ID]int{}
+	for i, k := range Kinds() {
+		order[k.ID] = i
 	}
-	slices.SortStableFunc(shown, func(a, b Finding) int { return cmp.Compare(b.Level, a.Level) })
+	shown := make([]Finding, len(fs.all))
+	for i, f := range fs.all {
+		if shown[i] = *f; f.ports != nil {
+			shown[i].Args = append(slices.Clone(f.Args), portsText(f.ports))
+		}
+	}
+	Render(shown, text)
+	slices.SortStableFunc(shown, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Level, a.Level), order[a.ID]-order[b.ID], b.Times-a.Times)
+	})
 	return shown
+}
+
+// Render gives findings the texts of another language. One that only a newer server knows keeps those it has.
+func Render(found []Finding, text func(id i18n.ID, args ...string) string) {
+	kinds := Kinds()
+	for i := range found {
+		f := &found[i]
+		if at := slices.IndexFunc(kinds, func(k Kind) bool { return k.ID == f.ID }); at >= 0 {
+			f.Level, f.Cause, f.Change = kinds[at].Level, text(kinds[at].Cause, f.Args...), text(kinds[at].Change)
+		}
+	}
 }
 
 // NothingFound is the message that nothing wrong was found.

@@ -54,7 +54,7 @@ var missed = regexp.MustCompile(`did not connect to port (\d+) within ([0-9a-zµ
 // asks for another port sooner, as doctor itself does, has not tried the first one.
 const patience = time.Second
 
-// ErrNoLog says that a log has no line of a server.
+// ErrNoLog says that a log has no line of a server that the filter wants.
 var ErrNoLog = errors.New("the input has no line of a babelftp log: give it the lines as the server writes them, in text or JSON")
 
 // Bounds of what is kept of a log.
@@ -64,8 +64,25 @@ const (
 	slowRequest = 5000    // milliseconds of a request to S3 that are too many
 )
 
+// A Filter says which lines of a log to read. The zero value has all.
+type Filter struct {
+	Network netip.Prefix // of clients
+	Since   time.Time
+}
+
+func (f *Filter) wants(l *line) bool {
+	if f.Network.IsValid() {
+		from, err := netip.ParseAddrPort(l.attrs["remote"])
+		if err != nil || !f.Network.Contains(from.Addr().Unmap().WithZone("")) {
+			return false
+		}
+	}
+	at, err := time.Parse(time.RFC3339, l.attrs["time"])
+	return f.Since.IsZero() || err == nil && !at.Before(f.Since)
+}
+
 // ReadLog reads lines of the log of a server, in text or JSON, and returns what they show.
-func ReadLog(ctx context.Context, in io.Reader) (*Findings, error) {
+func ReadLog(ctx context.Context, in io.Reader, filter Filter) (*Findings, error) {
 	r := &logReader{sessions: map[string]*logged{}}
 	for _, k := range Kinds() {
 		for _, text := range k.Log {
@@ -84,7 +101,7 @@ func ReadLog(ctx context.Context, in io.Reader) (*Findings, error) {
 		case long:
 			r.found.Skipped++
 			long = false
-		case l != nil:
+		case l != nil && filter.wants(l):
 			lines++
 			r.read(l)
 		}
@@ -126,7 +143,7 @@ func (r *logReader) read(l *line) {
 		before = id
 		f := newFinding(id, nil, l.text)
 		if f.Times += l.number("more"); id == commandRefused {
-			f.args = []string{l.attrs["command"]}
+			f.Args = []string{l.attrs["command"]}
 		}
 		note(f)
 	}

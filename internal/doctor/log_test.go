@@ -18,7 +18,7 @@ import (
 // read returns the findings of a log as "id client user times cause".
 func read(t *testing.T, log string) []string {
 	t.Helper()
-	found, err := doctor.ReadLog(t.Context(), strings.NewReader(log))
+	found, err := doctor.ReadLog(t.Context(), strings.NewReader(log), doctor.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestReadLog(t *testing.T) {
 			}
 		})
 	}
-	if _, err := doctor.ReadLog(t.Context(), strings.NewReader("Nov 28 sshd[1]: hello\n")); !errors.Is(err, doctor.ErrNoLog) {
+	if _, err := doctor.ReadLog(t.Context(), strings.NewReader("Nov 28 sshd[1]: hello\n"), doctor.Filter{}); !errors.Is(err, doctor.ErrNoLog) {
 		t.Errorf("another log: %v", err)
 	}
 }
@@ -151,7 +151,7 @@ func TestReadLog(t *testing.T) {
 // A line that is too long is skipped, and those after it are read.
 func TestLongLine(t *testing.T) {
 	found, err := doctor.ReadLog(t.Context(), io.MultiReader(strings.NewReader(logged+"serving\n"+logged+`"`),
-		strings.NewReader(strings.Repeat("x", 3<<20)), strings.NewReader("\"\n"+logged+"stopping"+scanner)))
+		strings.NewReader(strings.Repeat("x", 3<<20)), strings.NewReader("\"\n"+logged+"stopping"+scanner)), doctor.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestPorts(t *testing.T) {
 		fmt.Fprintf(&log, "%s\"no data connection came\"%s err=\"the client did not connect to port %d within 9s\"\n",
 			logged, scanner, port)
 	}
-	found, err := doctor.ReadLog(t.Context(), strings.NewReader(log.String()))
+	found, err := doctor.ReadLog(t.Context(), strings.NewReader(log.String()), doctor.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -29,22 +30,18 @@ type adminAccess struct {
 	bound  net.Listener    // of tcp, nil before start
 }
 
-// hasAdministrators says whether the server answers administrators.
-func hasAdministrators(cfg *config.Config) bool {
-	return cfg.AdminSocket != "" || cfg.Admin.Listen != ""
-}
-
 // recentEvents keeps the last events of the audit log for administrators, if there are any. Else it is nil.
 func recentEvents(cfg *config.Config) *audit.Recent {
-	if !hasAdministrators(cfg) {
+	if cfg.AdminSocket == "" && cfg.Admin.Listen == "" {
 		return nil
 	}
 	return &audit.Recent{}
 }
 
 // newAdmin makes the access of administrators to the server.
-func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent, tail *admin.LogTail) (*adminAccess, error) {
+func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAccess, error) {
 	a := &adminAccess{log: s.log}
+	bundle := func() *i18n.Bundle { return s.active.Load().bundle }
 	api := admin.NewHandler(admin.Options{
 		Source: admin.NewOverview(s.control, admin.Parts{
 			Version: s.opts.Version, Replica: s.ports.Replica(), Replicas: max(1, cfg.Cluster.Replicas),
@@ -52,7 +49,8 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent, tail *admin.
 			Buckets: s.buckets, Registry: s.tenants, Certificates: s.certificates, Listener: a.certificate,
 			Refusals: s.metrics.RefusalsByLimit, Recent: recent,
 		}),
-		Bans: s.bans, Debug: s.debug, Tail: tail, Audit: s.auditLog, Unaudited: s.audit.Refuses, Log: s.log,
+		Bans: s.bans, Debug: s.debug, Tail: cmp.Or(s.opts.Tail, &admin.LogTail{}), Bundle: bundle, Audit: s.auditLog,
+		Unaudited: s.audit.Refuses, Log: s.log,
 	})
 	a.socket = web.NewServer(
 		api, web.Options{Log: s.log, PerNetwork: socketConnections, Connections: socketConnections,
@@ -61,9 +59,7 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent, tail *admin.
 		return a, nil
 	}
 	var err error
-	a.tcp, err = admin.NewListener(cfg.Admin, api, admin.PageHandler(func() *i18n.Bundle {
-		return s.active.Load().bundle
-	}), s.auditLog, s.log)
+	a.tcp, err = admin.NewListener(cfg.Admin, api, admin.PageHandler(bundle), s.auditLog, s.log)
 	return a, err
 }
 

@@ -34,10 +34,6 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	tail := &admin.LogTail{}
-	if hasAdministrators(cfg) {
-		opts.Logger = slog.New(tail.Handler(opts.Logger.Handler()))
-	}
 	log := opts.Logger
 	bundle, err := cfg.Bundle()
 	if err != nil {
@@ -117,7 +113,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	}
 	m.InUse(cfg.Hash())
 	s.health = &admin.Probe{Buckets: s.countBuckets}
-	if s.admin, err = s.newAdmin(cfg, recent, tail); err != nil {
+	if s.admin, err = s.newAdmin(cfg, recent); err != nil {
 		return nil, err
 	}
 	s.web = web.NewServer(s.health.Handler(m.Handler()), web.Options{Probes: true, Log: log})

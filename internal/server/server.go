@@ -53,6 +53,9 @@ type Options struct {
 	// Logger gets what happens. The default discards it.
 	Logger *slog.Logger
 
+	// Tail keeps the last lines of the Logger for administrators. The default has none.
+	Tail *admin.LogTail
+
 	// LogLevel is that of the Logger, which a reload sets; nil if nothing can.
 	LogLevel *slog.LevelVar
 

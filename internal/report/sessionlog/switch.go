@@ -45,9 +45,13 @@ func NewRule(address, tenant, user string, d time.Duration) (Rule, error) {
 	return r, err
 }
 
-// ParseNetwork returns the network of an address or of a network (CIDR).
+// ParseNetwork returns the network of an address, which may have the port of a session, or of a network (CIDR).
 func ParseNetwork(address string) (netip.Prefix, error) {
-	if addr, err := netip.ParseAddr(address); err == nil {
+	addr, err := netip.ParseAddr(address)
+	if session, wrong := netip.ParseAddrPort(address); wrong == nil {
+		addr, err = session.Addr(), nil
+	}
+	if err == nil {
 		addr = addr.Unmap().WithZone("")
 		return netip.PrefixFrom(addr, addr.BitLen()), nil
 	}
