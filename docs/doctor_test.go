@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -22,18 +21,21 @@ func TestDoctor(t *testing.T) {
 	}
 	placeholder := regexp.MustCompile(`\{(\w+)\}`)
 	var b strings.Builder
-	b.WriteString("| finding | seen of a server | seen in the log |\n| --- | --- | --- |\n")
+	b.WriteString("| finding | cause | seen |\n| --- | --- | --- |\n")
 	for _, k := range doctor.Kinds() {
 		cause := placeholder.ReplaceAllStringFunc(bundle.Template(language.English, k.Cause), func(name string) string {
 			return "*" + strings.ToLower(strings.Trim(name, "{}")) + "*"
 		})
-		log := slices.Clone(k.Log)
-		for i, text := range log {
-			if strings.Contains(text, "=") {
-				log[i] = "`" + strings.ReplaceAll(text, "|", `\|`) + "`"
-			}
+		seen := "server"
+		switch debug := strings.HasSuffix(strings.Join(k.Log, ""), "(debug lines)"); {
+		case k.Server && k.Log != nil:
+			seen = "both"
+		case len(k.Log) == 1 && debug:
+			seen = "debug lines"
+		case k.Log != nil:
+			seen = "log"
 		}
-		fmt.Fprintf(&b, "| `%s`: %s | %s | %s |\n", k.ID, cause, k.Server, strings.Join(log, "; "))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.ID, cause, seen)
 	}
 	generated(t, filepath.Join("guides", "troubleshooting.md"), map[string]string{"doctor": b.String()})
 }

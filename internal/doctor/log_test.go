@@ -183,7 +183,7 @@ func TestKinds(t *testing.T) {
 	used := []i18n.ID{doctor.NothingFound}
 	seen := map[doctor.ID]bool{}
 	for _, k := range doctor.Kinds() {
-		if text(k.Cause) == "" || text(k.Change) == "" || k.Server == "" && len(k.Log) == 0 || seen[k.ID] {
+		if text(k.Cause) == "" || text(k.Change) == "" || !k.Server && len(k.Log) == 0 || seen[k.ID] {
 			t.Errorf("%+v", k)
 		}
 		seen[k.ID] = true
