@@ -33,7 +33,7 @@ type Config struct {
 	// Answer to HOST with an unknown name: `refuse` is 504, `ignore` accepts it and chooses no tenant.
 	UnknownHosts UnknownHosts `yaml:"unknown_hosts" default:"refuse"`
 
-	// Encryption of control and data connections. Without a certificate AUTH TLS is refused.
+	// Encryption of control and data connections.
 	TLS TLS `yaml:"tls"`
 	// Data connections that clients open (PASV and EPSV).
 	Passive Passive `yaml:"passive"`
@@ -41,7 +41,7 @@ type Config struct {
 	ProxyProtocol ProxyProtocol `yaml:"proxy_protocol"`
 	// Several replicas behind one address.
 	Cluster Cluster `yaml:"cluster"`
-	// How S3 is reached. A tenant or a folder replaces single values of the level above.
+	// How S3 is reached.
 	S3 S3 `yaml:"s3"`
 	// The log, on standard error.
 	Log Log `yaml:"log"`
@@ -74,7 +74,7 @@ type Config struct {
 	// Age at which an interrupted upload is removed. With `0` none is removed or recorded.
 	AbandonedUploads time.Duration `yaml:"abandoned_uploads"`
 
-	// The tenants, by name. At least one is required.
+	// The tenants. At least one is required.
 	Tenants map[string]*Tenant `yaml:"tenants" defaults:"TenantDefaults" folders:"TenantsDir"`
 	// Folders with more tenants, such as mounted Secrets. Each file `NAME.yaml` has the keys of the tenant NAME.
 	TenantsDir yamlconf.OneOrMore `yaml:"tenants_dir" path:"true" default:"none"`

@@ -25,8 +25,7 @@ type Inspect struct {
 	OnFailure OnFailure `yaml:"on_failure" default:"refuse"`
 	// How long the inspector may take to answer, or to take more bytes.
 	Timeout time.Duration `yaml:"timeout" default:"1m"`
-	// Beginning of the keys under which refused files are stored. No user may see it. A slash at its end may be left
-	// out.
+	// Beginning of the keys under which refused files are stored. No user may see it.
 	Quarantine string `yaml:"quarantine" default:"refused files are not stored"`
 }
 

@@ -24,8 +24,7 @@ type Limits struct {
 	FailedLoginDelay time.Duration `yaml:"failed_login_delay"`
 	// Longest time that a command takes, a transfer too.
 	CommandTimeout time.Duration `yaml:"command_timeout" default:"no limit"`
-	// Bans after many failures. A failed login counts 1, an unknown command or a connection above a limit 0.1. Half is
-	// forgotten in ten minutes.
+	// Bans after many failures.
 	Bans Bans `yaml:"bans"`
 }
 

@@ -13,10 +13,9 @@ import (
 
 // Passive is where the data connections of PASV and EPSV arrive.
 type Passive struct {
-	// Ports for passive data connections, like `30000-30099`: twice as many as clients at one address open at the same
-	// moment.
+	// Ports for passive data connections: twice as many as clients at one address open at the same moment.
 	Ports netaddr.PortRange `yaml:"ports" default:"49152-65535"`
-	// IPv4 address or host name that PASV shows; one for each replica with `{replica}` or commas.
+	// Address that PASV shows to clients.
 	PublicAddress PublicAddress `yaml:"public_address" default:"the address that the client reached"`
 	// Addresses that PASV shows to the clients of some networks instead, by network.
 	PublicAddressByNetwork map[value.Network]PublicAddress `yaml:"public_address_by_network" default:"none"`

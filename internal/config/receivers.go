@@ -12,7 +12,7 @@ import (
 type Audit struct {
 	// File to which lines are added, or `-` for standard output. Move it away to rotate it.
 	File string `yaml:"file" path:"true" default:"none"`
-	// Webhook that gets the lines. They wait in memory while it fails.
+	// Webhook that gets the lines.
 	Webhook Receiver `yaml:"webhook"`
 	// Refuse logins, transfers and changes while a destination takes no lines.
 	Required bool `yaml:"required"`

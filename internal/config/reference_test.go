@@ -280,8 +280,9 @@ func formOf(t reflect.Type) form {
 		t = t.Elem()
 	}
 	if all := words(t); all != nil {
+		quoted := "`" + strings.Join(all, "`, `") + "`"
 		if t == reflect.TypeFor[slog.Level]() { // which slog reads in any case, and between these words
-			return form{"`" + strings.Join(all, "`, `") + "`", "", text("")}
+			return form{quoted, "", text("")}
 		}
 		values := []any{}
 		for _, w := range all {
@@ -290,7 +291,11 @@ func formOf(t reflect.Type) form {
 				values = append(values, json.Number(w))
 			}
 		}
-		return form{"`" + strings.Join(all, "`, `") + "`", "", map[string]any{"enum": append(values, nil)}}
+		name, example := quoted, ""
+		if t == reflect.TypeFor[Permission]() { // which many keys have
+			name, example = "permission", "one of "+quoted
+		}
+		return form{name, example, map[string]any{"enum": append(values, nil)}}
 	}
 	switch t {
 	case reflect.TypeFor[i18n.Text]():
@@ -484,9 +489,8 @@ To check the file while you type, give your editor the [JSON Schema](../internal
 
 ## How values are written
 
-Files are read again when they change. A secret can also come from a file, under its key with ` + "`_file`" +
-	`. Values of the server, but not of tenants, can come from the environment, like
-` + "`s3.region` from `BABELFTP_S3_REGION`" + `. See [keep secrets out of the file](guides/tenants-and-users.md#keep-secrets-out-of-the-file).
+Files are read again when they change. Secrets can [come from files](guides/tenants-and-users.md#keep-secrets-out-of-the-file),
+and values of the server from the environment.
 
 Anchors and aliases of YAML (` + "`&name`, `*name`" + `) work for whole values and whole mappings. Merge keys (` +
 	"`<<`" + `) do not.

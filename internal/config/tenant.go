@@ -63,7 +63,7 @@ type Tenant struct {
 	Permissions []Permission `yaml:"permissions" default:"all"`
 	// Most that any user may do with some pathnames of the tenant, by pattern.
 	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
-	// Which files users may store. The rules of the tenant and those of the user both count.
+	// Which files users may store.
 	Files FileRules `yaml:"files"`
 	// Inspector that judges files by their content before they are stored: a virus scanner, or a hook.
 	Inspect Inspect `yaml:"inspect"`
@@ -72,7 +72,7 @@ type Tenant struct {
 
 	// Directory that shows users their files as they were.
 	Versions Versions `yaml:"versions"`
-	// Restores files that S3 has archived, when a user downloads them. The user gets 450 until they can be read.
+	// Restores files that S3 has archived, when a user downloads them.
 	Restore Restore `yaml:"restore"`
 	// Time zone of the dates that users write and read in `versions.directory`, by its name in the IANA database.
 	Timezone value.Zone `yaml:"timezone" default:"UTC"`
@@ -80,7 +80,7 @@ type Tenant struct {
 	// Other buckets, or parts of buckets, as directories of the tenant, by absolute pathname.
 	Folders map[string]*Folder `yaml:"folders" default:"none"`
 
-	// How new objects are stored. What is absent is the bucket's choice.
+	// How new objects are stored.
 	Objects Objects `yaml:"objects"`
 	// Where the tenant differs from the server's `s3`.
 	S3 S3 `yaml:"s3"`
@@ -91,7 +91,7 @@ type Tenant struct {
 
 	// YAML file with more `users`, or a folder of such files.
 	UsersFile string `yaml:"users_file" path:"true" default:"none"`
-	// The users, by name. At least one is required, unless `auth` has a service.
+	// The users. At least one is required, unless `auth` has a service.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
 	// Service that decides on logins of users that the configuration does not have: `hook`, `ldap` or `ftp`. The
 	// tenant needs none where the server has one.
@@ -100,7 +100,7 @@ type Tenant struct {
 
 // Versions shows users their files as they were. Each bucket of the tenant must keep versions.
 type Versions struct {
-	// Name of the directory in the root of each user, `.versions` for example. No user can change what is in it.
+	// Name of a directory in the root of each user that shows earlier versions, such as `.versions`.
 	Directory string `yaml:"directory" default:"none"`
 }
 
@@ -122,7 +122,7 @@ func (c *Versions) check(v *validator, p yamlconf.Path, folders map[string]*Fold
 
 // Restore says how archived objects (Glacier) are restored.
 type Restore struct {
-	// Days for which a restored file can be read.
+	// Days for which an archived file can be read after a download has had S3 restore it.
 	Days int `yaml:"days" default:"no file is restored"`
 	// How fast S3 restores. Prices differ.
 	Tier RestoreTier `yaml:"tier" default:"standard"`
@@ -141,7 +141,7 @@ func (r *Restore) check(v *validator, p yamlconf.Path) {
 type Folder struct {
 	// Name of the S3 bucket.
 	Bucket string `yaml:"bucket" default:"the tenant's"`
-	// Beginning of all keys. A slash at its end may be left out.
+	// Beginning of all keys.
 	Prefix string `yaml:"prefix" default:"none"`
 	// Most that any user may do in the folder.
 	Permissions []Permission `yaml:"permissions" default:"all"`

@@ -28,11 +28,11 @@ type TLS struct {
 	MinVersion value.TLSVersion `yaml:"min_version" default:"1.2"`
 	// Cipher suites of TLS 1.2, by the names of IANA.
 	CipherSuites []CipherSuite `yaml:"cipher_suites" default:"all secure ones but CBC"`
-	// Certificates that the server obtains and renews itself (ACME, RFC 8555), from Let's Encrypt or another authority.
-	// With this section you agree to the terms of service of the authority.
+	// Certificates from Let's Encrypt or another authority, which the server obtains and renews itself (ACME, RFC 8555).
+	// With this section you agree to the authority's terms of service.
 	ACME ACME `yaml:"acme"`
 
-	// Certificates that clients show. An invalid one is refused at login.
+	// Certificates that clients show.
 	ClientCertificates ClientCertificates `yaml:"client_certificates"`
 }
 
