@@ -76,28 +76,22 @@ func NewMetrics(version string) *Metrics {
 		sessionsTotal: prometheus.NewCounter(
 			prometheus.CounterOpts{Namespace: "babelftp", Name: "sessions_total", Help: "Control connections since the start."}),
 		logins: tenants.NewCounter(
-			"logins_total",
-			"Logins, by tenant (empty: unknown) and result (accepted, refused, failed by an error, abandoned by the "+
-				"client).", "result"),
+			"logins_total", "Logins: accepted, refused, failed by an error, or abandoned by the client.", "result"),
 		refusals: tenants.NewCounter(
 			"refusals_total",
-			"What a limit refused or ended, by tenant (empty: the server) and limit (its key, or descriptors), and files that "+
-				"inspect refused, or that could not be judged (inspect.on_failure).",
+			"What a limit (its key, or descriptors) or inspect refused or ended.",
 			"limit"),
-		bans: counter("bans_total", "Bans since the start, by kind (address, network, user).", "kind"),
+		bans: counter("bans_total", "Bans since the start.", "kind"),
 		replies: counter(
 			"commands_total",
-			"Replies, by command (other: unknown; empty: no command) and code.", "command", "code"),
-		languages: counter("replies_total", "Replies, by language (its tag).", "language"),
-		events: tenants.NewCounter(
-			"webhook_events_total", "Events for a webhook, by tenant and result (delivered, postponed).",
-			"result"),
+			"Replies to each command; other: unknown ones, empty: none.", "command", "code"),
+		languages: counter("replies_total", "Replies in each language.", "language"),
+		events: tenants.NewCounter("webhook_events_total", "Events for a webhook: delivered or postponed.", "result"),
 		auditLost: counter(
-			"audit_lines_lost_total", "Lines of the audit log that were lost, by destination (file, stdout, webhook).",
+			"audit_lines_lost_total", "Lines of the audit log that were lost on the way to file, stdout or webhook.",
 			"destination"),
 		acme: counter(
-			"acme_certificates_total", "Attempts to obtain a certificate by ACME, by result (obtained, failed).",
-			"result"),
+			"acme_certificates_total", "Attempts to obtain a certificate by ACME: obtained or failed.", "result"),
 	}
 	m.noHeader = prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: "babelftp", Name: "proxy_protocol_refused_total",
@@ -111,8 +105,7 @@ func NewMetrics(version string) *Metrics {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "babelftp", Name: name, Help: help})
 	}
 	m.reloads = counter(
-		"config_reloads_total", "Reloads of the configuration, by result (accepted, refused).",
-		"result")
+		"config_reloads_total", "Reloads of the configuration: accepted or refused.", "result")
 	m.reloadSuccess = gauge(
 		"config_reload_success",
 		"1 if the last configuration that was read is in use, 0 if it was refused and the previous one is.")

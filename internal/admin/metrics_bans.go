@@ -15,7 +15,7 @@ type activeBans struct {
 // CollectBans returns the collector of a list.
 func CollectBans(list *bans.List) prometheus.Collector {
 	return &activeBans{list, prometheus.NewDesc(
-		"babelftp_bans_active", "Active bans, by kind (address, network, user).", []string{"kind"}, nil)}
+		"babelftp_bans_active", "Active bans of this kind: address, network or user.", []string{"kind"}, nil)}
 }
 
 // Describe implements [prometheus.Collector].

@@ -16,7 +16,7 @@ type expiry struct {
 func CollectCertificates(set *certs.Set) prometheus.Collector {
 	return &expiry{set: set, ends: prometheus.NewDesc(
 		"babelftp_tls_certificate_expiry_timestamp_seconds",
-		"When a certificate expires, in seconds since 1970, by tenant (empty: the server) and host (its first name).",
+		"When a certificate expires, in seconds since 1970. Its host is its first name.",
 		[]string{"tenant", "host"}, nil,
 	)}
 }

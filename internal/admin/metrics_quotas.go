@@ -20,8 +20,8 @@ func CollectQuotas(all func() []*account.Quota) prometheus.Collector {
 	}
 	return &quotas{
 		all:   all,
-		limit: gauge("limit_bytes", "Quota, by tenant and user (empty: the tenant's own)."),
-		used:  gauge("used_bytes", "Stored bytes that count for the quota, by tenant and user."),
+		limit: gauge("limit_bytes", "Quota; without a user, of the tenant."),
+		used:  gauge("used_bytes", "Stored bytes that count for the quota."),
 	}
 }
 

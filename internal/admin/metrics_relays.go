@@ -23,13 +23,11 @@ func NewRelayMetrics() *RelayMetrics {
 		}),
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Name: "relays_total",
-			Help: "Data connections that this replica has passed on, by result (complete, failed, unmatched, " +
-				"unreachable).",
+			Help: "Data connections that this replica has passed on: complete, failed, unmatched or unreachable.",
 		}, []string{"result"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Name: "relays_refused_total",
-			Help: "Data connections between replicas that this one has refused, by reason (no_peer, header, slice, " +
-				"too_many).",
+			Help: "Data connections of other replicas that this one has refused: no_peer, header, slice or too_many.",
 		}, []string{"reason"}),
 	}
 	// Prometheus sees no increase in the first value of a series.

@@ -27,15 +27,14 @@ type RequestMetrics struct {
 func NewRequestMetrics(tenants *TenantMetrics) *RequestMetrics {
 	return &RequestMetrics{
 		total: tenants.NewCounter("s3_requests_total",
-			"Requests to S3, and to STS for roles, retries included, by tenant (empty for those of the server), "+
-				"operation and HTTP status (error where no answer came).",
+			"Requests to S3, and to STS for roles, retries included. Their status is of HTTP, or error without an answer.",
 			"operation", "status"),
 		retries: tenants.NewCounter(
-			"s3_retries_total", "Requests to S3 that are repeated because one failed, by tenant and operation.",
+			"s3_retries_total", "Requests to S3 that are repeated because one failed.",
 			"operation"),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "s3_request_duration_seconds",
-			Help:    "Time until S3 began to answer a request, by operation.",
+			Help:    "Time until S3 began to answer a request.",
 			Buckets: prometheus.ExponentialBuckets(0.002, 2, 15), // to 33 seconds
 		}, []string{"operation"}),
 	}

@@ -40,18 +40,17 @@ func NewTransferMetrics(tenants *TenantMetrics) *TransferMetrics {
 	m := &TransferMetrics{
 		tenants: tenants,
 		total: tenants.NewCounter("transfers_total",
-			"Transfers on data connections, by tenant, direction (upload, download, listing) and result "+
-				"(complete, failed).", "direction", "result"),
-		durations: histogram("duration_seconds", "Time from the command to the reply, by direction.",
+			"Transfers (upload, download, listing) that were complete or failed.", "direction", "result"),
+		durations: histogram("duration_seconds", "Time from the command to the reply.",
 			prometheus.ExponentialBuckets(0.01, 4, 11)), // to three hours
 		firstByte: histogram(
-			"first_byte_seconds", "Time from the command to the first byte on the data connection, by direction.",
+			"first_byte_seconds", "Time from the command to the first byte on the data connection.",
 			prometheus.ExponentialBuckets(0.002, 2, 15)), // to 33 seconds
 		bytes: prometheus.NewDesc(
-			"babelftp_transfer_bytes_total", "Bytes on data connections, as they move, by tenant and direction.", of,
+			"babelftp_transfer_bytes_total", "Bytes on data connections, as they move.", of,
 			nil),
 		active: prometheus.NewDesc(
-			"babelftp_transfers_active", "Transfers that run, by tenant and direction.", of, nil),
+			"babelftp_transfers_active", "Transfers that run.", of, nil),
 		running: map[*report.Transfer]transferKind{},
 		ended:   map[transferKind]int64{},
 	}

@@ -20,12 +20,12 @@ func CollectUploads(buckets func() []*s3client.Bucket) prometheus.Collector {
 	}
 	return &uploads{
 		buckets: buckets,
-		open:    desc("open", "Multipart uploads on which this process works, by tenant."),
+		open:    desc("open", "Multipart uploads on which this process works."),
 		interrupted: desc(
 			"interrupted_total",
-			"Multipart uploads that were interrupted and kept, so that their users can resume them (resume), by tenant."),
+			"Multipart uploads that were interrupted and can be resumed."),
 		swept: desc(
-			"swept_total", "Abandoned multipart uploads that this process has removed (abandoned_uploads), by tenant."),
+			"swept_total", "Abandoned multipart uploads that this process has removed."),
 	}
 }
 

@@ -76,13 +76,13 @@ func TestMetricsTable(t *testing.T) {
 		"<!-- end -->"
 	const file = "../../docs/guides/monitoring.md"
 	all := describe(t, everything(t).metrics)
-	table := "| metric | labels | what it shows |\n| --- | --- | --- |\n"
+	table := "| metric and labels | what it shows |\n| --- | --- |\n"
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		labels := all[name].labels
 		if labels != "" {
-			labels = "`" + strings.ReplaceAll(labels, ", ", "`, `") + "`"
+			labels = "{" + labels + "}"
 		}
-		table += fmt.Sprintf("| `%s` | %s | %s |\n", name, labels, all[name].help)
+		table += fmt.Sprintf("| `%s%s` | %s |\n", name, labels, all[name].help)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
