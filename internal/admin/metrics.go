@@ -86,7 +86,7 @@ func NewMetrics(version string) *Metrics {
 			"commands_total",
 			"Replies to each command; other: unknown ones, empty: none.", "command", "code"),
 		languages: counter("replies_total", "Replies in each language.", "language"),
-		events: tenants.NewCounter("webhook_events_total", "Events for a webhook: delivered or postponed.", "result"),
+		events:    tenants.NewCounter("webhook_events_total", "Events for a webhook: delivered or postponed.", "result"),
 		auditLost: counter(
 			"audit_lines_lost_total", "Lines of the audit log that were lost on the way to file, stdout or webhook.",
 			"destination"),
