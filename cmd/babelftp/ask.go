@@ -20,8 +20,7 @@ import (
 const adminSocket = config.DefaultAdminSocket
 
 // howToAsk ends the description of a command that asks a running server.
-const howToAsk = "The command asks the server by its admin_socket: --socket, or the one in the configuration that --config names, or\n" +
-	adminSocket + ", where a server answers by default. With --url it asks admin.listen, also from another machine."
+const howToAsk = "The command asks the server on this machine by its admin_socket, or with --url by admin.listen, also from another one."
 
 var errNoAdminSocket = errors.New(
 	"admin_socket is empty, so the server takes no commands: remove the key, or set it, like " + adminSocket)

@@ -14,8 +14,7 @@ func newBansCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bans",
 		Short: "Show and change the bans of a running server",
-		Long: "Show and change the bans of a running server: the addresses, networks and users that it refuses for a " +
-			"time (limits.bans).\n\n" +
+		Long: "Show and change the addresses, networks and users that a running server refuses for a time (limits.bans).\n\n" +
 			howToAsk,
 		Example: "  babelftp bans list\n" +
 			"  babelftp bans add 203.0.113.7 --time 24h\n" +

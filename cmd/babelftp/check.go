@@ -30,7 +30,7 @@ func newCheckCommand() *cobra.Command {
 		Short: "Check a configuration and show every problem",
 		Long: "Check a configuration. Every problem is shown with its file, line and column, and the exit code is 1 " +
 			"if there is one.\n" +
-			"To see that the server can write to tls.acme.folder, run the check as the user of the server.\n\n" +
+			"Run the check as the user of the server, to see what that may read and write.\n\n" +
 			"With --probe it lists, reads, stores, copies and deletes objects of its own in the bucket of each tenant and " +
 			"folder, as far as users may. It\n" +
 			"says which action the IAM policy lacks. It also connects to the services of auth, and binds to an LDAP " +

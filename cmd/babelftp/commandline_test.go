@@ -44,11 +44,14 @@ func commandLinePage(root *cobra.Command) string {
 		if cmd.Name() == "help" {
 			continue
 		}
-		fmt.Fprintf(&b, "- [`%s`](#babelftp-%[1]s): %s\n", cmd.Name(), cmd.Short)
+		if len(all) > 0 {
+			b.WriteString(",\n")
+		}
+		fmt.Fprintf(&b, "[`%s`](#babelftp-%[1]s)", cmd.Name())
 		all = append(all, cmd)
 		all = append(all, cmd.Commands()...)
 	}
-	b.WriteString("\n## Which server to ask\n\n" + strings.ReplaceAll(howToAsk, "\n", " ") +
+	b.WriteString("\n\n## Which server to ask\n\n" + strings.ReplaceAll(howToAsk, "\n", " ") +
 		" On Kubernetes: `kubectl exec babelftp-0 -- babelftp sessions`.\n\n")
 	asking := &cobra.Command{}
 	addAdminFlags(asking)
@@ -81,14 +84,20 @@ func commandLinePage(root *cobra.Command) string {
 	return strings.TrimRight(strings.ReplaceAll(b.String(), "\n\n\n", "\n\n"), "\n") + "\n"
 }
 
-// exampleOf is the example of a command, without what its subcommands show, and what only goes through kubectl.
+// exampleOf is the example of a command, without what its subcommands show, what only goes through kubectl, and what
+// the beginning of the page says of all commands.
 func exampleOf(cmd *cobra.Command) string {
 	var kept []string
 	for line := range strings.SplitSeq(cmd.Example, "\n") {
 		shown := func(c *cobra.Command) bool { return strings.Contains(c.Example+"\n", line+"\n") }
-		if !strings.Contains(line, "kubectl exec") && !slices.ContainsFunc(cmd.Commands(), shown) {
-			kept = append(kept, strings.TrimPrefix(line, "  "))
+		line = strings.TrimPrefix(line, "  ")
+		if !strings.Contains(line, "kubectl exec") && line != cmd.CommandPath()+" --json" &&
+			!slices.ContainsFunc(cmd.Commands(), shown) {
+			kept = append(kept, line)
 		}
+	}
+	if len(kept) == 1 && kept[0] == cmd.CommandPath() {
+		return ""
 	}
 	return strings.Join(kept, "\n")
 }
@@ -121,7 +130,7 @@ func writeFlags(b *strings.Builder, flags, others *pflag.FlagSet) {
 		if f.Shorthand != "" {
 			name = "-" + f.Shorthand + ", " + name
 		}
-		if shown := f.DefValue; shown != "" && shown != "false" && shown != "0s" && !strings.Contains(usage, "(default") {
+		if shown := f.DefValue; !slices.Contains([]string{"", "false", "0s", "[]"}, shown) && !strings.Contains(usage, "(default") {
 			usage += " (default `" + shown + "`)"
 		}
 		fmt.Fprintf(b, "| `%s` | %s |\n", strings.TrimSpace(name+" "+value), strings.ReplaceAll(usage, "|", `\|`))

@@ -45,17 +45,15 @@ func newDoctorCommand() *cobra.Command {
 			"With a URL look at any FTP server as its clients do. The command makes a directory with a few files and " +
 			"removes them, also after Ctrl-C.\n" +
 			"The password comes from --password-file, from " + doctorPassword + " or from the terminal. Without a user in the " +
-			"URL the login\nis anonymous. ftp uses TLS where the server offers it, ftps begins with TLS. A password is sent without " +
-			"TLS, or where\nthe certificate is wrong, only with --insecure.\n\n" +
+			"URL the login\nis anonymous. ftp uses TLS where the server offers it, ftps begins with TLS.\n\n" +
 			"With --log read lines of the log of a server. With --address ask a running server for what its log has had about a\n" +
 			"client; it keeps up to 4 MiB. Debug lines tell more: see babelftp debug.",
 		Example: "  babelftp doctor ftp://alice@ftp.example.com\n" +
 			"  babelftp doctor ftps://alice@ftp.example.com --password-file password --json\n" +
 			"  babelftp doctor ftp://alice@192.0.2.1:2121 --insecure --idle 10m --samples 100\n" +
-			"  babelftp doctor --log /var/log/babelftp.log\n" +
 			"  babelftp doctor --address 192.0.2.7 --since 30m\n" +
 			"  journalctl --unit babelftp --since -2h | babelftp doctor --log -\n" +
-			"  kubectl logs babelftp-0 --since=2h | grep 192.0.2.7 | babelftp doctor --log - --json",
+			"  kubectl logs babelftp-0 --since=2h | babelftp doctor --log - --json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			given := len(args)
 			for _, text := range []string{f.log, f.address} {

@@ -25,8 +25,8 @@ func newLanguagesCommand() *cobra.Command {
 		Long: "Show each language: its tag for LANG, how many of the texts are translated, who has read them and when, and its " +
 			"own name.\n\n" +
 			"With --lint check the catalogues in a folder: every problem is shown with file, line, message and what to " +
-			"do. With --format write them in\n" +
-			"the layout of the built-in ones; a translation whose English has changed is marked fuzzy.",
+			"do. With --format\n" +
+			"write them in the standard layout; a translation whose English has changed is marked fuzzy.",
 		Example: "  babelftp languages\n" +
 			"  babelftp languages --locales ./locales\n" +
 			"  babelftp languages --lint ./locales\n" +
@@ -38,7 +38,7 @@ func newLanguagesCommand() *cobra.Command {
 	lint := cmd.Flags().String("lint", "", "check the catalogues in `DIR` and show these languages only")
 	format := cmd.Flags().String(
 		"format", "",
-		"write the catalogues in `DIR` in the layout of the built-in ones, and show the files that change")
+		"write the catalogues in `DIR` in the standard layout, and show the files that change")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		changed := slices.DeleteFunc([]string{"--lint", "--locales", "--format"}, func(option string) bool {
 			return !cmd.Flags().Changed(option[2:])

@@ -19,9 +19,7 @@ func newPolicyCommand() *cobra.Command {
 		Use:   "policy TENANT [--config FILE]",
 		Short: "Print the minimal IAM policy for a tenant",
 		Long: "Print the minimal IAM policy (JSON) for the credentials of a tenant. It allows what the configuration " +
-			"uses: the buckets and prefixes,\n" +
-			"the permissions of its users, tags, ACL, KMS keys, versions, and what the server itself keeps in the " +
-			"bucket. The command asks no S3 server.\n\n" +
+			"uses, and what\nthe server itself keeps in the bucket. The command asks no S3 server.\n\n" +
 			"A folder with other credentials or another role needs a policy of its own: see --folder.",
 		Example: "  babelftp policy acme --config babelftp.yaml > policy.json\n" +
 			"  babelftp policy acme --folder /archive --config babelftp.yaml",

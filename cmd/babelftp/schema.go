@@ -12,7 +12,7 @@ func newSchemaCommand() *cobra.Command {
 		Short: "Show the JSON Schema of the configuration",
 		Long: "Show the JSON Schema of the configuration, with the meaning of each key. Editors complete and check " +
 			"a file by it.\n" +
-			"babelftp check finds more: what the values mean together, and whether files and languages exist.",
+			"babelftp check finds more, such as missing files.",
 		Example: "  babelftp schema > babelftp.schema.json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -27,7 +27,7 @@ func newUsersCommand() *cobra.Command {
 			"  babelftp users passwd alice@acme\n" +
 			"  babelftp users disable alice@acme\n" +
 			"  babelftp users list\n" +
-			"  babelftp users import sftpgo dump.json > users.yaml",
+			"  babelftp users import sftpgo --strip /srv/sftpgo/data dump.json > users.yaml",
 		Args: commandNeeded,
 		RunE: func(*cobra.Command, []string) error { return nil }, // Args refuses every call
 	}
@@ -61,8 +61,7 @@ func newUsersImportCommand() *cobra.Command {
 			"sessions, networks and expiry\n" +
 			"that it had. Users with other restrictions, or without a usable password, are disabled, with the reason in a " +
 			"comment.",
-		Example: "  babelftp users import sftpgo dump.json > users.yaml\n" +
-			"  babelftp users import sftpgo --strip /srv/sftpgo/data dump.json > users.yaml\n" +
+		Example: "  babelftp users import sftpgo --strip /srv/sftpgo/data dump.json > users.yaml\n" +
 			"  babelftp users import proftpd --strip /srv/ftp /etc/proftpd/ftpd.passwd > users.yaml\n" +
 			"  babelftp users import pureftpd --strip /srv/ftp /etc/pure-ftpd/pureftpd.passwd > users.yaml\n" +
 			"  babelftp users import vsftpd --strip /srv/ftp --vsftpd-conf /etc/vsftpd.conf \\\n" +

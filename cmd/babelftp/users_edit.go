@@ -173,8 +173,7 @@ func tell(cmd *cobra.Command, a account, do func(account) (string, error)) error
 
 // addPasswordFlag adds --password-file, and returns what reads the password and hashes it.
 func addPasswordFlag(cmd *cobra.Command) func() (hash string, err error) {
-	file := cmd.Flags().String("password-file", "", "the `FILE` with the password (default: asked for on a terminal, or "+
-		"read from standard input)")
+	file := cmd.Flags().String("password-file", "", "the `FILE` with the password")
 	return func() (string, error) {
 		password, err := passwordFrom(cmd, *file)
 		if err != nil {
@@ -273,8 +272,7 @@ func newUsersPasswdCommand() *cobra.Command {
 		"Set the password of a user in a users_file. It is asked for twice on a terminal, or read from standard input. "+
 			"The old one is wrong at once;\nsessions go on. A disabled user stays disabled.",
 		"  babelftp users passwd alice@acme\n"+
-			"  openssl rand -base64 18 | tee password | babelftp users passwd alice@acme\n"+
-			"  babelftp users passwd alice@acme --password-file password --config babelftp.yaml",
+			"  openssl rand -base64 18 | tee password | babelftp users passwd alice@acme",
 		func(a account) (string, error) {
 			text, err := hash()
 			if err != nil {
@@ -314,8 +312,7 @@ func newUsersEnableCommand() *cobra.Command {
 	cmd := newUsersChange("enable", "Let a user in a users_file log in again",
 		"Let a user in a users_file log in again: the key disabled goes, and the reason that `babelftp users import` wrote "+
 			"above the user.",
-		"  babelftp users enable alice@acme\n"+
-			"  babelftp users enable alice@acme --expires 2027-12-31\n"+
+		"  babelftp users enable alice@acme --expires 2027-12-31\n"+
 			"  babelftp users enable alice@acme --expires never",
 		func(a account) (string, error) {
 			return a.String() + " may log in", a.change(func(d *usersfile.Document) error {
