@@ -89,12 +89,15 @@ func writeClientsTable(t *testing.T, tested *suiteCounts) {
 func clientsTable(versions map[string]string, tested *suiteCounts) string {
 	var b strings.Builder
 	b.WriteString("| client | version | without | goes wrong, because of the client |\n| --- | --- | --- | --- |\n")
+	shared := sharedFailures()
 	for _, c := range clients {
 		var works, lacks, fails []string
 		for _, k := range tasks() {
 			switch {
 			case c.lacks[k.name] != "":
 				lacks = append(lacks, k.name)
+			case shared[failure{k.name, c.fails[k.name]}] != nil:
+				fails = append(fails, "*"+k.name+"*")
 			case c.fails[k.name] != "":
 				fails = append(fails, fmt.Sprintf("*%s*: %s", k.name, c.fails[k.name]))
 			default:
@@ -110,7 +113,11 @@ func clientsTable(versions map[string]string, tested *suiteCounts) string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.name, versions[c.name], without, strings.Join(fails, " "))
 	}
-	var core, meanings []string
+	var core, common, meanings []string
+	for f, names := range shared {
+		common = append(common, fmt.Sprintf("- *%s* in %s: %s", f.task, strings.Join(names, ", "), f.reason))
+	}
+	slices.Sort(common)
 	for _, c := range clients {
 		if c.core {
 			core = append(core, c.name)
@@ -125,11 +132,26 @@ func clientsTable(versions map[string]string, tested *suiteCounts) string {
 		meanings = append(meanings, "- *"+g.name+"*: "+strings.Join(g.tasks, ", "))
 	}
 	last := len(core) - 1
-	fmt.Fprintf(&b, "\nEach `make test` runs %s and %s. Of the tasks, these need words:\n\n%s\n\n",
-		strings.Join(core[:last], ", "), core[last], strings.Join(meanings, "\n"))
+	fmt.Fprintf(&b, "\n%s\n\nEach `make test` runs %s and %s. Of the tasks, these need words:\n\n%s\n\n",
+		strings.Join(common, "\n"), strings.Join(core[:last], ", "), core[last], strings.Join(meanings, "\n"))
 	b.WriteString(suitesTable(versions, tested))
 	b.WriteString(devicesTable())
 	return b.String()
+}
+
+// A failure is what goes wrong in a task, and why.
+type failure struct{ task, reason string }
+
+// sharedFailures are the names of the clients in which the same goes wrong, where these are several.
+func sharedFailures() map[failure][]string {
+	all := map[failure][]string{}
+	for _, c := range clients {
+		for task, reason := range c.fails {
+			all[failure{task, reason}] = append(all[failure{task, reason}], c.name)
+		}
+	}
+	maps.DeleteFunc(all, func(_ failure, names []string) bool { return len(names) == 1 })
+	return all
 }
 
 // groups are tasks that have one name together.
@@ -179,19 +201,16 @@ const testsOf = "tests of "
 func suitesTable(versions map[string]string, tested *suiteCounts) string {
 	var b strings.Builder
 	b.WriteString("### Tests of other projects\n\nWhat the authors of a client or a library test it with. " +
-		"`make clients` runs all of them.\n\n| suite | version | passed | data and TLS | what differs, and why |\n" +
-		"| --- | --- | --- | --- | --- |\n")
+		"`make clients` runs all of them.\n\n| suite | version | passed | what differs, and why |\n" +
+		"| --- | --- | --- | --- |\n")
 	for _, o := range outsideSuites {
-		var ways, differs []string
-		for _, w := range o.ways {
-			ways = append(ways, w.data+" "+w.tls)
-		}
+		var differs []string
 		for _, tests := range slices.Sorted(maps.Keys(o.differs)) {
 			differs = append(differs, fmt.Sprintf("*%s*: %s", strings.ReplaceAll(tests, "|", ", "), o.differs[tests]))
 		}
 		count := tested.of(o.name)
-		fmt.Fprintf(&b, "| %s%s | %s | %d of %d | %s | %s |\n", testsOf, o.name, versions[testsOf+o.name], count.passed,
-			count.all, strings.Join(ways, ", "), strings.Join(differs, " "))
+		fmt.Fprintf(&b, "| %s%s | %s | %d of %d | %s |\n", testsOf, o.name, versions[testsOf+o.name], count.passed, count.all,
+			strings.Join(differs, " "))
 	}
 	b.WriteString("\n")
 	return b.String()

@@ -38,14 +38,14 @@ var fileTasks = []task{
 	{"upload", "", uploadTask},
 	{"download", "", downloadTask},
 	{"resume up", "resume an upload at the end of what is there", resumeUpTask},
-	{"resume down", "the same for a download", resumeDownTask},
+	{"resume down", "", resumeDownTask},
 	{"rename", "", renameTask},
 	{"delete", "", deleteTask},
 	{"directories", "", directoriesTask},
 	{"tree up", "upload 200 files, and again, when nothing is sent", treeUpTask},
-	{"tree down", "the same for downloads", treeDownTask},
-	{"time up", "an upload keeps the file's time", timeUpTask},
-	{"time down", "a download does", timeDownTask},
+	{"tree down", "", treeDownTask},
+	{"time up", "", timeUpTask},
+	{"time down", "", timeDownTask},
 }
 
 // connectionTasks are about connections.
@@ -68,7 +68,7 @@ var connectionTasks = []task{
 		w.connection.host, w.connection.data = "::1", "active"
 	})},
 	{"abort", "interrupt an upload, which stores nothing", abortTask},
-	{"wrong password", "report it", wrongPasswordTask},
+	{"wrong password", "", wrongPasswordTask},
 	{"quota", "report an upload that the quota refuses", quotaTask},
 }
 
