@@ -213,7 +213,7 @@ func demoConfig(listen, locales, password string) (*config.Config, error) {
 			DefaultLanguage: language.French,
 			Users:           map[string]*config.User{"marie": user},
 			Greeting: map[language.Tag]string{
-				language.French:   "Bienvenue à l'atelier.",
+				language.French:   "Bienvenue à l’atelier.",
 				language.English:  "Welcome to the atelier.",
 				language.Japanese: "アトリエへようこそ。",
 			},

@@ -80,7 +80,7 @@ func TestDemo(t *testing.T) {
 	if _, replies := d.run("Change curl", ""); !strings.Contains(replies, "転送が完了しました") {
 		t.Errorf("LANG ja: %s", replies)
 	}
-	if listed, replies := d.run("Another", ""); listed != "" || !strings.Contains(replies, "Bienvenue à l'atelier") {
+	if listed, replies := d.run("Another", ""); listed != "" || !strings.Contains(replies, "Bienvenue à l’atelier") {
 		t.Errorf("the other tenant: %q, %s", listed, replies)
 	}
 	d.stop()
