@@ -17,7 +17,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -73,70 +72,6 @@ func withService(t *testing.T, hook *tenantHook) (*s3test.Server, *config.Config
 	cfg.Auth.Hook = config.Hook{URL: hook.url}
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: s.Bucket(t), Hosts: []string{"umbrella.example"}}
 	return s, cfg
-}
-
-// The answer of the server's hook chooses the tenant of a plain name. A user gets in nowhere else, and the client
-// learns no more than of a wrong password.
-func TestServiceChoosesTheTenant(t *testing.T) {
-	hook := newTenantHook(t, map[string]string{"bob": "acme", "frank": "umbrella", "lost": "nowhere", "alice": "umbrella"})
-	s, cfg := withService(t, hook)
-	log := &logtest.Log{}
-	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
-	failed := ""
-	for _, step := range []struct {
-		host, user, password string
-		code                 int
-		asked                string
-	}{
-		{"", "bob", servicetest.Password, 230, "bob@"},
-		{"", "frank", servicetest.Password, 230, "frank@"},
-		{"", "frank@umbrella", servicetest.Password, 230, "frank@umbrella"},
-		{"umbrella.example", "frank", servicetest.Password, 230, "frank@umbrella"},
-		{"", "frank@elsewhere", servicetest.Password, 530, "frank@elsewhere@"},
-		{"", "alice", servicetest.Password, 230, ""}, // of acme's configuration
-		{"umbrella.example", "alice", servicetest.Password, 230, "alice@umbrella"},
-
-		{"", "bob", "wrong-horse", 530, "bob@"},
-		{"", "alice", "wrong-horse", 530, ""},
-		{"umbrella.example", "bob", servicetest.Password, 530, "bob@umbrella"},
-		{"", "bob@umbrella", servicetest.Password, 530, "bob@umbrella"},
-		{"", "lost", servicetest.Password, 530, "lost@"},
-		{"", "none", servicetest.Password, 530, "none@"},
-	} {
-		c := ftptest.Dial(t, srv.Addr().String())
-		if step.host != "" {
-			c.Command(220, "HOST "+step.host)
-		}
-		c.Command(331, "USER "+step.user)
-		text := c.Command(step.code, "PASS "+step.password)
-		if asked := hook.requests(); asked != step.asked {
-			t.Errorf("%s at %q: the hook got %q, want %q", step.user, step.host, asked, step.asked)
-		}
-		if step.code == 530 {
-			if failed != "" && text != failed {
-				t.Errorf("%s at %q: %q, want %q", step.user, step.host, text, failed)
-			}
-			failed = text
-		}
-	}
-	frank := ftptest.Dial(t, srv.Addr().String())
-	frank.Login("frank", servicetest.Password)
-	frank.Store("/file", "content")
-	if keys := s3test.Objects(t, s.Client(), cfg.Tenants["umbrella"].Bucket); len(keys) != 1 || keys[0] != "frank/file" {
-		t.Errorf("the bucket of the tenant has %q", keys)
-	}
-	for _, want := range []string{
-		`user \"lost\": the password is right, but auth names the tenant \"nowhere\", which is not configured`,
-		`user \"none\": the password is right, but auth names no tenant`,
-		`user \"bob\": the password is right, but auth names the tenant \"acme\", and the client has asked for \"umbrella\"`,
-	} {
-		if !log.Has(want) {
-			t.Errorf("the log lacks %s", want)
-		}
-	}
-	if log.Has("horse") {
-		t.Error("the log has a password")
-	}
 }
 
 // Failures count before the tenant is known, and the right password for a wrong tenant counts as one. A ban of a user
