@@ -37,11 +37,12 @@ func (s *site) alice(t *testing.T) *ftptest.Client {
 	return c
 }
 
-// uploading has alice send so many bytes of a file, and leave the data connection open.
+// uploading has alice send so many bytes of a file, and leave the data connection open until the end of the test.
 func (s *site) uploading(t *testing.T, name string, size int) (*ftptest.Client, net.Conn) {
 	t.Helper()
 	c := s.alice(t)
 	data := c.Data()
+	t.Cleanup(func() { _ = data.Close() })
 	c.Command(150, "STOR "+name)
 	if _, err := data.Write(content(size)); err != nil {
 		t.Fatal(err)

@@ -128,9 +128,6 @@ type balancer struct {
 	address string
 	choose  func(port int) (replica int)
 	small   bool // keeps little of what it passes on
-
-	mu   sync.Mutex
-	held map[int]chan struct{} // by port: the next connection waits until the channel is closed
 }
 
 // listen takes connections to a port. The first one is that of control connections.
@@ -158,7 +155,6 @@ func (b *balancer) listen(port int) {
 // pass sends a connection to a replica, in both directions. It passes on the end of each, and resets.
 func (b *balancer) pass(client *net.TCPConn, port int) {
 	defer client.Close()
-	b.await(port)
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(b.host)}}
 	conn, err := dialer.Dial("tcp", net.JoinHostPort(b.hosts[b.choose(port)], strconv.Itoa(port)))
 	if err != nil {
@@ -190,29 +186,6 @@ func (b *balancer) pass(client *net.TCPConn, port int) {
 		})
 	}
 	both.Wait()
-}
-
-// hold makes the next connection to a port wait until release is called.
-func (b *balancer) hold(port int) (release func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.held == nil {
-		b.held = make(map[int]chan struct{})
-	}
-	held := make(chan struct{})
-	b.held[port] = held
-	return func() { close(held) }
-}
-
-// await waits if the connection to a port is one to hold.
-func (b *balancer) await(port int) {
-	b.mu.Lock()
-	held := b.held[port]
-	delete(b.held, port)
-	b.mu.Unlock()
-	if held != nil {
-		<-held
-	}
 }
 
 // A clusterClient transfers behind the balancer.

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,52 +16,6 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
-
-// A badHook is an inspector that refuses bad files, and those of some names in ways of their own.
-type badHook struct {
-	waiting chan struct{} // a file waits for its verdict
-	let     chan struct{} // closed when files may have their verdicts
-}
-
-// hookSettings are the lines of acme's configuration with a hook.
-func hookSettings(t *testing.T, h *badHook, timeout string) string {
-	t.Helper()
-	server := httptest.NewServer(h)
-	t.Cleanup(server.Close)
-	return fmt.Sprintf("    inspect: {timeout: %s, hook: {url: %q, secret: %q}}", timeout, server.URL, webhookSecret)
-}
-
-func (h *badHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	const accepted = `{"accept": true}`
-	name := r.Header.Get("Babelftp-Name")
-	switch {
-	case strings.Contains(name, "early"):
-		_, _ = io.WriteString(w, accepted)
-		return
-	case strings.Contains(name, "dies"):
-		_, _ = io.CopyN(io.Discard, r.Body, 10)
-		panic(http.ErrAbortHandler)
-	}
-	content, err := io.ReadAll(r.Body)
-	switch {
-	case err != nil:
-	case strings.Contains(name, "hangs"):
-		<-r.Context().Done()
-	case strings.Contains(name, "lies"):
-		_, _ = io.WriteString(w, `{"accept": "yes"}`)
-	case strings.Contains(name, "waits"):
-		h.waiting <- struct{}{}
-		select {
-		case <-h.let:
-			_, _ = io.WriteString(w, accepted)
-		case <-r.Context().Done():
-		}
-	case strings.Contains(string(content), servicetest.BadFile):
-		_, _ = io.WriteString(w, `{"accept": false, "reason": {"": "Test.Bad.UNOFFICIAL"}}`)
-	default:
-		_, _ = io.WriteString(w, accepted)
-	}
-}
 
 // watch asks S3 for the files of acme until the function that it returns is called. It fails the test if one of these
 // names is there, or if the good file is bad.
@@ -121,7 +72,6 @@ func TestRefusedFilesNeverExist(t *testing.T) {
 			address := servicetest.StartCICAP(t, servicetest.StartClamd(t))
 			return fmt.Sprintf("    inspect: {icap: %q}", "icap://"+address+"/virus_scan")
 		},
-		"hook": func(t *testing.T) string { return hookSettings(t, &badHook{}, "1m") },
 	} {
 		t.Run(inspector, func(t *testing.T) {
 			t.Parallel()
@@ -214,75 +164,4 @@ func (s *site) send(t *testing.T, c *ftptest.Client, command, content string) st
 		t.Error(err)
 	}
 	return reply
-}
-
-// TestBadInspectors has a hook that hangs, lies or dies. No file is stored without a verdict, and the client learns
-// that it may try again.
-func TestBadInspectors(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, s3test.Start(t, "minio"), hookSettings(t, &badHook{}, "1s"), "commit_delay: 10ms")
-	c := ftptest.Dial(t, s.address)
-	c.Login("alice@acme", password)
-	c.Command(200, "LANG en")
-	for _, size := range []int{1000, 12 << 20} {
-		for _, kind := range []string{"hangs", "lies", "dies", "early"} {
-			if kind == "early" && size < onePart { // the hook has all of it
-				continue
-			}
-			name := fmt.Sprintf("%s-%d", kind, size)
-			stop := s.watch(t, []string{name})
-			reply := s.send(t, c, "STOR "+name, strings.Repeat("x", size))
-			stop()
-			if !strings.HasPrefix(reply, "451 "+name+": The file could not be checked. Please try again.") {
-				t.Errorf("%s: %q", name, reply)
-			}
-			c.Command(250, "DELE "+name) // what is kept
-		}
-	}
-	c.Store("good", "good")
-	if got := s.files(t); !slices.Equal(got, []string{"good"}) || len(s.uploads(t, "")) > 0 {
-		t.Errorf("the bucket has %q and the uploads %q, want one file", got, s.uploads(t, ""))
-	}
-}
-
-// TestEndsWhileJudged ends uploads that wait for their verdicts: by ABOR, by a client that hangs up, and by the end of
-// the server. None of the files is there.
-func TestEndsWhileJudged(t *testing.T) {
-	t.Parallel()
-	for label, size := range map[string]int{"small": 1000, "large": 7 << 20} {
-		t.Run(label, func(t *testing.T) {
-			t.Parallel()
-			h := &badHook{waiting: make(chan struct{}, 10), let: make(chan struct{})}
-			s := newSite(t, s3test.Start(t, "minio"), hookSettings(t, h, "1m"), "commit_delay: 10ms", "drain_timeout: 1s")
-			names := []string{"waits-abort", "waits-hang-up", "waits-end"}
-			stop := s.watch(t, names)
-			begin := func(name string) *ftptest.Client {
-				t.Helper()
-				c := ftptest.Dial(t, s.address)
-				c.Login("alice@acme", password)
-				data := c.Data()
-				c.Command(150, "STOR "+name)
-				if _, err := io.WriteString(data, strings.Repeat("x", size)); err != nil {
-					t.Fatal(err)
-				}
-				_ = data.Close()
-				<-h.waiting
-				return c
-			}
-			c := begin(names[0])
-			c.Command(426, "ABOR")
-			c.Reply(226)
-			_ = begin(names[1]).Close()
-			s.awaitMetric(t, "babelftp_sessions", 1)
-			_ = begin(names[2])
-			s.server.signal(syscall.SIGTERM)
-			<-s.server.done
-			stop()
-			for _, name := range s.files(t) {
-				if !strings.HasPrefix(name, ".babelftp/uploads/") { // what can be resumed
-					t.Errorf("the bucket has %q", name)
-				}
-			}
-		})
-	}
 }

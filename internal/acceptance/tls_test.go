@@ -184,21 +184,3 @@ func TestLargeClientCertificates(t *testing.T) {
 		})
 	}
 }
-
-// curl asks no password in the clear of a user who must use TLS, and the scanner logs in without TLS.
-func TestTLSRequiredByUser(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, s3test.Start(t, "sim-aws"), "      scanner: {password_hash: HASH, tls: {required: false}}",
-		"    tls: {required: true}")
-	file := newFolder(t).write("file", content(smallSize))
-	clear := newCurl(t, s, usual)
-	if p := clear.start("--upload-file", file, clear.url("/clear")); p.wait() == 0 {
-		t.Error("alice uploads in the clear")
-	}
-	private := newCurl(t, s, way{"passive", "explicit"})
-	private.run("--upload-file", file, private.url("/private"))
-	clear.run("--user", "scanner@acme:"+password, "--upload-file", file, clear.url("/scan"))
-	if files := s.files(t); len(files) != 2 {
-		t.Errorf("the bucket has %q", files)
-	}
-}
