@@ -37,6 +37,7 @@ func oldKeys() []yamlconf.OldKey {
 		yamlconf.OldKey{Key: tenant + "limits.per_user", New: tenant + "limits.user"})
 	moved(tenant, tenant+"compatibility.",
 		"ascii", "chmod", "backslash", "stor_after_rest", "control_characters", "normalization")
+	old = append(old, yamlconf.OldKey{Key: tenant + "versions", New: tenant + "versions_directory"})
 	old = append(old, yamlconf.OldKey{Key: tenant + "pathname_encoding", New: tenant + "compatibility.charset"})
 
 	old = append(old, yamlconf.OldKey{Key: tenant + "auth.user.limits", New: tenant + "limits.user"})

@@ -70,11 +70,12 @@ type Tenant struct {
 	// What happens to a file when another one of its name is stored. `version` needs a bucket with versioning.
 	Overwrite Overwrite `yaml:"overwrite" default:"allow"`
 
-	// Directory that shows users their files as they were.
-	Versions Versions `yaml:"versions"`
-	// Restores files that S3 has archived, when a user downloads them.
+	// Name of a directory in the root of each user that shows the files as they were, `.versions` for example. No user
+	// can change what is in it. Each bucket of the tenant must keep versions.
+	VersionsDirectory string `yaml:"versions_directory" default:"none"`
+	// Restores files that S3 has archived, when a user downloads them. The user gets 450 until they can be read.
 	Restore Restore `yaml:"restore"`
-	// Time zone of the dates that users write and read in `versions.directory`, by its name in the IANA database.
+	// Time zone of the dates that users write and read in `versions_directory`, by its name in the IANA database.
 	Timezone value.Zone `yaml:"timezone" default:"UTC"`
 
 	// Other buckets, or parts of buckets, as directories of the tenant, by absolute pathname.
@@ -98,24 +99,18 @@ type Tenant struct {
 	Auth Auth `yaml:"auth"`
 }
 
-// Versions shows users their files as they were. Each bucket of the tenant must keep versions.
-type Versions struct {
-	// Name of a directory in the root of each user that shows earlier versions, such as `.versions`.
-	Directory string `yaml:"directory" default:"none"`
-}
-
-func (c *Versions) check(v *validator, p yamlconf.Path, folders map[string]*Folder) {
-	at, dir := p.Child("directory"), "/"+c.Directory
-	if c.Directory == "" {
+// checkVersionsDirectory checks the name that p leads to.
+func (t *Tenant) checkVersionsDirectory(v *validator, p yamlconf.Path) {
+	dir := t.VersionsDirectory
+	if dir == "" {
 		return
 	}
-	if value.DirectoryProblem(dir, "a name") != "" || value.PrefixProblem(c.Directory) != "" ||
-		strings.Contains(c.Directory, "/") {
-		v.report(at, "%q is not a name: write one without a slash, like .versions", c.Directory)
+	if value.DirectoryProblem("/"+dir, "a name") != "" || value.PrefixProblem(dir) != "" || strings.Contains(dir, "/") {
+		v.report(p, "%q is not a name: write one without a slash, like .versions", dir)
 	}
-	for name := range folders {
-		if first, _, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/"); first == c.Directory {
-			v.report(at, "%q leads to the folder %s: write another name", c.Directory, name)
+	for name := range t.Folders {
+		if first, _, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/"); first == dir {
+			v.report(p, "%q leads to the folder %s: write another name", dir, name)
 		}
 	}
 }
@@ -171,7 +166,7 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 	t.Files.check(v, p.Child("files"))
 	t.Inspect.check(v, p.Child("inspect"), t)
 	t.checkFolders(v, p.Child("folders"))
-	t.Versions.check(v, p.Child("versions"), t.Folders)
+	t.checkVersionsDirectory(v, p.Child("versions_directory"))
 	t.Restore.check(v, p.Child("restore"))
 	if t.Resume == KeepInterrupted && v.cfg.AbandonedUploads == 0 {
 		v.report(p.Child("resume"), "needs abandoned_uploads: an upload that no client resumes would stay permanently")

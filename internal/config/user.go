@@ -36,7 +36,7 @@ type User struct {
 	Overwrite Overwrite `yaml:"overwrite" default:"the tenant's"`
 	// Language of the user's sessions until LANG chooses another one.
 	Language language.Tag `yaml:"language" default:"the tenant's"`
-	// Time zone of the user's dates in `versions.directory`.
+	// Time zone of the user's dates in `versions_directory`.
 	Timezone value.Zone `yaml:"timezone" default:"the tenant's"`
 	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
 	Quota value.Size `yaml:"quota" default:"no limit"`

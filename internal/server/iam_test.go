@@ -68,7 +68,7 @@ func (w tenantWork) prepare(t *testing.T, s *s3test.Server, cfg *config.Config, 
 	if w.configure != nil {
 		w.configure(cfg, acme)
 	}
-	if acme.Overwrite == config.VersionOverwrite || acme.Versions.Directory != "" {
+	if acme.Overwrite == config.VersionOverwrite || acme.VersionsDirectory != "" {
 		if _, err := s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
 			Bucket:                  &acme.Bucket,
 			VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
@@ -193,7 +193,7 @@ func workOf(t *testing.T) map[string]tenantWork {
 		},
 		"versions-directory": {
 			configure: func(_ *config.Config, t *config.Tenant) {
-				t.Versions.Directory, t.Restore.Days = ".versions", 3
+				t.VersionsDirectory, t.Restore.Days = ".versions", 3
 			},
 			work: func(t *testing.T, c *ftptest.Client) {
 				change(t, c)

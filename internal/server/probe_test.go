@@ -134,7 +134,7 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 							continue // MinIO does not ask for it, or takes s3:ListBucket for it
 						}
 						reads := []string{s3client.GetObject, s3client.GetObjectVersion, s3client.GetVersionTagging}
-						if enforced == "minio" && acme.Versions.Directory != "" && slices.Contains(reads, action) {
+						if enforced == "minio" && acme.VersionsDirectory != "" && slices.Contains(reads, action) {
 							continue // MinIO takes another one of them for it
 						}
 						if action == s3client.GetBucketVersioning && acme.Overwrite != config.VersionOverwrite {

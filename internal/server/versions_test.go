@@ -19,7 +19,7 @@ func versionedConfig(t *testing.T, s *s3test.Server) *config.Config {
 	cfg := servicetest.NewConfig(t, s)
 	acme := cfg.Tenants["acme"]
 	acme.Bucket = s.VersionedBucket(t)
-	acme.Versions.Directory = ".versions"
+	acme.VersionsDirectory = ".versions"
 	if err := acme.Timezone.UnmarshalText([]byte("Pacific/Auckland")); err != nil {
 		t.Fatal(err)
 	}
@@ -218,8 +218,8 @@ func TestVersionsNeedVersioning(t *testing.T) {
 			t.Errorf("a bucket that keeps versions: %s", got)
 		}
 		acme.Bucket = s.Bucket(t)
-		want := fmt.Sprintf("tenant acme: bucket %q: keeps no older versions of its objects, which versions.directory "+
-			"counts on: switch its versioning on, or remove versions.directory", acme.Bucket)
+		want := fmt.Sprintf("tenant acme: bucket %q: keeps no older versions of its objects, which versions_directory "+
+			"counts on: switch its versioning on, or remove versions_directory", acme.Bucket)
 		if got := check(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}

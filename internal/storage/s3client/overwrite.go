@@ -30,7 +30,7 @@ func (b *Bucket) AddOverwriteMode(o config.Overwrite) bool {
 func (b *Bucket) denies() bool { return slices.Contains(b.overwrite, config.DenyOverwrite) }
 
 // KeepsVersions tells whether the configuration counts on older versions of objects: overwrite: version, or
-// versions.directory.
+// versions_directory.
 func (b *Bucket) KeepsVersions() bool { return slices.Contains(b.overwrite, config.VersionOverwrite) }
 
 // checkOverwrite asks S3 whether the bucket can keep the files that must not be lost when others of their names are
@@ -58,7 +58,7 @@ func (b *Bucket) checkOverwrite(ctx context.Context, s *scratch) error {
 func (b *Bucket) checkVersioning(ctx context.Context) error {
 	why, advice := "overwrite: version", "switch its versioning on, or write overwrite: deny"
 	if b.use.Past {
-		why, advice = "versions.directory", "switch its versioning on, or remove versions.directory"
+		why, advice = "versions_directory", "switch its versioning on, or remove versions_directory"
 	}
 	out, err := b.Client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &b.Name})
 	switch status := s3error.Status(err); {

@@ -184,7 +184,7 @@ func (r *Registry) view(u *User, client config.Compatibility, mounts view.Mounts
 	if u.Tenant.events != nil {
 		v.Events, v.Skip = u.Tenant.events, u.Tenant.skip
 	}
-	if name := u.Tenant.Versions.Directory; name != "" {
+	if name := u.Tenant.VersionsDirectory; name != "" {
 		v.Past = view.Past{Dir: "/" + name, Zone: u.zone()}
 	}
 	return v

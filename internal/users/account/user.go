@@ -103,7 +103,7 @@ func (u *User) addUse() (unsuited []*s3client.Bucket) {
 		if most.Write && !m.bucket.AddOverwriteMode(u.Tenant.OverwriteOf(u.User)) {
 			unsuited = append(unsuited, m.bucket)
 		}
-		if u.Tenant.Versions.Directory != "" {
+		if u.Tenant.VersionsDirectory != "" {
 			m.bucket.AddUse(s3client.Use{Past: true})
 			if !m.bucket.AddOverwriteMode(config.VersionOverwrite) {
 				unsuited = append(unsuited, m.bucket)
