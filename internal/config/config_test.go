@@ -172,7 +172,6 @@ func TestLoad(t *testing.T) {
 		{"path-style-of-the-tenant", *cfg.StorageOf(umbrella).PathStyle, false},
 		{"role", umbrella.S3.AssumeRole.RoleARN, "arn:aws:iam::210987654321:role/ftp"},
 		{"session-tags", fmt.Sprint(umbrella.S3.AssumeRole.SessionTags), "map[stage:live tenant:{tenant}]"},
-		{"role-duration", umbrella.S3.AssumeRole.Duration, 2 * time.Hour},
 		{"alias", cfg.StorageOf(cfg.Tenants["zebra"]).SecretAccessKey.Reveal(), "hidden"},
 		{"users", cfg.UsersCount(), 4},
 	} {

@@ -68,6 +68,11 @@ func oldKeys() []yamlconf.OldKey {
 		say(gone+"remove it, the name is babelftp-TENANT; to tell sessions apart in policies write session_tags",
 			s3+"s3.assume_role.session_name")
 	}
+	for _, s3 := range []string{"", tenant, tenant + "folders.*."} {
+		say(gone+"remove it, because credentials are good for an hour, or for as long as presign needs",
+			s3+"s3.assume_role.duration")
+		say(gone+"set AWS_ENDPOINT_URL_STS in the environment of the server", s3+"s3.assume_role.sts_endpoint")
+	}
 	say(gone+"remove it, because with tls.acme you agree to the terms of service of the authority", "tls.acme.agree")
 	say(gone+"remove it, because authorities send no mail about certificates any more", "tls.acme.email")
 	for _, service := range []string{"hook", "ldap"} {

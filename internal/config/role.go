@@ -22,10 +22,6 @@ type AssumeRole struct {
 	ExternalID string `yaml:"external_id" default:"none"`
 	// Tags of the session, up to 50, for policies to compare.
 	SessionTags map[string]string `yaml:"session_tags" default:"none"`
-	// How long credentials are good, 15m to 12h. The server renews them in time.
-	Duration time.Duration `yaml:"duration" default:"1h"`
-	// URL of STS.
-	STSEndpoint string `yaml:"sts_endpoint" default:"AWS's, or endpoint if that is another S3 server"`
 	// SessionName is the name of the session, which the logs of AWS show. It is no key: For sets it.
 	SessionName string
 }
@@ -35,13 +31,12 @@ const RoleRenewBefore = 5 * time.Minute
 
 // What STS allows, see https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html.
 const (
-	defaultRoleDuration = time.Hour // the longest of any role that another role assumes
-	minRoleDuration     = 15 * time.Minute
-	maxRoleDuration     = 12 * time.Hour
-	maxSessionTags      = 50
-	maxSessionName      = 64
-	maxExternalID       = 1224
-	maxRoleARN          = 2048
+	usualRoleDuration = time.Hour // each role allows it, and no more is allowed to a role that another role assumes
+	maxRoleDuration   = 12 * time.Hour
+	maxSessionTags    = 50
+	maxSessionName    = 64
+	maxExternalID     = 1224
+	maxRoleARN        = 2048
 )
 
 // sessionName shows in the logs of AWS which tenant a request is for.
@@ -50,8 +45,10 @@ const sessionName = "babelftp-{tenant}"
 // Given reports whether a role is assumed.
 func (r *AssumeRole) Given() bool { return r.RoleARN != "" }
 
-// DurationOf is how long credentials are good.
-func (r *AssumeRole) DurationOf() time.Duration { return cmp.Or(r.Duration, defaultRoleDuration) }
+// RoleDuration is how long the credentials of a role are good: longer than the links that they sign (`presign`).
+func RoleDuration(presign time.Duration) time.Duration {
+	return min(max(usualRoleDuration, presign+RoleRenewBefore), maxRoleDuration)
+}
 
 // For is the role as it is assumed for a tenant.
 func (r *AssumeRole) For(tenant string) AssumeRole {
@@ -65,7 +62,6 @@ func (r *AssumeRole) For(tenant string) AssumeRole {
 	for key, text := range r.SessionTags {
 		expanded.SessionTags[key] = expandTenant(text, tenant)
 	}
-	expanded.Duration = r.DurationOf()
 	return expanded
 }
 
@@ -78,8 +74,6 @@ func (r AssumeRole) inherit(other AssumeRole) AssumeRole {
 	if r.SessionTags == nil {
 		r.SessionTags = other.SessionTags
 	}
-	r.Duration = cmp.Or(r.Duration, other.Duration)
-	r.STSEndpoint = cmp.Or(r.STSEndpoint, other.STSEndpoint)
 	return r
 }
 
@@ -115,11 +109,6 @@ func (r *AssumeRole) check(v *validator, p yamlconf.Path, tenants []string) {
 			v.report(at, "for the tenant %s: %s", first, value.TagProblem(key, expandTenant(r.SessionTags[key], first)))
 		}
 	}
-	if d := r.Duration; d != 0 && (d < minRoleDuration || d > maxRoleDuration || d%time.Second != 0) {
-		v.report(p.Child("duration"),
-			"%s is not between %s and %s, in whole seconds", d, minRoleDuration, maxRoleDuration)
-	}
-	v.serverURL(p.Child("sts_endpoint"), r.STSEndpoint, "STS")
 }
 
 func (t roleText) check(v *validator, p yamlconf.Path, tenants []string) {

@@ -69,8 +69,8 @@ func (s S3) Inherit(other S3) S3 {
 // check reports what is wrong with the section that p leads to. The tenants are those whose buckets are reached by
 // it. In a tenant's section, what is missing comes from the server's.
 func (s *S3) check(v *validator, p yamlconf.Path, tenants []string) {
-	v.serverURL(p.Child("endpoint"), s.Endpoint, "an S3 server")
-	v.serverURL(p.Child("public_endpoint"), s.PublicEndpoint, "an S3 server")
+	v.serverURL(p.Child("endpoint"), s.Endpoint)
+	v.serverURL(p.Child("public_endpoint"), s.PublicEndpoint)
 	id, secret := p.Child("access_key_id"), p.Child("secret_access_key")
 	switch {
 	case s.AccessKeyID == "" && !s.SecretAccessKey.Empty():

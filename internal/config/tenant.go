@@ -206,11 +206,8 @@ func (t *Tenant) checkPresign(v *validator, p yamlconf.Path) {
 			t.Presign, maxPresign.Hours())
 	}
 	for _, s := range v.cfg.storagesOf(t) {
-		if most := s.AssumeRole.DurationOf() - RoleRenewBefore; s.AssumeRole.Given() && most > 0 &&
-			t.Presign > most {
-			v.report(p,
-				"%s is longer than the credentials of s3.assume_role are good: write at most %s, or a longer "+
-					"s3.assume_role.duration", t.Presign, most)
+		if most := maxRoleDuration - RoleRenewBefore; s.AssumeRole.Given() && t.Presign > most {
+			v.report(p, "%s is longer than the credentials of s3.assume_role are good: write at most %s", t.Presign, most)
 			return
 		}
 	}

@@ -73,8 +73,8 @@ func isURL(text string, schemes ...string) bool {
 	return err == nil && slices.Contains(schemes, u.Scheme) && u.Hostname() != "" && u.User == nil
 }
 
-// serverURL checks the address of a server. An empty one is fine.
-func (v *validator) serverURL(p yamlconf.Path, text, server string) {
+// serverURL checks the address of an S3 server. An empty one is fine.
+func (v *validator) serverURL(p yamlconf.Path, text string) {
 	if text == "" {
 		return
 	}
@@ -84,7 +84,7 @@ func (v *validator) serverURL(p yamlconf.Path, text, server string) {
 	}
 	if u, err := url.Parse(text); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" ||
 		u.RawQuery != "" {
-		v.report(p, "%q is not an address of %s: write it like https://s3.example.com", text, server)
+		v.report(p, "%q is not an address of an S3 server: write it like https://s3.example.com", text)
 	}
 }
 

@@ -19,8 +19,7 @@ func TestRoleIsNotRenewed(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	sts := s3test.StartSTS(t, s)
 	cfg := servicetest.NewConfig(t, s)
-	cfg.S3.AssumeRole = config.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp", ExternalID: "{tenant}",
-		STSEndpoint: sts.URL}
+	cfg.S3.AssumeRole = config.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp", ExternalID: "{tenant}"}
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: s.Bucket(t),
 		Users: map[string]*config.User{"bob": {PasswordHash: servicetest.PasswordHash()}}}
 	var refuse atomic.Bool
@@ -33,7 +32,7 @@ func TestRoleIsNotRenewed(t *testing.T) {
 		}
 		return s3test.STSAnswer{Expires: time.Now().Add(-time.Second)} // each request needs new ones
 	})
-	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	srv := start(t, cfg, Options{AWS: sts.Config(t, s.AWSConfig())})
 	acme, umbrella := ftptest.Dial(t, srv.Addr().String()), ftptest.Dial(t, srv.Addr().String())
 	acme.Login("alice", servicetest.Password)
 	umbrella.Login("bob", servicetest.Password)

@@ -162,7 +162,7 @@ func (b *Bucket) explain(err error) error {
 	case refusesCredentials(code):
 		advice := fmt.Sprintf("correct %s.access_key_id and %[1]s.secret_access_key", b.keys.credentials)
 		if b.account.role != nil {
-			advice = fmt.Sprintf("name the STS of that server in %s.assume_role.sts_endpoint", b.keys.role)
+			advice = "set AWS_ENDPOINT_URL_STS to the URL of the STS of that server"
 		} else if b.account.credentialsFromSDK {
 			advice = "correct those that the AWS SDK finds (environment, profile, IRSA, instance role)"
 		}

@@ -1,6 +1,7 @@
 package s3client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,21 +64,17 @@ func (f *Factory) assume(b *Bucket, assumed config.AssumeRole, presign time.Dura
 	cfg := f.configOf(a)
 	r.base = cfg.Credentials
 	cfg.BaseEndpoint = f.base.BaseEndpoint
-	r.server = "AWS"
-	endpoint := r.STSEndpoint
-	if endpoint == "" && profileOfEndpoint(a.endpoint, "") != "aws" {
-		endpoint = a.endpoint // MinIO and Ceph answer for STS there
-	}
-	if endpoint != "" {
-		cfg.BaseEndpoint, r.server = &endpoint, endpoint
+	if a.endpoint != "" && profileOfEndpoint(a.endpoint, "") != "aws" {
+		cfg.BaseEndpoint = &a.endpoint // MinIO and Ceph answer for STS there
 	}
 	client := sts.NewFromConfig(cfg, func(o *sts.Options) {
 		if f.observe != nil {
 			o.APIOptions = append(o.APIOptions, f.observe)
 		}
 	})
+	r.server = cmp.Or(aws.ToString(client.Options().BaseEndpoint), "AWS") // with what AWS_ENDPOINT_URL_STS says
 	r.provider = stscreds.NewAssumeRoleProvider(client, r.RoleARN, func(o *stscreds.AssumeRoleOptions) {
-		o.RoleSessionName, o.Duration = r.SessionName, r.Duration
+		o.RoleSessionName, o.Duration = r.SessionName, config.RoleDuration(presign)
 		if r.ExternalID != "" {
 			o.ExternalID = &r.ExternalID
 		}
@@ -116,7 +113,7 @@ func (r *role) explain(err error) error {
 			err, fmt.Sprintf(
 				"cannot reach STS at %s for the role %s: %s", r.server, r.RoleARN,
 				reason(err, STSTimeout)),
-			"start that server, or correct %s.assume_role.sts_endpoint", r.keys.role)
+			"start that server, or set AWS_ENDPOINT_URL_STS")
 	case refusesCredentials(api.ErrorCode()):
 		return r.failed(
 			err, fmt.Sprintf(
@@ -132,7 +129,7 @@ func (r *role) explain(err error) error {
 		return r.failed(
 			err, fmt.Sprintf(
 				"no STS is at %s for the role %s (HTTP status %d)", r.server, r.RoleARN, s3error.Status(err)),
-			"correct %s.assume_role.sts_endpoint", r.keys.role)
+			"set AWS_ENDPOINT_URL_STS to the URL of STS")
 	}
 	reason := strings.ReplaceAll(api.ErrorMessage(), "\n", " ")
 	return r.failed(

@@ -59,15 +59,14 @@ func accessKeyOf(authorization string) string {
 
 // withRole is a configuration with the tenants acme, umbrella and zebra, which assume roles by an STS. The last one
 // has keys and a role of its own, and a folder in another bucket.
-func withRole(t *testing.T, s *s3test.Server, sts *s3test.STS) *config.Config {
+func withRole(t *testing.T, s *s3test.Server) *config.Config {
 	t.Helper()
 	cfg := servicetest.NewConfig(t, s)
 	cfg.S3.AssumeRole = config.AssumeRole{
-		RoleARN: "arn:aws:iam::123456789012:role/ftp", ExternalID: "babelftp/{tenant}", Duration: 15 * time.Minute,
-		STSEndpoint: sts.URL,
+		RoleARN: "arn:aws:iam::123456789012:role/ftp", ExternalID: "babelftp/{tenant}",
 		SessionTags: map[string]string{"tenant": "{tenant}", "stage": "test"},
 	}
-	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: cfg.Tenants["acme"].Bucket, Users: cfg.Tenants["acme"].Users,
+	cfg.Tenants["umbrella"] = &config.Tenant{Presign: 2 * time.Hour, Bucket: cfg.Tenants["acme"].Bucket, Users: cfg.Tenants["acme"].Users,
 		Hosts: []string{"ftp.umbrella.example"}}
 	cfg.Tenants["zebra"] = &config.Tenant{
 		Bucket: s.Bucket(t), Users: cfg.Tenants["acme"].Users, Hosts: []string{"ftp.zebra.example"},
@@ -77,7 +76,7 @@ func withRole(t *testing.T, s *s3test.Server, sts *s3test.STS) *config.Config {
 				SessionTags: map[string]string{}},
 		},
 		Folders: map[string]*config.Folder{"/a": {Prefix: "a/"},
-			"/b": {Bucket: s.Bucket(t), S3: config.S3{AssumeRole: config.AssumeRole{Duration: time.Hour}}}},
+			"/b": {Bucket: s.Bucket(t), S3: config.S3{AssumeRole: config.AssumeRole{ExternalID: "of-the-folder"}}}},
 	}
 	return cfg
 }
@@ -86,11 +85,11 @@ func withRole(t *testing.T, s *s3test.Server, sts *s3test.STS) *config.Config {
 func TestAssumeRole(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	sts := s3test.StartSTS(t, s)
-	cfg := withRole(t, s, sts)
+	cfg := withRole(t, s)
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	reach := s.AWSConfig()
+	reach := sts.Config(t, s.AWSConfig())
 	seen := watch(reach)
 	all, err := verify(t.Context(), cfg, reach)
 	if err != nil {
@@ -99,19 +98,19 @@ func TestAssumeRole(t *testing.T) {
 	for i, want := range []map[string]string{
 		{
 			"RoleArn": "arn:aws:iam::123456789012:role/ftp", "ExternalId": "babelftp/acme",
-			"RoleSessionName": "babelftp-acme", "DurationSeconds": "900",
+			"RoleSessionName": "babelftp-acme", "DurationSeconds": "3600",
 			"Tags.member.1.Key": "stage", "Tags.member.1.Value": "test", "Tags.member.2.Key": "tenant",
 			"Tags.member.2.Value": "acme",
 		},
 		{
 			"RoleArn": "arn:aws:iam::123456789012:role/ftp", "ExternalId": "babelftp/umbrella",
-			"RoleSessionName": "babelftp-umbrella", "DurationSeconds": "900",
+			"RoleSessionName": "babelftp-umbrella", "DurationSeconds": "7500",
 			"Tags.member.1.Key": "stage", "Tags.member.1.Value": "test", "Tags.member.2.Key": "tenant",
 			"Tags.member.2.Value": "umbrella",
 		},
 		{"RoleArn": "arn:aws:iam::210987654321:role/zebra", "ExternalId": "babelftp/zebra",
-			"RoleSessionName": "babelftp-zebra", "DurationSeconds": "900"},
-		{"RoleArn": "arn:aws:iam::210987654321:role/zebra", "ExternalId": "babelftp/zebra",
+			"RoleSessionName": "babelftp-zebra", "DurationSeconds": "3600"},
+		{"RoleArn": "arn:aws:iam::210987654321:role/zebra", "ExternalId": "of-the-folder",
 			"RoleSessionName": "babelftp-zebra", "DurationSeconds": "3600"},
 	} {
 		requests := sts.Requests()
@@ -172,8 +171,8 @@ func TestRolesAreNotShared(t *testing.T) {
 func TestRenewedRole(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	sts := s3test.StartSTS(t, s)
-	cfg := withRole(t, s, sts)
-	b, err := checked(t, cfg, s.AWSConfig())
+	cfg := withRole(t, s)
+	b, err := checked(t, cfg, sts.Config(t, s.AWSConfig()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,10 +236,10 @@ func TestAssumeRoleErrors(t *testing.T) {
 		want   string // after the tenant and the bucket
 	}{
 		"unreachable": {
-			func(c *config.Config) { c.S3.AssumeRole.STSEndpoint = "http://" + nobody }, s3test.STSAnswer{},
+			func(*config.Config) {}, s3test.STSAnswer{},
 			"cannot reach STS at http://" + nobody + " for the role " + role + ": dial tcp " + nobody +
 				": connect: connection refused: " +
-				"start that server, or correct s3.assume_role.sts_endpoint",
+				"start that server, or set AWS_ENDPOINT_URL_STS",
 		},
 		"wrong-keys": {
 			func(*config.Config) {}, s3test.STSAnswer{Status: http.StatusForbidden, Code: "InvalidClientTokenId"},
@@ -261,22 +260,26 @@ func TestAssumeRoleErrors(t *testing.T) {
 				"2 (PackedPolicyTooLarge: tags): correct tenants.acme.s3.assume_role",
 		},
 		"another-code": {
-			func(c *config.Config) { c.S3.AssumeRole.STSEndpoint = sts.URL + "/" },
+			func(*config.Config) {},
 			s3test.STSAnswer{Status: http.StatusNotFound, Code: "Nothing"},
-			"STS at " + sts.URL + "/ refuses AssumeRole for the role " + role +
+			"STS at " + sts.URL + " refuses AssumeRole for the role " + role +
 				" (Nothing: UnknownError): correct s3.assume_role",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := withRole(t, s, sts)
+			cfg := withRole(t, s)
 			for _, other := range slices.Collect(maps.Keys(cfg.Tenants)) {
 				if other != "acme" {
 					delete(cfg.Tenants, other)
 				}
 			}
 			tc.change(cfg)
+			at := sts.URL
+			if name == "unreachable" {
+				at = "http://" + nobody
+			}
 			sts.Answer(func(url.Values) s3test.STSAnswer { return tc.answer })
-			b, err := checked(t, cfg, s.AWSConfig())
+			b, err := checked(t, cfg, s3test.STSAt(t, s.AWSConfig(), at))
 			if want := fmt.Sprintf("tenant acme: bucket %q: %s", b.Name, tc.want); err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}
@@ -317,8 +320,8 @@ func denied(server string) string {
 func TestBucketRefusedToRole(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	sts := s3test.StartSTS(t, s)
-	cfg := withRole(t, s, sts)
-	reach := s.AWSConfig()
+	cfg := withRole(t, s)
+	reach := sts.Config(t, s.AWSConfig())
 	seen := watch(reach)
 	seen.answer = func(response *http.Response) {
 		if response.Request.Method != http.MethodPost { // AssumeRole

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 )
@@ -51,6 +52,25 @@ func StartSTS(tb testing.TB, minio *Server) *STS {
 	tb.Cleanup(server.Close)
 	s.URL = server.URL
 	return s
+}
+
+// Config is how the AWS SDK is configured where AWS_ENDPOINT_URL_STS names an STS, until the end of the test.
+func (s *STS) Config(tb testing.TB, cfg *aws.Config) *aws.Config {
+	tb.Helper()
+	return STSAt(tb, cfg, s.URL)
+}
+
+// STSAt is [STS.Config] with any URL.
+func STSAt(tb testing.TB, cfg *aws.Config, url string) *aws.Config {
+	tb.Helper()
+	tb.Setenv("AWS_ENDPOINT_URL_STS", url)
+	env, err := awsconfig.NewEnvConfig()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	next := cfg.Copy()
+	next.ConfigSources = append(next.ConfigSources, env)
+	return &next
 }
 
 // Answer sets how requests are answered.
