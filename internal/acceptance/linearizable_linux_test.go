@@ -64,6 +64,9 @@ const largePart = 5 << 20
 // judgedPatience is how long a history is judged.
 const judgedPatience = 20 * time.Second
 
+// shrinkPatience is how long a history that is not explained is made shorter.
+const shrinkPatience = time.Minute
+
 // judgedConfiguration is that of each replica. Two tenants share a bucket: open replaces files, denying does not. The
 // buckets of the others keep versions, where the server can. The model knows interrupted uploads of the resuming
 // tenants only, so the others discard theirs.
@@ -464,8 +467,9 @@ func (s *judgement) add(t *testing.T, rules linearizability.Rules, record *linea
 	if verdict != linearizability.Unexplained {
 		return
 	}
-	t.Errorf("seed %d: no order of the commands explains the replies of\n%v\nall commands:\n%v\nrequests to S3:\n%s",
-		record.Seed, rules.Shrink(record.History, judgedPatience), record.History, record.Log)
+	t.Errorf(
+		"seed %d: no order of the commands explains, under %+v, the replies of\n%v\nall commands:\n%v\nrequests to S3:\n%s",
+		record.Seed, rules, rules.Shrink(record.History, shrinkPatience), record.History, record.Log)
 	if *historiesKeep == "" {
 		return
 	}

@@ -128,13 +128,12 @@ func (c *Command) String() string {
 	return text + " -> " + c.reply()
 }
 
-// reply is what came back.
+// reply is what came back, and what the judge knows besides.
 func (c *Command) reply() string {
-	if c.Code == 0 {
-		return "no reply"
-	}
 	text := fmt.Sprint(c.Code)
 	switch {
+	case c.Code == 0:
+		text = "no reply"
 	case c.Code/100 != 2:
 	case c.Verb == "RETR":
 		text += " " + shown(c.Got)
@@ -151,10 +150,19 @@ func (c *Command) reply() string {
 		text += "}"
 	}
 	if c.Blind {
-		text += " (may have deleted what came after its last look)"
+		text += mayBeBlind
+	}
+	if c.Seen {
+		text += maySee
 	}
 	return text
 }
+
+// Remarks on replies.
+const (
+	mayBeBlind = " (may have deleted what came after its last look)"
+	maySee     = " (its replica may have shown the directory)"
+)
 
 // shown is content as a person can read it.
 func shown(content string) string {

@@ -6,20 +6,21 @@ import (
 	"time"
 )
 
-// Shrink returns a part of a history that is not linearizable, which has few commands. It leaves out only what gives
-// the others no more freedom: what came after a moment, names that no rename and no directory connects with the
-// others, and commands that only read.
+// Shrink returns a part of a history that is not linearizable, which has few commands.
 //
-// It takes about as long as it may. A part that takes more than a small share of that time counts as explained.
+// A reply is suspect where the history is linearizable if only that reply is left open. No part leaves out a suspect,
+// and each stays suspect. So no command is left that misses what another one has stored.
+//
+// It takes about as long as it may. A part that takes more than a small share of that time is not taken.
 func (r Rules) Shrink(h History, patience time.Duration) History {
-	const share = 20
+	const share, smallShare = 8, 200
 	h = h.sorted()
 	deadline := time.Now().Add(patience)
 	fails := func(part History) bool {
 		return time.Now().Before(deadline) && r.Check(part, patience/share) == Unexplained
 	}
-	if !fails(h) {
-		return h
+	explains := func(part History) bool {
+		return time.Now().Before(deadline) && r.Check(part, patience/smallShare) == Explained
 	}
 	low, high := 0, len(h) // the number of the command whose reply ends the shortest beginning that fails
 	ends := slices.SortedFunc(slices.Values(h), func(a, b Command) int { return cmp.Compare(a.Return, b.Return) })
@@ -30,21 +31,74 @@ func (r Rules) Shrink(h History, patience time.Duration) History {
 			low = middle
 		}
 	}
+	if high == len(h) && !fails(h) {
+		return h
+	}
 	h = h.until(ends[high-1].Return)
 	for _, name := range h.names() {
 		if part, alone := h.without(name); alone && fails(part) {
 			h = part
 		}
 	}
+	suspects := slices.DeleteFunc(slices.Clone(h), func(c Command) bool {
+		return c.inDoubt() || !c.is(ends[high-1]) && !explains(h.leaveOpen(c))
+	})
+	takes := func(part History, leavesDoubtsOut bool) bool {
+		return !slices.ContainsFunc(suspects, func(c Command) bool { return !explains(part.leaveOpen(c)) }) &&
+			// what is in doubt may never take effect, so without it the others contradict each other all the more
+			(leavesDoubtsOut || fails(part))
+	}
 	for i := len(h) - 1; i >= 0; i-- {
-		if !h[i].isRead() && h[i].Code/100 != 5 { // a refusal only reads
-			continue
-		}
-		if part := slices.Delete(slices.Clone(h), i, i+1); fails(part) {
+		if part, doubts := h.leaveOut(i, i+1, nil); doubts && takes(part, true) {
 			h = part
 		}
 	}
+	for size := len(h); size > 0; {
+		before := len(h)
+		for end := len(h); end > 0; end -= size {
+			part, doubts := h.leaveOut(max(0, end-size), end, suspects)
+			if len(part) < len(h) && takes(part, doubts) {
+				h = part
+			}
+		}
+		if size > 1 {
+			size /= 2
+		} else if len(h) == before {
+			break
+		}
+	}
 	return h
+}
+
+// is tells whether two are the same command. A client begins a command after the reply to the one before.
+func (c *Command) is(other Command) bool { return c.Client == other.Client && c.Call == other.Call }
+
+// leaveOut is the history without some commands, but for those that must stay. It tells whether all that are left out
+// are in doubt.
+func (h History) leaveOut(from, end int, stay History) (part History, doubts bool) {
+	doubts = true
+	for i := range h {
+		if i < from || i >= end || slices.ContainsFunc(stay, h[i].is) {
+			part = append(part, h[i])
+			continue
+		}
+		doubts = doubts && h[i].inDoubt()
+	}
+	return part, doubts
+}
+
+// leaveOpen is the history without the knowledge of one reply.
+func (h History) leaveOpen(reply Command) (part History) {
+	for _, c := range h {
+		if c.is(reply) {
+			if c.isRead() {
+				continue
+			}
+			c.Code = 0
+		}
+		part = append(part, c)
+	}
+	return part
 }
 
 // until is what was known at a moment: a command without a reply until then is in doubt.
