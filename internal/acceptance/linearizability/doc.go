@@ -46,5 +46,11 @@
 // what another client has stored between the two. [Plan.Excuse] finds the renames to which this may have happened: a
 // DELETE that comes after a look. A DELETE that is repeated without another look is not excused. Where the bucket
 // keeps versions, such a rename gets no 250, and brings back what it has deleted. Others may miss the file until
-// then.
+// then. It does not bring the file back where S3 has not answered the DELETE.
+//
+// # What MinIO may do in a bucket that keeps versions
+//
+// MinIO orders the versions of a name by a time that it takes before it waits for its turn to store them. A
+// conditional write has its turn before it takes the time. So what STOR or RNTO stores may be an older version from
+// the beginning, where the conditional write of APPE or REST took effect between the beginning and the reply.
 package linearizability

@@ -93,6 +93,24 @@ func (c *Command) changes(name string) bool {
 	return !c.isRead() && c.Code/100 == 2 && (connected(c.Name, name) || c.To != "" && connected(c.To, name))
 }
 
+// mayBeOvertaken tells whether a conditional write may have changed the name that a command has stored, while the
+// command ran.
+func (h History) mayBeOvertaken(c *Command) bool {
+	name := c.Name
+	switch {
+	case c.Code/100 != 2:
+		return false // what is in doubt may have no effect in any case
+	case c.Verb == "RNTO":
+		name = c.To
+	case c.Verb != "STOR" && c.Verb != "KEEP":
+		return false
+	}
+	return slices.ContainsFunc(h, func(o Command) bool {
+		return (o.Verb == "APPE" || o.Verb == "REST") && o.Code/100 != 5 && o.Name == name && o.Call <= c.Return &&
+			(o.inDoubt() || c.Call <= o.Return)
+	})
+}
+
 // Groundless is the commands that were refused though nothing was in their way. Without faults, only another client's
 // change of the same name is a reason.
 func (h History) Groundless() (groundless History) {

@@ -17,7 +17,7 @@ type Rules struct {
 	Deny bool // overwrite: deny
 
 	// Versions says that the bucket keeps versions, so that a rename brings back what it has deleted by mistake. See
-	// [Plan.Excuse].
+	// [Plan.Excuse]. The bucket is one of MinIO, which orders versions by a time that it takes before it stores them.
 	Versions bool
 }
 
@@ -33,6 +33,7 @@ type step struct {
 	got      string
 	deny     bool // an existing file stays
 	versions bool // the bucket keeps versions
+	dated    bool // it stores what was dated by a step before
 	doubt    bool // any outcome is possible
 
 	// Of a directory:
@@ -69,6 +70,9 @@ const (
 	mark                                       // what MKD does where there is no marker
 )
 
+// date is when MinIO takes the time of what STOR and RNTO store, in a bucket that keeps versions.
+const date stepKind = mark + 1
+
 // A file is what a name has.
 type file struct {
 	there   bool
@@ -90,6 +94,9 @@ type holding struct {
 	command int
 	file    file // what a rename has read
 	written bool // and written
+
+	dated     int  // the name that it is about to store, plus one
+	overtaken bool // a conditional write has changed the name since
 }
 
 // A state is all names, and the commands that are on their way. It is never changed.
@@ -101,6 +108,18 @@ type state struct {
 func (s state) with(number int, f file) state {
 	s.files = slices.Clone(s.files)
 	s.files[number] = f
+	return s
+}
+
+// overtake notes that a conditional write has changed a name, for what was dated before and is stored later.
+func (s state) overtake(number int) state {
+	overtaken := func(h holding) bool { return h.dated == number+1 }
+	if slices.ContainsFunc(s.held, overtaken) {
+		s.held = slices.Clone(s.held)
+		for i := range s.held {
+			s.held[i].overtaken = s.held[i].overtaken || overtaken(s.held[i])
+		}
+	}
 	return s
 }
 
@@ -146,20 +165,34 @@ func (s state) apply(p step) (state, bool) {
 		return s, f.there && int64(len(f.content)) == p.size && (!p.whole || f.content == p.got)
 	case readTooShort:
 		return s, !f.there || int64(len(f.content)) < p.source.Offset
+	case date:
+		h, begun := s.find(p.command)
+		if p.source.Verb != "RNTO" {
+			return s.hold(holding{command: p.command, dated: p.file + 1}), true
+		}
+		h.dated = p.target + 1
+		return s.hold(h), begun && !h.written
 	case store:
 		if p.deny && f.there {
 			return s, p.doubt
 		}
+		if p.dated {
+			h, begun := s.find(p.command)
+			if s = s.release(p.command); !begun || h.overtaken {
+				return s, begun // what it stores is an older version at once
+			}
+		}
 		return s.with(p.file, file{there: true, content: p.source.Data}), true
 	case add:
-		return s.with(p.file, file{there: true, content: f.content + p.source.Data}), true
+		return s.with(p.file, file{there: true, content: f.content + p.source.Data}).overtake(p.file), true
 	case splice:
 		at, data := p.source.Offset, p.source.Data
 		if !f.there || int64(len(f.content)) < at {
 			return s, p.doubt
 		}
 		end := min(at+int64(len(data)), int64(len(f.content)))
-		return s.with(p.file, file{there: true, content: f.content[:at] + data + f.content[end:]}), true
+		spliced := file{there: true, content: f.content[:at] + data + f.content[end:]}
+		return s.with(p.file, spliced).overtake(p.file), true
 	case readDirectory:
 		return s, f.there || s.anyOf(p.below)
 	case readNoneOrFull:
@@ -197,15 +230,17 @@ func (s state) rename(p step, source file) (state, bool) {
 		return s.hold(holding{command: p.command, file: source}), source.there || p.doubt
 	case writeTarget:
 		h, begun := s.find(p.command)
-		if !begun || h.written {
+		if !begun || h.written || p.dated && h.dated == 0 {
 			return s, false
 		}
+		overtaken := h.overtaken
+		h.dated, h.overtaken = 0, false
 		if p.deny && s.files[p.target].there && !p.doubt {
 			return s, false
 		}
 		if !h.file.there || p.deny && s.files[p.target].there {
 			h.file = file{} // it deletes nothing
-		} else {
+		} else if !overtaken {
 			s = s.with(p.target, h.file)
 		}
 		h.written = true
@@ -229,11 +264,13 @@ func (s state) rename(p step, source file) (state, bool) {
 }
 
 // steps takes a command apart.
-func (r Rules) steps(number int, c *Command, names map[string]int) []step {
+func (r Rules) steps(number int, h History, names map[string]int) []step {
+	c := &h[number]
 	p := step{
 		command: number, source: c, file: names[c.Name], target: names[c.To], deny: r.Deny, versions: r.Versions,
 		doubt: c.inDoubt(),
 		below: below(c.Name, names), vanished: c.Seen,
+		dated: r.Versions && !r.Deny && h.mayBeOvertaken(c),
 	}
 	of := func(kinds ...stepKind) []step {
 		steps := make([]step, len(kinds))
@@ -262,6 +299,9 @@ func (r Rules) steps(number int, c *Command, names map[string]int) []step {
 	}
 	switch c.Verb {
 	case "STOR", "KEEP":
+		if p.dated {
+			return of(date, store)
+		}
 		return of(store)
 	case "APPE":
 		return of(add)
@@ -275,6 +315,9 @@ func (r Rules) steps(number int, c *Command, names map[string]int) []step {
 	case "RNTO":
 		if p.doubt && c.Blind && r.Versions {
 			return of(readSource, writeTarget, removeSource, bringBack)
+		}
+		if p.dated {
+			return of(readSource, date, writeTarget, removeSource)
 		}
 		return of(readSource, writeTarget, removeSource)
 	default:
@@ -399,7 +442,7 @@ func (r Rules) operations(h History) (operations []porcupine.Operation, names []
 		if c.inDoubt() {
 			end = math.MaxInt64
 		}
-		for _, p := range r.steps(number, c, numbers) {
+		for _, p := range r.steps(number, h, numbers) {
 			operations = append(
 				operations, porcupine.Operation{ClientId: c.Client, Input: p, Call: int64(c.Call), Return: end})
 		}
@@ -459,14 +502,14 @@ func model(names []string) porcupine.Model {
 			}
 			for _, held := range s.(state).held {
 				held.file.hash(&h)
-				maphash.WriteComparable(&h, [2]any{held.command, held.written})
+				maphash.WriteComparable(&h, [4]any{held.command, held.written, held.dated, held.overtaken})
 			}
 			return h.Sum64()
 		},
 		DescribeOperation: func(input, _ any) string {
 			p := input.(step)
 			what := map[stepKind]string{
-				seeDeleted: "looks: ", seeMarker: "looks: ", remove: "deletes: ", readSource: "reads: ",
+				date: "takes the time: ", seeDeleted: "looks: ", seeMarker: "looks: ", remove: "deletes: ", readSource: "reads: ",
 				writeTarget: "writes: ", removeSource: "deletes: ", bringBack: "brings back: ",
 			}[p.kind]
 			if p.source.Verb == "MLSD" {

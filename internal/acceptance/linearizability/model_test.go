@@ -178,6 +178,35 @@ func TestCheck(t *testing.T) {
 			at(0, 1, stor("a", "x", 226)), at(2, 90, noticed), at(3, 4, stor("a", "yy", 226)), at(5, 6, missing("a")),
 			at(7, 8, stor("a", "z", 226)), at(9, 10, dele("a", 250)), at(11, 12, retr("a", "yy")),
 		}, Unexplained},
+		{"store-older-than-an-append", versions, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 9, stor("a", "y", 226)), at(3, 8, appe("z", 226)),
+			at(10, 11, retr("a", "xz")),
+		}, Explained},
+		{"store-older-than-an-append-without-versions", Rules{}, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 9, stor("a", "y", 226)), at(3, 8, appe("z", 226)),
+			at(10, 11, retr("a", "xz")),
+		}, Unexplained},
+		{"store-that-ends-before-an-append-begins", versions, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 3, stor("a", "y", 226)), at(4, 8, appe("z", 226)),
+			at(10, 11, retr("a", "xz")),
+		}, Unexplained},
+		{"store-seen-before-an-append", versions, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 9, stor("a", "y", 226)), at(3, 4, retr("a", "y")),
+			at(5, 8, appe("z", 226)), at(10, 11, retr("a", "xz")),
+		}, Unexplained},
+		{"store-older-than-an-append-comes-later", versions, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 9, stor("a", "y", 226)), at(3, 8, appe("z", 226)),
+			at(10, 11, retr("a", "xz")), at(12, 13, retr("a", "y")),
+		}, Unexplained},
+		{"store-lost-beside-another-store", versions, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 9, stor("a", "y", 226)), at(3, 8, stor("b", "z", 226)),
+			at(10, 11, retr("a", "x")),
+		}, Unexplained},
+		{"rename-to-an-older-version-than-an-append", versions, History{
+			at(0, 1, stor("a", "x", 226)), at(0, 1, stor("b", "y", 226)),
+			at(2, 9, Command{Verb: "RNTO", Name: "b", To: "a", Code: 250}), at(3, 8, appe("z", 226)),
+			at(10, 11, retr("a", "xz")), at(10, 11, missing("b")),
+		}, Explained},
 		{"rename-may-not-delete-twice", Rules{}, History{
 			at(0, 1, stor("a", "x", 226)), at(2, 90, blind), at(3, 4, missing("a")), at(5, 6, stor("a", "yy", 226)),
 			at(91, 92, missing("a")),

@@ -168,3 +168,22 @@ func TestUnansweredDelete(t *testing.T) {
 		}
 	}
 }
+
+// MinIO has stored "4-4 " as an older version than that of APPE, whose PUT has ended 40 ms before: the log of the
+// requests had
+//
+//	0.632s-    0.635s  replica 0  HEAD b: 200
+//	0.640s-    0.642s  replica 0  PUT b: 200
+//	0.632s-    0.685s  replica 0  PUT b: 200
+func TestOlderVersion(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/older-version.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rules, want := range map[Rules]Verdict{{}: Unexplained, {Versions: true}: Explained} {
+		if got := rules.Check(parse(t, string(text)), until); got != want {
+			t.Errorf("under %+v %s, want %s", rules, got, want)
+		}
+	}
+}
