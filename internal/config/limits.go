@@ -114,8 +114,6 @@ type Work struct {
 	CommandRate int `yaml:"command_rate" default:"no limit"`
 	// Most renames, copies and removals of directories at the same time. More get 450.
 	Operations int `yaml:"operations" default:"no limit"`
-	// Most passive ports that wait for their clients at the same time. More get 425.
-	PassivePorts int `yaml:"passive_ports" default:"no limit"`
 }
 
 // Limits is the usage as package limits takes it.
@@ -125,7 +123,7 @@ func usageOf(u Usage, w Work) limits.Usage {
 	return limits.Usage{
 		Sessions: u.Sessions, Transfers: u.Transfers,
 		UploadRate: int(u.UploadRate), DownloadRate: int(u.DownloadRate),
-		Logins: w.LoginRate, Commands: w.CommandRate, Operations: w.Operations, PassivePorts: w.PassivePorts,
+		Logins: w.LoginRate, Commands: w.CommandRate, Operations: w.Operations,
 	}
 }
 
@@ -206,5 +204,4 @@ func (w Work) check(v *validator, p yamlconf.Path) {
 	notNegative(v, p.Child("login_rate"), w.LoginRate)
 	notNegative(v, p.Child("command_rate"), w.CommandRate)
 	notNegative(v, p.Child("operations"), w.Operations)
-	notNegative(v, p.Child("passive_ports"), w.PassivePorts)
 }

@@ -25,7 +25,7 @@ func oldKeys() []yamlconf.OldKey {
 		}
 	}
 	usage := []string{"transfers", "upload_rate", "download_rate", "allow", "deny"}
-	work := []string{"login_rate", "command_rate", "operations", "passive_ports"}
+	work := []string{"login_rate", "command_rate", "operations"}
 
 	moved("limits.", "limits.server.", append(append([]string{"sessions"}, usage...), work...)...)
 	old = append(old,
@@ -40,6 +40,9 @@ func oldKeys() []yamlconf.OldKey {
 	old = append(old, yamlconf.OldKey{Key: tenant + "versions", New: tenant + "versions_directory"})
 	old = append(old, yamlconf.OldKey{Key: tenant + "pathname_encoding", New: tenant + "compatibility.charset"})
 
+	for _, limits := range []string{"limits.", "limits.*.", tenant + "limits.", tenant + "limits.*.", user + "limits."} {
+		say(gone+"remove it, because each user may have three quarters of the ports that are left", limits+"passive_ports")
+	}
 	old = append(old, yamlconf.OldKey{Key: tenant + "auth.user.limits", New: tenant + "limits.user"})
 	for _, limits := range []string{tenant + "limits.", tenant + "limits.*.", user + "limits."} {
 		for _, name := range work {

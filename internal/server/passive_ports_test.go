@@ -7,7 +7,6 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/base/netaddr"
-	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
 
@@ -21,36 +20,29 @@ func passivePortRange(t *testing.T, n int) netaddr.PortRange {
 // noPort is what a client reads in French.
 const noPort = "Aucun port n’est libre pour la connexion de données. Veuillez réessayer."
 
-// A client above a maximum of passive ports gets 425. It gets a port after a connection to another one, after a
-// second EPSV there, and after the end of a session.
+// A client without a free port gets 425. It gets a port after a connection to another one, after a second EPSV there,
+// and after the end of a session.
 func TestPassivePortLimit(t *testing.T) {
-	for name, change := range map[string]func(cfg *config.Config){
-		`limit="server.passive_ports",tenant=""`:  func(cfg *config.Config) { cfg.Limits.Server.PassivePorts = 1 },
-		`limit="address.passive_ports",tenant=""`: func(cfg *config.Config) { cfg.Limits.Address.PassivePorts = 1 },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, cfg := simulated(t)
-			cfg.Tenants["acme"].DefaultLanguage = language.French
-			change(cfg)
-			srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-			first, second := session(t, srv, "alice"), session(t, srv, "alice")
-			first.Command(229, "EPSV")
-			first.Command(229, "EPSV")
-			if text := second.Command(425, "EPSV"); text != noPort {
-				t.Errorf("the refusal says %q", text)
-			}
-			conn := first.Data()
-			defer conn.Close()
-			// until the server has taken the connection
-			for metric := ""; !strings.Contains(metric, "babelftp_passive_ports 0\n"); {
-				_, metric = get(t, srv, "/metrics")
-			}
-			second.Command(227, "PASV")
-			first.Command(425, "EPSV")
-			second.Command(221, "QUIT")
-			closed(t, second)
-			first.Store("file", "some data")
-			wantMetrics(t, srv, `babelftp_refusals_total{`+name+`} 2`)
-		})
+	s, cfg := simulated(t)
+	cfg.Tenants["acme"].DefaultLanguage = language.French
+	cfg.Passive.Ports = passivePortRange(t, 1)
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	first, second := session(t, srv, "alice"), session(t, srv, "alice")
+	first.Command(229, "EPSV")
+	first.Command(229, "EPSV")
+	if text := second.Command(425, "EPSV"); text != noPort {
+		t.Errorf("the refusal says %q", text)
 	}
+	conn := first.Data()
+	defer conn.Close()
+	// until the server has taken the connection
+	for metric := ""; !strings.Contains(metric, "babelftp_passive_ports 0\n"); {
+		_, metric = get(t, srv, "/metrics")
+	}
+	second.Command(227, "PASV")
+	first.Command(425, "EPSV")
+	second.Command(221, "QUIT")
+	closed(t, second)
+	first.Store("file", "some data")
+	wantMetrics(t, srv, `babelftp_refusals_total{limit="passive.ports",tenant=""} 2`)
 }

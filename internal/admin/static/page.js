@@ -81,7 +81,7 @@ const banReasons = {
 const scopes = {server: text('server'), address: text('address'), tenant: text('tenant'), user: text('user')}
 const limits = {
   sessions: text('sessions'), transfers: text('transfers'), operations: text('limit-operations'),
-  passive_ports: text('limit-passive-ports'), 'passive.ports': text('limit-passive-ports'),
+  'passive.ports': text('limit-passive-ports'),
   login_rate: text('limit-login-rate'), command_rate: text('limit-command-rate'),
   sessions_before_login: text('limit-before-login'), login_timeout: text('limit-login-timeout'),
   command_timeout: text('limit-command-timeout'), bans: text('bans'), deny: text('limit-deny'),

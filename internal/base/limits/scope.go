@@ -53,11 +53,11 @@ var ErrTooLong = errors.New("the command took too long")
 // A Scope is what shares a [Usage]: the server, an address, a tenant or a user. It counts what is in use. The nil
 // Scope has no limits.
 type Scope struct {
-	tenant                                       string
-	sessions, transfers, operation, passivePorts slots
-	beforeLogin                                  slots // sessions, which only the server bounds
-	logins, commands                             meter
-	upload, download                             meter // of bytes
+	tenant                         string
+	sessions, transfers, operation slots
+	beforeLogin                    slots // sessions, which only the server bounds
+	logins, commands               meter
+	upload, download               meter // of bytes
 }
 
 // Names of scopes begin the names of their limits, as in the configuration: "address.sessions" for example.
@@ -80,13 +80,12 @@ func NewUser(tenant string, u Usage) *Scope { return newScope(tenant, userPrefix
 
 func newScope(tenant, prefix string, u Usage) *Scope {
 	s := &Scope{
-		tenant:       tenant,
-		sessions:     slots{limit: prefix + sessions, most: u.Sessions},
-		transfers:    slots{limit: prefix + "transfers", most: u.Transfers},
-		operation:    slots{limit: prefix + "operations", most: u.Operations},
-		passivePorts: slots{limit: prefix + "passive_ports", most: u.PassivePorts},
-		logins:       meter{limit: prefix + LoginRate},
-		commands:     meter{limit: prefix + CommandRate},
+		tenant:    tenant,
+		sessions:  slots{limit: prefix + sessions, most: u.Sessions},
+		transfers: slots{limit: prefix + "transfers", most: u.Transfers},
+		operation: slots{limit: prefix + "operations", most: u.Operations},
+		logins:    meter{limit: prefix + LoginRate},
+		commands:  meter{limit: prefix + CommandRate},
 	}
 	s.logins.set(u.Logins, u.Logins)
 	s.commands.set(u.Commands, u.Commands)
@@ -100,7 +99,6 @@ func newScope(tenant, prefix string, u Usage) *Scope {
 func (s *Scope) Adopt(other *Scope) {
 	for _, c := range []struct{ to, from *slots }{
 		{&s.sessions, &other.sessions}, {&s.transfers, &other.transfers}, {&s.operation, &other.operation},
-		{&s.passivePorts, &other.passivePorts},
 		{&s.beforeLogin, &other.beforeLogin},
 	} {
 		c.to.adopt(c.from)
@@ -215,11 +213,6 @@ func (s Scopes) EnterTransfer() (leave func(), err error) {
 // EnterOperation is EnterSession for an operation on a whole directory.
 func (s Scopes) EnterOperation() (leave func(), err error) {
 	return s.enter(func(scope *Scope) *slots { return &scope.operation })
-}
-
-// EnterPassivePort is EnterSession for a passive port that waits for its client.
-func (s Scopes) EnterPassivePort() (leave func(), err error) {
-	return s.enter(func(scope *Scope) *slots { return &scope.passivePorts })
 }
 
 func (s Scopes) enter(of func(*Scope) *slots) (leave func(), err error) {

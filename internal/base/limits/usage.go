@@ -8,7 +8,6 @@ type Usage struct {
 	Sessions                 int // at the same time
 	Logins, Commands         int // a second
 	Transfers, Operations    int // at the same time
-	PassivePorts             int // that wait for their clients at the same time
 	UploadRate, DownloadRate int // bytes a second
 }
 
@@ -18,7 +17,6 @@ func (u Usage) Or(other Usage) Usage {
 		Sessions: cmp.Or(u.Sessions, other.Sessions),
 		Logins:   cmp.Or(u.Logins, other.Logins), Commands: cmp.Or(u.Commands, other.Commands),
 		Transfers: cmp.Or(u.Transfers, other.Transfers), Operations: cmp.Or(u.Operations, other.Operations),
-		PassivePorts: cmp.Or(u.PassivePorts, other.PassivePorts),
-		UploadRate:   cmp.Or(u.UploadRate, other.UploadRate), DownloadRate: cmp.Or(u.DownloadRate, other.DownloadRate),
+		UploadRate: cmp.Or(u.UploadRate, other.UploadRate), DownloadRate: cmp.Or(u.DownloadRate, other.DownloadRate),
 	}
 }

@@ -74,7 +74,7 @@ func (s *session) listenPassive() (port uint16, ok bool) {
 	s.closeDataPort()
 	conn, login := s.dialogue.conn, s.identity.login
 	client := dataconn.Client{Local: conn.Socket(), Addr: conn.Remote(), Tenant: login.Tenant.Name, User: login.Name}
-	source, port, err := s.cfg.Ports.Listen(s.ctx, client, s.identity.scopes(), s.cfg.Data.OpenTimeout)
+	source, port, err := s.cfg.Ports.Listen(s.ctx, client, s.cfg.Data.OpenTimeout)
 	if err != nil {
 		if !s.refused(err) {
 			s.log.Error("no free port for a passive data connection; check passive.ports and the limit of descriptors",

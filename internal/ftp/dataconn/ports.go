@@ -144,18 +144,10 @@ func ListenAddress(addr netip.Addr, port uint16) string {
 const portsLimit = "passive.ports" // the key of the configuration
 
 // Listen waits for the client of a passive transfer (RFC 959 4.1.2, RFC 2428 3), for the
-// time timeout. It returns the port. The error is a [limits.Error] if a limit of the scopes
-// is reached, or if the client has its share of the ports.
-func (p *Ports) Listen(
-	ctx context.Context, c Client, scopes limits.Scopes, timeout time.Duration,
-) (Source, uint16, error) {
-	leave, err := scopes.EnterPassivePort()
+// time timeout. It returns the port. The error is a [limits.Error] if the client has its share of the ports.
+func (p *Ports) Listen(ctx context.Context, c Client, timeout time.Duration) (Source, uint16, error) {
+	w, err := p.wait(ctx, c, timeout)
 	if err != nil {
-		return nil, 0, err
-	}
-	w, err := p.wait(ctx, c, leave, timeout)
-	if err != nil {
-		leave()
 		return nil, 0, err
 	}
 	if w.ready == nil {
@@ -172,15 +164,14 @@ func (p *Ports) Listen(
 }
 
 // wait makes a session wait on a port. On one that is shared it is not ready yet.
-func (p *Ports) wait(ctx context.Context, c Client, leave func(), timeout time.Duration) (*waiter, error) {
+func (p *Ports) wait(ctx context.Context, c Client, timeout time.Duration) (*waiter, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l, err := p.take(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	w := &waiter{ports: p, listener: l, client: c, leave: leave, began: time.Now(), since: time.Now(),
-		settled: make(chan struct{})}
+	w := &waiter{ports: p, listener: l, client: c, began: time.Now(), since: time.Now(), settled: make(chan struct{})}
 	w.timer = time.AfterFunc(timeout, w.expire)
 	if l.stays || len(l.waiting) > 0 {
 		w.ready = make(chan struct{})

@@ -73,7 +73,7 @@ func TestReceiveLate(t *testing.T) {
 	}
 	defer ports.Close()
 	listen := func() (Source, string) {
-		source, port, err := ports.Listen(t.Context(), Client{Local: localhost, Addr: localhost}, nil, time.Hour)
+		source, port, err := ports.Listen(t.Context(), Client{Local: localhost, Addr: localhost}, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestPortIsShared(t *testing.T) {
 	if address != same || ports.InUse() != 1 {
 		t.Fatalf("ports %s and %s", address, same)
 	}
-	if _, _, err := ports.Listen(t.Context(), aClient("127.0.0.2"), nil, time.Hour); !isPortsLimit(err) {
+	if _, _, err := ports.Listen(t.Context(), aClient("127.0.0.2"), time.Hour); !isPortsLimit(err) {
 		t.Errorf("a second session of an address on one port: %v", err)
 	}
 	dial := func(from string) net.Conn {
@@ -170,7 +170,7 @@ func TestPortShares(t *testing.T) {
 		got := 0
 		for {
 			c := Client{Local: localhost, Addr: netip.MustParseAddr(addr), Tenant: tenant, User: user}
-			source, _, err := ports.Listen(t.Context(), c, nil, time.Hour)
+			source, _, err := ports.Listen(t.Context(), c, time.Hour)
 			if err != nil {
 				if !isPortsLimit(err) {
 					t.Fatal(err)
@@ -194,10 +194,9 @@ func TestPortShares(t *testing.T) {
 	takeAll("127.0.0.3", "umbrella", "alice", 12)
 }
 
-// Limits of the scopes hold until the client has connected, the time is over or the session has ended.
-func TestPortScopes(t *testing.T) {
-	ports := NewPorts(PortOptions{})
-	scopes := limits.Scopes{limits.NewUser("acme", limits.Usage{PassivePorts: 1})}
+// A user has a port until the client has connected, the time is over or the session has ended.
+func TestPortIsHeld(t *testing.T) {
+	ports := NewPorts(PortOptions{Range: somePorts(t, 1)})
 	for name, end := range map[string]func(p *waiter, address string){
 		"connected": func(p *waiter, address string) {
 			conn, err := dialFrom(t.Context(), localhost, address)
@@ -211,14 +210,12 @@ func TestPortScopes(t *testing.T) {
 		"timed-out": func(p *waiter, _ string) { p.timer.Reset(0); <-p.settled },
 	} {
 		t.Run(name, func(t *testing.T) {
-			source, port, err := ports.Listen(t.Context(), aClient("127.0.0.1"), scopes, time.Hour)
+			source, port, err := ports.Listen(t.Context(), aClient("127.0.0.1"), time.Hour)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer source.Close()
-			_, _, err = ports.Listen(t.Context(), aClient("127.0.0.1"), scopes, time.Hour)
-			if limit, ok := errors.AsType[*limits.Error](err); !ok ||
-				*limit != (limits.Error{Tenant: "acme", Limit: "user.passive_ports"}) {
+			if _, _, err := ports.Listen(t.Context(), aClient("127.0.0.1"), time.Hour); !isPortsLimit(err) {
 				t.Errorf("a second port: %v", err)
 			}
 			end(source.(*waiter), netip.AddrPortFrom(localhost, port).String())
@@ -238,7 +235,7 @@ func TestPortFails(t *testing.T) {
 	}
 	<-one.settled
 	<-two.settled
-	if _, _, err := ports.Listen(t.Context(), aClient("127.0.0.3"), nil, time.Hour); err == nil || isPortsLimit(err) {
+	if _, _, err := ports.Listen(t.Context(), aClient("127.0.0.3"), time.Hour); err == nil || isPortsLimit(err) {
 		t.Errorf("another session on it: %v", err)
 	}
 	conn, err := dialFrom(t.Context(), localhost, address)
@@ -269,7 +266,7 @@ func TestPortOfAnotherProgram(t *testing.T) {
 		t.Errorf("the port is %s, want %s", address, want)
 	}
 	_, _, err = NewPorts(PortOptions{Range: netaddr.PortRange{First: r.First, Last: r.First}}).Listen(
-		t.Context(), aClient("127.0.0.1"), nil, time.Hour)
+		t.Context(), aClient("127.0.0.1"), time.Hour)
 	if err == nil || isPortsLimit(err) {
 		t.Errorf("without another port: %v", err)
 	}
@@ -324,7 +321,7 @@ func comeAndGo(ctx context.Context, ports *Ports, c Client, round int) error {
 	if round%5 == 1 {
 		timeout = time.Millisecond
 	}
-	source, port, err := ports.Listen(ctx, c, nil, timeout)
+	source, port, err := ports.Listen(ctx, c, timeout)
 	if errors.Is(err, os.ErrDeadlineExceeded) && timeout != time.Hour {
 		return nil
 	}
@@ -385,15 +382,15 @@ func TestPanic(t *testing.T) {
 			}
 			defer ports.Close()
 			client := Client{Local: localhost, Addr: localhost}
-			leave := func() {}
-			if receive == nil {
-				leave = func() { panic("a bug while the session leaves the port") }
-			}
-			w, err := ports.wait(t.Context(), client, leave, time.Hour)
+			w, err := ports.wait(t.Context(), client, time.Hour)
 			if err != nil {
 				t.Fatal(err)
 			}
 			<-w.ready
+			if receive == nil { // a bug while the session leaves the port
+				w.timer.Stop()
+				w.timer = nil
+			}
 			conn, err := dialFrom(t.Context(), localhost, w.listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)
@@ -410,7 +407,7 @@ func TestPanic(t *testing.T) {
 				t.Errorf("%d panics are counted, want 1", n)
 			}
 			if receive == nil { // the session has left the port
-				if w, err = ports.wait(t.Context(), client, func() {}, time.Hour); err != nil {
+				if w, err = ports.wait(t.Context(), client, time.Hour); err != nil {
 					t.Fatal(err)
 				}
 				<-w.ready

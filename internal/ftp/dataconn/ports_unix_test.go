@@ -55,7 +55,7 @@ func TestFloodedPort(t *testing.T) {
 	l := &listener{TCPListener: tcp, mu: &ports.mu, address: tcp.Addr().(*net.TCPAddr).AddrPort(),
 		waiting: make(map[netip.Addr]*waiter)}
 	ports.listeners[l.address] = l // and no goroutine accepts
-	one, err := ports.wait(t.Context(), aClient("127.0.0.1"), func() {}, time.Hour)
+	one, err := ports.wait(t.Context(), aClient("127.0.0.1"), time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestFloodedPort(t *testing.T) {
 	for range before {
 		flood()
 	}
-	two, err := ports.wait(t.Context(), aClient("127.0.0.2"), func() {}, time.Hour)
+	two, err := ports.wait(t.Context(), aClient("127.0.0.2"), time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ type waiter struct {
 	listener *listener
 	client   Client
 	began    time.Time
-	leave    func() // the limits
 	timer    *time.Timer
 	ready    chan struct{} // closed when a connection can be that of the session; nil where the port was free
 	settled  chan struct{} // Closed when conn or err is set.
@@ -65,7 +64,6 @@ func (w *waiter) remove() bool {
 	}
 	delete(l.waiting, w.client.Addr)
 	p.count(w.client, -1)
-	w.leave()
 	w.timer.Stop()
 	if len(l.waiting) == 0 && !l.stays {
 		_ = l.Close()

@@ -28,7 +28,7 @@ func listen(t *testing.T, client string, timeout time.Duration) (p *waiter, addr
 // listenOn listens on one of the ports, for a time.
 func listenOn(t *testing.T, ports *Ports, c Client, timeout time.Duration) (p *waiter, address string) {
 	t.Helper()
-	source, port, err := ports.Listen(t.Context(), c, nil, timeout)
+	source, port, err := ports.Listen(t.Context(), c, timeout)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,7 +148,7 @@ func startReplica(t *testing.T, n int, ports netaddr.PortRange, within, stall ti
 func (r *replica) listen(t *testing.T, client string) (source dataconn.Source, port uint16) {
 	t.Helper()
 	waited := dataconn.Client{Local: r.address, Addr: netip.MustParseAddr(client), Tenant: "acme", User: "alice"}
-	source, port, err := r.ports.Listen(t.Context(), waited, nil, time.Hour)
+	source, port, err := r.ports.Listen(t.Context(), waited, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
