@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -43,6 +46,73 @@ func diagnose(t *testing.T, log string) []string {
 	}
 	slices.Sort(shown)
 	return shown
+}
+
+// An administrator asks a running server about a client that asks for passive ports and does not connect to them.
+func TestDoctorAsksServer(t *testing.T) {
+	t.Parallel()
+	address := ftptest.FreeAddresses(t, 1)[0]
+	s := newSite(t, s3test.Start(t, "minio"), fmt.Sprintf("admin: {listen: %q, users: %q}", address,
+		"ann:"+passwordHash(t, password)), "data_timeout: 1s")
+	const scanner = "127.0.0.3"
+	c := ftptest.New(t, ftptest.DialFrom(t, scanner, s.address))
+	c.Reply(220)
+	c.Login("alice@acme", password)
+	for range 2 {
+		c.Command(229, "EPSV")
+		c.Command(150, "LIST")
+		c.Reply(425)
+	}
+	get := func(query, accept, password string) (int, string) {
+		t.Helper()
+		request, err := http.NewRequest(http.MethodGet, "http://"+address+"/api/v1/findings?"+query, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Accept-Language", accept)
+		request.SetBasicAuth("ann", password)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(body)
+	}
+	remote := url.QueryEscape(c.LocalAddr().String())
+	for _, test := range []struct {
+		query, accept, password string
+		status                  int
+		want                    []string
+	}{
+		{"address=127.0.0.3&since=2h", "fr-CH", password, http.StatusOK, []string{
+			`[{"finding":"ports-unreachable","level":"wrong","client":"127.0.0.3","user":"alice","times":2,`,
+			`"cause":"127.0.0.3 ne peut pas joindre les ports passifs `, "did not connect to port"}},
+		{"lang=ja&since=2h&address=" + remote, "fr", password, http.StatusOK, []string{"127.0.0.3からパッシブポート"}},
+		{"address=127.0.0.4&since=2h", "fr", password, http.StatusNotFound, []string{"no line about 127.0.0.4"}},
+		{"address=127.0.0.3&since=yesterday", "fr", password, http.StatusBadRequest, []string{"since is no time"}},
+		{"address=alice&since=2h", "fr", password, http.StatusBadRequest, []string{"neither an address"}},
+		{"address=127.0.0.3&since=2h", "fr", "wrong", http.StatusUnauthorized, nil},
+	} {
+		status, body := get(test.query, test.accept, test.password)
+		if status != test.status || status != http.StatusOK && strings.Contains(body, "ports-unreachable") {
+			t.Errorf("%s: %d, want %d: %s", test.query, status, test.status, body)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s: no %s in %s", test.query, want, body)
+			}
+		}
+	}
+	file := newFolder(t).write("password", []byte(password+"\n"))
+	p := launch(t, binary(t), "doctor", "--address", scanner, "--url", "http://"+address, "--as", "ann", "--password-file", file)
+	const want = "! alice (127.0.0.3): 127.0.0.3 cannot reach"
+	if code := p.wait(); code != 1 || !strings.Contains(p.stdout.String(), want) {
+		t.Errorf("exit code %d: %s%s", code, p.stdout.String(), p.stderr.String())
+	}
 }
 
 // Clients with one trouble each use the server. Its log is enough for babelftp doctor to say which.

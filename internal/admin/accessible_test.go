@@ -107,6 +107,10 @@ func TestAccessible(t *testing.T) {
 	tab.wait(`document.querySelector('#confirm').open`)
 	check("question")
 	tab.press("Escape", "")
+	tab.enter("#sessions button:last-child")
+	tab.wait(`document.querySelector('#problems').open`)
+	check("problems")
+	tab.press("Escape", "")
 
 	// Each control has the focus in turn, and shows it.
 	controls := eval[int](

@@ -3,6 +3,7 @@ package admin_test
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,9 +13,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -45,7 +48,9 @@ func start(t *testing.T, change func(*config.Config)) *server.Server {
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	srv, err := server.New(t.Context(), cfg, server.Options{AWS: s.AWSConfig(), Version: "1.2.3"})
+	tail := &admin.LogTail{}
+	srv, err := server.New(t.Context(), cfg, server.Options{AWS: s.AWSConfig(), Version: "1.2.3", Tail: tail,
+		Logger: slog.New(slog.NewTextHandler(tail, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,6 +338,101 @@ func TestDisconnect(t *testing.T) {
 	tab.wait(`document.querySelector('#result').textContent === 'The session was disconnected.'`)
 	tab.wait(`!document.querySelector('#sessions button')`)
 	tab.wait(`document.activeElement.id === 'sessions-heading'`)
+}
+
+// An administrator reads why a client has trouble, in the language of the page.
+func TestFindProblems(t *testing.T) {
+	srv := start(t, func(cfg *config.Config) { cfg.DataTimeout = time.Second })
+	c := ftptest.New(t, ftptest.DialFrom(t, "127.0.0.3", srv.Addr().String()))
+	c.Reply(220)
+	c.Login("alice@acme", servicetest.Password)
+	for range 2 {
+		c.Command(229, "EPSV")
+		c.Command(150, "LIST")
+		c.Reply(425)
+	}
+	fine := ftptest.New(t, ftptest.DialFrom(t, "127.0.0.4", srv.Addr().String()))
+	fine.Reply(220)
+	fine.Login("alice@acme", servicetest.Password)
+	refused := ftptest.New(t, ftptest.DialFrom(t, "127.0.0.5", srv.Addr().String()))
+	refused.Reply(220)
+	refused.Command(331, "USER bob@acme")
+	refused.Command(530, "PASS wrong")
+	for _, test := range []struct{ lang, dir, button, cause, change, nothing, login string }{
+		{"en", "ltr", "Find problems", "alice: 127.0.0.3 cannot reach the passive ports ", "Start the server",
+			"No problems found.", "The user name or the password is incorrect."},
+		{"ar", "rtl", "البحث عن المشكلات", "alice: لا يصل 127.0.0.3 إلى المنافذ السلبية ", "يرجى تشغيل الخادم",
+			"لم يُعثر على أي مشكلة.", "اسم المستخدم أو كلمة المرور غير صحيحة."},
+	} {
+		t.Run(test.lang, func(t *testing.T) {
+			tab := look(t, srv, test.lang)
+			const close = `document.querySelector('#problems button')`
+			press := func(table, text, heading string) {
+				t.Helper()
+				tab.wait(row(table, text))
+				eval[any](tab, fmt.Sprintf("Array.from(%s.querySelectorAll('button')).at(-1).focus()", row(table, text)))
+				if got := eval[string](tab, "document.activeElement.textContent"); got != test.button {
+					t.Errorf("the button is %q", got)
+				}
+				tab.press("Enter", "\r")
+				tab.wait(`document.querySelector('#problems').open && document.activeElement.id === 'client'`)
+				if got := tab.text("#client"); !strings.HasPrefix(got, heading) {
+					t.Errorf("the dialog is about %q", got)
+				}
+			}
+			leave := func() {
+				t.Helper()
+				tab.press("Tab", "")
+				tab.wait(`document.activeElement === ` + close)
+				tab.press("Enter", "\r")
+				tab.wait(`!document.querySelector('#problems').open && document.activeElement.textContent === '` + test.button + `'`)
+			}
+			press("sessions", "127.0.0.3", "alice 127.0.0.3:")
+			found := tab.text("#found")
+			if !strings.HasPrefix(found, test.cause) || !strings.Contains(found, test.change) ||
+				!strings.Contains(found, "the client did not connect to port") || eval[int](tab,
+				`document.querySelectorAll('#found article').length`) != 1 {
+				t.Errorf("found %q", found)
+			}
+			if got := eval[[]string](tab, `Array.from(document.querySelectorAll('#found h3 bdi'), e => e.textContent)`); len(got) != 4 ||
+				got[0] != "alice" || got[1] != "127.0.0.3" || !strings.Contains(got[3], "2") {
+				t.Errorf("isolated: %q", got)
+			}
+			if got := eval[string](tab, `getComputedStyle(document.querySelector('#found')).direction + ' ' +
+				getComputedStyle(document.querySelector('#found li bdi')).direction`); got != test.dir+" ltr" {
+				t.Errorf("the directions are %s", got)
+			}
+			leave()
+			press("sessions", "127.0.0.4", "alice 127.0.0.4:")
+			if got := tab.text("#found"); got != test.nothing {
+				t.Errorf("found %q", got)
+			}
+			leave()
+			press("audit", "127.0.0.5", "")
+			if got := tab.text("#found"); !strings.HasPrefix(got, test.login) {
+				t.Errorf("found %q", got)
+			}
+			leave()
+		})
+	}
+}
+
+// The page shows why a server has no findings.
+func TestNoFindings(t *testing.T) {
+	srv := start(t, func(*config.Config) {})
+	login(t, srv)
+	tab := look(t, srv, "fr")
+	tab.wait(row("sessions", "alice"))
+	eval[any](tab, `{ // as if the session were one of another replica
+		const fetched = fetch
+		fetch = path => fetched(path.replace('127.0.0.1', '192.0.2.7'))
+	}`)
+	tab.expect("404 (Not Found)")
+	tab.enter("#sessions button:last-child")
+	tab.wait(`document.querySelector('#problems').open`)
+	if got := tab.text("#found :lang(en)"); !strings.HasPrefix(got, "this replica has logged no line about 192.0.2.7:") {
+		t.Errorf("found %q", got)
+	}
 }
 
 // What clients choose is text, and cannot order the text around it.

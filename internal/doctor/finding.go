@@ -250,7 +250,7 @@ func Render(found []Finding, text func(id i18n.ID, args ...string) string) {
 }
 
 // NothingFound is the message that nothing wrong was found.
-const NothingFound i18n.ID = "doctor-nothing-found"
+const NothingFound i18n.ID = "page-nothing-found"
 
 // portsText writes ports as ranges: 30012-30025, 30040.
 func portsText(ports map[uint16]bool) string {

@@ -27,6 +27,12 @@ export function isolated(...parts) {
   return node
 }
 
+// isolating returns a sentence of the server as nodes, in which what it says something about keeps its own direction.
+export function isolating(sentence, args) {
+  const split = (piece, arg) => piece.split(arg).flatMap((part, i) => i ? [visible(arg), part] : [part])
+  return args.filter(arg => arg).reduce((nodes, arg) => nodes.flatMap(node => typeof node === 'string' ? split(node, arg) : [node]), [sentence])
+}
+
 const decimal = new Intl.NumberFormat(locale)
 const share = new Intl.NumberFormat(locale, {style: 'percent'})
 const languages = new Intl.DisplayNames(locale, {type: 'language'})

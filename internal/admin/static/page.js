@@ -1,6 +1,6 @@
 // The page of the admin listener: it shows what the API tells, as it changes.
 
-import {bytes, compare, filled, isolated, languageName, number, of, percent, speed, text, time, visible} from './format.js'
+import {bytes, compare, filled, isolated, isolating, languageName, number, of, percent, speed, text, time, visible} from './format.js'
 import {Table, filter, filtering, set, setForeign, setNodes, setReason} from './table.js'
 
 const api = 'api/v1/'
@@ -128,10 +128,13 @@ const tables = {
       command: column('command'),
       since: timeColumn('since'),
       'last-activity': timeColumn('last_active'),
-      actions: cell => tables.sessions.button(cell, text('disconnect'), (s, subject) => ask({
-        question: text('disconnect-question'), action: text('disconnect'), subject,
-        path: `sessions/${encodeURIComponent(s.id)}`, done: text('disconnected'), table: tables.sessions,
-      })),
+      actions: cell => tables.sessions.buttons(cell, {
+        [text('disconnect')]: (s, subject) => ask({
+          question: text('disconnect-question'), action: text('disconnect'), subject,
+          path: `sessions/${encodeURIComponent(s.id)}`, done: text('disconnected'), table: tables.sessions,
+        }),
+        [text('find-problems')]: (s, subject) => findProblems(s.remote, s.since, subject),
+      }),
     },
   }),
   tenants: new Table('tenants', {
@@ -154,10 +157,12 @@ const tables = {
       banned: column('name'),
       until: timeColumn('until'),
       reason: (cell, b) => setNodes(cell, word(banReasons, b.reason || '–')),
-      actions: cell => tables.bans.button(cell, text('unban'), (b, subject) => ask({
-        question: text('unban-question'), action: text('unban'), subject,
-        path: `bans?name=${encodeURIComponent(b.name)}`, done: text('unbanned'), table: tables.bans,
-      })),
+      actions: cell => tables.bans.buttons(cell, {
+        [text('unban')]: (b, subject) => ask({
+          question: text('unban-question'), action: text('unban'), subject,
+          path: `bans?name=${encodeURIComponent(b.name)}`, done: text('unbanned'), table: tables.bans,
+        }),
+      }),
     },
   }),
   uploads: new Table('uploads', {
@@ -169,16 +174,18 @@ const tables = {
       user: column('user'),
       size: (cell, u) => setNodes(cell, [u.bytes === null ? '–' : isolated(bytes(u.bytes))]),
       'last-data': timeColumn('last_part'),
-      actions: cell => tables.uploads.button(cell, text('delete'), (u, subject) => ask({
-        question: text('delete-question'), action: text('delete'), subject,
-        path: `uploads/${encodeURIComponent(u.tenant)}/${encodeURIComponent(u.id)}`, done: text('deleted'), table: tables.uploads, then: showUploads,
-      })),
+      actions: cell => tables.uploads.buttons(cell, {
+        [text('delete')]: (u, subject) => ask({
+          question: text('delete-question'), action: text('delete'), subject,
+          path: `uploads/${encodeURIComponent(u.tenant)}/${encodeURIComponent(u.id)}`, done: text('deleted'), table: tables.uploads, then: showUploads,
+        }),
+      }),
     },
   }),
   audit: new Table('audit', {
     key: e => e.key,
     words: e => [e.administrator, e.tenant, e.user, e.client, e.path],
-    subject: ['event'],
+    subject: ['event', 'time', 'address'],
     columns: {
       time: timeColumn('time'),
       event: (cell, e) => setNodes(cell, word(events, e.event)),
@@ -187,6 +194,10 @@ const tables = {
       tenant: column('tenant'),
       address: column('client'),
       path: column('path'),
+      actions: (cell, e) => {
+        if (e.outcome === 'ok' || !/[.:]/.test(e.client)) return // it may be the server
+        tables.audit.buttons(cell, {[text('find-problems')]: (_, subject) => findProblems(e.client, e.time, subject)})
+      },
     },
   }),
   certificates: new Table('certificates', {
@@ -377,13 +388,16 @@ function refusal(message) {
   return filled('failed', {Error: visible(message, 'en')})
 }
 
+// named shows the subject of a row.
+const named = subject => subject.flatMap(part => [visible(part), ' '])
+
 let asked // the question of the dialog
 
 // ask wants a confirmation, and then deletes what path names.
 function ask(question) {
   asked = question
   element('question').textContent = asked.question
-  element('subject').replaceChildren(...asked.subject.flatMap(part => [visible(part), ' ']))
+  element('subject').replaceChildren(...named(asked.subject))
   element('confirmed').textContent = asked.action
   element('confirm').showModal()
 }
@@ -405,6 +419,35 @@ element('confirm').addEventListener('submit', async event => {
 element('confirm').addEventListener('close', () => {
   if (document.activeElement === document.body) asked.table.focus()
 })
+
+// findProblems shows what the log tells of a client, beginning two hours ago or with what the row shows.
+async function findProblems(address, began, subject) {
+  const hours = Math.ceil(Math.max(2, (new Date() - new Date(began)) / 3_600_000))
+  let shown
+  try {
+    const found = await request(`findings?${new URLSearchParams({address, since: `${hours}h`, lang: document.documentElement.lang})}`)
+    if (!found) return
+    shown = found.length > 0 ? found.map(finding) : [text('nothing-found')]
+  } catch (error) {
+    shown = refusal(error.message)
+  }
+  element('client').replaceChildren(...named(subject))
+  element('found').replaceChildren(...shown)
+  element('problems').showModal()
+}
+
+// finding shows the cause of a problem, what to change, and what was logged.
+function finding({level, user, times, cause, args = [], change, evidence}) {
+  const make = (tag, ...nodes) => {
+    const node = document.createElement(tag)
+    node.append(...nodes)
+    return node
+  }
+  const heading = make('h3', ...(user ? [visible(user), ': '] : []), ...isolating(cause, args))
+  heading.classList.toggle('problem', level === 'wrong')
+  if (times > 1) heading.append(' ', isolated(`(${number(times)} ×)`))
+  return make('article', heading, make('p', change), make('ul', ...evidence.map(line => make('li', visible(line, 'en')))))
+}
 
 async function showUploads() {
   try {

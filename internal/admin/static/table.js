@@ -121,17 +121,19 @@ export class Table {
     document.getElementById(`${this.id}-heading`).focus()
   }
 
-  // button puts a button into a cell, once. Its accessible name is that of the action and the subject of the row.
-  button(cell, label, act) {
+  // buttons puts buttons into a cell, once. The accessible name of each is that of its action and the subject of the row.
+  buttons(cell, actions) {
     if (cell.firstChild) return
     const row = cell.parentElement
-    const button = document.createElement('button')
-    button.type = 'button'
-    button.id = `${row.id}-button`
-    button.textContent = label
-    button.setAttribute('aria-labelledby', [button.id, ...this.subject.map(column => `${row.id}-${column}`)].join(' '))
-    button.addEventListener('click', () => act(row.item, this.subject.map(column => this.cell(row, column).textContent)))
-    cell.append(button)
+    for (const [label, act] of Object.entries(actions)) {
+      const button = document.createElement('button')
+      button.type = 'button'
+      button.id = `${row.id}-button-${cell.childElementCount}`
+      button.textContent = label
+      button.setAttribute('aria-labelledby', [button.id, ...this.subject.map(column => `${row.id}-${column}`)].join(' '))
+      button.addEventListener('click', () => act(row.item, this.subject.map(column => this.cell(row, column).textContent)))
+      cell.append(button)
+    }
   }
 
   cell(row, column) {
