@@ -90,8 +90,8 @@ func TestDoctorAsksServer(t *testing.T) {
 	}{
 		{"address=127.0.0.3&since=2h", "fr-CH", password, http.StatusOK, []string{
 			`[{"finding":"ports-unreachable","level":"wrong","client":"127.0.0.3","user":"alice","times":2,`,
-			`"cause":"127.0.0.3 ne peut pas joindre les ports passifs `, "did not connect to port"}},
-		{"lang=ja&since=2h&address=" + remote, "fr", password, http.StatusOK, []string{"127.0.0.3からパッシブポート"}},
+			`"cause":"127.0.0.3 ne peut pas joindre les `, "did not connect to port"}},
+		{"lang=ja&since=2h&address=" + remote, "fr", password, http.StatusOK, []string{"127.0.0.3から"}},
 		{"address=127.0.0.4&since=2h", "fr", password, http.StatusNotFound, []string{"no line about 127.0.0.4"}},
 		{"address=127.0.0.3&since=yesterday", "fr", password, http.StatusBadRequest, []string{"since is no time"}},
 		{"address=alice&since=2h", "fr", password, http.StatusBadRequest, []string{"neither an address"}},
