@@ -3,6 +3,21 @@
 //
 // Code asks a [Profile] for the one fact that it depends on and never for the name of a server. docs/s3-servers.md
 // shows the table.
+//
+// The facts were tried, but for those of these profiles, which have them from documents:
+//   - aws and aws-directory: https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-requests.html,
+//     https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompletedPart.html,
+//     https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-express-differences.html
+//   - r2: https://developers.cloudflare.com/r2/api/s3/conditional-operations/,
+//     https://developers.cloudflare.com/r2/objects/multipart-objects/,
+//     https://developers.cloudflare.com/r2/api/s3/api/
+//   - gcs: https://cloud.google.com/storage/docs/xml-api/overview,
+//     https://cloud.google.com/storage/docs/xml-api/post-bucket,
+//     https://github.com/aws/aws-sdk-go-v2/issues/1816 (the SDK's signature)
+//
+// minio ignores the conditions of CopyObject, and of DeleteObject (https://github.com/minio/minio/issues/21677). ceph is
+// 16.2: conditions of CompleteMultipartUpload came in 2025 (https://github.com/ceph/ceph/pull/64830), checksums with
+// Squid. Of seaweedfs, which was run once, UploadPartCopy, parts of different sizes and DeleteObjects are assumed.
 package profile
 
 import "strings"
@@ -11,7 +26,7 @@ import "strings"
 // in nothing else that the driver knows of. The zero value is the strictest server: it offers nothing optional and
 // enforces every rule.
 //
-// docs/s3-servers.md shows the profiles as a table, and where each fact comes from.
+// docs/s3-servers.md shows the profiles as a table.
 type Profile struct {
 	// Name is how a configuration names the profile, "aws" for example.
 	Name string
