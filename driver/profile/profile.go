@@ -15,8 +15,8 @@
 //     https://cloud.google.com/storage/docs/xml-api/post-bucket,
 //     https://github.com/aws/aws-sdk-go-v2/issues/1816 (the SDK's signature)
 //
-// minio ignores the conditions of CopyObject, and of DeleteObject (https://github.com/minio/minio/issues/21677). ceph is
-// 16.2: conditions of CompleteMultipartUpload came in 2025 (https://github.com/ceph/ceph/pull/64830), checksums with
+// minio ignores the conditions of CopyObject, and of DeleteObject (https://github.com/minio/minio/issues/21677). ceph
+// is 16.2: conditions of CompleteMultipartUpload came in 2025 (https://github.com/ceph/ceph/pull/64830), checksums with
 // Squid. Of seaweedfs, which was run once, UploadPartCopy, parts of different sizes and DeleteObjects are assumed.
 package profile
 
