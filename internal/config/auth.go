@@ -44,7 +44,7 @@ type UserSettings struct {
 	Language language.Tag `yaml:"language" default:"the tenant's"`
 	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
 	Quota value.Size `yaml:"quota" default:"no limit"`
-	// How the user's clients differ from the standards. What it leaves out the network says, else the tenant.
+	// How the user's clients differ from the standards. It wins over the network and the tenant.
 	Compatibility Compatibility `yaml:"compatibility"`
 }
 

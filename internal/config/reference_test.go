@@ -600,9 +600,8 @@ func (r *reference) lay() {
 			if !again {
 				if same := sameAs(k.section, told); same != "" {
 					r.repeats[at], again = same, true
-				} else {
-					told = append(told, laid{at, k.section})
 				}
+				told = append(told, laid{at, k.section})
 			}
 			if again {
 				r.repeats[at] = cmp.Or(r.repeats[at], "-")
@@ -626,8 +625,9 @@ type row struct {
 }
 
 // sameAs says that a section has the keys of another one, which a reader knows by then. It is empty where none has
-// them.
+// them. Of several it names the one that has the fewest others.
 func sameAs(s *section, told []laid) string {
+	same, fewest := "", 0
 	for _, other := range told {
 		if len(s.keys) < 2 || !slices.ContainsFunc(s.keys, func(k key) bool { return k.section == nil }) {
 			continue
@@ -646,12 +646,15 @@ func sameAs(s *section, told []laid) string {
 		if slices.ContainsFunc(s.keys, func(k key) bool { return !known(k) }) {
 			continue
 		}
-		if len(but) == 0 {
-			return "the keys of `" + other.path + "`"
+		if same != "" && len(but) >= fewest {
+			continue
 		}
-		return "the keys of `" + other.path + "`, but not " + strings.Join(but, ", ")
+		same, fewest = "the keys of `"+other.path+"`", len(but)
+		if fewest > 0 {
+			same += ", but not " + strings.Join(but, ", ")
+		}
 	}
-	return ""
+	return same
 }
 
 // scalar is the type of the single values in a type.

@@ -94,8 +94,7 @@ type Tenant struct {
 	UsersFile string `yaml:"users_file" path:"true" default:"none"`
 	// The users. At least one is required, unless `auth` has a service.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
-	// Service that decides on logins of users that the configuration does not have: `hook`, `ldap` or `ftp`. The
-	// tenant needs none where the server has one.
+	// Service that decides on logins of users that the configuration does not have: `hook`, `ldap` or `ftp`.
 	Auth Auth `yaml:"auth"`
 }
 

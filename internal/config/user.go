@@ -40,7 +40,7 @@ type User struct {
 	Timezone value.Zone `yaml:"timezone" default:"the tenant's"`
 	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
 	Quota value.Size `yaml:"quota" default:"no limit"`
-	// How the user's clients differ from the standards. What it leaves out the network says, else the tenant.
+	// How the user's clients differ from the standards. It wins over the network and the tenant.
 	Compatibility Compatibility `yaml:"compatibility"`
 	// TLS of the user's clients, where it differs from the tenant's.
 	TLS UserTLS `yaml:"tls"`
