@@ -73,7 +73,7 @@ func commandLinePage(root *cobra.Command) string {
 		}
 		example := exampleOf(cmd)
 		usage := strings.ReplaceAll(strings.TrimSuffix(cmd.UseLine(), " [flags]"), " [--config FILE]", "")
-		if usage != example && usage != cmd.CommandPath() {
+		if usage != example && usage != cmd.CommandPath() && (example == "" || strings.ContainsAny(usage, "|[{")) {
 			fmt.Fprintf(&b, "```text\n%s\n```\n\n", usage)
 		}
 		writeFlags(&b, cmd.NonInheritedFlags(), asking.PersistentFlags())
