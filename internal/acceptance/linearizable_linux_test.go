@@ -362,6 +362,7 @@ func (j *judge) run(t *testing.T, part string) {
 			team.User = "alice@" + []string{"versions", "locked"}[j.teams/(*historiesTeams)%2]
 			team.Rules.Versions = j.versions
 		}
+		team.Rules.Calm = part == "clean"
 		if part == "resume" {
 			team.User, team.Keeper, team.Rules = "alice@beside", "keeper-%d@resuming", linearizability.Rules{}
 			if n%2 == 1 {

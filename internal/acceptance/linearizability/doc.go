@@ -31,20 +31,23 @@
 //     the marker.
 //   - MKD makes the marker at one moment, where there is none. So of two clients that make a directory, one succeeds.
 //   - RMD has seen the marker at one moment and no file at others, and deletes the marker that is there later, as
-//     DELE deletes a file. A directory that the replica may have shown before may have vanished meanwhile.
+//     DELE deletes a file. A directory that the replica may have shown since another RMD may have vanished meanwhile.
 //   - A reply 5xx says that the command has no effect, and that there was a reason at one moment. For RETR, SIZE,
 //     MLST, DELE and RNFR, and for APPE to a file that was deleted meanwhile, the reason is that there is no file.
 //     For REST and STOR it is a file that is shorter than the offset. For MKD it is a directory that is there, and
 //     for RMD one that is not, or that has files. Under overwrite: deny, it is a file that stays, for STOR and RNTO.
 //     Where only another client was in the way, the reply must be 4xx.
 //   - A reply 4xx or none leaves doubt: the command may take effect at any later time, or never. It may take effect
-//     once only.
+//     once only. Where no request is lost, a reply 4xx says that the command has no effect, but for a rename: it may
+//     have made its copy.
 //
 // # What a server without a conditional delete may do
 //
 // There a rename looks at the source, and then deletes what is there. docs/guarantees.md admits that this may remove
 // what another client has stored between the two. [Plan.Excuse] finds the renames to which this may have happened: a
-// DELETE that comes after a look. A DELETE that is repeated without another look is not excused. Where the bucket
+// DELETE that comes after a look, which comes after the target was stored. Such a rename has seen what it has read
+// once more, and what was stored before that look stays. A DELETE that is repeated without another look is not
+// excused. Where the bucket
 // keeps versions, such a rename gets no 250, and brings back what it has deleted. Others may miss the file until
 // then. It does not bring the file back where S3 has not answered the DELETE.
 //

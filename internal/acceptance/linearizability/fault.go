@@ -3,7 +3,6 @@ package linearizability
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -161,8 +160,9 @@ type Faults struct {
 
 // BeginRecords plans faults for the records of uploads, until end is called.
 func (f *Faults) BeginRecords(seed uint64) (end func()) {
-	p := &Plan{faults: f, began: time.Now(), random: rand.New(rand.NewPCG(seed, 1)), repeated: map[string]bool{},
-		left: math.MaxInt, rarely: 8}
+	p := &Plan{
+		faults: f, began: time.Now(), random: rand.New(rand.NewPCG(seed, 1)), left: math.MaxInt, rarely: 8,
+	}
 	set := func(p *Plan) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -208,23 +208,22 @@ type Plan struct {
 	// rarely is how many requests that change something there are for each fault, 0 for the usual number.
 	rarely int
 
-	storm    [2]time.Time    // from when until when all are refused
-	repeated map[string]bool // "replica key": the replica has deleted it, and has not looked at it since
-	deletes  []deletion      // that came after a look
-	applied  int             // faults so far
-	log      []string
+	storm   [2]time.Time // from when until when all are refused
+	passed  []passage
+	applied int // faults so far
+	log     []string
 }
 
-// A deletion is when the S3 server was asked to delete a key.
-type deletion struct {
-	key string
-	at  time.Duration
+// A passage is when a request was at the S3 server.
+type passage struct {
+	request
+	replica      int
+	began, ended time.Duration
 }
 
 // begin makes the plan of a history.
 func (f *Faults) begin(dir string, seed uint64, faults bool) *Plan {
-	p := &Plan{faults: f, dir: dir, began: time.Now(), random: rand.New(rand.NewPCG(seed, 1)),
-		repeated: map[string]bool{}}
+	p := &Plan{faults: f, dir: dir, began: time.Now(), random: rand.New(rand.NewPCG(seed, 1))}
 	if f.Sign != nil {
 		p.page = []int{0, 0, 2, 3}[p.random.IntN(4)] // asked for one entry, MinIO says that there are no others
 	}
@@ -316,54 +315,63 @@ func (p *Plan) lock(q request) (unlock func()) {
 	}
 }
 
-// passing notes that a request is about to reach the S3 server.
-func (p *Plan) passing(replica int, q request) {
-	if q.kind != "DELETE" && q.kind != "BATCH" {
-		return
-	}
+// pass notes that the S3 server has answered a request that it got at began.
+func (p *Plan) pass(replica int, q request, began time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, key := range q.keys {
-		id := fmt.Sprint(replica, " ", key)
-		if !p.repeated[id] {
-			p.deletes = append(p.deletes, deletion{key, p.now()})
-		}
-		p.repeated[id] = true
-	}
+	p.passed = append(p.passed, passage{q, replica, began, p.now()})
 }
 
-// passed notes that the S3 server has answered.
-func (p *Plan) passed(replica int, q request) {
-	if !q.looks() {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.DeleteFunc(p.repeated, func(id string, _ bool) bool {
-		of, key, _ := strings.Cut(id, " ")
-		return of == fmt.Sprint(replica) && strings.HasPrefix(key, q.path)
+// of tells whether a request was one of a replica about a name.
+func (p *passage) of(replica int, name string) bool {
+	return p.replica == replica && slices.ContainsFunc(p.keys, func(key string) bool {
+		return strings.HasSuffix(key, "/"+path.Base(name))
 	})
 }
 
 // Excuse marks the renames that may have deleted what another client stored after their last look, for a server
 // without a conditional delete.
 //
-// A replica that sends a DELETE for a key after it has looked at the object may have this excuse, because the proxy
-// cannot see which look the request depends on. A replica that repeats the DELETE without another look has none.
+// A rename has this excuse where its replica has sent a DELETE for the source, after it has looked at it, after it has
+// stored the target. The proxy cannot see which of several clients of the replica a request is for, so the earliest
+// look counts. A replica that repeats the DELETE without another look has no excuse.
 func (p *Plan) Excuse(h History) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range h {
-		c := &h[i]
-		if c.Verb != "RNTO" {
+		if c := &h[i]; c.Verb == "RNTO" {
+			c.Looked, c.Blind = p.excuse(c)
+		}
+	}
+}
+
+// excuse tells whether a rename has an excuse, and when its last look at the source began at the earliest.
+func (p *Plan) excuse(c *Command) (looked time.Duration, excused bool) {
+	stored := c.Call // when the target was stored, at the earliest
+	if i := slices.IndexFunc(p.passed, func(q passage) bool {
+		return q.changes() && q.kind != "DELETE" && q.began >= c.Call && q.of(c.Replica, c.To)
+	}); i >= 0 {
+		stored = p.passed[i].ended // the first one to end, as they are in this order
+	}
+	for _, d := range p.passed {
+		if d.kind != "DELETE" || !d.of(c.Replica, c.Name) || d.began < stored || d.began > c.Return && !c.inDoubt() {
 			continue
 		}
-		for _, d := range p.deletes {
-			if strings.HasSuffix(d.key, "/"+path.Base(c.Name)) && d.at >= c.Call && (d.at <= c.Return || c.inDoubt()) {
-				c.Blind = true
+		for _, l := range p.passed {
+			if l.kind == "HEAD" && l.of(c.Replica, c.Name) && l.began >= stored && l.ended <= d.began &&
+				!p.deletedBetween(l, d, c) && (!excused || l.began < looked) {
+				looked, excused = l.began, true
 			}
 		}
 	}
+	return looked, excused
+}
+
+// deletedBetween tells whether the replica has deleted the source of a rename after a look, and before a DELETE.
+func (p *Plan) deletedBetween(look, d passage, c *Command) bool {
+	return slices.ContainsFunc(p.passed, func(q passage) bool {
+		return q.kind == "DELETE" && q.of(c.Replica, c.Name) && q.began > look.ended && q.began < d.began
+	})
 }
 
 // note remembers what happened to a request.

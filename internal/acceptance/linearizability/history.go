@@ -31,8 +31,10 @@ type Command struct {
 	// the history.
 	Call, Return time.Duration
 
-	// Blind says that a rename may have deleted what was stored after its last look at the source. See [Plan.Excuse].
-	Blind bool
+	// Blind says that a rename may have deleted what was stored after its last look at the source, which it began at
+	// Looked at the earliest. See [Plan.Excuse].
+	Blind  bool
+	Looked time.Duration
 
 	// Seen says of RMD that its replica may have seen the directory before. It then stays one for the user, also when
 	// it has vanished. See [History.markSeen].
@@ -59,16 +61,21 @@ func (c *Command) shows(directory string) bool {
 			return true
 		}
 	}
-	return c.Name != "" && connected(directory, c.Name) && (c.Code/100 == 2 || c.inDoubt() || c.Verb == "MKD")
+	return c.Name != "" && connected(directory, c.Name) && c.Verb != "RMD" &&
+		(c.Code/100 == 2 || c.inDoubt() || c.Verb == "MKD")
 }
 
-// markSeen finds the directories that replicas may remember.
+// markSeen finds the directories that replicas may remember: a reply may have shown them, and none of the replica has
+// removed them since.
 func (h History) markSeen() {
 	for i := range h {
 		c := &h[i]
 		c.Seen = c.Verb == "RMD" && slices.ContainsFunc(h, func(o Command) bool {
 			return o.Replica == c.Replica && o.Call < c.Return && (o.Client != c.Client || o.Call < c.Call) &&
-				o.shows(c.Name)
+				o.shows(c.Name) && !slices.ContainsFunc(h, func(r Command) bool {
+				return r.Verb == "RMD" && r.Name == c.Name && r.Replica == c.Replica && r.Code/100 == 2 &&
+					r.Call > o.Return && r.Return < c.Call
+			})
 		})
 	}
 }
@@ -112,12 +119,13 @@ func (h History) mayBeOvertaken(c *Command) bool {
 }
 
 // Groundless is the commands that were refused though nothing was in their way. Without faults, only another client's
-// change of the same name is a reason.
+// change of the same name is a reason. A rename that was refused may have made its copy.
 func (h History) Groundless() (groundless History) {
 	for _, c := range h {
 		if c.Refused() && !slices.ContainsFunc(h, func(o Command) bool {
+			copies := o.Verb == "RNTO" && o.Refused() && (o.To == c.Name || o.To == c.To)
 			return o.Client != c.Client && o.Call < c.Return && c.Call < o.Return &&
-				(o.changes(c.Name) || c.To != "" && o.changes(c.To))
+				(copies || o.changes(c.Name) || c.To != "" && o.changes(c.To))
 		}) {
 			groundless = append(groundless, c)
 		}
@@ -169,6 +177,11 @@ func (c *Command) reply() string {
 	}
 	if c.Blind {
 		text += mayBeBlind
+		if c.Looked > 0 {
+			text += fmt.Sprintf(", from %.3fs on)", c.Looked.Seconds())
+		} else {
+			text += ")"
+		}
 	}
 	if c.Seen {
 		text += maySee
@@ -178,7 +191,7 @@ func (c *Command) reply() string {
 
 // Remarks on replies.
 const (
-	mayBeBlind = " (may have deleted what came after its last look)"
+	mayBeBlind = " (may have deleted what came after its last look"
 	maySee     = " (its replica may have shown the directory)"
 )
 

@@ -19,6 +19,10 @@ type Rules struct {
 	// Versions says that the bucket keeps versions, so that a rename brings back what it has deleted by mistake. See
 	// [Plan.Excuse]. The bucket is one of MinIO, which orders versions by a time that it takes before it stores them.
 	Versions bool
+
+	// Calm says that no request and no answer is lost. What gets a reply 4xx has then no effect, but for a rename: it
+	// may have made its copy.
+	Calm bool
 }
 
 // A step is what a command does at one moment.
@@ -31,10 +35,11 @@ type step struct {
 	size     int64
 	whole    bool // got is the whole content
 	got      string
-	deny     bool // an existing file stays
-	versions bool // the bucket keeps versions
-	dated    bool // it stores what was dated by a step before
-	doubt    bool // any outcome is possible
+	deny     bool          // an existing file stays
+	from     time.Duration // not before
+	versions bool          // the bucket keeps versions
+	dated    bool          // it stores what was dated by a step before
+	doubt    bool          // any outcome is possible
 
 	// Of a directory:
 	below    []int // the names in it
@@ -55,6 +60,7 @@ const (
 	remove
 	readSource
 	writeTarget
+	lookAtSource // where S3 has no conditional delete
 	removeSource
 	bringBack     // in a bucket that keeps versions
 	refusedRename // no source, or a target that stays
@@ -94,6 +100,7 @@ type holding struct {
 	command int
 	file    file // what a rename has read
 	written bool // and written
+	looked  bool // and looked at again
 
 	dated     int  // the name that it is about to store, plus one
 	overtaken bool // a conditional write has changed the name since
@@ -245,9 +252,19 @@ func (s state) rename(p step, source file) (state, bool) {
 		}
 		h.written = true
 		return s.hold(h), true
-	default: // removeSource
+	case lookAtSource:
 		h, begun := s.find(p.command)
 		if !begun || !h.written {
+			return s, false
+		}
+		same := source == h.file || !source.there
+		if h.looked = true; !same || !source.there {
+			h.file = file{} // it deletes nothing
+		}
+		return s.hold(h), same || p.doubt
+	default: // removeSource
+		h, begun := s.find(p.command)
+		if !begun || !h.written || p.source.Blind && !h.looked {
 			return s, false
 		}
 		s = s.release(p.command)
@@ -276,7 +293,9 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 		steps := make([]step, len(kinds))
 		for i, kind := range kinds {
 			steps[i] = p
-			steps[i].kind = kind
+			if steps[i].kind = kind; kind == lookAtSource {
+				steps[i].from = c.Looked
+			}
 		}
 		return steps
 	}
@@ -284,6 +303,8 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 	switch {
 	case c.Verb == "MLSD":
 		return r.listed(p, names)
+	case r.Calm && c.Code/100 == 4 && c.Verb != "RNTO":
+		return nil
 	case isDirectory(c.Name):
 		return p.directory()
 	case c.Code/100 == 5:
@@ -313,13 +334,19 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 		}
 		return of(seeDeleted, remove)
 	case "RNTO":
-		if p.doubt && c.Blind && r.Versions {
-			return of(readSource, writeTarget, removeSource, bringBack)
-		}
+		kinds := []stepKind{readSource}
 		if p.dated {
-			return of(readSource, date, writeTarget, removeSource)
+			kinds = append(kinds, date)
 		}
-		return of(readSource, writeTarget, removeSource)
+		kinds = append(kinds, writeTarget)
+		if c.Blind {
+			kinds = append(kinds, lookAtSource)
+		}
+		kinds = append(kinds, removeSource)
+		if p.doubt && c.Blind && r.Versions {
+			kinds = append(kinds, bringBack)
+		}
+		return of(kinds...)
 	default:
 		panic(c.Verb)
 	}
@@ -332,11 +359,11 @@ func (r Rules) refusal(c *Command) stepKind {
 		return readAbsent
 	case c.Verb == "RNTO" && (c.Code == 550 || c.Code == 553):
 		return refusedRename
-	case c.Verb == "KEEP", r.Deny && (c.Verb == "REST" || c.Verb == "APPE"):
+	case c.Verb == "KEEP", r.Deny && c.Verb == "REST":
 		return anything
 	case c.Verb == "REST":
 		return readTooShort
-	case r.Deny && c.Verb == "STOR":
+	case r.Deny && (c.Verb == "STOR" || c.Verb == "APPE"):
 		return readPresent
 	}
 	return never
@@ -444,7 +471,9 @@ func (r Rules) operations(h History) (operations []porcupine.Operation, names []
 		}
 		for _, p := range r.steps(number, h, numbers) {
 			operations = append(
-				operations, porcupine.Operation{ClientId: c.Client, Input: p, Call: int64(c.Call), Return: end})
+				operations, porcupine.Operation{
+					ClientId: c.Client, Input: p, Call: int64(max(c.Call, p.from)), Return: end,
+				})
 		}
 	}
 	return operations, names
@@ -502,7 +531,8 @@ func model(names []string) porcupine.Model {
 			}
 			for _, held := range s.(state).held {
 				held.file.hash(&h)
-				maphash.WriteComparable(&h, [4]any{held.command, held.written, held.dated, held.overtaken})
+				held.file = file{}
+				maphash.WriteComparable(&h, held)
 			}
 			return h.Sum64()
 		},
@@ -510,7 +540,7 @@ func model(names []string) porcupine.Model {
 			p := input.(step)
 			what := map[stepKind]string{
 				date: "takes the time: ", seeDeleted: "looks: ", seeMarker: "looks: ", remove: "deletes: ", readSource: "reads: ",
-				writeTarget: "writes: ", removeSource: "deletes: ", bringBack: "brings back: ",
+				writeTarget: "writes: ", lookAtSource: "looks: ", removeSource: "deletes: ", bringBack: "brings back: ",
 			}[p.kind]
 			if p.source.Verb == "MLSD" {
 				what = names[p.file] + " in: "

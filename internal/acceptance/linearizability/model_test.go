@@ -75,7 +75,9 @@ func TestCheck(t *testing.T) {
 	blind.Blind = true
 	noticed := blind
 	noticed.Code = 451
-	versions := Rules{Versions: true}
+	lateLook := blind
+	lateLook.Looked = 7
+	versions, calm := Rules{Versions: true}, Rules{Calm: true}
 	made := map[string]int64{"d/": 0}
 	mkdOfAnother := mkd(257)
 	mkdOfAnother.Client = 1
@@ -132,6 +134,11 @@ func TestCheck(t *testing.T) {
 
 		{"doubt-done", Rules{}, inTurn(stor("a", "x", 451), size("a", 1)), Explained},
 		{"doubt-done-late", Rules{}, inTurn(stor("a", "x", none), missing("a"), size("a", 1)), Explained},
+		{"refused-in-calm", calm, inTurn(stor("a", "x", 226), appe("y", 451), size("a", 1)), Explained},
+		{"refused-in-calm-and-done", calm, inTurn(stor("a", "x", 226), appe("y", 451), size("a", 2)), Unexplained},
+		{"unanswered-in-calm", calm, inTurn(stor("a", "x", 226), appe("y", none), size("a", 2)), Explained},
+		{"rename-refused-in-calm", calm,
+			inTurn(stor("a", "x", 226), rnto("b", 451), mlsd(map[string]int64{"a": 1, "b": 1})), Explained},
 		{"doubt-never-done", Rules{}, inTurn(stor("a", "x", none), missing("a")), Explained},
 		{"doubt-done-twice", Rules{}, inTurn(
 			stor("a", "x", none), size("a", 1), dele("a", 250), missing("a"), size("a", 1)), Unexplained},
@@ -166,6 +173,23 @@ func TestCheck(t *testing.T) {
 			at(0, 1, stor("a", "x", 226)), at(2, 90, blind), at(3, 4, retr("b", "x")), at(5, 6, stor("a", "yy", 226)),
 			at(91, 92, missing("a")),
 		}, Explained},
+		{"rename-may-not-delete-what-came-before-its-look", Rules{}, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 90, lateLook), at(3, 4, retr("b", "x")), at(5, 6, stor("a", "yy", 226)),
+			at(91, 92, missing("a")),
+		}, Unexplained},
+		{"rename-may-delete-what-came-after-its-look", Rules{}, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 90, lateLook), at(3, 4, retr("b", "x")), at(8, 9, stor("a", "yy", 226)),
+			at(91, 92, missing("a")),
+		}, Explained},
+		{"rename-that-looks-late-beside-a-delete", Rules{}, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 90, lateLook), at(3, 4, retr("b", "x")), at(5, 6, dele("a", 250)),
+			at(91, 92, missing("a")),
+		}, Explained},
+		{"rename-deletes-nothing-after-it-saw-nothing", Rules{}, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 90, blind), at(3, 4, retr("b", "x")), at(5, 6, dele("a", 250)),
+			at(7, 8, missing("a")), at(9, 10, stor("a", "yy", 226)), at(11, 12, size("a", 2)),
+			at(91, 92, missing("a")),
+		}, Explained}, // it may have looked before
 		{"rename-may-not-delete-a-version-that-came", versions, History{
 			at(0, 1, stor("a", "x", 226)), at(2, 90, blind), at(3, 4, retr("b", "x")), at(5, 6, stor("a", "yy", 226)),
 			at(91, 92, missing("a")),
@@ -228,6 +252,9 @@ func TestCheck(t *testing.T) {
 
 		{"deny", Rules{Deny: true}, inTurn(stor("a", "x", 226), stor("a", "y", 553), retr("a", "x")), Explained},
 		{"deny-refused-without-reason", Rules{Deny: true}, inTurn(stor("a", "x", 553)), Unexplained},
+		{"deny-append-refused", Rules{Deny: true},
+			inTurn(stor("a", "x", 226), appe("y", 550), retr("a", "x")), Explained},
+		{"deny-append-refused-without-reason", Rules{Deny: true}, inTurn(appe("y", 550)), Unexplained},
 		{"deny-one-winner", Rules{Deny: true},
 			History{at(0, 9, stor("a", "lock", 226)), at(0, 9, stor("a", "lock", 553)), at(10, 11, size("a", 4))},
 			Explained},
@@ -274,6 +301,11 @@ func TestCheck(t *testing.T) {
 			History{at(0, 1, mkd(257)), at(2, 9, rmd(250)), at(2, 9, rmd(250)), at(10, 11, mlsd(nil))}, Explained},
 		{"directory-unknown", Rules{}, inTurn(rmd(250)), Unexplained},
 		{"directory-that-vanished", Rules{}, inTurn(stor("d/x", "x", 226), dele("d/x", 250), rmd(250), rmd(550)),
+			Explained},
+		{"directory-that-vanished-removed-twice", Rules{},
+			inTurn(stor("d/x", "x", 226), dele("d/x", 250), rmd(250), rmd(250)), Unexplained},
+		{"directory-that-vanished-twice", Rules{}, inTurn(
+			stor("d/x", "x", 226), dele("d/x", 250), rmd(250), stor("d/x", "x", 226), dele("d/x", 250), rmd(250)),
 			Explained},
 		{"directory-in-doubt-removed-twice", Rules{}, inTurn(mkd(257), rmd(none), mlsd(nil), mkd(257), mlsd(nil)),
 			Unexplained},
@@ -348,6 +380,11 @@ func TestGroundless(t *testing.T) {
 			1},
 		{"beside-another-refusal", History{at(0, 9, Command{Client: 1, Verb: "APPE", Name: "a", Code: 451}),
 			at(5, 15, refused)}, 2},
+		{"beside-the-opposite-rename", History{at(0, 9, Command{Client: 1, Verb: "RNTO", Name: "b", To: "a", Code: 451}),
+			at(5, 15, rnto("b", 451))}, 0},
+		{"beside-another-rename-of-the-same-file", History{
+			at(0, 9, Command{Client: 1, Verb: "RNTO", Name: "a", To: "c", Code: 451}), at(5, 15, rnto("b", 451)),
+		}, 2},
 		{"target-of-a-rename", History{at(0, 9, Command{Client: 1, Verb: "STOR", Name: "b", Code: 226}),
 			at(5, 15, rnto("b", 451))}, 0},
 	} {
@@ -357,5 +394,15 @@ func TestGroundless(t *testing.T) {
 				t.Errorf("%d are groundless, want %d:\n%v", len(got), tt.want, got)
 			}
 		})
+	}
+}
+
+// Where no other reply is suspect than the last one, a shrunk history keeps what was stored.
+func TestShrinkKeepsWhatWasStored(t *testing.T) {
+	t.Parallel()
+	h := inTurn(stor("a", "x", 226), size("a", 1), size("a", 2), dele("a", 250))
+	want := History{h[0], h[2]}.String()
+	if got := (Rules{}).Shrink(h, until).String(); got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
 	}
 }

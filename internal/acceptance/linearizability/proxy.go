@@ -102,9 +102,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var response *answer
 	if !fault.refuse {
 		unlock := plan.lock(request)
-		plan.passing(p.replica, request)
+		passed := plan.now()
 		response = p.pass(r, body, request)
-		plan.passed(p.replica, request)
+		plan.pass(p.replica, request, passed)
 		unlock()
 	}
 	plan.note(began, p.replica, request, fault, response)
