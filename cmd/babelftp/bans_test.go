@@ -12,6 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
@@ -25,11 +26,7 @@ type asked struct {
 // ask asks a server with bans and a debug switch by a command, without one at first.
 func ask(t *testing.T, command string, all []asked) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "admin") // a socket's name is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
+	dir := servicetest.SocketDir(t)
 	socket := filepath.Join(dir, "admin.sock")
 	file := filepath.Join(dir, "babelftp.yaml")
 	text := "admin_socket: admin.sock\n" + `tenants: {acme: {bucket: acme-data, users: {alice: {password_hash: "` +

@@ -11,6 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // The exit code tells a script whether something is wrong, and a person reads what to do.
@@ -22,11 +23,7 @@ func TestDoctorLog(t *testing.T) {
 	if err := os.WriteFile(file, []byte(fine+missed+missed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "admin") // a socket's name is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
+	dir := servicetest.SocketDir(t)
 	socket := filepath.Join(dir, "admin.sock")
 	l, err := admin.Listen(t.Context(), socket)
 	if err != nil {

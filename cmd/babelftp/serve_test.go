@@ -158,11 +158,7 @@ func TestMissingBucket(t *testing.T) {
 // systemd hears when the server is ready and when it stops. A server with a wrong configuration is never ready.
 func TestNotifiesSystemd(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	dir, err := os.MkdirTemp("", "notify") // a socket's name is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := servicetest.SocketDir(t)
 	address := filepath.Join(dir, "notify.sock")
 	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
 	if err != nil {

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -73,11 +71,7 @@ func TestDeleteTree(t *testing.T) {
 			bucket, tree := s.buckets[acme], "/tree-"+name
 			for _, file := range files {
 				key := strings.TrimSuffix(prefix, "/") + tree + "/" + file
-				_, err := s.client.PutObject(
-					t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader("content")})
-				if err != nil {
-					t.Fatal(err)
-				}
+				s3test.Put(t, s.client, bucket, key, "content")
 			}
 			deleteTree(t, tree)
 			for _, object := range s.objects(t, "") {

@@ -3,7 +3,6 @@ package acceptance_test
 import (
 	"cmp"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"maps"
@@ -18,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -231,9 +231,9 @@ func (p *player) command(code, command string) {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		pool := x509.NewCertPool()
-		pool.AppendCertsFromPEM(certificate)
-		p.conn.TLS = &tls.Config{RootCAs: pool, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12}
+		p.conn.TLS = &tls.Config{
+			RootCAs: certtest.Pool(string(certificate)), ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12,
+		}
 		if err := p.conn.StartTLS(p.conn.TLS); err != nil {
 			p.t.Fatal(err)
 		}

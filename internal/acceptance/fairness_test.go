@@ -1,7 +1,6 @@
 package acceptance_test
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -10,8 +9,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -148,12 +145,7 @@ func TestOneDoor(t *testing.T) {
 	t.Parallel()
 	s := (&site{env: []string{"BABELFTP_LIMITS_ADDRESS_COMMAND_RATE=2"}}).open(
 		t, s3test.Start(t, "minio"), mallory(), "    limits: {user: {transfers: 1, download_rate: 4KiB}}")
-	key, bucket := prefix+"file", s.buckets[acme]
-	if _, err := s.client.PutObject(
-		t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key,
-			Body: bytes.NewReader(content(smallSize))}); err != nil {
-		t.Fatal(err)
-	}
+	s3test.Put(t, s.client, s.buckets[acme], prefix+"file", string(content(smallSize)))
 	first, second := ftptest.Dial(t, s.address), ftptest.Dial(t, s.address)
 	for _, c := range []*ftptest.Client{first, second} {
 		c.Login("mallory@acme", servicetest.Password)

@@ -1,7 +1,6 @@
 package acceptance_test
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/x509"
 	"fmt"
@@ -279,16 +278,8 @@ func below(t *testing.T, dir string, keys []string) []string {
 // mustStore wants an object of acme with some content.
 func (s *site) mustStore(t *testing.T, name string, content []byte) {
 	t.Helper()
-	bucket, key := s.buckets[acme], prefix+name
-	out, err := s.client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &bucket, Key: &key})
-	if err != nil {
-		t.Errorf("object %q: %v", key, err)
-		return
-	}
-	defer out.Body.Close()
-	got, err := io.ReadAll(out.Body)
-	if err != nil || !bytes.Equal(got, content) {
-		t.Errorf("object %q has %d bytes %.40q, want %d %.40q; %v", key, len(got), got, len(content), content, err)
+	if got := s3test.Content(t, s.client, s.buckets[acme], prefix+name); got != string(content) {
+		t.Errorf("object %q has %d bytes %.40q, want %d %.40q", name, len(got), got, len(content), content)
 	}
 }
 

@@ -82,9 +82,7 @@ func underTLS(t *testing.T) (files config.AdminTLS, roots *x509.CertPool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots = x509.NewCertPool()
-	roots.AppendCertsFromPEM(text)
-	return files, roots
+	return files, certtest.Pool(string(text))
 }
 
 // An answer is what a test looks at.
@@ -274,8 +272,7 @@ func TestClientCertificate(t *testing.T) {
 	}
 	certificate, key := certtest.New(
 		t, &x509.Certificate{DNSNames: []string{"admin.example"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM([]byte(certificate))
+	roots := certtest.Pool(certificate)
 	ours, others := certtest.NewAuthority(t, "ours"), certtest.NewAuthority(t, "others")
 	cfg := config.Admin{Users: users(t, password), TLS: config.AdminTLS{
 		CertFile: write("cert.pem", certificate), KeyFile: write("key.pem", key),

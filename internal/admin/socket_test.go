@@ -5,15 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // A socket that a killed server has left is replaced. One that a server answers stays, and so does another file.
 func TestListen(t *testing.T) {
-	dir, err := os.MkdirTemp("", "socket") // a socket's name is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := servicetest.SocketDir(t)
 	path := filepath.Join(dir, "admin.sock")
 	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -54,11 +52,7 @@ func TestListen(t *testing.T) {
 
 // A folder that is missing is made, for the user of the process only.
 func TestListenMakesFolder(t *testing.T) {
-	dir, err := os.MkdirTemp("", "socket")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := servicetest.SocketDir(t)
 	folder := filepath.Join(dir, "babelftp", "admin")
 	l, err := Listen(t.Context(), filepath.Join(folder, "admin.sock"))
 	if err != nil {

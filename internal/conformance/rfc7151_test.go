@@ -232,8 +232,7 @@ func TestHOSTChoosesTheCertificate(t *testing.T) {
 	trusted := map[string]*x509.CertPool{}
 	for _, name := range []string{"server", "acme"} {
 		cert, key := certtest.New(t, &x509.Certificate{DNSNames: hosts})
-		trusted[name] = x509.NewCertPool()
-		trusted[name].AppendCertsFromPEM([]byte(cert))
+		trusted[name] = certtest.Pool(cert)
 		for suffix, content := range map[string]string{".crt": cert, ".key": key} {
 			if err := os.WriteFile(filepath.Join(dir, name+suffix), []byte(content), 0o600); err != nil {
 				t.Fatal(err)

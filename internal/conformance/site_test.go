@@ -91,7 +91,9 @@ func newSite(t *testing.T, extra settings) *site {
 	}
 	cfg.MaxFailedLogins = 50 // some tests need more wrong passwords than five in a session
 	opts := server.Options{AWS: storage.AWSConfig()}
-	opts.Certificate, s.tls = certificate(t)
+	pair, trusting := certtest.Pair(
+		t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: hosts})
+	opts.Certificate, s.tls = &pair, trusting
 	s.address = serve(t, cfg, opts)
 	return s
 }
@@ -102,18 +104,6 @@ func indent(lines string) string {
 		return ""
 	}
 	return "    " + strings.ReplaceAll(strings.TrimSpace(lines), "\n", "\n    ")
-}
-
-func certificate(t *testing.T) (*tls.Certificate, *tls.Config) {
-	t.Helper()
-	cert, key := certtest.New(t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: hosts})
-	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
-	if err != nil {
-		t.Fatal(err)
-	}
-	trusted := x509.NewCertPool()
-	trusted.AppendCertsFromPEM([]byte(cert))
-	return &pair, &tls.Config{RootCAs: trusted, ServerName: "127.0.0.1"}
 }
 
 // serve runs a server until the end of the test and returns its address.
@@ -136,27 +126,13 @@ func (s *site) keys(t *testing.T) []string {
 // put makes an object behind the server's back.
 func (s *site) put(t *testing.T, key, content string) {
 	t.Helper()
-	_, err := s.client.PutObject(
-		t.Context(), &s3.PutObjectInput{Bucket: &s.bucket, Key: &key, Body: strings.NewReader(content)})
-	if err != nil {
-		t.Fatalf("put %q: %v", key, err)
-	}
+	s3test.Put(t, s.client, s.bucket, key, content)
 }
 
 // object is the content of one.
 func (s *site) object(t *testing.T, key string) string {
 	t.Helper()
-	out, err := s.client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &s.bucket, Key: &key})
-	if err != nil {
-		t.Errorf("object %q: %v", key, err)
-		return ""
-	}
-	defer out.Body.Close()
-	content, err := io.ReadAll(out.Body)
-	if err != nil {
-		t.Errorf("object %q: %v", key, err)
-	}
-	return string(content)
+	return s3test.Content(t, s.client, s.bucket, key)
 }
 
 // A client is a control connection, byte by byte. A broken connection ends the test; a reply that is not the wanted

@@ -131,10 +131,8 @@ func withTLS(t *testing.T, template *x509.Certificate) (settings []string, autho
 		template.NotAfter = time.Now().AddDate(0, 1, 0)
 	}
 	cert, key := certtest.New(t, template)
-	authorities = x509.NewCertPool()
-	authorities.AppendCertsFromPEM([]byte(cert))
 	return []string{"ssl_enable=YES", "allow_anon_ssl=YES", "require_ssl_reuse=NO",
-		"rsa_cert_file=" + write(t, "tls.crt", cert), "rsa_private_key_file=" + write(t, "tls.key", key)}, authorities
+		"rsa_cert_file=" + write(t, "tls.crt", cert), "rsa_private_key_file=" + write(t, "tls.key", key)}, certtest.Pool(cert)
 }
 
 // examine returns the IDs of what is found at an address, wrong ones with "!", and wants nothing to be left.

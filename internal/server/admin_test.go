@@ -435,10 +435,8 @@ func TestAdministratorSeesCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(chain)
 	administrator, err := admin.NewRemoteClient(
-		"https://"+srv.AdminAddr().String(), adminName, adminPassword, &tls.Config{RootCAs: roots})
+		"https://"+srv.AdminAddr().String(), adminName, adminPassword, &tls.Config{RootCAs: certtest.Pool(string(chain))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,11 +42,7 @@ func bansBehind(t *testing.T) (*config.Config, *s3test.Server, *admin.Client) {
 	cfg.DefaultLanguage = language.French
 	cfg.Limits.FailedLoginDelay = 0
 	cfg.Limits.Bans.HalfLife = 24 * time.Hour // so that no failure is forgotten, however long the machine takes
-	dir, err := os.MkdirTemp("", "admin")     // a socket's name is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := servicetest.SocketDir(t)
 	cfg.AdminSocket = filepath.Join(dir, "admin.sock")
 	return cfg, s, admin.NewClient(cfg.AdminSocket)
 }

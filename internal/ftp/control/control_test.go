@@ -382,15 +382,9 @@ func (s *site) wantEmpty() {
 // certificates makes a certificate for 127.0.0.1 and a client that trusts it.
 func certificates(t *testing.T) (server, client *tls.Config) {
 	t.Helper()
-	cert, key := certtest.New(
+	pair, client := certtest.Pair(
 		t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}})
-	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM([]byte(cert))
-	return &tls.Config{Certificates: []tls.Certificate{pair}}, &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"}
+	return &tls.Config{Certificates: []tls.Certificate{pair}}, client
 }
 
 // portArgument is an address as PORT takes it.

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
 
 	"github.com/babelftp/babelftp/internal/pathname"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -25,7 +25,7 @@ const (
 func (s *site) putNames(keys ...string) {
 	s.t.Helper()
 	for _, key := range keys {
-		s.put(&s3.PutObjectInput{Key: &key, Body: strings.NewReader(key)})
+		s3test.Put(s.t, s.client, s.bucket, key, key)
 	}
 }
 

@@ -2,7 +2,6 @@ package control_test
 
 import (
 	"bytes"
-	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -139,16 +138,7 @@ func (s *site) contents() map[string]string {
 	s.t.Helper()
 	contents := make(map[string]string)
 	for _, key := range s3test.Objects(s.t, s.client, s.bucket) {
-		object, err := s.client.GetObject(s.t.Context(), &s3.GetObjectInput{Bucket: aws.String(s.bucket), Key: &key})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		data, err := io.ReadAll(object.Body)
-		object.Body.Close()
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		contents[key] = string(data)
+		contents[key] = s3test.Content(s.t, s.client, s.bucket, key)
 	}
 	return contents
 }

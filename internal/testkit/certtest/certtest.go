@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -23,6 +24,24 @@ func New(tb testing.TB, template *x509.Certificate) (cert, key string) {
 		tb.Fatal(err)
 	}
 	return cert, key
+}
+
+// Pair is New for a server, and for a client that trusts it and knows it as 127.0.0.1.
+func Pair(tb testing.TB, template *x509.Certificate) (server tls.Certificate, client *tls.Config) {
+	tb.Helper()
+	cert, key := New(tb, template)
+	server, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return server, &tls.Config{RootCAs: Pool(cert), ServerName: "127.0.0.1"}
+}
+
+// Pool trusts a certificate in PEM.
+func Pool(cert string) *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(cert))
+	return pool
 }
 
 // Write is New into two files, which replace those before as a renewal does.

@@ -1,7 +1,9 @@
 package s3test
 
 import (
+	"io"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -44,6 +46,31 @@ func OpenUploads(tb testing.TB, client *s3.Client, bucket string) []string {
 		}
 	}
 	return keys
+}
+
+// Put stores an object as another S3 client does.
+func Put(tb testing.TB, client *s3.Client, bucket, key, content string) {
+	tb.Helper()
+	if _, err := client.PutObject(
+		tb.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(content)}); err != nil {
+		tb.Fatalf("put %q: %v", key, err)
+	}
+}
+
+// Content is what an object has, and its absence an error of the test.
+func Content(tb testing.TB, client *s3.Client, bucket, key string) string {
+	tb.Helper()
+	out, err := client.GetObject(tb.Context(), &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+	if err != nil {
+		tb.Errorf("object %q: %v", key, err)
+		return ""
+	}
+	defer out.Body.Close()
+	content, err := io.ReadAll(out.Body)
+	if err != nil {
+		tb.Errorf("object %q: %v", key, err)
+	}
+	return string(content)
 }
 
 // decodeKey decodes a key of a listing. The answer of a server that does not know EncodingType=url has no encoding
