@@ -1,8 +1,6 @@
 package linearizability
 
 import (
-	"math"
-	"strings"
 	"testing"
 	"time"
 )
@@ -317,45 +315,6 @@ func TestCheck(t *testing.T) {
 				t.Errorf("%s, want %s:\n%v", got, tt.want, tt.history)
 			}
 		})
-	}
-}
-
-// A shrunk history has the commands that contradict each other, and no others.
-func TestShrink(t *testing.T) {
-	t.Parallel()
-	h := inTurn(
-		stor("b", "1", 226), stor("a", "x", 226), size("b", 1), retr("a", "x"), mlsd(map[string]int64{"a": 1, "b": 1}),
-		dele("a", 250), size("a", 1), stor("a", "z", 226), stor("b", "2", 226), retr("b", "2"))
-	got := Rules{}.Shrink(h, until).String()
-	want := History{h[1], h[5], h[6]}.String()
-	if got != want {
-		t.Errorf("got\n%s, want\n%s", got, want)
-	}
-}
-
-// A command that lasts needs what others have done meanwhile, so a shrunk history keeps them.
-func TestShrinkKeepsWhatIsNeeded(t *testing.T) {
-	t.Parallel()
-	h := History{
-		// explained until then, under overwrite: deny
-		at(0, 1, stor("a", "x", 226)), at(2, 90, stor("a", "x", 226)), at(3, 4, dele("a", 250)),
-		at(91, 92, stor("a", "y", 226)),
-	}
-	got := Rules{Deny: true}.Shrink(h, until)
-	if len(got) != len(h) {
-		t.Errorf("got\n%v, want\n%v", got, h)
-	}
-}
-
-// Doubt has no end, so that a command in doubt may come after all others.
-func TestOperationsInDoubt(t *testing.T) {
-	t.Parallel()
-	operations, names := Rules{}.operations(inTurn(stor("a", "x", 0), missing("b")))
-	if len(operations) != 2 || operations[0].Return != math.MaxInt64 || operations[1].Return == math.MaxInt64 {
-		t.Errorf("%v", operations)
-	}
-	if got := strings.Join(names, " "); got != "a b" {
-		t.Errorf("the names are %s", got)
 	}
 }
 

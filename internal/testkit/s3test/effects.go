@@ -4,7 +4,6 @@ import (
 	"encoding/xml"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
 )
 
@@ -21,12 +20,6 @@ func Refuse(status int, code string) Effect {
 			_, _ = io.WriteString(e.w, errorBody(code)) // the client may have disconnected
 		}
 	}
-}
-
-// InTurn has each of the effects for one request, and then begins again.
-func InTurn(effects ...Effect) Effect {
-	var requests atomic.Uint64
-	return func(e *exchange) { effects[(requests.Add(1)-1)%uint64(len(effects))](e) }
 }
 
 func errorBody(code string) string {
