@@ -29,8 +29,9 @@ func (c *Config) fillIn(given yamlconf.Positions) {
 	if missing("admin_socket") {
 		c.AdminSocket, c.OptionalSocket = DefaultAdminSocket, true
 	}
-	if missing("limits", "failed_login_delay") && c.Limits.LoginTimeout > 0 {
-		c.Limits.FailedLoginDelay = min(defaultFailedLoginDelay, c.Limits.LoginTimeout/2)
+	c.Limits.FailedLoginDelay = min(defaultFailedLoginDelay, c.Limits.LoginTimeout/2)
+	if c.Limits.Address.Sessions == 0 { // addresses do not tell clients apart
+		c.Limits.FailedLoginDelay = 0
 	}
 	if missing("memory") {
 		c.Memory = max(c.Memory, partsInMemory*c.PartSize)

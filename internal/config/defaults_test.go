@@ -40,7 +40,7 @@ func TestDefaultsGiveWay(t *testing.T) {
 		{`admin_socket: ""`, func(c *Config) any { return c.AdminSocket }, ""},
 		{"", func(c *Config) any { return c.Limits.FailedLoginDelay }, 15 * time.Second},
 		{"limits: {login_timeout: 5s}", func(c *Config) any { return c.Limits.FailedLoginDelay }, 2500 * time.Millisecond},
-		{"limits: {failed_login_delay: 0s}", func(c *Config) any { return c.Limits.FailedLoginDelay }, time.Duration(0)},
+		{"limits: {address: {sessions: 0}}", func(c *Config) any { return c.Limits.FailedLoginDelay }, time.Duration(0)},
 		{"part_size: 16MiB", func(c *Config) any { return c.Memory }, 256 * value.MiB},
 		{"part_size: 512MiB", func(c *Config) any { return c.Memory }, value.GiB},
 		{"", func(c *Config) any { return c.Tenants["acme"].Resume }, KeepInterrupted},

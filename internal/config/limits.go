@@ -16,12 +16,14 @@ import (
 type Limits struct {
 	// What all clients together may use. With `0` a limit is off. A rate allows as many at once after a second of rest.
 	Server ServerLimits `yaml:"server"`
-	// What each address may use: an IPv4 address, or a /64 of IPv6 addresses. By default it has 50 sessions.
+	// What each address may use: an IPv4 address, or a /64 of IPv6 addresses. By default it has 50 sessions. With
+	// `sessions: 0`, for load balancers that hide addresses, wrong passwords of one client delay no other.
 	Address AddressLimits `yaml:"address"`
 	// How long a session may take to log in.
 	LoginTimeout time.Duration `yaml:"login_timeout"`
-	// Longest wait of a login after wrong passwords from its address, or half of `login_timeout` if that is shorter.
-	FailedLoginDelay time.Duration `yaml:"failed_login_delay"`
+	// FailedLoginDelay is the longest wait of a login after wrong passwords from its address. It is no key: half of
+	// LoginTimeout at most, and none where addresses have any number of sessions.
+	FailedLoginDelay time.Duration
 	// Longest time that a command takes, a transfer too.
 	CommandTimeout time.Duration `yaml:"command_timeout" default:"no limit"`
 	// Bans after many failures.
@@ -180,11 +182,6 @@ func (l Limits) check(v *validator, p yamlconf.Path) {
 	}
 	if l.LoginTimeout <= 0 {
 		v.report(p.Child("login_timeout"), "must be longer than 0")
-	}
-	if l.FailedLoginDelay < 0 || l.FailedLoginDelay >= l.LoginTimeout && l.FailedLoginDelay > 0 {
-		v.report(p.Child("failed_login_delay"),
-			"%s is not between 0s and limits.login_timeout (%s): a login that waits must still be in time",
-			l.FailedLoginDelay, l.LoginTimeout)
 	}
 }
 

@@ -83,6 +83,8 @@ func oldKeys() []yamlconf.OldKey {
 			old = append(old, yamlconf.OldKey{Key: auth + "auth." + service + ".cache", New: auth + "auth.cache"})
 		}
 	}
+	say(gone+"for a load balancer that hides addresses write limits.address.sessions: 0, else remove it",
+		"limits.failed_login_delay")
 	say(gone+"remove it, because a session ends after five wrong passwords; write limits.bans for failures of many sessions",
 		"max_failed_logins")
 	say(gone+"remove it, because a data connection has 30 seconds to open; for less write stall_timeout", "data_timeout")

@@ -44,7 +44,6 @@ const configuration = `
 listen: "127.0.0.1:0"
 metrics_listen: ""
 admin_socket: ""
-limits: {failed_login_delay: 0s}
 s3: {endpoint: %[1]q, region: %[2]q, path_style: true, access_key_id: %[3]q, secret_access_key: %[4]q}
 %[5]s
 tenants:
@@ -90,6 +89,7 @@ func newSite(t *testing.T, extra settings) *site {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	cfg.MaxFailedLogins = 50 // some tests need more wrong passwords than five in a session
+	cfg.Limits.FailedLoginDelay = 0
 	opts := server.Options{AWS: storage.AWSConfig()}
 	pair, trusting := certtest.Pair(
 		t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: hosts})

@@ -370,7 +370,7 @@ func (tc *fileCase) test(t *testing.T) {
 	v.mount(t, tc.before)
 	text := "listen: \"127.0.0.1:0\"\nmetrics_listen: \"\"\nadmin_socket: \"\"\ns3: {path_style: true}\n" + tc.top + "\n"
 	if !strings.HasPrefix(tc.top, "limits:") {
-		text += "limits: {failed_login_delay: 0s, address: {sessions: 0}, bans: {user_score: 0, address_score: 0}}\n"
+		text += "limits: {address: {sessions: 0}, bans: {user_score: 0, address_score: 0}}\n"
 	}
 	text += fmt.Sprintf(
 		"tenants:\n  acme:\n    hosts: [ftp.acme.example]\n    bucket: %s\n    %s\n", s.Bucket(t), tc.tenant)
