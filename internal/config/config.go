@@ -30,8 +30,6 @@ type Config struct {
 	BilingualGreeting bool `yaml:"bilingual_greeting"`
 	// Folder of catalogues, `TAG/messages.gotext.json`, that add languages or replace single messages.
 	LocalesDir string `yaml:"locales_dir" path:"true" default:"none"`
-	// Answer to HOST with an unknown name: `refuse` is 504, `ignore` accepts it and chooses no tenant.
-	UnknownHosts UnknownHosts `yaml:"unknown_hosts" default:"refuse"`
 
 	// Encryption of control and data connections.
 	TLS TLS `yaml:"tls"`
@@ -153,6 +151,16 @@ func (c *Config) storagesOf(t *Tenant) []S3 {
 		storages = append(storages, c.StorageOfFolder(t, f))
 	}
 	return storages
+}
+
+// HasHosts reports whether clients can name a tenant by a host.
+func (c *Config) HasHosts() bool {
+	for _, t := range c.Tenants {
+		if len(t.Hosts) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // UsersCount is the number of users of all tenants.

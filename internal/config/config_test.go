@@ -96,7 +96,6 @@ func TestLoad(t *testing.T) {
 		{"host-that-is-an-address", acme.Hosts[2], "2001:db8::7"},
 		{"prefix-ends-with-a-slash", acme.Prefix, "inbox/"},
 		{"greeting", acme.Greeting[language.BritishEnglish], "Welcome to Acme, please queue"},
-		{"unknown-hosts", cfg.UnknownHosts, IgnoreUnknownHosts},
 		{"languages", fmt.Sprint(acme.Languages), "[fr pt en]"},
 		{"welcome", acme.Welcome[language.English], "Hello {User} of {Tenant} {-:\nYour last login: {LastLogin}\n"},
 		{"greet-after-lang", acme.GreetAfterLang, true},

@@ -129,20 +129,6 @@ const (
 // Values implements [yamlconf.Enum].
 func (OnFailure) Values() []string { return yamlconf.EnumValues(RefuseUnjudged, AcceptUnjudged) }
 
-// UnknownHosts is how HOST with a name that no tenant has is answered. The zero value is RefuseUnknownHosts.
-type UnknownHosts string
-
-// The answers.
-const (
-	RefuseUnknownHosts UnknownHosts = "refuse"
-	IgnoreUnknownHosts UnknownHosts = "ignore" // HOST chooses no tenant (RFC 7151, section 3.2)
-)
-
-// Values implements [yamlconf.Enum].
-func (UnknownHosts) Values() []string {
-	return yamlconf.EnumValues(RefuseUnknownHosts, IgnoreUnknownHosts)
-}
-
 // Resume is what happens to an interrupted upload. The zero value is DiscardInterrupted.
 type Resume string
 

@@ -50,7 +50,8 @@ func TestInheritedRole(t *testing.T) {
 		t.Errorf("the name of the session has %d characters", len(name))
 	}
 	for presign, want := range map[time.Duration]time.Duration{
-		0: time.Hour, 55 * time.Minute: time.Hour, 3 * time.Hour: 3*time.Hour + RoleRenewBefore, 24 * time.Hour: 12 * time.Hour,
+		0: time.Hour, 55 * time.Minute: time.Hour, 3 * time.Hour: 3*time.Hour + RoleRenewBefore,
+		24 * time.Hour: 12 * time.Hour,
 	} {
 		if got := RoleDuration(presign); got != want {
 			t.Errorf("with links of %s, credentials are good for %s, want %s", presign, got, want)

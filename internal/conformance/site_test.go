@@ -32,10 +32,11 @@ var hosts = []string{"ftp.acme.example", "ftp.umbrella.example", "ftp.nobody.exa
 
 // Settings are lines of YAML that a site has in addition to the usual ones.
 type settings struct {
-	server  string // of the server
-	acme    string // of the tenant acme
-	hosts   string // of the tenant acme, divided by commas; ftp.acme.example when empty
-	storage string // the S3 server, by its name in s3test; "sim-aws" when empty
+	server   string // of the server
+	acme     string // of the tenant acme
+	hosts    string // of the tenant acme, divided by commas; ftp.acme.example when empty
+	hostless bool   // no tenant has hosts
+	storage  string // the S3 server, by its name in s3test; "sim-aws" when empty
 }
 
 // configuration is that of a site. Its tenant acme has nothing but users: one for everything, one below another root,
@@ -90,6 +91,11 @@ func newSite(t *testing.T, extra settings) *site {
 	}
 	cfg.MaxFailedLogins = 50 // some tests need more wrong passwords than five in a session
 	cfg.Limits.FailedLoginDelay = 0
+	if extra.hostless {
+		for _, tenant := range cfg.Tenants {
+			tenant.Hosts = nil
+		}
+	}
 	opts := server.Options{AWS: storage.AWSConfig()}
 	pair, trusting := certtest.Pair(
 		t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: hosts})

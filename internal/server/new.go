@@ -173,7 +173,7 @@ func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.
 		Backend:            s.tenants,
 		DefaultLanguage:    account.FirstOffered(bundle, cfg.DefaultLanguage),
 		BilingualGreeting:  cfg.BilingualGreeting,
-		AcceptUnknownHosts: cfg.UnknownHosts == config.IgnoreUnknownHosts,
+		AcceptUnknownHosts: !cfg.HasHosts(),
 		TLS:                s.certificates.Config(),
 		TLSRequired:        cfg.TLS.IsRequired(),
 		TLSOptional:        cfg.TLS.Optional(),

@@ -30,8 +30,8 @@ func (s *session) host(arg string) (wire.Reply, error) {
 }
 
 // acceptsUnknown says whether HOST accepts a host that no tenant has, and then chooses no tenant. It accepts an
-// address that is the server's own, never another one (RFC 7151 3.1). It accepts a name if the configuration says so
-// (RFC 7151 3.2).
+// address that is the server's own, never another one (RFC 7151 3.1). It accepts any name where no tenant has
+// one (RFC 7151 3.2).
 func (s *session) acceptsUnknown(name string) bool {
 	if addr, err := netip.ParseAddr(name); err == nil {
 		public, _ := s.publicAddress()
