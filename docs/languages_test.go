@@ -26,7 +26,7 @@ func TestLanguages(t *testing.T) {
 		if b.Len() > 0 {
 			b.WriteString(",\n")
 		}
-		fmt.Fprintf(&b, "[%s](../../locales/%s) `%[2]s`", display.English.Tags().Name(c.Tag), c.Tag)
+		fmt.Fprintf(&b, "[%s](../../locales/%s)", display.English.Tags().Name(c.Tag), c.Tag)
 	}
 	b.WriteString(".\n")
 	generated(t, filepath.Join("guides", "languages-and-greetings.md"), map[string]string{"languages": b.String()})

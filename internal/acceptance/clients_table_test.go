@@ -135,7 +135,7 @@ func clientsTable(versions map[string]string, tested *suiteCounts) string {
 	fmt.Fprintf(&b, "\n%s\n\nEach `make test` runs %s and %s. Of the tasks, these need words:\n\n%s\n\n",
 		strings.Join(common, "\n"), strings.Join(core[:last], ", "), core[last], strings.Join(meanings, "\n"))
 	b.WriteString(suitesTable(versions, tested))
-	b.WriteString(devicesTable())
+	b.WriteString(devicesList())
 	return b.String()
 }
 
@@ -178,18 +178,17 @@ func grouped(names []string) []string {
 	return names
 }
 
-// devicesTable has what the scripts of devices do, and the settings of their tenants.
-func devicesTable() string {
+// devicesList has the devices that scripts imitate, and the settings of their tenants.
+func devicesList() string {
 	var b strings.Builder
-	b.WriteString(
-		"### Devices and programs that the tests imitate\n\nBy their published logs, source code or manuals.\n\n")
-	b.WriteString("| device or program | what it does | settings of the tenant |\n| --- | --- | --- |\n")
+	b.WriteString("### Devices and programs that the tests imitate\n\nBy their published logs, source code or manuals, " +
+		"which [the scripts](../internal/acceptance/devices_test.go) name. Some need settings of the tenant.\n\n")
 	for _, d := range devices() {
-		settings := ""
+		fmt.Fprintf(&b, "- %s", d.name)
 		if d.settings != "" {
-			settings = "`" + d.settings + "`"
+			fmt.Fprintf(&b, ": `%s`", d.settings)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", d.name, d.does, settings)
+		b.WriteString("\n")
 	}
 	return b.String()
 }

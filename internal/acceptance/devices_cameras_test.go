@@ -7,8 +7,8 @@ var cameras = []device{
 	// pathname is that of https://github.com/blakejarvis/homeassistant-video-viewer, with the brackets that Dahua's
 	// pictures have.
 	{
-		name: "Dahua, Amcrest", does: "probes a marker, creates directories by date, stores names with brackets",
-		has: map[string]string{"gate/": ""},
+		name: "Dahua, Amcrest",
+		has:  map[string]string{"gate/": ""},
 		script: `
 			331 USER DEVICE
 			230 PASS SECRET
@@ -42,7 +42,7 @@ var cameras = []device{
 	},
 	// https://github.com/svrooij/ipcam2mqtt/issues/14, https://github.com/fclairamb/ftpserverlib/issues/451
 	{
-		name: "Reolink", does: "creates a directory to test the server, sends MODE and STRU before an upload",
+		name: "Reolink",
 		script: `
 			331 USER DEVICE
 			230 PASS SECRET
@@ -61,7 +61,7 @@ var cameras = []device{
 	},
 	// https://github.com/biddster/node-red-contrib-ftp-server/issues/4
 	{
-		name: "Cameras with XMKD", does: "tries CWD, creates each directory by XMKD, tries again",
+		name: "Cameras with XMKD",
 		script: `
 			331 USER DEVICE
 			230 PASS SECRET
@@ -80,7 +80,6 @@ var cameras = []device{
 	// https://github.com/roleoroleo/yi-hack-Allwinner/issues/180
 	{
 		name: "Yi with yi-hack",
-		does: "sends a whole session at once to create a directory, uploads into it by its pathname",
 		script: `
 			+ USER DEVICE
 			+ PASS SECRET
@@ -111,7 +110,7 @@ var cameras = []device{
 	// The manual explains both ways:
 	// https://www.manualshelf.com/manual/intellinet/fixed-cameras/user-manual-english/page-90.html
 	{
-		name: "Intellinet", does: "replaces a picture by DELE and STOR, then by an upload, DELE and a rename",
+		name: "Intellinet",
 		script: `
 			331 USER DEVICE
 			230 PASS SECRET
@@ -131,7 +130,7 @@ var cameras = []device{
 	// https://manualshive.com/en/manual/acti/a1d-220-v3-14-19-ac/2842786?page=54,
 	// http://hs-help.net/hshelp/gira/v4_9/en/camftp.html
 	{
-		name: "ACTi, Gira", does: "writes pathnames with backslashes", settings: "compatibility: {backslash: separator}",
+		name: "ACTi, Gira", settings: "compatibility: {backslash: separator}",
 		script: `
 			331 USER DEVICE
 			230 PASS SECRET
@@ -150,7 +149,7 @@ var cameras = []device{
 	// Its firmware sends an empty CWD where no directory is configured, and QUIT before it reads 226:
 	// https://github.com/s60sc/ESP32-CAM_MJPEG2SD (ftp.cpp), https://github.com/s60sc/ESP32-CAM_MJPEG2SD/issues/167
 	{
-		name: "ESP32-CAM", does: "sends CWD and a space without a pathname, and QUIT before it has the reply to STOR",
+		name: "ESP32-CAM",
 		script: `
 			331 USER DEVICE
 			230 PASS SECRET
@@ -170,7 +169,7 @@ var cameras = []device{
 	// Its source opens the data connection early, and sends other commands before the transfer:
 	// https://github.com/ldab/ESP32_FTPClient
 	{
-		name: "ESP32_FTPClient", does: "opens the data connection before CWD and MKD, and another before its use",
+		name: "ESP32_FTPClient",
 		script: `
 			331 USER DEVICE
 			230 PASS SECRET

@@ -5,8 +5,8 @@ var desktopPrograms = []device{
 	// It logs in as anonymous before it asks for a name. Its commands have small letters here and there:
 	// https://github.com/mtheall/ftpd/issues/72, https://github.com/giampaolo/pyftpdlib/issues/266
 	{
-		name: "Windows Explorer", does: "lists, creates and renames a folder, copies files there and back, deletes",
-		has: map[string]string{"Bericht.txt": "old"},
+		name: "Windows Explorer",
+		has:  map[string]string{"Bericht.txt": "old"},
 		script: `
 			331 USER anonymous
 			530 PASS IEUser@
@@ -40,7 +40,7 @@ var desktopPrograms = []device{
 	// It sends OPTS before USER, has the old names of commands and active mode only:
 	// https://github.com/xreef/SimpleFTPServer/issues/48, https://github.com/taoyouh/FtpServer/pull/12
 	{
-		name: "Windows ftp.exe", does: "lists, puts, gets and deletes files in active mode",
+		name: "Windows ftp.exe",
 		script: `
 			200 OPTS UTF8 ON
 			331 USER DEVICE
@@ -69,7 +69,7 @@ var desktopPrograms = []device{
 	// https://github.com/proftpd/proftpd/issues/1495, https://github.com/michaellukashov/Far-NetBox/issues/141 (which
 	// has WinSCP's code)
 	{
-		name: "WinSCP", does: "explicit TLS, lists, uploads a file with its time, creates and renames a directory",
+		name:     "WinSCP",
 		settings: "objects: {listing_times: set}",
 		script: `
 			234 AUTH TLS
@@ -106,7 +106,7 @@ var desktopPrograms = []device{
 	// It tries REST at once, with a number for which there is no transfer:
 	// https://github.com/XboxUnity/freestyledash/issues/12
 	{
-		name: "FlashFXP", does: "tries REST before anything else, lists with options, uploads",
+		name: "FlashFXP",
 		script: `
 			331 USER DEVICE
 			230 PASS SECRET
@@ -133,8 +133,8 @@ var desktopPrograms = []device{
 	},
 	// https://github.com/JackSlateur/curlftpfs/issues/9
 	{
-		name: "curlftpfs", does: "mounts the server: lists with LIST -a, reads a part of a file, appends",
-		has: map[string]string{"notes.txt": "0123456789"},
+		name: "curlftpfs",
+		has:  map[string]string{"notes.txt": "0123456789"},
 		script: `
 			331 USER DEVICE
 			230 PASS SECRET
@@ -154,8 +154,8 @@ var desktopPrograms = []device{
 	},
 	// Its commands end with SP: https://github.com/rashevskyv/dbi/issues/162
 	{
-		name: "DBI (Nintendo Switch)", does: "sends SP after commands without a pathname",
-		has: map[string]string{"Ünï.nsp": "NSP"},
+		name: "DBI (Nintendo Switch)",
+		has:  map[string]string{"Ünï.nsp": "NSP"},
 		script: `
 			331 USER DEVICE
 			230 PASS SECRET

@@ -4,7 +4,7 @@ package acceptance_test
 var officeDevices = []device{
 	// https://github.com/drakkan/sftpgo/issues/861
 	{
-		name: "Brother scanners", does: "looks for the directory before it scans, uploads in a second session",
+		name:     "Brother scanners",
 		settings: "permissions: [write, mkdir]",
 		has:      map[string]string{"paperless/": ""},
 		script: `
@@ -25,7 +25,7 @@ var officeDevices = []device{
 	// It writes the header of a table only where NLST does not show the file:
 	// https://github.com/drakkan/sftpgo/issues/676
 	{
-		name: "Data loggers", does: "look for a file by NLST, append lines under TLS",
+		name: "Data loggers",
 		script: `
 			234 AUTH TLS
 			331 USER DEVICE
@@ -60,7 +60,7 @@ var officeDevices = []device{
 var hosts = []device{
 	// SITE is refused, and the client goes on: https://www.ibm.com/support/pages/site-command-rejected-remote-server
 	{
-		name: "IBM z/OS", does: "sends SITE with the format of a data set before STOR, in active mode",
+		name: "IBM z/OS",
 		script: `
 			331 USER DEVICE
 			230 PASS SECRET
@@ -77,7 +77,7 @@ var hosts = []device{
 	// https://www.ibm.com/docs/en/i/7.2?topic=ssw_ibm_i_72/rzaiq/rzaiqsitet.htm,
 	// https://github.com/robinrodricks/FluentFTP/issues/946
 	{
-		name: "IBM i (AS/400)", does: "asks for the format of names, puts and gets texts",
+		name: "IBM i (AS/400)",
 		script: `
 			331 USER DEVICE
 			230 PASS SECRET
@@ -96,7 +96,7 @@ var hosts = []device{
 	},
 	// Its Ctrl-C sends ABOR with Telnet's Synch (RFC 1123, section 4.1.3.4).
 	{
-		name: "BSD ftp", does: "aborts an upload by Telnet's Synch and ABOR",
+		name: "BSD ftp",
 		script: `
 			331 USER DEVICE
 			230 PASS SECRET

@@ -26,7 +26,6 @@ import (
 // or manuals show.
 type device struct {
 	name     string // In the table of docs/conformance.md.
-	does     string // There too.
 	settings string // Of its tenant, in YAML, there too. "" for none.
 
 	has map[string]string // Objects before, by their names.

@@ -78,8 +78,8 @@ type Config struct {
 	TenantsDir yamlconf.OneOrMore `yaml:"tenants_dir" path:"true" default:"none"`
 	// Defaults of all tenants. Sections and maps are merged key by key; a list of the tenant replaces the one here.
 	TenantDefaults Tenant `yaml:"tenant_defaults"`
-	// Service that decides on logins in all tenants without an `auth` of their own: `hook` or `ldap`. It names the tenant,
-	// by `tenant` in the answer of a hook, or by `attributes: {tenant: ou}` of `ldap`.
+	// Service that decides on logins in all tenants without an `auth` of their own: `hook` or `ldap`. It names the
+	// tenant, by `tenant` in the answer of a hook, or by `attributes: {tenant: ou}` of `ldap`.
 	Auth Auth `yaml:"auth"`
 
 	positions yamlconf.Positions // where each value was given, until it is validated
