@@ -353,7 +353,7 @@ func (j *judge) run(t *testing.T, part string) {
 		j.teams++
 		team := &linearizability.Team{
 			Number: j.teams, User: "alice@open", Password: judgedPassword, Faults: j.faults, Excuse: j.excuse,
-			Elsewhere: part != "resume",
+			Elsewhere: part != "resume", Steady: part != "kills" && part != "resume",
 		}
 		switch {
 		case part == "deny" || part != "faults" && n%4 == 2:
@@ -362,7 +362,6 @@ func (j *judge) run(t *testing.T, part string) {
 			team.User = "alice@" + []string{"versions", "locked"}[j.teams/(*historiesTeams)%2]
 			team.Rules.Versions = j.versions
 		}
-		team.Rules.Calm = part == "clean"
 		if part == "resume" {
 			team.User, team.Keeper, team.Rules = "alice@beside", "keeper-%d@resuming", linearizability.Rules{}
 			if n%2 == 1 {

@@ -38,8 +38,8 @@
 //     for RMD one that is not, or that has files. Under overwrite: deny, it is a file that stays, for STOR and RNTO.
 //     Where only another client was in the way, the reply must be 4xx.
 //   - A reply 4xx or none leaves doubt: the command may take effect at any later time, or never. It may take effect
-//     once only. Where no request is lost, a reply 4xx says that the command has no effect, but for a rename: it may
-//     have made its copy.
+//     once only. Where S3 has answered all requests, a reply 4xx says that the command has no effect, but for a
+//     rename: it may have made its copy. [Plan.Settle] finds these.
 //
 // # What a server without a conditional delete may do
 //

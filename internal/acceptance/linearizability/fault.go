@@ -210,7 +210,8 @@ type Plan struct {
 
 	storm   [2]time.Time // from when until when all are refused
 	passed  []passage
-	applied int // faults so far
+	lost    []passage // changes that may take effect late, or whose answers came late or not at all
+	applied int       // faults so far
 	log     []string
 }
 
@@ -345,6 +346,19 @@ func (p *Plan) Excuse(h History) {
 	}
 }
 
+// Settle marks the commands that were refused while S3 had answered all requests of the replica that change something.
+// The processes of replicas must live on, and reach the S3 server.
+func (p *Plan) Settle(h History) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range h {
+		c := &h[i]
+		c.Settled = c.Code/100 == 4 && !c.isRead() && !slices.ContainsFunc(p.lost, func(q passage) bool {
+			return q.replica == c.Replica && q.began >= c.Call && q.began <= c.Return
+		})
+	}
+}
+
 // excuse tells whether a rename has an excuse, and when its last look at the source began at the earliest.
 func (p *Plan) excuse(c *Command) (looked time.Duration, excused bool) {
 	stored := c.Call // when the target was stored, at the earliest
@@ -388,6 +402,9 @@ func (p *Plan) note(began time.Duration, replica int, q request, f fault, a *ans
 	if f.name != "" {
 		p.applied++
 		came += ", " + f.name
+	}
+	if q.changes() && (f.name != "" || a == nil) {
+		p.lost = append(p.lost, passage{q, replica, began, p.now()})
 	}
 	p.log = append(p.log, fmt.Sprintf("%9.3fs-%9.3fs  replica %d  %s %s: %s",
 		began.Seconds(), p.now().Seconds(), replica, q.kind,

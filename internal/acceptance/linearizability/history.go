@@ -36,6 +36,10 @@ type Command struct {
 	Blind  bool
 	Looked time.Duration
 
+	// Settled says that a reply 4xx leaves no doubt, because S3 had answered all requests. The command has no effect,
+	// but for a rename: it may have made its copy. See [Plan.Settle].
+	Settled bool
+
 	// Seen says of RMD that its replica may have seen the directory before. It then stays one for the user, also when
 	// it has vanished. See [History.markSeen].
 	Seen bool
@@ -62,7 +66,7 @@ func (c *Command) shows(directory string) bool {
 		}
 	}
 	return c.Name != "" && connected(directory, c.Name) && c.Verb != "RMD" &&
-		(c.Code/100 == 2 || c.inDoubt() || c.Verb == "MKD")
+		(c.Code/100 == 2 || !c.isRead() && c.Refused() || c.Verb == "MKD")
 }
 
 // markSeen finds the directories that replicas may remember: a reply may have shown them, and none of the replica has
@@ -90,7 +94,7 @@ func (c *Command) isRead() bool {
 }
 
 // inDoubt tells whether it is open if and when the command takes effect.
-func (c *Command) inDoubt() bool { return !c.isRead() && (c.Code == 0 || c.Code/100 == 4) }
+func (c *Command) inDoubt() bool { return !c.isRead() && c.Refused() && !c.Settled }
 
 // Refused tells whether there was no reply, or one that asks the client to try again.
 func (c *Command) Refused() bool { return c.Code == 0 || c.Code/100 == 4 }
@@ -113,8 +117,8 @@ func (h History) mayBeOvertaken(c *Command) bool {
 		return false
 	}
 	return slices.ContainsFunc(h, func(o Command) bool {
-		return (o.Verb == "APPE" || o.Verb == "REST") && o.Code/100 != 5 && o.Name == name && o.Call <= c.Return &&
-			(o.inDoubt() || c.Call <= o.Return)
+		return (o.Verb == "APPE" || o.Verb == "REST") && o.Code/100 != 5 && !o.Settled && o.Name == name &&
+			o.Call <= c.Return && (o.inDoubt() || c.Call <= o.Return)
 	})
 }
 
@@ -186,6 +190,9 @@ func (c *Command) reply() string {
 	if c.Seen {
 		text += maySee
 	}
+	if c.Settled {
+		text += isSettled
+	}
 	return text
 }
 
@@ -193,6 +200,7 @@ func (c *Command) reply() string {
 const (
 	mayBeBlind = " (may have deleted what came after its last look"
 	maySee     = " (its replica may have shown the directory)"
+	isSettled  = " (S3 had answered all requests)"
 )
 
 // shown is content as a person can read it.

@@ -19,10 +19,6 @@ type Rules struct {
 	// Versions says that the bucket keeps versions, so that a rename brings back what it has deleted by mistake. See
 	// [Plan.Excuse]. The bucket is one of MinIO, which orders versions by a time that it takes before it stores them.
 	Versions bool
-
-	// Calm says that no request and no answer is lost. What gets a reply 4xx has then no effect, but for a rename: it
-	// may have made its copy.
-	Calm bool
 }
 
 // A step is what a command does at one moment.
@@ -59,6 +55,7 @@ const (
 	seeDeleted // what DELE does before it deletes
 	remove
 	readSource
+	giveUp // a settled rename writes nothing from now on
 	writeTarget
 	lookAtSource // where S3 has no conditional delete
 	removeSource
@@ -101,6 +98,7 @@ type holding struct {
 	file    file // what a rename has read
 	written bool // and written
 	looked  bool // and looked at again
+	gaveUp  bool
 
 	dated     int  // the name that it is about to store, plus one
 	overtaken bool // a conditional write has changed the name since
@@ -235,8 +233,21 @@ func (s state) rename(p step, source file) (state, bool) {
 		return s, !source.there || p.deny && s.files[p.target].there
 	case readSource:
 		return s.hold(holding{command: p.command, file: source}), source.there || p.doubt
+	case giveUp:
+		h, begun := s.find(p.command)
+		if !begun {
+			return s, false
+		}
+		if h.written {
+			return s.release(p.command), true
+		}
+		h.gaveUp = true
+		return s.hold(h), true
 	case writeTarget:
 		h, begun := s.find(p.command)
+		if h.gaveUp {
+			return s.release(p.command), true
+		}
 		if !begun || h.written || p.dated && h.dated == 0 {
 			return s, false
 		}
@@ -285,7 +296,7 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 	c := &h[number]
 	p := step{
 		command: number, source: c, file: names[c.Name], target: names[c.To], deny: r.Deny, versions: r.Versions,
-		doubt: c.inDoubt(),
+		doubt: c.inDoubt() || c.Settled,
 		below: below(c.Name, names), vanished: c.Seen,
 		dated: r.Versions && !r.Deny && h.mayBeOvertaken(c),
 	}
@@ -303,7 +314,7 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 	switch {
 	case c.Verb == "MLSD":
 		return r.listed(p, names)
-	case r.Calm && c.Code/100 == 4 && c.Verb != "RNTO":
+	case c.Settled && c.Verb != "RNTO":
 		return nil
 	case isDirectory(c.Name):
 		return p.directory()
@@ -334,6 +345,9 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 		}
 		return of(seeDeleted, remove)
 	case "RNTO":
+		if c.Settled && !r.mayBringBack(c) {
+			return of(readSource, giveUp, writeTarget)
+		}
 		kinds := []stepKind{readSource}
 		if p.dated {
 			kinds = append(kinds, date)
@@ -343,7 +357,7 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 			kinds = append(kinds, lookAtSource)
 		}
 		kinds = append(kinds, removeSource)
-		if p.doubt && c.Blind && r.Versions {
+		if p.doubt && r.mayBringBack(c) {
 			kinds = append(kinds, bringBack)
 		}
 		return of(kinds...)
@@ -351,6 +365,10 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 		panic(c.Verb)
 	}
 }
+
+// mayBringBack tells whether a command is a rename that may have deleted what another client had stored, and have
+// brought it back.
+func (r Rules) mayBringBack(c *Command) bool { return c.Blind && r.Versions }
 
 // refusal is what a reply 5xx has seen: the command has no effect.
 func (r Rules) refusal(c *Command) stepKind {
@@ -466,7 +484,7 @@ func (r Rules) operations(h History) (operations []porcupine.Operation, names []
 	for number := range h {
 		c := &h[number]
 		end := int64(c.Return)
-		if c.inDoubt() {
+		if c.inDoubt() || c.Settled && r.mayBringBack(c) {
 			end = math.MaxInt64
 		}
 		for _, p := range r.steps(number, h, numbers) {

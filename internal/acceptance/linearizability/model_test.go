@@ -58,6 +58,11 @@ func mlsdOf(listing map[string]int64, code int) Command {
 	return Command{Verb: "MLSD", Name: "d/", Listing: listing, Code: code}
 }
 
+func settled(c Command) Command {
+	c.Settled = true
+	return c
+}
+
 // inTurn gives each command its own time.
 func inTurn(commands ...Command) History {
 	for i := range commands {
@@ -75,7 +80,7 @@ func TestCheck(t *testing.T) {
 	noticed.Code = 451
 	lateLook := blind
 	lateLook.Looked = 7
-	versions, calm := Rules{Versions: true}, Rules{Calm: true}
+	versions := Rules{Versions: true}
 	made := map[string]int64{"d/": 0}
 	mkdOfAnother := mkd(257)
 	mkdOfAnother.Client = 1
@@ -132,11 +137,17 @@ func TestCheck(t *testing.T) {
 
 		{"doubt-done", Rules{}, inTurn(stor("a", "x", 451), size("a", 1)), Explained},
 		{"doubt-done-late", Rules{}, inTurn(stor("a", "x", none), missing("a"), size("a", 1)), Explained},
-		{"refused-in-calm", calm, inTurn(stor("a", "x", 226), appe("y", 451), size("a", 1)), Explained},
-		{"refused-in-calm-and-done", calm, inTurn(stor("a", "x", 226), appe("y", 451), size("a", 2)), Unexplained},
-		{"unanswered-in-calm", calm, inTurn(stor("a", "x", 226), appe("y", none), size("a", 2)), Explained},
-		{"rename-refused-in-calm", calm,
-			inTurn(stor("a", "x", 226), rnto("b", 451), mlsd(map[string]int64{"a": 1, "b": 1})), Explained},
+		{"settled", Rules{}, inTurn(stor("a", "x", 226), settled(appe("y", 451)), size("a", 1)), Explained},
+		{"settled-and-done", Rules{}, inTurn(stor("a", "x", 226), settled(appe("y", 451)), size("a", 2)), Unexplained},
+		{"settled-rename-copied", Rules{}, inTurn(
+			stor("a", "x", 226), settled(rnto("b", 451)), mlsd(map[string]int64{"a": 1, "b": 1})), Explained},
+		{"settled-rename-not-copied", Rules{}, inTurn(
+			stor("a", "x", 226), settled(rnto("b", 451)), mlsd(map[string]int64{"a": 1})), Explained},
+		{"settled-rename-copied-late", Rules{}, inTurn(
+			stor("a", "x", 226), settled(rnto("b", 451)), missing("b"), size("b", 1)), Unexplained},
+		{"settled-rename-deleted", Rules{}, inTurn(
+			stor("a", "x", 226), settled(rnto("b", 451)), mlsd(map[string]int64{"b": 1})), Unexplained},
+		{"settled-rename-of-nothing", Rules{}, inTurn(settled(rnto("b", 451)), mlsd(nil)), Explained},
 		{"doubt-never-done", Rules{}, inTurn(stor("a", "x", none), missing("a")), Explained},
 		{"doubt-done-twice", Rules{}, inTurn(
 			stor("a", "x", none), size("a", 1), dele("a", 250), missing("a"), size("a", 1)), Unexplained},

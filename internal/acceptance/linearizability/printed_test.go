@@ -66,6 +66,7 @@ func parseCommand(line string) (c Command, err error) {
 	if m[6] != "no reply" {
 		c.Code = int(number(m[6]))
 	}
+	c.Settled = strings.Contains(line, isSettled)
 	c.Blind, c.Seen = strings.Contains(line, mayBeBlind), strings.Contains(line, maySee)
 	n := printedCommand.FindStringSubmatch(m[5])
 	if n == nil {

@@ -29,6 +29,9 @@ type Team struct {
 	// Excuse says that the S3 server has no conditional delete. See [Plan.Excuse].
 	Excuse bool
 
+	// Steady says that the processes of replicas live on, and reach the S3 server. See [Plan.Settle].
+	Steady bool
+
 	clients []*client
 	done    int
 	head    string // of files whose upload is resumed
@@ -209,6 +212,9 @@ func (t *Team) Play(ctx context.Context, seed uint64, faults bool) (*Record, err
 	err := errors.Join(append(errs, t.finish(ctx, random, s, dir, plan, &recorded))...)
 	h := recorded.commands.sorted()
 	h.markSeen()
+	if t.Steady {
+		plan.Settle(h)
+	}
 	if t.Excuse {
 		plan.Excuse(h)
 	}

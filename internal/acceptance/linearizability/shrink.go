@@ -100,7 +100,7 @@ func (h History) leaveOpen(reply Command) (part History) {
 			if c.isRead() {
 				continue
 			}
-			c.Code = 0
+			c.Code, c.Settled = 0, false
 		}
 		part = append(part, c)
 	}
@@ -115,7 +115,7 @@ func (h History) until(moment time.Duration) (part History) {
 		case c.Return <= moment:
 			part = append(part, c)
 		case !c.isRead():
-			c.Code = 0
+			c.Code, c.Settled = 0, false
 			part = append(part, c)
 		}
 	}

@@ -1,0 +1,83 @@
+package linearizability
+
+import (
+	"testing"
+	"time"
+)
+
+// passed is a request of a replica to the S3 server. The key of a copy is that of its target.
+func passed(began, ended int, replica int, kind, name string) passage {
+	return passage{request{kind: kind, keys: []string{"history-1-1/" + name}}, replica, time.Duration(began),
+		time.Duration(ended)}
+}
+
+// A rename from a to b, from 5 to 50 on replica 0, may have deleted what was stored after its look.
+func TestExcuse(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		code   int
+		passed []passage
+		blind  bool
+		looked time.Duration
+	}{
+		{"nothing", 250, nil, false, 0},
+		{"look-before-the-delete", 250, []passage{
+			passed(6, 7, 0, "HEAD", "a"), passed(8, 9, 0, "COPY", "b"), passed(10, 11, 0, "HEAD", "a"),
+			passed(12, 13, 0, "DELETE", "a"),
+		}, true, 10},
+		{"look-before-the-copy-only", 250, []passage{
+			passed(6, 7, 0, "HEAD", "a"), passed(8, 9, 0, "COPY", "b"), passed(12, 13, 0, "DELETE", "a"),
+		}, false, 0},
+		{"look-of-another-replica", 250, []passage{
+			passed(8, 9, 0, "COPY", "b"), passed(10, 11, 1, "HEAD", "a"), passed(12, 13, 0, "DELETE", "a"),
+		}, false, 0},
+		{"delete-of-another-replica", 250, []passage{
+			passed(8, 9, 0, "COPY", "b"), passed(10, 11, 0, "HEAD", "a"), passed(12, 13, 1, "DELETE", "a"),
+		}, false, 0},
+		{"earliest-of-two-looks", 250, []passage{
+			passed(8, 9, 0, "COPY", "b"), passed(10, 11, 0, "HEAD", "a"), passed(11, 12, 0, "HEAD", "a"),
+			passed(13, 14, 0, "DELETE", "a"),
+		}, true, 10},
+		{"delete-repeated-without-a-look", 250, []passage{
+			passed(1, 2, 0, "HEAD", "a"), passed(6, 7, 0, "HEAD", "a"), passed(8, 9, 0, "DELETE", "a"),
+			passed(10, 11, 0, "COPY", "b"), passed(12, 13, 0, "DELETE", "a"),
+		}, false, 0},
+		{"delete-after-the-reply", 250, []passage{
+			passed(8, 9, 0, "COPY", "b"), passed(10, 11, 0, "HEAD", "a"), passed(60, 61, 0, "DELETE", "a"),
+		}, false, 0},
+		{"delete-after-a-reply-in-doubt", 451, []passage{
+			passed(8, 9, 0, "COPY", "b"), passed(10, 11, 0, "HEAD", "a"), passed(60, 61, 0, "DELETE", "a"),
+		}, true, 10},
+	} {
+		h := History{at(5, 50, rnto("b", tt.code))}
+		(&Plan{passed: tt.passed}).Excuse(h)
+		if h[0].Blind != tt.blind || h[0].Looked != tt.looked {
+			t.Errorf("%s: %v, look at %d", tt.name, h[0].Blind, h[0].Looked)
+		}
+	}
+}
+
+// An append from 5 to 50 on replica 0 leaves no doubt where S3 has answered.
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		code int
+		lost []passage
+		want bool
+	}{
+		{"all-answered", 451, nil, true},
+		{"done", 226, nil, false},
+		{"no-reply", 0, nil, false},
+		{"not-answered", 451, []passage{passed(6, 60, 0, "PUT", "a")}, false},
+		{"not-answered-before", 451, []passage{passed(4, 60, 0, "PUT", "a")}, true},
+		{"not-answered-to-another-replica", 451, []passage{passed(6, 60, 1, "PUT", "a")}, true},
+	} {
+		h := History{at(5, 50, appe("x", tt.code))}
+		(&Plan{lost: tt.lost}).Settle(h)
+		if h[0].Settled != tt.want {
+			t.Errorf("%s: %v", tt.name, h[0].Settled)
+		}
+	}
+}
