@@ -49,7 +49,7 @@ s3-servers: s3-packages ## run the whole suite of the driver on Ceph and OpenSta
 
 # go test does not see that files outside of a module have changed, so none of its results are kept. Most of the time is that of the compiler, so it does
 # not optimize.
-manifests: .tools/bin/helm ## check the manifests of deploy as the API server of Kubernetes does (the first build takes two minutes)
+manifests: .tools/bin/helm ## check pods, alerts and the objects of operators in the manifests of deploy (the first build takes a minute)
 	cd deploy/kubetest && go mod tidy -diff && go test -vet all -gcflags='all=-N -l' -count 1 $(TESTFLAGS) ./...
 
 kube: .tools/bin/helm .tools/bin/kube-apiserver ## install the chart on an API server of Kubernetes, and make the load balancer of AWS (the first build takes ten minutes)

@@ -13,7 +13,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // TestGolden compares what the chart renders with testdata/golden: with most of its features, and with the load
-// balancer that module nlbtest makes. Module kubetest validates what it renders with every file of values. To write
+// balancer that module nlbtest makes. TestKube creates what it renders with every file of values. To write
 // them: go test ./deploy -run TestGolden -update
 func TestGolden(t *testing.T) {
 	for _, name := range []string{"aws", "metallb"} {
