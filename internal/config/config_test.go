@@ -98,7 +98,6 @@ func TestLoad(t *testing.T) {
 		{"greeting", acme.Greeting[language.BritishEnglish], "Welcome to Acme, please queue"},
 		{"languages", fmt.Sprint(acme.Languages), "[fr pt en]"},
 		{"welcome", acme.Welcome[language.English], "Hello {User} of {Tenant} {-:\nYour last login: {LastLogin}\n"},
-		{"greet-after-lang", acme.GreetAfterLang, true},
 		{"message", acme.Messages[i18n.Goodbye][language.French].Msg, "À bientôt chez Acme."},
 		{"message-with-plural-forms", acme.Messages[i18n.IdleTimeout][language.French].Select.Cases["one"],
 			"Acme a attendu {Seconds} seconde."},

@@ -83,6 +83,7 @@ func oldKeys() []yamlconf.OldKey {
 			old = append(old, yamlconf.OldKey{Key: auth + "auth." + service + ".cache", New: auth + "auth.cache"})
 		}
 	}
+	say(gone+"remove it, because LANG shows greeting and welcome again", tenant+"greet_after_lang")
 	say(gone+"remove it, or add the names that clients send to the hosts of their tenant", "unknown_hosts")
 	say(gone+"for a load balancer that hides addresses write limits.address.sessions: 0, else remove it",
 		"limits.failed_login_delay")

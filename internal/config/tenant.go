@@ -33,13 +33,11 @@ type Tenant struct {
 	Languages []language.Tag `yaml:"languages" default:"all"`
 	// Language of the tenant's sessions, one of `languages`.
 	DefaultLanguage language.Tag `yaml:"default_language" default:"the server's, or the first of languages"`
-	// Text by language, shown after HOST, and after the login without a `welcome`. It may hold `{User}`, `{Tenant}`,
-	// `{LastLogin}`, `{Quota}`.
+	// Text by language, shown after HOST, and after the login without a `welcome`. LANG shows it again. It may hold
+	// `{User}`, `{Tenant}`, `{LastLogin}`, `{Quota}`.
 	Greeting map[language.Tag]string `yaml:"greeting" default:"none"`
 	// Text by language, shown after the login, with the variables of `greeting`.
 	Welcome map[language.Tag]string `yaml:"welcome" default:"the greeting"`
-	// Answer LANG with the welcome in the new language too (RFC 2640 4.1).
-	GreetAfterLang bool `yaml:"greet_after_lang"`
 	// Texts of single replies, by message and language, in place of those of the catalogues.
 	Messages map[i18n.ID]map[language.Tag]i18n.Text `yaml:"messages" default:"none"`
 

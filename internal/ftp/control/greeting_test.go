@@ -20,7 +20,6 @@ func TestGreetings(t *testing.T) {
 			language.English: "Welcome {User}!\nYou were here on {LastLogin}.\n\nEnjoy {Tenant}.",
 			language.French:  "Bienvenue {User}, {LastLogin}.",
 		},
-		GreetAfterLang: true,
 	}}
 	login := account.Login{
 		User: userOf(greeted), LastLogin: time.Date(2026, 11, 20, 23, 59, 0, 0, time.FixedZone("", 3600)),

@@ -32,11 +32,8 @@ func (s *session) language(arg string) (wire.Reply, error) {
 	}
 }
 
-// languageSet is the answer to LANG, with the greeting again where the tenant wants it (RFC 2640 4.1).
+// languageSet is the answer to LANG, with the greeting of the tenant in the language (RFC 2640 4.1).
 func (s *session) languageSet(id i18n.ID, args ...string) (wire.Reply, error) {
-	var lines []string
-	if s.identity.tenant != nil && s.identity.tenant.GreetAfterLang {
-		lines = reply.Greeting(s.identity.locale, s.identity.tenant, s.identity.login)
-	}
+	lines := reply.Greeting(s.identity.locale, s.identity.tenant, s.identity.login)
 	return wire.NewReply(200, append(lines, s.identity.text(id, args...))...), nil
 }

@@ -133,7 +133,7 @@ func TestFileIn150(t *testing.T) {
 func TestIsolates(t *testing.T) {
 	demo := loginTo(config.Tenant{Greeting: map[language.Tag]string{
 		language.English: "Hello {User}.", language.Arabic: "أهلًا {User}.\nFTP",
-	}, GreetAfterLang: true})
+	}})
 	s := newTenantSite(t, demo)
 	s.putNames("file", "full/f")
 	c := s.connect()
