@@ -19,37 +19,22 @@ var update = flag.Bool("update", false, "write the generated parts of pages")
 // module is the path of the module, with a slash.
 const module = "github.com/babelftp/babelftp/"
 
-// A programPackage is a package of the program: the first sentence of its comment, and the packages of the module
-// that it imports.
-type programPackage struct {
-	synopsis string
-	imports  []string
-}
-
-// programPackages returns the packages of the program by their folders. Packages for tests are not among them.
-func programPackages(t *testing.T) map[string]programPackage {
+// programPackages returns the first sentence of the comment of each package of the program, by their folders. Packages
+// for tests are not among them.
+func programPackages(t *testing.T) map[string]string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-f",
-		"{{if .GoFiles}}{{.ImportPath}}\t{{.Doc}}\t{{join .Imports \" \"}}{{end}}", module+"cmd/...", module+"driver/...",
-		module+"i18n/...", module+"internal/...", module+"locales/...").Output()
+	out, err := exec.Command("go", "list", "-f", "{{if .GoFiles}}{{.ImportPath}}\t{{.Doc}}{{end}}", module+"cmd/...",
+		module+"driver/...", module+"i18n/...", module+"internal/...", module+"locales/...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]programPackage{}
+	found := map[string]string{}
 	forTests := regexp.MustCompile(`^(internal/(testkit|acceptance|conformance)|driver/drivertest)(/|$)`)
 	for line := range strings.Lines(string(out)) {
-		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		name := strings.TrimPrefix(fields[0], module)
-		if forTests.MatchString(name) {
-			continue
+		name, synopsis, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if name = strings.TrimPrefix(name, module); !forTests.MatchString(name) {
+			found[name] = synopsis
 		}
-		p := programPackage{synopsis: fields[1]}
-		for to := range strings.FieldsSeq(fields[2]) {
-			if to, ours := strings.CutPrefix(to, module); ours {
-				p.imports = append(p.imports, to)
-			}
-		}
-		found[name] = p
 	}
 	return found
 }
@@ -62,50 +47,6 @@ func group(name string) string {
 	}
 	return folders[0]
 }
-
-// groups returns the groups of packages and what their packages import of other groups.
-func groups(packages map[string]programPackage) map[string]programPackage {
-	grouped := map[string]programPackage{}
-	for name, p := range packages {
-		from := group(name)
-		g := grouped[from]
-		for _, to := range p.imports {
-			if to = group(to); to != from && !slices.Contains(g.imports, to) {
-				g.imports = append(g.imports, to)
-			}
-		}
-		slices.Sort(g.imports)
-		grouped[from] = g
-	}
-	return grouped
-}
-
-// reaches reports whether from imports to through another package.
-func reaches(packages map[string]programPackage, from, to string) bool {
-	var below func(name string) bool
-	below = func(name string) bool {
-		return slices.ContainsFunc(packages[name].imports, func(next string) bool { return next == to || below(next) })
-	}
-	return slices.ContainsFunc(packages[from].imports, below)
-}
-
-// draw returns a flow chart of packages. An arrow is an import; imports that a longer way shows are left out.
-func draw(packages map[string]programPackage) string {
-	var b strings.Builder
-	b.WriteString("```mermaid\nflowchart TD\n")
-	for _, from := range slices.Sorted(maps.Keys(packages)) {
-		fmt.Fprintf(&b, "    %s[\"%s\"]\n", node(from), from)
-		for _, to := range packages[from].imports {
-			if !reaches(packages, from, to) {
-				fmt.Fprintf(&b, "    %s --> %s\n", node(from), node(to))
-			}
-		}
-	}
-	b.WriteString("```\n")
-	return b.String()
-}
-
-func node(name string) string { return strings.ReplaceAll(name, "/", "_") }
 
 // purposes is what each group of packages is for.
 var purposes = map[string]string{
@@ -127,7 +68,7 @@ var purposes = map[string]string{
 }
 
 // table lists the packages by their groups.
-func table(packages map[string]programPackage) string {
+func table(packages map[string]string) string {
 	members := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		members[group(name)] = append(members[group(name)], fmt.Sprintf("[`%s`](../%s)", path.Base(name), name))
@@ -140,21 +81,18 @@ func table(packages map[string]programPackage) string {
 	return b.String()
 }
 
-// TestPackages compares the drawings of docs/architecture.md with the packages, or writes them with -update.
+// TestPackages compares the table of docs/architecture.md with the packages, or writes it with -update.
 func TestPackages(t *testing.T) {
 	all := programPackages(t)
-	for name, p := range all {
-		if p.synopsis == "" {
+	for name, synopsis := range all {
+		if synopsis == "" {
 			t.Errorf("%s has no package comment", name)
 		}
 		if purposes[group(name)] == "" {
 			t.Errorf("purposes lacks %s", group(name))
 		}
 	}
-	generated(t, "architecture.md", map[string]string{
-		"packages": table(all),
-		"groups":   draw(groups(all)),
-	})
+	generated(t, "architecture.md", map[string]string{"packages": table(all)})
 }
 
 // generated compares the generated parts of a page of docs, by their names, with their content, or writes them with

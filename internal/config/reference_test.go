@@ -514,7 +514,7 @@ func (r *reference) markdown() []byte {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(forms)) {
-		if forms[name] != "" && name != "text" {
+		if forms[name] != "" && !slices.Contains([]string{"text", "boolean", "number"}, name) {
 			fmt.Fprintf(&b, "| %s | %s |\n", name, forms[name])
 		}
 	}
