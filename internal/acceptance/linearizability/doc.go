@@ -21,10 +21,10 @@
 //   - DELE with a positive reply has seen a file at one moment, and has deleted what was there at a later one, if
 //     anything was. So two clients may both delete a file. The two moments are apart because S3 does not say whether
 //     a DELETE found anything.
-//   - RNTO has three moments: it reads the source, writes the target, and deletes the source. The third one deletes
-//     nothing but the bytes that the first one has read. Others may see both names in between, as docs/guarantees.md
-//     says, and may delete the source themselves. S3 compares ETags, so equal bytes count as the same file. The
-//     target may be in another bucket.
+//   - RNTO has four moments: it reads the source, writes the target, looks at the source, and deletes it. It must have
+//     seen the same version by the look, and not just the same bytes. S3 compares ETags, so what the fourth moment
+//     deletes may be another version of the same bytes. Others may see both names in between, as docs/guarantees.md
+//     says, and may delete the source themselves. The target may be in another bucket.
 //   - RETR, SIZE, MLST and the lines of MLSD read each name at one moment. A listing is no snapshot: it reads each
 //     name at a moment of its own.
 //   - A directory is there while it has a marker, or a file in it. Its name ends in a slash, and its register holds

@@ -57,7 +57,7 @@ const (
 	readSource
 	giveUp // a settled rename writes nothing from now on
 	writeTarget
-	lookAtSource // where S3 has no conditional delete
+	lookAtSource
 	removeSource
 	bringBack     // in a bucket that keeps versions
 	refusedRename // no source, or a target that stays
@@ -80,8 +80,14 @@ const date stepKind = mark + 1
 type file struct {
 	there   bool
 	content string
+	version int    // the number of the command that has stored it, plus one
 	hidden  string // the content that a rename has deleted and may bring back
 	by      int    // the number of that rename, plus one
+}
+
+// stored is the file that a step stores.
+func (p step) stored(content string) file {
+	return file{there: true, content: content, version: p.command + 1}
 }
 
 // hash adds what tells most files apart. Files of many bytes differ at the end, and would take long.
@@ -89,7 +95,7 @@ func (f file) hash(h *maphash.Hash) {
 	const enough = 64
 	maphash.WriteComparable(h, [2]any{f.there, len(f.content)})
 	h.WriteString(f.content[max(0, len(f.content)-enough):])
-	maphash.WriteComparable(h, [2]int{f.by, len(f.hidden)})
+	maphash.WriteComparable(h, [3]int{f.version, f.by, len(f.hidden)})
 }
 
 // A holding is how far a command of several steps has come.
@@ -187,23 +193,22 @@ func (s state) apply(p step) (state, bool) {
 				return s, begun // what it stores is an older version at once
 			}
 		}
-		return s.with(p.file, file{there: true, content: p.source.Data}), true
+		return s.with(p.file, p.stored(p.source.Data)), true
 	case add:
-		return s.with(p.file, file{there: true, content: f.content + p.source.Data}).overtake(p.file), true
+		return s.with(p.file, p.stored(f.content+p.source.Data)).overtake(p.file), true
 	case splice:
 		at, data := p.source.Offset, p.source.Data
 		if !f.there || int64(len(f.content)) < at {
 			return s, p.doubt
 		}
 		end := min(at+int64(len(data)), int64(len(f.content)))
-		spliced := file{there: true, content: f.content[:at] + data + f.content[end:]}
-		return s.with(p.file, spliced).overtake(p.file), true
+		return s.with(p.file, p.stored(f.content[:at]+data+f.content[end:])).overtake(p.file), true
 	case readDirectory:
 		return s, f.there || s.anyOf(p.below)
 	case readNoneOrFull:
 		return s, !f.there || s.anyOf(p.below)
 	case mark:
-		return s.with(p.file, file{there: true}), !f.there || p.doubt
+		return s.with(p.file, p.stored("")), !f.there || p.doubt
 	case seeDeleted, seeMarker:
 		return s.hold(holding{command: p.command}), f.there
 	case remove:
@@ -226,7 +231,7 @@ func (s state) rename(p step, source file) (state, bool) {
 	switch p.kind {
 	case bringBack:
 		if _, before := s.find(p.command); !before && source.by == p.command+1 {
-			return s.with(p.file, file{there: true, content: source.hidden}), true
+			return s.with(p.file, file{there: true, content: source.hidden, version: source.version}), true
 		}
 		return s, true
 	case refusedRename:
@@ -259,7 +264,7 @@ func (s state) rename(p step, source file) (state, bool) {
 		if !h.file.there || p.deny && s.files[p.target].there {
 			h.file = file{} // it deletes nothing
 		} else if !overtaken {
-			s = s.with(p.target, h.file)
+			s = s.with(p.target, p.stored(h.file.content))
 		}
 		h.written = true
 		return s.hold(h), true
@@ -268,14 +273,14 @@ func (s state) rename(p step, source file) (state, bool) {
 		if !begun || !h.written {
 			return s, false
 		}
-		same := source == h.file || !source.there
+		same := source.version == h.file.version || !source.there
 		if h.looked = true; !same || !source.there {
 			h.file = file{} // it deletes nothing
 		}
 		return s.hold(h), same || p.doubt
 	default: // removeSource
 		h, begun := s.find(p.command)
-		if !begun || !h.written || p.source.Blind && !h.looked {
+		if !begun || !h.looked {
 			return s, false
 		}
 		s = s.release(p.command)
@@ -283,8 +288,9 @@ func (s state) rename(p step, source file) (state, bool) {
 		case !h.file.there, !source.there:
 			return s, true
 		case p.source.Blind && p.versions:
-			return s.with(p.file, file{hidden: source.content, by: p.command + 1}), p.doubt || source == h.file
-		case source == h.file, p.source.Blind:
+			hidden := file{hidden: source.content, version: source.version, by: p.command + 1}
+			return s.with(p.file, hidden), p.doubt || source.version == h.file.version
+		case source.content == h.file.content, p.source.Blind:
 			return s.with(p.file, file{}), true
 		}
 		return s, p.doubt
@@ -352,11 +358,7 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 		if p.dated {
 			kinds = append(kinds, date)
 		}
-		kinds = append(kinds, writeTarget)
-		if c.Blind {
-			kinds = append(kinds, lookAtSource)
-		}
-		kinds = append(kinds, removeSource)
+		kinds = append(kinds, writeTarget, lookAtSource, removeSource)
 		if p.doubt && r.mayBringBack(c) {
 			kinds = append(kinds, bringBack)
 		}

@@ -244,6 +244,14 @@ func TestCheck(t *testing.T) {
 			at(0, 1, stor("a", "x", 226)), at(2, 90, blind), at(3, 4, missing("a")), at(5, 6, stor("a", "yy", 226)),
 			at(91, 92, missing("a")),
 		}, Unexplained},
+		{"rename-sees-equal-bytes-of-another", Rules{}, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 90, lateLook), at(3, 4, retr("b", "x")), at(5, 6, stor("a", "x", 226)),
+			at(91, 92, missing("a")),
+		}, Unexplained},
+		{"rename-deletes-equal-bytes-of-another", Rules{}, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 90, rnto("b", 250)), at(3, 4, retr("b", "x")),
+			at(5, 6, stor("a", "x", 226)), at(91, 92, missing("a")),
+		}, Explained},
 		{"rename-beside-a-delete", Rules{}, History{
 			at(0, 1, stor("a", "x", 226)), at(2, 9, rnto("b", 250)), at(2, 9, dele("a", 250)),
 			at(10, 11, mlsd(map[string]int64{"b": 1})),

@@ -140,8 +140,9 @@ func TestUnansweredDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, versions := parse(t, string(text)), Rules{Versions: true}
-	if got := versions.Shrink(all, until).String(); "\n"+got != unansweredCore {
-		t.Errorf("got\n%s, want%s", got, unansweredCore)
+	core := parse(t, unansweredCore)
+	if got := versions.Shrink(all, until); len(got) != len(core) || got[1:].String() != core[1:].String() {
+		t.Errorf("got\n%s, want%s, or another beginning", got, unansweredCore)
 	}
 	answered := func(h History, code int) History {
 		i := slices.IndexFunc(h, func(c Command) bool { return c.Verb == "RNTO" && c.Code == 250 })
@@ -157,9 +158,9 @@ func TestUnansweredDelete(t *testing.T) {
 		want    Verdict
 	}{
 		{"all", versions, all, Unexplained},
-		{"core", versions, parse(t, unansweredCore), Unexplained},
+		{"core", versions, core, Unexplained},
 		{"without-versions", Rules{}, all, Explained},
-		{"core-without-versions", Rules{}, parse(t, unansweredCore), Explained},
+		{"core-without-versions", Rules{}, core, Explained},
 		{"in-doubt", versions, answered(slices.Clone(all), 451), Explained},
 		{"core-in-doubt", versions, answered(parse(t, unansweredCore), 451), Explained},
 		{"wrong-size-in-doubt", versions, answered(wrong, 451), Unexplained},
