@@ -138,15 +138,6 @@ func proxied(t *testing.T, s *s3test.Server) *s3test.Proxy {
 	return proxy
 }
 
-// profileOf are the lines of a configuration by which acme's S3 server counts as what a simulator simulates.
-func profileOf(storage string) []string {
-	profile, simulated := strings.CutPrefix(storage, "sim-")
-	if !simulated {
-		return nil
-	}
-	return []string{"    s3: {profile: " + profile + "}"}
-}
-
 // start starts babelftp with a configuration, and waits for its first look at the buckets. A login waits a few
 // seconds for that, which may be too short on a busy machine.
 func (s *site) start(t *testing.T, file string) {

@@ -1,24 +1,11 @@
 package server
 
 import (
-	"context"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-func TestRepeat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Minute)
-		defer cancel()
-		times := 0
-		repeat(ctx, time.Hour, func() { times++ })
-		if times != 2 {
-			t.Errorf("done %d times", times)
-		}
-	})
-}
 
 // All are done, and not too many at the same time.
 func TestForEach(t *testing.T) {

@@ -134,18 +134,6 @@ func TestOldKeys(t *testing.T) {
 	}
 }
 
-func TestEditDistance(t *testing.T) {
-	for pair, want := range map[string]int{
-		"listen listen": 0, "lissten listen": 1, "listen lsiten": 2, "bucket buckét": 1, " abc": 3, "abc ": 3,
-		"kitten sitting": 3,
-	} {
-		a, b, _ := strings.Cut(pair, " ")
-		if got := editDistance(a, b); got != want {
-			t.Errorf("%s: %d, want %d", pair, got, want)
-		}
-	}
-}
-
 // TestDeepValues decodes documents whose values are within each other. Some parsers take memory by the square of that.
 func TestDeepValues(t *testing.T) {
 	const many = 30_000

@@ -41,13 +41,6 @@ func TestFileMovedAway(t *testing.T) {
 	}
 }
 
-func TestFileCannotBeOpened(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "missing", "audit.log")
-	if err := audit.NewFile(path).Open(); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("Open: %v, want an error that names %s", err, path)
-	}
-}
-
 // A destination fails or waits while a test wants that.
 type destination struct {
 	bytes.Buffer

@@ -1,7 +1,6 @@
 package embeddeds3_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -34,14 +33,6 @@ func newBucket(t *testing.T) bucket {
 		t.Fatal(err)
 	}
 	return b
-}
-
-func (b bucket) put(t *testing.T, key string, body []byte) {
-	t.Helper()
-	_, err := b.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.name, Key: &key, Body: bytes.NewReader(body)})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (b bucket) get(t *testing.T, key string) []byte {
@@ -90,16 +81,6 @@ func wantCode(t *testing.T, err error, want string) {
 	var apiErr smithy.APIError
 	if !errors.As(err, &apiErr) || apiErr.ErrorCode() != want {
 		t.Errorf("error is %v, want %s", err, want)
-	}
-}
-
-func TestReplaceLongName(t *testing.T) {
-	b := newBucket(t)
-	key := "dir/" + strings.Repeat("n", 255)
-	b.put(t, key, []byte("old"))
-	b.put(t, key, []byte("new"))
-	if got := b.get(t, key); string(got) != "new" {
-		t.Errorf("the object is %q", got)
 	}
 }
 

@@ -2,7 +2,6 @@ package embeddeds3_test
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -185,17 +184,5 @@ func TestSocketIsPrivate(t *testing.T) {
 	})
 	if err != nil || sockets != 1 {
 		t.Errorf("%d sockets, %v", sockets, err)
-	}
-}
-
-func TestStartHonoursContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	s, err := embeddeds3.Start(ctx, embeddeds3.Options{Dir: t.TempDir()})
-	if err == nil {
-		stop(t, s)
-	}
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error is %v", err)
 	}
 }
