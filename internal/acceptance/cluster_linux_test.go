@@ -450,32 +450,3 @@ func TestKilledRelay(t *testing.T) {
 		})
 	}
 }
-
-// TestPortScan connects to all passive ports of replicas, for which no session waits. Replicas pass that on in vain,
-// but no session misses its client.
-func TestPortScan(t *testing.T) {
-	t.Parallel()
-	c := newClusterSite(t, s3test.Start(t, "minio"), 0)
-	host, text, err := net.SplitHostPort(c.replicas[0].address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	control, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for port := range clusterReplicas * portsOfReplica {
-		conn, err := net.Dial("tcp", net.JoinHostPort(host, strconv.Itoa(control+1+port)))
-		if err != nil {
-			continue // the replica opens its own ports for sessions only
-		}
-		_, _ = io.Copy(io.Discard, conn) // until it is closed
-		_ = conn.Close()
-	}
-	waitUntil(t, func() bool {
-		return c.sum(`babelftp_relays_total{result="unmatched"}`) > 0
-	}, func() { t.Error("no connection is passed on in vain") })
-	if n := c.sum("babelftp_data_connections_missed_total"); n > 0 {
-		t.Errorf("%v sessions miss their clients, and BabelftpRelaysFail counts them", n)
-	}
-}

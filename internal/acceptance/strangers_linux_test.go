@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -182,38 +181,6 @@ func TestMemoryOfSessions(t *testing.T) {
 		})
 		s.awaitMetric(t, "babelftp_sessions", 0)
 	}
-}
-
-// TestIdleProbes: connections to the metrics listener that stay open keep out neither probes nor clients of FTP,
-// whether they are idle, silent or in the middle of a request.
-func TestIdleProbes(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, s3test.Start(t, "minio"))
-	const spare = 150
-	s.allowDescriptors(t, spare)
-	for n := range 2 * spare {
-		conn, err := net.Dial("tcp", s.metrics)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		held := "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-		_, _ = io.WriteString(conn, held[:[]int{len(held), 0, len(held) / 2}[n%3]])
-	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: waitTimeout}
-	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
-		response, err := client.Get("http://" + s.metrics + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			t.Errorf("%s answers %d", path, response.StatusCode)
-		}
-	}
-	c := ftptest.Dial(t, s.address)
-	c.Login("alice@acme", password)
-	c.Store("/file", "some data")
 }
 
 // TestLongServerName: a handshake for a name that no host can have ends before anything compares the name.

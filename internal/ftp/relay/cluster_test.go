@@ -361,9 +361,23 @@ func TestShutdown(t *testing.T) {
 		defer close(down)
 		all[1].Shutdown(ctx)
 	}()
-	go func() { _, _ = io.WriteString(client, "still") }()
+	for { // until it takes no more connections
+		conn, err := net.Dial("tcp", client.RemoteAddr().String())
+		if err != nil {
+			break
+		}
+		_ = conn.Close()
+	}
+	if _, err := io.WriteString(client, "still"); err != nil {
+		t.Errorf("while the replica stops: %v", err)
+	}
 	if _, err := io.ReadFull(session, make([]byte, 5)); err != nil {
 		t.Errorf("while the replica stops: %v", err)
+	}
+	select {
+	case <-down:
+		t.Error("the replica does not wait for its relay")
+	default:
 	}
 	cancel()
 	<-down
