@@ -19,7 +19,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -168,7 +167,7 @@ func TestAuditRequired(t *testing.T) {
 	cfg, s, administrator := bansBehind(t)
 	cfg.DefaultLanguage = language.French
 	cfg.Audit.File, cfg.Audit.Required = filepath.Join(t.TempDir(), "audit.log"), true
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	t.Run("serve", func(t *testing.T) { // its end writes the last lines
 		srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 		c := ftptest.Dial(t, srv.Addr().String())

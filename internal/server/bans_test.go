@@ -12,7 +12,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -52,7 +51,7 @@ func bansBehind(t *testing.T) (*config.Config, *s3test.Server, *admin.Client) {
 func TestBanOfAnAddress(t *testing.T) {
 	cfg, s, administrator := bansBehind(t)
 	cfg.Limits.Bans.AddressScore = 6
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 	const attacker = "127.0.0.2"
 	waiting, _ := dialFrom(t, srv, attacker, 220)

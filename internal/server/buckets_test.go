@@ -18,7 +18,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -61,7 +60,7 @@ func TestMissingBucket(t *testing.T) {
 			Bucket: missing, DefaultLanguage: language.French, Hosts: []string{"ftp.late.example"}, Quota: 1 << 20,
 			Users: map[string]*config.User{"zoe": {PasswordHash: servicetest.PasswordHash()}},
 		}
-		log := &logtest.Log{}
+		log := &servicetest.Log{}
 		srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 		session(t, srv, "alice").Store("f", "content")
 		c := ftptest.Dial(t, srv.Addr().String())

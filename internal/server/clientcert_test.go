@@ -18,7 +18,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -29,7 +28,7 @@ type certified struct {
 	cfg     *config.Config
 	root    *certtest.Authority
 	clients map[string]tls.Certificate // by name
-	log     *logtest.Log
+	log     *servicetest.Log
 	srv     *Server
 }
 
@@ -52,7 +51,7 @@ func newCertified(t *testing.T, users map[string]*config.User) *certified {
 	t.Helper()
 	s := s3test.Start(t, "sim-aws")
 	c := &certified{t: t, cfg: servicetest.NewConfig(t, s), root: certtest.NewAuthority(t, "root"),
-		clients: map[string]tls.Certificate{}, log: &logtest.Log{}}
+		clients: map[string]tls.Certificate{}, log: &servicetest.Log{}}
 	cert, key := certtest.New(t, &x509.Certificate{})
 	c.cfg.TLS = config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: c.file("tls.crt", cert),
 		KeyFile: c.file("tls.key", key)}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -26,7 +25,7 @@ func TestComingBackAtOnce(t *testing.T) {
 			proxy := proxied(t, s)
 			cfg := servicetest.NewConfig(t, proxy.Server())
 			cfg.Tenants["acme"].Resume = config.KeepInterrupted
-			log := &logtest.Log{}
+			log := &servicetest.Log{}
 			srv := start(t, cfg, Options{AWS: proxy.Server().AWSConfig(), Logger: log.LoggerAt(slog.LevelDebug)})
 			first, second := session(t, srv, "alice"), session(t, srv, "alice")
 

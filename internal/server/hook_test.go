@@ -13,7 +13,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -41,7 +40,7 @@ func TestHook(t *testing.T) {
 	acme := cfg.Tenants["acme"]
 	acme.Auth.Hook = config.Hook{URL: hook.URL, Secret: value.NewSecret("of good news")}
 	put(t, s, cfg, "bob/before", "alice/private") // 7 bytes each
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 
 	for _, step := range []struct {

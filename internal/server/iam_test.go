@@ -19,7 +19,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -242,7 +241,7 @@ func TestPolicySuffices(t *testing.T) {
 			policy := policyOf(t, cfg, s)
 
 			used := &permissionLog{region: s3client.Region(s.Region), needs: map[s3client.Need]string{}}
-			log := &logtest.Log{}
+			log := &servicetest.Log{}
 			srv := start(
 				t, cfg, Options{AWS: used.watch(s.Restricted(t, policy).AWSConfig()),
 					Logger: log.Logger()})

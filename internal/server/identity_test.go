@@ -19,7 +19,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -144,7 +143,7 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 	p.ends(time.Now().Add(-time.Hour)) // each request needs new ones
 	cfg := servicetest.NewConfig(t, p.storage)
 	cfg.S3.AccessKeyID, cfg.S3.SecretAccessKey = "", value.Secret{}
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	c := session(t, start(t, cfg, Options{Logger: log.Logger()}), "alice")
 	c.Store("file", "content")
 	if p.last() != token {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -18,7 +17,7 @@ import (
 func TestLogOfGuesses(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Limits.FailedLoginDelay = 0
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 	for range 3 {
 		for _, name := range []string{"alice", "root", "correct-horse"} {
@@ -52,7 +51,7 @@ func TestLogOfGuesses(t *testing.T) {
 // The log has a line for each transfer, with what one needs to find it at the client and in S3.
 func TestLogOfTransfers(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	cfg := servicetest.NewConfig(t, s)
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewJSONHandler(log, nil))})
 	c := session(t, srv, "alice")

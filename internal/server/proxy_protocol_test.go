@@ -15,7 +15,6 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -126,7 +125,7 @@ func TestProxyProtocol(t *testing.T) {
 
 // The address in the header is what limits and logs see. The connections of the balancer itself are no client's.
 func TestProxyProtocolLimits(t *testing.T) {
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	srv := behindBalancer(t, func(cfg *config.Config) {
 		cfg.Limits.Address.Sessions = 2
 		cfg.Limits.Server.Deny = []value.Network{{Prefix: netip.MustParsePrefix("198.51.100.0/24")}}
@@ -243,7 +242,7 @@ func TestProxyProtocolActive(t *testing.T) {
 // leaves a line in the log, one a minute for an address.
 func TestForeignProtocolsInTheLog(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	srv := start(t, servicetest.NewConfig(t, s), Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 	for range 2 {
 		conn, err := net.Dial("tcp", srv.Addr().String())

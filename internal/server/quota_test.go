@@ -11,7 +11,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -126,7 +125,7 @@ func TestQuotaUncounted(t *testing.T) {
 	proxy.Inject(
 		s3test.Fault{Operation: "ListObjectsV2", KeyPrefix: "inbox/",
 			Effect: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.LoggerAt(slog.LevelWarn)})
 	// another line reports that the uploads could not be listed
 	for !strings.Contains(log.Next("quota"), "tenant=acme") {

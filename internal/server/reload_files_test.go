@@ -25,7 +25,6 @@ import (
 	watch "github.com/babelftp/babelftp/internal/base/reload"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -386,7 +385,7 @@ func (tc *fileCase) test(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	srv := start(
 		t, cfg, Options{AWS: s.AWSConfig(),
 			Logger: slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil))})

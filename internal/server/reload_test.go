@@ -14,7 +14,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -173,7 +172,7 @@ func TestReloadKeepsQueuesAndBuckets(t *testing.T) {
 func TestReloadIsRefused(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.AbandonedUploads = 0
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 	refused := 0
 	for name, tc := range map[string]struct {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -156,7 +155,7 @@ func TestCommandTimeout(t *testing.T) {
 func TestLoginRates(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Limits.Address.LoginRate = 1
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 	for refused := 0; refused < 3; {
 		c, _ := dialFrom(t, srv, "127.0.0.1", 220)

@@ -12,11 +12,11 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // listen listens for connections, of which those from 127.0.0.2 have headers.
-func listen(t *testing.T, log *logtest.Log) (l net.Listener, refused *atomic.Int32) {
+func listen(t *testing.T, log *servicetest.Log) (l net.Listener, refused *atomic.Int32) {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,7 +34,7 @@ func listen(t *testing.T, log *logtest.Log) (l net.Listener, refused *atomic.Int
 // A header is required from a trusted network, and believed from there only. A connection that waits for its header
 // delays no other.
 func TestListen(t *testing.T) {
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	l, refused := listen(t, log)
 	silent := ftptest.DialFrom(t, "127.0.0.2", l.Addr().String())
 	const header = "PROXY TCP4 203.0.113.7 192.0.2.1 12345 21\r\n"
@@ -79,7 +79,7 @@ func TestListen(t *testing.T) {
 
 // A load balancer that looks whether the port is open is no reason to warn.
 func TestListenProbe(t *testing.T) {
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	l, refused := listen(t, log)
 	probe := ftptest.DialFrom(t, "127.0.0.2", l.Addr().String())
 	_ = probe.CloseWrite()
@@ -93,7 +93,7 @@ func TestListenProbe(t *testing.T) {
 
 // Close ends Accept, and connections that it has not returned.
 func TestListenClose(t *testing.T) {
-	l, _ := listen(t, &logtest.Log{})
+	l, _ := listen(t, &servicetest.Log{})
 	conn := ftptest.DialFrom(t, "127.0.0.1", l.Addr().String())
 	for range 2 {
 		_ = l.Close()

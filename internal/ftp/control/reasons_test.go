@@ -11,13 +11,13 @@ import (
 
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // A client that does not reach its passive port is the most common problem of FTP. The log has the address that the
 // client got, also of one that sends no transfer command, as Python's ftplib.
 func TestLogOfMissingDataConnections(t *testing.T) {
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	s := newSite(t, func(cfg *control.Config) {
 		cfg.Logger = log.Logger()
 		cfg.Data.OpenTimeout = 200 * time.Millisecond
@@ -70,7 +70,7 @@ func TestParametersOfTransfers(t *testing.T) {
 
 // A data connection that has come is not missed, also if no transfer takes it.
 func TestLogOfUnusedDataConnections(t *testing.T) {
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	var ports *dataconn.Ports
 	s := newSite(t, func(cfg *control.Config) {
 		cfg.Logger = log.Logger()
@@ -101,7 +101,7 @@ func TestLogOfUnusedDataConnections(t *testing.T) {
 // A client that does not trust the certificate may say so by leaving. One that is refused because it has not begun
 // TLS is in the log too, and so is an upload that ends without close_notify.
 func TestLogOfTLS(t *testing.T) {
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	s := newSite(t, func(cfg *control.Config) {
 		cfg.Logger = log.Logger()
 		cfg.TLSRequired = true

@@ -20,7 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -28,9 +28,9 @@ import (
 type blockade struct {
 	operation string
 	panics    bool
-	log       logtest.Log   // of errors
-	begun     chan struct{} // receives when the operation has begun
-	ended     chan struct{} // receives when its context has ended
+	log       servicetest.Log // of errors
+	begun     chan struct{}   // receives when the operation has begun
+	ended     chan struct{}   // receives when its context has ended
 }
 
 func (b *blockade) pass(ctx context.Context, operation string) error {
@@ -392,7 +392,7 @@ func (c counting) CommandEnded(_ context.Context, o *report.Outcome) {
 
 // A session whose observer panics tells the others of a command once, and leaves its place to another one.
 func TestPanicOfAnObserver(t *testing.T) {
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	ended := make(chan struct{}, 1)
 	var told atomic.Int32
 	s := newSite(t, func(cfg *control.Config) {

@@ -20,7 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/storage/view"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -48,7 +48,7 @@ func TestUploadsOfNoBytes(t *testing.T) {
 
 // The data connection of a transfer that has failed before it began serves the next one.
 func TestDataConnectionOfFailedTransfer(t *testing.T) {
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	c := newSite(t, func(cfg *control.Config) { cfg.Logger = log.Logger() }).login()
 	c.do("MKD dir", "257 ")
 	for _, failing := range []string{"RETR dir", "RETR nothing", "LIST nothing"} {
@@ -625,7 +625,7 @@ func (f *failingFile) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, st
 // A download that the storage has failed ends with its error in every TYPE. The engine's conversion of lines forgets
 // the error that comes after a part of a line, and says 226.
 func TestDownloadThatTheStorageFails(t *testing.T) {
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	s := newSite(t, func(cfg *control.Config) {
 		cfg.Logger = log.Logger()
 		cfg.Backend = failingBackend{cfg.Backend}

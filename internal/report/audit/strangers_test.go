@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/report"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // take returns how many lines a log has, and how many those say that were not written, and forgets them.
-func take(t *testing.T, out *logtest.Log) (lines, more int) {
+func take(t *testing.T, out *servicetest.Log) (lines, more int) {
 	t.Helper()
 	for _, line := range out.Take() {
 		var fields struct{ More int }
@@ -30,7 +30,7 @@ func take(t *testing.T, out *logtest.Log) (lines, more int) {
 // What strangers do at any rate has few lines, and all of it is in their counts. Users are not counted so.
 func TestStrangers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out logtest.Log
+		var out servicetest.Log
 		var full atomic.Bool
 		log := New(&out, func() bool { return !full.Load() }, nil)
 		from := func(a, b, c int) *Session {

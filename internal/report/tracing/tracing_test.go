@@ -13,20 +13,19 @@ import (
 
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
-	"github.com/babelftp/babelftp/internal/testkit/logtest"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // newTracer sends to a collector what the variables of the environment say, NAME=value. Shutdown waits for a machine
 // that does much else.
-func newTracer(t *testing.T, url string, environ ...string) (*Tracer, *logtest.Log) {
+func newTracer(t *testing.T, url string, environ ...string) (*Tracer, *servicetest.Log) {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		t.Setenv(name, value)
 	}
-	log := &logtest.Log{}
+	log := &servicetest.Log{}
 	tracer, err := New(t.Context(), "v1", log.Logger())
 	if err != nil {
 		t.Fatal(err)

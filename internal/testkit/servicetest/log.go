@@ -1,5 +1,4 @@
-// Package logtest keeps the log of a server under test.
-package logtest
+package servicetest
 
 import (
 	"log/slog"
