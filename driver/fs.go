@@ -45,9 +45,9 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver/internal/file"
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/driver/internal/tree"
 	"github.com/babelftp/babelftp/driver/internal/upload"
 	"github.com/babelftp/babelftp/internal/base/s3error"
@@ -70,7 +70,7 @@ type Fs struct {
 	ctx     context.Context // of the session: afero has no other place for one
 	opts    Options
 	bucket  *s3api.Bucket
-	keys    keys.Space
+	keys    s3object.KeySpace
 	find    file.Finder
 	uploads *upload.Uploader
 	tree    *tree.Tree
@@ -93,7 +93,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 	if o.Endpoint.user != nil {
 		client = s3api.Shared(client, o.Endpoint.user)
 	}
-	f := &Fs{ctx: o.withRetries(ctx), keys: keys.Space(o.Prefix), opts: o}
+	f := &Fs{ctx: o.withRetries(ctx), keys: s3object.KeySpace(o.Prefix), opts: o}
 	f.use(s3api.NewBucket(client, bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout))
 	return f, nil
 }
@@ -126,7 +126,7 @@ func (f *Fs) WithContext(ctx context.Context) *Fs {
 }
 
 // Name says where the file system is, as a URL: "s3://bucket/prefix".
-func (f *Fs) Name() string { return "s3://" + f.bucket.Name + keys.Separator + string(f.keys) }
+func (f *Fs) Name() string { return "s3://" + f.bucket.Name + s3object.Separator + string(f.keys) }
 
 // Create opens a file for writing that replaces an object of the name when it is closed.
 func (f *Fs) Create(name string) (afero.File, error) {

@@ -8,7 +8,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -27,7 +27,7 @@ func (f *Fs) Hash(ctx context.Context, name, algorithm string, from, to int64) (
 
 func (f *Fs) hash(name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
 	key, err := f.keys.Key(name)
-	h := attributes.NewHash(algorithm)
+	h := s3object.NewHash(algorithm)
 	switch {
 	case err != nil:
 		return nil, 0, err

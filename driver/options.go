@@ -8,9 +8,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // Defaults of Options.
@@ -193,7 +193,7 @@ func (o *Options) setDefaults() {
 // Validate returns an error that names each option out of range, with its range and the unit.
 func (o *Options) Validate() error {
 	errs := []error{
-		checkRange("Prefix", len(o.Prefix), 0, keys.MaxBytes, " bytes"),
+		checkRange("Prefix", len(o.Prefix), 0, s3object.MaxKeyBytes, " bytes"),
 		checkRange("PartSize", o.PartSize, cmp.Or(o.smallestPart, s3api.MinPartSize), s3api.MaxPartSize, " bytes"),
 		checkRange("UploadConcurrency", o.UploadConcurrency, 1, maxParallel, " parts"),
 		checkRange("DownloadConcurrency", o.DownloadConcurrency, 1, maxParallel, " requests"),

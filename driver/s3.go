@@ -3,7 +3,7 @@ package driver
 import (
 	"log/slog"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/journal"
@@ -25,14 +25,14 @@ func ProfileNames() []string { return profile.Names() }
 
 // Objects says what a file system stores objects with, besides their bytes. The zero value leaves everything to the
 // bucket.
-type Objects = attributes.Objects
+type Objects = s3object.Objects
 
 // Client is the part of S3 that a file system uses. *s3.Client is one; others wrap it to count, to measure or to break.
 type Client = s3api.Client
 
 // WriteMetadata is the user metadata that names the request which has stored an object. No two requests have the same
 // name. So it tells an object from an equal one that another client has stored.
-const WriteMetadata = attributes.WriteKey
+const WriteMetadata = s3object.WriteKey
 
 // An Object is what [fs.FileInfo]'s Sys returns, as a pointer.
 type Object = file.Object

@@ -36,7 +36,7 @@ func house() []string {
 func driverHouse() []string {
 	return strings.Fields(`
 		tree listing upload file quota journal membudget
-		s3api attributes keys`)
+		s3api s3object`)
 }
 
 // A keeper says who may import a package, or who may not, and why.
@@ -57,7 +57,7 @@ func keepers() []keeper {
 		{"github.com/spf13/afero/...", "driver internal/ftp/engine",
 			"afero is how the engine and the driver meet"},
 		{"github.com/aws/aws-sdk-go-v2/service/s3",
-			"cmd driver/internal/attributes driver/internal/s3api internal/report/events internal/storage",
+			"cmd driver/internal/s3object driver/internal/s3api internal/report/events internal/storage",
 			"requests are made, and answers checked, in few places"},
 		{module + "driver", "internal/server internal/admin internal/users/account internal/storage",
 			"a session asks for a view, and the server makes one of the driver"},

@@ -8,14 +8,14 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // A Finder looks for files and directories. Where there is none the error is fs.ErrNotExist.
 type Finder struct {
 	Bucket *s3api.Bucket
-	Keys   keys.Space
+	Keys   s3object.KeySpace
 }
 
 // File describes a file, in one request (HeadObject). The root is EISDIR.
@@ -35,7 +35,7 @@ func (f Finder) File(ctx context.Context, key string) (*Info, error) {
 func (f Finder) Dir(ctx context.Context, key string) (*Info, error) {
 	prefix := f.Keys.Directory(key)
 	if f.Keys.IsRoot(key) {
-		return NewDir(keys.Separator, prefix, time.Time{}), nil
+		return NewDir(s3object.Separator, prefix, time.Time{}), nil
 	}
 	page, err := f.Bucket.List(ctx, s3api.Listing{Prefix: prefix, Limit: 1})
 	if err != nil {
@@ -79,7 +79,7 @@ func (f Finder) Both(ctx context.Context, key string) (file, directory bool, err
 		}
 		return file, directory, err
 	}
-	page, err := f.Bucket.List(ctx, s3api.Listing{Prefix: key, Delimiter: keys.Separator})
+	page, err := f.Bucket.List(ctx, s3api.Listing{Prefix: key, Delimiter: s3object.Separator})
 	if err != nil {
 		return false, false, err
 	}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // Permission bits shown for what S3 keeps none of: its owner reads and writes, everybody reads.
@@ -102,7 +102,7 @@ func (s *Stored) RequestID() string { return s.Answer.RequestID }
 
 // New describes a version. A modification time in its attributes goes before the one of S3, of which some answers
 // tell only the second.
-func New(name string, v *s3api.Version, a *attributes.Attributes) *Info {
+func New(name string, v *s3api.Version, a *s3object.Attributes) *Info {
 	stored := v.ModTime.Truncate(time.Second)
 	info := &Info{
 		name: name, size: v.Size, mode: fileMode, modTime: stored,

@@ -4,17 +4,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // TestObject holds what a file's Sys tells against what S3 told.
 func TestObject(t *testing.T) {
 	stored := time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)
 	mediaType := "text/csv; charset=utf-8"
-	info := New("a", &s3api.Version{Key: "a", ModTime: stored}, &attributes.Attributes{
+	info := New("a", &s3api.Version{Key: "a", ModTime: stored}, &s3object.Attributes{
 		ContentType: &mediaType,
-		Metadata:    map[string]string{attributes.MTimeKey: "1", attributes.NameLanguageKey: "fr"},
+		Metadata:    map[string]string{s3object.MTimeKey: "1", s3object.NameLanguageKey: "fr"},
 	})
 	object := info.Sys().(*Object)
 	if !info.ModTime().Equal(time.Unix(1, 0)) || !object.Created().Equal(stored.Truncate(time.Second)) {

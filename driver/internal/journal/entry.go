@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
@@ -154,7 +154,7 @@ func (e *Entry) write(ctx context.Context, change func(*Record)) bool {
 }
 
 // put writes the record, which the caller has locked. The tail is the bytes that follow the parts that count.
-func (e *Entry) put(ctx context.Context, tail attributes.Content) error {
+func (e *Entry) put(ctx context.Context, tail s3object.Content) error {
 	e.record.TailOffset = e.bound.get()
 	err := e.journal.put(ctx, &e.record, tail)
 	e.written = e.written || err == nil
@@ -233,7 +233,7 @@ func (e *Entry) BoundParts(ctx context.Context, offset int64) error {
 // Interrupt writes the record of an upload that its owner can resume, while the object is still base, see [Record]. The
 // tail is the bytes that follow the parts. An unsettled upload is one that S3 may yet complete.
 func (e *Entry) Interrupt(
-	ctx context.Context, base string, offset int64, tail attributes.Content, unsettled bool,
+	ctx context.Context, base string, offset int64, tail s3object.Content, unsettled bool,
 ) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,9 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/driver/profile"
 )
 
@@ -90,8 +89,8 @@ const (
 // at once.
 type Journal struct {
 	bucket *s3api.Bucket
-	prefix string                // of the records
-	common attributes.Attributes // of the records
+	prefix string              // of the records
+	common s3object.Attributes // of the records
 	log    *slog.Logger
 
 	withoutOwner time.Duration // between the heartbeats of an upload without an owner
@@ -111,7 +110,7 @@ type Journal struct {
 // New returns the journal of the uploads to keys that start with prefix. It makes no request. The records are objects
 // of the bucket too. The logger may be nil.
 func New(
-	client s3api.Client, bucketName, prefix string, profile profile.Profile, objects attributes.Objects,
+	client s3api.Client, bucketName, prefix string, profile profile.Profile, objects s3object.Objects,
 	log *slog.Logger,
 ) *Journal {
 	if log == nil {
@@ -119,7 +118,7 @@ func New(
 	}
 	return &Journal{
 		bucket:   s3api.NewBucket(client, bucketName, profile, &s3api.Stats{}, idleTimeout),
-		prefix:   prefix + keys.Reserved + "/uploads/",
+		prefix:   prefix + s3object.Reserved + "/uploads/",
 		common:   objects.Common(),
 		log:      log.With("bucket", bucketName),
 		open:     map[string]*Entry{},

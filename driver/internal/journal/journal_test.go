@@ -12,9 +12,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/driver/profile"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -55,14 +55,14 @@ func versitygw() profile.Profile {
 
 // process is the journal of another process.
 func (s *storage) process() *journal.Journal {
-	return journal.New(s.client, s.bucket, "", versitygw(), attributes.Objects{}, nil)
+	return journal.New(s.client, s.bucket, "", versitygw(), s3object.Objects{}, nil)
 }
 
 // enter begins a multipart upload with a record. canceled tells whether another session has ended it.
 func (s *storage) enter(j *journal.Journal, key string) (e *journal.Entry, upload s3api.Upload, canceled *atomic.Bool) {
 	s.t.Helper()
 	canceled = &atomic.Bool{}
-	upload, err := s.CreateUpload(s.t.Context(), key, "", &attributes.Attributes{}, s3api.PartChecksums{})
+	upload, err := s.CreateUpload(s.t.Context(), key, "", &s3object.Attributes{}, s3api.PartChecksums{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestRecordWithoutUpload(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStorage(t)
-			foreign, err := s.CreateUpload(t.Context(), key, "", &attributes.Attributes{}, s3api.PartChecksums{})
+			foreign, err := s.CreateUpload(t.Context(), key, "", &s3object.Attributes{}, s3api.PartChecksums{})
 			if err != nil {
 				t.Fatal(err)
 			}

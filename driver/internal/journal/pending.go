@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
@@ -71,7 +71,7 @@ func (j *Journal) Pending(ctx context.Context, most int) (pending []Pending, all
 			all--
 			continue
 		}
-		p := Pending{ID: strings.ReplaceAll(strings.TrimPrefix(r.Name, j.prefix), keys.Separator, idSeparator),
+		p := Pending{ID: strings.ReplaceAll(strings.TrimPrefix(r.Name, j.prefix), s3object.Separator, idSeparator),
 			Key: r.Key, Bytes: -1, Written: r.ModTime, State: string(r.state)}
 		if p.OwnerID, _, _ = strings.Cut(p.ID, idSeparator); r.TailOffset != unknownOffset {
 			p.Bytes = r.TailOffset + r.TailSize
@@ -93,8 +93,8 @@ var errInUse = s3error.New(syscall.EBUSY, "a session works on the upload, or did
 // Abort removes an upload on which no session works, with its parts. The error is fs.ErrNotExist where there is none of
 // this ID, and EBUSY where a session works on it, or S3 may yet complete it. It never removes a file.
 func (j *Journal) Abort(ctx context.Context, id string) error {
-	name := j.prefix + strings.ReplaceAll(id, idSeparator, keys.Separator)
-	if strings.Count(id, idSeparator) != 2 || strings.Contains(id, keys.Separator) {
+	name := j.prefix + strings.ReplaceAll(id, idSeparator, s3object.Separator)
+	if strings.Count(id, idSeparator) != 2 || strings.Contains(id, s3object.Separator) {
 		return fs.ErrNotExist
 	}
 	r, err := j.Read(ctx, s3api.Version{Key: name})

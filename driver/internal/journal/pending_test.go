@@ -11,9 +11,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -144,7 +144,7 @@ func TestTornRead(t *testing.T) {
 		}
 		return err
 	})
-	administrators := journal.New(tearing, s.bucket, "", versitygw(), attributes.Objects{}, nil)
+	administrators := journal.New(tearing, s.bucket, "", versitygw(), s3object.Objects{}, nil)
 	if err := administrators.Abort(t.Context(), pending[0].ID); !errors.Is(err, syscall.EBUSY) {
 		t.Errorf("the abort of an upload that is resumed: %v", err)
 	}
@@ -164,7 +164,7 @@ func TestPendingEnds(t *testing.T) {
 		}
 		return err
 	})
-	j := journal.New(vanishing, s.bucket, "", versitygw(), attributes.Objects{}, nil)
+	j := journal.New(vanishing, s.bucket, "", versitygw(), s3object.Objects{}, nil)
 	if pending, all, err := j.Pending(t.Context(), 10); err != nil || all != 1 || len(pending) != 1 ||
 		pending[0].Key != "stays" {
 		t.Errorf("%d uploads are pending, %+v: %v", all, pending, err)

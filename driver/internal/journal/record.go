@@ -16,9 +16,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -102,12 +101,12 @@ func hashPrefix(text string, bytes int) string {
 
 // recordsOfOwner returns the prefix of the names of an owner's records.
 func (j *Journal) recordsOfOwner(owner string) string {
-	return j.prefix + hashPrefix(owner, ownerBytes) + keys.Separator
+	return j.prefix + hashPrefix(owner, ownerBytes) + s3object.Separator
 }
 
 // recordsOf returns the prefix of the names of the records of an owner's uploads to a key.
 func (j *Journal) recordsOf(owner, key string) string {
-	return j.recordsOfOwner(owner) + hashPrefix(key, keyBytes) + keys.Separator
+	return j.recordsOfOwner(owner) + hashPrefix(key, keyBytes) + s3object.Separator
 }
 
 // NewRecord describes an upload of an owner to a key, which this process is about to create. The caller sets the ID
@@ -134,7 +133,7 @@ var ErrTakenOver = s3error.New(syscall.EAGAIN, "another session has taken the up
 
 // put writes a record, with the bytes that belong at its TailOffset. The error is ErrTakenOver if another holder has
 // written it since.
-func (j *Journal) put(ctx context.Context, r *Record, tail attributes.Content) error {
+func (j *Journal) put(ctx context.Context, r *Record, tail s3object.Content) error {
 	err := j.tryPut(ctx, r, tail)
 	if !errors.Is(err, syscall.ESTALE) && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -156,7 +155,7 @@ func (j *Journal) put(ctx context.Context, r *Record, tail attributes.Content) e
 	return err
 }
 
-func (j *Journal) tryPut(ctx context.Context, r *Record, tail attributes.Content) error {
+func (j *Journal) tryPut(ctx context.Context, r *Record, tail s3object.Content) error {
 	version := make([]byte, versionBytes)
 	_, _ = rand.Read(version) // never fails
 	a := j.attributes(r)
@@ -172,7 +171,7 @@ func (j *Journal) tryPut(ctx context.Context, r *Record, tail attributes.Content
 
 // appended is a content with some bytes added at its end.
 type appended struct {
-	attributes.Content
+	s3object.Content
 	suffix []byte
 }
 
@@ -190,7 +189,7 @@ func (a appended) ReadAt(p []byte, offset int64) (int, error) {
 	return n + m, err
 }
 
-func (j *Journal) attributes(r *Record) attributes.Attributes {
+func (j *Journal) attributes(r *Record) s3object.Attributes {
 	a := j.common
 	a.Metadata = map[string]string{
 		recordKey:      base64.RawURLEncoding.EncodeToString([]byte(r.Key)),
@@ -283,9 +282,9 @@ func (r *Record) CountsPart(end int64) bool {
 func (r *Record) MultipartUpload() s3api.Upload {
 	u := s3api.Upload{Key: r.Key, ID: r.Upload, Name: path.Base(r.Name)}
 	if r.Staged {
-		const records = keys.Reserved + "/uploads/"
+		const records = s3object.Reserved + "/uploads/"
 		i := strings.LastIndex(r.Name, records)
-		u.Key = r.Name[:i] + keys.Reserved + "/inspect/" + r.Name[i+len(records):]
+		u.Key = r.Name[:i] + s3object.Reserved + "/inspect/" + r.Name[i+len(records):]
 	}
 	return u
 }

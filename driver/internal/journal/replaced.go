@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
@@ -109,7 +109,7 @@ func (j *Journal) Close(ctx context.Context) error {
 func (j *Journal) IsReplaced(r *Record) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s, ok := j.replaced[path.Dir(r.Name)+keys.Separator]
+	s, ok := j.replaced[path.Dir(r.Name)+s3object.Separator]
 	return ok && s.replaces(r)
 }
 

@@ -13,11 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/file"
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // A Lister lists directories of a bucket.
@@ -110,17 +109,17 @@ func (l *Lister) entries(prefix string, p *s3api.Page) iter.Seq[*file.Info] {
 			if len(directories) == 0 || len(files) > 0 && files[0].Key < directories[0] {
 				key = files[0].Key
 				name = key[len(prefix):]
-				info = file.New(name, &files[0], &attributes.Attributes{})
+				info = file.New(name, &files[0], &s3object.Attributes{})
 				files = files[1:]
 			} else {
 				key = directories[0]
-				name = strings.TrimSuffix(key[len(prefix):], keys.Separator)
+				name = strings.TrimSuffix(key[len(prefix):], s3object.Separator)
 				info = file.NewDir(name, key, time.Time{})
 				directories = directories[1:]
 			}
 			switch {
 			case key == prefix: // the marker of the directory itself
-			case !keys.Representable(name):
+			case !s3object.Representable(name):
 				l.Log.Debug("listing leaves out a key that no pathname can show; rename the object",
 					"bucket", l.Bucket.Name, "key", key)
 			case !yield(info):

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // names returns all keys and prefixes in order, without the slashes at the end of prefixes, and without the marker of
@@ -18,7 +18,7 @@ func names(p *s3api.Page, dir string) []string {
 		}
 	}
 	for _, prefix := range p.Prefixes {
-		names = append(names, strings.TrimSuffix(prefix, keys.Separator))
+		names = append(names, strings.TrimSuffix(prefix, s3object.Separator))
 	}
 	slices.Sort(names)
 	return names

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
@@ -145,7 +145,7 @@ var errRevoked = errors.New("the memory budget has revoked the listing's pages")
 
 func newPrefetcher(ctx context.Context, l *Lister, prefix string) *prefetcher {
 	f := &prefetcher{
-		lister: l, listing: s3api.Listing{Prefix: prefix, Delimiter: keys.Separator},
+		lister: l, listing: s3api.Listing{Prefix: prefix, Delimiter: s3object.Separator},
 		pageMemory: pageMemory{memory: &l.Memory.Listings}, ranges: []*keyRange{{}},
 	}
 	f.ctx, f.cancel = context.WithCancel(ctx)

@@ -18,9 +18,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/driver/profile"
 )
 
@@ -62,7 +62,7 @@ func (l *lister) list(ctx context.Context) (names []string, took time.Duration, 
 		}
 		name := info.Name()
 		if info.IsDir() {
-			name += keys.Separator
+			name += s3object.Separator
 		}
 		names = append(names, name)
 	}

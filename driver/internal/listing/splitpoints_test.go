@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // TestSplitPoints sets split points in directories of some pages, and goes from each to the next.
@@ -33,7 +33,7 @@ func TestSplitPoints(t *testing.T) {
 				p := &s3api.Page{Encoded: true}
 				for range entries {
 					if key := fmt.Sprintf("d/%06d", n); test.prefix {
-						p.Prefixes = append(p.Prefixes, key+keys.Separator)
+						p.Prefixes = append(p.Prefixes, key+s3object.Separator)
 					} else {
 						p.Versions = append(p.Versions, s3api.Version{Key: key})
 					}

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
@@ -46,7 +46,7 @@ type held struct {
 // Change begins a change of a key. The objects of the server itself count in no quota.
 func (qs Quotas) Change(key string) *Change {
 	c := &Change{}
-	if !keys.IsReserved(key) {
+	if !s3object.IsReserved(key) {
 		for _, q := range qs {
 			c.held = append(c.held, held{q, q.enter(key)})
 		}

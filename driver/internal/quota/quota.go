@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/driver/profile"
 )
 
@@ -189,7 +189,7 @@ func (q *Quota) settle(l listed) {
 // Charged returns how many bytes of an object count. The driver's own objects do not count, because users do not
 // store them.
 func Charged(key string, size int64) int64 {
-	if keys.IsReserved(key) {
+	if s3object.IsReserved(key) {
 		return 0
 	}
 	return size

@@ -15,8 +15,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/driver/profile"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -56,7 +56,7 @@ func (f *fixture) Do(request *http.Request) (*http.Response, error) {
 func (f *fixture) put(t *testing.T, key, content string) s3api.Version {
 	t.Helper()
 	if _, err := f.Put(
-		t.Context(), key, &attributes.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil); err != nil {
+		t.Context(), key, &s3object.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil); err != nil {
 		t.Fatal(err)
 	}
 	v, _, err := f.Head(t.Context(), key)
@@ -69,7 +69,7 @@ func (f *fixture) put(t *testing.T, key, content string) s3api.Version {
 // upload begins a multipart upload.
 func (f *fixture) upload(t *testing.T) s3api.Upload {
 	t.Helper()
-	u, err := f.CreateUpload(t.Context(), "key", "", &attributes.Attributes{}, s3api.PartChecksums{})
+	u, err := f.CreateUpload(t.Context(), "key", "", &s3object.Attributes{}, s3api.PartChecksums{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,21 +136,21 @@ func TestAnswersFromElsewhere(t *testing.T) {
 		}, syscall.EAGAIN},
 		"create-upload": {func(ctx context.Context, _ *testing.T, f *fixture) func() error {
 			return func() error {
-				_, err := f.CreateUpload(ctx, "key", "", &attributes.Attributes{}, s3api.PartChecksums{})
+				_, err := f.CreateUpload(ctx, "key", "", &s3object.Attributes{}, s3api.PartChecksums{})
 				return err
 			}
 		}, syscall.EAGAIN},
 		"put": {func(ctx context.Context, _ *testing.T, f *fixture) func() error {
 			return func() error {
 				_, err := f.Put(
-					ctx, "key", &attributes.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil)
+					ctx, "key", &s3object.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil)
 				return err
 			}
 		}, syscall.EAGAIN},
 		"copy": {func(ctx context.Context, t *testing.T, f *fixture) func() error {
 			v := f.put(t, "key", content)
 			return func() error {
-				_, err := f.Copy(ctx, v, &attributes.Attributes{}, "copy", s3api.Condition{})
+				_, err := f.Copy(ctx, v, &s3object.Attributes{}, "copy", s3api.Condition{})
 				return err
 			}
 		}, syscall.EAGAIN},
@@ -232,13 +232,13 @@ func TestAnswersLost(t *testing.T) {
 		"put": func(t *testing.T, f *fixture) (string, error) {
 			f.change = writes
 			made, err := f.Put(
-				t.Context(), "key", &attributes.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil)
+				t.Context(), "key", &s3object.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil)
 			return made.ETag, err
 		},
 		"copy": func(t *testing.T, f *fixture) (string, error) {
 			v := f.put(t, "source", content)
 			f.change = writes
-			made, err := f.Copy(t.Context(), v, &attributes.Attributes{}, "key", s3api.Condition{})
+			made, err := f.Copy(t.Context(), v, &s3object.Attributes{}, "key", s3api.Condition{})
 			return made.ETag, err
 		},
 		"complete": func(t *testing.T, f *fixture) (string, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -26,7 +26,7 @@ const lookAfterTimeout = 30 * time.Second
 // A change is a request that makes an object. Other clients may change the same object at any time.
 //
 // S3 may perform a request although its answer is lost, also some time later. So a change never sends a request again
-// without a look. The metadata of what it makes hold a random name ([attributes.WriteKey]). Where the look shows that
+// without a look. The metadata of what it makes hold a random name ([s3object.WriteKey]). Where the look shows that
 // name, S3 has performed the request. Equal bytes prove nothing, because another client may have stored the same.
 // Where the look shows an object that was there before the first attempt, S3 has not performed it: the object has the
 // name that the caller has seen, or it is older. The change then sends the request again, on the condition that this
@@ -66,18 +66,18 @@ func newName() string { return rand.Text() }
 // named returns user metadata with the name of a request, unless they would be more than S3 takes. Then no look can
 // prove that S3 has performed the request.
 func named(metadata map[string]string, name string) map[string]string {
-	bytes := len(attributes.WriteKey) + len(name)
+	bytes := len(s3object.WriteKey) + len(name)
 	for key, value := range metadata {
 		bytes += len(key) + len(value)
 	}
-	if bytes > attributes.MaxMetadata {
+	if bytes > s3object.MaxMetadata {
 		return metadata
 	}
 	metadata = maps.Clone(metadata)
 	if metadata == nil {
 		metadata = map[string]string{}
 	}
-	metadata[attributes.WriteKey] = name
+	metadata[s3object.WriteKey] = name
 	return metadata
 }
 
@@ -175,7 +175,7 @@ func (l look) is(name string) bool {
 }
 
 // name is that of the request that has made the object, empty where it has none.
-func (l look) name() string { return l.Metadata[attributes.WriteKey] }
+func (l look) name() string { return l.Metadata[s3object.WriteKey] }
 
 // etag returns what tells the object from another one.
 func (l look) etag() string { return validator(l.ETag, l.ContentLength, l.LastModified) }

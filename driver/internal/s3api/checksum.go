@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // sendsChecksums tells whether the server takes checksums, and the configuration of the client lets it send them.
@@ -42,11 +42,11 @@ func (b *Bucket) StoredHash(ctx context.Context, key, algorithm string) (sum []b
 	if err != nil {
 		return nil, 0, err
 	}
-	if algorithm == "MD5" && b.Profile.MD5ETags && attributes.FromHead(out).Encryption.KeepsMD5() {
-		sum = attributes.MD5OfETag(aws.ToString(out.ETag))
+	if algorithm == "MD5" && b.Profile.MD5ETags && s3object.FromHead(out).Encryption.KeepsMD5() {
+		sum = s3object.MD5OfETag(aws.ToString(out.ETag))
 	}
 	if sum == nil {
-		sum = attributes.ChecksumOf(out, algorithm)
+		sum = s3object.ChecksumOf(out, algorithm)
 	}
 	return sum, aws.ToInt64(out.ContentLength), nil
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -28,7 +27,7 @@ func (b *Bucket) CheckCondition(ctx context.Context, key string, c Condition) er
 // Copy copies a version by one request, also from another bucket, on a condition of what it replaces. With
 // ErrSourceReplaced it returns the copy.
 func (b *Bucket) Copy(
-	ctx context.Context, v Version, a *attributes.Attributes, to string, c Condition,
+	ctx context.Context, v Version, a *s3object.Attributes, to string, c Condition,
 ) (Stored, error) {
 	w := change{key: to, name: newName(), condition: c, supported: b.Profile.ConditionalCopy,
 		timeout: copying(v.Size, silenceTimeout)}
@@ -49,7 +48,7 @@ func (b *Bucket) Copy(
 		if err != nil {
 			return Stored{}, err
 		}
-		return Stored{ETag: *out.CopyObjectResult.ETag, Name: in.Metadata[attributes.WriteKey]}, nil
+		return Stored{ETag: *out.CopyObjectResult.ETag, Name: in.Metadata[s3object.WriteKey]}, nil
 	}
 	made, err := b.perform(ctx, w)
 	if err == nil && (to != v.Key || b.Name != v.Bucket.Name) {
@@ -104,14 +103,14 @@ func (b *Bucket) checkSource(ctx context.Context, v Version) error {
 
 // sameMD5 tells whether the ETag of a copy shows that it has the bytes of a version.
 func (b *Bucket) sameMD5(v Version, made Stored) bool {
-	return b.Profile.MD5ETags && v.Bucket.Profile.MD5ETags && attributes.MD5OfETag(v.ETag) != nil &&
+	return b.Profile.MD5ETags && v.Bucket.Profile.MD5ETags && s3object.MD5OfETag(v.ETag) != nil &&
 		strings.Trim(v.ETag, `"`) == strings.Trim(made.ETag, `"`)
 }
 
 // copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1). It names the version of one of
 // the past.
 func (v Version) copySource() *string {
-	source := v.Bucket.Name + "/" + keys.PercentEncode(v.Key)
+	source := v.Bucket.Name + "/" + s3object.PercentEncode(v.Key)
 	if v.Bucket.isPast {
 		source += "?versionId=" + url.QueryEscape(cmp.Or(v.ID, noVersion))
 	}

@@ -14,9 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -82,8 +81,8 @@ func (v *Version) sameSizeAndETag(now Version) bool {
 // ETag. MinIO does that for objects with a key of the customer, because listings do not have the key. Swift does it
 // for copies: see OtherListedETags of the profile. The size and the time then tell.
 func (v *Version) ListedOtherwise(now Version, customerKey bool) bool {
-	other := v.Bucket.Profile.OtherListedETags && attributes.MD5OfETag(v.ETag) != nil &&
-		attributes.MD5OfETag(now.ETag) == nil
+	other := v.Bucket.Profile.OtherListedETags && s3object.MD5OfETag(v.ETag) != nil &&
+		s3object.MD5OfETag(now.ETag) == nil
 	return !v.Looked && (customerKey || other) && v.Key == now.Key && v.Size == now.Size && v.sameTime(now)
 }
 
@@ -349,7 +348,7 @@ func commonPrefix(a, b string) string {
 	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++
 	}
-	return a[:strings.LastIndex(a[:n], keys.Separator)+1]
+	return a[:strings.LastIndex(a[:n], s3object.Separator)+1]
 }
 
 // DeleteVersions deletes versions of one directory by few requests, each like DeleteVersion. It returns an error for

@@ -10,19 +10,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // Get opens the present version of an object from an offset on.
-func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, attributes.Attributes, *Body, error) {
+func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, s3object.Attributes, *Body, error) {
 	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &key}
 	if offset > 0 { // an empty object has no byte 0 to start from
 		in.Range = aws.String(fmt.Sprintf("bytes=%d-", offset))
 	}
 	out, err := b.object(ctx, in)
 	if err != nil {
-		return Version{}, attributes.Attributes{}, nil, err
+		return Version{}, s3object.Attributes{}, nil, err
 	}
 	size := out.ContentLength
 	if offset > 0 {
@@ -30,14 +30,14 @@ func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, at
 	}
 	if size == nil {
 		_ = out.Body.Close()
-		return Version{}, attributes.Attributes{}, nil, errOtherBytes
+		return Version{}, s3object.Attributes{}, nil, errOtherBytes
 	}
 	v := Version{
 		Bucket: b, Key: key, Size: *size, ModTime: aws.ToTime(out.LastModified),
 		ETag:         validator(out.ETag, size, out.LastModified),
 		StorageClass: out.StorageClass,
 	}
-	return v, attributes.Attributes{ContentType: out.ContentType, Metadata: out.Metadata}, out.Body.(*Body), nil
+	return v, s3object.Attributes{ContentType: out.ContentType, Metadata: out.Metadata}, out.Body.(*Body), nil
 }
 
 // GetRange opens the bytes [from, to) of a version. For the whole object it requests no range, so that the answer has

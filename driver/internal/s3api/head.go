@@ -13,12 +13,12 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // Head requests the version and the attributes of an object.
-func (b *Bucket) Head(ctx context.Context, key string) (Version, attributes.Attributes, error) {
+func (b *Bucket) Head(ctx context.Context, key string) (Version, s3object.Attributes, error) {
 	v, a, _, err := b.HeadWithAge(ctx, key)
 	return v, a, err
 }
@@ -28,7 +28,7 @@ func (b *Bucket) version(key string, out *s3.HeadObjectOutput) Version {
 	v := Version{
 		Bucket: b, Key: key, Size: aws.ToInt64(out.ContentLength), ModTime: aws.ToTime(out.LastModified),
 		ETag: validator(out.ETag, out.ContentLength, out.LastModified), StorageClass: out.StorageClass,
-		Looked: true, Name: out.Metadata[attributes.WriteKey],
+		Looked: true, Name: out.Metadata[s3object.WriteKey],
 	}
 	if id := aws.ToString(out.VersionId); id != noVersion {
 		v.ID = id
@@ -37,11 +37,11 @@ func (b *Bucket) version(key string, out *s3.HeadObjectOutput) Version {
 }
 
 // HeadWithAge is Head, and how long ago the object was stored, by the clock of S3. Both times are whole seconds.
-func (b *Bucket) HeadWithAge(ctx context.Context, key string) (Version, attributes.Attributes, time.Duration, error) {
+func (b *Bucket) HeadWithAge(ctx context.Context, key string) (Version, s3object.Attributes, time.Duration, error) {
 	begin := time.Now()
 	out, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key})
 	if err != nil {
-		return Version{}, attributes.Attributes{}, 0, err
+		return Version{}, s3object.Attributes{}, 0, err
 	}
 	now, ok := awsmiddleware.GetServerTime(out.ResultMetadata)
 	if !ok {
@@ -49,7 +49,7 @@ func (b *Bucket) HeadWithAge(ctx context.Context, key string) (Version, attribut
 	}
 	v := b.version(key, out)
 	v.Seen = begin
-	return v, attributes.FromHead(out), now.Sub(v.ModTime), nil
+	return v, s3object.FromHead(out), now.Sub(v.ModTime), nil
 }
 
 // exactAttempts bounds the requests of HeadExact. An object that is replaced between all of them changes many times a
@@ -63,7 +63,7 @@ const exactAttempts = 10
 // other. But no part is older than the request. So where an earlier answer has shown the same ETag, no part is older
 // than that version. If a part is newer, the object has another ETag by now, and the condition does not hold. An
 // object that changes between two looks takes another one. The error is EAGAIN where it changes too often.
-func (b *Bucket) HeadExact(ctx context.Context, seen Version) (Version, attributes.Attributes, time.Duration, error) {
+func (b *Bucket) HeadExact(ctx context.Context, seen Version) (Version, s3object.Attributes, time.Duration, error) {
 	for range exactAttempts {
 		v, a, age, err := b.HeadWithAge(ctx, seen.Key)
 		if err != nil || b.Profile.AtomicReads || strings.Trim(v.ETag, `"`) == strings.Trim(seen.ETag, `"`) {
@@ -71,7 +71,7 @@ func (b *Bucket) HeadExact(ctx context.Context, seen Version) (Version, attribut
 		}
 		seen = v
 	}
-	return Version{}, attributes.Attributes{}, 0,
+	return Version{}, s3object.Attributes{}, 0,
 		s3error.New(syscall.EAGAIN, "other clients replace the object all the time")
 }
 
@@ -134,7 +134,7 @@ func ofObject(etag *string, modified *time.Time, answer middleware.Metadata) boo
 
 // ReadTags requests the tags of an object that has some. CopyObject copies them, but a multipart upload gets only the
 // tags of its request.
-func (b *Bucket) ReadTags(ctx context.Context, key string, a *attributes.Attributes) error {
+func (b *Bucket) ReadTags(ctx context.Context, key string, a *s3object.Attributes) error {
 	if !a.Tagged || a.Tags != nil {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (b *Bucket) ReadTags(ctx context.Context, key string, a *attributes.Attribu
 	if err != nil {
 		return err
 	}
-	a.Tags = attributes.TagQuery(func(yield func(string, string) bool) {
+	a.Tags = s3object.TagQuery(func(yield func(string, string) bool) {
 		for _, tag := range out.TagSet {
 			if !yield(aws.ToString(tag.Key), aws.ToString(tag.Value)) {
 				return

@@ -8,7 +8,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -21,7 +21,7 @@ var _ Presigner = (*s3.PresignClient)(nil)
 
 // URI names an object as S3's own tools do, in percent-encoding: "s3://bucket/caf%C3%A9".
 func (b *Bucket) URI(key string) string {
-	return "s3://" + b.Name + keys.Separator + keys.PercentEncode(key)
+	return "s3://" + b.Name + s3object.Separator + s3object.PercentEncode(key)
 }
 
 // Presign returns a link by which any HTTP client downloads an object, under a file name, for the duration valid. One
@@ -43,5 +43,5 @@ func (b *Bucket) Presign(
 // attachment tells a browser to store what it downloads under a name, which may be in any script (RFC 6266 section
 // 4.3, RFC 8187 section 3.2).
 func attachment(name string) string {
-	return "attachment; filename*=UTF-8''" + keys.PercentEncode(name)
+	return "attachment; filename*=UTF-8''" + s3object.PercentEncode(name)
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // Stamp returns metadata that names a version and the key of its copy. So an object that another program copies on,
@@ -40,7 +40,7 @@ func (v *Version) ShowsCopy(copied *Version) bool {
 	case strings.Trim(v.ETag, `"`) == strings.Trim(copied.ETag, `"`):
 		return true
 	}
-	whole := attributes.MD5OfETag(v.ETag)
+	whole := s3object.MD5OfETag(v.ETag)
 	ofOnePart := md5.Sum(whole)
 	return whole != nil && strings.Trim(copied.ETag, `"`) == hex.EncodeToString(ofOnePart[:])+"-1"
 }
@@ -72,7 +72,7 @@ func (v *Version) isShownBy(object *s3.HeadObjectOutput) bool {
 func (v *Version) hasBytesOf(ctx context.Context, b *Bucket, key string, object *s3.HeadObjectOutput) (bool, error) {
 	has := b.version(key, object)
 	shows := func(v Version) bool {
-		return v.ShowsCopy(&has) || object.Metadata[attributes.CopyStampKey] == v.Stamp(b, key)
+		return v.ShowsCopy(&has) || object.Metadata[s3object.CopyStampKey] == v.Stamp(b, key)
 	}
 	switch {
 	case v.Size != has.Size:
@@ -87,7 +87,7 @@ func (v *Version) hasBytesOf(ctx context.Context, b *Bucket, key string, object 
 	if !v.isShownBy(source) {
 		return false, errReplaced
 	}
-	return shows(v.Bucket.version(v.Key, source)) || attributes.SameContent(source, object), nil
+	return shows(v.Bucket.version(v.Key, source)) || s3object.SameContent(source, object), nil
 }
 
 func replacedIfMissing(err error) error {

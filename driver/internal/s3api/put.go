@@ -5,13 +5,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // Put stores an object with attributes, on a condition. crc32c is the checksum of the body in base64, nil where the
 // caller does not know it.
 func (b *Bucket) Put(
-	ctx context.Context, key string, a *attributes.Attributes, c Condition, body attributes.Content, crc32c *string,
+	ctx context.Context, key string, a *s3object.Attributes, c Condition, body s3object.Content, crc32c *string,
 ) (Stored, error) {
 	growStack()
 	w := change{key: key, name: newName(), condition: c, supported: b.Profile.PutsOn(c.Absent), timeout: silenceTimeout}
@@ -24,11 +24,11 @@ func (b *Bucket) Put(
 			IfNoneMatch: c.ifNoneMatch()}
 		a.ApplyToPut(in)
 		in.Metadata = named(in.Metadata, w.name)
-		if in.ChecksumAlgorithm == "" || in.ChecksumAlgorithm == attributes.Algorithm {
+		if in.ChecksumAlgorithm == "" || in.ChecksumAlgorithm == s3object.Algorithm {
 			in.ChecksumCRC32C = crc32c
 		}
 		if in.ChecksumCRC32C == nil && in.ChecksumAlgorithm == "" {
-			if in.ChecksumCRC32C, err = attributes.CRC32COf(body); err != nil {
+			if in.ChecksumCRC32C, err = s3object.CRC32COf(body); err != nil {
 				return Stored{}, err
 			}
 		}
@@ -51,7 +51,7 @@ func (b *Bucket) Put(
 			out.ChecksumCRC32C = in.ChecksumCRC32C // which S3 has compared
 		}
 		made := stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
-		made.Name = in.Metadata[attributes.WriteKey]
+		made.Name = in.Metadata[s3object.WriteKey]
 		return made, nil
 	}
 	made, err := b.perform(ctx, w)

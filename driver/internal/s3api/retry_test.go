@@ -14,7 +14,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
@@ -36,7 +36,7 @@ var requests = []struct {
 		return b.DeleteVersion(ctx, s3api.Version{Bucket: b, Key: "key", ETag: `"etag"`})
 	}},
 	{"put", false, func(ctx context.Context, b *s3api.Bucket) error {
-		_, err := b.Put(ctx, "key", &attributes.Attributes{}, s3api.Condition{}, strings.NewReader("content"), nil)
+		_, err := b.Put(ctx, "key", &s3object.Attributes{}, s3api.Condition{}, strings.NewReader("content"), nil)
 		return err
 	}},
 	{"look-for-directory", false, func(ctx context.Context, b *s3api.Bucket) error {
@@ -45,12 +45,12 @@ var requests = []struct {
 	}},
 	{"copy", false, func(ctx context.Context, b *s3api.Bucket) error {
 		_, err := b.Copy(
-			ctx, s3api.Version{Bucket: b, Key: "key", Size: 1, ETag: `"etag"`}, &attributes.Attributes{}, "copy",
+			ctx, s3api.Version{Bucket: b, Key: "key", Size: 1, ETag: `"etag"`}, &s3object.Attributes{}, "copy",
 			s3api.Condition{})
 		return err
 	}},
 	{"create", true, func(ctx context.Context, b *s3api.Bucket) error {
-		_, err := b.CreateUpload(ctx, "key", "", &attributes.Attributes{}, s3api.PartChecksums{})
+		_, err := b.CreateUpload(ctx, "key", "", &s3object.Attributes{}, s3api.PartChecksums{})
 		return err
 	}},
 	{"copy-part", true, func(ctx context.Context, b *s3api.Bucket) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/middleware"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -55,14 +55,14 @@ type PartChecksums struct {
 // CreateUpload begins a multipart upload of an object with attributes. The name is that of [Upload]; empty stands for
 // a new one. After an error that is EAGAIN there may be an upload without parts.
 func (b *Bucket) CreateUpload(
-	ctx context.Context, key, name string, a *attributes.Attributes, sums PartChecksums,
+	ctx context.Context, key, name string, a *s3object.Attributes, sums PartChecksums,
 ) (Upload, error) {
 	name = cmp.Or(name, newName())
 	in := &s3.CreateMultipartUploadInput{Bucket: &b.Name, Key: &key}
 	a.ApplyToUpload(in)
 	in.Metadata = named(in.Metadata, name)
 	if sums.Uploaded && in.ChecksumAlgorithm == "" {
-		in.ChecksumAlgorithm = attributes.Algorithm
+		in.ChecksumAlgorithm = s3object.Algorithm
 	}
 	out, err := ask(ctx, lookTimeout, true, func(ctx context.Context) (*s3.CreateMultipartUploadOutput, error) {
 		begin := time.Now()
@@ -83,7 +83,7 @@ func (b *Bucket) CreateUpload(
 	if err != nil {
 		return Upload{}, err
 	}
-	return Upload{Key: key, ID: *out.UploadId, Checksum: in.ChecksumAlgorithm, Name: in.Metadata[attributes.WriteKey]},
+	return Upload{Key: key, ID: *out.UploadId, Checksum: in.ChecksumAlgorithm, Name: in.Metadata[s3object.WriteKey]},
 		nil
 }
 
@@ -105,7 +105,7 @@ func (b *Bucket) UploadPart(
 		opts := []func(*s3.Options){b.once, withoutExpectContinue, withMD5}
 		switch u.Checksum {
 		case "":
-		case attributes.Algorithm:
+		case s3object.Algorithm:
 			in.ChecksumCRC32C = crc32c
 			opts[2] = unsigned
 		default:
@@ -243,7 +243,7 @@ func (b *Bucket) IsCompleted(ctx context.Context, u Upload) (bool, error) {
 		return false, err
 	}
 	l := look{HeadObjectOutput: object}
-	_, hasRoom := named(object.Metadata, newName())[attributes.WriteKey]
+	_, hasRoom := named(object.Metadata, newName())[s3object.WriteKey]
 	return l.is(u.Name) || l.name() == "" && !hasRoom, nil
 }
 

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // maxBatch is how many objects S3 deletes by one request.
@@ -38,10 +38,10 @@ func (b *batch) add(ctx context.Context, v s3api.Version) error {
 	before := b.walked
 	b.walked = v.Key
 	switch {
-	case !b.tree.Bucket.Profile.BatchDeletesMarkers && strings.HasSuffix(v.Key, keys.Separator):
+	case !b.tree.Bucket.Profile.BatchDeletesMarkers && strings.HasSuffix(v.Key, s3object.Separator):
 		b.listed = false
 		return b.deleteOne(ctx, v)
-	case !b.takesMany() || !keys.IsXMLText(v.Key):
+	case !b.takesMany() || !s3object.IsXMLText(v.Key):
 		b.listed = false
 		b.submit(func() error { return b.deleteOne(ctx, v) })
 	default:

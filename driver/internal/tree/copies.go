@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // A mergeEntry is what both directories have under the same name. One of them may have nothing.
@@ -115,22 +115,22 @@ func (f *fingerprints) of(v s3api.Version, second int64) uint64 {
 
 // stampCopy puts a stamp into the attributes of a future copy of a version, where nothing else will prove that it is
 // one. S3 makes the copy by one request, or by parts.
-func (t *Tree) stampCopy(v s3api.Version, a *attributes.Attributes, to string) {
+func (t *Tree) stampCopy(v s3api.Version, a *s3object.Attributes, to string) {
 	encryption := a.Encryption
 	if encryption.Algorithm == "" {
 		encryption = t.Objects.DefaultEncryption()
 	}
-	keepsETag := v.Bucket.Name == t.Bucket.Name && v.Bucket.Profile.MD5ETags && attributes.MD5OfETag(v.ETag) != nil &&
+	keepsETag := v.Bucket.Name == t.Bucket.Name && v.Bucket.Profile.MD5ETags && s3object.MD5OfETag(v.ETag) != nil &&
 		a.Encryption.KeepsMD5() && encryption.KeepsMD5() && t.copiesAtOnce(v)
 	if v.Size == 0 || keepsETag {
 		return
 	}
 	value := v.Stamp(t.Bucket, to)
-	bytes := len(attributes.CopyStampKey) + len(value)
+	bytes := len(s3object.CopyStampKey) + len(value)
 	for key, value := range a.Metadata {
 		bytes += len(key) + len(value)
 	}
-	if bytes <= attributes.MaxMetadata {
-		a.SetMetadata(attributes.CopyStampKey, value)
+	if bytes <= s3object.MaxMetadata {
+		a.SetMetadata(s3object.CopyStampKey, value)
 	}
 }

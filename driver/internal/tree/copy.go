@@ -8,10 +8,9 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/file"
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // copy copies a version, also of another bucket, to a key, on a condition of what the copy replaces. The copy has the
@@ -20,7 +19,7 @@ import (
 // The error is fs.ErrExist where the condition is that there is nothing. It is ESTALE where something has replaced
 // the source, or the version of the condition.
 func (t *Tree) copy(
-	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition,
+	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition,
 ) (s3api.Stored, error) {
 	end, err := t.Uploads.BeginCopy(v.Size)
 	if err != nil {
@@ -50,7 +49,7 @@ func (t *Tree) copiesAtOnce(v s3api.Version) bool { return v.Size <= t.CopyLimit
 // copyByPut copies a small version through this process, for servers that have conditions for what is stored and none
 // for what is copied.
 func (t *Tree) copyByPut(
-	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition,
+	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition,
 ) (s3api.Stored, error) {
 	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return s3api.Stored{}, err
@@ -80,7 +79,7 @@ func (t *Tree) SetTime(ctx context.Context, key string, mtime time.Time) error {
 	if t.Keys.IsRoot(key) {
 		return errors.ErrUnsupported
 	}
-	name := t.Bucket.Name + keys.Separator + key
+	name := t.Bucket.Name + s3object.Separator + key
 	end, err := t.Moves.begin(ctx, [2]string{name, name}, true)
 	if err != nil {
 		return err

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
@@ -63,7 +62,7 @@ func (r *treeMove) check(ctx context.Context) error {
 				all = append(all, e)
 			}
 			switch {
-			case e.source != nil && len(r.to)+len(e.source.Key)-len(r.from) > keys.MaxBytes:
+			case e.source != nil && len(r.to)+len(e.source.Key)-len(r.from) > s3object.MaxKeyBytes:
 				return syscall.ENAMETOOLONG
 			case e.copy == nil:
 				onlySource = true
@@ -140,7 +139,9 @@ func (r *treeMove) complete(ctx context.Context, e mergeEntry) error {
 }
 
 // isMarker tells whether an object is nothing but the marker of a directory.
-func isMarker(v s3api.Version) bool { return v.Size == 0 && strings.HasSuffix(v.Key, keys.Separator) }
+func isMarker(v s3api.Version) bool {
+	return v.Size == 0 && strings.HasSuffix(v.Key, s3object.Separator)
+}
 
 // copyEntry copies a file or a marker, if what has the new name is still what was seen there. What is no longer there
 // needs no copy.
@@ -196,7 +197,7 @@ func (r *treeMove) takeCopy(ctx context.Context, v, listed s3api.Version, to str
 // copyFile copies a file over the old one, nil for none. A condition that would take several requests more, because
 // CopyObject does not know it, is looked at right before: directories hold many files.
 func (r *treeMove) copyFile(
-	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, old *s3api.Version,
+	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition, old *s3api.Version,
 ) error {
 	if r.target.copiesAtOnce(v) && !r.target.Bucket.Profile.ConditionalCopy && !r.target.NoOverwrite {
 		if err := r.target.Bucket.CheckCondition(ctx, to, c); err != nil {
@@ -219,7 +220,7 @@ func (r *treeMove) copyFile(
 }
 
 // copyMarker makes a new marker: versitygw does not copy them. One that is there already is as good.
-func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string) error {
+func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *s3object.Attributes, to string) error {
 	r.target.Objects.Inherit(a)
 	if err := r.source.Bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return err

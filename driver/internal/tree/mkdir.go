@@ -8,8 +8,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -37,7 +37,7 @@ func (t *Tree) MkdirAll(ctx context.Context, key string) error {
 	if t.Keys.IsRoot(key) {
 		return nil
 	}
-	if strings.Count(key[len(t.Keys):], keys.Separator) >= plainLevels {
+	if strings.Count(key[len(t.Keys):], s3object.Separator) >= plainLevels {
 		end, err := t.BeginOperation()
 		if err != nil {
 			return err
@@ -45,9 +45,9 @@ func (t *Tree) MkdirAll(ctx context.Context, key string) error {
 		defer end()
 	}
 	path := string(t.Keys)
-	for segment := range strings.SplitAfterSeq(key[len(path):], keys.Separator) {
+	for segment := range strings.SplitAfterSeq(key[len(path):], s3object.Separator) {
 		path += segment
-		parent := strings.TrimSuffix(path, keys.Separator)
+		parent := strings.TrimSuffix(path, s3object.Separator)
 		file, directory, err := t.Both(ctx, parent)
 		switch {
 		case err != nil:
@@ -69,7 +69,7 @@ func (t *Tree) MkdirAll(ctx context.Context, key string) error {
 // mark writes the marker of a directory, right after a look that has shown none. The error is fs.ErrExist where there
 // is one by now. What it has stays.
 func (t *Tree) mark(ctx context.Context, marker string) error {
-	if len(marker) > keys.MaxBytes {
+	if len(marker) > s3object.MaxKeyBytes {
 		return syscall.ENAMETOOLONG
 	}
 	a := t.Objects.OfMarker()

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // Moves are the renames and copies that are running. A change of the time of a file is a copy of it onto itself. One
@@ -76,7 +76,7 @@ func (m *move) touches(other *move) bool {
 	}
 	for _, a := range m.names {
 		for _, b := range other.names {
-			if a == b || strings.HasPrefix(a, b+keys.Separator) || strings.HasPrefix(b, a+keys.Separator) {
+			if a == b || strings.HasPrefix(a, b+s3object.Separator) || strings.HasPrefix(b, a+s3object.Separator) {
 				return true
 			}
 		}

@@ -8,10 +8,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -48,7 +47,7 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 		return s3error.ErrInvalid
 	}
 	end, err := source.Moves.begin(ctx, [2]string{
-		source.Bucket.Name + keys.Separator + oldKey, target.Bucket.Name + keys.Separator + newKey,
+		source.Bucket.Name + s3object.Separator + oldKey, target.Bucket.Name + s3object.Separator + newKey,
 	}, r.keepsSource)
 	if err != nil {
 		return err
@@ -88,7 +87,7 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 	return result
 }
 
-func (r *treeMove) file(ctx context.Context, v s3api.Version, a *attributes.Attributes, newKey string) error {
+func (r *treeMove) file(ctx context.Context, v s3api.Version, a *s3object.Attributes, newKey string) error {
 	switch _, err := r.target.Dir(ctx, newKey); {
 	case err == nil:
 		return syscall.EISDIR
@@ -132,7 +131,7 @@ func (r *treeMove) file(ctx context.Context, v s3api.Version, a *attributes.Attr
 //
 // What is renamed takes no more room than it did, but in the quotas that it comes to.
 func (r *treeMove) copyVersion(
-	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, change *quota.Change,
+	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition, change *quota.Change,
 ) (made s3api.Stored, err error) {
 	defer func() { change.End(err) }()
 	var exempt quota.Quotas

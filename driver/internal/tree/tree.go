@@ -10,12 +10,11 @@ package tree
 import (
 	"iter"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/file"
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/driver/internal/upload"
 )
 
@@ -39,7 +38,7 @@ type Options struct {
 	// Moves are those of the endpoint. The default is those of this tree alone.
 	Moves *Moves
 	// Objects is what objects are stored with.
-	Objects attributes.Objects
+	Objects s3object.Objects
 }
 
 // A Tree is the files and directories below a prefix of a bucket. It is safe for concurrent use.
@@ -54,7 +53,7 @@ type Tree struct {
 func stored(versions iter.Seq2[s3api.Version, error]) iter.Seq2[s3api.Version, error] {
 	return func(yield func(s3api.Version, error) bool) {
 		for v, err := range versions {
-			if !keys.IsReserved(v.Key) && !yield(v, err) {
+			if !s3object.IsReserved(v.Key) && !yield(v, err) {
 				return
 			}
 		}

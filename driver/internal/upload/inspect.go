@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/file"
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -175,8 +175,8 @@ func (e *quarantinedError) QuarantineURI() string { return e.uri }
 
 // quarantineKey is where a refused file goes: below the time and a random name, its key, or the end of a long one.
 func (u *Uploader) quarantineKey(key string) string {
-	prefix := u.Quarantine + time.Now().UTC().Format("20060102T150405Z-") + rand.Text() + keys.Separator
-	if most := keys.MaxBytes - len(prefix); len(key) > most {
+	prefix := u.Quarantine + time.Now().UTC().Format("20060102T150405Z-") + rand.Text() + s3object.Separator
+	if most := s3object.MaxKeyBytes - len(prefix); len(key) > most {
 		key = strings.ToValidUTF8(key[len(key)-max(most, 0):], "")
 	}
 	return prefix + key

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
@@ -73,7 +73,7 @@ type uploadOptions struct {
 // Where S3 does not tell the ID, because the answer is lost or this server dies, an upload without parts stays.
 // Nothing tells it from one of other software, so it is left to the bucket's lifecycle rules.
 func (u *Uploader) createMultipart(
-	until, ctx context.Context, p uploadOptions, a *attributes.Attributes,
+	until, ctx context.Context, p uploadOptions, a *s3object.Attributes,
 ) (*multipart, error) {
 	if err := context.Cause(until); err != nil {
 		return nil, err

@@ -4,9 +4,9 @@ import (
 	"context"
 	"io"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 const (
@@ -117,7 +117,7 @@ func (w *Writer) copiesParts() bool { return w.u.Inspect == nil && w.u.Bucket.Co
 
 // CopyByParts copies a version that is too large for one request, or copies it on a condition.
 func (u *Uploader) CopyByParts(
-	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition,
+	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition,
 ) (made s3api.Stored, err error) {
 	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return s3api.Stored{}, err
@@ -128,7 +128,7 @@ func (u *Uploader) CopyByParts(
 // copyByParts is CopyByParts with other tags than those of the version. It calls ask before S3 is asked to make the
 // copy visible.
 func (u *Uploader) copyByParts(
-	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, ask func(),
+	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition, ask func(),
 ) (made s3api.Stored, err error) {
 	partsCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -14,10 +14,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
@@ -145,7 +145,7 @@ func (u *Uploader) Pending(ctx context.Context, key string) (*file.Info, error) 
 	p := all[0]
 	u.reported.set(key, p.size())
 	return file.New(
-		u.Keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.ModTime}, &attributes.Attributes{}), nil
+		u.Keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.ModTime}, &s3object.Attributes{}), nil
 }
 
 // resumeAt returns the upload that the owner can resume at an offset, and nil where none is pending. The error is a
@@ -249,7 +249,7 @@ func (u *Uploader) readParts(ctx context.Context, p *pending) error {
 		p.ends = append(p.ends, p.end()+found.Size)
 		return true
 	})
-	if a == attributes.Algorithm || a == u.Objects.Checksum {
+	if a == s3object.Algorithm || a == u.Objects.Checksum {
 		p.checksum = a
 	}
 	return err
@@ -398,7 +398,7 @@ func (w *Writer) progress() (offset, length int64) {
 }
 
 // tail returns the first length bytes of the buffer.
-func (w *Writer) tail(length int64) attributes.Content {
+func (w *Writer) tail(length int64) s3object.Content {
 	if w.part == nil {
 		return bytes.NewReader(nil)
 	}

@@ -11,10 +11,9 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 
 	"github.com/babelftp/babelftp/driver/internal/journal"
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -24,7 +23,7 @@ import (
 // Owner may have their zero values.
 type Options struct {
 	Bucket *s3api.Bucket
-	Keys   keys.Space // of the files
+	Keys   s3object.KeySpace // of the files
 	Memory *membudget.Budget
 	Log    *slog.Logger
 
@@ -39,7 +38,7 @@ type Options struct {
 	Truncate    bool // an upload that begins at an offset ends the file
 
 	Quotas       quota.Quotas                // for which the bytes of the files count
-	Objects      attributes.Objects          // attributes of new objects
+	Objects      s3object.Objects            // attributes of new objects
 	BeforeCommit func(context.Context) error // is called before a file becomes visible; an error prevents that
 
 	// Inspect begins the judgement of a file, nil for none. Quarantine is what the keys of refused files begin with,

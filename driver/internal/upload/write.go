@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/journal"
@@ -27,7 +27,7 @@ type Writer struct {
 	cancel context.CancelCauseFunc
 
 	key        string
-	attributes attributes.Attributes
+	attributes s3object.Attributes
 	condition  s3api.Condition // on the object that this one replaces
 
 	head     s3api.Version // the object of which bytes stay; no key for none

@@ -1,4 +1,4 @@
-package keys_test
+package s3object_test
 
 import (
 	"path"
@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/babelftp/babelftp/driver/drivertest"
-	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // FuzzKeyRoundTrip: a name that has a key gets its cleaned self back from the key, and a key that has a name gets
@@ -22,7 +22,7 @@ func FuzzKeyRoundTrip(f *testing.F) {
 		f.Add("in-", odd)
 	}
 	f.Fuzz(func(t *testing.T, prefix, s string) {
-		space := keys.Space(prefix)
+		space := s3object.KeySpace(prefix)
 		if key, err := space.Key(s); err == nil {
 			name, ok := space.Name(key)
 			if !ok || name != path.Clean("/"+s) {
@@ -31,7 +31,7 @@ func FuzzKeyRoundTrip(f *testing.F) {
 			if marker, ok := space.Name(space.Directory(key)); !ok || marker != name {
 				t.Errorf("name %q has the directory %q, which has the name %q, %v", s, space.Directory(key), marker, ok)
 			}
-			if len(key) > keys.MaxBytes || !strings.HasPrefix(key, prefix) || !utf8.ValidString(key[len(prefix):]) {
+			if len(key) > s3object.MaxKeyBytes || !strings.HasPrefix(key, prefix) || !utf8.ValidString(key[len(prefix):]) {
 				t.Errorf("name %q has the key %q", s, key)
 			}
 		}
@@ -40,7 +40,7 @@ func FuzzKeyRoundTrip(f *testing.F) {
 			return
 		}
 		key, err := space.Key(name)
-		if err != nil && len(s) <= keys.MaxBytes {
+		if err != nil && len(s) <= s3object.MaxKeyBytes {
 			t.Errorf("key %q has the name %q, which has none: %v", s, name, err)
 		}
 		if err == nil && key != s && space.Directory(key) != s {

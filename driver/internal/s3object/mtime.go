@@ -1,4 +1,4 @@
-package attributes
+package s3object
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package attributes_test
+package s3object_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // crc32c is the CRC-32C of some bytes, as S3 writes it.
@@ -31,7 +31,7 @@ func etagOf(content []byte) *string {
 // TestOfObject reads the hash of the bytes from what S3 says of an object.
 func TestOfObject(t *testing.T) {
 	content := []byte("content")
-	sum := attributes.NewHash("CRC32")
+	sum := s3object.NewHash("CRC32")
 	_, _ = sum.Write(content) // it never fails
 	crc := aws.String(base64.StdEncoding.EncodeToString(sum.Sum(nil)))
 	whole, parts := etagOf(content), aws.String(`"900150983cd24fb0d6963f7d28e17f72-2"`)
@@ -50,7 +50,7 @@ func TestOfObject(t *testing.T) {
 		"too-short":              {s3.HeadObjectOutput{ETag: whole, ChecksumCRC32: aws.String("AAA=")}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := attributes.ChecksumOf(&test.object, "CRC32")
+			got := s3object.ChecksumOf(&test.object, "CRC32")
 			if test.known && !bytes.Equal(got, sum.Sum(nil)) || !test.known && got != nil {
 				t.Errorf("%x, known %t", got, test.known)
 			}
@@ -64,7 +64,7 @@ func TestMD5OfETag(t *testing.T) {
 		`"900150983cd24fb0d6963f7d28e17f72-1"`: false, `"900150983cd24fb0d6963f7d28e17f"`: false,
 		`"not hexadecimal"`: false, "": false,
 	} {
-		if got := attributes.MD5OfETag(etag); (got != nil) != known {
+		if got := s3object.MD5OfETag(etag); (got != nil) != known {
 			t.Errorf("%s: %x", etag, got)
 		}
 	}
@@ -89,7 +89,7 @@ func TestEqual(t *testing.T) {
 		"parts-of-no-type":  {object("", one), object("", one), false},
 		"not-the-same-kind": {object(full, one), &s3.HeadObjectOutput{ChecksumType: full, ChecksumSHA1: one}, false},
 	} {
-		if got := attributes.SameContent(test.a, test.b); got != test.want {
+		if got := s3object.SameContent(test.a, test.b); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package keys
+package s3object
 
 import (
 	"errors"
@@ -35,7 +35,7 @@ func TestKey(t *testing.T) {
 		{"nearly-reserved", "", ".babelftp2/a.babelftp", ".babelftp2/a.babelftp", nil},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			key, err := Space(test.prefix).Key(test.name)
+			key, err := KeySpace(test.prefix).Key(test.name)
 			if key != test.key || !errors.Is(err, test.kind) {
 				t.Errorf("key %q, %v; want %q, %v", key, err, test.key, test.kind)
 			}
@@ -49,7 +49,7 @@ func TestKeyNamesReason(t *testing.T) {
 		"\xe9": "the name is not UTF-8", "a\x00": "the name has a NUL",
 		"a/.babelftp/b": "names with .babelftp are for the server itself",
 	} {
-		if _, err := Space("").Key(name); err == nil || err.Error() != want {
+		if _, err := KeySpace("").Key(name); err == nil || err.Error() != want {
 			t.Errorf("%q: %v; want %s", name, err, want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestName(t *testing.T) {
 		{"reserved", "in/", "in/.babelftp/a", "", false},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			if name, ok := Space(test.prefix).Name(test.key); name != test.name || ok != test.ok {
+			if name, ok := KeySpace(test.prefix).Name(test.key); name != test.name || ok != test.ok {
 				t.Errorf("name %q, %v; want %q, %v", name, ok, test.name, test.ok)
 			}
 		})

@@ -1,10 +1,4 @@
-// Package keys maps pathnames to the keys of S3 objects and back; no other place does.
-//
-// A [Space] is the part of a bucket whose keys start with one prefix. Its Key and Name translate, Directory gives the
-// prefix of a directory, which is the key of its marker too. [PercentEncode] writes a key for a URI or a header.
-//
-// RFC 3629 section 4: what is UTF-8. RFC 3986 section 2: the percent-encoding.
-package keys
+package s3object
 
 import (
 	"net/url"
@@ -15,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxBytes is the longest key that S3 stores, in bytes of UTF-8.
-const MaxBytes = 1024
+// MaxKeyBytes is the longest key that S3 stores, in bytes of UTF-8.
+const MaxKeyBytes = 1024
 
 // Reserved is the segment of the keys that are for the driver itself, such as the upload journal. No pathname has it.
 const Reserved = ".babelftp"
@@ -29,7 +23,7 @@ func IsReserved(key string) bool {
 // Separator stands between the segments of a pathname and of a key, and is the delimiter of listings.
 const Separator = "/"
 
-// A Space maps pathnames to keys and back; no other place does.
+// A KeySpace maps pathnames to keys and back; no other place does.
 //
 // It is the prefix that all of its keys start with. What follows the prefix is the cleaned pathname without its
 // leading slash, byte for byte. Nothing is escaped, folded or normalised. So other S3 clients see the same names, and
@@ -41,7 +35,7 @@ const Separator = "/"
 // segment ("a//b", "/a"), with a segment "." or ".." or ".babelftp", with invalid UTF-8 or NUL. Listings leave them
 // out; a directory that holds only such keys is not empty. To rename it or to remove it with all its content takes
 // them along, but for those with ".babelftp", which belong to the server itself.
-type Space string
+type KeySpace string
 
 // A nameError says why a name has no key. It is an EILSEQ, whose own text speaks of encodings only.
 type nameError string
@@ -55,7 +49,7 @@ func (e nameError) Unwrap() error { return syscall.EILSEQ }
 //
 // The error is EILSEQ for a name that is no valid UTF-8, holds a NUL or has the reserved segment, ENAMETOOLONG for
 // one whose key S3 would not store.
-func (s Space) Key(name string) (string, error) {
+func (s KeySpace) Key(name string) (string, error) {
 	name = path.Clean(Separator + name)
 	switch {
 	case !utf8.ValidString(name):
@@ -66,14 +60,14 @@ func (s Space) Key(name string) (string, error) {
 		return "", nameError("names with " + Reserved + " are for the server itself")
 	}
 	key := string(s) + strings.TrimPrefix(name, Separator)
-	if len(key) > MaxBytes {
+	if len(key) > MaxKeyBytes {
 		return "", syscall.ENAMETOOLONG
 	}
 	return key, nil
 }
 
 // Name is the reverse of key: the absolute pathname of a key, also of the key of a marker, or false when it has none.
-func (s Space) Name(key string) (string, bool) {
+func (s KeySpace) Name(key string) (string, bool) {
 	rest, ok := strings.CutPrefix(key, string(s))
 	if !ok {
 		return "", false
@@ -91,16 +85,16 @@ func (s Space) Name(key string) (string, bool) {
 }
 
 // Base is the last segment of the pathname of a key, and "/" for the root.
-func (s Space) Base(key string) string {
+func (s KeySpace) Base(key string) string {
 	return path.Base(Separator + strings.TrimPrefix(key, string(s)))
 }
 
 // IsRoot tells whether a key is the one of the root.
-func (s Space) IsRoot(key string) bool { return key == string(s) }
+func (s KeySpace) IsRoot(key string) bool { return key == string(s) }
 
 // Directory returns what the keys in the directory of a key start with. It is the key of the directory's marker as
 // well.
-func (s Space) Directory(key string) string {
+func (s KeySpace) Directory(key string) string {
 	if s.IsRoot(key) {
 		return key
 	}

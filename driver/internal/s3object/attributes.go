@@ -1,9 +1,16 @@
-// Package attributes holds the attributes of an object: content type, user metadata, storage class, tags, encryption.
+// Package s3object says how a file is an S3 object, without a request: by its key, and by its attributes.
 //
-// [Of] reads them from an answer to HeadObject, ApplyToPut and its siblings write them into a request, and [Objects]
-// says which ones new objects get. Checksums (checksums.go) are those that S3 tells of an object: ETags that are MD5s,
-// and what GetObjectAttributes has.
-package attributes
+// A [KeySpace] is the part of a bucket whose keys start with one prefix. Its Key and Name map pathnames to keys and
+// back, as no other place does, and Directory gives the prefix of a directory, which is the key of its marker too.
+// [PercentEncode] writes a key for a URI or a header.
+//
+// [Attributes] are content type, user metadata, storage class, tags and encryption. [FromHead] reads them from an
+// answer to HeadObject, ApplyToPut and its siblings write them into a request, and [Objects] says which ones new
+// objects get. Checksums (checksums.go) are those that S3 tells of an object: ETags that are MD5s, and what
+// GetObjectAttributes has.
+//
+// RFC 3629 section 4: what is UTF-8. RFC 3986 section 2: the percent-encoding.
+package s3object
 
 import (
 	"iter"
