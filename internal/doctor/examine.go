@@ -79,6 +79,7 @@ type examination struct {
 	ended   func() error // that of the context
 	found   Findings
 	judged  bool           // TLS was
+	differ  bool           // the servers at the addresses
 	address netip.AddrPort // that works
 	way     string         // EPSV, PASV, PORT, or none works
 	dir     string         // made by the examination
@@ -144,7 +145,7 @@ func (x *examination) logins(ctx context.Context) (last *session) {
 	if last == nil && x.address.IsValid() { // another address has worked
 		last, _ = x.login(ctx, x.address)
 	}
-	if len(servers) > 1 {
+	if x.differ = len(servers) > 1; x.differ {
 		for _, signature := range slices.Sorted(maps.Keys(servers)) {
 			x.note(replicasDiffer, nil, fmt.Sprintf("%d × %s", servers[signature], signature))
 		}
@@ -228,7 +229,10 @@ func (x *examination) passivePorts(ctx context.Context, s *session) {
 	if at := slices.IndexFunc(all, func(t *tried) bool { return t.good > 0 }); at >= 0 {
 		x.way = all[at].verb
 	}
-	broken := func(t *tried) bool { return t.good == 0 && len(t.evidence) > 0 && x.way != "" }
+	broken := func(t *tried) bool { // the ports of another command work all
+		return t.good == 0 && len(t.evidence) > 0 && !x.differ &&
+			slices.ContainsFunc(all, func(o *tried) bool { return o.good > 0 && len(o.missed) == 0 })
+	}
 	for _, t := range all {
 		switch {
 		case broken(t) && !t.wrong:
@@ -236,13 +240,25 @@ func (x *examination) passivePorts(ctx context.Context, s *session) {
 		case slices.ContainsFunc(all, broken): // the ports work
 		default:
 			for port, why := range t.missed {
-				x.add(missedPort(local.String(), port, why))
+				x.missed(local, port, why)
 			}
 		}
-		if t.refused != "" && x.way != "" {
+		switch {
+		case !slices.ContainsFunc(all, func(t *tried) bool { return t.refused == "" }): // there is no passive mode
+			x.note(commandBroken, []string{t.verb}, t.refused)
+		case t.refused != "" && x.way != "":
 			x.note(featureMissing, []string{t.verb}, t.refused)
 		}
 	}
+}
+
+// missed notes that this end did not reach a port. Where servers differ, it may be one of another server.
+func (x *examination) missed(local netip.Addr, port uint16, why string) {
+	if x.differ {
+		x.note(dataElsewhere, nil, why)
+		return
+	}
+	x.add(missedPort(local.String(), port, why))
 }
 
 // sample tries one port. It returns false if the session is not usable after it.
@@ -276,7 +292,7 @@ func (x *examination) sample(ctx context.Context, s *session, t *tried) (usable 
 	switch {
 	case f == nil, last.code == 450: // some say so of an empty directory
 		t.good++
-	case last.code < 500:
+	case f.ID == transferCut:
 		x.note(dataElsewhere, nil, r.String(), "LIST", last.String())
 	default:
 		x.add(f)
@@ -336,11 +352,18 @@ func scripts() []string {
 func (x *examination) files(ctx context.Context, s *session) {
 	name, body := x.prefix+".bin", content()
 	if f := refused("STOR "+name, x.store(ctx, s, name, body)); f != nil {
+		if again, _ := x.login(ctx, x.address); again != nil && f.ID == transferCut {
+			if r := x.store(ctx, again, x.prefix+"-small.bin", body[:64]); r.ok() { // a tunnel may lose large packets
+				f.Evidence = append(f.Evidence, "64 bytes: "+r.String()+" (MTU?)")
+			}
+			again.close()
+		}
 		x.add(f)
 		return
 	}
-	x.fetch(ctx, s, name, body, 0)
-	x.fetch(ctx, s, name, body, len(body)/2)
+	if x.fetch(ctx, s, name, body, 0) {
+		x.fetch(ctx, s, name, body, len(body)/2)
+	}
 	x.names(ctx, s)
 	x.Progress("RNTO")
 	to := x.prefix + "-renamed.bin"
@@ -360,28 +383,43 @@ func (x *examination) store(ctx context.Context, s *session, name string, body [
 	return r
 }
 
-// fetch downloads the file from an offset on, and compares.
-func (x *examination) fetch(ctx context.Context, s *session, name string, body []byte, offset int) {
+// fetch downloads the file from an offset on, and returns whether it is what was sent.
+func (x *examination) fetch(ctx context.Context, s *session, name string, body []byte, offset int) (same bool) {
 	x.Progress(fmt.Sprintf("RETR %s %d", name, offset))
 	if offset > 0 {
 		if r := s.send("REST " + strconv.Itoa(offset)); r.code != 350 {
-			x.note(featureMissing, []string{"REST"}, r.String())
-			return
+			x.missing(s, "REST", "REST", r.String())
+			return false
 		}
 	}
 	data, r := s.transfer(ctx, x.way, "RETR "+name, nil)
-	if want := body[offset:]; offset > 0 && r.code >= 500 {
-		x.note(featureMissing, []string{"REST"}, r.String())
-	} else if !r.ok() {
+	switch want := body[offset:]; {
+	case offset > 0 && r.code >= 500:
+		x.missing(s, "REST", "REST", r.String())
+	case !r.ok():
 		x.add(refused("RETR "+name, r))
-	} else if !bytes.Equal(data, want) {
+	case offset > 0 && bytes.Equal(data, body):
+		x.note(commandBroken, []string{"REST"}, fmt.Sprintf("REST %d: 350, RETR: %d bytes", offset, len(data)))
+	case !bytes.Equal(data, want):
 		at := 0
 		for at < min(len(data), len(want)) && data[at] == want[at] {
 			at++
 		}
 		x.note(fileDiffers, []string{name}, fmt.Sprintf("REST %d, RETR: %d ≠ %d bytes; %x ≠ %x at %d", offset,
 			len(data), len(want), data[at:min(at+8, len(data))], want[at:min(at+8, len(want))], offset+at))
+	default:
+		return true
 	}
+	return false
+}
+
+// missing notes that a command is not there. It is wrong if FEAT has it, because clients believe that.
+func (x *examination) missing(s *session, command, feature, evidence string) {
+	id := featureMissing
+	if slices.Contains(strings.Fields(strings.ToUpper(s.features.text)), feature) {
+		id = commandBroken
+	}
+	x.note(id, []string{command}, evidence, "FEAT", s.features.String())
 }
 
 // names stores files with names in six scripts, and looks for them in the listing.
@@ -392,19 +430,22 @@ func (x *examination) names(ctx context.Context, s *session) {
 		if ctx.Err() != nil {
 			return
 		}
-		if r := x.store(ctx, s, name, []byte(script)); r.ok() {
+		switch f := refused("STOR "+name, x.store(ctx, s, name, []byte(script))); {
+		case f == nil:
 			kept = append(kept, name)
-		} else {
-			x.note(namesChanged, []string{name}, "STOR "+name, r.String())
+		case f.ID == commandRefused:
+			x.note(namesChanged, []string{name}, f.Evidence...)
+		default:
+			x.add(f)
 		}
 	}
-	if !strings.Contains(strings.ToUpper(s.features.text), "UTF8") {
+	if s.features.code != 0 && !strings.Contains(strings.ToUpper(s.features.text), "UTF8") {
 		x.note(featureMissing, []string{"UTF8"}, "FEAT", s.features.String())
 	}
 	x.Progress("MLSD")
 	data, r := s.transfer(ctx, x.way, "MLSD", nil)
 	if r.code != 0 && !r.ok() {
-		x.note(featureMissing, []string{"MLSD"}, r.String())
+		x.missing(s, "MLSD", "MLST", r.String())
 		data, r = s.transfer(ctx, x.way, "NLST", nil)
 	}
 	if !r.ok() {

@@ -383,6 +383,8 @@ func (d device) serve(t *testing.T, server string) string {
 	return l.Addr().String()
 }
 
+var passive = regexp.MustCompile(`^(EPSV|PASV)\r\n`)
+
 var replyToPASV = regexp.MustCompile(`^227 .*\((\d+),(\d+),(\d+),(\d+),(\d+),(\d+)\)`)
 
 // What stands between client and server breaks FTP in ways of its own.
@@ -396,6 +398,7 @@ func TestDevices(t *testing.T) {
 		}
 	}
 	var all atomic.Bool
+	var asked atomic.Int32
 	for _, test := range []struct {
 		name   string
 		device device
@@ -422,6 +425,27 @@ func TestDevices(t *testing.T) {
 			}
 			return line
 		}}, []string{"!inspected"}},
+		{"firewall-that-lets-half-of-the-ports-through", device{toClient: func(line string) string {
+			if strings.HasPrefix(line, "229") && asked.Add(1)%2 == 0 {
+				return "229 Entering Extended Passive Mode (|||1|)\r\n"
+			}
+			return line
+		}}, []string{"!ports-unreachable"}},
+		{"PROXY-header-that-the-server-does-not-know",
+			device{toServer: starts("AUTH", "PROXY TCP4 192.0.2.7 192.0.2.9 1024 21\r\nAUTH TLS\r\n")},
+			[]string{"!protocol-mismatch"}},
+		{"home-is-not-there", device{toClient: starts("230", "421 Home directory not available - aborting\r\n")},
+			[]string{"!command-refused"}},
+		{"disk", device{toClient: starts("226 Transfer", "451 Failure writing to local file.\r\n")},
+			[]string{"!storage-refuses"}},
+		{"disk-with-a-code-of-its-own", device{toClient: starts("226 Transfer", "550 No space left on device.\r\n")},
+			[]string{"!storage-full"}},
+		{"REST-of-FEAT-that-is-refused", device{toServer: starts("REST", "XXXX\r\n")}, []string{"!command-broken"}},
+		{"REST-that-is-ignored", device{toServer: starts("REST", "NOOP\r\n"), toClient: starts("200 NOOP", "350 go on\r\n")},
+			[]string{"!command-broken"}},
+		{"no-passive-mode", device{toServer: func(line string) string {
+			return passive.ReplaceAllString(line, "XXXX\r\n")
+		}}, []string{"!command-broken", "!command-broken"}},
 		{"another-protocol", device{toClient: starts("220", "SSH-2.0-OpenSSH_9.2\r\n")}, []string{"!protocol-mismatch"}},
 		{"limit", device{toClient: starts("220", "421 There are too many connected users.\r\n")}, []string{"!limit"}},
 		{"login", device{toClient: starts("230", "530 Login incorrect.\r\n")}, []string{"!login-refused"}},

@@ -52,10 +52,12 @@ const (
 	typeASCII            ID = "type-ascii"
 	namesChanged         ID = "names-changed"   // file
 	featureMissing       ID = "feature-missing" // feature
+	commandBroken        ID = "command-broken"  // command
 	clientStops          ID = "client-stops"    // command
 	replicasDiffer       ID = "replicas-differ"
 	storageFull          ID = "storage-full"
 	storageSlow          ID = "storage-slow"
+	storageRefuses       ID = "storage-refuses"
 	leftover             ID = "leftover" // file
 )
 
@@ -121,7 +123,8 @@ func Kinds() []Kind {
 		{namesChanged, Wrong, "doctor-changed", "doctor-do-charset", true, nil},
 		{"charset", Wrong, i18n.NameNotUTF8, "doctor-do-charset", false,
 			[]string{"err=the name is not in the encoding"}},
-		{featureMissing, Note, "doctor-command-refused", "doctor-do-client", true, nil},
+		{commandBroken, Wrong, "doctor-command-refused", "doctor-do-server", true, nil},
+		{featureMissing, Note, "doctor-command-refused", "doctor-do-server", true, nil},
 		{clientStops, Wrong, "doctor-client-stops", "doctor-do-client", false,
 			[]string{"the last reply of a session is 500, 501, 502 or 504 (debug lines)"}},
 		{replicasDiffer, Note, "doctor-replicas-differ", "doctor-do-replicas", true, nil},
@@ -131,7 +134,7 @@ func Kinds() []Kind {
 			[]string{
 				"err storage=SlowDown|HTTP (429|503)|i/o timeout|deadline exceeded|Client.Timeout", "status=^(429|503)$",
 				"`S3 request` of 5 seconds or more (debug lines)"}},
-		{"storage-refuses", Wrong, "doctor-storage-refuses", "doctor-do-storage", false,
+		{storageRefuses, Wrong, "doctor-storage-refuses", "doctor-do-storage", true,
 			[]string{"msg=^bucket cannot be used", "err storage=" +
 				"AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|RequestTimeTooSkewed|NoSuchBucket|" +
 				"IAM policy must allow|HTTP (401|403|500|502)|no route to host|no such host|connection refused$"}},

@@ -60,7 +60,8 @@ type session struct {
 	tls      *tls.Config // nil in the clear
 	private  bool        // data connections are encrypted
 	state    tls.ConnectionState
-	unsafe   []*Finding // about TLS
+	unsafe   []*Finding // what the first login notes, most of it about TLS
+	missed   func(port uint16, err error)
 }
 
 func (s *session) use(conn net.Conn) {
@@ -142,6 +143,7 @@ func (x *examination) connect(ctx context.Context, address netip.AddrPort, newes
 		return nil, f
 	}
 	s := &session{remote: address}
+	s.missed = func(port uint16, err error) { x.missed(s.local(), port, err.Error()) }
 	s.use(conn)
 	s.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
 	if f := x.greet(ctx, s, newest); f != nil {
@@ -188,13 +190,19 @@ func (x *examination) enter(s *session) *Finding {
 	if at := slices.IndexFunc(s.unsafe, harmful); at >= 0 && !x.Insecure && x.target.User != anonymous {
 		return newFinding(passwordKept, nil, s.unsafe[at].Evidence...)
 	}
+	unasked := s.text.R.Buffered() > 0
 	r := s.send("USER " + x.target.User)
+	if unasked || r == s.auth { // it has answered what the client has not sent, such as a PROXY header
+		return newFinding(protocolMismatch, nil, "AUTH TLS", s.auth.String(), "USER", r.String())
+	}
 	if r.code == 331 {
 		r = s.send("PASS " + x.target.Password)
 	}
 	switch {
 	case r.code == 0:
 		return newFinding(protocolMismatch, nil, "USER", r.String())
+	case !r.ok() && homeless.MatchString(r.text):
+		return newFinding(commandRefused, []string{"PASS"}, "PASS", r.String())
 	case r.code == 421:
 		return newFinding(limitReached, nil, r.String())
 	case !r.ok():
@@ -213,11 +221,20 @@ func (x *examination) enter(s *session) *Finding {
 	if r = s.send("OPTS UTF8 ON"); r.code == 0 {
 		return newFinding(transferCut, nil, "OPTS UTF8 ON", r.String())
 	}
+	if s.features.code == 0 { // it has no end
+		s.unsafe = append(s.unsafe, newFinding(commandBroken, []string{"FEAT"}, "FEAT", s.features.String()))
+	}
 	if x.dir != "" {
 		return refused("CWD", s.send("CWD "+x.dir))
 	}
 	return nil
 }
+
+// What servers say of a login whose user has no usable home, and of a full disk, with whatever code they choose.
+var (
+	homeless = regexp.MustCompile(`(?i)home|director|chroot|OOPS`)
+	full     = regexp.MustCompile(`(?i)no space|disk full|quota`)
+)
 
 // refused says what is wrong with a reply to a command, nil if nothing is.
 func refused(command string, r reply) *Finding {
@@ -225,10 +242,14 @@ func refused(command string, r reply) *Finding {
 	switch {
 	case r.ok():
 		return nil
-	case slices.Contains([]int{0, 425, 426, 451}, r.code):
-		return newFinding(transferCut, nil, command, r.String())
-	case r.code == 452 || r.code == 552:
+	case r.code == 452 || r.code == 552 || full.MatchString(r.text):
 		return newFinding(storageFull, nil, command, r.String())
+	case slices.Contains([]int{0, 425, 426}, r.code):
+		return newFinding(transferCut, nil, command, r.String())
+	case r.code == 451:
+		return newFinding(storageRefuses, nil, command, r.String())
+	case r.code == 421:
+		return newFinding(limitReached, nil, command, r.String())
 	case slices.Contains([]int{521, 522, 534, 536}, r.code):
 		return newFinding(protection, nil, command, r.String())
 	}
@@ -348,16 +369,21 @@ func (s *session) transfer(ctx context.Context, way, command string, body []byte
 	if way == "PORT" {
 		return s.activeTransfer(command, body)
 	}
-	address, r := s.passive(way)
-	if !address.IsValid() {
-		return nil, r
+	const attempts = 3 // a port that cannot be reached says nothing of the command
+	for attempt := 1; ; attempt++ {
+		address, r := s.passive(way)
+		if !address.IsValid() {
+			return nil, r
+		}
+		conn, err := s.dial(ctx, address.Port())
+		if err == nil {
+			defer conn.Close()
+			return s.run(command, body, func() (net.Conn, error) { return conn, nil })
+		}
+		if s.missed(address.Port(), err); attempt == attempts || ctx.Err() != nil {
+			return nil, failed(err)
+		}
 	}
-	conn, err := s.dial(ctx, address.Port())
-	if err != nil {
-		return nil, failed(err)
-	}
-	defer conn.Close()
-	return s.run(command, body, func() (net.Conn, error) { return conn, nil })
 }
 
 // activeTransfer lets the server connect.
