@@ -478,8 +478,11 @@ func (x *examination) remove(ctx context.Context) {
 		return
 	}
 	defer s.close()
-	if dir != "" && s.send("CWD "+dir).code >= 500 {
-		return
+	for attempt := 1; dir != "" && s.send("CWD "+dir).code >= 500; attempt++ {
+		if attempt == attempts {
+			return
+		}
+		time.Sleep(pause) // a MKD that has no reply may be on its way
 	}
 	for _, name := range x.made {
 		_ = s.send("DELE " + name)

@@ -448,6 +448,7 @@ func TestDevices(t *testing.T) {
 		}}, []string{"!command-broken", "!command-broken"}},
 		{"another-protocol", device{toClient: starts("220", "SSH-2.0-OpenSSH_9.2\r\n")}, []string{"!protocol-mismatch"}},
 		{"limit", device{toClient: starts("220", "421 There are too many connected users.\r\n")}, []string{"!limit"}},
+		{"load-balancer-without-a-server", device{toClient: starts("220", "")}, []string{"!address-unreachable", "!limit"}},
 		{"login", device{toClient: starts("230", "530 Login incorrect.\r\n")}, []string{"!login-refused"}},
 		{"quota", device{toClient: starts("226 Transfer", "552 Quota exceeded.\r\n")}, []string{"!storage-full"}},
 		{"text", device{toServer: starts("TYPE I", "TYPE A\r\n")}, []string{"!file-differs"}},

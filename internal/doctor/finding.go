@@ -158,6 +158,7 @@ type Finding struct {
 
 	ports    map[uint16]bool // of portsUnreachable
 	harmless bool            // the session goes on, or another address does
+	closed   bool            // by a server that refuses the client, or by a load balancer without a server
 }
 
 // newFinding is a finding that was seen once.

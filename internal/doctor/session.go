@@ -27,6 +27,8 @@ const (
 	replyTimeout = 15 * time.Second
 	// quitTimeout is how long a goodbye may take, of which nothing depends.
 	quitTimeout = 2 * time.Second
+	// What a server does after the end of a session may take some attempts to see, with a pause after each.
+	attempts, pause = 4, 500 * time.Millisecond
 	// maxRead bounds what a connection may make this process keep, in bytes.
 	maxRead = 1 << 20
 )
@@ -110,7 +112,6 @@ func (s *session) close() {
 // login opens a session and logs in. Without a session it returns why. Some servers count a session for a moment after
 // its end, so a limit on sessions is not taken at its word when there was one.
 func (x *examination) login(ctx context.Context, address netip.AddrPort) (*session, *Finding) {
-	const attempts, pause = 4, 500 * time.Millisecond
 	for attempt := 1; ; attempt++ {
 		s, f := x.connect(ctx, address, 0)
 		if f == nil {
@@ -125,6 +126,9 @@ func (x *examination) login(ctx context.Context, address netip.AddrPort) (*sessi
 			s.close()
 		}
 		if f.ID != limitReached || attempt == attempts || ctx.Err() != nil {
+			if f.closed {
+				x.note(addressUnreachable, []string{address.String()}, f.Evidence...)
+			}
 			return nil, f
 		}
 		select {
@@ -164,8 +168,12 @@ func (x *examination) greet(ctx context.Context, s *session, newest uint16) *Fin
 	for r.code == 120 {
 		r = s.read()
 	}
-	if s.greeting = r.text; r.code == 421 {
-		return newFinding(limitReached, nil, r.String())
+	s.greeting = r.text
+	closed := r.code == 0 && (r.text == io.EOF.Error() || strings.HasSuffix(r.text, syscall.ECONNRESET.Error()))
+	if closed || r.code == 421 {
+		f := newFinding(limitReached, nil, r.String())
+		f.closed = closed
+		return f
 	} else if r.code != 220 {
 		return newFinding(protocolMismatch, nil, s.remote.String(), r.String())
 	}
@@ -369,7 +377,7 @@ func (s *session) transfer(ctx context.Context, way, command string, body []byte
 	if way == "PORT" {
 		return s.activeTransfer(command, body)
 	}
-	const attempts = 3 // a port that cannot be reached says nothing of the command
+	const ports = 3 // one that cannot be reached says nothing of the command
 	for attempt := 1; ; attempt++ {
 		address, r := s.passive(way)
 		if !address.IsValid() {
@@ -380,7 +388,7 @@ func (s *session) transfer(ctx context.Context, way, command string, body []byte
 			defer conn.Close()
 			return s.run(command, body, func() (net.Conn, error) { return conn, nil })
 		}
-		if s.missed(address.Port(), err); attempt == attempts || ctx.Err() != nil {
+		if s.missed(address.Port(), err); attempt == ports || ctx.Err() != nil {
 			return nil, failed(err)
 		}
 	}
