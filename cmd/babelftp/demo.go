@@ -64,7 +64,7 @@ func newDemoCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&d.listen, "listen", demoListen, "the `ADDRESS` to serve FTP on, host:port")
-	flags.StringVar(&d.data, "data", "", "the `DIR` to store files under (default: a temporary folder)")
+	flags.StringVar(&d.data, "data", "", "the `DIR` to store files under")
 	flags.StringVar(
 		&d.locales, "locales", "", "a `DIR` of catalogues that add to the built-in ones, for trying a translation")
 	flags.StringVar(

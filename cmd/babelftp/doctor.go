@@ -46,8 +46,8 @@ func newDoctorCommand() *cobra.Command {
 			"removes them, also after Ctrl-C.\n" +
 			"The password comes from --password-file, from " + doctorPassword + " or from the terminal. Without a user in the " +
 			"URL the login\nis anonymous. ftp uses TLS where the server offers it, ftps begins with TLS.\n\n" +
-			"With --log read lines of the log of a server. With --address ask a running server for what its log has had about a\n" +
-			"client; it keeps up to 4 MiB. Debug lines tell more: see babelftp debug.",
+			"With --log or --address read the log of a server, of which a running one keeps up to 4 MiB. Debug lines tell more:\n" +
+			"see babelftp debug.",
 		Example: "  babelftp doctor ftp://alice@ftp.example.com\n" +
 			"  babelftp doctor ftps://alice@ftp.example.com --password-file password --json\n" +
 			"  babelftp doctor ftp://alice@192.0.2.1:2121 --insecure --idle 10m --samples 100\n" +

@@ -30,9 +30,8 @@ func newHealthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health [--address HOST:PORT | --config FILE]",
 		Short: "Ask a running server whether it is healthy",
-		Long: "Ask a running server for /healthz, and exit with 0 if it answers 200, else with 1: for Docker's " +
-			"HEALTHCHECK. The address is that of\n" +
-			"metrics_listen: from --address, or from the configuration that --config names, or " + healthAddress + ".",
+		Long: "Ask a running server for /healthz at its metrics_listen, and exit with 0 if it answers 200, else with 1: for " +
+			"Docker's HEALTHCHECK.",
 		Example: "  babelftp health --config /etc/babelftp/babelftp.yaml\n" +
 			"  babelftp health --address 127.0.0.1:9121",
 		Args: noArguments,

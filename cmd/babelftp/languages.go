@@ -24,9 +24,8 @@ func newLanguagesCommand() *cobra.Command {
 		Short: "Show the languages and how complete each is, or check catalogues",
 		Long: "Show each language: its tag for LANG, how many of the texts are translated, who has read them and when, and its " +
 			"own name.\n\n" +
-			"With --lint check the catalogues in a folder: every problem is shown with file, line, message and what to " +
-			"do. With --format\n" +
-			"write them in the standard layout; a translation whose English has changed is marked fuzzy.",
+			"With --lint every problem of catalogues is shown with file, line, message and what to do. With --format a " +
+			"translation\nwhose English has changed is marked fuzzy.",
 		Example: "  babelftp languages\n" +
 			"  babelftp languages --locales ./locales\n" +
 			"  babelftp languages --lint ./locales\n" +
