@@ -89,9 +89,9 @@ func median(values []float64) float64 {
 // print writes the table in Markdown. The first contender's column has what it did, the others' the ratio to it where
 // there is one.
 func (t *table) print(w io.Writer) error {
-	lines := [][]string{append([]string{"work", "unit"}, t.contenders...)}
+	lines := [][]string{append([]string{"work (unit)"}, t.contenders...)}
 	for _, r := range t.rows {
-		line := []string{r.name, r.unit}
+		line := []string{r.name + " (" + r.unit + ")"}
 		results := t.results(r)
 		for i, contender := range t.contenders {
 			text := "-"

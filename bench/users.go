@@ -63,7 +63,7 @@ func twoUsers(sessions, files int, size int64) work {
 				}
 				took[users-1] += time.Since(begin)
 			}
-			j.report(amount(name+" "+way.name+", against one", "ratio"), took[0].Seconds()/took[1].Seconds())
+			j.report(amount(name+" "+way.name, "ratio"), took[0].Seconds()/took[1].Seconds())
 		}
 		return nil
 	}}

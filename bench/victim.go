@@ -90,7 +90,7 @@ func victim(sessions, files int, withS3 bool, do ...activity) work {
 			return err
 		}
 		fmt.Fprintf(j.log, "the attacker has done %d operations meanwhile\n", a.done.Load()-before)
-		j.report(amount(name+", against alone", "ratio"), beside/alone)
+		j.report(amount(name, "ratio"), beside/alone)
 		return nil
 	}}
 }
