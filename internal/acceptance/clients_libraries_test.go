@@ -89,8 +89,8 @@ var fsspecClient = client{
 		noActive, inActiveMode...).and("it has no TLS", withTLS...),
 	fails: map[string]string{
 		"resume down": "it downloads in pieces, each in a transfer of its own.",
-		"abort":       "it uploads by pieces (REST and STOR), and those sent stay.",
-		"quota":       "it uploads by pieces, and those that had room stay.",
+		"abort":       "it uploads by pieces, and those stored stay.",
+		"quota":       "the same.",
 	},
 }
 

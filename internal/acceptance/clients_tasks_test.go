@@ -67,9 +67,9 @@ var connectionTasks = []task{
 	{"IPv6 active", "", connect(func(w *worker) {
 		w.connection.host, w.connection.data = "::1", "active"
 	})},
-	{"abort", "interrupt an upload, which stores nothing", abortTask},
+	{"abort", "an interrupted upload stores nothing", abortTask},
 	{"wrong password", "", wrongPasswordTask},
-	{"quota", "report an upload that the quota refuses", quotaTask},
+	{"quota", "", quotaTask},
 }
 
 // put stores an object in the worker's directory.
