@@ -45,10 +45,12 @@ type languageFile struct {
 
 // A term is what the language calls a thing. The forms are regular expressions that
 // do not distinguish capitals: a stem, to allow inflection.
+// The messages of Except and Unlike of English hold for each language.
 type term struct {
 	Say    []string `yaml:"say"`    // one of these is in a text whose English has the term
 	Not    []string `yaml:"not"`    // none of these is in any text
-	Except []string `yaml:"except"` // messages that need not say it; those of English hold for each language
+	Except []string `yaml:"except"` // messages that need not say it
+	Unlike []string `yaml:"unlike"` // messages about another thing, which must not say it
 }
 
 type expressions struct{ say, not *regexp.Regexp }
@@ -104,7 +106,7 @@ func parseRules(data []byte, tag language.Tag) (*Rules, error) {
 		r.terms[id] = expressions{say, not}
 	}
 	for _, t := range r.Typography {
-		pattern, err := regexp.Compile(t.Wrong)
+		pattern, err := expression(t.Wrong)
 		if err != nil || t.Wrong == "" || t.Rule == "" {
 			problem(`typography rule %q: "wrong" is not a regular expression, or "rule" is missing: %v`, t.Rule, err)
 			continue
@@ -129,7 +131,13 @@ func compile(forms []string) (*regexp.Regexp, error) {
 	if len(forms) == 0 {
 		return nil, nil
 	}
-	return regexp.Compile("(?i)(?:" + strings.Join(forms, "|") + ")")
+	return expression("(?i)(?:" + strings.Join(forms, "|") + ")")
+}
+
+// expression compiles a regular expression in which \b is the edge of a word in every script, where that of regexp
+// knows no letters but those of ASCII.
+func expression(text string) (*regexp.Regexp, error) {
+	return regexp.Compile(strings.ReplaceAll(text, `\b`, `(?:^|$|[^\p{L}\p{M}\p{N}_])`))
 }
 
 // ends returns the ends of English texts that each language has in its own way.
@@ -146,7 +154,7 @@ func (r *Rules) Compare(english *Rules, known func(message string) bool) (proble
 					"term %q: no such term; the terms are %s", id,
 					strings.Join(slices.Sorted(maps.Keys(english.Glossary)), ", ")))
 		}
-		messages = append(messages, r.Glossary[id].Except...)
+		messages = append(messages, slices.Concat(r.Glossary[id].Except, r.Glossary[id].Unlike)...)
 	}
 	for _, id := range slices.Sorted(maps.Keys(english.Glossary)) {
 		if _, ok := r.Glossary[id]; !ok {
@@ -190,10 +198,15 @@ func (r *Rules) Check(english *Rules, message, source, text string) (problems []
 	for _, id := range slices.Sorted(maps.Keys(r.Glossary)) {
 		term, form := r.Glossary[id], r.terms[id]
 		if form.not != nil {
-			if found := form.not.FindString(words); found != "" {
+			if found := strings.TrimSpace(form.not.FindString(words)); found != "" {
 				problem(
 					"says %q, which the glossary excludes for the term %q; say %s", found, id,
 					strings.Join(term.Say, " or "))
+			}
+		}
+		if slices.Contains(term.Unlike, message) || slices.Contains(english.Glossary[id].Unlike, message) {
+			if found := strings.TrimSpace(form.say.FindString(words)); found != "" {
+				problem("says %q, which is the term %q, and means another thing; use another word", found, id)
 			}
 		}
 		if !english.has(id, message, source) || slices.Contains(term.Except, message) {
