@@ -63,6 +63,12 @@ func TestLintRules(t *testing.T) {
 			`messages.gotext.json:1: message "page-path": says "Fíl", which is the term "file", and means another thing; use another word`},
 		{"term-of-no-such-message", "fo", glossary + "  file: {say: [fíl], unlike: [page-pat]}",
 			text("goodbye", "Farvæl."), `language.yaml: message "page-pat": no such message; remove it`},
+		{"log-is-no-log-in", "fo", glossary + "  log: {say: [gerðabók]}",
+			text("not-logged-in", "Rita inn við USER og PASS.") + ",\n" + text("page-log-out", "Rita út") + ",\n" +
+				text("page-audit", "Eftirlit"),
+			`messages.gotext.json:3: message "page-audit": does not name the term "log" as the glossary does; say gerðabók`},
+		{"host-in-a-longer-word", "fo", glossary + "  host: {say: [vert]}", text("syntax-hostname", "navn"),
+			`messages.gotext.json:1: message "syntax-hostname": does not name the term "host" as the glossary does; say vert`},
 		{"plural-form", "fo", glossary + "  time-out: {say: [tíð]}",
 			`{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {"one": "{Seconds} tíð.", "other": "{Seconds}."}}}}`,
 			`messages.gotext.json:1: message "idle-timeout": plural form "other": does not name the term "time-out" as the glossary does; say tíð`},
