@@ -3,6 +3,7 @@ package doctor
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -260,20 +261,19 @@ const NothingFound i18n.ID = "page-nothing-found"
 func portsText(ports map[uint16]bool) string {
 	const enough = 8 // ranges
 	var ranges []string
-	for port := 0; port <= 0xffff && len(ranges) <= enough; port++ {
-		first := port
-		for port <= 0xffff && ports[uint16(port)] {
-			port++
+	for all := slices.Sorted(maps.Keys(ports)); len(all) > 0; {
+		if len(ranges) == enough {
+			return strings.Join(ranges, ", ") + ", …"
 		}
-		switch last := port - 1; {
-		case last == first:
-			ranges = append(ranges, strconv.Itoa(first))
-		case last > first:
-			ranges = append(ranges, fmt.Sprintf("%d-%d", first, last))
+		n := 1
+		for n < len(all) && all[n] == all[n-1]+1 {
+			n++
 		}
-	}
-	if len(ranges) > enough {
-		ranges[enough] = "…"
+		text := strconv.Itoa(int(all[0]))
+		if n > 1 {
+			text += fmt.Sprintf("-%d", all[n-1])
+		}
+		ranges, all = append(ranges, text), all[n:]
 	}
 	return strings.Join(ranges, ", ")
 }
