@@ -19,8 +19,8 @@ import (
 
 // A Tenant owns a bucket, or a part of one, and the users who see it.
 type Tenant struct {
-	// Virtual hosts: names for HOST (RFC 7151), and those that a client gives to TLS. Where no tenant has any, HOST takes
-	// each name; else it answers 504 to other names.
+	// Virtual hosts: names for HOST (RFC 7151), and those that a client gives to TLS. Where no tenant has any, HOST
+	// takes each name; else it answers 504 to other names.
 	Hosts []string `yaml:"hosts" default:"none"`
 	// TLS of the tenant's clients, where it differs from the server's.
 	TLS TenantTLS `yaml:"tls"`
