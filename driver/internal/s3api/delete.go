@@ -303,8 +303,10 @@ func (b *Bucket) latestVersions(
 	in := &s3.ListObjectVersionsInput{Bucket: &b.Name, Prefix: aws.String(commonPrefix(first, last)),
 		EncodingType: types.EncodingTypeUrl}
 	switch {
-	case first == last:
+	case first == last && b.Profile.SortedListings:
 		in.Prefix, in.MaxKeys = &first, aws.Int32(2) // the marker, and what is below it
+	case first == last:
+		in.Prefix = &first // other keys that begin with it may come first
 	case b.Profile.SortedListings && len(first) > len(*in.Prefix):
 		in.KeyMarker = aws.String(first[:len(first)-1]) // comes before the key, and little is between the two
 	}
@@ -334,8 +336,8 @@ func (b *Bucket) latestVersions(
 			}
 		}
 		next, ok := page.decode(out.NextKeyMarker)
-		if first == last && len(versions) > 0 || !aws.ToBool(out.IsTruncated) || !ok || b.Profile.SortedListings &&
-			next > last {
+		_, enough := versions[first]
+		if first == last && enough || !aws.ToBool(out.IsTruncated) || !ok || b.Profile.SortedListings && next > last {
 			return markers, versions, nil
 		}
 		in.KeyMarker, in.VersionIdMarker = &next, out.NextVersionIdMarker
