@@ -49,7 +49,7 @@ type keeper struct {
 func keepers() []keeper {
 	return []keeper{
 		{"github.com/fclairamb/ftpserverlib/...", "internal/ftp/engine", "the session engine has one adapter"},
-		{"github.com/pires/go-proxyproto/...", "internal/ftp/accept", "PROXY headers are read in one place"},
+		{"github.com/pires/go-proxyproto/...", "internal/ftp/relay", "PROXY headers are read in one place"},
 		{"go.opentelemetry.io/otel/sdk/...", "internal/report/tracing", "spans are sent from one place"},
 		{"go.opentelemetry.io/otel/exporters/...", "internal/report/tracing", "spans are sent from one place"},
 		{"github.com/prometheus/client_golang/...", "internal/admin",

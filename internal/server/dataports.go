@@ -12,7 +12,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/ftp/accept"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/relay"
 )
@@ -22,7 +21,7 @@ import (
 // connection is.
 type dataPorts struct {
 	*dataconn.Ports
-	Trust   *accept.Trust  // who may send PROXY headers, on control connections too
+	Trust   *relay.Trust   // who may send PROXY headers, on control connections too
 	cluster *relay.Cluster // nil for a single replica
 	number  int            // of this replica
 
@@ -40,7 +39,7 @@ type dataPortObserver struct {
 // newDataPorts makes the ports of a valid configuration, and opens none. ctx is that of the relays. An error says
 // that the number of the replica is not known.
 func newDataPorts(ctx context.Context, cfg *config.Config, observe dataPortObserver, log *slog.Logger) (*dataPorts, error) {
-	p := &dataPorts{Trust: accept.NewTrust(cfg.ProxyProtocol.Networks(), observe.NoHeader, observe.Guard, log)}
+	p := &dataPorts{Trust: relay.NewTrust(cfg.ProxyProtocol.Networks(), observe.NoHeader, observe.Guard, log)}
 	options := dataconn.PortOptions{Range: cfg.Passive.Ports, Guard: observe.Guard, Missed: observe.Missed}
 	if len(cfg.ProxyProtocol.Trusted) > 0 {
 		options.Receive = p.Trust.Receive

@@ -16,7 +16,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
-	"github.com/babelftp/babelftp/internal/ftp/accept"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
 	"github.com/babelftp/babelftp/internal/ftp/list"
@@ -82,7 +81,7 @@ type Server struct {
 
 	tls      map[*tls.Config]*tls.Config // the last one, by that of its Config
 	engines  *engine.Server
-	acceptor *accept.Acceptor
+	acceptor *acceptor
 	log      sessionlog.Log
 	failures account.FailureLog
 }
@@ -102,7 +101,7 @@ func New(cfg Config) *Server {
 		successes: successes(),
 		facts:     list.DefaultFacts(),
 		started:   time.Now().Truncate(time.Second),
-		acceptor:  accept.New(cfg.Logger, cfg.Guard),
+		acceptor:  newAcceptor(cfg.Logger, cfg.Guard),
 	}
 	srv.Configure(cfg)
 	return srv
@@ -135,7 +134,7 @@ func (srv *Server) ServeTLS(ctx context.Context, listener net.Listener) error {
 }
 
 func (srv *Server) serve(ctx context.Context, listener net.Listener, implicit bool) error {
-	return srv.acceptor.Serve(ctx, listener, func(conn net.Conn) accept.Session {
+	return srv.acceptor.Serve(ctx, listener, func(conn net.Conn) runner {
 		return newSession(ctx, srv, conn, implicit)
 	})
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
-	"github.com/babelftp/babelftp/internal/ftp/accept"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 )
 
@@ -28,7 +27,7 @@ type Options struct {
 	// Address is what ports listen on, and where relays come from. The zero value means any address.
 	Address netip.Addr
 
-	Trust        *accept.Trust
+	Trust        *Trust
 	StallTimeout time.Duration // until the next byte moves
 	Observe      Observer
 	Guard        *panics.Guard // gets the panic of a relay, which ends that relay only; nil lets it end the process
@@ -192,7 +191,7 @@ func (c *Cluster) pass(conn net.Conn, port uint16, arrived time.Time) {
 	if !stop() || err != nil {
 		return
 	}
-	if proxied, ok := client.(*accept.Conn); ok && !proxied.Proxied() {
+	if proxied, ok := client.(*Conn); ok && !proxied.Proxied() {
 		return // a load balancer looks whether the port is open
 	}
 	leave, ok := c.relays.enter(netaddr.Of(client.RemoteAddr()))
@@ -255,9 +254,9 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match dataconn.Match
 	if limits.Transfers.Scarce(conn) || stranger && !c.peers.confirm(c.ctx, from) {
 		return false
 	}
-	proxied, err := accept.ReadHeader(conn)
+	proxied, err := ReadHeader(conn)
 	read := time.Now() // a lookup takes time
-	if errors.Is(err, accept.ErrClosed) {
+	if errors.Is(err, ErrClosed) {
 		return false
 	}
 	relay := []byte(nil)
@@ -286,7 +285,7 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match dataconn.Match
 
 // take gives a relayed connection to its session, and tells the relay. The client has come before the relay, and so
 // long before the header as that says. A question gets its answer.
-func (c *Cluster) take(proxied *accept.Conn, value []byte, arrived, read time.Time, match dataconn.Match) bool {
+func (c *Cluster) take(proxied *Conn, value []byte, arrived, read time.Time, match dataconn.Match) bool {
 	if bytes.Equal(value, question()) {
 		answer := frameWriter{conn: proxied.NetConn(), first: frameTaken}
 		_ = answer.begin()
@@ -319,5 +318,5 @@ func question() []byte { return []byte{relayVersion} }
 // header is what a relay begins with.
 func header(client net.Conn, arrived time.Time) ([]byte, error) {
 	value := binary.BigEndian.AppendUint64([]byte{relayVersion}, uint64(time.Since(arrived)))
-	return accept.Header(client.RemoteAddr(), client.LocalAddr(), relayType, value)
+	return Header(client.RemoteAddr(), client.LocalAddr(), relayType, value)
 }

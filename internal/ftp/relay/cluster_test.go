@@ -19,7 +19,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
-	"github.com/babelftp/babelftp/internal/ftp/accept"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -119,7 +118,7 @@ func startReplica(t *testing.T, n int, ports netaddr.PortRange, within, stall ti
 	r.Cluster = New(t.Context(), Options{
 		Replica: n, Peers: replicas(), Ports: ports, Address: r.address, StallTimeout: stall, Observe: r.events,
 		Guard: panics.NewGuard(log), Log: log,
-		Trust: accept.NewTrust([]netip.Prefix{netip.MustParsePrefix(trusted + "/32")}, func() {
+		Trust: NewTrust([]netip.Prefix{netip.MustParsePrefix(trusted + "/32")}, func() {
 			r.headerless.Add(1)
 		}, nil, log),
 	})
@@ -413,7 +412,7 @@ func TestShutdownBeforeAHeader(t *testing.T) {
 func handMade(t *testing.T, to *replica, from string, port uint16, client string, age time.Duration) net.Conn {
 	t.Helper()
 	conn := to.dial(t, from, port)
-	h, err := accept.Header(
+	h, err := Header(
 		&net.TCPAddr{IP: net.ParseIP(client), Port: 40000}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: int(port)},
 		relayType, binary.BigEndian.AppendUint64([]byte{relayVersion}, uint64(age)))
 	if err != nil {
@@ -636,7 +635,7 @@ func TestRefusals(t *testing.T) {
 	})
 	t.Run("other-version", func(t *testing.T) {
 		conn := owner.dial(t, replicas()[1], port)
-		h, err := accept.Header(
+		h, err := Header(
 			&net.TCPAddr{IP: net.IPv4(203, 0, 113, 7)}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, relayType, []byte{9})
 		if err != nil {
 			t.Fatal(err)

@@ -1,5 +1,10 @@
-// Package relay passes data connections on to the replica whose session waits for them, so that a load balancer may
-// send them to any replica.
+// Package relay knows connections that come by way of another machine: a load balancer, or another replica. It reads
+// the PROXY headers of load balancers, and passes data connections on to the replica whose session waits for them, so
+// that a load balancer may send them to any replica.
+//
+// [Trust] says from which networks the headers of load balancers are believed, and required. They tell the addresses of
+// clients. [Trust.Listen] wraps the listener of control connections, [Trust.Accept] a single connection. [Header] makes
+// a header for a connection that this server passes on.
 //
 // Each replica hands out passive ports of its own [Slice], and listens on all ports. A [Cluster] takes connections on
 // the ports of other replicas, and relays each to the owner of the port. There it receives connections with
@@ -14,5 +19,6 @@
 // Implemented here:
 //
 //   - RFC 2577, section 3: who may connect
-//   - The PROXY protocol, version 2, with a type of section 2.2.8
+//   - The PROXY protocol, versions 1 and 2 (haproxy.org/download/3.2/doc/proxy-protocol.txt), by
+//     github.com/pires/go-proxyproto, with a type of section 2.2.8 between replicas
 package relay

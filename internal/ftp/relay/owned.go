@@ -4,14 +4,12 @@ import (
 	"bufio"
 	"io"
 	"time"
-
-	"github.com/babelftp/babelftp/internal/ftp/accept"
 )
 
 // owned is a client's connection that another replica relays to this one, the owner of its port. Its addresses are
 // those of the header.
 type owned struct {
-	*accept.Conn
+	*Conn
 	frames    frameWriter
 	reader    *bufio.Reader
 	left      int  // data of the frame that is being read
@@ -21,7 +19,7 @@ type owned struct {
 	alive     *time.Timer // runs while a session has the connection
 }
 
-func newOwned(conn *accept.Conn, stall time.Duration) *owned {
+func newOwned(conn *Conn, stall time.Duration) *owned {
 	c := &owned{
 		Conn: conn, frames: frameWriter{conn: conn.NetConn(), first: frameTaken, last: frameEnd},
 		reader: bufio.NewReader(conn), stall: stall,

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/netaddr"
-	"github.com/babelftp/babelftp/internal/ftp/accept"
 )
 
 // names is a name server that can be changed.
@@ -76,7 +75,7 @@ func TestFormerAddress(t *testing.T) {
 		server := &names{byHost: map[string][]netip.Addr{"babelftp-1": {former}}}
 		log := slog.New(slog.DiscardHandler)
 		c := New(
-			t.Context(), Options{Peers: []string{"own"}, Trust: accept.NewTrust(nil, func() {}, nil, log),
+			t.Context(), Options{Peers: []string{"own"}, Trust: NewTrust(nil, func() {}, nil, log),
 				Observe: newEvents(), Log: log})
 		defer c.Shutdown(t.Context())
 		c.peers = peers{1: netaddr.NewHost("babelftp-1", server.lookup)}
@@ -180,7 +179,7 @@ func TestArrivalBeforeALookup(t *testing.T) {
 				})
 				log := slog.New(slog.DiscardHandler)
 				c := New(
-					t.Context(), Options{Peers: []string{"own"}, Trust: accept.NewTrust(nil, func() {}, nil, log),
+					t.Context(), Options{Peers: []string{"own"}, Trust: NewTrust(nil, func() {}, nil, log),
 						Observe: newEvents(), Log: log})
 				defer c.Shutdown(t.Context())
 				c.peers = peers{1: host}
@@ -191,7 +190,7 @@ func TestArrivalBeforeALookup(t *testing.T) {
 				begin := time.Now()
 				go func() {
 					value := binary.BigEndian.AppendUint64([]byte{relayVersion}, uint64(tc.age))
-					h, err := accept.Header(
+					h, err := Header(
 						&net.TCPAddr{IP: net.IPv4(203, 0, 113, 7)}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, relayType,
 						value)
 					if err != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/netaddr"
-	"github.com/babelftp/babelftp/internal/ftp/accept"
 )
 
 // readyTimeout is longer than a name server of Kubernetes keeps the address of the pod that this one replaces, which
@@ -81,7 +80,7 @@ func (c *Cluster) refusedBy(ctx context.Context, peer int) bool {
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	header, err := accept.Header(conn.LocalAddr(), conn.RemoteAddr(), relayType, question())
+	header, err := Header(conn.LocalAddr(), conn.RemoteAddr(), relayType, question())
 	return err != nil || (&relay{owner: conn}).offer(header, c.within) != nil
 }
 

@@ -1,4 +1,4 @@
-package accept
+package control
 
 import (
 	"context"
@@ -13,17 +13,17 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
-// A session notes what the acceptor tells it.
-type session struct {
+// A fakeSession notes what the acceptor tells it.
+type fakeSession struct {
 	conn         net.Conn
 	stubborn     bool          // whether only Cut ends it
 	drained      chan struct{} // closed by Drain
 	ended, cut   chan struct{}
 	onceEnd, one sync.Once
-	running      chan *session
+	running      chan *fakeSession
 }
 
-func (s *session) Run() {
+func (s *fakeSession) Run() {
 	defer s.conn.Close()
 	s.running <- s
 	if s.stubborn {
@@ -36,22 +36,22 @@ func (s *session) Run() {
 	}
 }
 
-func (s *session) Drain() { close(s.drained) }
-func (s *session) End()   { s.onceEnd.Do(func() { close(s.ended) }) }
-func (s *session) Cut()   { s.one.Do(func() { close(s.cut) }) }
+func (s *fakeSession) Drain() { close(s.drained) }
+func (s *fakeSession) End()   { s.onceEnd.Do(func() { close(s.ended) }) }
+func (s *fakeSession) Cut()   { s.one.Do(func() { close(s.cut) }) }
 
 // serve accepts connections, whose sessions come out of the channel when they run.
-func serve(t *testing.T, stubborn bool) (a *Acceptor, l net.Listener, running chan *session, served chan error) {
+func serve(t *testing.T, stubborn bool) (a *acceptor, l net.Listener, running chan *fakeSession, served chan error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	a = New(slog.New(slog.DiscardHandler), nil)
-	running, served = make(chan *session, 10), make(chan error, 1)
+	a = newAcceptor(slog.New(slog.DiscardHandler), nil)
+	running, served = make(chan *fakeSession, 10), make(chan error, 1)
 	go func() {
-		served <- a.Serve(t.Context(), listener, func(conn net.Conn) Session {
-			return &session{
+		served <- a.Serve(t.Context(), listener, func(conn net.Conn) runner {
+			return &fakeSession{
 				conn: conn, stubborn: stubborn, running: running,
 				drained: make(chan struct{}), ended: make(chan struct{}), cut: make(chan struct{}),
 			}
@@ -84,7 +84,7 @@ func TestSessionsDuringShutdown(t *testing.T) {
 	late := <-running
 	<-late.drained
 	cancel()
-	for _, s := range []*session{first, late} {
+	for _, s := range []*fakeSession{first, late} {
 		<-s.ended
 		<-s.cut
 	}
@@ -146,9 +146,9 @@ func TestShutdownOfIdleSessions(t *testing.T) {
 
 // A panic ends its own session only, and the client sees the end of the connection. It is one of the session's end,
 // or of the time before it.
-func TestPanic(t *testing.T) {
+func TestPanicOfAcceptedSession(t *testing.T) {
 	guard := panics.NewGuard(slog.New(slog.DiscardHandler))
-	a := New(slog.New(slog.DiscardHandler), guard)
+	a := newAcceptor(slog.New(slog.DiscardHandler), guard)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestPanic(t *testing.T) {
 	served := make(chan error, 1)
 	go func() {
 		var first atomic.Bool
-		served <- a.Serve(t.Context(), listener, func(conn net.Conn) Session {
+		served <- a.Serve(t.Context(), listener, func(conn net.Conn) runner {
 			if first.CompareAndSwap(false, true) {
 				panic("a bug before the session")
 			}

@@ -1,4 +1,4 @@
-package accept
+package control
 
 import (
 	"context"
@@ -16,15 +16,14 @@ import (
 )
 
 const (
-	// endTimeout is how long sessions may take to tell their clients that they
-	// end.
-	endTimeout = 2 * time.Second
+	// goodbyeTimeout is how long sessions may take to tell their clients that they end.
+	goodbyeTimeout = 2 * time.Second
 	// cutTimeout is how long their commands may take to end after that.
 	cutTimeout = 3 * time.Second
 )
 
-// A Session is what runs on one connection.
-type Session interface {
+// A runner is what runs on one connection: a session.
+type runner interface {
 	// Run returns when the session has ended.
 	Run()
 	// Drain lets the session end when its command has ended, or before its first
@@ -37,29 +36,30 @@ type Session interface {
 	Cut()
 }
 
-// An Acceptor knows the listeners and the sessions of a server.
-type Acceptor struct {
+// An acceptor knows the listeners and the sessions of a server. It runs a session on each connection. To shut down, it
+// tells the sessions to end and waits for them (RFC 959, section 4.2: reply 421). Until then new sessions end so too. The
+// listeners close last: a load balancer may still send clients.
+type acceptor struct {
 	log   *slog.Logger
 	guard *panics.Guard
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
-	sessions  map[Session]bool // true for those that Shutdown waits for
-	waited    int              // how many these are
+	sessions  map[runner]bool // true for those that Shutdown waits for
+	waited    int             // how many these are
 	draining  bool
 	closed    chan struct{}  // closed with the listeners
 	idle      chan struct{}  // closed when draining and waited is 0
 	running   sync.WaitGroup // the sessions
 }
 
-// New makes an Acceptor. A panic of a session that the session does not
-// recover itself is the guard's.
-func New(log *slog.Logger, guard *panics.Guard) *Acceptor {
-	return &Acceptor{
+// newAcceptor makes an acceptor. A panic of a session that the session does not recover itself is the guard's.
+func newAcceptor(log *slog.Logger, guard *panics.Guard) *acceptor {
+	return &acceptor{
 		log:       log,
 		guard:     guard,
 		listeners: make(map[net.Listener]struct{}),
-		sessions:  make(map[Session]bool),
+		sessions:  make(map[runner]bool),
 		closed:    make(chan struct{}),
 		idle:      make(chan struct{}),
 	}
@@ -67,7 +67,7 @@ func New(log *slog.Logger, guard *panics.Guard) *Acceptor {
 
 // Serve runs a session on each connection that the listener accepts. It returns
 // nil after Shutdown. A listener may be closed before: Serve then waits for Shutdown.
-func (a *Acceptor) Serve(ctx context.Context, listener net.Listener, newSession func(net.Conn) Session) error {
+func (a *acceptor) Serve(ctx context.Context, listener net.Listener, newSession func(net.Conn) runner) error {
 	defer listener.Close()
 	if !a.track(listener) {
 		return nil
@@ -98,7 +98,7 @@ func (a *Acceptor) Serve(ctx context.Context, listener net.Listener, newSession 
 }
 
 // run runs a session. A panic of it is counted before the client sees the end of the connection.
-func (a *Acceptor) run(conn net.Conn, newSession func(net.Conn) Session) {
+func (a *acceptor) run(conn net.Conn, newSession func(net.Conn) runner) {
 	defer conn.Close()
 	defer a.guard.Recover("session")
 	s := newSession(conn)
@@ -119,7 +119,7 @@ func isTemporary(err error) bool {
 }
 
 // track remembers a listener; it returns false when the server is shut down.
-func (a *Acceptor) track(listener net.Listener) bool {
+func (a *acceptor) track(listener net.Listener) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.isClosed() {
@@ -129,7 +129,7 @@ func (a *Acceptor) track(listener net.Listener) bool {
 	return true
 }
 
-func (a *Acceptor) isClosed() bool {
+func (a *acceptor) isClosed() bool {
 	select {
 	case <-a.closed:
 		return true
@@ -140,7 +140,7 @@ func (a *Acceptor) isClosed() bool {
 
 // enter counts a session. One that comes while the server drains ends before its
 // first command.
-func (a *Acceptor) enter(s Session) bool {
+func (a *acceptor) enter(s runner) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.isClosed() {
@@ -156,7 +156,7 @@ func (a *Acceptor) enter(s Session) bool {
 	return true
 }
 
-func (a *Acceptor) leave(s Session) {
+func (a *acceptor) leave(s runner) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.sessions[s] {
@@ -172,7 +172,7 @@ func (a *Acceptor) leave(s Session) {
 // Shutdown drains the sessions and waits for their end. Sessions that begin
 // meanwhile end at once, and it does not wait for them. Then it closes the
 // listeners. When ctx ends first it ends what is left and returns ctx's error.
-func (a *Acceptor) Shutdown(ctx context.Context) (err error) {
+func (a *acceptor) Shutdown(ctx context.Context) (err error) {
 	a.drain()
 	select {
 	case <-a.idle:
@@ -190,9 +190,9 @@ func (a *Acceptor) Shutdown(ctx context.Context) (err error) {
 		close(ended)
 	})
 	for _, last := range []struct {
-		end     func(Session)
+		end     func(runner)
 		timeout time.Duration
-	}{{Session.End, endTimeout}, {Session.Cut, cutTimeout}} {
+	}{{runner.End, goodbyeTimeout}, {runner.Cut, cutTimeout}} {
 		a.each(last.end)
 		select {
 		case <-ended:
@@ -203,7 +203,7 @@ func (a *Acceptor) Shutdown(ctx context.Context) (err error) {
 	return err
 }
 
-func (a *Acceptor) drain() {
+func (a *acceptor) drain() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.draining {
@@ -219,7 +219,7 @@ func (a *Acceptor) drain() {
 }
 
 // close closes the listeners.
-func (a *Acceptor) close() {
+func (a *acceptor) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.isClosed() {
@@ -231,13 +231,13 @@ func (a *Acceptor) close() {
 }
 
 // Sessions are those that run, in no order.
-func (a *Acceptor) Sessions() []Session {
+func (a *acceptor) Sessions() []runner {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Collect(maps.Keys(a.sessions))
 }
 
-func (a *Acceptor) each(do func(Session)) {
+func (a *acceptor) each(do func(runner)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for s := range a.sessions {
