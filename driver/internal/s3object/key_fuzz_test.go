@@ -31,7 +31,8 @@ func FuzzKeyRoundTrip(f *testing.F) {
 			if marker, ok := space.Name(space.Directory(key)); !ok || marker != name {
 				t.Errorf("name %q has the directory %q, which has the name %q, %v", s, space.Directory(key), marker, ok)
 			}
-			if len(key) > s3object.MaxKeyBytes || !strings.HasPrefix(key, prefix) || !utf8.ValidString(key[len(prefix):]) {
+			if len(key) > s3object.MaxKeyBytes || !strings.HasPrefix(key, prefix) ||
+				!utf8.ValidString(key[len(prefix):]) {
 				t.Errorf("name %q has the key %q", s, key)
 			}
 		}
