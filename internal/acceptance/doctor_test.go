@@ -53,7 +53,7 @@ func TestDoctorAsksServer(t *testing.T) {
 	t.Parallel()
 	address := ftptest.FreeAddresses(t, 1)[0]
 	s := newSite(t, s3test.Start(t, "minio"), fmt.Sprintf("admin: {listen: %q, users: %q}", address,
-		"ann:"+passwordHash(t, password)), "data_timeout: 1s")
+		"ann:"+passwordHash(t, password)), "stall_timeout: 2s")
 	const scanner = "127.0.0.3"
 	c := ftptest.New(t, ftptest.DialFrom(t, scanner, s.address))
 	c.Reply(220)
