@@ -125,6 +125,25 @@ func TestPasswordInTheClear(t *testing.T) {
 	}
 }
 
+// A server that looks up names first is found, and not taken for one of another protocol.
+func TestSlowServer(t *testing.T) {
+	address := serve(t, func(conn net.Conn) {
+		<-time.After(4200 * time.Millisecond)
+		_, _ = io.WriteString(conn, "220 hello\r\n")
+		for in := bufio.NewScanner(conn); in.Scan(); {
+			_, _ = io.WriteString(conn, "530 no\r\n")
+		}
+	})
+	target := doctor.Target{Host: "127.0.0.1", Port: address.Port(), User: "anonymous"}
+	found, err := doctor.Examine(t.Context(), target, doctor.Options{Logins: 1, Progress: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(found.Shown(text), func(f doctor.Finding) bool { return f.ID == "slow" }) {
+		t.Errorf("found %+v", found.Shown(text))
+	}
+}
+
 // A server whose newest TLS is 1.1 is found, though no client of today would go on.
 func TestOldTLS(t *testing.T) {
 	cert, key := certtest.New(t, &x509.Certificate{NotAfter: time.Now().AddDate(0, 1, 0)})

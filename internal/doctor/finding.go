@@ -30,6 +30,7 @@ const (
 	nameUnresolved       ID = "name-unresolved"     // host
 	addressUnreachable   ID = "address-unreachable" // address
 	protocolMismatch     ID = "protocol-mismatch"
+	slow                 ID = "slow" // time
 	limitReached         ID = "limit"
 	tlsMissing           ID = "tls-missing"
 	tlsFailed            ID = "tls-failed"
@@ -82,6 +83,7 @@ func Kinds() []Kind {
 		{addressUnreachable, Wrong, "doctor-address-unreachable", "doctor-do-open", true, nil},
 		{protocolMismatch, Wrong, "doctor-protocol-mismatch", "doctor-do-port", true,
 			[]string{"msg=^client began with another protocol", "hint=explicit TLS"}},
+		{slow, Note, "doctor-slow", "doctor-do-server", true, nil},
 		{limitReached, Wrong, "doctor-limit", "doctor-do-limit", true,
 			[]string{"msg=^(refused by a limit|banned)"}},
 		{tlsMissing, Note, "doctor-tls-missing", "doctor-do-certificate", true, nil},

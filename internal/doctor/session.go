@@ -25,6 +25,8 @@ const (
 	dialTimeout = 5 * time.Second
 	// replyTimeout is how long a reply or a part of a transfer may take.
 	replyTimeout = 15 * time.Second
+	// greetingTimeout is how long the first one may take, and slowGreeting how long it may without being a finding.
+	greetingTimeout, slowGreeting = 45 * time.Second, 4 * time.Second
 	// quitTimeout is how long a goodbye may take, of which nothing depends.
 	quitTimeout = 2 * time.Second
 	// What a server does after the end of a session may take some attempts to see, with a pause after each.
@@ -164,9 +166,16 @@ func (x *examination) greet(ctx context.Context, s *session, newest uint16) *Fin
 			return newFinding(protocolMismatch, nil, s.remote.String(), "TLS: "+err.Error())
 		}
 	}
-	r := s.read()
+	began := time.Now()
+	_ = s.conn.SetDeadline(began.Add(greetingTimeout))
+	r := s.readInTime()
 	for r.code == 120 {
 		r = s.read()
+	}
+	if waited := time.Since(began); r.code == 220 && waited > slowGreeting {
+		f := newFinding(slow, []string{fmt.Sprintf("%.0f s", waited.Seconds())}, r.String()+" (DNS? ident?)")
+		f.harmless = true
+		s.unsafe = append(s.unsafe, f)
 	}
 	s.greeting = r.text
 	closed := r.code == 0 && (r.text == io.EOF.Error() || strings.HasSuffix(r.text, syscall.ECONNRESET.Error()))
