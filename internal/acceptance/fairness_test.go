@@ -61,29 +61,6 @@ func (s *site) attackMemory(t *testing.T, first, others int) (uploads []*ftptest
 	return uploads, data
 }
 
-// TestMemoryOfOneUser lets a user hold all the memory that it gets. Others store files meanwhile, in its own tenant
-// and in another one.
-func TestMemoryOfOneUser(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, s3test.Start(t, "minio"), mallory(), "memory: 64MiB")
-	const share = 64 << 20 * 9 / 16 / onePart // parts of one user
-	s.attackMemory(t, share, 100)
-	for _, tc := range []struct {
-		user  string
-		files int
-		size  int
-	}{
-		{"alice@umbrella", 50, 1000}, {"alice@umbrella", 3, 2*onePart + 1}, {"alice@acme", 50, 1000},
-		{"alice@acme", 3, onePart / 2},
-	} {
-		c := ftptest.Dial(t, s.address)
-		c.Login(tc.user, password)
-		for i := range tc.files {
-			c.Store("/file "+strconv.Itoa(i), strings.Repeat("x", tc.size))
-		}
-	}
-}
-
 // wantFirstToEnd checks the reply to the upload that ends first of those that hold memory.
 func wantFirstToEnd(t *testing.T, holding []*ftptest.Client, code string) {
 	t.Helper()
