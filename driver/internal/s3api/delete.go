@@ -15,7 +15,6 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/babelftp/babelftp/driver/internal/s3object"
-
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
