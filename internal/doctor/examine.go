@@ -352,11 +352,12 @@ func scripts() []string {
 func (x *examination) files(ctx context.Context, s *session) {
 	name, body := x.prefix+".bin", content()
 	if f := refused("STOR "+name, x.store(ctx, s, name, body)); f != nil {
-		if again, _ := x.login(ctx, x.address); again != nil && f.ID == transferCut {
-			if r := x.store(ctx, again, x.prefix+"-small.bin", body[:64]); r.ok() { // a tunnel may lose large packets
-				f.Evidence = append(f.Evidence, "64 bytes: "+r.String()+" (MTU?)")
-			}
-			again.close()
+		if f.ID == transferCut {
+			x.apart(ctx, "MTU", func(ctx context.Context, s *session) {
+				if r := x.store(ctx, s, x.prefix+"-small.bin", body[:64]); r.ok() { // a tunnel may lose large packets
+					f.Evidence = append(f.Evidence, "64 bytes: "+r.String()+" (MTU?)")
+				}
+			})
 		}
 		x.add(f)
 		return
