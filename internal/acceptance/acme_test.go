@@ -27,14 +27,15 @@ metrics_listen: ""
 admin_socket: ""
 tls:
   required: true
-  acme: {folder: %q, directory: %q, ca_file: %q, http_listen: %q}
+  acme: {folder: %q, directory: %q, http_listen: %q}
+ca_file: %q
 s3: {endpoint: %q, region: %s, path_style: true, access_key_id: %q, secret_access_key: %q}
 tenants:
   acme:
     hosts: [ftp.acme.example]
     bucket: %s
     users: {alice: {password_hash: %q}}
-`, certificates, authority.Directory, authority.CAFile, challenges, storage.Endpoint, storage.Region,
+`, certificates, authority.Directory, challenges, authority.CAFile, storage.Endpoint, storage.Region,
 			storage.AccessKeyID, storage.SecretAccessKey,
 			files, servicetest.PasswordHash().Reveal()))
 	}

@@ -15,8 +15,8 @@ func TestDirectoryChoosesTheTenant(t *testing.T) {
 	t.Parallel()
 	directory := servicetest.StartDirectory(t)
 	auth := func(tenant string) string {
-		return fmt.Sprintf("auth: {ldap: {urls: [%q], ca_file: %q, base_dn: %q, bind_dn: %q, bind_password: %q, "+
-			"attributes: {tenant: %s}}, user: {root: \"/{user}\"}}\n", directory.LDAPS, directory.CAFile, servicetest.People,
+		return fmt.Sprintf("ca_file: %q\nauth: {ldap: {urls: [%q], base_dn: %q, bind_dn: %q, bind_password: %q, "+
+			"attributes: {tenant: %s}}, user: {root: \"/{user}\"}}\n", directory.CAFile, directory.LDAPS, servicetest.People,
 			servicetest.BindDN, servicetest.DirectoryPassword, tenant)
 	}
 	s := newReloadSite(t)

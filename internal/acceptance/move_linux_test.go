@@ -25,8 +25,9 @@ func TestUsersMoveFromOldServers(t *testing.T) {
 			if err := os.WriteFile(users, []byte("# partners\nusers: {}\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s := newReloadSite(t, "    users_file: "+users, fmt.Sprintf("    auth: {ftp: {address: %q, ca_file: %q}, user: {root: "+
-				"\"/partners/{user}\", permissions: [list, write], quota: 1GiB}}", old.Address, old.CAFile), "audit: {file: "+audit+"}")
+			s := newReloadSite(t, "    users_file: "+users, "    ca_file: "+old.CAFile, fmt.Sprintf(
+				"    auth: {ftp: {address: %q}, user: {root: \"/partners/{user}\", permissions: [list, write], quota: 1GiB}}",
+				old.Address), "audit: {file: "+audit+"}")
 			babelftp := func(args ...string) string {
 				return launch(t, binary(t), append(args, "--config", s.file)...).succeed()
 			}

@@ -78,7 +78,7 @@ func NewACME(cfg config.ACME, opts ACMEOptions) (*ACME, error) {
 	if opts.Observe == nil {
 		opts.Observe = func(error) {}
 	}
-	roots, err := config.Authorities(cfg.CAFile)
+	roots, err := config.Trusted(cfg.CAFile)
 	if err != nil {
 		return nil, err
 	}

@@ -23,8 +23,9 @@ type ACME struct {
 	Hosts []string `yaml:"hosts" default:"those of all tenants without a certificate of their own"`
 	// URL of the authority's directory.
 	Directory string `yaml:"directory" default:"https://acme-v02.api.letsencrypt.org/directory"`
-	// PEM file of the authorities to trust.
-	CAFile string `yaml:"ca_file" path:"true" default:"those of the system"`
+	// CAFile has authorities to trust in addition to those of the system. It is no key: it is that of the tenant or
+	// server.
+	CAFile string
 	// Folder for account, keys and certificates, which several servers can share. A relative path is below
 	// `/var/lib/babelftp`.
 	Folder string `yaml:"folder" default:"/var/lib/babelftp/acme"`
@@ -101,7 +102,6 @@ func (a *ACME) check(v *validator, p yamlconf.Path) {
 			"%q is no URL of a directory: write it like "+
 				"https://acme-v02.api.letsencrypt.org/directory", a.Directory)
 	}
-	v.authorities(p, a.CAFile)
 	a.checkFolder(v, p)
 	a.checkAccount(v, p)
 	if a.HTTPListen == "" && a.TLSListen == "" {

@@ -76,6 +76,19 @@ func (c *Config) ServerAuth() *Auth {
 	return cmp.Or(c.loaded.auth, &c.Auth)
 }
 
+// trust gives the services authorities to trust.
+func (a *Auth) trust(file string) {
+	if a.Hook != (Hook{}) {
+		a.Hook.CAFile = file
+	}
+	if a.usesLDAP() {
+		a.LDAP.CAFile = file
+	}
+	if a.UsesFTP() {
+		a.FTP.CAFile = file
+	}
+}
+
 // fillIn gives the services the time for a login that the file does not.
 func (a *Auth) fillIn(loginTimeout time.Duration) {
 	inTime := min(defaultAuthTimeout, loginTimeout/2)

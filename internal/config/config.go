@@ -33,6 +33,9 @@ type Config struct {
 
 	// Encryption of control and data connections.
 	TLS TLS `yaml:"tls"`
+	// PEM file of authorities to trust in addition to those of the system: of webhooks, inspectors, directories and
+	// others that the server calls, but not of S3.
+	CAFile string `yaml:"ca_file" path:"true" default:"none"`
 	// Data connections that clients open (PASV and EPSV).
 	Passive Passive `yaml:"passive"`
 	// Addresses of clients behind a load balancer or proxy.

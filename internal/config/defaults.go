@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net"
 	"slices"
 	"strings"
@@ -36,12 +37,28 @@ func (c *Config) fillIn(given yamlconf.Positions) {
 	if missing("memory") {
 		c.Memory = max(c.Memory, partsInMemory*c.PartSize)
 	}
+	c.trust()
 	c.Auth.fillIn(c.Limits.LoginTimeout)
 	for _, t := range c.Tenants {
 		if t.Resume == "" && c.AbandonedUploads > 0 && !t.usesDirectoryBucket(c) {
 			t.Resume, t.ResumeByDefault = KeepInterrupted, true
 		}
 		t.Auth.fillIn(c.Limits.LoginTimeout)
+	}
+}
+
+// trust gives all that the server calls the authorities of the tenant, or of the server.
+func (c *Config) trust() {
+	if c.TLS.ACME.Given() {
+		c.TLS.ACME.CAFile = c.CAFile
+	}
+	c.Audit.Webhook.trust(c.CAFile)
+	c.Auth.trust(c.CAFile)
+	for _, t := range c.Tenants {
+		file := cmp.Or(t.CAFile, c.CAFile)
+		t.Auth.trust(file)
+		t.Webhook.trust(file)
+		t.Inspect.Hook.trust(file)
 	}
 }
 

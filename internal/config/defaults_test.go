@@ -1,12 +1,15 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
 )
 
 // loadText loads a configuration from a file with this text.
@@ -81,5 +84,34 @@ func TestTLSIsRequired(t *testing.T) {
 		if got := tc.tls.IsRequired(); got != tc.want {
 			t.Errorf("%s: %t, want %t", name, got, tc.want)
 		}
+	}
+}
+
+// What a tenant calls has its authorities, or those of the server.
+func TestAuthorities(t *testing.T) {
+	dir := t.TempDir()
+	server, tenant := filepath.Join(dir, "server.pem"), filepath.Join(dir, "tenant.pem")
+	for _, file := range []string{server, tenant} {
+		if err := os.WriteFile(file, []byte(certtest.NewAuthority(t, "one").Certificate), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg := loadText(t, fmt.Sprintf(`
+ca_file: %q
+auth: {hook: {url: "https://auth.example.com"}}
+audit: {webhook: {url: "https://hooks.example.com", secret: 0123456789abcdef}}
+tenants:
+  own:
+    bucket: files
+    ca_file: %q
+    auth: {ldap: {urls: ["ldaps://ldap.example.com"], user_dn: "uid={user},dc=example"}}
+    inspect: {hook: {url: "https://scan.example.com", secret: 0123456789abcdef}}
+  other: {bucket: others, webhook: {url: "https://hooks.example.com", secret: 0123456789abcdef}}
+`, server, tenant))
+	own, other := cfg.Tenants["own"], cfg.Tenants["other"]
+	got := []string{cfg.Auth.Hook.CAFile, cfg.Audit.Webhook.CAFile, other.Webhook.CAFile, own.Auth.LDAP.CAFile,
+		own.Inspect.Hook.CAFile, own.Webhook.CAFile, other.Inspect.Hook.CAFile}
+	if want := []string{server, server, server, tenant, tenant, "", ""}; !slices.Equal(got, want) {
+		t.Errorf("the authorities are in %q, want %q", got, want)
 	}
 }

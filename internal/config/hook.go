@@ -14,8 +14,9 @@ type Hook struct {
 	URL string `yaml:"url" default:"none"`
 	// Text that the service gets as `Authorization: Bearer`, to know the server by.
 	Secret value.Secret `yaml:"secret" default:"none"`
-	// PEM file of the authorities to trust.
-	CAFile string `yaml:"ca_file" path:"true" default:"those of the system"`
+	// CAFile has authorities to trust in addition to those of the system. It is no key: it is that of the tenant or
+	// server.
+	CAFile string
 	// Timeout is how long the service may take to answer: it must do so in the time that a session has for its login.
 	Timeout time.Duration
 }
@@ -37,5 +38,4 @@ func (h *Hook) check(v *validator, p yamlconf.Path) {
 		v.report(p.Child("url"),
 			"is no URL of a service: write it like https://auth.example.com/ftp, and a password as secret")
 	}
-	v.authorities(p, h.CAFile)
 }

@@ -44,7 +44,7 @@ func (i *Inspect) New() (*inspect.Inspector, error) {
 	case i.ICAP != "":
 		return inspect.NewICAP(i.ICAP, timeout)
 	case i.Hook.URL != "":
-		authorities, err := Authorities(i.Hook.CAFile)
+		authorities, err := Trusted(i.Hook.CAFile)
 		if err != nil {
 			return nil, err
 		}

@@ -187,9 +187,10 @@ func (c *Config) files() []*string {
 
 // filesAtStart are those of files which the server reads only when it starts, by key.
 func (c *Config) filesAtStart() map[string]*string {
-	return map[string]*string{
-		"tls.acme.ca_file": &c.TLS.ACME.CAFile, "audit.webhook.ca_file": &c.Audit.Webhook.CAFile,
+	if c.TLS.ACME.CAFile == "" && c.Audit.Webhook.CAFile == "" {
+		return nil
 	}
+	return map[string]*string{"ca_file": &c.CAFile}
 }
 
 // files are the values of a tenant that name files.

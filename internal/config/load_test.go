@@ -29,7 +29,8 @@ func TestLoader(t *testing.T) {
 	}
 	const text = `
 idle_timeout: 5m
-auth: {hook: {url: "https://auth.example", ca_file: server.crt}}
+ca_file: server.crt
+auth: {hook: {url: "https://auth.example"}}
 tenants:
   acme:
     bucket: acme-data
@@ -40,7 +41,8 @@ tenants:
   umbrella:
     bucket: umbrella-data
     users_file: users
-    auth: {hook: {url: "https://auth.umbrella.example", ca_file: ca.crt}}
+    ca_file: ca.crt
+    auth: {hook: {url: "https://auth.umbrella.example"}}
 `
 	write("babelftp.yaml", text)
 	write("alice.hash", hash)
@@ -114,7 +116,7 @@ tenants:
 	}
 
 	write("babelftp.yaml", strings.Replace(text, "idle_timeout: 5m", "abandoned_uploads: 0s", 1))
-	if _, err := l.Load(); err == nil || !strings.HasPrefix(err.Error(), file+":8:13: tenants.acme.resume: needs ") {
+	if _, err := l.Load(); err == nil || !strings.HasPrefix(err.Error(), file+":9:13: tenants.acme.resume: needs ") {
 		t.Errorf("got %v", err)
 	}
 	write("babelftp.yaml", "locales_dir: texts\n"+text)

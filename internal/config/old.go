@@ -92,6 +92,15 @@ func oldKeys() []yamlconf.OldKey {
 	say(gone+"remove it, because a data connection has 30 seconds to open; for less write stall_timeout", "data_timeout")
 	say("this key has moved: write tenant_defaults.tls.require_session_reuse, or tls.require_session_reuse of single tenants",
 		"tls.require_session_reuse")
+	old = append(old, yamlconf.OldKey{Key: "tls.acme.ca_file", New: "ca_file"},
+		yamlconf.OldKey{Key: "audit.webhook.ca_file", New: "ca_file"},
+		yamlconf.OldKey{Key: tenant + "webhook.ca_file", New: tenant + "ca_file"},
+		yamlconf.OldKey{Key: tenant + "inspect.hook.ca_file", New: tenant + "ca_file"})
+	for _, service := range []string{"hook", "ldap", "ftp"} {
+		for _, auth := range []string{"", tenant} {
+			old = append(old, yamlconf.OldKey{Key: auth + "auth." + service + ".ca_file", New: auth + "ca_file"})
+		}
+	}
 	say(gone+`for standard output write audit.file: "-"`, "audit.stdout")
 	say(gone+"name a folder that the servers share, or let cert-manager obtain certificates on Kubernetes",
 		"tls.acme.storage")

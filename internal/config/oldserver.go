@@ -16,8 +16,9 @@ type OldServer struct {
 	Address string `yaml:"address" default:"none"`
 	// How the password goes there: `required` begins TLS by AUTH TLS, `implicit` at once, and `none` sends it in the clear.
 	TLS OldServerTLS `yaml:"tls" default:"required"`
-	// PEM file of the authorities to trust, or of the certificate of the server itself.
-	CAFile string `yaml:"ca_file" path:"true" default:"those of the system"`
+	// CAFile has authorities to trust in addition to those of the system, or the certificate of the server itself. It
+	// is no key: it is that of the tenant.
+	CAFile string
 	// Timeout is the longest time of a login there.
 	Timeout time.Duration
 }
@@ -47,9 +48,5 @@ func (o *OldServer) TimeoutOf() time.Duration { return cmp.Or(o.Timeout, maxOldS
 func (o *OldServer) check(v *validator, p yamlconf.Path) {
 	if host, port, err := net.SplitHostPort(o.Address); err != nil || host == "" || port == "" {
 		v.report(p.Child("address"), "%q is no address of a server: write it like old.example.com:21", o.Address)
-	}
-	v.authorities(p, o.CAFile)
-	if o.TLS == NoOldTLS && o.CAFile != "" {
-		v.report(p.Child("ca_file"), "is for TLS, and tls is none: remove one of the two")
 	}
 }

@@ -86,6 +86,9 @@ type Tenant struct {
 	S3 S3 `yaml:"s3"`
 	// What the tenant and each of its users may use.
 	Limits TenantLimits `yaml:"limits"`
+	// PEM file of authorities to trust in addition to those of the system, in place of the server's: of `auth`,
+	// `webhook` and `inspect`. For `auth.ftp` it may hold the certificate of the old server itself.
+	CAFile string `yaml:"ca_file" path:"true" default:"the server's"`
 	// Webhook that gets events about files that users store, delete, rename or copy.
 	Webhook Webhook `yaml:"webhook"`
 
@@ -159,6 +162,7 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 	t.checkMessages(v, p.Child("messages"))
 	t.checkEncodings(v, p)
 	t.checkPresign(v, p.Child("presign"))
+	v.authorities(p, t.CAFile)
 	t.Webhook.check(v, p.Child("webhook"))
 	v.permissions(p, t.Permissions, t.PathPermissions)
 	t.Files.check(v, p.Child("files"))

@@ -49,11 +49,28 @@ func Authorities(name string) (*x509.CertPool, error) {
 	if name == "" {
 		return nil, nil
 	}
+	return withAuthorities(x509.NewCertPool(), name)
+}
+
+// Trusted are the authorities of the system and those in a PEM file. Without a name they are nil, which stands for
+// those of the system.
+func Trusted(name string) (*x509.CertPool, error) {
+	if name == "" {
+		return nil, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	return withAuthorities(pool, name)
+}
+
+// withAuthorities adds those in a PEM file.
+func withAuthorities(pool *x509.CertPool, name string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", name, yamlconf.WithoutPath(err))
 	}
-	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("%s has no certificate in PEM: name the file of the authorities", name)
 	}

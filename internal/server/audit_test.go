@@ -274,7 +274,7 @@ func TestAuditWebhookWithoutCertificates(t *testing.T) {
 	cfg.Audit.Webhook = config.Receiver{URL: "https://hooks.example.com/",
 		Secret: value.NewSecret("0123456789abcdef"), CAFile: t.TempDir()}
 	if _, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()}); err == nil ||
-		!strings.HasPrefix(err.Error(), "audit.webhook.ca_file: ") {
-		t.Errorf("%v, want an error of audit.webhook.ca_file", err)
+		!strings.HasPrefix(err.Error(), "ca_file: ") {
+		t.Errorf("%v, want an error of ca_file", err)
 	}
 }

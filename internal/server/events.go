@@ -31,9 +31,9 @@ func (s *Server) newEventQueues(
 		if w.URL == "" {
 			continue
 		}
-		authorities, err := config.Authorities(w.CAFile)
+		authorities, err := config.Trusted(w.CAFile)
 		if err != nil {
-			return nil, fmt.Errorf("tenants.%s.webhook.ca_file: %w", name, err)
+			return nil, fmt.Errorf("tenants.%s.ca_file: %w", name, err)
 		}
 		b.AddUse(s3client.Use{Events: true})
 		if q := s.queues[name]; q != nil && q.bucket == b && q.webhook.SendsAs(&w) && q.authorities.Equal(authorities) {

@@ -50,9 +50,9 @@ func NewOutput(
 		add("file", o.file)
 	}
 	if cfg.Webhook.URL != "" {
-		authorities, err := config.Authorities(cfg.Webhook.CAFile)
+		authorities, err := config.Trusted(cfg.Webhook.CAFile)
 		if err != nil {
-			return nil, fmt.Errorf("audit.webhook.ca_file: %w", err)
+			return nil, fmt.Errorf("ca_file: %w", err)
 		}
 		ctx, o.endPost = context.WithCancel(context.WithoutCancel(ctx)) // Close ends it
 		receiver := web.NewWebhook(cfg.Webhook.URL, cfg.Webhook.Secret.Reveal(), authorities, config.ReceiverTimeout)

@@ -40,7 +40,7 @@ func newHook(cfg *config.Hook) (*hook, error) {
 		return nil, errors.New("the URL of the hook cannot be read")
 	}
 	shown.RawQuery, shown.User = "", nil
-	authorities, err := config.Authorities(cfg.CAFile)
+	authorities, err := config.Trusted(cfg.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("authorities of the hook: %w", err)
 	}

@@ -37,7 +37,7 @@ type connection struct {
 }
 
 func newDirectory(cfg *config.Auth) (*directory, error) {
-	authorities, err := config.Authorities(cfg.LDAP.CAFile)
+	authorities, err := config.Trusted(cfg.LDAP.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("authorities of the directory: %w", err)
 	}

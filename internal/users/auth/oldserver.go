@@ -36,7 +36,7 @@ func newOldServer(cfg *config.Auth) (*oldServer, error) {
 	if err != nil {
 		return nil, errors.New("the address of the old FTP server cannot be read")
 	}
-	authorities, err := config.Authorities(cfg.FTP.CAFile)
+	authorities, err := config.Trusted(cfg.FTP.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("authorities of the old FTP server: %w", err)
 	}
