@@ -69,15 +69,15 @@ func (c *Command) shows(directory string) bool {
 		(c.Code/100 == 2 || !c.isRead() && c.Refused() || c.Verb == "MKD")
 }
 
-// markSeen finds the directories that replicas may remember: a reply may have shown them, and none of the replica has
-// removed them since.
+// markSeen finds the directories that replicas may remember: a reply may have shown them, and the client has not
+// removed them since. What others remove is remembered by the sessions of a configuration from before a reload.
 func (h History) markSeen() {
 	for i := range h {
 		c := &h[i]
 		c.Seen = c.Verb == "RMD" && slices.ContainsFunc(h, func(o Command) bool {
 			return o.Replica == c.Replica && o.Call < c.Return && (o.Client != c.Client || o.Call < c.Call) &&
 				o.shows(c.Name) && !slices.ContainsFunc(h, func(r Command) bool {
-				return r.Verb == "RMD" && r.Name == c.Name && r.Replica == c.Replica && r.Code/100 == 2 &&
+				return r.Verb == "RMD" && r.Name == c.Name && r.Client == c.Client && r.Replica == c.Replica && r.Code/100 == 2 &&
 					r.Call > o.Return && r.Return < c.Call
 			})
 		})
