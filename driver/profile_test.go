@@ -124,6 +124,7 @@ func facts() []fact {
 		{"listings without prefixes of delete markers", func(p driver.Profile) bool {
 			return !p.GhostPrefixes
 		}},
+		{"a delete marker for each `DeleteObject`", func(p driver.Profile) bool { return !p.ReusedMarkers }},
 		{"times of delete markers", func(p driver.Profile) bool { return !p.ULIDVersions }},
 		{"`DeleteObject` of markers under Object Lock", func(p driver.Profile) bool { return !p.LockedMarkers }},
 		{"uploads into a directory that becomes empty", func(p driver.Profile) bool { return p.EmptyDirectoryCode == "" }},

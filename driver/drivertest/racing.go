@@ -358,7 +358,7 @@ func testVersioned(t *testing.T, h Harness) {
 	x.wantContent("new", []byte("first"))
 	x.put("old", []byte("second"))
 	x.spy.Before(func(_ context.Context, operation string, _ any) error {
-		if operation == "DeleteObject" {
+		if isDelete(operation) {
 			x.spy.Before(nil)
 			x.put("old", []byte("third"))
 		}
@@ -375,7 +375,7 @@ func testVersioned(t *testing.T, h Harness) {
 	x.Fs = x.session(t.Context(), &driver.Options{NoOverwrite: true}) // which removes a copy where the rename fails
 	x.put("left", []byte("first"))
 	x.spy.After(func(operation string, _ any) error {
-		if operation == "DeleteObject" {
+		if isDelete(operation) {
 			x.spy.After(nil)
 			x.put("left", []byte("second")) // above the delete marker, and not below it
 		}
@@ -384,6 +384,26 @@ func testVersioned(t *testing.T, h Harness) {
 	x.rename("left", "right")
 	x.wantContent("right", []byte("first"))
 	x.wantContent("left", []byte("second"))
+	x.put("removed", []byte("first"))
+	x.spy.Before(func(_ context.Context, operation string, _ any) error {
+		if isDelete(operation) {
+			x.spy.Before(nil)
+			x.put("removed", []byte("second"))
+			x.delete("removed")
+		}
+		return nil
+	})
+	if err := x.Rename("removed", "kept"); err != nil && !errors.Is(err, syscall.ESTALE) {
+		t.Error(err)
+	}
+	if x.exists("removed") {
+		t.Error("what another client has stored and deleted is back")
+	}
+}
+
+// isDelete tells whether a request deletes objects.
+func isDelete(operation string) bool {
+	return operation == "DeleteObject" || operation == "DeleteObjects"
 }
 
 // testVersionedUnanswered renames in a bucket that keeps versions, and gets no answer to its delete. The rename
@@ -391,14 +411,13 @@ func testVersioned(t *testing.T, h Harness) {
 // the rename fails. The file does not come back then, because nothing tells whose the marker is.
 func testVersionedUnanswered(t *testing.T, h Harness) {
 	for _, r := range []struct {
-		label, old, renamed, key, operation string
-
-		replaced bool
+		label, old, renamed, key string
+		replaced                 bool
 	}{
-		{label: "file", old: "old", renamed: "new", key: "old", operation: "DeleteObject"},
-		{label: "file-replaced", old: "old", renamed: "new", key: "old", operation: "DeleteObject", replaced: true},
-		{label: "directory", old: "d", renamed: "e", key: "d/old", operation: "DeleteObjects"},
-		{label: "directory-replaced", old: "d", renamed: "e", key: "d/old", operation: "DeleteObjects", replaced: true},
+		{label: "file", old: "old", renamed: "new", key: "old"},
+		{label: "file-replaced", old: "old", renamed: "new", key: "old", replaced: true},
+		{label: "directory", old: "d", renamed: "e", key: "d/old"},
+		{label: "directory-replaced", old: "d", renamed: "e", key: "d/old", replaced: true},
 	} {
 		t.Run(r.label, func(t *testing.T) {
 			x := h.openVersioned(t, nil)
@@ -412,14 +431,14 @@ func testVersionedUnanswered(t *testing.T, h Harness) {
 			}
 			x.put(r.key, []byte("first"))
 			x.spy.Before(func(_ context.Context, operation string, _ any) error {
-				if r.replaced && (operation == "DeleteObject" || operation == "DeleteObjects") {
+				if r.replaced && isDelete(operation) {
 					x.spy.Before(nil)
 					x.put(r.key, []byte("later"))
 				}
 				return nil
 			})
 			x.spy.After(func(operation string, _ any) error {
-				if operation != r.operation {
+				if !isDelete(operation) {
 					return nil
 				}
 				x.spy.After(nil)

@@ -118,6 +118,10 @@ type Profile struct {
 	// with Object Lock, and DeleteObjects is not. Both only hide the marker.
 	LockedMarkers bool
 
+	// ReusedMarkers says that DeleteObject makes no delete marker where a key has one already, and answers with the ID
+	// of that one, which may be of another client. DeleteObjects makes a new one.
+	ReusedMarkers bool
+
 	// GhostPrefixes says that a listing with a delimiter may show prefixes under which only delete markers are. This
 	// concerns buckets with versions.
 	GhostPrefixes bool
@@ -184,7 +188,7 @@ func profiles() []Profile {
 			Name: "minio", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, Checksums: true, MD5ETags: true, SortedListings: true,
 			BatchDelete: true, EmptyDirectoryCode: "AccessDenied", LockedMarkers: true, GhostPrefixes: true,
-			AtomicReads: true, SignedAcceptEncoding: true,
+			ReusedMarkers: true, AtomicReads: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true,

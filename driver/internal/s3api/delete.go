@@ -91,9 +91,13 @@ func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) error {
 }
 
 // deleteOnly is deleteSince for a caller that means exactly this version: it looks at what the delete marker covers,
-// where S3 had no condition for the delete.
+// where S3 had no condition for the delete. The marker must be a new one, so that it is not that of another client.
 func (b *Bucket) deleteOnly(ctx context.Context, v Version, begun moment, doubt bool) error {
-	out, err := b.deleteSince(ctx, v, begun, doubt)
+	send := b.deleteObject
+	if b.Profile.ReusedMarkers && !b.Profile.ConditionalDelete && (v.ID != "" || b.Profile.GhostPrefixes) {
+		send = b.deleteByNewMarker
+	}
+	out, err := b.deleteSince(ctx, v, begun, doubt, send)
 	switch {
 	case err != nil || b.Profile.ConditionalDelete:
 		return err
@@ -129,7 +133,7 @@ func (b *Bucket) otherDeleted(ctx context.Context, v Version) error {
 // no error.
 func (b *Bucket) DeleteShown(ctx context.Context, v Version) error {
 	for range exactAttempts {
-		_, err := b.deleteSince(ctx, v, b.moment(), false)
+		_, err := b.deleteSince(ctx, v, b.moment(), false, b.deleteObject)
 		if !errors.Is(err, syscall.ESTALE) {
 			return err
 		}
@@ -154,6 +158,7 @@ func (b *Bucket) DeleteShown(ctx context.Context, v Version) error {
 // it.
 func (b *Bucket) deleteSince(
 	ctx context.Context, v Version, begun moment, doubt bool,
+	send func(context.Context, *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, error),
 ) (out *s3.DeleteObjectOutput, err error) {
 	in := &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key}
 	if b.Profile.ConditionalDelete {
@@ -161,11 +166,7 @@ func (b *Bucket) deleteSince(
 	}
 	for t := newTries(ctx, false); ; {
 		out, err = attempt(ctx, t, lookTimeout, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
-			out, err := b.client.DeleteObject(ctx, in, b.once)
-			if b.isLockedMarker(v.Key, err) {
-				return b.deleteMarker(ctx, v.Key)
-			}
-			return out, err
+			return send(ctx, in)
 		})
 		if err == nil {
 			return out, nil
@@ -226,10 +227,19 @@ func (b *Bucket) isLockedMarker(key string, err error) bool {
 	return b.Profile.LockedMarkers && strings.HasSuffix(key, "/") && s3error.HasCode(err, "InvalidRequest")
 }
 
-// deleteMarker is DeleteObject by means of DeleteObjects.
-func (b *Bucket) deleteMarker(ctx context.Context, key string) (*s3.DeleteObjectOutput, error) {
+// deleteObject makes one attempt to delete an object.
+func (b *Bucket) deleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, error) {
+	out, err := b.client.DeleteObject(ctx, in, b.once)
+	if b.isLockedMarker(*in.Key, err) {
+		return b.deleteByNewMarker(ctx, in)
+	}
+	return out, err
+}
+
+// deleteByNewMarker is deleteObject by means of DeleteObjects, without a condition.
+func (b *Bucket) deleteByNewMarker(ctx context.Context, in *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, error) {
 	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{
-		Bucket: &b.Name, Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: &key}}},
+		Bucket: &b.Name, Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: in.Key}}},
 	}, b.once, withMD5)
 	switch {
 	case err != nil:
@@ -437,7 +447,7 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 			case left && markers != nil:
 				err = b.deleteOnly(ctx, v, begun, true)
 			case left:
-				_, err = b.deleteSince(ctx, v, begun, true)
+				_, err = b.deleteSince(ctx, v, begun, true, b.deleteObject)
 			case markers != nil && object.marked:
 				err = b.otherDeleted(ctx, v)
 			}

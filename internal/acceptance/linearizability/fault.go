@@ -65,6 +65,9 @@ func (q request) changes() bool {
 	return slices.Contains([]string{"PUT", "COPY", "COMPLETE", "DELETE", "BATCH"}, q.kind)
 }
 
+// deletes tells whether the request may delete something.
+func (q request) deletes() bool { return q.kind == "DELETE" || q.kind == "BATCH" }
+
 // looks tells whether the answer shows an object.
 func (q request) looks() bool { return slices.Contains([]string{"GET", "HEAD", "LIST"}, q.kind) }
 
@@ -363,12 +366,12 @@ func (p *Plan) Settle(h History) {
 func (p *Plan) excuse(c *Command) (looked time.Duration, excused bool) {
 	stored := c.Call // when the target was stored, at the earliest
 	if i := slices.IndexFunc(p.passed, func(q passage) bool {
-		return q.changes() && q.kind != "DELETE" && q.began >= c.Call && q.of(c.Replica, c.To)
+		return q.changes() && !q.deletes() && q.began >= c.Call && q.of(c.Replica, c.To)
 	}); i >= 0 {
 		stored = p.passed[i].ended // the first one to end, as they are in this order
 	}
 	for _, d := range p.passed {
-		if d.kind != "DELETE" || !d.of(c.Replica, c.Name) || d.began < stored || d.began > c.Return && !c.inDoubt() {
+		if !d.deletes() || !d.of(c.Replica, c.Name) || d.began < stored || d.began > c.Return && !c.inDoubt() {
 			continue
 		}
 		for _, l := range p.passed {
@@ -384,7 +387,7 @@ func (p *Plan) excuse(c *Command) (looked time.Duration, excused bool) {
 // deletedBetween tells whether the replica has deleted the source of a rename after a look, and before a DELETE.
 func (p *Plan) deletedBetween(look, d passage, c *Command) bool {
 	return slices.ContainsFunc(p.passed, func(q passage) bool {
-		return q.kind == "DELETE" && q.of(c.Replica, c.Name) && q.began > look.ended && q.began < d.began
+		return q.deletes() && q.of(c.Replica, c.Name) && q.began > look.ended && q.began < d.began
 	})
 }
 
