@@ -37,8 +37,8 @@ type runner interface {
 }
 
 // An acceptor knows the listeners and the sessions of a server. It runs a session on each connection. To shut down, it
-// tells the sessions to end and waits for them (RFC 959, section 4.2: reply 421). Until then new sessions end so too. The
-// listeners close last: a load balancer may still send clients.
+// tells the sessions to end and waits for them (RFC 959, section 4.2: reply 421). Until then new sessions end so too.
+// The listeners close last: a load balancer may still send clients.
 type acceptor struct {
 	log   *slog.Logger
 	guard *panics.Guard
