@@ -47,10 +47,10 @@ type languageFile struct {
 // do not distinguish capitals: a stem, to allow inflection.
 // The messages of Except and Unlike of English hold for each language.
 type term struct {
-	Say    []string `yaml:"say"`    // one of these is in a text whose English has the term
-	Not    []string `yaml:"not"`    // none of these is in any text
-	Except []string `yaml:"except"` // messages that need not say it
-	Unlike []string `yaml:"unlike"` // messages about another thing, which must not say it
+	Say    []string `yaml:"say"`    // one of these is in a text whose English has the term.
+	Not    []string `yaml:"not"`    // none of these is in any text.
+	Except []string `yaml:"except"` // messages that need not say it.
+	Unlike []string `yaml:"unlike"` // messages about another thing, which must not say it.
 }
 
 type expressions struct{ say, not *regexp.Regexp }
