@@ -109,7 +109,7 @@ func TestGreetingOfTheFirstLogin(t *testing.T) {
 	c := s.connect()
 	c.do("USER demo", "331 ")
 	c.do("PASS demo", "230-Welcome demo!\n \n Enjoy demo.\n230 ")
-	c.do("LANG en", "200 Replies are now in English.") // not greeted again unless the tenant wants it
+	c.do("LANG en", "200-Welcome demo!\n \n Enjoy demo.\n200 Replies are now in English.")
 }
 
 // Of a quota people read how much of it they have used, in a greeting, in STAT and when they ask.

@@ -70,8 +70,8 @@ func TestCharsetOfReplies(t *testing.T) {
 	c.do("PASS demo", "230-\u0414\u0430, \u20ac\u65e5!\n230 \xc2\xf5\xee\xe4 ") // the charset lacks 日
 	c.do("OPTS UTF8 ON", "200 \u0418\u043c\u0435\u043d\u0430")
 	c.do("OPTS UTF8 OFF", "200 \xc8\xec\xe5\xed\xe0")
-	c.do("LANG", "200 \u0422\u0435\u043f\u0435\u0440\u044c")
-	c.do("LANG ru", "200 ")
+	c.do("LANG", "200-\u0414\u0430, \u20ac\u65e5!\n200 \u0422\u0435\u043f\u0435\u0440\u044c")
+	c.do("LANG ru", "200-\u0414\u0430, ")
 	// the language has been negotiated, so texts stay in UTF-8 (RFC 2640 4.1)
 	c.do("OPTS UTF8 OFF", "200 \u0418\u043c\u0435\u043d\u0430")
 	c.do("SIZE \xc4\xe0", "550 \xc4\xe0: \u041d\u0435\u0442 ")
