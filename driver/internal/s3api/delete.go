@@ -91,13 +91,9 @@ func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) error {
 }
 
 // deleteOnly is deleteSince for a caller that means exactly this version: it looks at what the delete marker covers,
-// where S3 had no condition for the delete. The marker must be a new one, so that it is not that of another client.
+// where S3 had no condition for the delete.
 func (b *Bucket) deleteOnly(ctx context.Context, v Version, begun moment, doubt bool) error {
-	send := b.deleteObject
-	if b.Profile.ReusedMarkers && !b.Profile.ConditionalDelete && (v.ID != "" || b.Profile.GhostPrefixes) {
-		send = b.deleteByNewMarker
-	}
-	out, err := b.deleteSince(ctx, v, begun, doubt, send)
+	out, err := b.deleteSince(ctx, v, begun, doubt)
 	switch {
 	case err != nil || b.Profile.ConditionalDelete:
 		return err
@@ -133,7 +129,7 @@ func (b *Bucket) otherDeleted(ctx context.Context, v Version) error {
 // no error.
 func (b *Bucket) DeleteShown(ctx context.Context, v Version) error {
 	for range exactAttempts {
-		_, err := b.deleteSince(ctx, v, b.moment(), false, b.deleteObject)
+		_, err := b.deleteSince(ctx, v, b.moment(), false)
 		if !errors.Is(err, syscall.ESTALE) {
 			return err
 		}
@@ -156,9 +152,11 @@ func (b *Bucket) DeleteShown(ctx context.Context, v Version) error {
 // After an attempt without an answer it looks before it sends another one. Another object stays, whatever its bytes:
 // it may have come after S3 has deleted v. The error is EAGAIN then, because it may also have replaced v, or added to
 // it.
+//
+// In a bucket with versions each request makes a delete marker of its own. A client that brings back what it has
+// deleted by mistake would otherwise remove that of another client, whose delete then has no effect.
 func (b *Bucket) deleteSince(
 	ctx context.Context, v Version, begun moment, doubt bool,
-	send func(context.Context, *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, error),
 ) (out *s3.DeleteObjectOutput, err error) {
 	in := &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key}
 	if b.Profile.ConditionalDelete {
@@ -166,7 +164,10 @@ func (b *Bucket) deleteSince(
 	}
 	for t := newTries(ctx, false); ; {
 		out, err = attempt(ctx, t, lookTimeout, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
-			return send(ctx, in)
+			if b.Profile.ReusedMarkers && (v.ID != "" || b.Profile.GhostPrefixes) {
+				return b.deleteByNewMarker(ctx, in)
+			}
+			return b.deleteObject(ctx, in)
 		})
 		if err == nil {
 			return out, nil
@@ -447,7 +448,7 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 			case left && markers != nil:
 				err = b.deleteOnly(ctx, v, begun, true)
 			case left:
-				_, err = b.deleteSince(ctx, v, begun, true, b.deleteObject)
+				_, err = b.deleteSince(ctx, v, begun, true)
 			case markers != nil && object.marked:
 				err = b.otherDeleted(ctx, v)
 			}
