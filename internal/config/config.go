@@ -34,7 +34,8 @@ type Config struct {
 	// Encryption of control and data connections.
 	TLS TLS `yaml:"tls"`
 	// PEM file of authorities to trust in addition to those of the system: of webhooks, inspectors, directories and
-	// others that the server calls, but not of S3.
+	// others that the server calls, but not of S3. `SSL_CERT_FILE` and `SSL_CERT_DIR`
+	// in the environment name others in place of those of the system.
 	CAFile string `yaml:"ca_file" path:"true" default:"none"`
 	// Data connections that clients open (PASV and EPSV).
 	Passive Passive `yaml:"passive"`
