@@ -212,6 +212,8 @@ func (h *Handler) abort(r *http.Request, act *audit.Act) (any, error) {
 // storageError gives an error of the storage its status.
 func storageError(err error) error {
 	switch {
+	case errors.Is(err, errNoJournal):
+		return errNoJournal
 	case errors.Is(err, fs.ErrNotExist):
 		return &Error{http.StatusNotFound, err.Error()}
 	case errors.Is(err, syscall.EBUSY):

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,6 +151,22 @@ func TestStorageDeadline(t *testing.T) {
 			w, httptest.NewRequestWithContext(t.Context(), request[0], Root+request[1], nil))
 		if w.Code != http.StatusOK || !s.bounded.Load() {
 			t.Errorf("%v: %d, with a deadline: %t", request, w.Code, s.bounded.Load())
+		}
+	}
+}
+
+// The page tells a storage that fails from a server that records no uploads, by the status.
+func TestStorageErrors(t *testing.T) {
+	for want, err := range map[int]error{
+		http.StatusNotFound:       fmt.Errorf("upload a-b-c of tenant acme: %w", fs.ErrNotExist),
+		http.StatusConflict:       fmt.Errorf("acme: %w", syscall.EBUSY),
+		http.StatusNotImplemented: fmt.Errorf("acme: %w", errNoJournal),
+		http.StatusBadGateway:     errSlow,
+	} {
+		w := httptest.NewRecorder()
+		Fail(w, storageError(err))
+		if w.Code != want {
+			t.Errorf("%v: the status is %d, want %d", err, w.Code, want)
 		}
 	}
 }

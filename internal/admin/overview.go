@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/certs"
@@ -125,6 +126,6 @@ func stateOf(b *s3client.Bucket) Bucket {
 
 var (
 	// errNoJournal is for a server that records no uploads.
-	errNoJournal = errors.New("the server records no uploads, because abandoned_uploads is 0")
+	errNoJournal = &Error{http.StatusNotImplemented, "the server records no uploads, because abandoned_uploads is 0"}
 	errSlow      = errors.New("S3 has not answered in time")
 )
