@@ -7,9 +7,15 @@ import (
 	"golang.org/x/text/language"
 )
 
-// OnPage reports whether the message stands on the page of the admin listener. No
+// OnPage reports whether the message stands only on the page of the admin listener. No
 // reply has such a message. The page names it, so there is no constant for it.
 func (id ID) OnPage() bool { return strings.HasPrefix(string(id), "page-") }
+
+// shownOnPage reports whether the page has the message: its own ones, and two that it
+// shares with replies and babelftp doctor.
+func (id ID) shownOnPage() bool {
+	return id.OnPage() || id == AuditUnavailable || id == "doctor-storage-refuses"
+}
 
 // InReply reports whether replies may have the message: it is neither on the page nor
 // one of babelftp doctor.
@@ -19,7 +25,7 @@ func (id ID) InReply() bool { return !id.OnPage() && !strings.HasPrefix(string(i
 // the page is in one language, which its attribute lang tells screen readers.
 func (b *Bundle) ForPage() *Bundle {
 	tags := slices.DeleteFunc(b.Tags(), func(tag language.Tag) bool {
-		return slices.ContainsFunc(b.localizers[tag]().missing, ID.OnPage)
+		return slices.ContainsFunc(b.localizers[tag]().missing, ID.shownOnPage)
 	})
 	page, _ := b.WithOverrides(tags, nil) // b has these languages
 	return page
@@ -32,7 +38,7 @@ func (b *Bundle) PageTexts(tag language.Tag) map[ID]string {
 	l := b.Localizer(tag)
 	texts := make(map[ID]string)
 	for id, source := range b.sources {
-		if id.OnPage() {
+		if id.shownOnPage() {
 			texts[id] = l.template(id, source)
 		}
 	}

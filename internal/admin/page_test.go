@@ -131,9 +131,13 @@ func TestTexts(t *testing.T) {
 		sources.Write(source)
 	}
 	texts := load(t).PageTexts(language.English)
-	for _, used := range regexp.MustCompile(`\b(?:text|filled)\('([^']*)'`).FindAllStringSubmatch(sources.String(), -1) {
-		if texts[i18n.ID("page-"+used[1])] == "" {
-			t.Errorf("a script uses the text page-%s, which the catalogues lack", used[1])
+	for _, used := range regexp.MustCompile(`\b(text|filled|shared)\('([^']*)'`).FindAllStringSubmatch(sources.String(), -1) {
+		id := i18n.ID("page-" + used[2])
+		if used[1] == "shared" {
+			id = i18n.ID(used[2])
+		}
+		if texts[id] == "" {
+			t.Errorf("a script uses the text %s, which the page lacks", id)
 		}
 	}
 	for id := range texts {

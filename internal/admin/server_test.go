@@ -1,6 +1,8 @@
 package admin_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,6 +12,8 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -39,7 +43,12 @@ const (
 func start(t *testing.T, change func(*config.Config)) *server.Server {
 	t.Helper()
 	chromium(t)
-	s := s3test.Start(t, "sim-aws")
+	return startOn(t, s3test.Start(t, "sim-aws"), change)
+}
+
+// startOn starts it in front of an S3 server.
+func startOn(t *testing.T, s *s3test.Server, change func(*config.Config)) *server.Server {
+	t.Helper()
 	cfg := servicetest.NewConfig(t, s)
 	hash, err := passwordhash.New(password)
 	if err != nil {
@@ -211,6 +220,10 @@ func TestLanguagesOfTheState(t *testing.T) {
 			eval[any](tab, `document.querySelector('#tenant').value = 'umbrella'`)
 			tab.enter("#choose button")
 			tab.wait(`document.querySelector('#result > :lang(en)')?.textContent.includes('does not exist')`)
+			refuses := load(t).Localizer(language.Make(test.lang)).Text("doctor-storage-refuses")
+			if got := tab.text("#result"); !strings.HasPrefix(got, refuses+" ") {
+				t.Errorf("of a bucket that does not exist the page says %q", got)
+			}
 			for _, shown := range []struct{ table, column, text string }{
 				{"audit", "event", test.upload}, {"audit", "outcome", test.ok}, {"bans", "reason", test.banned},
 				{"refusals", "limit", test.refused},
@@ -481,7 +494,7 @@ func TestManyBans(t *testing.T) {
 	tab.wait(`document.querySelector('#bans-shown').textContent === '200 of 249'`)
 }
 
-// An interrupted upload goes, and the page shows the error where there is none any more.
+// An interrupted upload goes.
 func TestInterruptedUpload(t *testing.T) {
 	srv := start(t, func(cfg *config.Config) { cfg.Tenants["acme"].Resume = config.KeepInterrupted })
 	c := login(t, srv)
@@ -495,6 +508,118 @@ func TestInterruptedUpload(t *testing.T) {
 	tab.enter("#confirmed")
 	tab.wait(
 		`document.querySelector('#result').textContent === 'The interrupted upload was deleted.' && !document.querySelector('#uploads').tBodies[0].rows.length`)
+}
+
+// What the API refuses an administrator, the page tells in its own language, with the reason in English.
+func TestRefusals(t *testing.T) {
+	chromium(t)
+	for _, lang := range []string{"ar", "fr"} {
+		t.Run(lang, func(t *testing.T) { testRefusals(t, lang) })
+	}
+}
+
+func testRefusals(t *testing.T, lang string) {
+	proxy, err := s3test.NewProxy(s3test.Start(t, "sim-aws"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Close() })
+	audit := filepath.Join(t.TempDir(), "audit.log")
+	srv := startOn(t, proxy.Server(), func(cfg *config.Config) {
+		cfg.Tenants["acme"].Resume = config.KeepInterrupted
+		cfg.Audit.File, cfg.Audit.Required = audit, true
+	})
+	c := login(t, srv)
+	interrupt(t, srv, c, "gone.bin")
+	tab := look(t, srv, lang)
+	tab.expect("(Not Found)")
+	tab.expect("(Conflict)")
+	tab.expect("(Bad Gateway)")
+	tab.expect("(Service Unavailable)")
+	text := load(t).Localizer(language.Make(lang)).Text
+	// A dialog asks for a row's removal. Meanwhile something happens. Then the administrator confirms.
+	refused := func(table, row string, meanwhile func(), id i18n.ID, reason string) {
+		t.Helper()
+		if table == "uploads" {
+			tab.wait(`document.querySelector('#tenant').value`)
+			tab.enter("#choose button")
+		}
+		tab.wait(cell(table, row, "actions"))
+		eval[any](tab, fmt.Sprintf(`Array.from(document.querySelectorAll('#%s tbody tr')).find(
+			row => row.textContent.includes(%q)).querySelector('button').focus()`, table, row))
+		tab.press("Enter", "\r")
+		tab.wait(`document.querySelector('#confirm').open`)
+		meanwhile()
+		eval[any](tab, `document.querySelector('#result').replaceChildren()`)
+		tab.enter("#confirmed")
+		tab.wait(`document.querySelector('#result').textContent`)
+		shown := eval[[]string](tab, `Array.from(document.querySelector('#result').childNodes,
+			node => (node.lang ? node.localName + ' in ' + node.lang + ': ' : '') + node.textContent)`)
+		got, want := strings.Join(shown, ""), text(id)
+		if reason != "" {
+			want += " bdi in en: " + reason
+		}
+		if !strings.HasPrefix(got, want) || reason == "" && got != want {
+			t.Errorf("the page says %q, want %q", got, want)
+		}
+	}
+
+	uploads := func() (ids []string) {
+		var all admin.Uploads
+		if err := json.Unmarshal([]byte(ask(t, srv, http.MethodGet, "uploads?tenant=acme")), &all); err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range all.Uploads {
+			ids = append(ids, u.ID)
+		}
+		return ids
+	}
+	refused("uploads", "gone.bin", func() { ask(t, srv, http.MethodDelete, "uploads/acme/"+uploads()[0]) }, "page-deleted", "")
+	tab.wait(`!document.querySelector('#uploads').tBodies[0].rows.length`)
+	ban(t, srv, "192.0.2.7")
+	refused("bans", "192.0.2.7", func() { ask(t, srv, http.MethodDelete, "bans?name=192.0.2.7") }, "page-unbanned", "")
+	other := ftptest.New(t, ftptest.DialFrom(t, "127.0.0.3", srv.Addr().String()))
+	other.Reply(220)
+	other.Login("alice@acme", servicetest.Password)
+	refused("sessions", "127.0.0.3", func() {
+		other.Command(221, "QUIT")
+		for strings.Contains(ask(t, srv, http.MethodGet, "sessions"), "127.0.0.3") {
+		}
+	}, "page-disconnected", "")
+
+	interrupt(t, srv, c, "kept.bin")
+	var denied *s3test.Injection
+	refused("uploads", "kept.bin", func() {
+		denied = proxy.Inject(s3test.Fault{
+			Operation: "HeadObject", Effect: s3test.Refuse(http.StatusForbidden, "AccessDenied"),
+		})
+	}, "doctor-storage-refuses", `tenant acme: bucket "`)
+	denied.End()
+	var data net.Conn
+	refused("uploads", "kept.bin", func() {
+		c.Command(350, "REST "+c.Command(213, "SIZE kept.bin"))
+		data = upload(t, c, "kept.bin", "x")
+	}, "page-in-use", "in use: ")
+	tab.wait(`!document.querySelector('#uploads').tBodies[0].rows.length`)
+	_ = data.Close()
+	c.Reply(226)
+
+	ban(t, srv, "192.0.2.8")
+	refused("bans", "192.0.2.8", func() {
+		if err := errors.Join(os.Rename(audit, audit+".1"), os.Symlink("/dev/full", audit)); err != nil {
+			t.Fatal(err)
+		}
+		c.Command(257, "MKD last") // its line is the first that does not get to the disk
+		for reply := ""; !strings.HasPrefix(reply, "451 "); {
+			var err error
+			if reply, err = c.Send("MKD another"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}, i18n.AuditUnavailable, "")
+	if err := os.Remove(audit); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Without a connection the page says how old its state is, and it connects again.

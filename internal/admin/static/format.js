@@ -10,7 +10,10 @@ const written = tag => {
 const locale = navigator.languages.find(tag => written(tag) === written(page.lang)) ?? page.lang
 
 // text returns the text page-NAME of the catalogues.
-export const text = name => page.texts[`page-${name}`]
+export const text = name => shared(`page-${name}`)
+
+// shared returns a text that the page shares with replies or findings, by its identifier in the catalogues.
+export const shared = id => page.texts[id]
 
 // filled returns the text as nodes, with values for its placeholders. Values that are texts are isolated, so that they keep their own direction.
 export function filled(name, values) {

@@ -1,6 +1,6 @@
 // The page of the admin listener: it shows what the API tells, as it changes.
 
-import {bytes, compare, filled, isolated, isolating, languageName, number, of, percent, speed, text, time, visible} from './format.js'
+import {bytes, compare, filled, isolated, isolating, languageName, number, of, percent, shared, speed, text, time, visible} from './format.js'
 import {Table, filter, filtering, set, setForeign, setNodes, setReason} from './table.js'
 
 const api = 'api/v1/'
@@ -262,7 +262,7 @@ async function showAll(name) {
       if (all) tables[name].update(all.sort(orders[name]))
     } while (fetching.get(name))
   } catch (error) {
-    say(...refusal(error.message))
+    say(...refusal(error))
   }
   fetching.delete(name)
 }
@@ -278,7 +278,8 @@ async function showTenants() {
 
 let stream, heard, timer
 
-// request asks the API. It returns null when the server wants a login or cannot be reached, and throws what the server refuses.
+// request asks the API. It returns null when the server wants a login or cannot be reached, and throws what the server refuses. An error of the API
+// has its status. One of a proxy before the server has none, because it says nothing about the storage or the audit log.
 async function request(path, options) {
   const response = await fetch(api + path, options)
   if (response.status === 401) {
@@ -287,7 +288,8 @@ async function request(path, options) {
   }
   const type = response.headers.get('Content-Type') ?? ''
   const answer = type.startsWith('application/json') ? await response.json() : null
-  if (!response.ok) throw new Error(answer?.error ?? `${response.status} ${response.statusText}`)
+  if (answer?.error) throw Object.assign(new Error(answer.error), {status: response.status})
+  if (!response.ok) throw new Error(`${response.status} ${response.statusText}`)
   return answer ?? {}
 }
 
@@ -357,7 +359,7 @@ element('login').addEventListener('submit', async event => {
   const response = await fetch('login', {method: 'POST', body: new URLSearchParams({user: element('name').value, password: element('password').value})}).catch(error => error)
   element('password').value = ''
   if (response.ok) return connect()
-  failed.replaceChildren(...response.status === 401 ? [text('login-failed')] : refusal(response.statusText ?? response.message))
+  failed.replaceChildren(...response.status === 401 ? [text('login-failed')] : refusal({message: response.statusText ?? response.message}))
   element('password').focus()
 })
 
@@ -383,9 +385,17 @@ function say(...words) {
   element('result').replaceChildren(...words)
 }
 
-// refusal tells an error in the English of the server or the browser.
-function refusal(message) {
-  return filled('failed', {Error: visible(message, 'en')})
+// What the page says of errors of the API, by their status. The reason follows in the English of the server where it adds something.
+const refusals = {
+  409: reason => [text('in-use'), ' ', reason], // an upload that is not to be deleted now
+  502: reason => [shared('doctor-storage-refuses'), ' ', reason],
+  503: () => [shared('audit-unavailable')], // a change while audit.required refuses it
+}
+
+// refusal tells an error. One without a text of its own is told in the English of the server or the browser.
+function refusal({status, message}) {
+  const reason = visible(message, 'en')
+  return refusals[status]?.(reason) ?? filled('failed', {Error: reason})
 }
 
 // named shows the subject of a row.
@@ -409,10 +419,10 @@ element('confirm').addEventListener('submit', async event => {
   const {path, done, then} = asked
   try {
     if (await request(path, {method: 'DELETE'})) say(done)
-    await then?.()
   } catch (error) {
-    say(...refusal(error.message))
+    say(...error.status === 404 ? [done] : refusal(error)) // what has gone meanwhile is what the reader wants gone
   }
+  await then?.()
 })
 
 // The button that opened the dialog may have gone with its row.
@@ -429,7 +439,7 @@ async function findProblems(address, began, subject) {
     if (!found) return
     shown = found.length > 0 ? found.map(finding) : [text('nothing-found')]
   } catch (error) {
-    shown = refusal(error.message)
+    shown = refusal(error)
   }
   element('client').replaceChildren(...named(subject))
   element('found').replaceChildren(...shown)
@@ -454,9 +464,9 @@ async function showUploads() {
     const answer = await request(`uploads?tenant=${encodeURIComponent(element('tenant').value)}`)
     if (!answer) return
     tables.uploads.update(answer.uploads.filter(u => ['interrupted', 'stalled', 'unsettled'].includes(u.state)))
-    if (answer.unanswered.length > 0) say(...refusal(answer.unanswered.map(({reason}) => reason).join(' – ')))
+    if (answer.unanswered.length > 0) say(...refusal({status: 502, message: answer.unanswered.map(({reason}) => reason).join(' – ')}))
   } catch (error) {
-    say(...refusal(error.message))
+    say(...refusal(error))
   }
 }
 
@@ -478,7 +488,7 @@ async function showAudit() {
     }
     tables.audit.update(list.reverse())
   } catch (error) {
-    say(...refusal(error.message))
+    say(...refusal(error))
   }
 }
 
