@@ -406,18 +406,21 @@ func isDelete(operation string) bool {
 	return operation == "DeleteObject" || operation == "DeleteObjects"
 }
 
-// testVersionedUnanswered renames in a bucket that keeps versions, and gets no answer to its delete. The rename
-// succeeds where the delete marker covers what was copied. Where it covers what another client has stored meanwhile,
-// the rename fails. The file does not come back then, because nothing tells whose the marker is.
+// testVersionedUnanswered renames in a bucket that keeps versions, and gets no answer to its delete, or an internal
+// error. The rename succeeds where the delete marker covers what was copied. Where it covers what another client has
+// stored meanwhile, the rename fails. The file does not come back then, because nothing tells whose the marker is.
 func testVersionedUnanswered(t *testing.T, h Harness) {
 	for _, r := range []struct {
 		label, old, renamed, key string
 		replaced                 bool
+		internal                 bool // S3 answers, by an internal error of the file
 	}{
 		{label: "file", old: "old", renamed: "new", key: "old"},
 		{label: "file-replaced", old: "old", renamed: "new", key: "old", replaced: true},
 		{label: "directory", old: "d", renamed: "e", key: "d/old"},
 		{label: "directory-replaced", old: "d", renamed: "e", key: "d/old", replaced: true},
+		{label: "directory-error", old: "d", renamed: "e", key: "d/old", internal: true},
+		{label: "directory-error-replaced", old: "d", renamed: "e", key: "d/old", replaced: true, internal: true},
 	} {
 		t.Run(r.label, func(t *testing.T) {
 			x := h.openVersioned(t, nil)
@@ -437,11 +440,16 @@ func testVersionedUnanswered(t *testing.T, h Harness) {
 				}
 				return nil
 			})
-			x.spy.After(func(operation string, _ any) error {
+			x.spy.After(func(operation string, out any) error {
 				if !isDelete(operation) {
 					return nil
 				}
 				x.spy.After(nil)
+				if answer, ok := out.(*s3.DeleteObjectsOutput); ok && r.internal {
+					answer.Deleted = nil
+					answer.Errors = []types.Error{{Key: &r.key, Code: aws.String("InternalError")}}
+					return nil
+				}
 				return io.ErrUnexpectedEOF
 			})
 			err := x.Rename(r.old, r.renamed)

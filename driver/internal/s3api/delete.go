@@ -398,9 +398,10 @@ func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) []error {
 
 // deleteBatch deletes objects by one request, in which S3 compares the ETags if exact is set. Then it deletes those
 // that are left one by one, because those errors tell more. Some servers refuse the request. Without an answer it
-// looks at each object first: what another client has stored since the request stays, whatever its bytes. After an
-// error other than ESTALE it sends no more requests. In a bucket that keeps versions, markers gets the IDs of the
-// delete markers that the one request has made, by key, unless it is nil.
+// looks at each object first: what another client has stored since the request stays, whatever its bytes. It does so
+// too, with markers, for an object whose error is an internal one. After an error other than ESTALE it sends no more
+// requests. In a bucket that keeps versions, markers gets the IDs of the delete markers that the one request has made,
+// by key, unless it is nil.
 func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool, markers map[string]string) []error {
 	errs := make([]error, len(versions))
 	if len(versions) == 0 {
@@ -429,6 +430,19 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 	var stopped error
 	deleted := func(Version) bool { return false }
 	remove := b.DeleteVersion
+	inDoubt := func(ctx context.Context, v Version, failed error) error {
+		object, left, err := b.isLeft(ctx, v, begun, true, failed)
+		switch {
+		case err != nil:
+		case left && markers != nil:
+			err = b.deleteOnly(ctx, v, begun, true)
+		case left:
+			_, err = b.deleteSince(ctx, v, begun, true)
+		case markers != nil && object.marked:
+			err = b.otherDeleted(ctx, v)
+		}
+		return err
+	}
 	switch {
 	case err == nil:
 		deleted = deletedBy(versions, out.Errors)
@@ -437,23 +451,19 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 				markers[aws.ToString(d.Key)] = aws.ToString(d.DeleteMarkerVersionId)
 			}
 		}
+		if doubts := doubtsOf(out.Errors); markers != nil {
+			remove = func(ctx context.Context, v Version) error {
+				if failed := doubts[v.Key]; failed != nil {
+					return inDoubt(ctx, v, failed)
+				}
+				return b.DeleteVersion(ctx, v)
+			}
+		}
 	case ctx.Err() != nil:
 		stopped = s3error.FromSDK(err)
 	case !s3error.NotPerformed(err):
 		failed := s3error.FromSDK(err)
-		remove = func(ctx context.Context, v Version) error {
-			object, left, err := b.isLeft(ctx, v, begun, true, failed)
-			switch {
-			case err != nil:
-			case left && markers != nil:
-				err = b.deleteOnly(ctx, v, begun, true)
-			case left:
-				_, err = b.deleteSince(ctx, v, begun, true)
-			case markers != nil && object.marked:
-				err = b.otherDeleted(ctx, v)
-			}
-			return err
-		}
+		remove = func(ctx context.Context, v Version) error { return inDoubt(ctx, v, failed) }
 	}
 	for i, v := range versions {
 		if deleted(v) {
@@ -469,6 +479,18 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 		errs[i] = stopped
 	}
 	return errs
+}
+
+// doubtsOf returns the errors of keys after which S3 may have deleted their objects all the same, or may yet do it.
+func doubtsOf(errs []types.Error) map[string]error {
+	doubts := map[string]error{}
+	for _, e := range errs {
+		err := &smithy.GenericAPIError{Code: aws.ToString(e.Code), Message: aws.ToString(e.Message)}
+		if s3error.HasCode(err, "InternalError") {
+			doubts[aws.ToString(e.Key)] = s3error.FromSDK(err)
+		}
+	}
+	return doubts
 }
 
 // deletedBy tells which versions S3 has deleted, by the errors in its answer. It has deleted none where an error does
