@@ -210,6 +210,7 @@ func testRename(t *testing.T, h Harness) {
 	t.Run("source-replaced", func(t *testing.T) { testSourceReplaced(t, h) })
 	t.Run("source-replaced-before-copy", func(t *testing.T) { testSourceReplacedBeforeCopy(t, h) })
 	t.Run("versioned", func(t *testing.T) { testVersioned(t, h) })
+	t.Run("versioned-denied", func(t *testing.T) { testVersionedDenied(t, h) })
 	t.Run("versioned-unanswered", func(t *testing.T) { testVersionedUnanswered(t, h) })
 	t.Run("stamps", func(t *testing.T) { testStamps(t, h) })
 	t.Run("requests-at-once", func(t *testing.T) { testRequestsAtOnce(t, h) })

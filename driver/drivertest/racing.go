@@ -406,6 +406,37 @@ func isDelete(operation string) bool {
 	return operation == "DeleteObject" || operation == "DeleteObjects"
 }
 
+// testVersionedDenied deletes and renames a file in a bucket that keeps versions, whose policy does not allow to delete.
+// The reply is that of a bucket without versions.
+func testVersionedDenied(t *testing.T, h Harness) {
+	x := h.openVersioned(t, nil)
+	if x == nil {
+		return
+	}
+	x.put("file", []byte("first"))
+	x.spy.Before(func(_ context.Context, operation string, in any) error {
+		if in, ok := in.(*s3.DeleteObjectsInput); ok {
+			in.Delete.Objects[0].Key = aws.String("elsewhere")
+		} else if isDelete(operation) {
+			return responseError(http.StatusForbidden, "AccessDenied")
+		}
+		return nil
+	})
+	x.spy.After(func(_ string, out any) error {
+		if out, ok := out.(*s3.DeleteObjectsOutput); ok {
+			out.Deleted, out.Errors = nil, []types.Error{{Key: aws.String("file"), Code: aws.String("AccessDenied")}}
+		}
+		return nil
+	})
+	if err := x.Remove("file"); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("Remove: %v, want a permission error", err)
+	}
+	if err := x.Rename("file", "new"); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("Rename: %v, want a permission error", err)
+	}
+	x.wantContent("file", []byte("first"))
+}
+
 // testVersionedUnanswered renames in a bucket that keeps versions, and gets no answer to its delete, or an internal
 // error. The rename succeeds where the delete marker covers what was copied. Where it covers what another client has
 // stored meanwhile, the rename fails. The file does not come back then, because nothing tells whose the marker is.

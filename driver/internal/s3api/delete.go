@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/http"
 	"slices"
 	"strings"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
@@ -246,8 +248,7 @@ func (b *Bucket) deleteByNewMarker(ctx context.Context, in *s3.DeleteObjectInput
 	case err != nil:
 		return nil, err
 	case len(out.Errors) > 0:
-		return nil, &smithy.GenericAPIError{Code: aws.ToString(out.Errors[0].Code),
-			Message: aws.ToString(out.Errors[0].Message)}
+		return nil, errorOf(&out.Errors[0])
 	case len(out.Deleted) == 0:
 		return nil, s3error.ErrNoResult
 	}
@@ -484,13 +485,29 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 // doubtsOf returns the errors of keys after which S3 may have deleted their objects all the same, or may yet do it.
 func doubtsOf(errs []types.Error) map[string]error {
 	doubts := map[string]error{}
-	for _, e := range errs {
-		err := &smithy.GenericAPIError{Code: aws.ToString(e.Code), Message: aws.ToString(e.Message)}
-		if s3error.HasCode(err, "InternalError") {
-			doubts[aws.ToString(e.Key)] = s3error.FromSDK(err)
+	for i := range errs {
+		if err := errorOf(&errs[i]); s3error.HasCode(err, "InternalError") {
+			doubts[aws.ToString(errs[i].Key)] = s3error.FromSDK(err)
 		}
 	}
 	return doubts
+}
+
+// errorOf is the error of one object in an answer to DeleteObjects, as that of a request for this object alone. So a
+// refusal is known to be one.
+func errorOf(e *types.Error) error {
+	err := &smithy.GenericAPIError{Code: aws.ToString(e.Code), Message: aws.ToString(e.Message)}
+	status, known := map[string]int{
+		"AccessDenied": http.StatusForbidden, "MethodNotAllowed": http.StatusMethodNotAllowed,
+		"InternalError": http.StatusInternalServerError, "SlowDown": http.StatusServiceUnavailable,
+	}[err.Code]
+	if !known {
+		return err
+	}
+	return &smithy.OperationError{ServiceID: s3.ServiceID, OperationName: "DeleteObjects",
+		Err: &smithyhttp.ResponseError{
+			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status, Header: http.Header{}}}, Err: err,
+		}}
 }
 
 // deletedBy tells which versions S3 has deleted, by the errors in its answer. It has deleted none where an error does
