@@ -406,8 +406,8 @@ func isDelete(operation string) bool {
 	return operation == "DeleteObject" || operation == "DeleteObjects"
 }
 
-// testVersionedDenied deletes and renames a file in a bucket that keeps versions, whose policy does not allow to delete.
-// The reply is that of a bucket without versions.
+// testVersionedDenied deletes and renames a file in a bucket that keeps versions, whose policy does not allow to
+// delete. The error is that of a bucket without versions.
 func testVersionedDenied(t *testing.T, h Harness) {
 	x := h.openVersioned(t, nil)
 	if x == nil {
@@ -445,9 +445,12 @@ func testVersionedUnanswered(t *testing.T, h Harness) {
 		label, old, renamed, key string
 		replaced                 bool
 		internal                 bool // S3 answers, by an internal error of the file
+		silent                   bool // S3 answers, and says nothing of the marker
 	}{
 		{label: "file", old: "old", renamed: "new", key: "old"},
 		{label: "file-replaced", old: "old", renamed: "new", key: "old", replaced: true},
+		{label: "file-silent", old: "old", renamed: "new", key: "old", silent: true},
+		{label: "file-silent-replaced", old: "old", renamed: "new", key: "old", replaced: true, silent: true},
 		{label: "directory", old: "d", renamed: "e", key: "d/old"},
 		{label: "directory-replaced", old: "d", renamed: "e", key: "d/old", replaced: true},
 		{label: "directory-error", old: "d", renamed: "e", key: "d/old", internal: true},
@@ -476,9 +479,17 @@ func testVersionedUnanswered(t *testing.T, h Harness) {
 					return nil
 				}
 				x.spy.After(nil)
-				if answer, ok := out.(*s3.DeleteObjectsOutput); ok && r.internal {
-					answer.Deleted = nil
-					answer.Errors = []types.Error{{Key: &r.key, Code: aws.String("InternalError")}}
+				switch answer := out.(type) {
+				case *s3.DeleteObjectOutput:
+					answer.DeleteMarker, answer.VersionId = nil, nil
+				case *s3.DeleteObjectsOutput:
+					answer.Deleted = []types.DeletedObject{{Key: &r.key}}
+					if r.internal {
+						answer.Deleted, answer.Errors = nil, []types.Error{{Key: &r.key, Code: aws.String("InternalError")}}
+						return nil
+					}
+				}
+				if r.silent {
 					return nil
 				}
 				return io.ErrUnexpectedEOF

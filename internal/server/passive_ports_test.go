@@ -3,6 +3,7 @@ package server
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/text/language"
 
@@ -45,4 +46,13 @@ func TestPassivePortLimit(t *testing.T) {
 	closed(t, second)
 	first.Store("file", "some data")
 	wantMetrics(t, srv, `babelftp_refusals_total{limit="passive.ports",tenant=""} 2`)
+}
+
+// A client that never connects to its passive port moves no byte, so it has no longer than stall_timeout.
+func TestPassivePortUntilStallTimeout(t *testing.T) {
+	s, cfg := simulated(t)
+	cfg.DataTimeout, cfg.StallTimeout = time.Hour, 50*time.Millisecond
+	c := session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")
+	c.Command(229, "EPSV")
+	c.Command(425, "NLST")
 }

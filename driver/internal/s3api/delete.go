@@ -504,10 +504,9 @@ func errorOf(e *types.Error) error {
 	if !known {
 		return err
 	}
+	answer := &smithyhttp.Response{Response: &http.Response{StatusCode: status, Header: http.Header{}}}
 	return &smithy.OperationError{ServiceID: s3.ServiceID, OperationName: "DeleteObjects",
-		Err: &smithyhttp.ResponseError{
-			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status, Header: http.Header{}}}, Err: err,
-		}}
+		Err: &smithyhttp.ResponseError{Response: answer, Err: err}}
 }
 
 // deletedBy tells which versions S3 has deleted, by the errors in its answer. It has deleted none where an error does
