@@ -111,6 +111,7 @@ func New(bytes int64) *Budget {
 		groups:       map[string]*pool{},
 		members:      map[consumer]*pool{},
 		revocable:    map[*Revocable]struct{}{},
+		round:        1, // no pool has refused a waiter in it
 	}
 	return &Budget{
 		memory:    m,

@@ -96,6 +96,9 @@ func TestNoBufferPassesAPool(t *testing.T) {
 func TestScarce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := New(256 << 20)
+		if budget.For("acme", "alice").Scarce() {
+			t.Error("memory is scarce before anyone has asked for any")
+		}
 		attack(t, budget.For("acme", "mallory"))
 		if budget.For("acme", "alice").Scarce() || budget.For("other", "mallory").Scarce() {
 			t.Error("memory is scarce for others than the member that has its share")
