@@ -128,6 +128,9 @@ func (r *logReader) read(l *line) {
 		client = host
 	}
 	note := func(f *Finding) {
+		if client == "" { // the server says it of itself
+			user = ""
+		}
 		r.found.add(f.of(client, user))
 	}
 	if _, name, ok := strings.Cut(l.attrs["err"], `user "`); ok && user == "" {

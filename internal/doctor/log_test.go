@@ -125,6 +125,11 @@ func TestReadLog(t *testing.T) {
 			`PutObject: SlowDown: reduce your request rate (HTTP 503, request 18EA)"` + "\n" +
 			`level=DEBUG msg="S3 request"` + scanner + ` operation=PutObject status=200 duration_ms=7204 s3_request_id=18EB`,
 			[]string{"storage-slow 192.0.2.7 scanner 2"}},
+		{"storage-of-the-server", `level=WARN msg="abandoned uploads could not be removed; the next sweep tries again" ` +
+			`tenant=acme err="no such device or address: ListObjectsV2: NoSuchBucket: gone (HTTP 404, request 18EA)"` + "\n" +
+			`level=WARN msg="interrupted upload could not be kept" tenant=acme user=scanner ` +
+			`err="no such device or address: PutObject: NoSuchBucket: gone (HTTP 404, request 18EB)"`,
+			[]string{"storage-refuses   2"}},
 		{"limit", logged + `"refused by a limit; the log shows one a minute" session=1 remote=192.0.2.7:1 ` +
 			`limit=address.sessions limit_tenant="" more=0`, []string{"limit 192.0.2.7  1"}},
 		{"drain", logged + `stopping drain_timeout=25s`, []string{"shutting-down   1"}},
