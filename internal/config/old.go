@@ -61,6 +61,7 @@ func oldKeys() []yamlconf.OldKey {
 		tenant+"auth.user.overwrite")
 	say(auto, tenant+"auth.hook.timeout", tenant+"auth.ldap.timeout", "audit.webhook.timeout", tenant+"webhook.timeout",
 		"limits.bans.half_life")
+	say(gone+"remove it, because the server waits for 15 minutes", tenant+"webhook.unconfirmed_after")
 	say("the attribute with the name stands with the others: write attributes: {name: sAMAccountName}",
 		tenant+"auth.ldap.user_attribute")
 	say(auto, "upload_concurrency", "download_concurrency", "limits.min_upload_rate",

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -43,38 +42,19 @@ type Receiver struct {
 // Webhook is where events are posted about the files that users of a tenant store, delete, rename or copy.
 type Webhook struct {
 	Receiver
-	// How long an event may wait for its outcome. Then it is sent as unconfirmed.
-	UnconfirmedAfter time.Duration `yaml:"unconfirmed_after" default:"15m"`
 	// Temporary names without events, by pattern, such as `*.part`. A rename to another name is an upload.
 	Skip []string `yaml:"skip" default:"none"`
-}
-
-// SendsAs reports whether two webhooks send the same way, whatever they skip.
-func (w *Webhook) SendsAs(other *Webhook) bool {
-	return w.Receiver == other.Receiver && w.UnconfirmedAfter == other.UnconfirmedAfter
 }
 
 // minReceiverSecret is the shortest key, in bytes.
 const minReceiverSecret = 16
 
-const (
-	// ReceiverTimeout is how long a receiver may take to answer.
-	ReceiverTimeout = 10 * time.Second
-	// defaultUnconfirmedAfter is longer than S3 may take to make an upload visible.
-	defaultUnconfirmedAfter = 15 * time.Minute
-)
-
-// UnconfirmedAfterOf is the value of `unconfirmed_after`, or its default.
-func (w Webhook) UnconfirmedAfterOf() time.Duration {
-	return cmp.Or(w.UnconfirmedAfter, defaultUnconfirmedAfter)
-}
+// ReceiverTimeout is how long a receiver may take to answer.
+const ReceiverTimeout = 10 * time.Second
 
 // check reports what is wrong with the section that p leads to.
 func (w *Webhook) check(v *validator, p yamlconf.Path) {
 	w.Receiver.check(v, p)
-	if w.UnconfirmedAfter < 0 {
-		v.report(p.Child("unconfirmed_after"), "must be longer than 0")
-	}
 	if w.URL == "" && w.Secret.Empty() && len(w.Skip) > 0 {
 		v.report(p.Child("url"), "is missing: write the address of the receiver")
 	}

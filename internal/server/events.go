@@ -36,20 +36,20 @@ func (s *Server) newEventQueues(
 			return nil, fmt.Errorf("tenants.%s.ca_file: %w", name, err)
 		}
 		b.AddUse(s3client.Use{Events: true})
-		if q := s.queues[name]; q != nil && q.bucket == b && q.webhook.SendsAs(&w) && q.authorities.Equal(authorities) {
+		if q := s.queues[name]; q != nil && q.bucket == b && q.webhook.Receiver == w.Receiver &&
+			q.authorities.Equal(authorities) {
 			queues[name] = q
 			continue
 		}
 		next := &tenantQueue{bucket: b, webhook: w, authorities: authorities, settings: &events.Settings{
-			Client:           b.ObjectClient(),
-			Webhook:          web.NewWebhook(w.URL, w.Secret.Reveal(), authorities, config.ReceiverTimeout),
-			UnconfirmedAfter: w.UnconfirmedAfterOf(),
+			Client:  b.ObjectClient(),
+			Webhook: web.NewWebhook(w.URL, w.Secret.Reveal(), authorities, config.ReceiverTimeout),
 		}}
 		if q := s.queues[name]; q != nil && q.bucket.SamePlace(b) && q.bucket.Prefix == b.Prefix {
 			next.Queue = q.Queue
 		} else {
 			next.Queue = events.NewQueue(events.Options{
-				Bucket: b.Name, Prefix: b.Prefix, Tenant: name,
+				Bucket: b.Name, Prefix: b.Prefix, Tenant: name, SweepInterval: s.opts.sweepEvents,
 				Observe: func(n int, ok bool) { s.metrics.EventsTold(name, n, ok) },
 				Log:     s.log.With("tenant", name),
 			}, next.settings)

@@ -105,10 +105,7 @@ func TestReloadOfWebhook(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	for name, reloads := range map[string][]func(*config.Tenant, config.Webhook){
 		"receiver": {func(acme *config.Tenant, hook config.Webhook) { acme.Webhook = hook }},
-		"unconfirmed-after": {func(acme *config.Tenant, hook config.Webhook) {
-			acme.Webhook, acme.Webhook.UnconfirmedAfter = hook, time.Hour
-		}},
-		"prefix": {func(acme *config.Tenant, hook config.Webhook) { acme.Webhook, acme.Prefix = hook, "moved/" }},
+		"prefix":   {func(acme *config.Tenant, hook config.Webhook) { acme.Webhook, acme.Prefix = hook, "moved/" }},
 		"bucket": {func(acme *config.Tenant, hook config.Webhook) {
 			acme.Webhook, acme.Bucket = hook, s.Bucket(t)
 		}},

@@ -61,6 +61,8 @@ type Options struct {
 
 	// Stdout gets the audit log where the configuration asks for that. The default discards it.
 	Stdout io.Writer
+
+	sweepEvents time.Duration // how often events are looked for in the bucket, in tests
 }
 
 // A Server serves the tenants of a configuration over FTP.

@@ -57,8 +57,7 @@ func (r *tenantReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request)
 
 // configure is the webhook of the tenant.
 func (r *tenantReceiver) configure() config.Webhook {
-	receiver := config.Receiver{URL: r.URL, Secret: value.NewSecret("0123456789abcdef")}
-	return config.Webhook{Receiver: receiver, UnconfirmedAfter: time.Second}
+	return config.Webhook{Receiver: config.Receiver{URL: r.URL, Secret: value.NewSecret("0123456789abcdef")}}
 }
 
 // await lets the receiver answer, and waits for events.
@@ -107,7 +106,7 @@ func TestTenantInsideAnother(t *testing.T) {
 		tenant.Webhook = receivers[name].configure()
 	}
 	acme.Users["alice"].Home = "/"
-	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), sweepEvents: time.Second})
 	alice, operator, twin := loginAs(t, srv, "alice@acme"), loginAs(t, srv, "operator@outer"),
 		loginAs(t, srv, "operator@twin")
 	twin.Store("twin", "twin's")

@@ -25,13 +25,22 @@ const (
 	sweepInterval = 15 * time.Second
 	maxBackoff    = 5 * time.Minute
 
+	// unconfirmedAfter is how long an event of another server may be unconfirmed until that server counts as dead. S3
+	// may take minutes to complete a large upload or to copy a large object. A receiver that hears of a change before
+	// it happens hears of it twice, while nobody waits for the event of a change without a reply.
+	unconfirmedAfter = 15 * time.Minute
+
 	// leaseSweeps is after how many sweep intervals without a renewal the holder of the lease counts as dead.
 	leaseSweeps = 4
 )
 
 // interval is the time between sweeps.
 func (q *Queue) interval() time.Duration {
-	return cmp.Or(q.SweepInterval, min(sweepInterval, max(q.settings().UnconfirmedAfter, time.Second)))
+	return cmp.Or(q.SweepInterval, sweepInterval)
+}
+
+func (q *Queue) unconfirmedAfter() time.Duration {
+	return cmp.Or(q.UnconfirmedAfter, unconfirmedAfter)
 }
 
 // Run sends events until ctx ends, and then leaves those that wait in memory in the bucket, confirmed. A queue that
@@ -205,7 +214,7 @@ func (q *Queue) sendPage(ctx context.Context, objects []types.Object, present ma
 				first = time.Now()
 			}
 			present[id] = first
-			if time.Since(first) < q.settings().UnconfirmedAfter {
+			if time.Since(first) < q.unconfirmedAfter() {
 				continue
 			}
 		}

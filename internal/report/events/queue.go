@@ -97,8 +97,8 @@ type Options struct {
 	Prefix string // of the tenant's keys
 	Tenant string
 
-	// SweepInterval replaces that of the package in tests; 0 leaves it.
-	SweepInterval time.Duration
+	// SweepInterval and UnconfirmedAfter replace those of the package in tests; 0 leaves them.
+	SweepInterval, UnconfirmedAfter time.Duration
 
 	// Observe gets how many events the receiver got or refused.
 	Observe func(events int, delivered bool)
@@ -109,8 +109,6 @@ type Options struct {
 type Settings struct {
 	Client  Client
 	Webhook *web.Webhook
-	// UnconfirmedAfter is how long an event of another server may be unconfirmed until that server counts as dead.
-	UnconfirmedAfter time.Duration
 }
 
 // A Queue is the events of a tenant. Several servers share one.
@@ -289,7 +287,7 @@ func (e *Event) mayHaveHappened(err error) bool {
 // where the change must not be acknowledged.
 func (q *Queue) end(ctx context.Context, e Event, err error) error {
 	switch {
-	case err == nil && time.Since(e.begun) >= q.settings().UnconfirmedAfter:
+	case err == nil && time.Since(e.begun) >= q.unconfirmedAfter():
 		// Another server may have sent and deleted the event before the change.
 		if err := q.postpone(ctx, e); err != nil {
 			return fmt.Errorf("%w: the event of the change cannot be confirmed: %w", syscall.EAGAIN, err)

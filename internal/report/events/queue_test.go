@@ -105,8 +105,8 @@ func (b bucket) queue(t *testing.T, r *receiver) *Queue {
 	hook := web.NewWebhook(r.URL, secret, nil, time.Minute)
 	return NewQueue(Options{
 		Bucket: b.name, Prefix: "inbox/", Tenant: "acme", SweepInterval: 10 * time.Millisecond,
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	}, &Settings{Client: b.client, Webhook: hook, UnconfirmedAfter: 10 * time.Millisecond})
+		UnconfirmedAfter: 10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}, &Settings{Client: b.client, Webhook: hook})
 }
 
 // run lets a server send, until the function that it returns is called.
@@ -303,7 +303,7 @@ func TestNoEventWithoutS3(t *testing.T) {
 	}
 }
 
-// A change that takes longer than unconfirmed_after is announced as unconfirmed before it has happened. Its reply
+// A change that takes longer than unconfirmedAfter is announced as unconfirmed before it has happened. Its reply
 // waits until the confirmed event is in the bucket. When the first server has died, another one sends that.
 func TestSlowChange(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
@@ -364,7 +364,7 @@ func TestSlowChangeWithoutS3(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Time = e.Time.Add(time.Hour) // a clock that is set back counts for nothing
-	e.begun = e.begun.Add(-q.settings().UnconfirmedAfter)
+	e.begun = e.begun.Add(-q.UnconfirmedAfter)
 	q.Bucket = strings.Repeat("missing", 2)
 	if err := q.end(t.Context(), e, nil); !errors.Is(err, syscall.EAGAIN) {
 		t.Errorf("%v, want an EAGAIN", err)
@@ -412,7 +412,7 @@ func TestRetiredQueue(t *testing.T) {
 	// A client stores a file and leaves at once.
 	hasty := b.queue(t, r)
 	// else a slow machine leaves the event to the holder of the lease, which is the first queue
-	hasty.settings().UnconfirmedAfter = time.Minute
+	hasty.UnconfirmedAfter = time.Minute
 	done := hasty.Use()
 	hasty.Retire()
 	change(t, hasty, "/hasty", nil)
@@ -458,7 +458,7 @@ func TestQueueThatTakesThePlaceOfAnother(t *testing.T) {
 	slow := &slowClient{Client: b.client, began: make(chan struct{}), goOn: make(chan struct{})}
 	old, next := b.queue(t, r), b.queue(t, r)
 	for _, q := range []*Queue{old, next} {
-		q.SweepInterval, q.current.UnconfirmedAfter = time.Hour, time.Hour
+		q.SweepInterval, q.UnconfirmedAfter = time.Hour, time.Hour
 	}
 	old.current.Client, old.current.Webhook = slow, web.NewWebhook(hanging.URL, secret, nil, time.Hour)
 	defer old.Use()()
