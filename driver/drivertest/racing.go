@@ -485,7 +485,8 @@ func testVersionedUnanswered(t *testing.T, h Harness) {
 				case *s3.DeleteObjectsOutput:
 					answer.Deleted = []types.DeletedObject{{Key: &r.key}}
 					if r.internal {
-						answer.Deleted, answer.Errors = nil, []types.Error{{Key: &r.key, Code: aws.String("InternalError")}}
+						answer.Deleted = nil
+						answer.Errors = []types.Error{{Key: &r.key, Code: aws.String("InternalError")}}
 						return nil
 					}
 				}

@@ -54,5 +54,6 @@ func TestPassivePortUntilStallTimeout(t *testing.T) {
 	cfg.DataTimeout, cfg.StallTimeout = time.Hour, 50*time.Millisecond
 	c := session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")
 	c.Command(229, "EPSV")
-	c.Command(425, "NLST")
+	c.Command(150, "NLST")
+	c.Reply(425)
 }
