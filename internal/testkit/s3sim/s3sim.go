@@ -237,6 +237,13 @@ func (s *Server) CreateBucket(name string) {
 	}
 }
 
+// Forget removes a bucket with all that it holds.
+func (s *Server) Forget(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.buckets, name)
+}
+
 func (s *Server) newBucket() *bucket {
 	b := &bucket{
 		objects: map[string][]*Object{}, uploads: map[string]*upload{}, completed: map[string]completion{},

@@ -33,6 +33,8 @@ type Server struct {
 
 	// Folder is where a server over a file system has a folder for each bucket. It is empty for others.
 	Folder string
+
+	forget func(bucket string) // of a simulator
 }
 
 // maxBackoff is the longest time between two attempts of a client. It is short, because a server that a test breaks
@@ -83,12 +85,16 @@ func (s *Server) Restricted(tb testing.TB, policy any) *Server {
 	return &restricted
 }
 
-// Bucket makes a bucket with a name of its own and returns the name. Main removes it with the server's data.
+// Bucket makes a bucket with a name of its own and returns the name. Main removes it with the server's data, and a
+// simulator, whose data are in memory, forgets it at the end of the test.
 func (s *Server) Bucket(tb testing.TB) string {
 	tb.Helper()
 	name := "test-" + strings.ToLower(rand.Text())
 	if _, err := s.Client().CreateBucket(tb.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
 		tb.Fatalf("S3 server %s: %v", s.Name, err)
+	}
+	if s.forget != nil {
+		tb.Cleanup(func() { s.forget(name) })
 	}
 	return name
 }

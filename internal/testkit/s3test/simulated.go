@@ -34,8 +34,8 @@ func startSimulator(ctx context.Context, d descriptor, _ workspace) (*Server, fu
 	if err != nil {
 		return nil, nil, err
 	}
-	web := &http.Server{Handler: s3sim.New(
-		s3sim.Options{Profile: profile, RefuseUnsupported: profile.Name == "strict"})}
+	sim := s3sim.New(s3sim.Options{Profile: profile, RefuseUnsupported: profile.Name == "strict"})
+	web := &http.Server{Handler: sim}
 	go func() { _ = web.Serve(listener) }()
 	return &Server{
 		Name:            d.name,
@@ -44,5 +44,6 @@ func startSimulator(ctx context.Context, d descriptor, _ workspace) (*Server, fu
 		AccessKeyID:     rand.Text(),
 		SecretAccessKey: rand.Text(),
 		HTTPClient:      &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
+		forget:          sim.Forget,
 	}, web.Close, nil
 }
