@@ -27,7 +27,7 @@ const (
 
 	// unconfirmedAfter is how long an event of another server may be unconfirmed until that server counts as dead. S3
 	// may take minutes to complete a large upload or to copy a large object. A receiver that hears of a change before
-	// it happens hears of it twice, while nobody waits for the event of a change without a reply.
+	// it happens hears of it twice, and the event of a change without a reply may come late.
 	unconfirmedAfter = 15 * time.Minute
 
 	// leaseSweeps is after how many sweep intervals without a renewal the holder of the lease counts as dead.
