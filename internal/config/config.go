@@ -26,8 +26,6 @@ type Config struct {
 	OptionalSocket bool
 	// Language of a session until LANG, HOST or the login choose another one.
 	DefaultLanguage language.Tag `yaml:"default_language"`
-	// Greet in English too where the language is another one.
-	BilingualGreeting bool `yaml:"bilingual_greeting"`
 	// Folder of catalogues, `TAG/messages.gotext.json`, that add languages or replace single messages.
 	LocalesDir string `yaml:"locales_dir" path:"true" default:"none"`
 

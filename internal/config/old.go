@@ -85,6 +85,8 @@ func oldKeys() []yamlconf.OldKey {
 		}
 	}
 	say(gone+"remove it, because LANG shows greeting and welcome again", tenant+"greet_after_lang")
+	say(gone+"remove it, because the first reply is in English too, unless the tenant has a greeting; write English there "+
+		"if readers need it", "bilingual_greeting")
 	say(gone+"remove it, or add the names that clients send to the hosts of their tenant", "unknown_hosts")
 	say(gone+"for a load balancer that hides addresses write limits.address.sessions: 0, else remove it",
 		"limits.failed_login_delay")

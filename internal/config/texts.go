@@ -62,25 +62,6 @@ func (c *Config) RefusedTexts() Problems {
 // Warnings are what a valid configuration leaves without words that people can read.
 func (c *Config) Warnings() []string {
 	var warnings []string
-	inEnglish := func(tag language.Tag) bool {
-		base, _ := tag.Base()
-		return base.String() == "en"
-	}
-	if !c.BilingualGreeting {
-		const advice = "who cannot read it cannot read the first reply (RFC 2277 4.5): write bilingual_greeting: " +
-			"true to greet in English too"
-		if !inEnglish(c.DefaultLanguage) {
-			warnings = append(warnings, fmt.Sprintf("default_language is %s: %s", c.DefaultLanguage, advice))
-		}
-		for _, name := range slices.Sorted(maps.Keys(c.Tenants)) {
-			if t := c.Tenants[name]; len(t.Hosts) > 0 && t.DefaultLanguage != language.Und &&
-				!inEnglish(t.DefaultLanguage) {
-				warnings = append(
-					warnings, fmt.Sprintf("tenants.%s.default_language is %s: %s", name, t.DefaultLanguage, advice))
-				break // one is enough to decide
-			}
-		}
-	}
 	for _, name := range slices.Sorted(maps.Keys(c.Tenants)) {
 		t := c.Tenants[name]
 		own := cmp.Or(t.DefaultLanguage, c.DefaultLanguage)

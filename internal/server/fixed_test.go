@@ -12,7 +12,7 @@ import (
 // Each key of the configuration changes while the server runs, or is named. A new key belongs into one of the two.
 func TestEveryKeyChangesOrIsNamed(t *testing.T) {
 	changes := []string{
-		"default_language", "bilingual_greeting", "locales_dir", "tls", "ca_file", "passive", "s3", "log",
+		"default_language", "locales_dir", "tls", "ca_file", "passive", "s3", "log",
 		"auth", "limits", "idle_timeout", "stall_timeout",
 		"commit_delay", "drain_timeout", "part_size", "tenants", "tenants_dir", "tenant_defaults",
 	}

@@ -172,7 +172,6 @@ func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.
 		Bundle:             bundle,
 		Backend:            s.tenants,
 		DefaultLanguage:    account.FirstOffered(bundle, cfg.DefaultLanguage),
-		BilingualGreeting:  cfg.BilingualGreeting,
 		AcceptUnknownHosts: !cfg.HasHosts(),
 		TLS:                s.certificates.Config(),
 		TLSRequired:        cfg.TLS.IsRequired(),

@@ -26,7 +26,7 @@ func (s *session) host(arg string) (wire.Reply, error) {
 	}
 	s.identity.name = ""
 	s.identity.chooseHost(name, tenant)
-	return s.identity.greeting(s.cfg.BilingualGreeting, i18n.HostAccepted, name), nil
+	return s.identity.greeting(i18n.HostAccepted, name), nil
 }
 
 // acceptsUnknown says whether HOST accepts a host that no tenant has, and then chooses no tenant. It accepts an

@@ -121,21 +121,16 @@ func (id *identity) text(message i18n.ID, args ...string) string {
 	return id.locale.Text(message, args...)
 }
 
-// greeting is 220 with the tenant's greeting, or a message where there is none, and in English too if it is to be
-// bilingual. At the beginning of a session (RFC 959 5.4) the tenant is that of the host that the client has named to
-// TLS.
-func (id *identity) greeting(bilingual bool, text i18n.ID, args ...string) wire.Reply {
-	message := func(l *reply.Locale) []string { return []string{l.Text(text, slices.Clone(args)...)} }
+// greeting is 220 with the tenant's greeting, or a message where there is none. At the beginning of a session (RFC 959
+// 5.4) the tenant is that of the host that the client has named to TLS. The message is in English too, because nobody
+// has chosen another language yet (RFC 2277 4.5).
+func (id *identity) greeting(text i18n.ID, args ...string) wire.Reply {
 	lines := reply.Greeting(id.locale, id.tenant, id.login)
 	if lines == nil {
-		lines = message(id.locale)
-	}
-	if english := id.locale.InEnglish(); bilingual && english != nil {
-		more := reply.Greeting(english, id.tenant, id.login)
-		if more == nil || slices.Equal(more, lines) { // the tenant has no English text
-			more = message(english)
+		lines = []string{id.locale.Text(text, slices.Clone(args)...)}
+		if english := id.locale.InEnglish(); english != nil {
+			lines = append(lines, english.Text(text, slices.Clone(args)...))
 		}
-		lines = append(lines, more...)
 	}
 	return wire.NewReply(220, lines...)
 }

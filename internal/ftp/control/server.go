@@ -34,8 +34,6 @@ type Config struct {
 	Backend         account.Backend
 	DefaultLanguage language.Tag // English when undetermined
 
-	BilingualGreeting bool // 220 is in English too (RFC 2277 4.5)
-
 	TLS         *tls.Config // nil: AUTH TLS is refused
 	TLSRequired bool        // USER is refused before AUTH TLS, and data connections before PROT P
 	// TLSOptional are networks whose clients need no TLS. Tenants and users decide otherwise, see [account.Backend].

@@ -133,7 +133,7 @@ func (s *session) begin() bool {
 	if s.dialogue.implicit && !s.begunImplicitTLS() || s.dialogue.drained() {
 		return false
 	}
-	s.finish(s.identity.greeting(s.cfg.BilingualGreeting, i18n.ServiceReady), nil)
+	s.finish(s.identity.greeting(i18n.ServiceReady), nil)
 	s.cfg.Guard.Go("control connection", func() { s.dialogue.conn.Read(s.dialogue.done) })
 	return true
 }
