@@ -122,8 +122,8 @@ func (id *identity) text(message i18n.ID, args ...string) string {
 }
 
 // greeting is 220 with the tenant's greeting, or a message where there is none. At the beginning of a session (RFC 959
-// 5.4) the tenant is that of the host that the client has named to TLS. The message is in English too, because no client
-// has chosen another language yet (RFC 2277 4.5).
+// 5.4) the tenant is that of the host that the client has named to TLS. The message is in English too, because the
+// client has chosen no other language yet (RFC 2277 4.5).
 func (id *identity) greeting(text i18n.ID, args ...string) wire.Reply {
 	lines := reply.Greeting(id.locale, id.tenant, id.login)
 	if lines == nil {
