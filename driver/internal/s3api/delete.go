@@ -166,6 +166,7 @@ func (b *Bucket) deleteSince(
 	}
 	for t := newTries(ctx, false); ; {
 		out, err = attempt(ctx, t, lookTimeout, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
+			// Listings tell no ID. GhostPrefixes then says that the bucket may have delete markers.
 			if b.Profile.ReusedMarkers && (v.ID != "" || b.Profile.GhostPrefixes) {
 				return b.deleteByNewMarker(ctx, in)
 			}
