@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	// All of the program but its main package, so that go test takes no result from its cache when the program has
 	// changed.
 	_ "github.com/babelftp/babelftp/internal/server"
@@ -239,16 +240,7 @@ func waitUntilOK(t *testing.T, address, path string) {
 
 func get(t *testing.T, address, path string) (int, string) {
 	t.Helper()
-	response, err := http.Get("http://" + address + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(body)
+	return servicetest.Get(t, "http://"+address+path)
 }
 
 // testCheck runs the command of the check with configurations that are right, and with one that is not.

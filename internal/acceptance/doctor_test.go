@@ -15,6 +15,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // diagnose returns what babelftp doctor finds in a log, as "client finding".
@@ -65,22 +66,10 @@ func TestDoctorAsksServer(t *testing.T) {
 	}
 	get := func(query, accept, password string) (int, string) {
 		t.Helper()
-		request, err := http.NewRequest(http.MethodGet, "http://"+address+"/api/v1/findings?"+query, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Accept-Language", accept)
-		request.SetBasicAuth("ann", password)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return response.StatusCode, string(body)
+		return servicetest.Get(t, "http://"+address+"/api/v1/findings?"+query, func(r *http.Request) {
+			r.Header.Set("Accept-Language", accept)
+			r.SetBasicAuth("ann", password)
+		})
 	}
 	remote := url.QueryEscape(c.LocalAddr().String())
 	for _, test := range []struct {

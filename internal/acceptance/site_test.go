@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"crypto/x509"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,6 +18,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // The site's users all have this password. Some of its characters have a meaning in shells and URLs.
@@ -284,20 +283,13 @@ func (s *site) metric(t *testing.T, name string) float64 {
 // find returns a metric, and whether the server has it.
 func (s *site) find(t *testing.T, name string) (value float64, found bool) {
 	t.Helper()
-	response, err := http.Get("http://" + s.metrics + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\S+)$`).FindSubmatch(text)
+	_, text := servicetest.Get(t, "http://"+s.metrics+"/metrics")
+	m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\S+)$`).FindStringSubmatch(text)
 	if m == nil {
 		return 0, false
 	}
-	if value, err = strconv.ParseFloat(string(m[1]), 64); err != nil {
+	value, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return value, true

@@ -3,9 +3,7 @@ package server
 import (
 	"crypto/x509"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,16 +70,7 @@ func waitForLooks(t *testing.T, srv *Server) {
 // get asks the metrics listener.
 func get(t *testing.T, srv *Server, path string) (int, string) {
 	t.Helper()
-	response, err := http.Get("http://" + srv.MetricsAddr().String() + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(body)
+	return servicetest.Get(t, "http://"+srv.MetricsAddr().String()+path)
 }
 
 // A session has the texts of its tenant, and knows when its user was here before.

@@ -1,6 +1,6 @@
-// Package servicetest runs services for tests that the server asks or tells: an ACME authority, an LDAP directory and
-// a collector of traces. It also makes configurations ([NewConfig]): a test begins with that and changes it. A [Log]
-// keeps what the server logs.
+// Package servicetest runs services for tests that the server asks or tells: an ACME authority, an LDAP directory, old
+// FTP servers, inspectors and a collector of traces. It also makes configurations ([NewConfig]): a test begins with
+// that and changes it. A [Log] keeps what the server logs, and [Get] asks the server by HTTP.
 package servicetest
 
 import (
