@@ -20,7 +20,6 @@ const (
 	LoginTimeout           ID = "login-timeout"
 	TooManyOperations      ID = "too-many-operations"
 	TooManyCommands        ID = "too-many-commands"
-	CommandTimeout         ID = "command-timeout"
 	InternalError          ID = "internal-error"
 	CommandFailed          ID = "command-failed"
 	SessionEnded           ID = "session-ended"

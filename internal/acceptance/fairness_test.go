@@ -1,6 +1,7 @@
 package acceptance_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -114,6 +115,38 @@ func TestSlowUploads(t *testing.T) {
 	if got := slow.Transfer("RETR /slow"); len(got) != sent {
 		t.Errorf("the slow upload has %d bytes, want %d", len(got), sent)
 	}
+}
+
+// TestSlowUploadInTheWay lets a user, who may do one transfer and no second, send a byte now and then. It may go on
+// until another transfer of the user is refused: then it ends, and the other one is let in.
+func TestSlowUploadInTheWay(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "minio"), "    limits: {user: {transfers: 1}}", "stall_timeout: 3s")
+	slow, other := s.alice(t), s.alice(t)
+	conn := slow.Data()
+	defer conn.Close()
+	slow.Command(150, "STOR /slow")
+	dripping, stop := context.WithCancel(t.Context())
+	var dripped sync.WaitGroup
+	drip := func(until func(n int) bool) {
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for n := 0; dripping.Err() == nil && !until(n); n++ {
+			<-tick.C
+			_, _ = conn.Write([]byte("x"))
+		}
+	}
+	drip(func(n int) bool { return n == 5*5 }) // longer than the window in which it should send more
+	slow.Command(211, "STAT")
+	dripped.Go(func() { drip(func(int) bool { return false }) })
+	defer dripped.Wait()
+	defer stop()
+	data := other.Data()
+	other.Command(450, "STOR /other")
+	slow.Reply(426)
+	other.Command(150, "STOR /other")
+	_ = data.Close()
+	other.Reply(226)
 }
 
 // TestOneDoor has a user that may do one transfer at the same time read and list by commands that have no data

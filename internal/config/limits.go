@@ -24,8 +24,6 @@ type Limits struct {
 	// FailedLoginDelay is the longest wait of a login after wrong passwords from its address. It is no key: half of
 	// LoginTimeout at most, and none where addresses have any number of sessions.
 	FailedLoginDelay time.Duration
-	// Longest time that a command takes, a transfer too.
-	CommandTimeout time.Duration `yaml:"command_timeout" default:"no limit"`
 	// Bans after many failures.
 	Bans Bans `yaml:"bans"`
 }
@@ -174,7 +172,6 @@ func (l Limits) check(v *validator, p yamlconf.Path) {
 	l.Server.Work.check(v, server)
 	l.Address.Usage.check(v, address)
 	l.Address.Work.check(v, address)
-	notNegative(v, p.Child("command_timeout"), l.CommandTimeout)
 	notNegative(v, p.Child("bans").Child("address_score"), l.Bans.AddressScore)
 	notNegative(v, p.Child("bans").Child("user_score"), l.Bans.UserScore)
 	if l.Bans.Time <= 0 {

@@ -41,6 +41,8 @@ func oldKeys() []yamlconf.OldKey {
 	old = append(old, yamlconf.OldKey{Key: tenant + "pathname_encoding", New: tenant + "compatibility.charset"})
 
 	for _, limits := range []string{"limits.", "limits.*.", tenant + "limits.", tenant + "limits.*.", user + "limits."} {
+		say(gone+"remove it, because stall_timeout ends transfers, and a slow upload ends where another one needs its place",
+			limits+"command_timeout")
 		say(gone+"remove it, because each user may have three quarters of the ports that are left", limits+"passive_ports")
 	}
 	old = append(old, yamlconf.OldKey{Key: tenant + "auth.user.limits", New: tenant + "limits.user"})
@@ -50,7 +52,6 @@ func oldKeys() []yamlconf.OldKey {
 		}
 		say(gone+"tenants and users have the time of the server, write idle_timeout at the top of the file",
 			limits+"idle_timeout")
-		say(gone+"tenants and users have the time of the server, write limits.command_timeout", limits+"command_timeout")
 	}
 	say(gone+"the server searches all levels below base_dn, for users of one level write user_dn in place of base_dn",
 		tenant+"auth.ldap.scope")

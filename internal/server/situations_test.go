@@ -29,8 +29,6 @@ func TestStoppedUploads(t *testing.T) {
 	}{
 		{"stalled", func(cfg *config.Config) { cfg.StallTimeout = 100 * time.Millisecond }, nil, "Data transfer timed out."},
 		{"aborted", nil, func(_ *Server, c *ftptest.Client) { _, _ = io.WriteString(c, "ABOR\r\n") }, "Transfer aborted."},
-		{"too-long", func(cfg *config.Config) { cfg.Limits.CommandTimeout = 2 * time.Second }, nil,
-			"The operation took too long and was ended."},
 		{"disconnected", nil, func(srv *Server, _ *ftptest.Client) { srv.control.Disconnect(srv.control.Sessions()[0].ID) },
 			"An administrator has ended this session."},
 		{"shut-down", nil, func(srv *Server, _ *ftptest.Client) {

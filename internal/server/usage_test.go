@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"golang.org/x/text/language"
@@ -123,32 +122,6 @@ func TestOperationLimit(t *testing.T) {
 	other.Command(250, "RNTO /c")
 	other.Command(250, "SITE RMDIR /c")
 	wantMetrics(t, srv, `babelftp_refusals_total{limit="server.operations",tenant=""} 3`)
-}
-
-// A command that takes too long is ended, a transfer too.
-func TestCommandTimeout(t *testing.T) {
-	t.Parallel()
-	s, cfg := simulated(t)
-	cfg.Tenants["acme"].DefaultLanguage = language.French
-	cfg.Limits.CommandTimeout = 2 * time.Second // longer than the other commands take on a busy machine
-	put(t, s, cfg, "a")
-	opts := Options{AWS: s.AWSConfig()}
-	hold(t, opts.AWS)
-	srv := start(t, cfg, opts)
-	c := session(t, srv, "alice")
-	c.Command(350, "RNFR /a")
-	const want = "L’opération a duré trop longtemps et a été arrêtée."
-	if text := c.Command(451, "RNTO /b"); text != want {
-		t.Errorf("the reply to RNTO is %q", text)
-	}
-	conn := c.Data()
-	defer conn.Close()
-	c.Command(150, "STOR /file")
-	if text := c.Reply(426); text != want {
-		t.Errorf("the reply to STOR is %q", text)
-	}
-	c.Command(550, "SIZE /file")
-	wantMetrics(t, srv, `babelftp_refusals_total{limit="command_timeout",tenant=""} 2`)
 }
 
 // A flood of logins of one address gets 421. Another address can log in. The log has a line of it and no flood.

@@ -84,7 +84,7 @@ const limits = {
   'passive.ports': text('limit-passive-ports'),
   login_rate: text('limit-login-rate'), command_rate: text('limit-command-rate'),
   sessions_before_login: text('limit-before-login'), login_timeout: text('limit-login-timeout'),
-  command_timeout: text('limit-command-timeout'), bans: text('bans'), deny: text('limit-deny'),
+  bans: text('bans'), deny: text('limit-deny'),
   'user.disabled': text('limit-user-disabled'), 'user.expired': text('limit-user-expired'),
   descriptors: text('limit-descriptors'),
 }

@@ -23,14 +23,6 @@ func (l Deadline) Within(d time.Duration) (left time.Duration, within bool) {
 	return left, !l.at.IsZero() && left < d
 }
 
-// After is when a time from now is over, nil for never. A time of 0 is no limit.
-func After(d time.Duration) <-chan time.Time {
-	if d == 0 {
-		return nil
-	}
-	return time.After(d)
-}
-
 // Context ends a context with the deadline.
 func (l Deadline) Context(ctx context.Context) (context.Context, context.CancelFunc) {
 	if l.at.IsZero() {

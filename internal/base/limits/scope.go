@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -46,9 +47,6 @@ const (
 	LoginRate   = "login_rate"
 	CommandRate = "command_rate"
 )
-
-// ErrTooLong reports a command that took longer than it may.
-var ErrTooLong = errors.New("the command took too long")
 
 // A Scope is what shares a [Usage]: the server, an address, a tenant or a user. It counts what is in use. The nil
 // Scope has no limits.
@@ -119,14 +117,16 @@ type slots struct {
 	limit string
 	most  int // 0 for no limit
 
-	mu   sync.Mutex
-	used int
+	mu      sync.Mutex
+	used    int
+	refused time.Time // the last one for which there was no room
 }
 
 func (s *slots) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.most > 0 && s.used >= s.most {
+		s.refused = time.Now()
 		return false
 	}
 	s.used++
@@ -137,6 +137,13 @@ func (s *slots) inUse() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return uint64(s.used) //nolint:gosec // what left has entered
+}
+
+// wanted tells whether there was no room for another one in the last minute, and still is none.
+func (s *slots) wanted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.most > 0 && s.used >= s.most && time.Since(s.refused) < time.Minute
 }
 
 // reenter counts one that has been let in before.
@@ -208,6 +215,12 @@ func (s Scopes) LogIn() (loggedOut func()) {
 // EnterTransfer is EnterSession for a transfer.
 func (s Scopes) EnterTransfer() (leave func(), err error) {
 	return s.enter(func(scope *Scope) *slots { return &scope.transfers })
+}
+
+// TransfersRefused tells whether a transfer was refused in the last minute for want of a place that a transfer of
+// these scopes holds.
+func (s Scopes) TransfersRefused() bool {
+	return slices.ContainsFunc(s, func(scope *Scope) bool { return scope.transfers.wanted() })
 }
 
 // EnterOperation is EnterSession for an operation on a whole directory.

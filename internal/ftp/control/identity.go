@@ -111,6 +111,12 @@ func (id *identity) scopes() limits.Scopes {
 	return id.login.Scopes
 }
 
+// scarce tells whether others need what an upload of this session holds: memory, or a place among the transfers.
+func (id *identity) scarce() bool {
+	memory := id.login.Scarce
+	return memory != nil && memory() || id.scopes().TransfersRefused()
+}
+
 // ignoresChmod tells whether the client gets 200 for SITE CHMOD, though S3 keeps no permissions.
 func (id *identity) ignoresChmod() bool {
 	return id.login != nil && id.login.Compatibility.Chmod == config.IgnoreChmod

@@ -111,7 +111,7 @@ func undecided(login, command context.Context, err error) error {
 	}
 	cause := context.Cause(command)
 	switch abandoned := errors.Is(err, account.ErrAbandoned); {
-	case cause != nil && !errors.Is(cause, limits.ErrTooLong) && !abandoned:
+	case cause != nil && !abandoned:
 		return fmt.Errorf("%w: %w", account.ErrAbandoned, err)
 	case cause == nil && abandoned && errors.Is(login.Err(), context.DeadlineExceeded):
 		return &account.FullError{Limit: &limits.Error{Limit: limits.LoginTimeout}}

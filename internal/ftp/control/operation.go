@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
@@ -47,7 +46,6 @@ type operation struct {
 	peerClosed <-chan struct{}   // nil when the client is known to have disconnected
 	done       <-chan struct{}   // of the session, nil when it is known to be cut
 	tooLate    <-chan time.Time  // nil until the session is cut.
-	tooLong    <-chan time.Time  // nil without command_timeout
 
 	ended       bool // the observers have its outcome
 	beforeLogin bool // whether it began so: PASS changes that while the session waits
@@ -60,8 +58,7 @@ type operation struct {
 // newOperation makes the operation of a command, and tells the observers of it.
 func (s *session) newOperation(row command, line report.Command) *operation {
 	conn := s.dialogue.conn
-	op := &operation{row: row, command: line, lines: conn.Lines(), peerClosed: conn.PeerClosed(), done: s.dialogue.done,
-		tooLong: limits.After(s.cfg.CommandTimeout)}
+	op := &operation{row: row, command: line, lines: conn.Lines(), peerClosed: conn.PeerClosed(), done: s.dialogue.done}
 	s.identify()
 	op.Context, op.cancel = context.WithCancelCause(s.observers.CommandBegan(s.ctx, line))
 	if op.beforeLogin = s.identity.login == nil; op.beforeLogin {
@@ -147,10 +144,6 @@ func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result 
 			op.done = nil
 			op.stop(context.Cause(s.ctx))
 			op.tooLate = time.After(endTimeout)
-		case <-op.tooLong:
-			op.tooLong = nil
-			s.refused(&limits.Error{Limit: "command_timeout"})
-			op.stop(limits.ErrTooLong)
 		case <-op.tooLate:
 			s.dialogue.closing = true
 			return result, false

@@ -192,7 +192,6 @@ func TestCausesOfErrors(t *testing.T) {
 		{syscall.ENOSPC, 452, i18n.StorageFull},
 		{reply.ErrShuttingDown, 451, i18n.ShuttingDown},
 		{dataconn.ErrDisconnected, 451, i18n.Disconnected},
-		{limits.ErrTooLong, 451, i18n.CommandTimeout},
 		{syscall.ESTALE, 451, i18n.FileChanged},
 		{syscall.EAGAIN, 451, i18n.StorageUnavailable},
 		{dataconn.ErrAborted, 426, i18n.CommandAborted},
@@ -212,7 +211,6 @@ func TestCausesOfErrors(t *testing.T) {
 		{dataconn.ErrAborted, 426, i18n.TransferAborted},
 		{dataconn.ErrTLS, 522, i18n.TLSFailed},
 		{dataconn.ErrNotResumed, 522, i18n.SessionReuseRequired},
-		{limits.ErrTooLong, 426, i18n.CommandTimeout},
 		{&limits.Error{Limit: limits.Bans}, 426, i18n.SessionEnded},
 		{context.Canceled, 426, i18n.ShuttingDown},
 	} {

@@ -54,9 +54,8 @@ type Config struct {
 	CommitDelay time.Duration
 	MaxLogins   int // failed logins a session
 
-	Limits         *limits.Server // nil for none
-	LoginTimeout   time.Duration  // of a session, until the login; 0 for no limit
-	CommandTimeout time.Duration  // of a command, a transfer too; 0 for no limit
+	Limits       *limits.Server // nil for none
+	LoginTimeout time.Duration  // of a session, until the login; 0 for no limit
 
 	// Unaudited tells whether logins, transfers and changes are refused now, because the audit log cannot be written.
 	// With nil they never are.

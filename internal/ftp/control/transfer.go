@@ -47,7 +47,7 @@ func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error
 	}
 	defer leave()
 	options := dataconn.Options{
-		Settings: cfg.Data, Scarce: s.identity.login.Scarce,
+		Settings: cfg.Data, Scarce: s.identity.scarce,
 		Upload: t.upload, ControlTLS: s.dialogue.conn.Encrypted(), LenientEOF: s.identity.login.Tenant.LenientDataEOF(),
 		Pace: s.identity.scopes().Pace(t.upload),
 	}

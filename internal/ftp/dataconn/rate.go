@@ -9,9 +9,9 @@ import (
 // shorter.
 const rateWindow = time.Minute
 
-// partTime is the time within which the client of an upload must fill the memory that it takes, while others wait for
-// memory of the same user, tenant or server. A part doubles its memory as bytes come, so this is half of its speed at
-// least.
+// partTime is the time within which the client of an upload must fill the memory that it takes, while others of the
+// same user, tenant or server need what it holds. A part doubles its memory as bytes come, so this is half of its speed
+// at least.
 const partTime = 15 * time.Minute
 
 // A window counts what a client sends while the server waits for it. The time in which the server waits for memory or
@@ -22,7 +22,7 @@ type window struct {
 }
 
 // receive reads from the client of an upload. The error is a timeout where no byte comes within the stall timeout,
-// and where the client is slower than the minimum for a whole window while others wait for memory.
+// and where the client is slower than the minimum for a whole window while others need what it holds.
 func (c *Conn) receive(b []byte) (int, error) {
 	length := min(rateWindow, c.transfer.StallTimeout)
 	least := c.transfer.least(length)
@@ -54,8 +54,8 @@ func (c *Conn) receive(b []byte) (int, error) {
 	}
 }
 
-// least is how many bytes the client of an upload must send in a time while others wait for memory: the minimum rate,
-// and more where it takes much memory. By the rate alone a client could hold a part of any size for days.
+// least is how many bytes the client of an upload must send in a time while others need what it holds: the minimum
+// rate, and more where it takes much memory. By the rate alone a client could hold a part of any size for days.
 func (t *Transfer) least(length time.Duration) int64 {
 	least := float64(t.MinRate) * length.Minutes()
 	if t.MinRate > 0 && t.Memory != nil {

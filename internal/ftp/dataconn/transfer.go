@@ -33,7 +33,7 @@ type Settings struct {
 	OpenTimeout  time.Duration // until there is a connection
 	StallTimeout time.Duration // until the next byte moves
 
-	// MinRate is how many bytes the client of an upload must send in a minute while memory is scarce, 0 for no minimum.
+	// MinRate is how many bytes the client of an upload must send in a minute while Scarce, 0 for no minimum.
 	MinRate int64
 }
 
@@ -41,7 +41,8 @@ type Settings struct {
 type Options struct {
 	Settings
 	Upload bool
-	// Scarce tells whether others wait for memory that this upload may hold. Nil means that they never do.
+	// Scarce tells whether others need what this upload holds, or may hold: memory, or a place among the transfers. Nil
+	// means that they never do.
 	Scarce func() bool
 	// Listing writes what the client gets instead of a file; nil for a file.
 	Listing func(io.Writer) error

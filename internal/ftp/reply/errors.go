@@ -45,7 +45,6 @@ func Errors() []ErrorRow {
 		{list.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 		{dataconn.ErrAborted, 426, i18n.CommandAborted},
 		{engine.ErrPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3
-		{limits.ErrTooLong, 451, i18n.CommandTimeout},
 		{ErrShuttingDown, 451, i18n.ShuttingDown},
 		{dataconn.ErrDisconnected, 451, i18n.Disconnected},
 		{syscall.EBUSY, 450, i18n.TooManyOperations},
@@ -121,8 +120,6 @@ func ForTransfer(err error) (code int, id i18n.ID) {
 		return 522, i18n.TLSFailed // RFC 4217 10.2
 	case errors.Is(err, dataconn.ErrAborted):
 		return 426, i18n.TransferAborted
-	case errors.Is(err, limits.ErrTooLong):
-		return 426, i18n.CommandTimeout
 	case errors.Is(err, dataconn.ErrDisconnected):
 		return 426, i18n.Disconnected
 	case errors.Is(err, ErrShuttingDown), errors.Is(err, context.Canceled): // the session ends

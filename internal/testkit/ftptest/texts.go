@@ -56,7 +56,7 @@ func readers() map[string][]i18n.ID {
 			i18n.EncryptionStays, i18n.HostMismatch, i18n.LanguageSetNearest, i18n.ProtectionUnsupported,
 		},
 		Server: {
-			i18n.AddressRefused, i18n.AuditUnavailable, i18n.ClientCertificateRequired, i18n.CommandTimeout,
+			i18n.AddressRefused, i18n.AuditUnavailable, i18n.ClientCertificateRequired,
 			i18n.FileArchived, i18n.FileNameDenied, i18n.FileNotJudged, i18n.FileRefused, i18n.FileRestoring,
 			i18n.FileSizeLimit, i18n.FileTooLarge, i18n.MoveBetweenAccounts, i18n.OverwriteDenied, i18n.ParentIsFile,
 			i18n.PassivePortUnavailable, i18n.QuotaExceeded, i18n.ResumeComplete, i18n.ResumeElsewhere,
