@@ -51,16 +51,20 @@ func testRestart(t *testing.T, h Harness) {
 					if _, err := f.Write(written); err != nil {
 						x.Fatal(err)
 					}
-					x.close(f)
 					want := slices.Concat(old[:test.offset], written)
 					if keeps && test.offset > 0 {
 						want = slices.Concat(want, old[min(len(want), len(old)):])
 					}
+					wantSize := func(when string) {
+						if info, err := f.Stat(); err != nil || info.Size() != int64(len(want)) {
+							x.Errorf("described %s as %v, %v; want %d bytes", when, info, err, len(want))
+						}
+					}
+					wantSize("before it is closed")
+					x.close(f)
 					x.wantContent("file", want)
 					x.wantNoUploads("file")
-					if info, err := f.Stat(); err != nil || info.Size() != int64(len(want)) {
-						x.Errorf("described as %v, %v; want %d bytes", info, err, len(want))
-					}
+					wantSize("when it is closed")
 				})
 		}
 	}

@@ -303,9 +303,9 @@ func (w *Writer) Truncate(size int64) error {
 	return nil
 }
 
-// Stat describes the file as far as it is written.
+// Stat describes the file as Close would publish it now: bytes that stay after the written ones count too.
 func (w *Writer) Stat() (fs.FileInfo, error) {
-	v := s3api.Version{Key: w.key, Size: w.offset, ETag: w.stored.ETag}
+	v := s3api.Version{Key: w.key, Size: max(w.offset, w.keptEnd), ETag: w.stored.ETag}
 	return &file.Stored{Info: file.New(w.u.Keys.Base(w.key), &v, &w.attributes), Answer: w.stored}, nil
 }
 

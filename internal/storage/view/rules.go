@@ -51,7 +51,7 @@ func (f *Files) fits(t *target, offset int64) error {
 // A bound counts the bytes of an upload. The zero value has no limit.
 type bound struct {
 	most int64 // of the whole file, 0 for no limit
-	size int64 // so far
+	size int64 // up to the last byte that has come
 }
 
 // take counts bytes, and returns an error where they are too many.

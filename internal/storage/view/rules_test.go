@@ -71,6 +71,8 @@ func TestLargestSize(t *testing.T) {
 		{"appended to what is too large", "0123456789+", os.O_APPEND, 0, 0, "", false, false},
 		{"after an offset", "01234", 0, 5, 0, "56789", true, true},
 		{"too much after an offset", "01234", 0, 5, 0, "56789+", true, false},
+		{"in the middle", "0123456789", 0, 2, 0, "23456789", true, true},
+		{"too much in the middle", "0123456789", 0, 2, 0, "23456789+", true, false},
 		{"from an offset that is too large", "0123456789+", 0, 11, 0, "", false, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"testing"
 )
@@ -34,6 +36,40 @@ func (r *recorded) End(_ context.Context, etag string, err error) error {
 	}
 	r.of.events = append(r.of.events, text)
 	return nil
+}
+
+// The event of an upload has the size of the whole file, also where the client has sent a part of it.
+func TestSizeInEvent(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		flag    int
+		offset  int64
+		content string
+		want    string
+	}{
+		{"whole", os.O_TRUNC, 0, "abc", "upload /dir/file 3 bytes"},
+		{"appended", os.O_APPEND, 0, "abc", "upload /dir/file 11 bytes"},
+		{"the end", 0, 6, "abc", "upload /dir/file 9 bytes"},
+		{"the middle", 0, 2, "abc", "upload /dir/file 8 bytes"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := &recorder{}
+			v := &View{Mounts: at(newStorage(t)), Directories: NewDirectories("/"), Events: r, MaxSize: 11}
+			file, err := v.For(t.Context(), nil).OpenWriter("/dir/file", os.O_CREATE|tc.flag, tc.offset) // 8 bytes
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(file, tc.content); err != nil {
+				t.Fatal(err)
+			}
+			if err := file.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(r.events, []string{tc.want}) {
+				t.Errorf("the events are %q, want %q", r.events, tc.want)
+			}
+		})
+	}
 }
 
 // To the receiver of events, files of skipped names do not exist.

@@ -87,14 +87,14 @@ func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
 	if err != nil {
 		return nil, t.named(err)
 	}
-	u := &upload{Writer: file, files: f, target: t, remember: remember, bound: bound{most: f.MaxSize}}
-	if f.MaxSize == 0 {
+	u := &upload{Writer: file, files: f, target: t, remember: remember, bound: bound{most: f.MaxSize, size: offset}}
+	if !appends || f.MaxSize == 0 {
 		return u, nil
 	}
 	if info, err := file.Stat(); err == nil {
 		u.bound.size = info.Size()
 	}
-	if err := f.CheckSize(u.bound.size); err != nil { // an append to a file that is too large already
+	if err := f.CheckSize(u.bound.size); err != nil { // the file is too large already
 		u.Abort(err)
 		_ = u.Writer.Close() // returns the cause
 		return nil, t.fail("open", err)
