@@ -50,7 +50,7 @@ func (f *Files) mkdirAll(t *target) error {
 	if !t.rights.Mkdir {
 		return t.deniedChange("mkdir")
 	}
-	for dir := path.Dir(t.canonical); dir != "/"; dir = path.Dir(dir) {
+	for dir := path.Dir(t.name); dir != "/"; dir = path.Dir(dir) {
 		if f.Policy.At(dir).Mkdir {
 			continue
 		}

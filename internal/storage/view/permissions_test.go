@@ -145,6 +145,17 @@ func TestPathPermissions(t *testing.T) {
 	}
 }
 
+// A parent that is there is one in either Unicode form, also where the user may not make it.
+func TestParentsInEitherForm(t *testing.T) {
+	for _, parent := range []string{"/caf\u00e9", "/cafe\u0301"} {
+		storage := newStorage(t)
+		storage.fill(t, parent[1:]+"/file")
+		if err := guarded(t, storage, "l /caf\u00e9/*=m").MkdirAll(parent + "/a/b"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // The user of a drop box learns nothing of what others have stored, and works with what the session has stored itself.
 func TestDropBox(t *testing.T) {
 	storage := newStorage(t)
