@@ -41,7 +41,7 @@ type set struct {
 	config  *tls.Config
 }
 
-// An Issuer has certificates that an authority issues while the server runs. Package acme has one.
+// An Issuer has certificates that an authority issues while the server runs. An [ACME] is one.
 type Issuer interface {
 	// Hosts are the names that have certificates, or will. The first one's is for clients that name no host.
 	Hosts() []string

@@ -120,7 +120,7 @@ func (e *Encoding) UTF8() bool { return e.String() == utf8Name }
 func (e *Encoding) Raw() bool { return e.String() == rawName }
 
 // Decode returns the name, in UTF-8, that a client means by the bytes of one
-// segment of a path. The error is ErrInvalid.
+// segment of a path. The error is [ErrNotInEncoding].
 //
 // Except in raw, Decode takes a name that is valid UTF-8 for UTF-8 (RFC 2640, section
 // 3.1). Few names in a charset are valid UTF-8, and those are very short: the one

@@ -80,7 +80,7 @@ func (c Codec) decode(workingDirectory, arg string) (name, last string, err erro
 }
 
 // An EncodingError reports a pathname that is not in its encoding. It wraps
-// [charset.ErrInvalid].
+// [ErrNotInEncoding].
 type EncodingError struct {
 	Encoding *Encoding
 	Err      error

@@ -17,7 +17,7 @@ func newACME(cfg *config.Config, issued func(error), log *slog.Logger) (*certs.A
 	return certs.NewACME(cfg.TLS.ACME, certs.ACMEOptions{Observe: issued, Logger: log})
 }
 
-// CheckACME looks at the folder of ACME: see [acme.Manager.Check].
+// CheckACME looks at the folder of ACME: see [certs.ACME.Check].
 func CheckACME(ctx context.Context, cfg *config.Config) (notes, warnings []string, err error) {
 	m, err := newACME(cfg, nil, slog.New(slog.DiscardHandler))
 	if m == nil || err != nil {

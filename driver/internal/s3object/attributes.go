@@ -229,7 +229,7 @@ func (e Encryption) KeepsMD5() bool {
 }
 
 // CopyStampKey is the user metadata by which the copy of a file in a directory tells what it is a copy of, where its
-// ETag does not. Its value is a [stamp].
+// ETag does not. Package s3api makes its value.
 const CopyStampKey = "babelftp-copy-of"
 
 // WriteKey is the user metadata that names the request which has made an object. After a lost answer it tells one's

@@ -76,7 +76,7 @@ func (b *bucket) version(key string) s3api.Version {
 	return v
 }
 
-// record implements [clients.Interceptor].
+// record implements [s3api.Interceptor].
 func (b *bucket) record(_ context.Context, in any, send func() (any, error)) error {
 	b.mu.Lock()
 	refused := false

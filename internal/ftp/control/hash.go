@@ -12,7 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// hashOf (draft-ietf-ftpext2-hash 3) computes the hash of a part of a file, by an algorithm of [syntax.FindHash].
+// hashOf (draft-ietf-ftpext2-hash 3) computes the hash of a part of a file, by an algorithm of [wire.FindHash].
 func hashOf(algorithm string, part wire.ByteRange) fileCommand {
 	return func(r *fileRequest, arg string) (wire.Reply, error) {
 		sum, end, err := r.hash(algorithm, arg, part)

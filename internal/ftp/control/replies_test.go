@@ -313,7 +313,7 @@ func withoutIsolates(text string) string {
 	return text
 }
 
-// rulesByTag has the [rules.Rules] that were read, because each text is checked by them.
+// rulesByTag has the [i18n.Rules] that were read, because each text is checked by them.
 var rulesByTag sync.Map
 
 // rulesOf returns the rules of a language, with the words that it shares with English.

@@ -233,7 +233,7 @@ func (c *Cluster) owner(port uint16) *netaddr.Host {
 
 // Receive gives a connection to the session that waits for its client on a port of this replica. The connection is a
 // relay from a peer, one from a load balancer with a header, or one from a client. Receive is that of
-// [passive.Options].
+// [dataconn.PortOptions].
 func (c *Cluster) Receive(conn net.Conn, arrived time.Time, match dataconn.Match) {
 	if !c.receive(conn, arrived, match) {
 		_ = conn.Close()

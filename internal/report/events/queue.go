@@ -232,8 +232,8 @@ func nonce() string {
 	return hex.EncodeToString(b)
 }
 
-// folder is what the keys of the events start with. No user sees them, and no quota counts them: package keys of the
-// driver reserves the name. Another tenant can have the same prefix, and another webhook.
+// folder is what the keys of the events start with. No user sees them, and no quota counts them: the driver reserves
+// the name. Another tenant can have the same prefix, and another webhook.
 func (q *Queue) folder() string { return q.Prefix + ".babelftp/events/" + q.Tenant + "/" }
 
 // queueFolder is apart from the lease.

@@ -45,7 +45,7 @@ const (
 	// Region is the region of the server.
 	Region = "us-east-1"
 
-	// Endpoint is the base URL of requests over [Server.HTTPClient], which dials the socket whatever the host.
+	// Endpoint is the base URL of the requests of [Server.Client], which dials the socket whatever the host.
 	Endpoint = "http://localhost"
 
 	// maxParts is the number of parts that S3 allows in a multipart upload.
