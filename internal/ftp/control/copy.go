@@ -9,19 +9,17 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// siteCopy is SITE COPY: cpfr and cpto in one, for pathnames without SP. usage is its syntax as 501 shows it.
-func siteCopy(usage string) fileCommand {
-	return func(r *fileRequest, arg string) (wire.Reply, error) {
-		from, to, _ := strings.Cut(arg, " ")
-		if from == "" || to == "" || strings.Contains(to, " ") {
-			return r.reply(501, i18n.Syntax, usage), nil
-		}
-		err := r.lookup(from, r.Has)
-		if err == nil {
-			err = r.copy(copySource{r.Path, r.echo(from)}, to)
-		}
-		return r.reply(200, i18n.Copied), err
+// siteCopy is SITE COPY: cpfr and cpto in one, for pathnames without SP.
+func siteCopy(r *fileRequest, arg string) (wire.Reply, error) {
+	from, to, _ := strings.Cut(arg, " ")
+	if from == "" || to == "" || strings.Contains(to, " ") {
+		return wire.Reply{}, errSyntax
 	}
+	err := r.lookup(from, r.Has)
+	if err == nil {
+		err = r.copy(copySource{r.Path, r.echo(from)}, to)
+	}
+	return r.reply(200, i18n.Copied), err
 }
 
 // A copySource is what SITE CPTO copies.

@@ -87,15 +87,13 @@ func mff(r *fileRequest, arg string) (wire.Reply, error) {
 	return r.setModified(pathname, t)
 }
 
-// siteUTime is SITE UTIME, by which clients from before MFMT set the time. usage is its syntax as 501 shows it.
-func siteUTime(usage string) fileCommand {
-	return func(r *fileRequest, arg string) (wire.Reply, error) {
-		t, pathname, ok := wire.ParseUTIME(arg)
-		if !ok {
-			return r.reply(501, i18n.Syntax, usage), nil
-		}
-		return r.setModified(pathname, t)
+// siteUTime is SITE UTIME, by which clients from before MFMT set the time.
+func siteUTime(r *fileRequest, arg string) (wire.Reply, error) {
+	t, pathname, ok := wire.ParseUTIME(arg)
+	if !ok {
+		return wire.Reply{}, errSyntax
 	}
+	return r.setModified(pathname, t)
 }
 
 // setModified sets the time of modification of a file and says which it is now.

@@ -19,8 +19,8 @@ const chmod = "CHMOD"
 func siteCommands() map[string]command {
 	services := map[string]command{
 		chmod: {run: (*session).siteChmod, argument: wire.Text, syntax: " <SP> mode" + pathnameSyntax},
-		"COPY": {run: onFile(siteCopy("SITE COPY" + pathnameSyntax + pathnameSyntax)), argument: wire.Text,
-			kind: report.Copy, syntax: pathnameSyntax + pathnameSyntax},
+		"COPY": {run: onFile(siteCopy), argument: wire.Text, kind: report.Copy,
+			syntax: pathnameSyntax + pathnameSyntax},
 		"CPFR": {run: (*session).siteCopyFrom, argument: wire.Text, kind: report.Copy, syntax: pathnameSyntax},
 		"CPTO": {run: (*session).siteCopyTo, argument: wire.Text, kind: report.Copy, syntax: pathnameSyntax},
 		"HELP": {run: (*session).siteHelp, argument: wire.OptionalWords},
@@ -31,8 +31,8 @@ func siteCommands() map[string]command {
 		"QUOTA": {run: onFile(siteQuota), argument: wire.OptionalText},
 		"RMDIR": {run: changing("SITE RMDIR"), argument: wire.Text, kind: report.RemoveDir, syntax: pathnameSyntax},
 		"URL":   {run: (*session).siteURL, argument: wire.Text, syntax: " [<SP> --8bit]" + pathnameSyntax},
-		"UTIME": {run: onFile(siteUTime("SITE UTIME <SP> YYYYMMDDhhmmss" + pathnameSyntax)), argument: wire.Text,
-			kind: report.SetTime, syntax: " <SP> YYYYMMDDhhmmss" + pathnameSyntax},
+		"UTIME": {run: onFile(siteUTime), argument: wire.Text, kind: report.SetTime,
+			syntax: " <SP> YYYYMMDDhhmmss" + pathnameSyntax},
 	}
 	table := map[string]command{}
 	for name, c := range services {
