@@ -4,13 +4,11 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/list"
-
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
@@ -31,6 +29,11 @@ func mlst(facts list.Facts) fileCommand {
 		line := append(facts.Append([]byte(" "), client, entry), shown...)
 		return wire.NewReply(250, r.text(i18n.FileDetails), string(line), r.text(i18n.DetailsEnd)), nil
 	}
+}
+
+// mlst is MLST.
+func (s *session) mlst(arg string) (wire.Reply, error) {
+	return s.answer(arg, mlst(s.settings.facts))
 }
 
 // stat describes a file, an upload that can be resumed or a directory.
@@ -103,34 +106,4 @@ func (r *fileRequest) setModified(pathname string, t time.Time) (wire.Reply, err
 	}
 	value, _ := wire.AppendTimeVal(nil, t) // it was read from one
 	return wire.NewReply(213, "Modify="+string(value)+"; "+r.echo(pathname)), nil
-}
-
-// siteQuota is SITE QUOTA: how much is stored of what the user may store.
-func siteQuota(r *fileRequest, _ string) (wire.Reply, error) {
-	switch usage, known := r.Locale.UsageOf(r.Login); {
-	case r.Login.Usage == nil:
-		return r.reply(200, i18n.QuotaNone), nil
-	case r.Login.QuotaHidden():
-		return wire.Reply{}, fs.ErrPermission
-	case !known:
-		return r.reply(451, i18n.QuotaUnknown), nil
-	default:
-		return r.reply(200, i18n.QuotaState, usage.Used, usage.Limit), nil
-	}
-}
-
-// avbl is AVBL (draft-peterson-streamlined-ftp-command-extensions 4): how many bytes the quota leaves. S3 itself
-// has no bound that it tells.
-func avbl(r *fileRequest, _ string) (wire.Reply, error) {
-	switch {
-	case r.Login.Usage == nil:
-		return r.reply(550, i18n.QuotaNone), nil
-	case r.Login.QuotaHidden():
-		return wire.Reply{}, fs.ErrPermission
-	}
-	used, limit, known := r.Login.Usage()
-	if !known {
-		return r.reply(451, i18n.QuotaUnknown), nil
-	}
-	return wire.NewReply(213, strconv.FormatInt(max(0, limit-used), 10)), nil
 }

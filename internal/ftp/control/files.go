@@ -1,12 +1,10 @@
 package control
 
 import (
-	"errors"
 	"io/fs"
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
-
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
@@ -104,58 +102,4 @@ func (s *session) pwd(string) (wire.Reply, error) { return s.forward("PWD", "") 
 func (s *session) cdup(string) (wire.Reply, error) {
 	s.op.Stat = s.op.StatDir
 	return s.forward("CDUP", "")
-}
-
-// request is the command as a fileCommand gets it.
-func (s *session) request() *fileRequest {
-	return &fileRequest{
-		Operation: &s.op.Operation, WorkingDirectory: s.workingDirectory(),
-		Login: s.identity.login, Names: s.identity.nameCodec(),
-		Locale:  s.identity.locale,
-		Started: s.server.started,
-	}
-}
-
-// answer lets a fileCommand answer.
-func (s *session) answer(arg string, command fileCommand) (wire.Reply, error) {
-	request := s.request()
-	var r wire.Reply
-	err := s.perform(func() (err error) {
-		r, err = command(request, arg)
-		return err
-	})
-	switch {
-	case errors.Is(err, errSyntax):
-		return s.syntaxError()
-	case err != nil:
-		return wire.Reply{}, err
-	}
-	return r, nil
-}
-
-// onFile makes a row of a table.
-func onFile(command fileCommand) func(*session, string) (wire.Reply, error) {
-	return func(s *session, arg string) (wire.Reply, error) { return s.answer(arg, command) }
-}
-
-// mlst is MLST.
-func (s *session) mlst(arg string) (wire.Reply, error) {
-	return s.answer(arg, mlst(s.settings.facts))
-}
-
-// optsHash is OPTS HASH (draft-ietf-ftpext2-hash 3.2), which tells the algorithm, or chooses one.
-func (s *session) optsHash(name string) (wire.Reply, error) {
-	if name != "" {
-		algorithm, known := wire.FindHash(name)
-		if !known {
-			return s.reply(501, i18n.OptionUnknown, "OPTS HASH")
-		}
-		s.settings.algorithm = algorithm
-	}
-	return wire.NewReply(200, s.settings.algorithm), nil
-}
-
-// hash is HASH (draft-ietf-ftpext2-hash 3): of the whole file, or of what RANG has chosen.
-func (s *session) hash(arg string) (wire.Reply, error) {
-	return s.answer(arg, hashOf(s.settings.algorithm, s.settings.next.parameters.TakeRange()))
 }

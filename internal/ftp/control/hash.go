@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"syscall"
 
+	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
-
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
@@ -73,4 +73,21 @@ func (r *fileRequest) hash(algorithm, pathname string, part wire.ByteRange) (sum
 		err = errors.Join(engine.ErrPastEnd, err)
 	}
 	return sum, end, err
+}
+
+// optsHash is OPTS HASH (draft-ietf-ftpext2-hash 3.2), which tells the algorithm, or chooses one.
+func (s *session) optsHash(name string) (wire.Reply, error) {
+	if name != "" {
+		algorithm, known := wire.FindHash(name)
+		if !known {
+			return s.reply(501, i18n.OptionUnknown, "OPTS HASH")
+		}
+		s.settings.algorithm = algorithm
+	}
+	return wire.NewReply(200, s.settings.algorithm), nil
+}
+
+// hash is HASH (draft-ietf-ftpext2-hash 3): of the whole file, or of what RANG has chosen.
+func (s *session) hash(arg string) (wire.Reply, error) {
+	return s.answer(arg, hashOf(s.settings.algorithm, s.settings.next.parameters.TakeRange()))
 }

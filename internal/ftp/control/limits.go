@@ -3,7 +3,6 @@ package control
 import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
-	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
 // pace lets a command wait for its turn. It ends the session by 421 where that would take too long.
@@ -29,20 +28,4 @@ func (s *session) unaudited(row command) error {
 		return &reply.CodeError{Code: 421, Err: reply.ErrNotAudited}
 	}
 	return reply.ErrNotAudited
-}
-
-// foreign tells the log of a client that speaks another protocol, empty for none.
-func (s *session) foreign(protocol string) {
-	advice := map[string]string{
-		wire.ForeignTLS: "the client was disconnected: let it use explicit TLS, or the port of tls.implicit_listen",
-		wire.ForeignPROXY: "the header was not believed: if a load balancer sent it, name its network in " +
-			"proxy_protocol.trusted",
-	}[protocol]
-	if advice == "" {
-		return
-	}
-	if more, first := s.log.Seldom("foreign", protocol); first {
-		s.log.Info("client began with another protocol; the log shows one a minute for an address",
-			"protocol", protocol, "advice", advice, "more", more)
-	}
 }

@@ -33,6 +33,38 @@ type fileRequest struct {
 // A fileCommand answers a command with its argument. An error is for the session to answer.
 type fileCommand func(r *fileRequest, arg string) (wire.Reply, error)
 
+// request is the command as a fileCommand gets it.
+func (s *session) request() *fileRequest {
+	return &fileRequest{
+		Operation: &s.op.Operation, WorkingDirectory: s.workingDirectory(),
+		Login: s.identity.login, Names: s.identity.nameCodec(),
+		Locale:  s.identity.locale,
+		Started: s.server.started,
+	}
+}
+
+// answer lets a fileCommand answer.
+func (s *session) answer(arg string, command fileCommand) (wire.Reply, error) {
+	request := s.request()
+	var r wire.Reply
+	err := s.perform(func() (err error) {
+		r, err = command(request, arg)
+		return err
+	})
+	switch {
+	case errors.Is(err, errSyntax):
+		return s.syntaxError()
+	case err != nil:
+		return wire.Reply{}, err
+	}
+	return r, nil
+}
+
+// onFile makes a row of a table.
+func onFile(command fileCommand) func(*session, string) (wire.Reply, error) {
+	return func(s *session, arg string) (wire.Reply, error) { return s.answer(arg, command) }
+}
+
 // listClient describes the client to a listing.
 func (r *fileRequest) listClient() *list.Client {
 	return &list.Client{

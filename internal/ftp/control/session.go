@@ -9,14 +9,12 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
-
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/report"
-
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 )
 
@@ -151,6 +149,22 @@ func (s *session) received(l *wire.Line) {
 	default:
 		s.dispatch(text)
 		s.dialogue.conn.Resume(l, s.dialogue.done)
+	}
+}
+
+// foreign tells the log of a client that speaks another protocol, empty for none.
+func (s *session) foreign(protocol string) {
+	advice := map[string]string{
+		wire.ForeignTLS: "the client was disconnected: let it use explicit TLS, or the port of tls.implicit_listen",
+		wire.ForeignPROXY: "the header was not believed: if a load balancer sent it, name its network in " +
+			"proxy_protocol.trusted",
+	}[protocol]
+	if advice == "" {
+		return
+	}
+	if more, first := s.log.Seldom("foreign", protocol); first {
+		s.log.Info("client began with another protocol; the log shows one a minute for an address",
+			"protocol", protocol, "advice", advice, "more", more)
 	}
 }
 
