@@ -206,8 +206,8 @@ func (f *Files) allowMove(op string, from, to *target, permitted func(from, to, 
 	if err := f.printable(op, to); err != nil {
 		return err
 	}
-	if f.Deny.match(to.canonical) {
-		return linkError(op, from, to, ErrNameDenied)
+	if err := f.mayStore(op, to); err != nil {
+		return err
 	}
 	switch {
 	case to.fixed, from.fixed && op == "rename":

@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -216,12 +214,4 @@ func (u *upload) etag(failed error) string {
 		return ""
 	}
 	return etagOf(info)
-}
-
-// etagOf is the ETag of a file, empty where it is not known.
-func etagOf(info fs.FileInfo) string {
-	if stored, ok := info.(interface{ ETag() string }); ok {
-		return strings.Trim(stored.ETag(), `"`)
-	}
-	return ""
 }
