@@ -32,8 +32,12 @@ func (d *decoder) include(p Path, v reflect.Value) {
 			d.report(p.Child(key), at, "cannot read %s: %v", name, WithoutPath(err))
 			continue
 		}
+		before := len(d.problems)
 		for _, file := range files {
 			d.includeFile(p, file, field, v.Field(i))
+		}
+		if at.broken = len(d.problems) > before; at.broken { // what is missing may stand in a file with a problem
+			d.positions[p.Child(key).key()] = at
 		}
 	}
 }
