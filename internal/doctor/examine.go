@@ -69,7 +69,15 @@ type Options struct {
 	Samples     int            // passive ports to try
 	Logins      int            // sessions to compare
 	Idle        time.Duration  // how long a control connection stays idle
+	Limit       time.Duration  // how long the examination may take; 0 for some minutes, by the other options
 	Progress    func(step string)
+}
+
+// limit ends an examination that a server holds up by leaving out or delaying one reply after the other. It has room
+// for ports that do not answer, and for the idle connection.
+func (o *Options) limit() time.Duration {
+	const replies = 3 * time.Minute
+	return cmp.Or(o.Limit, replies+o.Idle+time.Duration(o.Samples+o.Logins)*dialTimeout)
 }
 
 // An examination is one of a server.
@@ -79,6 +87,7 @@ type examination struct {
 	ended   func() error // that of the context
 	found   Findings
 	judged  bool           // TLS was
+	endless bool           // the reply to FEAT is; no session asks for it again
 	differ  bool           // the servers at the addresses
 	address netip.AddrPort // that works
 	way     string         // EPSV, PASV, PORT, or none works
@@ -88,8 +97,12 @@ type examination struct {
 }
 
 // Examine looks at a server as a client does. It makes a directory and files there, and removes them, also after
-// ctx has ended; then the error is that of ctx, and the findings are those up to there.
+// ctx has ended; then the error is that of ctx, and the findings are those up to there. So it is after the limit of the
+// options.
 func Examine(ctx context.Context, target Target, o Options) (*Findings, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.limit(), fmt.Errorf(
+		"the server took too long to answer: the examination was ended after %s, and the rest was not examined", o.limit()))
+	defer cancel()
 	x := &examination{Options: o, target: target, ended: ctx.Err,
 		prefix: "babelftp-doctor-" + strings.ToLower(rand.Text()[:8])}
 	if s := x.logins(ctx); s != nil {
@@ -99,7 +112,7 @@ func Examine(ctx context.Context, target Target, o Options) (*Findings, error) {
 			x.apart(ctx, "NOOP "+x.Idle.String(), x.idle)
 		}
 	}
-	return &x.found, ctx.Err()
+	return &x.found, context.Cause(ctx)
 }
 
 // add adds findings. What goes wrong after the context has ended says nothing about the server, but what is left.

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -166,6 +167,60 @@ func TestOldTLS(t *testing.T) {
 	}
 	if !slices.ContainsFunc(found.Shown(text), func(f doctor.Finding) bool { return f.ID == "tls-old" }) {
 		t.Errorf("found %+v", found.Shown(text))
+	}
+}
+
+// One session waits for features that have no end, and the servers that compare without them are alike.
+func TestFeaturesWithoutAnEnd(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	address := serve(t, func(conn net.Conn) {
+		_, _ = io.WriteString(conn, "220 hello\r\n")
+		for in := bufio.NewScanner(conn); in.Scan(); {
+			verb, _, _ := strings.Cut(in.Text(), " ")
+			reply, ok := map[string]string{"USER": "331 go on", "PASS": "230 hello", "FEAT": "211-Features:\r\n UTF8",
+				"CWD": "250 ok", "OPTS": "200 ok", "QUIT": "221 bye"}[verb]
+			if !ok {
+				reply = "502 no"
+			}
+			if verb == "FEAT" {
+				asked.Add(1)
+			}
+			_, _ = io.WriteString(conn, reply+"\r\n")
+		}
+	})
+	target := doctor.Target{Host: "127.0.0.1", Port: address.Port(), User: "anonymous"}
+	found, err := doctor.Examine(t.Context(), target, doctor.Options{Samples: 2, Logins: 4, Progress: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, f := range found.Shown(text) {
+		ids = append(ids, strings.Join(append([]string{string(f.ID)}, f.Args...), " "))
+	}
+	want := []string{"command-broken FEAT", "command-broken EPSV", "command-broken PASV", "tls-missing", "active-failed"}
+	if !slices.Equal(ids, want) {
+		t.Errorf("found %q, want %q", ids, want)
+	}
+	if asked.Load() != 1 {
+		t.Errorf("asked for the features %d times", asked.Load())
+	}
+}
+
+// A server that does not go on is left, and the error says that the examination is not whole.
+func TestLimit(t *testing.T) {
+	address := serve(t, func(conn net.Conn) {
+		_, _ = io.WriteString(conn, "220 hello\r\n")
+		_, _ = io.Copy(io.Discard, conn)
+	})
+	target := doctor.Target{Host: "127.0.0.1", Port: address.Port(), User: "anonymous"}
+	found, err := doctor.Examine(t.Context(), target, doctor.Options{Logins: 1, Limit: 100 * time.Millisecond,
+		Progress: func(string) {}})
+	if err == nil || !strings.Contains(err.Error(), "ended after 100ms") {
+		t.Errorf("the error is %v", err)
+	}
+	if shown := found.Shown(text); len(shown) > 0 {
+		t.Errorf("found %+v", shown) // it is the examination that has ended
 	}
 }
 

@@ -234,17 +234,27 @@ func (x *examination) enter(s *session) *Finding {
 		}
 	}
 	_ = s.send("TYPE I")
-	s.features = s.send("FEAT")
+	x.feat(s)
 	if r = s.send("OPTS UTF8 ON"); r.code == 0 {
 		return newFinding(transferCut, nil, "OPTS UTF8 ON", r.String())
-	}
-	if s.features.code == 0 { // it has no end
-		s.unsafe = append(s.unsafe, newFinding(commandBroken, []string{"FEAT"}, "FEAT", s.features.String()))
 	}
 	if x.dir != "" {
 		return refused("CWD", s.send("CWD "+x.dir))
 	}
 	return nil
+}
+
+// feat asks for the features. Where the reply has no end, the session has none, and no other session waits for them.
+func (x *examination) feat(s *session) {
+	if x.endless {
+		return
+	}
+	if r := s.send("FEAT"); r.code != 0 {
+		s.features = r
+	} else {
+		x.endless = true
+		x.note(commandBroken, []string{"FEAT"}, "FEAT", r.String())
+	}
 }
 
 // What servers say of a login whose user has no usable home, and of a full disk, with whatever code they choose.
