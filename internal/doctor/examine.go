@@ -64,12 +64,12 @@ func ParseTarget(text string) (Target, error) {
 
 // Options say how to look at a server. The zero value is not useful: see the command line for good values.
 type Options struct {
-	Authorities *x509.CertPool // nil for those of the system
+	Authorities *x509.CertPool // nil for those of the system.
 	Insecure    bool           // the password goes without TLS too
 	Samples     int            // passive ports to try
 	Logins      int            // sessions to compare
 	Idle        time.Duration  // how long a control connection stays idle
-	Limit       time.Duration  // how long the examination may take; 0 for some minutes, by the other options
+	Limit       time.Duration  // of the whole examination; 0 for a few minutes.
 	Progress    func(step string)
 }
 
@@ -87,7 +87,7 @@ type examination struct {
 	ended   func() error // that of the context
 	found   Findings
 	judged  bool           // TLS was
-	endless bool           // the reply to FEAT is; no session asks for it again
+	endless bool           // the reply to FEAT is.
 	differ  bool           // the servers at the addresses
 	address netip.AddrPort // that works
 	way     string         // EPSV, PASV, PORT, or none works
