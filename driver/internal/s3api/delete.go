@@ -11,9 +11,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/s3object"
@@ -249,7 +252,7 @@ func (b *Bucket) deleteByNewMarker(ctx context.Context, in *s3.DeleteObjectInput
 	case err != nil:
 		return nil, err
 	case len(out.Errors) > 0:
-		return nil, errorOf(&out.Errors[0])
+		return nil, errorOf(&out.Errors[0], out.ResultMetadata)
 	case len(out.Deleted) == 0:
 		return nil, s3error.ErrNoResult
 	}
@@ -453,7 +456,7 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 				markers[aws.ToString(d.Key)] = aws.ToString(d.DeleteMarkerVersionId)
 			}
 		}
-		if doubts := doubtsOf(out.Errors); markers != nil {
+		if doubts := doubtsOf(out); markers != nil {
 			remove = func(ctx context.Context, v Version) error {
 				if failed := doubts[v.Key]; failed != nil {
 					return inDoubt(ctx, v, failed)
@@ -484,19 +487,19 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 }
 
 // doubtsOf returns the errors of keys after which S3 may have deleted their objects all the same, or may yet do it.
-func doubtsOf(errs []types.Error) map[string]error {
+func doubtsOf(out *s3.DeleteObjectsOutput) map[string]error {
 	doubts := map[string]error{}
-	for i := range errs {
-		if err := errorOf(&errs[i]); s3error.HasCode(err, "InternalError") {
-			doubts[aws.ToString(errs[i].Key)] = s3error.FromSDK(err)
+	for i := range out.Errors {
+		if err := errorOf(&out.Errors[i], out.ResultMetadata); s3error.HasCode(err, "InternalError") {
+			doubts[aws.ToString(out.Errors[i].Key)] = s3error.FromSDK(err)
 		}
 	}
 	return doubts
 }
 
 // errorOf is the error of one object in an answer to DeleteObjects, as that of a request for this object alone. So a
-// refusal is known to be one.
-func errorOf(e *types.Error) error {
+// refusal is known to be one, and has the ID of the request.
+func errorOf(e *types.Error, of middleware.Metadata) error {
 	err := &smithy.GenericAPIError{Code: aws.ToString(e.Code), Message: aws.ToString(e.Message)}
 	status, known := map[string]int{
 		"AccessDenied": http.StatusForbidden, "MethodNotAllowed": http.StatusMethodNotAllowed,
@@ -506,8 +509,9 @@ func errorOf(e *types.Error) error {
 		return err
 	}
 	answer := &smithyhttp.Response{Response: &http.Response{StatusCode: status, Header: http.Header{}}}
-	return &smithy.OperationError{ServiceID: s3.ServiceID, OperationName: "DeleteObjects",
-		Err: &smithyhttp.ResponseError{Response: answer, Err: err}}
+	refused := &awshttp.ResponseError{ResponseError: &smithyhttp.ResponseError{Response: answer, Err: err}}
+	refused.RequestID, _ = awsmiddleware.GetRequestIDMetadata(of)
+	return &smithy.OperationError{ServiceID: s3.ServiceID, OperationName: "DeleteObjects", Err: refused}
 }
 
 // deletedBy tells which versions S3 has deleted, by the errors in its answer. It has deleted none where an error does

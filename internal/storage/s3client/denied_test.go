@@ -2,14 +2,18 @@ package s3client
 
 import (
 	"errors"
+	iofs "io/fs"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/spf13/afero"
 
+	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -79,5 +83,58 @@ func TestExplain(t *testing.T) {
 	if _, err := restricted.GetBucketPolicy(t.Context(), &s3.GetBucketPolicyInput{Bucket: &bucket}); err == nil ||
 		strings.Contains(err.Error(), "IAM policy") {
 		t.Errorf("a request outside of the table: %v", err)
+	}
+}
+
+// The denial of a single key names the action too: S3 answers DeleteObjects with 200. MinIO gets such a request for a
+// file of a bucket that keeps versions, because its DeleteObject makes no delete marker of its own.
+func TestExplainKeys(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	for _, name := range []string{"plain", "versioned"} {
+		t.Run(name, func(t *testing.T) {
+			bucket := s.Bucket(t)
+			if name == "versioned" {
+				bucket = s.VersionedBucket(t)
+			}
+			arn := "arn:aws:s3:::" + bucket
+			policy := newPolicy([]allowance{
+				{Permission: Permission{Action: ListBucket, Resource: arn}},
+				{Permission: Permission{Action: PutObject, Resource: arn + "/*"}},
+				{Permission: Permission{Action: GetObject, Resource: arn + "/*"}},
+			})
+			client := s.Restricted(t, policy).Client(func(o *s3.Options) {
+				o.APIOptions = append(o.APIOptions, Region(s.Region).Explain)
+			})
+			p, _ := driver.ProfileNamed("minio")
+			fs, err := driver.New(t.Context(), client, bucket, &driver.Options{Profile: p})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range []string{"in/a.csv", "in/b.csv"} {
+				if err := afero.WriteFile(fs, file, []byte("x"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for operation, run := range map[string]func() error{
+				"remove": func() error { return fs.Remove("in/a.csv") },
+				"rename": func() error { return fs.Rename("in", "out") },
+			} {
+				err := run()
+				if err == nil || !errors.Is(err, iofs.ErrPermission) || !strings.Contains(err.Error(), ", request ") ||
+					!strings.Contains(err.Error(), "the IAM policy must allow s3:DeleteObject on "+arn+"/") {
+					t.Errorf("%s: %v", operation, err)
+				}
+			}
+			keys := []types.ObjectIdentifier{{Key: aws.String("in/a.csv")}}
+			out, err := client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{
+				Bucket: &bucket, Delete: &types.Delete{Objects: keys}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := "the IAM policy must allow s3:DeleteObject on " + arn + "/in/a.csv: "
+			if len(out.Errors) != 1 || !strings.HasPrefix(aws.ToString(out.Errors[0].Message), want) {
+				t.Errorf("DeleteObjects has %d errors, want one that begins with %q", len(out.Errors), want)
+			}
+		})
 	}
 }
