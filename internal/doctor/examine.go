@@ -309,7 +309,7 @@ func (x *examination) sample(ctx context.Context, s *session, t *tried) (usable 
 		x.note(dataElsewhere, nil, r.String(), "LIST", last.String())
 	default:
 		x.add(f)
-		if f.ID == commandRefused { // of the port nothing is wrong
+		if f.ID == commandRefused || f.ID == commandFailed { // of the port nothing is wrong
 			t.good++
 		}
 	}

@@ -437,7 +437,7 @@ func TestDevices(t *testing.T) {
 		{"home-is-not-there", device{toClient: starts("230", "421 Home directory not available - aborting\r\n")},
 			[]string{"!command-refused"}},
 		{"disk", device{toClient: starts("226 Transfer", "451 Failure writing to local file.\r\n")},
-			[]string{"!storage-refuses"}},
+			[]string{"!command-failed"}},
 		{"disk-with-a-code-of-its-own", device{toClient: starts("226 Transfer", "550 No space left on device.\r\n")},
 			[]string{"!storage-full"}},
 		{"REST-of-FEAT-that-is-refused", device{toServer: starts("REST", "XXXX\r\n")}, []string{"!command-broken"}},

@@ -50,6 +50,7 @@ const (
 	idleCut              ID = "idle-cut" // time
 	transferCut          ID = "transfer-cut"
 	commandRefused       ID = "command-refused" // command
+	commandFailed        ID = "command-failed"  // command
 	fileDiffers          ID = "file-differs"    // file
 	typeASCII            ID = "type-ascii"
 	namesChanged         ID = "names-changed"   // file
@@ -59,7 +60,6 @@ const (
 	replicasDiffer       ID = "replicas-differ"
 	storageFull          ID = "storage-full"
 	storageSlow          ID = "storage-slow"
-	storageRefuses       ID = "storage-refuses"
 	leftover             ID = "leftover" // file
 )
 
@@ -120,6 +120,7 @@ func Kinds() []Kind {
 			[]string{"connection=^the data connection (was lost|stalled)|^the command took|^the control connection has ended"}},
 		{commandRefused, Wrong, "doctor-command-refused", "doctor-do-user", true,
 			[]string{"err storage=permission denied by the permissions"}},
+		{commandFailed, Wrong, "doctor-command-refused", "doctor-do-server-log", true, nil},
 		{fileDiffers, Wrong, "doctor-changed", "doctor-do-inspection", true, nil},
 		{typeASCII, Wrong, "doctor-type-ascii", "doctor-do-binary", false,
 			[]string{"`TYPE A` before a file whose name tells that it is binary (debug lines)"}},
@@ -137,7 +138,7 @@ func Kinds() []Kind {
 			[]string{
 				"err storage=SlowDown|HTTP (429|503)|i/o timeout|deadline exceeded|Client.Timeout", "status=^(429|503)$",
 				"`S3 request` of 5 seconds or more (debug lines)"}},
-		{storageRefuses, Wrong, "doctor-storage-refuses", "doctor-do-storage", true,
+		{"storage-refuses", Wrong, "doctor-storage-refuses", "doctor-do-storage", false,
 			[]string{"msg=^bucket cannot be used", "err storage=" +
 				"AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|RequestTimeTooSkewed|NoSuchBucket|" +
 				"IAM policy must allow|HTTP (401|403|500|502)|no route to host|no such host|connection refused$"}},

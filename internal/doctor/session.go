@@ -273,8 +273,8 @@ func refused(command string, r reply) *Finding {
 		return newFinding(storageFull, nil, command, r.String())
 	case slices.Contains([]int{0, 425, 426}, r.code):
 		return newFinding(transferCut, nil, command, r.String())
-	case r.code == 451:
-		return newFinding(storageRefuses, nil, command, r.String())
+	case r.code == 451: // a local error, which its log explains (RFC 959 section 4.2)
+		return newFinding(commandFailed, []string{verb}, command, r.String())
 	case r.code == 421:
 		return newFinding(limitReached, nil, command, r.String())
 	case slices.Contains([]int{521, 522, 534, 536}, r.code):
