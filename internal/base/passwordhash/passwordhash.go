@@ -28,7 +28,7 @@ type hash interface {
 }
 
 // errUnknown is the error for a text that is a hash of no known kind.
-var errUnknown = errors.New("is not a hash of argon2id, bcrypt or SHA-512 crypt")
+var errUnknown = errors.New("is not a hash of argon2id, bcrypt, SHA-512 crypt or SHA-256 crypt")
 
 // read reads a hash.
 func read(text string) (hash, error) {

@@ -84,7 +84,7 @@ func TestProblem(t *testing.T) {
 	bcrypt := "$2b$%s$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e"
 	sha512 := "$6$%ssalt$" + strings.Repeat("a", 86)
 	argon2id := "$argon2id$v=19$%s$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo"
-	const unknown = "is not a hash of argon2id, bcrypt or SHA-512 crypt"
+	const unknown = "is not a hash of argon2id, bcrypt, SHA-512 crypt or SHA-256 crypt"
 	for text, want := range map[string]string{
 		"":                             "is not a password hash; passwords are not kept in plain text",
 		"secret":                       "is not a password hash; passwords are not kept in plain text",

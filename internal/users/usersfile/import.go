@@ -32,8 +32,9 @@ type user struct {
 	limits           limits
 	permissions      []config.Permission // nil for all
 	paths            map[string][]config.Permission
+	files            files
 	overwrite        config.Overwrite
-	quota            int64
+	quota            int64 // bytes, 0 for no limit
 }
 
 func newUsers(strip string) *Users {
@@ -62,7 +63,7 @@ func (us *Users) add(name string, u *user) {
 		us.disable(name, u, "the password hash is one of yescrypt, which this server cannot compare: %s", anew)
 	case !strings.HasPrefix(u.hash, "$"):
 		u.hash = ""
-		us.disable(name, u, "there is not a password hash, or the user is locked: %s", anew)
+		us.disable(name, u, "there is no password hash, or the user is locked: %s", anew)
 	case problem != "":
 		u.hash = ""
 		us.disable(name, u, "the password hash cannot be used, because it %s: %s", problem, anew)
@@ -171,14 +172,15 @@ type userYAML struct {
 	Home        string                         `yaml:"home,omitempty"`
 	Permissions *[]config.Permission           `yaml:"permissions,omitempty"`
 	Paths       map[string][]config.Permission `yaml:"path_permissions,omitempty"`
+	Files       files                          `yaml:"files,omitempty"`
 	Overwrite   config.Overwrite               `yaml:"overwrite,omitempty"`
-	Quota       int64                          `yaml:"quota,omitempty"`
+	Quota       string                         `yaml:"quota,omitempty"`
 	Limits      limits                         `yaml:"limits,omitempty"`
 }
 
 func (u *user) yaml() userYAML {
-	y := userYAML{Hash: u.hash, Root: u.root, Home: u.home, Paths: u.paths, Overwrite: u.overwrite, Quota: u.quota,
-		Disabled: u.closed != nil, Expires: u.expires, Limits: u.limits}
+	y := userYAML{Hash: u.hash, Root: u.root, Home: u.home, Paths: u.paths, Files: u.files, Overwrite: u.overwrite,
+		Quota: size(u.quota), Disabled: u.closed != nil, Expires: u.expires, Limits: u.limits}
 	if y.Root == "/" {
 		y.Root = ""
 	}

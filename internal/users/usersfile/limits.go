@@ -17,11 +17,17 @@ type limits struct {
 	Deny         []string `yaml:"deny,omitempty"`
 }
 
+// files are the rules of a user about files, in the form of the configuration.
+type files struct {
+	Deny    []string `yaml:"deny,omitempty"`
+	MaxSize string   `yaml:"max_size,omitempty"`
+}
+
 // kib is how many bytes the unit of bandwidth of most servers has.
 const kib = 1024
 
-// rate is a rate in bytes a second, empty for none.
-func rate(bytes int64) string {
+// size is a number of bytes, or a rate in bytes a second, empty for none.
+func size(bytes int64) string {
 	if bytes <= 0 {
 		return ""
 	}

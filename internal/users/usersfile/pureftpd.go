@@ -62,8 +62,8 @@ func (us *Users) addPure(fields []string) {
 		}
 		return n
 	}
-	u.limits.UploadRate = rate(number(pureUploadRate, "the upload bandwidth"))
-	u.limits.DownloadRate = rate(number(pureDownloadRate, "the download bandwidth"))
+	u.limits.UploadRate = size(number(pureUploadRate, "the upload bandwidth"))
+	u.limits.DownloadRate = size(number(pureDownloadRate, "the download bandwidth"))
 	u.limits.Sessions = int(number(pureSessions, "the number of connections"))
 	u.quota = number(pureQuota, "the quota")
 	if problem := u.limits.networks(list(fields[pureAllow]), list(fields[pureDeny])); problem != "" {

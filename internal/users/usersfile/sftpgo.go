@@ -7,7 +7,9 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -34,7 +36,7 @@ type sftpgoUser struct {
 	UploadData     int64               `json:"upload_data_transfer"` // MB, 0 for no limit
 	DownloadData   int64               `json:"download_data_transfer"`
 	TotalData      int64               `json:"total_data_transfer"`
-	VirtualFolders []json.RawMessage   `json:"virtual_folders"`
+	VirtualFolders []sftpgoFolder      `json:"virtual_folders"`
 	PublicKeys     []string            `json:"public_keys"`
 	Groups         []json.RawMessage   `json:"groups"`
 	Filters        sftpgoFilters       `json:"filters"`
@@ -47,6 +49,18 @@ type sftpgoUser struct {
 	} `json:"filesystem"`
 }
 
+// A sftpgoFolder shows another place as a directory of a user.
+type sftpgoFolder struct {
+	Path string `json:"virtual_path"`
+}
+
+// A sftpgoPattern says which names files may have below a directory. Upper and lower case are equal to it.
+type sftpgoPattern struct {
+	Path    string   `json:"path"`
+	Allowed []string `json:"allowed_patterns"`
+	Denied  []string `json:"denied_patterns"`
+}
+
 // sftpgoFilters are settings of a user of SFTPGo, some of which refuse logins or files.
 type sftpgoFilters struct {
 	StartDirectory  string            `json:"start_directory"`
@@ -54,7 +68,7 @@ type sftpgoFilters struct {
 	DeniedIP        []string          `json:"denied_ip"`
 	DeniedProtocols []string          `json:"denied_protocols"`
 	DeniedMethods   []string          `json:"denied_login_methods"`
-	FilePatterns    []json.RawMessage `json:"file_patterns"`
+	FilePatterns    []sftpgoPattern   `json:"file_patterns"`
 	MaxUploadSize   int64             `json:"max_upload_file_size"`
 	BandwidthLimits []json.RawMessage `json:"bandwidth_limits"` // by address
 	DataLimits      []json.RawMessage `json:"data_transfer_limits"`
@@ -107,9 +121,10 @@ func (s *sftpgoUser) bucket() string {
 func (us *Users) addSFTPGo(s *sftpgoUser, several bool) {
 	name := s.Username
 	u := &user{hash: s.Password, quota: max(0, s.QuotaSize), home: s.Filters.StartDirectory, expires: s.expires()}
+	u.files.MaxSize = size(s.Filters.MaxUploadSize)
 	u.limits = limits{
 		Sessions:   max(0, s.MaxSessions),
-		UploadRate: rate(s.UploadSpeed * kib), DownloadRate: rate(s.DownloadSpeed * kib),
+		UploadRate: size(s.UploadSpeed * kib), DownloadRate: size(s.DownloadSpeed * kib),
 	}
 	switch s.FileSystem.Provider {
 	case sftpgoS3:
@@ -133,7 +148,13 @@ func (us *Users) addSFTPGo(s *sftpgoUser, several bool) {
 	}
 	us.restrict(name, u, s)
 	us.add(name, u)
-	us.warnLost(name, s)
+	for _, folder := range s.VirtualFolders {
+		us.warn(name, "the virtual folder %s is lost: write %s into folders of the tenant", folder.Path,
+			path.Join("/", u.root, folder.Path))
+	}
+	if len(s.PublicKeys) > 0 {
+		us.warn(name, "the public keys are lost: they are for SFTP")
+	}
 }
 
 // expires is when the user or the password expires, empty for never.
@@ -174,28 +195,50 @@ func (us *Users) restrict(name string, u *user, s *sftpgoUser) {
 		{len(f.BandwidthLimits) > 0, "bandwidth by address cannot be imported: write limits.upload_rate and download_rate"},
 		{len(f.AccessTimes) > 0, "the times of day at which the user may log in cannot be imported"},
 		{len(s.Groups) > 0, "the settings of the user's groups cannot be imported: check permissions, root and limits"},
-		{len(f.FilePatterns) > 0, "patterns of file names cannot be imported: write them as path_permissions"},
-		{f.MaxUploadSize != 0, "the largest size of an upload cannot be imported"},
 	} {
 		if lost.given {
 			us.disable(name, u, "%s", lost.what)
 		}
 	}
+	us.denyFiles(name, u, f.FilePatterns)
 }
 
-// warnLost warns of what a user of a configuration has not, and that gave the user more.
-func (us *Users) warnLost(name string, s *sftpgoUser) {
-	for _, lost := range []struct {
-		given bool
-		what  string
-	}{
-		{len(s.VirtualFolders) > 0, "the virtual folders are lost: write them as folders of the tenant"},
-		{len(s.PublicKeys) > 0, "the public keys are lost: they are for SFTP"},
-	} {
-		if lost.given {
-			us.warn(name, "%s", lost.what)
+// denyFiles imports which names files may not have. The user is disabled all the same, as SFTPGo also refuses to
+// send such files.
+func (us *Users) denyFiles(name string, u *user, patterns []sftpgoPattern) {
+	for _, of := range patterns {
+		if of.Path != "/" {
+			us.disable(name, u, "the patterns of file names in %s cannot be imported: files.deny counts in all directories",
+				of.Path)
+			continue
+		}
+		if len(of.Allowed) > 0 {
+			us.disable(name, u, "the file names that are allowed cannot be imported: write files.deny")
+		}
+		for _, pattern := range of.Denied {
+			if strings.ContainsAny(pattern, `[\`) {
+				us.disable(name, u, "the pattern %s of file names cannot be imported: write files.deny", pattern)
+				continue
+			}
+			u.files.Deny = append(u.files.Deny, bothCases(pattern))
+		}
+		if len(of.Denied) > 0 {
+			us.disable(name, u, "files.deny refuses to store files of these names, and not to send them, as that server does")
 		}
 	}
+}
+
+// bothCases is a pattern that takes upper and lower case of its letters as equal.
+func bothCases(pattern string) string {
+	var b strings.Builder
+	for _, r := range pattern {
+		if lower, upper := unicode.ToLower(r), unicode.ToUpper(r); lower != upper {
+			b.WriteString("[" + string(lower) + string(upper) + "]")
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // setPermissions translates the permissions of each path. Those of "/" are everywhere, and others replace them below

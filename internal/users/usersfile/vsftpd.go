@@ -47,6 +47,10 @@ func VSFTPD(text []byte, strip string, cfg VSFTPDConfig) (*Users, error) {
 		return nil, errOddLines
 	}
 	users := newUsers(strip)
+	if most := all["max_per_ip"]; most != "" && most != "0" {
+		users.Warnings = append(users.Warnings,
+			"max_per_ip is a limit of the server: write limits: {address: {sessions: "+most+"}} into its configuration")
+	}
 	for pair := range slices.Chunk(found, 2) { //nolint:mnd // a name and a password
 		name := pair[0]
 		own := map[string]string{}
@@ -85,7 +89,7 @@ func readVSFTPD(text []byte) (map[string]string, error) {
 
 // What settings of vsftpd are to an import, besides those that are read.
 const (
-	vsftpdRestricts = " cmds_allowed cmds_denied deny_file hide_file force_dot_files max_per_ip " +
+	vsftpdRestricts = " cmds_allowed cmds_denied deny_file hide_file force_dot_files " +
 		"userlist_file tcp_wrappers secure_email_list_enable banned_email_file "
 	vsftpdHarmless = " guest_username guest_enable chroot_local_user chroot_list_enable allow_writeable_chroot " +
 		"passwd_chroot_enable local_umask anon_umask file_open_mode idle_session_timeout data_connection_timeout " +
@@ -93,6 +97,17 @@ const (
 		"anon_world_readable_only local_root write_enable anon_upload_enable anon_mkdir_write_enable " +
 		"anon_other_write_enable download_enable dirlist_enable local_max_rate anon_max_rate use_localtime "
 )
+
+// vsftpdAdvice is what to write in place of a setting, empty where nothing does the same.
+func vsftpdAdvice(key string) string {
+	switch key {
+	case "cmds_allowed", "cmds_denied":
+		return ": write permissions"
+	case "deny_file":
+		return ": write files.deny, which refuses to store files"
+	}
+	return ""
+}
 
 func (us *Users) addVSFTPD(name string, u *user, all, own map[string]string) {
 	settings := maps.Clone(all)
@@ -144,7 +159,7 @@ func (us *Users) addVSFTPD(name string, u *user, all, own map[string]string) {
 		if err != nil || n < 0 {
 			us.disable(name, u, "the rate %q is no number", text)
 		} else if u.limits.UploadRate == "" {
-			u.limits.UploadRate, u.limits.DownloadRate = rate(n), rate(n)
+			u.limits.UploadRate, u.limits.DownloadRate = size(n), size(n)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
@@ -152,7 +167,7 @@ func (us *Users) addVSFTPD(name string, u *user, all, own map[string]string) {
 		known := strings.Contains(vsftpdHarmless, " "+key+" ")
 		off := slices.Contains([]string{"", "NO", "FALSE", "0"}, strings.ToUpper(settings[key]))
 		if strings.Contains(vsftpdRestricts, " "+key+" ") && !off || isOwn && !known {
-			us.disable(name, u, "%s cannot be imported", key)
+			us.disable(name, u, "%s cannot be imported%s", key, vsftpdAdvice(key))
 		}
 	}
 	us.add(name, u)
