@@ -26,18 +26,3 @@ func TestSampler(t *testing.T) {
 		pass("b", 0, true)
 	})
 }
-
-// The memory of a sampler ends with the events.
-func TestSamplerForgets(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var s Sampler[int]
-		for key := range sweepAt {
-			s.Pass(key)
-		}
-		time.Sleep(sampleEvery)
-		s.Pass(sweepAt)
-		if n := s.byKey.Len(); n != 1 {
-			t.Errorf("%d keys are remembered, want 1", n)
-		}
-	})
-}

@@ -66,23 +66,6 @@ func entering(t *testing.T, s *Server) func(addr, want string) (leave func()) {
 	}
 }
 
-func TestSessions(t *testing.T) {
-	s := NewServer(Usage{Sessions: 3}, Usage{Sessions: 2})
-	enter := entering(t, s)
-	const a, b = "192.0.2.1", "192.0.2.2"
-	first, second := enter(a, ""), enter(a, "")
-	enter(a, ":address.sessions")
-	third := enter(b, "")
-	enter(b, ":server.sessions")
-	first()
-	enter(a, "")()
-	second()
-	third()
-	if s.scope.sessions.used != 0 {
-		t.Errorf("%d sessions after all have left", s.scope.sessions.used)
-	}
-}
-
 // Half of the sessions may be not logged in. A session counts as such until it logs in, and again when it has logged
 // out, also above the limit.
 func TestSessionsBeforeLogin(t *testing.T) {

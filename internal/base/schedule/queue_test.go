@@ -4,47 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 )
-
-// TestOrder checks that turns go round those who wait, members or groups, and not round their requests.
-func TestOrder(t *testing.T) {
-	for label, key := range map[string]func(name string) Key{
-		"members": func(name string) Key { return Key{Member: name} },
-		"groups":  func(name string) Key { return Key{Group: name} },
-	} {
-		t.Run(label, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				q := NewQueue(1, 0)
-				first, err := q.Enter(t.Context(), key("a"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				var order []string
-				for _, name := range strings.Fields("a a a a b a c b") {
-					go func() {
-						slot, err := q.Enter(t.Context(), key(name))
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						order = append(order, name) // by the one that has entered
-						slot.Leave()
-					}()
-					synctest.Wait()
-				}
-				first.Leave()
-				synctest.Wait()
-				if got, want := strings.Join(order, " "), "a b c a b a a a"; got != want {
-					t.Errorf("turns are %s, want %s", got, want)
-				}
-				q.checkEmpty(t)
-			})
-		})
-	}
-}
 
 // TestGiveUp checks that who gives up leaves the queue at once, and takes no turn from others.
 func TestGiveUp(t *testing.T) {

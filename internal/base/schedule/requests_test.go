@@ -338,54 +338,6 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// TestTwoBusyUsers checks that two users with as many sessions get as much done together as one of them with all.
-func TestTwoBusyUsers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const sessions, requests = 16, 500
-		r := newRequests(false)
-		load := func(users int) time.Duration {
-			server := &busyServer{processors: 4}
-			begin := time.Now()
-			var all sync.WaitGroup
-			for i := range sessions {
-				all.Go(func() { server.requests(t, r.For("acme", fmt.Sprint(i%users)), requests) })
-			}
-			all.Wait()
-			return time.Since(begin)
-		}
-		one := load(1)
-		if two := load(2); two > one*5/4 {
-			t.Errorf("requests of two users took %v, and those of one %v", two, one)
-		}
-		r.queue.checkEmpty(t)
-	})
-}
-
-// TestOtherHasManyTurns checks that a user begins at once where another one of the tenant has begun many requests
-// while it was alone.
-func TestOtherHasManyTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRequests(false)
-		var held []*Turn
-		for range 100 {
-			turn, err := r.For("acme", "bob").Begin(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			held = append(held, turn)
-		}
-		begin := time.Now()
-		turn, err := r.For("acme", "alice").Begin(t.Context())
-		if took := time.Since(begin); err != nil || took > 0 {
-			t.Errorf("a request began after %v: %v", took, err)
-		}
-		for _, turn := range append(held, turn) {
-			turn.End()
-		}
-		r.queue.checkEmpty(t)
-	})
-}
-
 // TestTurns checks that turns go round tenants, and round the users of each. The user who has none is first.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
