@@ -1,11 +1,22 @@
 package driver_test
 
 import (
+	"context"
+	"errors"
 	"flag"
+	"fmt"
+	"path"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -48,4 +59,69 @@ func TestPagesPackaged(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
+}
+
+// TestVersionsOnCeph renames directories in a bucket that keeps versions, while another client replaces a file. The
+// names have what XML does not have, or what looks encoded, and a page of a listing holds two versions. Ceph repeats
+// the markers of pages as they are.
+func TestVersionsOnCeph(t *testing.T) {
+	s := s3test.Start(t, "ceph")
+	t.Parallel()
+	client, bucket := s.Client(), s.VersionedBucket(t)
+	spy, o := drivertest.NewSpy(client), &driver.Options{Profile: profile(t, s)}
+	f, other := drivertest.MustNew(t.Context(), spy, bucket, o), drivertest.MustNew(t.Context(), client, bucket, o)
+	for i, name := range []string{"é", "\x01", "%41", "1+", "100%", "\uffff", "\ufffd"} {
+		for of, files := range map[string][]string{
+			"file" + name: {""}, "dir" + name: {"/1", "/2", "/3"}, fmt.Sprint(i): {"/1" + name, "/2" + name, "/3" + name},
+		} {
+			t.Run(fmt.Sprintf("%q", of), func(t *testing.T) {
+				for _, file := range files {
+					write(t, f, of+file, "first")
+				}
+				replaced := of + files[len(files)-1]
+				pages, once := 0, sync.OnceFunc(func() { write(t, other, replaced, "later") })
+				spy.Before(func(_ context.Context, _ string, in any) error {
+					switch in := in.(type) {
+					case *s3.DeleteObjectsInput:
+						once()
+					case *s3.DeleteObjectInput:
+						if *in.Key == replaced {
+							once()
+						}
+					case *s3.ListObjectVersionsInput:
+						in.MaxKeys = aws.Int32(2)
+						if pages++; pages > 50 {
+							return errors.New("the pages have no end")
+						}
+					}
+					return nil
+				})
+				if err := f.Rename(of, "new/"+of); err == nil {
+					t.Error("the rename has deleted what another client has stored")
+				}
+				pages = 0
+				for file, want := range map[string]string{replaced: "later", "new/" + replaced: "first"} {
+					if got, err := afero.ReadFile(other, file); string(got) != want || err != nil {
+						t.Errorf("%q has %q, %v, want %q", file, got, err, want)
+					}
+				}
+				var listed []string
+				entries, err := f.AsOf(time.Now().Add(time.Hour)).ReadDirSeq(path.Dir("new/" + replaced))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for entry, err := range entries {
+					if err != nil {
+						t.Fatal(err)
+					}
+					listed = append(listed, entry.Name())
+				}
+				for _, file := range files {
+					if name := path.Base(of + file); !slices.Contains(listed, name) {
+						t.Errorf("%q is not in the past: %q", name, listed)
+					}
+				}
+			})
+		}
+	}
 }

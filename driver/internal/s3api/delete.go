@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -323,12 +324,14 @@ func (b *Bucket) latestVersions(
 	case first == last:
 		in.Prefix = &first // other keys that begin with it may come first
 	case b.Profile.SortedListings && len(first) > len(*in.Prefix):
-		in.KeyMarker = aws.String(first[:len(first)-1]) // comes before the key, and little is between the two
+		_, end := utf8.DecodeLastRuneInString(first)
+		in.KeyMarker = aws.String(first[:len(first)-end]) // comes before the key, and little is between the two
 	}
 	markers, versions = map[string]string{}, map[string]Version{}
 	for {
+		var order versionOrder // for what it does to the answer
 		out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListObjectVersionsOutput, error) {
-			return b.client.ListObjectVersions(ctx, in, b.once)
+			return b.client.ListObjectVersions(ctx, in, b.once, order.install)
 		})
 		if err != nil {
 			return nil, nil, err
@@ -350,12 +353,16 @@ func (b *Bucket) latestVersions(
 				versions[key] = v
 			}
 		}
-		next, ok := page.decode(out.NextKeyMarker)
 		_, enough := versions[first]
-		if first == last && enough || !aws.ToBool(out.IsTruncated) || !ok || b.Profile.SortedListings && next > last {
+		if first == last && enough || !aws.ToBool(out.IsTruncated) {
 			return markers, versions, nil
 		}
-		in.KeyMarker, in.VersionIdMarker = &next, out.NextVersionIdMarker
+		if err := nextVersions(in, out); err != nil {
+			return nil, nil, err
+		}
+		if b.Profile.SortedListings && *in.KeyMarker > last {
+			return markers, versions, nil
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io/fs"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -71,7 +72,7 @@ const (
 	fewVersions = 20
 	maxVersions = 1000
 
-	// tokenSeparator is between the parts of the token of a page. No key has a NUL.
+	// tokenSeparator is between the parts of the token of a page, which is in percent-encoding. No key has a NUL.
 	tokenSeparator = "\x00"
 
 	// maxLookPages is after how many pages a look takes a directory for one that has something. So it costs no more
@@ -154,7 +155,9 @@ func (c *pastClient) find(
 		if !aws.ToBool(out.IsTruncated) || chosen.state == decided {
 			return nil, errNotThen
 		}
-		next(in, out)
+		if err := next(in, out); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -181,6 +184,10 @@ func (c *pastClient) ListObjectsV2(
 	chosen := chooser{past: c.past}
 	of.KeyMarker = in.StartAfter
 	if token := aws.ToString(in.ContinuationToken); token != "" {
+		token, err := url.QueryUnescape(token)
+		if err != nil {
+			return nil, err
+		}
 		parts := append(strings.SplitN(token, tokenSeparator, 4), make([]string, 3)...)
 		if of.KeyMarker = &parts[0]; parts[1] != "" {
 			of.VersionIdMarker = &parts[1]
@@ -206,11 +213,13 @@ func (c *pastClient) ListObjectsV2(
 		if !aws.ToBool(page.IsTruncated) {
 			return out, nil
 		}
-		next(of, page)
+		if err := next(of, page); err != nil {
+			return nil, err
+		}
 		if len(out.Contents)+len(out.CommonPrefixes) > 0 || looks && pages == maxLookPages {
-			token := strings.Join([]string{
+			token := url.QueryEscape(strings.Join([]string{
 				*of.KeyMarker, aws.ToString(of.VersionIdMarker), string(chosen.state), chosen.key,
-			}, tokenSeparator)
+			}, tokenSeparator))
 			out.NextContinuationToken = &token
 			return out, nil
 		}
@@ -219,13 +228,11 @@ func (c *pastClient) ListObjectsV2(
 }
 
 // next makes the request for the page after one.
-func next(in *s3.ListObjectVersionsInput, page *s3.ListObjectVersionsOutput) {
-	p := Page{Encoded: page.EncodingType == types.EncodingTypeUrl}
-	key, _ := p.decode(page.NextKeyMarker) // which MinIO adds something to
-	in.KeyMarker, in.VersionIdMarker = &key, page.NextVersionIdMarker
+func next(in *s3.ListObjectVersionsInput, page *s3.ListObjectVersionsOutput) error {
 	if aws.ToInt32(in.MaxKeys) == fewVersions {
 		in.MaxKeys = nil // a look needs more than one page
 	}
+	return nextVersions(in, page)
 }
 
 // A listedVersion is a version or a delete marker of a page, in the order of S3.
