@@ -3,6 +3,8 @@ package driver_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -16,6 +18,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
 // A directory is renamed in a bucket that keeps versions, on a server without conditional deletes, and S3 does not get
@@ -67,4 +70,31 @@ func TestVersionedSecondAttempt(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A file and a directory are deleted whose names XML cannot hold. Those whose names have U+FFFD instead stay.
+func TestVersionedControlCharacters(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	p := profile(t, s)
+	p.GhostPrefixes = true
+	for _, bucket := range []string{s.VersionedBucket(t), s.LockedBucket(t)} {
+		client := s.Client()
+		f := drivertest.MustNew(t.Context(), client, bucket, &driver.Options{Profile: p})
+		for _, name := range []string{"\x01", "\ufffd"} {
+			if err := errors.Join(afero.WriteFile(f, "file"+name, nil, 0), f.Mkdir("dir"+name, 0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.RemoveFile("file\x01"); err != nil {
+			t.Error(err)
+		}
+		// MinIO refuses that under Object Lock, but for a request that is XML
+		if err := f.RemoveDir("dir\x01"); err == nil == strings.HasPrefix(bucket, "locked") {
+			t.Errorf("the directory is removed in %s: %v", bucket, err)
+		}
+		left := s3test.Objects(t, client, bucket)
+		if !slices.Contains(left, "file\ufffd") || !slices.Contains(left, "dir\ufffd/") || slices.Contains(left, "file\x01") {
+			t.Errorf("what is left in %s is %q", bucket, left)
+		}
+	}
 }

@@ -171,7 +171,7 @@ func (b *Bucket) deleteSince(
 	for t := newTries(ctx, false); ; {
 		out, err = attempt(ctx, t, lookTimeout, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
 			// Listings tell no ID. GhostPrefixes then says that the bucket may have delete markers.
-			if b.Profile.ReusedMarkers && (v.ID != "" || b.Profile.GhostPrefixes) {
+			if b.Profile.ReusedMarkers && (v.ID != "" || b.Profile.GhostPrefixes) && s3object.IsXMLText(v.Key) {
 				return b.deleteByNewMarker(ctx, in)
 			}
 			return b.deleteObject(ctx, in)
@@ -232,7 +232,8 @@ func (b *Bucket) isLeft(
 
 // isLockedMarker tells whether Object Lock keeps the server from deleting the marker of a directory in the simple way.
 func (b *Bucket) isLockedMarker(key string, err error) bool {
-	return b.Profile.LockedMarkers && strings.HasSuffix(key, "/") && s3error.HasCode(err, "InvalidRequest")
+	return b.Profile.LockedMarkers && strings.HasSuffix(key, "/") && s3error.HasCode(err, "InvalidRequest") &&
+		s3object.IsXMLText(key)
 }
 
 // deleteObject makes one attempt to delete an object.
@@ -244,7 +245,8 @@ func (b *Bucket) deleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s
 	return out, err
 }
 
-// deleteByNewMarker is deleteObject by means of DeleteObjects, without a condition.
+// deleteByNewMarker is deleteObject by means of DeleteObjects, without a condition. The request is XML: of a key that
+// this cannot hold, it would delete the one with other characters in their place.
 func (b *Bucket) deleteByNewMarker(ctx context.Context, in *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, error) {
 	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{
 		Bucket: &b.Name, Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: in.Key}}},
