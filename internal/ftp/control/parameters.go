@@ -68,7 +68,7 @@ func (s *session) allo(arg string) (wire.Reply, error) {
 	if !ok {
 		return s.syntaxError()
 	}
-	s.settings.next.parameters.AllocSize = size
+	s.settings.next.parameters.Announced = size
 	if err := s.identity.login.View.CheckSize(size); err != nil && !s.settings.next.parameters.ASCII {
 		return s.reply(552, i18n.FileSizeLimit, s.identity.locale.Size(s.identity.login.View.MaxSize))
 	}

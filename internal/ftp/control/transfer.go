@@ -62,11 +62,11 @@ func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error
 	op := s.op
 	op.transfer, op.Transfer, op.Count = t, t.Transfer, t.count
 	if t.upload {
-		if op.AllocSize = s.op.prepared.parameters.AllocSize; op.AllocSize > 0 && t.offset == 0 {
-			t.SetSize(op.AllocSize)
+		if op.Announced = s.op.prepared.parameters.Announced; op.Announced > 0 && t.offset == 0 {
+			t.SetSize(op.Announced)
 		}
 		if !t.ascii {
-			op.Storage.Announced = op.AllocSize
+			op.Storage.Announced = op.Announced
 		}
 	}
 	switch err := s.engine.PrepareTransfer(&op.Operation, t.offset, t.ascii); {
@@ -96,7 +96,7 @@ func (s *session) describe(t *transfer, verb, name string) *report.Transfer {
 		told.URI = s.identity.login.View.URI(name)
 	}
 	if t.upload {
-		told.Announced = s.op.prepared.parameters.AllocSize
+		told.Announced = s.op.prepared.parameters.Announced
 	}
 	return told
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 
 	ftpserver "github.com/fclairamb/ftpserverlib"
@@ -59,7 +58,7 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 			file.download, err = op.openReader(unescapeLine(name), offset)
 			file.File = file.download
 		}
-		if err != nil && offset > 0 && (errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrInvalid)) {
+		if offset > 0 && errors.Is(err, fs.ErrInvalid) {
 			err = errors.Join(ErrPastEnd, err)
 		}
 		return err
@@ -68,18 +67,18 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 		return nil, err
 	}
 	op.File = file.File
-	op.announceSize(offset)
 	op.Transfer.Opened(file.Abort)
-	switch {
-	case file.upload != nil:
+	if file.upload != nil {
 		op.Transfer.Memory = file.upload.Memory
-		if op.AllocSize > 0 {
-			file.upload.Announce(op.AllocSize)
+		if op.Announced > 0 {
+			file.upload.Announce(op.Announced)
 		}
-	case op.Count > 0:
+		return file, nil
+	}
+	op.tellSize(offset)
+	file.sent = file.download
+	if op.Count > 0 {
 		file.sent = io.LimitReader(file.download, op.Count)
-	default:
-		file.sent = file.download
 	}
 	return file, nil
 }

@@ -31,7 +31,7 @@ type Operation struct {
 	Stat func(name string) (fs.FileInfo, error)
 
 	Transfer  *dataconn.Transfer // nil for what is none
-	AllocSize int64              // size of the upload in bytes, from ALLO; 0 where it is not known
+	Announced int64              // size of the upload in bytes, from ALLO; 0 where it is not known
 	Count     int64              // how many bytes of the file are sent; 0 for all
 
 	Err  error  // what the storage, or the login, has refused
@@ -143,11 +143,8 @@ func (o *Operation) openWriter(name string, flags int, offset int64) (file view.
 	return o.Storage.OpenWriter(name, flags, offset)
 }
 
-// announceSize tells a download how many bytes it has from an offset. An open file knows its size without a request.
-func (o *Operation) announceSize(offset int64) {
-	if o.Transfer.Direction() != "download" {
-		return
-	}
+// tellSize tells a download how many bytes it has from an offset. An open file knows its size without a request.
+func (o *Operation) tellSize(offset int64) {
 	info, err := o.File.Stat()
 	if err != nil {
 		return

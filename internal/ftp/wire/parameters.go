@@ -13,7 +13,7 @@ type TransferParameters struct {
 	ASCII     bool       // TYPE A
 	Offset    int64      // of REST
 	ByteRange *ByteRange // of RANG, nil for the whole file
-	AllocSize int64      // size of an upload in bytes, from ALLO; 0 where it is not known
+	Announced int64      // size of an upload in bytes, from ALLO; 0 where it is not known
 
 	textual bool // whether TYPE was A when REST gave the offset
 }
