@@ -87,11 +87,21 @@ func newest(records []s3api.Version, most int) []s3api.Version {
 	return records[:min(len(records), most)]
 }
 
-// errInUse says that an upload is not one to abort.
-var errInUse = s3error.New(syscall.EBUSY, "a session works on the upload, or did so until a few minutes ago, and S3 may yet complete it")
+// errInUse and errChanged say why an upload is not one to abort now. So does errUnsettled.
+var (
+	errInUse   = s3error.New(syscall.EBUSY, "a session works on the upload, or did so until a moment ago")
+	errChanged = s3error.New(syscall.EBUSY, "the upload has changed in this moment: look at it again")
+)
+
+// errUnsettled says when S3 can complete the upload no more.
+func errUnsettled(r *Record) error {
+	wait := (SettleAfter - r.age).Truncate(time.Second) + time.Second
+	return s3error.New(syscall.EBUSY, "S3 may yet complete the upload: try again in "+wait.String())
+}
 
 // Abort removes an upload on which no session works, with its parts. The error is fs.ErrNotExist where there is none of
-// this ID, and EBUSY where a session works on it, or S3 may yet complete it. It never removes a file.
+// this ID, or S3 has completed it. It is EBUSY where a session works on it, or S3 may yet complete it. Abort never
+// removes a file.
 func (j *Journal) Abort(ctx context.Context, id string) error {
 	name := j.prefix + strings.ReplaceAll(id, idSeparator, s3object.Separator)
 	if strings.Count(id, idSeparator) != 2 || strings.Contains(id, s3object.Separator) {
@@ -101,11 +111,18 @@ func (j *Journal) Abort(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if j.isOpen(name) || !r.Settled() || !r.silent() && r.state != stateInterrupted {
+	switch {
+	case j.isOpen(name), !r.silent() && r.state != stateInterrupted && r.state != stateUnsettled:
 		return errInUse
+	case !r.Settled():
+		return errUnsettled(r)
 	}
-	if err = j.Delete(ctx, r); errors.Is(err, ErrTakenOver) {
-		return errInUse
+	switch completed, err := j.remove(ctx, r); {
+	case errors.Is(err, ErrTakenOver):
+		return errChanged
+	case err == nil && completed:
+		return fs.ErrNotExist // but for its record
+	default:
+		return err
 	}
-	return err
 }

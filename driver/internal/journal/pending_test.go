@@ -65,6 +65,54 @@ func TestAbort(t *testing.T) {
 	s.wantUploads("live")
 }
 
+// TestAbortCompleted lets S3 complete an upload whose session has no answer. Its record stays until S3 can complete it
+// no more. Then nothing is left of the upload but the record.
+func TestAbortCompleted(t *testing.T) {
+	s := newStorage(t)
+	j := s.process()
+	r := j.NewRecord(owner, key, partSize)
+	name := r.MultipartUpload().Name
+	upload, err := s.CreateUpload(t.Context(), key, name, &s3object.Attributes{}, s3api.PartChecksums{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Upload = upload.ID
+	e := j.Enter(t.Context(), r, &journal.ClientWait{}, func(error) {})
+	part, err := s.UploadPart(t.Context(), upload, 1, strings.NewReader("content"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Interrupt(t.Context(), "", partSize, strings.NewReader(""), true); err != nil {
+		t.Fatal(err)
+	}
+	e.Release()
+	_, err = s.CompleteUpload(
+		t.Context(), upload, []*s3api.Part{&part}, s3api.Condition{}, func(context.Context) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending, _, err := s.process().Pending(t.Context(), 1)
+	if err != nil || len(pending) != 1 || pending[0].State != "unsettled" {
+		t.Fatal(pending, err)
+	}
+	err = s.process().Abort(t.Context(), pending[0].ID)
+	if !errors.Is(err, syscall.EBUSY) || !strings.Contains(err.Error(), "S3 may yet complete the upload: try again") {
+		t.Errorf("the abort of an upload that S3 may yet complete: %v", err)
+	}
+	later := s3api.Intercept(s.client, func(_ context.Context, _ any, send func() (any, error)) error {
+		out, err := send()
+		if head, ok := out.(*s3.HeadObjectOutput); ok && err == nil {
+			*head.LastModified = head.LastModified.Add(-journal.SettleAfter)
+		}
+		return err
+	})
+	administrators := journal.New(later, s.bucket, "", versitygw(), s3object.Objects{}, nil)
+	if err := administrators.Abort(t.Context(), pending[0].ID); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the abort of an upload that S3 has completed: %v", err)
+	}
+	s.wantKeys(key)
+}
+
 // TestAbortWhileResumed lets an owner resume an upload while an administrator aborts it: one of the two happens.
 func TestAbortWhileResumed(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, server *s3test.Server) {

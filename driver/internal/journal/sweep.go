@@ -10,20 +10,25 @@ import (
 )
 
 // Delete aborts the multipart upload that a record names, or deletes the object that a staged one has made. Then it
-// deletes the record. It aborts none where the record
-// names none: no other upload to that key is certain to be the one that the record was made for. The error is
-// ErrTakenOver if another session has the upload.
+// deletes the record. It aborts none where the record names none: no other upload to that key is certain to be the one
+// that the record was made for. The error is ErrTakenOver if another session has the upload.
 //
 // An upload that is not settled yet can be resumed no more, and a later sweep removes it.
 func (j *Journal) Delete(ctx context.Context, r *Record) error {
+	_, err := j.remove(ctx, r)
+	return err
+}
+
+// remove is Delete, and tells whether S3 has completed the upload.
+func (j *Journal) remove(ctx context.Context, r *Record) (completed bool, err error) {
 	before := *r
 	if !before.Settled() && before.state == stateEnding {
-		return nil
+		return false, nil
 	}
 	if err := j.takeOver(ctx, r, stateEnding); err != nil || !before.Settled() {
-		return err
+		return false, err
 	}
-	completed, err := j.IsCompleted(ctx, &before)
+	completed, err = j.IsCompleted(ctx, &before)
 	if err == nil && !completed && r.Upload != "" {
 		err = j.bucket.AbortUpload(ctx, r.MultipartUpload())
 	}
@@ -31,9 +36,9 @@ func (j *Journal) Delete(ctx context.Context, r *Record) error {
 		err = j.deleteStaged(ctx, r)
 	}
 	if err != nil {
-		return err
+		return completed, err
 	}
-	return j.bucket.Delete(ctx, r.Name)
+	return completed, j.bucket.Delete(ctx, r.Name)
 }
 
 // IsCompleted looks whether the object of an upload is there, if a session may have asked S3 to complete it.
