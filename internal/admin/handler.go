@@ -217,7 +217,7 @@ func storageError(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return &Error{http.StatusNotFound, err.Error()}
 	case errors.Is(err, syscall.EBUSY):
-		return &Error{http.StatusConflict, "in use: " + err.Error()}
+		return &Error{http.StatusConflict, err.Error()}
 	}
 	return &Error{http.StatusBadGateway, err.Error()}
 }

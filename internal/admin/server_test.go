@@ -574,10 +574,10 @@ func testRefusals(t *testing.T, lang string) {
 		}
 		return ids
 	}
-	refused("uploads", "gone.bin", func() { ask(t, srv, http.MethodDelete, "uploads/acme/"+uploads()[0]) }, "page-deleted", "")
+	refused("uploads", "gone.bin", func() { ask(t, srv, http.MethodDelete, "uploads/acme/"+uploads()[0]) }, "page-upload-gone", "")
 	tab.wait(`!document.querySelector('#uploads').tBodies[0].rows.length`)
 	ban(t, srv, "192.0.2.7")
-	refused("bans", "192.0.2.7", func() { ask(t, srv, http.MethodDelete, "bans?name=192.0.2.7") }, "page-unbanned", "")
+	refused("bans", "192.0.2.7", func() { ask(t, srv, http.MethodDelete, "bans?name=192.0.2.7") }, "page-ban-gone", "")
 	other := ftptest.New(t, ftptest.DialFrom(t, "127.0.0.3", srv.Addr().String()))
 	other.Reply(220)
 	other.Login("alice@acme", servicetest.Password)
@@ -585,7 +585,7 @@ func testRefusals(t *testing.T, lang string) {
 		other.Command(221, "QUIT")
 		for strings.Contains(ask(t, srv, http.MethodGet, "sessions"), "127.0.0.3") {
 		}
-	}, "page-disconnected", "")
+	}, "page-session-gone", "")
 
 	interrupt(t, srv, c, "kept.bin")
 	var denied *s3test.Injection
@@ -599,7 +599,7 @@ func testRefusals(t *testing.T, lang string) {
 	refused("uploads", "kept.bin", func() {
 		c.Command(350, "REST "+c.Command(213, "SIZE kept.bin"))
 		data = upload(t, c, "kept.bin", "x")
-	}, "page-in-use", "in use: ")
+	}, "page-cannot-delete", `tenant acme: bucket "`)
 	tab.wait(`!document.querySelector('#uploads').tBodies[0].rows.length`)
 	_ = data.Close()
 	c.Reply(226)

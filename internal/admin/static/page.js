@@ -69,8 +69,8 @@ const events = {
   upload: text('upload'), download: text('download'), delete: text('event-delete'), rename: text('event-rename'),
   mkdir: text('event-mkdir'), rmdir: text('event-rmdir'), copy: text('event-copy'),
   set_time: text('event-set-time'), presign: text('event-presign'),
-  admin_login: text('event-admin-login'), ban: text('event-ban'), unban: text('unbanned'),
-  disconnect: text('disconnected'), abort_upload: text('deleted'),
+  admin_login: text('event-admin-login'), ban: text('event-ban'), unban: text('unban'),
+  disconnect: text('disconnect'), abort_upload: `${text('uploads')} – ${text('delete')}`,
   debug: text('event-debug'), debug_off: text('event-debug-off'), reload: text('event-reload'),
 }
 const outcomes = {ok: text('outcome-ok'), failed: text('outcome-failed'), refused: text('outcome-refused')}
@@ -131,7 +131,7 @@ const tables = {
       actions: cell => tables.sessions.buttons(cell, {
         [text('disconnect')]: (s, subject) => ask({
           question: text('disconnect-question'), action: text('disconnect'), subject,
-          path: `sessions/${encodeURIComponent(s.id)}`, done: text('disconnected'), table: tables.sessions,
+          path: `sessions/${encodeURIComponent(s.id)}`, done: text('disconnected'), gone: text('session-gone'), table: tables.sessions,
         }),
         [text('find-problems')]: (s, subject) => findProblems(s.remote, s.since, subject),
       }),
@@ -160,7 +160,7 @@ const tables = {
       actions: cell => tables.bans.buttons(cell, {
         [text('unban')]: (b, subject) => ask({
           question: text('unban-question'), action: text('unban'), subject,
-          path: `bans?name=${encodeURIComponent(b.name)}`, done: text('unbanned'), table: tables.bans,
+          path: `bans?name=${encodeURIComponent(b.name)}`, done: text('unbanned'), gone: text('ban-gone'), table: tables.bans,
         }),
       }),
     },
@@ -177,7 +177,8 @@ const tables = {
       actions: cell => tables.uploads.buttons(cell, {
         [text('delete')]: (u, subject) => ask({
           question: text('delete-question'), action: text('delete'), subject,
-          path: `uploads/${encodeURIComponent(u.tenant)}/${encodeURIComponent(u.id)}`, done: text('deleted'), table: tables.uploads, then: showUploads,
+          path: `uploads/${encodeURIComponent(u.tenant)}/${encodeURIComponent(u.id)}`, done: text('deleted'), gone: text('upload-gone'),
+          table: tables.uploads, then: showUploads,
         }),
       }),
     },
@@ -387,7 +388,7 @@ function say(...words) {
 
 // What the page says of errors of the API, by their status. The reason follows in the English of the server where it adds something.
 const refusals = {
-  409: reason => [text('in-use'), ' ', reason], // an upload that is not to be deleted now
+  409: reason => [text('cannot-delete'), ' ', reason], // an upload that is in use, or not settled
   502: reason => [shared('doctor-storage-refuses'), ' ', reason],
   503: () => [shared('audit-unavailable')], // a change while audit.required refuses it
 }
@@ -416,11 +417,11 @@ element('confirm').addEventListener('submit', async event => {
   event.preventDefault()
   element('confirm').close()
   if (event.submitter.value !== 'confirm') return
-  const {path, done, then} = asked
+  const {path, done, gone, then} = asked
   try {
     if (await request(path, {method: 'DELETE'})) say(done)
   } catch (error) {
-    say(...error.status === 404 ? [done] : refusal(error)) // what has gone meanwhile is what the reader wants gone
+    say(...error.status === 404 ? [gone] : refusal(error)) // nobody knows what has ended it meanwhile
   }
   await then?.()
 })
