@@ -14,8 +14,8 @@ func newBansCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bans",
 		Short: "Show and change the bans of a running server",
-		Long: "Show and change the addresses, networks and users that a running server refuses for a time (limits.bans).\n\n" +
-			howToAsk,
+		Long: "Show and change the addresses, networks and users that a running server refuses for a time (limits.bans).\n" +
+			"Each replica has its own bans.\n\n" + howToAsk,
 		Example: "  babelftp bans list\n" +
 			"  babelftp bans add 203.0.113.7 --time 24h\n" +
 			"  babelftp bans remove alice@acme\n" +
@@ -58,7 +58,7 @@ func newBansCommand() *cobra.Command {
 		Args:    oneName,
 		RunE: runChange(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
 			name, err := c.Unban(ctx, args[0])
-			return name + " is not banned any more", err
+			return "the ban of " + name + " is lifted", err
 		}),
 	}
 	cmd.AddCommand(all, add, remove)

@@ -246,7 +246,7 @@ func (h *Handler) unban(r *http.Request, act *audit.Act) (any, error) {
 		return nil, &Error{http.StatusBadRequest, err.Error()}
 	}
 	if !h.Bans.Remove(name) {
-		return nil, &Error{http.StatusNotFound, name + " is not banned: see babelftp bans list"}
+		return nil, &Error{http.StatusNotFound, "this replica has no ban of " + name + ": see babelftp bans list"}
 	}
 	return name, nil
 }

@@ -111,7 +111,7 @@ func TestLogOfChanges(t *testing.T) {
 		{http.MethodPut, "/bans", "name=nobody", []string{"failed", "name=nobody", "is not an address"}},
 		{http.MethodPut, "/bans", "name=192.0.2.3&time=-1s", []string{"failed", "is not longer than 0"}},
 		{http.MethodDelete, "/bans?name=192.0.2.2", "", []string{"method=DELETE", "name=192.0.2.2"}},
-		{http.MethodDelete, "/bans?name=192.0.2.2", "", []string{"failed", "192.0.2.2 is not banned"}},
+		{http.MethodDelete, "/bans?name=192.0.2.2", "", []string{"failed", "this replica has no ban of 192.0.2.2"}},
 		{http.MethodDelete, "/bans?name=nobody", "", []string{"failed", "is not an address"}},
 		{http.MethodDelete, "/sessions/5f2c", "", []string{"path=/api/v1/sessions/5f2c "}},
 	} {
