@@ -45,7 +45,7 @@ func testObjectAttributes(t *testing.T, h Harness) {
 		objects.Tags = nil
 	}
 	unencrypted := h.Limits.has(Encryption) || h.Limits.has(EncryptionRequests)
-	f := x.session(t.Context(), &driver.Options{Objects: objects, CopyLimit: 1 << 20})
+	f := x.session(t.Context(), &driver.Options{Objects: objects, CopyLimit: int64(x.partSize)})
 	var acls sync.Map // by operation
 	x.spy.Before(func(_ context.Context, operation string, in any) error {
 		switch in := in.(type) {
@@ -61,7 +61,7 @@ func testObjectAttributes(t *testing.T, h Harness) {
 	with := *x
 	with.Fs = f
 	with.write("small.DWG", random(1000))
-	with.write("large.dwg", random(partSize+1))
+	with.write("large.dwg", random(h.PartSize+1))
 	want := func(x *fixture, key, contentType string) *s3.HeadObjectOutput {
 		x.Helper()
 		got := x.attributes(key)
@@ -128,7 +128,7 @@ func testObjectAttributes(t *testing.T, h Harness) {
 
 // testAttributesStay appends to an object of another client, and sets its time. The object keeps its attributes.
 func (x *fixture) testAttributesStay(objects driver.Objects) {
-	for label, size := range map[string]int{"small": 10, "large": partSize} {
+	for label, size := range map[string]int{"small": 10, "large": x.partSize} {
 		x.run(label, func(x *fixture) {
 			before := x.putWithAttributes(label, random(size))
 			delete(before.head.Metadata, "mtime")

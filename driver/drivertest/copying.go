@@ -121,9 +121,9 @@ func testCopy(t *testing.T, h Harness) {
 		{"root", []string{"a"}, "/", "b", syscall.ELOOP, nil},
 	})
 	x.run("attributes", func(x *fixture) {
-		content := random(11 << 20)
+		content := random(2*x.partSize + 1000)
 		before := x.putWithAttributes("d/old", content)
-		for label, opts := range map[string]*driver.Options{"at-once": nil, "by-parts": {CopyLimit: 1 << 20}} {
+		for label, opts := range map[string]*driver.Options{"at-once": nil, "by-parts": {CopyLimit: 1}} {
 			x.run(label, func(x *fixture) {
 				f := x.session(x.Context(), opts)
 				for from, to := range map[string]string{"d/old": label, "d": label + "-directory"} {
@@ -139,7 +139,7 @@ func testCopy(t *testing.T, h Harness) {
 		}
 	})
 	x.run("cancelled", func(x *fixture) {
-		x.put("large", random(11<<20))
+		x.put("large", random(2*x.partSize+1000))
 		ctx, cancel := context.WithCancel(x.Context())
 		x.spy.Before(func(_ context.Context, operation string, _ any) error {
 			if strings.HasPrefix(operation, "UploadPart") || operation == "CopyObject" {
@@ -148,7 +148,7 @@ func testCopy(t *testing.T, h Harness) {
 			return nil
 		})
 		defer x.spy.Before(nil)
-		f := x.session(x.Context(), &driver.Options{CopyLimit: 1 << 20})
+		f := x.session(x.Context(), &driver.Options{CopyLimit: 1})
 		wantError(x, f.Copy(ctx, "large", "copy"), context.Canceled)
 		if x.exists("copy") {
 			x.Error("there is a copy")
@@ -188,7 +188,7 @@ func testRenameFailed(t *testing.T, h Harness) {
 	for label, test := range map[string]struct {
 		limit int64
 		size  int
-	}{"at-once": {0, 10}, "by-parts": {1 << 20, 11 << 20}} {
+	}{"at-once": {0, 10}, "by-parts": {1, 2*h.PartSize + 1000}} {
 		t.Run(label, func(t *testing.T) {
 			x := h.open(t, &driver.Options{CopyLimit: test.limit})
 			keys := []string{"d/a", "d/b", "d/c"}

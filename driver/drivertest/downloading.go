@@ -31,7 +31,7 @@ func testDownload(t *testing.T, h Harness) {
 	content := random(downloadSize)
 	open := func(t *testing.T, opts *driver.Options) (*fixture, *Link) {
 		client, bucket := h.Bucket(t)
-		x := &fixture{T: t, client: client, bucket: bucket, limits: h.Limits, profile: h.Profile}
+		x := h.fixture(t, client, bucket)
 		x.put("file", content)
 		far, link := NewLink(client)
 		x.spy = NewSpy(far)

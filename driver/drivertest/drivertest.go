@@ -10,6 +10,7 @@ package drivertest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,13 @@ type Harness struct {
 	// Profile is the server's. Without a feature the suite wants what docs/guarantees.md promises without it: see
 	// exceptions.go.
 	Profile driver.Profile
+
+	// PartSize is how many bytes the parts of uploads have: the fewest that the server takes. 0 stands for 5 MiB, which
+	// are the fewest of S3.
+	PartSize int
+
+	// New is [driver.New] for a server that takes smaller parts than S3 does. The default is driver.New.
+	New func(context.Context, driver.Client, string, *driver.Options) (*driver.Fs, error)
 
 	// OnlyProfile leaves out what takes long and is the same with every profile. It is for all simulators but one.
 	OnlyProfile bool
@@ -111,6 +119,10 @@ func (l Limits) has(limit Limit) bool {
 
 // Run runs the suite as subtests.
 func Run(t *testing.T, h Harness) {
+	h.PartSize = cmp.Or(h.PartSize, s3api.MinPartSize)
+	if h.New == nil {
+		h.New = driver.New
+	}
 	same := []string{"names", "download", "memory", "afero"} // with every profile
 	for _, group := range []struct {
 		name string
@@ -168,6 +180,9 @@ type fixture struct {
 	spy     *Spy
 	limits  Limits
 	profile driver.Profile
+
+	partSize int
+	newFs    func(context.Context, driver.Client, string, *driver.Options) (*driver.Fs, error)
 	*driver.Fs
 }
 
@@ -175,7 +190,8 @@ type fixture struct {
 func (h Harness) open(t *testing.T, opts *driver.Options) *fixture {
 	t.Helper()
 	client, bucket := h.Bucket(t)
-	x := &fixture{T: t, client: client, bucket: bucket, spy: NewSpy(client), limits: h.Limits, profile: h.Profile}
+	x := h.fixture(t, client, bucket)
+	x.spy = NewSpy(client)
 	if h.Profile.UnframedHeads { // the looks of the suite must not break requests of the driver
 		x.client = s3.New(client.Options(), func(o *s3.Options) {
 			o.HTTPClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
@@ -185,6 +201,13 @@ func (h Harness) open(t *testing.T, opts *driver.Options) *fixture {
 	return x
 }
 
+// fixture is one without a file system.
+func (h Harness) fixture(t *testing.T, client *s3.Client, bucket string) *fixture {
+	return &fixture{
+		T: t, client: client, bucket: bucket, limits: h.Limits, profile: h.Profile, partSize: h.PartSize, newFs: h.New,
+	}
+}
+
 // session opens another file system over the same bucket.
 func (x *fixture) session(ctx context.Context, opts *driver.Options) *driver.Fs {
 	var o driver.Options
@@ -192,12 +215,16 @@ func (x *fixture) session(ctx context.Context, opts *driver.Options) *driver.Fs 
 		o = *opts
 	}
 	if o.PartSize == 0 {
-		o.PartSize = partSize
+		o.PartSize = int64(x.partSize)
 	}
 	if o.Profile == (driver.Profile{}) {
 		o.Profile = x.profile
 	}
-	return MustNew(ctx, x.spy, x.bucket, &o)
+	f, err := x.newFs(s3api.WithRetries(ctx, retries()), x.spy, x.bucket, &o)
+	if err != nil {
+		panic(err)
+	}
+	return f
 }
 
 // serverPatience is for how long a server repeats a request.
@@ -239,9 +266,6 @@ func (x *fixture) run(name string, f func(x *fixture)) {
 		f(&sub)
 	})
 }
-
-// partSize is the smallest that S3 takes.
-const partSize = 5 << 20
 
 // put writes an object with the S3 client.
 func (x *fixture) put(key string, content []byte) {

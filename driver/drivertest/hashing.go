@@ -28,7 +28,7 @@ func hashes() map[string]func() hash.Hash {
 
 func testHash(t *testing.T, h Harness) {
 	x := h.open(t, nil)
-	for _, size := range []int{0, 1000, 2*partSize + 1} {
+	for _, size := range []int{0, 1000, 2*h.PartSize + 1} {
 		name := fmt.Sprintf("%d-bytes", size)
 		x.write(name, random(size))
 		for algorithm := range hashes() {
@@ -84,7 +84,7 @@ func testHash(t *testing.T, h Harness) {
 			return nil
 		})
 		defer x.spy.After(nil)
-		_, _, err := x.Hash(ctx, fmt.Sprintf("%d-bytes", 2*partSize+1), "SHA-512", 0, -1)
+		_, _, err := x.Hash(ctx, fmt.Sprintf("%d-bytes", 2*h.PartSize+1), "SHA-512", 0, -1)
 		wantError(x, err, cause)
 	})
 }

@@ -123,8 +123,8 @@ func (x *fixture) wantNeverMade(key string) {
 }
 
 // inspectedSizes are those of files of one request, and of several parts.
-func inspectedSizes() map[string]int {
-	return map[string]int{"small": 1000, "part": partSize, "parts": 2*partSize + 1000}
+func (x *fixture) inspectedSizes() map[string]int {
+	return map[string]int{"small": 1000, "part": x.partSize, "parts": 2*x.partSize + 1000}
 }
 
 func testInspect(t *testing.T, h Harness) {
@@ -149,7 +149,7 @@ func testInspect(t *testing.T, h Harness) {
 // testInspectUpload wants refused files never to be there, and good ones as they are, with and without an owner.
 func testInspectUpload(x *fixture, i *inspector) {
 	for _, owner := range []string{"", "alice"} {
-		for label, size := range inspectedSizes() {
+		for label, size := range x.inspectedSizes() {
 			x.run(label+owner, func(x *fixture) {
 				session := x.process().as(owner, *i.options(driver.Options{}))
 				x.wantNeverMade(label)
@@ -173,7 +173,7 @@ func testInspectUpload(x *fixture, i *inspector) {
 
 // testInspectAppend wants the old bytes to be judged with the new ones.
 func testInspectAppend(x *fixture, i *inspector) {
-	const size = 2 * partSize
+	size := 2 * x.partSize
 	bad := i.withBad(size)
 	cut := size/2 + len(i.bad)/2 // both halves are good
 	good := append(slices.Clone(bad[:cut]), random(size)[cut:]...)
@@ -210,7 +210,7 @@ func testInspectAppend(x *fixture, i *inspector) {
 
 // testInspectResume interrupts uploads, and resumes them in another process: with an inspector, and without one.
 func testInspectResume(x *fixture, i *inspector) {
-	for label, size := range map[string]int{"small": 1000, "parts": 2*partSize + 1000} {
+	for label, size := range map[string]int{"small": 1000, "parts": 2*x.partSize + 1000} {
 		x.run(label, func(x *fixture) {
 			judged := *i.options(driver.Options{})
 			x.interrupt(x.process().as("alice", judged), label, create, 0, i.withBad(size)[:size-10])
@@ -235,7 +235,7 @@ func testInspectResume(x *fixture, i *inspector) {
 
 // testInspectNotJudged wants a file that could not be judged not to be stored. Its owner can send the rest again.
 func testInspectNotJudged(x *fixture, i *inspector) {
-	for label, size := range inspectedSizes() {
+	for label, size := range x.inspectedSizes() {
 		x.run(label, func(x *fixture) {
 			session := x.process().as("alice", *i.options(driver.Options{}))
 			i.err = errUnjudged
@@ -253,7 +253,7 @@ func testInspectNotJudged(x *fixture, i *inspector) {
 // testInspectBefore interrupts an upload without an inspector. With one, no session can resume its parts, and the
 // journal removes them when the file is stored.
 func testInspectBefore(x *fixture, i *inspector) {
-	const size = partSize + 1000
+	size := x.partSize + 1000
 	x.interrupt(x.process().as("alice"), "file", create, 0, random(size))
 	p := x.process()
 	session := p.as("alice", *i.options(driver.Options{}))
@@ -268,7 +268,7 @@ func testInspectBefore(x *fixture, i *inspector) {
 // testInspectQuarantine wants a refused file to be in the quarantine only.
 func testInspectQuarantine(x *fixture, i *inspector) {
 	for _, owner := range []string{"", "alice"} {
-		for label, size := range inspectedSizes() {
+		for label, size := range x.inspectedSizes() {
 			x.run(label+owner, func(x *fixture) {
 				session := x.process().as(owner, *i.options(driver.Options{Quarantine: "bad/"}))
 				x.wantNeverMade(label)
@@ -293,7 +293,7 @@ func testInspectQuarantine(x *fixture, i *inspector) {
 
 // testInspectAbort ends uploads while they wait for the verdict.
 func testInspectAbort(x *fixture, i *inspector) {
-	for label, size := range inspectedSizes() {
+	for label, size := range x.inspectedSizes() {
 		x.run(label, func(x *fixture) {
 			session := x.process().as("alice", *i.options(driver.Options{}))
 			f := x.begin(session, label, create, 0, random(size))
@@ -314,7 +314,7 @@ func testInspectAbort(x *fixture, i *inspector) {
 
 // testInspectReplaced has another client store files while the verdict is awaited.
 func testInspectReplaced(x *fixture, i *inspector) {
-	for label, size := range map[string]int{"small": 1000, "parts": partSize + 1000} {
+	for label, size := range map[string]int{"small": 1000, "parts": x.partSize + 1000} {
 		for name, opts := range map[string]driver.Options{"new": {NoOverwrite: true}, "append": {}} {
 			x.run(label+name, func(x *fixture) {
 				session := x.process().as("alice", *i.options(opts))
@@ -342,7 +342,7 @@ func testInspectReplaced(x *fixture, i *inspector) {
 
 // testInspectLostAnswers loses the answers to the requests that make the object of a staged upload, and its copy.
 func testInspectLostAnswers(x *fixture, i *inspector) {
-	const size = partSize + 1000
+	size := x.partSize + 1000
 	session := x.process().as("alice", *i.options(driver.Options{}))
 	for _, lost := range []int{1, 2} {
 		x.run(fmt.Sprint(lost), func(x *fixture) {

@@ -96,7 +96,7 @@ func testCancelledWhileCreated(t *testing.T, h Harness) {
 		}
 		return &smithy.CanceledError{Err: ctx.Err()}
 	})
-	u.copy(bytes.NewReader(random(partSize + 1)))
+	u.copy(bytes.NewReader(random(h.PartSize + 1)))
 	wantError(t, u.close(), context.Canceled)
 	if n := x.spy.Counts()["CreateMultipartUpload"]; n != 1 {
 		t.Errorf("S3 was asked for %d uploads, want 1", n)
@@ -108,7 +108,7 @@ func testCancelledWhileCreated(t *testing.T, h Harness) {
 // testCancelledWhileCommitted loses the session when S3 has been asked to publish: what Close says is what the bucket
 // holds.
 func testCancelledWhileCommitted(t *testing.T, h Harness) {
-	for label, size := range map[string]int{"small": 1000, "parts": partSize + 1} {
+	for label, size := range map[string]int{"small": 1000, "parts": h.PartSize + 1} {
 		t.Run(label, func(t *testing.T) {
 			x := h.open(t, nil)
 			u := x.upload("file", size)
@@ -161,7 +161,7 @@ func (zeros) Read(b []byte) (int, error) {
 // testMemory runs more uploads at once than their common budget has room for.
 func testMemory(t *testing.T, h Harness) {
 	t.Run("large", func(t *testing.T) {
-		const budget, uploads, size = 12 << 20, 6, 11 << 20
+		const part, budget, uploads, size = 5 << 20, 12 << 20, 6, 11 << 20
 		x := h.open(t, nil)
 		most := x.gauge(func(in any) int64 {
 			part, ok := in.(*s3.UploadPartInput)
@@ -176,7 +176,7 @@ func testMemory(t *testing.T, h Harness) {
 		var group errgroup.Group
 		for _, key := range numbered("file", uploads) {
 			group.Go(func() error {
-				session := MustNew(t.Context(), x.spy, x.bucket, &driver.Options{PartSize: partSize, Memory: memory})
+				session := MustNew(t.Context(), x.spy, x.bucket, &driver.Options{PartSize: part, Memory: memory})
 				f, err := session.Create(key)
 				if err != nil {
 					return err
@@ -191,7 +191,7 @@ func testMemory(t *testing.T, h Harness) {
 		for _, key := range numbered("file", uploads) {
 			x.wantContent(key, random(size))
 		}
-		if most.Load() > budget || most.Load() < partSize {
+		if most.Load() > budget || most.Load() < part {
 			t.Errorf("up to %d bytes were on their way, the budget is %d", most.Load(), budget)
 		}
 	})
@@ -211,8 +211,8 @@ func testMemory(t *testing.T, h Harness) {
 			files = append(files, f)
 		}
 		x.Fs = fs
-		x.write("busy", random(3*partSize)) // in the middle of all that
-		x.wantContent("busy", random(3*partSize))
+		x.write("busy", random(3*h.PartSize)) // in the middle of all that
+		x.wantContent("busy", random(3*h.PartSize))
 		for _, f := range files {
 			x.close(f)
 		}

@@ -193,7 +193,7 @@ func testRename(t *testing.T, h Harness) {
 			[]string{"e/", "e/x", "e/y", "e/z"}},
 		{"deleted-all-but-one", []string{"d/x", "e/x", "e/y"}, "d", "e", nil, []string{"e/x", "e/y"}},
 	})
-	for label, limit := range map[string]int64{"at-once": 0, "by-parts": 1 << 20} {
+	for label, limit := range map[string]int64{"at-once": 0, "by-parts": 1} {
 		x.run("attributes-"+label, func(x *fixture) { x.testRenamedAttributes(limit) })
 	}
 	t.Run("many", func(t *testing.T) {
@@ -227,7 +227,7 @@ func testRename(t *testing.T, h Harness) {
 
 // testRenamedAttributes renames an object that is larger than limit, unless that is 0.
 func (x *fixture) testRenamedAttributes(limit int64) {
-	content := random(21 << 20)
+	content := random(4*x.partSize + 1000)
 	before := x.putWithAttributes("old + name%.bin", content)
 	other := *x
 	other.Fs = x.session(x.Context(), &driver.Options{CopyLimit: limit})
@@ -445,13 +445,14 @@ func testTimes(t *testing.T, h Harness) {
 		}
 	})
 	x.run("by-parts", func(x *fixture) {
-		x.put("large", random(11<<20))
-		other := x.session(x.Context(), &driver.Options{CopyLimit: 10 << 20})
+		content := random(2*x.partSize + 1000)
+		x.put("large", content)
+		other := x.session(x.Context(), &driver.Options{CopyLimit: int64(2 * x.partSize)})
 		mtime := time.Unix(1_000_000_000, 0)
 		if err := other.Chtimes("large", mtime, mtime); err != nil {
 			x.Fatal(err)
 		}
-		x.wantContent("large", random(11<<20))
+		x.wantContent("large", content)
 		if info, err := x.Stat("large"); err != nil || !info.ModTime().Equal(mtime) {
 			x.Errorf("described as %v, %v", info, err)
 		}

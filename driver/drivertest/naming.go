@@ -248,7 +248,7 @@ func testRefusedNames(t *testing.T, h Harness) {
 		attempt func() error
 	}{
 		{"write", LongSegments, long, func() error { return x.tryWrite(long, content) }},
-		{"write-by-parts", LongSegments, long, func() error { return x.tryWrite(long, random(partSize+1)) }},
+		{"write-by-parts", LongSegments, long, func() error { return x.tryWrite(long, random(h.PartSize+1)) }},
 		{"append", LongSegments, long, func() error { return x.tryAppend(long, content) }},
 		{"mkdir", LongSegments, long + "/", func() error { return x.Mkdir(long, 0o755) }},
 		{"mkdir-all", LongSegments, long + "/x/", func() error { return x.MkdirAll(long+"/x", 0o755) }},
@@ -262,7 +262,7 @@ func testRefusedNames(t *testing.T, h Harness) {
 		{"chtimes", LongSegments, long, func() error { return x.Chtimes(long, time.Now(), time.Now()) }},
 		{"write-below-a-file", FileBesideDirectory, "safe/x", func() error { return x.tryWrite("safe/x", content) }},
 		{"write-by-parts-below-a-file", FileBesideDirectory, "safe/x", func() error {
-			return x.tryWrite("safe/x", random(partSize+1))
+			return x.tryWrite("safe/x", random(h.PartSize+1))
 		}},
 		{"mkdir-below-a-file", FileBesideDirectory, "safe/x/", func() error { return x.Mkdir("safe/x", 0o755) }},
 		{"rename-below-a-file", FileBesideDirectory, "safe/x", func() error { return x.Rename("tree/safe", "safe/x") }},

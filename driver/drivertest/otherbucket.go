@@ -15,11 +15,11 @@ import (
 
 // testOtherBucket moves and copies from one bucket to another.
 func testOtherBucket(t *testing.T, h Harness) {
-	const byParts = 5 << 20 // the least that a limit of copies can be
-	x := h.open(t, &driver.Options{Prefix: "from/", CopyLimit: byParts})
+	byParts := h.PartSize
+	x := h.open(t, &driver.Options{Prefix: "from/", CopyLimit: int64(byParts)})
 	client, name := h.Bucket(t)
 	other := func(opts driver.Options) *fixture {
-		opts.CopyLimit = byParts
+		opts.CopyLimit = int64(byParts)
 		if opts.Prefix == "" {
 			opts.Prefix = "to/"
 		}

@@ -50,7 +50,7 @@ func testNoOverwrite(t *testing.T, h Harness) {
 			x.Error(err)
 		}
 	})
-	for label, size := range map[string]int{"nothing": 0, "small": 10, "parts": partSize + 1} {
+	for label, size := range map[string]int{"nothing": 0, "small": 10, "parts": h.PartSize + 1} {
 		x.run("upload-at-once-"+label, func(x *fixture) { x.testUploadsAtOnce("upload-"+label, size) })
 		x.run("rename-at-once-"+label, func(x *fixture) { x.testRenamesAtOnce("rename-"+label, size) })
 	}
@@ -120,7 +120,7 @@ func (x *fixture) testUploadsAtOnce(name string, size int) {
 		uploads[i] = f.Close
 	}
 	several := severalPuts
-	if size >= partSize {
+	if size >= x.partSize {
 		several = severalCompletions
 	}
 	x.wantWinner(uploads, several)
@@ -148,7 +148,7 @@ func (x *fixture) testRenamesAtOnce(name string, size int) {
 		renames = append(renames, func() error { return x.Rename(key, name) })
 	}
 	several := severalCopies
-	if size >= partSize {
+	if size >= x.partSize {
 		several = severalCopiesByParts
 	}
 	winners := x.wantWinner(renames, several)

@@ -18,9 +18,9 @@ import (
 )
 
 // withQuota opens a file system below a prefix, with a quota that has counted what is there.
-func (x *fixture) withQuota(prefix string, limit int64) (*fixture, *driver.Quota) {
+func (x *fixture) withQuota(prefix string, limit int) (*fixture, *driver.Quota) {
 	x.Helper()
-	quota := driver.NewQuota(x.spy, x.bucket, prefix, limit)
+	quota := driver.NewQuota(x.spy, x.bucket, prefix, int64(limit))
 	if err := quota.Count(x.Context()); err != nil {
 		x.Fatal(err)
 	}
@@ -29,9 +29,9 @@ func (x *fixture) withQuota(prefix string, limit int64) (*fixture, *driver.Quota
 	return &y, quota
 }
 
-func (x *fixture) wantUsed(quota *driver.Quota, want int64) {
+func (x *fixture) wantUsed(quota *driver.Quota, want int) {
 	x.Helper()
-	if used, known := quota.Used(); used != want || !known {
+	if used, known := quota.Used(); used != int64(want) || !known {
 		x.Errorf("%d bytes are used (known: %v), want %d", used, known, want)
 	}
 }
@@ -129,12 +129,12 @@ func testQuotaSums(x *fixture) {
 		{"replace-by-less", func() error { return y.tryWrite("file", random(7)) }},
 		{"append", func() error { return y.tryAppend("file", random(13)) }},
 		{"append-nothing", func() error { return y.tryAppend("file", nil) }},
-		{"write-parts", func() error { return y.tryWrite("parts", random(2*partSize+1)) }},
-		{"append-parts", func() error { return y.tryAppend("parts", random(partSize+1)) }},
-		{"restart", func() error { return y.tryRestart("parts", partSize+1, random(100)) }},
-		{"restart-beyond-the-end", func() error { return y.tryRestart("parts", 3*partSize, random(100)) }},
+		{"write-parts", func() error { return y.tryWrite("parts", random(2*x.partSize+1)) }},
+		{"append-parts", func() error { return y.tryAppend("parts", random(x.partSize+1)) }},
+		{"restart", func() error { return y.tryRestart("parts", x.partSize+1, random(100)) }},
+		{"restart-beyond-the-end", func() error { return y.tryRestart("parts", 3*x.partSize, random(100)) }},
 		{"restart-at-the-beginning", func() error { return y.tryRestart("parts", 1, random(100)) }},
-		{"restart-with-nothing", func() error { return y.tryRestart("parts", partSize, nil) }},
+		{"restart-with-nothing", func() error { return y.tryRestart("parts", x.partSize, nil) }},
 		{"mkdir", func() error { return y.Mkdir("dir", 0o755) }},
 		{"write-below", func() error { return y.tryWrite("dir/a", random(20)) }},
 		{"copy", func() error { return y.Copy(y.Context(), "file", "dir/b") }},
@@ -200,10 +200,10 @@ func testQuotaOfRefusedKeys(x *fixture) {
 	}
 	x.spy.Before(nil)
 	x.spy.After(nil)
-	var left int64
+	left := 0
 	for _, key := range x.keys() {
 		if strings.HasPrefix(key, "partly/") {
-			left += int64(len(x.object(key)))
+			left += len(x.object(key))
 		}
 	}
 	x.wantUsed(quota, left)
@@ -214,26 +214,26 @@ func testQuotaOfRefusedKeys(x *fixture) {
 
 // testQuotaLimit stores as much as there may be, and not a byte more.
 func testQuotaLimit(x *fixture) {
-	const limit = 2*partSize + 10
+	limit := 2*x.partSize + 10
 	y, quota := x.withQuota("limit/", limit)
-	y.write("file", random(partSize))
+	y.write("file", random(x.partSize))
 
-	wantError(x, y.tryWrite("small", random(partSize-1+12)), syscall.EDQUOT)
-	wantError(x, y.tryAppend("file", random(partSize+11)), syscall.EDQUOT)
-	y.wantContent("limit/file", random(partSize))
-	wantError(x, y.tryWrite("parts", random(3*partSize)), syscall.EDQUOT)
+	wantError(x, y.tryWrite("small", random(x.partSize-1+12)), syscall.EDQUOT)
+	wantError(x, y.tryAppend("file", random(x.partSize+11)), syscall.EDQUOT)
+	y.wantContent("limit/file", random(x.partSize))
+	wantError(x, y.tryWrite("parts", random(3*x.partSize)), syscall.EDQUOT)
 	y.wantNoUploads("limit/parts")
 	y.wantKeys("limit/file", "sums-and-more")
-	x.wantUsed(quota, partSize)
+	x.wantUsed(quota, x.partSize)
 
 	// An upload that has begun has its room; one that breaks gives it back.
-	begun := y.begin(y.Fs, "begun", create, 0, random(partSize+1))
+	begun := y.begin(y.Fs, "begun", create, 0, random(x.partSize+1))
 	wantError(x, y.tryWrite("other", random(11)), syscall.EDQUOT)
 	begun.(aborter).Abort(errInterrupted)
 	wantError(x, begun.Close(), errInterrupted)
 	y.write("other", random(11))
 
-	y.write("exactly", random(limit-partSize-11))
+	y.write("exactly", random(limit-x.partSize-11))
 	x.wantUsed(quota, limit)
 	wantError(x, y.tryWrite("one-more", random(1)), syscall.EDQUOT)
 	wantError(x, y.Copy(x.Context(), "other", "copied"), syscall.EDQUOT)
@@ -241,7 +241,7 @@ func testQuotaLimit(x *fixture) {
 	wantError(x, err, syscall.EDQUOT)
 	y.write("other", nil)
 	y.write("other", random(11))
-	y.write("file", random(partSize)) // what is replaced makes room
+	y.write("file", random(x.partSize)) // what is replaced makes room
 	y.write("other", random(10))
 	y.write("one-more", random(1))
 	if err := y.Rename("file", "renamed"); err != nil { // takes no room
@@ -259,7 +259,7 @@ func testQuotaLimit(x *fixture) {
 	if err != nil {
 		x.Fatal(err)
 	}
-	_, err = f.Write(random(3 * partSize))
+	_, err = f.Write(random(3 * x.partSize))
 	wantError(x, err, syscall.EDQUOT)
 	wantError(x, f.Close(), syscall.EDQUOT)
 	if n := x.pendingSize(owner, "kept"); n != 0 {

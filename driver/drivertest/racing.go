@@ -49,7 +49,7 @@ type window struct {
 
 const raceSize = 1000
 
-func races() []race {
+func (h Harness) races() []race {
 	rename := func(f *driver.Fs, dir string) error { return f.Rename(dir+"/old", dir+"/new") }
 	copying := func(f *driver.Fs, dir string) error { return f.Copy(context.Background(), dir+"/old", dir+"/new") }
 	chtimes := func(f *driver.Fs, dir string) error {
@@ -67,9 +67,9 @@ func races() []race {
 			victim: "old", size: raceSize, moves: "new", open: deletes,
 		},
 		{
-			label: "rename-file-by-parts", opts: driver.Options{CopyLimit: 1}, before: map[string]int{"old": partSize},
+			label: "rename-file-by-parts", opts: driver.Options{CopyLimit: 1}, before: map[string]int{"old": h.PartSize},
 			run:    rename,
-			victim: "old", size: partSize, moves: "new", open: deletes,
+			victim: "old", size: h.PartSize, moves: "new", open: deletes,
 		},
 		{
 			label: "rename-file-to-new-name", opts: driver.Options{NoOverwrite: true},
@@ -120,9 +120,9 @@ func races() []race {
 			victim: "old", size: raceSize,
 		},
 		{
-			label: "set-time-by-parts", opts: driver.Options{CopyLimit: 1}, before: map[string]int{"old": partSize},
+			label: "set-time-by-parts", opts: driver.Options{CopyLimit: 1}, before: map[string]int{"old": h.PartSize},
 			run:    chtimes,
-			victim: "old", size: partSize, open: completes,
+			victim: "old", size: h.PartSize, open: completes,
 		},
 		{
 			label: "remove-directory", before: map[string]int{"old/": 0}, run: func(f *driver.Fs, dir string) error {
@@ -137,7 +137,7 @@ func races() []race {
 // the end.
 func testRaces(t *testing.T, h Harness) {
 	x := h.open(t, nil)
-	for _, r := range races() {
+	for _, r := range h.races() {
 		x.run(r.label, func(x *fixture) {
 			hits := 0
 			for at := 1; x.race(r, fmt.Sprintf("%s-%d", r.label, at), at); at++ {
@@ -259,7 +259,7 @@ func (x *fixture) holds(key string, want []byte) bool {
 // are younger. Their ETags do not tell whether they are copies.
 func testOntoUnprovenFiles(t *testing.T, h Harness) {
 	x := h.open(t, nil)
-	mine, theirs := random(partSize+1), bytes.Repeat([]byte("theirs"), (partSize+1)/6+1)[:partSize+1]
+	mine, theirs := random(h.PartSize+1), bytes.Repeat([]byte("theirs"), (h.PartSize+1)/6+1)[:h.PartSize+1]
 	x.write("d/file", mine)
 	x.write("e/file", theirs)
 	if !strings.Contains(aws.ToString(x.head("e/file").ETag), "-") {
@@ -306,7 +306,7 @@ func testSourceReplaced(t *testing.T, h Harness) {
 // testSourceReplacedBeforeCopy replaces a file that is to get a name which nothing has, before it is copied: that is
 // no file in the way.
 func testSourceReplacedBeforeCopy(t *testing.T, h Harness) {
-	for label, size := range map[string]int{"small": 10, "parts": partSize + 1} {
+	for label, size := range map[string]int{"small": 10, "parts": h.PartSize + 1} {
 		t.Run(label, func(t *testing.T) {
 			x := h.open(t, &driver.Options{NoOverwrite: true})
 			x.put("old", random(size))
@@ -531,7 +531,7 @@ func testVersionedUnanswered(t *testing.T, h Harness) {
 // interrupted is completed by another session, and what is made of the copies is none.
 func testStamps(t *testing.T, h Harness) {
 	x := h.open(t, nil)
-	content := random(partSize + 1)
+	content := random(h.PartSize + 1)
 	x.write("d/a", content)
 	x.write("d/b", content[1:])
 	copied := make(chan struct{})
@@ -597,7 +597,7 @@ func testRequestsAtOnce(t *testing.T, h Harness) {
 	const most, files = 32, 20
 	x := h.open(t, &driver.Options{CopyLimit: 1})
 	keys := numbered("d/", files)
-	x.put(keys[0], random(11<<20))
+	x.put(keys[0], random(2*h.PartSize+1000))
 	for _, key := range keys[1:] {
 		in := &s3.CopyObjectInput{Bucket: &x.bucket, Key: &key, CopySource: aws.String(x.bucket + "/" + keys[0])}
 		if _, err := x.client.CopyObject(t.Context(), in); err != nil {

@@ -35,16 +35,16 @@ func testReconcile(t *testing.T, h Harness) {
 		{label: "write-nothing", operation: "PutObject", run: writes(0)},
 		{label: "replace", operation: "PutObject", before: random(10), run: writes(1000), after: random(1000)},
 		{label: "write-new", operation: "PutObject", noOverwrite: true, run: writes(1000), after: random(1000)},
-		{label: "write-parts", operation: "CompleteMultipartUpload", run: writes(partSize + 1),
-			after: random(partSize + 1)},
+		{label: "write-parts", operation: "CompleteMultipartUpload", run: writes(h.PartSize + 1),
+			after: random(h.PartSize + 1)},
 		{
 			label: "write-new-parts", operation: "CompleteMultipartUpload", noOverwrite: true,
-			run: writes(partSize + 1), after: random(partSize + 1),
+			run: writes(h.PartSize + 1), after: random(h.PartSize + 1),
 		},
 		{
 			label: "write-summed-parts", operation: "CompleteMultipartUpload",
-			objects: driver.Objects{Checksum: types.ChecksumAlgorithmCrc32}, run: writes(partSize + 1),
-			after: random(partSize + 1),
+			objects: driver.Objects{Checksum: types.ChecksumAlgorithmCrc32}, run: writes(h.PartSize + 1),
+			after: random(h.PartSize + 1),
 		},
 		{
 			label: "write-encrypted", operation: "PutObject",
@@ -53,25 +53,25 @@ func testReconcile(t *testing.T, h Harness) {
 		},
 		{
 			label: "write-encrypted-parts", operation: "CompleteMultipartUpload",
-			objects: driver.Objects{Encryption: types.ServerSideEncryptionAwsKms}, run: writes(partSize + 1),
-			after: random(partSize + 1),
+			objects: driver.Objects{Encryption: types.ServerSideEncryptionAwsKms}, run: writes(h.PartSize + 1),
+			after: random(h.PartSize + 1),
 		},
 		{
 			label: "append", operation: "PutObject", before: random(10), run: appends(1000),
 			after: slices.Concat(random(10), random(1000)),
 		},
 		{
-			label: "append-parts", operation: "CompleteMultipartUpload", before: random(partSize), run: appends(1000),
-			after: slices.Concat(random(partSize), random(1000)),
+			label: "append-parts", operation: "CompleteMultipartUpload", before: random(h.PartSize), run: appends(1000),
+			after: slices.Concat(random(h.PartSize), random(1000)),
 		},
 		{
 			label: "restart", operation: "PutObject", before: random(100), run: restarts(10, 1000),
 			after: slices.Concat(random(100)[:10], random(1000)),
 		},
 		{
-			label: "restart-in-parts", operation: "CompleteMultipartUpload", before: random(3 * partSize),
+			label: "restart-in-parts", operation: "CompleteMultipartUpload", before: random(3 * h.PartSize),
 			run:   restarts(1, 1000),
-			after: slices.Concat(random(3 * partSize)[:1], random(1000), random(3 * partSize)[1001:]),
+			after: slices.Concat(random(3 * h.PartSize)[:1], random(1000), random(3 * h.PartSize)[1001:]),
 		},
 	} {
 		if x.limits.has(EncryptionRequests) {
@@ -115,7 +115,7 @@ func testReconcile(t *testing.T, h Harness) {
 			x := h.open(t, nil)
 			x.put("file", random(1000))
 			x.put("empty/", nil)
-			x.write("large", random(partSize+1))
+			x.write("large", random(h.PartSize+1))
 			x.loseAnswers(test.operation)
 			err := test.run(x)
 			x.spy.After(nil)
@@ -134,13 +134,13 @@ func testAborted(t *testing.T, h Harness) {
 		opts  driver.Options
 		run   func(x *fixture) error
 	}{
-		{"write", driver.Options{}, func(x *fixture) error { return x.tryWrite("file", random(partSize+1)) }},
+		{"write", driver.Options{}, func(x *fixture) error { return x.tryWrite("file", random(h.PartSize+1)) }},
 		{"copy", driver.Options{CopyLimit: 1}, func(x *fixture) error { return x.Rename("large", "file") }},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			x := h.open(t, &test.opts)
 			x.put("file", []byte("older"))
-			x.put("large", random(partSize+1))
+			x.put("large", random(h.PartSize+1))
 			aborted := 0
 			x.spy.Before(func(ctx context.Context, _ string, in any) error {
 				complete, ok := in.(*s3.CompleteMultipartUploadInput)
@@ -168,7 +168,7 @@ func testAborted(t *testing.T, h Harness) {
 // testAbortedWhileStored has the client end an upload while S3 stores it, and the answer is lost, as are those to all
 // looks. The error says that S3 may have stored the file, whatever has ended the upload.
 func testAbortedWhileStored(t *testing.T, h Harness) {
-	for label, size := range map[string]int{"small": 10, "parts": partSize + 1} {
+	for label, size := range map[string]int{"small": 10, "parts": h.PartSize + 1} {
 		t.Run(label, func(t *testing.T) {
 			x := h.open(t, nil)
 			file := x.openAt("file", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
@@ -210,7 +210,7 @@ func writes(size int) func(*fixture, string) error {
 	return func(x *fixture, name string) error { return x.tryWrite(name, random(size)) }
 }
 
-func restarts(offset int64, size int) func(*fixture, string) error {
+func restarts(offset, size int) func(*fixture, string) error {
 	return func(x *fixture, name string) error { return x.tryRestart(name, offset, random(size)) }
 }
 
@@ -242,7 +242,7 @@ func (x *fixture) loseAnswers(operations ...string) {
 // testNotDone wants an error where S3 has not performed a request, or where the driver cannot know.
 func (x *fixture) testNotDone() {
 	defer x.spy.Before(nil)
-	for label, size := range map[string]int{"write": 1000, "parts": partSize + 1} {
+	for label, size := range map[string]int{"write": 1000, "parts": x.partSize + 1} {
 		name := "not-done-" + label
 		x.put(name, random(size + 1)[1:]) // of the same size
 		x.failRequests(always, "PutObject", "CompleteMultipartUpload")
@@ -275,7 +275,7 @@ func (x *fixture) testNotDone() {
 // testRenameRefused renames files that S3 does not delete.
 func testRenameRefused(t *testing.T, h Harness) {
 	for label, opts := range map[string]driver.Options{"replacing": {}, "keeping": {NoOverwrite: true}} {
-		for size, sizeLabel := range map[int]string{0: "-nothing", 1000: "-small", partSize + 1: "-parts"} {
+		for size, sizeLabel := range map[int]string{0: "-nothing", 1000: "-small", h.PartSize + 1: "-parts"} {
 			t.Run(label+sizeLabel, func(t *testing.T) {
 				x := h.open(t, &opts)
 				x.write("old", random(size))

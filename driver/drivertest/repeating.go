@@ -122,15 +122,15 @@ func testRepeat(t *testing.T, h Harness) {
 			operation: "PutObject", other: deleted, kinds: unknown, after: map[string]string{},
 		},
 		{
-			label: "write-parts-then-replaced", run: written("f", string(random(partSize+1))),
+			label: "write-parts-then-replaced", run: written("f", string(random(h.PartSize+1))),
 			operation: "CompleteMultipartUpload", other: stores("f", "other"), kinds: unknown,
 			after: map[string]string{"f": "other"},
 		},
 		{
-			label: "write-parts-refused-then-stored", opts: deny, run: written("f", string(random(partSize+1))),
-			operation: "CompleteMultipartUpload", refused: true, other: stores("f", string(random(partSize+1))),
+			label: "write-parts-refused-then-stored", opts: deny, run: written("f", string(random(h.PartSize+1))),
+			operation: "CompleteMultipartUpload", refused: true, other: stores("f", string(random(h.PartSize+1))),
 			kinds: []error{fs.ErrExist},
-			after: map[string]string{"f": string(random(partSize + 1))}, needs: func(p *driver.Profile) bool {
+			after: map[string]string{"f": string(random(h.PartSize + 1))}, needs: func(p *driver.Profile) bool {
 				return p.ConditionalComplete
 			},
 		},

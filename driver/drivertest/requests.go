@@ -5,13 +5,11 @@ import (
 	"os"
 	"testing"
 	"time"
-
-	"github.com/babelftp/babelftp/driver"
 )
 
 // testRequests counts what operations ask of S3: that is their price, and most of their time.
 func testRequests(t *testing.T, h Harness) {
-	x := h.open(t, &driver.Options{PartSize: 8 << 20})
+	x := h.open(t, nil)
 	x.put("file", random(1000))
 	x.putAll("dir/a", "dir/b", "empty/")
 	puts := 1 // in place of a copy that has no condition
@@ -37,8 +35,8 @@ func testRequests(t *testing.T, h Harness) {
 		{"restart-with-nothing", 1 + again, func() error { return x.tryRestart("new", 5, nil) }},
 		{"append-nothing", 1 + again, func() error { return x.tryAppend("new", nil) }},
 		{"write-nothing", 1, create(0)},
-		{"write-less-than-a-part", 1, create(8<<20 - 1)},
-		{"write-two-parts", 4 + x.requestsFor(completionLooks), create(8<<20 + 1)},
+		{"write-less-than-a-part", 1, create(h.PartSize - 1)},
+		{"write-two-parts", 4 + x.requestsFor(completionLooks), create(h.PartSize + 1)},
 		{"open-to-write", 0, func() error { _, err := x.Create("new"); return err }},
 		{"read", 1, func() error { x.read("file"); return nil }},
 		{"read-from-the-middle", 1, func() error {

@@ -22,24 +22,23 @@ func testRestart(t *testing.T, h Harness) {
 	for _, keeps := range []bool{true, false} {
 		x := h.open(t, &driver.Options{Truncate: !keeps})
 		for _, test := range []struct {
-			offset       int64
-			old, written int // bytes
+			offset, old, written int // bytes
 		}{
 			{0, 10, 3}, // replaces the file
 			{1, 10, 0},
 			{1, 10, 5},
 			{10, 10, 5},
 			{5, 10, 9},
-			{partSize, partSize + 1, 0},
-			{partSize, 2 * partSize, 5},
-			{partSize + 1, 3 * partSize, 1},
-			{1, 2*partSize - 1, 5}, // less than a part follows
-			{1, 2 * partSize, 5},   // a part follows
-			{1, 3*partSize + 7, partSize - 1},
-			{partSize, 4 * partSize, partSize},
-			{2*partSize + 1, 5*partSize + 1, partSize + 3},
+			{h.PartSize, h.PartSize + 1, 0},
+			{h.PartSize, 2 * h.PartSize, 5},
+			{h.PartSize + 1, 3 * h.PartSize, 1},
+			{1, 2*h.PartSize - 1, 5}, // less than a part follows
+			{1, 2 * h.PartSize, 5},   // a part follows
+			{1, 3*h.PartSize + 7, h.PartSize - 1},
+			{h.PartSize, 4 * h.PartSize, h.PartSize},
+			{2*h.PartSize + 1, 5*h.PartSize + 1, h.PartSize + 3},
 		} {
-			if !keeps && test.old > 2*partSize {
+			if !keeps && test.old > 2*h.PartSize {
 				continue // it has no more cases
 			}
 			x.run(
@@ -47,7 +46,7 @@ func testRestart(t *testing.T, h Harness) {
 				func(x *fixture) {
 					old, written := random(test.old), random(test.written + 1)[1:]
 					x.put("file", old)
-					f := x.openAt("file", restart, test.offset)
+					f := x.openAt("file", restart, int64(test.offset))
 					if _, err := f.Write(written); err != nil {
 						x.Fatal(err)
 					}
@@ -81,14 +80,14 @@ func testRestart(t *testing.T, h Harness) {
 }
 
 // tryRestart writes from an offset on.
-func (x *fixture) tryRestart(name string, offset int64, content []byte) error {
-	return WriteAt(x.Fs, name, restart, offset, content)
+func (x *fixture) tryRestart(name string, offset int, content []byte) error {
+	return WriteAt(x.Fs, name, restart, int64(offset), content)
 }
 
 // testRestartReplaced lets another client replace the file right before each kind of request that follows the first
 // bytes of the client.
 func (x *fixture) testRestartReplaced() {
-	const small, large = 100, 3*partSize + 7
+	small, large := 100, 3*x.partSize+7
 	for _, test := range []struct {
 		label, operation string
 		size             int
@@ -137,7 +136,7 @@ func (x *fixture) testRestartReplaced() {
 
 // testRestNotRead lets S3 refuse the bytes that an upload from an offset on keeps. The file stays as it was.
 func (x *fixture) testRestNotRead() {
-	for label, size := range map[string]int{"small": 100, "parts": 3*partSize + 7} {
+	for label, size := range map[string]int{"small": 100, "parts": 3*x.partSize + 7} {
 		x.run(label, func(x *fixture) {
 			x.put("file", random(size))
 			f := x.openAt("file", restart, 1)

@@ -144,7 +144,7 @@ func (x *fixture) testJournalWhileOpen() {
 		},
 	} {
 		x.run(label, func(x *fixture) {
-			f := x.begin(session, "dir/"+label, create, 0, random(partSize+1))
+			f := x.begin(session, "dir/"+label, create, 0, random(x.partSize+1))
 			x.awaitRecords(1)
 			x.Fs = session
 			if slices.Contains(x.list("/"), reserved) {
@@ -161,7 +161,7 @@ func (x *fixture) testJournalWhileOpen() {
 	}
 	x.run("small", func(x *fixture) {
 		x.spy.Reset()
-		f := x.begin(session, "small", create, 0, random(partSize))
+		f := x.begin(session, "small", create, 0, random(x.partSize))
 		x.close(f)
 		if n := x.spy.Total(); n != 1 {
 			x.Errorf("it took %v", x.spy.Counts())
@@ -209,7 +209,7 @@ func (x *fixture) awaitParts(key string, n int) {
 func (x *fixture) testSweep() {
 	died := x.process()
 	for _, name := range []string{"file", "dir/été +%"} {
-		x.begin(died.as(""), name, create, 0, random(2*partSize+1))
+		x.begin(died.as(""), name, create, 0, random(2*x.partSize+1))
 		x.awaitParts(name, 2) // one that arrives after the upload was aborted stays on some servers
 	}
 	x.interrupt(died.as("alice"), "small", create, 0, random(1000))
@@ -259,7 +259,7 @@ func (x *fixture) testSweep() {
 // testSweepLeftBehind fails to abort an upload. A sweep removes it.
 func (x *fixture) testSweepLeftBehind() {
 	p := x.process()
-	f := x.begin(p.as(""), "file", create, 0, random(partSize+1))
+	f := x.begin(p.as(""), "file", create, 0, random(x.partSize+1))
 	x.awaitRecords(1)
 	x.failRequests(always, "AbortMultipartUpload")
 	f.(aborter).Abort(errInterrupted)
@@ -288,9 +288,9 @@ func (x *fixture) testUnrecorded() {
 		return nil
 	})
 	p := x.process()
-	x.close(x.begin(p.as(""), "file", create, 0, random(partSize+1)))
-	x.wantContent("file", random(partSize+1))
-	x.interrupt(p.as("alice"), "other", create, 0, random(partSize+1))
+	x.close(x.begin(p.as(""), "file", create, 0, random(x.partSize+1)))
+	x.wantContent("file", random(x.partSize+1))
+	x.interrupt(p.as("alice"), "other", create, 0, random(x.partSize+1))
 	x.interrupt(p.as("alice"), "small", create, 0, random(10))
 	x.spy.Before(nil)
 	x.wantKeys("file")
@@ -411,11 +411,11 @@ func testResume(t *testing.T, h Harness) {
 // testResumeSizes interrupts uploads after some bytes. Another process resumes them in each way that clients have.
 func testResumeSizes(t *testing.T, h Harness) {
 	x := h.open(t, nil)
-	const size = 2*partSize + 1000
+	size := 2*h.PartSize + 1000
 	content := random(size)
 	for label, sent := range map[string]int{
-		"nothing": 0, "one-byte": 1, "two-bytes": 2, "small": 1000, "part-less-one": partSize - 1, "part": partSize,
-		"part-and-one": partSize + 1, "parts": 2*partSize + 77, "two-parts": 2 * partSize, "all": size,
+		"nothing": 0, "one-byte": 1, "two-bytes": 2, "small": 1000, "part-less-one": h.PartSize - 1, "part": h.PartSize,
+		"part-and-one": h.PartSize + 1, "parts": 2*h.PartSize + 77, "two-parts": 2 * h.PartSize, "all": size,
 	} {
 		for way, flag := range map[string]int{"restart": goOn, "append": goOn | os.O_APPEND} {
 			x.run(label+"-"+way, func(x *fixture) {
@@ -434,7 +434,7 @@ func testResumeSizes(t *testing.T, h Harness) {
 					flag |= os.O_TRUNC
 				}
 				f := x.begin(alice, name, flag, offset, content[from:])
-				if at, err := f.Seek(0, io.SeekEnd); at != size || err != nil {
+				if at, err := f.Seek(0, io.SeekEnd); at != int64(size) || err != nil {
 					x.Errorf("the file ends at %d, %v", at, err)
 				}
 				x.close(f)
@@ -451,8 +451,8 @@ func testResumeSizes(t *testing.T, h Harness) {
 
 // testResumeAfterErrors interrupts uploads by each kind of error.
 func testResumeAfterErrors(t *testing.T, h Harness) {
-	const sent = 2*partSize + 1000
-	content := random(3 * partSize)
+	sent := 2*h.PartSize + 1000
+	content := random(3 * h.PartSize)
 	for _, test := range []struct {
 		label string
 		kind  error
@@ -490,7 +490,7 @@ func testResumeAfterErrors(t *testing.T, h Harness) {
 // testPendingInvisible checks that no other user sees an interrupted upload.
 func (x *fixture) testPendingInvisible() {
 	p := x.process()
-	x.interrupt(p.as("alice"), "dir/file", create, 0, random(partSize+1000))
+	x.interrupt(p.as("alice"), "dir/file", create, 0, random(x.partSize+1000))
 	bob := p.as("bob")
 	for label, session := range map[string]*driver.Fs{"another-user": bob, "without-owner": p.as(""),
 		"herself": p.as("alice")} {
@@ -509,7 +509,7 @@ func (x *fixture) testPendingInvisible() {
 			_, err = session.Stat(reserved)
 			wantError(x, err, syscall.EILSEQ)
 			if label != "herself" {
-				_, err = session.OpenAt("dir/file", goOn, partSize)
+				_, err = session.OpenAt("dir/file", goOn, int64(x.partSize))
 				wantError(x, err, fs.ErrNotExist)
 			}
 		})
@@ -521,7 +521,7 @@ func (x *fixture) testPendingInvisible() {
 
 // testInterruptedAgain interrupts and resumes an upload several times.
 func (x *fixture) testInterruptedAgain() {
-	content := random(4*partSize + 12345)
+	content := random(4*x.partSize + 12345)
 	sent := 0
 	for round := 0; ; round++ {
 		session := x.process().as("alice")
@@ -537,7 +537,7 @@ func (x *fixture) testInterruptedAgain() {
 		if from == 0 {
 			flag = create
 		}
-		sent = min(from+[]int{300, partSize / 3, 0, 1, partSize + 5, 7}[round%6], len(content))
+		sent = min(from+[]int{300, x.partSize / 3, 0, 1, x.partSize + 5, 7}[round%6], len(content))
 		x.interrupt(session, "file", flag, int64(from), content[from:sent])
 		if again := int(x.pendingSize(session, "file")); again < from || again < sent-1 {
 			x.Errorf("round %d: %d bytes are pending of %d, and were %d before", round, again, sent, from)
@@ -549,26 +549,26 @@ func (x *fixture) testInterruptedAgain() {
 
 // testResumeOffsets opens a file at other offsets than that of its pending upload.
 func (x *fixture) testResumeOffsets() {
-	const pending = 2*partSize + 99
-	content := random(3 * partSize)
-	for label, object := range map[string][]byte{"no-object": nil, "object": random(partSize + 50)} {
+	pending := 2*x.partSize + 99
+	content := random(3 * x.partSize)
+	for label, object := range map[string][]byte{"no-object": nil, "object": random(x.partSize + 50)} {
 		x.run(label, func(x *fixture) {
 			session := x.process().as("alice")
 			if object != nil {
 				x.put("file", object)
 			}
 			x.interrupt(session, "file", create, 0, content[:pending+1])
-			for _, offset := range []int64{1, partSize, partSize + 50, 2 * partSize, pending - 1, pending + 1,
+			for _, offset := range []int{1, x.partSize, x.partSize + 50, 2 * x.partSize, pending - 1, pending + 1,
 				1 << 40} {
-				_, err := session.OpenAt("file", goOn, offset)
+				_, err := session.OpenAt("file", goOn, int64(offset))
 				x.wantResumeError(err, pending)
 			}
-			f := x.begin(session, "file", goOn, pending, nil)
+			f := x.begin(session, "file", goOn, int64(pending), nil)
 			x.wantResumeError(f.Close(), pending) // it is not whole without another byte
 			if object != nil {
 				x.wantContent("file", object)
 			}
-			x.close(x.begin(session, "file", goOn, pending, content[pending:]))
+			x.close(x.begin(session, "file", goOn, int64(pending), content[pending:]))
 			x.wantContent("file", content)
 			x.wantNothingPending("file", "file")
 			x.delete("file")
@@ -577,26 +577,26 @@ func (x *fixture) testResumeOffsets() {
 }
 
 // wantResumeError wants a refusal that names where to resume an upload.
-func (x *fixture) wantResumeError(err error, size int64) {
+func (x *fixture) wantResumeError(err error, size int) {
 	x.Helper()
 	var refused *driver.ResumeError
-	if !errors.As(err, &refused) || refused.Size != size || !errors.Is(err, fs.ErrInvalid) {
+	if !errors.As(err, &refused) || refused.Size != int64(size) || !errors.Is(err, fs.ErrInvalid) {
 		x.Errorf("error is %v, want one that names %d", err, size)
 	}
 }
 
 // testPendingAppended appends to a file of which an upload is pending.
 func (x *fixture) testPendingAppended() {
-	content := random(partSize + 1000)
+	content := random(x.partSize + 1000)
 	appendTo := func(session *driver.Fs, name string, content []byte) error {
 		return WriteAt(session, name, goOn|os.O_APPEND, 0, content)
 	}
-	for label, size := range map[string]int{"small": 999, "parts": partSize + 500} {
+	for label, size := range map[string]int{"small": 999, "parts": x.partSize + 500} {
 		x.run(label, func(x *fixture) {
 			p := x.process()
 			x.interrupt(p.as("alice"), label, create, 0, content[:size+1])
 			for _, added := range [][]byte{nil, []byte("added")} {
-				x.wantResumeError(appendTo(p.as("alice"), label, added), int64(size)) // it has not asked
+				x.wantResumeError(appendTo(p.as("alice"), label, added), size) // it has not asked
 			}
 			if err := appendTo(p.as("bob"), label, []byte("bob's")); err != nil {
 				x.Error(err)
@@ -617,7 +617,7 @@ func (x *fixture) testPendingAppended() {
 		x.interrupt(alice, "file", create, 0, content[:1000])
 		x.wantPending(alice, "file", 999)
 		x.put("file", []byte("finished"))
-		x.wantResumeError(appendTo(alice, "file", content[999:]), int64(len("finished")))
+		x.wantResumeError(appendTo(alice, "file", content[999:]), len("finished"))
 		if err := appendTo(alice, "file", []byte(" more")); err != nil { // the report counted for one append
 			x.Error(err)
 		}
@@ -661,11 +661,11 @@ func (x *fixture) testPendingAppended() {
 
 // testLiveUntouched checks that other sessions of an owner do not touch an upload on which a session works.
 func (x *fixture) testLiveUntouched() {
-	content := random(2*partSize + 77)
+	content := random(2*x.partSize + 77)
 	for label, process := range map[string]func() *process{"other-process": x.process, "same-process": nil} {
 		x.run(label, func(x *fixture) {
 			p := x.process()
-			live := x.begin(p.as("alice"), "file", create, 0, content[:partSize+1000])
+			live := x.begin(p.as("alice"), "file", create, 0, content[:x.partSize+1000])
 			x.awaitRecords(1)
 			x.awaitParts("file", 1)
 			other := p
@@ -674,17 +674,17 @@ func (x *fixture) testLiveUntouched() {
 			}
 			alice := other.as("alice")
 			x.wantPending(alice, "file", 0)
-			_, err := alice.OpenAt("file", goOn, partSize)
+			_, err := alice.OpenAt("file", goOn, int64(x.partSize))
 			wantError(x, err, fs.ErrNotExist)
 			wantError(x, alice.RemoveFile("file"), fs.ErrNotExist)
 			x.close(x.begin(alice, "file", goOn|os.O_APPEND, 0, []byte("appended")))
 			x.wantContent("file", []byte("appended"))
-			x.close(x.begin(alice, "file", create, 0, random(partSize+9)))
-			x.wantContent("file", random(partSize+9))
+			x.close(x.begin(alice, "file", create, 0, random(x.partSize+9)))
+			x.wantContent("file", random(x.partSize+9))
 			if err := alice.RemoveFile("file"); err != nil {
 				x.Error(err)
 			}
-			if _, err := live.Write(content[partSize+1000:]); err != nil {
+			if _, err := live.Write(content[x.partSize+1000:]); err != nil {
 				x.Error(err)
 			}
 			x.close(live)
@@ -698,15 +698,15 @@ func (x *fixture) testLiveUntouched() {
 // testPendingReplaced sends the file again, by another process. No session can resume the old upload from then on, also
 // when the file is gone again, and its bytes are removed soon.
 func (x *fixture) testPendingReplaced() {
-	sizes := map[string]int{"small": 1000, "parts": partSize + 1000}
+	sizes := map[string]int{"small": 1000, "parts": x.partSize + 1000}
 	p, other := x.process(), x.process()
 	alice := p.as("alice")
 	for label, size := range sizes {
 		x.run(label, func(x *fixture) {
-			x.interrupt(other.as("alice"), label, create, 0, random(2*partSize+9))
+			x.interrupt(other.as("alice"), label, create, 0, random(2*x.partSize+9))
 			x.close(x.begin(alice, label, create, 0, random(size)))
 			for process, session := range map[string]*driver.Fs{"this": alice, "other": other.as("alice")} {
-				_, err := session.OpenAt(label, goOn, 2*partSize+8)
+				_, err := session.OpenAt(label, goOn, int64(2*x.partSize+8))
 				var refused *driver.ResumeError
 				if process == "other" && (!errors.As(err, &refused) || !refused.Stored || refused.Size != int64(size)) {
 					x.Errorf("to resume what was replaced is %v", err)
@@ -744,12 +744,12 @@ func (x *fixture) testPendingReplaced() {
 // testPendingReplacedByOthers lets another client of S3 store the file. The upload cannot be resumed any more, and can
 // again when the file has gone: its bytes were not sent again.
 func (x *fixture) testPendingReplacedByOthers() {
-	content := random(partSize + 1000)
+	content := random(x.partSize + 1000)
 	x.put("file", random(20))
 	alice := x.process().as("alice")
 	x.interrupt(alice, "file", create, 0, content)
 	x.put("file", random(21))
-	_, err := x.process().as("alice").OpenAt("file", goOn, partSize+999)
+	_, err := x.process().as("alice").OpenAt("file", goOn, int64(x.partSize+999))
 	var refused *driver.ResumeError
 	if !errors.As(err, &refused) || !refused.Stored || refused.Size != 21 {
 		x.Errorf("to resume what was replaced is %v", err)
@@ -760,7 +760,7 @@ func (x *fixture) testPendingReplacedByOthers() {
 
 // testStoredBeforeInterrupt lets a client reconnect and store the file before its old session notices the interruption.
 func (x *fixture) testStoredBeforeInterrupt() {
-	sizes := map[string]int{"small": 1000, "parts": partSize + 1000}
+	sizes := map[string]int{"small": 1000, "parts": x.partSize + 1000}
 	p, begun := x.process(), map[string]afero.File{}
 	for label, size := range sizes {
 		begun[label] = x.begin(p.as("alice"), label, create, 0, random(size))
@@ -787,7 +787,7 @@ func (x *fixture) testWrongBytesDiscarded() {
 	p := x.process()
 	wrong := fmt.Errorf("too many: %w", fs.ErrInvalid)
 	refuse := driver.Options{BeforeCommit: func(context.Context) error { return wrong }}
-	for label, size := range map[string]int{"small": 1000, "parts": partSize + 1000} {
+	for label, size := range map[string]int{"small": 1000, "parts": x.partSize + 1000} {
 		x.run(label, func(x *fixture) {
 			wantError(x, x.begin(p.as("alice", refuse), label, create, 0, random(size)).Close(), wrong)
 			x.wantNothingPending(label)
@@ -801,7 +801,7 @@ func (x *fixture) testWrongBytesDiscarded() {
 // testResumePartNotSent lets the client disconnect when a part is full and not sent yet.
 func (x *fixture) testResumePartNotSent() {
 	session := x.process().as("alice")
-	f := x.begin(session, "file", create, 0, random(partSize))
+	f := x.begin(session, "file", create, 0, random(x.partSize))
 	x.spy.Before(func(_ context.Context, operation string, _ any) error {
 		if operation == "CreateMultipartUpload" {
 			f.(aborter).Abort(errInterrupted)
@@ -811,15 +811,15 @@ func (x *fixture) testResumePartNotSent() {
 	_, err := f.Write([]byte{0})
 	wantError(x, err, errInterrupted)
 	wantError(x, f.Close(), errInterrupted)
-	x.resume(session, "file", partSize, random(partSize))
+	x.resume(session, "file", x.partSize, random(x.partSize))
 }
 
 // testResumeOtherPartSize interrupts an upload before its first part, resumes it with another part size, and
 // interrupts it again.
 func (x *fixture) testResumeOtherPartSize() {
-	const size = 3 * partSize
+	size := 3 * x.partSize
 	content := random(size)
-	x.interrupt(x.process().as("alice", driver.Options{PartSize: partSize + 1<<20}), "file", create, 0, content[:1000])
+	x.interrupt(x.process().as("alice", driver.Options{PartSize: int64(x.partSize) + 1<<20}), "file", create, 0, content[:1000])
 	alice := x.process().as("alice")
 	from := x.pendingSize(alice, "file")
 	x.interrupt(alice, "file", goOn, from, content[from:])
@@ -829,7 +829,7 @@ func (x *fixture) testResumeOtherPartSize() {
 
 // testResumeNotCompleted interrupts an upload after its last part. The client must not find all of its bytes there.
 func (x *fixture) testResumeNotCompleted() {
-	for label, size := range map[string]int{"part": partSize, "parts": 2 * partSize, "more": 2*partSize + 1} {
+	for label, size := range map[string]int{"part": x.partSize, "parts": 2 * x.partSize, "more": 2*x.partSize + 1} {
 		x.run(label, func(x *fixture) {
 			x.spy.Before(func(_ context.Context, operation string, in any) error {
 				put, ok := in.(*s3.PutObjectInput)
@@ -852,7 +852,7 @@ func (x *fixture) testResumeNotCompleted() {
 // testPendingRemoved removes a file of which only a pending upload exists.
 func (x *fixture) testPendingRemoved() {
 	session := x.process().as("alice")
-	x.interrupt(session, "file", create, 0, random(partSize+1000))
+	x.interrupt(session, "file", create, 0, random(x.partSize+1000))
 	if err := session.RemoveFile("file"); err != nil {
 		x.Error(err)
 	}
@@ -869,11 +869,11 @@ func (x *fixture) testPendingRemoved() {
 // testInterruptedAppend interrupts an upload that appends to an object. The object still exists, and the client can
 // append again.
 func (x *fixture) testInterruptedAppend() {
-	for label, size := range map[string]int{"small": 1000, "parts": partSize} {
+	for label, size := range map[string]int{"small": 1000, "parts": x.partSize} {
 		x.run(label, func(x *fixture) {
 			x.put(label, random(size))
 			session := x.process().as("alice")
-			x.interrupt(session, label, goOn|os.O_APPEND, 0, random(partSize+1000))
+			x.interrupt(session, label, goOn|os.O_APPEND, 0, random(x.partSize+1000))
 			x.wantPending(session, label, 0)
 			x.wantContent(label, random(size))
 			x.wantNoUploads(label)
@@ -900,19 +900,19 @@ func (x *fixture) advanceClock() {
 // testPendingLimit interrupts more uploads than an owner may have pending.
 func (x *fixture) testPendingLimit() {
 	p := x.process()
-	quota := driver.NewQuota(x.spy, x.bucket, "", 6*partSize)
+	quota := driver.NewQuota(x.spy, x.bucket, "", int64(6*x.partSize))
 	if err := quota.Count(x.Context()); err != nil {
 		x.Fatal(err)
 	}
 	alice := p.as("alice", driver.Options{Quotas: []*driver.Quota{quota}})
 	for i := range 5 {
-		x.interrupt(alice, fmt.Sprint("file", i), create, 0, random(partSize+1000))
+		x.interrupt(alice, fmt.Sprint("file", i), create, 0, random(x.partSize+1000))
 	}
 	var pending int64
 	for i := range 5 {
 		pending += x.pendingSize(alice, fmt.Sprint("file", i))
 	}
-	if want := int64(2 * (partSize + 999)); pending != want {
+	if want := int64(2 * (x.partSize + 999)); pending != want {
 		x.Errorf("%d bytes are pending, want %d", pending, want)
 	}
 	if records := x.records(); len(records) != 2 {
@@ -929,7 +929,7 @@ func (x *fixture) testPendingLimit() {
 // testStaleRecord leaves a record whose upload no longer exists.
 func (x *fixture) testStaleRecord() {
 	p := x.process()
-	x.interrupt(p.as("alice"), "file", create, 0, random(partSize+1000))
+	x.interrupt(p.as("alice"), "file", create, 0, random(x.partSize+1000))
 	out, err := x.client.ListMultipartUploads(
 		x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: aws.String("file")})
 	if err != nil || len(out.Uploads) != 1 {
@@ -947,7 +947,7 @@ func (x *fixture) testStaleRecord() {
 
 // testResumeRequests counts the requests for the records of uploads.
 func (x *fixture) testResumeRequests() {
-	alice := x.process().as("alice", driver.Options{PartSize: 8 << 20})
+	alice := x.process().as("alice")
 	look := 0 // in place of a condition
 	if !x.profile.ConditionalPut {
 		look = 1

@@ -36,7 +36,7 @@ func testTornReads(t *testing.T, h Harness) {
 	}{
 		{label: "append", run: func(x *fixture) error { return x.tryAppend("old", added) }, want: appended},
 		{label: "restart", run: func(x *fixture) error {
-			return x.tryRestart("old", partSize+1000, added)
+			return x.tryRestart("old", h.PartSize+1000, added)
 		}, want: appended},
 		{label: "set-time", run: func(x *fixture) error {
 			return x.Chtimes("old", time.Time{}, time.Unix(1_000_000_000, 0))
@@ -53,9 +53,9 @@ func testTornReads(t *testing.T, h Harness) {
 		}, moved: true},
 	} {
 		x.run(test.label, func(x *fixture) {
-			content := random(partSize + 1000)
+			content := random(h.PartSize + 1000)
 			x.delete("new")
-			x.put("old", random(partSize))
+			x.put("old", random(h.PartSize))
 			x.Fs = x.session(x.Context(), &test.opts)
 			x.spy.After(x.tear("old", content))
 			err := test.run(x)

@@ -17,9 +17,9 @@ import (
 func testWrite(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	for label, size := range map[string]int{
-		"empty": 0, "one-byte": 1, "block": 64 << 10, "block-and-one": 64<<10 + 1, "part-less-one": partSize - 1,
-		"part":         partSize,
-		"part-and-one": partSize + 1, "two-parts": 2 * partSize, "parts": 17 << 20,
+		"empty": 0, "one-byte": 1, "block": 64 << 10, "block-and-one": 64<<10 + 1, "part-less-one": h.PartSize - 1,
+		"part":         h.PartSize,
+		"part-and-one": h.PartSize + 1, "two-parts": 2 * h.PartSize, "parts": 3*h.PartSize + 1000,
 	} {
 		x.run(label, func(x *fixture) {
 			content := random(size)
@@ -60,7 +60,7 @@ func testWrite(t *testing.T, h Harness) {
 		if err != nil {
 			x.Fatal(err)
 		}
-		if _, err := f.Write(random(partSize + 1)); err != nil {
+		if _, err := f.Write(random(h.PartSize + 1)); err != nil {
 			x.Fatal(err)
 		}
 		if x.exists("invisible") {
@@ -71,7 +71,7 @@ func testWrite(t *testing.T, h Harness) {
 		}
 		x.close(f)
 		x.wantNoUploads("invisible")
-		x.wantContent("invisible", random(partSize+1))
+		x.wantContent("invisible", random(h.PartSize+1))
 	})
 	x.run("exclusive", func(x *fixture) { x.testExclusive() })
 	x.run("flags", func(x *fixture) { x.testFlags() })
@@ -83,7 +83,7 @@ func (x *fixture) testExclusive() {
 	x.put("exists", random(3))
 	_, err := x.OpenFile("exists", flag, 0)
 	wantError(x, err, fs.ErrExist)
-	for label, size := range map[string]int{"exclusive": 10, "exclusive-parts": partSize + 1} {
+	for label, size := range map[string]int{"exclusive": 10, "exclusive-parts": x.partSize + 1} {
 		f := x.openAt(label, flag, 0)
 		if _, err := f.Write(random(size)); err != nil {
 			x.Fatal(err)
@@ -164,20 +164,19 @@ func testAppend(t *testing.T, h Harness) {
 	const add = os.O_WRONLY | os.O_CREATE | os.O_APPEND
 	x := h.open(t, nil)
 	for _, test := range []struct {
-		label        string
-		old, written int // bytes; -1 for no object
-		kept         int64
+		label              string
+		old, written, kept int // bytes; old is -1 for no object
 	}{
 		{"new", -1, 10, 0},
 		{"new-and-nothing", -1, 0, 0},
 		{"to-nothing", 0, 10, 0},
 		{"small", 10, 10, 10},
-		{"small-to-parts", 1000, 2*partSize + 9, 1000},
-		{"less-than-a-part", partSize - 1, 10, partSize - 1},
-		{"a-part", partSize, 10, partSize},
-		{"parts", 2*partSize + 3, partSize + 9, 2*partSize + 3},
+		{"small-to-parts", 1000, 2*h.PartSize + 9, 1000},
+		{"less-than-a-part", h.PartSize - 1, 10, h.PartSize - 1},
+		{"a-part", h.PartSize, 10, h.PartSize},
+		{"parts", 2*h.PartSize + 3, h.PartSize + 9, 2*h.PartSize + 3},
 		{"nothing", 10, 0, 10},
-		{"nothing-to-parts", partSize + 3, 0, partSize + 3},
+		{"nothing-to-parts", h.PartSize + 3, 0, h.PartSize + 3},
 	} {
 		x.run(test.label, func(x *fixture) {
 			old := random(max(test.old, 0))
@@ -185,7 +184,7 @@ func testAppend(t *testing.T, h Harness) {
 				x.put(test.label, old)
 			}
 			f := x.openAt(test.label, add, 0)
-			if at, err := f.Seek(test.kept, io.SeekStart); at != test.kept || err != nil {
+			if at, err := f.Seek(int64(test.kept), io.SeekStart); at != int64(test.kept) || err != nil {
 				x.Errorf("Seek: %d, %v", at, err)
 			}
 			// Other bytes than those kept.
@@ -198,7 +197,7 @@ func testAppend(t *testing.T, h Harness) {
 			x.wantNoUploads(test.label)
 		})
 	}
-	for label, size := range map[string]int{"replaced": 10, "replaced-parts": partSize + 1} {
+	for label, size := range map[string]int{"replaced": 10, "replaced-parts": h.PartSize + 1} {
 		x.run(label, func(x *fixture) {
 			x.put(label, random(size))
 			f := x.openAt(label, add, 0)
@@ -244,8 +243,8 @@ func testUnpublished(t *testing.T, h Harness) {
 			u.File.(aborter).Abort(errTest)
 		}},
 	} {
-		for label, size := range map[string]int{"nothing": 0, "small": 1000, "part": partSize,
-			"parts": 2*partSize + 1} {
+		for label, size := range map[string]int{"nothing": 0, "small": 1000, "part": h.PartSize,
+			"parts": 2*h.PartSize + 1} {
 			t.Run(test.label+"-"+label, func(t *testing.T) {
 				x := h.open(t, nil)
 				x.put("old", random(77))

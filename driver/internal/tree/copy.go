@@ -35,7 +35,7 @@ func (t *Tree) copy(
 	switch {
 	case atOnce && (always || p.ConditionalCopy):
 		return t.Bucket.Copy(ctx, v, a, to, c)
-	case !always && v.Size < s3api.MinPartSize && p.PutsOn(c.Absent):
+	case !always && v.Size < t.Uploads.SmallestPart && p.PutsOn(c.Absent):
 		return t.copyByPut(ctx, v, a, to, c)
 	case !atOnce, p.CompletesOn(c.Absent) && v.Size > 0: // Swift takes no empty part
 		return t.Uploads.CopyByParts(ctx, v, a, to, c)

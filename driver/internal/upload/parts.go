@@ -10,7 +10,7 @@ const (
 	// GiB then, which S3 takes too.
 	partGrowth = 1280
 
-	// partSizeStep is the step, in bytes, to which partSizeFor rounds up.
+	// partSizeStep is the step, in bytes, to which partSizeFor rounds up, unless a test has smaller parts.
 	partSizeStep = 1 << 20
 )
 
@@ -32,8 +32,8 @@ func (u *Uploader) partSizeAt(size, offset int64) int64 {
 func (u *Uploader) partSizeFor(known int64) int64 {
 	size := u.PartSize
 	if !u.Bucket.Profile.UnequalParts {
-		steps := (2*known/u.Bucket.Profile.MaxParts() + partSizeStep - 1) / partSizeStep
-		size = max(size, steps*partSizeStep)
+		step := min(partSizeStep, u.SmallestPart)
+		size = max(size, (2*known/u.Bucket.Profile.MaxParts()+step-1)/step*step)
 	}
 	return u.partSizeAt(size, 0)
 }

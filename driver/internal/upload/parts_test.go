@@ -27,7 +27,10 @@ func TestPartSizeFor(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			bucket := s3api.NewBucket(nil, "bucket", profile.Profile{UnequalParts: tc.unequal}, &s3api.Stats{}, 0)
 			u := New(
-				Options{Bucket: bucket, PartSize: tc.partSize, Memory: membudget.New(tc.memory).For("acme", "alice")})
+				Options{
+					Bucket: bucket, PartSize: tc.partSize, SmallestPart: s3api.MinPartSize,
+					Memory: membudget.New(tc.memory).For("acme", "alice"),
+				})
 			got := u.partSizeFor(tc.size)
 			if got != tc.want {
 				t.Errorf("%d, want %d", got, tc.want)

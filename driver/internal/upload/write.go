@@ -217,7 +217,7 @@ func (w *Writer) begin() error {
 // object, because S3 sends a checksum of whole objects only. The SDK compares it.
 func (w *Writer) read(v s3api.Version, from, to int64) error {
 	begin, end := from, to
-	if v.Size-(to-from) < s3api.MinPartSize {
+	if v.Size-(to-from) < w.u.SmallestPart {
 		begin, end = 0, max(v.Size, to)
 	}
 	object := file.NewRange(w.ctx, w.u.Bucket, v, begin, end)

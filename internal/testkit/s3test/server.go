@@ -34,6 +34,10 @@ type Server struct {
 	// Folder is where a server over a file system has a folder for each bucket. It is empty for others.
 	Folder string
 
+	// SmallestPart is the fewest bytes of a part that is not the last one, of a simulator: less than S3 takes, so that
+	// tests send fewer bytes. It is 0 for other servers.
+	SmallestPart int64
+
 	forget func(bucket string) // of a simulator
 }
 

@@ -25,6 +25,9 @@ func simulators() []descriptor {
 	return all
 }
 
+// smallestPart is the fewest bytes of a part that is not the last one: more than one block of the driver's memory.
+const smallestPart = 256 << 10
+
 func startSimulator(ctx context.Context, d descriptor, _ workspace) (*Server, func() error, error) {
 	profile, known := driver.ProfileNamed(strings.TrimPrefix(d.name, simulated))
 	if !known {
@@ -34,7 +37,9 @@ func startSimulator(ctx context.Context, d descriptor, _ workspace) (*Server, fu
 	if err != nil {
 		return nil, nil, err
 	}
-	sim := s3sim.New(s3sim.Options{Profile: profile, RefuseUnsupported: profile.Name == "strict"})
+	sim := s3sim.New(s3sim.Options{
+		Profile: profile, RefuseUnsupported: profile.Name == "strict", MinPartSize: smallestPart,
+	})
 	web := &http.Server{Handler: sim}
 	go func() { _ = web.Serve(listener) }()
 	return &Server{
@@ -44,6 +49,7 @@ func startSimulator(ctx context.Context, d descriptor, _ workspace) (*Server, fu
 		AccessKeyID:     rand.Text(),
 		SecretAccessKey: rand.Text(),
 		HTTPClient:      &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
+		SmallestPart:    smallestPart,
 		forget:          sim.Forget,
 	}, web.Close, nil
 }
