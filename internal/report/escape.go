@@ -18,22 +18,32 @@ func Escape(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case time.Duration:
 		return slog.String(a.Key, v.String())
+	case []string:
+		texts := make([]string, len(v))
+		for i, text := range v {
+			texts[i] = escape(text)
+		}
+		return slog.Any(a.Key, texts)
 	case string:
 		text = v
 	case error:
 		text = v.Error()
 	}
-	escaped := EscapeUnprintable(text, func(b *strings.Builder, r rune, bytes string) {
+	escaped := escape(text)
+	if escaped == text {
+		return a
+	}
+	return slog.String(a.Key, escaped)
+}
+
+func escape(text string) string {
+	return EscapeUnprintable(text, func(b *strings.Builder, r rune, bytes string) {
 		if r <= unicode.MaxASCII || r == utf8.RuneError {
 			b.WriteString(bytes)
 			return
 		}
 		fmt.Fprintf(b, `\u{%X}`, r)
 	})
-	if escaped == text {
-		return a
-	}
-	return slog.String(a.Key, escaped)
 }
 
 // EscapeUnprintable lets escape write each character of a text that a terminal would obey and not show. A byte that

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -87,7 +88,13 @@ func TestAuditOfAdministrators(t *testing.T) {
 		if _, err := administrator.DebugOff(t.Context()); err != nil {
 			t.Error(err)
 		}
-		reload(t, srv, cfg)
+		next := *cfg
+		acme := *cfg.Tenants["acme"]
+		acme.Users = maps.Clone(acme.Users)
+		acme.Users["alice"] = &config.User{PasswordHash: acme.Users["alice"].PasswordHash, Disabled: true}
+		acme.Users["new"] = &config.User{Disabled: true}
+		next.Tenants = map[string]*config.Tenant{"acme": &acme}
+		reload(t, srv, &next)
 		broken := errors.New("broken")
 		if err := srv.Reload(ReloadSignal, func() (*config.Config, error) { return nil, broken }); err == nil {
 			t.Error("a configuration that cannot be read is used")
@@ -102,7 +109,7 @@ func TestAuditOfAdministrators(t *testing.T) {
 		by + "banned=alice@acme client=admin_socket event=unban outcome=ok",
 		by + "client=admin_socket event=abort_upload outcome=failed tenant=acme upload=0123",
 		by + "client=admin_socket event=debug_off outcome=ok",
-		"administrator=changed files client=server event=reload outcome=ok",
+		"administrator=changed files client=server event=reload outcome=ok users_added=[new@acme] users_changed=[alice@acme]",
 		"administrator=SIGHUP client=server error=broken event=reload outcome=failed",
 	}
 	got := linesOf(t, cfg.Audit.File, "administrator")

@@ -103,9 +103,11 @@ func TestAuditLog(t *testing.T) {
 		"login " + login("reason=wrong_password tenant=acme user=alice"),
 		"login " + user("outcome=ok"),
 		"upload " + user(
-			"outcome=ok bytes=3 code=226 command=STOR checksum=crc64nvme:BeXKuz/B+us= etag="+etag+" path=/alice/a s3_uri="+uri+
+			"outcome=ok bytes=3 code=226 command=STOR data_tls=false checksum=crc64nvme:BeXKuz/B+us= etag="+etag+" path=/alice/a s3_uri="+uri+
 				"/alice/a size=3"),
-		"download " + user("outcome=ok bytes=2 code=226 command=RETR offset=1 path=/alice/a s3_uri="+uri+"/alice/a"),
+		"download " + user(
+			"outcome=ok bytes=2 code=226 command=RETR data_tls=false etag="+etag+
+				" offset=1 path=/alice/a s3_uri="+uri+"/alice/a size=3"),
 		"delete " + user("outcome=failed code=550 command=DELE path=/alice/none s3_uri="+uri+"/alice/none"),
 		"delete " + user("outcome=failed code=550 command=DELE path=/closed/x s3_uri="+uri+"/closed/x"),
 		"mkdir " + user("outcome=ok code=257 command=MKD path=/alice/d s3_uri="+uri+"/alice/d"),

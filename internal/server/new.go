@@ -99,7 +99,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	recent := recentEvents(cfg)
-	s.auditLog = newAuditLog(s.audit, recent, guard)
+	s.auditLog = newAuditLog(s.audit, recent, guard, cfg.Cluster.Given(), ports.Replica())
 	s.observe = func(c *report.Client) report.Observers {
 		if s.auditLog == nil {
 			return report.Observers{m}
@@ -142,14 +142,18 @@ func (s *Server) showParts() {
 	}
 }
 
-// newAuditLog is the audit log, nil without a reader. recent is nil without administrators.
-func newAuditLog(out *audit.Output, recent *audit.Recent, guard *panics.Guard) *audit.Log {
+// newAuditLog is the audit log, nil without a reader. recent is nil without administrators. In a cluster each line has
+// the number of the replica.
+func newAuditLog(out *audit.Output, recent *audit.Recent, guard *panics.Guard, cluster bool, replica int) *audit.Log {
 	var to io.Writer = out
 	switch {
 	case recent != nil:
 		to = io.MultiWriter(recent, out)
 	case !out.Given():
 		return nil
+	}
+	if cluster {
+		return audit.New(to, out.Roomy, guard, "replica", replica)
 	}
 	return audit.New(to, out.Roomy, guard)
 }

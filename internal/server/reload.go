@@ -15,6 +15,9 @@ import (
 // maxProblems is how many problems of a refused configuration the log shows.
 const maxProblems = 20
 
+// maxUsers is how many users of each kind the line of a reload names.
+const maxUsers = 100
+
 // A ReloadCause is why the server reads its configuration again, in the word of the audit log.
 type ReloadCause string
 
@@ -36,7 +39,7 @@ func (s *Server) Reload(cause ReloadCause, load func() (*config.Config, error)) 
 	if s.stopped {
 		return errStopping
 	}
-	begun := time.Now()
+	begun, before := time.Now(), s.active.Load().cfg
 	cfg, err := panics.Result(load)
 	if err == nil {
 		err = s.replace(cfg)
@@ -44,10 +47,10 @@ func (s *Server) Reload(cause ReloadCause, load func() (*config.Config, error)) 
 	if err != nil {
 		s.metrics.Reloaded(s.active.Load().cfg.Hash(), err)
 		s.logRefused(err)
-		s.auditReload(cause, err)
+		s.auditReload(cause, config.UserChanges{}, err)
 		return err
 	}
-	s.auditReload(cause, nil)
+	s.auditReload(cause, cfg.UserChanges(before), nil)
 	s.metrics.Reloaded(cfg.Hash(), nil)
 	s.log.Info("configuration reloaded",
 		"tenants", len(cfg.Tenants), "users", cfg.UsersCount(), "duration_ms", time.Since(begun).Milliseconds())
@@ -55,11 +58,21 @@ func (s *Server) Reload(cause ReloadCause, load func() (*config.Config, error)) 
 }
 
 // auditReload writes the line of a reload, with the hash of the configuration that is in use then.
-func (s *Server) auditReload(cause ReloadCause, err error) {
+func (s *Server) auditReload(cause ReloadCause, users config.UserChanges, err error) {
 	hash, _ := s.loaded()
-	s.auditLog.Write(&audit.Act{
-		Event: "reload", Administrator: string(cause), Client: "server", About: []any{"config_hash", hash},
-	}, err)
+	about := []any{"config_hash", hash}
+	for _, of := range []struct {
+		key   string
+		names []string
+	}{{"users_added", users.Added}, {"users_changed", users.Changed}, {"users_removed", users.Removed}} {
+		if n := len(of.names); n > 0 {
+			about = append(about, of.key, of.names[:min(n, maxUsers)])
+			if n > maxUsers {
+				about = append(about, of.key+"_more", n-maxUsers)
+			}
+		}
+	}
+	s.auditLog.Write(&audit.Act{Event: "reload", Administrator: string(cause), Client: "server", About: about}, err)
 }
 
 // logRefused says what is wrong with a configuration, and where.

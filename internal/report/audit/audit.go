@@ -24,9 +24,9 @@ type Log struct {
 
 // New returns a log that writes each line by one call of out.Write, and ignores its error. It asks room before it
 // writes what clients do that are not logged in, and counts these lines until there is room. guard gets the panic of
-// a count that is written later.
-func New(out io.Writer, room func() bool, guard *panics.Guard) *Log {
-	log := slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{ReplaceAttr: attribute}))
+// a count that is written later. Each line has the keys and values of about.
+func New(out io.Writer, room func() bool, guard *panics.Guard, about ...any) *Log {
+	log := slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{ReplaceAttr: attribute})).With(about...)
 	return &Log{log, &strangers{out: log, room: room, guard: guard, kinds: map[kind]*counted{}}}
 }
 

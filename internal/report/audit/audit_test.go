@@ -20,10 +20,11 @@ func lastLine(t *testing.T, out *bytes.Buffer) map[string]any {
 	return fields
 }
 
-// A line has the version of TLS and the cipher suite of its session, and neither of them in the clear.
+// A line has what all lines have. It has the version of TLS and the cipher suite of its session, and neither of them in
+// the clear.
 func TestEncryption(t *testing.T) {
 	var out bytes.Buffer
-	s := New(&out, func() bool { return true }, nil).Session(&report.Client{ID: "1"})
+	s := New(&out, func() bool { return true }, nil, "replica", 2).Session(&report.Client{ID: "1"})
 	s.LoggedIn(nil, account.ErrLoginRefused)
 	line := lastLine(t, &out)
 	if _, version := line["tls_version"]; version || line["tls"] != false {
@@ -32,6 +33,9 @@ func TestEncryption(t *testing.T) {
 	s.Identified(&report.Client{ID: "1", TLS: true, TLSVersion: "TLS 1.3", TLSCipher: "TLS_AES_128_GCM_SHA256"})
 	s.LoggedIn(nil, account.ErrLoginRefused)
 	line = lastLine(t, &out)
+	if line["replica"] != 2.0 {
+		t.Errorf("the line %v does not name the replica", line)
+	}
 	if line["tls"] != true || line["tls_version"] != "TLS 1.3" || line["tls_cipher"] != "TLS_AES_128_GCM_SHA256" {
 		t.Errorf("the line under TLS is %v", line)
 	}

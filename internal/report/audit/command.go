@@ -28,6 +28,9 @@ func (s *Session) CommandEnded(_ context.Context, o *report.Outcome) {
 			bytes = o.Transfer.Bytes()
 		}
 		about = append(about, "bytes", bytes)
+		if o.Transfer != nil {
+			about = append(about, "data_tls", o.Transfer.TLS)
+		}
 		s.bytes[o.Kind] += bytes
 		if outcome == outcomeOK {
 			s.files[o.Kind]++
@@ -57,7 +60,7 @@ func aboutFile(o *report.Outcome) []any {
 		}](o.Err); ok {
 			about = append(about, "s3_request_id", answer.ServiceRequestID())
 		}
-	case stored != nil && o.Kind == report.Upload:
+	case stored != nil:
 		about = append(about, "size", stored.Size)
 		for _, of := range []struct{ key, value string }{
 			{"etag", stored.ETag}, {"checksum", stored.Checksum}, {"s3_request_id", stored.RequestID},
