@@ -1,6 +1,7 @@
 package yamlconf
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -116,7 +117,7 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 		}
 	}
 	for _, e := range entries {
-		d.report(p.Child(e.key), e.at, "%s", d.unknownKey(p.Child(e.key), keys))
+		d.report(p.Child(e.key), e.at, "%s", d.unknownKey(p.Child(e.key), e.value, keys))
 	}
 	if d.reading == nil && d.filling == nil {
 		d.include(p, v)
@@ -154,8 +155,8 @@ func HasFileForm(f reflect.StructField) bool {
 	return secret || f.Tag.Get("file") == "true"
 }
 
-// unknownKey says what to do about the key that p leads to, which is none of known.
-func (d *decoder) unknownKey(p Path, known []string) string {
+// unknownKey says what to do about the key with a value that p leads to, which is none of known.
+func (d *decoder) unknownKey(p Path, value *yaml.Node, known []string) string {
 	for _, old := range d.old {
 		if advice, ok := old.advice(p); ok {
 			return advice
@@ -170,10 +171,10 @@ func (d *decoder) unknownKey(p Path, known []string) string {
 	if key == "<<" {
 		return "merge keys are not supported: write the keys out, or refer to the whole mapping with an alias"
 	}
-	if value, ok := strings.CutSuffix(key, FileSuffix); ok && !d.noFiles && slices.Contains(known, value) {
-		return "this key has gone: only secrets come from files, write " + value
+	if plain, ok := strings.CutSuffix(key, FileSuffix); ok && !d.noFiles && slices.Contains(known, plain) {
+		return "this key has gone: only secrets come from files, write " + plain
 	}
-	return "unknown key: " + Suggest(key, known, "correct its name or remove it")
+	return "unknown key: " + Suggest(key, known, cmp.Or(d.elsewhere(p, value), "correct its name or remove it"))
 }
 
 // collection decodes a struct, a map or a list.

@@ -27,6 +27,7 @@ type Loader struct {
 func (l Loader) Decode(file string, text []byte, target any) (Positions, Problems) {
 	d := &decoder{
 		file:      file,
+		root:      reflect.TypeOf(target).Elem(),
 		noFiles:   l.NoFiles,
 		old:       l.Old,
 		sources:   l.Sources,
@@ -54,7 +55,8 @@ func (l Loader) Decode(file string, text []byte, target any) (Positions, Problem
 // stop at the first problem and forget where each value stood.
 type decoder struct {
 	file    string // whose nodes are decoded
-	noFiles bool   // no value comes from a file
+	root    reflect.Type
+	noFiles bool // no value comes from a file
 	old     []OldKey
 	sources *Sources
 	env     environment
