@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -29,6 +28,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -42,9 +42,7 @@ const (
 func adminUsers(t *testing.T) value.Secret {
 	t.Helper()
 	hash, err := passwordhash.New(adminPassword)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return value.NewSecret("# who may\n\n" + adminName + ":" + hash + "\n")
 }
 
@@ -57,9 +55,7 @@ func administered(t *testing.T, change func(*config.Config)) (*Server, *admin.Cl
 	change(cfg)
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Version: "v1.2.3"})
 	c, err := admin.NewRemoteClient("http://"+srv.AdminAddr().String(), adminName, adminPassword, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return srv, c
 }
 
@@ -68,9 +64,7 @@ func until[T any](t *testing.T, ask func(context.Context) (T, error), enough fun
 	t.Helper()
 	for {
 		got, err := ask(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if enough(got) {
 			return got
 		}
@@ -183,14 +177,10 @@ func TestAdministratorSeesDownloads(t *testing.T) {
 func request(t *testing.T, srv *Server, method, path string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+srv.AdminAddr().String()+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	request.SetBasicAuth(adminName, adminPassword)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return response
 }
 
@@ -202,9 +192,7 @@ func ask(t *testing.T, srv *Server, path string, into any) {
 	if response.StatusCode != http.StatusOK {
 		t.Errorf("%s: %s", path, response.Status)
 	}
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.NewDecoder(response.Body).Decode(into))
 }
 
 func tenantsOf(t *testing.T, srv *Server) func(context.Context) ([]admin.Tenant, error) {
@@ -224,9 +212,7 @@ func TestAdministratorDisconnects(t *testing.T) {
 		return len(all) == 3 && all[1].Transfer != nil
 	})
 	for _, s := range all[:2] {
-		if err := administrator.Disconnect(t.Context(), s.ID); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, administrator.Disconnect(t.Context(), s.ID))
 	}
 	if text := idle.Reply(421); text != "Un administrateur a mis fin à cette session." {
 		t.Errorf("the idle session reads %q", text)
@@ -302,9 +288,7 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 	if err != nil || len(kept.Uploads) != 1 {
 		t.Fatalf("the uploads are %+v: %v", kept, err)
 	}
-	if err := administrator.Abort(t.Context(), "acme", kept.Uploads[0].ID); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, administrator.Abort(t.Context(), "acme", kept.Uploads[0].ID))
 	if kept, err := administrator.Uploads(t.Context(), ""); err != nil || kept.Total != 0 || len(kept.Uploads) != 0 {
 		t.Errorf("the uploads are %+v: %v", kept, err)
 	}
@@ -329,9 +313,7 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 	cfg.Tenants["missing"], cfg.Tenants["slow"] = &missing, &slow
 	srv := start(t, cfg, Options{AWS: proxy.Server().AWSConfig()})
 	administrator, err := admin.NewRemoteClient("http://"+srv.AdminAddr().String(), adminName, adminPassword, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	metric(t, srv, `babelftp_bucket_up{folder="",tenant="missing"} 0`)
 	metric(t, srv, `babelftp_bucket_up{folder="",tenant="slow"} 1`)
 	interrupt(t, session(t, srv, "alice"), "f", content)
@@ -396,9 +378,7 @@ func TestAdministratorEvents(t *testing.T) {
 				continue
 			}
 			var s admin.State
-			if err := json.Unmarshal([]byte(data), &s); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, json.Unmarshal([]byte(data), &s))
 			if enough(&s) {
 				return
 			}
@@ -431,24 +411,15 @@ func TestAdministratorSeesCertificates(t *testing.T) {
 		t, cert, key, &x509.Certificate{DNSNames: []string{"admin.example"},
 			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	srv, _ := administered(t, func(cfg *config.Config) { cfg.Admin.TLS.CertFile, cfg.Admin.TLS.KeyFile = cert, key })
-	chain, err := os.ReadFile(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chain := must.ReadFile(t, cert)
 	administrator, err := admin.NewRemoteClient(
-		"https://"+srv.AdminAddr().String(), adminName, adminPassword, &tls.Config{RootCAs: certtest.Pool(string(chain))})
-	if err != nil {
-		t.Fatal(err)
-	}
+		"https://"+srv.AdminAddr().String(), adminName, adminPassword, &tls.Config{RootCAs: certtest.Pool(chain)})
+	must.OK(t, err)
 	got, err := administrator.Server(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, _ := pem.Decode(chain)
+	must.OK(t, err)
+	block, _ := pem.Decode([]byte(chain))
 	shown, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if want := []admin.Certificate{{Names: []string{"admin.example"}, NotAfter: shown.NotAfter}}; !reflect.DeepEqual(
 		got.Certificates, want) {
 		t.Errorf("the certificates are %v, want %v", got.Certificates, want)

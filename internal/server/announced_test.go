@@ -6,6 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // Where all parts of an upload must have one size, the size that ALLO announces decides: 13 MiB for 60 GiB. So an
@@ -27,9 +29,7 @@ func TestAnnouncedSize(t *testing.T) {
 		stored, err := s.Client().HeadObject(t.Context(), &s3.HeadObjectInput{
 			Bucket: &cfg.Tenants["acme"].Bucket, Key: aws.String("inbox/alice/" + name),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if parts := strings.Contains(*stored.ETag, "-"); parts != (name == "not-announced") {
 			t.Errorf("%s: ETag is %s", name, *stored.ETag)
 		}

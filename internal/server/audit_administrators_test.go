@@ -20,17 +20,15 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // linesOf are the lines of an audit log that have a key, without what differs in each run.
 func linesOf(t *testing.T, file, key string) (lines []string) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
+	text := must.ReadFile(t, file)
+	for line := range strings.Lines(text) {
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(line), &fields); err != nil {
 			t.Fatalf("%q: %v", line, err)
@@ -57,9 +55,7 @@ func TestAuditOfAdministrators(t *testing.T) {
 	cfg, s, administrator := bansBehind(t)
 	cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
 	self, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var id string
 	t.Run("serve", func(t *testing.T) { // its end writes the last lines
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
@@ -141,9 +137,7 @@ func TestAuditOfAdministratorLogins(t *testing.T) {
 			{"user": {adminName}, "password": {adminPassword}},
 		} {
 			answer, err := http.PostForm("http://"+srv.AdminAddr().String()+"/login", form)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			_ = answer.Body.Close()
 		}
 	})
@@ -180,12 +174,8 @@ func TestAuditRequired(t *testing.T) {
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Login("alice", servicetest.Password)
 		c.Store("before", "abc")
-		if err := os.Rename(cfg.Audit.File, cfg.Audit.File+".1"); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink("/dev/full", cfg.Audit.File); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Rename(cfg.Audit.File, cfg.Audit.File+".1"))
+		must.OK(t, os.Symlink("/dev/full", cfg.Audit.File))
 		c.Command(257, "MKD last") // its line is the first that does not get to the disk
 		for !srv.audit.Refuses() {
 			runtime.Gosched()
@@ -208,9 +198,7 @@ func TestAuditRequired(t *testing.T) {
 			!strings.Contains(err.Error(), "audit.required") {
 			t.Errorf("the ban is not refused: %v", err)
 		}
-		if err := os.Remove(cfg.Audit.File); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Remove(cfg.Audit.File))
 		for srv.audit.Refuses() {
 			runtime.Gosched()
 		}

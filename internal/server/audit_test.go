@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -24,16 +24,10 @@ import (
 func auditLines(t *testing.T, cfg *config.Config, s *s3test.Server, do func(*ftptest.Client)) []map[string]any {
 	t.Helper()
 	cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cfg.Validate())
 	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := srv.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, srv.Start(t.Context()))
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(t.Context()) }()
 	count(t, srv) // before a quota is counted it refuses nothing
@@ -44,15 +38,12 @@ func auditLines(t *testing.T, cfg *config.Config, s *s3test.Server, do func(*ftp
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	text, err := os.ReadFile(cfg.Audit.File)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(text), servicetest.Password) || strings.Contains(string(text), "secret") {
+	text := must.ReadFile(t, cfg.Audit.File)
+	if strings.Contains(text, servicetest.Password) || strings.Contains(text, "secret") {
 		t.Errorf("the audit log holds a password:\n%s", text)
 	}
 	var lines []map[string]any
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(line), &fields); err != nil {
 			t.Fatalf("%q: %v", line, err)
@@ -174,18 +165,14 @@ func TestAuditOfLimits(t *testing.T) {
 	lines := auditLines(t, cfg, s, func(c *ftptest.Client) {
 		c.Login("alice", servicetest.Password)
 		second, err := ftptest.Open(c.RemoteAddr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, command := range []string{"", "USER alice", "PASS " + servicetest.Password} {
 			if command == "" {
 				_, err = second.Reply()
 			} else {
 				_, err = second.Send(command)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 		}
 		if reply, err := c.Upload("STOR a", "abc"); err != nil || !strings.HasPrefix(reply, "552") {
 			t.Errorf("STOR: %q, %v; want 552", reply, err)
@@ -208,9 +195,7 @@ func TestAuditFileCannotBeOpened(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Audit.File = t.TempDir()
 	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := srv.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "audit.file") {
 		t.Errorf("Start: %v, want an error about audit.file", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -26,9 +27,7 @@ func networks(t *testing.T, texts ...string) (all []value.Network) {
 	t.Helper()
 	for _, text := range texts {
 		var n value.Network
-		if err := n.UnmarshalText([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, n.UnmarshalText([]byte(text)))
 		all = append(all, n)
 	}
 	return all

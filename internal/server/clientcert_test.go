@@ -8,7 +8,6 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -40,9 +40,7 @@ func (c *certified) issue(by *certtest.Authority, name string, serial int64) {
 		EmailAddresses: []string{name + "@acme.example"}, SerialNumber: big.NewInt(serial),
 	})
 	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
 	c.clients[name] = pair
 }
 
@@ -71,9 +69,7 @@ func newCertified(t *testing.T, users map[string]*config.User) *certified {
 func (c *certified) file(name, text string) string {
 	c.t.Helper()
 	name = filepath.Join(c.t.TempDir(), name)
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		c.t.Fatal(err)
-	}
+	must.WriteFile(c.t, name, text)
 	return name
 }
 
@@ -98,9 +94,7 @@ func (c *certified) connect(cfg *tls.Config) *ftptest.Client {
 	c.t.Helper()
 	client := ftptest.Dial(c.t, c.srv.Addr().String())
 	client.Command(234, "AUTH TLS")
-	if err := client.StartTLS(cfg); err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, client.StartTLS(cfg))
 	return client
 }
 
@@ -115,9 +109,7 @@ func clientCertificates(t *testing.T, texts ...string) (certs []value.ClientCert
 	t.Helper()
 	for _, text := range texts {
 		var c value.ClientCertificate
-		if err := c.UnmarshalText([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.UnmarshalText([]byte(text)))
 		certs = append(certs, c)
 	}
 	return certs
@@ -215,9 +207,7 @@ func TestLoginByCertificate(t *testing.T) {
 
 			// Implicit TLS stays after REIN, and so does the certificate.
 			conn, err := tls.Dial("tcp", c.srv.ImplicitAddr().String(), c.tls("till", version))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			implicit := ftptest.New(t, conn)
 			implicit.Reply(220)
 			implicit.Command(232, "USER till")
@@ -255,9 +245,7 @@ func TestClientCertificateRequired(t *testing.T) {
 					t.Error(err)
 				}
 				conn, err := tls.Dial("tcp", c.srv.ImplicitAddr().String(), c.tls(certificate, version))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				implicit := ftptest.New(t, conn)
 				implicit.Reply(421)
 				if err := implicit.Closed(); err != nil {
@@ -285,9 +273,7 @@ func TestRevokedCertificate(t *testing.T) {
 			own := c.tls("till", version)
 			client := c.connect(own)
 			client.Command(232, "USER till")
-			if err := os.WriteFile(list, []byte(c.root.Revoke(&x509.RevocationList{}, 100)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.WriteFile(t, list, c.root.Revoke(&x509.RevocationList{}, 100))
 			for _, cfg := range []*tls.Config{own, c.tls("till", version)} {
 				client := c.connect(cfg)
 				client.Command(331, "USER till")
@@ -357,14 +343,11 @@ func TestAuditOfCertificates(t *testing.T) {
 		client.Command(530, "PASS x")
 		client.Command(221, "QUIT")
 	})
-	text, err := os.ReadFile(c.cfg.Audit.File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.ReadFile(t, c.cfg.Audit.File)
 	for _, want := range []string{`"outcome":"ok","certificate":"CN=till,O=Acme"`,
 		`"tls":true,"tls_version":"TLS 1.3","tls_cipher":"TLS_`,
 		`"reason":"certificate","tenant":"acme","user":"till"`} {
-		if !strings.Contains(string(text), want) {
+		if !strings.Contains(text, want) {
 			t.Errorf("the audit log lacks %s:\n%s", want, text)
 		}
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -96,12 +96,9 @@ func TestReloadDisablesUsers(t *testing.T) {
 		}
 		dave.Command(200, "NOOP")
 	})
-	text, err := os.ReadFile(cfg.Audit.File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.ReadFile(t, cfg.Audit.File)
 	for _, want := range []string{`"limit":"user.disabled"`, `"limit":"user.expired"`} {
-		if !strings.Contains(string(text), want) {
+		if !strings.Contains(text, want) {
 			t.Errorf("the audit log lacks %s:\n%s", want, text)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // inCluster is the configuration of a replica, of two at 127.0.0.2 and 127.0.0.3.
@@ -27,24 +28,16 @@ func TestReloadOfStallTimeout(t *testing.T) {
 	by := start(t, cfg, Options{AWS: s.AWSConfig()})
 	next := *cfg
 	next.StallTimeout = 100 * time.Millisecond
-	if err := by.Reload(ReloadFiles, func() (*config.Config, error) { return &next, nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, by.Reload(ReloadFiles, func() (*config.Config, error) { return &next, nil }))
 	port := int(cfg.Passive.Ports.First)
 	l, err := net.Listen("tcp", fmt.Sprint("127.0.0.2:", port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	client, err := net.Dial("tcp", fmt.Sprint("127.0.0.3:", port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer client.Close()
 	owner, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer owner.Close()
 	const taken, alive = "\x03\x00\x00\x00", "\x05\x00\x00\x00"
 	if _, err := io.WriteString(owner, taken+alive); err != nil {
@@ -64,13 +57,9 @@ func TestClusterErrors(t *testing.T) {
 	inCluster(cfg, 1)
 	for n, owner := range []string{"another", "this"} {
 		other, err := net.Listen("tcp", fmt.Sprintf("127.0.0.3:%d", int(cfg.Passive.Ports.First)+n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		err = srv.Start(t.Context())
 		if failed, ok := errors.AsType[*ListenError](err); !ok || failed.Key != "passive.ports" ||
 			failed.Address != other.Addr().String() {
@@ -80,9 +69,7 @@ func TestClusterErrors(t *testing.T) {
 	}
 	cfg.Cluster.Replica = nil
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, want := cfg.Cluster.Number(host)
 	if _, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()}); fmt.Sprint(err) != fmt.Sprint(want) {
 		t.Errorf("without a number: %v, want %v", err, want)

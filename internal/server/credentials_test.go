@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -55,13 +56,9 @@ func failingProviders(t *testing.T, good *aws.Config) map[string]failingProvider
 	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	machine, err := awsconfig.LoadDefaultConfig(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	key, err := good.Credentials.Retrieve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return map[string]failingProvider{
 		"no-token-file": {role(refusal(http.StatusForbidden, "AccessDenied"), stscreds.IdentityTokenFile("none")),
 			"unable to read file at none"},

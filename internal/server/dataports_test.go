@@ -7,22 +7,19 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A reload keeps the addresses that were looked up, so that a name server that is away costs no client its PASV.
 // Hosts without use go.
 func TestPublicAddressAfterAReload(t *testing.T) {
 	p, err := newDataPorts(t.Context(), &config.Config{}, dataPortObserver{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	section := func(public, inside string) (x config.Passive) {
 		t.Helper()
 		var a config.PublicAddress
 		for to, text := range map[*config.PublicAddress]string{&x.PublicAddress: public, &a: inside} {
-			if err := to.UnmarshalText([]byte(text)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, to.UnmarshalText([]byte(text)))
 		}
 		x.PublicAddressByNetwork = map[value.Network]config.PublicAddress{{Prefix: netip.MustParsePrefix(
 			"10.0.0.0/8")}: a}

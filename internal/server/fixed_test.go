@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -32,9 +33,7 @@ func TestEveryKeyChangesOrIsNamed(t *testing.T) {
 		changeValue(v.Field(i))
 	}
 	cfg, fixed, err := KeepFixed(old, next)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	slices.Sort(want)
 	slices.Sort(fixed)
 	if !slices.Equal(fixed, want) {

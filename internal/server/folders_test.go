@@ -6,6 +6,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -23,9 +24,7 @@ func TestCheckFolders(t *testing.T) {
 			S3: config.S3{AccessKeyID: "nobody", SecretAccessKey: value.NewSecret("wrong")}},
 	}
 	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := fmt.Sprintf(
 		`tenant acme: folder /missing: bucket "no-such-bucket": does not exist at %s: create it, or correct tenants.acme.folders./missing.bucket
 tenant acme: folder /wrong: bucket %q: %[1]s refuses the credentials (InvalidAccessKeyId): correct tenants.acme.folders./wrong.s3.access_key_id and `+

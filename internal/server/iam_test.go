@@ -19,6 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -300,9 +301,7 @@ func interrupt(t *testing.T, c *ftptest.Client, name, content string) {
 func policyOf(t *testing.T, cfg *config.Config, s *s3test.Server) s3client.Policy {
 	t.Helper()
 	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b, ok := srv.Bucket("acme")
 	if !ok {
 		t.Fatal("there is no bucket of acme")

@@ -19,6 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -133,9 +134,7 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 	end := time.Now().Add(time.Hour).Truncate(time.Second)
 	p.ends(end)
 	found, err := s3client.LoadEnvironment(t.Context(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if c, err := found.Credentials.Retrieve(t.Context()); err != nil || end.Sub(c.Expires) != renewBefore {
 		t.Errorf("credentials that end at %s are renewed at %s, %v", end, c.Expires, err)
 	}

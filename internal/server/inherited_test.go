@@ -9,25 +9,21 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // descriptor is a socket's descriptor, which inherited closes.
 func descriptor(t *testing.T, network, address string) (fd int, bound string) {
 	t.Helper()
 	l, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	file, err := l.(interface{ File() (*os.File, error) }).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	fd, err = syscall.Dup(int(file.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return fd, l.Addr().String()
 }
 
@@ -69,14 +65,10 @@ func TestInherited(t *testing.T) {
 				t.Errorf("the listener is on %s, want %s", got, address)
 			}
 			c, err := net.Dial("tcp", address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer c.Close()
 			accepted, err := l.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			_ = accepted.Close()
 		})
 	}

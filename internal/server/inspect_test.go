@@ -15,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -53,9 +54,7 @@ func uploadRefused(t *testing.T, c *ftptest.Client, command, content string) str
 	_, _ = io.WriteString(data, content) // the server may have closed the connection
 	_ = data.Close()
 	reply, err := c.Conn.Reply()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return reply
 }
 
@@ -141,9 +140,7 @@ func TestInspectQuarantine(t *testing.T) {
 			t.Errorf("%q, %v", reply, err)
 		}
 		out, err := s.Client().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &acme.Bucket})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var keys []string
 		for _, o := range out.Contents {
 			keys = append(keys, *o.Key)

@@ -5,6 +5,8 @@ import (
 	"net"
 	"syscall"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // Control connections have TCP keep-alive packets. Load balancers drop connections without packets, such as those of
@@ -12,24 +14,16 @@ import (
 func TestKeepAlive(t *testing.T) {
 	const seconds = 15
 	l, err := listenTCP(t.Context(), "listen", "127.0.0.1:0", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer client.Close()
 	conn, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	raw, err := conn.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, option := range []struct{ level, name, want int }{
 		{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE, 1},
 		{syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE, seconds},

@@ -19,6 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -39,9 +40,7 @@ func TestManySessions(t *testing.T) {
 		for i := from; i < to; i++ {
 			group.Go(func() error { return b.short(i) })
 		}
-		if err := group.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, group.Wait())
 		b.released(t)
 	}
 	play(0, first)

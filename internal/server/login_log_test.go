@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -76,9 +77,7 @@ func TestLogOfTransfers(t *testing.T) {
 	var lines []line
 	for _, text := range log.Take() {
 		var l line
-		if err := json.Unmarshal([]byte(text), &l); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(text), &l))
 		if l.Msg == "transfer" {
 			lines = append(lines, l)
 		}
@@ -122,9 +121,7 @@ func TestLogOfHandshakes(t *testing.T) {
 	c.start()
 	for range 20 {
 		conn, err := net.Dial("tcp", c.srv.ImplicitAddr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		_, _ = io.WriteString(conn, "USER alice\r\n")
 		_, _ = io.Copy(io.Discard, conn) // until the server closes it
 		_ = conn.Close()

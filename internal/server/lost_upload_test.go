@@ -11,6 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // What the client reads when the data connection of an upload is lost is what the bucket holds: nothing, or what can
@@ -80,9 +81,7 @@ func lose(t *testing.T, c *ftptest.Client, command, content string) string {
 	}
 	for !strings.Contains(c.Command(211, "STAT"), fmt.Sprintf("A transfer is running, %d byte", len(content))) {
 	}
-	if err := conn.SetLinger(0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.SetLinger(0))
 	_ = conn.Close()
 	return c.Reply(426)
 }

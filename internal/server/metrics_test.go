@@ -19,6 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/ftp/relay"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -64,9 +65,7 @@ func everything(t *testing.T) *Server {
 	inCluster(cfg, 1)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return srv
 }
 
@@ -84,11 +83,8 @@ func TestMetricsTable(t *testing.T) {
 		}
 		table += fmt.Sprintf("| `%s%s` | %s |\n", name, labels, all[name].help)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(text), begin)
+	text := must.ReadFile(t, file)
+	before, rest, found := strings.Cut(text, begin)
 	old, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
 		t.Fatalf("%s has no place for the table", file)
@@ -101,21 +97,16 @@ func TestMetricsTable(t *testing.T) {
 			"%s does not show the metrics as they are: run go test ./internal/server -run TestMetricsTable -update",
 			file)
 	}
-	if err := os.WriteFile(file, []byte(before+begin+table+end+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(before+begin+table+end+after), 0o644))
 }
 
 // An alert or a panel of the dashboard that selects a metric or a label which the server does not have shows nothing.
 func TestSelectors(t *testing.T) {
 	all := describe(t, everything(t).metrics)
 	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
-		text, err := os.ReadFile(filepath.Join("../../deploy/babelftp/files", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.ReadFile(t, filepath.Join("../../deploy/babelftp/files", file))
 		selectors := regexp.MustCompile(`\b(babelftp_[a-z0-9_]+?)(?:_bucket|_count|_sum)?(?:\{([^{}]*)\}|\b)`).
-			FindAllStringSubmatch(strings.ReplaceAll(string(text), `\"`, `"`), -1)
+			FindAllStringSubmatch(strings.ReplaceAll(text, `\"`, `"`), -1)
 		if len(selectors) < 10 {
 			t.Errorf("%s selects %d metrics", file, len(selectors))
 		}
@@ -155,9 +146,7 @@ func TestMetricsFollowConventions(t *testing.T) {
 		}
 	}
 	problems, err := testutil.GatherAndLint(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, p := range problems {
 		if strings.HasPrefix(p.Metric, "babelftp_") {
 			t.Errorf("%s: %s", p.Metric, p.Text)
@@ -180,9 +169,7 @@ func TestMetricsOfRunningTransfer(t *testing.T) {
 	if hasMetric(t, srv, `babelftp_transfers_total{direction="upload",result="complete",tenant="acme"} 1`) {
 		t.Error("the transfer counts before its end")
 	}
-	if err := data.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, data.Close())
 	c.Reply(226)
 	c.Transfer("LIST")
 	c.Command(221, "QUIT")
@@ -270,9 +257,7 @@ func TestMetricsOfRemovedTenant(t *testing.T) {
 		`babelftp_transfers_active{direction="upload",tenant=""} 1`,
 		`babelftp_transfer_bytes_total{direction="upload",tenant=""} 7`,
 	)
-	if err := data.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, data.Close())
 	c.Reply(226)
 	c.Transfer("LIST")
 	c.Command(221, "QUIT")

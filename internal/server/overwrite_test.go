@@ -16,6 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -68,9 +69,7 @@ func TestDenyOverwrite(t *testing.T) {
 		for client, conn := range conns {
 			_ = conn.Close()
 			reply, err := client.Conn.Reply()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			code, _ := ftptest.Parse(reply)
 			codes = append(codes, code)
 		}
@@ -101,9 +100,7 @@ func TestVersionOverwrite(t *testing.T) {
 		acme.Folders = map[string]*config.Folder{"/archive": {Bucket: s.Bucket(t), Permissions: granted("lr")}}
 		check := func() string {
 			srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if err := probe(t, srv); err != nil {
 				return err.Error()
 			}
@@ -122,9 +119,7 @@ func TestVersionOverwrite(t *testing.T) {
 			Bucket:                  &acme.Bucket,
 			VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		c := session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")
 		c.Store("f", "first")
 		c.Store("f", "second")
@@ -178,9 +173,7 @@ func TestServerWithoutConditions(t *testing.T) {
 			reach := s.AWSConfig()
 			withoutConditions(reach, tc.operation, tc.suffix)
 			srv, err := New(t.Context(), cfg, Options{AWS: reach})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			want := fmt.Sprintf(
 				"tenant acme: bucket %q: its S3 server does not know If-None-Match, which overwrite: deny counts on: "+
 					"files would be replaced: move to a server that knows it, or write overwrite: allow or "+

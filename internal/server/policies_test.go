@@ -10,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -51,9 +52,7 @@ func put(t *testing.T, s *s3test.Server, cfg *config.Config, keys ...string) {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, group.Wait())
 }
 
 // session logs in as a user of the tenant acme.

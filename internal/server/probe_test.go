@@ -19,6 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -109,9 +110,7 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 						enforce(reach, policy, acme)
 					}
 					srv, err := New(t.Context(), cfg, Options{AWS: reach})
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					err = probe(t, srv)
 					if err == nil {
 						return ""
@@ -165,9 +164,7 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 func countVersions(t *testing.T, s *s3test.Server, bucket string) int {
 	t.Helper()
 	out, err := s.Client().ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &bucket})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return len(out.Versions) + len(out.DeleteMarkers)
 }
 
@@ -182,9 +179,7 @@ func TestProbe(t *testing.T) {
 				CustomerKey: value.NewSecret(base64.StdEncoding.EncodeToString(make([]byte, 32)))}
 		}
 		srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if err := probe(t, srv); err != nil {
 			t.Error(err)
 		}
@@ -243,9 +238,7 @@ func TestInterruptedProbe(t *testing.T) {
 					}), middleware.After)
 				})
 				srv, err := New(ctx, cfg, Options{AWS: reach})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				want := ": the check was stopped, or took longer than 1m0s"
 				if lost {
 					want = "the answer is lost"
@@ -338,9 +331,7 @@ func TestProbeProblems(t *testing.T) {
 			cfg := servicetest.NewConfig(t, s)
 			cfg.Tenants["acme"].Objects = config.Objects{ACL: "private", Tags: map[string]string{"owner": "acme"}}
 			srv, err := New(t.Context(), cfg, Options{AWS: before(s.AWSConfig(), tc.do)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if err := probe(t, srv); err == nil || !strings.Contains(err.Error(), tc.want) ||
 				strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v\nwant %s", err, tc.want)
@@ -368,9 +359,7 @@ func TestProbeNamesBlockedCustomerKeys(t *testing.T) {
 		}
 		return nil
 	})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	err = probe(t, srv)
 	if err == nil || !strings.Contains(err.Error(), "refuses encryption: customer (SSE-C)") ||
 		strings.Contains(err.Error(), "s3:PutObject") {
@@ -391,9 +380,7 @@ func TestProbeThatMayDeleteNoVersion(t *testing.T) {
 	}}.prepare(t, s, cfg, acme)
 	acme.Overwrite = config.DenyOverwrite
 	srv, err := New(t.Context(), cfg, Options{AWS: s.Restricted(t, policyOf(t, cfg, s)).AWSConfig()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := probe(t, srv); err != nil {
 		t.Error(err)
 	}
@@ -425,9 +412,7 @@ func TestProbeNotesObjectLock(t *testing.T) {
 			"s3:GetBucketObjectLockConfiguration on arn:aws:s3:::" + acme.Bucket: blind,
 	} {
 		srv, err := New(t.Context(), cfg, Options{AWS: s.Restricted(t, allowed).AWSConfig()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		srv.ProbeBuckets(t.Context(), func(r *s3client.Report) {
 			if text := r.String(); !r.OK() || !strings.Contains(text, want) {
 				t.Errorf("got  %s\nwant %s", text, want)
@@ -450,9 +435,7 @@ func TestProbeVerifiesTheProfile(t *testing.T) {
 			cfg := servicetest.NewConfig(t, s)
 			cfg.S3.Profile = config.Profile(tc.profile)
 			srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if err := probe(t, srv); (err == nil) != (tc.want == "") || err != nil &&
 				!strings.Contains(err.Error(), "promises: "+tc.want) {
 				t.Errorf("the probe reports %v; want %q", err, tc.want)

@@ -15,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -56,9 +57,7 @@ func behind(t *testing.T, srv *Server, header string, code int) *ftptest.Client 
 func transferBehind(t *testing.T, c *ftptest.Client, passive, header, line, content string) string {
 	t.Helper()
 	reply, err := c.Send(passive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	port := 0
 	if _, text, found := strings.Cut(reply, "(|||"); found {
 		_, err = fmt.Sscanf(text, "%d", &port)
@@ -194,13 +193,9 @@ func TestProxyProtocolImplicitTLS(t *testing.T) {
 	c.Reply(220)
 	c.Login("alice", servicetest.Password)
 	address, err := c.Passive()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	to, err := net.ResolveTCPAddr("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	conn := tls.Client(dial(t, balancer, to, header4), client)
 	c.Command(150, "STOR file")
 	if _, err := io.WriteString(conn, "under TLS"); err != nil {
@@ -214,9 +209,7 @@ func TestProxyProtocolImplicitTLS(t *testing.T) {
 func TestProxyProtocolActive(t *testing.T) {
 	srv := behindBalancer(t, nil, Options{})
 	l, err := net.Listen("tcp", "127.0.0.5:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	c := behind(t, srv, "PROXY TCP4 127.0.0.5 192.0.2.1 40000 21\r\n", 220)
 	c.Login("alice", servicetest.Password)
@@ -227,9 +220,7 @@ func TestProxyProtocolActive(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	c.Reply(150)
 	if _, err := io.ReadAll(conn); err != nil {
@@ -246,9 +237,7 @@ func TestForeignProtocolsInTheLog(t *testing.T) {
 	srv := start(t, servicetest.NewConfig(t, s), Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 	for range 2 {
 		conn, err := net.Dial("tcp", srv.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if err := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(t.Context()); err == nil {
 			t.Error("a TLS handshake succeeds on the port for explicit TLS")
 		}
@@ -260,9 +249,7 @@ func TestForeignProtocolsInTheLog(t *testing.T) {
 	for _, header := range []string{"PROXY TCP4 192.0.2.7 203.0.113.1 1024 21\r\nQUIT\r\n",
 		"\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x07\xcb\x00\x71\x01\x04\x00\x00\x15"} {
 		conn, err := net.Dial("tcp", srv.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if _, err := io.WriteString(conn, header); err != nil {
 			t.Fatal(err)
 		}
@@ -272,9 +259,7 @@ func TestForeignProtocolsInTheLog(t *testing.T) {
 		}
 		_ = conn.Close()
 	}
-	if err := srv.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, srv.Shutdown(t.Context()))
 	lines := map[string]int{}
 	for _, line := range log.Take() {
 		for _, message := range []string{"protocol=TLS", "protocol=PROXY"} {

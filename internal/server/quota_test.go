@@ -11,6 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -92,9 +93,7 @@ func count(t *testing.T, srv *Server) {
 		for _, known := q.Used(); !known; _, known = q.Used() {
 			time.Sleep(time.Millisecond)
 		}
-		if err := q.Count(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, q.Count(t.Context()))
 	}
 }
 

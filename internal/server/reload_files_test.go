@@ -27,6 +27,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -126,13 +127,9 @@ func fileCases(t *testing.T) []fileCase {
 	clients := certtest.NewAuthority(t, "clients")
 	cert, key := clients.Issue(&x509.Certificate{})
 	client, err := tls.X509KeyPair([]byte(cert), []byte(key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	shown, err := x509.ParseCertificate(client.Certificate[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	revoked := clients.Revoke(&x509.RevocationList{}, shown.SerialNumber.Int64())
 
 	var events atomic.Int64
@@ -269,9 +266,7 @@ func entersAdmin(client tls.Certificate) func(*testing.T, *Server) bool {
 		}
 		defer conn.Close()
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://127.0.0.1/api/v1/bans", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if request.Write(conn) != nil {
 			return false
 		}
@@ -315,15 +310,12 @@ func TestReloadOfEachFile(t *testing.T) {
 // The authorities of a directory change too. The test needs slapd.
 func TestReloadOfDirectoryAuthorities(t *testing.T) {
 	directory := servicetest.StartDirectory(t)
-	ca, err := os.ReadFile(directory.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := must.ReadFile(t, directory.CAFile)
 	(&fileCase{
 		tenant: fmt.Sprintf(
 			"ca_file: VOLUME/ca.crt\n    auth: {ldap: {urls: [%q], base_dn: %q, bind_dn: %q, bind_password: %q}}",
 			directory.LDAP, servicetest.BaseDN, servicetest.BindDN, servicetest.DirectoryPassword),
-		before: files{"ca.crt": certtest.NewAuthority(t, "wrong").Certificate}, next: files{"ca.crt": string(ca)},
+		before: files{"ca.crt": certtest.NewAuthority(t, "wrong").Certificate}, next: files{"ca.crt": ca},
 		seen: loginSucceeds("bob", servicetest.DirectoryPassword),
 	}).test(t)
 }
@@ -331,15 +323,12 @@ func TestReloadOfDirectoryAuthorities(t *testing.T) {
 // So does the certificate of an old FTP server.
 func TestReloadOfOldServerCertificate(t *testing.T) {
 	old := servicetest.StartOldServer(t, "proftpd")
-	cert, err := os.ReadFile(old.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.ReadFile(t, old.CAFile)
 	with := func(ca string) files { return files{"ca.crt": ca, "users.yaml": "users: {}"} }
 	(&fileCase{
 		tenant: fmt.Sprintf(
 			"users_file: VOLUME/users.yaml\n    ca_file: VOLUME/ca.crt\n    auth: {ftp: {address: %q}}", old.Address),
-		before: with(certtest.NewAuthority(t, "wrong").Certificate), next: with(string(cert)),
+		before: with(certtest.NewAuthority(t, "wrong").Certificate), next: with(cert),
 		seen: loginSucceeds(servicetest.OldUser, servicetest.OldPassword),
 	}).test(t)
 }
@@ -378,14 +367,10 @@ func (tc *fileCase) test(t *testing.T) {
 		text += fmt.Sprintf("    users: {alice: {password_hash: %q}}\n", servicetest.PasswordHash().Reveal())
 	}
 	file := filepath.Join(t.TempDir(), "babelftp.yaml")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "VOLUME", v.dir)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, file, strings.ReplaceAll(text, "VOLUME", v.dir))
 	loader := config.NewLoader(file, nil)
 	cfg, err := loader.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	log := &servicetest.Log{}
 	srv := start(
 		t, cfg, Options{AWS: s.AWSConfig(),

@@ -14,6 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -29,18 +30,14 @@ func changed(t *testing.T, cfg *config.Config, change func(*config.Config), tena
 		next.Tenants[name] = &tenant
 	}
 	change(&next)
-	if err := next.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, next.Validate())
 	return &next
 }
 
 // reload lets a server take a configuration.
 func reload(t *testing.T, srv *Server, cfg *config.Config) {
 	t.Helper()
-	if err := srv.Reload(ReloadFiles, func() (*config.Config, error) { return cfg, nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, srv.Reload(ReloadFiles, func() (*config.Config, error) { return cfg, nil }))
 }
 
 // What sessions count for stays counted when limits and quotas change, and bans stay.

@@ -4,7 +4,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -41,13 +41,9 @@ func start(t *testing.T, cfg *config.Config, opts Options) *Server {
 // serve starts a server, which serves until the end of the test.
 func serve(t *testing.T, cfg *config.Config, opts Options) *Server {
 	t.Helper()
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cfg.Validate())
 	srv, err := New(t.Context(), cfg, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ftptest.Serve(t, srv)
 	return srv
 }
@@ -122,15 +118,9 @@ func TestMetricsOfCertificates(t *testing.T) {
 
 // An address or a socket that is in use keeps the server from its start, and it opens nothing else.
 func TestListenErrors(t *testing.T) {
-	busy, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer busy.Close()
+	busy := must.Listen(t)
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, file, "")
 	for want, change := range map[string]func(*config.Config){
 		"cannot listen on " + busy.Addr().String() + ": address already in use: stop the program that uses it, or choose " +
 			"another address with listen": func(cfg *config.Config) {
@@ -141,9 +131,7 @@ func TestListenErrors(t *testing.T) {
 		s, cfg := simulated(t)
 		change(cfg)
 		srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if err := srv.Start(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -157,9 +145,7 @@ func TestListenErrors(t *testing.T) {
 func proxied(t *testing.T, s *s3test.Server) *s3test.Proxy {
 	t.Helper()
 	proxy, err := s3test.NewProxy(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = proxy.Close() })
 	return proxy
 }

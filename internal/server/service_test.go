@@ -17,6 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -169,9 +170,7 @@ func TestRulesOfTheTenantThatTheAnswerNames(t *testing.T) {
 			c := ftptest.Dial(t, srv.Addr().String())
 			if tc.encrypted {
 				c.Command(234, "AUTH TLS")
-				if err := c.StartTLS(&tls.Config{InsecureSkipVerify: true}); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.StartTLS(&tls.Config{InsecureSkipVerify: true}))
 			}
 			c.Command(tc.user, "USER bob")
 			c.Command(tc.code, "PASS "+servicetest.Password)

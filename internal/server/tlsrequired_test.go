@@ -11,6 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -63,9 +64,7 @@ func TestTLSRequired(t *testing.T) {
 			private := ftptest.Dial(t, address)
 			private.Command(234, "AUTH TLS")
 			own := &tls.Config{InsecureSkipVerify: true}
-			if err := private.StartTLS(own); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, private.StartTLS(own))
 			private.Login("alice", servicetest.Password)
 			private.Command(200, "PBSZ 0")
 			if tc.want {

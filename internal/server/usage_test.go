@@ -12,6 +12,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -134,9 +135,7 @@ func TestLoginRates(t *testing.T) {
 		c, _ := dialFrom(t, srv, "127.0.0.1", 220)
 		c.Command(331, "USER alice")
 		reply, err := c.Send("PASS " + servicetest.Password)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if strings.HasPrefix(reply, "421") {
 			refused++
 			closed(t, c)
@@ -166,9 +165,7 @@ func TestCommandRate(t *testing.T) {
 	refused := make(chan struct{}, sessions)
 	for range sessions {
 		conn, err := ftptest.Open(srv.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		go func() {
 			for {

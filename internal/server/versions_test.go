@@ -9,6 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -20,9 +21,7 @@ func versionedConfig(t *testing.T, s *s3test.Server) *config.Config {
 	acme := cfg.Tenants["acme"]
 	acme.Bucket = s.VersionedBucket(t)
 	acme.VersionsDirectory = ".versions"
-	if err := acme.Timezone.UnmarshalText([]byte("Pacific/Auckland")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, acme.Timezone.UnmarshalText([]byte("Pacific/Auckland")))
 	return cfg
 }
 
@@ -42,9 +41,7 @@ func TestVersions(t *testing.T) {
 		c.Command(250, "DELE reports/old/other")
 
 		zone, err := time.LoadLocation("Pacific/Auckland")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		then := before.In(zone).Format("2006-01-02T15-04-05")
 		for _, at := range []string{then, before.UTC().Format("2006-01-02T15:04:05Z")} {
 			dir := "/.versions/" + at + "/alice"
@@ -153,9 +150,7 @@ func TestVersionsOfUsers(t *testing.T) {
 			return &u
 		}
 		var honolulu value.Zone
-		if err := honolulu.UnmarshalText([]byte("Pacific/Honolulu")); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, honolulu.UnmarshalText([]byte("Pacific/Honolulu")))
 		users["rooted"] = user(config.User{Root: "/team", Timezone: honolulu})
 		users["limited"] = user(config.User{PathPermissions: map[string][]config.Permission{"/team/secret": granted("")}})
 		users["reader"] = user(config.User{Permissions: granted("lr")})
@@ -206,9 +201,7 @@ func TestVersionsNeedVersioning(t *testing.T) {
 		}
 		check := func() string {
 			srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if err := probe(t, srv); err != nil {
 				return err.Error()
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -222,9 +223,7 @@ func newWorlds(t *testing.T) *worlds {
 	}
 	w.srv = start(t, cfg, Options{AWS: w.s.AWSConfig()})
 	for _, b := range w.srv.buckets() { // the look at a bucket stores an object for a moment
-		if err := b.AwaitUsable(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, b.AwaitUsable(t.Context(), nil))
 	}
 	count(t, w.srv)
 	return w

@@ -1,0 +1,40 @@
+// Package must ends a test at what it needs and does not get: a file, a listener, or any step that may not fail. What a
+// test is about is compared, and told, by the test itself.
+package must
+
+import (
+	"net"
+	"os"
+	"testing"
+)
+
+// OK ends the test with an error.
+func OK(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// ReadFile returns what a file has.
+func ReadFile(tb testing.TB, name string) string {
+	tb.Helper()
+	text, err := os.ReadFile(name)
+	OK(tb, err)
+	return string(text)
+}
+
+// WriteFile makes or replaces a file that only its owner may read.
+func WriteFile(tb testing.TB, name, text string) {
+	tb.Helper()
+	OK(tb, os.WriteFile(name, []byte(text), 0o600))
+}
+
+// Listen listens on a port of 127.0.0.1 that is free, until the end of the test.
+func Listen(tb testing.TB) net.Listener {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	OK(tb, err)
+	tb.Cleanup(func() { _ = l.Close() })
+	return l
+}
