@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A fakeSession notes what the acceptor tells it.
@@ -44,9 +45,7 @@ func (s *fakeSession) Cut()   { s.one.Do(func() { close(s.cut) }) }
 func serve(t *testing.T, stubborn bool) (a *acceptor, l net.Listener, running chan *fakeSession, served chan error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a = newAcceptor(slog.New(slog.DiscardHandler), nil)
 	running, served = make(chan *fakeSession, 10), make(chan error, 1)
 	go func() {
@@ -63,9 +62,7 @@ func serve(t *testing.T, stubborn bool) (a *acceptor, l net.Listener, running ch
 func dial(t *testing.T, address string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 }
 
@@ -98,9 +95,7 @@ func TestSessionsDuringShutdown(t *testing.T) {
 		t.Error("the listener is open")
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := a.Serve(t.Context(), listener, nil); err != nil {
 		t.Errorf("Serve after Shutdown: %v", err)
 	}
@@ -150,9 +145,7 @@ func TestPanicOfAcceptedSession(t *testing.T) {
 	guard := panics.NewGuard(slog.New(slog.DiscardHandler))
 	a := newAcceptor(slog.New(slog.DiscardHandler), guard)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	served := make(chan error, 1)
 	go func() {
 		var first atomic.Bool
@@ -165,9 +158,7 @@ func TestPanicOfAcceptedSession(t *testing.T) {
 	}()
 	for n := range 2 {
 		conn, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got, err := io.ReadAll(conn); err != nil || len(got) != n {
 			t.Errorf("client %d reads %q, %v", n, got, err)
 		}

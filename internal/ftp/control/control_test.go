@@ -29,6 +29,7 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -55,9 +56,7 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 	storage := s3test.Start(t, "sim-aws")
 	s.client, s.bucket = storage.Client(), storage.Bucket(t)
 	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defaults := config.Default()
 	cfg := control.Config{
 		Bundle:      bundle,
@@ -81,9 +80,7 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 	}
 	s.server = control.New(cfg)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s.address = listener.Addr().String()
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve(context.Background(), listener) }()
@@ -207,9 +204,7 @@ type client struct {
 func (s *site) dial() *client {
 	s.t.Helper()
 	conn, err := ftptest.Open(s.address)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	s.t.Cleanup(func() { conn.Close() })
 	return &client{Conn: conn, t: s.t, site: s}
 }
@@ -264,9 +259,7 @@ func (c *client) reply() string {
 // must is a reply without an error, lines joined by LF.
 func (c *client) must(reply string, err error) string {
 	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
 	return strings.ReplaceAll(reply, "\r\n", "\n")
 }
 
@@ -294,9 +287,7 @@ func (c *client) do(command, prefix string) string {
 // closed wants the server to have hung up.
 func (c *client) closed() {
 	c.t.Helper()
-	if err := c.Closed(); err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, c.Closed())
 }
 
 // epsv opens a data connection.
@@ -313,9 +304,7 @@ func (c *client) epsvAddress() string {
 func (c *client) dialData(address string) net.Conn {
 	c.t.Helper()
 	conn, err := c.DialData(address)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
 	c.t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -354,9 +343,7 @@ func (c *client) download(command string) string {
 func (c *client) startTLS() {
 	c.t.Helper()
 	c.do("AUTH TLS", "234 ")
-	if err := c.StartTLS(c.site.tls); err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, c.StartTLS(c.site.tls))
 }
 
 func (c *client) protectData() {

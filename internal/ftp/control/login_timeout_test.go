@@ -21,6 +21,7 @@ import (
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -53,9 +54,7 @@ func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 func inBubble(t *testing.T, cfg control.Config) (client net.Conn, end func()) {
 	t.Helper()
 	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cfg.Bundle, cfg.IdleTimeout, cfg.MaxLogins = bundle, 5*time.Minute, 5
 	if cfg.Backend == nil {
 		cfg.Backend = slowBackend{}
@@ -146,9 +145,7 @@ func TestLoginTimeout(t *testing.T) {
 						continue
 					}
 					pause, err := time.ParseDuration(words[0])
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					time.Sleep(pause)
 					last := len(words) - 1
 					reply, err := c.Send(strings.Join(words[1:last], " "))

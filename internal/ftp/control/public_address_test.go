@@ -12,6 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // PASV shows the address of a host name, and another one to the clients of some networks. HOST accepts that. Where
@@ -62,15 +63,11 @@ func TestPublicAddress(t *testing.T) {
 func TestPASVOverIPv6(t *testing.T) {
 	s := newSite(t, nil)
 	listener, err := net.Listen("tcp", "[::1]:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve(context.WithoutCancel(t.Context()), listener) }()
 	conn, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	c := &client{Conn: ftptest.NewConn(conn), t: t, site: s}
 	c.expect("220 ")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -42,9 +43,7 @@ func TestLogOfMissingDataConnections(t *testing.T) {
 	c.do("LANG en", "200 ")
 	_, numbers, _ := strings.Cut(strings.TrimSuffix(c.do("PASV", "227 "), ")"), "(")
 	address, err := dataconn.ParsePort(numbers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c.do("LIST", "150 ")
 	c.expect(fmt.Sprintf(
 		"425 No data connection came to port %d; a firewall may block it. Please ask the administrator.", address.Port()))

@@ -29,6 +29,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/report"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/locales"
 )
@@ -53,9 +54,7 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 	s.identity.login = &account.Login{User: &account.User{
 		Name: "ALICE", User: &config.User{}, Tenant: &account.Tenant{Name: "ACME", Tenant: &config.Tenant{}},
 	}}
-	if err := s.startEngine(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.startEngine())
 	t.Cleanup(s.stopEngine)
 	s.op = &operation{Operation: engine.Operation{Context: t.Context(), Path: `/d"é`},
 		command: report.Command{Name: "REST", Argument: "4071"}}
@@ -245,9 +244,7 @@ func TestUnexpectedReply(t *testing.T) {
 func loadBundle(t *testing.T) *i18n.Bundle {
 	t.Helper()
 	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return bundle
 }
 
@@ -323,9 +320,7 @@ func rulesOf(t *testing.T, tag language.Tag) *i18n.Rules {
 		return r.(*i18n.Rules)
 	}
 	r, err := i18n.ReadRules(locales.FS(), tag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rulesByTag.Store(tag, r)
 	return r
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // requireReuse starts a server whose tenant wants data connections to resume the session of the control connection.
@@ -119,9 +120,7 @@ func (c *client) rein() {
 	c.t.Helper()
 	c.do("REIN", "220 ")
 	under := c.Conn.Conn.(*tls.Conn)
-	if err := under.CloseWrite(); err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, under.CloseWrite())
 	if rest, err := io.ReadAll(c.In); len(rest) > 0 || err != nil {
 		c.t.Fatalf("behind REIN: %q, %v", rest, err)
 	}

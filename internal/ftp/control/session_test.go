@@ -13,6 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 func TestLogin(t *testing.T) {
@@ -166,9 +167,7 @@ func TestSpaceAtTheEnd(t *testing.T) {
 		c.do(command, want)
 	}
 	c.do("AUTH TLS ", "234 ")
-	if err := c.StartTLS(c.site.tls); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.StartTLS(c.site.tls))
 	c.do("PBSZ 0 ", "200 ")
 	c.do("PROT P ", "200 ")
 }
@@ -320,15 +319,11 @@ func TestNoCertificate(t *testing.T) {
 func TestImplicitTLS(t *testing.T) {
 	s := newSite(t, nil)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	served := make(chan error, 1)
 	go func() { served <- s.server.ServeTLS(context.Background(), listener) }()
 	conn, err := tls.Dial("tcp", listener.Addr().String(), s.tls)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	c := &client{Conn: ftptest.NewConn(conn), t: t, site: s}
 	c.expect("220 ")
@@ -351,9 +346,7 @@ func TestImplicitTLS(t *testing.T) {
 	}
 
 	plain, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer plain.Close()
 	if _, err := plain.Write([]byte("USER demo\r\n")); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -324,9 +325,7 @@ func TestBanDuringACommand(t *testing.T) {
 			}
 			(<-guard).Cut(&limits.Error{Limit: limits.Bans})
 			got, err := io.ReadAll(c.In)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, want := range tt.replies {
 				if !strings.Contains(string(got), want) {
 					t.Errorf("the client gets %q, want %q", got, want)
@@ -419,9 +418,7 @@ func TestPanicOfAnObserver(t *testing.T) {
 func TestQuitAndHangUp(t *testing.T) {
 	c := newSite(t, nil).login()
 	c.write("MKD a\r\nMKD b\r\nRNFR a\r\nRNTO c\r\nQUIT\r\n")
-	if err := c.Conn.Conn.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Conn.Conn.(*net.TCPConn).CloseWrite())
 	for _, code := range []string{"257 ", "257 ", "350 ", "250 ", "221 "} {
 		c.expect(code)
 	}

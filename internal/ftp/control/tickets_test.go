@@ -6,6 +6,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // dialClear opens a data connection without TLS.
@@ -50,15 +52,11 @@ func TestUploadWithoutReading(t *testing.T) {
 					}
 					conn := tls.Client(bytewise{c.dialClear()}, cfg)
 					c.do("STOR f", "150 ")
-					if err := conn.Handshake(); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, conn.Handshake())
 					if _, err := io.WriteString(conn, content); err != nil {
 						t.Fatal(err)
 					}
-					if err := conn.Close(); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, conn.Close())
 					c.expect("226 ")
 					if got := c.download("RETR f"); got != content {
 						t.Errorf("%d bytes are stored, want %d", len(got), size)
@@ -85,9 +83,7 @@ func TestResumption(t *testing.T) {
 				if _, err := io.WriteString(upload, "content"); err != nil {
 					t.Fatal(err)
 				}
-				if err := upload.CloseWrite(); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, upload.CloseWrite())
 				if rest, err := io.ReadAll(upload); len(rest) > 0 || err != nil {
 					t.Errorf("behind the upload: %q, %v", rest, err)
 				}

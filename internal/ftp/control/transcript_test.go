@@ -12,6 +12,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden transcript")
@@ -48,9 +49,7 @@ var transcriptScript = []string{
 //	go test -short ./internal/ftp/control -v -run TestTranscript/sv
 func TestTranscript(t *testing.T) {
 	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	english := playTranscript(newSite(t, nil), "en")
 	for _, tag := range bundle.Tags() {
 		t.Run(tag.String(), func(t *testing.T) {
@@ -63,18 +62,13 @@ func TestTranscript(t *testing.T) {
 			got := strings.Join(english, "")
 			golden := filepath.Join("testdata", "transcript.txt")
 			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(golden, []byte(got), 0o644))
 			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
+			want := must.ReadFile(t, golden)
+			if got != want {
 				t.Errorf(
 					"the transcript differs from %s (rewrite it with -update):\n%s", golden,
-					firstDifference(got, string(want)))
+					firstDifference(got, want))
 			}
 		})
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -240,11 +241,7 @@ func TestActive(t *testing.T) {
 			}
 			c.do("USER demo", "331 ")
 			c.do("PASS demo", "230 ")
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer listener.Close()
+			listener := must.Listen(t)
 			if protected {
 				c.do("EPRT |1|127.0.0.1|"+strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)+"|", "200 ")
 			} else {
@@ -252,9 +249,7 @@ func TestActive(t *testing.T) {
 			}
 			c.do("STOR f", "150 ")
 			conn, err := listener.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			conn = c.protect(conn)
 			_, _ = io.WriteString(conn, "active")
 			conn.Close()

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // relayed is a connection by way of another server.
@@ -35,9 +37,7 @@ func TestStopDuringAHandshake(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		conn, err := transfer.Open(ctx, func() {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		ended := make(chan error)
 		go func() {
 			_, err := conn.Read(make([]byte, 1))
@@ -67,9 +67,7 @@ func TestEndOfARelayedDownload(t *testing.T) {
 			Settings: Settings{OpenTimeout: time.Minute, StallTimeout: time.Minute},
 		})
 		conn, err := transfer.Open(t.Context(), func() {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if cause != nil {
 			transfer.Stop(cause)
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A client has not connected to its port, and may still do so. Other sessions of its address get that port only if
@@ -24,9 +26,7 @@ func TestLateConnection(t *testing.T) {
 			t.Fatalf("a session gets %s, to which a connection may come that is not its own: %q", address, late)
 		}
 		conn, err := dialFrom(t.Context(), localhost, address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer conn.Close()
 		opened(t, w, conn)
 	}

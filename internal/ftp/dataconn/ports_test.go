@@ -21,6 +21,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // somePorts are so many ports that no program listens on, and that no other test gets.
@@ -40,9 +41,7 @@ func dialFrom(ctx context.Context, from netip.Addr, to string) (net.Conn, error)
 func opened(t *testing.T, p *waiter, client net.Conn) {
 	t.Helper()
 	conn, err := p.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	if conn.RemoteAddr().String() != client.LocalAddr().String() {
 		t.Errorf("a connection from %v, want %v", conn.RemoteAddr(), client.LocalAddr())
@@ -68,24 +67,18 @@ func TestReceiveLate(t *testing.T) {
 			Receive: func(conn net.Conn, arrived time.Time, match Match) {
 				held <- func() bool { return match(conn, arrived) }
 			}})
-	if err := ports.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, ports.Open(t.Context()))
 	defer ports.Close()
 	listen := func() (Source, string) {
 		source, port, err := ports.Listen(t.Context(), Client{Local: localhost, Addr: localhost}, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(source.Close)
 		return source, net.JoinHostPort(localhost.String(), strconv.Itoa(int(port)))
 	}
 	first, address := listen()
 	for _, late := range []bool{true, false} {
 		client, err := dialFrom(t.Context(), localhost, address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer client.Close()
 		match := <-held
 		if late {
@@ -113,9 +106,7 @@ func TestPortIsShared(t *testing.T) {
 	dial := func(from string) net.Conn {
 		t.Helper()
 		conn, err := dialFrom(t.Context(), netip.MustParseAddr(from), address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		return conn
 	}
@@ -200,9 +191,7 @@ func TestPortIsHeld(t *testing.T) {
 	for name, end := range map[string]func(p *waiter, address string){
 		"connected": func(p *waiter, address string) {
 			conn, err := dialFrom(t.Context(), localhost, address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer conn.Close()
 			<-p.settled
 		},
@@ -211,9 +200,7 @@ func TestPortIsHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			source, port, err := ports.Listen(t.Context(), aClient("127.0.0.1"), time.Hour)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer source.Close()
 			if _, _, err := ports.Listen(t.Context(), aClient("127.0.0.1"), time.Hour); !isPortsLimit(err) {
 				t.Errorf("a second port: %v", err)
@@ -257,9 +244,7 @@ func TestPortFails(t *testing.T) {
 func TestPortOfAnotherProgram(t *testing.T) {
 	r := somePorts(t, 2)
 	other, err := net.Listen("tcp", netip.AddrPortFrom(localhost, r.First).String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer other.Close()
 	_, address := listenOn(t, NewPorts(PortOptions{Range: r}), aClient("127.0.0.1"), time.Hour)
 	if want := netip.AddrPortFrom(localhost, r.Last).String(); address != want {
@@ -285,9 +270,7 @@ func TestPortsIPv6(t *testing.T) {
 	six, address := listenOn(
 		t, ports, Client{Local: loopback, Addr: loopback, Tenant: "acme", User: "alice"}, time.Hour)
 	conn, err := dialFrom(t.Context(), loopback, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	opened(t, six, conn)
 	four.Close()
@@ -377,24 +360,18 @@ func TestPanic(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := guard.Count()
 			ports := NewPorts(PortOptions{Range: somePorts(t, 1), Address: localhost, Receive: receive, Guard: guard})
-			if err := ports.Open(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, ports.Open(t.Context()))
 			defer ports.Close()
 			client := Client{Local: localhost, Addr: localhost}
 			w, err := ports.wait(t.Context(), client, time.Hour)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			<-w.ready
 			if receive == nil { // a bug while the session leaves the port
 				w.timer.Stop()
 				w.timer = nil
 			}
 			conn, err := dialFrom(t.Context(), localhost, w.listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer conn.Close()
 			if n, err := conn.Read(make([]byte, 1)); err == nil {
 				t.Errorf("the client reads %d bytes", n)
@@ -413,9 +390,7 @@ func TestPanic(t *testing.T) {
 				<-w.ready
 			}
 			next, err := dialFrom(t.Context(), localhost, w.listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer next.Close()
 			opened(t, w, next)
 		})

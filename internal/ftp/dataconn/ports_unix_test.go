@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A connection to a shared port takes none of the last descriptors. Its transfer gets an error, and the others go on
@@ -23,9 +25,7 @@ func TestSharedPortOnFewDescriptors(t *testing.T) {
 	two, _ := listenOn(t, ports, aClient("127.0.0.2"), time.Hour)
 	restore := fewDescriptors(t)
 	refused, err := dialFrom(t.Context(), two.client.Addr, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer refused.Close()
 	if conn, err := two.Open(t.Context()); conn != nil || !errors.Is(err, syscall.EMFILE) {
 		t.Errorf("the transfer has %v, %v", conn, err)
@@ -35,9 +35,7 @@ func TestSharedPortOnFewDescriptors(t *testing.T) {
 	}
 	restore()
 	conn, err := dialFrom(t.Context(), one.client.Addr, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	opened(t, one, conn)
 	nothingLeft(t, ports)
@@ -49,30 +47,22 @@ func TestFloodedPort(t *testing.T) {
 	const before = 3 // connections that wait when the session comes
 	ports := NewPorts(PortOptions{Range: somePorts(t, 1)})
 	tcp, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(localhost, ports.Range.First)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	l := &listener{TCPListener: tcp, mu: &ports.mu, address: tcp.Addr().(*net.TCPAddr).AddrPort(),
 		waiting: make(map[netip.Addr]*waiter)}
 	ports.listeners[l.address] = l // and no goroutine accepts
 	one, err := ports.wait(t.Context(), aClient("127.0.0.1"), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	flood := func() {
 		conn, err := dialFrom(t.Context(), netip.MustParseAddr("127.0.0.2"), l.address.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 	}
 	for range before {
 		flood()
 	}
 	two, err := ports.wait(t.Context(), aClient("127.0.0.2"), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for accepted := -1; ; accepted++ { // the first is no connection, but the deadline that the session has set
 		select {
 		case <-two.settled:
@@ -102,15 +92,11 @@ func TestFloodedPort(t *testing.T) {
 func fewDescriptors(t *testing.T) (restore func()) {
 	t.Helper()
 	var before unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
 	const limit, reserve = 256, 32
 	few := before
 	few.Cur = limit
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 	var files []*os.File
 	restore = func() {
 		for _, f := range files {
@@ -124,9 +110,7 @@ func fewDescriptors(t *testing.T) (restore func()) {
 	t.Cleanup(restore)
 	for taken := uintptr(0); taken < limit-reserve; {
 		f, err := os.Open(os.DevNull)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		files = append(files, f)
 		taken = f.Fd()
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 var localhost = netip.MustParseAddr("127.0.0.1")
@@ -29,9 +31,7 @@ func listen(t *testing.T, client string, timeout time.Duration) (p *waiter, addr
 func listenOn(t *testing.T, ports *Ports, c Client, timeout time.Duration) (p *waiter, address string) {
 	t.Helper()
 	source, port, err := ports.Listen(t.Context(), c, timeout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(source.Close)
 	return source.(*waiter), netip.AddrPortFrom(c.Local, port).String()
 }
@@ -40,9 +40,7 @@ func listenOn(t *testing.T, ports *Ports, c Client, timeout time.Duration) (p *w
 func dial(t *testing.T, address string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -106,9 +104,7 @@ func TestPassiveConnectsEarly(t *testing.T) {
 		_ = again.Close()
 	}
 	conn, err := p.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	if conn.RemoteAddr().String() != client.LocalAddr().String() {
 		t.Errorf("a connection from %v, want %v", conn.RemoteAddr(), client.LocalAddr())

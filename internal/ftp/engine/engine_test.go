@@ -9,15 +9,14 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // start starts an engine that has logged in.
 func start(t *testing.T, s *Server) *Engine {
 	t.Helper()
 	e, err := s.Start(t.Context(), func() (string, error) { return "/", nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(e.Stop)
 	e.op = &Operation{Context: t.Context()}
 	if _, err := e.internalCommand("PASS", 230); err != nil {
@@ -35,9 +34,7 @@ func newServer(t *testing.T, avoid netaddr.PortRange) *Server {
 // TestPortInUse: where the port is in use that the library would listen on, it gets another.
 func TestPortInUse(t *testing.T) {
 	busy, err := net.Listen("tcp4", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer busy.Close()
 	port := int64(busy.Addr().(*net.TCPAddr).Port)
 	s := newServer(t, netaddr.PortRange{})
@@ -84,9 +81,7 @@ func TestPortOfTheLibrary(t *testing.T) {
 	for range 3 {
 		e := start(t, s)
 		for range 20 {
-			if err := e.listen(e.op); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, e.listen(e.op))
 		}
 	}
 	port := s.port.Load()
@@ -94,9 +89,7 @@ func TestPortOfTheLibrary(t *testing.T) {
 		t.Errorf("port %d is one of the sessions", port)
 	}
 	conn, err := net.DialTCP("tcp4", nil, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(port)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	if n, err := conn.Read(make([]byte, 1)); err == nil {
 		t.Errorf("%d bytes came from the library's port", n)
@@ -133,21 +126,13 @@ func TestOneServerForAllSessions(t *testing.T) {
 		<-release
 		return "/", nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := waits.Send(&Operation{Context: t.Context()}, "PASS", ""); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, waits.Send(&Operation{Context: t.Context()}, "PASS", ""))
 	<-stuck
 	broken, err := s.Start(t.Context(), func() (string, error) { panic("a bug") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	op := &Operation{Context: t.Context()}
-	if err := broken.Send(op, "PASS", ""); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, broken.Send(op, "PASS", ""))
 	if r := <-broken.Replies(); r.Code != 530 {
 		t.Errorf("after a panic the engine says %v", r)
 	}

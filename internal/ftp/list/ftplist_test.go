@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // TestListColumns holds LIST's columns against ls -l.
@@ -91,9 +92,7 @@ func TestTimesOfDirectories(t *testing.T) {
 		}
 		got := map[string]int{}
 		for info, err := range l.all() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			got[info.Name()] = info.ModTime().Day()
 		}
 		want := map[string]int{"a": 1, "b": 20, "c": 20, "d": 2, "e": 10, "f": 20, "g": 30, "h": 30}

@@ -22,6 +22,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // stall is longer than any test.
@@ -125,13 +126,9 @@ func startReplica(t *testing.T, n int, ports netaddr.PortRange, within, stall ti
 	r.within = within
 	r.ports = dataconn.NewPorts(
 		dataconn.PortOptions{Range: Slice(ports, n, len(replicas())), Address: r.address, Receive: r.Receive})
-	if err := r.ports.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.ports.Open(t.Context()))
 	t.Cleanup(r.ports.Close)
-	if err := r.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.Start(t.Context()))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 		cancel()
@@ -148,9 +145,7 @@ func (r *replica) listen(t *testing.T, client string) (source dataconn.Source, p
 	t.Helper()
 	waited := dataconn.Client{Local: r.address, Addr: netip.MustParseAddr(client), Tenant: "acme", User: "alice"}
 	source, port, err := r.ports.Listen(t.Context(), waited, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(source.Close)
 	return source, port
 }
@@ -165,9 +160,7 @@ func (r *replica) dial(t *testing.T, from string, port uint16) *net.TCPConn {
 func open(t *testing.T, source dataconn.Source) net.Conn {
 	t.Helper()
 	conn, err := source.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -415,9 +408,7 @@ func handMade(t *testing.T, to *replica, from string, port uint16, client string
 	h, err := Header(
 		&net.TCPAddr{IP: net.ParseIP(client), Port: 40000}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: int(port)},
 		relayType, binary.BigEndian.AppendUint64([]byte{relayVersion}, uint64(age)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := conn.Write(h); err != nil {
 		t.Fatal(err)
 	}
@@ -560,17 +551,13 @@ func TestOwnerOutOfReach(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ports := freePorts(t, 6)
 			l, err := net.Listen("tcp", netip.AddrPortFrom(netip.MustParseAddr(replicas()[0]), ports.First).String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer l.Close()
 			by := startReplica(t, 1, ports, takeTimeout, stall)
 			by.SetStallTimeout(100 * time.Millisecond)
 			client := by.dial(t, "127.0.0.1", ports.First)
 			owner, err := l.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer owner.Close()
 			if _, err := owner.Write(slices.Concat(frame(frameTaken, ""), frame(frameProgress, ""), said)); err != nil {
 				t.Fatal(err)
@@ -637,9 +624,7 @@ func TestRefusals(t *testing.T) {
 		conn := owner.dial(t, replicas()[1], port)
 		h, err := Header(
 			&net.TCPAddr{IP: net.IPv4(203, 0, 113, 7)}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, relayType, []byte{9})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		_, _ = conn.Write(h)
 		taken(t, conn, false)
 		owner.events.want(t, "refused header", 3)
@@ -713,9 +698,7 @@ func TestOwnerAway(t *testing.T) {
 	taken(t, r.dial(t, "127.0.0.1", port), false)
 	r.events.want(t, string(Unreachable), 1)
 	silent, err := net.Listen("tcp", fmt.Sprintf("%s:%d", replicas()[1], port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer silent.Close()
 	for tries := 1; r.events.counted(Unmatched) == 0; tries++ { // a machine that is busy may not even connect in time
 		taken(t, r.dial(t, "127.0.0.1", port), false)
@@ -733,9 +716,7 @@ func TestOwnerAway(t *testing.T) {
 func TestStartFails(t *testing.T) {
 	ports := freePorts(t, 3)
 	other, err := net.Listen("tcp", fmt.Sprintf("%s:%d", replicas()[0], ports.Last))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer other.Close()
 	c := New(
 		t.Context(), Options{Replica: 0, Peers: replicas(), Ports: ports, Address: netip.MustParseAddr(replicas()[0])})
@@ -772,27 +753,19 @@ func (panicking) Read([]byte) (int, error) { panic("a bug") }
 
 // A panic within a relay resets both sides, so that neither takes what it has for the whole.
 func TestPanicOfARelay(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := must.Listen(t)
 	var ends, far [2]*net.TCPConn
 	for n := range ends {
 		conn, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		accepted, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer accepted.Close()
 		ends[n], far[n] = conn.(*net.TCPConn), accepted.(*net.TCPConn)
 	}
 	r := &relay{client: panicking{ends[0]}, socket: ends[0], owner: ends[1], frames: frameWriter{conn: ends[1]},
 		stall: stall}
-	err = r.run()
+	err := r.run()
 	if p, ok := errors.AsType[*panics.Error](err); !ok || p.Value != "a bug" {
 		t.Errorf("the relay ends with %v", err)
 	}

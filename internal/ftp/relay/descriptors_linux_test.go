@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A relay takes no descriptors but those of its two connections, also while its client takes nothing.
@@ -32,9 +34,7 @@ func TestDescriptors(t *testing.T) {
 func pipes(t *testing.T) (n int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, fd := range all {
 		if to, err := os.Readlink(fd); err == nil && strings.HasPrefix(to, "pipe:") {
 			n++

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/netaddr"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // names is a name server that can be changed.
@@ -121,9 +122,7 @@ func TestLookupsAreFew(t *testing.T) {
 // A relay reaches its peer at the address that answers, from the address of the replica.
 func TestDial(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.3:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	away, answers := netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("127.0.0.3")

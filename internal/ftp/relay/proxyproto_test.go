@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // signature begins headers of version 2 (section 2.2).
@@ -62,9 +64,7 @@ func TestRead(t *testing.T) {
 		check := func(t *testing.T, piece int) {
 			t.Helper()
 			c, err := readPieces(t, tc.header+"USER alice\r\n", piece)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if got := c.RemoteAddr().String(); got != tc.client {
 				t.Errorf("the client is %s, want %s", got, tc.client)
 			}
@@ -150,9 +150,7 @@ func TestHeader(t *testing.T) {
 	tcp := func(text string) *net.TCPAddr {
 		t.Helper()
 		addr, err := net.ResolveTCPAddr("tcp", text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return addr
 	}
 	for _, tc := range []struct{ client, reached string }{
@@ -161,13 +159,9 @@ func TestHeader(t *testing.T) {
 		{"203.0.113.7:12345", "[2001:db8::1]:30000"},
 	} {
 		header, err := Header(tcp(tc.client), tcp(tc.reached), 0xe5, []byte("value"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		c, err := read(t, string(header))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if c.RemoteAddr().String() != tc.client || c.LocalAddr().String() != tc.reached ||
 			string(c.TLV(0xe5)) != "value" || c.TLV(0xe6) != nil {
 			t.Errorf(

@@ -12,6 +12,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -19,9 +20,7 @@ import (
 func listen(t *testing.T, log *servicetest.Log) (l net.Listener, refused *atomic.Int32) {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	refused = new(atomic.Int32)
 	trust := NewTrust([]netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, func() {
 		refused.Add(1)
@@ -48,9 +47,7 @@ func TestListen(t *testing.T) {
 		}
 		_ = conn.CloseWrite()
 		got, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		want := tc.client
 		if want == "" {
 			want = conn.LocalAddr().String()
@@ -108,11 +105,7 @@ func TestListenClose(t *testing.T) {
 
 // Without trusted networks a listener stays as it is.
 func TestListenWithoutTrust(t *testing.T) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tcp.Close()
+	tcp := must.Listen(t)
 	if l := NewTrust(nil, nil, nil, nil).Listen(tcp); l != tcp {
 		t.Errorf("the listener is %T", l)
 	}
@@ -121,9 +114,7 @@ func TestListenWithoutTrust(t *testing.T) {
 // A panic while a header is read ends that connection only.
 func TestPanicInHeader(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	guard := panics.NewGuard(slog.New(slog.DiscardHandler))
 	log := slog.New(slog.DiscardHandler)
 	l := NewTrust([]netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, func() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/pathname"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/locales"
 )
 
@@ -16,13 +17,9 @@ import (
 func newLocale(t *testing.T, tag, label string) *Locale {
 	t.Helper()
 	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	encoding, err := pathname.ParseEncoding(label)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	l := NewLocale(Preferences{Bundle: bundle})
 	l.SetTenant(Preferences{DefaultLanguage: language.MustParse(tag), Encoding: encoding}, language.Und)
 	return l
@@ -31,18 +28,14 @@ func newLocale(t *testing.T, tag, label string) *Locale {
 // Every reply in a language fits into the charsets that clients of that language have.
 func TestMessagesInCharsets(t *testing.T) {
 	data, err := fs.ReadFile(locales.FS(), "en/messages.gotext.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var catalogue struct {
 		Messages []struct {
 			ID           i18n.ID
 			Placeholders []struct{ ID string }
 		}
 	}
-	if err := json.Unmarshal(data, &catalogue); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(data, &catalogue))
 	for _, tt := range []struct{ tag, charset string }{
 		{"fr", "ibm850"}, {"fr", "iso-8859-15"}, {"fr", "windows-1252"}, {"it", "ibm850"}, {"nl", "ibm850"},
 		{"de", "iso-8859-1"}, {"es", "ibm850"},

@@ -5,6 +5,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 func TestHungUp(t *testing.T) {
@@ -27,20 +29,12 @@ func TestHungUp(t *testing.T) {
 		{"closed-on-this-side", func(_ *testing.T, _, server *net.TCPConn) { server.Close() }, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer listener.Close()
+			listener := must.Listen(t)
 			client, err := net.Dial("tcp", listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer client.Close()
 			server, err := listener.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer server.Close()
 			tt.end(t, client.(*net.TCPConn), server.(*net.TCPConn))
 			deadline := time.Now().Add(time.Minute)
