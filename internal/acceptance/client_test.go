@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // names are in six scripts, and what clients and servers trip over.
@@ -47,9 +49,7 @@ func (f folder) file(name string) string { return filepath.Join(f.path, name) }
 // write makes a file with some content and returns its path.
 func (f folder) write(name string, content []byte) string {
 	f.t.Helper()
-	if err := os.WriteFile(f.file(name), content, 0o600); err != nil {
-		f.t.Fatal(err)
-	}
+	must.WriteFile(f.t, f.file(name), string(content))
 	return f.file(name)
 }
 

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // byNode runs a script that uses a package of clients/package.json, which make installs into .tools/clients.
@@ -12,9 +14,7 @@ func byNode(file, pkg string) func(c *connection, verb string, names ...string) 
 	job := byScript(file, "node")
 	return func(c *connection, verb string, names ...string) invocation {
 		modules, err := filepath.Abs("../../.tools/clients/node_modules")
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must.OK(c.t, err)
 		i := job(c, verb, names...)
 		i.env = append(i.env, "NODE_PATH="+modules, "FTP_PACKAGE="+pkg)
 		return i
@@ -154,9 +154,7 @@ var goClient = client{
 	core: true,
 	job: func(c *connection, verb string, names ...string) invocation {
 		file, err := buildGoClient()
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must.OK(c.t, err)
 		return byProgram(file)(c, verb, names...)
 	},
 	lacks: lacking(noFunction, trees...).and(noActive, inActiveMode...),
@@ -166,9 +164,7 @@ var javaClient = client{
 	name: "Commons Net", version: debianVersion("libcommons-net-java"),
 	job: func(c *connection, verb string, names ...string) invocation {
 		path, err := compileJavaClient()
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must.OK(c.t, err)
 		return byProgram(
 			"java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path, "CommonsNet")(c, verb,
 			names...)

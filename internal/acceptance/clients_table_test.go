@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 var (
@@ -28,11 +30,8 @@ const (
 // splitClientsPage returns the page before, in and after the table.
 func splitClientsPage(t *testing.T) (head, table, tail string) {
 	t.Helper()
-	page, err := os.ReadFile(clientsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, found := strings.Cut(string(page), beginClients)
+	page := must.ReadFile(t, clientsPage)
+	head, rest, found := strings.Cut(page, beginClients)
 	table, tail, closed := strings.Cut(rest, endClients)
 	if !found || !closed {
 		t.Fatalf("%s has no place for the clients", clientsPage)
@@ -79,9 +78,7 @@ func writeClientsTable(t *testing.T, tested *suiteCounts) {
 		versions[name] = version
 	}
 	head, _, tail := splitClientsPage(t)
-	if err := os.WriteFile(clientsPage, []byte(head+clientsTable(versions, tested)+tail), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(clientsPage, []byte(head+clientsTable(versions, tested)+tail), 0o644))
 }
 
 // clientsTable has what each client cannot do and what goes wrong in it, the core, what the tasks are, the suites, and

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -76,9 +77,7 @@ type invocation struct {
 func byScript(file string, interpreter ...string) func(c *connection, verb string, names ...string) invocation {
 	return func(c *connection, verb string, names ...string) invocation {
 		file, err := filepath.Abs(filepath.Join("clients", file))
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must.OK(c.t, err)
 		return byProgram(slices.Concat(interpreter, []string{file})...)(c, verb, names...)
 	}
 }
@@ -223,9 +222,7 @@ func (w *worker) command(
 ) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	job := w.client.job(&w.connection, verb, names...)
 	closed, open, err := os.Pipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, err)
 	context.AfterFunc(ctx, func() { _, _ = open.Close(), closed.Close() })
 	cmd = exec.CommandContext(ctx, "sh", append([]string{"-c", untilClosed, "sh"}, job.args...)...)
 	cmd.ExtraFiles = []*os.File{closed}

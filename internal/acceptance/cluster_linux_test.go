@@ -18,6 +18,7 @@ import (
 	"github.com/pires/go-proxyproto"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -134,9 +135,7 @@ type balancer struct {
 func (b *balancer) listen(port int) {
 	b.t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(b.host, strconv.Itoa(port)))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	b.t.Cleanup(func() { _ = l.Close() })
 	if b.address == "" {
 		b.address = l.Addr().String()
@@ -399,9 +398,7 @@ func TestKilledRelay(t *testing.T) {
 			c.balancer.small = true
 			c.relay()
 			client, err := c.connect(tc.number)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer client.Close()
 			if _, err := client.transfer(0, "STOR whole", make([]byte, 32<<20)); err != nil {
 				t.Fatal(err)
@@ -412,9 +409,7 @@ func TestKilledRelay(t *testing.T) {
 			before := uploaded()
 			for _, line := range []string{"STOR part", "RETR whole"} {
 				data, err := client.data(0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if reply, err := client.Send(line); err != nil || !strings.HasPrefix(reply, "150") {
 					t.Fatalf("%s: %q, %v", line, reply, err)
 				}
@@ -423,9 +418,7 @@ func TestKilledRelay(t *testing.T) {
 				} else {
 					_, err = io.ReadFull(data, make([]byte, tc.size))
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if tc.name == "tls" && line == "STOR part" { // the client may send before the server has ended the handshake
 					waitUntil(t, func() bool { return uploaded() > before }, func() { t.Fatal("no byte has come") })
 				}

@@ -3,13 +3,13 @@ package acceptance_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -22,14 +22,9 @@ func TestDebug(t *testing.T) {
 		buckets: map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)}}
 	socket := filepath.Join(t.TempDir(), "admin.sock")
 	file := s.configure(t)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	added := strings.Replace(string(text), `admin_socket: ""`, fmt.Sprintf("admin_socket: %q", socket), 1)
-	if err := os.WriteFile(file, []byte(added), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := must.ReadFile(t, file)
+	added := strings.Replace(text, `admin_socket: ""`, fmt.Sprintf("admin_socket: %q", socket), 1)
+	must.WriteFile(t, file, added)
 	s.start(t, file)
 	debug := func(args ...string) string {
 		t.Helper()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -46,9 +47,7 @@ func TestDeleteTree(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))
 	host, port, err := net.SplitHostPort(s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	program := func(args ...string) func(t *testing.T, tree string) {
 		return func(t *testing.T, tree string) {
 			t.Helper()

@@ -1,12 +1,13 @@
 package acceptance_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A demo is the demo running, and the command lines that it prints, by their labels.
@@ -97,14 +98,9 @@ func TestReadme(t *testing.T) {
 	t.Parallel()
 	const usual = "127.0.0.1:2121" // where the demo listens
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := regexp.MustCompile(`(?m)^(?:curl|lftp) .*`+regexp.QuoteMeta(usual)+`.*$`).FindAllString(string(readme), -1)
+	must.OK(t, err)
+	readme := must.ReadFile(t, filepath.Join(root, "README.md"))
+	lines := regexp.MustCompile(`(?m)^(?:curl|lftp) .*`+regexp.QuoteMeta(usual)+`.*$`).FindAllString(readme, -1)
 	if len(lines) < 3 {
 		t.Fatalf("the README has %q to type", lines)
 	}

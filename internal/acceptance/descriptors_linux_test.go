@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -24,18 +25,12 @@ import (
 func TestOutOfDescriptors(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
+	listener := must.Listen(t)
 	port := listener.Addr().(*net.TCPAddr).Port
 	for _, way := range []string{"active", "passive"} {
 		t.Run(way, func(t *testing.T) {
 			k, err := s.dialAlice()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer k.Close()
 			upload := func(line string) {
 				t.Helper()
@@ -80,9 +75,7 @@ func TestDescriptorReserve(t *testing.T) {
 	refused := ""
 	for range spare {
 		c, err := ftptest.Open(s.address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer c.Close()
 		if refused, err = c.Reply(); err != nil {
 			t.Fatal(err)
@@ -104,9 +97,7 @@ func TestDescriptorReserve(t *testing.T) {
 		"/metrics": "babelftp_refusals_total"} {
 		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		response, err := client.Get("http://" + s.metrics + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
 		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
@@ -120,9 +111,7 @@ func TestDescriptorReserve(t *testing.T) {
 	if reply, err := last.Upload("STOR /file", "some data"); err != nil || !strings.HasPrefix(reply, "226") {
 		t.Errorf("STOR in a session that is open: %q, %v", reply, err)
 	}
-	if err := last.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, last.Close())
 	waitUntil(t, func() bool { return s.greets(t) }, func() {
 		t.Error("no connection is accepted after a session has ended")
 	})
@@ -141,9 +130,7 @@ func TestStrangersLeaveDescriptors(t *testing.T) {
 	var strangers []net.Conn
 	for n := range 2 * spare {
 		_, conn, err := dialFrom(net.IPv4(127, 0, 4, byte(1+n%250)).String(), s.address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer conn.Close()
 		strangers = append(strangers, conn)
 	}
@@ -169,9 +156,7 @@ func TestStrangersLeaveDescriptors(t *testing.T) {
 func (s *site) greets(t *testing.T) bool {
 	t.Helper()
 	c, err := ftptest.Open(s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer c.Close()
 	greeting, err := c.Reply()
 	return err == nil && strings.HasPrefix(greeting, "220")
@@ -208,9 +193,7 @@ func (s *site) allowDescriptors(t *testing.T, spare int) {
 	t.Helper()
 	pid := s.server.cmd.Process.Pid
 	var limit unix.Rlimit
-	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &limit))
 	limit.Cur = limit.Max
 	if spare != unlimited {
 		used := s.descriptors(t)
@@ -220,9 +203,7 @@ func (s *site) allowDescriptors(t *testing.T, spare int) {
 			}
 		}
 	}
-	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil))
 }
 
 // descriptors are those that the server has open, and what they are.
@@ -230,15 +211,11 @@ func (s *site) descriptors(t *testing.T) map[uint64]string {
 	t.Helper()
 	dir := fmt.Sprintf("/proc/%d/fd", s.server.cmd.Process.Pid)
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	open := make(map[uint64]string)
 	for _, entry := range entries {
 		number, err := strconv.ParseUint(entry.Name(), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if open[number], err = os.Readlink(filepath.Join(dir, entry.Name())); err != nil {
 			delete(open, number) // closed meanwhile
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"net"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -68,9 +68,7 @@ func TestClientsByScript(t *testing.T) {
 			t.Parallel()
 			dir := fmt.Sprintf("device/%d/", i)
 			for name, content := range d.has {
-				if err := s.put(t.Context(), dir+name, content); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, s.put(t.Context(), dir+name, content))
 			}
 			p := &player{t: t, site: s, lines: strings.NewReplacer(
 				"DEVICE", fmt.Sprintf("device-%d", i), "SECRET", oldPassword, "EMPTY", "")}
@@ -221,21 +219,14 @@ func (p *player) command(code, command string) {
 	case strings.HasPrefix(reply, "227 "), strings.HasPrefix(reply, "229 "):
 		p.closeData()
 		data, err := p.conn.DialData(passiveAddress(p.site.address, reply))
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		must.OK(p.t, err)
 		p.data = data
 	case strings.HasPrefix(reply, "234 "):
-		certificate, err := os.ReadFile(p.site.ca)
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		certificate := must.ReadFile(p.t, p.site.ca)
 		p.conn.TLS = &tls.Config{
-			RootCAs: certtest.Pool(string(certificate)), ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12,
+			RootCAs: certtest.Pool(certificate), ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12,
 		}
-		if err := p.conn.StartTLS(p.conn.TLS); err != nil {
-			p.t.Fatal(err)
-		}
+		must.OK(p.t, p.conn.StartTLS(p.conn.TLS))
 	}
 }
 
@@ -309,9 +300,7 @@ func (p *player) download(code, command, part string) {
 func (p *player) abort() {
 	p.t.Helper()
 	raw, err := p.conn.Conn.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 	var sent error
 	err = raw.Write(func(fd uintptr) bool {
 		_, sent = syscall.SendmsgN(int(fd), []byte{0xff, 0xf4, 0xff}, nil, nil, syscall.MSG_OOB)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -41,9 +42,7 @@ func (s *site) attackMemory(t *testing.T, first, others int) (uploads []*ftptest
 		c.Login("mallory@acme", servicetest.Password)
 		conn := c.Data()
 		t.Cleanup(func() { _ = conn.Close() })
-		if err := conn.(*net.TCPConn).SetWriteBuffer(smallWindow); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, conn.(*net.TCPConn).SetWriteBuffer(smallWindow))
 		c.Command(150, "STOR /attack "+strconv.Itoa(i))
 		uploads, data = append(uploads, c), append(data, conn)
 		write := func() {
@@ -174,9 +173,7 @@ func TestOneDoor(t *testing.T) {
 	answered := 0
 	for {
 		reply, err := first.Conn.Reply()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if code, _ := ftptest.Parse(reply); code != 211 {
 			break // the transfer has ended
 		}

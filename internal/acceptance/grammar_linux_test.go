@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -32,9 +32,7 @@ func TestGrammar(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), mallory(), "memory: 64MiB", "stall_timeout: 2s")
 	limit := unix.Rlimit{Cur: 2000, Max: 2000}
-	if err := unix.Prlimit(s.server.cmd.Process.Pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Prlimit(s.server.cmd.Process.Pid, unix.RLIMIT_NOFILE, &limit, nil))
 	other := ftptest.Dial(t, s.address)
 	other.Login("alice@umbrella", password)
 	other.Store("/proof", "intact")
@@ -100,15 +98,10 @@ func (s *site) holdings(t *testing.T) holdings {
 	const remote, inode = 2, 9 // fields of /proc/net/tcp
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.storage.Endpoint, "http://"), ":")
 	number, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	toStorage := map[string]bool{}
-	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", s.server.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(table)) {
+	table := must.ReadFile(t, fmt.Sprintf("/proc/%d/net/tcp", s.server.cmd.Process.Pid))
+	for line := range strings.Lines(table) {
 		if fields := strings.Fields(line); len(fields) > inode &&
 			strings.HasSuffix(fields[remote], fmt.Sprintf(":%04X", number)) {
 			toStorage["socket:["+fields[inode]+"]"] = true

@@ -3,12 +3,12 @@ package acceptance_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -22,9 +22,7 @@ func TestUsersMoveFromOldServers(t *testing.T) {
 			old := servicetest.StartOldServer(t, program)
 			dir := t.TempDir()
 			users, audit := filepath.Join(dir, "users.yaml"), filepath.Join(dir, "audit.log")
-			if err := os.WriteFile(users, []byte("# partners\nusers: {}\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.WriteFile(t, users, "# partners\nusers: {}\n")
 			s := newReloadSite(t, "    users_file: "+users, "    ca_file: "+old.CAFile, fmt.Sprintf(
 				"    auth: {ftp: {address: %q}, user: {root: \"/partners/{user}\", permissions: [list, write], quota: 1GiB}}",
 				old.Address), "audit: {file: "+audit+"}")
@@ -43,8 +41,8 @@ func TestUsersMoveFromOldServers(t *testing.T) {
 			}
 			login(servicetest.OldUser, "wrong", 530)
 			login("anonymous", "a@example.com", 530)
-			if text, err := os.ReadFile(users); err != nil || string(text) != "# partners\nusers: {}\n" {
-				t.Errorf("a wrong password has changed the file: %q, %v", text, err)
+			if text := must.ReadFile(t, users); text != "# partners\nusers: {}\n" {
+				t.Errorf("a wrong password has changed the file: %q", text)
 			}
 			s.after(reloaded, func() {
 				login(servicetest.OldUser, servicetest.OldPassword, 230).Store("/file", "from before")
@@ -54,32 +52,24 @@ func TestUsersMoveFromOldServers(t *testing.T) {
 			login(servicetest.OldUser, "wrong", 530)
 			login("carol", servicetest.OldPassword, 421) // a user that only the old server could know
 
-			text, err := os.ReadFile(users)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.ReadFile(t, users)
 			for _, want := range []string{"# partners\n", "# moved from " + old.Address + " at ", "bob:\n", "$argon2id$",
 				"root: /partners/bob\n", "permissions: [list, write]\n", "quota: 1GiB\n"} {
-				if !strings.Contains(string(text), want) {
+				if !strings.Contains(text, want) {
 					t.Errorf("the file lacks %q:\n%s", want, text)
 				}
 			}
-			if strings.Contains(string(text)+s.server.stderr.String(), servicetest.OldPassword) {
+			if strings.Contains(text+s.server.stderr.String(), servicetest.OldPassword) {
 				t.Error("the password is in the file or in the log")
 			}
 			var listed []struct{ User, Source string }
-			if err := json.Unmarshal([]byte(babelftp("users", "list", "acme", "--json")), &listed); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, json.Unmarshal([]byte(babelftp("users", "list", "acme", "--json")), &listed))
 			if got := fmt.Sprint(listed); got != fmt.Sprintf("[{alice configuration} {bob %s}]", old.Address) {
 				t.Errorf("the list is %s", got)
 			}
 			var moved int
-			lines, err := os.ReadFile(audit)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for line := range strings.Lines(string(lines)) {
+			lines := must.ReadFile(t, audit)
+			for line := range strings.Lines(lines) {
 				if strings.Contains(line, `"moved_from":"`+old.Address+`"`) && strings.Contains(line, `"user":"bob"`) {
 					moved++
 				}
@@ -99,9 +89,7 @@ func TestUsersFileForMovesIsReadOnly(t *testing.T) {
 	storage := s3test.Start(t, "minio")
 	s := &site{storage: storage, buckets: map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)}}
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "users.yaml"), []byte("users: {}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, filepath.Join(folder, "users.yaml"), "users: {}\n")
 	file := s.configure(t, "    users_file: "+folder, `    auth: {ftp: {address: "127.0.0.1:1"}, user: {root: "/{user}"}}`)
 	for _, command := range []string{"check", "serve"} {
 		p := launch(t, binary(t), command, "--config", file)
@@ -109,14 +97,9 @@ func TestUsersFileForMovesIsReadOnly(t *testing.T) {
 			t.Errorf("%s: %s", command, p.stderr)
 		}
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text = []byte(strings.Replace(string(text), "users_file: "+folder, "users_file: "+filepath.Join(folder, "users.yaml"), 1))
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := must.ReadFile(t, file)
+	text = strings.Replace(text, "users_file: "+folder, "users_file: "+filepath.Join(folder, "users.yaml"), 1)
+	must.WriteFile(t, file, text)
 	launch(t, binary(t), "check", "--config", file).succeed()
 	for _, command := range []string{"check", "serve"} { // as with a Secret of Kubernetes
 		p := launch(t, "unshare", "--map-root-user", "--mount", "sh", "-c",

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -127,9 +128,7 @@ func TestStartWithoutS3(t *testing.T) {
 	c.Command(331, "USER alice@acme")
 	c.Command(421, "PASS "+password)
 	response, err := http.Get("http://" + s.metrics + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_ = response.Body.Close()
 	if response.StatusCode != http.StatusOK || s.metric(t, up) != 0 {
 		t.Errorf("/readyz answers %s, and %s is %v", response.Status, up, s.metric(t, up))

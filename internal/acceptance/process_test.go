@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -115,9 +116,7 @@ func launch(t *testing.T, name string, args ...string) *process {
 			close(p.done)
 		}
 	}()
-	if err := <-started; err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, <-started)
 	t.Cleanup(func() {
 		p.kill()
 		if text := p.stderr.tail(); t.Failed() && text != "" {

@@ -1,7 +1,6 @@
 package acceptance_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -34,12 +34,9 @@ func newReloadSite(t *testing.T, lines ...string) *reloadSite {
 // edit replaces texts of the configuration, and waits for a line of the log.
 func (s *reloadSite) edit(want string, oldnew ...string) {
 	s.t.Helper()
-	text, err := os.ReadFile(s.file)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	changed := strings.NewReplacer(oldnew...).Replace(string(text))
-	if changed == string(text) {
+	text := must.ReadFile(s.t, s.file)
+	changed := strings.NewReplacer(oldnew...).Replace(text)
+	if changed == text {
 		s.t.Fatalf("the configuration has none of %q", oldnew)
 	}
 	s.after(want, func() { certtest.Replace(s.t, s.file, changed) })

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -138,9 +139,7 @@ func (s *site) size(t *testing.T, name string) int64 {
 	c := s.alice(t)
 	defer c.Close()
 	reply, err := c.Send("SIZE " + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if strings.HasPrefix(reply, "550 ") {
 		return 0
 	}
@@ -200,9 +199,7 @@ func (s *site) parts(t *testing.T, name string) int {
 	bucket, key := s.buckets[acme], prefix+name
 	uploads, err := s.client.ListMultipartUploads(
 		t.Context(), &s3.ListMultipartUploadsInput{Bucket: &bucket, Prefix: &key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(uploads.Uploads) == 0 {
 		return 0
 	}
@@ -211,9 +208,7 @@ func (s *site) parts(t *testing.T, name string) int {
 	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() == "NoSuchUpload" {
 		return 0 // it has ended meanwhile
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return len(parts.Parts)
 }
 
@@ -225,9 +220,7 @@ func TestAbandonedUploads(t *testing.T) {
 	for _, name := range []string{"file", "other"} {
 		_, err := s.client.CreateMultipartUpload(
 			t.Context(), &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: aws.String(prefix + name)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	s.uploading(t, "/file", largeSize)
 	waitUntil(t, func() bool {

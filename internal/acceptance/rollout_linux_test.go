@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -168,14 +169,10 @@ func TestStoppedRelay(t *testing.T) {
 	c := newClusterSite(t, s3test.Start(t, "minio"), 2)
 	c.relay()
 	client, err := c.connect(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer client.Close()
 	data, err := client.data(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer data.Close()
 	if reply, err := client.Send("STOR late"); err != nil || !strings.HasPrefix(reply, "150") {
 		t.Fatalf("STOR: %q, %v", reply, err)

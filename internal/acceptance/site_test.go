@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -130,9 +130,7 @@ func (s *site) openBehindProxy(t *testing.T, storage *s3test.Server, lines ...st
 func proxied(t *testing.T, s *s3test.Server) *s3test.Proxy {
 	t.Helper()
 	proxy, err := s3test.NewProxy(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = proxy.Close() })
 	return proxy
 }
@@ -192,9 +190,7 @@ func (s *site) configure(t *testing.T, lines ...string) string {
 		filepath.Base(file): fmt.Sprintf(configuration, s.storage.Endpoint, s.storage.Region, s.storage.AccessKeyID,
 			s.buckets[acme], s.buckets[umbrella], hash, added, cmp.Or(s.host, "127.0.0.1")),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.WriteFile(t, filepath.Join(dir, name), text)
 	}
 	return file
 }
@@ -289,26 +285,19 @@ func (s *site) find(t *testing.T, name string) (value float64, found bool) {
 		return 0, false
 	}
 	value, err := strconv.ParseFloat(m[1], 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return value, true
 }
 
 // replaceIn changes the first text of a kind in a configuration, which must have it.
 func replaceIn(t *testing.T, file, old, changed string) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, after, found := strings.Cut(string(text), old)
+	text := must.ReadFile(t, file)
+	before, after, found := strings.Cut(text, old)
 	if !found {
 		t.Fatalf("%s has no %q", file, old)
 	}
-	if err := os.WriteFile(file, []byte(before+changed+after), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, file, before+changed+after)
 }
 
 // awaitMetric waits until a metric has a value.

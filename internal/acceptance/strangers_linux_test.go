@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -59,9 +60,7 @@ func TestMemoryOfStrangers(t *testing.T) {
 			return nil
 		})
 	}
-	if err := dialed.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, dialed.Wait())
 	highest := s.highestHeap(t) - before
 	t.Logf("%.0f KiB for each of %d sessions", highest/sessions/(1<<10), sessions)
 	if highest > most {
@@ -108,9 +107,7 @@ func TestMemoryOfWaitingLines(t *testing.T) {
 			return nil
 		})
 	}
-	if err := dialed.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, dialed.Wait())
 	highest := s.highestHeap(t) - before
 	t.Logf("%.0f KiB for each of %d sessions", highest/sessions/(1<<10), sessions)
 	s.server.kill() // it would wait for the data connections
@@ -162,9 +159,7 @@ func TestMemoryOfSessions(t *testing.T) {
 					return nil
 				})
 			}
-			if err := dialed.Wait(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, dialed.Wait())
 			each := math.Inf(1)
 			collections := s.metric(t, "go_gc_duration_seconds_count")
 			waitUntil(t, func() bool { // each look makes garbage, so the least is nearest to the truth

@@ -18,6 +18,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -76,25 +77,15 @@ var gitFTPSuite = outsideSuite{
 	run: func(c *connection, _ *site) invocation {
 		tests := "../../.tools/suites/git-ftp/tests"
 		file, err := filepath.Abs(tests + "/git-ftp-test.sh")
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must.OK(c.t, err)
 		// The tests look for shUnit2 of the version that they came with. They define assertContains, as Debian's does.
 		dir := tests + "/shunit2-2.1.6/src"
-		shunit, err := os.ReadFile("/usr/share/shunit2/shunit2")
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			c.t.Fatal(err)
-		}
-		folder{c.t, dir}.write("shunit2",
-			bytes.ReplaceAll(shunit, []byte("assertContains() {"), []byte("ownAssertContains() {")))
+		shunit := must.ReadFile(c.t, "/usr/share/shunit2/shunit2")
+		must.OK(c.t, os.MkdirAll(dir, 0o700))
+		folder{c.t, dir}.write("shunit2", []byte(strings.ReplaceAll(shunit, "assertContains() {", "ownAssertContains() {")))
 		c.write(".lftprc", []byte("set ssl:ca-file "+c.ca+"\nset ssl:check-hostname no\n"))
 		suites, err := filepath.Abs("suites")
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must.OK(c.t, err)
 		return invocation{args: []string{"sh", file}, env: []string{
 			"PATH=" + suites + ":" + os.Getenv("PATH"),
 			"GIT_FTP_HOST=localhost", "GIT_FTP_PORT=:" + c.port, "GIT_FTP_ROOT=root", "GIT_FTP_USER=" + c.user,
@@ -124,13 +115,8 @@ var goftpSuite = outsideSuite{
 	run: func(c *connection, s *site) invocation {
 		dir, err := exec.CommandContext(c.t.Context(), "go", "list", "-modfile", "../../tools/goftp.mod", "-m", "-f",
 			"{{.Dir}}", "github.com/secsy/goftp").Output()
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		own, err := os.ReadFile("suites/goftp.go")
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must.OK(c.t, err)
+		own := must.ReadFile(c.t, "suites/goftp.go")
 		module := newFolder(c.t)
 		for _, err := range []error{
 			os.CopyFS(module.path, os.DirFS(strings.TrimSpace(string(dir)))),
@@ -138,11 +124,9 @@ var goftpSuite = outsideSuite{
 			os.Symlink(filepath.Join(s.storage.Folder, s.buckets[acme], suiteDir), module.file("testroot")),
 			os.Remove(module.file("main_test.go")),
 		} {
-			if err != nil {
-				c.t.Fatal(err)
-			}
+			must.OK(c.t, err)
 		}
-		module.write("main_test.go", own)
+		module.write("main_test.go", []byte(own))
 		module.write("go.mod", []byte("module github.com/secsy/goftp\n")) // the proxy has made it for a module without one
 		return invocation{
 			args: []string{"go", "-C", module.path, "test", "-tags", "goftp", "-count", "1", "-vet", "off", "-v"},
@@ -157,9 +141,7 @@ var pyFilesystemSuite = outsideSuite{
 	users: []suiteUser{suiteAlice}, ways: []way{usual, {"passive", "explicit"}},
 	run: func(c *connection, _ *site) invocation {
 		file, err := filepath.Abs("suites/python_fs.py")
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must.OK(c.t, err)
 		return invocation{args: []string{"/usr/bin/python3", file}, env: c.environment()}
 	},
 	results: plainResults,
@@ -178,9 +160,7 @@ var commonsNetSuite = outsideSuite{
 	},
 	run: func(c *connection, _ *site) invocation {
 		path, err := compileCommonsNetSuite()
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must.OK(c.t, err)
 		return invocation{
 			args: []string{"java", "-cp", path, "org.apache.commons.net.ftp.AbstractFtpsTest"}, env: c.environment(),
 		}
@@ -195,9 +175,7 @@ var curlOptions = outsideSuite{
 	users: []suiteUser{suiteAlice}, ways: []way{{"passive", "explicit"}},
 	run: func(c *connection, _ *site) invocation {
 		file, err := filepath.Abs("suites/curl_options.sh")
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must.OK(c.t, err)
 		return invocation{args: []string{"sh", file}, env: c.environment()}
 	},
 	results: plainResults,

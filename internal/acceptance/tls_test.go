@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -31,9 +31,7 @@ func thereAndBack(
 	for _, f := range files {
 		back = append(back, move{f.to, f.from + ".back"})
 	}
-	if err := errors.Join(w.run("upload", pairs(files)...), w.run("download", pairs(back)...)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(w.run("upload", pairs(files)...), w.run("download", pairs(back)...)))
 }
 
 // pairs are moves as a command line has them.
@@ -48,9 +46,7 @@ func pairs(files []move) []string {
 func port(t *testing.T, address string) string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return port
 }
 
@@ -146,9 +142,7 @@ func TestLargeClientCertificates(t *testing.T) {
 	t.Parallel()
 	authority := certtest.NewAuthority(t, "stranger")
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(ca, []byte(certtest.NewAuthority(t, "ours").Certificate), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, ca, certtest.NewAuthority(t, "ours").Certificate)
 	s := newSite(t, s3test.Start(t, "minio"), "    tls: {client_certificates: {ca_file: "+strconv.Quote(ca)+"}}")
 	links := make([]*url.URL, 1000)
 	for i := range links {
@@ -167,9 +161,7 @@ func TestLargeClientCertificates(t *testing.T) {
 			certificate, key := authority.Issue(&tc.template)
 			pair, err := tls.X509KeyPair(
 				[]byte(certificate+strings.Repeat(authority.Certificate, tc.between)), []byte(key))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			// any server will do
 			conn, err := tls.Dial(
 				"tcp", s.implicit, &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true})

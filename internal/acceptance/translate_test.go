@@ -11,6 +11,8 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/locales"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 //go:embed translate_toolkit.py
@@ -24,9 +26,7 @@ func TestCataloguesSurviveWeblate(t *testing.T) {
 	}
 	const id, text = "goodbye", "Zai jian"
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, locales.FS()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.CopyFS(dir, locales.FS()))
 	files, err := filepath.Glob(filepath.Join(dir, "*", "messages.gotext.json"))
 	if err != nil || len(files) != len(locales.Tags()) {
 		t.Fatalf("%q, %v", files, err)
@@ -40,13 +40,9 @@ func TestCataloguesSurviveWeblate(t *testing.T) {
 	saved := os.DirFS(dir)
 
 	bundle, err := i18n.Load(saved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	builtIn, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, tag := range bundle.Tags() {
 		after, before := bundle.Localizer(tag), builtIn.Localizer(tag)
 		if got := after.Text(id); got != text+"." {
@@ -63,9 +59,7 @@ func TestCataloguesSurviveWeblate(t *testing.T) {
 	}
 
 	report, err := i18n.Lint(saved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, d := range report.Diagnostics {
 		if d.Message != id { // the change is no text of any language
 			t.Error(d)
@@ -73,15 +67,11 @@ func TestCataloguesSurviveWeblate(t *testing.T) {
 	}
 
 	formatted, err := i18n.Format(saved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, tag := range locales.Tags() {
 		name := tag + "/messages.gotext.json"
 		before, err := fs.ReadFile(locales.FS(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		gotLines, wantLines := strings.Split(string(formatted[name]), "\n"), strings.Split(string(before), "\n")
 		if len(gotLines) != len(wantLines) {
 			t.Errorf("%s has %d lines, want %d", name, len(gotLines), len(wantLines))

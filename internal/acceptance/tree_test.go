@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // writeTree makes files in a folder.
@@ -13,12 +15,8 @@ func writeTree(t *testing.T, root string, tree map[string][]byte) {
 	t.Helper()
 	for name, data := range tree {
 		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must.WriteFile(t, file, string(data))
 	}
 }
 
@@ -34,8 +32,6 @@ func readTree(t *testing.T, root string) map[string][]byte {
 		tree[strings.TrimPrefix(file, root+"/")], err = os.ReadFile(file)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return tree
 }

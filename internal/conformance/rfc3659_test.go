@@ -11,6 +11,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // Section 2.2: in listings CR and LF are shown as pictures of them, and the name so written leads back to the file.
@@ -88,9 +90,7 @@ func TestNoTelnetNegotiation(t *testing.T) {
 		data := c.data()
 		c.must("150", "STOR f")
 		c.write(doEcho + "NOOP\r\n" + willType + "NOOP\r\n")
-		if err := data.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, data.Close())
 		for _, want := range []string{"226 ", wontEcho + "200 ", dontType + "200 "} {
 			c.wantReply(want)
 		}
@@ -599,9 +599,7 @@ func TestNothingIsGuessed(t *testing.T) {
 		c.store(name, "<!DOCTYPE html><html lang=fr><p>Bonjour</html>")
 		facts, _ := c.entry("MLST " + name)
 		head, err := s.client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &s.bucket, Key: &name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got, _ := fact(facts, "media-type"); got != aws.ToString(head.ContentType) {
 			t.Errorf("%s has media-type=%s, the object says %q", name, got, aws.ToString(head.ContentType))
 		}
@@ -624,9 +622,7 @@ func TestNothingIsGuessed(t *testing.T) {
 		_, err := s.client.PutObject(t.Context(), &s3.PutObjectInput{
 			Bucket: &s.bucket, Key: aws.String("typed"), Body: strings.NewReader("x"), ContentType: &contentType,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		facts, _ := c.entry("MLST typed")
 		if got, _ := fact(facts, "media-type"); got != "text/html" {
 			t.Errorf("media-type=%s", got)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // secure puts TLS on a data connection.
@@ -98,9 +100,7 @@ func TestPROT(t *testing.T) {
 	}
 	c.must("200", "PROT P")
 	c.must("220", "REIN")
-	if err := c.Conn.Conn.(*tls.Conn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Conn.Conn.(*tls.Conn).CloseWrite())
 	if _, err := c.In.ReadByte(); err != io.EOF {
 		t.Fatalf("behind REIN: %v, want the end of TLS", err)
 	}

@@ -5,12 +5,12 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // Section 3: HOST chooses the tenant and with it who can log in; the last one counts. The server's own address chooses
@@ -234,9 +234,7 @@ func TestHOSTChoosesTheCertificate(t *testing.T) {
 		cert, key := certtest.New(t, &x509.Certificate{DNSNames: hosts})
 		trusted[name] = certtest.Pool(cert)
 		for suffix, content := range map[string]string{".crt": cert, ".key": key} {
-			if err := os.WriteFile(filepath.Join(dir, name+suffix), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.WriteFile(t, filepath.Join(dir, name+suffix), content)
 		}
 	}
 	files := func(name string) string {
@@ -261,9 +259,7 @@ func TestHOSTChoosesTheCertificate(t *testing.T) {
 			// checked below; a client without a name has none to check
 			cfg := &tls.Config{ServerName: tt.named, InsecureSkipVerify: true}
 			conn := tls.Client(c.Conn.Conn, cfg)
-			if err := conn.HandshakeContext(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, conn.HandshakeContext(t.Context()))
 			shown := conn.ConnectionState().PeerCertificates[0]
 			if _, err := shown.Verify(x509.VerifyOptions{Roots: trusted[tt.shown]}); err != nil {
 				t.Errorf("the certificate is not that of %s: %v", tt.shown, err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/server"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -82,9 +82,7 @@ func newSite(t *testing.T, extra settings) *site {
 		extra.server, s.bucket, servicetest.PasswordHash().Reveal(), indent(extra.acme),
 		cmp.Or(extra.hosts, "ftp.acme.example"))
 	file := filepath.Join(t.TempDir(), "babelftp.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, file, text)
 	cfg, err := config.Load(file, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -116,9 +114,7 @@ func indent(lines string) string {
 func serve(t *testing.T, cfg *config.Config, opts server.Options) string {
 	t.Helper()
 	srv, err := server.New(t.Context(), cfg, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ftptest.Serve(t, srv)
 	return srv.Addr().String()
 }
@@ -152,9 +148,7 @@ type client struct {
 func (s *site) dial(t *testing.T) *client {
 	t.Helper()
 	conn, err := ftptest.Open(s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return &client{conn, t}
 }
@@ -162,9 +156,7 @@ func (s *site) dial(t *testing.T) *client {
 // got is a reply without an error.
 func (c *client) got(reply string, err error) string {
 	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
 	return reply
 }
 
@@ -205,9 +197,7 @@ func (c *client) startTLS(s *site, serverName string) {
 	if serverName != "" {
 		cfg.ServerName = serverName
 	}
-	if err := c.StartTLS(cfg); err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, c.StartTLS(cfg))
 }
 
 // write sends bytes.
@@ -272,9 +262,7 @@ func (c *client) wantBytes(want string) {
 func (c *client) data() net.Conn {
 	c.t.Helper()
 	conn, err := c.Data()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, err)
 	c.t.Cleanup(func() { conn.Close() })
 	return conn
 }

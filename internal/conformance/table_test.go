@@ -3,12 +3,12 @@ package conformance_test
 import (
 	"cmp"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -24,17 +24,12 @@ var (
 // this package is named.
 func TestTable(t *testing.T) {
 	root, err := s3test.Repository()
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "conformance.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	page := must.ReadFile(t, filepath.Join(root, "docs", "conformance.md"))
 	packages := map[string]map[string]bool{ownPackage: testsOf(t, root, ownPackage)}
 	unnamed := maps.Clone(packages[ownPackage])
 	delete(unnamed, "TestTable")
-	for _, named := range testInTable.FindAllStringSubmatch(string(page), -1) {
+	for _, named := range testInTable.FindAllStringSubmatch(page, -1) {
 		pkg, test := cmp.Or(named[1], ownPackage), named[2]
 		if packages[pkg] == nil {
 			packages[pkg] = testsOf(t, root, pkg)
@@ -57,15 +52,10 @@ func testsOf(t *testing.T, root, pkg string) map[string]bool {
 	tests := map[string]bool{}
 	for _, parent := range []string{"internal", "internal/*", "internal/*/*", "driver/internal", "."} {
 		files, err := filepath.Glob(filepath.Join(root, parent, pkg, "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, file := range files {
-			code, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, test := range testInCode.FindAllStringSubmatch(string(code), -1) {
+			code := must.ReadFile(t, file)
+			for _, test := range testInCode.FindAllStringSubmatch(code, -1) {
 				tests[test[1]] = true
 			}
 		}

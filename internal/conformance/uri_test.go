@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // Section 2.1: hex-encoding belongs to URIs. What goes over FTP is the name itself, and "%" is a character of it.
@@ -151,9 +153,7 @@ func (c *client) addresses(line string) []string {
 func (s *site) follow(t *testing.T, uri string) string {
 	t.Helper()
 	u, err := url.Parse(uri)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if u.Scheme != "ftp" || u.Host != s.address {
 		t.Errorf("the URI is for %s://%s, want ftp://%s", u.Scheme, u.Host, s.address)
 	}
@@ -162,9 +162,7 @@ func (s *site) follow(t *testing.T, uri string) string {
 	segments := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
 	for i, segment := range segments {
 		name, err := url.PathUnescape(segment)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if i == len(segments)-1 {
 			return c.fetch("RETR " + nvt(name))
 		}
@@ -283,9 +281,7 @@ func TestLinksLeadToTheFile(t *testing.T) {
 			r := c.must("200-", "SITE PRESIGN "+nvt(tt.bytes))
 			link := strings.TrimPrefix(strings.Split(r, "\r\n")[1], " ")
 			response, err := http.Get(link)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer response.Body.Close()
 			if content, err := io.ReadAll(response.Body); err != nil || string(content) != "content of "+tt.bytes {
 				t.Errorf("%s: %s, %q, %v", link, response.Status, content, err)
