@@ -18,6 +18,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -135,9 +136,7 @@ func decidedView(t *testing.T, s *s3test.Server, d *decider) *View {
 	}
 	(&bucket{first, client}).fill(t, "file", "dir/file", "secret/file", "drop/file", "foreign/file", "gone")
 	_, err := client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &first, Key: aws.String("gone")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	(&bucket{second, client}).fill(t, "2024/file")
 	return &View{
 		Mounts: NewMounts(mount("/", first, "", 1), mount("/archive", second, "2024/", 1),
@@ -196,16 +195,11 @@ func TestDecisions(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(golden, []byte(table.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.WriteFile(t, golden, table.String())
 		return
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantLines := strings.Split(string(want), "\n")
+	want := must.ReadFile(t, golden)
+	wantLines := strings.Split(want, "\n")
 	about := ""
 	for i, line := range strings.Split(table.String(), "\n") {
 		if !strings.HasPrefix(line, " ") {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // The home and what leads there exist without an object; nothing else does, and what is there shows.
@@ -45,13 +47,9 @@ func TestHome(t *testing.T) {
 			}
 		})
 	}
-	if err := write(h, "/teams/alice/file", "content"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, write(h, "/teams/alice/file", "content"))
 	names, err := readDirNames(h, "/teams/alice")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(names) != 1 || names[0] != "file" {
 		t.Errorf("the home lists %q", names)
 	}
@@ -62,15 +60,11 @@ func TestVanishedDirectory(t *testing.T) {
 	storage := newStorage(t)
 	put := func(name string) {
 		t.Helper()
-		if err := write(filesOf(t, storage, NewDirectories("/")), name, "content"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, write(filesOf(t, storage, NewDirectories("/")), name, "content"))
 	}
 	remove := func(name string) { // as another session
 		t.Helper()
-		if err := storage.RemoveFile(name); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, storage.RemoveFile(name))
 	}
 	for name, see := range map[string]func(f *Files) error{
 		"CWD":        func(f *Files) error { _, err := f.StatDir("/a/b"); return err },
@@ -90,9 +84,7 @@ func TestVanishedDirectory(t *testing.T) {
 			put("/a/b/file")
 			known := NewDirectories("/")
 			f := filesOf(t, storage, known)
-			if err := see(f); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, see(f))
 			remove("/a/b/file")
 			for _, dir := range []string{"/a/b", "/a"} {
 				info, err := f.StatDir(dir)
@@ -111,9 +103,7 @@ func TestVanishedDirectory(t *testing.T) {
 			if err := f.RemoveDir("/a/b"); !errors.Is(err, syscall.ENOTDIR) {
 				t.Errorf("RemoveDir of a file: %v", err)
 			}
-			if err := f.RemoveFile("/a/b"); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, f.RemoveFile("/a/b"))
 			if err := f.RemoveDir("/a"); err != nil {
 				t.Errorf("RemoveDir: %v", err)
 			}
@@ -135,16 +125,12 @@ func TestRemoveTreeWithoutMarkers(t *testing.T) {
 		"RNTO": func(f *Files) error { return f.Rename("/x/y/file", "/moved") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := write(filesOf(t, storage, NewDirectories("/")), "/x/y/file", "content"); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, write(filesOf(t, storage, NewDirectories("/")), "/x/y/file", "content"))
 			f := filesOf(t, storage, NewDirectories("/"))
 			if err := f.RemoveDir("/x/y"); !errors.Is(err, syscall.ENOTEMPTY) {
 				t.Errorf("RemoveDir of a directory with a file: %v", err)
 			}
-			if err := removeFile(f); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, removeFile(f))
 			for _, dir := range []string{"/x/y", "/x"} {
 				if err := f.RemoveDir(dir); err != nil {
 					t.Errorf("RemoveDir %s: %v", dir, err)
@@ -184,9 +170,7 @@ func TestDirectoriesOfSeveralSessions(t *testing.T) {
 	known := NewDirectories("/")
 	one, other := filesOf(t, storage, known), filesOf(t, storage, known)
 	for _, name := range []string{"/a/b/c/file", "/x/y/file"} {
-		if err := write(one, name, "content"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, write(one, name, "content"))
 	}
 	for _, dir := range []string{"/a/b/c", "/x/y"} {
 		if _, err := one.StatDir(dir); err != nil {
@@ -194,9 +178,7 @@ func TestDirectoriesOfSeveralSessions(t *testing.T) {
 		}
 	}
 
-	if err := other.Rename("/a/b", "/moved"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, other.Rename("/a/b", "/moved"))
 	for _, dir := range []string{"/a/b", "/a/b/c"} {
 		if _, err := one.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Stat %s after RNTO: %v", dir, err)
@@ -209,9 +191,7 @@ func TestDirectoriesOfSeveralSessions(t *testing.T) {
 		t.Errorf("Stat of the directory above after RNTO: %v, %v", info, err)
 	}
 
-	if err := other.RemoveFile("/x/y/file"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, other.RemoveFile("/x/y/file"))
 	if info, err := one.Stat("/x/y"); err != nil || !info.IsDir() {
 		t.Errorf("Stat after DELE: %v, %v", info, err)
 	}
@@ -227,16 +207,12 @@ func TestDirectoriesOfSeveralSessions(t *testing.T) {
 // there.
 func TestDirectoryThatAnotherUserRemoved(t *testing.T) {
 	storage := newStorage(t)
-	if err := storage.Mkdir("/d", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, storage.Mkdir("/d", 0o755))
 	f := filesOf(t, storage, NewDirectories("/"))
 	if _, err := f.StatDir("/d"); err != nil {
 		t.Fatal(err)
 	}
-	if err := storage.RemoveDir("/d"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, storage.RemoveDir("/d"))
 	if _, err := f.Stat("/d"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Stat: %v", err)
 	}

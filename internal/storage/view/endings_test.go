@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 	"testing/synctest"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // endingStore has one upload, whose Close waits.
@@ -77,9 +79,7 @@ func TestEndings(t *testing.T) {
 					}
 				}
 				file, err := view("alice").For(t.Context(), nil).OpenWriter("/file", write|os.O_TRUNC, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				ask := func(ctx context.Context) (done chan struct{}) {
 					done = make(chan struct{})
 					go func() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -28,9 +29,7 @@ func (b *bucket) fill(t *testing.T, keys ...string) {
 	for _, key := range keys {
 		_, err := b.client.PutObject(
 			t.Context(), &s3.PutObjectInput{Bucket: &b.name, Key: &key, Body: strings.NewReader(key)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 }
 
@@ -47,9 +46,7 @@ func newStorage(t *testing.T) storage {
 	b := &bucket{s.Bucket(t), s.Client()}
 	b.fill(t, "dir/file")
 	files := drivertest.MustNew(t.Context(), b.client, b.name, nil)
-	if err := files.Mkdir("/empty", 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, files.Mkdir("/empty", 0))
 	return storage{b, files}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -54,9 +55,7 @@ func names(t *testing.T, storage *Files, dir string) string {
 	}
 	var names []string
 	for info, err := range entries {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		name := info.Name()
 		if info.IsDir() {
 			name += "/"
@@ -99,9 +98,7 @@ func TestListMounts(t *testing.T) {
 			}
 		}
 		entries, err := storage.List("/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, err := range entries {
 			if err != nil {
 				t.Error(err)
@@ -162,9 +159,7 @@ func TestMountsRoute(t *testing.T) {
 			"/deep/down/here/f": {first, "here/f"},
 			"/deep/down/f":      {first, "home/deep/down/f"},
 		} {
-			if err := write(storage, name, name); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, write(storage, name, name))
 			if !where.bucket.has(t, where.key) {
 				t.Errorf("%s is not %s", name, where.key)
 			}

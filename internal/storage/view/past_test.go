@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // Where the clocks go forward at midnight, a day has its last hour, and a listing has each day once.
@@ -14,14 +16,10 @@ func TestDaysWithoutMidnight(t *testing.T) {
 		{"Africa/Cairo", "2023-04-27", "2023-04-28", "2023-04-27T22:00:00Z"},
 	} {
 		zone, err := time.LoadLocation(tc.zone)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		p := &Past{Dir: "/then", Zone: zone}
 		change, err := time.Parse(time.RFC3339, tc.change)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if m, ok := p.moment(tc.before, change); !ok || !m.Time.Equal(change.Add(-time.Second)) {
 			t.Errorf("%s: %s ends at %s, %v", tc.zone, tc.before, m.Time, ok)
 		}

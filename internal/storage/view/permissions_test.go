@@ -14,6 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -183,9 +184,7 @@ func TestDropBox(t *testing.T) {
 		}
 	}
 
-	if err := write(s, "/dir/é.tmp", "mine"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, write(s, "/dir/é.tmp", "mine"))
 	if info, err := s.StatFile("/dir/é.tmp"); err != nil || info.Size() != 4 {
 		t.Errorf("the size of what was stored: %v, %v", info, err)
 	}
@@ -206,9 +205,7 @@ func TestDropBox(t *testing.T) {
 	}
 
 	failed, err := s.OpenWriter("/dir/file", os.O_CREATE|os.O_TRUNC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	failed.Abort(io.ErrUnexpectedEOF)
 	if err := failed.Close(); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("an aborted upload: %v", err)
@@ -217,9 +214,7 @@ func TestDropBox(t *testing.T) {
 		t.Errorf("an upload that was aborted shows what is there: %v", err)
 	}
 	for i := range maxStored {
-		if err := write(s, fmt.Sprintf("/many/%d", i), ""); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, write(s, fmt.Sprintf("/many/%d", i), ""))
 	}
 	_, first := s.StatFile("/many/0")
 	_, older := s.StatFile("/dir/mine")
@@ -238,9 +233,7 @@ func TestDropBoxResumes(t *testing.T) {
 			client, name, "", driver.Profile{}, driver.Objects{}, slog.New(slog.NewTextHandler(t.Output(), nil))),
 	})}
 	broken, err := guarded(t, storage, "-w").OpenWriter("/scan", os.O_CREATE|os.O_TRUNC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := broken.Write(make([]byte, 6<<20)); err != nil {
 		t.Fatal(err)
 	}
@@ -253,9 +246,7 @@ func TestDropBoxResumes(t *testing.T) {
 		t.Errorf("resuming at the offset of a file: %v", err)
 	}
 	info, err := s.PendingUpload("/scan")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := s.StatFile("/scan"); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("asking for a file: %v", err)
 	}
@@ -263,15 +254,11 @@ func TestDropBoxResumes(t *testing.T) {
 		t.Errorf("resuming elsewhere: %v", err)
 	}
 	f, err := s.OpenWriter("/scan", flag, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := f.Write([]byte("end")); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Close())
 	if got, err := s.StatFile("/scan"); err != nil || got.Size() != info.Size()+3 {
 		t.Errorf("what was stored: %v, %v", got, err)
 	}
@@ -305,9 +292,7 @@ func TestAnnounceUnseen(t *testing.T) {
 		Policy: Policy{NewLayer(Rights{Write: true}, nil)},
 	}
 	file, err := v.For(t.Context(), nil).OpenWriter("/dir/blind", os.O_CREATE|os.O_TRUNC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	file.Announce(12345)
 	if announced.size != 12345 {

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"testing/iotest"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A file of a denied name is not stored, by whatever way. What has the name already can be read and removed.
@@ -79,9 +81,7 @@ func TestLargestSize(t *testing.T) {
 			s := newStorage(t)
 			v := &View{Mounts: at(s), Directories: NewDirectories("/")}
 			if tc.before != "" {
-				if err := write(v.For(t.Context(), nil), "/file", tc.before); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, write(v.For(t.Context(), nil), "/file", tc.before))
 			}
 			v.MaxSize = most
 			files := v.For(t.Context(), nil)
@@ -122,9 +122,7 @@ func TestLargestSizeOfWrites(t *testing.T) {
 	v := &View{Mounts: at(newStorage(t)), Directories: NewDirectories("/"), MaxSize: 10}
 	files := v.For(t.Context(), nil)
 	file, err := files.OpenWriter("/file", os.O_CREATE|os.O_TRUNC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, first := io.WriteString(file, "01234")
 	_, second := file.ReadFrom(bytes.NewReader([]byte("56789")))
 	_, third := file.Write([]byte("+"))

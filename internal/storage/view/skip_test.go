@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A recorder keeps the events of changes that have succeeded.
@@ -116,9 +118,7 @@ func TestSkippedNames(t *testing.T) {
 				Mounts: at(newStorage(t)), Directories: NewDirectories("/"), Events: r,
 				Skip: NewNames([]string{"*.part", "*.tmp", "caf\u00e9"}),
 			}
-			if err := tc.do(v.For(t.Context(), nil)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, tc.do(v.For(t.Context(), nil)))
 			if !slices.Equal(r.events, tc.want) {
 				t.Errorf("the events are %q, want %q", r.events, tc.want)
 			}

@@ -6,7 +6,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
-	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -25,17 +25,11 @@ func TestPasswordWithoutCertificate(t *testing.T) {
 	text, _ := root.Issue(&x509.Certificate{Subject: pkix.Name{CommonName: "alice"}})
 	block, _ := pem.Decode([]byte(text))
 	cert, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var named value.ClientCertificate
-	if err := named.UnmarshalText([]byte("subject:CN=alice")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, named.UnmarshalText([]byte("subject:CN=alice")))
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(ca, []byte(root.Certificate), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, ca, root.Certificate)
 	cfg := config.Default()
 	cfg.TLS.ClientCertificates.CAFile = ca
 	cfg.Tenants = map[string]*config.Tenant{"acme": {Bucket: "acme-data", Users: map[string]*config.User{
@@ -47,9 +41,7 @@ func TestPasswordWithoutCertificate(t *testing.T) {
 		_, err := r.decide(ctx, client, r.identify(req), req)
 		return err
 	}
-	if err := decide(t.Context(), cert); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, decide(t.Context(), cert))
 	if err := decide(t.Context()); !errors.Is(err, ErrCertificate) {
 		t.Errorf("without the certificate: %v", err)
 	}
@@ -57,9 +49,7 @@ func TestPasswordWithoutCertificate(t *testing.T) {
 	cancel()
 	for range max(1, runtime.GOMAXPROCS(0)-1) { // a login that hashes waits for its turn
 		slot, err := r.verifier.queue.Enter(t.Context(), schedule.Key{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer slot.Leave()
 	}
 	if err := decide(ended, cert); err != nil {
@@ -74,9 +64,7 @@ func TestPasswordWithoutCertificate(t *testing.T) {
 // which of them are users.
 func TestUnknownUsersHaveRules(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(ca, []byte(certtest.NewAuthority(t, "root").Certificate), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, ca, certtest.NewAuthority(t, "root").Certificate)
 	cfg := config.Default()
 	cfg.Tenants = map[string]*config.Tenant{
 		"acme": {Bucket: "acme-data",

@@ -17,6 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -26,9 +27,7 @@ func change(t *testing.T, r *Registry, cfg *config.Config, buckets map[string]*s
 	t.Helper()
 	withEndpoint(buckets)
 	c, err := r.Prepare(cfg, r.current.Load().settings.bundle, buckets, nil, driver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return c.Apply()
 }
 
@@ -58,16 +57,12 @@ func TestChangeKeeps(t *testing.T) {
 	before := maps.Clone(r.current.Load().tenants)
 	alice := before["acme"].users["alice"]
 	leave, err := limits.Scopes{before["acme"].state.scope, alice.state.scope}.EnterSession()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	alice.state.loggedIn(time.Unix(1, 0))
 	isRight := func(u *User) bool {
 		t.Helper()
 		right, err := r.verifier.check(t.Context(), netip.Prefix{}, u.credential(), servicetest.Password)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return right
 	}
 	if !isRight(alice) {
@@ -100,9 +95,7 @@ func TestChangeKeeps(t *testing.T) {
 	all := *next
 	all.DefaultLanguage, all.Limits.FailedLoginDelay = language.French, time.Second
 	another, err := passwordhash.New("another")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	changed := *next.Tenants["acme"]
 	changed.Users = map[string]*config.User{"alice": {PasswordHash: value.NewSecret(another), Quota: 100}}
 	all.Tenants = map[string]*config.Tenant{"acme": &changed, "umbrella": next.Tenants["umbrella"]}
@@ -205,9 +198,7 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 			acme := r.current.Load().tenants["acme"]
 			alice := acme.users["alice"]
 			leave, err := limits.Scopes{acme.state.scope, alice.state.scope}.EnterSession()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, cfg := range between {
 				change(t, r, cfg, buckets)
 			}
@@ -238,9 +229,7 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 	r := registryWith(t, cfg, buckets)
 	before := r.current.Load().tenants["acme"]
 	bob, err := r.externalUser(before, "bob", &config.User{Quota: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	configured := map[string]*config.User{"bob": {Quota: 1000}}
 	for _, step := range []struct {
 		name  string
@@ -263,9 +252,7 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 		t.Errorf("the tenant before gives the user %v", err)
 	}
 	leave, err := limits.Scopes{bob.state.scope}.EnterTransfer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer leave()
 	if _, err := (limits.Scopes{bob.state.scope}).EnterTransfer(); err == nil {
 		t.Error("the new limit does not count")
@@ -285,9 +272,7 @@ func TestExternalUserWhileAChangeIsPrepared(t *testing.T) {
 	bring := func() *User {
 		t.Helper()
 		bob, err := r.externalUser(before, "bob", &config.User{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return bob
 	}
 	bring()
@@ -296,18 +281,14 @@ func TestExternalUserWhileAChangeIsPrepared(t *testing.T) {
 	next.Tenants = map[string]*config.Tenant{"acme": &changed}
 	states := len(r.states.all)
 	prepared, err := r.Prepare(&next, r.current.Load().settings.bundle, buckets, nil, driver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(r.states.all) != states {
 		t.Errorf("Prepare made states: %v", r.states.all)
 	}
 	r.forgetIdle(before)
 	bob := bring()
 	leave, err := limits.Scopes{bob.state.scope}.EnterSession()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer leave()
 	prepared.Apply()
 	if now := r.current.Load().tenants["acme"].users["bob"]; !now.state.scope.InUse() {

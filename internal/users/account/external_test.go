@@ -15,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/schedule"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/auth"
 )
@@ -193,9 +194,7 @@ func TestExternalUsersAreRemembered(t *testing.T) {
 		t.Helper()
 		settings := source.settings
 		u, err := r.externalUser(acme, name, &settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return u
 	}
 	first := get("bob")
@@ -214,9 +213,7 @@ func TestExternalUsersAreRemembered(t *testing.T) {
 		t.Error("what the user has stored and the sessions of the user no longer count")
 	}
 	leave, err := limits.Scopes{second.state.scope}.EnterSession()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer leave()
 	for i := range maxRemembered + 1 {
 		get(fmt.Sprint(i))
@@ -285,9 +282,7 @@ func TestForgottenDuringALogin(t *testing.T) {
 	get := func(name, root string) *User {
 		t.Helper()
 		u, err := r.externalUser(acme, name, &config.User{Root: root})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return u
 	}
 	enter := func(u *User) error {

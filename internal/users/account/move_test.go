@@ -3,7 +3,6 @@ package account
 import (
 	"bytes"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
@@ -20,9 +20,7 @@ func TestMove(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "users.yaml")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.WriteFile(t, file, text)
 	}
 	write("users: {}\n")
 	source := &fakeSource{settings: config.User{Root: "/bob", Permissions: []config.Permission{config.List},
@@ -36,14 +34,8 @@ func TestMove(t *testing.T) {
 	r.log = slog.New(slog.NewTextHandler(&log, nil))
 	read := func() *usersfile.Document {
 		t.Helper()
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := usersfile.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d, err := usersfile.Parse([]byte(must.ReadFile(t, file)))
+		must.OK(t, err)
 		return d
 	}
 
@@ -86,8 +78,8 @@ func TestMove(t *testing.T) {
 			strings.Contains(log.String(), password) {
 			t.Errorf("%s: %v, %v, and the log is %s", tc.name, got, err, &log)
 		}
-		if text, err := os.ReadFile(file); err != nil || string(text) != tc.file {
-			t.Errorf("%s is stored, though the configuration would be wrong: %s, %v", tc.name, text, err)
+		if text := must.ReadFile(t, file); text != tc.file {
+			t.Errorf("%s is stored, though the configuration would be wrong: %s", tc.name, text)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -25,9 +26,7 @@ func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) *view.Files {
 	l, err := registryBefore(t, cfg, s).Login(t.Context(), &LoginRequest{
 		User: "alice", Password: password, BeforeCommit: func(context.Context) error { return nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return l.Files(t.Context(), nil)
 }
 
@@ -68,13 +67,9 @@ func TestObjects(t *testing.T) {
 			acme.Objects.ACL, acme.Objects.Checksum = "bucket-owner-full-control", "sha256"
 			acme.Objects.Tags = map[string]string{"source": "ftp"}
 			files := loginTo(t, s, cfg)
-			if err := write(files, "/a.DWG", "content"); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, write(files, "/a.DWG", "content"))
 			file, err := files.OpenReader("/a.DWG", 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer file.Close()
 			if content, err := io.ReadAll(file); err != nil || string(content) != "content" {
 				t.Errorf("read %q, %v", content, err)
@@ -88,9 +83,7 @@ func TestObjects(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if aws.ToString(out.ContentType) != "application/x-own" || aws.ToString(out.CacheControl) != "no-cache" ||
 				out.StorageClass != types.StorageClassReducedRedundancy || aws.ToInt32(out.TagCount) != 1 ||
 				out.ChecksumSHA256 == nil || out.ServerSideEncryption != tc.want {

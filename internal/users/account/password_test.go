@@ -14,6 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/base/schedule"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -33,9 +34,7 @@ const (
 func newCredential(t *testing.T) credential {
 	t.Helper()
 	hash, err := passwordhash.New(password)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return credentialOf(hash)
 }
 
@@ -44,9 +43,7 @@ func credentialOf(hash string) credential { return credential{hash, &atomic.Poin
 func TestCheckPassword(t *testing.T) {
 	v := newVerifier()
 	nfd, err := passwordhash.New("cafe\u0301")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, tc := range []struct {
 		name       string
 		credential credential

@@ -18,6 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -42,9 +43,7 @@ func TestFindUser(t *testing.T) {
 			Hosts: []string{"moscow.example"}},
 		"mirror": {Bucket: "mirror", Users: users("‛C6enia"), Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "raw")}},
 	}
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cfg.Validate())
 	r := registryOf(t, cfg)
 	for _, tc := range []struct {
 		name, host, login string
@@ -95,9 +94,7 @@ func TestFindUser(t *testing.T) {
 // than that of the network, and that one more than the tenant's.
 func TestCharsetOfAClient(t *testing.T) {
 	network := func(text string) (n value.Network) {
-		if err := n.UnmarshalText([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, n.UnmarshalText([]byte(text)))
 		return n
 	}
 	in := func(charset string) config.Compatibility {
@@ -120,9 +117,7 @@ func TestCharsetOfAClient(t *testing.T) {
 				network("10.7.7.0/24"): at("big5"), network("192.0.2.0/24"): at("gbk"),
 			}},
 	}
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cfg.Validate())
 	r := registryOf(t, cfg)
 	users := r.current.Load().users
 	for _, tc := range []struct{ addr, before, alice, bob string }{
@@ -230,9 +225,7 @@ func TestLogin(t *testing.T) {
 		S3: config.S3{PublicEndpoint: "https://files.example"},
 	}
 	umlaut, err := passwordhash.New("wörd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cfg.Tenants["berlin"] = &config.Tenant{
 		Bucket: s.Bucket(t), Users: map[string]*config.User{"hans": {PasswordHash: value.NewSecret(umlaut)}},
 		Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "iso-8859-1")},
@@ -245,9 +238,7 @@ func TestLogin(t *testing.T) {
 				BeforeCommit: func(context.Context) error {
 					return nil
 				}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return l
 	}
 	t.Run("password-in-the-charset", func(t *testing.T) {
@@ -274,9 +265,7 @@ func TestLogin(t *testing.T) {
 	})
 	t.Run("links", func(t *testing.T) {
 		peter := login(t, "peter").Files(t.Context(), nil)
-		if err := write(peter, "/f", ""); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, write(peter, "/f", ""))
 		if link, err := peter.Presign("/f", time.Hour); err != nil ||
 			!strings.HasPrefix(link, "https://files.example/") &&
 				!strings.HasPrefix(link, "https://"+cfg.Tenants["initech"].Bucket+".files.example/") {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -191,9 +192,7 @@ func TestServiceIsReplaced(t *testing.T) {
 	first := r.current.Load()
 	acme := first.tenants["acme"]
 	bob, err := r.externalUser(acme, "bob", &config.User{Quota: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	before := r.identify(&LoginRequest{User: "bob"})
 	change(t, r, cfg, buckets)
 	if r.current.Load().settings.service != first.settings.service || r.current.Load().tenants["acme"] != acme {

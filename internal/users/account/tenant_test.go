@@ -8,6 +8,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
@@ -27,29 +28,21 @@ func registryOf(t *testing.T, cfg *config.Config) *Registry {
 // registryBefore is the tenants of a configuration, with their buckets at an S3 server.
 func registryBefore(t *testing.T, cfg *config.Config, s *s3test.Server) *Registry {
 	t.Helper()
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cfg.Validate())
 	buckets, err := s3client.NewFactory(s.AWSConfig(), nil, slog.New(slog.DiscardHandler)).Buckets(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return registryWith(t, cfg, buckets)
 }
 
 func registryWith(t *testing.T, cfg *config.Config, buckets map[string]*s3client.Bucket) *Registry {
 	t.Helper()
 	bundle, err := cfg.Bundle()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	withEndpoint(buckets)
 	log := slog.New(slog.DiscardHandler)
 	r := NewRegistry(log, bans.New(config.Bans{}, config.Networks{}, log, func(bans.Ban) {}))
 	c, err := r.Prepare(cfg, bundle, buckets, nil, driver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c.Apply()
 	return r
 }

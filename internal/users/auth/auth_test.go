@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/pathname"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -41,9 +41,7 @@ func serve(t *testing.T, answer http.HandlerFunc, change func(*config.Hook)) Sou
 		change(&cfg)
 	}
 	source, err := New(&config.Auth{Hook: cfg})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return source
 }
 
@@ -73,9 +71,7 @@ func TestHook(t *testing.T) {
 				`"path_permissions": {"/in/*.pdf": ["write", "read"]}}, "tenant": "acme"}`+"\n")
 	}, nil)
 	answer, err := source.Authenticate(t.Context(), &request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := &Answer{Tenant: "acme", User: &config.User{
 		Home: "/\U0001f600", Root: "/a", Permissions: []config.Permission{config.List}, Quota: value.MiB,
 		Language: language.BrazilianPortuguese,
@@ -198,9 +194,7 @@ func TestHookUnderTLS(t *testing.T) {
 		own:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
 		broken: []byte("no PEM"),
 	} {
-		if err := os.WriteFile(name, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.WriteFile(t, name, string(text))
 	}
 	for file, want := range map[string]string{
 		own: "", "": "certificate", broken: "has no certificate in PEM", filepath.Join(dir, "none.pem"): "no such file",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -35,9 +36,7 @@ func binding(s *servicetest.Directory) *config.Auth {
 func newSource(t *testing.T, cfg *config.Auth) Source {
 	t.Helper()
 	source, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return source
 }
 
@@ -195,9 +194,7 @@ func TestDirectoryTenant(t *testing.T) {
 func TestDirectoryDoesNotDecide(t *testing.T) {
 	s := servicetest.StartDirectory(t)
 	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // it accepts no connection
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer silent.Close()
 	for name, tc := range map[string]struct {
 		cfg    *config.Auth

@@ -16,6 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -96,9 +97,7 @@ func TestOldServerLies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer l.Close()
 			got := make(chan string, 1)
 			go func() {
@@ -142,9 +141,7 @@ func TestOldServerLies(t *testing.T) {
 		})
 	}
 	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // it accepts no connection
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer silent.Close()
 	cfg := &config.Auth{FTP: config.OldServer{Address: silent.Addr().String(), Timeout: 100 * time.Millisecond}}
 	if _, err := newSource(t, cfg).Authenticate(t.Context(), &request); !errors.Is(err, context.DeadlineExceeded) {

@@ -12,14 +12,13 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 func network(t *testing.T, text string) value.Network {
 	t.Helper()
 	var n value.Network
-	if err := n.UnmarshalText([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, n.UnmarshalText([]byte(text)))
 	return n
 }
 
@@ -206,14 +205,10 @@ func TestBansCutSessions(t *testing.T) {
 					cut[open] = true
 				}}
 				leave, err := l.Enter(s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if open.user != anonymous {
 					loggedOut, err := l.LogIn(s, open.user)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					leaves = append(leaves, loggedOut)
 				}
 				leaves = append(leaves, leave)
@@ -244,9 +239,7 @@ func TestBanDuringLogin(t *testing.T) {
 		l := New(config.Bans{Time: time.Hour}, config.Networks{}, slog.New(slog.DiscardHandler), func(Ban) {})
 		s := &limits.Session{Addr: netip.MustParseAddr("203.0.113.7"), Cut: func(error) {}}
 		leave, err := l.Enter(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		l.Add("alice@acme", 0)
 		if _, err := l.LogIn(s, "alice@acme"); refusedBy(err) != limits.Bans {
 			t.Errorf("a user who is banned logs in: %v", err)

@@ -1,7 +1,6 @@
 package usersfile
 
 import (
-	"bytes"
 	"errors"
 	"flag"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -29,44 +29,27 @@ func TestImport(t *testing.T) {
 		"vsftpd":              {"vsftpd.txt", "/srv/vsftpd", vsftpd},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join("testdata", tc.file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			users, err := tc.read(text, tc.strip)
-			if err != nil {
-				t.Fatal(err)
-			}
+			users, err := tc.read([]byte(must.ReadFile(t, filepath.Join("testdata", tc.file))), tc.strip)
+			must.OK(t, err)
 			out, err := users.YAML()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			got := []byte("# " + strings.Join(users.Warnings, "\n# ") + "\n" + string(out))
 			golden := filepath.Join("testdata", name+".golden")
 			if *update {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(golden, got, 0o644))
 			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got, want) {
+			want := must.ReadFile(t, golden)
+			if string(got) != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 			file := filepath.Join(t.TempDir(), "babelftp.yaml")
-			if err := os.WriteFile(filepath.Join(filepath.Dir(file), "users.yaml"), out, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(file), "users.yaml"), out, 0o600))
 			if err := os.WriteFile(
 				file, []byte("tenants: {acme: {bucket: acme-data, users_file: users.yaml}}\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			cfg, err := config.Load(file, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if n := len(cfg.Tenants["acme"].Users); n != users.Count() || n == 0 {
 				t.Errorf("the configuration has %d users, want %d", n, users.Count())
 			}

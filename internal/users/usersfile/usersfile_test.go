@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 const before = `# Users of acme.
@@ -29,9 +31,7 @@ users:
 func parse(t *testing.T, text string) *Document {
 	t.Helper()
 	d, err := Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return d
 }
 
@@ -42,22 +42,16 @@ func TestDocument(t *testing.T) {
 		d.Set("alice", "password_hash", "$6$new"), d.Set("bob", "disabled", true), d.Unset("bob", "permissions"),
 		d.Unset("carol", "disabled"), d.Unset("carol", "home"),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	d.WithoutReason("carol")
 	d.Add("no")
-	if err := d.Set("no", "permissions", []string{"list", "write"}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.Set("no", "permissions", []string{"list", "write"}))
 	if got := d.Get("alice", "password_hash"); got != "$6$new" {
 		t.Errorf("the hash is %q", got)
 	}
 	text, err := d.Text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const want = `# Users of acme.
 
 users:
@@ -95,9 +89,7 @@ func TestParse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := parse(t, tc.text)
 			d.Add("alice")
-			if err := d.Set("alice", "root", "/a"); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, d.Set("alice", "root", "/a"))
 			if got, err := d.Text(); err != nil || string(got) != tc.want {
 				t.Errorf("got %v\n%s\nwant\n%s", err, got, tc.want)
 			}
@@ -120,15 +112,9 @@ func TestParse(t *testing.T) {
 func TestChange(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "real.yaml"), filepath.Join(dir, "users.yaml")
-	if err := os.WriteFile(file, []byte(before), 0o640); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(file, 0o640); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("real.yaml", link); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(before), 0o640))
+	must.OK(t, os.Chmod(file, 0o640))
+	must.OK(t, os.Symlink("real.yaml", link))
 	add := func(name string) func(*Document) error {
 		return func(d *Document) error { d.Add(name); return nil }
 	}
@@ -139,7 +125,7 @@ func TestChange(t *testing.T) {
 		}
 		return refused
 	})
-	if text, _ := os.ReadFile(file); !errors.Is(err, refused) || string(text) != before {
+	if text := must.ReadFile(t, file); !errors.Is(err, refused) || text != before {
 		t.Errorf("%v, and the file is\n%s", err, text)
 	}
 	const parallel = 20
@@ -152,12 +138,9 @@ func TestChange(t *testing.T) {
 		})
 	}
 	group.Wait()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.ReadFile(t, file)
 	for i := range parallel {
-		if !parse(t, string(text)).Has(fmt.Sprint("user", i)) {
+		if !parse(t, text).Has(fmt.Sprint("user", i)) {
 			t.Errorf("user%d is lost", i)
 		}
 	}
@@ -169,9 +152,7 @@ func TestChange(t *testing.T) {
 		t.Errorf("the link leads to %q, %v", to, err)
 	}
 	fresh := filepath.Join(dir, "new.yaml")
-	if err := Change(fresh, add("alice"), func(string, []byte) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Change(fresh, add("alice"), func(string, []byte) error { return nil }))
 	if info, err := os.Stat(fresh); err != nil || info.Mode().Perm() != newMode {
 		t.Errorf("the mode of a new file is %v, %v", info.Mode(), err)
 	}
