@@ -3,7 +3,6 @@ package main
 import (
 	"log/slog"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
@@ -31,17 +31,13 @@ func ask(t *testing.T, command string, all []asked) {
 	file := filepath.Join(dir, "babelftp.yaml")
 	text := "admin_socket: admin.sock\n" + `tenants: {acme: {bucket: acme-data, users: {alice: {password_hash: "` +
 		validHash + `"}}}}`
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, file, text)
 	if code, _, stderr := output(t, "", command, "--socket", socket); code != 1 ||
 		!strings.Contains(stderr, "no server answers at "+socket) {
 		t.Errorf("without a server: exit code %d: %s", code, stderr)
 	}
 	l, err := admin.Listen(t.Context(), socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	list := bans.New(config.Bans{Time: time.Hour}, config.Networks{}, slog.New(slog.DiscardHandler), func(bans.Ban) {})
 	go func() {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // maxDeployedModules is how many modules the build that people deploy may link: each is one more to watch for
@@ -32,9 +34,7 @@ func TestBuildWithoutDemo(t *testing.T) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	file, err := elf.Open(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	for _, segment := range file.Progs {
 		if segment.Type == elf.PT_INTERP {
@@ -52,9 +52,7 @@ func TestBuildWithoutDemo(t *testing.T) {
 		t.Errorf("demo --help: %v: %s", err, help)
 	}
 	info, err := buildinfo.ReadFile(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, module := range info.Deps {
 		if module.Path == "github.com/versity/versitygw" {
 			t.Error("an S3 server is linked")

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 var update = flag.Bool("update", false, "write docs/command-line.md")
@@ -20,9 +22,7 @@ func TestCommandLine(t *testing.T) {
 	const page = "../../docs/command-line.md"
 	want := commandLinePage(newRootCommand())
 	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(page, []byte(want), 0o644))
 	}
 	if got, err := os.ReadFile(page); err != nil || string(got) != want {
 		t.Errorf("docs/command-line.md is not up to date (%v): run go test ./cmd/babelftp -run TestCommandLine -update", err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 const welcomeLine = `^babelftp demo: FTP on (\S+), user demo, password demo`
@@ -20,9 +21,7 @@ const welcomeLine = `^babelftp demo: FTP on (\S+), user demo, password demo`
 // The demo greets in each language, and so in that which the client has chosen.
 func TestDemoGreeting(t *testing.T) {
 	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	greeting := demoGreeting()
 	if len(greeting) != len(bundle.Tags()) {
 		t.Errorf("%d greetings for %d languages", len(greeting), len(bundle.Tags()))
@@ -44,16 +43,12 @@ func TestDemoLeavesNothing(t *testing.T) {
 	p := start(t, []string{"TMPDIR=" + temporary}, "demo", "--listen", "127.0.0.1:0")
 	address := p.expect(welcomeLine)
 	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := ftptest.New(t, conn)
 	c.Reply(220)
 	c.Command(234, "AUTH TLS")
 	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // no authority has signed the certificate
-	if err := secure.HandshakeContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, secure.HandshakeContext(t.Context()))
 	c = ftptest.New(t, secure)
 	c.Command(331, "USER demo")
 	c.Command(230, "PASS demo")
@@ -67,13 +62,9 @@ func TestDemoLeavesNothing(t *testing.T) {
 func TestDemoTriesATranslation(t *testing.T) {
 	dir, _ := catalogueFolder(t, "is", `{"id": "goodbye", "translation": "Bless."}`)
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	relative, err := filepath.Rel(here, dir) // as people type it
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p := start(t, nil, "demo", "--listen", "127.0.0.1:0", "--locales", relative)
 	c := ftptest.Dial(t, p.expect(welcomeLine))
 	c.Command(200, "LANG is")
@@ -84,16 +75,10 @@ func TestDemoTriesATranslation(t *testing.T) {
 }
 
 func TestDemoProblems(t *testing.T) {
-	busy, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer busy.Close()
+	busy := must.Listen(t)
 	address := busy.Addr().String()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, file, "")
 	for _, tc := range []struct {
 		name string
 		args []string

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"log/slog"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -20,15 +20,11 @@ func TestDoctorLog(t *testing.T) {
 	const missed = `level=INFO msg="no data connection came" session=1 remote=192.0.2.7:1 user=scanner ` +
 		`data_address=:30012 err="the client did not connect to port 30012 within 9s"` + "\n"
 	file := filepath.Join(t.TempDir(), "log")
-	if err := os.WriteFile(file, []byte(fine+missed+missed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, file, fine+missed+missed)
 	dir := servicetest.SocketDir(t)
 	socket := filepath.Join(dir, "admin.sock")
 	l, err := admin.Listen(t.Context(), socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	discard := slog.New(slog.DiscardHandler)
 	tail := &admin.LogTail{}
@@ -36,9 +32,7 @@ func TestDoctorLog(t *testing.T) {
 		"no data connection came", "session", 1, "remote", "192.0.2.7:1", "user", "scanner", "data_address", ":30012",
 		"err", "the client did not connect to port 30012 within 9s")
 	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	handler := admin.NewHandler(admin.Options{Tail: tail, Log: discard, Bundle: func() *i18n.Bundle { return bundle }})
 	go func() { _ = http.Serve(l, handler) }() // until l is closed
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {

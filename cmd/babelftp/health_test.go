@@ -3,11 +3,12 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 func TestHealth(t *testing.T) {
@@ -27,9 +28,7 @@ func TestHealth(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "babelftp.yaml")
 		text := `tenants: {acme: {bucket: acme-data, users: {alice: {password_hash: "` + validHash + `"}}}}` + "\n" +
 			metricsListen + "\n"
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.WriteFile(t, name, text)
 		return name
 	}
 	for _, args := range [][]string{

@@ -11,6 +11,8 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/locales"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // catalogueFolder returns a folder with one catalogue, whose messages begin on its second line, and the catalogue's
@@ -19,13 +21,9 @@ func catalogueFolder(t *testing.T, tag string, messages ...string) (dir, file st
 	t.Helper()
 	dir = t.TempDir()
 	file = filepath.Join(dir, tag, "messages.gotext.json")
-	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Dir(file), 0o755))
 	content := fmt.Sprintf("{\"language\": %q, \"messages\": [\n%s]}", tag, strings.Join(messages, ",\n"))
-	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(content), 0o644))
 	return dir, file
 }
 
@@ -119,13 +117,10 @@ func TestLanguagesFormat(t *testing.T) {
 	}
 
 	dir, file = catalogueFolder(t, "fr", `{"id": "goodbye", "translaton": "Salut."}`)
-	before, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.ReadFile(t, file)
 	code, stdout, stderr := output(t, "", "languages", "--format", dir)
 	if after, err := os.ReadFile(file); err != nil || code != 1 || stdout != "" ||
-		!strings.Contains(stderr, `unknown field "translaton"`) || string(after) != string(before) {
+		!strings.Contains(stderr, `unknown field "translaton"`) || string(after) != before {
 		t.Errorf("exit code %d: %s%s; the file is now %s, %v", code, stdout, stderr, after, err)
 	}
 }
@@ -134,9 +129,7 @@ func TestLanguagesFormat(t *testing.T) {
 func TestLanguagesReviewed(t *testing.T) {
 	dir, _ := catalogueFolder(t, "is")
 	rules := []byte("reviewed: Alice\nreviewed_on: 2026-11-23\n")
-	if err := os.WriteFile(filepath.Join(dir, "is", "language.yaml"), rules, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "is", "language.yaml"), rules, 0o644))
 	_, stdout, _ := output(t, "", "languages", "--locales", dir)
 	if !strings.Contains(stdout, "  Alice, 2026-11-23") || !strings.Contains(stdout, "  machine-assisted") {
 		t.Errorf("standard output:\n%s", stdout)

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -42,9 +42,7 @@ tenants:
     users:
       carol: {password_hash: %[1]q}
 `, servicetest.PasswordHash().Reveal())
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, file, text)
 	statement := func(actions, resource, condition string) string {
 		return fmt.Sprintf(
 			`{"Effect":"Allow","Action":[%s],"Resource":["%s"]%s}`, `"`+strings.ReplaceAll(actions, " ", `","`)+`"`,
@@ -131,15 +129,10 @@ tenants:
 func writeSDKConfig(t *testing.T, s *s3test.Server, bucket string) string {
 	t.Helper()
 	file := writeConfig(t, s, bucket)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text = regexp.MustCompile(`(?m)^  (access_key_id|secret_access_key_file): .*\n`).ReplaceAll(text, nil)
-	text = bytes.ReplaceAll(text, []byte("    default_language: fr\n"), []byte("    prefix: inbox\n"))
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := must.ReadFile(t, file)
+	text = regexp.MustCompile(`(?m)^  (access_key_id|secret_access_key_file): .*\n`).ReplaceAllString(text, "")
+	text = strings.ReplaceAll(text, "    default_language: fr\n", "    prefix: inbox\n")
+	must.WriteFile(t, file, text)
 	useCredentials(t, s)
 	return file
 }

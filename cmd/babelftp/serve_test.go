@@ -21,6 +21,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -45,9 +46,7 @@ func launch(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	read, write := io.Pipe()
 	cmd.Stdout, cmd.Stderr = write, write
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	const most = 1000 // lines that the test has not read
 	p := &process{t: t, signal: cmd.Process.Signal, lines: make(chan string, most)}
 	go func() {
@@ -93,9 +92,7 @@ func (p *process) expect(pattern string) string {
 // stop sends a signal and checks that the program ends well.
 func (p *process) stop(signal os.Signal) {
 	p.t.Helper()
-	if err := p.signal(signal); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, p.signal(signal))
 	if code := p.ended(); code != 0 {
 		p.t.Errorf("exit code %d after %v", code, signal)
 	}
@@ -105,9 +102,7 @@ func (p *process) stop(signal os.Signal) {
 func writeConfig(t *testing.T, s *s3test.Server, bucket string) string {
 	t.Helper()
 	hash, err := passwordhash.New("correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	text := fmt.Sprintf(`listen: "127.0.0.1:0"
 metrics_listen: ""
 admin_socket: ""
@@ -128,9 +123,7 @@ tenants:
 	dir := t.TempDir()
 	name := filepath.Join(dir, "babelftp.yaml")
 	for file, content := range map[string]string{name: text, filepath.Join(dir, "secret"): s.SecretAccessKey + "\n"} {
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.WriteFile(t, file, content)
 	}
 	return name
 }
@@ -161,15 +154,11 @@ func TestNotifiesSystemd(t *testing.T) {
 	dir := servicetest.SocketDir(t)
 	address := filepath.Join(dir, "notify.sock")
 	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	heard := func(want string) {
 		t.Helper()
-		if err := l.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, l.SetReadDeadline(time.Now().Add(time.Minute)))
 		state := make([]byte, 100)
 		if n, err := l.Read(state); err != nil || string(state[:n]) != want {
 			t.Fatalf("systemd hears %q, %v; want %q", state[:n], err, want)
@@ -178,18 +167,14 @@ func TestNotifiesSystemd(t *testing.T) {
 	env := []string{"NOTIFY_SOCKET=" + address}
 	file := writeConfig(t, s, s.Bucket(t))
 	wrong := filepath.Join(t.TempDir(), "babelftp.yaml")
-	if err := os.WriteFile(wrong, []byte("listen: x\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, wrong, "listen: x\n")
 	if code := start(t, env, "serve", "--config", wrong).ended(); code == 0 {
 		t.Error("a wrong configuration serves")
 	}
 	p := start(t, env, "serve", "--config", file)
 	heard("READY=1") // the first of all
 	p.expect("msg=serving")
-	if err := p.signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.signal(syscall.SIGTERM))
 	heard("STOPPING=1")
 	if code := p.ended(); code != 0 {
 		t.Errorf("exit code %d", code)
@@ -201,14 +186,10 @@ func TestNotifiesSystemd(t *testing.T) {
 func TestClientsOfSystemdWait(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	socket, err := l.File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer socket.Close()
 	cmd := program(t, "serve", "--config", writeConfig(t, s, s.Bucket(t)))
 	cmd.Args = slices.Concat([]string{"sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`}, []string{cmd.Path}, cmd.Args[1:])
@@ -222,18 +203,12 @@ func TestClientsOfSystemdWait(t *testing.T) {
 	busy.Login("alice@acme", "correct horse")
 	data := busy.Data()
 	busy.Command(150, "STOR a")
-	if err := p.signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.signal(syscall.SIGTERM))
 	idle.Reply(421) // the server has stopped to accept
 	late, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer late.Close()
-	if err := l.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, l.SetDeadline(time.Now().Add(time.Minute)))
 	next, err := l.Accept()
 	if err != nil {
 		t.Fatalf("the client does not wait: %v", err)
@@ -272,9 +247,7 @@ func TestCheckInspector(t *testing.T) {
 			text = append(text, "    inspect: {clamd: \"unix:"+socket+"\"}\n"...)
 			err = os.WriteFile(file, text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		code, stdout, stderr := output(t, "", "check", "--config", file, "--probe")
 		if !strings.Contains(stdout+stderr, want) || (code == 0) != (socket == clamd) {
 			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
@@ -320,9 +293,7 @@ func TestCheckCertificates(t *testing.T) {
 	text := fmt.Sprintf(
 		"tls: {cert_file: tls.crt, key_file: tls.key}\ntenants: {acme: {bucket: acme, users: {alice: "+
 			"{password_hash: %q}}}}\n", servicetest.PasswordHash().Reveal())
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, file, text)
 	const day = 24 * time.Hour
 	const ok = "configuration ok: 1 tenant, 1 user\n"
 	for name, tc := range map[string]struct {
@@ -370,9 +341,7 @@ func TestLanguagesThatLeavePeopleOut(t *testing.T) {
 			text := fmt.Sprintf(
 				"%stenants: {acme: {%sbucket: acme, users: {alice: {password_hash: %q}}}}\n", tc.server, tc.tenant,
 				servicetest.PasswordHash().Reveal())
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.WriteFile(t, file, text)
 			code, stdout, stderr := output(t, "", "check", "--config", file)
 			if code != 0 || stdout != "configuration ok: 1 tenant, 1 user\n" || stderr != tc.want {
 				t.Errorf("exit code %d: %s%s\nwant:\n%s", code, stdout, stderr, tc.want)

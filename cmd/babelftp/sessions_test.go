@@ -15,6 +15,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // The demo prints an address that logs a browser in, and other commands ask the same server with its token. No name
@@ -28,20 +29,14 @@ func TestSessions(t *testing.T) {
 	get := func(address string) (string, int) {
 		t.Helper()
 		response, err := browser.Get(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return string(body), response.StatusCode
 	}
 	at, err := url.Parse(link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	base := "http://" + at.Host
 	if body, status := get(base + "/api/v1/sessions"); status != http.StatusUnauthorized {
 		t.Errorf("without a login the sessions are %d %s", status, body)
@@ -52,9 +47,7 @@ func TestSessions(t *testing.T) {
 	}
 
 	passwordFile := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(passwordFile, []byte(at.Query().Get("password")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, passwordFile, at.Query().Get("password")+"\n")
 	ask := func(code int, command ...string) string {
 		t.Helper()
 		got, stdout, stderr := output(t, "", append(command, "--url", base, "--as", "admin", "--password-file", passwordFile)...)
@@ -76,9 +69,7 @@ func TestSessions(t *testing.T) {
 	var all []report.ShownTransfer
 	for len(all) == 0 || all[0].Bytes < 4 {
 		all = nil
-		if err := json.Unmarshal([]byte(ask(0, "transfers", "--json")), &all); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(ask(0, "transfers", "--json")), &all))
 	}
 	if all[0].Path != "/"+name || *all[0].Size != 8 {
 		t.Errorf("the transfer is %+v", all[0])

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // Users are added, changed and removed by people who see what has happened, or what to do. The configuration is right
@@ -15,9 +17,7 @@ func TestUsersCommands(t *testing.T) {
 	file := filepath.Join(dir, "babelftp.yaml")
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.WriteFile(t, filepath.Join(dir, name), text)
 	}
 	write("babelftp.yaml", `
 listen: ":2121"
@@ -29,9 +29,7 @@ tenants:
   plain: {bucket: plain-data, users: {paul: {disabled: true}}}
   folder: {bucket: folder-data, users_file: folder}
 `)
-	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
 	write("folder/a.yaml", "users: {dora: {disabled: true}}\n")
 	write("folder/b.yml", "# B\nusers: {eric: {disabled: true}}\n")
 	write("password", "from a file\n")

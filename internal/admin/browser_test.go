@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // patience is how long a test waits for what must come, on two cores that do much else.
@@ -199,9 +201,7 @@ func open(t *testing.T, url, language string) *tab {
 
 func (t *tab) must(err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 func (t *tab) ask(method string, params, into any) {

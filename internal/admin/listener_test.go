@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -22,6 +21,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 const (
@@ -34,9 +34,7 @@ const (
 func users(t *testing.T, password string) value.Secret {
 	t.Helper()
 	hash, err := passwordhash.New(password)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return value.NewSecret(administratorName + ":" + hash)
 }
 
@@ -54,13 +52,9 @@ func answers(text string) http.Handler {
 func serve(t *testing.T, cfg config.Admin, api http.Handler) (l *Listener, address string) {
 	t.Helper()
 	l, err := NewListener(cfg, api, answers("page"), nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	bound, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ended := make(chan error)
 	go func() { ended <- l.Serve(bound) }()
 	t.Cleanup(func() {
@@ -78,11 +72,8 @@ func underTLS(t *testing.T) (files config.AdminTLS, roots *x509.CertPool) {
 	dir := t.TempDir()
 	files = config.AdminTLS{CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}
 	certtest.Write(t, files.CertFile, files.KeyFile, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	text, err := os.ReadFile(files.CertFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files, certtest.Pool(string(text))
+	text := must.ReadFile(t, files.CertFile)
+	return files, certtest.Pool(text)
 }
 
 // An answer is what a test looks at.
@@ -98,9 +89,7 @@ type answerIn struct {
 func sendPage(t *testing.T, client *http.Client, method, address string, form url.Values, headers ...string) answerIn {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for _, h := range headers {
 		name, text, _ := strings.Cut(h, ": ")
@@ -109,14 +98,10 @@ func sendPage(t *testing.T, client *http.Client, method, address string, form ur
 		}
 	}
 	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return answerIn{response.StatusCode, string(body), response.Header, response.Cookies(), response.Request.URL}
 }
 
@@ -238,9 +223,7 @@ func TestCookie(t *testing.T) {
 	}()
 	<-entered
 	same, err := l.Prepare(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	same.Apply() // changes nothing
 	asks(200)
 	select {
@@ -250,9 +233,7 @@ func TestCookie(t *testing.T) {
 	}
 	cfg.Users = users(t, otherPassword)
 	other, err := l.Prepare(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	other.Apply()
 	<-ended
 	<-streaming
@@ -265,9 +246,7 @@ func TestClientCertificate(t *testing.T) {
 	write := func(name, text string) string {
 		t.Helper()
 		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.WriteFile(t, name, text)
 		return name
 	}
 	certificate, key := certtest.New(
@@ -281,9 +260,7 @@ func TestClientCertificate(t *testing.T) {
 	shows := func(a *certtest.Authority) []tls.Certificate {
 		t.Helper()
 		pair, err := tls.X509KeyPair(pem(a.Issue(&x509.Certificate{})))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return []tls.Certificate{pair}
 	}
 	client := func(certificates []tls.Certificate) *http.Client {
@@ -300,9 +277,7 @@ func TestClientCertificate(t *testing.T) {
 		ask := func(c *http.Client, path string) int {
 			t.Helper()
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			request.Host = "admin.example" // any name will do: the certificate has it
 			response, err := c.Do(request)
 			if err != nil {
@@ -340,16 +315,12 @@ func TestOtherAuthorities(t *testing.T) {
 	cfg := config.Admin{Users: users(t, password), TLS: files}
 	trust := func(a *certtest.Authority) {
 		t.Helper()
-		if err := os.WriteFile(cfg.TLS.ClientCAFile, []byte(a.Certificate), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.WriteFile(t, cfg.TLS.ClientCAFile, a.Certificate)
 	}
 	trust(ours)
 	l, address := serve(t, cfg, answers("api"))
 	pair, err := tls.X509KeyPair(pem(ours.Issue(&x509.Certificate{})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	connections := 0
 	transport := &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}},
@@ -375,9 +346,7 @@ func TestOtherAuthorities(t *testing.T) {
 		// 401 closes the connection, so that another handshake can follow
 		trust(step.trusted)
 		next, err := l.Prepare(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		next.Apply()
 		ask(step.status, step.on)
 	}
@@ -395,9 +364,7 @@ func TestReloadOfTLS(t *testing.T) {
 		cfg    config.Admin
 	}{{"http", plain}, {"https", secure}, {"http", plain}} {
 		next, err := l.Prepare(step.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		next.Apply()
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots},
 			DisableKeepAlives: true}}
@@ -424,9 +391,7 @@ func TestCookieOfTLS(t *testing.T) {
 		t.Errorf("%d, cookies are %v", got.status, c)
 	}
 	c, err := NewRemoteClient("https://"+address, administratorName, password, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := c.Server(t.Context()); err == nil || !strings.Contains(err.Error(), "is not trusted") ||
 		!strings.Contains(err.Error(), "--ca-file") {
 		t.Errorf("a client without the authorities of the certificate gets %v", err)
@@ -439,9 +404,7 @@ func TestTooManyConnections(t *testing.T) {
 	var oldest net.Conn
 	for range maxPerNetwork + 1 {
 		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer conn.Close()
 		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/doctor"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // The tail has the last lines that are about clients, and no more than its bound, while others read it.
@@ -66,9 +67,7 @@ func TestLogTail(t *testing.T) {
 
 func TestFindings(t *testing.T) {
 	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	tail := &LogTail{}
 	log := slog.New(slog.NewTextHandler(tail, nil))
 	log.Info("login refused", "remote", "[::ffff:192.0.2.7]:50123", "user", "alice")

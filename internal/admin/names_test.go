@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // Each way to log in names the administrator: a password, the cookie of a browser, and the subject of a certificate.
@@ -21,18 +21,14 @@ func TestNames(t *testing.T) {
 	files, roots := underTLS(t)
 	authority := certtest.NewAuthority(t, "administrators")
 	files.ClientCAFile = filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(files.ClientCAFile, []byte(authority.Certificate), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, files.ClientCAFile, authority.Certificate)
 	_, address := serve(t, config.Admin{Users: users(t, password), TLS: files},
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, administrator(r)) }))
 	client := func(subject *pkix.Name) *http.Client {
 		encryption := &tls.Config{RootCAs: roots}
 		if subject != nil {
 			pair, err := tls.X509KeyPair(pem(authority.Issue(&x509.Certificate{Subject: *subject})))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			encryption.Certificates = []tls.Certificate{pair}
 		}
 		transport := &http.Transport{TLSClientConfig: encryption}

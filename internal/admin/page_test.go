@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,15 +14,14 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // load loads the catalogues.
 func load(t *testing.T, overlays ...fs.FS) *i18n.Bundle {
 	t.Helper()
 	bundle, err := i18n.Load(overlays...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return bundle
 }
 
@@ -124,11 +122,7 @@ func TestFiles(t *testing.T) {
 func TestTexts(t *testing.T) {
 	var sources strings.Builder
 	for _, name := range []string{"index.html", "static/page.js", "static/table.js", "static/format.js"} {
-		source, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sources.Write(source)
+		sources.WriteString(must.ReadFile(t, name))
 	}
 	texts := load(t).PageTexts(language.English)
 	for _, used := range regexp.MustCompile(`\b(text|filled|shared)\('([^']*)'`).FindAllStringSubmatch(sources.String(), -1) {

@@ -29,6 +29,7 @@ import (
 	"github.com/babelftp/babelftp/internal/doctor"
 	"github.com/babelftp/babelftp/internal/server"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -51,20 +52,14 @@ func startOn(t *testing.T, s *s3test.Server, change func(*config.Config)) *serve
 	t.Helper()
 	cfg := servicetest.NewConfig(t, s)
 	hash, err := passwordhash.New(password)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cfg.Admin.Listen, cfg.Admin.Users = "127.0.0.1:0", value.NewSecret(name+":"+hash)
 	change(cfg)
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cfg.Validate())
 	tail := &admin.LogTail{}
 	srv, err := server.New(t.Context(), cfg, server.Options{AWS: s.AWSConfig(), Version: "1.2.3", Tail: tail,
 		Logger: slog.New(slog.NewTextHandler(tail, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ftptest.Serve(t, srv)
 	return srv
 }
@@ -123,14 +118,10 @@ func ban(t *testing.T, srv *server.Server, name string) {
 func ask(t *testing.T, srv *server.Server, method, path string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address(srv)+"/api/v1/"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	request.SetBasicAuth(name, password)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {
@@ -520,9 +511,7 @@ func TestRefusals(t *testing.T) {
 
 func testRefusals(t *testing.T, lang string) {
 	proxy, err := s3test.NewProxy(s3test.Start(t, "sim-aws"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = proxy.Close() })
 	audit := filepath.Join(t.TempDir(), "audit.log")
 	srv := startOn(t, proxy.Server(), func(cfg *config.Config) {
@@ -566,9 +555,7 @@ func testRefusals(t *testing.T, lang string) {
 
 	uploads := func() (ids []string) {
 		var all admin.Uploads
-		if err := json.Unmarshal([]byte(ask(t, srv, http.MethodGet, "uploads?tenant=acme")), &all); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(ask(t, srv, http.MethodGet, "uploads?tenant=acme")), &all))
 		for _, u := range all.Uploads {
 			ids = append(ids, u.ID)
 		}
@@ -606,9 +593,7 @@ func testRefusals(t *testing.T, lang string) {
 
 	ban(t, srv, "192.0.2.8")
 	refused("bans", "192.0.2.8", func() {
-		if err := errors.Join(os.Rename(audit, audit+".1"), os.Symlink("/dev/full", audit)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(os.Rename(audit, audit+".1"), os.Symlink("/dev/full", audit)))
 		c.Command(257, "MKD last") // its line is the first that does not get to the disk
 		for reply := ""; !strings.HasPrefix(reply, "451 "); {
 			var err error
@@ -617,18 +602,14 @@ func testRefusals(t *testing.T, lang string) {
 			}
 		}
 	}, i18n.AuditUnavailable, "")
-	if err := os.Remove(audit); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(audit))
 }
 
 // Without a connection the page says how old its state is, and it connects again.
 func TestLostConnection(t *testing.T) {
 	srv := start(t, func(*config.Config) {})
 	target, err := url.Parse(address(srv))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var cut atomic.Bool
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.FlushInterval = -1

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -14,9 +15,7 @@ func TestListen(t *testing.T) {
 	dir := servicetest.SocketDir(t)
 	path := filepath.Join(dir, "admin.sock")
 	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	left.SetUnlinkOnClose(false)
 	if l, err := Listen(t.Context(), path); err == nil {
 		t.Errorf("%v is the socket of another server", l.Addr())
@@ -28,17 +27,13 @@ func TestListen(t *testing.T) {
 	}
 	_ = left.Close()
 	l, err := Listen(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the socket has %v: %v", info, err)
 	}
 	_ = l.Close()
 
-	if err := os.WriteFile(path, []byte("listen: :21"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.WriteFile(t, path, "listen: :21")
 	if l, err := Listen(t.Context(), path); err == nil {
 		t.Errorf("%v takes the place of a file", l.Addr())
 	}
@@ -55,14 +50,10 @@ func TestListenMakesFolder(t *testing.T) {
 	dir := servicetest.SocketDir(t)
 	folder := filepath.Join(dir, "babelftp", "admin")
 	l, err := Listen(t.Context(), filepath.Join(folder, "admin.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_ = l.Close()
 	info, err := os.Stat(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if mode := info.Mode().Perm(); mode != 0o700 {
 		t.Errorf("the folder has the mode %v", mode)
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A pipe is a data connection that is there.
@@ -30,9 +31,7 @@ func upload(t *testing.T, bytes int) *dataconn.Transfer {
 		pipe{server}, dataconn.Options{Upload: true,
 			Settings: dataconn.Settings{OpenTimeout: time.Minute, StallTimeout: time.Minute}})
 	conn, err := x.Open(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	go func() { _, _ = client.Write(make([]byte, bytes)) }()
 	if _, err := io.ReadFull(conn, make([]byte, bytes)); err != nil {

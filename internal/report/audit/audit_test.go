@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/report"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -14,9 +15,7 @@ func lastLine(t *testing.T, out *bytes.Buffer) map[string]any {
 	t.Helper()
 	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
 	var fields map[string]any
-	if err := json.Unmarshal(lines[len(lines)-1], &fields); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(lines[len(lines)-1], &fields))
 	return fields
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report/audit"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // The file "-" is standard output, and no file of that name.
@@ -16,12 +17,8 @@ func TestStandardOutput(t *testing.T) {
 	var stdout bytes.Buffer
 	o, err := audit.NewOutput(t.Context(), config.Audit{File: "-"}, &stdout,
 		func(string) func(int) { return func(int) {} }, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := o.Open(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, o.Open())
 	if _, err := io.WriteString(o, "{}\n"); err != nil {
 		t.Fatal(err)
 	}

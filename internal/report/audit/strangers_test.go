@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/report"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -18,9 +19,7 @@ func take(t *testing.T, out *servicetest.Log) (lines, more int) {
 	t.Helper()
 	for _, line := range out.Take() {
 		var fields struct{ More int }
-		if err := json.Unmarshal([]byte(line), &fields); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(line), &fields))
 		lines++
 		more += fields.More
 	}

@@ -15,23 +15,20 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/report/audit"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // When logrotate has moved the file away, the next lines are in a new one. No line is lost, and none is in both.
 func TestFileMovedAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	f := audit.NewFile(path)
-	if err := f.Open(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Open())
 	t.Cleanup(func() { _ = f.Close() })
 	for i := range 3 {
 		if _, err := fmt.Fprintf(f, "line %d\n", i); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(path, fmt.Sprintf("%s.%d", path, i)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Rename(path, fmt.Sprintf("%s.%d", path, i)))
 	}
 	for i := range 3 {
 		got, err := os.ReadFile(fmt.Sprintf("%s.%d", path, i))

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -191,9 +192,7 @@ func lossy(
 	t.Helper()
 	server := s3test.Start(t, "minio")
 	proxy, err := s3test.NewProxy(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = proxy.Close() })
 	lose = func(operation string, after, times int) *s3test.Injection {
 		return proxy.Inject(s3test.Fault{Operation: operation, After: after, Times: times, Effect: s3test.LoseAnswer()})
@@ -433,13 +432,9 @@ func TestHoldOnATornAnswer(t *testing.T) {
 			b := lockBucket{s.Client(), s.Bucket(t)}
 			first := b.lock(t)
 			wantHeld(t, first, true)
-			if err := first.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, first.Release(t.Context()))
 			released, err := first.read(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			wantHeld(t, first, true)
 			b.client = &torn{lockClient: b.client, tear: tear, before: released}
 			wantHeld(t, b.lock(t), false)
@@ -456,9 +451,7 @@ func TestHoldWithOtherETags(t *testing.T) {
 	wantHeld(t, first, true)
 	wantHeld(t, second, false)
 	wantHeld(t, first, true)
-	if err := first.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, first.Release(t.Context()))
 	wantHeld(t, second, true)
 }
 

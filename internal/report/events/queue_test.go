@@ -21,6 +21,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -124,9 +125,7 @@ func (b bucket) events(t *testing.T) (keys []string) {
 	t.Helper()
 	out, err := b.client.ListObjectsV2(
 		t.Context(), &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: new("inbox/.babelftp/events/acme/queue/")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, o := range out.Contents {
 		keys = append(keys, *o.Key)
 	}
@@ -151,9 +150,7 @@ func waitUntil(t *testing.T, yes func() bool) {
 func change(t *testing.T, q *Queue, path string, outcome error) {
 	t.Helper()
 	e, err := q.begin(t.Context(), Event{Type: Upload, Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := q.end(t.Context(), e, outcome); !errors.Is(err, outcome) {
 		t.Fatal(err)
 	}
@@ -171,9 +168,7 @@ func TestEventsOfChanges(t *testing.T) {
 	change(t, q, "done", nil)
 	change(t, q, "unknown", syscall.EAGAIN)
 	renamed, err := q.begin(t.Context(), Event{Type: Rename, Path: "copied", steps: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := q.end(t.Context(), renamed, fs.ErrPermission); !errors.Is(err, fs.ErrPermission) {
 		t.Fatal(err)
 	}
@@ -245,19 +240,13 @@ func TestServerDies(t *testing.T) {
 func TestLeaseWithoutAnswer(t *testing.T) {
 	server := s3test.Start(t, "minio")
 	proxy, err := s3test.NewProxy(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = proxy.Close() })
 	b, r := bucket{proxy.Server().Client(s3client.RepeatUnstored("")), server.Bucket(t)}, newReceiver(t)
 	q := b.queue(t, r)
 	e, err := q.begin(t.Context(), Event{Type: Upload, Path: "file"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := q.postpone(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, q.postpone(t.Context(), e))
 	injected := proxy.Inject(
 		s3test.Fault{Operation: "PutObject", KeyPrefix: q.folder() + "lease", Times: 1, Effect: s3test.LoseAnswer()})
 	if err := q.sweep(t.Context()); err != nil || injected.Applied() != 1 {
@@ -273,12 +262,8 @@ func TestLeaseWithoutConditions(t *testing.T) {
 	q := b.queue(t, r)
 	for i := range 5 {
 		e, err := q.begin(t.Context(), Event{Type: Upload, Path: fmt.Sprint(i)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := q.postpone(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, q.postpone(t.Context(), e))
 	}
 	run(t, b.queue(t, r))
 	run(t, b.queue(t, r))
@@ -309,16 +294,12 @@ func TestSlowChange(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	slow := b.queue(t, r)
 	e, err := slow.begin(t.Context(), Event{Type: Rename, Path: "slow"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	stop := run(t, b.queue(t, r))
 	r.wait(t, 1)
 	waitUntil(t, func() bool { return len(b.events(t)) == 0 })
 	stop()
-	if err := slow.end(t.Context(), e, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, slow.end(t.Context(), e, nil))
 	run(t, b.queue(t, r))
 	r.wait(t, 1)
 	r.mu.Lock()
@@ -333,19 +314,11 @@ func TestConfirmedWhileSent(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	slow, other := b.queue(t, r), b.queue(t, r)
 	e, err := slow.begin(t.Context(), Event{Type: Rename, Path: "slow"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	read, err := other.get(t.Context(), b.events(t)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := slow.postpone(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
-	if err := other.send(t.Context(), []Event{read}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, slow.postpone(t.Context(), e))
+	must.OK(t, other.send(t.Context(), []Event{read}))
 	run(t, b.queue(t, r))
 	r.wait(t, 2)
 	r.mu.Lock()
@@ -360,9 +333,7 @@ func TestSlowChangeWithoutS3(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	q := b.queue(t, r)
 	e, err := q.begin(t.Context(), Event{Type: Rename, Path: "slow"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	e.Time = e.Time.Add(time.Hour) // a clock that is set back counts for nothing
 	e.begun = e.begun.Add(-q.UnconfirmedAfter)
 	q.Bucket = strings.Repeat("missing", 2)
@@ -510,9 +481,7 @@ func TestConnectionsToFormerReceiver(t *testing.T) {
 	defer former.Close()
 	hook := web.NewWebhook(former.URL, secret, nil, time.Minute)
 	q := NewQueue(Options{Log: slog.New(slog.DiscardHandler)}, &Settings{Webhook: hook})
-	if err := hook.Post(t.Context(), []byte("[]")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, hook.Post(t.Context(), []byte("[]")))
 	q.Adopt(&Settings{Webhook: web.NewWebhook("http://127.0.0.1:1", secret, nil, time.Minute)})
 	<-closed
 }

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/babelftp/babelftp/internal/report"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // newSession is the log of a session, with text lines of a level.
@@ -82,9 +83,7 @@ func TestSwitch(t *testing.T) {
 		} {
 			log := w.logger(base, test.about) // an open session
 			rule, err := NewRule(test.address, test.tenant, test.user, time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			w.Add(rule)
 			if got := log.With("more", 1).WithGroup("g").Enabled(t.Context(), slog.LevelDebug); got != test.want {
 				t.Errorf("%+v: %v for %+v, want %v", rule, got, test.about, test.want)
@@ -94,9 +93,7 @@ func TestSwitch(t *testing.T) {
 			}
 		}
 		rule, err := NewRule("", "acme", "", time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		w.Add(rule)
 		log := new(Log).Session(base, &w, scanner)
 		log.CommandBegan(t.Context(), report.Command{Verb: "NOOP", Known: true})

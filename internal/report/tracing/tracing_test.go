@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -27,9 +28,7 @@ func newTracer(t *testing.T, url string, environ ...string) (*Tracer, *servicete
 	}
 	log := &servicetest.Log{}
 	tracer, err := New(t.Context(), "v1", log.Logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if tracer != nil {
 		tracer.flush = time.Minute
 	}
