@@ -30,7 +30,6 @@ const (
 	clusterReplicas = 3
 	portsOfReplica  = 60
 	clusterClients  = 50
-	smallBuffer     = 64 << 10
 )
 
 // A clusterNetwork is where the balancer (the first host), the replicas (those that follow) and the clients are.
@@ -128,7 +127,6 @@ type balancer struct {
 	version byte     // of the PROXY headers, 0 for none
 	address string
 	choose  func(port int) (replica int)
-	small   bool // keeps little of what it passes on
 }
 
 // listen takes connections to a port. The first one is that of control connections.
@@ -161,10 +159,6 @@ func (b *balancer) pass(client *net.TCPConn, port int) {
 	}
 	defer conn.Close()
 	server := conn.(*net.TCPConn)
-	if b.small {
-		_ = server.SetReadBuffer(smallBuffer)
-		_ = client.SetWriteBuffer(smallBuffer)
-	}
 	if b.version > 0 {
 		if _, err := proxyproto.HeaderProxyFromAddrs(b.version, client.RemoteAddr(), client.LocalAddr()).WriteTo(
 			server); err != nil {
@@ -378,68 +372,5 @@ func (c *clusterSite) judge(t *testing.T, each int) {
 				t.Errorf("%s %.0f", failed, n)
 			}
 		}
-	}
-}
-
-// The replica that relays is killed while the client has sent a part or all of a file, and has not said that this is
-// all. Its kernel closes the connection to the owner as if the client had. The file must not appear. Nor may a
-// download be complete whose relay was killed.
-func TestKilledRelay(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name   string
-		number int // of the client: an odd one uses TLS
-		size   int
-	}{
-		{"plain-small", 0, 1000}, {"plain", 0, 300_000}, {"plain-parts", 0, 6 << 20}, {"tls", 1, 300_000},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			c := newClusterSite(t, s3test.Start(t, "minio"), 2)
-			c.balancer.small = true
-			c.relay()
-			client, err := c.connect(tc.number)
-			must.OK(t, err)
-			defer client.Close()
-			if _, err := client.transfer(0, "STOR whole", make([]byte, 32<<20)); err != nil {
-				t.Fatal(err)
-			}
-			uploaded := func() float64 {
-				return c.replicas[0].metric(t, `babelftp_transfer_bytes_total{direction="upload",tenant="acme"}`)
-			}
-			before := uploaded()
-			for _, line := range []string{"STOR part", "RETR whole"} {
-				data, err := client.data(0)
-				must.OK(t, err)
-				if reply, err := client.Send(line); err != nil || !strings.HasPrefix(reply, "150") {
-					t.Fatalf("%s: %q, %v", line, reply, err)
-				}
-				if line == "STOR part" {
-					_, err = data.Write(make([]byte, tc.size))
-				} else {
-					_, err = io.ReadFull(data, make([]byte, tc.size))
-				}
-				must.OK(t, err)
-				if tc.name == "tls" && line == "STOR part" { // the client may send before the server has ended the handshake
-					waitUntil(t, func() bool { return uploaded() > before }, func() { t.Fatal("no byte has come") })
-				}
-				relay := c.replicas[1]
-				<-time.After(mathrand.N(50 * time.Millisecond)) // the moment is what the test varies
-				relay.server.kill()
-				reply, err := client.Reply()
-				if err != nil || !strings.HasPrefix(reply, "426") {
-					t.Errorf("%s: %q, %v, want 426", line, reply, err)
-				}
-				_ = data.Close()
-				relay.start(t, relay.server.cmd.Args[3])
-			}
-			objects := c.replicas[0].objects(t, "")
-			if len(objects) != 1 || objects[0] != "whole" {
-				t.Errorf("the bucket has %q, want the whole file", objects)
-			}
-			// by the replica that was killed
-			if _, err := client.transfer(0, "STOR part", make([]byte, tc.size)); err != nil {
-				t.Errorf("after the replica has come back: %v", err)
-			}
-		})
 	}
 }

@@ -245,28 +245,3 @@ func (s *site) sendLeftEvents(t *testing.T, receiver string) {
 func (s *site) uri(name string) string {
 	return "s3://" + s.buckets[acme] + (&url.URL{Path: "/" + prefix + name[1:]}).EscapedPath()
 }
-
-// curl uploads to a temporary name and renames the file. The receiver gets one event, about the final name.
-func TestSkippedEvents(t *testing.T) {
-	t.Parallel()
-	r := &eventReceiver{t: t, got: map[change][]events.Event{}}
-	receiver := httptest.NewServer(r)
-	t.Cleanup(receiver.Close)
-	s := newSite(t, s3test.Start(t, "sim-aws"),
-		fmt.Sprintf("    webhook: {url: %q, secret: %q, skip: [\"*.part\"]}", receiver.URL, webhookSecret))
-	c := newCurl(t, s, usual)
-	c.run("--upload-file", newFolder(t).write("file", content(smallSize)), "--quote", "-RNFR a.csv.part",
-		"--quote", "-RNTO a.csv", c.url("/a.csv.part"))
-	stored := change{events.Upload, "/a.csv", ""}
-	waitUntil(t, func() bool { return len(r.events(stored)) > 0 }, func() { t.Error("the file has no event") })
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.got) != 1 {
-		t.Errorf("the events are %v", r.got)
-	}
-	for _, e := range r.got[stored] {
-		if e.Size == nil || *e.Size != smallSize || e.ETag == "" || !e.Confirmed || e.URI != s.uri("/a.csv") {
-			t.Errorf("the event is %+v", e)
-		}
-	}
-}

@@ -3,9 +3,7 @@ package acceptance_test
 import (
 	"flag"
 	"math/rand/v2"
-	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -76,39 +74,6 @@ func TestKilledClients(t *testing.T) {
 			}
 			if uploads := s.uploads(t, ""); len(uploads) > 0 {
 				t.Errorf("the bucket has open multipart uploads of %q", uploads)
-			}
-		})
-	}
-}
-
-// A server that is killed in the middle of an upload leaves no file. Its multipart upload has a record, by which
-// another server finds it (TestAbandonedUploads).
-func TestKilledServer(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name string
-		size int
-	}{{"small", smallSize}, {"large", largeSize}} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, s3test.Start(t, "minio"))
-			c, data := s.uploading(t, "/never", tt.size)
-			if tt.size == largeSize {
-				waitUntil(t, func() bool {
-					return len(s.uploads(t, "")) > 0
-				}, func() { t.Fatal("no multipart upload has begun") })
-			}
-			s.server.kill()
-			_ = data.Close()
-			if reply, err := c.Conn.Reply(); err == nil {
-				t.Errorf("the client got the reply %s", reply)
-			}
-			// the record of the upload, for the sweep
-			files := slices.DeleteFunc(s.objects(t, ""), func(key string) bool {
-				return strings.HasPrefix(key, ".babelftp/")
-			})
-			if len(files) > 0 {
-				t.Errorf("the bucket has %q", files)
 			}
 		})
 	}

@@ -2,14 +2,12 @@ package acceptance_test
 
 import (
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
-	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -108,34 +106,4 @@ func TestOutage(t *testing.T) {
 			t.Errorf("then it has %d bytes", len(got))
 		}
 	})
-}
-
-// TestStartWithoutS3 starts the server while S3 cannot be reached: it is ready, refuses users for the time, and
-// serves them when S3 is there.
-func TestStartWithoutS3(t *testing.T) {
-	t.Parallel()
-	storage := s3test.Start(t, "minio")
-	proxy := proxied(t, storage)
-	cut := proxy.Cut()
-	s := &site{
-		storage: proxy.Server(), client: storage.Client(),
-		buckets: map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)},
-	}
-	s.start(t, s.configure(t))
-	const up = `babelftp_bucket_up{folder="",tenant="acme"}`
-	s.server.expect(s.server.stderr, `level=ERROR msg="bucket cannot be used`)
-	c := ftptest.Dial(t, s.address)
-	c.Command(331, "USER alice@acme")
-	c.Command(421, "PASS "+password)
-	response, err := http.Get("http://" + s.metrics + "/readyz")
-	must.OK(t, err)
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusOK || s.metric(t, up) != 0 {
-		t.Errorf("/readyz answers %s, and %s is %v", response.Status, up, s.metric(t, up))
-	}
-	cut.End()
-	s.awaitMetric(t, up, 1)
-	small := content(smallSize)
-	s.alice(t).Store("/new", string(small))
-	s.mustStore(t, "new", small)
 }

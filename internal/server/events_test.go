@@ -60,17 +60,20 @@ func next(t *testing.T, received <-chan events.Event) events.Event {
 	}
 }
 
-// The receiver gets each upload, deletion, rename and copy of which the client has a reply, with its signature. No
-// client and no quota sees the queue.
+// The receiver gets each upload, deletion, rename and copy of which the client has a reply, with its signature. It gets
+// an upload to a name that it skips when the file is renamed. No client and no quota sees the queue.
 func TestWebhook(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		cfg := servicetest.NewConfig(t, s)
 		hook, received := newWebhook(t)
+		hook.Skip = []string{"*.part"}
 		cfg.Tenants["acme"].Webhook = hook
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Login("alice", servicetest.Password)
-		c.Store("a", "abc")
+		c.Store("a.part", "abc")
+		c.Command(350, "RNFR a.part")
+		c.Command(250, "RNTO a")
 		c.Command(550, "DELE none")
 		c.Command(350, "RNFR a")
 		c.Command(250, "RNTO b")
