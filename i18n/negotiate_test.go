@@ -21,31 +21,16 @@ func TestNegotiate(t *testing.T) {
 		exact bool
 		err   error
 	}{
-		{arg: "en", tag: "en", exact: true},
 		{arg: "fr", tag: "fr", exact: true},
-		{arg: "FR", tag: "fr", exact: true},
-		{arg: "pt-BR", tag: "pt-BR", exact: true},
 		{arg: "pt-br", tag: "pt-BR", exact: true},
-		{arg: "ZH-HANS", tag: "zh-Hans", exact: true},
-		{arg: "zh-Hant", tag: "zh-Hant", exact: true},
-		{arg: "uk", tag: "uk", exact: true},
 
 		// Another variant of the same language (RFC 2640, 4.2). A region alone makes no other language.
 		{arg: "en-AU", tag: "en", exact: true},
-		{arg: "en-US", tag: "en", exact: true},
-		{arg: "fr-CA", tag: "fr", exact: true},
-		{arg: "de-AT", tag: "de", exact: true},
-		{arg: "es-MX", tag: "es", exact: true},
-		{arg: "ar-EG", tag: "ar", exact: true},
 		{arg: "pt", tag: "pt-BR", exact: true},
 		{arg: "pt-PT", tag: "pt-BR"},
 		{arg: "zh", tag: "zh-Hans", exact: true},
-		{arg: "zh-CN", tag: "zh-Hans", exact: true},
-		{arg: "zh-SG", tag: "zh-Hans", exact: true},
 		{arg: "zh-TW", tag: "zh-Hant", exact: true},
 		{arg: "es-419", tag: "es", exact: true},
-		{arg: "zh-HK", tag: "zh-Hant", exact: true},
-		{arg: "nl-BE", tag: "nl", exact: true},
 		{arg: "cmn", tag: "zh-Hans"}, // the language code of Mandarin
 		{arg: "ja-Jpan-JP", tag: "ja", exact: true},
 		{arg: "fr-x-acadie", tag: "fr", exact: true},
@@ -54,48 +39,26 @@ func TestNegotiate(t *testing.T) {
 
 		// A variant that its reader may not be able to read.
 		{arg: "ru-Latn", err: i18n.ErrUnsupported},
-		{arg: "ja-Latn", err: i18n.ErrUnsupported},
 		// Another language, even one that many of its readers know.
 		{arg: "nb", err: i18n.ErrUnsupported},
-		{arg: "da", err: i18n.ErrUnsupported},
-		{arg: "sr", err: i18n.ErrUnsupported},
-		{arg: "sr-Latn", err: i18n.ErrUnsupported},
-		{arg: "be", err: i18n.ErrUnsupported},
 		{arg: "eu", err: i18n.ErrUnsupported},
-		{arg: "gsw", err: i18n.ErrUnsupported},
-		{arg: "ta", err: i18n.ErrUnsupported},
 		{arg: "yue", err: i18n.ErrUnsupported},
-		{arg: "tlh", err: i18n.ErrUnsupported},
 		{arg: "i-klingon", err: i18n.ErrUnsupported},
 		// No language at all, though RFC 2640's grammar allows it.
 		{arg: "und", err: i18n.ErrUnsupported},
-		{arg: "mul", err: i18n.ErrUnsupported},
 		{arg: "x", err: i18n.ErrUnsupported},
-		{arg: "x-fr", err: i18n.ErrUnsupported},
-		{arg: "a-DE", err: i18n.ErrUnsupported},
-		{arg: "C", err: i18n.ErrUnsupported},
 		{arg: "french", err: i18n.ErrUnsupported},
 		{arg: "abcdefgh", err: i18n.ErrUnsupported},
 
 		{arg: "", err: i18n.ErrSyntax},
-		{arg: "-", err: i18n.ErrSyntax},
 		{arg: "fr-", err: i18n.ErrSyntax},
-		{arg: "-fr", err: i18n.ErrSyntax},
 		{arg: "fr--CA", err: i18n.ErrSyntax},
 		{arg: "abcdefghi", err: i18n.ErrSyntax},
 		{arg: "fr-abcdefghi", err: i18n.ErrSyntax},
-		{arg: "e1", err: i18n.ErrSyntax},
 		{arg: "419", err: i18n.ErrSyntax},
 		{arg: "en_US", err: i18n.ErrSyntax},
-		{arg: "fr CA", err: i18n.ErrSyntax},
 		{arg: " fr", err: i18n.ErrSyntax},
-		{arg: "fr ", err: i18n.ErrSyntax},
-		{arg: "fr;q", err: i18n.ErrSyntax},
-		{arg: "*", err: i18n.ErrSyntax},
-		{arg: "français", err: i18n.ErrSyntax},
-		{arg: "日本語", err: i18n.ErrSyntax},
 		{arg: "fr\x00", err: i18n.ErrSyntax},
-		{arg: "fr\xff", err: i18n.ErrSyntax},
 	}
 	for _, test := range tests {
 		match, err := bundle.Negotiate(test.arg)
@@ -119,18 +82,11 @@ func TestNegotiate(t *testing.T) {
 func TestNegotiateScandinavianAndSerbian(t *testing.T) {
 	bundle := override(t, load(t), "en da nb fi hr sr", nil)
 	for arg, want := range map[string]i18n.Match{
-		"nb":         {Tag: language.MustParse("nb"), Exact: true},
-		"nb-NO":      {Tag: language.MustParse("nb"), Exact: true},
-		"no":         {Tag: language.MustParse("nb"), Exact: true},
-		"no-NO":      {Tag: language.MustParse("nb"), Exact: true},
-		"nn":         {Tag: language.MustParse("nb")},
-		"nn-NO":      {Tag: language.MustParse("nb")},
-		"da":         {Tag: language.MustParse("da"), Exact: true},
-		"sr":         {Tag: language.MustParse("sr"), Exact: true},
-		"sr-RS":      {Tag: language.MustParse("sr"), Exact: true},
-		"sr-Cyrl":    {Tag: language.MustParse("sr"), Exact: true},
-		"sr-Cyrl-BA": {Tag: language.MustParse("sr"), Exact: true},
-		"hr-BA":      {Tag: language.MustParse("hr"), Exact: true},
+		"nb":      {Tag: language.MustParse("nb"), Exact: true},
+		"no":      {Tag: language.MustParse("nb"), Exact: true},
+		"nn":      {Tag: language.MustParse("nb")},
+		"sr":      {Tag: language.MustParse("sr"), Exact: true},
+		"sr-Cyrl": {Tag: language.MustParse("sr"), Exact: true},
 	} {
 		if match, err := bundle.Negotiate(arg); err != nil || match != want {
 			t.Errorf("Negotiate(%q) = %v, error %v; want %v", arg, match, err, want)
@@ -179,14 +135,6 @@ func TestNegotiateOverlay(t *testing.T) {
 	}
 	if match, err := bundle.Negotiate("sr-Cyrl"); err == nil {
 		t.Errorf("Negotiate(sr-Cyrl) = %v, want an error: only the Latin script is there", match.Tag)
-	}
-}
-
-func TestFeatTag(t *testing.T) {
-	for tag, want := range map[string]string{"en": "EN", "pt-BR": "PT-BR", "zh-Hans": "ZH-HANS"} {
-		if got := i18n.FeatTag(language.MustParse(tag)); got != want {
-			t.Errorf("FeatTag(%s) = %s, want %s", tag, got, want)
-		}
 	}
 }
 

@@ -91,17 +91,6 @@ func TestWithOverridesLocalizer(t *testing.T) {
 	}
 }
 
-func TestMatch(t *testing.T) {
-	bundle := load(t)
-	for want, found := range map[string]string{"fr": "fr", "fr-CA": "fr", "pt": "pt-BR", "es-419": "es", "is": "",
-		"und": ""} {
-		tag, ok := bundle.Match(language.MustParse(want))
-		if ok != (found != "") || ok && tag.String() != found {
-			t.Errorf("Match(%s) = %v, %t, want %q", want, tag, ok, found)
-		}
-	}
-}
-
 // TestWithOverridesTexts has languages with and without a text of the tenant's. The
 // operator's overlay has one message in Icelandic, and one in Canadian French.
 func TestWithOverridesTexts(t *testing.T) {
