@@ -38,8 +38,10 @@ func serveHalfAnUpload(dir string) error {
 	if _, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: name}); err != nil {
 		return err
 	}
-	_, err = client.PutObject(
-		ctx, &s3.PutObjectInput{Bucket: name, Key: aws.String("whole"), Body: strings.NewReader("whole")})
+	_, err = client.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: name, Key: aws.String("whole/名前"), Body: strings.NewReader("whole"),
+		ContentType: aws.String("text/x-test"), Metadata: map[string]string{"mtime": "1.5"},
+	})
 	if err != nil {
 		return err
 	}
@@ -63,6 +65,7 @@ func serveHalfAnUpload(dir string) error {
 	return putHalf(ctx, client, "half", taken)
 }
 
+// A server that starts after one was killed has all objects with their attributes, and nothing of what came half.
 func TestKilledServerLeavesNoHalves(t *testing.T) {
 	dir := t.TempDir()
 	executable, err := os.Executable()
@@ -90,16 +93,20 @@ func TestKilledServerLeavesNoHalves(t *testing.T) {
 	}
 
 	b := bucket{Client: start(t, dir).Client(), name: "bucket"}
-	if got := b.keys(t); !slices.Equal(got, []string{"whole"}) {
+	if got := b.keys(t); !slices.Equal(got, []string{"whole/名前"}) {
 		t.Errorf("keys are %q", got)
 	}
-	if got := b.get(t, "whole"); string(got) != "whole" {
+	if got := b.get(t, "whole/名前"); string(got) != "whole" {
 		t.Errorf("the object is %q", got)
+	}
+	head, err := b.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &b.name, Key: aws.String("whole/名前")})
+	if err != nil || head.Metadata["mtime"] != "1.5" || aws.ToString(head.ContentType) != "text/x-test" {
+		t.Errorf("the object has %v, %v", head, err)
 	}
 	if open := b.openUploads(t); open > 0 {
 		t.Errorf("%d uploads are open", open)
 	}
-	if got, want := objectFiles(t, dir), []string{".babelftp-s3.lock", "bucket/whole"}; !slices.Equal(got, want) {
+	if got, want := objectFiles(t, dir), []string{".babelftp-s3.lock", "bucket/whole/名前"}; !slices.Equal(got, want) {
 		t.Errorf("files are %q, want %q", got, want)
 	}
 }

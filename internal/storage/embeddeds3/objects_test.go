@@ -157,37 +157,6 @@ func objectFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-func TestRestartKeepsObjects(t *testing.T) {
-	dir := t.TempDir()
-	for i := range 2 {
-		s, err := embeddeds3.Start(t.Context(), embeddeds3.Options{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := bucket{Client: s.Client(), name: "bucket"}
-		if i == 0 {
-			if _, err := b.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &b.name}); err != nil {
-				t.Fatal(err)
-			}
-			_, err := b.PutObject(t.Context(), &s3.PutObjectInput{
-				Bucket: &b.name, Key: aws.String("dir/名前"), Body: strings.NewReader("content"),
-				ContentType: aws.String("text/x-test"), Metadata: map[string]string{"mtime": "1.5"},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := b.get(t, "dir/名前"); string(got) != "content" {
-			t.Errorf("start %d: the object is %q", i, got)
-		}
-		head, err := b.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &b.name, Key: aws.String("dir/名前")})
-		if err != nil || head.Metadata["mtime"] != "1.5" || *head.ContentType != "text/x-test" {
-			t.Errorf("start %d: the object has %v, %v", i, head, err)
-		}
-		stop(t, s)
-	}
-}
-
 func TestCloseWaitsForRequests(t *testing.T) {
 	dir := t.TempDir()
 	s, err := embeddeds3.Start(t.Context(), embeddeds3.Options{Dir: dir})
