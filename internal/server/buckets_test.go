@@ -117,6 +117,8 @@ func TestMissingBucketOfAFolder(t *testing.T) {
 	for _, command := range []string{"SIZE /archive/f", "MKD /archive/dir"} {
 		c.Command(451, command)
 	}
+	c.Command(350, "RNFR /f")
+	c.Command(451, "RNTO /archive/f")
 	if got := c.Transfer("RETR /f"); got != "content" {
 		t.Errorf("the file holds %q", got)
 	}

@@ -85,14 +85,13 @@ func (r *Registry) mounts(
 ) (view.Mounts, error) {
 	var mounts []view.Mount
 	for _, m := range u.mounts {
-		objects, shared := m.bucket.ObjectClient(), m.bucket.Client
+		objects := m.bucket.ObjectClient()
 		if err := m.bucket.AwaitUsable(ctx, u.Tenant.replaced); err != nil {
 			if m.at == "/" {
 				return nil, &UnavailableError{Tenant: u.Tenant,
 					Err: fmt.Errorf("user %s: %w", u.Name, err)}
 			}
-			shared = m.bucket.RefusingClient()
-			objects = shared
+			objects = m.bucket.RefusingClient()
 		}
 		opts := r.storageOptions(r.current.Load().files, u, m)
 		opts.BeforeCommit, opts.BeginOperation = req.BeforeCommit, scopes.EnterOperation
@@ -105,7 +104,7 @@ func (r *Registry) mounts(
 		if err != nil {
 			return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", u.Tenant.Name, u.Name, m.at, err)
 		}
-		mounts = append(mounts, view.Mount{Dir: m.at, Store: view.Of(storage), Account: shared})
+		mounts = append(mounts, view.Mount{Dir: m.at, Store: view.Of(storage), Account: m.bucket.Client})
 	}
 	return view.NewMounts(mounts...), nil
 }
