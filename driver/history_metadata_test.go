@@ -35,6 +35,12 @@ func (m *model) attributesOf(o *s3sim.Object) string {
 	return headers(h)
 }
 
+// splitTags returns the tags of an object apart from its other attributes. They come last.
+func splitTags(attributes string) (others, tags string) {
+	others, tags, _ = strings.Cut(attributes, tagsHeader)
+	return strings.TrimSuffix(others, "; "), tags
+}
+
 func headers(h http.Header) string {
 	var lines []string
 	for name, values := range h {

@@ -578,8 +578,7 @@ func heads(contents [][]byte, n int64) [][]byte {
 func (m *model) interrupted(op *operation) [][]byte {
 	var files [][]byte
 	for _, other := range m.operations {
-		if other == op || other.openedAt == 0 && other.content == nil || other.Name != op.Name ||
-			other.start > op.start && op.ended {
+		if other == op || other.openedAt == 0 && other.content == nil || other.Name != op.Name {
 			continue
 		}
 		if m.live(other) && other.stalledTo < op.start {
@@ -675,10 +674,15 @@ func (m *model) judgeCopy(e s3sim.Event, op *operation, content []byte) {
 	same := func(s state) bool { return s.exists && bytes.Equal(s.content, content) }
 	states := m.alive(source, op.start, m.seq)
 	was := slices.ContainsFunc(states, same)
+	others, tags := splitTags(attributes)
 	switch {
-	case was && !m.unsure() && !slices.ContainsFunc(states, func(s state) bool {
-		return same(s) && s.mtime == mtime && s.attributes == attributes
-	}):
+	case was && !m.unsure() && !(slices.ContainsFunc(states, func(s state) bool {
+		had, _ := splitTags(s.attributes)
+		return same(s) && s.mtime == mtime && had == others
+	}) && slices.ContainsFunc(states, func(s state) bool {
+		_, had := splitTags(s.attributes)
+		return same(s) && had == tags // S3 copies the tags itself, of an object with the same bytes
+	})):
 		m.violate(
 			"metadata", "step %d (%s %q %q) has written %q with the time %q and %s, which %q never had", op.ID, op.Do,
 			op.Name, op.To, e.Key, mtime, attributes, source)
