@@ -105,6 +105,7 @@ type Version struct {
 	// bucket with versions, and Name that of the request that has stored the version. Both may be empty all the same.
 	Looked   bool
 	ID, Name string
+	metadata map[string]string // of the user, with the name
 }
 
 // A Condition says which object a key must have, so that S3 performs a write. The zero value always holds.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
 // have tells the two apart.
 func (v *Version) IsStill(now Version) bool {
 	return v.sameSizeAndETag(now) && v.sameTime(now) &&
-		(!v.Looked || !now.Looked || v.Name == now.Name && v.ID == now.ID)
+		(!v.Looked || !now.Looked || v.ID == now.ID && maps.Equal(v.metadata, now.metadata))
 }
 
 // sameTime tells whether two answers may have the time of one version. Times in listings may have parts of a second.

@@ -28,7 +28,7 @@ func (b *Bucket) version(key string, out *s3.HeadObjectOutput) Version {
 	v := Version{
 		Bucket: b, Key: key, Size: aws.ToInt64(out.ContentLength), ModTime: aws.ToTime(out.LastModified),
 		ETag: validator(out.ETag, out.ContentLength, out.LastModified), StorageClass: out.StorageClass,
-		Looked: true, Name: out.Metadata[s3object.WriteKey],
+		Looked: true, Name: out.Metadata[s3object.WriteKey], metadata: out.Metadata,
 	}
 	if id := aws.ToString(out.VersionId); id != noVersion {
 		v.ID = id
