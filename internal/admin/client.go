@@ -11,8 +11,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
@@ -159,7 +161,10 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 	if c.name != "" {
 		request.SetBasicAuth(c.name, c.password)
 	}
-	response, err := c.http.Do(request)
+	var sent atomic.Bool
+	response, err := c.http.Do(request.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteHeaders: func() { sent.Store(true) },
+	})))
 	if err != nil {
 		err = errors.Unwrap(err)
 		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
@@ -167,15 +172,21 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 				"the certificate of %s is not trusted: %w: name its authorities with --ca-file, or correct the address",
 				c.at, err)
 		}
+		if sent.Load() {
+			return c.unanswered(method, err)
+		}
 		return fmt.Errorf("no server answers at %s: %w: %s", c.at, err, c.advice)
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusOK {
-		return json.NewDecoder(response.Body).Decode(into)
+		if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+			return c.unanswered(method, err)
+		}
+		return nil
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxError))
 	if err != nil {
-		return err
+		return c.unanswered(method, err)
 	}
 	var failed struct {
 		Error string `json:"error"`
@@ -184,4 +195,12 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 		failed.Error = string(bytes.TrimSpace(text))
 	}
 	return errors.New(cmp.Or(failed.Error, response.Status))
+}
+
+// unanswered is the error of a request whose answer is lost. What it was to change may have changed.
+func (c *Client) unanswered(method string, err error) error {
+	if method == http.MethodGet {
+		return fmt.Errorf("the server at %s did not answer: %w", c.at, err)
+	}
+	return fmt.Errorf("the server at %s did not answer, and may have done it all the same: %w", c.at, err)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -223,5 +224,35 @@ func BenchmarkState(b *testing.B) {
 		if state := h.state(); state.Totals.Sessions != 100_000 || len(state.Sessions) != maxListed {
 			b.Fatalf("the state has %d sessions", state.Totals.Sessions)
 		}
+	}
+}
+
+// A client that has sent a request and gets no answer, or a part of one, does not say that no server is there.
+func TestClientWithoutAnAnswer(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"no-answer":      func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"part-of-answer": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"name": "192.0.`) },
+		"part-of-error": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			w.WriteHeader(http.StatusBadGateway)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewServer(answer)
+			t.Cleanup(srv.Close)
+			c, err := NewRemoteClient(srv.URL, "", "", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.Ban(t.Context(), "192.0.2.7", time.Minute)
+			want := "the server at " + srv.URL + " did not answer, and may have done it all the same: "
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("a change: %v", err)
+			}
+			_, err = c.Bans(t.Context())
+			if err == nil || !strings.HasPrefix(err.Error(), "the server at "+srv.URL+" did not answer: ") {
+				t.Errorf("a question: %v", err)
+			}
+		})
 	}
 }

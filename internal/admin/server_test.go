@@ -605,16 +605,23 @@ func testRefusals(t *testing.T, lang string) {
 	must.OK(t, os.Remove(audit))
 }
 
-// Without a connection the page says how old its state is, and it connects again.
+// Without a connection the page says how old its state is, and it connects again. Of a request whose answer is lost it
+// does not say that it was refused.
 func TestLostConnection(t *testing.T) {
 	srv := start(t, func(*config.Config) {})
 	target, err := url.Parse(address(srv))
-	must.OK(t, err)
-	var cut atomic.Bool
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cut, lose atomic.Bool
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.FlushInterval = -1
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if cut.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		if r.Method == http.MethodDelete && lose.Load() {
+			proxy.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)
 		}
 		proxy.ServeHTTP(w, r)
@@ -631,4 +638,19 @@ func TestLostConnection(t *testing.T) {
 		`document.querySelector('#connection').textContent.startsWith('Not connected. The page shows the state as of ') && document.body.classList.contains('stale')`)
 	cut.Store(false)
 	tab.wait(live + ` && !document.body.classList.contains('stale')`)
+
+	// The server has lifted the ban, and the page does not know.
+	ban(t, srv, "192.0.2.7")
+	tab.wait(cell("bans", "192.0.2.7", "actions"))
+	lose.Store(true)
+	eval[any](tab, `document.querySelector('#bans tbody button').focus()`)
+	tab.press("Enter", "\r")
+	tab.wait(`document.querySelector('#confirm').open`)
+	tab.enter("#confirmed")
+	tab.wait(`document.querySelector('#result').textContent`)
+	shown := eval[string](tab, `document.querySelector('#result').textContent`)
+	if !strings.HasPrefix(shown, "The server did not answer the request: ") {
+		t.Errorf("the page says %q", shown)
+	}
+	tab.wait(`!document.querySelector('#bans').tBodies[0].rows.length`)
 }

@@ -360,7 +360,8 @@ element('login').addEventListener('submit', async event => {
   const response = await fetch('login', {method: 'POST', body: new URLSearchParams({user: element('name').value, password: element('password').value})}).catch(error => error)
   element('password').value = ''
   if (response.ok) return connect()
-  failed.replaceChildren(...response.status === 401 ? [text('login-failed')] : refusal({message: response.statusText ?? response.message}))
+  const reason = visible(response.statusText || response.message || `${response.status}`, 'en')
+  failed.replaceChildren(...response.status === 401 ? [text('login-failed')] : filled(response.status ? 'failed' : 'unanswered', {Error: reason}))
   element('password').focus()
 })
 
@@ -393,10 +394,11 @@ const refusals = {
   503: () => [shared('audit-unavailable')], // a change while audit.required refuses it
 }
 
-// refusal tells an error. One without a text of its own is told in the English of the server or the browser.
+// refusal tells an error. One without a text of its own is told in the English of the server or the browser. Without a status nobody knows whether the
+// server has done what was asked.
 function refusal({status, message}) {
   const reason = visible(message, 'en')
-  return refusals[status]?.(reason) ?? filled('failed', {Error: reason})
+  return refusals[status]?.(reason) ?? filled(status ? 'failed' : 'unanswered', {Error: reason})
 }
 
 // named shows the subject of a row.
