@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
@@ -27,7 +26,7 @@ const lateCompletion = 8 * time.Minute
 func onOverlapping(t *testing.T, run func(x *journalTest)) {
 	synctest.Test(t, func(t *testing.T) {
 		profile, _ := driver.ProfileNamed("swift")
-		server := s3sim.New(s3sim.Options{Profile: profile, Overlapping: true})
+		server := s3sim.New(s3sim.Options{Profile: profile, Overlapping: true, MinPartSize: journalPart})
 		server.CreateBucket(journalBucket)
 		run(&journalTest{t, server, profile})
 	})
@@ -64,13 +63,13 @@ func TestRenameRefusedDuringCompletion(t *testing.T) {
 			}
 			return s3sim.Fault{}
 		}})
-		byParts := driver.Options{Profile: x.profile, CopyLimit: 1 << 20}
-		failing := drivertest.MustNew(x.Context(), client, journalBucket, &byParts)
+		byParts := driver.Options{CopyLimit: journalPart}
+		failing := x.files(x.Context(), client, byParts)
 		if err := failing.Rename("d", "e"); !errors.Is(err, fs.ErrPermission) {
 			x.Fatalf("the rename ended with %v", err)
 		}
 		time.Sleep(time.Minute)
-		again := drivertest.MustNew(x.Context(), x.s3.Client(nil), journalBucket, &byParts)
+		again := x.files(x.Context(), x.s3.Client(nil), byParts)
 		if err := again.Rename("d", "e"); err != nil {
 			x.Fatal(err)
 		}
@@ -163,7 +162,7 @@ func (x *journalTest) completeLate(owner string, content []byte, performed bool)
 	j := driver.NewJournal(client, journalBucket, "", x.profile, driver.Objects{}, nil)
 	ctx, end := context.WithCancel(x.Context())
 	defer end()
-	f := drivertest.MustNew(ctx, client, journalBucket, &driver.Options{Profile: x.profile, Journal: j, Owner: owner})
+	f := x.files(ctx, client, driver.Options{Journal: j, Owner: owner})
 	if err := afero.WriteFile(f, "file", content, 0); !errors.Is(err, syscall.EAGAIN) {
 		x.Fatalf("the upload ended with %v", err)
 	}

@@ -82,14 +82,15 @@ func limits(s *s3test.Server) drivertest.Limits {
 	return l
 }
 
-// simulated is a simulated server with the profile of that name, and an empty bucket "bucket".
+// simulated is a simulated server with the profile of that name, which takes parts as small as journalPart, and an empty
+// bucket "bucket".
 func simulated(t *testing.T, name string) (driver.Profile, *s3sim.Server) {
 	t.Helper()
 	p, known := driver.ProfileNamed(name)
 	if !known {
 		t.Fatalf("no profile is called %q", name)
 	}
-	server := s3sim.New(s3sim.Options{Profile: p})
+	server := s3sim.New(s3sim.Options{Profile: p, MinPartSize: journalPart})
 	server.CreateBucket("bucket")
 	return p, server
 }

@@ -47,8 +47,8 @@ func TestDeathBeforeVerdict(t *testing.T) {
 				died := errors.New("the server has died")
 				judged := func(before func(*drivertest.Spy)) *driver.Fs {
 					spy := drivertest.NewSpy(x.s3.Client(nil))
-					return drivertest.MustNew(x.Context(), spy, journalBucket, &driver.Options{
-						Profile: x.profile, Owner: "alice",
+					return x.files(x.Context(), spy, driver.Options{
+						Owner:   "alice",
 						Journal: driver.NewJournal(spy, journalBucket, "", x.profile, driver.Objects{}, nil),
 						Inspect: func(context.Context, string) driver.Inspection {
 							return acceptance{io.Discard, func() { before(spy) }}

@@ -30,7 +30,7 @@ import (
 
 const (
 	journalBucket = "bucket"
-	journalPart   = 5 << 20
+	journalPart   = 256 << 10 // of servers that take smaller parts than S3
 	resume        = os.O_WRONLY | os.O_CREATE
 	anew          = resume | os.O_TRUNC
 )
@@ -58,8 +58,13 @@ func inVirtualTime(t *testing.T, run func(x *journalTest)) {
 func (x *journalTest) replica(ctx context.Context, owner string) (*driver.Fs, *driver.Journal, *drivertest.Spy) {
 	spy := drivertest.NewSpy(x.s3.Client(nil))
 	journal := driver.NewJournal(spy, journalBucket, "", x.profile, driver.Objects{}, nil)
-	return drivertest.MustNew(
-		ctx, spy, journalBucket, &driver.Options{Profile: x.profile, Journal: journal, Owner: owner}), journal, spy
+	return x.files(ctx, spy, driver.Options{Journal: journal, Owner: owner}), journal, spy
+}
+
+// files opens a file system that makes small parts.
+func (x *journalTest) files(ctx context.Context, client driver.Client, opts driver.Options) *driver.Fs {
+	opts.Profile, opts.PartSize = x.profile, journalPart
+	return drivertest.MustNew(ctx, client, journalBucket, opts.WithSmallestPart(journalPart))
 }
 
 // pending is the size of the pending upload that a file system tells of, 0 for none.
@@ -725,9 +730,9 @@ func (x *journalTest) withSmallQuota() *driver.Fs {
 	if err := quota.Count(x.Context()); err != nil {
 		x.Fatal(err)
 	}
-	return drivertest.MustNew(x.Context(), client, journalBucket, &driver.Options{
-		Profile: x.profile, Journal: driver.NewJournal(client, journalBucket, "", x.profile, driver.Objects{}, nil),
-		Owner: "alice", Quotas: []*driver.Quota{quota},
+	return x.files(x.Context(), client, driver.Options{
+		Journal: driver.NewJournal(client, journalBucket, "", x.profile, driver.Objects{}, nil),
+		Owner:   "alice", Quotas: []*driver.Quota{quota},
 	})
 }
 

@@ -51,12 +51,13 @@ func TestRepeatingProxy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, server := simulated(t, name)
 			client := server.Client(nil, func(o *s3.Options) { o.HTTPClient = repeatingProxy{o.HTTPClient} })
-			f := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{Profile: p})
+			x := &journalTest{t, server, p}
+			files := func(opts driver.Options) *driver.Fs { return x.files(t.Context(), client, opts) }
+			f := files(driver.Options{})
 			journal := driver.NewJournal(client, "bucket", "", p, driver.Objects{}, nil)
-			recorded := drivertest.MustNew(
-				t.Context(), client, "bucket", &driver.Options{Profile: p, Journal: journal, Owner: "alice"})
+			recorded := files(driver.Options{Journal: journal, Owner: "alice"})
 			large := patterned(journalPart + 1)
-			deny := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{Profile: p, NoOverwrite: true})
+			deny := files(driver.Options{NoOverwrite: true})
 			add := func() error { return drivertest.WriteAt(f, "file", os.O_APPEND, 0, []byte("more")) }
 			for _, step := range []struct {
 				name string
