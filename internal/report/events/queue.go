@@ -27,6 +27,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
@@ -273,8 +274,12 @@ func (q *Queue) begin(ctx context.Context, e Event) (Event, error) {
 }
 
 // mayHaveHappened tells whether something may have changed, or may still change, although the change has failed. A
-// rename, for example, has copied the file when S3 refuses to delete the old one.
+// rename, for example, has copied the file when S3 refuses to delete the old one. And S3 may perform an attempt that it
+// has not answered after it has refused the next one.
 func (e *Event) mayHaveHappened(err error) bool {
+	if s3error.IsDoubtful(err) {
+		return true
+	}
 	kinds := []error{syscall.EAGAIN, syscall.EIO, context.Canceled}
 	if e.steps {
 		kinds = append(kinds, syscall.ESTALE, syscall.ENOTEMPTY, syscall.EDQUOT, syscall.ENOSPC, fs.ErrPermission)

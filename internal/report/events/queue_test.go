@@ -19,6 +19,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/must"
@@ -166,14 +167,16 @@ func TestEventsOfChanges(t *testing.T) {
 		t.Errorf("a failed change leaves %q", keys)
 	}
 	change(t, q, "done", nil)
+	change(t, q, "replaced", syscall.ESTALE)
 	change(t, q, "unknown", syscall.EAGAIN)
+	change(t, q, "doubtful", s3error.Doubtful(syscall.ESTALE))
 	renamed, err := q.begin(t.Context(), Event{Type: Rename, Path: "copied", steps: true})
 	must.OK(t, err)
 	if err := q.end(t.Context(), renamed, fs.ErrPermission); !errors.Is(err, fs.ErrPermission) {
 		t.Fatal(err)
 	}
 	stop := run(t, q)
-	r.wait(t, 3)
+	r.wait(t, 4)
 	waitUntil(t, func() bool { return len(b.events(t)) == 0 })
 	stop()
 	r.mu.Lock()
@@ -181,14 +184,16 @@ func TestEventsOfChanges(t *testing.T) {
 	if got := r.got["done"]; len(got) != 1 || !got[0].Confirmed || got[0].Tenant != "acme" {
 		t.Errorf("done: %+v, want one confirmed event", got)
 	}
-	if got := r.got["unknown"]; len(got) != 1 || got[0].Confirmed {
-		t.Errorf("unknown: %+v, want one unconfirmed event", got)
+	for _, path := range []string{"unknown", "doubtful"} {
+		if got := r.got[path]; len(got) != 1 || got[0].Confirmed {
+			t.Errorf("%s: %+v, want one unconfirmed event", path, got)
+		}
 	}
 	if got := r.got["copied"]; len(got) != 1 || got[0].Confirmed {
 		t.Errorf("copied: %+v, want one unconfirmed event of a rename that S3 has refused in the middle", got)
 	}
-	if len(r.got) != 3 {
-		t.Errorf("the receiver has %d paths, want 3", len(r.got))
+	if len(r.got) != 4 {
+		t.Errorf("the receiver has %d paths, want 4", len(r.got))
 	}
 }
 
