@@ -50,7 +50,7 @@ type Options struct {
 	// alone; the minimum is 5 MiB.
 	Memory *Budget
 
-	// Endpoint holds what requests have measured of the S3 server, and the keys that were written there recently. All
+	// Endpoint holds what requests have measured of the S3 server, and the renames that are running there. All
 	// file systems of a server share one. The default is a new one.
 	Endpoint *Endpoint
 
