@@ -123,12 +123,10 @@ func wantNoGoroutines(ctx context.Context, t *testing.T) {
 	}
 }
 
-// everywhere grants the same rights for every pathname.
-func everywhere(rights view.Rights) func(string) view.Rights {
-	return func(string) view.Rights { return rights }
+// may is the policy of a user with these rights, and others where a pattern says so.
+func may(rights view.Rights, byPattern map[string]view.Rights) view.Policy {
+	return view.Policy{view.NewLayer(rights, byPattern)}
 }
-
-var allRights = everywhere(view.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true})
 
 // backend knows the users demo, whose tenant says nothing unless a test gives it
 // words, and marie, whose tenant greets and has the host ftp.example.com.
@@ -149,7 +147,7 @@ var tenant = &account.Tenant{
 // loginTo is the login of demo to a tenant with these settings.
 func loginTo(settings config.Tenant) account.Login {
 	return account.Login{
-		User: userOf(&account.Tenant{Name: "demo", Tenant: &settings}), Compatibility: settings.Compatibility, Rights: allRights,
+		User: userOf(&account.Tenant{Name: "demo", Tenant: &settings}), Compatibility: settings.Compatibility,
 	}
 }
 
@@ -188,6 +186,7 @@ func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.
 	}
 	login.View = &view.View{
 		Mounts:      view.NewMounts(view.Mount{Dir: "/", Store: view.Of(storage)}),
+		Policy:      login.Policy,
 		Directories: view.NewDirectories(login.Home),
 	}
 	login.TLSRequired = r.TLSRequired

@@ -51,24 +51,25 @@ func (c *client) mlsd(pathname string) map[string]string {
 
 // TestPerm wants the fact "perm" to be true to the user's rights.
 func TestPerm(t *testing.T) {
-	all := view.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
 	for label, test := range map[string]struct {
 		rights                view.Rights
 		file, directory, root string
 	}{
-		"all":       {all, "adfrw", "cdeflmp", "celmp"},
-		"none":      {view.Rights{}, "", "e", "e"},
+		"all":       {view.AllRights(), "adfrw", "cdeflmp", "celmp"},
+		"list":      {view.Rights{List: true}, "", "el", "el"},
+		"read":      {view.Rights{Read: true}, "r", "e", "e"},
 		"read-only": {view.Rights{List: true, Read: true}, "r", "el", "el"},
-		"drop-box":  {view.Rights{Write: true}, "aw", "ce", "ce"},
-		"delete":    {view.Rights{Delete: true}, "d", "dep", "ep"},
-		"rename":    {view.Rights{Rename: true}, "f", "ef", "e"},
-		"mkdir":     {view.Rights{Mkdir: true}, "", "em", "em"},
+		"write":     {view.Rights{List: true, Write: true}, "aw", "cel", "cel"},
+		"delete":    {view.Rights{List: true, Delete: true}, "d", "delp", "elp"},
+		"rename":    {view.Rights{List: true, Rename: true}, "f", "efl", "el"},
+		"mkdir":     {view.Rights{List: true, Mkdir: true}, "", "elm", "elm"},
 	} {
 		t.Run(label, func(t *testing.T) {
 			demo := loginTo(config.Tenant{})
-			demo.Rights = everywhere(test.rights)
-			c := newTenantSite(t, demo).login()
-			c.store("d/sub/file", "x")
+			demo.Policy = may(test.rights, nil)
+			s := newTenantSite(t, demo)
+			s.putNames("d/sub/file")
+			c := s.login()
 			c.do("OPTS MLST type;perm;", "200 ")
 			for pathname, want := range map[string]string{
 				"/":           "type=dir;perm=" + test.root + ";",
@@ -78,6 +79,9 @@ func TestPerm(t *testing.T) {
 				if got := c.facts(pathname); got != want {
 					t.Errorf("MLST %s: %q, want %q", pathname, got, want)
 				}
+			}
+			if !test.rights.List {
+				return // MLSD is refused
 			}
 			for _, listing := range []struct {
 				cwd, pathname string
@@ -115,19 +119,12 @@ func TestPerm(t *testing.T) {
 // and of a directory what holds for the names in it that nothing is said of.
 func TestPermByPathname(t *testing.T) {
 	demo := loginTo(config.Tenant{})
-	demo.Rights = func(name string) view.Rights {
-		switch {
-		case strings.HasPrefix(name, "/in/"):
-			return view.Rights{Write: true, Mkdir: true}
-		case name == "/out/open.txt":
-			return view.Rights{Read: true}
-		}
-		return view.Rights{List: true, Delete: true}
-	}
-	c := newTenantSite(t, demo).login()
-	c.store("in/file", "x")
-	c.store("out/open.txt", "x")
-	c.store("out/other.txt", "x")
+	demo.Policy = may(view.Rights{List: true, Delete: true}, map[string]view.Rights{
+		"/in/*": {Write: true, Mkdir: true}, "/out/open.txt": {Read: true},
+	})
+	s := newTenantSite(t, demo)
+	s.putNames("in/file", "out/open.txt", "out/other.txt")
+	c := s.login()
 	c.do("OPTS MLST perm;", "200 ")
 	for dir, want := range map[string]map[string]string{
 		"":    {"in": "cdelm", "out": "delp"},
@@ -272,7 +269,8 @@ func TestModify(t *testing.T) {
 // A user who may not rename learns it before the new name is asked for.
 func TestRenameWithoutRight(t *testing.T) {
 	demo := loginTo(config.Tenant{})
-	demo.Rights = func(name string) view.Rights { return view.Rights{Rename: name != "/fixed"} }
+	demo.Policy = may(
+		view.Rights{List: true, Write: true, Rename: true}, map[string]view.Rights{"/fixed": {List: true}})
 	s := newTenantSite(t, demo)
 	s.putNames("fixed", "free")
 	c := s.login()

@@ -42,7 +42,7 @@ func (s *session) rnfr(arg string) (wire.Reply, error) {
 	case err != nil:
 	case name == "/" || s.identity.login.View.Fixed(name):
 		err = view.ErrFixed
-	case s.identity.login.Rights != nil && !s.identity.login.Rights(name).Rename:
+	case !s.identity.login.View.Rights(name).Rename:
 		err = fs.ErrPermission
 	}
 	if err != nil {

@@ -68,8 +68,7 @@ func onFile(command fileCommand) func(*session, string) (wire.Reply, error) {
 // listClient describes the client to a listing.
 func (r *fileRequest) listClient() *list.Client {
 	return &list.Client{
-		Names: r.Names, Rights: r.Login.Rights, NoOverwrite: r.Login.NoOverwrite(), ObjectURI: r.Login.View.URI,
-		Started: r.Started,
+		Names: r.Names, View: r.Login.View, NoOverwrite: r.Login.NoOverwrite(), Started: r.Started,
 	}
 }
 

@@ -41,7 +41,7 @@ func TestSitePresign(t *testing.T) {
 
 func TestSitePresignNeedsPermission(t *testing.T) {
 	demo := loginTo(config.Tenant{Presign: time.Hour})
-	demo.Policy = view.Policy{view.NewLayer(view.Rights{List: true}, nil)}
+	demo.Policy = may(view.Rights{List: true}, nil)
 	newTenantSite(t, demo).login().do("SITE PRESIGN f", "550 Permission denied.")
 }
 
@@ -120,7 +120,7 @@ func TestAvailable(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			demo := loginTo(config.Tenant{})
 			demo.Usage = test.usage
-			demo.Policy = view.Policy{view.NewLayer(view.Rights{List: test.lists}, nil)}
+			demo.Policy = may(view.Rights{List: test.lists}, nil)
 			c := newTenantSite(t, demo).login()
 			c.do("AVBL", test.want)
 			c.do("AVBL /dir", test.want)

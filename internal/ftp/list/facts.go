@@ -23,14 +23,11 @@ import (
 type Client struct {
 	// Names translates the names of entries for the client.
 	Names pathname.Codec
-	// Rights returns what the user may do with an absolute pathname. If it is nil, the
-	// fact "perm" is left out.
-	Rights func(name string) view.Rights
+	// View has the user's rights and the URIs of objects, for the facts "perm" and "unique".
+	// It makes no request for them.
+	View *view.View
 	// NoOverwrite says that the storage refuses to replace files and to append to them.
 	NoOverwrite bool
-	// ObjectURI returns the s3 URI of a pathname, empty if it has none. If it is nil,
-	// the fact "unique" is left out.
-	ObjectURI func(name string) string
 	// Started is when the server started, which directories show where no other time is
 	// known. Clients take a time that is missing for one in 1970, or fail.
 	Started time.Time
@@ -180,14 +177,11 @@ const anyName = "\U0010ffff\U0010ffff"
 // directory that includes the names in it, except those that have rights of their own.
 // The root can neither be deleted nor renamed.
 func appendPerm(b []byte, c *Client, e Entry) ([]byte, bool) {
-	if c.Rights == nil {
-		return b, false
-	}
 	name, directory := e.pathname(), e.IsDir()
 	fixed := directory && name == "/"
-	rights, inside := c.Rights(name), view.Rights{}
+	rights, inside := c.View.Rights(name), view.Rights{}
 	if directory {
-		inside = c.Rights(path.Join(name, anyName))
+		inside = c.View.Rights(path.Join(name, anyName))
 	}
 	changes := !directory && rights.Write && !c.NoOverwrite
 	for _, p := range []struct {
@@ -220,10 +214,7 @@ const uniqueBytes = 12
 // key, so it is the same for every pathname of the object. The URI of a directory ends
 // with "/", so that it differs from that of a file of the same name.
 func appendUnique(b []byte, c *Client, e Entry) ([]byte, bool) {
-	if c.ObjectURI == nil {
-		return b, false
-	}
-	uri := c.ObjectURI(e.pathname())
+	uri := c.View.URI(e.pathname())
 	if uri == "" { // the name is too long for a key
 		return b, false
 	}

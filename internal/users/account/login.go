@@ -34,10 +34,6 @@ type Login struct {
 	Scopes limits.Scopes
 	// View is what the user sees of the storage.
 	View *view.View
-	// Rights says what the user may do with what an absolute pathname names, for the fact "perm" (RFC 3659 7.5.5),
-	// which is left out where it is nil. The storage itself refuses everything else. Rights is asked for every entry
-	// of a listing, so it must be quick.
-	Rights func(name string) view.Rights
 	// Usage is how many bytes are stored of those that may be, and false as long as the first is not known; nil where
 	// there is no bound.
 	Usage func() (used, limit int64, known bool)
@@ -145,7 +141,6 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 	if err != nil {
 		return nil, full(u.Tenant, err)
 	}
-	seen := r.view(u, compatibility, mounts)
 	login := &Login{
 		User:        u,
 		Certificate: u.Tenant.subject(req.Certificates), Compatibility: compatibility,
@@ -153,8 +148,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		NoPassword:  who.user != nil && u.needsNoPassword(),
 		LastLogin:   u.state.loggedIn(time.Now()),
 		Scopes:      scopes,
-		View:        seen,
-		Rights:      seen.Rights,
+		View:        r.view(u, compatibility, mounts),
 		End:         leave,
 	}
 	if memory := r.current.Load().files.Memory; memory != nil {

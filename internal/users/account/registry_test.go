@@ -257,7 +257,7 @@ func TestLogin(t *testing.T) {
 			"rooted": {"/": "lrwdnm", "/in": "w", "/keep/x": "lr"},
 		} {
 			for name, want := range want {
-				if got := letters(login(t, user).Rights(name)); got != want {
+				if got := letters(login(t, user).View.Rights(name)); got != want {
 					t.Errorf("%s has %q for %s, want %q", user, got, name, want)
 				}
 			}

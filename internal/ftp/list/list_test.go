@@ -35,7 +35,7 @@ func TestListColumns(t *testing.T) {
 // TestUniqueOfTwins wants a file and a directory of one name to differ, which few
 // servers of S3 can store.
 func TestUniqueOfTwins(t *testing.T) {
-	c := &Client{ObjectURI: func(name string) string { return "s3://bucket" + name }}
+	c := &Client{View: viewOf("s3://bucket")}
 	file, _ := appendUnique(nil, c, Entry{file("a"), "/"})
 	dir, _ := appendUnique(nil, c, Entry{view.Directory("a"), "/"})
 	if string(file) == string(dir) {
@@ -47,10 +47,27 @@ func TestUniqueOfTwins(t *testing.T) {
 	if root, _ := appendUnique(nil, c, Entry{view.Directory("/"), "/"}); len(root) == 0 {
 		t.Error("the root has none")
 	}
-	c.ObjectURI = func(string) string { return "" }
+	c.View = viewOf("")
 	if b, ok := appendUnique(nil, c, Entry{view.Directory("a"), "/"}); ok {
 		t.Errorf("%s for what has no URI", b)
 	}
+}
+
+// viewOf is a view of a bucket of which no more is known than its URI. With an empty one no name has a URI.
+func viewOf(uri string) *view.View {
+	return &view.View{Mounts: view.NewMounts(view.Mount{Dir: "/", Store: store{uri: uri}})}
+}
+
+type store struct {
+	view.Store
+	uri string
+}
+
+func (s store) URI(name string) string {
+	if s.uri == "" {
+		return ""
+	}
+	return s.uri + name
 }
 
 // file is one of which no more is known than its name.
@@ -75,7 +92,7 @@ func (m modified) ModTime() time.Time { return m.time }
 // server's start.
 func TestTimesOfDirectories(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 3, n, 12, 0, 0, 0, time.UTC) }
-	client := &Client{Started: day(1)}
+	client := &Client{View: viewOf("s3://bucket"), Started: day(1)}
 	entries := []fs.FileInfo{
 		view.Directory("a"), modified{file("b"), day(20)}, view.Directory("c"), modified{view.Directory("d"), day(2)},
 		modified{file("e"), day(10)}, view.Directory("f"), modified{view.Directory("g"), day(30)}, view.Directory("h"),
