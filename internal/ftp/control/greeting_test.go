@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -97,6 +98,37 @@ func TestBilingualGreeting(t *testing.T) {
 			c := s.dial()
 			c.expect(test.connect)
 			c.do("HOST acme.example", test.host)
+		})
+	}
+}
+
+// The English of a greeting in two languages is that of the tenant, if it has words of its own.
+func TestBilingualGreetingInOwnWords(t *testing.T) {
+	server, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name      string
+		languages []language.Tag // of the tenant
+		want      string
+	}{
+		{"offered", nil, "220-Bienvenue sur acme.example.\n220 Good morning from acme.example."},
+		{"not-offered", []language.Tag{language.French},
+			"220-Bienvenue sur acme.example.\n220 Welcome to acme.example."},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			own, err := server.WithOverrides(test.languages, map[i18n.ID]map[language.Tag]i18n.Text{
+				i18n.HostAccepted: {language.English: {Msg: "Good morning from {Host}."}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := newSite(t, func(cfg *control.Config) {
+				cfg.Backend.(*backend).hosts["acme.example"] = &account.Tenant{Name: "acme", Bundle: own,
+					DefaultLanguage: language.French, Tenant: &config.Tenant{}}
+			})
+			s.connect().do("HOST acme.example", test.want)
 		})
 	}
 }

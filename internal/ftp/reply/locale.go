@@ -265,10 +265,19 @@ func (l *Locale) defaultLanguage() language.Tag {
 // InEnglish is the locale for readers of English. It is nil if the language is English.
 func (l *Locale) InEnglish() *Locale {
 	english := *l
-	if english.lang = l.server.Bundle.Localizer(language.English); english.lang.Tag() == l.Tag() {
+	if english.lang = l.localizer(language.English); english.lang.Tag() == l.Tag() {
 		return nil
 	}
 	return &english
+}
+
+// localizer has a language of the server in the tenant's words. Where the tenant does not offer the language, the
+// words are the server's.
+func (l *Locale) localizer(tag language.Tag) *i18n.Localizer {
+	if own := l.bundle().Localizer(tag); own.Tag() == tag {
+		return own
+	}
+	return l.server.Bundle.Localizer(tag)
 }
 
 // SetTenant takes the preferences of a tenant, zero for none, and the language of
@@ -281,8 +290,5 @@ func (l *Locale) SetTenant(tenant Preferences, user language.Tag) {
 		l.Reset()
 		return
 	}
-	tag := l.lang.Tag()
-	if l.lang = l.bundle().Localizer(tag); l.lang.Tag() != tag {
-		l.lang = l.server.Bundle.Localizer(tag)
-	}
+	l.lang = l.localizer(l.lang.Tag())
 }
