@@ -2,7 +2,6 @@ package control
 
 import (
 	"net/netip"
-	"slices"
 	"unicode/utf8"
 
 	"golang.org/x/text/language"
@@ -133,9 +132,9 @@ func (id *identity) text(message i18n.ID, args ...string) string {
 func (id *identity) greeting(text i18n.ID, args ...string) wire.Reply {
 	lines := reply.Greeting(id.locale, id.tenant, id.login)
 	if lines == nil {
-		lines = []string{id.locale.Text(text, slices.Clone(args)...)}
+		lines = []string{id.locale.Text(text, args...)}
 		if english := id.locale.InEnglish(); english != nil {
-			lines = append(lines, english.Text(text, slices.Clone(args)...))
+			lines = append(lines, english.Text(text, args...))
 		}
 	}
 	return wire.NewReply(220, lines...)

@@ -62,13 +62,14 @@ func (l *Locale) Text(id i18n.ID, args ...string) string { return l.line(l.Words
 
 // Words renders a message that shares its line with a field that clients parse, such as the address in 227.
 func (l *Locale) Words(id i18n.ID, args ...string) string {
-	if id == i18n.Syntax && len(args) > 0 {
-		args[0] = l.translateArguments(args[0])
+	shown := make([]string, len(args))
+	for i, arg := range args {
+		if id == i18n.Syntax {
+			arg = l.translateArguments(arg)
+		}
+		shown[i] = l.isolate(strings.Map(printable, arg))
 	}
-	for i := range args {
-		args[i] = l.isolate(strings.Map(printable, args[i]))
-	}
-	return l.Encode(l.lang.Text(id, args...))
+	return l.Encode(l.lang.Text(id, shown...))
 }
 
 // TextFor renders a message about a file. The name is as the client gets it, in one line, and does not change.
