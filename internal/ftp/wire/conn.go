@@ -47,7 +47,7 @@ func (c *Conn) Read(done <-chan struct{}) {
 			return
 		}
 		select {
-		case c.lines <- &next:
+		case c.lines <- next:
 		case <-done:
 			return
 		}

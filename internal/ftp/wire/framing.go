@@ -70,10 +70,13 @@ func NewReader(r io.Reader) *Reader {
 // line, because LF may be part of a pathname. Before the first SP there is no
 // pathname, and LF alone ends the line too. A line that the end of
 // the stream cuts short is no command: Next returns the reader's error.
-func (r *Reader) Next() Line {
+func (r *Reader) Next() *Line {
+	if _, err := r.in.Peek(1); err != nil { // most clients are idle, so the wait for a line takes little of the stack
+		return &Line{Err: err}
+	}
 	foreign := r.foreign()
 	if foreign == ForeignTLS {
-		return Line{Foreign: foreign, None: true} // what follows is no line
+		return &Line{Foreign: foreign, None: true} // what follows is no line
 	}
 	line := r.next()
 	line.Foreign = foreign
@@ -92,9 +95,6 @@ func (r *Reader) foreign() string {
 		return ""
 	}
 	r.begun = true
-	if _, err := r.in.Peek(1); err != nil {
-		return "" // next meets the error
-	}
 	first, _ := r.in.Peek(r.in.Buffered())
 	switch {
 	case bytes.HasPrefix(first, []byte{0x16, 3}): // a handshake record of any version
@@ -105,19 +105,19 @@ func (r *Reader) foreign() string {
 	return ""
 }
 
-func (r *Reader) next() Line {
+func (r *Reader) next() *Line {
 	r.line, r.literal, r.refusals, r.certain = r.line[:0], nil, nil, 0
 	argument, tooLong := false, false
 	for {
 		b, err := r.in.ReadByte()
 		if err != nil {
-			return Line{Err: err}
+			return &Line{Err: err}
 		}
 		switch {
 		case b == telnetIAC:
 			command, err := r.telnet()
 			if err != nil {
-				return Line{Err: err}
+				return &Line{Err: err}
 			}
 			if command == nil {
 				break
@@ -126,7 +126,7 @@ func (r *Reader) next() Line {
 			if !argument {
 				r.certain = len(r.refusals)
 				if len(r.line) == 0 && r.certain > 0 && !r.telnetFollows() {
-					return Line{Refusals: r.refusals, Certain: r.certain, None: true}
+					return &Line{Refusals: r.refusals, Certain: r.certain, None: true}
 				}
 				continue
 			}
@@ -140,7 +140,7 @@ func (r *Reader) next() Line {
 		case b == '\r':
 			next, err := r.in.ReadByte()
 			if err != nil {
-				return Line{Err: err}
+				return &Line{Err: err}
 			}
 			if next == '\n' {
 				return r.finish(tooLong)
@@ -164,8 +164,8 @@ func (r *Reader) next() Line {
 	}
 }
 
-func (r *Reader) finish(tooLong bool) Line {
-	l := Line{Refusals: r.refusals, Certain: r.certain}
+func (r *Reader) finish(tooLong bool) *Line {
+	l := &Line{Refusals: r.refusals, Certain: r.certain}
 	if tooLong {
 		l.Err = ErrLineTooLong
 	} else {
