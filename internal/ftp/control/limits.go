@@ -11,7 +11,10 @@ func (s *session) pace() error {
 	if err == nil && wait > 0 {
 		err = s.perform(func() error { return limits.Sleep(s.op.Context, wait) })
 	}
-	if code, _, _ := reply.ForError(err); err != nil && code == 450 {
+	if err == nil {
+		return nil
+	}
+	if code, _, _ := reply.ForError(err); code == 450 {
 		return &reply.CodeError{Code: 421, Err: err}
 	}
 	return err
@@ -28,4 +31,20 @@ func (s *session) unaudited(row command) error {
 		return &reply.CodeError{Code: 421, Err: reply.ErrNotAudited}
 	}
 	return reply.ErrNotAudited
+}
+
+// foreign tells the log of a client that speaks another protocol, empty for none.
+func (s *session) foreign(protocol string) {
+	if protocol == "" {
+		return
+	}
+	advice := map[string]string{
+		wire.ForeignTLS: "the client was disconnected: let it use explicit TLS, or the port of tls.implicit_listen",
+		wire.ForeignPROXY: "the header was not believed: if a load balancer sent it, name its network in " +
+			"proxy_protocol.trusted",
+	}[protocol]
+	if more, first := s.log.Seldom("foreign", protocol); first {
+		s.log.Info("client began with another protocol; the log shows one a minute for an address",
+			"protocol", protocol, "advice", advice, "more", more)
+	}
 }
