@@ -39,8 +39,8 @@ var (
 	errEngineEnded = errors.New("the session has ended the engine")
 )
 
-// Start starts an engine, and takes its greeting and its reply to USER, which no
-// client sees. PASS comes next, and calls login, which returns the directory that
+// Start starts an engine, and takes its greeting, which no client sees. PASS comes
+// next, without USER, and calls login, which returns the directory that
 // the user starts in, an absolute pathname. The password does not go to the
 // engine, because it need not be a line of text. The engine lives until Stop: the
 // end of ctx lets a command end that is running.
@@ -57,10 +57,7 @@ func (s *Server) Start(ctx context.Context, login func() (home string, err error
 	case <-s.closed:
 		return nil, errServerEnded
 	}
-	if _, err := e.next(); err != nil {
-		return nil, err
-	}
-	_, err := e.internalCommand("USER", 331)
+	_, err := e.next()
 	return e, err
 }
 
