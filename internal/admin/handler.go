@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -211,13 +210,11 @@ func (h *Handler) abort(r *http.Request, act *audit.Act) (any, error) {
 
 // storageError gives an error of the storage its status.
 func storageError(err error) error {
-	switch {
-	case errors.Is(err, errNoJournal):
-		return errNoJournal
-	case errors.Is(err, fs.ErrNotExist):
-		return &Error{http.StatusNotFound, err.Error()}
-	case errors.Is(err, syscall.EBUSY):
-		return &Error{http.StatusConflict, err.Error()}
+	if answer, ok := errors.AsType[*Error](err); ok {
+		return answer
+	}
+	if errors.Is(err, syscall.EBUSY) {
+		return &Error{http.StatusConflict, "in use: " + err.Error()}
 	}
 	return &Error{http.StatusBadGateway, err.Error()}
 }

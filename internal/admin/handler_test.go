@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -159,7 +157,7 @@ func TestStorageDeadline(t *testing.T) {
 // The page tells a storage that fails from a server that records no uploads, by the status.
 func TestStorageErrors(t *testing.T) {
 	for want, err := range map[int]error{
-		http.StatusNotFound:       fmt.Errorf("upload a-b-c of tenant acme: %w", fs.ErrNotExist),
+		http.StatusNotFound:       &Error{http.StatusNotFound, "tenant acme has no upload a-b-c"},
 		http.StatusConflict:       fmt.Errorf("acme: %w", syscall.EBUSY),
 		http.StatusNotImplemented: fmt.Errorf("acme: %w", errNoJournal),
 		http.StatusBadGateway:     errSlow,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -93,7 +94,7 @@ func (o *Overview) buckets(name string) ([]*s3client.Bucket, error) {
 	}
 	all = slices.DeleteFunc(slices.Clone(all), func(b *s3client.Bucket) bool { return b.Tenant != name })
 	if len(all) == 0 {
-		return nil, fmt.Errorf("tenant %s: %w", name, fs.ErrNotExist)
+		return nil, &Error{http.StatusNotFound, fmt.Sprintf("there is no tenant %q", name)}
 	}
 	return all, nil
 }
@@ -203,5 +204,6 @@ func (o *Overview) Abort(ctx context.Context, name, id string) error {
 	if unanswered != nil {
 		return unanswered
 	}
-	return fmt.Errorf("upload %s of tenant %s: %w: it may be complete, or removed", id, name, fs.ErrNotExist)
+	return &Error{http.StatusNotFound,
+		fmt.Sprintf("tenant %s has no upload %s: it may be complete, or removed", name, id)}
 }

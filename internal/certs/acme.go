@@ -151,12 +151,32 @@ func (m *ACME) event(_ context.Context, name string, data map[string]any) error 
 		m.opts.Observe(nil)
 	case "cert_failed":
 		err, _ := data["error"].(error)
-		log.Error(
-			"ACME certificate not obtained, and the one before stays in use; see that the authority reaches the "+
-				"host on port 80 or 443", "err", err)
+		host, _ := data["identifier"].(string)
+		log = log.With("hint", hint(err), "err", err)
+		if m.Certificate(host) != nil {
+			log.Error("ACME certificate not obtained, and the one before stays in use")
+		} else {
+			log.Error("ACME certificate not obtained, and TLS fails until it is")
+		}
 		m.opts.Observe(errors.Join(errors.New("no certificate was issued"), err))
 	}
 	return nil
+}
+
+// hint is what to do about a certificate that the authority has not issued, empty where its answer says that.
+func hint(err error) string {
+	problem, answered := errors.AsType[acme.Problem](err)
+	switch {
+	case !answered:
+		return "see that the server reaches tls.acme.directory, and that ca_file has its authority if it is none of the " +
+			"system's"
+	case slices.Contains([]string{
+		acme.ProblemTypeConnection, acme.ProblemTypeDNS, acme.ProblemTypeTLS, acme.ProblemTypeUnauthorized,
+		acme.ProblemTypeIncorrectResponse,
+	}, problem.Type):
+		return "see that the name of the host leads here, and that the authority reaches it on port 80 or 443"
+	}
+	return ""
 }
 
 // A Listen opens an address that a key of the configuration names, nil for an empty one.

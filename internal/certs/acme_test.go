@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,6 +20,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mholt/acmez/v3/acme"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -375,11 +378,25 @@ func TestFailure(t *testing.T) {
 		t.Fatal("nothing was observed")
 	}
 	if got := j.results(); got[true] != 0 || got[false] == 0 ||
-		!strings.Contains(j.text(), `msg="ACME certificate not obtained`) {
+		!strings.Contains(j.text(), `msg="ACME certificate not obtained, and TLS fails until it is"`) ||
+		!strings.Contains(j.text(), `hint="see that the name of the host leads here`) {
 		t.Errorf("%v, and the log is %s", got, j.text())
 	}
 	if c := m.Certificate("failure.acme.example"); c == nil || c.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) != 0 {
 		t.Error("the certificate before has gone")
+	}
+}
+
+// An authority that cannot be reached, one that does not reach the host, and one that refuses need different work.
+func TestHint(t *testing.T) {
+	refused := fmt.Errorf("order: %w", acme.Problem{Type: acme.ProblemTypeNamespace + "rateLimited"})
+	unreached := fmt.Errorf("challenge: %w", acme.Problem{Type: acme.ProblemTypeConnection})
+	for err, want := range map[error]string{
+		errors.New("x509: unknown authority"): "reaches tls.acme.directory", unreached: "leads here", refused: "",
+	} {
+		if got := hint(err); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%v: the hint is %q, want %q", err, got, want)
+		}
 	}
 }
 
