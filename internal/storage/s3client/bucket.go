@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
@@ -146,6 +147,15 @@ func (b *Bucket) reach(ctx context.Context) (header http.Header, err error) {
 	return header, nil
 }
 
+// regionIn is the region in which S3 says that the bucket is, empty where it does not say.
+func regionIn(err error) string {
+	answer, ok := errors.AsType[*awshttp.ResponseError](err)
+	if !ok || answer.HTTPResponse() == nil {
+		return ""
+	}
+	return answer.HTTPResponse().Header.Get("X-Amz-Bucket-Region")
+}
+
 // explain says what an error of S3 means.
 func (b *Bucket) explain(err error) error {
 	status, code, server := s3error.Status(err), s3error.Code(err), cmp.Or(b.account.endpoint, "AWS")
@@ -172,7 +182,11 @@ func (b *Bucket) explain(err error) error {
 	case code == "RequestTimeTooSkewed":
 		return b.failed(err, "the clock of this machine differs from that of "+server, "set it right")
 	case code == "AuthorizationHeaderMalformed" || code == "PermanentRedirect" || status == http.StatusMovedPermanently:
-		return b.failed(err, "is in another region than "+b.Client.Options().Region, "correct %s.region", b.keys.region)
+		problem := "is in another region than " + b.Client.Options().Region
+		if region := regionIn(err); region != "" {
+			return b.failed(err, problem, "write %s.region: %s", b.keys.region, region)
+		}
+		return b.failed(err, problem, "correct %s.region", b.keys.region)
 	case code == "AccessDenied" || status == http.StatusForbidden:
 		who := "credentials"
 		if b.account.role != nil {

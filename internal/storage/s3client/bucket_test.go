@@ -2,6 +2,8 @@ package s3client
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -78,6 +80,29 @@ func TestCheckBucketsUnreachable(t *testing.T) {
 	}
 	if _, err := verify(t.Context(), cfg, nil); err == nil || err.Error()+"\n" != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}
+
+// A bucket in another region names it in a header, which not every server sends.
+func TestCheckBucketsOfAnotherRegion(t *testing.T) {
+	for header, advice := range map[string]string{
+		"eu-central-1": "write s3.region: eu-central-1", "": "correct s3.region",
+	} {
+		moved := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if header != "" {
+				w.Header().Set("X-Amz-Bucket-Region", header)
+			}
+			w.WriteHeader(http.StatusMovedPermanently)
+			_, _ = w.Write([]byte("<Error><Code>PermanentRedirect</Code></Error>"))
+		}))
+		defer moved.Close()
+		cfg := servicetest.NewConfig(t, s3test.Start(t, "sim-aws"))
+		cfg.S3.Endpoint, cfg.S3.Region = moved.URL, "eu-west-1"
+		want := fmt.Sprintf(
+			"tenant acme: bucket %q: is in another region than eu-west-1: %s", cfg.Tenants["acme"].Bucket, advice)
+		if _, err := verify(t.Context(), cfg, nil); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
 	}
 }
 
