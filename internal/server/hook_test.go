@@ -6,9 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -95,65 +93,5 @@ func TestHook(t *testing.T) {
 	}
 	if !decided {
 		t.Error("the log does not say that the hook is down")
-	}
-}
-
-// A banned user gets no login, and the hook no request. Failures count for users of a hook as for those of the
-// configuration, but not when the hook does not decide.
-func TestHookGetsNoBannedLogins(t *testing.T) {
-	var asked atomic.Int64
-	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
-		var login struct{ User, Password string }
-		switch err := json.NewDecoder(r.Body).Decode(&login); {
-		case err != nil || login.User == "down":
-			w.WriteHeader(http.StatusBadGateway)
-		case login.Password != "correct horse":
-			w.WriteHeader(http.StatusUnauthorized)
-		default:
-			_, _ = io.WriteString(w, `{"user": {}}`)
-		}
-	}))
-	defer hook.Close()
-	cfg, s, administrator := bansBehind(t)
-	cfg.Limits.Bans.UserScore = 2
-	cfg.Tenants["acme"].Auth.Hook = config.Hook{URL: hook.URL}
-	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	ban := func(name string) func() error {
-		return func() error { _, err := administrator.Ban(t.Context(), name, time.Hour); return err }
-	}
-	for _, step := range []struct {
-		name                 string
-		before               func() error
-		from, user, password string
-		code                 int
-		asked                int64 // by this login
-	}{
-		{"guess", nil, "127.0.0.2", "bob", "guess", 530, 1},
-		{"guess-of-the-full-name", nil, "127.0.0.3", "bob@acme", "guess", 530, 1},
-		{"banned", nil, "127.0.0.4", "bob", "correct horse", 421, 0},
-		{"banned-by-the-full-name", nil, "127.0.0.4", "bob@acme", "correct horse", 421, 0},
-		{"not-banned", nil, "127.0.0.2", "carol", "correct horse", 230, 1},
-		{"unbanned", func() error {
-			_, err := administrator.Unban(t.Context(), "bob@acme")
-			return err
-		}, "127.0.0.4", "bob", "correct horse", 230, 1},
-		{"administrator", ban("dora@acme"), "127.0.0.4", "dora", "correct horse", 421, 0},
-		{"down", nil, "127.0.0.4", "down", "x", 421, 1},
-		{"down-again", nil, "127.0.0.4", "down", "x", 421, 1},
-		{"down-for-long", nil, "127.0.0.4", "down", "x", 421, 1},
-	} {
-		if step.before != nil {
-			if err := step.before(); err != nil {
-				t.Fatalf("%s: %v", step.name, err)
-			}
-		}
-		c, _ := dialFrom(t, srv, step.from, 220)
-		before := asked.Load()
-		c.Command(331, "USER "+step.user)
-		c.Command(step.code, "PASS "+step.password)
-		if got := asked.Load() - before; got != step.asked {
-			t.Errorf("%s: the hook was asked %d times, want %d", step.name, got, step.asked)
-		}
 	}
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"net/netip"
 	"path/filepath"
 	"testing"
 
@@ -15,96 +14,38 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// The user decides whether TLS is required, then the tenant, then the network, then the server. The server asks no
-// password in the clear of a user who must use TLS.
+// The network decides before the server whether TLS is required. The server asks no password in the clear of who must
+// use TLS. That the tenant and the user come first is in package account.
 func TestTLSRequired(t *testing.T) {
 	yes, no := true, false
 	for name, tc := range map[string]struct {
-		server, tenant, user *bool
-		network              string
-		want                 bool
+		server   *bool
+		optional []value.Network
+		want     bool
 	}{
-		"server":                    {server: &yes, want: true},
-		"not server":                {server: &no},
-		"network":                   {server: &yes, network: "127.0.0.0/8"},
-		"another network":           {server: &yes, network: "10.0.0.0/8", want: true},
-		"tenant":                    {server: &no, tenant: &yes, want: true},
-		"not tenant":                {server: &yes, tenant: &no},
-		"tenant in the network":     {server: &yes, network: "127.0.0.0/8", tenant: &yes, want: true},
-		"user":                      {server: &no, tenant: &no, user: &yes, want: true},
-		"not user":                  {server: &yes, tenant: &yes, user: &no},
-		"user in the network":       {server: &yes, network: "127.0.0.0/8", user: &yes, want: true},
-		"user outside of networks":  {server: &yes, network: "10.0.0.0/8", user: &no},
-		"user of a tenant that may": {server: &no, tenant: &no, user: &no},
+		"server":          {&yes, nil, true},
+		"not-server":      {&no, nil, false},
+		"network":         {&yes, networks(t, "127.0.0.0/8"), false},
+		"another-network": {&yes, networks(t, "10.0.0.0/8"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, cfg := simulated(t)
 			dir := t.TempDir()
-			cfg.TLS.CertFile, cfg.TLS.KeyFile = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+			cfg.TLS = config.TLS{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key"),
+				Required: tc.server, OptionalNetworks: tc.optional}
 			certtest.Write(t, cfg.TLS.CertFile, cfg.TLS.KeyFile, &x509.Certificate{})
-			cfg.TLS.Required = tc.server
-			if tc.network != "" {
-				cfg.TLS.OptionalNetworks = []value.Network{{Prefix: netip.MustParsePrefix(tc.network)}}
-			}
-			acme := cfg.Tenants["acme"]
-			acme.TLS.Required = tc.tenant
-			acme.Users["alice"].TLS.Required = tc.user
-			srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-			address := srv.Addr().String()
-
-			clear := ftptest.Dial(t, address)
+			c := ftptest.Dial(t, start(t, cfg, Options{AWS: s.AWSConfig()}).Addr().String())
 			if tc.want {
-				clear.Command(530, "USER alice")
-				clear.Command(503, "PASS "+servicetest.Password)
+				c.Command(530, "USER alice")
+				c.Command(503, "PASS "+servicetest.Password)
 			} else {
-				clear.Login("alice", servicetest.Password)
-				clear.Store("clear", "content")
+				c.Login("alice", servicetest.Password)
 			}
-
-			private := ftptest.Dial(t, address)
-			private.Command(234, "AUTH TLS")
-			own := &tls.Config{InsecureSkipVerify: true}
-			must.OK(t, private.StartTLS(own))
-			private.Login("alice", servicetest.Password)
-			private.Command(200, "PBSZ 0")
-			if tc.want {
-				private.Command(534, "PROT C")
-				data := private.Data()
-				private.Command(521, "STOR clear")
-				data.Close()
-			} else {
-				private.Command(200, "PROT C")
-				private.Store("clear", "content")
-			}
-			protect(private, own)
-			private.Store("private", "content")
+			c.Command(234, "AUTH TLS")
+			must.OK(t, c.StartTLS(&tls.Config{InsecureSkipVerify: true}))
+			c.Login("alice", servicetest.Password)
+			c.Command(200, "PBSZ 0")
+			c.Command(map[bool]int{true: 534, false: 200}[tc.want], "PROT C")
 		})
-	}
-}
-
-// HOST between USER and PASS chooses no tenant whose rule USER has not met.
-func TestTLSRequiredAfterHost(t *testing.T) {
-	yes, no := true, false
-	s, cfg := simulated(t)
-	dir := t.TempDir()
-	cfg.TLS.CertFile, cfg.TLS.KeyFile = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	certtest.Write(t, cfg.TLS.CertFile, cfg.TLS.KeyFile, &x509.Certificate{})
-	cfg.TLS.Required = &no
-	cfg.Tenants["acme"].TLS.Required = &yes
-	cfg.Tenants["umbrella"] = &config.Tenant{
-		Bucket: s.Bucket(t), Hosts: []string{"ftp.umbrella.example"},
-		Users: map[string]*config.User{"alice": {PasswordHash: servicetest.PasswordHash()}},
-	}
-	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	c := ftptest.Dial(t, srv.Addr().String())
-	c.Command(220, "HOST ftp.acme.example")
-	c.Command(530, "USER alice")
-	c.Command(220, "HOST ftp.umbrella.example")
-	c.Command(331, "USER alice")
-	if reply, err := c.Send("HOST ftp.acme.example"); err != nil {
-		t.Fatal(reply, err)
-	}
-	if reply, err := c.Send("PASS " + servicetest.Password); err != nil || reply[:3] == "230" {
-		t.Errorf("PASS gets %q, %v", reply, err)
 	}
 }

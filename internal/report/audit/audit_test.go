@@ -39,3 +39,13 @@ func TestEncryption(t *testing.T) {
 		t.Errorf("the line under TLS is %v", line)
 	}
 }
+
+// A right password without a tenant has a reason of its own.
+func TestWrongTenant(t *testing.T) {
+	var out bytes.Buffer
+	s := New(&out, func() bool { return true }, nil).Session(&report.Client{ID: "1"})
+	s.LoggedIn(nil, &account.LoginError{User: "lost", Err: account.ErrWrongTenant})
+	if line := lastLine(t, &out); line["reason"] != "wrong_tenant" || line["user"] != "lost" || line["tenant"] != nil {
+		t.Errorf("the line is %v", line)
+	}
+}

@@ -3,16 +3,23 @@ package account
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
+	"net/netip"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
+	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
 // served are three tenants without an auth of their own, and one with.
@@ -145,6 +152,130 @@ func TestFailuresBeforeTheTenantIsKnown(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A banned name gets no login, and the service no request. Failures count before the tenant is known, and the right
+// password for a wrong tenant counts as one. A ban of a user of a tenant refuses the plain name too. A service that
+// does not decide bans nobody.
+func TestBansOfTheService(t *testing.T) {
+	source := &fakeSource{}
+	r := serving(withSources(t, served(), nil), source)
+	r.throttle.SetLongest(0)
+	const long = 24 * time.Hour
+	r.bans = bans.New(config.Bans{UserScore: 2, Time: long, HalfLife: long}, config.Networks{},
+		slog.New(slog.DiscardHandler), func(bans.Ban) {})
+	session := &limits.Session{Addr: netip.MustParseAddr("192.0.2.1"), Cut: func(error) {}}
+	_, err := r.bans.Enter(session)
+	must.OK(t, err)
+	down := errors.New("down")
+	for _, step := range []struct {
+		name                   string
+		before                 func()
+		user, password, answer string
+		want                   string // refused, banned or down, empty for a login
+		asked                  string // tenant and user
+	}{
+		{"guess", nil, "bob", "guess", "acme", "refused", " bob"},
+		{"guess-again", nil, "bob", "guess", "acme", "refused", " bob"},
+		{"banned", nil, "bob", password, "acme", "banned", ""},
+		{"with-the-tenant", nil, "bob@acme", password, "acme", "", "acme bob"},
+		{"another", nil, "frank", password, "umbrella", "", " frank"},
+		{"unbanned", func() { r.bans.Remove("bob@*") }, "bob", password, "acme", "", " bob"},
+
+		{"wrong-tenant", nil, "frank@acme", password, "umbrella", "refused", "acme frank"},
+		{"wrong-tenant-again", nil, "frank@acme", password, "umbrella", "refused", "acme frank"},
+		{"banned-in-this-tenant", nil, "frank@acme", password, "umbrella", "banned", ""},
+		{"not-in-the-own", nil, "frank@umbrella", password, "umbrella", "", "umbrella frank"},
+		{"no-tenant", nil, "lost", password, "nowhere", "refused", " lost"},
+		{"no-tenant-again", nil, "lost", password, "nowhere", "refused", " lost"},
+		{"no-tenant-is-banned", nil, "lost", password, "nowhere", "banned", ""},
+
+		{"administrator", func() { r.bans.Add("dora@acme", 0) }, "dora@acme", password, "acme", "banned", ""},
+		{"administrator-and-the-plain-name", nil, "dora", password, "acme", "banned", " dora"},
+
+		{"down", func() { source.err = down }, "erik", password, "", "down", " erik"},
+		{"down-again", nil, "erik", password, "", "down", " erik"},
+		{"down-for-long", nil, "erik", password, "", "down", " erik"},
+	} {
+		if step.before != nil {
+			step.before()
+		}
+		source.asked, source.tenant = nil, step.answer
+		_, err := r.Login(t.Context(), &LoginRequest{User: step.user, Password: step.password,
+			RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, Session: session})
+		got := ""
+		switch {
+		case errors.Is(err, ErrLoginRefused):
+			got = "refused"
+		case reaches(err, limits.Bans):
+			got = "banned"
+		case err != nil:
+			got = err.Error()
+		}
+		if asked := strings.TrimSuffix(strings.Join(source.asked, ", "), " "+step.password); got != step.want || asked != step.asked {
+			t.Errorf("%s: %q, and the service got %q; want %q and %q", step.name, got, asked, step.want, step.asked)
+		}
+	}
+}
+
+// The rules of a tenant apply as soon as the answer names it.
+func TestRulesOfTheTenantThatTheAnswerNames(t *testing.T) {
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	must.WriteFile(t, ca, certtest.NewAuthority(t, "root").Certificate)
+	certificate := func(tenant *config.Tenant) {
+		tenant.TLS.ClientCertificates = config.ClientCertificates{CAFile: ca, Required: true}
+	}
+	for name, tc := range map[string]struct {
+		tenant string
+		change func(*config.Tenant)
+		want   func(error) bool
+	}{
+		"certificate":           {"acme", certificate, func(err error) bool { return errors.Is(err, ErrCertificate) }},
+		"certificate-elsewhere": {"umbrella", certificate, func(err error) bool { return err == nil }},
+		"network": {"acme", func(tenant *config.Tenant) {
+			tenant.Limits.Tenant.Deny = []value.Network{{Prefix: client}}
+		}, func(err error) bool { return reaches(err, limits.Deny) }},
+		"sessions": {"acme", func(tenant *config.Tenant) {
+			tenant.Limits.Tenant.Sessions = 1
+		}, func(err error) bool { return reaches(err, "tenant.sessions") }},
+	} {
+		tenants := served()
+		tc.change(tenants[tc.tenant])
+		source := &fakeSource{tenant: "acme"}
+		r := serving(withSources(t, tenants, nil), source)
+		if name == "sessions" {
+			_, err := login(r, "", "alice@acme", password)
+			must.OK(t, err)
+		}
+		if _, err := login(r, "", "bob", password); !tc.want(err) || len(source.asked) != 1 {
+			t.Errorf("%s: %v, and the service got %q", name, err, source.asked)
+		}
+	}
+}
+
+// reaches reports whether an error is that of a limit.
+func reaches(err error, limit string) bool {
+	full, reached := errors.AsType[*FullError](err)
+	return reached && full.Limit.Limit == limit
+}
+
+// The user decides whether TLS is required, then the tenant, then the server.
+func TestRequiresTLS(t *testing.T) {
+	yes, no := true, false
+	for _, tc := range []struct {
+		user, tenant *bool
+		server, want bool
+	}{
+		{nil, nil, true, true}, {nil, nil, false, false}, {nil, &yes, false, true}, {nil, &no, true, false},
+		{&yes, &no, false, true}, {&no, &yes, true, false},
+	} {
+		tenants := served()
+		tenants["acme"].TLS.Required, tenants["acme"].Users["alice"].TLS.Required = tc.tenant, tc.user
+		req := &LoginRequest{User: "alice@acme", TLSRequired: tc.server}
+		if got := withSources(t, tenants, nil).RequiresTLS(req); got != tc.want {
+			t.Errorf("%+v: %v", tc, got)
+		}
+	}
 }
 
 // Before the tenant is known, TLS is required if a tenant requires it that the service may name.
