@@ -139,19 +139,26 @@ func failed() *report.Outcome {
 	}}
 }
 
-// A line of a transfer leaves out what there is not, and tells why a transfer failed.
-func TestTransferThatFailed(t *testing.T) {
-	var out bytes.Buffer
-	newSession(t, &out, slog.LevelInfo).CommandEnded(t.Context(), failed())
-	const want = `msg=transfer session=1 remote="" direction=upload command=STOR path=/f bytes=5 code=426 ` +
-		`duration_ms=0 tls=true offset=3 connection="the data connection was lost" storage="context canceled"` + "\n"
-	if _, got, _ := strings.Cut(out.String(), " msg="); "msg="+got != want {
-		t.Errorf("%s want %s", got, want)
-	}
-	out.Reset()
-	newSession(t, &out, slog.LevelWarn).CommandEnded(t.Context(), failed())
-	if out.Len() > 0 {
-		t.Error(out.String())
+// A line of a transfer leaves out what there is not. It tells what S3 has told of the file, or why the transfer failed.
+func TestTransfers(t *testing.T) {
+	stored := failed()
+	stored.Code, stored.URI = 226, "s3://bucket/f"
+	stored.Stored = &report.Stored{ETag: "abc", Checksum: "crc64nvme:d", RequestID: "request-7"}
+	for want, outcome := range map[string]*report.Outcome{
+		`code=226 duration_ms=0 tls=true s3_uri=s3://bucket/f offset=3 etag=abc checksum=crc64nvme:d s3_request_id=request-7`: stored,
+		`code=426 duration_ms=0 tls=true offset=3 connection="the data connection was lost" storage="context canceled"`:       failed(),
+	} {
+		var out bytes.Buffer
+		newSession(t, &out, slog.LevelInfo).CommandEnded(t.Context(), outcome)
+		want = `msg=transfer session=1 remote="" direction=upload command=STOR path=/f bytes=5 ` + want + "\n"
+		if _, got, _ := strings.Cut(out.String(), " msg="); "msg="+got != want {
+			t.Errorf("%s want %s", got, want)
+		}
+		out.Reset()
+		newSession(t, &out, slog.LevelWarn).CommandEnded(t.Context(), outcome)
+		if out.Len() > 0 {
+			t.Error(out.String())
+		}
 	}
 }
 
