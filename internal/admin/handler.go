@@ -214,7 +214,7 @@ func storageError(err error) error {
 		return answer
 	}
 	if errors.Is(err, syscall.EBUSY) {
-		return &Error{http.StatusConflict, "in use: " + err.Error()}
+		return &Error{http.StatusConflict, err.Error()}
 	}
 	return &Error{http.StatusBadGateway, err.Error()}
 }

@@ -32,19 +32,3 @@ func (s *session) unaudited(row command) error {
 	}
 	return reply.ErrNotAudited
 }
-
-// foreign tells the log of a client that speaks another protocol, empty for none.
-func (s *session) foreign(protocol string) {
-	if protocol == "" {
-		return
-	}
-	advice := map[string]string{
-		wire.ForeignTLS: "the client was disconnected: let it use explicit TLS, or the port of tls.implicit_listen",
-		wire.ForeignPROXY: "the header was not believed: if a load balancer sent it, name its network in " +
-			"proxy_protocol.trusted",
-	}[protocol]
-	if more, first := s.log.Seldom("foreign", protocol); first {
-		s.log.Info("client began with another protocol; the log shows one a minute for an address",
-			"protocol", protocol, "advice", advice, "more", more)
-	}
-}
