@@ -186,6 +186,8 @@ func TestCausesOfErrors(t *testing.T) {
 		{&limits.Error{Limit: "address.command_rate"}, 450, i18n.TooManyCommands},
 		{&limits.Error{Limit: "address.transfers"}, 450, i18n.TooManyOperations},
 		{&limits.Error{Limit: limits.Bans}, 450, i18n.SessionEnded},
+		{&limits.Error{Limit: limits.UserDisabled}, 450, i18n.SessionEnded},
+		{&limits.Error{Limit: limits.UserExpired}, 450, i18n.SessionEnded},
 		{syscall.EFBIG, 552, i18n.FileTooLarge},
 		{syscall.EDQUOT, 552, i18n.QuotaExceeded},
 		{syscall.ENOSPC, 452, i18n.StorageFull},
@@ -211,6 +213,7 @@ func TestCausesOfErrors(t *testing.T) {
 		{dataconn.ErrTLS, 522, i18n.TLSFailed},
 		{dataconn.ErrNotResumed, 522, i18n.SessionReuseRequired},
 		{&limits.Error{Limit: limits.Bans}, 426, i18n.SessionEnded},
+		{&limits.Error{Limit: limits.UserDisabled}, 426, i18n.SessionEnded},
 		{context.Canceled, 426, i18n.ShuttingDown},
 	} {
 		if code, id := reply.ForTransfer(tt.err); code != tt.code || id != tt.want {

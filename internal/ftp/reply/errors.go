@@ -129,7 +129,7 @@ func ForTransfer(err error) (code int, id i18n.ID) {
 	case errors.Is(err, dataconn.ErrLost), errors.Is(err, dataconn.ErrPeerClosed):
 		return 426, i18n.TransferInterrupted
 	}
-	return 426, i18n.SessionEnded // a ban has cut the session
+	return 426, i18n.SessionEnded // a ban has cut the session, or the user may no longer log in
 }
 
 // A CodeError is an error that a command answers by another code than the rest do.
@@ -244,10 +244,11 @@ func refusedByStorage(err error) bool {
 	return ok && errors.Is(answer, fs.ErrPermission)
 }
 
-// forLimit is the message for a command that a limit refuses, or that a ban ends with its session.
+// forLimit is the message for a command that a limit refuses, or that ends with its session. The last reply of the
+// session says why that was cut.
 func forLimit(reached *limits.Error) i18n.ID {
 	switch {
-	case reached.Limit == limits.Bans:
+	case slices.Contains([]string{limits.Bans, limits.UserDisabled, limits.UserExpired}, reached.Limit):
 		return i18n.SessionEnded
 	case strings.HasSuffix(reached.Limit, limits.CommandRate):
 		return i18n.TooManyCommands
