@@ -126,9 +126,22 @@ func (f *Files) isPastRoot(t *target) bool { return t.past && t.name == f.Past.D
 // seenThen are the rights to the past where a user has these today. To rename is to copy.
 func (r Rights) seenThen() Rights { return Rights{List: r.List, Read: r.Read, Rename: r.Read} }
 
+// rightsAt are the rights for a name that means this today. The directory of all moments can be listed by who sees
+// anything in them.
+func (v *View) rightsAt(name, today string, past bool) Rights {
+	switch {
+	case !past:
+		return v.Policy.At(today)
+	case name == v.Past.Dir:
+		_, most := v.Policy.Bounds("/")
+		return Rights{List: most.List || most.Read}
+	}
+	return v.Policy.At(today).seenThen()
+}
+
 // moveBack lets a target be seen at a moment.
 func (v *View) moveBack(t *target, m Moment) {
-	t.past, t.rights = true, t.rights.seenThen()
+	t.past = true
 	t.fixed = t.fixed || t.today == "/"
 	if m == (Moment{}) { // no moment, so that there is nothing
 		t.mount, _ = v.Mounts.find("/")
@@ -137,10 +150,6 @@ func (v *View) moveBack(t *target, m Moment) {
 	then := *t.mount
 	then.Store = then.Store.At(m)
 	t.mount = &then
-	if t.name == v.Past.Dir {
-		_, most := v.Policy.Bounds("/")
-		t.rights = Rights{List: most.List || most.Read}
-	}
 }
 
 // bounds are the least and the most rights of the user at or below a target.

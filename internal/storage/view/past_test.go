@@ -8,6 +8,35 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
+// What a listing says that a user may do is what the operations allow.
+func TestRightsAreThoseOfTargets(t *testing.T) {
+	store := struct{ pastStore }{}
+	for _, rules := range []string{"all", "-", "l", "r", "lr /in=wm", "- /in=lr", "- /in/*=r", "wm /in=lrwdnm"} {
+		v := &View{
+			Mounts: NewMounts(Mount{Dir: "/", Store: store}, Mount{Dir: "/a/b", Store: store}),
+			Policy: Policy{layer(rules)}, Past: Past{Dir: "/.then", Zone: time.UTC},
+		}
+		for _, name := range []string{
+			"/", "/in", "/in/file", "/a", "/a/b", "/a/b/c", "/.then", "/.then/none", "/.then/deleted", "/.then/2020-01-01",
+			"/.then/2020-01-01/in", "/.then/2020-01-01/in/file", "/.then/2020-01-01/a",
+		} {
+			of := v.resolve(name)
+			want := of.rights
+			if of.fixed {
+				want.Delete, want.Rename = false, false
+			}
+			if got := v.Rights(name); got != want {
+				t.Errorf("%s, with %s: %q, want %q", name, rules, letters(got), letters(want))
+			}
+		}
+	}
+}
+
+// A pastStore has a past that is as empty as itself.
+type pastStore struct{ Store }
+
+func (s pastStore) At(Moment) Store { return s }
+
 // Where the clocks go forward at midnight, a day has its last hour, and a listing has each day once.
 func TestDaysWithoutMidnight(t *testing.T) {
 	for _, tc := range []struct{ zone, before, day, change string }{

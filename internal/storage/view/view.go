@@ -77,7 +77,7 @@ func (v *View) resolve(name string) *target {
 	t := &target{name: path.Clean("/" + name)}
 	today, moment, past := v.Past.find(t.name)
 	t.today, t.canonical = today, norm.NFC.String(today)
-	t.rights = v.Policy.At(t.canonical)
+	t.rights = v.rightsAt(t.name, t.canonical, past)
 	t.mount, t.inner = v.Mounts.find(today)
 	t.fixed = v.Mounts.leadTo(today)
 	if past {
@@ -88,11 +88,9 @@ func (v *View) resolve(name string) *target {
 
 // Rights is what the user may do with what a pathname names. What leads to a mount stays where it is.
 func (v *View) Rights(name string) Rights {
-	today, _, past := v.Past.find(path.Clean("/" + name))
-	rights := v.Policy.At(today)
-	if past {
-		rights = rights.seenThen()
-	}
+	name = path.Clean("/" + name)
+	today, _, past := v.Past.find(name)
+	rights := v.rightsAt(name, today, past)
 	if v.Mounts.leadTo(today) || past && today == "/" {
 		rights.Delete, rights.Rename = false, false
 	}
