@@ -152,7 +152,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		End:         leave,
 	}
 	if memory := r.current.Load().files.Memory; memory != nil {
-		login.Scarce = memory.For(u.Tenant.Name, u.Name).Scarce
+		login.Scarce = func() bool { return memory.For(u.Tenant.Name, u.Name).Scarce() }
 	}
 	if len(u.quotas()) > 0 {
 		login.Usage = u.usage
