@@ -339,7 +339,7 @@ func TestLanguagesThatLeavePeopleOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := fmt.Sprintf(
-				"%stenants: {acme: {%sbucket: acme, users: {alice: {password_hash: %q}}}}\n", tc.server, tc.tenant,
+				"listen: 127.0.0.1:21\n%stenants: {acme: {%sbucket: acme, users: {alice: {password_hash: %q}}}}\n", tc.server, tc.tenant,
 				servicetest.PasswordHash().Reveal())
 			must.WriteFile(t, file, text)
 			code, stdout, stderr := output(t, "", "check", "--config", file)
@@ -350,13 +350,32 @@ func TestLanguagesThatLeavePeopleOut(t *testing.T) {
 	}
 }
 
+// TestCheckInTheClear has check warn of a server that clients on other machines reach without TLS.
+func TestCheckInTheClear(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "babelftp.yaml")
+	for server, warned := range map[string]bool{
+		"": true, "listen: 203.0.113.7:21": true, "listen: 127.0.0.1:21": false, "tls: {required: false}": false,
+		`tls: {acme: {http_listen: ":80", folder: .}}`: false,
+	} {
+		text := fmt.Sprintf("%s\ntenants: {acme: {hosts: [ftp.example], bucket: acme, users: {alice: {password_hash: %q}}}}\n",
+			server, servicetest.PasswordHash().Reveal())
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, _, stderr := output(t, "", "check", "--config", file)
+		if code != 0 || strings.Contains(stderr, "cross the network in the clear") != warned {
+			t.Errorf("%q: exit code %d: %s", server, code, stderr)
+		}
+	}
+}
+
 // TestCheckRefusedText has check fail for each text that the server would refuse.
 func TestCheckRefusedText(t *testing.T) {
 	dir := t.TempDir()
 	catalogue, file := filepath.Join(dir, "texts", "fr", "messages.gotext.json"), filepath.Join(dir, "babelftp.yaml")
 	text := fmt.Sprintf(
-		"locales_dir: texts\ntenants: {acme: {bucket: acme, messages: {ok: {fr: Oui}, godbye: {fr: Salut}}, users: "+
-			"{alice: {password_hash: %q}}}}\n",
+		"{listen: 127.0.0.1:21, locales_dir: texts,\ntenants: {acme: {bucket: acme, messages: {ok: {fr: Oui}, godbye: {fr: Salut}}, users: "+
+			"{alice: {password_hash: %q}}}}}\n",
 		servicetest.PasswordHash().Reveal())
 	const messages = `{"language": "fr", "messages": [
 {"id": "ok", "message": "OK.", "translation": "Oui."},

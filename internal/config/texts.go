@@ -59,9 +59,14 @@ func (c *Config) RefusedTexts() Problems {
 	return problems
 }
 
-// Warnings are what a valid configuration leaves without words that people can read.
+// Warnings are what a valid configuration leaves without encryption, and without words that people can read. Who writes
+// tls.required: false wants the first.
 func (c *Config) Warnings() []string {
 	var warnings []string
+	if c.TLS.CertFile == "" && !c.TLS.ACME.Given() && c.TLS.Required == nil && !IsLoopback(c.Listen) {
+		warnings = append(warnings, "tls has no certificate, so passwords and files cross the network in the clear: write "+
+			"cert_file and key_file, or acme, or required: false to have it so")
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Tenants)) {
 		t := c.Tenants[name]
 		own := cmp.Or(t.DefaultLanguage, c.DefaultLanguage)
