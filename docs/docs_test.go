@@ -210,7 +210,7 @@ func load(t *testing.T, text string) error {
 	clients := certtest.NewAuthority(t, "clients")
 	files := map[string]string{
 		"babelftp.yaml": text, "scanner": hash, "s3": "secret", "ldap": "secret",
-		"s3.id": "AKIAEXAMPLE", "s3.key": "secret", "s3-2026-12.key": "secret",
+		"s3.id": "AKIAEXAMPLE", "s3.key": "secret",
 		"collector": "Authorization: Bearer 3f2a", "tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key,
 		"scanner.hash": hash, "store-ca.crt": cert, "old.pem": cert, "administrators": "ann:" + hash,
 		"administrators.crt": cert, "acme/users.yaml": "users: {scanner: {password_hash: '" + hash + "'}}",
