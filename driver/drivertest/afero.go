@@ -24,9 +24,7 @@ func testAfero(t *testing.T, h Harness) {
 	equal(t, "file", got, content)
 	x.putAll("b", "dir/sub/c", "dir.d/e")
 	x.run("fs", func(x *fixture) {
-		if err := fstest.TestFS(afero.NewIOFS(x.Fs), "b", "dir/a.txt", "dir/sub/c", "dir.d/e"); err != nil {
-			x.Error(err)
-		}
+		wantNoError(x, fstest.TestFS(afero.NewIOFS(x.Fs), "b", "dir/a.txt", "dir/sub/c", "dir.d/e"))
 	})
 	x.run("walk", func(x *fixture) {
 		names := []string{}

@@ -102,9 +102,7 @@ func testObjectAttributes(t *testing.T, h Harness) {
 		})
 	}
 	x.run("directory", func(x *fixture) {
-		if err := f.Mkdir("dir", 0o755); err != nil {
-			x.Fatal(err)
-		}
+		x.must(f.Mkdir("dir", 0o755))
 		out := want(x, "dir/", "application/x-directory")
 		if out.StorageClass == types.StorageClassReducedRedundancy || out.CacheControl != nil {
 			x.Errorf(
@@ -114,9 +112,7 @@ func testObjectAttributes(t *testing.T, h Harness) {
 	x.run("acl", func(x *fixture) {
 		with.rename("small.DWG", "renamed")
 		f = x.session(x.Context(), &driver.Options{Objects: objects})
-		if err := f.Copy(x.Context(), "renamed", "copied"); err != nil {
-			x.Fatal(err)
-		}
+		x.must(f.Copy(x.Context(), "renamed", "copied"))
 		for _, operation := range []string{"PutObject", "CreateMultipartUpload", "CopyObject"} {
 			if acl, _ := acls.Load(operation); acl != types.ObjectCannedACLBucketOwnerFullControl {
 				x.Errorf("%s has the ACL %v", operation, acl)
@@ -134,15 +130,11 @@ func (x *fixture) testAttributesStay(objects driver.Objects) {
 			delete(before.head.Metadata, "mtime")
 			other := *x
 			other.Fs = x.session(x.Context(), &driver.Options{Objects: objects})
-			if err := other.tryAppend(label, []byte("more")); err != nil {
-				x.Fatal(err)
-			}
+			x.must(other.tryAppend(label, []byte("more")))
 			x.wantContent(label, append(random(size), "more"...))
 			x.wantAttributes(label, before)
 			mtime := time.Unix(1_500_000_000, 0)
-			if err := other.Chtimes(label, mtime, mtime); err != nil {
-				x.Fatal(err)
-			}
+			x.must(other.Chtimes(label, mtime, mtime))
 			before.head.Metadata["mtime"] = "1500000000.000000000"
 			x.wantAttributes(label, before)
 		})

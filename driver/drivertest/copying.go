@@ -127,9 +127,7 @@ func testCopy(t *testing.T, h Harness) {
 			x.run(label, func(x *fixture) {
 				f := x.session(x.Context(), opts)
 				for from, to := range map[string]string{"d/old": label, "d": label + "-directory"} {
-					if err := f.Copy(x.Context(), from, to); err != nil {
-						x.Fatal(err)
-					}
+					x.must(f.Copy(x.Context(), from, to))
 				}
 				for _, key := range []string{"d/old", label, label + "-directory/old"} {
 					x.wantContent(key, content)
@@ -228,9 +226,7 @@ func testDeletedOneByOne(t *testing.T, h Harness) {
 			x.putAll("d/a\x01b", "d/\u0085", "d/\n", "d/plain")
 			x.rename("d", "e")
 			x.wantKeys("e/a\x01b", "e/\u0085", "e/\n", "e/plain")
-			if err := x.RemoveAll("e"); err != nil {
-				x.Error(err)
-			}
+			wantNoError(x, x.RemoveAll("e"))
 			x.wantKeys()
 		})
 	}
@@ -261,9 +257,7 @@ func testDeletedOneByOne(t *testing.T, h Harness) {
 		})
 		defer x.spy.Before(nil)
 		defer x.spy.After(nil)
-		if err := x.RemoveAll("e"); err != nil {
-			x.Error(err)
-		}
+		wantNoError(x, x.RemoveAll("e"))
 		x.wantKeys()
 	})
 }

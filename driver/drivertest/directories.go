@@ -207,9 +207,7 @@ func testWithoutPathname(t *testing.T, h Harness) {
 			t.Errorf("the bucket has the keys %q, want %q", x.keys(), keys)
 		}
 	}
-	if err := x.RemoveAll("/"); err != nil {
-		t.Error(err)
-	}
+	wantNoError(t, x.RemoveAll("/"))
 	x.wantKeys()
 }
 

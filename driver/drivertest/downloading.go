@@ -230,8 +230,6 @@ func fill(t *testing.T, x *fixture, memory *driver.Budget, size int) (finish fun
 	}
 	return func() {
 		t.Helper()
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+		wantNoError(t, f.Close())
 	}
 }

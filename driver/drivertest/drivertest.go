@@ -288,9 +288,7 @@ func (x *fixture) putAll(keys ...string) {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		x.Fatal(err)
-	}
+	x.must(group.Wait())
 }
 
 // object reads an object with the S3 client.
@@ -449,9 +447,7 @@ func (x *fixture) read(name string) []byte {
 
 func (x *fixture) close(f io.Closer) {
 	x.Helper()
-	if err := f.Close(); err != nil {
-		x.Error(err)
-	}
+	wantNoError(x, f.Close())
 }
 
 // list lists a directory through the driver. Names of directories end with a slash.
@@ -512,6 +508,22 @@ func equal(t testing.TB, what string, got, want []byte) {
 		at++
 	}
 	t.Errorf("%s has %d bytes, want %d; they differ from byte %d on", what, len(got), len(want), at)
+}
+
+// must ends the test if there is an error.
+func (x *fixture) must(err error) {
+	x.Helper()
+	if err != nil {
+		x.Fatal(err)
+	}
+}
+
+// wantNoError goes on if there is an error.
+func wantNoError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // wantError checks what kind of error it is, for which name. No kind stands for no error.

@@ -191,9 +191,7 @@ func testInspectAppend(x *fixture, i *inspector) {
 				i.wantSeen(x, bad)
 				x.wantContent("file", bad[:cut])
 				x.wantNoUploads("file")
-				if err := write(session, good[cut:]); err != nil {
-					x.Fatal(err)
-				}
+				x.must(write(session, good[cut:]))
 				i.wantSeen(x, good)
 				x.wantContent("file", good)
 			})
@@ -259,9 +257,7 @@ func testInspectBefore(x *fixture, i *inspector) {
 	session := p.as("alice", *i.options(driver.Options{}))
 	x.wantPending(session, "file", 0)
 	x.close(x.begin(session, "file", create, 0, random(size)))
-	if err := p.journal.Close(x.Context()); err != nil {
-		x.Error(err)
-	}
+	wantNoError(x, p.journal.Close(x.Context()))
 	x.wantNothingPending("file", "file")
 }
 

@@ -120,9 +120,7 @@ func testCancelledWhileCommitted(t *testing.T, h Harness) {
 				}
 				return nil
 			})
-			if err := u.close(); err != nil {
-				t.Error(err)
-			}
+			wantNoError(t, u.close())
 			x.wantContent("file", random(size))
 			x.wantNoUploads("file")
 		})

@@ -117,9 +117,7 @@ func testRemove(t *testing.T, h Harness) {
 		fill()
 		other := *x
 		other.Fs = x.session(x.Context(), &driver.Options{Prefix: "tree/"})
-		if err := other.RemoveAll("/"); err != nil {
-			x.Error(err)
-		}
+		wantNoError(x, other.RemoveAll("/"))
 		x.wantKeys("dir/file", "empty/", "file", "marked/", "marked/file", "treeless")
 	})
 	x.run("refused", func(x *fixture) {
@@ -153,9 +151,7 @@ func (x *fixture) testMoves(run func(from, to string) error, moves []move) {
 				m.want = m.keys
 			}
 			x.wantKeys(m.want...)
-			if err := x.RemoveAll("/"); err != nil {
-				x.Fatal(err)
-			}
+			x.must(x.RemoveAll("/"))
 		})
 	}
 }
@@ -201,9 +197,7 @@ func testRename(t *testing.T, h Harness) {
 		x.putAll(numbered("d/", 1010)...) // more than a page
 		x.rename("d", "e")
 		x.wantKeys(numbered("e/", 1010)...)
-		if err := x.RemoveAll("e"); err != nil {
-			t.Error(err)
-		}
+		wantNoError(t, x.RemoveAll("e"))
 		x.wantKeys()
 	})
 	t.Run("same-size-is-not-enough", func(t *testing.T) { testRenamedOntoOther(t, h) })
@@ -422,9 +416,7 @@ func testTimes(t *testing.T, h Harness) {
 		"another-zone": time.Date(2020, 2, 29, 12, 0, 0, 0, time.FixedZone("test", 3600)),
 	} {
 		x.run(label, func(x *fixture) {
-			if err := x.Chtimes("plain", mtime, mtime); err != nil {
-				x.Fatal(err)
-			}
+			x.must(x.Chtimes("plain", mtime, mtime))
 			f := x.openAt("plain", os.O_RDONLY, 0)
 			defer x.close(f)
 			for what, stat := range map[string]func() (fs.FileInfo, error){
@@ -449,9 +441,7 @@ func testTimes(t *testing.T, h Harness) {
 		x.put("large", content)
 		other := x.session(x.Context(), &driver.Options{CopyLimit: int64(2 * x.partSize)})
 		mtime := time.Unix(1_000_000_000, 0)
-		if err := other.Chtimes("large", mtime, mtime); err != nil {
-			x.Fatal(err)
-		}
+		x.must(other.Chtimes("large", mtime, mtime))
 		x.wantContent("large", content)
 		if info, err := x.Stat("large"); err != nil || !info.ModTime().Equal(mtime) {
 			x.Errorf("described as %v, %v", info, err)

@@ -105,17 +105,13 @@ func testNames(t *testing.T, h Harness) {
 		})
 		x.run("chtimes-"+n.Label, func(x *fixture) {
 			mtime := time.Date(2001, 2, 3, 4, 5, 6, 789, time.UTC)
-			if err := x.Chtimes(n.Path, mtime, mtime); err != nil {
-				x.Fatal(err)
-			}
+			x.must(x.Chtimes(n.Path, mtime, mtime))
 			if info, err := x.StatFile(n.Path); err != nil || !info.ModTime().Equal(mtime) {
 				x.Errorf("described as %v, %v; want the time %v", info, err, mtime)
 			}
 		})
 		x.run("remove-"+n.Label, func(x *fixture) {
-			if err := x.Remove(n.Path); err != nil {
-				x.Fatal(err)
-			}
+			x.must(x.Remove(n.Path))
 			if x.exists(prefix + n.Path) {
 				x.Error("the object is still there")
 			}
@@ -166,9 +162,7 @@ func (x *fixture) wantRefused(err error, key string) {
 
 func (x *fixture) rename(oldname, newname string) {
 	x.Helper()
-	if err := x.Rename(oldname, newname); err != nil {
-		x.Fatal(err)
-	}
+	x.must(x.Rename(oldname, newname))
 }
 
 // longDirectory is how many bytes the name of a directory may have with the limit LongDirectories.
@@ -213,9 +207,7 @@ func testDirectoryNames(t *testing.T, h Harness) {
 			x.wantKeys("renamed/", "renamed/in")
 			x.rename("renamed", n.Path)
 			x.wantKeys(n.Path+"/", n.Path+"/in")
-			if err := x.RemoveAll(n.Path); err != nil {
-				x.Error(err)
-			}
+			wantNoError(x, x.RemoveAll(n.Path))
 			x.wantKeys()
 		})
 	}

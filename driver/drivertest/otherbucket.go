@@ -49,9 +49,7 @@ func testOtherBucket(t *testing.T, h Harness) {
 			x.run(label+"-"+variant, func(x *fixture) {
 				name := label + "-" + variant
 				putTagged("from/"+name, random(size))
-				if err := x.CopyTo(x.Context(), target.Fs, name, name+"-copy"); err != nil {
-					x.Fatal(err)
-				}
+				x.must(x.CopyTo(x.Context(), target.Fs, name, name+"-copy"))
 				if err := x.RenameTo(target.Fs, name, name); err != nil { // of the same name
 					x.Fatal(err)
 				}
@@ -80,12 +78,8 @@ func testOtherBucket(t *testing.T, h Harness) {
 			y.wantContent("to/dir/a", random(10))
 			y.delete("to/dir/a")
 		}
-		if err := x.CopyTo(x.Context(), y.Fs, "dir", "dir-copy"); err != nil {
-			x.Error(err)
-		}
-		if err := x.RenameTo(y.Fs, "dir", "dir"); err != nil {
-			x.Error(err)
-		}
+		wantNoError(x, x.CopyTo(x.Context(), y.Fs, "dir", "dir-copy"))
+		wantNoError(x, x.RenameTo(y.Fs, "dir", "dir"))
 		for _, dir := range []string{"dir", "dir-copy"} {
 			z := *y
 			z.T = x.T // so that a failure ends this subtest and not its parent

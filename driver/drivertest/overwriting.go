@@ -39,16 +39,12 @@ func testNoOverwrite(t *testing.T, h Harness) {
 	})
 	x.run("new", func(x *fixture) {
 		x.write("new", []byte("new"))
-		if err := x.tryAppend("new-by-append", []byte("new")); err != nil {
-			x.Error(err)
-		}
+		wantNoError(x, x.tryAppend("new-by-append", []byte("new")))
 		x.wantContent("new", []byte("new"))
 		x.wantContent("new-by-append", []byte("new"))
 	})
 	x.run("time", func(x *fixture) {
-		if err := x.Chtimes("there", time.Unix(1, 0), time.Unix(1, 0)); err != nil {
-			x.Error(err)
-		}
+		wantNoError(x, x.Chtimes("there", time.Unix(1, 0), time.Unix(1, 0)))
 	})
 	for label, size := range map[string]int{"nothing": 0, "small": 10, "parts": h.PartSize + 1} {
 		x.run("upload-at-once-"+label, func(x *fixture) { x.testUploadsAtOnce("upload-"+label, size) })
@@ -57,9 +53,7 @@ func testNoOverwrite(t *testing.T, h Harness) {
 	x.run("copy-onto-a-file", func(x *fixture) {
 		x.put("original", []byte("original"))
 		wantError(x, x.Copy(x.Context(), "original", "there"), fs.ErrExist)
-		if err := x.Copy(x.Context(), "original", "copy"); err != nil {
-			x.Error(err)
-		}
+		wantNoError(x, x.Copy(x.Context(), "original", "copy"))
 		x.wantContent("there", []byte("there"))
 		x.wantContent("copy", []byte("original"))
 	})
@@ -76,9 +70,7 @@ func testNoOverwrite(t *testing.T, h Harness) {
 			x.wantContent("dated/small", random(100))
 			x.delete("fresh/small")
 		}
-		if err := x.Rename("dated", "fresh"); err != nil {
-			x.Fatal(err)
-		}
+		x.must(x.Rename("dated", "fresh"))
 		x.wantList("fresh", "empty", "small", "sub/")
 		x.wantContent("fresh/small", random(100))
 		if x.exists("dated/small") || x.exists("dated/sub/other") {

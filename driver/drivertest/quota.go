@@ -21,9 +21,7 @@ import (
 func (x *fixture) withQuota(prefix string, limit int) (*fixture, *driver.Quota) {
 	x.Helper()
 	quota := driver.NewQuota(x.spy, x.bucket, prefix, int64(limit))
-	if err := quota.Count(x.Context()); err != nil {
-		x.Fatal(err)
-	}
+	x.must(quota.Count(x.Context()))
 	y := *x
 	y.Fs = x.session(x.Context(), &driver.Options{Prefix: prefix, Quotas: []*driver.Quota{quota}})
 	return &y, quota
@@ -70,9 +68,7 @@ func testQuota(t *testing.T, h Harness) {
 		if _, known := quota.Used(); known {
 			x.Error("it is known how much there is")
 		}
-		if err := quota.Count(x.Context()); err != nil {
-			x.Fatal(err)
-		}
+		x.must(quota.Count(x.Context()))
 		x.wantUsed(quota, 110)
 		wantError(x, x.tryWrite("more", random(11)), syscall.EDQUOT)
 		x.write("more", random(10)) // takes no more than before
@@ -82,9 +78,7 @@ func testQuota(t *testing.T, h Harness) {
 		wide, narrow := driver.NewQuota(x.spy, x.bucket, "two/", 100),
 			driver.NewQuota(x.spy, x.bucket, "two/narrow/", 10)
 		for _, quota := range []*driver.Quota{wide, narrow} {
-			if err := quota.Count(x.Context()); err != nil {
-				x.Fatal(err)
-			}
+			x.must(quota.Count(x.Context()))
 		}
 		all := x.session(x.Context(), &driver.Options{Prefix: "two/", Quotas: []*driver.Quota{wide}})
 		x.Fs = x.session(x.Context(), &driver.Options{Prefix: "two/narrow/", Quotas: []*driver.Quota{wide, narrow}})
@@ -158,9 +152,7 @@ func testQuotaSums(x *fixture) {
 			x.Fatalf("%s: %v", test.label, err)
 		}
 		known, _ := quota.Used()
-		if err := quota.Count(x.Context()); err != nil {
-			x.Fatal(err)
-		}
+		x.must(quota.Count(x.Context()))
 		if used, _ := quota.Used(); used != known {
 			x.Errorf("%s: %d bytes are known of, and there are %d", test.label, known, used)
 		}
@@ -248,9 +240,7 @@ func testQuotaLimit(x *fixture) {
 		x.Error(err)
 	}
 
-	if err := y.Remove("renamed"); err != nil {
-		x.Error(err)
-	}
+	wantNoError(x, y.Remove("renamed"))
 
 	// Nothing is kept of what is too much.
 	p := y.process()
@@ -280,13 +270,9 @@ func testQuotaOfMoves(x *fixture) {
 	wantError(x, free.RenameTo(y.Fs, "dir", "dir"), syscall.EDQUOT)
 	wantError(x, free.CopyTo(x.Context(), y.Fs, "large", "large"), syscall.EDQUOT)
 	x.wantUsed(quota, 0)
-	if err := free.RenameTo(y.Fs, "small", "small"); err != nil {
-		x.Fatal(err)
-	}
+	x.must(free.RenameTo(y.Fs, "small", "small"))
 	x.wantUsed(quota, 60)
-	if err := y.RenameTo(free.Fs, "small", "back"); err != nil {
-		x.Fatal(err)
-	}
+	x.must(y.RenameTo(free.Fs, "small", "back"))
 	x.wantUsed(quota, 0)
 	x.wantContent("free/large", random(101))
 	x.wantContent("free/dir/large", random(101))

@@ -566,12 +566,8 @@ func testStamps(t *testing.T, h Harness) {
 	x.wantKeys("e/a", "e/b")
 	x.wantContent("e/a", content)
 	x.wantContent("e/b", content[1:])
-	if err := x.Copy(t.Context(), "e/a", "file"); err != nil {
-		t.Error(err)
-	}
-	if err := x.tryAppend("e/b", []byte("added")); err != nil {
-		t.Error(err)
-	}
+	wantNoError(t, x.Copy(t.Context(), "e/a", "file"))
+	wantNoError(t, x.tryAppend("e/b", []byte("added")))
 	for _, key := range []string{"file", "e/b"} {
 		if value, stamped := x.head(key).Metadata[stamp]; stamped {
 			t.Errorf("%s is no copy of a file in a directory and has the stamp %s", key, value)

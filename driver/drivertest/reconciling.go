@@ -294,9 +294,7 @@ func testRenameRefused(t *testing.T, h Harness) {
 				wantError(x, x.Rename("old", "new"), fs.ErrPermission)
 				x.wantKeys("new", "old")
 				x.spy.Before(nil)
-				if err := x.Rename("old", "new"); err != nil {
-					x.Fatal(err)
-				}
+				x.must(x.Rename("old", "new"))
 				x.wantKeys("new")
 				x.wantContent("new", random(size))
 			})

@@ -65,9 +65,7 @@ func testRepeat(t *testing.T, h Harness) {
 				return x.RemoveDir("d")
 			},
 			operation: "DeleteObject", other: func(x *fixture) {
-				if err := x.session(x.Context(), nil).Mkdir("d", 0); err != nil {
-					x.Error(err)
-				}
+				wantNoError(x, x.session(x.Context(), nil).Mkdir("d", 0))
 			},
 			kinds: unknown, after: map[string]string{"d/": ""},
 		},

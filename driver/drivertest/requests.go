@@ -72,9 +72,7 @@ func testRequests(t *testing.T, h Harness) {
 	} {
 		x.run(test.label, func(x *fixture) {
 			x.spy.Reset()
-			if err := test.run(); err != nil {
-				x.Fatal(err)
-			}
+			x.must(test.run())
 			if n := x.spy.Total(); n > test.most {
 				x.Errorf("it took %d requests, %v; want %d at most", n, x.spy.Counts(), test.most)
 			}

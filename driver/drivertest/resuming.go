@@ -150,9 +150,7 @@ func (x *fixture) testJournalWhileOpen() {
 			if slices.Contains(x.list("/"), reserved) {
 				x.Error("the journal is listed")
 			}
-			if err := end(f); err != nil {
-				x.Error(err)
-			}
+			wantNoError(x, end(f))
 			x.wantNoUploads("dir/" + label)
 			if records := x.records(); len(records) > 0 {
 				x.Errorf("left behind: %q", records)
@@ -346,9 +344,7 @@ func (x *fixture) testLostMetadata() {
 		x.wantContent("file", []byte("replaced"))
 	})
 	x.run("remove", func(x *fixture) {
-		if err := alice.RemoveFile("file"); err != nil {
-			x.Error(err)
-		}
+		wantNoError(x, alice.RemoveFile("file"))
 	})
 	x.run("resume", func(x *fixture) {
 		x.interrupt(alice, "file", create, 0, random(1000))
@@ -598,15 +594,11 @@ func (x *fixture) testPendingAppended() {
 			for _, added := range [][]byte{nil, []byte("added")} {
 				x.wantResumeError(appendTo(p.as("alice"), label, added), size) // it has not asked
 			}
-			if err := appendTo(p.as("bob"), label, []byte("bob's")); err != nil {
-				x.Error(err)
-			}
+			wantNoError(x, appendTo(p.as("bob"), label, []byte("bob's")))
 			x.wantContent(label, []byte("bob's"))
 			alice := p.as("alice")
 			x.wantPending(alice, label, 0)
-			if err := appendTo(alice, label, []byte(" hers")); err != nil {
-				x.Error(err)
-			}
+			wantNoError(x, appendTo(alice, label, []byte(" hers")))
 			x.wantContent(label, []byte("bob's hers"))
 			x.delete(label)
 		})
@@ -643,18 +635,14 @@ func (x *fixture) testPendingAppended() {
 		if _, err := alice.StatFile("file"); err != nil {
 			x.Error(err)
 		}
-		if err := appendTo(alice, "file", []byte(" more")); err != nil {
-			x.Error(err)
-		}
+		wantNoError(x, appendTo(alice, "file", []byte(" more")))
 		x.wantContent("file", []byte("finished more"))
 		x.delete("file")
 	})
 	x.run("broken-off", func(x *fixture) { // a log that is appended to is never in its own way
 		alice := x.process().as("alice")
 		x.interrupt(alice, "log", goOn|os.O_APPEND, 0, content[:1000])
-		if err := appendTo(alice, "log", []byte("line")); err != nil {
-			x.Error(err)
-		}
+		wantNoError(x, appendTo(alice, "log", []byte("line")))
 		x.wantContent("log", []byte("line"))
 	})
 }
@@ -681,9 +669,7 @@ func (x *fixture) testLiveUntouched() {
 			x.wantContent("file", []byte("appended"))
 			x.close(x.begin(alice, "file", create, 0, random(x.partSize+9)))
 			x.wantContent("file", random(x.partSize+9))
-			if err := alice.RemoveFile("file"); err != nil {
-				x.Error(err)
-			}
+			wantNoError(x, alice.RemoveFile("file"))
 			if _, err := live.Write(content[x.partSize+1000:]); err != nil {
 				x.Error(err)
 			}
@@ -721,9 +707,7 @@ func (x *fixture) testPendingReplaced() {
 	}
 	remove := func() {
 		x.spy.Reset()
-		if err := p.journal.RemoveReplaced(x.Context()); err != nil {
-			x.Error(err)
-		}
+		wantNoError(x, p.journal.RemoveReplaced(x.Context()))
 	}
 	remove()
 	lists, sorted := x.spy.Counts()["ListObjectsV2"], x.profile.SortedListings
@@ -853,16 +837,12 @@ func (x *fixture) testResumeNotCompleted() {
 func (x *fixture) testPendingRemoved() {
 	session := x.process().as("alice")
 	x.interrupt(session, "file", create, 0, random(x.partSize+1000))
-	if err := session.RemoveFile("file"); err != nil {
-		x.Error(err)
-	}
+	wantNoError(x, session.RemoveFile("file"))
 	x.wantNothingPending("file")
 	wantError(x, session.RemoveFile("file"), fs.ErrNotExist)
 	x.put("file", nil)
 	x.interrupt(session, "file", create, 0, random(10))
-	if err := session.RemoveFile("file"); err != nil {
-		x.Error(err)
-	}
+	wantNoError(x, session.RemoveFile("file"))
 	x.wantNothingPending("file")
 }
 
@@ -901,9 +881,7 @@ func (x *fixture) advanceClock() {
 func (x *fixture) testPendingLimit() {
 	p := x.process()
 	quota := driver.NewQuota(x.spy, x.bucket, "", int64(6*x.partSize))
-	if err := quota.Count(x.Context()); err != nil {
-		x.Fatal(err)
-	}
+	x.must(quota.Count(x.Context()))
 	alice := p.as("alice", driver.Options{Quotas: []*driver.Quota{quota}})
 	for i := range 5 {
 		x.interrupt(alice, fmt.Sprint("file", i), create, 0, random(x.partSize+1000))
@@ -918,9 +896,7 @@ func (x *fixture) testPendingLimit() {
 	if records := x.records(); len(records) != 2 {
 		x.Errorf("records are %q", records)
 	}
-	if err := quota.Count(x.Context()); err != nil {
-		x.Error(err)
-	}
+	wantNoError(x, quota.Count(x.Context()))
 	if used, _ := quota.Used(); used != 0 {
 		x.Errorf("%d bytes are used of the quota", used)
 	}

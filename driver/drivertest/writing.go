@@ -141,9 +141,7 @@ func (x *fixture) testWriteHandle() {
 	}
 	_, err = f.Seek(0, io.SeekStart)
 	wantError(x, err, errors.ErrUnsupported)
-	if err := errors.Join(f.Truncate(12), f.Sync()); err != nil {
-		x.Error(err)
-	}
+	wantNoError(x, errors.Join(f.Truncate(12), f.Sync()))
 	wantError(x, f.Truncate(5), errors.ErrUnsupported)
 	_, err = f.Read(make([]byte, 1))
 	wantError(x, err, syscall.EBADF)
