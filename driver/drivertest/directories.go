@@ -89,10 +89,8 @@ func testStat(t *testing.T, h Harness) {
 	})
 	x.run("no-bucket", func(x *fixture) {
 		gone := MustNew(x.Context(), x.client, "no-such-bucket", nil)
-		_, err := gone.StatDir("directory")
-		wantError(x, err, syscall.ENXIO)
-		_, err = gone.ReadDirSeq("/")
-		wantError(x, err, syscall.ENXIO)
+		wantError(x, errorOf(gone.StatDir("directory")), syscall.ENXIO)
+		wantError(x, errorOf(gone.ReadDirSeq("/")), syscall.ENXIO)
 	})
 }
 
@@ -107,8 +105,7 @@ func testList(t *testing.T, h Harness) {
 	x.run("only-a-directory", func(x *fixture) { x.wantList("implied", "deep/") })
 	for label, name := range map[string]string{"missing": "nothing", "file": "a.txt", "beginning-of-a-name": "foo"} {
 		x.run(label, func(x *fixture) {
-			_, err := x.ReadDirSeq(name)
-			wantError(x, err, fs.ErrNotExist)
+			wantError(x, errorOf(x.ReadDirSeq(name)), fs.ErrNotExist)
 		})
 	}
 	x.run("empty-bucket", func(x *fixture) {
@@ -167,8 +164,7 @@ func (x *fixture) testReaddir() {
 		x.Errorf("by three: %q", names)
 	}
 	x.close(some)
-	_, err = some.Readdir(1)
-	wantError(x, err, fs.ErrClosed)
+	wantError(x, errorOf(some.Readdir(1)), fs.ErrClosed)
 	wantError(x, some.Close(), fs.ErrClosed)
 
 	dir, err := x.Open("dir")
@@ -179,10 +175,8 @@ func (x *fixture) testReaddir() {
 	if info, err := dir.Stat(); err != nil || !info.IsDir() || info.Name() != "dir" {
 		x.Errorf("directory is described as %v, %v", info, err)
 	}
-	_, err = dir.Read(make([]byte, 1))
-	wantError(x, err, syscall.EISDIR)
-	_, err = dir.Write(make([]byte, 1))
-	wantError(x, err, syscall.EISDIR)
+	wantError(x, errorOf(dir.Read(make([]byte, 1))), syscall.EISDIR)
+	wantError(x, errorOf(dir.Write(make([]byte, 1))), syscall.EISDIR)
 }
 
 // testWithoutPathname checks that keys which no pathname can name are not shown, and not forgotten.

@@ -526,6 +526,9 @@ func wantNoError(t testing.TB, err error) {
 	}
 }
 
+// errorOf is the error of a function that returns something else too.
+func errorOf[T any](_ T, err error) error { return err }
+
 // wantError checks what kind of error it is, for which name. No kind stands for no error.
 func wantError(t testing.TB, err error, kind error) {
 	t.Helper()

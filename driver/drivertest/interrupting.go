@@ -141,8 +141,7 @@ func testAbortWhileWriting(t *testing.T, h Harness) {
 		<-ctx.Done() // a connection on which nothing moves
 		return &smithy.CanceledError{Err: ctx.Err()}
 	})
-	_, err := io.Copy(u.File, zeros{}) // until the file refuses them
-	wantError(t, err, cause)
+	wantError(t, errorOf(io.Copy(u.File, zeros{})), cause) // until the file refuses them
 	wantError(t, u.close(), cause)
 	x.wantNoUploads("file")
 	x.wantKeys()

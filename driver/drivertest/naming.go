@@ -115,8 +115,7 @@ func testNames(t *testing.T, h Harness) {
 			if x.exists(prefix + n.Path) {
 				x.Error("the object is still there")
 			}
-			_, err := x.Stat(n.Path)
-			wantError(x, err, fs.ErrNotExist)
+			wantError(x, errorOf(x.Stat(n.Path)), fs.ErrNotExist)
 			x.wantList("/", h.Limits.listing(names[i+1:])...)
 		})
 	}

@@ -29,13 +29,11 @@ func testNoOverwrite(t *testing.T, h Harness) {
 		"read-back": os.O_RDWR | os.O_CREATE | os.O_TRUNC,
 	} {
 		x.run(label, func(x *fixture) {
-			_, err := x.OpenFile("there", flag, 0)
-			wantError(x, err, fs.ErrExist)
+			wantError(x, errorOf(x.OpenFile("there", flag, 0)), fs.ErrExist)
 		})
 	}
 	x.run("go-on", func(x *fixture) {
-		_, err := x.OpenAt("there", os.O_WRONLY|os.O_CREATE, 3)
-		wantError(x, err, fs.ErrExist)
+		wantError(x, errorOf(x.OpenAt("there", os.O_WRONLY|os.O_CREATE, 3)), fs.ErrExist)
 	})
 	x.run("new", func(x *fixture) {
 		x.write("new", []byte("new"))

@@ -229,8 +229,7 @@ func testQuotaLimit(x *fixture) {
 	x.wantUsed(quota, limit)
 	wantError(x, y.tryWrite("one-more", random(1)), syscall.EDQUOT)
 	wantError(x, y.Copy(x.Context(), "other", "copied"), syscall.EDQUOT)
-	_, err := y.Create("nothing") // refused before it begins
-	wantError(x, err, syscall.EDQUOT)
+	wantError(x, errorOf(y.Create("nothing")), syscall.EDQUOT) // refused before it begins
 	y.write("other", nil)
 	y.write("other", random(11))
 	y.write("file", random(x.partSize)) // what is replaced makes room
@@ -249,8 +248,7 @@ func testQuotaLimit(x *fixture) {
 	if err != nil {
 		x.Fatal(err)
 	}
-	_, err = f.Write(random(3 * x.partSize))
-	wantError(x, err, syscall.EDQUOT)
+	wantError(x, errorOf(f.Write(random(3*x.partSize))), syscall.EDQUOT)
 	wantError(x, f.Close(), syscall.EDQUOT)
 	if n := x.pendingSize(owner, "kept"); n != 0 {
 		x.Errorf("%d bytes are kept", n)

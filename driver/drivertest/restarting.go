@@ -71,8 +71,7 @@ func testRestart(t *testing.T, h Harness) {
 	for label, kind := range map[string]error{"beyond-the-end": fs.ErrInvalid, "missing": fs.ErrNotExist} {
 		x.run(label, func(x *fixture) {
 			x.put("beyond-the-end", random(10))
-			_, err := x.OpenAt(label, restart, 11)
-			wantError(x, err, kind)
+			wantError(x, errorOf(x.OpenAt(label, restart, 11)), kind)
 		})
 	}
 	x.run("replaced", func(x *fixture) { x.testRestartReplaced() })

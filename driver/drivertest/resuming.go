@@ -331,8 +331,7 @@ func (x *fixture) testLostMetadata() {
 		x.wantPending(alice, "file", 0)
 	})
 	x.run("restart", func(x *fixture) {
-		_, err := alice.OpenAt("file", goOn, 999)
-		wantError(x, err, fs.ErrNotExist)
+		wantError(x, errorOf(alice.OpenAt("file", goOn, 999)), fs.ErrNotExist)
 	})
 	x.run("remove-nothing", func(x *fixture) { wantError(x, alice.RemoveFile("file"), fs.ErrNotExist) })
 	x.run("append", func(x *fixture) {
@@ -494,19 +493,14 @@ func (x *fixture) testPendingInvisible() {
 			if label != "herself" && x.pendingSize(session, "dir/file") != 0 {
 				x.Error("shown")
 			}
-			_, err := session.Stat("dir/file")
-			wantError(x, err, fs.ErrNotExist)
-			_, err = session.Open("dir/file")
-			wantError(x, err, fs.ErrNotExist)
-			_, err = session.StatDir("dir")
-			wantError(x, err, fs.ErrNotExist)
+			wantError(x, errorOf(session.Stat("dir/file")), fs.ErrNotExist)
+			wantError(x, errorOf(session.Open("dir/file")), fs.ErrNotExist)
+			wantError(x, errorOf(session.StatDir("dir")), fs.ErrNotExist)
 			x.Fs = session
 			x.wantList("/")
-			_, err = session.Stat(reserved)
-			wantError(x, err, syscall.EILSEQ)
+			wantError(x, errorOf(session.Stat(reserved)), syscall.EILSEQ)
 			if label != "herself" {
-				_, err = session.OpenAt("dir/file", goOn, int64(x.partSize))
-				wantError(x, err, fs.ErrNotExist)
+				wantError(x, errorOf(session.OpenAt("dir/file", goOn, int64(x.partSize))), fs.ErrNotExist)
 			}
 		})
 	}
@@ -662,8 +656,7 @@ func (x *fixture) testLiveUntouched() {
 			}
 			alice := other.as("alice")
 			x.wantPending(alice, "file", 0)
-			_, err := alice.OpenAt("file", goOn, int64(x.partSize))
-			wantError(x, err, fs.ErrNotExist)
+			wantError(x, errorOf(alice.OpenAt("file", goOn, int64(x.partSize))), fs.ErrNotExist)
 			wantError(x, alice.RemoveFile("file"), fs.ErrNotExist)
 			x.close(x.begin(alice, "file", goOn|os.O_APPEND, 0, []byte("appended")))
 			x.wantContent("file", []byte("appended"))
@@ -792,8 +785,7 @@ func (x *fixture) testResumePartNotSent() {
 		}
 		return nil
 	})
-	_, err := f.Write([]byte{0})
-	wantError(x, err, errInterrupted)
+	wantError(x, errorOf(f.Write([]byte{0})), errInterrupted)
 	wantError(x, f.Close(), errInterrupted)
 	x.resume(session, "file", x.partSize, random(x.partSize))
 }

@@ -81,8 +81,7 @@ func testWrite(t *testing.T, h Harness) {
 func (x *fixture) testExclusive() {
 	const flag = os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	x.put("exists", random(3))
-	_, err := x.OpenFile("exists", flag, 0)
-	wantError(x, err, fs.ErrExist)
+	wantError(x, errorOf(x.OpenFile("exists", flag, 0)), fs.ErrExist)
 	for label, size := range map[string]int{"exclusive": 10, "exclusive-parts": x.partSize + 1} {
 		f := x.openAt(label, flag, 0)
 		if _, err := f.Write(random(size)); err != nil {
@@ -100,16 +99,11 @@ func (x *fixture) testExclusive() {
 
 func (x *fixture) testFlags() {
 	x.put("file", random(10))
-	_, err := x.OpenFile("missing", os.O_WRONLY, 0)
-	wantError(x, err, fs.ErrNotExist)
-	_, err = x.OpenFile("missing", os.O_WRONLY|os.O_APPEND, 0)
-	wantError(x, err, fs.ErrNotExist)
-	_, err = x.OpenFile("file", os.O_RDWR, 0)
-	wantError(x, err, errors.ErrUnsupported)
-	_, err = x.OpenFile("/", os.O_WRONLY|os.O_CREATE, 0)
-	wantError(x, err, syscall.EISDIR)
-	_, err = x.Create("")
-	wantError(x, err, syscall.EISDIR)
+	wantError(x, errorOf(x.OpenFile("missing", os.O_WRONLY, 0)), fs.ErrNotExist)
+	wantError(x, errorOf(x.OpenFile("missing", os.O_WRONLY|os.O_APPEND, 0)), fs.ErrNotExist)
+	wantError(x, errorOf(x.OpenFile("file", os.O_RDWR, 0)), errors.ErrUnsupported)
+	wantError(x, errorOf(x.OpenFile("/", os.O_WRONLY|os.O_CREATE, 0)), syscall.EISDIR)
+	wantError(x, errorOf(x.Create("")), syscall.EISDIR)
 
 	f := x.openAt("file", os.O_WRONLY|os.O_TRUNC, 0)
 	x.close(f)
@@ -132,28 +126,23 @@ func (x *fixture) testWriteHandle() {
 	if n, err := f.WriteAt([]byte("def"), 9); n != 3 || err != nil {
 		x.Errorf("WriteAt the end: %d, %v", n, err)
 	}
-	_, err = f.WriteAt([]byte("def"), 3)
-	wantError(x, err, errors.ErrUnsupported)
+	wantError(x, errorOf(f.WriteAt([]byte("def"), 3)), errors.ErrUnsupported)
 	for whence, offset := range map[int]int64{io.SeekStart: 12, io.SeekCurrent: 0, io.SeekEnd: 0} {
 		if at, err := f.Seek(offset, whence); at != 12 || err != nil {
 			x.Errorf("Seek(%d, %d): %d, %v", offset, whence, at, err)
 		}
 	}
-	_, err = f.Seek(0, io.SeekStart)
-	wantError(x, err, errors.ErrUnsupported)
+	wantError(x, errorOf(f.Seek(0, io.SeekStart)), errors.ErrUnsupported)
 	wantNoError(x, errors.Join(f.Truncate(12), f.Sync()))
 	wantError(x, f.Truncate(5), errors.ErrUnsupported)
-	_, err = f.Read(make([]byte, 1))
-	wantError(x, err, syscall.EBADF)
+	wantError(x, errorOf(f.Read(make([]byte, 1))), syscall.EBADF)
 	if info, err := f.Stat(); err != nil || info.Size() != 12 || info.Name() != "handle.txt" {
 		x.Errorf("described as %v, %v", info, err)
 	}
 	x.close(f)
 	x.wantContent("dir/handle.txt", []byte("abcabcabcdef"))
-	_, err = f.Write([]byte("x"))
-	wantError(x, err, fs.ErrClosed)
-	_, err = f.Write(nil)
-	wantError(x, err, fs.ErrClosed)
+	wantError(x, errorOf(f.Write([]byte("x"))), fs.ErrClosed)
+	wantError(x, errorOf(f.Write(nil)), fs.ErrClosed)
 	wantError(x, f.Close(), fs.ErrClosed)
 	wantError(x, f.Truncate(12), fs.ErrClosed)
 }
