@@ -18,6 +18,7 @@ import (
 // TestChecksumsRequired transfers without the checksums that the AWS SDK computes by itself. Over https it would send
 // those at the end of a body, which not every server understands.
 func TestChecksumsRequired(t *testing.T) {
+	t.Parallel()
 	for _, server := range []string{"sim-aws", "minio", "versitygw", "minio-tls"} {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()

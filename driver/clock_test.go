@@ -52,6 +52,7 @@ func (c *settableClock) Do(request *http.Request) (*http.Response, error) {
 // TestClockOfS3 sets the clock of S3 while a request to store a file has no answer. Another client has stored the
 // file since S3 has performed the request, or else S3 has not performed it.
 func TestClockOfS3(t *testing.T) {
+	t.Parallel()
 	for label, test := range map[string]struct {
 		ahead, before time.Duration // before another client stores the file, and after that
 		other         bool
@@ -159,6 +160,7 @@ func (c *strictClock) Do(request *http.Request) (*http.Response, error) {
 // TestClockOfSignatures sets the clock of S3 between requests, or that of this machine, which is the same. The next
 // one of any kind works: a HEAD too, whose refusal says no reason.
 func TestClockOfSignatures(t *testing.T) {
+	t.Parallel()
 	for label, first := range map[string]func(afero.Fs) error{
 		"head": func(f afero.Fs) error { _, err := f.Stat("/file"); return err },
 		"list": func(f afero.Fs) error { _, err := afero.ReadDir(f, "/"); return err },

@@ -44,6 +44,7 @@ func (x *journalTest) wantWhole(name string, content []byte) {
 // The copy of one file of a directory is refused while S3 completes that of another one. The rename fails, and the
 // second one loses nothing.
 func TestRenameRefusedDuringCompletion(t *testing.T) {
+	t.Parallel()
 	onOverlapping(t, func(x *journalTest) {
 		const size = 2 * journalPart
 		content := patterned(size)
@@ -81,6 +82,7 @@ func TestRenameRefusedDuringCompletion(t *testing.T) {
 // S3 performs a request to complete an upload long after its client has given up, or never does. Whatever comes
 // between, the file that appears is whole, and nothing is left in the end.
 func TestLateCompletion(t *testing.T) {
+	t.Parallel()
 	content := patterned(2*journalPart + 1)
 	for name, between := range map[string]func(x *journalTest, f *driver.Fs, j *driver.Journal) error{
 		"nothing": func(*journalTest, *driver.Fs, *driver.Journal) error { return nil },

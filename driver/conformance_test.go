@@ -17,6 +17,7 @@ import (
 func TestMain(m *testing.M) { s3test.Main(m) }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	s3test.RunAll(t, func(t *testing.T, s *s3test.Server) {
 		t.Parallel()
 		conform(t, s)
@@ -82,8 +83,8 @@ func limits(s *s3test.Server) drivertest.Limits {
 	return l
 }
 
-// simulated is a simulated server with the profile of that name, which takes parts as small as journalPart, and an empty
-// bucket "bucket".
+// simulated is a simulated server with the profile of that name and an empty bucket "bucket". It takes parts from
+// journalPart on.
 func simulated(t *testing.T, name string) (driver.Profile, *s3sim.Server) {
 	t.Helper()
 	p, known := driver.ProfileNamed(name)

@@ -18,6 +18,7 @@ import (
 
 // TestCustomerKey does everything with objects that S3 cannot read without a key of ours.
 func TestCustomerKey(t *testing.T) {
+	t.Parallel()
 	s := s3test.Start(t, "minio-tls")
 	client, bucket := s.Client(), s.Bucket(t)
 	spy := drivertest.NewSpy(client)

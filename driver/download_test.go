@@ -141,6 +141,7 @@ func (c slowClient) Write(p []byte) (int, error) {
 
 // TestRequestsOfDownload checks how many requests in parallel a download settles at.
 func TestRequestsOfDownload(t *testing.T) {
+	t.Parallel()
 	const mib = 1 << 20
 	const far, near = 40 * time.Millisecond, time.Millisecond
 	const settled = 10 * time.Second // after the first back-offs
@@ -197,6 +198,7 @@ func TestRequestsOfDownload(t *testing.T) {
 
 // TestDownloads checks how long downloads from a server take of which nothing is known, and by how many requests.
 func TestDownloads(t *testing.T) {
+	t.Parallel()
 	const mib = 1 << 20
 	const far, region, near = 40 * time.Millisecond, 4 * time.Millisecond, time.Millisecond
 	for _, test := range []struct {

@@ -21,6 +21,7 @@ import (
 // TestForeignFiles works with files that a program has put into the folder of a bucket, past versitygw. They have no
 // ETag.
 func TestForeignFiles(t *testing.T) {
+	t.Parallel()
 	const content = "stored by NFS"
 	s := s3test.Start(t, "versitygw")
 	bucket := s.Bucket(t)

@@ -31,6 +31,7 @@ var (
 //	go test ./driver -run TestHistories -histories 1 -histories.seed 42
 //	go test ./driver -run TestHistories -histories.replay failed.json
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	if *historyReplay != "" {
 		text, err := os.ReadFile(*historyReplay)
 		if err != nil {
@@ -83,6 +84,7 @@ func TestHistories(t *testing.T) {
 var historiesFound embed.FS
 
 func TestHistoriesFound(t *testing.T) {
+	t.Parallel()
 	const dir = "testdata/histories"
 	entries, err := historiesFound.ReadDir(dir)
 	if err != nil {

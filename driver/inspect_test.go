@@ -28,6 +28,7 @@ func (acceptance) Close() {}
 // TestDeathBeforeVerdict has S3 make the object of a resumed upload, so that it can be judged. Then the server dies.
 // The file is not there, and the next session, or a sweep, removes the object.
 func TestDeathBeforeVerdict(t *testing.T) {
+	t.Parallel()
 	for name, clean := range map[string]func(x *journalTest, f *driver.Fs, j *driver.Journal){
 		"session": func(x *journalTest, f *driver.Fs, _ *driver.Journal) { x.wantPending(f, 0) },
 		"sweep": func(x *journalTest, _ *driver.Fs, j *driver.Journal) {

@@ -222,6 +222,7 @@ func patterned(size int) []byte {
 
 // An upload on which a session works stays its own for hours.
 func TestHeartbeat(t *testing.T) {
+	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
 		content := patterned(journalPart + 5000)
 		alice, _, _ := x.replica(x.Context(), "alice")
@@ -247,6 +248,7 @@ func TestHeartbeat(t *testing.T) {
 // While S3 does not let the server look for the uploads that a file replaces, each further look costs what the first
 // did.
 func TestLooksForReplacedUploads(t *testing.T) {
+	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
 		alice, journal, spy := x.replica(x.Context(), "alice")
 		x.write(alice, anew, 0, patterned(10))
@@ -277,6 +279,7 @@ func TestLooksForReplacedUploads(t *testing.T) {
 // versions. No sweep ends it while its server lives, also one of a server that removes uploads sooner. What its
 // server leaves is removed after the age, not later.
 func TestHeartbeatWithoutOwner(t *testing.T) {
+	t.Parallel()
 	const age = 24 * time.Hour
 	inVirtualTime(t, func(x *journalTest) {
 		ctx, kill := context.WithCancel(x.Context())
@@ -334,6 +337,7 @@ func TestHeartbeatWithoutOwner(t *testing.T) {
 
 // The first write of a record fails, and that of the next heartbeat comes soon.
 func TestRecordWrittenLater(t *testing.T) {
+	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
 		for _, owner := range []string{"alice", ""} {
 			f, journal, spy := x.replica(x.Context(), owner)
@@ -360,6 +364,7 @@ func TestRecordWrittenLater(t *testing.T) {
 
 // Another session takes an upload over whose client has stalled, and the first one ends.
 func TestTakeOver(t *testing.T) {
+	t.Parallel()
 	content := patterned(2*journalPart + 5000)
 	for name, sends := range map[string]bool{"stalls-on": false, "sends-again": true} {
 		t.Run(name, func(t *testing.T) {
@@ -395,6 +400,7 @@ func TestTakeOver(t *testing.T) {
 // The last whole part of a file counts only when a client has sent a byte after it, however many sessions resume the
 // upload. A client that finds its whole file there sends no more.
 func TestResumedUploadIsNeverWhole(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]time.Duration{"stalls": 16 * time.Second, "dies": 3 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			inVirtualTime(t, func(x *journalTest) {
@@ -440,6 +446,7 @@ func TestResumedUploadIsNeverWhole(t *testing.T) {
 
 // What a resuming session has stored counts when its server dies, as far as its last heartbeat says.
 func TestResumedUploadGoesOn(t *testing.T) {
+	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
 		content := patterned(4*journalPart + 5000)
 		alice, _, _ := x.replica(x.Context(), "alice")
@@ -467,6 +474,7 @@ func TestResumedUploadGoesOn(t *testing.T) {
 
 // A stalled client that sends again continues, if no other session has taken its upload over.
 func TestStalledClientContinues(t *testing.T) {
+	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
 		content := patterned(2*journalPart + 5000)
 		alice, _, _ := x.replica(x.Context(), "alice")
@@ -488,6 +496,7 @@ func TestStalledClientContinues(t *testing.T) {
 // A server dies at each request of an upload. Its owner resumes what there is two minutes later, and a sweep leaves
 // nothing.
 func TestServerDies(t *testing.T) {
+	t.Parallel()
 	content := patterned(2*journalPart + 5000)
 	for _, owner := range []string{"alice", ""} {
 		for _, operation := range []string{"PutObject", "CreateMultipartUpload", "UploadPart",
@@ -549,6 +558,7 @@ func TestServerDies(t *testing.T) {
 // A server dies, and its client sends the whole file again before the upload counts as dead. The file is fetched and
 // deleted soon. What the dead server has left is never the beginning of another file.
 func TestSentAgainAfterServerDied(t *testing.T) {
+	t.Parallel()
 	content := patterned(2*journalPart + 5000)
 	for _, size := range []int{1000, len(content)} {
 		inVirtualTime(t, func(x *journalTest) {
@@ -595,6 +605,7 @@ func TestSentAgainAfterServerDied(t *testing.T) {
 // S3 has refused to create an upload, and the client sends the file again. What is left of the first attempt does no
 // harm to the second one.
 func TestCreationRefused(t *testing.T) {
+	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
 		content := patterned(journalPart + 5000)
 		alice, _, spy := x.replica(x.Context(), "alice")
@@ -625,6 +636,7 @@ func TestCreationRefused(t *testing.T) {
 // S3 refuses a part for good. Where the server says that the upload is kept, its client can resume it at once, after
 // the parts before that one. The server does not say so where the record could not be written.
 func TestPartRefused(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		size, part     int
 		refusesRecords bool
@@ -684,6 +696,7 @@ func TestPartRefused(t *testing.T) {
 // S3 makes a session the holder of an upload that it resumes, and the answer is lost. The server says that the upload
 // is kept, and its client can resume it at once.
 func TestResumeWithoutAnswer(t *testing.T) {
+	t.Parallel()
 	for name, sent := range map[string]int{"parts": 2*journalPart + 1, "tail": 2*journalPart + 4000} {
 		t.Run(name, func(t *testing.T) {
 			inVirtualTime(t, func(x *journalTest) {
@@ -739,6 +752,7 @@ func (x *journalTest) withSmallQuota() *driver.Fs {
 // An upload that is larger than all interrupted ones of its user may be together is not kept, and its client is not
 // told so.
 func TestTooLargeToKeep(t *testing.T) {
+	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
 		alice := x.withSmallQuota()
 		for size, want := range map[int]bool{2 * journalPart: true, 4 * journalPart: false} {
@@ -763,6 +777,7 @@ func TestTooLargeToKeep(t *testing.T) {
 
 // A session that cannot keep its upload leaves it alone when another session of the user has taken it over.
 func TestTakenOverTooLargeToKeep(t *testing.T) {
+	t.Parallel()
 	content := patterned(5*journalPart + 5000)
 	inVirtualTime(t, func(x *journalTest) {
 		alice := x.withSmallQuota()
@@ -789,6 +804,7 @@ func TestTakenOverTooLargeToKeep(t *testing.T) {
 // S3 takes a request and does not answer. Then it refuses the next attempt for good. The error is that of a doubt,
 // because the first attempt may be late.
 func TestRefusedAfterDoubt(t *testing.T) {
+	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
 		f, _, spy := x.replica(x.Context(), "")
 		for name, run := range map[string]func() error{
@@ -833,6 +849,7 @@ func (x *journalTest) wantObject(content []byte) {
 
 // Of several clients that append to a missing file one begins it, and the others get an error.
 func TestConcurrentAppends(t *testing.T) {
+	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
 		var files []afero.File
 		for range 8 {
@@ -864,6 +881,7 @@ func TestConcurrentAppends(t *testing.T) {
 
 // A heartbeat whose answer is lost, and that takes effect late, does not look like another session.
 func TestLateHeartbeat(t *testing.T) {
+	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
 		content := patterned(journalPart + 5000)
 		alice, _, spy := x.replica(x.Context(), "alice")

@@ -50,6 +50,7 @@ func fetch(t *testing.T, link string) (status int, name, content string) {
 
 // Whatever a file is called, its link gives its bytes and its name to a client that knows nothing of S3.
 func TestPresign(t *testing.T) {
+	t.Parallel()
 	for _, server := range []string{"minio", "versitygw"} {
 		t.Run(server, func(t *testing.T) {
 			s := s3test.Start(t, server)
@@ -82,6 +83,7 @@ func TestPresign(t *testing.T) {
 
 // A link is good for its own file and its own time.
 func TestPresignedLinkIsSigned(t *testing.T) {
+	t.Parallel()
 	f := presigningFs(t, s3test.Start(t, "minio"), "")
 	for _, name := range []string{"mine", "yours"} {
 		if err := afero.WriteFile(f, name, []byte(name), 0); err != nil {
@@ -114,6 +116,7 @@ func TestPresignedLinkIsSigned(t *testing.T) {
 }
 
 func TestPresignErrors(t *testing.T) {
+	t.Parallel()
 	s := s3test.Start(t, "sim-aws")
 	const maxLifetime = 7 * 24 * time.Hour // S3's
 	f := presigningFs(t, s, "")
@@ -152,6 +155,7 @@ func TestPresignErrors(t *testing.T) {
 
 // A URI is that of the object, in characters that every tool takes, and an RFC 3986 parser finds the key in it.
 func TestURI(t *testing.T) {
+	t.Parallel()
 	f := drivertest.MustNew(t.Context(), nil, "acme-data", &driver.Options{Prefix: "in box/"})
 	for _, n := range drivertest.Names() {
 		t.Run(n.Label, func(t *testing.T) {

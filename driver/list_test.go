@@ -49,6 +49,7 @@ func answer(encoding types.EncodingType, token string, entries ...string) *s3.Li
 }
 
 func TestListings(t *testing.T) {
+	t.Parallel()
 	const plain, url = types.EncodingType(""), types.EncodingTypeUrl
 	for _, test := range []struct {
 		label   string
@@ -105,6 +106,7 @@ func TestListings(t *testing.T) {
 // TestWalkTakesAll checks that what removes or moves a directory fails rather than forget a key that the server
 // cannot write.
 func TestWalkTakesAll(t *testing.T) {
+	t.Parallel()
 	client := &scriptedListings{answers: []*s3.ListObjectsV2Output{answer("", "", "d/\uFFFD")}}
 	f := mustNew(t.Context(), client, nil)
 	for v, err := range f.bucket.Walk(t.Context(), "d/") {

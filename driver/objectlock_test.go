@@ -27,6 +27,7 @@ import (
 // TestObjectLock works in a bucket whose objects may not be deleted for a day. Requests that AWS would refuse there
 // get no answer.
 func TestObjectLock(t *testing.T) {
+	t.Parallel()
 	s := s3test.Start(t, "minio")
 	plain := profile(t, s)
 	plain.Checksums = false

@@ -17,6 +17,7 @@ import (
 // TestWorkThatIsCounted does what makes many requests, or has S3 copy much, where no operation may begin. It reads
 // for hashes where none may begin either.
 func TestWorkThatIsCounted(t *testing.T) {
+	t.Parallel()
 	p, _ := driver.ProfileNamed("aws")
 	p.MD5ETags = false // their sums would take most of the time
 	server := s3sim.New(s3sim.Options{Profile: p})

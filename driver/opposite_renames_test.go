@@ -15,6 +15,7 @@ import (
 // TestOppositeRenames renames a file or a directory back while another session has made its copies and has not
 // deleted the originals. Each profile has other conditions.
 func TestOppositeRenames(t *testing.T) {
+	t.Parallel()
 	for _, profile := range []string{"aws", "minio", "r2", "strict"} {
 		for what, name := range map[string]string{"file": "a", "directory": "a/1"} {
 			t.Run(profile+"/"+what, func(t *testing.T) {

@@ -21,6 +21,7 @@ func mustNew(ctx context.Context, client Client, opts *Options) *Fs {
 
 // TestOptionOutOfRange checks that New refuses an option out of range, and that the error names its range and the unit.
 func TestOptionOutOfRange(t *testing.T) {
+	t.Parallel()
 	const (
 		parts   = "want 5242880 to 5368709120 bytes"
 		copies  = "want 1 to 5368709120 bytes"
@@ -72,6 +73,7 @@ func TestOptionOutOfRange(t *testing.T) {
 
 // TestOptionAtItsBound checks that New takes the least and the greatest value of each option, and the zero value.
 func TestOptionAtItsBound(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		opts  *Options
 		parts int64 // bytes

@@ -16,6 +16,7 @@ import (
 // A request waits in Swift while a later one to the same key is performed. Swift answers 200, and does not perform it.
 // No session believes the answer.
 func TestOvertaken(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		opts driver.Options
 		run  func(f *driver.Fs) error

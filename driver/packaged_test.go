@@ -26,6 +26,7 @@ var packagedAll = flag.Bool("packaged.all", false, "run the whole suite on Ceph 
 // TestConformancePackaged runs the suite on the servers that Debian's packages bring: Ceph and OpenStack Swift. All of
 // it takes half an hour (make s3-servers), so make test runs the groups that take seconds.
 func TestConformancePackaged(t *testing.T) {
+	t.Parallel()
 	groups := []string{"stat", "write", "append", "mkdir", "remove"}
 	if *packagedAll {
 		groups = nil
@@ -36,6 +37,7 @@ func TestConformancePackaged(t *testing.T) {
 // A page of a listing may end with a name that has characters which XML does not have, or the character that others
 // write for them. Ceph's token of the next page is that name.
 func TestPagesPackaged(t *testing.T) {
+	t.Parallel()
 	s3test.RunPackaged(t, func(t *testing.T, s *s3test.Server) {
 		x := &prober{ctx: t.Context(), client: s.Client(), bucket: s.Bucket(t)}
 		want := []string{"d/\x01a", "d/\x02/", "d/\n", "d/\r\x1b", "d/\ufffd", "d/\ufffd\x01", "d/\ufffe"}

@@ -16,6 +16,7 @@ import (
 // TestPanics: a panic in a goroutine of the driver reaches the caller as an error or as a panic. It does not end the
 // process, and publishes nothing.
 func TestPanics(t *testing.T) {
+	t.Parallel()
 	p, server := simulated(t, "aws")
 	spy := drivertest.NewSpy(server.Client(nil))
 	f := drivertest.MustNew(

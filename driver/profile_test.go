@@ -29,6 +29,7 @@ const beginTable, endTable = "<!-- begin: go test ./driver -run TestServersPage 
 
 // The page shows what the code goes by.
 func TestServersPage(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile(serversPage)
 	if err != nil {
 		t.Fatal(err)
@@ -150,6 +151,7 @@ func serverShowsProfile(t *testing.T, s *s3test.Server) {
 
 // A simulator does what its profile says, so that the tests on it meet what they would meet on such a server.
 func TestProfilesOfSimulators(t *testing.T) {
+	t.Parallel()
 	for _, name := range driver.ProfileNames() {
 		t.Run(name, func(t *testing.T) {
 			p, _ := driver.ProfileNamed(name)

@@ -47,6 +47,7 @@ func (p repeatingProxy) Do(request *http.Request) (*http.Response, error) {
 // TestRepeatingProxy works through a proxy that repeats requests. S3 refuses the second one on its condition, which
 // the first one has changed.
 func TestRepeatingProxy(t *testing.T) {
+	t.Parallel()
 	for _, name := range driver.ProfileNames() {
 		t.Run(name, func(t *testing.T) {
 			p, server := simulated(t, name)

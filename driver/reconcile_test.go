@@ -15,6 +15,7 @@ import (
 
 // TestHeadCorruptedOnTheWay changes bytes of the object whose head an upload keeps. The driver does not store them.
 func TestHeadCorruptedOnTheWay(t *testing.T) {
+	t.Parallel()
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		proxy, err := s3test.NewProxy(s)
 		if err != nil {

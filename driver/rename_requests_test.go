@@ -23,6 +23,7 @@ import (
 // right before each. Where it does not compare the source of a copy, one looks at the source after each. Files that
 // were stored within the last second are looked at once more where S3 deletes several at once.
 func TestRenameRequests(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]int{"aws": 12, "aws-directory": 13, "minio": 15, "ceph": 18, "r2": 15, "gcs": 15,
 		"versitygw": 20, "strict": 21} {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testRenameRequests(t, name, want) }) })
@@ -59,6 +60,7 @@ func testRenameRequests(t *testing.T, name string, want int) {
 // TestRenameBackDuringRename lets another session move a directory back when all of its files have been copied. Their
 // originals are then the only ones, and must stay.
 func TestRenameBackDuringRename(t *testing.T) {
+	t.Parallel()
 	for _, name := range driver.ProfileNames() {
 		t.Run(name, func(t *testing.T) {
 			p, server := simulated(t, name)

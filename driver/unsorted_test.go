@@ -15,6 +15,7 @@ import (
 // Where listings are in no order a file is found wherever it stands in them, and so is the marker of a directory.
 // Each entry is listed once.
 func TestUnsortedListings(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"strict", "aws-directory"} {
 		t.Run(name, func(t *testing.T) {
 			p, server := simulated(t, name)

@@ -25,6 +25,7 @@ import (
 // the request that deletes the files of the old name. Another client replaces one of them right before the driver
 // deletes it by a second request. The file comes back, as it does after a request that S3 has answered.
 func TestVersionedSecondAttempt(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		profile, _ := simulated(t, "strict")
 		profile.BatchDelete, profile.SortedListings = true, true

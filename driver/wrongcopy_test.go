@@ -21,6 +21,7 @@ import (
 // ETags show nothing of the bytes. The copy is one of the later file, and must not be in the way of the next attempt.
 // What another client has stored in its place must stay, also the same bytes.
 func TestWrongCopy(t *testing.T) {
+	t.Parallel()
 	const key = "new/file"
 	for _, label := range []string{"copy", "equal-file-in-its-place"} {
 		t.Run(label, func(t *testing.T) {
@@ -81,6 +82,7 @@ func TestWrongCopy(t *testing.T) {
 // TestRightCopy replaces a file right after S3 has copied it, on a server that compares no ETags of sources. The ETag
 // of the copy shows that it is the right one, and it stays.
 func TestRightCopy(t *testing.T) {
+	t.Parallel()
 	p, server := simulated(t, "swift")
 	spy := drivertest.NewSpy(server.Client(nil))
 	f := drivertest.MustNew(t.Context(), spy, "bucket", &driver.Options{Profile: p})
