@@ -586,6 +586,8 @@ func testRefusals(t *testing.T, lang string) {
 	refused("uploads", "kept.bin", func() {
 		c.Command(350, "REST "+c.Command(213, "SIZE kept.bin"))
 		data = upload(t, c, "kept.bin", "x")
+		for !strings.Contains(ask(t, srv, http.MethodGet, "uploads?tenant=acme"), `"state":"live"`) {
+		}
 	}, "page-cannot-delete", `tenant acme: bucket "`)
 	tab.wait(`!document.querySelector('#uploads').tBodies[0].rows.length`)
 	_ = data.Close()
