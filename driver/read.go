@@ -34,7 +34,7 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 			err = headErr
 		}
 	}
-	if errors.Is(err, syscall.ENODATA) && f.opts.Restore.Days > 0 {
+	if errors.Is(err, s3error.Archived) && f.opts.Restore.Days > 0 {
 		err = f.restore(key, err)
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 // restore asks S3 to restore an object. Where it cannot be restored, the object is archived as before.
 func (f *Fs) restore(key string, archived error) error {
 	err := f.bucket.Restore(f.ctx, key, f.opts.Restore)
-	if errors.Is(err, syscall.ENODATA) {
+	if errors.Is(err, s3error.Archived) {
 		return err
 	}
 	f.opts.Logger.Warn("S3 does not restore an archived object", "bucket", f.bucket.Name, "key", key, "err", err)

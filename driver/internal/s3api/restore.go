@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,7 +19,7 @@ type Restore struct {
 	Tier types.Tier // how fast it is restored
 }
 
-// A RestoringError reports an object that S3 is restoring. It is an ENODATA.
+// A RestoringError reports an object that S3 is restoring. It is an ENODATA, see [s3error.Archived].
 type RestoringError struct{ Ready time.Time }
 
 // Error is for the log.
@@ -28,8 +27,8 @@ func (e *RestoringError) Error() string {
 	return fmt.Sprintf("S3 restores the object from its archive until about %s", e.Ready.UTC().Format(time.RFC3339))
 }
 
-// Unwrap returns ENODATA.
-func (*RestoringError) Unwrap() error { return syscall.ENODATA }
+// Unwrap returns the kind.
+func (*RestoringError) Unwrap() error { return s3error.Archived }
 
 // ReadyAt is when the object can probably be read.
 func (e *RestoringError) ReadyAt() time.Time { return e.Ready }

@@ -171,7 +171,7 @@ func kindOfCode(code string) error {
 	case "InsufficientStorage", "XMinioStorageFull":
 		return syscall.ENOSPC
 	case "InvalidObjectState": // of a storage class such as Glacier, and not restored
-		return syscall.ENODATA
+		return Archived
 	case "ExpiredToken", "InvalidToken", "InvalidTokenId", "TokenRefreshRequired", "InvalidAccessKeyId",
 		"XAdminUserNotFound", "SignatureDoesNotMatch",
 		"RequestTimeTooSkewed":

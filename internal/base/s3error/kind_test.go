@@ -94,7 +94,7 @@ func TestKindOf(t *testing.T) {
 			Err: &smithy.SerializationError{Err: errors.New("no key")}}, syscall.EIO},
 		{"no-parameter", &smithy.OperationError{ServiceID: "S3",
 			Err: smithy.InvalidParamsError{Context: "PutObjectInput"}}, syscall.EIO},
-		{"archived", refusal(403, "InvalidObjectState"), syscall.ENODATA},
+		{"archived", refusal(403, "InvalidObjectState"), Archived},
 		{"key-too-long", refusal(400, "KeyTooLongError"), syscall.ENAMETOOLONG},
 		{"invalid-uri", refusal(400, "InvalidURI"), syscall.EILSEQ},
 		{"minio-object-name", refusal(400, "XMinioInvalidObjectName"), syscall.EILSEQ},

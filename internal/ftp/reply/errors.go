@@ -58,7 +58,7 @@ func Errors() []ErrorRow {
 		{syscall.EISDIR, 550, i18n.IsADirectory},
 		{fs.ErrExist, 550, i18n.AlreadyExists},
 		{fs.ErrPermission, 550, i18n.PermissionDenied},
-		{syscall.ENODATA, 550, i18n.FileArchived},
+		{s3error.Archived, 550, i18n.FileArchived},
 		{syscall.ENOSPC, 452, i18n.StorageFull},
 		{syscall.EDQUOT, 552, i18n.QuotaExceeded},
 		{syscall.EFBIG, 552, i18n.FileTooLarge},
