@@ -17,6 +17,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/report/events"
+	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -35,7 +36,7 @@ type eventReceiver struct {
 
 // A change is what a client asks for.
 type change struct {
-	kind     events.Type
+	kind     view.Kind
 	path, to string
 }
 
@@ -121,15 +122,15 @@ func TestEventsOfKilledServers(t *testing.T) {
 	small := string(content(smallSize))
 	do := func(user *ftptest.Client, c change) (reply string, err error) {
 		switch c.kind {
-		case events.Upload:
+		case view.Upload:
 			return user.Upload("STOR "+c.path, small)
-		case events.Delete:
+		case view.Delete:
 			return user.Send("DELE " + c.path)
-		case events.Rename:
+		case view.Rename:
 			if reply, err = user.Send("RNFR " + c.path); err == nil && reply[0] == '3' {
 				reply, err = user.Send("RNTO " + c.to)
 			}
-		case events.Copy:
+		case view.Copy:
 			if reply, err = user.Send("SITE CPFR " + c.path); err == nil && reply[0] == '3' {
 				reply, err = user.Send("SITE CPTO " + c.to)
 			}
@@ -154,9 +155,9 @@ func TestEventsOfKilledServers(t *testing.T) {
 			for i, f := range users {
 				a, b := fmt.Sprintf("/%d-%d a é", round, i), fmt.Sprintf("/%d-%d b", round, i)
 				asked[i] = [steps]change{
-					{events.Upload, a, ""}, {events.Upload, b, ""}, {events.Rename, a, a + " 2"},
-					{events.Delete, b, ""}, {events.Upload, b + " 2", ""},
-					{events.Copy, a + " 2", a + " 3"},
+					{view.Upload, a, ""}, {view.Upload, b, ""}, {view.Rename, a, a + " 2"},
+					{view.Delete, b, ""}, {view.Upload, b + " 2", ""},
+					{view.Copy, a + " 2", a + " 3"},
 				}[step]
 				working.Go(func() {
 					reply, err := do(f, asked[i])
@@ -217,7 +218,7 @@ func TestEventsOfKilledServers(t *testing.T) {
 		if c.to != "" {
 			stored = c.to
 		}
-		happened := slices.Contains(files, stored[1:]) == (c.kind != events.Delete)
+		happened := slices.Contains(files, stored[1:]) == (c.kind != view.Delete)
 		for _, e := range r.events(c) {
 			if e.Confirmed && !happened {
 				t.Errorf("%+v is confirmed and has not happened", e)

@@ -13,6 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/report/events"
+	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
@@ -88,7 +89,7 @@ func TestWebhook(t *testing.T) {
 				e.URI != "s3://"+cfg.Tenants["acme"].Bucket+"/inbox"+e.Path {
 				t.Errorf("%+v", e)
 			}
-			if e.Type == events.Upload && (e.Size == nil || *e.Size != 3 || e.ETag == "") {
+			if e.Type == view.Upload && (e.Size == nil || *e.Size != 3 || e.ETag == "") {
 				t.Errorf("%+v, want a size of 3 and an ETag", e)
 			}
 		}

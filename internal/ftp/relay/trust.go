@@ -13,6 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 )
 
 // A Trust is from which networks headers are believed. Connections from other networks are taken as they are: what
@@ -61,7 +62,7 @@ func (t *Trust) Accept(conn net.Conn) (net.Conn, error) {
 
 // Receive waits for the header of a data connection if it must have one, and gives the connection to match. If that
 // returns false, it closes the connection.
-func (t *Trust) Receive(conn net.Conn, arrived time.Time, match func(conn net.Conn, arrived time.Time) bool) {
+func (t *Trust) Receive(conn net.Conn, arrived time.Time, match dataconn.Match) {
 	proxied, err := t.Accept(conn)
 	if err == nil && !match(proxied, arrived) {
 		_ = proxied.Close()

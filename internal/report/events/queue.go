@@ -47,24 +47,11 @@ const (
 	confirmedSuffix = ".confirmed"
 )
 
-// A Type is what has happened.
-type Type string
-
-// The types of events.
-const (
-	Upload = Type(view.Upload)
-	Delete = Type(view.Delete)
-	Rename = Type(view.Rename)
-	Copy   = Type(view.Copy)
-
-	Refused = Type(view.Refused)
-)
-
 // An Event is what the receiver gets, as JSON.
 type Event struct {
 	ID     string    `json:"id"`
 	Time   time.Time `json:"time"`
-	Type   Type      `json:"type"`
+	Type   view.Kind `json:"type"`
 	Tenant string    `json:"tenant"`
 	User   string    `json:"user"`
 	Path   string    `json:"path"`                // as the user sees it

@@ -22,6 +22,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -150,7 +151,7 @@ func waitUntil(t *testing.T, yes func() bool) {
 
 func change(t *testing.T, q *Queue, path string, outcome error) {
 	t.Helper()
-	e, err := q.begin(t.Context(), Event{Type: Upload, Path: path})
+	e, err := q.begin(t.Context(), Event{Type: view.Upload, Path: path})
 	must.OK(t, err)
 	if err := q.end(t.Context(), e, outcome); !errors.Is(err, outcome) {
 		t.Fatal(err)
@@ -170,7 +171,7 @@ func TestEventsOfChanges(t *testing.T) {
 	change(t, q, "replaced", syscall.ESTALE)
 	change(t, q, "unknown", syscall.EAGAIN)
 	change(t, q, "doubtful", s3error.Doubtful(syscall.ESTALE))
-	renamed, err := q.begin(t.Context(), Event{Type: Rename, Path: "copied", steps: true})
+	renamed, err := q.begin(t.Context(), Event{Type: view.Rename, Path: "copied", steps: true})
 	must.OK(t, err)
 	if err := q.end(t.Context(), renamed, fs.ErrPermission); !errors.Is(err, fs.ErrPermission) {
 		t.Fatal(err)
@@ -228,7 +229,7 @@ func TestReceiverDown(t *testing.T) {
 // holds the lease.
 func TestServerDies(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
-	if _, err := b.queue(t, r).begin(t.Context(), Event{Type: Upload, Path: "lost"}); err != nil {
+	if _, err := b.queue(t, r).begin(t.Context(), Event{Type: view.Upload, Path: "lost"}); err != nil {
 		t.Fatal(err)
 	}
 	run(t, b.queue(t, r))
@@ -249,7 +250,7 @@ func TestLeaseWithoutAnswer(t *testing.T) {
 	t.Cleanup(func() { _ = proxy.Close() })
 	b, r := bucket{proxy.Server().Client(s3client.RepeatUnstored("")), server.Bucket(t)}, newReceiver(t)
 	q := b.queue(t, r)
-	e, err := q.begin(t.Context(), Event{Type: Upload, Path: "file"})
+	e, err := q.begin(t.Context(), Event{Type: view.Upload, Path: "file"})
 	must.OK(t, err)
 	must.OK(t, q.postpone(t.Context(), e))
 	injected := proxy.Inject(
@@ -266,7 +267,7 @@ func TestLeaseWithoutConditions(t *testing.T) {
 	b, r := newBucketOf(t, "sim-strict"), newReceiver(t)
 	q := b.queue(t, r)
 	for i := range 5 {
-		e, err := q.begin(t.Context(), Event{Type: Upload, Path: fmt.Sprint(i)})
+		e, err := q.begin(t.Context(), Event{Type: view.Upload, Path: fmt.Sprint(i)})
 		must.OK(t, err)
 		must.OK(t, q.postpone(t.Context(), e))
 	}
@@ -288,7 +289,7 @@ func TestNoEventWithoutS3(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	q := b.queue(t, r)
 	q.Bucket = strings.Repeat("missing", 2)
-	if _, err := q.begin(t.Context(), Event{Type: Delete, Path: "x"}); !errors.Is(err, syscall.EAGAIN) {
+	if _, err := q.begin(t.Context(), Event{Type: view.Delete, Path: "x"}); !errors.Is(err, syscall.EAGAIN) {
 		t.Errorf("%v, want an EAGAIN", err)
 	}
 }
@@ -298,7 +299,7 @@ func TestNoEventWithoutS3(t *testing.T) {
 func TestSlowChange(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	slow := b.queue(t, r)
-	e, err := slow.begin(t.Context(), Event{Type: Rename, Path: "slow"})
+	e, err := slow.begin(t.Context(), Event{Type: view.Rename, Path: "slow"})
 	must.OK(t, err)
 	stop := run(t, b.queue(t, r))
 	r.wait(t, 1)
@@ -318,7 +319,7 @@ func TestSlowChange(t *testing.T) {
 func TestConfirmedWhileSent(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	slow, other := b.queue(t, r), b.queue(t, r)
-	e, err := slow.begin(t.Context(), Event{Type: Rename, Path: "slow"})
+	e, err := slow.begin(t.Context(), Event{Type: view.Rename, Path: "slow"})
 	must.OK(t, err)
 	read, err := other.get(t.Context(), b.events(t)[0])
 	must.OK(t, err)
@@ -337,7 +338,7 @@ func TestConfirmedWhileSent(t *testing.T) {
 func TestSlowChangeWithoutS3(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	q := b.queue(t, r)
-	e, err := q.begin(t.Context(), Event{Type: Rename, Path: "slow"})
+	e, err := q.begin(t.Context(), Event{Type: view.Rename, Path: "slow"})
 	must.OK(t, err)
 	e.Time = e.Time.Add(time.Hour) // a clock that is set back counts for nothing
 	e.begun = e.begun.Add(-q.UnconfirmedAfter)

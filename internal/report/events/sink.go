@@ -11,7 +11,7 @@ var _ view.Sink = (*Queue)(nil)
 // Begin makes the event of a change durable. So the event is in the bucket before the change.
 func (q *Queue) Begin(ctx context.Context, c view.Change) (view.Event, error) {
 	e, err := q.begin(ctx, Event{
-		Type: Type(c.Kind), User: c.User, Path: c.Path, URI: c.URI, ToPath: c.ToPath, ToURI: c.ToURI, Size: c.Size,
+		Type: c.Kind, User: c.User, Path: c.Path, URI: c.URI, ToPath: c.ToPath, ToURI: c.ToURI, Size: c.Size,
 		Reason: c.Reason, steps: c.Steps,
 	})
 	if err != nil {
