@@ -19,27 +19,21 @@ type Codec struct {
 // maxPathname is the length in bytes of the longest key of S3.
 const maxPathname = 1024
 
-// Resolve makes an absolute, clean pathname in UTF-8 of a command's argument. It checks
+// Absolute makes an absolute, clean pathname in UTF-8 of a command's argument. It checks
 // the encoding before it resolves any "..". Every SP belongs to the pathname, leading
 // and trailing ones too (RFC 2640 3.1). An empty argument means the working directory.
 // The error is [syscall.EILSEQ] for a NUL, an [EncodingError], or [syscall.ENAMETOOLONG].
-func (c Codec) Resolve(workingDirectory, arg string) (string, error) {
+func (c Codec) Absolute(workingDirectory, arg string) (string, error) {
 	if arg == "" {
 		return workingDirectory, nil
-	}
-	if strings.IndexByte(arg, 0) >= 0 {
-		return "", syscall.EILSEQ
 	}
 	name, _, err := c.decode(workingDirectory, arg)
 	return name, err
 }
 
-// ResolveFile is Resolve for the pathname of a file to be made. The error is
+// AbsoluteFile is Absolute for the pathname of a file to be made. The error is
 // [syscall.EISDIR] for "name/", "." and "..", which name directories.
-func (c Codec) ResolveFile(workingDirectory, arg string) (string, error) {
-	if strings.IndexByte(arg, 0) >= 0 {
-		return "", syscall.EILSEQ
-	}
+func (c Codec) AbsoluteFile(workingDirectory, arg string) (string, error) {
 	name, last, err := c.decode(workingDirectory, arg)
 	if err != nil {
 		return "", err
@@ -56,6 +50,9 @@ func (c Codec) ResolveFile(workingDirectory, arg string) (string, error) {
 // character. That of a backslash is in some, so it separates only when it is decoded. The
 // last segment is returned as it was given.
 func (c Codec) decode(workingDirectory, arg string) (name, last string, err error) {
+	if strings.IndexByte(arg, 0) >= 0 {
+		return "", "", syscall.EILSEQ
+	}
 	name = workingDirectory
 	if path.IsAbs(arg) {
 		name = "/"

@@ -132,7 +132,7 @@ func TestCodec(t *testing.T) {
 		"caf\xe9":          "/home/" + composed,
 		"../mirror/\xe9/x": "/mirror/\u201bE9/x",
 	} {
-		name, err := c.Resolve("/home", arg)
+		name, err := c.Absolute("/home", arg)
 		if err != nil || name != want {
 			t.Errorf("%q: %q, %v; want %q", arg, name, err, want)
 		}
@@ -163,12 +163,12 @@ func TestCodec(t *testing.T) {
 		}
 	}
 	for arg, want := range map[string]error{"a\x00b": syscall.EILSEQ, strings.Repeat("a", 1025): syscall.ENAMETOOLONG} {
-		if _, err := c.Resolve("/", arg); !errors.Is(err, want) {
+		if _, err := c.Absolute("/", arg); !errors.Is(err, want) {
 			t.Errorf("%.5q: %v, want %v", arg, err, want)
 		}
 	}
 	utf8 := pathname.Codec{}
-	if _, err := utf8.Resolve("/", "caf\xe9"); !errors.Is(err, pathname.ErrNotInEncoding) {
+	if _, err := utf8.Absolute("/", "caf\xe9"); !errors.Is(err, pathname.ErrNotInEncoding) {
 		t.Errorf("bytes that are not UTF-8: %v", err)
 	} else if e, ok := errors.AsType[*pathname.EncodingError](err); !ok || !e.Encoding.UTF8() {
 		t.Errorf("the encoding of %v is not told", err)

@@ -42,7 +42,7 @@ func cpto(from copySource) fileCommand {
 }
 
 func (r *fileRequest) copy(from copySource, arg string) error {
-	name, err := r.Names.Resolve(r.WorkingDirectory, arg)
+	name, err := r.Names.Absolute(r.WorkingDirectory, arg)
 	if err == nil && name == "/" {
 		err = view.ErrFixed
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// resolve returns the absolute pathname in UTF-8 that a command's argument means.
-func (s *session) resolve(arg string) (string, error) {
+// absolute returns the absolute pathname in UTF-8 that a command's argument means.
+func (s *session) absolute(arg string) (string, error) {
 	s.op.fileName = s.identity.nameCodec().Echo(s.workingDirectory(), arg)
-	return s.identity.nameCodec().Resolve(s.workingDirectory(), arg)
+	return s.identity.nameCodec().Absolute(s.workingDirectory(), arg)
 }
 
 // changing makes a row for a command by which the engine changes what a pathname names. The root is there, and stays.
 func changing(verb string) func(*session, string) (wire.Reply, error) {
 	return func(s *session, arg string) (wire.Reply, error) {
-		name, err := s.resolve(arg)
+		name, err := s.absolute(arg)
 		switch {
 		case err != nil || name != "/":
 		case verb == "MKD", verb == "SITE MKDIR":
@@ -37,7 +37,7 @@ func changing(verb string) func(*session, string) (wire.Reply, error) {
 
 // rnfr is RNFR. The storage decides in the end, but RNFR should not ask for a new name that RNTO then refuses.
 func (s *session) rnfr(arg string) (wire.Reply, error) {
-	name, err := s.resolve(arg)
+	name, err := s.absolute(arg)
 	switch {
 	case err != nil:
 	case name == "/" || s.identity.login.View.Fixed(name):
@@ -65,7 +65,7 @@ func (s *session) rnto(arg string) (wire.Reply, error) {
 
 // cwd is CWD.
 func (s *session) cwd(arg string) (wire.Reply, error) {
-	name, err := s.resolve(arg)
+	name, err := s.absolute(arg)
 	if err != nil {
 		return wire.Reply{}, err
 	}
@@ -75,7 +75,7 @@ func (s *session) cwd(arg string) (wire.Reply, error) {
 
 // size is SIZE. In TYPE A the file would have to be read.
 func (s *session) size(arg string) (wire.Reply, error) {
-	name, err := s.resolve(arg)
+	name, err := s.absolute(arg)
 	if err != nil {
 		return wire.Reply{}, err
 	}

@@ -18,7 +18,7 @@ func (s *session) list(arg string) (wire.Reply, error) {
 	if s.op.command.Name != "MLSD" {
 		arg = wire.WithoutOptions(arg)
 	}
-	name, err := s.resolve(arg)
+	name, err := s.absolute(arg)
 	if err != nil {
 		return wire.Reply{}, err
 	}

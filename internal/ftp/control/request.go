@@ -89,7 +89,7 @@ func (r *fileRequest) newName(arg string) (string, error) {
 	name := path.Join(r.WorkingDirectory, "ftp")
 	if arg != "" {
 		var err error
-		if name, err = r.Names.ResolveFile(r.WorkingDirectory, arg); err != nil {
+		if name, err = r.Names.AbsoluteFile(r.WorkingDirectory, arg); err != nil {
 			return "", err
 		}
 	}
@@ -107,7 +107,7 @@ func (r *fileRequest) newName(arg string) (string, error) {
 
 // lookup does work on the argument of a command, in the form of the name that the storage has.
 func (r *fileRequest) lookup(arg string, work func(name string) error) error {
-	name, err := r.Names.Resolve(r.WorkingDirectory, arg)
+	name, err := r.Names.Absolute(r.WorkingDirectory, arg)
 	if err == nil {
 		err = r.Lookup(name, work)
 	}

@@ -42,7 +42,7 @@ func (s *session) status() wire.Reply {
 
 // pathStatus lists on the control connection what LIST would: 212 for a directory, 213 for a file.
 func (s *session) pathStatus(arg string) (wire.Reply, error) {
-	name, err := s.resolve(arg)
+	name, err := s.absolute(arg)
 	if err != nil {
 		return wire.Reply{}, err
 	}

@@ -151,7 +151,7 @@ func (s *session) beforeCommit(ctx context.Context) error {
 
 // retr is RETR.
 func (s *session) retr(arg string) (wire.Reply, error) {
-	name, err := s.resolve(arg)
+	name, err := s.absolute(arg)
 	if err != nil {
 		return wire.Reply{}, err
 	}
@@ -180,7 +180,7 @@ func (s *session) runFileTransfer(t *transfer, verb, name string) (wire.Reply, e
 // stor is STOR and APPE. After REST they are the same (RFC 3659 5.3).
 func (s *session) stor(arg string) (wire.Reply, error) {
 	s.op.fileName = s.identity.nameCodec().Echo(s.workingDirectory(), arg)
-	name, err := s.identity.nameCodec().ResolveFile(s.workingDirectory(), arg)
+	name, err := s.identity.nameCodec().AbsoluteFile(s.workingDirectory(), arg)
 	if err != nil {
 		return wire.Reply{}, err
 	}
