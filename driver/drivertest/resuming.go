@@ -633,6 +633,19 @@ func (x *fixture) testPendingAppended() {
 		x.wantContent("file", []byte("finished more"))
 		x.delete("file")
 	})
+	x.run("nothing-appended", func(x *fixture) { // so nothing replaces the upload
+		p := x.process()
+		x.put("file", []byte("old"))
+		x.interrupt(p.as("alice"), "file", create, 0, content)
+		if err := appendTo(p.as("alice"), "file", nil); err != nil {
+			x.Error(err)
+		}
+		x.wantContent("file", []byte("old"))
+		sent := len(content) - 1
+		x.close(x.begin(p.as("alice"), "file", goOn, int64(sent), content[sent:]))
+		x.wantContent("file", content)
+		x.delete("file")
+	})
 	x.run("broken-off", func(x *fixture) { // a log that is appended to is never in its own way
 		alice := x.process().as("alice")
 		x.interrupt(alice, "log", goOn|os.O_APPEND, 0, content[:1000])

@@ -34,6 +34,7 @@ func (w *Writer) Close() error {
 		w.endCopy()
 	}
 	switch {
+	case err == nil && !w.asked: // nothing was appended to the file, so it replaces no upload
 	case err == nil:
 		w.replacePending()
 	case w.resumed != nil && !w.begun: // no byte has come, and the owner can resume the upload as before
