@@ -3,6 +3,7 @@ package usersfile
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,8 +157,14 @@ func TestChange(t *testing.T) {
 	if info, err := os.Stat(fresh); err != nil || info.Mode().Perm() != newMode {
 		t.Errorf("the mode of a new file is %v, %v", info.Mode(), err)
 	}
+	must.OK(t, os.Chmod(dir, 0o750|fs.ModeSetgid))
+	shared := filepath.Join(dir, "shared.yaml")
+	must.OK(t, Change(shared, add("alice"), func(string, []byte) error { return nil }))
+	if info, err := os.Stat(shared); err != nil || info.Mode().Perm() != newGroupMode {
+		t.Errorf("the mode of a new file in a folder of a group is %v, %v", info.Mode(), err)
+	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 3 {
+	if err != nil || len(entries) != 4 {
 		t.Errorf("the folder has %v, %v", entries, err)
 	}
 }

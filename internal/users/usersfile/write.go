@@ -10,8 +10,12 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// newMode is the mode of a file that there was not: it holds password hashes.
-const newMode = 0o600
+// The modes of a file that there was not, which holds password hashes. Where the folder gives its group to new files
+// (setgid), that group may read them, as the server does in the folder of its configuration.
+const (
+	newMode      = 0o600
+	newGroupMode = 0o640
+)
 
 // Change reads a file, which need not exist, lets change do its work, asks check whether the text may be written, and
 // writes it. Another Change of a file in the same folder waits meanwhile. The file keeps its mode and its owner, and is
@@ -89,6 +93,9 @@ func replace(name string, text []byte) (err error) {
 		}
 	}()
 	mode := fs.FileMode(newMode)
+	if folder, err := os.Stat(filepath.Dir(name)); err == nil && folder.Mode()&fs.ModeSetgid != 0 {
+		mode = newGroupMode
+	}
 	info, err := os.Stat(name)
 	switch {
 	case err == nil:
