@@ -208,9 +208,7 @@ func TestQuickstart(t *testing.T) {
 	client := ftptest.Dial(t, fmt.Sprintf("%s:%d", address, c.Ports[0].ContainerPort))
 	client.Login("demo", "demo")
 	client.Store("hello.txt", "bonjour")
-	if got := client.Transfer("RETR hello.txt"); got != "bonjour" {
-		t.Errorf("RETR: %q", got)
-	}
+	client.Want("bonjour", "RETR hello.txt")
 }
 
 // closedPort is an address where no server listens.

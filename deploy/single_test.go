@@ -150,9 +150,7 @@ func TestCompose(t *testing.T) {
 	client := ftptest.Dial(t, control+":2121")
 	client.Login("alice", servicetest.Password)
 	client.Store("hello.txt", "bonjour")
-	if got := client.Transfer("RETR hello.txt"); got != "bonjour" {
-		t.Errorf("RETR: %q", got)
-	}
+	client.Want("bonjour", "RETR hello.txt")
 }
 
 // interpolated is the variables of a service, with the value of .env.

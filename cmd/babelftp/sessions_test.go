@@ -63,9 +63,7 @@ func TestSessions(t *testing.T) {
 	c.Command(200, "ALLO 8")
 	data := c.Data()
 	c.Command(150, "STOR "+name)
-	if _, err := io.WriteString(data, "half"); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, data, "half")
 	var all []report.ShownTransfer
 	for len(all) == 0 || all[0].Bytes < 4 {
 		all = nil

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -183,9 +184,7 @@ func TestDoctorReadsLog(t *testing.T) {
 
 	// This device is set to implicit TLS, and its port is not.
 	mistaken := ftptest.DialFrom(t, "127.0.0.13", s.address)
-	if _, err := io.WriteString(mistaken, "\x16\x03\x01\x00\x05"); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, mistaken, "\x16\x03\x01\x00\x05")
 	_, _ = io.Copy(io.Discard, mistaken)
 
 	login("127.0.0.14", "alice@acme").Command(501, "PORT 192,0,2,1,200,0")

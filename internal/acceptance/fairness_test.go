@@ -3,7 +3,6 @@ package acceptance_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -167,9 +166,7 @@ func TestOneDoor(t *testing.T) {
 	}
 
 	const asked = 40
-	if _, err := io.WriteString(first, strings.Repeat("STAT\r\n", asked)+"ABOR\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, first, strings.Repeat("STAT\r\n", asked)+"ABOR\r\n")
 	answered := 0
 	for {
 		reply, err := first.Conn.Reply()

@@ -84,9 +84,7 @@ func TestGrammar(t *testing.T) {
 	}
 	other = ftptest.Dial(t, s.address)
 	other.Login("alice@umbrella", password)
-	if got := other.Transfer("RETR /proof"); got != "intact" {
-		t.Errorf("a file of another tenant has %q", got)
-	}
+	other.Want("intact", "RETR /proof")
 }
 
 // holdings are what a server holds, apart from connections to its S3 server, which it keeps for a while.

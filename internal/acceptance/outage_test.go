@@ -102,8 +102,6 @@ func TestOutage(t *testing.T) {
 			t.Errorf("the download ends with %q, %v", reply, err)
 		}
 		cut.End()
-		if got := c.Transfer("RETR /large"); got != large {
-			t.Errorf("then it has %d bytes", len(got))
-		}
+		c.Want(large, "RETR /large")
 	})
 }

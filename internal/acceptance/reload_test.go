@@ -71,9 +71,7 @@ func TestReload(t *testing.T) {
 	alice.Command(150, "STOR late")
 	write := func(text string) {
 		t.Helper()
-		if _, err := data.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, data, text)
 	}
 	write("before, ")
 	hash := s.metric(t, "babelftp_config_hash")

@@ -177,9 +177,7 @@ func TestStoppedRelay(t *testing.T) {
 	if reply, err := client.Send("STOR late"); err != nil || !strings.HasPrefix(reply, "150") {
 		t.Fatalf("STOR: %q, %v", reply, err)
 	}
-	if _, err := io.WriteString(data, "before "); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, data, "before ")
 	relay := c.replicas[1]
 	relay.awaitMetric(t, "babelftp_relays", 1)
 	relay.server.signal(syscall.SIGTERM)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -44,9 +45,7 @@ func TestTraces(t *testing.T) {
 	c.Command(550, "SIZE missing")
 	data := c.Data()
 	c.Command(150, "STOR half")
-	if _, err := data.Write([]byte("half a file")); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, data, "half a file")
 	_ = c.Close() // as a client that is killed
 	collector.Await("the sessions of lftp and of the client that was killed", func(spans []servicetest.Span, _ int) bool {
 		return len(slices.DeleteFunc(spans, func(s servicetest.Span) bool { return s.Name != "session" })) == 2

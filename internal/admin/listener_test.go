@@ -406,9 +406,7 @@ func TestTooManyConnections(t *testing.T) {
 		conn, err := net.Dial("tcp", address)
 		must.OK(t, err)
 		defer conn.Close()
-		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		if _, err := conn.Read(make([]byte, 1)); err != nil {
 			t.Fatal(err) // each is served
 		}

@@ -87,9 +87,7 @@ func upload(t *testing.T, c *ftptest.Client, name, content string) net.Conn {
 	t.Helper()
 	data := c.Data()
 	c.Command(150, "STOR "+name)
-	if _, err := io.WriteString(data, content); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, data, content)
 	return data
 }
 
@@ -257,9 +255,7 @@ func TestTransfer(t *testing.T) {
 	keeps := `JSON.stringify([document.activeElement.id, getSelection().toString(), scrollY > 0])`
 	before := eval[string](tab, keeps)
 	eval[any](tab, `window.kept = [`+row("transfers", "été.bin")+`, `+row("sessions", "alice")+`]`)
-	if _, err := io.WriteString(data, strings.Repeat("x", 2_000_000)); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, data, strings.Repeat("x", 2_000_000))
 	tab.wait(cell("transfers", "été.bin", "progress") + ` === '3 MB of 4 MB (75%)'`)
 	if got := eval[string](tab, keeps); got != before || !strings.Contains(before, "127.0.0.1") ||
 		!strings.Contains(before, "button") {
@@ -268,9 +264,7 @@ func TestTransfer(t *testing.T) {
 	if !eval[bool](tab, `kept[0] === `+row("transfers", "été.bin")+` && kept[1] === `+row("sessions", "alice")) {
 		t.Error("the rows are others")
 	}
-	if _, err := io.WriteString(data, strings.Repeat("x", 1_000_000)); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, data, strings.Repeat("x", 1_000_000))
 	_ = data.Close()
 	c.Reply(226)
 	tab.wait(`!(` + row("transfers", "été.bin") + `) && !document.querySelector('#transfers-empty').hidden`)

@@ -29,9 +29,7 @@ func TestConfiguredCharset(t *testing.T) {
 				t.Fatalf("the bucket holds %q, want %q", keys, tt.name)
 			}
 			for _, spelling := range []string{nvt(tt.bytes), tt.name} {
-				if got := c.fetch("RETR " + spelling); got != "content" {
-					t.Errorf("RETR %q: %q", spelling, got)
-				}
+				c.wantData("content", "RETR "+spelling)
 				c.want("213 7", "SIZE "+spelling)
 			}
 			shows := func(name string) {
@@ -136,9 +134,7 @@ func TestNamesThatTheCharsetLacks(t *testing.T) {
 		t.Errorf("NLST: %q, want %q", shown, want)
 	}
 	for i, name := range want {
-		if got := c.fetch("RETR " + name); got != "content of "+names[i] {
-			t.Errorf("RETR %q: %q", name, got)
-		}
+		c.wantData("content of "+names[i], "RETR "+name)
 	}
 }
 
@@ -189,9 +185,7 @@ func TestCharsetsOfDirectories(t *testing.T) {
 	if got := c.names("MLSD japan/" + sjis); !slices.Equal(got, []string{"f\x83\x5c"}) {
 		t.Errorf("MLSD japan: %q", got)
 	}
-	if got := c.fetch("RETR japan/" + name + "/fソ"); got != "content" {
-		t.Errorf("RETR: %q", got)
-	}
+	c.wantData("content", "RETR japan/"+name+"/fソ")
 }
 
 // Section 3.1.1, RFC 2640 3.1 and 3.2: a mirror, or a server that knows no charset, keeps the very bytes.
@@ -215,9 +209,7 @@ func TestRawNames(t *testing.T) {
 		seen[tt.bytes] = true
 		sent := nvt(tt.bytes)
 		c.store(sent, "content of "+tt.bytes)
-		if got := c.fetch("RETR " + sent); got != "content of "+tt.bytes {
-			t.Errorf("%s: RETR %q: %q", tt.label, sent, got)
-		}
+		c.wantData("content of "+tt.bytes, "RETR "+sent)
 		if _, got := c.entry("MLST " + sent); got != shown(tt.bytes) && got != "/"+shown(tt.bytes) {
 			t.Errorf("%s: MLST %q shows %q", tt.label, sent, got)
 		}

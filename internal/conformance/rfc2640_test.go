@@ -121,9 +121,7 @@ func storeAndDelete(t *testing.T, s *site, name string) {
 	if keys := s.keys(t); !slices.Equal(keys, []string{name}) {
 		t.Fatalf("the bucket holds %q, want %q", keys, name)
 	}
-	if got := c.fetch("RETR " + sent); got != "content" {
-		t.Errorf("RETR %q: %q", sent, got)
-	}
+	c.wantData("content", "RETR "+sent)
 	shown := shown(name)
 	if _, got := c.entry("MLST " + sent); got != shown && got != "/"+shown {
 		t.Errorf("MLST %q shows %q", sent, got)
@@ -152,9 +150,7 @@ func TestContentsAreNotConverted(t *testing.T) {
 	c.must("200", "LANG ja")
 	c.store("f", content)
 	c.must("200", "LANG ar")
-	if got := c.fetch("RETR f"); got != content {
-		t.Errorf("RETR: %q, want %q", got, content)
-	}
+	c.wantData(content, "RETR f")
 }
 
 // Section 3.1: names of eight bits go both ways, unchanged.
@@ -194,9 +190,7 @@ func wantListed(t *testing.T, s *site, names []string) {
 		}
 	}
 	for _, name := range c.list("NLST") {
-		if got := c.fetch("RETR " + name); got != "content of "+name {
-			t.Errorf("RETR %q: %q", name, got)
-		}
+		c.wantData("content of "+name, "RETR "+name)
 	}
 	for _, name := range names {
 		if got := c.list("NLST " + name); !slices.Equal(got, []string{name}) {
@@ -253,9 +247,7 @@ func TestSpacesBelongToThePathname(t *testing.T) {
 		c.store(" x", "leading")
 		c.store("x ", "trailing")
 		for name, want := range map[string]string{"x": "none", " x": "leading", "x ": "trailing"} {
-			if got := c.fetch("RETR " + name); got != want {
-				t.Errorf("RETR %q: %q", name, got)
-			}
+			c.wantData(want, "RETR "+name)
 		}
 	})
 }

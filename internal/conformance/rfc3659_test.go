@@ -42,9 +42,7 @@ func TestLineEndsAreShownAsPictures(t *testing.T) {
 	}
 	for _, name := range lineEnds {
 		shown := shown(name.bytes)
-		if got := c.fetch("RETR " + shown); got != "content of "+name.bytes {
-			t.Errorf("RETR %q: %q", shown, got)
-		}
+		c.wantData("content of "+name.bytes, "RETR "+shown)
 		c.want("213 ", "SIZE "+shown)
 		c.want("250-", "MLST "+shown)
 		c.store(shown, "new") // replaces it and makes no other
@@ -195,27 +193,19 @@ func TestREST(t *testing.T) {
 	c.store("f", "0123456789")
 	for offset, want := range map[string]string{"0": "0123456789", "4": "456789", "9": "9", "10": "", "007": "789"} {
 		c.want("350 ", "REST "+offset)
-		if got := c.fetch("RETR f"); got != want {
-			t.Errorf("REST %s, RETR: %q, want %q", offset, got, want)
-		}
+		c.wantData(want, "RETR f")
 	}
-	if got := c.fetch("RETR f"); got != "0123456789" {
-		t.Errorf("RETR behind one that was restarted: %q", got)
-	}
+	c.wantData("0123456789", "RETR f")
 	c.want("350 ", "REST 11")
 	if _, r := c.download("RETR f"); !strings.HasPrefix(r, "5") {
 		t.Errorf("REST behind the end, RETR: %q", r)
 	}
-	if got := c.fetch("RETR f"); got != "0123456789" {
-		t.Errorf("RETR behind one that failed: %q", got)
-	}
+	c.wantData("0123456789", "RETR f")
 	for _, line := range []string{"REST", "REST ", "REST -1", "REST +1", "REST x", "REST 1x", "REST 1 ", "REST 0x10",
 		"REST 1.5", "REST 1e3", "REST ٣"} {
 		c.want("501 ", line)
 	}
-	if got := c.fetch("RETR f"); got != "0123456789" {
-		t.Errorf("RETR behind malformed REST: %q", got)
-	}
+	c.wantData("0123456789", "RETR f")
 	t.Run("large", func(t *testing.T) {
 		c := s.login(t)
 		c.want("350 ", "REST 9223372036854775807")
@@ -241,9 +231,7 @@ func TestTVFS(t *testing.T) {
 	for _, cwd := range []string{"/", "/A", "/A/D"} {
 		c.must("250", "CWD "+cwd)
 		for _, file := range []string{"/X", "/Y", "/A/Z", "/A/C/P", "/A/C/Q", "/B/P", "/B/Q"} {
-			if got := c.fetch("RETR " + file); got != "content of "+file[1:] {
-				t.Errorf("in %s RETR %s: %q", cwd, file, got)
-			}
+			c.wantData("content of "+file[1:], "RETR "+file)
 		}
 	}
 	c.must("250", "CWD /A")
@@ -389,12 +377,8 @@ func TestMLSDHasATypeOfItsOwn(t *testing.T) {
 	c.store("a", "one\ntwo\n")
 	want := c.fetch("MLSD")
 	c.must("200", "TYPE A")
-	if got := c.fetch("MLSD"); got != want {
-		t.Errorf("MLSD in ASCII: %q, want %q", got, want)
-	}
-	if got := c.fetch("RETR a"); got != "one\r\ntwo\r\n" {
-		t.Errorf("RETR behind MLSD: %q", got)
-	}
+	c.wantData(want, "MLSD")
+	c.wantData("one\r\ntwo\r\n", "RETR a")
 }
 
 // factNames are the names of facts in a fact list, in capitals or not, sorted.

@@ -84,9 +84,7 @@ func TestPROT(t *testing.T) {
 	c.login()
 	c.store("f", "clear")
 	c.must("200", "PBSZ 0")
-	if got := c.fetch("RETR f"); got != "clear" {
-		t.Errorf("before PROT: %q", got)
-	}
+	c.wantData("clear", "RETR f")
 	c.must("200", "PROT P")
 	conn := s.secure(c.data())
 	c.must("150", "RETR f")
@@ -95,9 +93,7 @@ func TestPROT(t *testing.T) {
 	}
 	c.wantReply("226 ")
 	c.must("200", "PROT C")
-	if got := c.fetch("RETR f"); got != "clear" {
-		t.Errorf("under PROT C: %q", got)
-	}
+	c.wantData("clear", "RETR f")
 	c.must("200", "PROT P")
 	c.must("220", "REIN")
 	must.OK(t, c.Conn.Conn.(*tls.Conn).CloseWrite())
@@ -108,9 +104,7 @@ func TestPROT(t *testing.T) {
 	c.Conn.Conn = tcp
 	c.In.Reset(tcp)
 	c.login()
-	if got := c.fetch("RETR f"); got != "clear" {
-		t.Errorf("after REIN: %q", got)
-	}
+	c.wantData("clear", "RETR f")
 	c.want("503 ", "PROT P")
 }
 

@@ -298,6 +298,14 @@ func (c *client) fetch(line string) string {
 	return content
 }
 
+// wantData downloads, and wants this content.
+func (c *client) wantData(content, line string) {
+	c.t.Helper()
+	if got := c.fetch(line); got != content {
+		c.t.Errorf("%q: %d bytes %.200q, want %d %.200q", line, len(got), got, len(content), content)
+	}
+}
+
 // list fetches a listing and returns its lines.
 func (c *client) list(line string) []string {
 	c.t.Helper()

@@ -50,12 +50,8 @@ func TestPercentIsACharacter(t *testing.T) {
 		if keys := s.keys(t); !slices.Equal(keys, []string{"%41", "%C3%A9", "A", "d", "é"}) {
 			t.Errorf("the bucket holds %q", keys)
 		}
-		if got := c.fetch("RETR é"); got != "the letter" {
-			t.Errorf("RETR é: %q", got)
-		}
-		if got := c.fetch("RETR %C3%A9"); got != "eight bytes" {
-			t.Errorf("RETR %%C3%%A9: %q", got)
-		}
+		c.wantData("the letter", "RETR é")
+		c.wantData("eight bytes", "RETR %C3%A9")
 	})
 }
 
@@ -104,12 +100,8 @@ func TestNamesAreFoundInEitherForm(t *testing.T) {
 		s.put(t, there, "content")
 		s.put(t, "dir "+there+"/"+there, "inside")
 		c := s.login(t)
-		if got := c.fetch("RETR " + asked); got != "content" {
-			t.Errorf("RETR %+q: %q", asked, got)
-		}
-		if got := c.fetch("RETR dir " + asked + "/" + asked); got != "inside" {
-			t.Errorf("RETR %+q: %q", asked, got)
-		}
+		c.wantData("content", "RETR "+asked)
+		c.wantData("inside", "RETR dir "+asked+"/"+asked)
 		for _, line := range []string{"SIZE ", "MDTM ", "MFMT 20200102030405 "} {
 			c.want("213 ", line+asked)
 		}
@@ -303,9 +295,7 @@ func TestTheExactNameWins(t *testing.T) {
 	}
 	c := s.login(t)
 	for name, content := range twins {
-		if got := c.fetch("RETR " + name); got != content {
-			t.Errorf("RETR %+q: %q", name, got)
-		}
+		c.wantData(content, "RETR "+name)
 	}
 	for name := range twins { // and nothing else is changed
 		c.store(name, "new")

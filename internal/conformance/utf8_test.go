@@ -256,9 +256,7 @@ func TestNamesAreBytes(t *testing.T) {
 		c.store(name, "content of "+name)
 	}
 	for _, name := range names {
-		if got := c.fetch("RETR " + name); got != "content of "+name {
-			t.Errorf("RETR %+q: %q", name, got)
-		}
+		c.wantData("content of "+name, "RETR "+name)
 	}
 	if got := len(s.keys(t)); got != len(names) {
 		t.Errorf("%d objects, want %d", got, len(names))

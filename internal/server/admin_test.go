@@ -101,9 +101,7 @@ func TestAdministratorSeesSessions(t *testing.T) {
 		up.Size == nil || *up.Size != 1000 || up.BytesPerSecond < 0 {
 		t.Errorf("the upload is %+v", up)
 	}
-	if _, err := io.WriteString(data, "def"); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, data, "def")
 	until(t, administrator.Transfers, func(all []report.ShownTransfer) bool {
 		return len(all) == 1 && all[0].Bytes == 6
 	})

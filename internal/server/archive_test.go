@@ -132,8 +132,6 @@ func TestRestore(t *testing.T) {
 			t.Errorf("MLST: %s", facts)
 		}
 		g.restored = true
-		if got := c.Transfer("RETR " + name); got != "content" {
-			t.Errorf("restored it has %q", got)
-		}
+		c.Want("content", "RETR "+name)
 	}
 }

@@ -99,9 +99,7 @@ func TestMissingBucket(t *testing.T) {
 		c = ftptest.Dial(t, srv.Addr().String())
 		c.Login("zoe", servicetest.Password)
 		c.Store("f", "content")
-		if got := c.Transfer("RETR f"); got != "content" {
-			t.Errorf("the file holds %q", got)
-		}
+		c.Want("content", "RETR f")
 	})
 }
 
@@ -119,17 +117,13 @@ func TestMissingBucketOfAFolder(t *testing.T) {
 	}
 	c.Command(350, "RNFR /f")
 	c.Command(451, "RNTO /archive/f")
-	if got := c.Transfer("RETR /f"); got != "content" {
-		t.Errorf("the file holds %q", got)
-	}
+	c.Want("content", "RETR /f")
 	metric(t, srv, `babelftp_bucket_up{folder="/archive",tenant="acme"} 0`)
 	createBucket(t, s, missing)
 	metric(t, srv, `babelftp_bucket_up{folder="/archive",tenant="acme"} 1`)
 	c = session(t, srv, "alice")
 	c.Store("/archive/f", "content")
-	if got := c.Transfer("RETR /archive/f"); got != "content" {
-		t.Errorf("the file in the folder holds %q", got)
-	}
+	c.Want("content", "RETR /archive/f")
 }
 
 // Forty tenants of an S3 server that never answers delay no tenant of another one.

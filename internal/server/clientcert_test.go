@@ -192,9 +192,7 @@ func TestLoginByCertificate(t *testing.T) {
 			client.Store("resumed", "content")
 			client.TLS = c.tls("till", version)
 			client.Store("full", "content")
-			if got := client.Transfer("NLST"); got != "full\r\nresumed\r\n" {
-				t.Errorf("NLST: %q", got)
-			}
+			client.Want("full\r\nresumed\r\n", "NLST")
 			for _, other := range []string{"", "bob", "forged"} {
 				client.TLS = c.tls(other, version)
 				data := client.Data()

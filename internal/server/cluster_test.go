@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"testing"
@@ -40,9 +39,7 @@ func TestReloadOfStallTimeout(t *testing.T) {
 	must.OK(t, err)
 	defer owner.Close()
 	const taken, alive = "\x03\x00\x00\x00", "\x05\x00\x00\x00"
-	if _, err := io.WriteString(owner, taken+alive); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, owner, taken+alive)
 	_ = client.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := client.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the client reads %v", err)

@@ -72,9 +72,7 @@ func TestCredentialsFail(t *testing.T) {
 				t.Errorf("the log asks for rights, or lacks %q:\n%s", reason, log)
 			}
 			provider.Store(&good)
-			if got := c.Transfer("RETR file"); got != "content" {
-				t.Errorf("the file has %q", got)
-			}
+			c.Want("content", "RETR file")
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -33,9 +34,7 @@ func TestComingBackAtOnce(t *testing.T) {
 			injection := proxy.Inject(s3test.Fault{Operation: "PutObject", Times: 1, Effect: s3test.Hold(rest)})
 			lost := first.Data().(*net.TCPConn)
 			first.Command(150, "STOR /new")
-			if _, err := io.WriteString(lost, sent); err != nil {
-				t.Fatal(err)
-			}
+			must.Write(t, lost, sent)
 			for !strings.Contains(first.Command(211, "STAT"), strconv.Itoa(len(sent))+" byte") {
 			}
 			log.Take()
@@ -77,9 +76,7 @@ func TestComingBackAtOnce(t *testing.T) {
 				_, _ = io.WriteString(data, "es")
 				_ = data.Close()
 				second.Reply(226)
-				if got := second.Transfer("RETR /new"); got != sent[:len(sent)-1]+"es" {
-					t.Errorf("the file is %q", got)
-				}
+				second.Want(sent[:len(sent)-1]+"es", "RETR /new")
 			}
 		})
 	}

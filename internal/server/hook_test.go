@@ -68,9 +68,7 @@ func TestHook(t *testing.T) {
 		t.Errorf("PWD: %s", got)
 	}
 	bob.Command(250, "CWD /")
-	if got := bob.Transfer("NLST"); got != "before\r\n" {
-		t.Errorf("the root lists %q", got)
-	}
+	bob.Want("before\r\n", "NLST")
 	bob.Command(550, "MKD /out/new")
 	count(t, srv)
 	bob.Store("small", "0123456789")

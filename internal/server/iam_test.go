@@ -93,10 +93,8 @@ func workOf(t *testing.T) map[string]tenantWork {
 	permissions := func(all ...config.Permission) func(*config.Config, *config.Tenant) {
 		return func(_ *config.Config, t *config.Tenant) { t.Permissions = all }
 	}
-	read := func(t *testing.T, c *ftptest.Client) {
-		if got := c.Transfer("RETR file"); got != "content" {
-			t.Errorf("the file holds %q", got)
-		}
+	read := func(_ *testing.T, c *ftptest.Client) {
+		c.Want("content", "RETR file")
 		c.Command(213, "SIZE file")
 		c.Command(550, "SIZE missing")
 		c.Transfer("MLSD")
@@ -199,9 +197,7 @@ func workOf(t *testing.T) map[string]tenantWork {
 				change(t, c)
 				c.Store("file", "content")
 				c.Command(250, "DELE file")
-				if got := c.Transfer("RETR /.versions/deleted/file"); got != "content" {
-					t.Errorf("the deleted file holds %q", got)
-				}
+				c.Want("content", "RETR /.versions/deleted/file")
 				c.Transfer("MLSD /.versions/deleted")
 				c.Command(350, "RNFR /.versions/deleted/file")
 				c.Command(250, "RNTO file")

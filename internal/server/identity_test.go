@@ -166,7 +166,5 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 	}
 
 	certtest.Replace(t, p.file, rand.Text())
-	if got := c.Transfer("RETR file"); got != "content" {
-		t.Errorf("the file has %q", got)
-	}
+	c.Want("content", "RETR file")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -99,9 +100,7 @@ func TestStatusWhosePageFails(t *testing.T) {
 	}
 	page := proxy.Inject(
 		s3test.Fault{Operation: "ListObjectsV2", After: 1, Effect: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
-	if _, err := io.WriteString(c, "STAT /dir\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, c, "STAT /dir\r\n")
 	last := ""
 	for {
 		line, err := c.In.ReadString('\n')

@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"strings"
 	"testing"
@@ -64,9 +63,7 @@ func TestLostUpload(t *testing.T) {
 			c.Command(350, fmt.Sprint("REST ", len(tt.sent)-1))
 			_ = begin(t, c, "STOR /new", "es").Close()
 			c.Reply(226)
-			if got := c.Transfer("RETR /new"); got != tt.sent[:len(tt.sent)-1]+"es" {
-				t.Errorf("the file is %q", got)
-			}
+			c.Want(tt.sent[:len(tt.sent)-1]+"es", "RETR /new")
 		})
 	}
 }
@@ -76,9 +73,7 @@ func lose(t *testing.T, c *ftptest.Client, command, content string) string {
 	t.Helper()
 	conn := c.Data().(*net.TCPConn)
 	c.Command(150, command)
-	if _, err := io.WriteString(conn, content); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, conn, content)
 	for !strings.Contains(c.Command(211, "STAT"), fmt.Sprintf("A transfer is running, %d byte", len(content))) {
 	}
 	must.OK(t, conn.SetLinger(0))

@@ -161,9 +161,7 @@ func TestMetricsOfRunningTransfer(t *testing.T) {
 	c := session(t, srv, "alice")
 	data := c.Data()
 	c.Command(150, "STOR f")
-	if _, err := data.Write([]byte("seven b")); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, data, "seven b")
 	metric(t, srv, `babelftp_transfer_bytes_total{direction="upload",tenant="acme"} 7`)
 	metric(t, srv, `babelftp_transfers_active{direction="upload",tenant="acme"} 1`)
 	if hasMetric(t, srv, `babelftp_transfers_total{direction="upload",result="complete",tenant="acme"} 1`) {
@@ -225,9 +223,7 @@ func TestMetricsOfRemovedTenant(t *testing.T) {
 	second := session(t, srv, "alice")
 	data := c.Data()
 	c.Command(150, "STOR f")
-	if _, err := data.Write([]byte("seven b")); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, data, "seven b")
 	second.Data()
 	second.Command(450, "STOR g")
 	metric(t, srv, `babelftp_transfer_bytes_total{direction="upload",tenant="acme"} 14`)

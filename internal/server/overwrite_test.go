@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"strings"
 	"testing"
@@ -52,18 +51,14 @@ func TestDenyOverwrite(t *testing.T) {
 		if entry := c.Command(250, "MLST there"); !strings.Contains(entry, "perm=dfr;") {
 			t.Errorf("MLST: %s", entry)
 		}
-		if got := c.Transfer("RETR there"); got != "content" {
-			t.Errorf("it holds %q", got)
-		}
+		c.Want("content", "RETR there")
 
 		other := session(t, srv, "alice")
 		c.Command(200, "TYPE I")
 		conns := map[*ftptest.Client]net.Conn{c: c.Data(), other: other.Data()}
 		for client, conn := range conns {
 			client.Command(150, "STOR both")
-			if _, err := io.WriteString(conn, "bytes"); err != nil {
-				t.Fatal(err)
-			}
+			must.Write(t, conn, "bytes")
 		}
 		var codes []int
 		for client, conn := range conns {
@@ -80,9 +75,7 @@ func TestDenyOverwrite(t *testing.T) {
 		c.Command(250, "DELE there")
 		c.Store("there", "again")
 		session(t, srv, "editor").Store("/alice/there", "edited")
-		if got := c.Transfer("RETR there"); got != "edited" {
-			t.Errorf("after the editor it holds %q", got)
-		}
+		c.Want("edited", "RETR there")
 		listed, err := s.Client().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &acme.Bucket})
 		if err != nil || len(listed.Contents) != 3 {
 			t.Errorf("the bucket holds %d objects, %v", len(listed.Contents), err)
@@ -98,18 +91,10 @@ func TestVersionOverwrite(t *testing.T) {
 		acme.Users["alice"].Overwrite = config.VersionOverwrite
 		// no user may write there
 		acme.Folders = map[string]*config.Folder{"/archive": {Bucket: s.Bucket(t), Permissions: granted("lr")}}
-		check := func() string {
-			srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-			must.OK(t, err)
-			if err := probe(t, srv); err != nil {
-				return err.Error()
-			}
-			return ""
-		}
 		want := fmt.Sprintf(
 			"tenant acme: bucket %q: keeps no older versions of its objects, which overwrite: version counts on: "+
 				"switch its versioning on, or write overwrite: deny", acme.Bucket)
-		if got := check(); got != want {
+		if got := probe(t, cfg, s.AWSConfig()); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		if s.Name != "minio" { // which alone of them can
@@ -130,7 +115,7 @@ func TestVersionOverwrite(t *testing.T) {
 		}
 		acme.Users["alice"].Overwrite = config.DenyOverwrite
 		before := len(versions.Versions) + len(versions.DeleteMarkers)
-		if got := check(); got != "" {
+		if got := probe(t, cfg, s.AWSConfig()); got != "" {
 			t.Error(got)
 		}
 		versions, err = s.Client().ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &acme.Bucket})
@@ -172,14 +157,12 @@ func TestServerWithoutConditions(t *testing.T) {
 			acme.Overwrite = config.DenyOverwrite
 			reach := s.AWSConfig()
 			withoutConditions(reach, tc.operation, tc.suffix)
-			srv, err := New(t.Context(), cfg, Options{AWS: reach})
-			must.OK(t, err)
 			want := fmt.Sprintf(
 				"tenant acme: bucket %q: its S3 server does not know If-None-Match, which overwrite: deny counts on: "+
 					"files would be replaced: move to a server that knows it, or write overwrite: allow or "+
 					"overwrite: version", acme.Bucket)
-			if err := probe(t, srv); err == nil || err.Error() != want {
-				t.Errorf("got  %v\nwant %s", err, want)
+			if got := probe(t, cfg, reach); got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
 			}
 			left, err := s.Client().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &acme.Bucket})
 			if err != nil || len(left.Contents) != 0 {
@@ -202,16 +185,12 @@ func TestSTORAfterREST(t *testing.T) {
 			conn := c.Data()
 			c.Command(350, "REST 2")
 			c.Command(150, "STOR there")
-			if _, err := io.WriteString(conn, "NT"); err != nil {
-				t.Fatal(err)
-			}
+			must.Write(t, conn, "NT")
 			_ = conn.Close()
 			if r, err := c.Conn.Reply(); err != nil || !strings.HasPrefix(r, "226 ") {
 				t.Fatalf("%q: %v, %v", choice, r, err)
 			}
-			if got := c.Transfer("RETR there"); got != want {
-				t.Errorf("stor_after_rest %q: the file holds %q, want %q", choice, got, want)
-			}
+			c.Want(want, "RETR there")
 		}
 	})
 }

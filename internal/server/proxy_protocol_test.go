@@ -39,9 +39,7 @@ func behindBalancer(t *testing.T, change func(*config.Config), opts Options) *Se
 func dial(t *testing.T, from string, to net.Addr, header string) net.Conn {
 	t.Helper()
 	conn := ftptest.DialFrom(t, from, to.String())
-	if _, err := io.WriteString(conn, header); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, conn, header)
 	return conn
 }
 
@@ -198,9 +196,7 @@ func TestProxyProtocolImplicitTLS(t *testing.T) {
 	must.OK(t, err)
 	conn := tls.Client(dial(t, balancer, to, header4), client)
 	c.Command(150, "STOR file")
-	if _, err := io.WriteString(conn, "under TLS"); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, conn, "under TLS")
 	_ = conn.Close()
 	c.Reply(226)
 }
@@ -250,9 +246,7 @@ func TestForeignProtocolsInTheLog(t *testing.T) {
 		"\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x07\xcb\x00\x71\x01\x04\x00\x00\x15"} {
 		conn, err := net.Dial("tcp", srv.Addr().String())
 		must.OK(t, err)
-		if _, err := io.WriteString(conn, header); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, conn, header)
 		if replies, _ := io.ReadAll(conn); !strings.Contains(string(replies), "\r\n500 ") ||
 			!strings.Contains(string(replies), "\r\n221 ") {
 			t.Errorf("the replies to %q are %q", header, replies)

@@ -253,9 +253,7 @@ func TestReloadWhileClientsWork(t *testing.T) {
 	for range 20 {
 		c := session(t, srv, "alice")
 		c.Store("/file", "content")
-		if got := c.Transfer("RETR /file"); got != "content" {
-			t.Errorf("the file is %q", got)
-		}
+		c.Want("content", "RETR /file")
 		c.Command(221, "QUIT")
 	}
 	close(stop)

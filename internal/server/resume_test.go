@@ -8,6 +8,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -40,18 +41,14 @@ func begin(t *testing.T, c *ftptest.Client, command, content string) io.WriteClo
 	t.Helper()
 	data := c.Data()
 	c.Command(150, command)
-	if _, err := io.WriteString(data, content); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, data, content)
 	return data
 }
 
 // send sends the end of a file.
 func send(t *testing.T, c *ftptest.Client, data io.WriteCloser, content string) {
 	t.Helper()
-	if _, err := io.WriteString(data, content); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, data, content)
 	_ = data.Close()
 	c.Reply(226)
 }

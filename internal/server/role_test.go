@@ -46,14 +46,10 @@ func TestRoleIsNotRenewed(t *testing.T) {
 	_ = upload.Close()
 	acme.Reply(451)
 	umbrella.Store("during", "content")
-	if got := umbrella.Transfer("NLST"); got != "during\r\n" {
-		t.Errorf("the other tenant lists %q", got)
-	}
+	umbrella.Want("during\r\n", "NLST")
 
 	refuse.Store(false)
-	if got := acme.Transfer("NLST"); got != "before\r\n" {
-		t.Errorf("the tenant lists %q", got)
-	}
+	acme.Want("before\r\n", "NLST")
 	acme.Store("after", "content")
 	if _, body := get(t, srv, "/metrics"); !strings.Contains(
 		body, `babelftp_s3_requests_total{operation="AssumeRole",status="403"`) {

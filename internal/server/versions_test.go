@@ -49,13 +49,9 @@ func TestVersions(t *testing.T) {
 			if pwd := c.Command(257, "PWD"); !strings.Contains(pwd, dir) {
 				t.Errorf("PWD: %s", pwd)
 			}
-			if got := c.Transfer("RETR mistake"); got != "right" {
-				t.Errorf("at %s the file had %q", at, got)
-			}
+			c.Want("right", "RETR mistake")
 			c.Command(350, "REST 3")
-			if got := c.Transfer("RETR mistake"); got != "ht" {
-				t.Errorf("its rest had %q", got)
-			}
+			c.Want("ht", "RETR mistake")
 			c.Command(200, "TYPE I")
 			if size := c.Command(213, "SIZE mistake"); size != "5" {
 				t.Errorf("SIZE: %s", size)
@@ -66,18 +62,14 @@ func TestVersions(t *testing.T) {
 			if got := c.Command(213, "HASH mistake"); !strings.Contains(got, " 0-4 ") {
 				t.Errorf("HASH: %s", got)
 			}
-			if got := c.Transfer("NLST"); got != "mistake\r\nold\r\n" {
-				t.Errorf("NLST: %q", got)
-			}
+			c.Want("mistake\r\nold\r\n", "NLST")
 			if got := c.Transfer("MLSD"); !strings.Contains(got, "perm=fr; mistake\r\n") ||
 				!strings.Contains(got, "type=dir;") || !strings.Contains(got, "perm=efl; old\r\n") {
 				t.Errorf("MLSD: %q", got)
 			}
 		}
 		now := "/.versions/" + time.Now().In(zone).Format("2006-01-02") + "/alice/reports"
-		if got := c.Transfer("RETR " + now + "/mistake"); got != "wrong" {
-			t.Errorf("today it has %q", got)
-		}
+		c.Want("wrong", "RETR "+now+"/mistake")
 		if got := c.Transfer("NLST " + now); got != now+"/mistake\r\n" { // no ghost of a directory
 			t.Errorf("NLST of today: %q", got)
 		}
@@ -89,9 +81,7 @@ func TestVersions(t *testing.T) {
 		if len(days) != 31 || days[29] != "/.versions/"+yesterday || days[30] != "/.versions/deleted" {
 			t.Errorf("the days are %q", days)
 		}
-		if got := c.Transfer("NLST /"); got != "/.versions\r\n/alice\r\n" {
-			t.Errorf("NLST /: %q", got)
-		}
+		c.Want("/.versions\r\n/alice\r\n", "NLST /")
 
 		const readOnly = "Earlier versions of files cannot be changed."
 		file := "/.versions/" + then + "/alice/reports/mistake"
@@ -123,20 +113,14 @@ func TestVersions(t *testing.T) {
 
 		c.Command(350, "RNFR "+file)
 		c.Command(250, "RNTO /alice/reports/mistake")
-		if got := c.Transfer("RETR /alice/reports/mistake"); got != "right" {
-			t.Errorf("restored it has %q", got)
-		}
+		c.Want("right", "RETR /alice/reports/mistake")
 		if got := c.Command(213, "MDTM /alice/reports/mistake"); got != "20240102030405" {
 			t.Errorf("MDTM when it is restored: %s", got)
 		}
-		if got := c.Transfer("RETR " + file); got != "right" {
-			t.Errorf("the version has %q when it is restored", got)
-		}
+		c.Want("right", "RETR "+file)
 		c.Command(350, "SITE CPFR /.versions/deleted/alice/reports/old")
 		c.Command(250, "SITE CPTO /alice/old")
-		if got := c.Transfer("RETR /alice/old/other"); got != "content" {
-			t.Errorf("a restored directory has %q", got)
-		}
+		c.Want("content", "RETR /alice/old/other")
 	})
 }
 
@@ -160,18 +144,14 @@ func TestVersionsOfUsers(t *testing.T) {
 		dir := "/.versions/" + time.Now().UTC().Format("2006-01-02T15:04:05Z")
 
 		rooted := session(t, srv, "rooted")
-		if got := rooted.Transfer("RETR " + dir + "/file"); got != "content" {
-			t.Errorf("below the root of a user the file has %q", got)
-		}
+		rooted.Want("content", "RETR "+dir+"/file")
 		zone := honolulu.Location()
 		yesterday := time.Now().In(zone).AddDate(0, 0, -1).Format("2006-01-02")
 		if days := strings.Fields(rooted.Transfer("NLST /.versions")); days[29] != "/.versions/"+yesterday {
 			t.Errorf("the days of Honolulu are %q", days)
 		}
 		limited := session(t, srv, "limited")
-		if got := limited.Transfer("RETR " + dir + "/team/file"); got != "content" {
-			t.Errorf("it has %q", got)
-		}
+		limited.Want("content", "RETR "+dir+"/team/file")
 		denied := func(c *ftptest.Client, command string) {
 			t.Helper()
 			conn := c.Data()
@@ -199,21 +179,13 @@ func TestVersionsNeedVersioning(t *testing.T) {
 		if s.Name == "minio" { // which knows RestoreObject
 			acme.Restore.Days = 3
 		}
-		check := func() string {
-			srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
-			must.OK(t, err)
-			if err := probe(t, srv); err != nil {
-				return err.Error()
-			}
-			return ""
-		}
-		if got := check(); got != "" {
+		if got := probe(t, cfg, s.AWSConfig()); got != "" {
 			t.Errorf("a bucket that keeps versions: %s", got)
 		}
 		acme.Bucket = s.Bucket(t)
 		want := fmt.Sprintf("tenant acme: bucket %q: keeps no older versions of its objects, which versions_directory "+
 			"counts on: switch its versioning on, or remove versions_directory", acme.Bucket)
-		if got := check(); got != want {
+		if got := probe(t, cfg, s.AWSConfig()); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	})

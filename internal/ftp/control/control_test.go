@@ -313,9 +313,7 @@ func (c *client) upload(command, data string) string {
 	c.t.Helper()
 	conn := c.epsv()
 	c.do(command, "150 ")
-	if _, err := io.WriteString(conn, data); err != nil {
-		c.t.Fatal(err)
-	}
+	must.Write(c.t, conn, data)
 	conn.Close()
 	return c.reply()
 }
@@ -336,6 +334,14 @@ func (c *client) download(command string) string {
 		c.t.Fatalf("%s: reply %q, %v; want 226", command, reply, err)
 	}
 	return data
+}
+
+// wantData downloads, and wants this content.
+func (c *client) wantData(content, line string) {
+	c.t.Helper()
+	if got := c.download(line); got != content {
+		c.t.Errorf("%q: %d bytes %.200q, want %d %.200q", line, len(got), got, len(content), content)
+	}
 }
 
 // startTLS goes under TLS, data connections too.

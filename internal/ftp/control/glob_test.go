@@ -44,9 +44,7 @@ func TestPatterns(t *testing.T) {
 		"[b].csv":      names("[b].csv"),
 		"\\[b\\].c*":   names("[b].csv"),
 	} {
-		if got := c.download("NLST " + pattern); got != want {
-			t.Errorf("NLST %s: %q, want %q", pattern, got, want)
-		}
+		c.wantData(want, "NLST "+pattern)
 		if got := c.download("LIST " + pattern); strings.Count(got, "\n") != strings.Count(want, "\n") {
 			t.Errorf("LIST %s: %q, want %q", pattern, got, want)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/report"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -62,9 +63,7 @@ func TestAbandonedLogins(t *testing.T) {
 					Logger:  slog.New(slog.NewTextHandler(&log, nil)), LoginTimeout: timeout,
 				})
 				go func() { _, _ = io.Copy(io.Discard, near) }()
-				if _, err := io.WriteString(near, "USER "+tc.user+"\r\nPASS x\r\n"); err != nil {
-					t.Fatal(err)
-				}
+				must.Write(t, near, "USER "+tc.user+"\r\nPASS x\r\n")
 				time.Sleep(time.Second)
 				if tc.hangUp {
 					_ = near.Close()
@@ -115,9 +114,7 @@ func TestLoginThatComesTooLate(t *testing.T) {
 			Logger:  slog.New(slog.DiscardHandler),
 		})
 		go func() { _, _ = io.Copy(io.Discard, near) }()
-		if _, err := io.WriteString(near, "USER late\r\nPASS x\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, near, "USER late\r\nPASS x\r\n")
 		time.Sleep(2 * time.Minute)
 		select {
 		case <-backend.ended:

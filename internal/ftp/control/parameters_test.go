@@ -102,9 +102,7 @@ func (c *client) play(step string) {
 	c.t.Helper()
 	code, command, _ := strings.Cut(step, " ")
 	if command, want, download := strings.Cut(command, " <"); download {
-		if got := c.download(command); got != want {
-			c.t.Errorf("%s: %q, want %q", command, got, want)
-		}
+		c.wantData(want, command)
 		return
 	}
 	if command, data, upload := strings.Cut(command, " >"); upload {

@@ -88,9 +88,7 @@ func TestSessionReuseRequired(t *testing.T) {
 			c := s.loginTLS()
 			own := s.tls
 			c.store("secret", "content")
-			if got := c.download("RETR secret"); got != "content" {
-				t.Errorf("the client itself got %q", got)
-			}
+			c.wantData("content", "RETR secret")
 
 			foreign := withCache(own)
 			c.wantNothing(foreign)        // by full handshakes
@@ -108,9 +106,7 @@ func TestSessionReuseRequired(t *testing.T) {
 			if !resumed.Conn.Conn.(*tls.Conn).ConnectionState().DidResume {
 				t.Error("the second control connection has not resumed the session of the first one")
 			}
-			if got := resumed.download("RETR more"); got != "content" {
-				t.Errorf("the second control connection: %q", got)
-			}
+			resumed.wantData("content", "RETR more")
 		})
 	}
 }
@@ -144,9 +140,7 @@ func TestSessionReuseAfterREIN(t *testing.T) {
 			c.do("USER demo", "331 ")
 			c.do("PASS demo", "230 ")
 			c.wantNothing(frozen(before))
-			if got := c.download("RETR secret"); got != "content" {
-				t.Errorf("after REIN: %q", got)
-			}
+			c.wantData("content", "RETR secret")
 		})
 	}
 }

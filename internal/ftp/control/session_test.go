@@ -256,20 +256,12 @@ func TestTLS(t *testing.T) {
 	c.do("PROT P", "200 ")
 	c.TLS = s.tls
 	c.store("secret", "under TLS")
-	if got := c.download("RETR secret"); got != "under TLS" {
-		t.Errorf("RETR: %q", got)
-	}
+	c.wantData("under TLS", "RETR secret")
 	c.store("empty", "")
-	if got := c.download("RETR empty"); got != "" {
-		t.Errorf("RETR of an empty file: %q", got)
-	}
-	if got := c.download("NLST"); got != "empty\r\nsecret\r\n" {
-		t.Errorf("NLST: %q", got)
-	}
+	c.wantData("", "RETR empty")
+	c.wantData("empty\r\nsecret\r\n", "NLST")
 	c.do("MKD none", "257 ")
-	if got := c.download("LIST none"); got != "" {
-		t.Errorf("LIST of an empty directory: %q", got)
-	}
+	c.wantData("", "LIST none")
 }
 
 // TestLongCommandLine: a command line that is too long is answered, and the session goes on, in the clear and under
@@ -332,9 +324,7 @@ func TestImplicitTLS(t *testing.T) {
 		c.do("USER demo", "331 ")
 		c.do("PASS demo", "230 ")
 		c.store("f", "x")
-		if got := c.download("RETR f"); got != "x" {
-			t.Errorf("RETR: %q", got)
-		}
+		c.wantData("x", "RETR f")
 		c.TLS = nil
 		c.do("PROT C", "200 ")
 		c.store("f", "in the clear")
@@ -348,9 +338,7 @@ func TestImplicitTLS(t *testing.T) {
 	plain, err := net.Dial("tcp", listener.Addr().String())
 	must.OK(t, err)
 	defer plain.Close()
-	if _, err := plain.Write([]byte("USER demo\r\n")); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, plain, "USER demo\r\n")
 	if b, _ := io.ReadAll(plain); strings.HasPrefix(string(b), "220") {
 		t.Errorf("greeted in the clear: %q", b)
 	}
@@ -388,9 +376,7 @@ func TestShutdown(t *testing.T) {
 	late := s.dial()
 	late.expect("421 ")
 	late.closed()
-	if _, err := data.Write([]byte("all of it")); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, data, "all of it")
 	data.Close()
 	busy.expect("226 ")
 	busy.expect("421 ")
@@ -415,9 +401,7 @@ func TestEndOfShutdown(t *testing.T) {
 	defer received.Close()
 	upload.do("STOR slow", "150 ")
 	download.do("RETR f", "150 ")
-	if _, err := sent.Write([]byte("a part of it")); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, sent, "a part of it")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.server.Shutdown(ctx); !errors.Is(err, context.Canceled) ||

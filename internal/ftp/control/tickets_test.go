@@ -53,14 +53,10 @@ func TestUploadWithoutReading(t *testing.T) {
 					conn := tls.Client(bytewise{c.dialClear()}, cfg)
 					c.do("STOR f", "150 ")
 					must.OK(t, conn.Handshake())
-					if _, err := io.WriteString(conn, content); err != nil {
-						t.Fatal(err)
-					}
+					must.Write(t, conn, content)
 					must.OK(t, conn.Close())
 					c.expect("226 ")
-					if got := c.download("RETR f"); got != content {
-						t.Errorf("%d bytes are stored, want %d", len(got), size)
-					}
+					c.wantData(content, "RETR f")
 				}
 			})
 		}
@@ -80,9 +76,7 @@ func TestResumption(t *testing.T) {
 			for range 2 {
 				upload := c.epsv().(*tls.Conn)
 				c.do("STOR f", "150 ")
-				if _, err := io.WriteString(upload, "content"); err != nil {
-					t.Fatal(err)
-				}
+				must.Write(t, upload, "content")
 				must.OK(t, upload.CloseWrite())
 				if rest, err := io.ReadAll(upload); len(rest) > 0 || err != nil {
 					t.Errorf("behind the upload: %q, %v", rest, err)

@@ -111,9 +111,7 @@ func playTranscript(s *site, language string) []string {
 		data := c.epsv()
 		if strings.HasPrefix(say(transfer), "150 ") {
 			if content != "" {
-				if _, err := data.Write([]byte(content)); err != nil {
-					c.t.Fatal(err)
-				}
+				must.Write(c.t, data, content)
 				data.Close()
 			}
 			answer(c.reply())

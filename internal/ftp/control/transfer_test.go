@@ -39,9 +39,7 @@ func TestUploadsOfNoBytes(t *testing.T) {
 			if r := c.upload(test.command, ""); !strings.HasPrefix(r, "226 ") {
 				t.Errorf("%s, %s of no bytes: %q", format, test.command, r)
 			}
-			if got := c.download("RETR " + test.name); got != test.want {
-				t.Errorf("%s, %s of no bytes: the file has %q, want %q", format, test.command, got, test.want)
-			}
+			c.wantData(test.want, "RETR "+test.name)
 		}
 		c.do("DELE new", "250 ")
 	}
@@ -78,13 +76,9 @@ func TestASCII(t *testing.T) {
 	c := newSite(t, nil).login()
 	c.do("TYPE A", "200 ")
 	c.store("text", "one\r\ntwo\r\n")
-	if got := c.download("RETR text"); got != "one\r\ntwo\r\n" {
-		t.Errorf("RETR in ASCII: %q", got)
-	}
+	c.wantData("one\r\ntwo\r\n", "RETR text")
 	c.do("TYPE I", "200 ")
-	if got := c.download("RETR text"); got != "one\ntwo\n" {
-		t.Errorf("RETR in binary: %q", got)
-	}
+	c.wantData("one\ntwo\n", "RETR text")
 	t.Run("large", func(t *testing.T) {
 		// Lines of all lengths, so that each way to run out of room occurs, and one that fits in no buffer.
 		var text strings.Builder
@@ -95,13 +89,9 @@ func TestASCII(t *testing.T) {
 		stored, sent := text.String(), strings.ReplaceAll(text.String(), "\n", "\r\n")
 		c.do("TYPE A", "200 ")
 		c.store("large", sent)
-		if got := c.download("RETR large"); got != sent {
-			t.Errorf("RETR in ASCII: %d bytes, want %d", len(got), len(sent))
-		}
+		c.wantData(sent, "RETR large")
 		c.do("TYPE I", "200 ")
-		if got := c.download("RETR large"); got != stored {
-			t.Errorf("RETR in binary: %d bytes, want %d", len(got), len(stored))
-		}
+		c.wantData(stored, "RETR large")
 	})
 }
 
@@ -149,18 +139,12 @@ func TestKeptLineEnds(t *testing.T) {
 	c.do("TYPE A", "200 Type set to A (ASCII).")
 	c.store("f", picture)
 	c.do("TYPE I", "200 ")
-	if got := c.download("RETR f"); got != picture {
-		t.Errorf("stored: %q, want %q", got, picture)
-	}
+	c.wantData(picture, "RETR f")
 	c.do("TYPE A", "200 ")
-	if got := c.download("RETR f"); got != picture {
-		t.Errorf("RETR: %q, want %q", got, picture)
-	}
+	c.wantData(picture, "RETR f")
 	c.do("SIZE f", "213 8")
 	c.do("REST 6", "350 ")
-	if got := c.download("RETR f"); got != picture[6:] {
-		t.Errorf("RETR after REST: %q, want %q", got, picture[6:])
-	}
+	c.wantData(picture[6:], "RETR f")
 }
 
 // TestConnectionAfter150: 150 comes before the data connection is open where the client waits for that (RFC 959 4.2.2).
@@ -188,9 +172,7 @@ func TestConnectionAfter150(t *testing.T) {
 				address := c.epsvAddress()
 				c.do(transfer.command, transfer.begins)
 				conn := c.dialData(address)
-				if _, err := io.WriteString(conn, transfer.upload); err != nil {
-					t.Fatal(err)
-				}
+				must.Write(t, conn, transfer.upload)
 				if transfer.upload != "" {
 					conn.Close()
 				} else if got, err := io.ReadAll(conn); string(got) != transfer.download || err != nil {
@@ -215,9 +197,7 @@ func TestQUITDuringATransfer(t *testing.T) {
 	conn := c.epsv()
 	c.do("STOR f", "150 ")
 	c.write("QUIT\r\n")
-	if _, err := io.WriteString(conn, "content"); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, conn, "content")
 	conn.Close()
 	c.expect("226 ")
 	c.expect("221 ")
@@ -254,9 +234,7 @@ func TestActive(t *testing.T) {
 			_, _ = io.WriteString(conn, "active")
 			conn.Close()
 			c.expect("226 ")
-			if got := c.download("RETR f"); got != "active" {
-				t.Errorf("RETR: %q", got)
-			}
+			c.wantData("active", "RETR f")
 		})
 	}
 	t.Run("no-listener", func(t *testing.T) {
@@ -496,9 +474,7 @@ func TestClientHelloUnderPROTC(t *testing.T) {
 				continue
 			}
 			under.expect("226 ")
-			if got := under.download("RETR f"); got != data {
-				t.Errorf("%q is stored", got)
-			}
+			under.wantData(data, "RETR f")
 		}
 	})
 }
@@ -530,12 +506,8 @@ func TestListingOfManyEntries(t *testing.T) {
 	c.do("MKD d", "257 ")
 	c.store("d/a", "x")
 	c.store("d/b/c", "x")
-	if got := c.download("NLST d"); got != "d/a\r\nd/b\r\n" {
-		t.Errorf("NLST d: %q", got)
-	}
-	if got := c.download("NLST d/a"); got != "d/a\r\n" {
-		t.Errorf("NLST d/a: %q", got)
-	}
+	c.wantData("d/a\r\nd/b\r\n", "NLST d")
+	c.wantData("d/a\r\n", "NLST d/a")
 	if got := c.download("MLSD d"); !regexp.MustCompile(`\ntype=dir;modify=\d{14};perm=cdeflmp; b\r\n`).MatchString(
 		got) {
 		t.Errorf("MLSD d: %q", got)
@@ -548,9 +520,7 @@ func TestListingOfManyEntries(t *testing.T) {
 	}
 	c.do("STAT nowhere", "550 ")
 	c.do("OPTS MLST size;nonsense;", "200 MLST OPTS size;")
-	if got := c.download("MLSD d"); got != "size=1; a\r\n b\r\n" {
-		t.Errorf("MLSD with size only: %q", got)
-	}
+	c.wantData("size=1; a\r\n b\r\n", "MLSD d")
 	c.do("RMD d", "550 ")
 	c.do("RMD d/a", "550 ")
 	c.do("MKD d/e", "257 ")

@@ -495,9 +495,7 @@ func TestKilledRelay(t *testing.T) {
 			if _, err := io.ReadFull(conn, said); err != nil || !bytes.Equal(said, alive) {
 				t.Fatalf("the relay gets %q, %v; want %q", said, err, alive)
 			}
-			if _, err := io.WriteString(session, "a file"); err != nil {
-				t.Fatal(err)
-			}
+			must.Write(t, session, "a file")
 			if _, err := conn.Write(tc.sent); err != nil {
 				t.Fatal(err)
 			}

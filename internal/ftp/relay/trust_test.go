@@ -42,9 +42,7 @@ func TestListen(t *testing.T) {
 		{"127.0.0.1", "", header + "hello"},
 	} {
 		conn := ftptest.DialFrom(t, tc.from, l.Addr().String())
-		if _, err := io.WriteString(conn, header+"hello"); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, conn, header+"hello")
 		_ = conn.CloseWrite()
 		got, err := l.Accept()
 		must.OK(t, err)
@@ -60,9 +58,7 @@ func TestListen(t *testing.T) {
 		}
 		_ = got.Close()
 	}
-	if _, err := io.WriteString(silent, "USER alice\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, silent, "USER alice\r\n")
 	if _, err := silent.Read(make([]byte, 1)); err == nil {
 		t.Error("a connection without a header reads something")
 	}

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"io"
 	"net"
 	"testing"
 	"time"
@@ -49,7 +48,5 @@ func TestHungUp(t *testing.T) {
 
 func send(t *testing.T, conn net.Conn, text string) {
 	t.Helper()
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, conn, text)
 }

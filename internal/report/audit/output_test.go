@@ -2,7 +2,6 @@ package audit_test
 
 import (
 	"bytes"
-	"io"
 	"log/slog"
 	"testing"
 
@@ -19,9 +18,7 @@ func TestStandardOutput(t *testing.T) {
 		func(string) func(int) { return func(int) {} }, slog.New(slog.DiscardHandler))
 	must.OK(t, err)
 	must.OK(t, o.Open())
-	if _, err := io.WriteString(o, "{}\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, o, "{}\n")
 	o.Close(t.Context())
 	if got := stdout.String(); got != "{}\n" {
 		t.Errorf("standard output has %q", got)

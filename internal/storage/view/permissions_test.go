@@ -255,9 +255,7 @@ func TestDropBoxResumes(t *testing.T) {
 	}
 	f, err := s.OpenWriter("/scan", flag, info.Size())
 	must.OK(t, err)
-	if _, err := f.Write([]byte("end")); err != nil {
-		t.Fatal(err)
-	}
+	must.Write(t, f, "end")
 	must.OK(t, f.Close())
 	if got, err := s.StatFile("/scan"); err != nil || got.Size() != info.Size()+3 {
 		t.Errorf("what was stored: %v, %v", got, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"testing"
@@ -61,9 +60,7 @@ func TestSizeInEvent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := io.WriteString(file, tc.content); err != nil {
-				t.Fatal(err)
-			}
+			must.Write(t, file, tc.content)
 			if err := file.Close(); err != nil {
 				t.Fatal(err)
 			}

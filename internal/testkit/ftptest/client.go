@@ -95,6 +95,14 @@ func (c *Client) Transfer(line string) string {
 	return content
 }
 
+// Want transfers by a command, and wants this content.
+func (c *Client) Want(content, line string) {
+	c.tb.Helper()
+	if got := c.Transfer(line); got != content {
+		c.tb.Errorf("%s: %d bytes %.200q, want %d %.200q", line, len(got), got, len(content), content)
+	}
+}
+
 func (c *Client) done(line, reply string, err error) {
 	c.tb.Helper()
 	if code, _ := Parse(reply); err != nil || code != 226 {

@@ -3,6 +3,7 @@
 package must
 
 import (
+	"io"
 	"net"
 	"os"
 	"testing"
@@ -28,6 +29,13 @@ func ReadFile(tb testing.TB, name string) string {
 func WriteFile(tb testing.TB, name, text string) {
 	tb.Helper()
 	OK(tb, os.WriteFile(name, []byte(text), 0o600))
+}
+
+// Write sends a text.
+func Write(tb testing.TB, to io.Writer, text string) {
+	tb.Helper()
+	_, err := io.WriteString(to, text)
+	OK(tb, err)
 }
 
 // Listen listens on a port of 127.0.0.1 that is free, until the end of the test.
