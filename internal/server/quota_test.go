@@ -98,23 +98,7 @@ func count(t *testing.T, srv *Server) {
 }
 
 // Where S3 does not let the server count the objects, the log says so, the server refuses nothing, and no reply has a
-// number. A user who may not list everything learns nothing of the quota: a file that replaces another takes less of
-// it.
-func TestHiddenQuota(t *testing.T) {
-	s, cfg := simulated(t)
-	acme := cfg.Tenants["acme"]
-	acme.Quota = 100
-	acme.Welcome = map[language.Tag]string{language.English: "Used: {Quota}."}
-	acme.Users["alice"].PathPermissions = map[string][]config.Permission{"/drop": {config.Write}}
-	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	count(t, srv)
-	c := session(t, srv, "alice")
-	c.Command(550, "SITE QUOTA")
-	if status := c.Command(211, "STAT"); strings.Contains(status, "100") {
-		t.Errorf("STAT: %q", status)
-	}
-}
-
+// number.
 func TestQuotaUncounted(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	proxy := proxied(t, s)

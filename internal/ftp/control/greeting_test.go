@@ -10,6 +10,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -157,10 +158,13 @@ func TestQuotaShown(t *testing.T) {
 		{"empty", func() (int64, int64, bool) { return 0, 1023, true }, "230-0 B / 1023 B\n230 ", "200 Space used: 0 B / 1023 B", " Space used: 0 B / 1023 B"},
 		{"uncounted", func() (int64, int64, bool) { return 0, limit, false }, "230 ", "451 Space used is not known yet.", ""},
 		{"none", nil, "230 ", "200 No quota is set.", ""},
+		// a file that replaces one which the user may not list takes less of it
+		{"hidden", func() (int64, int64, bool) { return used, limit, true }, "230 ", "550 ", ""},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			demo := loginTo(config.Tenant{Welcome: map[language.Tag]string{language.English: "{Quota}"}})
 			demo.Usage = test.quota
+			demo.Policy = view.Policy{view.NewLayer(view.Rights{List: test.label != "hidden"}, nil)}
 			c := newTenantSite(t, demo).connect()
 			c.do("SITE QUOTA", "530 ")
 			c.do("USER demo", "331 ")
