@@ -40,54 +40,15 @@ func reload(t *testing.T, srv *Server, cfg *config.Config) {
 	must.OK(t, srv.Reload(ReloadFiles, func() (*config.Config, error) { return cfg, nil }))
 }
 
-// What sessions count for stays counted when limits and quotas change, and bans stay.
-func TestReloadKeepsCounts(t *testing.T) {
+// A reload changes the maxima of the server, for which the sessions from before count.
+func TestReloadOfLimits(t *testing.T) {
 	s, cfg := simulated(t)
-	cfg.Tenants["acme"].Quota = 1000
-	cfg.Tenants["acme"].Limits.Tenant.Sessions = 1
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	c := session(t, srv, "alice")
-	c.Store("/a", strings.Repeat("a", 100))
-	count(t, srv)
-	srv.bans.Add("mallory@acme", 0)
-	login := func(code int) *ftptest.Client {
-		t.Helper()
-		c := ftptest.Dial(t, srv.Addr().String())
-		c.Command(331, "USER alice@acme")
-		c.Command(code, "PASS "+servicetest.Password)
-		return c
+	session(t, srv, "alice")
+	for most, code := range map[int]int{1: 421, 4: 220} {
+		reload(t, srv, changed(t, cfg, func(next *config.Config) { next.Limits.Server.Sessions = most }))
+		dialFrom(t, srv, "127.0.0.1", code)
 	}
-	login(421)
-	two := changed(t, cfg, func(next *config.Config) {
-		next.Tenants["acme"].Limits.Tenant.Sessions = 2
-		next.Tenants["acme"].Quota = 150
-		next.Limits.Server.Sessions = 100
-		next.IdleTimeout = time.Minute
-	}, "acme")
-	reload(t, srv, two)
-	second := login(230)
-	login(421)
-	if got := second.Command(200, "SITE QUOTA"); got != "Space used: 100 B / 150 B" {
-		t.Errorf("SITE QUOTA: %q", got)
-	}
-	if len(srv.bans.All()) != 1 {
-		t.Errorf("bans are %v", srv.bans.All())
-	}
-	// One session less than there are: none ends, and none comes.
-	one := changed(t, two, func(next *config.Config) { next.Tenants["acme"].Limits.Tenant.Sessions = 1 }, "acme")
-	reload(t, srv, one)
-	login(421)
-	c.Command(200, "NOOP")
-	second.Command(221, "QUIT")
-	if err := second.Closed(); err != nil {
-		t.Error(err)
-	}
-	login(421)
-	c.Command(221, "QUIT")
-	if err := c.Closed(); err != nil { // then its place is free
-		t.Error(err)
-	}
-	login(230)
 }
 
 // A tenant that is removed serves the sessions that it has. Its queue of events ends with the last of them, and so
