@@ -196,31 +196,25 @@ func TestOverlayFromConfigMap(t *testing.T) {
 // What tools write that this package could do without.
 func TestOverlayForms(t *testing.T) {
 	tests := map[string]string{
-		"object":          `{"id": "goodbye", "message": "Goodbye.", "translation": {"msg": "Bless."}}`,
 		"gotext-fields":   `{"id": "goodbye", "key": "", "meaning": "", "comment": "", "fuzzy": true, "position": "x:1", "translation": "Bless."}`,
 		"per-cent-sign":   `{"id": "goodbye", "translation": "Bless till 100%!"}`,
 		"plural-objects":  `{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": "Eitt bæti"}, "other": {"msg": "{Bytes} bæti"}}}}}`,
-		"null":            `{"id": "goodbye", "translation": null}`,
 		"list-as-id":      `{"id": ["goodbye", "Goodbye."], "translation": "Bless."}`,
 		"features":        `{"id": "goodbye", "translation": {"msg": "Bless.", "example": "Bless."}, "placeholders": [{"id": "X", "features": [{"type": "plural"}]}]}`,
 		"empty-forms":     `{"id": "goodbye", "translation": {"select": {"feature": "plural", "cases": {"one": {"msg": ""}, "other": {"msg": ""}}}}}`,
 		"exact-number":    `{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"=1": {"msg": "Eitt bæti"}, "one": {"msg": "{Bytes} bæti"}, "other": {"msg": "{Bytes} bæti"}}}}}`,
 		"empty-other":     `{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": ""}, "many": {"msg": "{Bytes} bæti"}, "other": {"msg": ""}}}}}`,
-		"unused-form":     `{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": "Eitt"}, "two": {"msg": "Tvö"}, "other": {"msg": "{Bytes} bæti"}}}}}`,
 		"dollar-and-name": `{"id": "status-transfer", "translation": "${Bytes}"}`,
 	}
 	want := map[string]string{
-		"object":          "Bless.",
 		"gotext-fields":   "Bless.",
 		"per-cent-sign":   "Bless till 100%!",
 		"plural-objects":  "Eitt bæti",
-		"null":            "Goodbye.",
 		"list-as-id":      "Bless.",
 		"features":        "Bless.",
 		"empty-forms":     "Goodbye.",
 		"exact-number":    "Eitt bæti",
 		"empty-other":     "1 bæti",
-		"unused-form":     "Eitt",
 		"dollar-and-name": "$1",
 	}
 	for name, message := range tests {
@@ -251,8 +245,6 @@ func TestOverlayErrors(t *testing.T) {
 		want     []string
 	}{
 		{"unknown-message", "", text("good-bye", "Bless."), []string{`"good-bye": no such message; is it "goodbye"?`}},
-		{"form-unknown", "", plural(`"single": "{Seconds}", "other": "{Seconds}"`),
-			[]string{`"idle-timeout"`, `"single" is not a plural form; remove it`}},
 		{"number-unknown", "", plural(`"=01": "{Seconds}", "other": "{Seconds}"`),
 			[]string{`"idle-timeout"`, `"=01" is not a plural form; remove it`}},
 		{"nested-select", "", plural(`"other": {"select": {"cases": {"one": "1"}}}`),
@@ -265,16 +257,11 @@ func TestOverlayErrors(t *testing.T) {
 		{"misspelt-in-text", "", `{"id": "goodbye", "translation": {"message": "Bless."}}`,
 			[]string{`"goodbye"`, `"message"`}},
 		{"not-an-object", "", text("goodbye", "Bless.") + `, "Bless."`, []string{"number 2"}},
-		{"carriage-return", "", text("goodbye", "Bless.\rBless."), []string{`"goodbye"`, "U+000D"}},
 		{"line-separator", "", text("goodbye", "Bless.\u2028Bless."), []string{`"goodbye"`, "U+2028"}},
 		{"escape", "", `{"id": "goodbye", "translation": "\u001b[2J"}`, []string{`"goodbye"`, "U+001B"}},
-		{"c1-control", "", `{"id": "goodbye", "translation": "Bless\u0085."}`, []string{`"goodbye"`, "U+0085"}},
-		{"bidi-mark", "", text("goodbye", "Bless\u200f."), []string{`"goodbye"`, "U+200F"}},
 		{"bidi-isolate", "", text("goodbye", "\u2066Bless\u2069."), []string{`"goodbye"`, "U+2066"}},
 		{"lone-surrogate", "", `{"id": "goodbye", "translation": "Bless \ud800."}`, []string{`"goodbye"`, "U+FFFD"}},
 		{"outer-space", "", text("goodbye", "Bless. "), []string{`"goodbye"`, "white space"}},
-		{"digit-before-address", "", text("entering-passive", "Modo passivo 2"),
-			[]string{`"entering-passive"`, "leave it out"}},
 		{"arabic-digit", "", text("entering-passive", "Modo passivo ٢"),
 			[]string{`"entering-passive"`, "leave it out"}},
 		{"parenthesis-before-port", "", text("entering-extended-passive", "Modo (passivo)"),
@@ -282,7 +269,6 @@ func TestOverlayErrors(t *testing.T) {
 		{"full-stop-before-protocols", "", text("data-protocol-unsupported", "Non supportato."),
 			[]string{`"data-protocol-unsupported"`, "leave it out"}},
 		{"english-not-ascii", "en", text("goodbye", "Ciào."), []string{`"goodbye"`, "ASCII", "4.1"}},
-		{"folder-not-a-tag", "italiano", text("goodbye", "Bless."), []string{`"italiano"`, "name the folder"}},
 		{"folder-not-canonical", "pt_br", text("goodbye", "Bless."), []string{`"pt_br"`, "name the folder"}},
 		{"folder-not-for-lang", "es-419", text("goodbye", "Adiós."), []string{`"es-419"`, "letters only"}},
 	}
@@ -303,12 +289,8 @@ func TestOverlayFileErrors(t *testing.T) {
 		file string
 		want []string
 	}{
-		{"wrong-language", `{"language": "fr", "messages": []}`, []string{`"language" is "fr"`, `write "is"`}},
-		{"no-language", `{"messages": []}`, []string{`"language" is ""`, `write "is"`}},
 		{"not-json", "{\n\"language\": \"it\",\n\"messages\": [,]}", []string{"gotext.json:3:", "not JSON"}},
-		{"truncated", `{"language": "is",`, []string{"gotext.json:1:", "not JSON"}},
 		{"two-objects", "{\"language\": \"it\"}\n{}", []string{"gotext.json:2:", "not JSON"}},
-		{"empty-file", "", []string{"gotext.json:1:", "not JSON"}},
 		{"macros", `{"language": "is", "macros": {"x": "y"}}`,
 			[]string{`"macros" are not supported; write their texts into the messages`}},
 		{"unknown-top-field", `{"language": "is", "makros": {}}`, []string{"makros"}},
