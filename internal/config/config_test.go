@@ -259,13 +259,7 @@ func TestUsersFolder(t *testing.T) {
 		"secret/..2026_11_22/two.YML":  "users: {carol: {quota: 1GiB, password_hash: " + strconv.Quote(hash) + "}}\n",
 		"secret/..2026_11_22/bob.hash": hash + "\n",
 	} {
-		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, name), text)
 	}
 	for link, target := range map[string]string{
 		"..data": "..2026_11_22", "one.yaml": "..data/one.yaml", "two.YML": "..data/two.YML",

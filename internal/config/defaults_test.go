@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,13 +13,20 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 )
 
+// writeFile writes a file, in folders that need not be there.
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := errors.Join(
+		os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // loadText loads a configuration from a file with this text.
 func loadText(t *testing.T, text string) *Config {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "babelftp.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, text)
 	cfg, err := Load(file, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -92,9 +100,7 @@ func TestAuthorities(t *testing.T) {
 	dir := t.TempDir()
 	server, tenant := filepath.Join(dir, "server.pem"), filepath.Join(dir, "tenant.pem")
 	for _, file := range []string{server, tenant} {
-		if err := os.WriteFile(file, []byte(certtest.NewAuthority(t, "one").Certificate), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, file, certtest.NewAuthority(t, "one").Certificate)
 	}
 	cfg := loadText(t, fmt.Sprintf(`
 ca_file: %q

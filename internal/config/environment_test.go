@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -12,9 +11,7 @@ func load(t *testing.T, text string, files map[string]string, environ ...string)
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, name), content)
 	}
 	return NewLoader(filepath.Join(dir, "babelftp.yaml"), environ).parse([]byte(text))
 }

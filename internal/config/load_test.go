@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,12 +19,7 @@ func TestLoader(t *testing.T) {
 	file := filepath.Join(dir, "babelftp.yaml")
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, name), text)
 	}
 	const text = `
 idle_timeout: 5m
@@ -167,10 +161,7 @@ func TestRefusedTexts(t *testing.T) {
 	file, catalogue := filepath.Join(dir, "babelftp.yaml"), filepath.Join(dir, "texts", "is", "messages.gotext.json")
 	const wrong = `{"language": "is", "messages": [
 {"id": "ok", "message": "OK.", "translation": "{User}"}]}`
-	if err := errors.Join(
-		os.MkdirAll(filepath.Dir(catalogue), 0o700), os.WriteFile(catalogue, []byte(wrong), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, catalogue, wrong)
 	const text = `
 idle_timeout: 5m
 tenants:
@@ -212,9 +203,7 @@ tenants:
 		{"none", strings.Replace(text, `, is: "Bless."`, "", 1), nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if err := os.WriteFile(file, []byte(tc.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeFile(t, file, tc.text)
 			cfg, err := l.Load()
 			if err != nil {
 				t.Fatal(err)

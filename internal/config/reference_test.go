@@ -75,9 +75,7 @@ func TestExample(t *testing.T) {
 	dir := t.TempDir()
 	certtest.Write(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), &x509.Certificate{})
 	file := filepath.Join(dir, "babelftp.yaml")
-	if err := os.WriteFile(file, []byte(example), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, example)
 	if _, err := Load(file, nil); err != nil {
 		t.Error(err)
 	}

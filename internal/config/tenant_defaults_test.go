@@ -50,13 +50,7 @@ tenants:
 		"users/umbrella.yaml": "users: {bob: {password_hash_file: hash}}",
 		"users/hash":          hash,
 	} {
-		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, name), text)
 	}
 	_, err := Load(file, nil)
 	if err == nil || !strings.Contains(err.Error(), "the tenant acme has a user of this name too, and wayne has no host") {
@@ -66,9 +60,7 @@ tenants:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, append(text, "    hosts: [ftp.wayne.example]\n"...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, string(text)+"    hosts: [ftp.wayne.example]\n")
 	cfg, err := Load(file, []string{"BABELFTP_TENANT_DEFAULTS_BUCKET=x"})
 	if err == nil || !strings.Contains(err.Error(), "what is below tenant_defaults comes from the file only") {
 		t.Error(cfg, err)
@@ -110,10 +102,8 @@ tenants:
 		}
 	}
 	// A tenant that is as before stays the same.
-	if err := os.WriteFile(file, []byte(strings.Replace(string(text), "quota: 1GiB", "quota: 2GiB", 1)+
-		"    hosts: [ftp.wayne.example]\n    quota: 1GiB\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, strings.Replace(string(text), "quota: 1GiB", "quota: 2GiB", 1)+
+		"    hosts: [ftp.wayne.example]\n    quota: 1GiB\n")
 	next, err := l.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -126,13 +116,8 @@ tenants:
 // mount writes files as Kubernetes mounts those of a Secret.
 func mount(t *testing.T, dir, version string, files map[string]string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(dir, version), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, version, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, version, name), text)
 		_ = os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)) // there may be one
 	}
 	if err := os.Symlink(version, filepath.Join(dir, "..next")); err != nil {
@@ -150,12 +135,7 @@ func TestTenantsDir(t *testing.T) {
 	file := filepath.Join(dir, "babelftp.yaml")
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, name), text)
 	}
 	const user = "password_hash_file: alice.hash"
 	write("babelftp.yaml", "tenants_dir: [secret, other]\ntenant_defaults: {bucket: all, permissions: [list]}\n")
