@@ -182,15 +182,14 @@ func (x *fixture) awaitRecords(n int) {
 // awaitParts waits until the only upload to a key has so many parts.
 func (x *fixture) awaitParts(key string, n int) {
 	x.Helper()
-	uploads, err := x.client.ListMultipartUploads(
-		x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: &key})
-	if err != nil || len(uploads.Uploads) != 1 {
-		x.Fatalf("uploads to %q: %v, %v", key, uploads, err)
+	uploads := x.uploads(key)
+	if len(uploads) != 1 {
+		x.Fatalf("uploads to %q: %v", key, uploads)
 	}
 	deadline := time.Now().Add(time.Minute)
 	for {
 		parts, err := x.client.ListParts(
-			x.Context(), &s3.ListPartsInput{Bucket: &x.bucket, Key: &key, UploadId: uploads.Uploads[0].UploadId})
+			x.Context(), &s3.ListPartsInput{Bucket: &x.bucket, Key: &key, UploadId: uploads[0].UploadId})
 		if err != nil {
 			x.Fatal(err)
 		}
@@ -911,17 +910,10 @@ func (x *fixture) testPendingLimit() {
 func (x *fixture) testStaleRecord() {
 	p := x.process()
 	x.interrupt(p.as("alice"), "file", create, 0, random(x.partSize+1000))
-	out, err := x.client.ListMultipartUploads(
-		x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: aws.String("file")})
-	if err != nil || len(out.Uploads) != 1 {
-		x.Fatal(err, len(out.Uploads))
+	if n := len(x.uploads("file")); n != 1 {
+		x.Fatalf("%d uploads are open", n)
 	}
-	_, err = x.client.AbortMultipartUpload(x.Context(), &s3.AbortMultipartUploadInput{
-		Bucket: &x.bucket, Key: aws.String("file"), UploadId: out.Uploads[0].UploadId,
-	})
-	if err != nil {
-		x.Fatal(err)
-	}
+	x.abortUploads("file")
 	x.wantPending(p.as("alice"), "file", 0)
 	x.wantNothingPending("file")
 }
