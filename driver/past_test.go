@@ -242,8 +242,13 @@ func (x *past) anyChange(r *rand.Rand) {
 func TestPastModel(t *testing.T) {
 	t.Parallel()
 	p, _ := driver.ProfileNamed("aws")
-	for seed := range uint64(40) {
+	models := uint64(40)
+	if testing.Short() {
+		models = 10
+	}
+	for seed := range models {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 0))
 				server := s3sim.New(s3sim.Options{Profile: p, Versioning: true, PageSize: 4 + r.IntN(8)})
