@@ -118,6 +118,7 @@ func TestAuditOfAdministrators(t *testing.T) {
 // Logins of administrators at admin.listen, wrong ones too, and bans after failures are lines of the audit log. A name
 // that no administrator has is in none.
 func TestAuditOfAdministratorLogins(t *testing.T) {
+	t.Parallel()
 	cfg, s, _ := bansBehind(t)
 	cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
 	cfg.Admin.Listen, cfg.Admin.Users = "127.0.0.1:0", adminUsers(t)
@@ -157,6 +158,7 @@ var clientPort = regexp.MustCompile(`client=127\.0\.0\.1:\d+ `)
 // With audit.required a full disk refuses logins, transfers, changes and what administrators ask for, until it takes
 // lines again. Then all lines are there.
 func TestAuditRequired(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("this system has no /dev/full")
 	}

@@ -56,6 +56,7 @@ func auditLines(t *testing.T, cfg *config.Config, s *s3test.Server, do func(*ftp
 // Each event is one line, with its outcome. What the server was sent before the login, and commands that change
 // nothing, are none.
 func TestAuditLog(t *testing.T) {
+	t.Parallel()
 	s, cfg := simulated(t)
 	cfg.Tenants["acme"].Users["alice"].PathPermissions = map[string][]config.Permission{"/closed/**": {config.List}}
 	uri := "s3://" + cfg.Tenants["acme"].Bucket + "/inbox"

@@ -60,6 +60,7 @@ func uploadRefused(t *testing.T, c *ftptest.Client, command, content string) str
 
 // A refused file is not there. The reply, the audit log, the event and the metric say why.
 func TestInspect(t *testing.T) {
+	t.Parallel()
 	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
 	acme.Inspect = inspectedBy(t, refuseBad)
@@ -128,6 +129,7 @@ func TestInspect(t *testing.T) {
 
 // With on_failure: accept a file that cannot be judged is stored. A refused one goes to the quarantine, whole.
 func TestInspectQuarantine(t *testing.T) {
+	t.Parallel()
 	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
 	acme.Inspect = inspectedBy(t, refuseBad)

@@ -100,6 +100,7 @@ func TestSessionsBeforeLogin(t *testing.T) {
 
 // A user above a maximum of the tenant gets 421 after a right password, in the language of the tenant.
 func TestTenantLimits(t *testing.T) {
+	t.Parallel()
 	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
 	acme.DefaultLanguage = language.French

@@ -76,6 +76,7 @@ func (x *uploadsTest) wantFile(content string) {
 // What an interrupted upload is for its user and for others, and where it is resumed, as far as commands decide that.
 // What becomes of the records of uploads shows driver/drivertest.
 func TestInterruptedUploads(t *testing.T) {
+	t.Parallel()
 	content := strings.Repeat("0123456789", 700_000) // more than a part
 	for _, tt := range []struct {
 		label string
