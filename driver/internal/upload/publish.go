@@ -62,7 +62,7 @@ func (w *Writer) finish() error {
 	switch {
 	case w.begun:
 	case w.head.Key != "" && w.keptEnd == w.head.Size:
-		w.offset = w.keptEnd
+		w.offset, w.stored.ETag = w.keptEnd, w.head.ETag
 		return nil // the object stays as it is
 	case w.resumed != nil:
 		return &ResumeError{Size: w.offset} // the pending upload lacks at least a byte

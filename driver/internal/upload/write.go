@@ -38,7 +38,7 @@ type Writer struct {
 	endCopy func()
 
 	resumed   *pending     // the upload that this one continues, nil when there is none
-	stored    s3api.Stored // what S3 has told of the new object.
+	stored    s3api.Stored // what S3 has told of the new object, or of the one that stays
 	resumable bool         // whether the owner can resume the upload when it is interrupted
 	kept      bool         // whether the upload was interrupted and can be resumed
 	exclusive bool         // whether there must be no object

@@ -39,7 +39,7 @@ func (r *recorded) End(_ context.Context, etag string, err error) error {
 	return nil
 }
 
-// The event of an upload has the size of the whole file, also where the client has sent a part of it.
+// The event of an upload has the size and the ETag of the whole file, also where the client has sent a part of it.
 func TestSizeInEvent(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -52,6 +52,8 @@ func TestSizeInEvent(t *testing.T) {
 		{"appended", os.O_APPEND, 0, "abc", "upload /dir/file 11 bytes"},
 		{"the end", 0, 6, "abc", "upload /dir/file 9 bytes"},
 		{"the middle", 0, 2, "abc", "upload /dir/file 8 bytes"},
+		{"nothing in the middle", 0, 2, "", "upload /dir/file 8 bytes"},
+		{"nothing appended", os.O_APPEND, 0, "", "upload /dir/file 8 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := &recorder{}
