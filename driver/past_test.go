@@ -375,9 +375,9 @@ func TestPastNullVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		versioning(t, client, bucket, types.BucketVersioningStatusEnabled)
+		s.SetVersioning(t, bucket, types.BucketVersioningStatusEnabled)
 		x.remove("file")
-		versioning(t, client, bucket, types.BucketVersioningStatusSuspended)
+		s.SetVersioning(t, bucket, types.BucketVersioningStatusSuspended)
 		gone := x.fs.Deleted()
 		if content, err := readAll(gone, "/file", 0); content != "null" || err != nil {
 			t.Errorf("a deleted null version is %q, %v", content, err)
@@ -397,15 +397,6 @@ func TestPastNullVersion(t *testing.T) {
 			t.Errorf("the copy of a null version is %v, %v", info, err)
 		}
 	})
-}
-
-func versioning(tb testing.TB, client *s3.Client, bucket string, status types.BucketVersioningStatus) {
-	tb.Helper()
-	_, err := client.PutBucketVersioning(tb.Context(), &s3.PutBucketVersioningInput{Bucket: &bucket,
-		VersioningConfiguration: &types.VersioningConfiguration{Status: status}})
-	if err != nil {
-		tb.Fatal(err)
-	}
 }
 
 func write(tb testing.TB, fsys *driver.Fs, name, content string) {

@@ -80,13 +80,7 @@ func TestDeleteMarkersOfBucket(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := servicetest.NewConfig(t, s)
 			if tc.status != "" {
-				_, err := s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
-					Bucket:                  &cfg.Tenants["acme"].Bucket,
-					VersioningConfiguration: &types.VersioningConfiguration{Status: tc.status},
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				s.SetVersioning(t, cfg.Tenants["acme"].Bucket, tc.status)
 			}
 			reach := s.AWSConfig()
 			watch(reach).answer = func(response *http.Response) {
@@ -126,13 +120,7 @@ func TestNoticeVersions(t *testing.T) {
 	if requests, ghosts := look(); requests != 2 || ghosts {
 		t.Errorf("%d requests, %t", requests, ghosts)
 	}
-	_, err = s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
-		Bucket:                  &b.Name,
-		VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.SetVersioning(t, b.Name, types.BucketVersioningStatusEnabled)
 	if requests, ghosts := look(); requests != 2 || !ghosts {
 		t.Errorf("after it was switched on: %d requests, %t", requests, ghosts)
 	}

@@ -107,14 +107,19 @@ func (s *Server) Bucket(tb testing.TB) string {
 func (s *Server) VersionedBucket(tb testing.TB) string {
 	tb.Helper()
 	name := s.Bucket(tb)
+	s.SetVersioning(tb, name, types.BucketVersioningStatusEnabled)
+	return name
+}
+
+// SetVersioning says whether a bucket keeps versions from now on.
+func (s *Server) SetVersioning(tb testing.TB, bucket string, status types.BucketVersioningStatus) {
+	tb.Helper()
 	_, err := s.Client().PutBucketVersioning(tb.Context(), &s3.PutBucketVersioningInput{
-		Bucket:                  &name,
-		VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+		Bucket: &bucket, VersioningConfiguration: &types.VersioningConfiguration{Status: status},
 	})
 	if err != nil {
 		tb.Fatalf("S3 server %s: %v", s.Name, err)
 	}
-	return name
 }
 
 // LockedBucket makes a bucket with Object Lock, in which S3 keeps each version for a day. MinIO can do that.
