@@ -25,6 +25,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -89,18 +90,14 @@ func start(t *testing.T, cfg config.ACME) (*ACME, *journal) {
 	m, err := NewACME(
 		cfg, ACMEOptions{Observe: j.observe, Logger: slog.New(slog.NewTextHandler(j, nil)),
 			CheckInterval: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		m.Stop()
 		if t.Failed() {
 			t.Log(j.text())
 		}
 	})
-	if err := m.Start(t.Context(), listen); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, m.Start(t.Context(), listen))
 	return m, j
 }
 
@@ -139,9 +136,7 @@ func await(t *testing.T, m *ACME, a *servicetest.Authority, host string, before 
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -222,9 +217,7 @@ func TestCheck(t *testing.T) {
 	c := await(t, m, a, "check.acme.example", nil)
 	cfg.Hosts = append(cfg.Hosts, "check.umbrella.example")
 	checked, err := NewACME(cfg, ACMEOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer checked.Stop()
 	const missing = "tls.acme: there is no certificate for check.umbrella.example yet: the server obtains it when it runs"
 	for name, tc := range map[string]struct {
@@ -251,14 +244,10 @@ func TestCheck(t *testing.T) {
 		t.Errorf("the folder has %v, %v", files, err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, nil, 0o600))
 	cfg.Folder = filepath.Join(file, "acme")
 	broken, err := NewACME(cfg, ACMEOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer broken.Stop()
 	if _, _, err := broken.Check(t.Context(), time.Now()); !mentions(fmt.Sprint(err), "tls.acme.folder: ") {
 		t.Errorf("a folder below a file: %v", err)
@@ -273,9 +262,7 @@ func TestCheckMakesNoFolder(t *testing.T) {
 	cfg := configOf(t, a, "folder.acme.example")
 	cfg.HTTPListen, cfg.Folder = a.HTTPAddress, filepath.Join(cfg.Folder, "new", "acme")
 	checked, err := NewACME(cfg, ACMEOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer checked.Stop()
 	_, warnings, err := checked.Check(t.Context(), time.Now())
 	if err != nil || !slices.ContainsFunc(warnings, func(w string) bool {
@@ -406,9 +393,7 @@ func TestListeners(t *testing.T) {
 		Hosts: []string{"ftp.acme.example"}, Directory: "https://127.0.0.1:1/dir", Folder: folder(t),
 		HTTPListen: "127.0.0.1:0", TLSListen: "127.0.0.1:0",
 	}, ACMEOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer m.Stop()
 	var addresses []string
 	remember := func(ctx context.Context, key, address string) (net.Listener, error) {
@@ -416,13 +401,9 @@ func TestListeners(t *testing.T) {
 		addresses = append(addresses, l.Addr().String())
 		return l, err
 	}
-	if err := m.Start(t.Context(), remember); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, m.Start(t.Context(), remember))
 	response, err := http.Get("http://" + addresses[0] + "/.well-known/acme-challenge/unknown")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	if body, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusNotFound {
 		t.Errorf("HTTP answers %d %s", response.StatusCode, body)
@@ -448,9 +429,7 @@ func TestListenError(t *testing.T) {
 	m, err := NewACME(
 		config.ACME{Hosts: []string{"ftp.acme.example"}, Folder: t.TempDir(), HTTPListen: "127.0.0.1:0",
 			TLSListen: "127.0.0.1:0"}, ACMEOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var first net.Listener
 	err = m.Start(t.Context(), func(ctx context.Context, key, address string) (net.Listener, error) {
 		if key == "tls.acme.tls_listen" {

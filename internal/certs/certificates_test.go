@@ -17,6 +17,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // writeCertificate writes a certificate with a serial number, and its key.
@@ -43,9 +44,7 @@ func serial(t *testing.T, cfg *tls.Config, serverName string) int64 {
 	go func() { _ = tls.Server(theirs, cfg).HandshakeContext(t.Context()) }() // the client's side tells
 	// it looks at the serial number only
 	client := tls.Client(ours, &tls.Config{ServerName: serverName, InsecureSkipVerify: true})
-	if err := client.HandshakeContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, client.HandshakeContext(t.Context()))
 	return client.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }
 
@@ -55,9 +54,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	files := config.TLS{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}
 	writeCertificate(t, files, 1)
 	cfg, err := tlsConfig(&config.Config{TLS: files}, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, step := range []struct {
 		name string
 		do   func()
@@ -94,9 +91,7 @@ func TestCertificateOfATenant(t *testing.T) {
 	writeCertificate(t, acme, 2)
 	log := slog.New(slog.DiscardHandler)
 	tlsCfg, err := tlsConfig(cfg, nil, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, tc := range []struct {
 		name, serverName string
 		want             int64
@@ -130,9 +125,7 @@ func TestCipherSuites(t *testing.T) {
 	files := config.TLS{CertFile: filepath.Join(t.TempDir(), "crt"), KeyFile: filepath.Join(t.TempDir(), "key")}
 	writeCertificate(t, files, 1)
 	cfg, err := tlsConfig(&config.Config{TLS: files}, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for suite, accepted := range map[uint16]bool{
 		tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256:         true,
 		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256:       true,
@@ -190,9 +183,7 @@ func TestEndingCertificates(t *testing.T) {
 	write("zebra", "ftp.zebra.example", 29*day+time.Hour)
 	var log strings.Builder
 	s, err := Open(cfg, nil, nil, slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	date := func(left time.Duration) string { return now.Add(left).UTC().Format(time.DateOnly) }
 	ended, warnings := s.Problems(now)
 	got := strings.ReplaceAll(strings.Join(append(ended, warnings...), "\n"), dir, "")
@@ -266,9 +257,7 @@ func TestIssuedCertificates(t *testing.T) {
 	}
 	issue := func(serial int64) *tls.Certificate {
 		c, err := tls.LoadX509KeyPair(pair(serial))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return &c
 	}
 	cfg := &config.Config{Tenants: map[string]*config.Tenant{"acme": {Hosts: []string{"ftp.acme.example"}},
@@ -279,9 +268,7 @@ func TestIssuedCertificates(t *testing.T) {
 		map[string]*tls.Certificate{}}
 	open := func() *Set {
 		s, err := Open(cfg, nil, authority, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return s
 	}
 	s := open()
@@ -314,9 +301,7 @@ func TestPrepare(t *testing.T) {
 	writeCertificate(t, first, 1)
 	writeCertificate(t, second, 2)
 	s, err := Open(&config.Config{TLS: first}, nil, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	listener := s.Config()
 	prepare := func(cfg *config.Config, want bool) {
 		t.Helper()

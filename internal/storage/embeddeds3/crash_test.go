@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/storage/embeddeds3"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // crashVariable names the data folder for a test process that serves it until it is killed.
@@ -69,19 +70,13 @@ func serveHalfAnUpload(dir string) error {
 func TestKilledServerLeavesNoHalves(t *testing.T) {
 	dir := t.TempDir()
 	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cmd := exec.Command(executable)
 	cmd.Env = append(os.Environ(), crashVariable+"="+dir, "TMPDIR="+t.TempDir())
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, cmd.Start())
 	line, readErr := bufio.NewReader(stdout).ReadString('\n')
 	killErr := cmd.Process.Kill()
 	waitErr := cmd.Wait()

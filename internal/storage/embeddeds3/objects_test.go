@@ -16,6 +16,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/babelftp/babelftp/internal/storage/embeddeds3"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 const mib = 1 << 20
@@ -38,14 +39,10 @@ func newBucket(t *testing.T) bucket {
 func (b bucket) get(t *testing.T, key string) []byte {
 	t.Helper()
 	out, err := b.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &b.name, Key: &key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer out.Body.Close()
 	content, err := io.ReadAll(out.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return content
 }
 
@@ -57,9 +54,7 @@ func (b bucket) keys(t *testing.T) []string {
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, object := range page.Contents {
 			keys = append(keys, *object.Key)
 		}
@@ -70,9 +65,7 @@ func (b bucket) keys(t *testing.T) []string {
 func (b bucket) openUploads(t *testing.T) int {
 	t.Helper()
 	out, err := b.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &b.name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return len(out.Uploads)
 }
 
@@ -151,18 +144,14 @@ func objectFiles(t *testing.T, dir string) []string {
 		files = append(files, name)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return files
 }
 
 func TestCloseWaitsForRequests(t *testing.T) {
 	dir := t.TempDir()
 	s, err := embeddeds3.Start(t.Context(), embeddeds3.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b := bucket{Client: s.Client(), name: "bucket"}
 	if _, err := b.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &b.name}); err != nil {
 		t.Fatal(err)

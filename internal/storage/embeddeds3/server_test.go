@@ -11,15 +11,14 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/storage/embeddeds3"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // start runs a server on dir until the end of the test.
 func start(t *testing.T, dir string) *embeddeds3.Server {
 	t.Helper()
 	s, err := embeddeds3.Start(t.Context(), embeddeds3.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { stop(t, s) })
 	return s
 }
@@ -35,14 +34,10 @@ func TestCloseLeavesNothing(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	before, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for range 2 {
 		s, err := embeddeds3.Start(t.Context(), embeddeds3.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		stop(t, s)
 	}
 	if after, err := os.Getwd(); err != nil || after != before {
@@ -97,13 +92,9 @@ func containsAny(s string, substrings []string) bool {
 
 func TestStartFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, nil, 0o600))
 	long := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
-	if err := os.Mkdir(long, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(long, 0o700))
 	tests := []struct {
 		name, tmpdir string
 		opts         embeddeds3.Options

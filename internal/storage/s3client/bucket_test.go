@@ -10,6 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -162,9 +163,7 @@ func TestClientsAreShared(t *testing.T) {
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", S3: config.S3{Region: cfg.S3.Region}}
 	cfg.Tenants["zebra"] = &config.Tenant{Bucket: "zebra", S3: config.S3{Region: "eu-west-1"}}
 	all, err := open(t.Context(), cfg, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	acme, umbrella, zebra := all[0], all[1], all[2]
 	if acme.Client != umbrella.Client || acme.Client == zebra.Client {
 		t.Error("clients are not shared by account")

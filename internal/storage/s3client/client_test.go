@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -26,9 +27,7 @@ func TestChecksums(t *testing.T) {
 			cfg := servicetest.NewConfig(t, s)
 			cfg.S3.Profile = tc.profile
 			all, err := open(t.Context(), cfg, s.AWSConfig())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			opts := all[0].Client.Options()
 			if opts.RequestChecksumCalculation != tc.request || opts.ResponseChecksumValidation != tc.response {
 				t.Errorf(

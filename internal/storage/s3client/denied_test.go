@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -107,13 +108,9 @@ func TestExplainKeys(t *testing.T) {
 			})
 			p, _ := driver.ProfileNamed("minio")
 			fs, err := driver.New(t.Context(), client, bucket, &driver.Options{Profile: p})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, file := range []string{"in/a.csv", "in/b.csv"} {
-				if err := afero.WriteFile(fs, file, []byte("x"), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, afero.WriteFile(fs, file, []byte("x"), 0o644))
 			}
 			for operation, run := range map[string]func() error{
 				"remove": func() error { return fs.Remove("in/a.csv") },
@@ -128,9 +125,7 @@ func TestExplainKeys(t *testing.T) {
 			keys := []types.ObjectIdentifier{{Key: aws.String("in/a.csv")}}
 			out, err := client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{
 				Bucket: &bucket, Delete: &types.Delete{Objects: keys}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			want := "the IAM policy must allow s3:DeleteObject on " + arn + "/in/a.csv: "
 			if len(out.Errors) != 1 || !strings.HasPrefix(aws.ToString(out.Errors[0].Message), want) {
 				t.Errorf("DeleteObjects has %d errors, want one that begins with %q", len(out.Errors), want)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -25,14 +26,10 @@ func TestProbePackaged(t *testing.T) {
 	s3test.RunPackaged(t, func(t *testing.T, s *s3test.Server) {
 		probe := func(t *testing.T, cfg *config.Config) *s3client.Report {
 			t.Helper()
-			if err := cfg.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, cfg.Validate())
 			log := slog.New(slog.DiscardHandler)
 			buckets, err := s3client.NewFactory(s.AWSConfig(), nil, log).Buckets(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			b := buckets["acme"]
 			b.AddUse(s3client.Use{Write: true, Delete: true}) // of users who may do everything
 			return s3client.Probe(t.Context(), b, log)

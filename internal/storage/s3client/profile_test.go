@@ -14,6 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -21,9 +22,7 @@ import (
 // checked is the bucket of the tenant acme after Verify, and the error of that.
 func checked(t *testing.T, cfg *config.Config, reach *aws.Config) (*Bucket, error) {
 	t.Helper()
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cfg.Validate())
 	all, err := verify(t.Context(), cfg, reach)
 	if len(all) == 0 {
 		return nil, err
@@ -51,9 +50,7 @@ func TestFindProfile(t *testing.T) {
 			reach := s.AWSConfig()
 			seen := watch(reach)
 			b, err := checked(t, cfg, reach)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if b.Profile != want {
 				t.Errorf("%q: %+v; want %+v", configured, b.Profile, want)
 			}
@@ -89,9 +86,7 @@ func TestDeleteMarkersOfBucket(t *testing.T) {
 				}
 			}
 			b, err := checked(t, cfg, reach)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if b.Profile.GhostPrefixes != tc.want {
 				t.Errorf("%t, want %t", b.Profile.GhostPrefixes, tc.want)
 			}
@@ -106,9 +101,7 @@ func TestNoticeVersions(t *testing.T) {
 	reach := s.AWSConfig()
 	seen := watch(reach)
 	b, err := checked(t, cfg, reach)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w := &Watcher{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	w.Watch([]*Bucket{b})
 	look := func() (requests int, ghosts bool) {
@@ -141,9 +134,7 @@ func TestProfileByConfiguration(t *testing.T) {
 	}
 	cfg.Tenants["other"] = &config.Tenant{Bucket: s.Bucket(t)}
 	all, err := verify(t.Context(), cfg, s.AWSConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var got []string
 	for _, b := range all {
 		got = append(got, b.Tenant+b.Folder+"="+b.Profile.Name)
@@ -227,9 +218,7 @@ func showsItself(t *testing.T, s *s3test.Server) {
 				response.Header.Del("X-Amz-Request-Id")
 			}
 			b, err := checked(t, cfg, reach)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if b.Profile != tc.want {
 				t.Errorf("%+v; want %+v", b.Profile, tc.want)
 			}

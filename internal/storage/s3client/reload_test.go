@@ -10,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -32,9 +33,7 @@ func TestReuse(t *testing.T) {
 	buckets := func(cfg *config.Config) map[string]*Bucket {
 		t.Helper()
 		made, err := f.Buckets(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return made
 	}
 	before := buckets(foldersOf())
@@ -99,9 +98,7 @@ func TestWatchOtherBuckets(t *testing.T) {
 	bucketOf := func() *Bucket {
 		t.Helper()
 		all, err := open(t.Context(), servicetest.NewConfig(t, s), s.AWSConfig())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return all[0]
 	}
 	first, second := bucketOf(), bucketOf()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -29,9 +30,7 @@ func TestAssumeRoleOnMinIO(t *testing.T) {
 	reach := s.AWSConfig()
 	seen := watch(reach)
 	b, err := checked(t, cfg, reach)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := b.Client.PutObject(
 		t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: aws.String("a"),
 			Body: strings.NewReader("content")}); err != nil {
@@ -86,15 +85,11 @@ func TestAssumeRole(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	sts := s3test.StartSTS(t, s)
 	cfg := withRole(t, s)
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cfg.Validate())
 	reach := sts.Config(t, s.AWSConfig())
 	seen := watch(reach)
 	all, err := verify(t.Context(), cfg, reach)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i, want := range []map[string]string{
 		{
 			"RoleArn": "arn:aws:iam::123456789012:role/ftp", "ExternalId": "babelftp/acme",
@@ -151,9 +146,7 @@ func TestRolesAreNotShared(t *testing.T) {
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", Presign: 30 * time.Minute,
 		Folders: map[string]*config.Folder{"/a": {Prefix: "a/"}}}
 	all, err := open(t.Context(), cfg, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if all[0].Client == all[1].Client || all[0].account.role.cache == all[1].account.role.cache {
 		t.Error("two tenants share credentials")
 	}
@@ -173,9 +166,7 @@ func TestRenewedRole(t *testing.T) {
 	sts := s3test.StartSTS(t, s)
 	cfg := withRole(t, s)
 	b, err := checked(t, cfg, sts.Config(t, s.AWSConfig()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	role := b.account.role
 	check := func(wantRequests int) error {
 		t.Helper()
@@ -224,9 +215,7 @@ func TestAssumeRoleErrors(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	sts := s3test.StartSTS(t, s)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	nobody := closed.Addr().String()
 	_ = closed.Close()
 	const role = "arn:aws:iam::123456789012:role/ftp"

@@ -14,6 +14,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // Of the errors that the SDK and net/http wrap, the reason is what went wrong.
@@ -73,17 +75,13 @@ func TestSmallBodiesGoWithTheHeaders(t *testing.T) {
 			want := bytes.Repeat([]byte("x"), tc.size)
 			body := &closable{Reader: bytes.NewReader(want)}
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL, body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if request.ContentLength = int64(tc.size); tc.size == 0 {
 				request.Body = http.NoBody // as the SDK does
 			}
 			writes.Store(0)
 			response, err := client.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			_ = response.Body.Close()
 			if !bytes.Equal(received, want) {
 				t.Errorf("%d bytes have arrived of %d", len(received), len(want))

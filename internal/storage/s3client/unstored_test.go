@@ -19,6 +19,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -27,9 +28,7 @@ func clientOf(t *testing.T, reach *aws.Config) *s3.Client {
 	t.Helper()
 	factory := NewFactory(reach, nil, slog.New(slog.DiscardHandler))
 	client, err := factory.client(accountOf(config.S3{PathStyle: aws.Bool(true)}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return client
 }
 
@@ -53,9 +52,7 @@ func TestStoreInDirectoryThatBecomesEmpty(t *testing.T) {
 	const rounds, content = 60, "content"
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		client, bucket := clientOf(t, s.AWSConfig()), s.Bucket(t)
-		if err := ways["put"](t, client, bucket, "source", []byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, ways["put"](t, client, bucket, "source", []byte(content)))
 		round := func(key string, store func(*testing.T, *s3.Client, string, string, []byte) error) error {
 			if err := store(t, client, bucket, key, []byte(content)); err != nil {
 				return err
@@ -95,9 +92,7 @@ func TestStoreFileAndDirectory(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		client, bucket := clientOf(t, s.AWSConfig()), s.Bucket(t)
 		for way, store := range ways {
-			if err := ways["put"](t, client, bucket, "source", []byte(content)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, ways["put"](t, client, bucket, "source", []byte(content)))
 			for n := range rounds {
 				name := fmt.Sprint(way, n)
 				var clients sync.WaitGroup
@@ -135,9 +130,7 @@ func TestRefusedCompletion(t *testing.T) {
 		client := clientOf(t, reach)
 		begun, err := client.CreateMultipartUpload(
 			t.Context(), &s3.CreateMultipartUploadInput{Bucket: &name, Key: &key})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		seen.requests = nil
 		_, err = client.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
 			Bucket: &name, Key: &key, UploadId: begun.UploadId,
@@ -190,9 +183,7 @@ func TestConfirmStored(t *testing.T) {
 			}
 			factory := NewFactory(reach, nil, slog.New(slog.DiscardHandler))
 			client, err := factory.client(accountOf(config.S3{PathStyle: aws.Bool(true), Profile: tc.profile}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			err = ways["put"](t, client, name, "file", []byte("content"))
 			if code := s3error.Code(err); code != tc.code || (err != nil) != (tc.code != "") {
 				t.Errorf("%v, want %q", err, tc.code)
@@ -238,9 +229,7 @@ func TestStoreWhereDirectoryIs(t *testing.T) {
 	reach := s.AWSConfig()
 	seen := watch(reach)
 	client := clientOf(t, reach)
-	if err := ways["put"](t, client, bucket, "directory/file", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, ways["put"](t, client, bucket, "directory/file", nil))
 	err := ways["put"](t, client, bucket, "directory", []byte("content"))
 	if refused, ok := errors.AsType[smithy.APIError](err); !ok || refused.ErrorCode() != "ExistingObjectIsDirectory" {
 		t.Errorf("%v, want ExistingObjectIsDirectory", err)

@@ -9,29 +9,23 @@ import (
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"golang.org/x/sys/unix"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // TestUserTimeout asks a connection to S3 for its user timeout.
 func TestUserTimeout(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	cfg, err := LoadEnvironment(t.Context(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	conn, err := cfg.HTTPClient.(*awshttp.BuildableClient).GetTransport().DialContext(
 		t.Context(), "tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	raw, err := conn.(syscall.Conn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := raw.Control(func(fd uintptr) {
 		got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
 		if want := userTimeout; err != nil || time.Duration(got)*time.Millisecond != want {

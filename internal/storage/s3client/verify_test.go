@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -46,9 +47,7 @@ func keepsPromises(t *testing.T, p driver.Profile, client *s3.Client, bucket str
 	t.Helper()
 	p.ExclusivePut, p.ExclusiveComplete = p.PutsOn(true), p.CompletesOn(true)
 	x := newSample(newScratch(client, bucket), "", &p)
-	if err := x.putAgain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, x.putAgain(t.Context()))
 	for _, promise := range x.promises() {
 		if kept, err := promise.kept(t.Context()); err != nil || kept != promise.made {
 			t.Errorf("%s: %t, %v; the table says %t", promise.what, kept, err, promise.made)
