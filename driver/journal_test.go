@@ -602,6 +602,27 @@ func TestSentAgainAfterServerDied(t *testing.T) {
 	}
 }
 
+// A client reconnects and sends its file again, and S3 takes long to tell that to the session which notices only then
+// that its client has gone. Nothing is kept of what that one has got.
+func TestSentAgainBeforeSlowAnswer(t *testing.T) {
+	inVirtualTime(t, func(x *journalTest) {
+		alice, _, spy := x.replica(x.Context(), "alice")
+		file, client, done := x.open(alice, anew, 0)
+		x.send(client, patterned(1000))
+		time.Sleep(5 * time.Second)
+		again := patterned(2000)
+		x.write(alice, anew, 0, again)
+		spy.Before(func(_ context.Context, operation string, _ any) error {
+			if operation == "HeadObject" {
+				time.Sleep(10 * time.Second)
+			}
+			return nil
+		})
+		x.interrupt(file, done)
+		x.wantFile(again)
+	})
+}
+
 // S3 has refused to create an upload, and the client sends the file again. What is left of the first attempt does no
 // harm to the second one.
 func TestCreationRefused(t *testing.T) {

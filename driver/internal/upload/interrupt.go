@@ -147,8 +147,8 @@ func (w *Writer) tail(length int64) s3object.Content {
 // times are by the clock of S3, which tells an object that was stored within the first two seconds from one before only
 // if the upload has looked at the object.
 func (w *Writer) storedSince(ctx context.Context) (base string, stored bool, err error) {
-	took := time.Since(w.opened)
 	v, _, age, err := w.u.Bucket.HeadWithAge(ctx, w.key)
+	took := time.Since(w.opened) // until the answer, as the age: S3 may take long
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", false, nil
 	}
