@@ -493,11 +493,17 @@ func TestStalledClientContinues(t *testing.T) {
 	})
 }
 
-// A server dies at each request of an upload. Its owner resumes what there is two minutes later, and a sweep leaves
-// nothing.
+// A server dies at each request of an upload, also of one whose last part is a whole one. Its owner resumes what there
+// is two minutes later, and a sweep leaves nothing.
 func TestServerDies(t *testing.T) {
 	t.Parallel()
-	content := patterned(2*journalPart + 5000)
+	for _, size := range []int{2 * journalPart, 2*journalPart + 5000} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) { testServerDies(t, patterned(size)) })
+	}
+}
+
+func testServerDies(t *testing.T, content []byte) {
+	t.Helper()
 	for _, owner := range []string{"alice", ""} {
 		for _, operation := range []string{"PutObject", "CreateMultipartUpload", "UploadPart",
 			"CompleteMultipartUpload"} {

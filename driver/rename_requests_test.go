@@ -11,10 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 // TestRenameRequests counts the requests to rename a directory of three files. Two look for a file of each name, and
@@ -100,5 +103,60 @@ func TestRenameBackDuringRename(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRenameOfMany lets another client replace files of a directory that has more than one request deletes, when all
+// are copied: one before the directory is listed the last time, and one of each page after that. S3 has no condition
+// for the delete, so the driver lists the files once more.
+func TestRenameOfMany(t *testing.T) {
+	const files, first, second, last = 1200, 0, 1, 1199
+	p, server := simulated(t, "gcs")
+	spy := drivertest.NewSpy(server.Client(nil))
+	f := drivertest.MustNew(t.Context(), spy, "bucket", &driver.Options{Profile: p})
+	name := func(of string, i int) string { return fmt.Sprintf("%s/%04d", of, i) }
+	store := func(i int, content string) {
+		server.Put("bucket", s3sim.Object{Key: name("old", i), Content: s3sim.Content{[]byte(content)},
+			Modified: time.Now().Add(-time.Hour).Truncate(time.Second)})
+	}
+	for i := range files {
+		store(i, "first")
+	}
+	var copied, listed sync.Once
+	spy.After(func(operation string, out any) error {
+		if spy.Counts()["CopyObject"] < files {
+			return nil
+		}
+		page, lists := out.(*s3.ListObjectsV2Output)
+		switch {
+		case !lists && operation != "CopyObject":
+		case !lists:
+			copied.Do(func() { store(first, "later") })
+		case aws.ToString(page.Prefix) == "old/" && !aws.ToBool(page.IsTruncated):
+			listed.Do(func() {
+				store(second, "later")
+				store(last, "later")
+			})
+		}
+		return nil
+	})
+	if err := f.Rename("old", "new"); !errors.Is(err, syscall.EAGAIN) {
+		t.Errorf("the rename has ended with %v", err)
+	}
+	left := 0
+	for _, o := range server.Objects("bucket") {
+		if strings.HasPrefix(o.Key, "old/") {
+			left++
+		}
+	}
+	if left != 3 {
+		t.Errorf("%d files are left", left)
+	}
+	for _, i := range []int{first, second, last} {
+		for of, want := range map[string]string{"old": "later", "new": "first"} {
+			if got, err := afero.ReadFile(f, name(of, i)); string(got) != want || err != nil {
+				t.Errorf("%s has %q, %v, want %q", name(of, i), got, err, want)
+			}
+		}
 	}
 }

@@ -99,3 +99,33 @@ func TestVersionedControlCharacters(t *testing.T) {
 		}
 	}
 }
+
+// A directory is renamed whose versions take several pages, on a server without conditional deletes. Another client
+// replaces its last file right before all are deleted, and that file comes back.
+func TestVersionedPages(t *testing.T) {
+	p, _ := simulated(t, "gcs")
+	server := s3sim.New(s3sim.Options{Profile: p, PageSize: 3})
+	server.CreateBucket("bucket")
+	client := server.Client(nil)
+	versioning(t, client, "bucket", types.BucketVersioningStatusEnabled)
+	spy := drivertest.NewSpy(client)
+	f := drivertest.MustNew(t.Context(), spy, "bucket", &driver.Options{Profile: p})
+	other := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{Profile: p})
+	for _, name := range []string{"1+1", "50%", "é", "ü"} {
+		write(t, f, "old/"+name, "first")
+	}
+	spy.Before(func(_ context.Context, operation string, _ any) error {
+		if operation == "DeleteObjects" {
+			write(t, other, "old/ü", "later")
+		}
+		return nil
+	})
+	if err := f.Rename("old", "new"); !errors.Is(err, syscall.EAGAIN) {
+		t.Errorf("the rename has ended with %v", err)
+	}
+	for name, want := range map[string]string{"old/ü": "later", "new/ü": "first"} {
+		if got, err := afero.ReadFile(other, name); string(got) != want || err != nil {
+			t.Errorf("%s has %q, %v, want %q", name, got, err, want)
+		}
+	}
+}
