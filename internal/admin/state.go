@@ -22,7 +22,8 @@ type Source interface {
 	// Uploads are those of a tenant, or of all for an empty name, of all replicas.
 	Uploads(ctx context.Context, tenant string) (*Uploads, error)
 	// Abort removes an interrupted upload. The error is an [Error] with 404 where there is none, or S3 has completed
-	// it. It is EBUSY where a session works on it, or S3 may yet complete it. Any other says which bucket does not answer.
+	// it. It is EBUSY where a session works on it, or S3 may yet complete it. Any other says which bucket does not
+	// answer.
 	Abort(ctx context.Context, tenant, id string) error
 	// Audit has the last events of the audit log, the oldest first.
 	Audit() []json.RawMessage
