@@ -251,16 +251,6 @@ func TestActive(t *testing.T) {
 	})
 }
 
-func TestDataConnectionTimeout(t *testing.T) {
-	s := newSite(t, func(cfg *control.Config) { cfg.Data.OpenTimeout = 100 * time.Millisecond })
-	c := s.login()
-	c.do("EPSV", "229 ")
-	c.do("STOR f", "150 ")
-	c.expect("425 ")
-	s.wantEmpty()
-	c.do("NOOP", "200 ")
-}
-
 func TestStall(t *testing.T) {
 	s := newSite(t, func(cfg *control.Config) { cfg.Data.StallTimeout = 100 * time.Millisecond })
 	c := s.login()
@@ -498,36 +488,6 @@ func TestNoTLSOnDataConnection(t *testing.T) {
 	conn.Close()
 	c.expect("426 ")
 	c.do("SIZE g", "550 ")
-}
-
-func TestListingOfManyEntries(t *testing.T) {
-	s := newSite(t, nil)
-	c := s.login()
-	c.do("MKD d", "257 ")
-	c.store("d/a", "x")
-	c.store("d/b/c", "x")
-	c.wantData("d/a\r\nd/b\r\n", "NLST d")
-	c.wantData("d/a\r\n", "NLST d/a")
-	if got := c.download("MLSD d"); !regexp.MustCompile(`\ntype=dir;modify=\d{14};perm=cdeflmp; b\r\n`).MatchString(
-		got) {
-		t.Errorf("MLSD d: %q", got)
-	}
-	if r := c.do("STAT d", "212-"); strings.Count(r, "\n") != 3 {
-		t.Errorf("STAT d: %q", r)
-	}
-	if r := c.do("STAT d/a", "213-"); strings.Count(r, "\n") != 2 {
-		t.Errorf("STAT d/a: %q", r)
-	}
-	c.do("STAT nowhere", "550 ")
-	c.do("OPTS MLST size;nonsense;", "200 MLST OPTS size;")
-	c.wantData("size=1; a\r\n b\r\n", "MLSD d")
-	c.do("RMD d", "550 ")
-	c.do("RMD d/a", "550 ")
-	c.do("MKD d/e", "257 ")
-	c.do("DELE d/e", "550 ")
-	c.do("RMD d/e", "250 ")
-	c.do("SITE RMDIR d", "250 ")
-	s.wantEmpty()
 }
 
 // TestRNTOMustFollowRNFR: a new name is for what RNFR has named in the command before, and for nothing else (RFC 959
