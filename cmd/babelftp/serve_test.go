@@ -205,9 +205,7 @@ func TestClientsOfSystemdWait(t *testing.T) {
 	busy.Command(150, "STOR a")
 	must.OK(t, p.signal(syscall.SIGTERM))
 	idle.Reply(421) // the server has stopped to accept
-	late, err := net.Dial("tcp", l.Addr().String())
-	must.OK(t, err)
-	defer late.Close()
+	late := must.Dial(t, l.Addr().String())
 	must.OK(t, l.SetDeadline(time.Now().Add(time.Minute)))
 	next, err := l.Accept()
 	if err != nil {

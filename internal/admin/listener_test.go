@@ -53,8 +53,7 @@ func serve(t *testing.T, cfg config.Admin, api http.Handler) (l *Listener, addre
 	t.Helper()
 	l, err := NewListener(cfg, api, answers("page"), nil, slog.New(slog.DiscardHandler))
 	must.OK(t, err)
-	bound, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
+	bound := must.Listen(t)
 	ended := make(chan error)
 	go func() { ended <- l.Serve(bound) }()
 	t.Cleanup(func() {
@@ -403,9 +402,7 @@ func TestTooManyConnections(t *testing.T) {
 	_, address := serve(t, config.Admin{Users: users(t, password)}, answers("api"))
 	var oldest net.Conn
 	for range maxPerNetwork + 1 {
-		conn, err := net.Dial("tcp", address)
-		must.OK(t, err)
-		defer conn.Close()
+		conn := must.Dial(t, address)
 		must.Write(t, conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		if _, err := conn.Read(make([]byte, 1)); err != nil {
 			t.Fatal(err) // each is served

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -165,8 +164,6 @@ func TestConfigurationStopsTheServer(t *testing.T) {
 // silentServer accepts connections and answers nothing.
 func silentServer(t *testing.T) (endpoint string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
-	t.Cleanup(func() { _ = listener.Close() }) // which resets what it has not accepted
+	listener := must.Listen(t) // which resets what it has not accepted
 	return "http://" + listener.Addr().String()
 }

@@ -184,9 +184,7 @@ func TestLoginByCertificate(t *testing.T) {
 			c.start()
 			own := c.tls("till", version)
 			client := c.connect(own)
-			if r := client.Command(232, "USER till"); r != "Welcome to Acme\nLogin successful." {
-				t.Errorf("232: %q", r)
-			}
+			client.Answers(232, "Welcome to Acme\nLogin successful.", "USER till")
 			client.Command(530, "USER till")
 			protect(client, own)
 			client.Store("resumed", "content")

@@ -38,9 +38,7 @@ func TestClosedUsers(t *testing.T) {
 		login := func(user, password, want string) {
 			t.Helper()
 			c.Command(331, "USER "+user)
-			if reply := c.Command(530, "PASS "+password); reply != want {
-				t.Errorf("%s: %q, want %q", user, reply, want)
-			}
+			c.Answers(530, want, "PASS "+password)
 		}
 		for range 3 {
 			login("off", servicetest.Password, "This user account is disabled.")

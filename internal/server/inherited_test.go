@@ -64,9 +64,7 @@ func TestInherited(t *testing.T) {
 			if got := l.Addr().String(); got != address {
 				t.Errorf("the listener is on %s, want %s", got, address)
 			}
-			c, err := net.Dial("tcp", address)
-			must.OK(t, err)
-			defer c.Close()
+			must.Dial(t, address)
 			accepted, err := l.Accept()
 			must.OK(t, err)
 			_ = accepted.Close()

@@ -49,9 +49,7 @@ func TestQuotas(t *testing.T) {
 		}
 		usage := func(c *ftptest.Client, want string) {
 			t.Helper()
-			if got := c.Command(200, "SITE QUOTA"); got != "Space used: "+want {
-				t.Errorf("SITE QUOTA: %q, want %q", got, want)
-			}
+			c.Answers(200, "Space used: "+want, "SITE QUOTA")
 		}
 		usage(alice, "7 B / 40 B")
 		usage(bob, "14 B / 100 B")

@@ -85,9 +85,7 @@ func TestTenantTexts(t *testing.T) {
 		if !strings.HasPrefix(welcome, "Hello alice.\n") || strings.Contains(welcome, "\n Seen on 2") != before {
 			t.Errorf("logged in before: %t, the welcome is %q", before, welcome)
 		}
-		if got := c.Command(221, "QUIT"); got != "Acme says goodbye." {
-			t.Errorf("QUIT answers %q", got)
-		}
+		c.Answers(221, "Acme says goodbye.", "QUIT")
 	}
 }
 

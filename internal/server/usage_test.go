@@ -42,9 +42,7 @@ func TestTransferLimit(t *testing.T) {
 	endFirst := begin("alice")
 	second := session(t, srv, "alice")
 	_ = second.Data()
-	if text := second.Command(450, "NLST /"); text != tooMany {
-		t.Errorf("the refusal says %q", text)
-	}
+	second.Answers(450, tooMany, "NLST /")
 	endBob := begin("bob")
 	endBobs := begin("bob")
 	endBob()
@@ -109,9 +107,7 @@ func TestOperationLimit(t *testing.T) {
 	}()
 	<-s3.held
 	other.Command(350, "RNFR /b")
-	if text := other.Command(450, "RNTO /c"); text != tooMany {
-		t.Errorf("the refusal says %q", text)
-	}
+	other.Answers(450, tooMany, "RNTO /c")
 	other.Command(450, "SITE RMDIR /b")
 	other.Command(450, "SITE COPY /b /c")
 	other.Command(250, "DELE /file")

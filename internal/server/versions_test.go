@@ -52,12 +52,8 @@ func TestVersions(t *testing.T) {
 			c.Command(350, "REST 3")
 			c.Want("ht", "RETR mistake")
 			c.Command(200, "TYPE I")
-			if size := c.Command(213, "SIZE mistake"); size != "5" {
-				t.Errorf("SIZE: %s", size)
-			}
-			if got := c.Command(213, "MDTM mistake"); got != "20240102030405" {
-				t.Errorf("MDTM: %s", got)
-			}
+			c.Answers(213, "5", "SIZE mistake")
+			c.Answers(213, "20240102030405", "MDTM mistake")
 			if got := c.Command(213, "HASH mistake"); !strings.Contains(got, " 0-4 ") {
 				t.Errorf("HASH: %s", got)
 			}
@@ -83,9 +79,7 @@ func TestVersions(t *testing.T) {
 		c.Want("/.versions\r\n/alice\r\n", "NLST /")
 
 		file := "/.versions/" + then + "/alice/reports/mistake"
-		if text := c.Command(550, "DELE "+file); text != file+": Earlier versions of files cannot be changed." {
-			t.Error(text)
-		}
+		c.Answers(550, file+": Earlier versions of files cannot be changed.", "DELE "+file)
 		for _, name := range []string{"/.versions/2999-01-01", "/.versions/yesterday", "/.versions/2001-02-03/alice",
 			"/.versions/deleted/alice/reports/new"} {
 			c.Command(550, "CWD "+name)
@@ -95,9 +89,7 @@ func TestVersions(t *testing.T) {
 		c.Command(350, "RNFR "+file)
 		c.Command(250, "RNTO /alice/reports/mistake")
 		c.Want("right", "RETR /alice/reports/mistake")
-		if got := c.Command(213, "MDTM /alice/reports/mistake"); got != "20240102030405" {
-			t.Errorf("MDTM when it is restored: %s", got)
-		}
+		c.Answers(213, "20240102030405", "MDTM /alice/reports/mistake")
 		c.Want("right", "RETR "+file)
 		c.Command(350, "SITE CPFR /.versions/deleted/alice/reports/old")
 		c.Command(250, "SITE CPTO /alice/old")

@@ -44,8 +44,7 @@ func (s *fakeSession) Cut()   { s.one.Do(func() { close(s.cut) }) }
 // serve accepts connections, whose sessions come out of the channel when they run.
 func serve(t *testing.T, stubborn bool) (a *acceptor, l net.Listener, running chan *fakeSession, served chan error) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
+	listener := must.Listen(t)
 	a = newAcceptor(slog.New(slog.DiscardHandler), nil)
 	running, served = make(chan *fakeSession, 10), make(chan error, 1)
 	go func() {
@@ -94,8 +93,7 @@ func TestSessionsDuringShutdown(t *testing.T) {
 	if _, err := net.Dial("tcp", address); err == nil {
 		t.Error("the listener is open")
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
+	listener := must.Listen(t)
 	if err := a.Serve(t.Context(), listener, nil); err != nil {
 		t.Errorf("Serve after Shutdown: %v", err)
 	}
@@ -144,8 +142,7 @@ func TestShutdownOfIdleSessions(t *testing.T) {
 func TestPanicOfAcceptedSession(t *testing.T) {
 	guard := panics.NewGuard(slog.New(slog.DiscardHandler))
 	a := newAcceptor(slog.New(slog.DiscardHandler), guard)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
+	listener := must.Listen(t)
 	served := make(chan error, 1)
 	go func() {
 		var first atomic.Bool

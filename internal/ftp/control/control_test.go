@@ -79,8 +79,7 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 		change(&cfg)
 	}
 	s.server = control.New(cfg)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
+	listener := must.Listen(t)
 	s.address = listener.Addr().String()
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve(context.Background(), listener) }()

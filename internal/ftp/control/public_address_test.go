@@ -66,9 +66,7 @@ func TestPASVOverIPv6(t *testing.T) {
 	must.OK(t, err)
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve(context.WithoutCancel(t.Context()), listener) }()
-	conn, err := net.Dial("tcp", listener.Addr().String())
-	must.OK(t, err)
-	defer conn.Close()
+	conn := must.Dial(t, listener.Addr().String())
 	c := &client{Conn: ftptest.NewConn(conn), t: t, site: s}
 	c.expect("220 ")
 	c.do("USER demo", "331 ")

@@ -310,8 +310,7 @@ func TestNoCertificate(t *testing.T) {
 
 func TestImplicitTLS(t *testing.T) {
 	s := newSite(t, nil)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
+	listener := must.Listen(t)
 	served := make(chan error, 1)
 	go func() { served <- s.server.ServeTLS(context.Background(), listener) }()
 	conn, err := tls.Dial("tcp", listener.Addr().String(), s.tls)
@@ -335,9 +334,7 @@ func TestImplicitTLS(t *testing.T) {
 		c.do("REIN", "220 ") // TLS came with the connection and stays, for data connections too
 	}
 
-	plain, err := net.Dial("tcp", listener.Addr().String())
-	must.OK(t, err)
-	defer plain.Close()
+	plain := must.Dial(t, listener.Addr().String())
 	must.Write(t, plain, "USER demo\r\n")
 	if b, _ := io.ReadAll(plain); strings.HasPrefix(string(b), "220") {
 		t.Errorf("greeted in the clear: %q", b)

@@ -19,8 +19,7 @@ import (
 // listen listens for connections, of which those from 127.0.0.2 have headers.
 func listen(t *testing.T, log *servicetest.Log) (l net.Listener, refused *atomic.Int32) {
 	t.Helper()
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
+	tcp := must.Listen(t)
 	refused = new(atomic.Int32)
 	trust := NewTrust([]netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, func() {
 		refused.Add(1)
@@ -109,8 +108,7 @@ func TestListenWithoutTrust(t *testing.T) {
 
 // A panic while a header is read ends that connection only.
 func TestPanicInHeader(t *testing.T) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
+	tcp := must.Listen(t)
 	guard := panics.NewGuard(slog.New(slog.DiscardHandler))
 	log := slog.New(slog.DiscardHandler)
 	l := NewTrust([]netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, func() {

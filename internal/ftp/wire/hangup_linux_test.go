@@ -29,9 +29,7 @@ func TestHungUp(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			listener := must.Listen(t)
-			client, err := net.Dial("tcp", listener.Addr().String())
-			must.OK(t, err)
-			defer client.Close()
+			client := must.Dial(t, listener.Addr().String())
 			server, err := listener.Accept()
 			must.OK(t, err)
 			defer server.Close()

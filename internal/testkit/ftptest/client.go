@@ -63,6 +63,14 @@ func (c *Client) Command(code int, line string) string {
 	return c.Reply(code)
 }
 
+// Answers sends a command line, and wants this reply.
+func (c *Client) Answers(code int, text, line string) {
+	c.tb.Helper()
+	if got := c.Command(code, line); got != text {
+		c.tb.Errorf("%s: %d %q, want %q", line, code, got, text)
+	}
+}
+
 // Login logs in.
 func (c *Client) Login(user, password string) {
 	c.tb.Helper()

@@ -38,6 +38,15 @@ func Write(tb testing.TB, to io.Writer, text string) {
 	OK(tb, err)
 }
 
+// Dial connects to an address, until the end of the test.
+func Dial(tb testing.TB, address string) net.Conn {
+	tb.Helper()
+	conn, err := net.Dial("tcp", address)
+	OK(tb, err)
+	tb.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
 // Listen listens on a port of 127.0.0.1 that is free, until the end of the test.
 func Listen(tb testing.TB) net.Listener {
 	tb.Helper()
