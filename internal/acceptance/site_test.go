@@ -119,19 +119,10 @@ func newSiteBehindProxy(t *testing.T, storage *s3test.Server, lines ...string) (
 // openBehindProxy is open, with a proxy before the S3 server.
 func (s *site) openBehindProxy(t *testing.T, storage *s3test.Server, lines ...string) *s3test.Proxy {
 	t.Helper()
-	proxy := proxied(t, storage)
+	proxy := s3test.StartProxy(t, storage)
 	s.env = append(s.env, fewAttempts)
 	s.open(t, proxy.Server(), lines...)
 	s.client = storage.Client()
-	return proxy
-}
-
-// proxied is a proxy before an S3 server, until the end of the test.
-func proxied(t *testing.T, s *s3test.Server) *s3test.Proxy {
-	t.Helper()
-	proxy, err := s3test.NewProxy(s)
-	must.OK(t, err)
-	t.Cleanup(func() { _ = proxy.Close() })
 	return proxy
 }
 

@@ -504,9 +504,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func testRefusals(t *testing.T, lang string) {
-	proxy, err := s3test.NewProxy(s3test.Start(t, "sim-aws"))
-	must.OK(t, err)
-	t.Cleanup(func() { _ = proxy.Close() })
+	proxy := s3test.StartProxy(t, s3test.Start(t, "sim-aws"))
 	audit := filepath.Join(t.TempDir(), "audit.log")
 	srv := startOn(t, proxy.Server(), func(cfg *config.Config) {
 		cfg.Tenants["acme"].Resume = config.KeepInterrupted

@@ -298,7 +298,7 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 	content := strings.Repeat("0123456789", 700_000)
 	s := s3test.Start(t, "sim-aws")
-	proxy := proxied(t, s)
+	proxy := s3test.StartProxy(t, s)
 	cfg := servicetest.NewConfig(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
 	cfg.Tenants["acme"].Resume = config.KeepInterrupted

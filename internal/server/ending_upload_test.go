@@ -23,7 +23,7 @@ func TestComingBackAtOnce(t *testing.T) {
 	for _, line := range []string{"SIZE /new", "MLST /new", "STOR /new"} {
 		t.Run(line[:4], func(t *testing.T) {
 			s := s3test.Start(t, "sim-aws")
-			proxy := proxied(t, s)
+			proxy := s3test.StartProxy(t, s)
 			cfg := servicetest.NewConfig(t, proxy.Server())
 			cfg.Tenants["acme"].Resume = config.KeepInterrupted
 			log := &servicetest.Log{}

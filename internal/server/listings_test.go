@@ -21,7 +21,7 @@ func sessionBehind(
 ) (*ftptest.Client, *s3test.Proxy) {
 	t.Helper()
 	s := s3test.Start(t, "minio")
-	proxy := proxied(t, s)
+	proxy := s3test.StartProxy(t, s)
 	cfg := servicetest.NewConfig(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
 	cfg.AbandonedUploads = 0 // the sweep at the start would count among the session's requests

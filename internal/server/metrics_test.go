@@ -188,7 +188,7 @@ func TestMetricsOfRunningTransfer(t *testing.T) {
 // A request that the SDK repeats counts twice, and once as a repetition. One that gets no answer has the status error.
 func TestMetricsOfRetries(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
-	proxy := proxied(t, s)
+	proxy := s3test.StartProxy(t, s)
 	srv := start(t, servicetest.NewConfig(t, proxy.Server()), Options{AWS: proxy.Server().AWSConfig()})
 	c := session(t, srv, "alice")
 	proxy.Inject(

@@ -99,7 +99,7 @@ func count(t *testing.T, srv *Server) {
 // number.
 func TestQuotaUncounted(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	proxy := proxied(t, s)
+	proxy := s3test.StartProxy(t, s)
 	cfg := servicetest.NewConfig(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
 	cfg.Tenants["acme"].Quota = 1

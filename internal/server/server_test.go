@@ -138,12 +138,3 @@ func TestListenErrors(t *testing.T) {
 		}
 	}
 }
-
-// proxied is a proxy before an S3 server, until the end of the test.
-func proxied(t *testing.T, s *s3test.Server) *s3test.Proxy {
-	t.Helper()
-	proxy, err := s3test.NewProxy(s)
-	must.OK(t, err)
-	t.Cleanup(func() { _ = proxy.Close() })
-	return proxy
-}

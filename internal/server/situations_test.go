@@ -73,7 +73,7 @@ func TestStoppedUploads(t *testing.T) {
 func TestRefusalsOfS3(t *testing.T) {
 	t.Parallel()
 	s, cfg := simulated(t)
-	proxy := proxied(t, s)
+	proxy := s3test.StartProxy(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
 	cfg.Tenants["acme"].DefaultLanguage = language.English
 	srv := start(t, cfg, Options{AWS: proxy.Server().AWSConfig()})

@@ -30,7 +30,7 @@ func TestRequestsOfSmallFiles(t *testing.T) {
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			s := s3test.Start(t, "minio")
-			proxy := proxied(t, s)
+			proxy := s3test.StartProxy(t, s)
 			cfg := servicetest.NewConfig(t, s)
 			cfg.S3.Endpoint = proxy.Server().Endpoint
 			acme := cfg.Tenants["acme"]

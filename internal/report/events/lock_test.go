@@ -191,9 +191,7 @@ func lossy(
 ) (b lockBucket, lose func(operation string, after, times int) *s3test.Injection, proxy *s3test.Proxy) {
 	t.Helper()
 	server := s3test.Start(t, "minio")
-	proxy, err := s3test.NewProxy(server)
-	must.OK(t, err)
-	t.Cleanup(func() { _ = proxy.Close() })
+	proxy = s3test.StartProxy(t, server)
 	lose = func(operation string, after, times int) *s3test.Injection {
 		return proxy.Inject(s3test.Fault{Operation: operation, After: after, Times: times, Effect: s3test.LoseAnswer()})
 	}

@@ -245,9 +245,7 @@ func TestServerDies(t *testing.T) {
 // The answer to the write of the lease is lost. The server has the lease all the same.
 func TestLeaseWithoutAnswer(t *testing.T) {
 	server := s3test.Start(t, "minio")
-	proxy, err := s3test.NewProxy(server)
-	must.OK(t, err)
-	t.Cleanup(func() { _ = proxy.Close() })
+	proxy := s3test.StartProxy(t, server)
 	b, r := bucket{proxy.Server().Client(s3client.RepeatUnstored("")), server.Bucket(t)}, newReceiver(t)
 	q := b.queue(t, r)
 	e, err := q.begin(t.Context(), Event{Type: view.Upload, Path: "file"})

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
@@ -27,6 +28,17 @@ type Proxy struct {
 	seen   []s3sim.Operation
 	faults []*Fault
 	conns  map[net.Conn]struct{}
+}
+
+// StartProxy is a proxy before an S3 server, until the end of the test.
+func StartProxy(tb testing.TB, s *Server) *Proxy {
+	tb.Helper()
+	p, err := NewProxy(s)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = p.Close() })
+	return p
 }
 
 // NewProxy starts a proxy of a server.
