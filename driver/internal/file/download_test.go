@@ -16,6 +16,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
@@ -47,9 +48,7 @@ func newBucket(t *testing.T, breaks []int) (b *s3api.Bucket, v s3api.Version, ra
 		})
 	b = s3api.NewBucket(client, "bucket", p, &s3api.Stats{}, time.Minute)
 	v, _, err := b.Head(t.Context(), "key")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return b, v, ranges
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/driver/profile"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -108,9 +109,7 @@ func TestIsHolder(t *testing.T) {
 	}
 	other := s.process()
 	next, err := other.Resume(t.Context(), *s.read(other, e.Name()), partSize, &journal.ClientWait{}, func(error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if e.IsHolder(t.Context()) || !next.IsHolder(t.Context()) {
 		t.Error("the session that has taken the upload over is not the only holder")
 	}
@@ -125,9 +124,7 @@ func TestResumeOnce(t *testing.T) {
 	const processes = 4
 	s := newStorage(t)
 	e, _, _ := s.enter(s.process(), key)
-	if err := e.Interrupt(t.Context(), "", partSize, strings.NewReader(""), false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Interrupt(t.Context(), "", partSize, strings.NewReader(""), false))
 	record := s.read(s.process(), e.Name())
 	var resumed atomic.Int32
 	var all sync.WaitGroup
@@ -167,9 +164,7 @@ func TestTakenOver(t *testing.T) {
 			other := s.process()
 			next, err := other.Resume(
 				t.Context(), *s.read(other, e.Name()), partSize, &journal.ClientWait{}, func(error) {})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer next.Release()
 			if err := write(t.Context(), e); !errors.Is(err, journal.ErrTakenOver) {
 				t.Errorf("error is %v, want %v", err, journal.ErrTakenOver)
@@ -187,9 +182,7 @@ func TestTakenOverInAProcess(t *testing.T) {
 	j := s.process()
 	e, _, canceled := s.enter(j, key)
 	next, err := j.Resume(t.Context(), *s.read(j, e.Name()), partSize, &journal.ClientWait{}, func(error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer next.Release()
 	if !canceled.Load() {
 		t.Error("the session before has not ended")
@@ -237,14 +230,10 @@ func TestRecordWithoutUpload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStorage(t)
 			foreign, err := s.CreateUpload(t.Context(), key, "", &s3object.Attributes{}, s3api.PartChecksums{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			j := s.process()
 			e := j.Enter(t.Context(), j.NewRecord(owner, key, partSize), nil, func(error) {})
-			if err := e.Interrupt(t.Context(), "", 0, strings.NewReader("tail"), false); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, e.Interrupt(t.Context(), "", 0, strings.NewReader("tail"), false))
 			e.Release()
 			if err := remove(t, s); err != nil {
 				t.Error(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -24,9 +25,7 @@ func TestAbort(t *testing.T) {
 	process, other := s.process(), s.process()
 	live, _, _ := s.enter(process, "live")
 	kept, _, _ := s.enter(process, key)
-	if err := kept.Interrupt(t.Context(), "", offset, strings.NewReader(tail), false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, kept.Interrupt(t.Context(), "", offset, strings.NewReader(tail), false))
 	kept.Release()
 
 	pending, all, err := other.Pending(t.Context(), 10)
@@ -55,9 +54,7 @@ func TestAbort(t *testing.T) {
 			t.Errorf("the abort of %q: %v", id, err)
 		}
 	}
-	if err := other.Abort(t.Context(), ids[key]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, other.Abort(t.Context(), ids[key]))
 	if err := other.Abort(t.Context(), ids[key]); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the second abort: %v", err)
 	}
@@ -73,24 +70,16 @@ func TestAbortCompleted(t *testing.T) {
 	r := j.NewRecord(owner, key, partSize)
 	name := r.MultipartUpload().Name
 	upload, err := s.CreateUpload(t.Context(), key, name, &s3object.Attributes{}, s3api.PartChecksums{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r.Upload = upload.ID
 	e := j.Enter(t.Context(), r, &journal.ClientWait{}, func(error) {})
 	part, err := s.UploadPart(t.Context(), upload, 1, strings.NewReader("content"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Interrupt(t.Context(), "", partSize, strings.NewReader(""), true); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, e.Interrupt(t.Context(), "", partSize, strings.NewReader(""), true))
 	e.Release()
 	_, err = s.CompleteUpload(
 		t.Context(), upload, []*s3api.Part{&part}, s3api.Condition{}, func(context.Context) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	pending, _, err := s.process().Pending(t.Context(), 1)
 	if err != nil || len(pending) != 1 || pending[0].State != "unsettled" {
 		t.Fatal(pending, err)
@@ -160,9 +149,7 @@ func (s *storage) abortWhileResumed() {
 func TestTornRead(t *testing.T) {
 	s := newStorage(t)
 	kept, _, _ := s.enter(s.process(), key)
-	if err := kept.Interrupt(t.Context(), "", partSize, strings.NewReader(""), false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, kept.Interrupt(t.Context(), "", partSize, strings.NewReader(""), false))
 	kept.Release()
 	owners := s.process()
 	r := *s.read(owners, kept.Name())

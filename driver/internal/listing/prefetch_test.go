@@ -22,6 +22,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/driver/profile"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // lister lists the directory "dir" of a bucket.
@@ -86,13 +87,9 @@ func listedBefore(t *testing.T, way time.Duration, count int) (*bucket, *lister)
 func (l *lister) read(t *testing.T, each func(read int) bool) (read int) {
 	t.Helper()
 	entries, err := l.open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, err := range entries {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if read++; !each(read) {
 			break
 		}
@@ -189,9 +186,7 @@ func TestListingOfUnknownDistance(t *testing.T) {
 				s := newBucket(test.way, 5*time.Millisecond, numbered(pages*pageEntries)...)
 				l := newLister(s)
 				_, before, err := l.list(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if _, took, err := l.list(t.Context()); err != nil || (took < before/2) != test.split {
 					t.Errorf("the first listing took %v, the second one %v, %v", before, took, err)
 				}
@@ -357,15 +352,11 @@ func TestRepeatedListingNotRead(t *testing.T) {
 		}, 6},
 		{"read-late", func(t *testing.T, _ *bucket, l *lister) {
 			entries, err := l.open(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			time.Sleep(2 * unreadTime)
 			read := 0
 			for _, err := range entries {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				read++
 			}
 			if read != count {
@@ -441,9 +432,7 @@ func TestSplitListingRevoked(t *testing.T) {
 				t.Error("the listing has not reserved anything")
 			}
 			part := l.Memory.Buffer(16 << 20)
-			if err := part.FillFrom(t.Context(), bytes.NewReader(make([]byte, 16<<20))); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, part.FillFrom(t.Context(), bytes.NewReader(make([]byte, 16<<20))))
 			part.Release()
 			return true
 		})

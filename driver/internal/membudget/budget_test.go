@@ -7,6 +7,8 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // fillBuffer puts so many bytes into a buffer.
@@ -34,9 +36,7 @@ func TestBufferBody(t *testing.T) {
 			content[i] = byte(i * i >> 3)
 		}
 		b := budget.Buffer(max(int64(size), 1))
-		if err := fillBuffer(t.Context(), b, content); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, fillBuffer(t.Context(), b, content))
 		for range 2 { // a request may be sent again
 			if err := iotest.TestReader(b.Body(), content); err != nil {
 				t.Errorf("%d bytes: %v", size, err)
@@ -67,9 +67,7 @@ func TestBudgetWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := New(MinLimit)
 		first := budget.Buffer(MinLimit)
-		if err := fillBuffer(t.Context(), first, make([]byte, MinLimit)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, fillBuffer(t.Context(), first, make([]byte, MinLimit)))
 		cause := errors.New("ended by the test")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		impatient := make(chan error)
@@ -111,9 +109,7 @@ func TestBudgetServesInOrder(t *testing.T) {
 		budget := New(80 * BlockSize)
 		hold := func(blocks int64) *Buffer {
 			b := budget.Buffer(40 * BlockSize)
-			if err := fillBuffer(t.Context(), b, make([]byte, blocks*BlockSize)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, fillBuffer(t.Context(), b, make([]byte, blocks*BlockSize)))
 			return b
 		}
 		onTheWay := []*Buffer{hold(16), hold(16), hold(8)}
@@ -167,9 +163,7 @@ func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := New(MinLimit)
 		first, second := budget.Buffer(MinLimit), budget.Buffer(MinLimit)
-		if err := fillBuffer(t.Context(), first, make([]byte, MinLimit)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, fillBuffer(t.Context(), first, make([]byte, MinLimit)))
 		if got := budget.Waits(); got != (Waits{}) {
 			t.Errorf("%+v before a wait", got)
 		}
@@ -181,9 +175,7 @@ func TestWaits(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		first.Release()
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, <-done)
 		second.Release()
 		if got := budget.Waits(); got != (Waits{Total: 1, Time: time.Minute}) {
 			t.Errorf("%+v after a wait", got)

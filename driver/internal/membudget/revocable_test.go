@@ -3,6 +3,8 @@ package membudget
 import (
 	"testing"
 	"testing/synctest"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 func TestReservations(t *testing.T) {
@@ -46,18 +48,14 @@ func TestRevocation(t *testing.T) {
 		}
 		budget.Reserve(func() { t.Error("a reservation that holds nothing is revoked") })
 		small := budget.Buffer(2 * mib)
-		if err := fillBuffer(t.Context(), small, make([]byte, 2*mib)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, fillBuffer(t.Context(), small, make([]byte, 2*mib)))
 		select {
 		case <-revoked:
 			t.Error("revoked although there was enough")
 		default:
 		}
 		large := budget.Buffer(8 * mib)
-		if err := fillBuffer(t.Context(), large, make([]byte, 8*mib)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, fillBuffer(t.Context(), large, make([]byte, 8*mib)))
 		<-revoked
 		if reservation.TryTake(BlockSize) {
 			t.Error("lent again to who was revoked")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
@@ -25,9 +26,7 @@ func testCountAfterTheLook(t *testing.T, early bool) {
 		s.Put("bucket", s3sim.Object{Key: key, Content: bytesOf(100), Modified: dated})
 	}
 	q := New(s.Client(nil), "bucket", "", 1000)
-	if err := q.Count(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, q.Count(t.Context()))
 	qs := Quotas{q}
 	operation := &Change{}
 	if early {
@@ -35,9 +34,7 @@ func testCountAfterTheLook(t *testing.T, early bool) {
 	}
 	seen := s3api.Version{Key: "file", Size: 100, ModTime: dated, Seen: time.Now()}
 	s.Delete("bucket", "file")
-	if err := q.Count(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, q.Count(t.Context()))
 	qs.Removing(seen)(nil)
 	operation.End(nil)
 	if used, _ := q.Used(); used != 100 {

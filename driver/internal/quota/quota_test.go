@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/profile"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
@@ -48,9 +49,7 @@ func TestRecountBackOff(t *testing.T) {
 				fault := s3sim.Fault{After: work}
 				slow := &s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault { return fault }}
 				q := New(s.Client(slow), "bucket", "", objects)
-				if err := q.Count(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, q.Count(t.Context()))
 				time.Sleep(time.Hour)
 				fault = test.fault
 				refused := func() time.Duration {
@@ -89,9 +88,7 @@ func TestQuotaCountsNoRecords(t *testing.T) {
 	}
 	for prefix, want := range map[string]int64{"": 3, "dir/": 2} {
 		q := New(s.Client(nil), "bucket", prefix, 100)
-		if err := q.Count(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, q.Count(t.Context()))
 		if used, _ := q.Used(); used != want {
 			t.Errorf("%d bytes below %q, want %d", used, prefix, want)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/driver/profile"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -60,9 +61,7 @@ func (f *fixture) put(t *testing.T, key, content string) s3api.Version {
 		t.Fatal(err)
 	}
 	v, _, err := f.Head(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return v
 }
 
@@ -70,9 +69,7 @@ func (f *fixture) put(t *testing.T, key, content string) s3api.Version {
 func (f *fixture) upload(t *testing.T) s3api.Upload {
 	t.Helper()
 	u, err := f.CreateUpload(t.Context(), "key", "", &s3object.Attributes{}, s3api.PartChecksums{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return u
 }
 
@@ -80,9 +77,7 @@ func (f *fixture) upload(t *testing.T) s3api.Upload {
 func (f *fixture) part(t *testing.T, u s3api.Upload, content string) *s3api.Part {
 	t.Helper()
 	p, err := f.UploadPart(t.Context(), u, 1, strings.NewReader(content), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return &p
 }
 
@@ -252,9 +247,7 @@ func TestAnswersLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			etag, err := write(t, f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if v, _, err := f.Head(t.Context(), "key"); err != nil || v.ETag != etag || v.Size != int64(len(content)) {
 				t.Errorf("the object is %+v, %v; want ETag %s", v, err, etag)
 			}

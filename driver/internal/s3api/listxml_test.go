@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/middleware"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // FuzzContents holds what is read of an answer against what the SDK reads of it.
@@ -77,9 +79,7 @@ func TestCharactersThatXMLDoesNotHave(t *testing.T) {
 					`<Contents><Key>d%01/&#65;</Key><Size>7</Size></Contents><CommonPrefixes><Prefix>d%01/b/</Prefix></CommonPrefixes></ListBucketResult>`)
 			out, err := client.ListObjectsV2(
 				t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}, new(listDecoder).install)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if got := []string{*out.Prefix, *out.Delimiter, *out.Contents[0].Key,
 				*out.CommonPrefixes[0].Prefix}; !slices.Equal(got, []string{
 				"d\ufffd", "/", "d%01/A", "d%01/b/",
@@ -103,9 +103,7 @@ func TestTokenWithCharactersThatXMLDoesNotHave(t *testing.T) {
 					`</NextContinuationToken></ListBucketResult>`)
 			out, err := client.ListObjectsV2(
 				t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}, new(listDecoder).install)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if got := *out.NextContinuationToken; got != want || len(out.CommonPrefixes) != 1 {
 				t.Errorf("read as %q, with %d prefixes", got, len(out.CommonPrefixes))
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/base/schedule"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // answeringClient answers requests for objects.
@@ -74,9 +75,7 @@ func TestTurnsEnd(t *testing.T) {
 		// each other request waits a millisecond
 		"slow-client": {nil, 5 * 2 * time.Millisecond, func(t *testing.T, c Client) {
 			out, err := c.GetObject(t.Context(), &s3.GetObjectInput{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, n := range []int{2, len("content") - 2} {
 				if _, err := c.HeadObject(t.Context(), &s3.HeadObjectInput{}); err != nil {
 					t.Error(err)
@@ -94,9 +93,7 @@ func TestTurnsEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				requests := schedule.NewRequests((&Stats{}).Far)
 				other, err := requests.For("acme", "bob").Begin(t.Context()) // who makes the user wait for turns
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				defer other.End()
 				c := Shared(answeringClient{err: test.err}, requests.For("acme", "alice"))
 				test.do(t, c)
@@ -120,9 +117,7 @@ func TestNoTurn(t *testing.T) {
 		var turns []*schedule.Turn
 		for _, user := range []*schedule.User{requests.For("acme", "bob"), alice} {
 			turn, err := user.Begin(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			turns = append(turns, turn)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -158,9 +153,7 @@ func TestTurnsOfLargeObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests := schedule.NewRequests((&Stats{}).Far)
 		other, err := requests.For("acme", "bob").Begin(t.Context()) // who makes the user wait for turns
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		other.End()
 		ctx, cancel := context.WithCancel(t.Context())
 		var active sync.WaitGroup
@@ -222,9 +215,7 @@ func TestIdleBeforeATurn(t *testing.T) {
 		begin := time.Now()
 		ctx, watch := WatchIdle(t.Context(), timeout)
 		out, err := Shared(endlessClient{}, alice).GetObject(ctx, &s3.GetObjectInput{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		watch.Stop()
 		if took := time.Since(begin); took < timeout {
 			t.Errorf("the request waits for %v", took)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/driver/profile"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // TestBatch deletes objects of a directory, and wants as few requests as the server allows.
@@ -67,9 +68,7 @@ func TestBatch(t *testing.T) {
 			b := batch{tree: s.tree, submit: run(t)}
 			test.kind(&b)
 			for _, key := range test.keys {
-				if err := b.add(t.Context(), s.version(key)); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, b.add(t.Context(), s.version(key)))
 			}
 			b.send(t.Context())
 			s.wantRequests(test.want...)
@@ -102,9 +101,7 @@ func TestBatchOfMany(t *testing.T) {
 	s := newBucket(t, profile.Profile{BatchDelete: true, SortedListings: true}, keys...)
 	b := batch{tree: s.tree, submit: run(t), exact: true, prefix: "d/", listed: true}
 	for _, key := range keys {
-		if err := b.add(t.Context(), s.version(key)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, b.add(t.Context(), s.version(key)))
 	}
 	lists := s.lists
 	b.send(t.Context())
