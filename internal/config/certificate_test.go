@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 func TestCertificate(t *testing.T) {
@@ -174,9 +175,7 @@ tenants:
   acme: {bucket: acme, hosts: [ftp.acme.example], users: {alice: `+hash+`}
   zebra: {bucket: zebra, hosts: [ftp.zebra.example], tls: {cert_file: z.crt, key_file: z.key}, users: {zoe: `+hash+`}
 `, map[string]string{"z.crt": cert, "z.key": key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if got, want := strings.Join(cfg.TLS.ACME.Hosts, " "),
 		"ftp.acme.example ftp.umbrella.example ftp2.umbrella.example"; got != want {
 		t.Errorf("the hosts are %s, want %s", got, want)

@@ -18,6 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/pathname"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -53,14 +54,10 @@ func TestLoadProblems(t *testing.T) {
 			got := []byte(err.Error() + "\n")
 			golden := filepath.Join("testdata", name+".golden")
 			if *update {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(golden, got, 0o644))
 			}
 			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if !bytes.Equal(got, want) {
 				t.Errorf("problems:\n%s\nwant:\n%s", got, want)
 			}
@@ -70,9 +67,7 @@ func TestLoadProblems(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	cfg, err := Load(filepath.Join("testdata", "full.yaml"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	inside := value.Network{Prefix: netip.MustParsePrefix("10.0.0.0/8")}
 	acme, umbrella := cfg.Tenants["acme"], cfg.Tenants["umbrella"]
 	old := acme.CompatibilityAt(netip.MustParseAddr("192.0.2.1"))
@@ -213,9 +208,7 @@ func TestValidate(t *testing.T) {
 		Bucket: "acme-data",
 		Users:  map[string]*User{"alice": {PasswordHash: value.NewSecret(hash)}},
 	}}
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cfg.Validate())
 	cfg.Tenants["acme"].Bucket = "-"
 	const want = `tenants.acme.bucket: "-" is not a valid bucket name: write 3 to 63 characters`
 	if err := cfg.Validate(); err == nil || err.Error() != want {
@@ -226,14 +219,10 @@ func TestValidate(t *testing.T) {
 // No text makes Load panic, and each problem says where it is.
 func FuzzLoad(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	for _, name := range files {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.OK(f, err)
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -265,14 +254,10 @@ func TestUsersFolder(t *testing.T) {
 		"..data": "..2026_11_22", "one.yaml": "..data/one.yaml", "two.YML": "..data/two.YML",
 		"bob.hash": "..data/bob.hash",
 	} {
-		if err := os.Symlink(target, filepath.Join(dir, "secret", link)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(target, filepath.Join(dir, "secret", link)))
 	}
 	cfg, err := Load(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	users := cfg.Tenants["acme"].Users
 	if len(users) != 3 || users["bob"].Home != "/bob" || users["bob"].PasswordHash.Reveal() != hash ||
 		users["carol"].Quota != value.GiB {

@@ -11,15 +11,14 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // writeFile writes a file, in folders that need not be there.
 func writeFile(t *testing.T, name, text string) {
 	t.Helper()
-	if err := errors.Join(
-		os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(
+		os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)))
 }
 
 // loadText loads a configuration from a file with this text.
@@ -28,9 +27,7 @@ func loadText(t *testing.T, text string) *Config {
 	file := filepath.Join(t.TempDir(), "babelftp.yaml")
 	writeFile(t, file, text)
 	cfg, err := Load(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return cfg
 }
 

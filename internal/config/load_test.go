@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A Loader returns the same tenants as long as nothing of them has changed, and refuses what a new process would
@@ -49,9 +50,7 @@ tenants:
 	load := func() *Config {
 		t.Helper()
 		cfg, err := l.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return cfg
 	}
 	before := load()
@@ -92,9 +91,7 @@ tenants:
 				t.Errorf("the auth of the server is another one: %v", !fresh)
 			}
 			first, err := before.Bundle()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			second, err := after.Bundle()
 			if err != nil || (first != second) != tc.catalogues {
 				t.Errorf("the catalogues are others: %v, %v", first != second, err)
@@ -117,9 +114,7 @@ tenants:
 	if after := load(); after.Tenants["acme"] != before.Tenants["acme"] {
 		t.Error("a refused configuration has made other tenants")
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(file))
 	if _, err := l.Load(); err == nil || !strings.HasPrefix(err.Error(), "cannot read the configuration") {
 		t.Errorf("got %v", err)
 	}
@@ -146,9 +141,7 @@ func TestCollectOften(t *testing.T) {
 func TestLoaderKeepsEachKindOfValue(t *testing.T) {
 	l := NewLoader(filepath.Join("testdata", "full.yaml"), nil)
 	before, err := l.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	after, err := l.Load()
 	if err != nil || !maps.Equal(before.Tenants, after.Tenants) {
 		t.Errorf("other tenants, %v", err)
@@ -205,9 +198,7 @@ tenants:
 		t.Run(tc.name, func(t *testing.T) {
 			writeFile(t, file, tc.text)
 			cfg, err := l.Load()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			refused := cfg.RefusedTexts()
 			if len(refused) != len(tc.want) {
 				t.Fatalf("got %v, want %q", refused, tc.want)

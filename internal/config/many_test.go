@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // BenchmarkManyTenants reads a configuration of 3,000 tenants and 30,000 users, in one file and in a folder with a file
@@ -39,9 +41,7 @@ func BenchmarkManyTenants(b *testing.B) {
 	create := func(b *testing.B, name string) *bufio.Writer {
 		b.Helper()
 		f, err := os.Create(name)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		b.Cleanup(func() { _ = f.Close() })
 		return bufio.NewWriter(f)
 	}
@@ -58,9 +58,7 @@ func BenchmarkManyTenants(b *testing.B) {
 		_ = f.Flush()
 	}
 	folder := filepath.Join(dir, "tenants")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, os.Mkdir(folder, 0o700))
 	inFolder := func(b *testing.B, prefix string) {
 		f := create(b, file)
 		fmt.Fprintln(f, "tenants_dir: tenants\ntenant_defaults:\n  greeting: {en: Welcome}\n  quota: 1GiB")
@@ -73,9 +71,7 @@ func BenchmarkManyTenants(b *testing.B) {
 			}
 			var text bytes.Buffer
 			tenant(&text, 0, i, prefix)
-			if err := os.WriteFile(name, text.Bytes(), 0o600); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, os.WriteFile(name, text.Bytes(), 0o600))
 			prefix = "in"
 		}
 	}
@@ -87,9 +83,7 @@ func BenchmarkManyTenants(b *testing.B) {
 	}
 	processors := func() time.Duration { // used so far
 		var u unix.Rusage
-		if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
 		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
 	report := func(b *testing.B, began time.Duration) {

@@ -27,6 +27,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // The reference, the JSON Schema and the schema of the chart's values are generated from the structs and their
@@ -55,14 +56,10 @@ func TestReference(t *testing.T) {
 	} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			if *update {
-				if err := os.WriteFile(name, want, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(name, want, 0o644))
 			}
 			got, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if !bytes.Equal(got, want) {
 				t.Errorf("%s is not that of the code: go test ./internal/config -run TestReference -update", name)
 			}
@@ -220,15 +217,11 @@ func fallback(v reflect.Value, tag string) (text string, isValue bool) {
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	found := map[string]string{}
 	for _, name := range names {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, d := range file.Decls {
 			decl, ok := d.(*ast.GenDecl)
 			if !ok || decl.Tok != token.TYPE || strings.HasSuffix(name, "_test.go") {
@@ -730,9 +723,7 @@ func indented(t *testing.T, v any, prefix string) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent(prefix, "  ")
-	if err := e.Encode(v); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Encode(v))
 	return b.Bytes()
 }
 
@@ -745,9 +736,7 @@ func chartSchema(t *testing.T, r *reference) []byte {
 	schema := r.schema("#/definitions/config/definitions/")
 	delete(schema, "$schema")
 	now, err := os.ReadFile("../../deploy/babelftp/values.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	own, _, found := strings.Cut(string(now), chartMark)
 	if !found {
 		t.Fatalf("the schema of the chart lacks the line %s", chartMark)

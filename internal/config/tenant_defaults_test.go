@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A tenant has the defaults, in each section and map key by key, and its own keys in their place.
@@ -57,9 +58,7 @@ tenants:
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	writeFile(t, file, string(text)+"    hosts: [ftp.wayne.example]\n")
 	cfg, err := Load(file, []string{"BABELFTP_TENANT_DEFAULTS_BUCKET=x"})
 	if err == nil || !strings.Contains(err.Error(), "what is below tenant_defaults comes from the file only") {
@@ -105,9 +104,7 @@ tenants:
 	writeFile(t, file, strings.Replace(string(text), "quota: 1GiB", "quota: 2GiB", 1)+
 		"    hosts: [ftp.wayne.example]\n    quota: 1GiB\n")
 	next, err := l.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if next.Tenants["acme"] == acme || next.Tenants["wayne"] != wayne {
 		t.Error("the wrong tenants have changed")
 	}
@@ -120,12 +117,8 @@ func mount(t *testing.T, dir, version string, files map[string]string) {
 		writeFile(t, filepath.Join(dir, version, name), text)
 		_ = os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)) // there may be one
 	}
-	if err := os.Symlink(version, filepath.Join(dir, "..next")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(dir, "..next"), filepath.Join(dir, "..data")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(version, filepath.Join(dir, "..next")))
+	must.OK(t, os.Rename(filepath.Join(dir, "..next"), filepath.Join(dir, "..data")))
 }
 
 // Each file of a folder is a tenant, with the defaults of all, and what is wrong is reported where it stands.
@@ -149,9 +142,7 @@ func TestTenantsDir(t *testing.T) {
 	mount(t, secret, "..1", first)
 	l := NewLoader(file, nil)
 	before, err := l.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	acme, wayne := before.Tenants["acme"], before.Tenants["wayne"]
 	if len(before.Tenants) != 3 || acme.Prefix != "acme/" || acme.Bucket != "all" || len(acme.Permissions) != 1 ||
 		acme.Users["alice"].PasswordHash.Reveal() != hash || wayne.Users["carol"] == nil || l.Changed() {
@@ -165,9 +156,7 @@ func TestTenantsDir(t *testing.T) {
 		t.Error("the next version of the Secret is no change")
 	}
 	next, err := l.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if next.Tenants["acme"] != acme || next.Tenants["umbrella"].Prefix != "new/" {
 		t.Error("the wrong tenants have changed")
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/clientcert"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // parse parses certificates in PEM.
@@ -22,9 +23,7 @@ func parse(t *testing.T, texts ...string) (certs []*x509.Certificate) {
 	for _, text := range texts {
 		block, _ := pem.Decode([]byte(text))
 		cert, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		certs = append(certs, cert)
 	}
 	return certs
@@ -34,9 +33,7 @@ func parse(t *testing.T, texts ...string) (certs []*x509.Certificate) {
 func write(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file.pem")
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(name, []byte(text), 0o600))
 	return name
 }
 
@@ -103,9 +100,7 @@ func TestVerify(t *testing.T) {
 				files.CRL = write(t, tt.crl)
 			}
 			a, err := clientcert.Open(files, slog.New(slog.DiscardHandler))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			err = a.Verify(parse(t, tt.shown...))
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("got %v, want %q", err, tt.want)
@@ -152,14 +147,10 @@ func TestChangedFiles(t *testing.T) {
 	shown := parse(t, cert)
 	files := clientcert.Files{CA: write(t, root.Certificate), CRL: write(t, root.Revoke(&x509.RevocationList{}))}
 	a, err := clientcert.Open(files, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	change := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	if err := a.Verify(shown); err != nil {
 		t.Error(err)
@@ -172,9 +163,7 @@ func TestChangedFiles(t *testing.T) {
 	if err := a.Verify(shown); err == nil {
 		t.Error("a revoked certificate is accepted while the list is written")
 	}
-	if err := os.Remove(files.CRL); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(files.CRL))
 	if err := a.Verify(shown); err == nil {
 		t.Error("a revoked certificate is accepted without a list")
 	}

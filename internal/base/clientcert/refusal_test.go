@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A refusal is remembered, so that a client that logs in again and again does not have its signatures verified each
@@ -18,26 +19,18 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	trust := func(a *certtest.Authority) {
 		t.Helper()
-		if err := os.WriteFile(file+".new", []byte(a.Certificate), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(file+".new", file); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file+".new", []byte(a.Certificate), 0o600))
+		must.OK(t, os.Rename(file+".new", file))
 	}
 	trust(ours)
 	a, err := Open(Files{CA: file}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	issue := func(by *certtest.Authority) []*x509.Certificate {
 		t.Helper()
 		text, _ := by.Issue(&x509.Certificate{})
 		block, _ := pem.Decode([]byte(text))
 		c, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return []*x509.Certificate{c}
 	}
 	good, bad := issue(ours), issue(others)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/inspect"
 	"github.com/babelftp/babelftp/internal/base/web"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -33,9 +34,7 @@ const (
 func made(t *testing.T) func(i *inspect.Inspector, err error) *inspect.Inspector {
 	return func(i *inspect.Inspector, err error) *inspect.Inspector {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return i
 	}
 }
@@ -103,9 +102,7 @@ func TestCICAP(t *testing.T) {
 func listen(t *testing.T, serve func(net.Conn)) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

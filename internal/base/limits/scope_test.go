@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // limitOf is the name of the limit that an error reports, empty for no error.
@@ -102,9 +104,7 @@ func TestAddressRate(t *testing.T) {
 		login := func(addr netip.Addr, want string) {
 			t.Helper()
 			scopes, leave, err := s.Enter(&Session{Addr: addr})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer leave()
 			if got := limitOf(t, scopes.Login()); got != want {
 				t.Errorf("limit %q, want %q", got, want)
@@ -218,9 +218,7 @@ func TestAdopt(t *testing.T) {
 		user := NewUser("acme", Usage{Sessions: 1, Transfers: 2, UploadRate: 8000})
 		scopes := Scopes{user}
 		leave, err := scopes.EnterSession()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if _, err := scopes.EnterTransfer(); err != nil {
 			t.Fatal(err)
 		}
@@ -276,9 +274,7 @@ func TestAdoptedRatesAreOfOneAddress(t *testing.T) {
 		var addresses []Scopes
 		for _, addr := range []string{"192.0.2.1", "192.0.2.2"} {
 			scopes, _, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			addresses = append(addresses, scopes)
 		}
 		s.Adopt(NewServer(Usage{}, Usage{Logins: 2, Commands: 2, UploadRate: 1, DownloadRate: 1}))
@@ -305,9 +301,7 @@ func TestAdoptWhileSessionsAreRefused(t *testing.T) {
 	s := NewServer(Usage{}, Usage{Sessions: 1})
 	session := &Session{Addr: netip.MustParseAddr("192.0.2.1")}
 	_, leave, err := s.Enter(session)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer leave()
 	var adopting sync.WaitGroup
 	adopting.Go(func() {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // Each refusal costs the same number of rounds of each kind, in the same number of parts, whatever hash the user has.
@@ -30,9 +32,7 @@ func TestRefusalsCostTheSame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := NewSet(texts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			want, wantParts := costOf(s, nil)
 			if len(want) == 0 {
 				t.Error("the refusal of an unknown user costs nothing")
@@ -72,9 +72,7 @@ func costOf(s *Set, own hash) (rounds, parts map[string]int) {
 
 func TestSetMatches(t *testing.T) {
 	s, err := NewSet([]string{hashes[0].hash, hashes[4].hash})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, tc := range hashes[:5] {
 		if match, err := s.Matches(tc.hash, tc.password); !match || err != nil {
 			t.Errorf("%s: %v, %v", tc.name, match, err)

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A source is files that a Watcher watches, with the contents that were read last.
@@ -100,9 +102,7 @@ func TestChanges(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, folder := range []string{"etc", "users", "releases/1", "releases/2"} {
-		if err := os.MkdirAll(in(folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(in(folder), 0o700))
 	}
 	s, now := watch(t, in("etc/config"), in("users"), in("etc/link"), in("etc/later"))
 	s.write(in("etc/config"), "one")
@@ -162,9 +162,7 @@ func TestFolderIsReplaced(t *testing.T) {
 // A file that changed before it was watched is read again.
 func TestChangeBeforeTheWatch(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(name, []byte("changed"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(name, []byte("changed"), 0o600))
 	s, _ := watch(t, name)
 	s.await()
 }
@@ -173,9 +171,7 @@ func TestChangeBeforeTheWatch(t *testing.T) {
 func TestLinksInACircle(t *testing.T) {
 	dir := t.TempDir()
 	for from, to := range map[string]string{"a": "b", "b": "a"} {
-		if err := os.Symlink(to, filepath.Join(dir, from)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(to, filepath.Join(dir, from)))
 	}
 	p := paths{names: map[string]bool{}, folders: map[string]bool{}}
 	p.trace(filepath.Join(dir, "a"))

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A link that leads to another file is a change, even if both files have one size and one time.
@@ -13,21 +15,13 @@ func TestLinkToAnotherFile(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"one", "two"} {
-		if err := os.WriteFile(in(name), []byte(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(in(name), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(in(name), []byte(name), 0o600))
+		must.OK(t, os.Chtimes(in(name), time.Unix(1, 0), time.Unix(1, 0)))
 	}
 	link := func(name string) {
 		t.Helper()
-		if err := os.Symlink(name, in("next")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(in("next"), in("link")); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(name, in("next")))
+		must.OK(t, os.Rename(in("next"), in("link")))
 	}
 	link("one")
 	changes := 0
@@ -35,9 +29,7 @@ func TestLinkToAnotherFile(t *testing.T) {
 		text, err := os.ReadFile(in("link"))
 		return string(text), err
 	}, func(error) { changes++ }, in("link"), in("missing"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, name := range []string{"one", "two", "two", "one"} {
 		link(name)
 		if text, err := v.Current(); err != nil || text != name {
@@ -53,9 +45,7 @@ func TestLinkToAnotherFile(t *testing.T) {
 // that lasts is reported once.
 func TestFileThatBecomesReadable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte("old"), 0o600))
 	var refused error
 	var reported []error
 	v, err := Open(func() (string, error) {
@@ -65,13 +55,9 @@ func TestFileThatBecomesReadable(t *testing.T) {
 		text, err := os.ReadFile(file)
 		return string(text), err
 	}, func(err error) { reported = append(reported, err) }, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	refused = &fs.PathError{Op: "open", Path: file, Err: fs.ErrPermission} // root reads files of any mode
-	if err := os.WriteFile(file, []byte("renewed"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte("renewed"), 0o600))
 	for range 3 {
 		if text, err := v.Current(); err != nil || text != "old" || v.Check() == nil {
 			t.Errorf("while it cannot be read: %q, %v, %v", text, err, v.Check())

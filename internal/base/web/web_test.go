@@ -11,15 +11,14 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/web"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // serve returns the address of a server.
 func serve(t *testing.T, handler http.HandlerFunc, opts web.Options) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := web.NewServer(handler, opts)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
@@ -36,9 +35,7 @@ func serve(t *testing.T, handler http.HandlerFunc, opts web.Options) string {
 func ask(t *testing.T, address, request string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
@@ -51,9 +48,7 @@ const request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 // answered reads the first answer on a connection, empty where the server has closed it.
 func answered(t *testing.T, conn net.Conn) string {
 	t.Helper()
-	if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
 	answer := make([]byte, 1000)
 	n, err := conn.Read(answer)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -150,9 +145,7 @@ func TestIdleConnectionsEnd(t *testing.T) {
 		"header": "GET / HTTP/1.1\r\nHost: local"} {
 		t.Run(name, func(t *testing.T) {
 			conn := ask(t, address, held)
-			if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
 			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Error("the connection stays open")
 			}

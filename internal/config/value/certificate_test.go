@@ -11,13 +11,12 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 func TestClientCertificate(t *testing.T) {
 	uri, err := url.Parse("spiffe://acme.example/till-7")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	text, _ := certtest.NewAuthority(t, "root").Issue(&x509.Certificate{
 		Subject: pkix.Name{CommonName: "alice, the first", Organization: []string{"Acme"},
 			OrganizationalUnit: []string{"Tills"}},
@@ -26,9 +25,7 @@ func TestClientCertificate(t *testing.T) {
 	})
 	block, _ := pem.Decode([]byte(text))
 	cert, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	sum := sha256.Sum256(cert.Raw)
 	digits := strings.ToUpper(hex.EncodeToString(sum[:]))
 	var colons []string
