@@ -10,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/ftp/relay"
 	"github.com/babelftp/babelftp/internal/server"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 func TestLintStrict(t *testing.T) {
@@ -385,9 +386,7 @@ func TestChangesReachThePod(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			after := render(t, values, tt.set)
 			_, fixedKeys, err := server.KeepFixed(old, loadPod(t, after, after.pod(), root))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if (len(fixedKeys) > 0) != tt.restart {
 				t.Errorf("the server needs a restart for %v", fixedKeys)
 			}

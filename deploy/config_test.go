@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 const configFile = "/etc/babelftp/babelftp.yaml"
@@ -65,9 +66,7 @@ func mountFor(t *testing.T, r release, pod podSpec, root, seen string) (environ 
 		if !exists {
 			t.Errorf("there is no volume %s for %s", mount.Name, mount.MountPath)
 		}
-		if err := os.MkdirAll(filepath.Join(root, mount.MountPath), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Join(root, mount.MountPath), 0o700))
 		for name, content := range files(t, r, v) {
 			writeFile(t, filepath.Join(root, mount.MountPath, name), below(content))
 		}
@@ -139,12 +138,8 @@ func secretData(t *testing.T, r release, v volume) map[string]string {
 
 func writeFile(t *testing.T, name, content string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Dir(name), 0o700))
+	must.OK(t, os.WriteFile(name, []byte(content), 0o600))
 }
 
 // TestConfiguration checks values that come from different places of the chart.

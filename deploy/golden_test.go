@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -21,15 +23,11 @@ func TestGolden(t *testing.T) {
 			golden := filepath.Join("testdata", "golden", name+".yaml")
 			rendered := renderText(t, filepath.Join(chart, "ci", name+"-values.yaml"))
 			if *update {
-				if err := os.WriteFile(golden, []byte(rendered), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(golden, []byte(rendered), 0o600))
 				return
 			}
 			now, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if string(now) != rendered {
 				t.Errorf(
 					"%s is not what the chart renders now: go test ./deploy -run TestGolden -update, and read the "+
@@ -44,9 +42,7 @@ func TestGolden(t *testing.T) {
 func TestNetworkLoadBalancer(t *testing.T) {
 	load := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return string(text)
 	}
 	made := load("nlb.yaml")

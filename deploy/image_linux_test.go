@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // serviceUser is who runs babelftp in the image.
@@ -32,9 +33,7 @@ type image struct {
 func readImage(t *testing.T, file, stage string) image {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	stages := map[string]image{}
 	var current image
 	var name string
@@ -84,17 +83,11 @@ func (i image) unpack(t *testing.T, babelftp string) (root string) {
 	t.Helper()
 	root = t.TempDir()
 	program, err := os.ReadFile(babelftp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, name := range i.programs {
 		at := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, program, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(at), 0o755))
+		must.OK(t, os.WriteFile(at, program, 0o755))
 	}
 	return root
 }
@@ -169,9 +162,7 @@ func documented(t *testing.T, pattern string) map[string][]string {
 	}
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		joined := regexp.MustCompile(`\\\n[# ]*`).ReplaceAllString(string(text), " ")
 		for _, m := range re.FindAllStringSubmatch(joined, -1) {
 			found[page] = append(found[page], m[1])
@@ -254,9 +245,7 @@ func testDockerRun(t *testing.T, babelftp string) {
 // that failed. They must ask for more than the ten lines a pod that kubectl shows with a selector.
 func testLogs(t *testing.T, babelftp string) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer log.Close()
 	_, _, _, address := startImage(t, babelftp, log)
 	client := ftptest.Dial(t, address+":2121")

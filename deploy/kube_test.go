@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // kubeAPIServer is built by make kube.
@@ -82,9 +83,7 @@ func TestKube(t *testing.T) {
 			t.Errorf("a right configuration: %v", err)
 		}
 		_, before, err := k.request(http.MethodGet, path+"right-babelftp", "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if err := k.helmWithJobs(
 			babelftp, append(
 				[]string{"upgrade", "right", chart, "--values", file, "--set", "passive.ports=40000-40039"},
@@ -98,9 +97,7 @@ func TestKube(t *testing.T) {
 	t.Run("quickstart", func(t *testing.T) {
 		k.t = t
 		text, err := os.ReadFile("quickstart.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for document := range strings.SplitSeq(string(text), "\n---\n") {
 			var path string
 			switch {
@@ -149,9 +146,7 @@ func startKube(t *testing.T) *kube {
 	tokens := filepath.Join(dir, "tokens.csv")
 	writeFile(t, tokens, k.token+",admin,admin,system:masters\n")
 	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	k.run(
 		kubeAPIServer, "--etcd-servers", store, "--cert-dir", filepath.Join(dir, "certs"), "--bind-address",
 		"127.0.0.1", "--secure-port", port,

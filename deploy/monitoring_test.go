@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 const monitoring = "../docs/guides/monitoring.md"
@@ -17,9 +19,7 @@ const monitoring = "../docs/guides/monitoring.md"
 // internal/server.
 func TestAlerts(t *testing.T) {
 	page, err := os.ReadFile(monitoring)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	headings := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^### (Babelftp\w+)$`).FindAllStringSubmatch(string(page), -1) {
 		headings[strings.ToLower(m[1])] = m[1]
@@ -70,9 +70,7 @@ func TestDashboard(t *testing.T) {
 			} `json:"targets"`
 		} `json:"panels"`
 	}
-	if err := json.Unmarshal([]byte(o.Data["babelftp.json"]), &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(o.Data["babelftp.json"]), &dashboard))
 	if len(dashboard.Panels) == 0 {
 		t.Error("no panels")
 	}

@@ -20,6 +20,7 @@ import (
 	// All of the program but its main package, so that go test takes no result from its cache when the program has
 	// changed.
 	_ "github.com/babelftp/babelftp/internal/server"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // waitTimeout is how long a test waits for what must come, on two cores that do much else.
@@ -140,12 +141,8 @@ func serverEnviron(t *testing.T, r release, pod []string) (environ []string, add
 func startAndWait(t *testing.T, cmd *exec.Cmd, address string, listeners int, logged io.Writer) {
 	t.Helper()
 	log, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -178,9 +175,7 @@ func loopback() string {
 // TestQuickstart runs what quickstart.yaml has, with a file system that has only what is mounted, and stores a file.
 func TestQuickstart(t *testing.T) {
 	text, err := os.ReadFile("quickstart.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var deployment object
 	for _, o := range parse(t, string(text)).objects {
 		if o.Kind == "Deployment" {
@@ -198,9 +193,7 @@ func TestQuickstart(t *testing.T) {
 		}
 	}
 	for _, mount := range c.VolumeMounts {
-		if err := os.Mkdir(root+mount.MountPath, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Mkdir(root+mount.MountPath, 0o700))
 	}
 	cmd := exec.CommandContext(t.Context(), binary(t), args...)
 	cmd.Env = []string{"TMPDIR=" + root + "/tmp"}
@@ -215,9 +208,7 @@ func TestQuickstart(t *testing.T) {
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -36,13 +37,9 @@ func tool(t *testing.T, name string, args ...string) string {
 func TestSystemdUnit(t *testing.T) {
 	const unit, program = "systemd/babelftp.service", "/usr/local/bin/babelftp"
 	text, err := os.ReadFile(unit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	there := filepath.Join(t.TempDir(), "babelftp.service")
-	if err := os.WriteFile(there, []byte(strings.ReplaceAll(string(text), program, "/bin/true")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(there, []byte(strings.ReplaceAll(string(text), program, "/bin/true")), 0o600))
 	if out := tool(t, "systemd-analyze", "verify", "--man=no", there); out != "" {
 		t.Error(out)
 	}
@@ -57,13 +54,9 @@ func TestSystemdSocket(t *testing.T) {
 	dir := t.TempDir()
 	for _, unit := range []string{"babelftp.service", "babelftp.socket"} {
 		text, err := os.ReadFile("systemd/" + unit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		text = bytes.ReplaceAll(text, []byte("/usr/local/bin/babelftp"), []byte("/bin/true"))
-		if err := os.WriteFile(filepath.Join(dir, unit), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, unit), text, 0o600))
 		if unit == "babelftp.socket" && !bytes.Contains(text, []byte("\nFileDescriptorName=listen\n")) {
 			t.Error("the socket does not have the name of the key listen")
 		}
@@ -121,17 +114,13 @@ func TestCompose(t *testing.T) {
 	// Compose reads it from the folder of the compose file, and compose-go from that of the test.
 	folder := filepath.Base(service.Volumes[0].Source)
 	text, err := os.ReadFile(filepath.Join("compose", folder, filepath.Base(configFile)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	storage := startStorage(t, project.Services["versitygw"])
 	file, control := filepath.Join(dir, "babelftp.yaml"), loopback()
 	writeFile(t, file, strings.NewReplacer("/run/secrets", dir, "versitygw:7070", storage, `":2121"`, control+":2121",
 		`":9121"`, control+":9121").Replace(string(text)))
 	cfg, err := config.Load(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	published := map[string]bool{}
 	for _, port := range service.Ports {
 		published[fmt.Sprintf("%s:%d", port.Published, port.Target)] = true
@@ -172,17 +161,13 @@ func startStorage(t *testing.T, service composeService) string {
 		t.Fatalf("the S3 server runs %q with %v", service.Entrypoint, service.Volumes)
 	}
 	tools, err := filepath.Abs("../.tools/bin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	words := slices.Clone(service.Entrypoint)
 	words[2] = strings.ReplaceAll(words[2], service.Volumes[0].Target, t.TempDir())
 	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	address := closedPort(t)
 	cmd.Env = append(interpolated(service.Environment), "VGW_PORT="+address, "PATH="+tools+":"+os.Getenv("PATH"))
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

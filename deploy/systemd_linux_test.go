@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -19,9 +20,7 @@ import (
 func unitValues(t *testing.T, file string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	values := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(line, "#") {
@@ -35,9 +34,7 @@ func unitValues(t *testing.T, file string) map[string]string {
 func mode(t *testing.T, text string) os.FileMode {
 	t.Helper()
 	bits, err := strconv.ParseUint(text, 8, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return os.FileMode(bits)
 }
 
@@ -52,14 +49,10 @@ func TestServiceObtainsACertificate(t *testing.T) {
 	root := image.unpack(t, binary(t, "-tags", "nodemo"))
 	address, storage := loopback(), closedPort(t)
 	ca, err := os.ReadFile(authority.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	writeFile(t, filepath.Join(root, "etc/babelftp/ca.crt"), string(ca))
 	text, err := os.ReadFile("../docs/guides/single-machine.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	block := yamlBlock.FindSubmatch(text) // the first one is for systemd
 	if block == nil {
 		t.Fatal("the guide has no configuration")
@@ -91,27 +84,19 @@ func TestServiceObtainsACertificate(t *testing.T) {
 	check(0, "tls.acme.folder: /var/lib/babelftp/acme does not exist yet: the server makes it")
 	for kind, folder := range map[string]string{"Runtime": "run", "State": "var/lib", "Logs": "var/log"} {
 		dir := filepath.Join(root, folder, unit[kind+"Directory"])
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(dir, mode(t, unit[kind+"DirectoryMode"])); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(dir, 0o755))
+		must.OK(t, os.Chmod(dir, mode(t, unit[kind+"DirectoryMode"])))
 		give(t, dir)
 	}
 
 	cmd := command(serviceUser, words...)
 	cmd.SysProcAttr.AmbientCaps = []uintptr{10} // CAP_NET_BIND_SERVICE
 	log, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	before := syscall.Umask(int(mode(t, unit["UMask"])))
 	err = cmd.Start()
 	syscall.Umask(before)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -127,9 +112,7 @@ func TestServiceObtainsACertificate(t *testing.T) {
 		}
 	}
 	folder := filepath.Join(root, "var/lib/babelftp/acme")
-	if err := os.Chmod(folder, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(folder, 0o500))
 	out, err := command(serviceUser, words[0], "check", "--config", configFile).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "tls.acme.folder: the user who runs this check cannot write here") {
 		t.Errorf("the check of a folder that the service cannot write: %v\n%s", err, out)

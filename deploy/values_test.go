@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 var minimal = filepath.Join(chart, "ci", "minimal-values.yaml")
@@ -19,9 +21,7 @@ var minimal = filepath.Join(chart, "ci", "minimal-values.yaml")
 func TestValuesForPods(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "values.yaml")
 	minimalText, err := os.ReadFile(minimal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	writeFile(t, file, string(minimalText)+`
 commonLabels: {example.com/team: storage}
 statefulSetAnnotations: {reloader.stakater.com/auto: "true"}
@@ -230,9 +230,7 @@ var exampleLine = regexp.MustCompile(`^( *)# ( *(?:- |[\w/.-]+:(?: |$)).*)$`)
 // chart with them: each must stand below its parent.
 func TestCommentedValues(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	lines := strings.Split(string(text), "\n")
 	shown := 0
 	for i, line := range lines {
@@ -262,9 +260,7 @@ func TestReadme(t *testing.T) {
 	const file, begin, end = chart + "/README.md", "<!-- begin values: go test ./deploy -run TestReadme -update -->\n",
 		"<!-- end -->\n"
 	now, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	head, rest, found := strings.Cut(string(now), begin)
 	_, tail, closed := strings.Cut(rest, end)
 	if !found || !closed {
@@ -272,9 +268,7 @@ func TestReadme(t *testing.T) {
 	}
 	want := head + begin + valuesTable(t) + end + tail
 	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(want), 0o600))
 		return
 	}
 	if string(now) != want {
@@ -286,13 +280,9 @@ func TestReadme(t *testing.T) {
 func valuesTable(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var document yaml.Node
-	if err := yaml.Unmarshal(text, &document); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, yaml.Unmarshal(text, &document))
 	var table strings.Builder
 	table.WriteString("| value | default | what |\n| --- | --- | --- |\n")
 	writeValues(t, &table, "", document.Content[0])
@@ -327,16 +317,12 @@ func writeValues(t *testing.T, table *strings.Builder, path string, mapping *yam
 func defaultOf(t *testing.T, value *yaml.Node) string {
 	t.Helper()
 	var v any
-	if err := value.Load(&v); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, value.Load(&v))
 	if v == "" {
 		return ""
 	}
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(text) > 80 || strings.Contains(string(text), "://") {
 		return "see values.yaml"
 	}

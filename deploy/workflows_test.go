@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // The text of a release is the section of its version, and a version without one has no release.
@@ -42,9 +44,7 @@ func TestReleaseInstall(t *testing.T) {
 		return string(out), err
 	}
 	text, err := install("1.2.3", push)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, want := range []string{
 		"docker run --rm ghcr.io/babelftp/babelftp@sha256:" + image + " version\n",
 		"--version 1.2.3 --set image.digest=sha256:" + image,
@@ -66,9 +66,7 @@ func TestReleaseInstall(t *testing.T) {
 func TestImages(t *testing.T) {
 	end := func(file string) (lines []string) {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !regexp.MustCompile(`(?m)^COPY .*--chown=65532:65532 \S+ /var/lib/babelftp$`).Match(text) {
 			t.Errorf("%s: a volume for certificates would belong to root", file)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // root is the folder of the repository.
@@ -38,9 +39,7 @@ func pages(t *testing.T) []string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return found
 }
 
@@ -54,9 +53,7 @@ type line struct {
 func lines(t *testing.T, page string) []line {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var all []line
 	fence := ""
 	for i, text := range strings.Split(string(content), "\n") {
@@ -220,14 +217,10 @@ func load(t *testing.T, text string) error {
 		"clients.crt":                     clients.Certificate, "clients.crl": clients.Revoke(&x509.RevocationList{}),
 	}
 	for _, folder := range []string{"acme", "tenants", "locales/sv"} {
-		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	_, err := config.Load(filepath.Join(dir, "babelftp.yaml"), nil)
 	var problems config.Problems

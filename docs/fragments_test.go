@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A block is a fenced block of a page.
@@ -71,9 +72,7 @@ func configurationSchema() schema { return decodeSchema(config.Schema()) }
 func chartSchema(t *testing.T) schema {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "deploy", "babelftp", "values.schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return decodeSchema(text)
 }
 
@@ -186,9 +185,7 @@ func TestFragments(t *testing.T) {
 		found++
 		t.Run(b.name(), func(t *testing.T) {
 			text, err := partOf(s, b.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if err := load(t, text); err != nil {
 				t.Errorf("%v\nValues of the chart begin with %q.", err, firstLineOfValues)
 			}

@@ -10,14 +10,13 @@ import (
 	"golang.org/x/text/language/display"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // TestLanguages compares the list of languages with those that are built in, or writes it with -update.
 func TestLanguages(t *testing.T) {
 	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var b strings.Builder
 	for _, c := range bundle.Completeness() {
 		if c.Translated != c.Total {
@@ -44,9 +43,7 @@ func TestRulesOfALanguage(t *testing.T) {
 			"sv/messages.gotext.json": {Data: []byte(`{"language": "sv", "messages": []}`)},
 			"sv/language.yaml":        {Data: []byte(b.text)},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, d := range report.Diagnostics {
 			if !d.Warning && !strings.HasSuffix(d.Problem, "is missing; add what the language calls it") {
 				t.Errorf("%s: %v", b.name(), d)

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of pages")
@@ -25,9 +27,7 @@ func programPackages(t *testing.T) map[string]string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-f", "{{if .GoFiles}}{{.ImportPath}}\t{{.Doc}}{{end}}", module+"cmd/...",
 		module+"driver/...", module+"i18n/...", module+"internal/...", module+"locales/...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	found := map[string]string{}
 	forTests := regexp.MustCompile(`^(internal/(testkit|acceptance|conformance)|driver/drivertest)(/|$)`)
 	for line := range strings.Lines(string(out)) {
@@ -101,9 +101,7 @@ func generated(t *testing.T, page string, parts map[string]string) {
 	t.Helper()
 	file := filepath.Join(root, "docs", page)
 	before, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	text := string(before)
 	for name, content := range parts {
 		begin, end := fmt.Sprintf("<!-- begin %s: go test ./docs -update -->\n", name), "<!-- end -->"
@@ -120,7 +118,5 @@ func generated(t *testing.T, page string, parts map[string]string) {
 	if !*update {
 		t.Fatalf("docs/%s is not up to date: run go test ./docs -update", page)
 	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(text), 0o644))
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A use is a place in the program that sends a message.
@@ -63,9 +64,7 @@ func uses(t *testing.T) map[string][]use {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return found
 }
 
@@ -110,18 +109,14 @@ func codeOf(e ast.Expr) string {
 // note for translators has each code that these places name.
 func TestTexts(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(root, "locales", "en", "messages.gotext.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var english struct {
 		Messages []struct {
 			ID                         i18n.ID
 			Message, TranslatorComment string
 		}
 	}
-	if err := json.Unmarshal(source, &english); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(source, &english))
 	names, all := constants(t), uses(t)
 	var b strings.Builder
 	b.WriteString("| text | where it appears | sent by |\n| --- | --- | --- |\n")
@@ -154,9 +149,7 @@ func TestTexts(t *testing.T) {
 func constants(t *testing.T) map[string]string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "i18n", "id.go"), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	names := map[string]string{}
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		if v, ok := n.(*ast.ValueSpec); ok && len(v.Values) == 1 {

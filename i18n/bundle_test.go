@@ -18,15 +18,14 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/locales"
 )
 
 func load(t testing.TB, overlays ...fs.FS) *i18n.Bundle {
 	t.Helper()
 	bundle, err := i18n.Load(overlays...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return bundle
 }
 
@@ -43,9 +42,7 @@ func text(id i18n.ID, translation string) string {
 func declaredIDs(t *testing.T) []i18n.ID {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "id.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var ids []i18n.ID
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
@@ -54,9 +51,7 @@ func declaredIDs(t *testing.T) []i18n.ID {
 		}
 		for _, value := range spec.Values {
 			id, err := strconv.Unquote(value.(*ast.BasicLit).Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			ids = append(ids, i18n.ID(id))
 		}
 		return false
@@ -175,17 +170,11 @@ func TestOverlay(t *testing.T) {
 func TestOverlayFromConfigMap(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "..2026_01_01")
-	if err := os.MkdirAll(filepath.Join(data, "is"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Join(data, "is"), 0o755))
 	file := catalogueFile("is", text(i18n.Goodbye, "Bless."))
-	if err := os.WriteFile(filepath.Join(data, "is", "messages.gotext.json"), file.Data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(data, "is", "messages.gotext.json"), file.Data, 0o644))
 	for link, target := range map[string]string{"..data": "..2026_01_01", "is": "..data/is"} {
-		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(target, filepath.Join(dir, link)))
 	}
 	bundle := load(t, os.DirFS(dir))
 	if got := bundle.Localizer(language.Icelandic).Text(i18n.Goodbye); got != "Bless." {

@@ -6,14 +6,13 @@ import (
 	"testing/fstest"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/locales"
 )
 
 func TestCataloguesAreFormatted(t *testing.T) {
 	formatted, err := i18n.Format(locales.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for name := range formatted {
 		t.Errorf("%s is not formatted: run go run ./cmd/babelftp languages --format ./locales", name)
 	}
@@ -49,9 +48,7 @@ func TestFormat(t *testing.T) {
 			dir := fstest.MapFS{"is/messages.gotext.json": catalogueFile("is", test.messages)}
 			for range 2 { // a file that is formatted stays as it is
 				formatted, err := i18n.Format(dir)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				for name, data := range formatted {
 					dir[name] = &fstest.MapFile{Data: data}
 				}
@@ -81,9 +78,7 @@ func TestFormatPluralForms(t *testing.T) {
 			formatted, err := i18n.Format(fstest.MapFS{test.tag + "/messages.gotext.json": catalogueFile(test.tag,
 				`{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {`+
 					test.cases+`}}}}`)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			_, cases, _ := strings.Cut(string(formatted[test.tag+"/messages.gotext.json"]), `"cases": {`)
 			cases, _, _ = strings.Cut(cases, "\n          }\n")
 			got := strings.Join(

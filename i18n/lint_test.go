@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // lint returns the diagnostics in one catalogue without the file's name.
@@ -19,9 +20,7 @@ func lint(t *testing.T, tag string, file *fstest.MapFile) (diagnostics []i18n.Di
 	t.Helper()
 	name := tag + "/messages.gotext.json"
 	report, err := i18n.Lint(fstest.MapFS{name: file})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, d := range report.Diagnostics {
 		if d.File != name {
 			t.Errorf("the file is called %q, want %q", d.File, name)
@@ -156,9 +155,7 @@ func TestLintReport(t *testing.T) {
 		"Svenska/messages.gotext.json": catalogueFile("is", ""),
 		"notes/README":                 {},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var files []string
 	for _, d := range report.Diagnostics {
 		files = append(files, fmt.Sprintf("%s:%d", d.File, d.Line))

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // overrides are the texts of a tenant, without plural forms.
@@ -28,9 +29,7 @@ func (o overrides) texts() map[i18n.ID]map[language.Tag]i18n.Text {
 func override(t testing.TB, b *i18n.Bundle, languages string, texts overrides) *i18n.Bundle {
 	t.Helper()
 	overridden, err := b.WithOverrides(tags(languages), texts.texts())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if refused := overridden.Refused(); len(refused) > 0 {
 		t.Fatal(refused)
 	}
@@ -163,9 +162,7 @@ func TestWithOverridesPlurals(t *testing.T) {
 		text := i18n.Text{Select: &i18n.Select{Feature: "plural", Arg: "Seconds", Cases: cases}}
 		bundle, err := builtIn.WithOverrides(
 			nil, map[i18n.ID]map[language.Tag]i18n.Text{i18n.IdleTimeout: {language.Polish: text}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return bundle, fmt.Sprint(bundle.Refused())
 	}
 	bundle, refused := forms(
@@ -295,9 +292,7 @@ func TestWithOverridesRefused(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			overridden, err := bundle.WithOverrides(tags(test.languages), test.texts.texts())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			containsInOrder(t, fmt.Sprint(overridden.Refused()), test.want)
 			for _, tag := range overridden.Tags() {
 				if overridden.Localizer(tag) != bundle.Localizer(tag) {
@@ -309,9 +304,7 @@ func TestWithOverridesRefused(t *testing.T) {
 	mixed := one(i18n.Goodbye, "fr", "Salut {User}.")
 	mixed[i18n.Goodbye][language.German] = "Tschüs."
 	overridden, err := bundle.WithOverrides(nil, mixed.texts())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for tag, want := range map[language.Tag]string{language.German: "Tschüs.",
 		language.French: bundle.Localizer(language.French).Text(i18n.Goodbye)} {
 		if got := overridden.Localizer(tag).Text(i18n.Goodbye); got != want {

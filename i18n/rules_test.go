@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // head is what a file of rules begins with.
@@ -19,9 +20,7 @@ func lintWithRules(t *testing.T, tag, rules, messages string) []string {
 		tag + "/messages.gotext.json": catalogueFile(tag, messages),
 		tag + "/language.yaml":        {Data: []byte(rules)},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var shown []string
 	for _, d := range report.Diagnostics {
 		if text := d.Error(); !strings.Contains(text, ": warning: lacks ") &&
@@ -137,9 +136,7 @@ func TestLintWantsEachTerm(t *testing.T) {
 		"fo/messages.gotext.json": catalogueFile("fo", ""),
 		"fo/language.yaml":        {Data: []byte(head + "glossary: {file: {say: [fíl]}}")},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var missing []string
 	for _, d := range report.Diagnostics {
 		if term, ok := strings.CutSuffix(d.Problem, ": is missing; add what the language calls it"); ok &&

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/locales"
 )
 
@@ -53,22 +54,16 @@ func (tr *translation) UnmarshalJSON(data []byte) error {
 func readCatalogue(t *testing.T, tag string) catalogue {
 	t.Helper()
 	data, err := fs.ReadFile(locales.FS(), tag+"/messages.gotext.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var c catalogue
-	if err := json.Unmarshal(data, &c); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(data, &c))
 	return c
 }
 
 // TestCataloguesPassLint shows that Lint finds nothing wrong with the catalogues that are built in.
 func TestCataloguesPassLint(t *testing.T) {
 	report, err := i18n.Lint(locales.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, d := range report.Diagnostics {
 		t.Error(d)
 	}

@@ -17,14 +17,13 @@ import (
 	"golang.org/x/text/encoding/traditionalchinese"
 
 	"github.com/babelftp/babelftp/internal/pathname"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 func parseEncoding(t testing.TB, label string) *pathname.Encoding {
 	t.Helper()
 	e, err := pathname.ParseEncoding(label)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return e
 }
 
@@ -426,9 +425,7 @@ func TestEncodingASCIIDoesNotAllocate(t *testing.T) {
 		e := parseEncoding(t, label)
 		allocations := testing.AllocsPerRun(100, func() {
 			name, err := e.Decode("2026-10-17 report.pdf")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if _, ok := e.Encode(name); !ok {
 				t.Fatal("not encoded")
 			}
@@ -448,9 +445,7 @@ func BenchmarkEncoding(b *testing.B) {
 	} {
 		e := parseEncoding(b, bb.label)
 		name, err := e.Decode(bb.bytes)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		b.Run("decode-"+bb.label+"-"+bb.kind, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

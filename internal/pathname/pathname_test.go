@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/pathname"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 const composed, decomposed = "caf\u00e9", "cafe\u0301"
@@ -118,13 +119,9 @@ func TestLongPathnames(t *testing.T) {
 // Each directory has the encoding of the nearest one above it that has one.
 func TestCodec(t *testing.T) {
 	latin, err := pathname.ParseEncoding("windows-1252")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	raw, err := pathname.ParseEncoding("raw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := pathname.Codec{Rules: pathname.Rules{Encoding: latin,
 		DirectoryEncodings: map[string]*pathname.Encoding{"/mirror": raw}}}
 	for arg, want := range map[string]string{
@@ -179,9 +176,7 @@ func TestCodec(t *testing.T) {
 // The work ends where no name can be so long.
 func TestEchoOfLongPathnames(t *testing.T) {
 	raw, err := pathname.ParseEncoding("raw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := pathname.Codec{Rules: pathname.Rules{DirectoryEncodings: map[string]*pathname.Encoding{"/mirror": raw}}}
 	arg := strings.Repeat("/x", 200_000) + "\r"
 	if got, want := c.Echo("/", arg), pathname.EscapeLineBreaks(arg); got != want {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // Lines that [History.String] writes.
@@ -30,9 +32,7 @@ func parse(t *testing.T, text string) (h History) {
 			continue
 		}
 		c, err := parseCommand(strings.TrimRight(line, "\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		h = append(h, c)
 	}
 	return h
@@ -101,9 +101,7 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, name := range printedHistories(t) {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got := parse(t, string(text)).String(); got != string(text) {
 			t.Errorf("%s is read as\n%s", name, got)
 		}
@@ -136,9 +134,7 @@ const unansweredCore = `
 func TestUnansweredDelete(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/unanswered-delete.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	all, versions := parse(t, string(text)), Rules{Versions: true}
 	core := parse(t, unansweredCore)
 	if got := versions.Shrink(all, until); len(got) != len(core) || got[1:].String() != core[1:].String() {
@@ -180,9 +176,7 @@ func TestUnansweredDelete(t *testing.T) {
 func TestOlderVersion(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/older-version.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for rules, want := range map[Rules]Verdict{{}: Unexplained, {Versions: true}: Explained} {
 		if got := rules.Check(parse(t, string(text)), until); got != want {
 			t.Errorf("under %+v %s, want %s", rules, got, want)
