@@ -38,9 +38,7 @@ func testAfero(t *testing.T, h Harness) {
 	})
 	x.run("temporary-file", func(x *fixture) {
 		f, err := afero.TempFile(x.Fs, "dir", "t")
-		if err != nil {
-			x.Fatal(err)
-		}
+		x.must(err)
 		x.close(f)
 		if exists, err := afero.Exists(x.Fs, f.Name()); err != nil || !exists {
 			x.Errorf("%s exists: %v, %v", f.Name(), exists, err)

@@ -79,9 +79,7 @@ func testStat(t *testing.T, h Harness) {
 	x.run("times", func(x *fixture) {
 		for name, known := range map[string]bool{"file.txt": true, "marked": true, "implied": false, "/": false} {
 			info, err := x.Stat(name)
-			if err != nil {
-				x.Fatal(err)
-			}
+			x.must(err)
 			if info.ModTime().IsZero() == known {
 				x.Errorf("%s is of %v; its time is known: %v", name, info.ModTime(), known)
 			}
@@ -113,9 +111,7 @@ func testList(t *testing.T, h Harness) {
 		empty.wantList("/")
 		other := empty.session(x.Context(), &driver.Options{Prefix: "no/such/prefix/"})
 		entries, err := other.ReadDirSeq("")
-		if err != nil {
-			x.Fatal(err)
-		}
+		x.must(err)
 		for info, err := range entries {
 			x.Errorf("it holds %v, %v", info, err)
 		}
@@ -135,18 +131,14 @@ func (x *fixture) testReaddir() {
 	want := []string{"a.txt", "dir.txt", "dir", "dirt", "empty", "foobar", "implied"}
 	x.sortUnlessListed(want)
 	all, err := x.Open("/")
-	if err != nil {
-		x.Fatal(err)
-	}
+	x.must(err)
 	defer x.close(all)
 	names, err := all.Readdirnames(-1)
 	if x.sortUnlessListed(names); err != nil || !slices.Equal(names, want) {
 		x.Errorf("all at once: %q, %v", names, err)
 	}
 	some, err := x.Open("")
-	if err != nil {
-		x.Fatal(err)
-	}
+	x.must(err)
 	names = nil
 	for {
 		infos, err := some.Readdir(3)
@@ -168,9 +160,7 @@ func (x *fixture) testReaddir() {
 	wantError(x, some.Close(), fs.ErrClosed)
 
 	dir, err := x.Open("dir")
-	if err != nil {
-		x.Fatal(err)
-	}
+	x.must(err)
 	defer x.close(dir)
 	if info, err := dir.Stat(); err != nil || !info.IsDir() || info.Name() != "dir" {
 		x.Errorf("directory is described as %v, %v", info, err)
@@ -281,14 +271,10 @@ func (x *fixture) testListedBefore() {
 // once, in the order of the server.
 func (x *fixture) testWhileKeysComeAndGo() {
 	entries, err := x.ReadDirSeq("many")
-	if err != nil {
-		x.Fatal(err)
-	}
+	x.must(err)
 	var names []string
 	for info, err := range entries {
-		if err != nil {
-			x.Fatal(err)
-		}
+		x.must(err)
 		if names = append(names, info.Name()); len(names) == 10 {
 			x.delete("many/f01500")
 			x.delete("many/f00005")

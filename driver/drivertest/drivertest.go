@@ -342,9 +342,7 @@ func (x *fixture) keys() []string {
 		x.client, &s3.ListObjectsV2Input{Bucket: &x.bucket, EncodingType: types.EncodingTypeUrl})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(x.Context())
-		if err != nil {
-			x.Fatal(err)
-		}
+		x.must(err)
 		for _, object := range page.Contents {
 			key := *object.Key
 			if page.EncodingType == types.EncodingTypeUrl {
@@ -380,9 +378,7 @@ func (x *fixture) uploads(key string) []types.MultipartUpload {
 	x.Helper()
 	out, err := x.client.ListMultipartUploads(
 		x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: &key})
-	if err != nil {
-		x.Fatal(err)
-	}
+	x.must(err)
 	return out.Uploads
 }
 

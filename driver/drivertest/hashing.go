@@ -110,9 +110,7 @@ func (x *fixture) testStoredHash() {
 		_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{
 			Bucket: &x.bucket, Key: &key, Body: bytes.NewReader(random(1000)), ChecksumAlgorithm: stored,
 		})
-		if err != nil {
-			x.Fatal(err)
-		}
+		x.must(err)
 		x.rename(key, key+"-renamed")
 		x.spy.Reset()
 		x.wantHash(key+"-renamed", algorithm, 0, -1, random(1000), 1000)

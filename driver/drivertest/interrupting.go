@@ -38,9 +38,7 @@ func (x *fixture) upload(name string, size int) *upload {
 	u := &upload{cancel: cancel, beforeCommit: func() error { return nil }}
 	session := x.session(ctx, &driver.Options{BeforeCommit: func(context.Context) error { return u.beforeCommit() }})
 	f, err := session.OpenAt(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
-	if err != nil {
-		x.Fatal(err)
-	}
+	x.must(err)
 	u.File = f
 	u.copy(bytes.NewReader(random(size)))
 	return u

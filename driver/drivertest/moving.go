@@ -284,9 +284,7 @@ func testRenameInterrupted(t *testing.T, h Harness) {
 		cancel()
 		x.spy.Before(nil)
 		if requests.Load() < at {
-			if err != nil {
-				t.Error(err)
-			}
+			wantNoError(t, err)
 			if at == 1 {
 				t.Error("it took no request")
 			}

@@ -80,9 +80,7 @@ func testNames(t *testing.T, h Harness) {
 				x.wantRefused(err, prefix+n.Path)
 				return
 			}
-			if err != nil {
-				x.Fatal(err)
-			}
+			x.must(err)
 			x.wantContent(prefix+n.Path, []byte(n.Label))
 			equal(x, "file", x.read(n.Path), []byte(n.Label))
 			x.wantInfo(x.StatFile, n.Path, prefix+n.Path, int64(len(n.Label)))
@@ -128,9 +126,7 @@ func testNames(t *testing.T, h Harness) {
 func (x *fixture) wantInfo(stat func(string) (fs.FileInfo, error), name, key string, size int64) {
 	x.Helper()
 	info, err := stat(name)
-	if err != nil {
-		x.Fatal(err)
-	}
+	x.must(err)
 	if info.Name() != path.Base(name) || info.Size() != size || info.Mode() != 0o644 || info.IsDir() {
 		x.Errorf(
 			"described as %q, %d bytes, %v; want %q, %d bytes", info.Name(), info.Size(), info.Mode(), path.Base(name),
@@ -183,9 +179,7 @@ func testDirectoryNames(t *testing.T, h Harness) {
 				x.wantRefused(err, n.Path+"/")
 				return
 			}
-			if err != nil {
-				x.Fatal(err)
-			}
+			x.must(err)
 			if !x.exists(n.Path + "/") {
 				x.Error("there is no marker")
 			}

@@ -128,9 +128,7 @@ func (x *fixture) testRenamesAtOnce(name string, size int) {
 			Bucket: &x.bucket, Key: &key, ContentType: aws.String("text/x-test"),
 			Metadata: map[string]string{"kept": "yes"},
 		})
-		if err != nil {
-			x.Fatal(err)
-		}
+		x.must(err)
 		if size > 0 {
 			x.put(key, random(size+i))
 		}

@@ -245,9 +245,7 @@ func testQuotaLimit(x *fixture) {
 	p := y.process()
 	owner := p.as("alice", driver.Options{Prefix: "limit/", Quotas: []*driver.Quota{quota}})
 	f, err := owner.OpenAt("kept", create, 0)
-	if err != nil {
-		x.Fatal(err)
-	}
+	x.must(err)
 	wantError(x, errorOf(f.Write(random(3*x.partSize))), syscall.EDQUOT)
 	wantError(x, f.Close(), syscall.EDQUOT)
 	if n := x.pendingSize(owner, "kept"); n != 0 {

@@ -499,9 +499,7 @@ func testVersionedUnanswered(t *testing.T, h Harness) {
 			x.spy.Before(nil)
 			x.spy.After(nil)
 			if !r.replaced {
-				if err != nil {
-					t.Error(err)
-				}
+				wantNoError(t, err)
 			} else if !errors.Is(err, syscall.ESTALE) && !errors.Is(err, syscall.EAGAIN) {
 				t.Errorf("the error is %v, want ESTALE or EAGAIN", err)
 			}

@@ -34,9 +34,7 @@ func testRead(t *testing.T, h Harness) {
 				x.Errorf("Seek: %d, %v", at, err)
 			}
 			got, err := io.ReadAll(f)
-			if err != nil {
-				x.Fatal(err)
-			}
+			x.must(err)
 			equal(x, "file", got, content[offset:])
 			info, err := f.Stat()
 			if err != nil || info.Size() != size || info.Name() != "file.txt" {
@@ -99,9 +97,7 @@ func testRead(t *testing.T, h Harness) {
 func (x *fixture) openAt(name string, flag int, offset int64) afero.File {
 	x.Helper()
 	f, err := x.OpenAt(name, flag, offset)
-	if err != nil {
-		x.Fatal(err)
-	}
+	x.must(err)
 	return f
 }
 
@@ -170,9 +166,7 @@ func (x *fixture) testReadAt(name string, content []byte) {
 	}
 	wantError(x, errorOf(f.ReadAt(make([]byte, 1), -1)), fs.ErrInvalid)
 	rest, err := io.ReadAll(f)
-	if err != nil {
-		x.Fatal(err)
-	}
+	x.must(err)
 	equal(x, "file after ReadAt", rest, content)
 }
 
@@ -237,9 +231,7 @@ func (x *fixture) testReadingEnded(name string, content []byte) {
 	ctx, cancel := context.WithCancel(x.Context())
 	session := x.session(ctx, nil)
 	f, err := session.Open(name)
-	if err != nil {
-		x.Fatal(err)
-	}
+	x.must(err)
 	cancel()
 	wantError(x, errorOf(io.ReadAll(f)), context.Canceled)
 	wantError(x, f.Close(), context.Canceled)

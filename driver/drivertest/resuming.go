@@ -190,9 +190,7 @@ func (x *fixture) awaitParts(key string, n int) {
 	for {
 		parts, err := x.client.ListParts(
 			x.Context(), &s3.ListPartsInput{Bucket: &x.bucket, Key: &key, UploadId: uploads[0].UploadId})
-		if err != nil {
-			x.Fatal(err)
-		}
+		x.must(err)
 		if len(parts.Parts) == n {
 			return
 		}
@@ -213,9 +211,7 @@ func (x *fixture) testSweep() {
 	x.awaitRecords(3)
 	foreign, err := x.client.CreateMultipartUpload(
 		x.Context(), &s3.CreateMultipartUploadInput{Bucket: &x.bucket, Key: aws.String("file")})
-	if err != nil {
-		x.Fatal(err)
-	}
+	x.must(err)
 	p := x.process()
 	if n, err := p.journal.Sweep(x.Context(), 0); err != nil || n != 1 {
 		x.Errorf("%d uploads, %v; only one is of a server that does not work on it", n, err)

@@ -131,9 +131,7 @@ func (x *fixture) testTornBytes() {
 		return nil
 	})
 	f, err := x.Open("read")
-	if err != nil {
-		x.Fatal(err)
-	}
+	x.must(err)
 	got, err := io.ReadAll(f)
 	x.spy.Before(nil)
 	x.spy.After(nil)

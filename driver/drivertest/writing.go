@@ -26,9 +26,7 @@ func testWrite(t *testing.T, h Harness) {
 			x.write(label, content)
 			x.wantContent(label, content)
 			f, err := x.Create(label + "-copied")
-			if err != nil {
-				x.Fatal(err)
-			}
+			x.must(err)
 			n, err := f.(io.ReaderFrom).ReadFrom(iotest.HalfReader(bytes.NewReader(content)))
 			if err != nil || n != int64(size) {
 				x.Errorf("ReadFrom: %d, %v", n, err)
@@ -57,9 +55,7 @@ func testWrite(t *testing.T, h Harness) {
 	})
 	x.run("invisible-before-close", func(x *fixture) {
 		f, err := x.Create("invisible")
-		if err != nil {
-			x.Fatal(err)
-		}
+		x.must(err)
 		if _, err := f.Write(random(h.PartSize + 1)); err != nil {
 			x.Fatal(err)
 		}
@@ -112,9 +108,7 @@ func (x *fixture) testFlags() {
 
 func (x *fixture) testWriteHandle() {
 	f, err := x.Create("dir/handle.txt")
-	if err != nil {
-		x.Fatal(err)
-	}
+	x.must(err)
 	if f.Name() != "dir/handle.txt" {
 		x.Errorf("its name is %q", f.Name())
 	}
