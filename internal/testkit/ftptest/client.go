@@ -4,6 +4,8 @@ import (
 	"io"
 	"net"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A Client is a control connection. What fails, fails the test.
@@ -19,9 +21,7 @@ func New(tb testing.TB, conn net.Conn) *Client { return &Client{NewConn(conn), t
 func Dial(tb testing.TB, address string) *Client {
 	tb.Helper()
 	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	c := New(tb, conn)
 	tb.Cleanup(func() { _ = c.Close() })
 	c.Reply(220)
@@ -33,9 +33,7 @@ func DialFrom(tb testing.TB, from, to string) *net.TCPConn {
 	tb.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	conn, err := dialer.Dial("tcp", to)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	tb.Cleanup(func() { _ = conn.Close() })
 	return conn.(*net.TCPConn)
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -66,9 +67,7 @@ func startAuthority(tb testing.TB, life time.Duration, keys map[string]string) *
 	certFile, keyFile := filepath.Join(dir, "pebble.crt"), filepath.Join(dir, "pebble.key")
 	certtest.Write(tb, certFile, keyFile, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	pem, err := os.ReadFile(certFile)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(pem)
 	addresses := ftptest.FreeAddresses(tb, 4)
@@ -92,9 +91,7 @@ func startAuthority(tb testing.TB, life time.Duration, keys map[string]string) *
 	if err == nil {
 		err = os.WriteFile(config, text, 0o600)
 	}
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	a.run(tb, config, serveDNS(tb))
 	return a
 }
@@ -103,9 +100,7 @@ func startAuthority(tb testing.TB, life time.Duration, keys map[string]string) *
 func (a *Authority) run(tb testing.TB, config, dns string) {
 	tb.Helper()
 	root, err := s3test.Repository()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	program := filepath.Join(root, ".tools", "bin", "pebble")
 	if _, err := os.Stat(program); err != nil {
 		tb.Fatalf("%s is missing; run: make tools", program)
@@ -114,9 +109,7 @@ func (a *Authority) run(tb testing.TB, config, dns string) {
 	cmd := exec.Command(program, "-config", config, "-dnsserver", dns)
 	cmd.Env = []string{"PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0"}
 	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	tb.Cleanup(func() {
@@ -147,9 +140,7 @@ func (a *Authority) run(tb testing.TB, config, dns string) {
 func (a *Authority) Root(tb testing.TB) []byte {
 	tb.Helper()
 	response, err := a.client.Get(a.management + "/roots/0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	defer response.Body.Close()
 	pem, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {
@@ -161,9 +152,7 @@ func (a *Authority) Root(tb testing.TB) []byte {
 func port(tb testing.TB, address string) int {
 	tb.Helper()
 	resolved, err := net.ResolveTCPAddr("tcp", address)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	return resolved.Port
 }
 
@@ -171,9 +160,7 @@ func port(tb testing.TB, address string) int {
 func serveDNS(tb testing.TB) (address string) {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") // pebble asks by TCP
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	tb.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {

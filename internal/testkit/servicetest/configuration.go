@@ -9,6 +9,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -46,8 +47,6 @@ func NewConfig(tb testing.TB, s *s3test.Server) *config.Config {
 func Encoding(tb testing.TB, label string) value.Encoding {
 	tb.Helper()
 	var e value.Encoding
-	if err := e.UnmarshalText([]byte(label)); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, e.UnmarshalText([]byte(label)))
 	return e
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // BadFile is what each inspector refuses in a file, by the signature BadSignature.
@@ -74,9 +75,7 @@ virus_scan.ScanFileTypes TEXT DATA EXECUTABLE ARCHIVE GIF JPEG MSOFFICE
 
 func write(tb testing.TB, name, text string) {
 	tb.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, os.WriteFile(name, []byte(text), 0o600))
 }
 
 // startInspector runs a command until the test ends, and waits until it listens. With -short it skips the test.
@@ -92,9 +91,7 @@ func startInspector(tb testing.TB, network, address, command string, args ...str
 	if err == nil {
 		err = shell.Start()
 	}
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	tb.Cleanup(func() {
 		_ = input.Close()
 		_ = shell.Wait() // of a process that was killed

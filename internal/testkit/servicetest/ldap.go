@@ -18,6 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // What each directory has.
@@ -227,14 +228,10 @@ func Bundle(tb testing.TB, servers ...*Directory) string {
 	var all []byte
 	for _, s := range servers {
 		text, err := os.ReadFile(s.CAFile)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.OK(tb, err)
 		all = append(all, text...)
 	}
 	name := filepath.Join(tb.TempDir(), "authorities.pem")
-	if err := os.WriteFile(name, all, 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, os.WriteFile(name, all, 0o600))
 	return name
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -48,9 +49,7 @@ func StartOldServer(tb testing.TB, program string) *OldServer {
 		tb.Skip("an FTP server works as its users, so this test needs root")
 	}
 	root, err := s3test.Repository()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	unpacked := filepath.Join(root, ".tools", "ftp-servers")
 	if _, err := os.Stat(filepath.Join(unpacked, "complete")); err != nil {
 		tb.Fatalf("%s is missing; run: make packages", unpacked)
