@@ -397,6 +397,33 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+// Another session takes an upload over whose client has stalled, and then that client ends. Its session does not
+// complete what belongs to the other one.
+func TestStalledClientEnds(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, func(x *journalTest) {
+		content := patterned(2*journalPart + 5000)
+		alice, _, _ := x.replica(x.Context(), "alice")
+		file, client, done := x.open(alice, anew, 0)
+		x.send(client, content)
+		time.Sleep(16 * time.Second)
+		again, _, _ := x.replica(x.Context(), "alice")
+		n := x.pending(again)
+		second, sender, secondDone := x.open(again, resume, n)
+		x.send(sender, content[n:])
+		synctest.Wait()
+		_ = client.Close()
+		if err := errors.Join(<-done, file.Close()); !errors.Is(err, syscall.EAGAIN) {
+			x.Errorf("the stalled session has ended with %v", err)
+		}
+		if _, err := again.StatFile("file"); !errors.Is(err, fs.ErrNotExist) {
+			x.Errorf("the stalled session has stored the file: %v", err)
+		}
+		x.end(second, sender, secondDone)
+		x.wantFile(content)
+	})
+}
+
 // The last whole part of a file counts only when a client has sent a byte after it, however many sessions resume the
 // upload. A client that finds its whole file there sends no more.
 func TestResumedUploadIsNeverWhole(t *testing.T) {

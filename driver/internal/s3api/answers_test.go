@@ -339,3 +339,28 @@ func TestOtherBytes(t *testing.T) {
 		}
 	})
 }
+
+// TestSameBytesAreNoCondition stores the bytes of an object once more. A look on the condition of the first object
+// finds another one.
+func TestSameBytesAreNoCondition(t *testing.T) {
+	f := newFixture(t)
+	v := f.put(t, "key", "same")
+	f.put(t, "key", "same")
+	if err := f.CheckCondition(t.Context(), "key", v.Unchanged()); !errors.Is(err, syscall.ESTALE) {
+		t.Errorf("the error is %v, want %v", err, syscall.ESTALE)
+	}
+}
+
+// TestTornAnswer has S3 answer with the ETag of another object than the metadata. A caller that makes a request on the
+// condition of the ETag looks again.
+func TestTornAnswer(t *testing.T) {
+	f := newFixture(t)
+	want := f.put(t, "key", "content")
+	f.change = func(response *http.Response) {
+		f.change = nil
+		response.Header.Set("ETag", `"torn"`)
+	}
+	if v, _, _, err := f.HeadExact(t.Context(), s3api.Version{Key: "key"}); err != nil || v.ETag != want.ETag {
+		t.Errorf("the ETag is %s, %v, want %s", v.ETag, err, want.ETag)
+	}
+}
