@@ -107,7 +107,11 @@ func TestVersionedPages(t *testing.T) {
 	server := s3sim.New(s3sim.Options{Profile: p, PageSize: 3})
 	server.CreateBucket("bucket")
 	client := server.Client(nil)
-	versioning(t, client, "bucket", types.BucketVersioningStatusEnabled)
+	if _, err := client.PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{Bucket: aws.String("bucket"),
+		VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+	}); err != nil {
+		t.Fatal(err)
+	}
 	spy := drivertest.NewSpy(client)
 	f := drivertest.MustNew(t.Context(), spy, "bucket", &driver.Options{Profile: p})
 	other := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{Profile: p})
