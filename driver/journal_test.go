@@ -588,6 +588,46 @@ func testServerDies(t *testing.T, content []byte) {
 	}
 }
 
+// A server dies when Swift has completed an upload, which it still has. A sweep does not abort it: if Swift died before
+// its last step too, the file would lose its parts.
+func TestServerDiesOnSwift(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		profile, server := simulated(t, "swift")
+		x := &journalTest{t, server, profile}
+		ctx, end := context.WithCancel(t.Context())
+		died, _, spy := x.replica(ctx, "alice")
+		dead := errors.New("the server is dead")
+		spy.After(func(operation string, _ any) error {
+			if operation != "CompleteMultipartUpload" {
+				return nil
+			}
+			spy.Before(func(context.Context, string, any) error { return dead })
+			end()
+			return dead
+		})
+		content := patterned(2*journalPart + 5000)
+		file, err := died.OpenAt("file", anew, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(file, struct{ io.Reader }{bytes.NewReader(content)})
+		_ = file.Close() // nothing of it reaches S3
+		time.Sleep(24 * time.Hour)
+		_, journal, sweeper := x.replica(t.Context(), "alice")
+		if _, err := journal.Sweep(t.Context(), 24*time.Hour); err != nil {
+			t.Error(err)
+		}
+		if n := sweeper.Counts()["AbortMultipartUpload"]; n > 0 {
+			t.Errorf("the sweep has aborted %d uploads", n)
+		}
+		objects := x.s3.Objects(journalBucket)
+		if len(objects) != 1 || !bytes.Equal(objects[0].Content.Bytes(), content) {
+			t.Errorf("%d objects are left", len(objects))
+		}
+	})
+}
+
 // A server dies, and its client sends the whole file again before the upload counts as dead. The file is fetched and
 // deleted soon. What the dead server has left is never the beginning of another file.
 func TestSentAgainAfterServerDied(t *testing.T) {
