@@ -27,7 +27,7 @@ func TestStoppedUploads(t *testing.T) {
 		stop   func(*Server, *ftptest.Client)
 		want   string // 426, without what becomes of the upload
 	}{
-		{"stalled", func(cfg *config.Config) { cfg.StallTimeout = 100 * time.Millisecond }, nil, "Data transfer timed out."},
+		{"stalled", func(cfg *config.Config) { cfg.StallTimeout = time.Second }, nil, "Data transfer timed out."},
 		{"aborted", nil, func(_ *Server, c *ftptest.Client) { _, _ = io.WriteString(c, "ABOR\r\n") }, "Transfer aborted."},
 		{"disconnected", nil, func(srv *Server, _ *ftptest.Client) { srv.control.Disconnect(srv.control.Sessions()[0].ID) },
 			"An administrator has ended this session."},
