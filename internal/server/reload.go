@@ -32,7 +32,7 @@ var errStopping = errors.New("the server stops")
 // Reload takes the configuration that load returns in place of the one in use, or refuses it as a whole. The log says
 // why, and which values need a restart: the old ones stay in use. Tenants for which both configurations have the same
 // [config.Tenant] stay as they are. Sessions that have begun keep what they began with, and users what they had at
-// their login. The audit log says what has caused the reload.
+// their login, but for limits, quotas and bans, which count at once. The audit log says what has caused the reload.
 func (s *Server) Reload(cause ReloadCause, load func() (*config.Config, error)) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -101,8 +101,8 @@ func logProblems(log func(message string, args ...any), message string, problems
 	}
 }
 
-// replace prepares all that may fail, and then replaces one after another what the next logins and sessions get. It
-// sends no request. Each bucket, queue and tenant of the configuration in use stays where the new one would be equal.
+// replace prepares all that may fail, and then replaces one after another what the next logins and sessions get, and
+// the limits of all. It sends no request. Each bucket, queue and tenant of the configuration in use stays where the new one would be equal.
 func (s *Server) replace(next *config.Config) error {
 	before := s.active.Load()
 	cfg, kept, err := KeepFixed(before.cfg, next)

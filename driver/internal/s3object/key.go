@@ -23,7 +23,8 @@ func IsReserved(key string) bool {
 // Separator stands between the segments of a pathname and of a key, and is the delimiter of listings.
 const Separator = "/"
 
-// A KeySpace maps pathnames to keys and back; no other place does.
+// A KeySpace maps pathnames to keys and back; no other place does. Which KeySpace a name belongs to, and its prefix,
+// is for the mounts of the view to say.
 //
 // It is the prefix that all of its keys start with. What follows the prefix is the cleaned pathname without its
 // leading slash, byte for byte. Nothing is escaped, folded or normalised. So other S3 clients see the same names, and
