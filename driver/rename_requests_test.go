@@ -106,9 +106,9 @@ func TestRenameBackDuringRename(t *testing.T) {
 	}
 }
 
-// TestRenameOfMany lets another client replace files of a directory that has more than one request deletes, when all
-// are copied: one before the directory is listed the last time, and one of each page after that. S3 has no condition
-// for the delete, so the driver lists the files once more.
+// TestRenameOfMany renames a directory of more files than one request deletes. When all are copied, another client
+// replaces one before the directory is listed the last time, and one of each page after that. S3 has no condition for
+// the delete, so the driver lists the files once more.
 func TestRenameOfMany(t *testing.T) {
 	const files, first, second, last = 1200, 0, 1, 1199
 	p, server := simulated(t, "gcs")

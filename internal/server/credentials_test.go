@@ -15,8 +15,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// Where S3 does not know the credentials of the server any more, in the middle of a session, all that needs S3 gets
-// 451, and nothing is taken for missing or forbidden, although the answers to HEAD say no more. The log has the reason.
+// S3 does not know the credentials of the server any more, in the middle of a session. All that needs S3 gets 451, and
+// nothing is taken for missing or forbidden, although the answers to HEAD say no more. The log has the reason.
 // With credentials the session continues.
 func TestCredentialsFail(t *testing.T) {
 	s := s3test.Start(t, "minio")

@@ -102,7 +102,8 @@ func logProblems(log func(message string, args ...any), message string, problems
 }
 
 // replace prepares all that may fail, and then replaces one after another what the next logins and sessions get, and
-// the limits of all. It sends no request. Each bucket, queue and tenant of the configuration in use stays where the new one would be equal.
+// the limits of all. It sends no request. Each bucket, queue and tenant of the configuration in use stays where the
+// new one would be equal.
 func (s *Server) replace(next *config.Config) error {
 	before := s.active.Load()
 	cfg, kept, err := KeepFixed(before.cfg, next)

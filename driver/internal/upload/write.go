@@ -38,9 +38,9 @@ type Writer struct {
 	endCopy func()
 
 	resumed   *pending     // the upload that this one continues, nil when there is none
-	stored    s3api.Stored // what S3 has told of the new object, or of the one that stays
+	stored    s3api.Stored // what S3 said of the object that is there in the end
 	resumable bool         // whether the owner can resume the upload when it is interrupted
-	kept      bool         // whether the upload was interrupted and can be resumed
+	kept      bool         // whether it was interrupted and can be resumed
 	exclusive bool         // whether there must be no object
 	change    *quota.Change
 	opened    time.Time

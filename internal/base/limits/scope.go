@@ -361,9 +361,8 @@ func Sleep(ctx context.Context, wait time.Duration) error {
 // A Session is what a [Guard] may cut.
 type Session struct {
 	Addr netip.Addr
-	// BeforeLogin is how many sessions there may be that are not logged in, with this one, by what is left of the
-	// process, beside the limits of the server. With 0 nothing is left: then the caller ends the session, after Enter
-	// has looked for bans and limits.
+	// BeforeLogin is how many sessions there may be that are not logged in, with this one, as far as descriptors go.
+	// With 0 none is left: then the caller ends the session, when Enter has looked for bans and limits.
 	BeforeLogin uint64
 	// Cut ends the session because of an [Error]. It does not wait, and may be called again, by any goroutine.
 	Cut func(error)

@@ -143,7 +143,7 @@ func (s *session) errorReply(err error) wire.Reply {
 }
 
 // fateOfUpload is the message on what has become of the bytes of an upload that has failed, empty where there is
-// none, or where the server does not know: what has stopped an upload may have come while S3 stored it. That nothing
+// none, or where the server does not know. What has stopped an upload may have come while S3 stored it. That nothing
 // was stored is said of the file. Where S3 did not confirm the record of an upload, it can perhaps be resumed later.
 func (s *session) fateOfUpload(failure i18n.ID) i18n.ID {
 	switch {

@@ -1,5 +1,5 @@
-// Package must ends a test at what it needs and does not get: a file, a listener, or any step that may not fail. What a
-// test is about is compared, and told, by the test itself.
+// Package must gives a test what it needs, such as files, listeners and certificates. Where one of these steps fails, it
+// ends the test.
 package must
 
 import (

@@ -156,7 +156,7 @@ func TestFailuresBeforeTheTenantIsKnown(t *testing.T) {
 
 // A banned name gets no login, and the service no request. Failures count before the tenant is known, and the right
 // password for a wrong tenant counts as one. A ban of a user of a tenant refuses the plain name too. A service that
-// does not decide bans nobody.
+// does not decide bans no user.
 func TestBansOfTheService(t *testing.T) {
 	source := &fakeSource{}
 	r := serving(withSources(t, served(), nil), source)
