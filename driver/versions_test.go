@@ -10,9 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
@@ -29,14 +26,8 @@ func TestVersionedSecondAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		profile, _ := simulated(t, "strict")
 		profile.BatchDelete, profile.SortedListings = true, true
-		x := &journalTest{t, s3sim.New(s3sim.Options{Profile: profile}), profile}
+		x := &journalTest{t, s3sim.New(s3sim.Options{Profile: profile, Versioning: true}), profile}
 		x.s3.CreateBucket(journalBucket)
-		if _, err := x.s3.Client(nil).PutBucketVersioning(x.Context(), &s3.PutBucketVersioningInput{
-			Bucket:                  aws.String(journalBucket),
-			VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
-		}); err != nil {
-			t.Fatal(err)
-		}
 		other, _, _ := x.replica(x.Context(), "")
 		store := func(content string) {
 			if err := afero.WriteFile(other, "old/file", []byte(content), 0); err != nil {
@@ -104,14 +95,9 @@ func TestVersionedControlCharacters(t *testing.T) {
 // replaces its last file right before all are deleted, and that file comes back.
 func TestVersionedPages(t *testing.T) {
 	p, _ := simulated(t, "gcs")
-	server := s3sim.New(s3sim.Options{Profile: p, PageSize: 3})
+	server := s3sim.New(s3sim.Options{Profile: p, PageSize: 3, Versioning: true})
 	server.CreateBucket("bucket")
 	client := server.Client(nil)
-	if _, err := client.PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{Bucket: aws.String("bucket"),
-		VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
-	}); err != nil {
-		t.Fatal(err)
-	}
 	spy := drivertest.NewSpy(client)
 	f := drivertest.MustNew(t.Context(), spy, "bucket", &driver.Options{Profile: p})
 	other := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{Profile: p})
