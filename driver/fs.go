@@ -22,7 +22,7 @@
 //	ENAMETOOLONG           the key is longer than S3, or the S3 server, stores
 //	EFBIG                  larger than an object can be
 //	EROFS                  the file system is the past of another one, see [Fs.AsOf]
-//	ENODATA                the object is archived: S3 must restore it before it can be read (ENOATTR on FreeBSD)
+//	ENODATA                the object is archived, and S3 must restore it first (ENOATTR on FreeBSD)
 //	ENOSPC, EDQUOT         the S3 server is full, or a quota of it is used up
 //	EAGAIN                 it may work later: S3 is overloaded or out of reach, or something changed meanwhile
 //	ESTALE                 the object was replaced while it was read or appended to
