@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
@@ -123,13 +122,13 @@ func secretData(t *testing.T, r release, v volume) map[string]string {
 	case "babelftp-admin":
 		return map[string]string{"users": "ann:" + someHash + "\n"}
 	case "minio-ca":
-		cert, _ := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
+		cert, _ := must.Certificate(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 		return map[string]string{"ca.crt": cert}
 	case "babelftp-config":
 		return map[string]string{"babelftp.yaml": "tenants: {acme: {bucket: acme-data, users_file: users.yaml}}\n",
 			"users.yaml": "users: {alice: {password_hash: \"" + someHash + "\"}}\n"}
 	case "ftp-acme-example-tls", "acme-tenant-tls", "test-babelftp-tls":
-		cert, key := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
+		cert, key := must.Certificate(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 		return map[string]string{"tls.crt": cert, "tls.key": key}
 	}
 	t.Errorf("volume %s: who makes the Secret %s?", v.Name, v.Secret.SecretName)

@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
@@ -140,7 +139,7 @@ func startKube(t *testing.T) *kube {
 		"--unsafe-no-fsync")
 
 	cert, key := filepath.Join(dir, "account.crt"), filepath.Join(dir, "account.key")
-	public, private := certtest.New(t, &x509.Certificate{DNSNames: []string{"accounts.example"}})
+	public, private := must.Certificate(t, &x509.Certificate{DNSNames: []string{"accounts.example"}})
 	writeFile(t, cert, public)
 	writeFile(t, key, private)
 	tokens := filepath.Join(dir, "tokens.csv")

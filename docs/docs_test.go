@@ -15,7 +15,6 @@ import (
 	"unicode"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
@@ -203,8 +202,8 @@ func load(t *testing.T, text string) error {
 	for _, folder := range []string{"/run/secrets/", "/run/babelftp/secrets/", "/etc/babelftp/", "/var/lib/babelftp/"} {
 		text = strings.ReplaceAll(text, folder, "")
 	}
-	cert, key := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
-	clients := certtest.NewAuthority(t, "clients")
+	cert, key := must.Certificate(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
+	clients := must.NewAuthority(t, "clients")
 	files := map[string]string{
 		"babelftp.yaml": text, "scanner": hash, "s3": "secret", "ldap": "secret",
 		"s3.id": "AKIAEXAMPLE", "s3.key": "secret",

@@ -3,12 +3,11 @@ package driver
 import (
 	"log/slog"
 
-	"github.com/babelftp/babelftp/driver/internal/s3object"
-
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/driver/internal/upload"
 	"github.com/babelftp/babelftp/driver/profile"
 )

@@ -10,9 +10,8 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/locales"
-
 	"github.com/babelftp/babelftp/internal/testkit/must"
+	"github.com/babelftp/babelftp/locales"
 )
 
 // catalogueFolder returns a folder with one catalogue, whose messages begin on its second line, and the catalogue's

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -308,7 +307,7 @@ func TestCheckCertificates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			end := time.Now().Add(tc.left)
-			certtest.Write(t, cert, key, &x509.Certificate{DNSNames: []string{"ftp.example"}, NotAfter: end})
+			must.WriteCertificate(t, cert, key, &x509.Certificate{DNSNames: []string{"ftp.example"}, NotAfter: end})
 			want := tc.stderr
 			if want != "" {
 				want = fmt.Sprintf(want, cert, end.UTC().Format(time.DateOnly))

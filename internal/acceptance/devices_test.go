@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -224,7 +223,7 @@ func (p *player) command(code, command string) {
 	case strings.HasPrefix(reply, "234 "):
 		certificate := must.ReadFile(p.t, p.site.ca)
 		p.conn.TLS = &tls.Config{
-			RootCAs: certtest.Pool(certificate), ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12,
+			RootCAs: must.CertPool(certificate), ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12,
 		}
 		must.OK(p.t, p.conn.StartTLS(p.conn.TLS))
 	}

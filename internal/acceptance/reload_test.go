@@ -6,7 +6,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -39,7 +38,7 @@ func (s *reloadSite) edit(want string, oldnew ...string) {
 	if changed == text {
 		s.t.Fatalf("the configuration has none of %q", oldnew)
 	}
-	s.after(want, func() { certtest.Replace(s.t, s.file, changed) })
+	s.after(want, func() { must.ReplaceFile(s.t, s.file, changed) })
 }
 
 // after does something and waits for one more line of the log.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
@@ -166,7 +165,7 @@ func (s *site) listens(key string) string {
 func (s *site) configure(t *testing.T, lines ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	cert, key := certtest.New(t, &x509.Certificate{
+	cert, key := must.Certificate(t, &x509.Certificate{
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		DNSNames:    []string{"ftp.acme.example", "ftp.umbrella.example"},
 	})

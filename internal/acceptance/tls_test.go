@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -101,7 +100,7 @@ func TestSessionReuse(t *testing.T) {
 func TestLoginByCertificate(t *testing.T) {
 	t.Parallel()
 	local := newFolder(t)
-	root := certtest.NewAuthority(t, "root")
+	root := must.NewAuthority(t, "root")
 	cert, key := root.Issue(&x509.Certificate{Subject: pkix.Name{CommonName: "till"}})
 	till := local.write("till.pem", []byte(cert+key))
 	s := newSite(t, s3test.Start(t, "minio"), `      till: {certificates: ["subject:CN=till"]}`,
@@ -140,9 +139,9 @@ func TestLoginByCertificate(t *testing.T) {
 // keeps them.
 func TestLargeClientCertificates(t *testing.T) {
 	t.Parallel()
-	authority := certtest.NewAuthority(t, "stranger")
+	authority := must.NewAuthority(t, "stranger")
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	must.WriteFile(t, ca, certtest.NewAuthority(t, "ours").Certificate)
+	must.WriteFile(t, ca, must.NewAuthority(t, "ours").Certificate)
 	s := newSite(t, s3test.Start(t, "minio"), "    tls: {client_certificates: {ca_file: "+strconv.Quote(ca)+"}}")
 	links := make([]*url.URL, 1000)
 	for i := range links {

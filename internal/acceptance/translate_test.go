@@ -10,9 +10,8 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/locales"
-
 	"github.com/babelftp/babelftp/internal/testkit/must"
+	"github.com/babelftp/babelftp/locales"
 )
 
 //go:embed translate_toolkit.py

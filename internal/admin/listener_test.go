@@ -20,7 +20,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
@@ -70,9 +69,9 @@ func underTLS(t *testing.T) (files config.AdminTLS, roots *x509.CertPool) {
 	t.Helper()
 	dir := t.TempDir()
 	files = config.AdminTLS{CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}
-	certtest.Write(t, files.CertFile, files.KeyFile, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	must.WriteCertificate(t, files.CertFile, files.KeyFile, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	text := must.ReadFile(t, files.CertFile)
-	return files, certtest.Pool(text)
+	return files, must.CertPool(text)
 }
 
 // An answer is what a test looks at.
@@ -248,15 +247,15 @@ func TestClientCertificate(t *testing.T) {
 		must.WriteFile(t, name, text)
 		return name
 	}
-	certificate, key := certtest.New(
+	certificate, key := must.Certificate(
 		t, &x509.Certificate{DNSNames: []string{"admin.example"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	roots := certtest.Pool(certificate)
-	ours, others := certtest.NewAuthority(t, "ours"), certtest.NewAuthority(t, "others")
+	roots := must.CertPool(certificate)
+	ours, others := must.NewAuthority(t, "ours"), must.NewAuthority(t, "others")
 	cfg := config.Admin{Users: users(t, password), TLS: config.AdminTLS{
 		CertFile: write("cert.pem", certificate), KeyFile: write("key.pem", key),
 		ClientCAFile: write("ca.pem", ours.Certificate),
 	}}
-	shows := func(a *certtest.Authority) []tls.Certificate {
+	shows := func(a *must.Authority) []tls.Certificate {
 		t.Helper()
 		pair, err := tls.X509KeyPair(pem(a.Issue(&x509.Certificate{})))
 		must.OK(t, err)
@@ -309,10 +308,10 @@ func TestClientCertificate(t *testing.T) {
 // A certificate of authorities that are gone is no login, even on the connection on which it was one.
 func TestOtherAuthorities(t *testing.T) {
 	files, roots := underTLS(t)
-	ours, others := certtest.NewAuthority(t, "ours"), certtest.NewAuthority(t, "others")
+	ours, others := must.NewAuthority(t, "ours"), must.NewAuthority(t, "others")
 	files.ClientCAFile = filepath.Join(t.TempDir(), "ca.pem")
 	cfg := config.Admin{Users: users(t, password), TLS: files}
-	trust := func(a *certtest.Authority) {
+	trust := func(a *must.Authority) {
 		t.Helper()
 		must.WriteFile(t, cfg.TLS.ClientCAFile, a.Certificate)
 	}
@@ -339,7 +338,7 @@ func TestOtherAuthorities(t *testing.T) {
 	}
 	ask(200, 1)
 	for _, step := range []struct {
-		trusted    *certtest.Authority
+		trusted    *must.Authority
 		status, on int
 	}{{ours, 200, 1}, {others, 401, 1}, {ours, 200, 2}} {
 		// 401 closes the connection, so that another handshake can follow

@@ -12,14 +12,13 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // Each way to log in names the administrator: a password, the cookie of a browser, and the subject of a certificate.
 func TestNames(t *testing.T) {
 	files, roots := underTLS(t)
-	authority := certtest.NewAuthority(t, "administrators")
+	authority := must.NewAuthority(t, "administrators")
 	files.ClientCAFile = filepath.Join(t.TempDir(), "ca.pem")
 	must.WriteFile(t, files.ClientCAFile, authority.Certificate)
 	_, address := serve(t, config.Admin{Users: users(t, password), TLS: files},

@@ -16,14 +16,13 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // writeCertificate writes a certificate with a serial number, and its key.
 func writeCertificate(t *testing.T, files config.TLS, serial int64) {
 	t.Helper()
-	certtest.Write(t, files.CertFile, files.KeyFile, &x509.Certificate{SerialNumber: big.NewInt(serial)})
+	must.WriteCertificate(t, files.CertFile, files.KeyFile, &x509.Certificate{SerialNumber: big.NewInt(serial)})
 }
 
 // tlsConfig is how the connections of a configuration are encrypted.
@@ -62,7 +61,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	}{
 		{"first", func() {}, 1},
 		{"renewed", func() { writeCertificate(t, files, 2) }, 2},
-		{"broken", func() { certtest.Replace(t, files.CertFile, "half a certificate") }, 2},
+		{"broken", func() { must.ReplaceFile(t, files.CertFile, "half a certificate") }, 2},
 		{"missing", func() { _ = os.Remove(files.KeyFile) }, 2},
 		{"repaired", func() { writeCertificate(t, files, 3) }, 3},
 	} {
@@ -168,7 +167,7 @@ func TestEndingCertificates(t *testing.T) {
 	cfg := &config.Config{Tenants: map[string]*config.Tenant{}}
 	write := func(tenant, host string, left time.Duration) {
 		cert, key := filepath.Join(dir, host+".crt"), filepath.Join(dir, host+".key")
-		certtest.Write(
+		must.WriteCertificate(
 			t, cert, key, &x509.Certificate{DNSNames: []string{host, "www." + host}, NotAfter: now.Add(left)})
 		if tenant == "" {
 			cfg.TLS = config.TLS{CertFile: cert, KeyFile: key}
@@ -252,7 +251,7 @@ func TestIssuedCertificates(t *testing.T) {
 	dir := t.TempDir()
 	pair := func(serial int64) (cert, key string) {
 		cert, key = filepath.Join(dir, fmt.Sprint(serial, ".crt")), filepath.Join(dir, fmt.Sprint(serial, ".key"))
-		certtest.Write(t, cert, key, &x509.Certificate{SerialNumber: big.NewInt(serial)})
+		must.WriteCertificate(t, cert, key, &x509.Certificate{SerialNumber: big.NewInt(serial)})
 		return cert, key
 	}
 	issue := func(serial int64) *tls.Certificate {
@@ -318,7 +317,7 @@ func TestPrepare(t *testing.T) {
 	if got := serial(t, listener, "ftp.acme.example"); got != 2 || s.Config() != listener {
 		t.Errorf("the certificate of the tenant is %d", got)
 	}
-	certtest.Replace(t, second.KeyFile, "none")
+	must.ReplaceFile(t, second.KeyFile, "none")
 	prepare(&config.Config{TLS: first, Tenants: acme}, false)
 	if got := serial(t, listener, "ftp.acme.example"); got != 2 {
 		t.Errorf("the certificate of the tenant is %d after a broken change", got)

@@ -6,13 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 func TestCertificate(t *testing.T) {
-	cert, key := certtest.New(t, &x509.Certificate{})
-	_, otherKey := certtest.New(t, &x509.Certificate{})
+	cert, key := must.Certificate(t, &x509.Certificate{})
+	_, otherKey := must.Certificate(t, &x509.Certificate{})
 	const pair = "cert_file: tls.crt, key_file: tls.key"
 	for _, tc := range []struct {
 		name, tls, cert, key string
@@ -44,8 +43,8 @@ func TestCertificate(t *testing.T) {
 }
 
 func TestCertificateOfATenant(t *testing.T) {
-	cert, key := certtest.New(t, &x509.Certificate{})
-	_, otherKey := certtest.New(t, &x509.Certificate{})
+	cert, key := must.Certificate(t, &x509.Certificate{})
+	_, otherKey := must.Certificate(t, &x509.Certificate{})
 	files := map[string]string{"tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key,
 		"other.key": otherKey}
 	const (
@@ -87,8 +86,8 @@ func TestCertificateOfATenant(t *testing.T) {
 }
 
 func TestClientCertificates(t *testing.T) {
-	cert, key := certtest.New(t, &x509.Certificate{})
-	root, other := certtest.NewAuthority(t, "root"), certtest.NewAuthority(t, "other")
+	cert, key := must.Certificate(t, &x509.Certificate{})
+	root, other := must.NewAuthority(t, "root"), must.NewAuthority(t, "other")
 	files := map[string]string{
 		"tls.crt": cert, "tls.key": key, "ca.crt": root.Certificate, "ca.crl": root.Revoke(&x509.RevocationList{}),
 		"other.crl": other.Revoke(&x509.RevocationList{}), "none.crt": "",
@@ -168,7 +167,7 @@ func TestFolderOfACME(t *testing.T) {
 // By default ACME obtains certificates for the hosts of all tenants without a certificate of their own.
 func TestHostsOfACME(t *testing.T) {
 	const hash = "{password_hash: \"" + hash + "\"}}"
-	cert, key := certtest.New(t, &x509.Certificate{})
+	cert, key := must.Certificate(t, &x509.Certificate{})
 	cfg, err := load(t, `tls: {acme: {http_listen: ":80"}}
 tenants:
   umbrella: {bucket: umbrella, hosts: [FTP.umbrella.example, 192.0.2.1, ftp2.umbrella.example], users: {ute: `+hash+`}

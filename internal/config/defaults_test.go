@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
@@ -97,7 +96,7 @@ func TestAuthorities(t *testing.T) {
 	dir := t.TempDir()
 	server, tenant := filepath.Join(dir, "server.pem"), filepath.Join(dir, "tenant.pem")
 	for _, file := range []string{server, tenant} {
-		writeFile(t, file, certtest.NewAuthority(t, "one").Certificate)
+		writeFile(t, file, must.NewAuthority(t, "one").Certificate)
 	}
 	cfg := loadText(t, fmt.Sprintf(`
 ca_file: %q

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
@@ -41,8 +40,8 @@ tenants:
 `
 	write("babelftp.yaml", text)
 	write("alice.hash", hash)
-	write("ca.crt", certtest.NewAuthority(t, "one").Certificate)
-	write("server.crt", certtest.NewAuthority(t, "one").Certificate)
+	write("ca.crt", must.NewAuthority(t, "one").Certificate)
+	write("server.crt", must.NewAuthority(t, "one").Certificate)
 	const catalogue = `{"language": "fr", "messages": [{"id": "goodbye", "message": "Goodbye.", "translation": "Salut."}]}`
 	write("texts/fr/messages.gotext.json", catalogue)
 	write("users/a.yaml", `users: {bob: {password_hash: "`+hash+`"}}`)
@@ -69,8 +68,8 @@ tenants:
 		{"again", "babelftp.yaml", text, []string{"acme"}, false},
 		{"user", "users/b.yaml", `users: {carol: {password_hash: "` + hash + `"}}`, []string{"umbrella"}, false},
 		{"secret", "alice.hash", strings.Replace(hash, "t=2", "t=3", 1), []string{"acme"}, false},
-		{"authorities", "ca.crt", certtest.NewAuthority(t, "two").Certificate, []string{"umbrella"}, false},
-		{"authorities-of-the-server", "server.crt", certtest.NewAuthority(t, "two").Certificate, nil, false},
+		{"authorities", "ca.crt", must.NewAuthority(t, "two").Certificate, []string{"umbrella"}, false},
+		{"authorities-of-the-server", "server.crt", must.NewAuthority(t, "two").Certificate, nil, false},
 		{"auth-of-the-server", "babelftp.yaml", strings.Replace(text, "//auth.example", "//login.example", 1), nil, false},
 		{"catalogues", "babelftp.yaml", "locales_dir: texts\n" + text, nil, true},
 		{"catalogue", "texts/fr/messages.gotext.json", strings.Replace(catalogue, "Salut", "Bonsoir", 1), nil, true},

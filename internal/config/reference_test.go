@@ -26,7 +26,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
@@ -70,7 +69,7 @@ func TestReference(t *testing.T) {
 // The example of the reference works.
 func TestExample(t *testing.T) {
 	dir := t.TempDir()
-	certtest.Write(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), &x509.Certificate{})
+	must.WriteCertificate(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), &x509.Certificate{})
 	file := filepath.Join(dir, "babelftp.yaml")
 	writeFile(t, file, example)
 	if _, err := Load(file, nil); err != nil {

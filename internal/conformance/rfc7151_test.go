@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
@@ -231,8 +230,8 @@ func TestHOSTChoosesTheCertificate(t *testing.T) {
 	dir := t.TempDir()
 	trusted := map[string]*x509.CertPool{}
 	for _, name := range []string{"server", "acme"} {
-		cert, key := certtest.New(t, &x509.Certificate{DNSNames: hosts})
-		trusted[name] = certtest.Pool(cert)
+		cert, key := must.Certificate(t, &x509.Certificate{DNSNames: hosts})
+		trusted[name] = must.CertPool(cert)
 		for suffix, content := range map[string]string{".crt": cert, ".key": key} {
 			must.WriteFile(t, filepath.Join(dir, name+suffix), content)
 		}

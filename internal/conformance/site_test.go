@@ -15,7 +15,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/server"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -95,7 +94,7 @@ func newSite(t *testing.T, extra settings) *site {
 		}
 	}
 	opts := server.Options{AWS: storage.AWSConfig()}
-	pair, trusting := certtest.Pair(
+	pair, trusting := must.CertificatePair(
 		t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: hosts})
 	opts.Certificate, s.tls = &pair, trusting
 	s.address = serve(t, cfg, opts)

@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/doctor"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // startTimeout is how long a server may take to answer on a busy machine.
@@ -130,9 +130,9 @@ func withTLS(t *testing.T, template *x509.Certificate) (settings []string, autho
 	if template.NotAfter.IsZero() {
 		template.NotAfter = time.Now().AddDate(0, 1, 0)
 	}
-	cert, key := certtest.New(t, template)
+	cert, key := must.Certificate(t, template)
 	return []string{"ssl_enable=YES", "allow_anon_ssl=YES", "require_ssl_reuse=NO",
-		"rsa_cert_file=" + write(t, "tls.crt", cert), "rsa_private_key_file=" + write(t, "tls.key", key)}, certtest.Pool(cert)
+		"rsa_cert_file=" + write(t, "tls.crt", cert), "rsa_private_key_file=" + write(t, "tls.key", key)}, must.CertPool(cert)
 }
 
 // examine returns the IDs of what is found at an address, wrong ones with "!", and wants nothing to be left.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/doctor"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // Where the examination is stopped while it waits for the reply to MKD, it removes the directory that may be there.
@@ -147,7 +147,7 @@ func TestSlowServer(t *testing.T) {
 
 // A server whose newest TLS is 1.1 is found, though no client of today would go on.
 func TestOldTLS(t *testing.T) {
-	cert, key := certtest.New(t, &x509.Certificate{NotAfter: time.Now().AddDate(0, 1, 0)})
+	cert, key := must.Certificate(t, &x509.Certificate{NotAfter: time.Now().AddDate(0, 1, 0)})
 	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/report"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -403,13 +402,13 @@ func TestAdministratorEvents(t *testing.T) {
 // An administrator sees when the certificate of the administrators' address ends.
 func TestAdministratorSeesCertificates(t *testing.T) {
 	cert, key := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	certtest.Write(
+	must.WriteCertificate(
 		t, cert, key, &x509.Certificate{DNSNames: []string{"admin.example"},
 			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	srv, _ := administered(t, func(cfg *config.Config) { cfg.Admin.TLS.CertFile, cfg.Admin.TLS.KeyFile = cert, key })
 	chain := must.ReadFile(t, cert)
 	administrator, err := admin.NewRemoteClient(
-		"https://"+srv.AdminAddr().String(), adminName, adminPassword, &tls.Config{RootCAs: certtest.Pool(chain)})
+		"https://"+srv.AdminAddr().String(), adminName, adminPassword, &tls.Config{RootCAs: must.CertPool(chain)})
 	must.OK(t, err)
 	got, err := administrator.Server(t.Context())
 	must.OK(t, err)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -26,14 +25,14 @@ import (
 type certified struct {
 	t       *testing.T
 	cfg     *config.Config
-	root    *certtest.Authority
+	root    *must.Authority
 	clients map[string]tls.Certificate // by name
 	log     *servicetest.Log
 	srv     *Server
 }
 
 // issue issues a certificate for a client.
-func (c *certified) issue(by *certtest.Authority, name string, serial int64) {
+func (c *certified) issue(by *must.Authority, name string, serial int64) {
 	c.t.Helper()
 	cert, key := by.Issue(&x509.Certificate{
 		Subject:        pkix.Name{CommonName: name, Organization: []string{"Acme"}},
@@ -48,9 +47,9 @@ func (c *certified) issue(by *certtest.Authority, name string, serial int64) {
 func newCertified(t *testing.T, users map[string]*config.User) *certified {
 	t.Helper()
 	s := s3test.Start(t, "sim-aws")
-	c := &certified{t: t, cfg: servicetest.NewConfig(t, s), root: certtest.NewAuthority(t, "root"),
+	c := &certified{t: t, cfg: servicetest.NewConfig(t, s), root: must.NewAuthority(t, "root"),
 		clients: map[string]tls.Certificate{}, log: &servicetest.Log{}}
-	cert, key := certtest.New(t, &x509.Certificate{})
+	cert, key := must.Certificate(t, &x509.Certificate{})
 	c.cfg.TLS = config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: c.file("tls.crt", cert),
 		KeyFile: c.file("tls.key", key)}
 	c.cfg.TLS.Required = new(bool)
@@ -61,7 +60,7 @@ func newCertified(t *testing.T, users map[string]*config.User) *certified {
 	}
 	c.issue(c.root, "till", 100)
 	c.issue(c.root, "bob", 101)
-	c.issue(certtest.NewAuthority(t, "other"), "forged", 100)
+	c.issue(must.NewAuthority(t, "other"), "forged", 100)
 	return c
 }
 
@@ -289,7 +288,7 @@ func TestRevokedCertificate(t *testing.T) {
 func TestClientCertificatesOfATenant(t *testing.T) {
 	c := newCertified(
 		t, map[string]*config.User{"till": {Certificates: clientCertificates(t, "email:till@acme.example")}})
-	umbrella := certtest.NewAuthority(t, "umbrella")
+	umbrella := must.NewAuthority(t, "umbrella")
 	c.issue(umbrella, "carol", 7)
 	c.cfg.TLS.ClientCertificates.Required = true
 	c.cfg.Tenants["umbrella"] = &config.Tenant{

@@ -18,7 +18,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
@@ -122,7 +121,7 @@ func (p *podIdentity) use(t *testing.T) (token string) {
 	t.Setenv("AWS_CONFIG_FILE", none)
 	t.Setenv("AWS_REGION", p.storage.Region)
 	token = rand.Text()
-	certtest.Replace(t, p.file, token)
+	must.ReplaceFile(t, p.file, token)
 	return token
 }
 
@@ -150,14 +149,14 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 	}
 
 	token = rand.Text()
-	certtest.Replace(t, p.file, token)
+	must.ReplaceFile(t, p.file, token)
 	c.Command(200, "TYPE I")
 	c.Command(213, "SIZE file")
 	if p.last() != token {
 		t.Error("the request for credentials has the token before")
 	}
 
-	certtest.Replace(t, p.file, "old"+rand.Text())
+	must.ReplaceFile(t, p.file, "old"+rand.Text())
 	log.Take()
 	c.Command(451, "SIZE file")
 	const reason = "ExpiredTokenException: the token has expired"
@@ -165,6 +164,6 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 		t.Errorf("the log asks for rights, or lacks %q:\n%s", reason, log)
 	}
 
-	certtest.Replace(t, p.file, rand.Text())
+	must.ReplaceFile(t, p.file, rand.Text())
 	c.Want("content", "RETR file")
 }

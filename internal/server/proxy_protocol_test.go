@@ -13,7 +13,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -184,7 +183,7 @@ func TestProxyProtocolDataConnection(t *testing.T) {
 func TestProxyProtocolImplicitTLS(t *testing.T) {
 	dir := t.TempDir()
 	files := config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
-	certtest.Write(t, files.CertFile, files.KeyFile, &x509.Certificate{})
+	must.WriteCertificate(t, files.CertFile, files.KeyFile, &x509.Certificate{})
 	srv := behindBalancer(t, func(cfg *config.Config) { cfg.TLS = files }, Options{})
 	client := &tls.Config{InsecureSkipVerify: true} // the certificate is for the tests of TLS
 	c := ftptest.New(t, tls.Client(dial(t, balancer, srv.ImplicitAddr(), header4), client))

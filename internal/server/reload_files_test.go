@@ -24,8 +24,6 @@ import (
 
 	watch "github.com/babelftp/babelftp/internal/base/reload"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
-
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -109,9 +107,9 @@ func showsHost(tenant string) func(*testing.T, *Server) bool {
 
 // fileCases has each key that names a file which the server reads.
 func fileCases(t *testing.T) []fileCase {
-	wrong := certtest.NewAuthority(t, "wrong")
+	wrong := must.NewAuthority(t, "wrong")
 	pair := func(host string) files {
-		cert, key := certtest.New(t, &x509.Certificate{DNSNames: []string{host}})
+		cert, key := must.Certificate(t, &x509.Certificate{DNSNames: []string{host}})
 		return files{"tls.crt": cert, "tls.key": key}
 	}
 	with := func(all files, name, text string) files {
@@ -124,7 +122,7 @@ func fileCases(t *testing.T) []fileCase {
 	wrongCA := files{"ca.crt": wrong.Certificate}
 	own := pair("ftp.example")
 
-	clients := certtest.NewAuthority(t, "clients")
+	clients := must.NewAuthority(t, "clients")
 	cert, key := clients.Issue(&x509.Certificate{})
 	client, err := tls.X509KeyPair([]byte(cert), []byte(key))
 	must.OK(t, err)
@@ -315,7 +313,7 @@ func TestReloadOfDirectoryAuthorities(t *testing.T) {
 		tenant: fmt.Sprintf(
 			"ca_file: VOLUME/ca.crt\n    auth: {ldap: {urls: [%q], base_dn: %q, bind_dn: %q, bind_password: %q}}",
 			directory.LDAP, servicetest.BaseDN, servicetest.BindDN, servicetest.DirectoryPassword),
-		before: files{"ca.crt": certtest.NewAuthority(t, "wrong").Certificate}, next: files{"ca.crt": ca},
+		before: files{"ca.crt": must.NewAuthority(t, "wrong").Certificate}, next: files{"ca.crt": ca},
 		seen: loginSucceeds("bob", servicetest.DirectoryPassword),
 	}).test(t)
 }
@@ -328,7 +326,7 @@ func TestReloadOfOldServerCertificate(t *testing.T) {
 	(&fileCase{
 		tenant: fmt.Sprintf(
 			"users_file: VOLUME/users.yaml\n    ca_file: VOLUME/ca.crt\n    auth: {ftp: {address: %q}}", old.Address),
-		before: with(certtest.NewAuthority(t, "wrong").Certificate), next: with(cert),
+		before: with(must.NewAuthority(t, "wrong").Certificate), next: with(cert),
 		seen: loginSucceeds(servicetest.OldUser, servicetest.OldPassword),
 	}).test(t)
 }

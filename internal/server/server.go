@@ -17,9 +17,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/admin"
-
 	"github.com/babelftp/babelftp/internal/base/limits"
-
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/certs"

@@ -12,9 +12,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -94,14 +92,14 @@ func TestMetricsOfCertificates(t *testing.T) {
 	s, cfg := simulated(t)
 	dir := t.TempDir()
 	cfg.TLS = config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
-	certtest.Write(t, cfg.TLS.CertFile, cfg.TLS.KeyFile, &x509.Certificate{})
+	must.WriteCertificate(t, cfg.TLS.CertFile, cfg.TLS.KeyFile, &x509.Certificate{})
 	acme := config.TLS{CertFile: dir + "/acme.crt", KeyFile: dir + "/acme.key"}
-	certtest.Write(t, acme.CertFile, acme.KeyFile, &x509.Certificate{})
+	must.WriteCertificate(t, acme.CertFile, acme.KeyFile, &x509.Certificate{})
 	cfg.Tenants["acme"].TLS = config.TenantTLS{CertFile: acme.CertFile, KeyFile: acme.KeyFile}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	end := time.Now().Add(48 * time.Hour)
 	for _, files := range []config.TLS{cfg.TLS, acme} {
-		certtest.Write(t, files.CertFile, files.KeyFile, &x509.Certificate{NotAfter: end})
+		must.WriteCertificate(t, files.CertFile, files.KeyFile, &x509.Certificate{NotAfter: end})
 	}
 	_, metrics := get(t, srv, "/metrics")
 	for _, tenant := range []string{"", "acme"} {

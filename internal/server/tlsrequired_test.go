@@ -8,7 +8,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
@@ -33,7 +32,7 @@ func TestTLSRequired(t *testing.T) {
 			dir := t.TempDir()
 			cfg.TLS = config.TLS{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key"),
 				Required: tc.server, OptionalNetworks: tc.optional}
-			certtest.Write(t, cfg.TLS.CertFile, cfg.TLS.KeyFile, &x509.Certificate{})
+			must.WriteCertificate(t, cfg.TLS.CertFile, cfg.TLS.KeyFile, &x509.Certificate{})
 			c := ftptest.Dial(t, start(t, cfg, Options{AWS: s.AWSConfig()}).Addr().String())
 			if tc.want {
 				c.Command(530, "USER alice")

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/babelftp/babelftp/driver/internal/s3object"
-
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 

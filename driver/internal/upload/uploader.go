@@ -11,12 +11,11 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/babelftp/babelftp/driver/internal/s3object"
-
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // Options is what an [Uploader] needs. Only Quotas, Inspect, Quarantine, BeginOperation, Journal and

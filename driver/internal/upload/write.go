@@ -8,13 +8,12 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/s3object"
-
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -37,11 +36,12 @@ type Writer struct {
 	// endCopy ends the operation that the copy of these bytes is, nil for none.
 	endCopy func()
 
-	resumed   *pending     // the upload that this one continues, nil when there is none
-	stored    s3api.Stored // what S3 said of the object that is there in the end
-	resumable bool         // whether the owner can resume the upload when it is interrupted
-	kept      bool         // whether it was interrupted and can be resumed
-	exclusive bool         // whether there must be no object
+	resumed *pending     // the upload that this one continues, nil when there is none
+	stored  s3api.Stored // what S3 said of the object that is there in the end
+
+	resumable bool // whether its owner can resume it
+	kept      bool // whether it was interrupted and can be resumed
+	exclusive bool // whether there must be no object
 	change    *quota.Change
 	opened    time.Time
 

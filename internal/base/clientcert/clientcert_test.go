@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/clientcert"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
@@ -38,9 +37,9 @@ func write(t *testing.T, text string) string {
 }
 
 func TestVerify(t *testing.T) {
-	root, other := certtest.NewAuthority(t, "root"), certtest.NewAuthority(t, "other")
+	root, other := must.NewAuthority(t, "root"), must.NewAuthority(t, "other")
 	sub := root.Authority("sub")
-	issue := func(by *certtest.Authority, template x509.Certificate) string {
+	issue := func(by *must.Authority, template x509.Certificate) string {
 		cert, _ := by.Issue(&template)
 		return cert
 	}
@@ -110,7 +109,7 @@ func TestVerify(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	root, other := certtest.NewAuthority(t, "root"), certtest.NewAuthority(t, "other")
+	root, other := must.NewAuthority(t, "root"), must.NewAuthority(t, "other")
 	partial := &x509.RevocationList{ExtraExtensions: []pkix.Extension{{Id: []int{2, 5, 29, 28}, Critical: true,
 		Value: []byte{0x30, 0}}}}
 	for _, tt := range []struct{ name, ca, crl, want string }{
@@ -120,7 +119,7 @@ func TestOpen(t *testing.T) {
 		{"broken-list", root.Certificate, "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n", "malformed"},
 		{"list-of-another", root.Certificate, other.Revoke(&x509.RevocationList{}),
 			`the CRL of "CN=other": no authority of ca_file has signed it`},
-		{"list-of-a-namesake", root.Certificate, certtest.NewAuthority(t, "root").Revoke(&x509.RevocationList{}),
+		{"list-of-a-namesake", root.Certificate, must.NewAuthority(t, "root").Revoke(&x509.RevocationList{}),
 			"no authority of ca_file has signed it"},
 		{"part-of-a-list", root.Certificate, root.Revoke(partial), "has the critical extension 2.5.29.28"},
 	} {
@@ -142,7 +141,7 @@ func TestOpen(t *testing.T) {
 
 // TestChangedFiles: a change counts at once. While the files cannot be used, what they said before counts.
 func TestChangedFiles(t *testing.T) {
-	root, next := certtest.NewAuthority(t, "root"), certtest.NewAuthority(t, "the next root")
+	root, next := must.NewAuthority(t, "root"), must.NewAuthority(t, "the next root")
 	cert, _ := root.Issue(&x509.Certificate{SerialNumber: big.NewInt(100)})
 	shown := parse(t, cert)
 	files := clientcert.Files{CA: write(t, root.Certificate), CRL: write(t, root.Revoke(&x509.RevocationList{}))}

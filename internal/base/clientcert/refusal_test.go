@@ -8,16 +8,15 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A refusal is remembered, so that a client that logs in again and again does not have its signatures verified each
 // time. What the files say counts at once, and so does a certificate that is good.
 func TestRefusalsAreRemembered(t *testing.T) {
-	ours, others := certtest.NewAuthority(t, "root"), certtest.NewAuthority(t, "root")
+	ours, others := must.NewAuthority(t, "root"), must.NewAuthority(t, "root")
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	trust := func(a *certtest.Authority) {
+	trust := func(a *must.Authority) {
 		t.Helper()
 		must.OK(t, os.WriteFile(file+".new", []byte(a.Certificate), 0o600))
 		must.OK(t, os.Rename(file+".new", file))
@@ -25,7 +24,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	trust(ours)
 	a, err := Open(Files{CA: file}, slog.New(slog.DiscardHandler))
 	must.OK(t, err)
-	issue := func(by *certtest.Authority) []*x509.Certificate {
+	issue := func(by *must.Authority) []*x509.Certificate {
 		t.Helper()
 		text, _ := by.Issue(&x509.Certificate{})
 		block, _ := pem.Decode([]byte(text))

@@ -10,14 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 func TestClientCertificate(t *testing.T) {
 	uri, err := url.Parse("spiffe://acme.example/till-7")
 	must.OK(t, err)
-	text, _ := certtest.NewAuthority(t, "root").Issue(&x509.Certificate{
+	text, _ := must.NewAuthority(t, "root").Issue(&x509.Certificate{
 		Subject: pkix.Name{CommonName: "alice, the first", Organization: []string{"Acme"},
 			OrganizationalUnit: []string{"Tills"}},
 		EmailAddresses: []string{"alice@acme.example"}, DNSNames: []string{"Till-7.acme.example"},

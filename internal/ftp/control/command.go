@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
-
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/report"
 )

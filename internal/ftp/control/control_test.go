@@ -24,10 +24,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
-
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -373,7 +371,7 @@ func (s *site) wantEmpty() {
 // certificates makes a certificate for 127.0.0.1 and a client that trusts it.
 func certificates(t *testing.T) (server, client *tls.Config) {
 	t.Helper()
-	pair, client := certtest.Pair(
+	pair, client := must.CertificatePair(
 		t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}})
 	return &tls.Config{Certificates: []tls.Certificate{pair}}, client
 }

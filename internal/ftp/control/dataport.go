@@ -8,7 +8,6 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
-
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
-
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 

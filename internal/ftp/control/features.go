@@ -5,7 +5,6 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
-
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 

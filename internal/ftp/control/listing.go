@@ -7,7 +7,6 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	ftplist "github.com/babelftp/babelftp/internal/ftp/list"
-
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"

@@ -5,7 +5,6 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
-
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
-
 	"github.com/babelftp/babelftp/internal/ftp/list"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )

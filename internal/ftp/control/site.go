@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
-
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/report"

@@ -7,7 +7,6 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/list"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
-
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 

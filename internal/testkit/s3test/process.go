@@ -22,8 +22,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 const (
@@ -143,7 +143,7 @@ func (p workspace) serve(ctx context.Context, d descriptor, address string) (*Se
 
 // encrypt makes a certificate in MinIO's folder, and makes the client trust it.
 func (s *Server) encrypt(dir string) error {
-	cert, key, err := certtest.Make(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	cert, key, err := must.MakeCertificate(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	if err != nil {
 		return err
 	}

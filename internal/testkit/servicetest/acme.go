@@ -21,7 +21,6 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -65,7 +64,7 @@ func startAuthority(tb testing.TB, life time.Duration, keys map[string]string) *
 	}
 	dir := tb.TempDir()
 	certFile, keyFile := filepath.Join(dir, "pebble.crt"), filepath.Join(dir, "pebble.key")
-	certtest.Write(tb, certFile, keyFile, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	must.WriteCertificate(tb, certFile, keyFile, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	pem, err := os.ReadFile(certFile)
 	must.OK(tb, err)
 	trusted := x509.NewCertPool()

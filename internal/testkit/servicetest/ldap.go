@@ -16,7 +16,6 @@ import (
 	"github.com/go-ldap/ldap/v3"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
@@ -65,7 +64,7 @@ func (s *Directory) Stop() { s.stop() }
 
 func tryDirectory(tb testing.TB) (*Directory, error) {
 	dir := tb.TempDir()
-	cert, key := certtest.New(
+	cert, key := must.Certificate(
 		tb, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true})
 	s := &Directory{CAFile: filepath.Join(dir, "cert.pem")}
 	for name, text := range map[string]string{s.CAFile: cert, filepath.Join(dir, "key.pem"): key,

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -69,7 +68,7 @@ func (s *OldServer) Stop() { s.stop() }
 
 func tryOldServer(tb testing.TB, program, unpacked string) (*OldServer, error) {
 	dir := tb.TempDir()
-	cert, key := certtest.New(tb, &x509.Certificate{})
+	cert, key := must.Certificate(tb, &x509.Certificate{})
 	s := &OldServer{Address: ftptest.FreeAddresses(tb, 1)[0], CAFile: filepath.Join(dir, "cert.pem")}
 	_, port, err := net.SplitHostPort(s.Address)
 	if err != nil {

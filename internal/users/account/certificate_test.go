@@ -13,7 +13,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/schedule"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -21,7 +20,7 @@ import (
 // TestPasswordWithoutCertificate: where the certificate is missing, no cached password answers sooner, so the time
 // does not tell that the password is right.
 func TestPasswordWithoutCertificate(t *testing.T) {
-	root := certtest.NewAuthority(t, "root")
+	root := must.NewAuthority(t, "root")
 	text, _ := root.Issue(&x509.Certificate{Subject: pkix.Name{CommonName: "alice"}})
 	block, _ := pem.Decode([]byte(text))
 	cert, err := x509.ParseCertificate(block.Bytes)
@@ -64,7 +63,7 @@ func TestPasswordWithoutCertificate(t *testing.T) {
 // which of them are users.
 func TestUnknownUsersHaveRules(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	must.WriteFile(t, ca, certtest.NewAuthority(t, "root").Certificate)
+	must.WriteFile(t, ca, must.NewAuthority(t, "root").Certificate)
 	cfg := config.Default()
 	cfg.Tenants = map[string]*config.Tenant{
 		"acme": {Bucket: "acme-data",

@@ -16,7 +16,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/bans"
@@ -221,7 +220,7 @@ func TestBansOfTheService(t *testing.T) {
 // The rules of a tenant apply as soon as the answer names it.
 func TestRulesOfTheTenantThatTheAnswerNames(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	must.WriteFile(t, ca, certtest.NewAuthority(t, "root").Certificate)
+	must.WriteFile(t, ca, must.NewAuthority(t, "root").Certificate)
 	certificate := func(tenant *config.Tenant) {
 		tenant.TLS.ClientCertificates = config.ClientCertificates{CAFile: ca, Required: true}
 	}

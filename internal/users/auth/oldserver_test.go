@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/testkit/certtest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -49,7 +48,7 @@ func TestOldServers(t *testing.T) {
 				t.Errorf("%+v, %v", got, err)
 			}
 			other := filepath.Join(t.TempDir(), "other.pem")
-			certtest.Write(t, other, other+".key", &x509.Certificate{})
+			must.WriteCertificate(t, other, other+".key", &x509.Certificate{})
 			for name, change := range map[string]func(*config.OldServer){
 				"system":           func(o *config.OldServer) { o.CAFile = "" },
 				"other-authority":  func(o *config.OldServer) { o.CAFile = other },

@@ -1,4 +1,4 @@
-package certtest
+package must
 
 import (
 	"crypto/ecdsa"
@@ -36,7 +36,7 @@ func (a *Authority) Authority(name string) *Authority {
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	})
 	made.Certificate, made.key = encode("CERTIFICATE", der), key
-	made.parsed = must(x509.ParseCertificate(der))(a.tb)
+	made.parsed = value(x509.ParseCertificate(der))(a.tb)
 	return made
 }
 
@@ -49,13 +49,13 @@ func (a *Authority) Issue(template *x509.Certificate) (cert, key string) {
 		filled.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	}
 	der, private := a.sign(&filled)
-	return encode("CERTIFICATE", der), encode("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(private))(a.tb))
+	return encode("CERTIFICATE", der), encode("PRIVATE KEY", value(x509.MarshalPKCS8PrivateKey(private))(a.tb))
 }
 
 // sign signs with the authority's key, or without one with the key of the certificate.
 func (a *Authority) sign(template *x509.Certificate) ([]byte, *ecdsa.PrivateKey) {
 	a.tb.Helper()
-	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(a.tb)
+	key := value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(a.tb)
 	if template.NotAfter.IsZero() {
 		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	}
@@ -67,7 +67,7 @@ func (a *Authority) sign(template *x509.Certificate) ([]byte, *ecdsa.PrivateKey)
 	if parent == nil {
 		parent, parentKey = template, key
 	}
-	return must(x509.CreateCertificate(rand.Reader, template, parent, key.Public(), parentKey))(a.tb), key
+	return value(x509.CreateCertificate(rand.Reader, template, parent, key.Public(), parentKey))(a.tb), key
 }
 
 // Revoke is a list that revokes certificates by their serial numbers, in PEM. It ends in an hour unless the template
@@ -89,15 +89,14 @@ func (a *Authority) Revoke(template *x509.RevocationList, serials ...int64) stri
 			SerialNumber: big.NewInt(n), RevocationTime: list.ThisUpdate,
 		})
 	}
-	return encode("X509 CRL", must(x509.CreateRevocationList(rand.Reader, &list, a.parsed, a.key))(a.tb))
+	return encode("X509 CRL", value(x509.CreateRevocationList(rand.Reader, &list, a.parsed, a.key))(a.tb))
 }
 
-func must[T any](v T, err error) func(testing.TB) T {
+// value ends the test with an error, or is the value.
+func value[T any](v T, err error) func(testing.TB) T {
 	return func(tb testing.TB) T {
 		tb.Helper()
-		if err != nil {
-			tb.Fatal(err)
-		}
+		OK(tb, err)
 		return v
 	}
 }
