@@ -69,7 +69,8 @@ func underTLS(t *testing.T) (files config.AdminTLS, roots *x509.CertPool) {
 	t.Helper()
 	dir := t.TempDir()
 	files = config.AdminTLS{CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}
-	must.WriteCertificate(t, files.CertFile, files.KeyFile, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	must.WriteCertificate(t, files.CertFile, files.KeyFile,
+		&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	text := must.ReadFile(t, files.CertFile)
 	return files, must.CertPool(text)
 }

@@ -1,5 +1,5 @@
-// Package must gives a test what it needs, such as files, listeners and certificates. Where one of these steps fails, it
-// ends the test.
+// Package must gives a test what it needs, such as files, listeners and certificates. Where one of these steps fails,
+// it ends the test.
 package must
 
 import (
