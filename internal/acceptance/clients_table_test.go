@@ -178,8 +178,8 @@ func grouped(names []string) []string {
 // devicesList has the devices that scripts imitate, and the settings of their tenants.
 func devicesList() string {
 	var b strings.Builder
-	b.WriteString("### Devices and programs that the tests imitate\n\nBy their published logs, source code or manuals, " +
-		"which [the scripts](../internal/acceptance/devices_test.go) name. Some need settings of the tenant.\n\n")
+	b.WriteString("### Devices and programs that the tests imitate\n\nBy published logs, source code or manuals, " +
+		"which [the scripts](../internal/acceptance/devices_test.go) name.\n\n")
 	for _, d := range devices() {
 		fmt.Fprintf(&b, "- %s", d.name)
 		if d.settings != "" {
