@@ -289,7 +289,7 @@ func TestLinearizable(t *testing.T) {
 			}, excuse: server == "minio"}
 			buckets := judgedBuckets{plain: storage.Bucket(t), other: storage.Bucket(t)}
 			if server == "minio" {
-				j.versions = true
+				j.minio = true
 				buckets.versions, buckets.locked = storage.VersionedBucket(t), storage.LockedBucket(t)
 			} else {
 				buckets.versions, buckets.locked = storage.Bucket(t), storage.Bucket(t)
@@ -323,7 +323,7 @@ type judge struct {
 	replicas []*judgedReplica
 	faults   *linearizability.Faults
 	excuse   bool
-	versions bool // there are buckets that keep them
+	minio    bool // the server, whose buckets of two tenants keep versions
 	teams    int
 }
 
@@ -354,19 +354,21 @@ func (j *judge) run(t *testing.T, part string) {
 		team := &linearizability.Team{
 			Number: j.teams, User: "alice@open", Password: judgedPassword, Faults: j.faults, Excuse: j.excuse,
 			Elsewhere: part != "resume", Steady: part != "kills" && part != "resume",
+			Rules: linearizability.Rules{Ghosts: j.minio},
 		}
 		switch {
 		case part == "deny" || part != "faults" && n%4 == 2:
 			team.User, team.Rules.Deny = "alice@denying", true
 		case n%4 == 3:
 			team.User = "alice@" + []string{"versions", "locked"}[j.teams/(*historiesTeams)%2]
-			team.Rules.Versions = j.versions
+			team.Rules.Versions = j.minio
 		}
 		if part == "resume" {
-			team.User, team.Keeper, team.Rules = "alice@beside", "keeper-%d@resuming", linearizability.Rules{}
+			team.User, team.Keeper = "alice@beside", "keeper-%d@resuming"
+			team.Rules.Deny, team.Rules.Versions = false, false
 			if n%2 == 1 {
 				team.User, team.Keeper, team.Rules.Versions = "alice@beside-versions", "keeper-%d@resuming-versions",
-					j.versions
+					j.minio
 			}
 		}
 		if part == "large" {

@@ -51,6 +51,11 @@
 // keeps versions, such a rename gets no 250, and brings back what it has deleted. Others may miss the file until
 // then. It does not bring the file back where S3 has not answered the DELETE.
 //
+// # What MinIO may do
+//
+// While it deletes a file, MinIO may list a directory of that name. So MLSD may show it next to a DELE or RNTO of the
+// file.
+//
 // # What MinIO may do in a bucket that keeps versions
 //
 // MinIO orders the versions of a name by a time that it takes before it waits for its turn to store them. A

@@ -122,6 +122,14 @@ func (h History) mayBeOvertaken(c *Command) bool {
 	})
 }
 
+// deletedDuring tells whether a file may have been deleted while a command ran.
+func (h History) deletedDuring(name string, c *Command) bool {
+	return slices.ContainsFunc(h, func(o Command) bool {
+		return (o.Verb == "DELE" || o.Verb == "RNTO") && o.Name == name && o.Code/100 != 5 &&
+			o.Call <= c.Return && (o.inDoubt() || c.Call <= o.Return)
+	})
+}
+
 // Groundless is the commands that were refused though nothing was in their way. Without faults, only another client's
 // change of the same name is a reason. A rename that was refused may have made its copy.
 func (h History) Groundless() (groundless History) {

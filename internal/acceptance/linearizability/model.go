@@ -19,6 +19,10 @@ type Rules struct {
 	// Versions says that the bucket keeps versions, so that a rename brings back what it has deleted by mistake. See
 	// [Plan.Excuse]. The bucket is one of MinIO, which orders versions by a time that it takes before it stores them.
 	Versions bool
+
+	// Ghosts says that S3 may list a file as a directory while it is deleted, as MinIO does. There the file is a
+	// directory with a file in it, which is removed first.
+	Ghosts bool
 }
 
 // A step is what a command does at one moment.
@@ -319,7 +323,7 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 	done := c.Code/100 == 2
 	switch {
 	case c.Verb == "MLSD":
-		return r.listed(p, names)
+		return r.listed(h, p, names)
 	case c.Settled && c.Verb != "RNTO":
 		return nil
 	case isDirectory(c.Name):
@@ -390,7 +394,7 @@ func (r Rules) refusal(c *Command) stepKind {
 }
 
 // listed are the reads of MLSD: one of each name.
-func (r Rules) listed(p step, names map[string]int) []step {
+func (r Rules) listed(h History, p step, names map[string]int) []step {
 	p.below = nil
 	var steps []step
 	for name, number := range names {
@@ -403,6 +407,8 @@ func (r Rules) listed(p step, names map[string]int) []step {
 		switch {
 		case p.source.Code/100 != 2 || !found:
 			steps = append(steps, q.absent()...)
+			continue
+		case r.Ghosts && isDirectory(name) && h.deletedDuring(strings.TrimSuffix(name, "/"), p.source):
 			continue
 		case isDirectory(name):
 			q.kind = readDirectory

@@ -183,3 +183,27 @@ func TestOlderVersion(t *testing.T) {
 		}
 	}
 }
+
+// A listing on MinIO had a directory with the name of a file that was deleted in the same millisecond.
+func TestGhostOfDeletedFile(t *testing.T) {
+	t.Parallel()
+	const deleted = `
+0.486s-    0.489s  client 0 replica 1  STOR a "1-4 " -> 226
+0.496s-    0.500s  client 0 replica 1  DELE a -> 250
+0.498s-    0.500s  client 3 replica 0  MLSD -> 226 {a/: 0 bytes}
+0.502s-    0.508s  client 1 replica 0  SIZE a -> 550`
+	later := strings.ReplaceAll(deleted, "0.498s-    0.500s  client 3", "0.501s-    0.502s  client 3")
+	for _, tt := range []struct {
+		rules   Rules
+		history string
+		want    Verdict
+	}{
+		{Rules{}, deleted, Unexplained},
+		{Rules{Ghosts: true}, deleted, Explained},
+		{Rules{Ghosts: true}, later, Unexplained},
+	} {
+		if got := tt.rules.Check(parse(t, tt.history), until); got != tt.want {
+			t.Errorf("under %+v %s, want %s", tt.rules, got, tt.want)
+		}
+	}
+}
