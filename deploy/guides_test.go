@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
@@ -17,9 +19,7 @@ var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 func TestValuesOfPages(t *testing.T) {
 	for _, page := range []string{"../docs/guides/kubernetes.md", "../docs/guides/translating.md"} {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, m := range yamlBlock.FindAllSubmatchIndex(text, -1) {
 			block := string(text[m[2]:m[3]])
 			number := strings.Count(string(text[:m[2]]), "\n") + 1

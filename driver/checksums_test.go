@@ -12,6 +12,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -47,15 +48,9 @@ func checkTransfers(t *testing.T, f *driver.Fs) {
 		}
 	}
 	for i := range 3 {
-		if err := f.Rename("dir", "dir2"); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Copy(t.Context(), "dir2", fmt.Sprintf("copy%d", i)); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Rename("dir2", "dir"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.Rename("dir", "dir2"))
+		must.OK(t, f.Copy(t.Context(), "dir2", fmt.Sprintf("copy%d", i)))
+		must.OK(t, f.Rename("dir2", "dir"))
 	}
 	for name, content := range files {
 		got, err := afero.ReadFile(f, "copy2"+name)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A settableClock is the clock of an S3 server. It dates the answers, and what is stored from when it was set.
@@ -174,9 +175,7 @@ func TestClockOfSignatures(t *testing.T) {
 					clock.HTTPClient, o.HTTPClient = o.HTTPClient, clock
 				})
 				fs := drivertest.MustNewSteady(t.Context(), client, "bucket", &driver.Options{Profile: p})
-				if err := afero.WriteFile(fs, "/file", []byte("content"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, afero.WriteFile(fs, "/file", []byte("content"), 0o600))
 				for _, ahead := range []time.Duration{2 * time.Hour, -2 * time.Hour, 0} {
 					clock.set(ahead)
 					if err := first(fs); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -26,9 +27,7 @@ func TestCustomerKey(t *testing.T) {
 		t.Context(), driver.WithCustomerKey(spy, bytes.Repeat([]byte{7}, 32)), bucket, &driver.Options{
 			PartSize: 5 << 20, CopyLimit: 10 << 20, Profile: profile(t, s),
 		})
-	if err := afero.WriteFile(f, "secret", []byte("content"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, afero.WriteFile(f, "secret", []byte("content"), 0))
 	in := &s3.HeadObjectInput{Bucket: &bucket, Key: aws.String("secret")}
 	if _, err := client.HeadObject(t.Context(), in); err == nil {
 		t.Error("the file can be had without the key")

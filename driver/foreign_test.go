@@ -15,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -28,12 +29,8 @@ func TestForeignFiles(t *testing.T) {
 	folder := filepath.Join(s.Folder, bucket, "dir")
 	put := func(name, content string) {
 		t.Helper()
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(folder, 0o755))
+		must.OK(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644))
 	}
 	f := drivertest.MustNew(
 		t.Context(), s.Client(s3client.RepeatUnstored("")), bucket, &driver.Options{Profile: profile(t, s)})

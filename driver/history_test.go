@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 var (
@@ -34,9 +36,7 @@ func TestHistories(t *testing.T) {
 	t.Parallel()
 	if *historyReplay != "" {
 		text, err := os.ReadFile(*historyReplay)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		replayHistory(t, text)
 		return
 	}
@@ -87,16 +87,12 @@ func TestHistoriesFound(t *testing.T) {
 	t.Parallel()
 	const dir = "testdata/histories"
 	entries, err := historiesFound.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, entry := range entries {
 		t.Run(strings.TrimSuffix(entry.Name(), ".json"), func(t *testing.T) {
 			t.Parallel()
 			text, err := historiesFound.ReadFile(path.Join(dir, entry.Name()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			replayHistory(t, text)
 		})
 	}
@@ -118,9 +114,7 @@ func reportHistory(t *testing.T, h *history, v *violation) {
 func replayHistory(t *testing.T, text []byte) {
 	t.Helper()
 	h, err := parseHistory(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if v := runHistory(t, h); v != nil {
 		t.Errorf("%v\n%s", v, h)
 	}

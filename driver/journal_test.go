@@ -25,6 +25,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
@@ -608,9 +609,7 @@ func TestServerDiesOnSwift(t *testing.T) {
 		})
 		content := patterned(2*journalPart + 5000)
 		file, err := died.OpenAt("file", anew, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		_, _ = io.Copy(file, struct{ io.Reader }{bytes.NewReader(content)})
 		_ = file.Close() // nothing of it reaches S3
 		time.Sleep(24 * time.Hour)

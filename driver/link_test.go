@@ -19,6 +19,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -34,14 +35,10 @@ func presigningFs(t *testing.T, s *s3test.Server, prefix string) *driver.Fs {
 func fetch(t *testing.T, link string) (status int, name, content string) {
 	t.Helper()
 	response, err := http.Get(link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, parameters, err := mime.ParseMediaType(response.Header.Get("Content-Disposition")); err == nil {
 		name = parameters["filename"]
 	}
@@ -64,13 +61,9 @@ func TestPresign(t *testing.T) {
 					continue
 				}
 				t.Run(n.Label, func(t *testing.T) {
-					if err := afero.WriteFile(f, n.Path, []byte(n.Label), 0); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, afero.WriteFile(f, n.Path, []byte(n.Label), 0))
 					link, err := f.Presign(t.Context(), n.Path, time.Minute)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					status, name, content := fetch(t, link)
 					if status != http.StatusOK || name != path.Base(n.Path) || content != n.Label {
 						t.Errorf("%s gives %d, %q as %q", link, status, content, name)
@@ -86,14 +79,10 @@ func TestPresignedLinkIsSigned(t *testing.T) {
 	t.Parallel()
 	f := presigningFs(t, s3test.Start(t, "minio"), "")
 	for _, name := range []string{"mine", "yours"} {
-		if err := afero.WriteFile(f, name, []byte(name), 0); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, afero.WriteFile(f, name, []byte(name), 0))
 	}
 	link, err := f.Presign(t.Context(), "mine", time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, tc := range []struct {
 		label, old, new string
 		want            int
@@ -121,9 +110,7 @@ func TestPresignErrors(t *testing.T) {
 	const maxLifetime = 7 * 24 * time.Hour // S3's
 	f := presigningFs(t, s, "")
 	for _, name := range []string{"file", "dir/file"} {
-		if err := afero.WriteFile(f, name, []byte("x"), 0); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, afero.WriteFile(f, name, []byte("x"), 0))
 	}
 	for _, tc := range []struct {
 		label, name string

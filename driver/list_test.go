@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // scriptedListings answers listings as none of the servers does that the conformance suite runs on, but S3 or others
@@ -82,9 +83,7 @@ func TestListings(t *testing.T) {
 		t.Run(test.label, func(t *testing.T) {
 			f := mustNew(t.Context(), &scriptedListings{answers: test.answers}, nil)
 			entries, err := f.ReadDirSeq("d")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			got := []string{}
 			for info, entryErr := range entries {
 				if err = entryErr; err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // TestOppositeRenames renames a file or a directory back while another session has made its copies and has not
@@ -27,9 +28,7 @@ func TestOppositeRenames(t *testing.T) {
 						t.Context(), spy, "bucket", &driver.Options{Profile: p, Endpoint: endpoint})
 					second := drivertest.MustNew(
 						t.Context(), server.Client(nil), "bucket", &driver.Options{Profile: p, Endpoint: endpoint})
-					if err := afero.WriteFile(first, name, []byte("content"), 0); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, afero.WriteFile(first, name, []byte("content"), 0))
 					var once sync.Once
 					back := make(chan error, 1)
 					spy.Before(func(_ context.Context, operation string, _ any) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -42,16 +43,12 @@ func TestPagesPackaged(t *testing.T) {
 		x := &prober{ctx: t.Context(), client: s.Client(), bucket: s.Bucket(t)}
 		want := []string{"d/\x01a", "d/\x02/", "d/\n", "d/\r\x1b", "d/\ufffd", "d/\ufffd\x01", "d/\ufffe"}
 		for _, key := range want {
-			if err := x.put(key, ""); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, x.put(key, ""))
 		}
 		var got []string
 		bucket := s3api.NewBucket(x.client, x.bucket, profile(t, s), &s3api.Stats{}, time.Minute)
 		for page, err := range bucket.Pages(t.Context(), s3api.Listing{Prefix: "d/", Delimiter: "/", Limit: 1}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, v := range page.Versions {
 				got = append(got, v.Key)
 			}
@@ -109,13 +106,9 @@ func TestVersionsOnCeph(t *testing.T) {
 				}
 				var listed []string
 				entries, err := f.AsOf(time.Now().Add(time.Hour)).ReadDirSeq(path.Dir("new/" + replaced))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				for entry, err := range entries {
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					listed = append(listed, entry.Name())
 				}
 				for _, file := range files {

@@ -11,6 +11,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // TestPanics: a panic in a goroutine of the driver reaches the caller as an error or as a panic. It does not end the
@@ -24,9 +25,7 @@ func TestPanics(t *testing.T) {
 	write := func(name string) error {
 		return drivertest.WriteAt(f, name, os.O_CREATE|os.O_TRUNC, 0, make([]byte, 12<<20))
 	}
-	if err := write("dir/file"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, write("dir/file"))
 	for _, tt := range []struct {
 		operation string
 		do        func() error

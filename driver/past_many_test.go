@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // manyVersions is an S3 server with a directory of many files, which have many versions each. It makes its listings
@@ -62,9 +63,7 @@ func TestPastOfManyVersions(t *testing.T) {
 	files, err := driver.New(t.Context(), client, "bucket", &driver.Options{
 		Profile: p, BeginOperation: func() (func(), error) { operations++; return func() { operations-- }, nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	heap := func() uint64 {
 		var memory runtime.MemStats
 		runtime.GC()
@@ -73,17 +72,13 @@ func TestPastOfManyVersions(t *testing.T) {
 	}
 	begin, before := time.Now(), heap() // what the servers of other tests hold
 	entries, err := files.AsOf(pastEpoch().Add(4*time.Minute + 30*time.Second)).ReadDirSeq("/dir")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if operations != 1 {
 		t.Errorf("a listing of the past takes %d operations", operations)
 	}
 	n, most := 0, uint64(0)
 	for info, err := range entries {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if want := fmt.Sprintf("%06d", n); info.Name() != want || info.Size() != 4 {
 			t.Fatalf("%s is listed with %d bytes, want %s", info.Name(), info.Size(), want)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -61,9 +62,7 @@ func newPast(tb testing.TB, client *s3.Client, bucket string, p driver.Profile) 
 	p.GhostPrefixes = true // as the server sets it for a bucket with versions
 	opts := driver.Options{Prefix: "in/", Profile: p}
 	fsys, err := driver.New(tb.Context(), smallPages{client}, bucket, &opts)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	keys := []string{"a", "a b", "dir/a", "dir/b&<é>", "dir/sub/x", "dir/sub/y", "gone/soon/z", "z", "été/1"}
 	return &past{TB: tb, client: client, bucket: bucket, fs: fsys, keys: keys, unsure: map[time.Time]bool{}}
 }
@@ -294,24 +293,18 @@ func TestPast(t *testing.T) {
 	s3test.RunVersioned(t, func(t *testing.T, s *s3test.Server) {
 		t.Parallel()
 		x := newPast(t, s.Client(), s.VersionedBucket(t), profile(t, s))
-		if err := x.fs.Mkdir("/dir", 0); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, x.fs.Mkdir("/dir", 0))
 		mtime := time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
 		for _, content := range []string{"the first", "the second one"} {
 			for _, name := range []string{"/dir/50% é+.txt", "/dir/other", "/kept"} {
 				write(t, x.fs, name, content)
 			}
 			if content == "the first" {
-				if err := x.fs.Chtimes("/kept", mtime, mtime); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, x.fs.Chtimes("/kept", mtime, mtime))
 			}
 		}
 		for _, name := range []string{"/dir/50% é+.txt", "/dir/other"} {
-			if err := x.fs.RemoveFile(name); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, x.fs.RemoveFile(name))
 		}
 		gone := x.fs.Deleted()
 		if content, err := readAll(gone, "/dir/50% é+.txt", 4); content != "second one" || err != nil {
@@ -336,9 +329,7 @@ func TestPast(t *testing.T) {
 		if content, err := readAll(x.fs, "/dir/again/other", 0); content != "the second one" || err != nil {
 			t.Errorf("a file of a restored directory is %q, %v", content, err)
 		}
-		if err := x.fs.RemoveFile("/kept"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, x.fs.RemoveFile("/kept"))
 		for what, change := range map[string]func() error{
 			"write": func() error {
 				file, err := gone.Create("/new")
@@ -372,9 +363,7 @@ func TestPastNullVersion(t *testing.T) {
 		x := newPast(t, client, bucket, profile(t, s))
 		_, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("in/file"),
 			Body: strings.NewReader("null"), Metadata: map[string]string{"mtime": "1580702706"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		s.SetVersioning(t, bucket, types.BucketVersioningStatusEnabled)
 		x.remove("file")
 		s.SetVersioning(t, bucket, types.BucketVersioningStatusSuspended)
@@ -406,7 +395,5 @@ func write(tb testing.TB, fsys *driver.Fs, name, content string) {
 		_, err = io.WriteString(file, content)
 		err = errors.Join(err, file.Close())
 	}
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 }

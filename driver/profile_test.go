@@ -15,6 +15,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -31,9 +32,7 @@ const beginTable, endTable = "<!-- begin: go test ./driver -run TestServersPage 
 func TestServersPage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(serversPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	before, rest, found := strings.Cut(string(page), beginTable)
 	shown, after, ended := strings.Cut(rest, endTable)
 	if !found || !ended {
@@ -43,9 +42,7 @@ func TestServersPage(t *testing.T) {
 	switch {
 	case shown == table:
 	case *update:
-		if err := os.WriteFile(serversPage, []byte(before+beginTable+table+endTable+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(serversPage, []byte(before+beginTable+table+endTable+after), 0o644))
 	default:
 		t.Errorf(
 			"%s shows another table than driver/profile/profile.go has: run go test ./driver -run "+

@@ -10,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -18,9 +19,7 @@ func TestHeadCorruptedOnTheWay(t *testing.T) {
 	t.Parallel()
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		proxy, err := s3test.NewProxy(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer proxy.Close()
 		bucket := s.Bucket(t)
 		opts := &driver.Options{Profile: profile(t, s)}
@@ -28,13 +27,9 @@ func TestHeadCorruptedOnTheWay(t *testing.T) {
 			drivertest.MustNew(t.Context(), proxy.Server().Client(), bucket, opts)
 		proxy.Inject(s3test.Fault{Operation: "GetObject", Effect: s3test.CorruptResponse()})
 		for label, keep := range map[string]int64{"all": 7, "some": 4} {
-			if err := afero.WriteFile(direct, "file", []byte("content"), 0); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, afero.WriteFile(direct, "file", []byte("content"), 0))
 			f, err := hurt.OpenAt("file", os.O_WRONLY, keep)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			_, err = f.Write([]byte("added"))
 			if !errors.Is(err, syscall.EAGAIN) || !errors.Is(f.Close(), syscall.EAGAIN) {
 				t.Errorf("%s: %v", label, err)

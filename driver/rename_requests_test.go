@@ -17,6 +17,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
@@ -39,15 +40,11 @@ func testRenameRequests(t *testing.T, name string, want int) {
 	spy := drivertest.NewSpy(server.Client(nil))
 	f := drivertest.MustNew(t.Context(), spy, "bucket", &driver.Options{Profile: p})
 	for i := range files {
-		if err := afero.WriteFile(f, fmt.Sprintf("dir/%d", i), []byte("content"), 0); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, afero.WriteFile(f, fmt.Sprintf("dir/%d", i), []byte("content"), 0))
 	}
 	rename := func(from, to string, want int) {
 		spy.Reset()
-		if err := f.Rename(from, to); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.Rename(from, to))
 		if n := spy.Total(); n != want {
 			t.Errorf("it took %d requests, %v; want %d", n, spy.Counts(), want)
 		}
@@ -72,9 +69,7 @@ func TestRenameBackDuringRename(t *testing.T) {
 			f, other := drivertest.MustNew(t.Context(), spy, "bucket", &opts),
 				drivertest.MustNew(t.Context(), server.Client(nil), "bucket", &opts)
 			for i := range 3 {
-				if err := afero.WriteFile(f, fmt.Sprintf("dir/%d", i), []byte("content"), 0); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, afero.WriteFile(f, fmt.Sprintf("dir/%d", i), []byte("content"), 0))
 			}
 			spy.Reset()
 			var back sync.Once

@@ -9,6 +9,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
@@ -40,9 +41,7 @@ func TestUnsortedListings(t *testing.T) {
 			}
 			for i := range 20 {
 				dir := fmt.Sprintf("marked-%d", i)
-				if err := x.Mkdir(dir, 0); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, x.Mkdir(dir, 0))
 				server.Put("bucket", s3sim.Object{Key: dir + "/file"})
 				info, err := x.StatDir(dir)
 				if err != nil || info.ModTime().IsZero() {
@@ -52,14 +51,10 @@ func TestUnsortedListings(t *testing.T) {
 			}
 			want = append(want, "foo", "foo.", "bar", "dir")
 			entries, err := x.ReadDirSeq("")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			var got []string
 			for info, err := range entries {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				got = append(got, info.Name())
 			}
 			slices.Sort(got)

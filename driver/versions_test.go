@@ -14,6 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -73,9 +74,7 @@ func TestVersionedControlCharacters(t *testing.T) {
 		client := s.Client()
 		f := drivertest.MustNew(t.Context(), client, bucket, &driver.Options{Profile: p})
 		for _, name := range []string{"\x01", "\ufffd"} {
-			if err := errors.Join(afero.WriteFile(f, "file"+name, nil, 0), f.Mkdir("dir"+name, 0)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, errors.Join(afero.WriteFile(f, "file"+name, nil, 0), f.Mkdir("dir"+name, 0)))
 		}
 		if err := f.RemoveFile("file\x01"); err != nil {
 			t.Error(err)

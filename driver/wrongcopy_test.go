@@ -14,6 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
@@ -44,9 +45,7 @@ func TestWrongCopy(t *testing.T) {
 				slices.Sort(all)
 				return all
 			}
-			if err := afero.WriteFile(f, "old/file", []byte("first"), 0); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, afero.WriteFile(f, "old/file", []byte("first"), 0))
 			spy.Before(func(_ context.Context, operation string, _ any) error {
 				if operation == "CopyObject" {
 					put("old/file", "later")
@@ -86,9 +85,7 @@ func TestRightCopy(t *testing.T) {
 	p, server := simulated(t, "swift")
 	spy := drivertest.NewSpy(server.Client(nil))
 	f := drivertest.MustNew(t.Context(), spy, "bucket", &driver.Options{Profile: p})
-	if err := afero.WriteFile(f, "old/file", []byte("first"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, afero.WriteFile(f, "old/file", []byte("first"), 0))
 	spy.After(func(operation string, _ any) error {
 		if operation != "CopyObject" {
 			return nil

@@ -6,15 +6,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/locales"
 )
 
 // Each folder is a language with its texts and its rules. English is the first.
 func TestTagsAreTheFolders(t *testing.T) {
 	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var folders []string
 	for _, entry := range entries {
 		if entry.IsDir() {

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/babelftp/babelftp/internal/acceptance/linearizability"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -168,9 +169,7 @@ func newJudgedReplica(
 ) *judgedReplica {
 	t.Helper()
 	proxy, err := faults.NewProxy(number, storage.Endpoint, storage.HTTPClient.Transport, judgedSkews[number])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = proxy.Close() })
 	dir := t.TempDir()
 	r := &judgedReplica{t: t, file: filepath.Join(dir, "babelftp.yaml"), proxy: proxy, size: smallestPart + number}
@@ -187,9 +186,7 @@ func newJudgedReplica(
 			judgedConfiguration, proxy.Endpoint(), storage.Region, storage.AccessKeyID, buckets.plain, hash,
 			buckets.versions, buckets.locked, size, abandoned, quota, buckets.other)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte(storage.SecretAccessKey), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "secret"), []byte(storage.SecretAccessKey), 0o600))
 	r.configure()
 	r.start()
 	return r
@@ -279,9 +276,7 @@ func TestLinearizable(t *testing.T) {
 			t.Parallel()
 			storage := s3test.Start(t, server)
 			hash, err := bcrypt.GenerateFromPassword([]byte(judgedPassword), bcrypt.MinCost)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			const behind = 12 * time.Hour // room for jumps
 			clock := linearizability.NewClock(behind)
 			j := &judge{faults: &linearizability.Faults{

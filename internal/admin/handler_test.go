@@ -20,6 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
@@ -239,9 +240,7 @@ func TestClientWithoutAnAnswer(t *testing.T) {
 			srv := httptest.NewServer(answer)
 			t.Cleanup(srv.Close)
 			c, err := NewRemoteClient(srv.URL, "", "", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			_, err = c.Ban(t.Context(), "192.0.2.7", time.Minute)
 			want := "the server at " + srv.URL + " did not answer, and may have done it all the same: "
 			if err == nil || !strings.HasPrefix(err.Error(), want) {

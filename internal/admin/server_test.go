@@ -604,9 +604,7 @@ func testRefusals(t *testing.T, lang string) {
 func TestLostConnection(t *testing.T) {
 	srv := start(t, func(*config.Config) {})
 	target, err := url.Parse(address(srv))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var cut, lose atomic.Bool
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.FlushInterval = -1

@@ -84,9 +84,7 @@ func run(t *testing.T, address, program string, args ...string) {
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -97,9 +95,7 @@ func public(t *testing.T) string {
 	if err == nil {
 		err = os.Chmod(dir, 0o777)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -139,9 +135,7 @@ func withTLS(t *testing.T, template *x509.Certificate) (settings []string, autho
 func examine(t *testing.T, address string, o doctor.Options) []string {
 	t.Helper()
 	target, err := doctor.ParseTarget("ftp://" + address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if target.User != "anonymous" {
 		target.Password = "secret"
 	}
@@ -151,9 +145,7 @@ func examine(t *testing.T, address string, o doctor.Options) []string {
 		o.Samples, o.Logins = 4, 2
 	}
 	found, err := doctor.Examine(t.Context(), target, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return ids(t, found)
 }
 
@@ -278,9 +270,7 @@ func TestCertificates(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	s := vsftpd(t)
 	target, err := doctor.ParseTarget("ftp://" + s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, step := range []string{"USER 1", "MKD", "PASV", "PORT", "STOR", "STOR doctor.bin", "RETR", "STOR doctor-", "MLSD",
 		"RNTO", "DELE"} {
 		t.Run(strings.ReplaceAll(step, " ", "-"), func(t *testing.T) {
@@ -313,9 +303,7 @@ func pureFTPd(t *testing.T) server {
 	// pure-pw hashes passwords for half a second, and so does each login.
 	const hash = "$6$doctor$pK1ALkegD7JzLx02HkLBUsHJJpgHgZox/9Us9xE83s6vOsoC3hk7/qsbpSYD0VLRciY1oEyCV3nj5ujO04NMe0" // of "secret"
 	line := fmt.Sprintf("bob:%s:65534:65534::%s/::::::::::::\n", hash, s.dir)
-	if err := os.WriteFile(users+"/passwd", []byte(line), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(users+"/passwd", []byte(line), 0o600))
 	out, err := exec.Command(tools+"/bin/pure-pw", "mkdb", users+"/pdb", "-f", users+"/passwd").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s; run: make packages", err, out)
@@ -335,9 +323,7 @@ type device struct {
 func (d device) serve(t *testing.T, server string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)

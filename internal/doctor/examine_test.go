@@ -21,9 +21,7 @@ import (
 // Where the examination is stopped while it waits for the reply to MKD, it removes the directory that may be there.
 func TestStoppedAtMKD(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	commands := make(chan string, 100)
@@ -58,9 +56,7 @@ func TestStoppedAtMKD(t *testing.T) {
 		}
 	}()
 	target, err := doctor.ParseTarget("ftp://" + l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, err = doctor.Examine(ctx, target, doctor.Options{Samples: 2, Logins: 1, Progress: func(string) {}})
 	if err == nil {
 		t.Error("it has not noticed the end")
@@ -105,9 +101,7 @@ func TestPasswordInTheClear(t *testing.T) {
 			target := doctor.Target{Host: "127.0.0.1", Port: address.Port(), User: "alice", Password: "secret"}
 			found, err := doctor.Examine(t.Context(), target, doctor.Options{Logins: 1, Insecure: test.insecure,
 				Progress: func(string) {}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			var ids []string
 			for _, f := range found.Shown(text) {
 				ids = append(ids, string(f.ID))
@@ -137,9 +131,7 @@ func TestSlowServer(t *testing.T) {
 	})
 	target := doctor.Target{Host: "127.0.0.1", Port: address.Port(), User: "anonymous"}
 	found, err := doctor.Examine(t.Context(), target, doctor.Options{Logins: 1, Progress: func(string) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !slices.ContainsFunc(found.Shown(text), func(f doctor.Finding) bool { return f.ID == "slow" }) {
 		t.Errorf("found %+v", found.Shown(text))
 	}
@@ -149,9 +141,7 @@ func TestSlowServer(t *testing.T) {
 func TestOldTLS(t *testing.T) {
 	cert, key := must.Certificate(t, &x509.Certificate{NotAfter: time.Now().AddDate(0, 1, 0)})
 	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	address := serve(t, func(conn net.Conn) {
 		secure := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS10,
 			MaxVersion: tls.VersionTLS11})
@@ -162,9 +152,7 @@ func TestOldTLS(t *testing.T) {
 	})
 	target := doctor.Target{Host: "127.0.0.1", Port: address.Port(), Implicit: true, User: "anonymous"}
 	found, err := doctor.Examine(t.Context(), target, doctor.Options{Logins: 1, Progress: func(string) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !slices.ContainsFunc(found.Shown(text), func(f doctor.Finding) bool { return f.ID == "tls-old" }) {
 		t.Errorf("found %+v", found.Shown(text))
 	}
@@ -191,9 +179,7 @@ func TestFeaturesWithoutAnEnd(t *testing.T) {
 	})
 	target := doctor.Target{Host: "127.0.0.1", Port: address.Port(), User: "anonymous"}
 	found, err := doctor.Examine(t.Context(), target, doctor.Options{Samples: 2, Logins: 4, Progress: func(string) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var ids []string
 	for _, f := range found.Shown(text) {
 		ids = append(ids, strings.Join(append([]string{string(f.ID)}, f.Args...), " "))
@@ -228,9 +214,7 @@ func TestLimit(t *testing.T) {
 func serve(t *testing.T, session func(net.Conn)) netip.AddrPort {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -243,8 +227,6 @@ func serve(t *testing.T, session func(net.Conn)) netip.AddrPort {
 		}
 	}()
 	address, err := netip.ParseAddrPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return address
 }

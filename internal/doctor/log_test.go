@@ -13,15 +13,14 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/doctor"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // read returns the findings of a log as "id client user times cause".
 func read(t *testing.T, log string) []string {
 	t.Helper()
 	found, err := doctor.ReadLog(t.Context(), strings.NewReader(log), doctor.Filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var shown []string
 	for _, f := range found.Shown(text) {
 		if f.Cause == "" || f.Change == "" || len(f.Evidence) == 0 || strings.ContainsAny(f.Cause, "{}") {
@@ -157,9 +156,7 @@ func TestReadLog(t *testing.T) {
 func TestLongLine(t *testing.T) {
 	found, err := doctor.ReadLog(t.Context(), io.MultiReader(strings.NewReader(logged+"serving\n"+logged+`"`),
 		strings.NewReader(strings.Repeat("x", 3<<20)), strings.NewReader("\"\n"+logged+"stopping"+scanner)), doctor.Filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if all := found.Shown(text); found.Skipped != 1 || len(all) != 1 || all[0].ID != "shutting-down" {
 		t.Errorf("skipped %d, %+v", found.Skipped, all)
 	}
@@ -173,9 +170,7 @@ func TestPorts(t *testing.T) {
 			logged, scanner, port)
 	}
 	found, err := doctor.ReadLog(t.Context(), strings.NewReader(log.String()), doctor.Filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	all := found.Shown(text)
 	const want = "192.0.2.7 cannot reach the passive ports 30012-30014, 30040."
 	if len(all) != 1 || all[0].Cause != want || all[0].Times != 5 {
@@ -195,9 +190,7 @@ func TestKinds(t *testing.T) {
 		used = append(used, k.Cause, k.Change)
 	}
 	bundle, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, id := range bundle.IDs() {
 		if strings.HasPrefix(string(id), "doctor-") && !slices.Contains(used, id) {
 			t.Errorf("%s is not used", id)

@@ -3,6 +3,8 @@ package tree
 import (
 	"context"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // TestMoves asks which renames and copies wait for a rename or a copy that is running.
@@ -26,9 +28,7 @@ func TestMoves(t *testing.T) {
 	} {
 		var m Moves
 		end, err := m.begin(t.Context(), [2]string{"b/a", "b/b"}, test.first)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		endNext, err := m.begin(ended, [2]string{test.from, test.to}, test.second)
 		if (err != nil) != test.waits {
 			t.Errorf("%+v: %v", test, err)

@@ -49,7 +49,7 @@ const (
 )
 
 // A Scope is what shares a [Usage]: the server, an address, a tenant or a user. It counts what is in use. The nil
-// Scope has no limits.
+// Scope has no limits. A field that a reload changes stands in Adopt too.
 type Scope struct {
 	tenant                         string
 	sessions, transfers, operation slots

@@ -7,15 +7,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // waited is how long an attempt of a key waits.
 func waited(t *testing.T, throttle *Throttle[string, string], key, cause string) time.Duration {
 	t.Helper()
 	begin := time.Now()
-	if err := throttle.Wait(t.Context(), key, cause); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, throttle.Wait(t.Context(), key, cause))
 	return time.Since(begin).Round(10 * time.Millisecond) // the failures decay a little meanwhile
 }
 

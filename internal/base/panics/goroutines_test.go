@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // TestGoroutines wants the program to start its goroutines by this package, where each says what a panic does.
@@ -37,8 +39,6 @@ func TestGoroutines(t *testing.T) {
 			})
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 }

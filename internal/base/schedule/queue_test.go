@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // TestGiveUp checks that who gives up leaves the queue at once, and takes no turn from others.
@@ -13,9 +15,7 @@ func TestGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewQueue(1, 0)
 		first, err := q.Enter(t.Context(), Key{Member: "a"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		ctx, hangUp := context.WithCancel(t.Context())
 		for range 200 {
 			go func() {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // work is how long a request takes when it is alone.
@@ -307,9 +309,7 @@ func TestRest(t *testing.T) {
 				r := alice.requests
 				r.pace = test.pace
 				first, err := bob.Begin(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				began := make(chan time.Time)
 				go func() {
 					turn, err := bob.Begin(t.Context())

@@ -3,6 +3,8 @@ package value
 import (
 	"testing"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // A date holds until its end in UTC, and a time until then.
@@ -20,9 +22,7 @@ func TestExpiry(t *testing.T) {
 			}
 			for at, want := range map[string]bool{tc.holds: false, tc.passed: true} {
 				now, err := time.Parse(time.RFC3339, at)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if got := e.Passed(now); got != want {
 					t.Errorf("passed at %s is %t", at, got)
 				}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 func TestSourcesChange(t *testing.T) {
@@ -17,9 +19,7 @@ func TestSourcesChange(t *testing.T) {
 		t.Errorf("changed: %v, %v", s.Changed(), err)
 	}
 	for _, content := range []string{"one", "two"} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(name, []byte(content), 0o600))
 		if !s.Changed() {
 			t.Errorf("%q is no change", content)
 		}

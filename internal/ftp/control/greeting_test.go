@@ -11,6 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -106,9 +107,7 @@ func TestBilingualGreeting(t *testing.T) {
 // The English of a greeting in two languages is that of the tenant, if it has words of its own.
 func TestBilingualGreetingInOwnWords(t *testing.T) {
 	server, err := i18n.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, test := range []struct {
 		name      string
 		languages []language.Tag // of the tenant
@@ -122,9 +121,7 @@ func TestBilingualGreetingInOwnWords(t *testing.T) {
 			own, err := server.WithOverrides(test.languages, map[i18n.ID]map[language.Tag]i18n.Text{
 				i18n.HostAccepted: {language.English: {Msg: "Good morning from {Host}."}},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			s := newSite(t, func(cfg *control.Config) {
 				cfg.Backend.(*backend).hosts["acme.example"] = &account.Tenant{Name: "acme", Bundle: own,
 					DefaultLanguage: language.French, Tenant: &config.Tenant{}}

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 func TestFolderWithoutAttributes(t *testing.T) {
 	file, err := os.Open("/proc/self/status") // a file system without them on every Linux
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := file.Close(); err != nil {
 			t.Error(err)

@@ -59,13 +59,9 @@ func TestSizeInEvent(t *testing.T) {
 			r := &recorder{}
 			v := &View{Mounts: at(newStorage(t)), Directories: NewDirectories("/"), Events: r, MaxSize: 11}
 			file, err := v.For(t.Context(), nil).OpenWriter("/dir/file", os.O_CREATE|tc.flag, tc.offset) // 8 bytes
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			must.Write(t, file, tc.content)
-			if err := file.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, file.Close())
 			if !slices.Equal(r.events, []string{tc.want}) {
 				t.Errorf("the events are %q, want %q", r.events, tc.want)
 			}

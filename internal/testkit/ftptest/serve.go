@@ -3,6 +3,8 @@ package ftptest
 import (
 	"context"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // Serve starts a server, which serves until the end of the test. Transfers that still run are cut then.
@@ -12,9 +14,7 @@ func Serve(tb testing.TB, srv interface {
 	Shutdown(ctx context.Context) error
 }) {
 	tb.Helper()
-	if err := srv.Start(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, srv.Start(tb.Context()))
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(context.WithoutCancel(tb.Context())) }()
 	tb.Cleanup(func() {

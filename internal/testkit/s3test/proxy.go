@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
@@ -34,9 +35,7 @@ type Proxy struct {
 func StartProxy(tb testing.TB, s *Server) *Proxy {
 	tb.Helper()
 	p, err := NewProxy(s)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	tb.Cleanup(func() { _ = p.Close() })
 	return p
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // Server is a running S3 server.
@@ -73,9 +75,7 @@ func (s *Server) Client(optFns ...func(*s3.Options)) *s3.Client {
 func (s *Server) Restricted(tb testing.TB, policy any) *Server {
 	tb.Helper()
 	text, err := json.Marshal(policy)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	issued, err := sts.NewFromConfig(*s.AWSConfig()).AssumeRole(tb.Context(), &sts.AssumeRoleInput{
 		RoleArn: aws.String("arn:any:any:any:any:any"), RoleSessionName: aws.String("any"),
 		Policy: aws.String(string(text)),

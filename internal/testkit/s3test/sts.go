@@ -13,6 +13,8 @@ import (
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // An STS is a Security Token Service that looks at each request for AssumeRole, as AWS does. MinIO, which has a
@@ -65,9 +67,7 @@ func STSAt(tb testing.TB, cfg *aws.Config, url string) *aws.Config {
 	tb.Helper()
 	tb.Setenv("AWS_ENDPOINT_URL_STS", url)
 	env, err := awsconfig.NewEnvConfig()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, err)
 	next := cfg.Copy()
 	next.ConfigSources = append(next.ConfigSources, env)
 	return &next

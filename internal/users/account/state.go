@@ -85,7 +85,7 @@ func (s *states) drop(u *User) bool {
 
 // use lets limits and a quota count from now on, and what is in use stays counted. A quota of the same place continues
 // the count of the quota before. It returns the quota if the bytes in its place have to be counted first, and else nil.
-// [Registry.entering] or the lock of [external] is held.
+// [Change.Apply] calls it for running sessions too. [Registry.entering] or the lock of [external] is held.
 func (s *state) use(of *limits.Scope, q *Quota) (uncounted *Quota) {
 	s.scope.Adopt(of)
 	before := s.quota
