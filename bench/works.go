@@ -52,7 +52,7 @@ func (s sizes) count(n int) int { return max(n/s.shrink, 4) }
 func works(s sizes) []work {
 	return slices.Concat([]work{
 		memoryOfUploads(8, s.bytes(128<<20)),
-		memoryOfSessions(s.count(1000)),
+		memoryOfSessions(s.count(1000), idleTime/time.Duration(s.shrink)),
 		big(direct, s.bytes(1<<30)),
 		many(direct, 8, 8, s.bytes(16<<20)),
 		many(direct, 4, s.count(250), 4<<10),
@@ -274,8 +274,11 @@ func memoryOfUploads(n int, size int64) work {
 	}}
 }
 
-// memoryOfSessions measures the memory of a session that has logged in and waits.
-func memoryOfSessions(n int) work {
+// idleTime is how long a session says nothing before it counts as idle: the server gives memory back by then.
+const idleTime = 20 * time.Second
+
+// memoryOfSessions measures the memory of a session that has logged in and then has said nothing for a time.
+func memoryOfSessions(n int, idle time.Duration) work {
 	const name = "memory of an idle session"
 	return work{name, func(ctx context.Context, j *job) error {
 		p, err := j.freshProcess(ctx)
@@ -290,6 +293,11 @@ func memoryOfSessions(n int) work {
 				return err
 			}
 			defer closeAll(all)
+			select {
+			case <-time.After(idle):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 			rss, err := p.memory("VmRSS")
 			if err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -90,22 +91,26 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 		if err := <-served; err != nil {
 			t.Errorf("serve: %v", err)
 		}
-		wantNoGoroutines(ctx, t)
+		wantNoGoroutines(ctx, t, slices.Concat(ofSessions, ofEngines)...)
 	})
 	return s
 }
 
-// wantNoGoroutines waits until nothing of a session or of its engine runs.
-func wantNoGoroutines(ctx context.Context, t *testing.T) {
+// What goroutines of a session and of its engine run.
+var (
+	ofSessions = []string{"control.(*session)", "wire.(*Conn)"}
+	ofEngines  = []string{"engine.(*Engine)", "ftpserverlib.(*clientHandler)"}
+)
+
+// wantNoGoroutines waits until no goroutine runs any of these.
+func wantNoGoroutines(ctx context.Context, t *testing.T, of ...string) {
 	t.Helper()
 	stacks := make([]byte, 1<<20)
 	for {
 		n := runtime.Stack(stacks, true)
 		left := ""
 		for stack := range strings.SplitSeq(string(stacks[:n]), "\n\n") {
-			if strings.Contains(stack, "control.(*session)") || strings.Contains(stack, "wire.(*Conn)") ||
-				strings.Contains(stack, "engine.(*Engine)") ||
-				strings.Contains(stack, "ftpserverlib.(*clientHandler)") {
+			if slices.ContainsFunc(of, func(name string) bool { return strings.Contains(stack, name) }) {
 				left = stack
 			}
 		}

@@ -58,8 +58,9 @@ var (
 	errLoginTime = errors.New("the client has not logged in in time")
 )
 
-// next waits for the next command, idle at most. Sessions that wait are many, so it takes little of the stack.
-func (d *dialogue) next(idle time.Duration) (*wire.Line, error) {
+// next waits for the next command, idle at most, and calls quiet when none has come for a while. Sessions that wait are
+// many, so it takes little of the stack.
+func (d *dialogue) next(idle, awhile time.Duration, quiet func()) (*wire.Line, error) {
 	if d.drained() || d.cut() {
 		return nil, errOver
 	}
@@ -74,19 +75,29 @@ func (d *dialogue) next(idle time.Duration) (*wire.Line, error) {
 	if first := d.queued.Next(); first != nil {
 		return first, nil
 	}
-	timer := time.NewTimer(idle)
+	wait := min(awhile, idle)
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	select {
-	case l := <-d.conn.Lines():
-		if l != nil {
-			return l, nil
+	for {
+		select {
+		case l := <-d.conn.Lines():
+			if l != nil {
+				return l, nil
+			}
+		case <-timer.C:
+			if wait == idle {
+				return nil, tooLate
+			}
+			quiet()
+			idle -= wait
+			wait = idle
+			timer.Reset(wait)
+			continue
+		case <-d.drain:
+		case <-d.done:
 		}
-	case <-timer.C:
-		return nil, tooLate
-	case <-d.drain:
-	case <-d.done:
+		return nil, errOver
 	}
-	return nil, errOver
 }
 
 // buffer keeps a reply, to be written together with the next.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -44,6 +45,7 @@ type Config struct {
 	PublicAddress dataconn.Public // what PASV shows
 
 	IdleTimeout time.Duration // between commands
+	EngineIdle  time.Duration // without a command, after which the engine of a session ends; 10 s by default
 	Ports       *dataconn.Ports
 	Data        dataconn.Settings
 	// CommitDelay is the maximum time that an upload that looks complete waits for the end of the control connection.
@@ -111,6 +113,7 @@ func (srv *Server) Configure(cfg Config) {
 		}
 		srv.tls = map[*tls.Config]*tls.Config{base: cfg.TLS}
 	}
+	cfg.EngineIdle = cmp.Or(cfg.EngineIdle, engineIdle)
 	srv.cfg.Store(&cfg)
 }
 

@@ -30,12 +30,13 @@ type session struct {
 	ctx       context.Context  // ends with the session
 	cancel    context.CancelCauseFunc
 
-	dialogue dialogue
-	identity identity
-	settings settings
-	engine   *engine.Engine // nil before the login
-	op       *operation     // the command being handled, nil for none
-	aborted  bool           // whether ABOR has stopped a command and waits for its own reply
+	dialogue  dialogue
+	identity  identity
+	settings  settings
+	engine    *engine.Engine // nil before the login, and after engineIdle
+	directory string         // the working directory after engineIdle
+	op        *operation     // the command being handled, nil for none
+	aborted   bool           // whether ABOR has stopped a command and waits for its own reply
 }
 
 func newSession(ctx context.Context, server *Server, conn net.Conn, implicit bool) *session {
@@ -224,7 +225,7 @@ func (s *session) sayWhyItEnds() {
 
 // next waits for the next command. It returns nil when the session is over.
 func (s *session) next() *wire.Line {
-	l, err := s.dialogue.next(s.cfg.IdleTimeout)
+	l, err := s.dialogue.next(s.cfg.IdleTimeout, s.cfg.EngineIdle, s.stopIdleEngine)
 	if err != nil {
 		s.tooLate(err)
 	}

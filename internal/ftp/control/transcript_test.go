@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/text/language"
 
@@ -50,27 +51,40 @@ var transcriptScript = []string{
 func TestTranscript(t *testing.T) {
 	bundle, err := i18n.Load()
 	must.OK(t, err)
-	english := playTranscript(newSite(t, nil), "en")
+	english := playTranscript(newSite(t, nil), "en", nil)
 	for _, tag := range bundle.Tags() {
 		t.Run(tag.String(), func(t *testing.T) {
 			if tag != language.English {
-				played := playTranscript(newSite(t, nil), i18n.FeatTag(tag))
+				played := playTranscript(newSite(t, nil), i18n.FeatTag(tag), nil)
 				t.Log(strings.Join(played, ""))
 				control.CheckNoEnglish(t, tag, english, played)
 				return
 			}
 			got := strings.Join(english, "")
-			golden := filepath.Join("testdata", "transcript.txt")
 			if *update {
-				must.OK(t, os.WriteFile(golden, []byte(got), 0o644))
+				must.OK(t, os.WriteFile(goldenTranscript, []byte(got), 0o644))
 			}
-			want := must.ReadFile(t, golden)
+			want := must.ReadFile(t, goldenTranscript)
 			if got != want {
-				t.Errorf(
-					"the transcript differs from %s (rewrite it with -update):\n%s", golden,
+				t.Errorf("the transcript differs from %s (rewrite it with -update):\n%s", goldenTranscript,
 					firstDifference(got, want))
 			}
 		})
+	}
+}
+
+var goldenTranscript = filepath.Join("testdata", "transcript.txt")
+
+// TestIdleEngine: a client does not see that its engine ends while it says nothing, such as before each command.
+func TestIdleEngine(t *testing.T) {
+	s := newSite(t, func(cfg *control.Config) { cfg.EngineIdle = time.Nanosecond })
+	got := strings.Join(playTranscript(s, "en", func(before string) {
+		if !strings.HasPrefix(before, "RNFR") {
+			wantNoGoroutines(t.Context(), t, ofEngines...)
+		}
+	}), "")
+	if want := must.ReadFile(t, goldenTranscript); got != want {
+		t.Errorf("the transcript differs from %s:\n%s", goldenTranscript, firstDifference(got, want))
 	}
 }
 
@@ -82,9 +96,10 @@ var (
 )
 
 // playTranscript returns the exchanges of a session: a command and its replies each. The first chooses the language,
-// and does not name it.
-func playTranscript(s *site, language string) []string {
+// and does not name it. Between two commands it calls pause, if there is one, with the first of them.
+func playTranscript(s *site, language string, pause func(before string)) []string {
 	var exchanges []string
+	before := ""
 	c := s.connect()
 	answer := func(reply string) {
 		reply = portInReply.ReplaceAllString(reply, "(|||PORT|)")
@@ -93,6 +108,10 @@ func playTranscript(s *site, language string) []string {
 		exchanges[len(exchanges)-1] += reply + "\n"
 	}
 	say := func(command string) string {
+		if pause != nil {
+			pause(before)
+		}
+		before = command
 		exchanges = append(exchanges, "> "+strings.ToValidUTF8(command, "\\xfe")+"\n")
 		c.write(command + "\r\n")
 		reply := c.reply()

@@ -69,7 +69,10 @@ func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error
 			op.Storage.Announced = op.Announced
 		}
 	}
-	switch err := s.engine.PrepareTransfer(&op.Operation, t.offset, t.ascii); {
+	if err = s.startEngine(); err == nil {
+		err = s.engine.PrepareTransfer(&op.Operation, t.offset, t.ascii)
+	}
+	switch {
 	case errors.Is(err, engine.ErrCannotListen):
 		s.log.Error("no data connection, because the FTP engine cannot open a socket; check the limit of descriptors",
 			"err", err)

@@ -61,6 +61,16 @@ func (s *Server) Start(ctx context.Context, login func() (home string, err error
 	return e, err
 }
 
+// Resume starts an engine for a user who has logged in before, in a working directory.
+func (s *Server) Resume(ctx context.Context, directory string) (*Engine, error) {
+	e, err := s.Start(ctx, func() (string, error) { return directory, nil })
+	if err == nil {
+		e.op = &Operation{}
+		_, err = e.internalCommand("PASS", 230)
+	}
+	return e, err
+}
+
 // Stop ends the engine with its transfer and its login.
 func (e *Engine) Stop() { e.hangUp(errEngineEnded) }
 
