@@ -45,11 +45,7 @@ func (b *Bundle) PageTexts(tag language.Tag) map[ID]string {
 	return texts
 }
 
-// Template returns a text with its placeholders, such as {Time}.
-func (b *Bundle) Template(tag language.Tag, id ID) string {
-	return b.Localizer(tag).template(id, b.sources[id])
-}
-
+// template is a text with its placeholders, such as {Time}.
 func (l *Localizer) template(id ID, s source) string {
 	args := slices.Clone(s.parameters)
 	for i, name := range args {

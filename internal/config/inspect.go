@@ -32,9 +32,6 @@ type Inspect struct {
 // defaultInspectTimeout is how long most clients wait for a reply, at least.
 const defaultInspectTimeout = time.Minute
 
-// Given reports whether files are judged.
-func (i *Inspect) Given() bool { return i.Clamd != "" || i.ICAP != "" || i.Hook.URL != "" }
-
 // New makes the inspector, without a request. It is nil where there is none.
 func (i *Inspect) New() (*inspect.Inspector, error) {
 	timeout := cmp.Or(i.Timeout, defaultInspectTimeout)

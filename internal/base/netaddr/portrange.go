@@ -2,7 +2,6 @@ package netaddr
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 )
@@ -15,9 +14,6 @@ type PortRange struct{ First, Last uint16 }
 // looks for one that was unused for a minute. After some hundred transfers a
 // second have used all ports, that takes it milliseconds.
 func DynamicPorts() PortRange { return PortRange{49152, 65535} }
-
-// Random returns an unpredictable port of the range.
-func (r PortRange) Random() uint16 { return r.First + uint16(rand.IntN(r.Size())) }
 
 // Size is how many ports there are.
 func (r PortRange) Size() int { return int(r.Last) - int(r.First) + 1 }
