@@ -62,7 +62,7 @@ func (q *Queue) Run(ctx context.Context) {
 // runWithSettings is Run until the settings are replaced. It returns true if the queue has ended.
 func (q *Queue) runWithSettings(ctx context.Context) (ended bool) {
 	shortest := q.interval()
-	q.lease.Expiry = leaseSweeps * shortest
+	q.lease.expiry = leaseSweeps * shortest
 	interval := shortest
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -15,13 +15,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 const (
-	// requestTimeout bounds each request to S3.
-	lockTimeout = 30 * time.Second
 	// writeAttempts is how often a server tries to write a version, and to release a lock, as often as the SDK tries
 	// other requests.
 	writeAttempts = 3
@@ -32,27 +29,6 @@ const (
 	// noHolder is the identifier in a released lock. Those of servers have no small letters.
 	noHolder = "released"
 )
-
-// A Client is the part of S3 that a Lock uses.
-type lockClient interface {
-	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
-	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
-}
-
-// Options say which object is the lock.
-type lockOptions struct {
-	Client      func() lockClient // asked for each request
-	Bucket, Key string
-
-	// Expiry is after how long without another version the server that has the lock counts as dead.
-	Expiry time.Duration
-	// Settle is how long a server that has taken the lock waits before it looks whether it still has it. With 0 it
-	// does not look, so that two servers may have the lock where S3 has no conditions.
-	Settle time.Duration
-
-	// Log gets that the lock of a dead server is taken.
-	Log *slog.Logger
-}
 
 // A lock lets only one of several servers do something, by an object in S3 (operations GetObject and
 // PutObject).
@@ -65,13 +41,17 @@ type lockOptions struct {
 // version before, and few can so bind a deletion. So a repeated release does not hit the next holder.
 //
 // A lock is taken by a conditional write: If-None-Match where there is no object, and If-Match where there is one.
-// Some S3 servers ignore conditions or refuse them. So a server can look again after a moment: the one that wrote
-// last has the lock. There two servers can have it only if one of them takes longer for its write than the other
-// waits.
+// Some S3 servers ignore conditions or refuse them. There two servers that take it at the same moment both have it,
+// until the one that wrote first looks again.
 //
 // The struct is what one server knows of the lock. It is not safe for concurrent use.
 type lock struct {
-	lockOptions
+	client      func() Client // asked for each request
+	bucket, key string
+	// expiry is after how long without another version the server that has the lock counts as dead.
+	expiry time.Duration
+	log    *slog.Logger // gets that the lock of a dead server is taken
+
 	id    string
 	held  bool
 	bare  bool      // the server compares ETags without their quotes
@@ -82,27 +62,16 @@ type lock struct {
 // A version is the content of the object, and its ETag. Both are empty where there is no object.
 type version struct{ text, etag string }
 
-// New makes a lock that this server does not have. It sends no request.
-func newLock(o lockOptions) *lock { return &lock{lockOptions: o, id: rand.Text()} }
+// newLock makes a lock that this server does not have. It sends no request.
+func newLock(client func() Client, bucket, key string, log *slog.Logger) *lock {
+	return &lock{client: client, bucket: bucket, key: key, log: log, id: rand.Text()}
+}
 
 // String is the object, as a URL.
-func (l *lock) String() string { return "s3://" + l.Bucket + "/" + l.Key }
+func (l *lock) String() string { return "s3://" + l.bucket + "/" + l.key }
 
 // Held reports whether this server had the lock after the last Hold, and has not released it.
 func (l *lock) Held() bool { return l.held }
-
-// Await takes the lock as soon as no other server has it, and looks again after each poll. The error is that of
-// [lock.Hold] or of ctx.
-func (l *lock) Await(ctx context.Context, poll time.Duration) error {
-	for {
-		if held, err := l.Hold(ctx); err != nil || held {
-			return err
-		}
-		if err := limits.Sleep(ctx, poll); err != nil {
-			return err
-		}
-	}
-}
 
 // Hold takes or renews the lock, and reports whether this server has it now. After an error it has what it had before.
 func (l *lock) Hold(ctx context.Context) (held bool, err error) {
@@ -116,21 +85,12 @@ func (l *lock) Hold(ctx context.Context) (held bool, err error) {
 			return false, nil
 		}
 		if now.isHeld() {
-			l.Log.Warn("a server has left a lock in S3; this server takes it", "lock", l.String())
+			l.log.Warn("a server has left a lock in S3; this server takes it", "lock", l.String())
 		}
 	}
 	if written, err := l.write(ctx, l.id, now); err != nil || !written {
 		l.held = l.held && err != nil
 		return false, err
-	}
-	if !l.held && l.Settle > 0 {
-		if err := limits.Sleep(ctx, l.Settle); err != nil {
-			_ = l.Release(context.WithoutCancel(ctx)) // else it expires
-			return false, err
-		}
-		if now, err = l.read(ctx); err != nil || !l.has(now) {
-			return false, err
-		}
 	}
 	l.held = true
 	return true, nil
@@ -163,7 +123,7 @@ func (l *lock) expired(v version) bool {
 	if v != l.other {
 		l.other, l.since = v, time.Now()
 	}
-	return time.Since(l.since) >= l.Expiry
+	return time.Since(l.since) >= l.expiry
 }
 
 // write replaces a version by one of a holder. It returns false where another server has done so before.
@@ -201,21 +161,21 @@ func (l *lock) write(ctx context.Context, holder string, before version) (writte
 // put writes a text in the place of a version, on that condition if S3 has conditions. The ETag may be bare, without
 // its quotes.
 func (l *lock) put(ctx context.Context, text string, before version, bare bool) error {
-	ctx, done := context.WithTimeout(ctx, lockTimeout)
+	ctx, done := context.WithTimeout(ctx, requestTimeout)
 	defer done()
 	etag := before.etag
 	if bare {
 		etag = strings.Trim(etag, `"`)
 	}
-	in := &s3.PutObjectInput{Bucket: &l.Bucket, Key: &l.Key, Body: strings.NewReader(text), IfMatch: &etag}
+	in := &s3.PutObjectInput{Bucket: &l.bucket, Key: &l.key, Body: strings.NewReader(text), IfMatch: &etag}
 	if etag == "" {
 		in.IfMatch, in.IfNoneMatch = nil, aws.String("*")
 	}
 	once := func(o *s3.Options) { o.Retryer = aws.NopRetryer{} } // the SDK repeats requests without a look
-	out, err := l.Client().PutObject(ctx, in, once)
+	out, err := l.client().PutObject(ctx, in, once)
 	if s3error.IsUnconditional(err) {
 		in.IfMatch, in.IfNoneMatch, in.Body = nil, nil, strings.NewReader(text)
-		out, err = l.Client().PutObject(ctx, in, once)
+		out, err = l.client().PutObject(ctx, in, once)
 	}
 	if err == nil && aws.ToString(out.ETag) == "" {
 		err = errNotStored
@@ -255,9 +215,9 @@ func (v version) isWhole() bool {
 
 // answer is what S3 answers. It is the zero value where there is no object.
 func (l *lock) answer(ctx context.Context) (version, error) {
-	ctx, done := context.WithTimeout(ctx, lockTimeout)
+	ctx, done := context.WithTimeout(ctx, requestTimeout)
 	defer done()
-	out, err := l.Client().GetObject(ctx, &s3.GetObjectInput{Bucket: &l.Bucket, Key: &l.Key})
+	out, err := l.client().GetObject(ctx, &s3.GetObjectInput{Bucket: &l.bucket, Key: &l.key})
 	if s3error.HasCode(err, "NoSuchKey") {
 		return version{}, nil
 	}

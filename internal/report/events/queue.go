@@ -133,11 +133,7 @@ func NewQueue(o Options, s *Settings) *Queue {
 		fresh: make(chan Event, maxFresh), wake: make(chan struct{}, 1), pending: map[string]bool{},
 		seen: map[string]time.Time{}, unused: make(chan struct{}),
 	}
-	q.lease = newLock(lockOptions{
-		Client: func() lockClient {
-			return q.settings().Client
-		}, Bucket: q.Bucket, Key: q.folder() + "lease", Log: q.Log,
-	})
+	q.lease = newLock(func() Client { return q.settings().Client }, q.Bucket, q.folder()+"lease", q.Log)
 	return q
 }
 
