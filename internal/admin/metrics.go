@@ -15,7 +15,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/inspect"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -62,63 +61,54 @@ func (m *Metrics) Collectors() []prometheus.Collector { return m.collectors }
 
 // NewMetrics makes the metrics of a server that has a version.
 func NewMetrics(version string) *Metrics {
+	count := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help})
+	}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "babelftp", Name: name, Help: help}, labels)
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help})
 	}
 	tenants := &TenantMetrics{}
 	m := &Metrics{
-		Registry:  prometheus.NewRegistry(),
-		tenants:   tenants,
-		transfers: NewTransferMetrics(tenants),
-		S3:        NewRequestMetrics(tenants),
-		sessions: prometheus.NewGauge(
-			prometheus.GaugeOpts{Namespace: "babelftp", Name: "sessions", Help: "Open control connections."}),
-		sessionsTotal: prometheus.NewCounter(
-			prometheus.CounterOpts{Namespace: "babelftp", Name: "sessions_total", Help: "Control connections since the start."}),
+		Registry:      prometheus.NewRegistry(),
+		tenants:       tenants,
+		transfers:     NewTransferMetrics(tenants),
+		S3:            NewRequestMetrics(tenants),
+		sessions:      gauge("sessions", "Open control connections."),
+		sessionsTotal: count("sessions_total", "Control connections since the start."),
 		logins: tenants.NewCounter(
 			"logins_total", "Logins: accepted, refused, failed by an error, or abandoned by the client.", "result"),
 		refusals: tenants.NewCounter(
-			"refusals_total",
-			"What a limit (its key, or descriptors) or inspect refused or ended.",
-			"limit"),
-		bans: counter("bans_total", "Bans since the start.", "kind"),
-		replies: counter(
-			"commands_total",
-			"Replies to each command; other: unknown ones, empty: none.", "command", "code"),
+			"refusals_total", "What a limit (its key, or descriptors) or inspect refused or ended.", "limit"),
+		bans:      counter("bans_total", "Bans since the start.", "kind"),
+		replies:   counter("commands_total", "Replies to each command; other: unknown ones, empty: none.", "command", "code"),
 		languages: counter("replies_total", "Replies in each language.", "language"),
-		events:    tenants.NewCounter("webhook_events_total", "Events for a webhook: delivered or postponed.", "result"),
 		auditLost: counter(
 			"audit_lines_lost_total", "Lines of the audit log that were lost on the way to file, stdout or webhook.",
 			"destination"),
+		noHeader: count(
+			"proxy_protocol_refused_total", "Connections from proxy_protocol.trusted that had no PROXY header."),
+		missed: count(
+			"data_connections_missed_total", "Sessions whose client did not connect to its passive port in time."),
 		acme: counter(
 			"acme_certificates_total", "Attempts to obtain a certificate by ACME: obtained or failed.", "result"),
+		events:  tenants.NewCounter("webhook_events_total", "Events for a webhook: delivered or postponed.", "result"),
+		reloads: counter("config_reloads_total", "Reloads of the configuration: accepted or refused.", "result"),
+		reloadSuccess: gauge(
+			"config_reload_success",
+			"1 if the last configuration that was read is in use, 0 if it was refused and the previous one is."),
+		reloadTime: gauge(
+			"config_reload_success_timestamp_seconds", "When the configuration in use was read, in seconds since 1970."),
+		configHash: gauge(
+			"config_hash", "Hash of the configuration in use and of all files that it names, to compare replicas."),
+		refusedTexts: gauge(
+			"config_refused_texts",
+			"Wrong texts (locales_dir, messages) in the configuration in use. Built-in texts replace them."),
 	}
-	m.noHeader = prometheus.NewCounter(prometheus.CounterOpts{
-		Namespace: "babelftp", Name: "proxy_protocol_refused_total",
-		Help: "Connections from proxy_protocol.trusted that had no PROXY header.",
-	})
-	m.missed = prometheus.NewCounter(prometheus.CounterOpts{
-		Namespace: "babelftp", Name: "data_connections_missed_total",
-		Help: "Sessions whose client did not connect to its passive port in time.",
-	})
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "babelftp", Name: name, Help: help})
-	}
-	m.reloads = counter(
-		"config_reloads_total", "Reloads of the configuration: accepted or refused.", "result")
-	m.reloadSuccess = gauge(
-		"config_reload_success",
-		"1 if the last configuration that was read is in use, 0 if it was refused and the previous one is.")
-	m.reloadTime = gauge(
-		"config_reload_success_timestamp_seconds", "When the configuration in use was read, in seconds since 1970.")
-	m.configHash = gauge(
-		"config_hash",
-		"Hash of the configuration in use and of all files that it names, to compare replicas.")
-	m.refusedTexts = gauge(
-		"config_refused_texts",
-		"Wrong texts (locales_dir, messages) in the configuration in use. Built-in texts replace them.")
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Namespace: "babelftp", Name: "build_info", Help: "Always 1, with the version.",
+		Namespace: namespace, Name: "build_info", Help: "Always 1, with the version.",
 		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
@@ -140,15 +130,6 @@ func NewMetrics(version string) *Metrics {
 	)
 	m.MustRegister(m.S3.Collectors()...)
 	return m
-}
-
-// CollectPassivePorts returns the gauge of ports that are in use.
-func CollectPassivePorts(ports *dataconn.Ports) prometheus.Collector {
-	return prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Namespace: namespace, Name: "passive_ports",
-			Help: "Passive ports on which sessions wait for their clients."},
-		func() float64 { return float64(ports.InUse()) },
-	)
 }
 
 // Handler serves the metrics to Prometheus.

@@ -1,0 +1,178 @@
+package admin
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/certs"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/users/account"
+	"github.com/babelftp/babelftp/internal/users/bans"
+)
+
+// A partCollector shows what a part of the server knows when Prometheus asks.
+type partCollector struct {
+	metrics []metric // all that collect may send
+	collect func(to chan<- prometheus.Metric)
+}
+
+// Describe implements [prometheus.Collector].
+func (c *partCollector) Describe(descs chan<- *prometheus.Desc) {
+	for _, m := range c.metrics {
+		descs <- m.desc
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (c *partCollector) Collect(to chan<- prometheus.Metric) { c.collect(to) }
+
+// A metric is one of a [partCollector].
+type metric struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+}
+
+func newGauge(name, help string, labels ...string) metric {
+	return metric{prometheus.NewDesc(namespace+"_"+name, help, labels, nil), prometheus.GaugeValue}
+}
+
+func newCounter(name, help string, labels ...string) metric {
+	return metric{prometheus.NewDesc(namespace+"_"+name, help, labels, nil), prometheus.CounterValue}
+}
+
+// send sends a value, with those of the labels.
+func (m metric) send(to chan<- prometheus.Metric, value float64, labels ...string) {
+	to <- prometheus.MustNewConstMetric(m.desc, m.kind, value, labels...)
+}
+
+// CollectBans returns the collector of the bans of a list that hold.
+func CollectBans(list *bans.List) prometheus.Collector {
+	active := newGauge("bans_active", "Active bans of this kind: address, network or user.", "kind")
+	return &partCollector{[]metric{active}, func(to chan<- prometheus.Metric) {
+		count := map[string]int{"address": 0, "network": 0, "user": 0}
+		for _, b := range list.All() {
+			count[b.Kind()]++
+		}
+		for kind, n := range count {
+			active.send(to, float64(n), kind)
+		}
+	}}
+}
+
+// CollectBuckets returns the collector of which buckets can be used, as soon as that is known.
+func CollectBuckets(all func() []*s3client.Bucket) prometheus.Collector {
+	up := newGauge(
+		"bucket_up", "1 if the bucket of a tenant, or of one of its folders, could be used at the last check, else 0.",
+		"tenant", "folder")
+	return &partCollector{[]metric{up}, func(to chan<- prometheus.Metric) {
+		for _, b := range all() {
+			switch known, err := b.Up(); {
+			case !known:
+			case err != nil:
+				up.send(to, 0, b.Tenant, b.Folder)
+			default:
+				up.send(to, 1, b.Tenant, b.Folder)
+			}
+		}
+	}}
+}
+
+// CollectCertificates returns the collector of when certificates expire. Files that have changed are read first.
+func CollectCertificates(set *certs.Set) prometheus.Collector {
+	ends := newGauge(
+		"tls_certificate_expiry_timestamp_seconds",
+		"When a certificate expires, in seconds since 1970. Its host is its first name.", "tenant", "host")
+	return &partCollector{[]metric{ends}, func(to chan<- prometheus.Metric) {
+		for _, c := range set.Shown() {
+			ends.send(to, float64(c.Ends.Unix()), c.Tenant, c.Host)
+		}
+	}}
+}
+
+// CollectMemory returns the collector of the budget in which uploads collect their parts.
+func CollectMemory(budget *driver.Budget) prometheus.Collector {
+	limit := newGauge("memory_limit_bytes", "Memory for parts of uploads, and for what is read ahead (memory).")
+	used := newGauge("memory_used_bytes", "Memory in use, of babelftp_memory_limit_bytes.")
+	waiting := newGauge("memory_waiting_parts", "Parts of uploads that wait for memory. Their clients wait too.")
+	waits := newCounter("memory_waits_total", "Parts of uploads that had to wait for memory.")
+	waited := newCounter("memory_wait_seconds_total", "Time that parts of uploads waited for memory.")
+	return &partCollector{[]metric{limit, used, waiting, waits, waited}, func(to chan<- prometheus.Metric) {
+		w := budget.Waits()
+		limit.send(to, float64(budget.Limit()))
+		used.send(to, float64(budget.Used()))
+		waiting.send(to, float64(w.Waiting))
+		waits.send(to, float64(w.Total))
+		waited.send(to, w.Time.Seconds())
+	}}
+}
+
+// CollectPanics returns the collector of the panics that a guard has met.
+func CollectPanics(guard *panics.Guard) prometheus.Collector {
+	total := newCounter(
+		"panics_total",
+		"Bugs that have ended a session, a data connection or a relay. The log has their stacks; report them.")
+	return &partCollector{[]metric{total}, func(to chan<- prometheus.Metric) { total.send(to, float64(guard.Count())) }}
+}
+
+// CollectPassivePorts returns the collector of the ports that are in use.
+func CollectPassivePorts(ports *dataconn.Ports) prometheus.Collector {
+	used := newGauge("passive_ports", "Passive ports on which sessions wait for their clients.")
+	return &partCollector{[]metric{used}, func(to chan<- prometheus.Metric) { used.send(to, float64(ports.InUse())) }}
+}
+
+// CollectQuotas returns the collector of quotas, and of what is used of them as soon as that is known.
+func CollectQuotas(all func() []*account.Quota) prometheus.Collector {
+	limit := newGauge("quota_limit_bytes", "Quota; without a user, of the tenant.", "tenant", "user")
+	used := newGauge("quota_used_bytes", "Stored bytes that count for the quota.", "tenant", "user")
+	return &partCollector{[]metric{limit, used}, func(to chan<- prometheus.Metric) {
+		for _, q := range all() {
+			limit.send(to, float64(q.Limit()), q.Tenant, q.User)
+			if bytes, known := q.Used(); known {
+				used.send(to, float64(bytes), q.Tenant, q.User)
+			}
+		}
+	}}
+}
+
+// CollectTraces returns the collector of a function that tells how many spans have ended, and how many the collector of
+// traces has got.
+func CollectTraces(spans func() (ended, sent int64)) prometheus.Collector {
+	ended := newCounter("trace_spans_ended_total", "Spans of traced sessions that have ended.")
+	sent := newCounter(
+		"trace_spans_sent_total",
+		"Spans that the collector of traces has taken. Of the others some may still wait, and the rest are lost.")
+	return &partCollector{[]metric{ended, sent}, func(to chan<- prometheus.Metric) {
+		e, s := spans()
+		ended.send(to, float64(e))
+		sent.send(to, float64(s))
+	}}
+}
+
+// CollectUploads returns the collector of the multipart uploads of buckets, as their journals count them. A bucket that
+// could not be used yet has no journal.
+func CollectUploads(buckets func() []*s3client.Bucket) prometheus.Collector {
+	open := newGauge("uploads_open", "Multipart uploads on which this process works.", "tenant")
+	interrupted := newCounter(
+		"uploads_interrupted_total", "Multipart uploads that were interrupted and can be resumed.", "tenant")
+	swept := newCounter(
+		"uploads_swept_total", "Abandoned multipart uploads that this process has removed.", "tenant")
+	return &partCollector{[]metric{open, interrupted, swept}, func(to chan<- prometheus.Metric) {
+		type counts struct{ open, interrupted, swept int64 }
+		byTenant := map[string]counts{}
+		for _, b := range buckets() {
+			c := byTenant[b.Tenant]
+			if b.Usable() && b.Journal != nil {
+				s := b.Journal.Stats()
+				c.open, c.interrupted, c.swept = c.open+s.Open, c.interrupted+s.Interrupted, c.swept+s.Swept
+			}
+			byTenant[b.Tenant] = c
+		}
+		for tenant, c := range byTenant {
+			open.send(to, float64(c.open), tenant)
+			interrupted.send(to, float64(c.interrupted), tenant)
+			swept.send(to, float64(c.swept), tenant)
+		}
+	}}
+}
