@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -150,12 +149,8 @@ func (f *adminFlags) remote(cmd *cobra.Command) (*admin.Client, error) {
 	}
 	password := ""
 	if f.passwordFile != "" {
-		text, err := os.ReadFile(f.passwordFile)
-		if err != nil {
-			return nil, fmt.Errorf("--password-file: %w", err)
-		}
-		if password = strings.TrimRight(string(text), "\r\n"); password == "" {
-			return nil, fmt.Errorf("--password-file %s is empty", f.passwordFile)
+		if password, err = passwordInFile(f.passwordFile); err != nil {
+			return nil, err
 		}
 	}
 	return admin.NewRemoteClient(f.url, f.user, password, secure)

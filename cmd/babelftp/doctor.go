@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -143,27 +142,15 @@ func (f *doctorFlags) examine(cmd *cobra.Command, address string) (*doctor.Findi
 // password is that of the user, from the first place that has one.
 func (f *doctorFlags) password(cmd *cobra.Command, user string) (string, error) {
 	if f.passwordFile != "" {
-		file, err := os.Open(f.passwordFile)
-		if err != nil {
-			return "", fmt.Errorf("--password-file: %w", err)
-		}
-		defer file.Close()
-		return readPassword(file, io.Discard)
+		return passwordInFile(f.passwordFile)
 	}
 	if text := os.Getenv(doctorPassword); text != "" {
 		return checkPassword([]byte(text))
 	}
-	in, ok := cmd.InOrStdin().(*os.File)
-	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return readPassword(cmd.InOrStdin(), io.Discard)
+	if fd, ok := terminal(cmd.InOrStdin()); ok {
+		return askPassword(fd, cmd.ErrOrStderr(), "Password of "+visible(user)+": ")
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "Password of %s: ", visible(user))
-	text, err := term.ReadPassword(int(in.Fd()))
-	fmt.Fprintln(cmd.ErrOrStderr())
-	if err != nil {
-		return "", fmt.Errorf("read the password: %w", err)
-	}
-	return checkPassword(text)
+	return passwordIn(cmd.InOrStdin())
 }
 
 // readLog reads a file, or standard input.

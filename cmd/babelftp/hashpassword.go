@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // maxPassword is more bytes than an FTP client can send in one command.
@@ -42,17 +43,22 @@ func newHashPasswordCommand() *cobra.Command {
 }
 
 var (
-	errPasswordEmpty = errors.New("the password is empty: type one, or send one line to standard input")
-	errPasswordLines = errors.New("the password is more than one line: send one line to standard input")
+	errPasswordEmpty = errors.New("the password is empty: give one line")
+	errPasswordLines = errors.New("the password is more than one line: give one line")
 	errPasswordLong  = fmt.Errorf("the password is longer than %d bytes: choose a shorter one", maxPassword)
 	errPasswordDiffs = errors.New("the two passwords differ: try again")
 )
 
-// readPassword asks for a password on a terminal, or reads the one line of another input.
+// readPassword asks for a new password on a terminal, or reads the one line of another input.
 func readPassword(in io.Reader, prompt io.Writer) (string, error) {
-	if f, ok := in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return askPassword(int(f.Fd()), prompt)
+	if fd, ok := terminal(in); ok {
+		return askPassword(fd, prompt, "Password: ", "Once more: ")
 	}
+	return passwordIn(in)
+}
+
+// passwordIn reads the one line of an input.
+func passwordIn(in io.Reader) (string, error) {
 	input, err := io.ReadAll(io.LimitReader(in, maxPassword+2)) // and its line break
 	if err != nil {
 		return "", fmt.Errorf("read the password: %w", err)
@@ -60,21 +66,45 @@ func readPassword(in io.Reader, prompt io.Writer) (string, error) {
 	return checkPassword(bytes.TrimSuffix(bytes.TrimSuffix(input, []byte("\n")), []byte("\r")))
 }
 
-func askPassword(fd int, prompt io.Writer) (string, error) {
-	var answers [2][]byte
-	for i, question := range []string{"Password: ", "Once more: "} {
+// passwordInFile reads the one line of the file that --password-file names.
+func passwordInFile(name string) (string, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("cannot read --password-file %s: %w", name, yamlconf.WithoutPath(err))
+	}
+	defer file.Close()
+	password, err := passwordIn(file)
+	if err != nil {
+		return "", fmt.Errorf("--password-file %s: %w", name, err)
+	}
+	return password, nil
+}
+
+// terminal is the descriptor of an input, and whether that is a terminal.
+func terminal(in io.Reader) (fd int, ok bool) {
+	file, ok := in.(*os.File)
+	if !ok {
+		return 0, false
+	}
+	return int(file.Fd()), term.IsTerminal(int(file.Fd()))
+}
+
+// askPassword asks on a terminal, by each question. All answers must be the same.
+func askPassword(fd int, prompt io.Writer, questions ...string) (string, error) {
+	var password []byte
+	for i, question := range questions {
 		fmt.Fprint(prompt, question)
 		answer, err := term.ReadPassword(fd)
 		fmt.Fprintln(prompt)
 		if err != nil {
 			return "", fmt.Errorf("read the password: %w", err)
 		}
-		answers[i] = answer
+		if i > 0 && !bytes.Equal(answer, password) {
+			return "", errPasswordDiffs
+		}
+		password = answer
 	}
-	if !bytes.Equal(answers[0], answers[1]) {
-		return "", errPasswordDiffs
-	}
-	return checkPassword(answers[0])
+	return checkPassword(password)
 }
 
 func checkPassword(password []byte) (string, error) {

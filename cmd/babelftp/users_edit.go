@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -187,11 +186,7 @@ func passwordFrom(cmd *cobra.Command, file string) (string, error) {
 	if file == "" || file == "-" {
 		return readPassword(cmd.InOrStdin(), cmd.ErrOrStderr())
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("cannot read --password-file %s: %w", file, yamlconf.WithoutPath(err))
-	}
-	return readPassword(bytes.NewReader(text), cmd.ErrOrStderr())
+	return passwordInFile(file)
 }
 
 func newUsersAddCommand() *cobra.Command {
