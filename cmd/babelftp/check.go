@@ -42,10 +42,6 @@ func newCheckCommand() *cobra.Command {
 	file := addConfigFlag(cmd)
 	probe := cmd.Flags().Bool("probe", false, "try in the bucket of each tenant what its users may do")
 	asJSON := cmd.Flags().Bool("json", false, "with --probe: print a line of JSON for each bucket")
-	cmd.Flags().BoolVar(probe, "buckets", false, "the same as --probe")
-	if err := cmd.Flags().MarkHidden("buckets"); err != nil {
-		panic(err) // there is the flag
-	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *asJSON && !*probe {
 			return newUsageError(cmd, "--json needs --probe")

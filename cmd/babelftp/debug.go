@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -76,18 +77,13 @@ func newDebugCommand() *cobra.Command {
 // showRules shows for which sessions the log has commands.
 func showRules(out io.Writer, rules []sessionlog.Rule) error {
 	t := newTable(out, "ADDRESS", "TENANT", "USER", "UNTIL")
-	orAny := func(text string) string {
-		if text == "" {
-			return "any"
-		}
-		return text
-	}
+	const anyOf = "any"
 	for _, r := range rules {
-		address := ""
+		address := anyOf
 		if r.Network.IsValid() {
 			address = r.Network.String()
 		}
-		t.row(orAny(address), orAny(r.Tenant), orAny(r.User), r.Until.UTC().Format(time.RFC3339))
+		t.row(address, cmp.Or(r.Tenant, anyOf), cmp.Or(r.User, anyOf), r.Until.UTC().Format(time.RFC3339))
 	}
 	return t.flush()
 }

@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/babelftp/babelftp/internal/config"
 )
 
 const (
-	// healthAddress is where the image serves /healthz, as the Dockerfile says.
-	healthAddress = "127.0.0.1:9121"
+	// healthAddress is where a server answers whose configuration names no other address.
+	healthAddress = config.DefaultMetricsListen
 	// healthTimeout is how long the server may take to answer.
 	healthTimeout = 5 * time.Second
 	// maxHealthText is how many bytes of an answer are shown.
@@ -24,7 +26,7 @@ const (
 )
 
 var errNoMetricsListen = errors.New(
-	"metrics_listen is empty, so the server answers no probes: remove the key, or set it, like 127.0.0.1:9121")
+	"metrics_listen is empty, so the server answers no probes: remove the key, or set it, like " + healthAddress)
 
 func newHealthCommand() *cobra.Command {
 	cmd := &cobra.Command{

@@ -53,11 +53,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // printError writes an error. The problems of a configuration begin with the file, so that an editor can jump there.
 func printError(w io.Writer, err error) {
 	if problems, ok := errors.AsType[config.Problems](err); ok {
-		noun := "problem"
-		if len(problems) > 1 {
-			noun += "s"
-		}
-		fmt.Fprintf(w, "%v\nbabelftp: the configuration has %d %s\n", problems, len(problems), noun)
+		fmt.Fprintf(w, "%v\nbabelftp: the configuration has %s\n", problems, count(len(problems), "problem"))
 		return
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {

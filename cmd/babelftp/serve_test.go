@@ -259,7 +259,7 @@ func TestCheck(t *testing.T) {
 	const ok = "configuration ok: 1 tenant, 1 user\n"
 	probed := fmt.Sprintf("tenant acme: bucket %q: ok\n", bucket)
 	for _, tc := range []struct{ flags, want string }{
-		{"", ok}, {"--probe", probed + ok}, {"--buckets", probed + ok},
+		{"", ok}, {"--probe", probed + ok},
 		{"--probe --json", fmt.Sprintf(`{"tenant":"acme","bucket":%q,"ok":true}`, bucket) + "\n"},
 	} {
 		code, stdout, stderr := output(
