@@ -109,10 +109,8 @@ func kindOf(err error) error {
 	if errors.Is(err, syscall.EAGAIN) || unsent(err) {
 		return syscall.EAGAIN // the provider of credentials has none at the moment
 	}
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		if kind := kindOfCode(api.ErrorCode()); kind != nil {
-			return kind
-		}
+	if kind := kindOfCode(Code(err)); kind != nil {
+		return kind
 	}
 	if unreachable(err) || Unreadable(err) {
 		return syscall.EAGAIN
@@ -196,12 +194,13 @@ const brokenMPU = "BrokenMPU"
 // IsNoSuchUpload tells whether S3 does not know of a multipart upload, because it was completed or aborted. Where a
 // request can miss nothing else, Ceph (ListParts) and Swift (AbortMultipartUpload) say NoSuchKey.
 func IsNoSuchUpload(err error) bool {
-	api, ok := errors.AsType[smithy.APIError](err)
-	if !ok || api.ErrorCode() != "NoSuchKey" {
-		return ok && api.ErrorCode() == "NoSuchUpload"
+	switch Code(err) {
+	case "NoSuchUpload":
+		return true
+	case "NoSuchKey":
+		return Operation(err) == "ListParts" || Operation(err) == "AbortMultipartUpload"
 	}
-	operation, ok := errors.AsType[*smithy.OperationError](err)
-	return ok && (operation.Operation() == "ListParts" || operation.Operation() == "AbortMultipartUpload")
+	return false
 }
 
 func kindOfStatus(status int) error {

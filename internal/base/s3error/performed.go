@@ -6,23 +6,13 @@ import (
 	"errors"
 	"net"
 	"net/http"
-
-	"github.com/aws/smithy-go"
 )
 
 // Throttled reports whether S3 has refused a request only because it gets too many. It has not begun to perform it,
 // and the same request may succeed a moment later.
 func Throttled(err error) bool {
-	if Status(err) == http.StatusTooManyRequests {
-		return true
-	}
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		switch api.ErrorCode() {
-		case "SlowDown", "TooManyRequests", "RequestLimitExceeded", "Throttling", "ThrottlingException":
-			return true
-		}
-	}
-	return false
+	return Status(err) == http.StatusTooManyRequests ||
+		HasCode(err, "SlowDown", "TooManyRequests", "RequestLimitExceeded", "Throttling", "ThrottlingException")
 }
 
 // NotPerformed reports whether it is certain that S3 has not performed the request that failed: S3 refused it, or
@@ -84,14 +74,10 @@ func Repeatable(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return false
 	}
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		switch api.ErrorCode() {
-		case "OperationAborted", "ConditionalRequestConflict", brokenMPU, "RequestTimeout", "BadDigest",
-			"IncompleteBody", "XAmzContentSHA256Mismatch",
-			"XAmzContentChecksumMismatch", "InternalError",
-			"RequestTimeTooSkewed": // the SDK has set its clock by the answer
-			return true
-		}
+	if HasCode(err, "OperationAborted", "ConditionalRequestConflict", brokenMPU, "RequestTimeout", "BadDigest",
+		"IncompleteBody", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", "InternalError",
+		"RequestTimeTooSkewed") { // the SDK has set its clock by the answer
+		return true
 	}
 	if unreachable(err) || Unreadable(err) {
 		return true
