@@ -69,7 +69,7 @@ tenants:
   hook: {bucket: files, auth: {hook: {url: "https://auth.example.com"}}}
   ldap: {bucket: files, auth: {ldap: {urls: ["ldaps://ldap.example.com"], user_dn: "uid={user},dc=example"}}}
 `)
-	if hook, ldap := cfg.Tenants["hook"].Auth.Hook.TimeoutOf(), cfg.Tenants["ldap"].Auth.LDAP.TimeoutOf(); hook !=
+	if hook, ldap := cfg.Tenants["hook"].Auth.Hook.Timeout, cfg.Tenants["ldap"].Auth.LDAP.Timeout; hook !=
 		2*time.Second || ldap != 2*time.Second {
 		t.Errorf("the hook has %s, and LDAP %s", hook, ldap)
 	}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -18,6 +17,7 @@ type Hook struct {
 	// server.
 	CAFile string
 	// Timeout is how long the service may take to answer: it must do so in the time that a session has for its login.
+	// It is no key: Load sets it.
 	Timeout time.Duration
 }
 
@@ -26,9 +26,6 @@ const (
 	// maxAuthCache is how long a user may still log in after the service has removed the user.
 	maxAuthCache = 10 * time.Minute
 )
-
-// TimeoutOf is how long the service may take to answer.
-func (h *Hook) TimeoutOf() time.Duration { return cmp.Or(h.Timeout, defaultAuthTimeout) }
 
 func (h *Hook) check(v *validator, p yamlconf.Path) {
 	switch {

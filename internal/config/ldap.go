@@ -40,7 +40,8 @@ type LDAP struct {
 	// `language`, `permissions`, `groups`, `compatibility` (one `charset=shift_jis` in each value), like `groups: memberOf`.
 	// `tenant` is required in `auth` of the server.
 	Attributes Attributes `yaml:"attributes" default:"none"`
-	// Timeout is how long the servers have for a login, all together: less than a session has for it.
+	// Timeout is how long the servers have for a login, all together: less than a session has for it. It is no key:
+	// Load sets it.
 	Timeout time.Duration
 }
 
@@ -71,9 +72,6 @@ func (LDAPSetting) Values() []string {
 		LDAPName, LDAPRoot, LDAPHome, LDAPQuota, LDAPLanguage, LDAPPermissions, LDAPGroups, LDAPTenant,
 		LDAPCompatibility)
 }
-
-// TimeoutOf is the longest time that the servers have for a login.
-func (l *LDAP) TimeoutOf() time.Duration { return cmp.Or(l.Timeout, defaultAuthTimeout) }
 
 // UsesStartTLS reports whether connections to ldap:// are encrypted.
 func (l *LDAP) UsesStartTLS() bool { return l.StartTLS == nil || *l.StartTLS }

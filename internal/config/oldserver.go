@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"net"
 	"time"
 
@@ -19,7 +18,7 @@ type OldServer struct {
 	// CAFile has authorities to trust in addition to those of the system, or the certificate of the server itself. It
 	// is no key: it is that of the tenant.
 	CAFile string
-	// Timeout is the longest time of a login there.
+	// Timeout is the longest time of a login there. It is no key: Load sets it.
 	Timeout time.Duration
 }
 
@@ -41,9 +40,6 @@ func (OldServerTLS) Values() []string {
 // maxOldServerTimeout is longer than other services have. Old servers look up the name of the client in the DNS, and
 // delay the reply to a wrong password.
 const maxOldServerTimeout = 15 * time.Second
-
-// TimeoutOf is the longest time of a login there.
-func (o *OldServer) TimeoutOf() time.Duration { return cmp.Or(o.Timeout, maxOldServerTimeout) }
 
 func (o *OldServer) check(v *validator, p yamlconf.Path) {
 	if host, port, err := net.SplitHostPort(o.Address); err != nil || host == "" || port == "" {

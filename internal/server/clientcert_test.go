@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -365,7 +366,7 @@ func TestClientCertificatesOfAHook(t *testing.T) {
 	c := newCertified(t, nil)
 	acme := c.cfg.Tenants["acme"]
 	acme.TLS.ClientCertificates.Required = true
-	acme.Auth.Hook = config.Hook{URL: hook.URL, Secret: value.NewSecret("secret")}
+	acme.Auth.Hook = config.Hook{URL: hook.URL, Secret: value.NewSecret("secret"), Timeout: time.Minute}
 	c.start()
 	for _, tt := range []struct {
 		certificate string

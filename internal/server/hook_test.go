@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -36,7 +37,7 @@ func TestHook(t *testing.T) {
 	cfg := servicetest.NewConfig(t, s)
 	cfg.Limits.FailedLoginDelay = 0
 	acme := cfg.Tenants["acme"]
-	acme.Auth.Hook = config.Hook{URL: hook.URL, Secret: value.NewSecret("of good news")}
+	acme.Auth.Hook = config.Hook{URL: hook.URL, Secret: value.NewSecret("of good news"), Timeout: time.Minute}
 	put(t, s, cfg, "bob/before", "alice/private") // 7 bytes each
 	log := &servicetest.Log{}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})

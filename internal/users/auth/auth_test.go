@@ -199,13 +199,11 @@ func TestHookUnderTLS(t *testing.T) {
 	for file, want := range map[string]string{
 		own: "", "": "certificate", broken: "has no certificate in PEM", filepath.Join(dir, "none.pem"): "no such file",
 	} {
-		source, err := New(
-			&config.Auth{Hook: config.Hook{URL: server.URL, CAFile: file,
-				Timeout: time.Minute}})
+		cfg := &config.Auth{Hook: config.Hook{URL: server.URL, CAFile: file, Timeout: time.Minute}}
+		source, err := New(cfg)
 		if err == nil {
 			_, err = source.Authenticate(t.Context(), &request)
-			if probed := Probe(t.Context(), &config.Auth{Hook: config.Hook{URL: server.URL, CAFile: file}}); (probed ==
-				nil) != (err == nil) {
+			if probed := Probe(t.Context(), cfg); (probed == nil) != (err == nil) {
 				t.Errorf("%s: the probe says %v, and a login %v", file, probed, err)
 			}
 		}

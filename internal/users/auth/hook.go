@@ -49,7 +49,7 @@ func newHook(cfg *config.Hook) (*hook, error) {
 		MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTime,
 	}
 	return &hook{
-		url: cfg.URL, shown: shown.String(), secret: cfg.Secret.Reveal(), timeout: cfg.TimeoutOf(),
+		url: cfg.URL, shown: shown.String(), secret: cfg.Secret.Reveal(), timeout: cfg.Timeout,
 		client: &http.Client{
 			Transport: transport,
 			// A redirect would carry the password to another server.

@@ -61,7 +61,7 @@ func (d *directory) Authenticate(ctx context.Context, req *Request) (*Answer, er
 	if req.Password == "" || strings.ContainsRune(req.Password, 0) {
 		return nil, fmt.Errorf("directory: a password that is empty or has a NUL: %w", ErrRefused)
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.cfg.TimeoutOf())
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
 	entry, err := d.ask(ctx, req)
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *directory) probe(ctx context.Context) error {
 }
 
 func (d *directory) probeOne(ctx context.Context, server *url.URL) error {
-	ctx, cancel := context.WithTimeout(ctx, d.cfg.TimeoutOf())
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
 	c, err := d.dial(ctx, server)
 	if err != nil {

@@ -83,7 +83,7 @@ func (o *oldServer) Authenticate(ctx context.Context, req *Request) (*Answer, er
 	if strings.ContainsAny(req.Password, "\r\n\x00") {
 		return nil, fmt.Errorf("%s: a password that no command can have: %w", o.source, ErrRefused)
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.cfg.TimeoutOf())
+	ctx, cancel := context.WithTimeout(ctx, o.cfg.Timeout)
 	defer cancel()
 	if err := o.dialogue(ctx, func(c *dialogue) error { return c.logIn(req.User, req.Password) }); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (o *oldServer) Authenticate(ctx context.Context, req *Request) (*Answer, er
 
 // probe connects, and begins TLS as a login does.
 func (o *oldServer) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, o.cfg.TimeoutOf())
+	ctx, cancel := context.WithTimeout(ctx, o.cfg.Timeout)
 	defer cancel()
 	return o.dialogue(ctx, func(*dialogue) error { return nil })
 }
