@@ -159,7 +159,7 @@ func (c Condition) ifNoneMatch() *string {
 
 // allows tells whether the condition holds for an object with this ETag.
 func (c Condition) allows(etag string) bool {
-	return !c.Absent && (c.ETag == "" || strings.Trim(c.ETag, `"`) == strings.Trim(etag, `"`))
+	return !c.Absent && (c.ETag == "" || sameETag(c.ETag, etag))
 }
 
 // precondition returns the condition for a write, if the server supports it and has an ETag to compare. Otherwise it
@@ -176,7 +176,7 @@ func (b *Bucket) precondition(ctx context.Context, key string, c Condition, supp
 	case err != nil:
 		return Condition{}, err
 	}
-	if strings.Trim(v.ETag, `"`) != strings.Trim(c.ETag, `"`) || c.Name != "" && v.Name != c.Name {
+	if !sameETag(v.ETag, c.ETag) || c.Name != "" && v.Name != c.Name {
 		return Condition{}, errReplaced
 	}
 	return Condition{}, nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"net/url"
-	"strings"
 	"syscall"
 	"time"
 
@@ -104,7 +103,7 @@ func (b *Bucket) checkSource(ctx context.Context, v Version) error {
 // sameMD5 tells whether the ETag of a copy shows that it has the bytes of a version.
 func (b *Bucket) sameMD5(v Version, made Stored) bool {
 	return b.Profile.MD5ETags && v.Bucket.Profile.MD5ETags && s3object.MD5OfETag(v.ETag) != nil &&
-		strings.Trim(v.ETag, `"`) == strings.Trim(made.ETag, `"`)
+		sameETag(v.ETag, made.ETag)
 }
 
 // copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1). It names the version of one of

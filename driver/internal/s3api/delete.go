@@ -80,7 +80,7 @@ func (v *Version) sameTime(now Version) bool {
 
 // sameSizeAndETag tells whether now is this version, by its ETag and size.
 func (v *Version) sameSizeAndETag(now Version) bool {
-	return v.Key == now.Key && v.Size == now.Size && strings.Trim(v.ETag, `"`) == strings.Trim(now.ETag, `"`)
+	return v.Key == now.Key && v.Size == now.Size && sameETag(v.ETag, now.ETag)
 }
 
 // ListedOtherwise tells whether now, which a look has shown, is the object that a listing has shown as v by another

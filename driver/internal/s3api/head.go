@@ -3,7 +3,6 @@ package s3api
 import (
 	"context"
 	"errors"
-	"strings"
 	"syscall"
 	"time"
 
@@ -66,7 +65,7 @@ const exactAttempts = 10
 func (b *Bucket) HeadExact(ctx context.Context, seen Version) (Version, s3object.Attributes, time.Duration, error) {
 	for range exactAttempts {
 		v, a, age, err := b.HeadWithAge(ctx, seen.Key)
-		if err != nil || b.Profile.AtomicReads || strings.Trim(v.ETag, `"`) == strings.Trim(seen.ETag, `"`) {
+		if err != nil || b.Profile.AtomicReads || sameETag(v.ETag, seen.ETag) {
 			return v, a, age, err
 		}
 		seen = v

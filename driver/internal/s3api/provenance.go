@@ -37,12 +37,12 @@ func (v *Version) ShowsCopy(copied *Version) bool {
 		return true
 	case !v.Bucket.Profile.MD5ETags, isWeak(v.ETag):
 		return false
-	case strings.Trim(v.ETag, `"`) == strings.Trim(copied.ETag, `"`):
+	case sameETag(v.ETag, copied.ETag):
 		return true
 	}
 	whole := s3object.MD5OfETag(v.ETag)
 	ofOnePart := md5.Sum(whole)
-	return whole != nil && strings.Trim(copied.ETag, `"`) == hex.EncodeToString(ofOnePart[:])+"-1"
+	return whole != nil && sameETag(copied.ETag, hex.EncodeToString(ofOnePart[:])+"-1")
 }
 
 // IsCopiedTo tells whether an object is a proven copy of this version: by ETags, by its stamp, or by S3's checksums

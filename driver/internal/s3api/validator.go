@@ -30,6 +30,9 @@ func hasETag(etag *string) bool {
 	return value != "" && value != noneOfSwift
 }
 
+// sameETag tells whether two ETags are equal. Some answers have one in quotes, and some without.
+func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }
+
 // noneOfSwift is the ETag in Swift's answer to a copy that it has not made.
 const noneOfSwift = "None"
 
