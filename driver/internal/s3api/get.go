@@ -86,7 +86,7 @@ func (b *Bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObje
 func (b *Bucket) askObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
 	growStack()
 	return ask(ctx, unlimited, false, func(ctx context.Context) (*s3.GetObjectOutput, error) {
-		ctx, watch := WatchIdle(ctx, b.idleTimeout)
+		ctx, watch := watchIdle(ctx, b.idleTimeout)
 		begin := time.Now()
 		out, err := b.client.GetObject(ctx, in, b.once)
 		watch.Stop()
@@ -113,7 +113,7 @@ func (b *Bucket) askObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetO
 type Body struct {
 	io.ReadCloser
 	Answer Stored
-	watch  *IdleWatch
+	watch  *idleWatch
 }
 
 // Read implements io.Reader.

@@ -13,30 +13,30 @@ import (
 func TestIdleWatch(t *testing.T) {
 	const timeout = time.Minute
 	synctest.Test(t, func(t *testing.T) {
-		PauseIdle(t.Context())() // no watch
+		pauseIdle(t.Context())() // no watch
 		for label, test := range map[string]struct {
-			do   func(ctx context.Context, w *IdleWatch)
+			do   func(ctx context.Context, w *idleWatch)
 			want error
 		}{
-			"answered": {func(_ context.Context, w *IdleWatch) {
+			"answered": {func(_ context.Context, w *idleWatch) {
 				time.Sleep(timeout - 1)
 				w.Stop()
 				time.Sleep(timeout)
 			}, io.EOF},
-			"idle":      {func(context.Context, *IdleWatch) { time.Sleep(timeout + 1) }, ErrIdle},
-			"then-idle": {func(_ context.Context, w *IdleWatch) { w.Stop(); w.Start(); time.Sleep(timeout + 1) }, ErrIdle},
-			"waits": {func(ctx context.Context, _ *IdleWatch) {
-				resume := PauseIdle(ctx)
+			"idle":      {func(context.Context, *idleWatch) { time.Sleep(timeout + 1) }, errIdle},
+			"then-idle": {func(_ context.Context, w *idleWatch) { w.Stop(); w.Start(); time.Sleep(timeout + 1) }, errIdle},
+			"waits": {func(ctx context.Context, _ *idleWatch) {
+				resume := pauseIdle(ctx)
 				time.Sleep(2 * timeout)
 				resume()
 				time.Sleep(timeout - 1)
 			}, io.EOF},
-			"waits-and-idle": {func(ctx context.Context, _ *IdleWatch) { PauseIdle(ctx)(); time.Sleep(timeout + 1) }, ErrIdle},
+			"waits-and-idle": {func(ctx context.Context, _ *idleWatch) { pauseIdle(ctx)(); time.Sleep(timeout + 1) }, errIdle},
 		} {
-			ctx, w := WatchIdle(t.Context(), timeout)
+			ctx, w := watchIdle(t.Context(), timeout)
 			test.do(ctx, w)
 			if err := w.Error(io.EOF); !errors.Is(err, test.want) ||
-				(ctx.Err() != nil) != errors.Is(test.want, ErrIdle) {
+				(ctx.Err() != nil) != errors.Is(test.want, errIdle) {
 				t.Errorf("%s: %v, want %v", label, err, test.want)
 			}
 			w.Close()

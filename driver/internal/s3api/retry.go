@@ -219,7 +219,7 @@ func attempt[T any](
 	if timeout == unlimited {
 		return send(ctx)
 	}
-	ctx, watch := WatchIdle(ctx, timeout)
+	ctx, watch := watchIdle(ctx, timeout)
 	defer watch.Close()
 	out, err := send(ctx)
 	if err != nil {

@@ -38,7 +38,7 @@ func Shared(client Client, user *schedule.User) Client {
 
 // begin waits for a turn. S3 is not idle meanwhile.
 func begin(ctx context.Context, user *schedule.User) (*schedule.Turn, error) {
-	resume := PauseIdle(ctx)
+	resume := pauseIdle(ctx)
 	defer resume()
 	return user.Begin(ctx)
 }

@@ -213,7 +213,7 @@ func TestIdleBeforeATurn(t *testing.T) {
 		}
 		wait()
 		begin := time.Now()
-		ctx, watch := WatchIdle(t.Context(), timeout)
+		ctx, watch := watchIdle(t.Context(), timeout)
 		out, err := Shared(endlessClient{}, alice).GetObject(ctx, &s3.GetObjectInput{})
 		must.OK(t, err)
 		watch.Stop()
