@@ -66,11 +66,7 @@ func newName() string { return rand.Text() }
 // named returns user metadata with the name of a request, unless they would be more than S3 takes. Then no look can
 // prove that S3 has performed the request.
 func named(metadata map[string]string, name string) map[string]string {
-	bytes := len(s3object.WriteKey) + len(name)
-	for key, value := range metadata {
-		bytes += len(key) + len(value)
-	}
-	if bytes > s3object.MaxMetadata {
+	if !s3object.HasRoom(metadata, s3object.WriteKey, name) {
 		return metadata
 	}
 	metadata = maps.Clone(metadata)

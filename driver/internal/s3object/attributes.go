@@ -236,6 +236,15 @@ const CopyStampKey = "babelftp-copy-of"
 // own object from an equal one of another client.
 const WriteKey = "babelftp-write"
 
-// MaxMetadata is how many bytes of user metadata S3 takes:
+// maxMetadata is how many bytes of user metadata S3 takes:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html
-const MaxMetadata = 2 << 10
+const maxMetadata = 2 << 10
+
+// HasRoom tells whether S3 takes user metadata with one value more.
+func HasRoom(metadata map[string]string, key, value string) bool {
+	bytes := len(key) + len(value)
+	for key, value := range metadata {
+		bytes += len(key) + len(value)
+	}
+	return bytes <= maxMetadata
+}

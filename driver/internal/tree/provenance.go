@@ -125,12 +125,7 @@ func (t *Tree) stampCopy(v s3api.Version, a *s3object.Attributes, to string) {
 	if v.Size == 0 || keepsETag {
 		return
 	}
-	value := v.Stamp(t.Bucket, to)
-	bytes := len(s3object.CopyStampKey) + len(value)
-	for key, value := range a.Metadata {
-		bytes += len(key) + len(value)
-	}
-	if bytes <= s3object.MaxMetadata {
+	if value := v.Stamp(t.Bucket, to); s3object.HasRoom(a.Metadata, s3object.CopyStampKey, value) {
 		a.SetMetadata(s3object.CopyStampKey, value)
 	}
 }
