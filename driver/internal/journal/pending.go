@@ -9,11 +9,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
-	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -48,29 +45,11 @@ func (j *Journal) Pending(ctx context.Context, most int) (pending []Pending, all
 		}
 	}
 	found = newest(found, most)
-	records := make([]*Record, len(found))
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(trimConcurrency)
-	for i, v := range found {
-		group.Go(func() error {
-			return panics.Catch(func() error {
-				r, err := j.Read(groupCtx, v)
-				if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoRecord) {
-					return nil // it has ended meanwhile, or never was one
-				}
-				records[i] = r
-				return err
-			})
-		})
-	}
-	if err := group.Wait(); err != nil {
+	records, err := j.readAll(ctx, found)
+	if err != nil {
 		return nil, 0, err
 	}
 	for _, r := range records {
-		if r == nil {
-			all--
-			continue
-		}
 		p := Pending{ID: strings.ReplaceAll(strings.TrimPrefix(r.Name, j.prefix), s3object.Separator, idSeparator),
 			Key: r.Key, Bytes: -1, Written: r.ModTime, State: string(r.state)}
 		if p.OwnerID, _, _ = strings.Cut(p.ID, idSeparator); r.TailOffset != unknownOffset {
@@ -78,7 +57,7 @@ func (j *Journal) Pending(ctx context.Context, most int) (pending []Pending, all
 		}
 		pending = append(pending, p)
 	}
-	return pending, all, nil
+	return pending, all - (len(found) - len(records)), nil
 }
 
 // newest returns the records that were written last, most of them at most.

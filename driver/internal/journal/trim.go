@@ -18,8 +18,8 @@ const (
 	// maxPending is how many interrupted uploads an owner may have. Trim removes the oldest.
 	maxPending = 100
 
-	// trimConcurrency is how many records Trim reads in parallel to find the oldest.
-	trimConcurrency = 32
+	// readConcurrency is how many records are read in parallel.
+	readConcurrency = 32
 )
 
 // Trim removes the oldest interrupted uploads of an owner if there are more than 100, or if they hold more than
@@ -62,6 +62,28 @@ func (j *Journal) trimAgain(owner string) bool {
 	return false
 }
 
+// readAll reads the records of a listing, and leaves out those that have ended since, and what is none.
+func (j *Journal) readAll(ctx context.Context, listed []s3api.Version) ([]*Record, error) {
+	records := make([]*Record, len(listed))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(readConcurrency)
+	for i, v := range listed {
+		read := func() error {
+			r, err := j.Read(ctx, v)
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoRecord) {
+				return nil
+			}
+			records[i] = r
+			return err
+		}
+		group.Go(func() error { return panics.Catch(read) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(records, func(r *Record) bool { return r == nil }), nil
+}
+
 func (j *Journal) trimPending(ctx context.Context, log *slog.Logger, owner string, maxBytes int64) error {
 	var listed []s3api.Version
 	for v, err := range j.bucket.Walk(ctx, j.recordsOfOwner(owner)) {
@@ -75,24 +97,11 @@ func (j *Journal) trimPending(ctx context.Context, log *slog.Logger, owner strin
 	if len(listed) <= maxPending && maxBytes == 0 {
 		return nil
 	}
-	records := make([]*Record, len(listed))
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(trimConcurrency)
-	for i, v := range listed {
-		read := func() error {
-			r, err := j.Read(groupCtx, v)
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoRecord) {
-				return nil
-			}
-			records[i] = r
-			return err
-		}
-		group.Go(func() error { return panics.Catch(read) })
-	}
-	if err := group.Wait(); err != nil {
+	records, err := j.readAll(ctx, listed)
+	if err != nil {
 		return err
 	}
-	records = slices.DeleteFunc(records, func(r *Record) bool { return r == nil || r.inUse() })
+	records = slices.DeleteFunc(records, (*Record).inUse)
 	slices.SortFunc(records, func(a, b *Record) int {
 		return cmp.Or(b.ModTime.Compare(a.ModTime), cmp.Compare(b.Name, a.Name))
 	})
