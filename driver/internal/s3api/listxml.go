@@ -56,20 +56,26 @@ func (d *listDecoder) before(
 	if err != nil || !ok || response.StatusCode >= http.StatusMultipleChoices {
 		return out, metadata, err
 	}
+	return out, metadata, replaceBody(response, func(body []byte) []byte {
+		objects, rest, ok := cutObjects(body)
+		if ok {
+			d.objects, d.token, body = objects, cutToken(rest), rest
+		}
+		return body
+	})
+}
+
+// replaceBody reads the body of an answer, and lets the SDK decode what change makes of it, see legal.
+func replaceBody(response *smithyhttp.Response, change func(body []byte) []byte) error {
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		return out, metadata, &smithy.DeserializationError{Err: err}
+		return &smithy.DeserializationError{Err: err}
 	}
-	objects, rest, ok := cutObjects(body)
-	if ok {
-		d.objects, d.token, body = objects, cutToken(rest), rest
-	}
-	body = legal(body)
 	response.Body = struct {
 		io.Reader
 		io.Closer
-	}{bytes.NewReader(body), response.Body}
-	return out, metadata, nil
+	}{bytes.NewReader(legal(change(body))), response.Body}
+	return nil
 }
 
 // legal replaces the characters that XML does not have by U+FFFD, also where a reference stands for one, so that the

@@ -3,13 +3,11 @@ package s3api
 import (
 	"bytes"
 	"context"
-	"io"
 	"syscall"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -38,28 +36,21 @@ func (o *versionOrder) note(
 	if err != nil || !ok {
 		return out, metadata, err
 	}
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return out, metadata, &smithy.DeserializationError{Err: err}
-	}
-	body = legal(body)
-	response.Body = struct {
-		io.Reader
-		io.Closer
-	}{bytes.NewReader(body), response.Body}
 	o.markers = nil
-	for {
-		_, rest, found := bytes.Cut(body, []byte("<")) // in texts it is escaped
-		if !found {
-			return out, metadata, nil
+	return out, metadata, replaceBody(response, func(body []byte) []byte {
+		for rest := body; ; {
+			_, after, found := bytes.Cut(rest, []byte("<")) // in texts it is escaped
+			if !found {
+				return body
+			}
+			switch rest = after; {
+			case bytes.HasPrefix(rest, []byte("Version>")):
+				o.markers = append(o.markers, false)
+			case bytes.HasPrefix(rest, []byte("DeleteMarker>")):
+				o.markers = append(o.markers, true)
+			}
 		}
-		switch body = rest; {
-		case bytes.HasPrefix(body, []byte("Version>")):
-			o.markers = append(o.markers, false)
-		case bytes.HasPrefix(body, []byte("DeleteMarker>")):
-			o.markers = append(o.markers, true)
-		}
-	}
+	})
 }
 
 // nextVersions makes the request for the page of versions after one. The page ends with a key or a common prefix,
