@@ -26,14 +26,11 @@ type Buffer struct {
 
 func (b *Buffer) missing() int64 { return b.maxBytes - b.held }
 
-// Full tells whether the buffer has Size bytes.
+// Full tells whether the buffer has all bytes that it is for.
 func (b *Buffer) Full() bool { return b.length == b.size }
 
 // Len is how many bytes the buffer has.
 func (b *Buffer) Len() int64 { return b.length }
-
-// Size returns how many bytes the buffer can have.
-func (b *Buffer) Size() int64 { return b.size }
 
 // Memory returns how many bytes of memory the buffer takes.
 func (b *Buffer) Memory() int64 { return int64(len(b.blocks)) * BlockSize }

@@ -76,9 +76,9 @@ func TestNoBufferPassesAPool(t *testing.T) {
 			budget := New(memory)
 			member := budget.For("acme", "mallory")
 			buffer := member.Buffer(size)
-			if buffer.Size() > member.Share() || member.Share() < MinLimit || memory >= 9*mib &&
+			if buffer.size > member.Share() || member.Share() < MinLimit || memory >= 9*mib &&
 				member.Share() > memory*9/16 {
-				t.Errorf("of %d bytes, %d for a member: a buffer of %d", memory, member.Share(), buffer.Size())
+				t.Errorf("of %d bytes, %d for a member: a buffer of %d", memory, member.Share(), buffer.size)
 			}
 			buffer.hold(buffer.missing())
 			for _, p := range member.pools {
