@@ -1,8 +1,8 @@
 // Package s3object says how a file is an S3 object, without a request: by its key, and by its attributes.
 //
-// A [KeySpace] is the part of a bucket whose keys start with one prefix. Its Key and Name map pathnames to keys and
-// back, as no other place does, and Directory gives the prefix of a directory, which is the key of its marker too.
-// [PercentEncode] writes a key for a URI or a header.
+// A [KeySpace] is the part of a bucket whose keys start with one prefix. Its Key maps pathnames to keys, as no
+// other place does, and Directory gives the prefix of a directory, which is the key of its marker too. [Representable]
+// says which segments of keys a listing can show. [PercentEncode] writes a key for a URI or a header.
 //
 // [Attributes] are content type, user metadata, storage class, tags and encryption. [FromHead] reads them from an
 // answer to HeadObject, ApplyToPut and its siblings write them into a request, and [Objects] says which ones new

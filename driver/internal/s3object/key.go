@@ -23,7 +23,7 @@ func IsReserved(key string) bool {
 // Separator stands between the segments of a pathname and of a key, and is the delimiter of listings.
 const Separator = "/"
 
-// A KeySpace maps pathnames to keys and back; no other place does. Which KeySpace a name belongs to, and its prefix,
+// A KeySpace maps pathnames to keys; no other place does. Which KeySpace a name belongs to, and its prefix,
 // is for the mounts of the view to say.
 //
 // It is the prefix that all of its keys start with. What follows the prefix is the cleaned pathname without its
@@ -65,24 +65,6 @@ func (s KeySpace) Key(name string) (string, error) {
 		return "", syscall.ENAMETOOLONG
 	}
 	return key, nil
-}
-
-// Name is the reverse of key: the absolute pathname of a key, also of the key of a marker, or false when it has none.
-func (s KeySpace) Name(key string) (string, bool) {
-	rest, ok := strings.CutPrefix(key, string(s))
-	if !ok {
-		return "", false
-	}
-	if s.IsRoot(key) {
-		return Separator, true
-	}
-	rest = strings.TrimSuffix(rest, Separator)
-	for segment := range strings.SplitSeq(rest, Separator) {
-		if !Representable(segment) {
-			return "", false
-		}
-	}
-	return Separator + rest, true
 }
 
 // Base is the last segment of the pathname of a key, and "/" for the root.
