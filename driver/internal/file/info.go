@@ -9,6 +9,7 @@ package file
 
 import (
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -82,8 +83,8 @@ func (i *Info) IsDir() bool { return i.mode.IsDir() }
 // Key is the key of the object, or the prefix of the directory.
 func (i *Info) Key() string { return i.object.Key }
 
-// ETag is that of the object, with its quotes, empty where S3 has not told it.
-func (i *Info) ETag() string { return i.object.ETag }
+// ETag is that of the object, without its quotes, empty where S3 has not told it.
+func (i *Info) ETag() string { return strings.Trim(i.object.ETag, `"`) }
 
 // Sys returns an [*Object].
 func (i *Info) Sys() any { return &i.object }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/inspect"
@@ -73,7 +72,7 @@ func storedFile(file engine.File) *report.Stored {
 	}
 	stored := &report.Stored{Size: info.Size()}
 	if of, ok := info.(interface{ ETag() string }); ok {
-		stored.ETag = strings.Trim(of.ETag(), `"`)
+		stored.ETag = of.ETag()
 	}
 	if of, ok := info.(interface {
 		Checksum() string

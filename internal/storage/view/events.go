@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"strings"
 )
 
 // A Sink gets the changes that users make, before they are made.
@@ -106,7 +105,7 @@ func (f *Files) move(kind Kind, from, to *target, do func() error) error {
 // etagOf is the ETag of a file, empty where it is not known.
 func etagOf(info fs.FileInfo) string {
 	if stored, ok := info.(interface{ ETag() string }); ok {
-		return strings.Trim(stored.ETag(), `"`)
+		return stored.ETag()
 	}
 	return ""
 }
