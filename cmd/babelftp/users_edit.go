@@ -127,13 +127,36 @@ func yamlFiles(folder string) (files []string, err error) {
 
 // change changes the file, if the configuration is good with the result.
 func (a account) change(change func(*usersfile.Document) error) error {
-	return usersfile.Change(a.file, change, func(file string, text []byte) error {
-		_, err := config.LoadWith(a.config, os.Environ(), map[string][]byte{file: text})
-		if err != nil {
-			fmt.Fprintf(a.warn, "babelftp: %s stays as it is, because with the change the configuration would be wrong:\n", file)
-		}
+	return usersfile.Change(a.file, change, a.check)
+}
+
+// check returns an error if the configuration would be wrong with the text in a file.
+func (a account) check(file string, text []byte) error {
+	_, err := config.LoadWith(a.config, os.Environ(), map[string][]byte{file: text})
+	if err != nil {
+		fmt.Fprintf(a.warn, "babelftp: %s stays as it is, because with the change the configuration would be wrong:\n", file)
+	}
+	return err
+}
+
+// changeHash is change with the hash of a password. What is wrong without the password is refused before hash asks for
+// it, so that nobody types one in vain.
+func (a account) changeHash(hash func() (string, error), change func(d *usersfile.Document, hash string) error) error {
+	example, err := passwordhash.New("example")
+	if err != nil {
 		return err
-	})
+	}
+	with := func(hash string) func(*usersfile.Document) error {
+		return func(d *usersfile.Document) error { return change(d, hash) }
+	}
+	if err := usersfile.Try(a.file, with(example), a.check); err != nil {
+		return err
+	}
+	text, err := hash()
+	if err != nil {
+		return err
+	}
+	return a.change(with(text))
 }
 
 // oneUser refuses all but one argument.
@@ -223,39 +246,35 @@ func newUsersAddCommand() *cobra.Command {
 			value any
 		}
 		var settings []setting
-		if !*disabled || flags.Changed("password-file") {
-			text, err := hash()
-			if err != nil {
-				return err
-			}
-			settings = append(settings, setting{"password_hash", text})
-		}
 		if *disabled {
 			settings = append(settings, setting{"disabled", true})
 		}
-		for _, s := range []struct{ key, value string }{
-			{"expires", *expires}, {"root", *root}, {"home", *home}, {"quota", *quota},
-		} {
-			if s.value != "" {
-				settings = append(settings, setting{s.key, s.value})
-			}
-		}
+		settings = append(settings,
+			setting{"expires", *expires}, setting{"root", *root}, setting{"home", *home}, setting{"quota", *quota})
 		if flags.Changed("permissions") {
 			settings = append(settings, setting{"permissions", *permissions})
 		}
+		add := func(d *usersfile.Document, hash string) error {
+			if d.Has(a.user) {
+				return fmt.Errorf("%s is there already", a)
+			}
+			d.Add(a.user)
+			for _, s := range append([]setting{{"password_hash", hash}}, settings...) {
+				if s.value == "" {
+					continue
+				}
+				if err := d.Set(a.user, s.key, s.value); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
 		return tell(cmd, a, func(account) (string, error) {
-			return a.String() + " is added to " + a.file, a.change(func(d *usersfile.Document) error {
-				if d.Has(a.user) {
-					return fmt.Errorf("%s is there already", a)
-				}
-				d.Add(a.user)
-				for _, s := range settings {
-					if err := d.Set(a.user, s.key, s.value); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			happened := a.String() + " is added to " + a.file
+			if *disabled && !flags.Changed("password-file") {
+				return happened, a.change(func(d *usersfile.Document) error { return add(d, "") })
+			}
+			return happened, a.changeHash(hash, add)
 		})
 	}
 	return cmd
@@ -269,21 +288,19 @@ func newUsersPasswdCommand() *cobra.Command {
 		"  babelftp users passwd alice@acme\n"+
 			"  openssl rand -base64 18 | tee password | babelftp users passwd alice@acme",
 		func(a account) (string, error) {
-			text, err := hash()
-			if err != nil {
-				return "", err
-			}
 			happened := a.String() + " has a new password"
-			err = a.change(func(d *usersfile.Document) error {
+			disabled := false
+			err := a.changeHash(hash, func(d *usersfile.Document, hash string) error {
 				if file := d.Get(a.user, "password_hash_file"); file != "" {
 					return fmt.Errorf("the password of %s is in %s (password_hash_file): write there what `babelftp "+
 						"hash-password` prints", a, file)
 				}
-				if d.Get(a.user, "disabled") == "true" {
-					happened += ", and is still disabled: babelftp users enable " + a.String()
-				}
-				return d.Set(a.user, "password_hash", text)
+				disabled = d.Get(a.user, "disabled") == "true"
+				return d.Set(a.user, "password_hash", hash)
 			})
+			if disabled {
+				happened += ", and is still disabled: babelftp users enable " + a.String()
+			}
 			return happened, err
 		})
 	hash = addPasswordFlag(cmd)

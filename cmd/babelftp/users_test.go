@@ -10,7 +10,7 @@ import (
 )
 
 // Users are added, changed and removed by people who see what has happened, or what to do. The configuration is right
-// after each command.
+// after each command. What is wrong without the password is told before one is asked for.
 func TestUsersCommands(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -28,10 +28,13 @@ tenants:
   acme: {bucket: acme-data, users_file: users.yaml}
   plain: {bucket: plain-data, users: {paul: {disabled: true}}}
   folder: {bucket: folder-data, users_file: folder}
+  hashed: {bucket: hashed-data, users_file: hashed.yaml}
 `)
 	must.OK(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
 	write("folder/a.yaml", "users: {dora: {disabled: true}}\n")
 	write("folder/b.yml", "# B\nusers: {eric: {disabled: true}}\n")
+	write("hashed.yaml", "users: {gwen: {password_hash_file: gwen.hash}}\n")
+	write("gwen.hash", "$2b$04$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e\n")
 	write("password", "from a file\n")
 	for _, step := range []struct {
 		name, stdin, args string
@@ -39,9 +42,11 @@ tenants:
 		out, err          string // parts of what is written
 	}{
 		{"first", "secret\n", "add alice@acme --root /alice --permissions list,read", 0, "alice@acme is added to ", ""},
-		{"again", "secret\n", "add alice@acme", 1, "", "alice@acme is in "},
-		{"wrong", "secret\n", "add bob@acme --root bob", 1, "", "stays as it is, because with the change"},
-		{"wrong-place", "secret\n", "add bob@acme --root bob", 1, "", `users.bob.root: "bob" is not absolute`},
+		{"again", "", "add alice@acme", 1, "", "alice@acme is in "},
+		{"wrong", "", "add bob@acme --root bob", 1, "", "stays as it is, because with the change"},
+		{"wrong-place", "", "add bob@acme --root bob", 1, "", `users.bob.root: "bob" is not absolute`},
+		{"wrong-permission", "", "add bob@acme --permissions fly", 1, "", "fly"},
+		{"password-elsewhere", "", "passwd gwen@hashed", 1, "", "is in gwen.hash (password_hash_file)"},
 		{"no-password", "", "add bob@acme", 1, "", "the password is empty"},
 		{"disabled", "", "add bob@acme --root /bob --disabled --expires 2020-01-31", 0, "bob@acme is added", ""},
 		{"enable-without", "", "enable bob@acme --expires never", 1, "", "password_hash: is missing"},
@@ -51,7 +56,7 @@ tenants:
 		{"enable", "", "enable bob@acme --expires never", 0, "bob@acme may log in", ""},
 		{"disable", "", "disable alice@acme", 0, "alice@acme is disabled", ""},
 		{"unknown", "", "disable nobody@acme", 1, "", "there is no user nobody@acme"},
-		{"no-tenant", "", "disable alice", 2, "", "write USER@TENANT, with one of acme, folder, plain"},
+		{"no-tenant", "", "disable alice", 2, "", "write USER@TENANT, with one of acme, folder, hashed, plain"},
 		{"in-the-configuration", "", "enable paul@plain", 1, "", "the tenant plain has no users_file"},
 		{"folder", "", "add fred@folder --disabled", 1, "", "is a folder of 2 files: name one by --file"},
 		{"folder-file", "", "add fred@folder --disabled --file b.yml", 0, "fred@folder is added to ", ""},

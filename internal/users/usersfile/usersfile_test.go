@@ -109,7 +109,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The file keeps its mode, a link stays one, and what is refused changes nothing. Parallel changes lose none.
+// The file keeps its mode, a link stays one, and what is refused or tried changes nothing. Parallel changes lose none.
 func TestChange(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "real.yaml"), filepath.Join(dir, "users.yaml")
@@ -128,6 +128,10 @@ func TestChange(t *testing.T) {
 	})
 	if text := must.ReadFile(t, file); !errors.Is(err, refused) || text != before {
 		t.Errorf("%v, and the file is\n%s", err, text)
+	}
+	must.OK(t, Try(link, add("mallory"), func(string, []byte) error { return nil }))
+	if text := must.ReadFile(t, file); text != before {
+		t.Errorf("after a try the file is\n%s", text)
 	}
 	const parallel = 20
 	var group sync.WaitGroup

@@ -21,6 +21,19 @@ const (
 // writes it. Another Change of a file in the same folder waits meanwhile. The file keeps its mode and its owner, and is
 // the old one or the new one at each moment. check gets the name under which the file was given.
 func Change(name string, change func(*Document) error, check func(name string, text []byte) error) error {
+	return apply(name, change, check, os.Rename)
+}
+
+// Try does what Change does, but for the end: the file stays as it is. An error is the one that Change would return.
+func Try(name string, change func(*Document) error, check func(name string, text []byte) error) error {
+	return apply(name, change, check, func(written, _ string) error { return os.Remove(written) })
+}
+
+// apply is Change. finish gets the name of a new file with the text, and the name of the file to replace.
+func apply(
+	name string, change func(*Document) error, check func(name string, text []byte) error,
+	finish func(written, name string) error,
+) error {
 	real, err := filepath.EvalSymlinks(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		real, err = name, nil
@@ -54,7 +67,7 @@ func Change(name string, change func(*Document) error, check func(name string, t
 	if err != nil {
 		return err
 	}
-	if err := replace(real, text); err != nil {
+	if err := replace(real, text, finish); err != nil {
 		return fmt.Errorf("cannot write %s: %w: nothing has changed", name, yamlconf.WithoutPath(err))
 	}
 	return folder.Sync()
@@ -79,8 +92,8 @@ func Writable(name string) error {
 	return nil
 }
 
-// replace gives a file another content, at once for all who read it.
-func replace(name string, text []byte) (err error) {
+// replace writes another content of a file into a new one, which finish puts in its place at once for all who read it.
+func replace(name string, text []byte, finish func(written, name string) error) (err error) {
 	// A name that begins with a dot is none of a folder of users.
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.tmp")
 	if err != nil {
@@ -118,5 +131,5 @@ func replace(name string, text []byte) (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), name)
+	return finish(f.Name(), name)
 }
