@@ -22,6 +22,10 @@ const (
 	cookieLife = 12 * time.Hour
 	// longestWait is how long a client waits after wrong passwords. It is short: others of the same network wait too.
 	longestWait = 2 * time.Second
+	// visitLasts is how long requests with a password or a certificate count as one login. A script sends it with each.
+	visitLasts = time.Hour
+	// maxVisits is how many of them are remembered. They are forgotten where there are more, which costs lines.
+	maxVisits = 1000
 	// maxForm is how many bytes the body of a request has at most.
 	maxForm = 4 << 10
 )
@@ -57,13 +61,25 @@ type credentials struct {
 	clients  *x509.CertPool
 	browsers *browsers     // that have logged in with a password
 	ended    chan struct{} // closed when others take their place
+	// visits are when each began that goes on without a cookie. The mutex of the gate guards them.
+	visits map[visit]time.Time
+}
+
+// A visit is requests of an administrator, from one network, that each have a password or a certificate.
+type visit struct {
+	administrator string
+	from          netip.Prefix
+}
+
+func newCredentials() credentials {
+	return credentials{browsers: newBrowsers(), ended: make(chan struct{}), visits: map[visit]time.Time{}}
 }
 
 func newGate(audit *audit.Log, log *slog.Logger) *gate {
 	g := &gate{
 		audit: audit, log: log,
 		throttle: limits.NewThrottle[netip.Prefix, struct{}](longestWait), origins: http.NewCrossOriginProtection(),
-		credentials: credentials{browsers: newBrowsers(), ended: make(chan struct{})},
+		credentials: newCredentials(),
 	}
 	g.origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		Fail(w, errOtherSite)
@@ -78,9 +94,8 @@ var errOtherSite = &Error{Status: http.StatusForbidden, Text: "another site has 
 func (g *gate) replace(passwords *passwords, tls bool, clients *x509.CertPool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	next := credentials{
-		passwords: passwords, tls: tls, clients: clients, browsers: newBrowsers(), ended: make(chan struct{}),
-	}
+	next := newCredentials()
+	next.passwords, next.tls, next.clients = passwords, tls, clients
 	before := g.credentials
 	if next.passwords.equal(before.passwords) && next.tls == before.tls && next.clients.Equal(before.clients) {
 		return
@@ -94,7 +109,7 @@ func (g *gate) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	close(g.credentials.ended)
-	g.credentials = credentials{browsers: newBrowsers(), ended: make(chan struct{})}
+	g.credentials = newCredentials()
 }
 
 func (g *gate) current() credentials {
@@ -153,6 +168,9 @@ func (g *gate) guard(next http.Handler) http.Handler {
 			}
 			Fail(w, errNoLogin)
 			return
+		}
+		if loggedOut == nil && g.begins(&c, name, r) {
+			g.tell(name, r)
 		}
 		ctx, cancel := context.WithCancel(withAdministrator(r.Context(), name))
 		defer cancel()
@@ -247,6 +265,28 @@ func (g *gate) isPassword(c *credentials, r *http.Request, name, password string
 	return true
 }
 
+// begins reports whether a request without a cookie is the first one of an administrator from a network in an hour.
+func (g *gate) begins(c *credentials, name string, r *http.Request) bool {
+	addr, _ := netip.ParseAddrPort(r.RemoteAddr)
+	one, now := visit{name, limits.Network(addr.Addr())}, time.Now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if began, known := c.visits[one]; known && now.Sub(began) < visitLasts {
+		return false
+	}
+	if len(c.visits) >= maxVisits {
+		clear(c.visits)
+	}
+	c.visits[one] = now
+	return true
+}
+
+// tell tells the logs that an administrator has logged in.
+func (g *gate) tell(name string, r *http.Request) {
+	g.log.Info("administrator logged in", "administrator", name, "remote", r.RemoteAddr)
+	g.audit.Write(&audit.Act{Event: audit.EventAdministrator, Administrator: name, Client: r.RemoteAddr}, nil)
+}
+
 // cookie is the name of the cookie.
 func (c *credentials) cookie() string {
 	if c.tls {
@@ -273,8 +313,7 @@ func (g *gate) logIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.set(w, c.browsers.begin(name), cookieLife)
-	g.log.Info("administrator logged in", "administrator", name, "remote", r.RemoteAddr)
-	g.audit.Write(&audit.Act{Event: audit.EventAdministrator, Administrator: name, Client: r.RemoteAddr}, nil)
+	g.tell(name, r)
 	if r.Method == http.MethodGet {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
