@@ -114,7 +114,7 @@ func oldKeys() []yamlconf.OldKey {
 	say(gone+"set OTEL_EXPORTER_OTLP_ENDPOINT, and the other variables of OpenTelemetry, in the environment", "traces")
 	say("administrators have names: write admin.users_file, a file with a line NAME:HASH for each, and hashes by "+
 		"`babelftp hash-password`", "admin.token", "admin.token_file")
-	say("passwords are not kept in plain text: write password_hash with what `babelftp hash-password` prints",
-		user+"password")
+	old = append(old, yamlconf.OldKey{Key: user + "password", New: user + "password_hash",
+		Advice: "passwords are not kept in plain text: write password_hash with what `babelftp hash-password` prints"})
 	return old
 }

@@ -117,7 +117,11 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 		}
 	}
 	for _, e := range entries {
-		d.report(p.Child(e.key), e.at, "%s", d.unknownKey(p.Child(e.key), e.value, keys))
+		advice, meant := d.unknownKey(p.Child(e.key), e.value, keys)
+		d.report(p.Child(e.key), e.at, "%s", advice)
+		if meant != nil && !d.positions.Given(meant) { // so that nothing says that it is missing
+			d.positions[meant.key()] = position{source: e.at.source, line: e.at.line, column: e.at.column, broken: true}
+		}
 	}
 	if d.reading == nil && d.filling == nil {
 		d.include(p, v)
@@ -155,26 +159,31 @@ func HasFileForm(f reflect.StructField) bool {
 	return secret || f.Tag.Get("file") == "true"
 }
 
-// unknownKey says what to do about the key with a value that p leads to, which is none of known.
-func (d *decoder) unknownKey(p Path, value *yaml.Node, known []string) string {
+// unknownKey says what to do about the key with a value that p leads to, which is none of known, and which key it
+// stands for, nil if nobody knows.
+func (d *decoder) unknownKey(p Path, value *yaml.Node, known []string) (advice string, meant Path) {
 	for _, old := range d.old {
-		if advice, ok := old.advice(p); ok {
-			return advice
+		if advice, meant, ok := old.advice(p); ok {
+			return advice, meant
 		}
 		if d.reading != nil {
 			if advice, ok := d.reading.oldKey(old, p); ok {
-				return advice
+				return advice, nil
 			}
 		}
 	}
-	key := p[len(p)-1]
+	key, section := p[len(p)-1], p[:len(p)-1]
 	if key == "<<" {
-		return "merge keys are not supported: write the keys out, or refer to the whole mapping with an alias"
+		return "merge keys are not supported: write the keys out, or refer to the whole mapping with an alias", nil
 	}
 	if plain, ok := strings.CutSuffix(key, FileSuffix); ok && !d.noFiles && slices.Contains(known, plain) {
-		return "this key has gone: only secrets come from files, write " + plain
+		return "this key has gone: only secrets come from files, write " + plain, section.Child(plain)
 	}
-	return "unknown key: " + Suggest(key, known, cmp.Or(d.elsewhere(p, value), "correct its name or remove it"))
+	if near, ok := nearest(key, known); ok {
+		return "unknown key: did you mean " + near + "?", section.Child(near)
+	}
+	advice, meant = d.elsewhere(p, value)
+	return "unknown key: " + cmp.Or(advice, "correct its name or remove it"), meant
 }
 
 // collection decodes a struct, a map or a list.

@@ -60,6 +60,6 @@ func (d *decoder) fill(p, entry Path, v reflect.Value) {
 // oldKey says what to do about the key that p leads to, if documents have had it in entries of the map.
 func (of *defaults) oldKey(old OldKey, p Path) (string, bool) {
 	entry := of.entries.Child("ENTRY")
-	advice, ok := old.advice(slices.Concat(entry, p[len(of.path):]))
+	advice, _, ok := old.advice(slices.Concat(entry, p[len(of.path):]))
 	return strings.ReplaceAll(advice, entry.String(), of.path.String()), ok
 }

@@ -2,6 +2,7 @@ package yamlconf
 
 import (
 	"reflect"
+	"slices"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -9,22 +10,26 @@ import (
 // elsewhere says where the configuration has the last key of p, which is unknown there, for a value of the same kind.
 // Of several places it is one in a section of the same name, else the one below the fewest keys. It is empty where
 // there is none.
-func (d *decoder) elsewhere(p Path, value *yaml.Node) string {
-	type place struct {
+func (d *decoder) elsewhere(p Path, value *yaml.Node) (advice string, place Path) {
+	type section struct {
 		at Path
 		t  reflect.Type
 	}
-	key, section := p[len(p)-1], ""
+	key, holder := p[len(p)-1], ""
 	if len(p) > 1 {
-		section = p[len(p)-2]
+		holder = p[len(p)-2]
 	}
 	single, seen := value == nil || value.Kind == yaml.ScalarNode, map[reflect.Type]bool{}
 	var found []Path
-	for next := []place{{t: d.root}}; len(next) > 0; next = next[1:] {
+	for next := []section{{t: d.root}}; len(next) > 0; next = next[1:] {
 		at, t := next[0].at, next[0].t
 		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 			if t.Kind() == reflect.Map {
-				at = at.Child("NAME")
+				name := "NAME"
+				if len(p) > len(at)+1 && slices.Equal(at, p[:len(at)]) {
+					name = p[len(at)]
+				}
+				at = at.Child(name)
 			}
 			t = t.Elem()
 		}
@@ -38,9 +43,9 @@ func (d *decoder) elsewhere(p Path, value *yaml.Node) string {
 			switch {
 			case isDefaults(t, f): // has the same keys as the entries
 			case !same || single != IsScalar(f.Type):
-				next = append(next, place{at.Child(name), f.Type})
-			case section != "" && len(at) > 0 && at[len(at)-1] == section:
-				return "did you mean " + at.Child(key).String() + "?"
+				next = append(next, section{at.Child(name), f.Type})
+			case holder != "" && len(at) > 0 && at[len(at)-1] == holder:
+				return "did you mean " + at.Child(key).String() + "?", at.Child(key)
 			default:
 				found = append(found, at.Child(key))
 			}
@@ -48,9 +53,9 @@ func (d *decoder) elsewhere(p Path, value *yaml.Node) string {
 	}
 	switch {
 	case len(found) == 0:
-		return ""
+		return "", nil
 	case len(found[0]) == 1:
-		return "it belongs to the top level"
+		return "it belongs to the top level", found[0]
 	}
-	return "did you mean " + found[0].String() + "?"
+	return "did you mean " + found[0].String() + "?", found[0]
 }

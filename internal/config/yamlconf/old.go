@@ -1,6 +1,9 @@
 package yamlconf
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // anyName stands for a key that is a name, in the path of an [OldKey].
 const anyName = "*"
@@ -11,15 +14,15 @@ type OldKey struct {
 	Key string
 	// New is the path of the key in its place. It has the same names. It is empty where there is none.
 	New string
-	// Advice says what to do where New is empty.
+	// Advice says what to do where New does not, or not all of it.
 	Advice string
 }
 
-// advice says what to do about the key that p leads to, if it is this one.
-func (o OldKey) advice(p Path) (string, bool) {
+// advice says what to do about the key that p leads to, if it is this one, and which key is in its place, nil for none.
+func (o OldKey) advice(p Path) (advice string, meant Path, ok bool) {
 	keys := strings.Split(o.Key, ".")
 	if len(keys) != len(p) {
-		return "", false
+		return "", nil, false
 	}
 	var names []string
 	for i, key := range keys {
@@ -28,11 +31,11 @@ func (o OldKey) advice(p Path) (string, bool) {
 		case anyName:
 			names = append(names, p[i])
 		default:
-			return "", false
+			return "", nil, false
 		}
 	}
 	if o.New == "" {
-		return o.Advice, true
+		return o.Advice, nil, true
 	}
 	to := Path(strings.Split(o.New, "."))
 	for i, key := range to {
@@ -40,5 +43,5 @@ func (o OldKey) advice(p Path) (string, bool) {
 			to[i], names = names[0], names[1:]
 		}
 	}
-	return "this key has moved: write " + to.String(), true
+	return cmp.Or(o.Advice, "this key has moved: write "+to.String()), to, true
 }

@@ -56,6 +56,7 @@ func (d *decoder) parse(text []byte) (body *yaml.Node, ok bool) {
 		case !first:
 			d.report(
 				nil, d.at(content), "a second document begins here: write everything in one document, without ---")
+			return nil, false
 		case d.resolve(content).Kind != yaml.MappingNode:
 			d.report(nil, d.at(content), "must be a mapping (key: value), not %s", describe(content))
 			return nil, false

@@ -1,26 +1,32 @@
 package yamlconf
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 // maxTypos is how many characters a suggested name may differ in; a third of a short name.
 const maxTypos = 3
 
 // Suggest asks "did you mean X?" for the known name that is nearest to name, or returns advice when none is near.
 func Suggest[T ~string](name string, known []T, advice string) string {
-	nearest, least := T(""), max(1, min(len(name)/3, maxTypos))+1
+	if near, ok := nearest(name, known); ok {
+		return "did you mean " + string(near) + "?"
+	}
+	return advice
+}
+
+// nearest is the known name that is nearest to name. It reports whether one is near.
+func nearest[T ~string](name string, known []T) (near T, ok bool) {
+	most := max(1, min(len(name)/3, maxTypos))
+	least := math.MaxInt
 	for _, k := range known {
-		distance := editDistance(name, string(k))
-		if strings.HasPrefix(string(k), name) { // cert for cert_file
-			distance = 1
-		}
-		if distance < least {
-			nearest, least = k, distance
+		distance, begun := editDistance(name, string(k)), strings.HasPrefix(string(k), name) // cert for cert_file
+		if (begun || distance <= most) && distance < least {
+			near, least, ok = k, distance, true
 		}
 	}
-	if nearest == "" {
-		return advice
-	}
-	return "did you mean " + string(nearest) + "?"
+	return near, ok
 }
 
 // editDistance is how many characters must be added, removed or replaced to turn a into b (Levenshtein).
