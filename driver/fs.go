@@ -68,7 +68,7 @@ type Inspection = upload.Inspection
 // Abort.
 type Fs struct {
 	ctx     context.Context // of the session: afero has no other place for one
-	opts    Options
+	opts    *Options        // those of all copies by WithContext: they never change
 	bucket  *s3api.Bucket
 	keys    s3object.KeySpace
 	find    file.Finder
@@ -93,14 +93,14 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 	if o.Endpoint.user != nil {
 		client = s3api.Shared(client, o.Endpoint.user)
 	}
-	f := &Fs{ctx: o.withRetries(ctx), keys: s3object.KeySpace(o.Prefix), opts: o}
+	f := &Fs{ctx: o.withRetries(ctx), keys: s3object.KeySpace(o.Prefix), opts: &o}
 	f.use(s3api.NewBucket(client, bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout))
 	return f, nil
 }
 
 // use lets the file system make its requests by a bucket.
 func (f *Fs) use(bucket *s3api.Bucket) {
-	o := &f.opts
+	o := f.opts
 	f.bucket = bucket
 	f.find = file.Finder{Bucket: f.bucket, Keys: f.keys}
 	f.uploads = upload.New(upload.Options{

@@ -2,10 +2,13 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
@@ -91,5 +94,23 @@ func TestOptionAtItsBound(t *testing.T) {
 				t.Errorf("%+v, %v; want parts of %d bytes", f, err, test.parts)
 			}
 		})
+	}
+}
+
+// The options that the past of a file system lacks stay those of the file system, and of its copies for a command.
+func TestOptionsOfThePast(t *testing.T) {
+	t.Parallel()
+	f, err := New(t.Context(), nil, "bucket", &Options{Presigner: s3.NewPresignClient(s3.New(s3.Options{}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	past := f.Empty()
+	if _, err := past.Presign(t.Context(), "f", time.Minute); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("the past has a link: %v", err)
+	}
+	for _, of := range []*Fs{f, f.WithContext(t.Context())} {
+		if of.opts.Presigner == nil {
+			t.Error("the past has taken the presigner")
+		}
 	}
 }

@@ -32,8 +32,9 @@ func (f *Fs) Deleted() *Fs { return f.past(s3api.Past{Deleted: true}) }
 func (f *Fs) Empty() *Fs { return f.past(s3api.Past{}) }
 
 func (f *Fs) past(p s3api.Past) *Fs {
-	g := *f
-	g.opts.Journal, g.opts.Owner, g.opts.Quotas, g.opts.Presigner = nil, "", nil, nil
+	g, opts := *f, *f.opts
+	opts.Journal, opts.Owner, opts.Quotas, opts.Presigner = nil, "", nil, nil
+	g.opts = &opts
 	g.use(f.bucket.AsOf(p))
 	return &g
 }
