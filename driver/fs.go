@@ -53,6 +53,10 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
+// Reserved is the segment of the keys, below the prefix of a file system, that are for the driver and for the programs
+// that use it, such as a queue of events. No pathname has it, and no quota counts them.
+const Reserved = s3object.Reserved
+
 // A Budget bounds the memory in which uploads collect their parts, downloads prefetch and listings hold pages.
 type Budget = membudget.Budget
 

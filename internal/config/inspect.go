@@ -88,8 +88,8 @@ func (i *Inspect) check(v *validator, p yamlconf.Path, t *Tenant) {
 // what is below .babelftp.
 func (v *validator) quarantine(p yamlconf.Path, prefix string, t *Tenant) {
 	segments := strings.Split(prefix, "/")
-	hidden := slices.Contains(segments, ".babelftp")
-	shown := slices.DeleteFunc(segments, func(s string) bool { return s == ".babelftp" })
+	hidden := slices.Contains(segments, value.Reserved)
+	shown := slices.DeleteFunc(segments, func(s string) bool { return s == value.Reserved })
 	if broken := value.PrefixProblem(strings.Join(shown, "/")); broken != "" {
 		v.report(p, "%q is not a prefix of keys: %s", prefix, broken)
 		return
@@ -109,7 +109,7 @@ func (v *validator) quarantine(p yamlconf.Path, prefix string, t *Tenant) {
 			if slices.Contains(buckets, place.bucket) &&
 				(strings.HasPrefix(prefix, place.prefix) || strings.HasPrefix(place.prefix, prefix)) {
 				v.report(p, "%q is visible to users of the tenant %s, who have the prefix %q in the bucket %s: "+
-					"write another one, such as .babelftp/quarantine", prefix, name, place.prefix, place.bucket)
+					"write another one, such as %s/quarantine", prefix, name, place.prefix, place.bucket, value.Reserved)
 				return
 			}
 		}

@@ -34,6 +34,10 @@ func BucketProblem(name string) string {
 	return ""
 }
 
+// Reserved is the segment of keys in which the server keeps its own objects: that of the driver, which a configuration
+// does not know.
+const Reserved = ".babelftp"
+
 // maxPrefix leaves half of the 1,024 bytes of a key to the pathname.
 const maxPrefix = 512
 
@@ -52,8 +56,8 @@ func PrefixProblem(prefix string) string {
 		return "it contains control characters"
 	case slices.ContainsFunc(strings.Split(prefix, "/"), func(s string) bool { return s == "." || s == ".." }):
 		return "write no . and no .. in it"
-	case slices.Contains(strings.Split(prefix, "/"), ".babelftp"):
-		return ".babelftp is where babelftp keeps its own objects"
+	case slices.Contains(strings.Split(prefix, "/"), Reserved):
+		return Reserved + " is where babelftp keeps its own objects"
 	}
 	return ""
 }

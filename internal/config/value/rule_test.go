@@ -3,6 +3,8 @@ package value
 import (
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/driver"
 )
 
 func TestRules(t *testing.T) {
@@ -42,5 +44,12 @@ func TestRules(t *testing.T) {
 		if check() == "" {
 			t.Errorf("%s is let through", name)
 		}
+	}
+}
+
+// The driver shows no user what is below the segment that the rules reserve.
+func TestReserved(t *testing.T) {
+	if Reserved != driver.Reserved {
+		t.Errorf("the configuration reserves %s, and the driver %s", Reserved, driver.Reserved)
 	}
 }

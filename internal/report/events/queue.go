@@ -29,6 +29,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/base/web"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
@@ -218,7 +219,7 @@ func nonce() string {
 
 // folder is what the keys of the events start with. No user sees them, and no quota counts them: the driver reserves
 // the name. Another tenant can have the same prefix, and another webhook.
-func (q *Queue) folder() string { return q.Prefix + ".babelftp/events/" + q.Tenant + "/" }
+func (q *Queue) folder() string { return q.Prefix + value.Reserved + "/events/" + q.Tenant + "/" }
 
 // queueFolder is apart from the lease.
 func (q *Queue) queueFolder() string { return q.folder() + "queue/" }

@@ -23,7 +23,7 @@ const (
 
 	// reserved begins the keys, behind the prefix of a bucket, that are for the server itself. No pathname has the
 	// segment.
-	reserved = ".babelftp/"
+	reserved = driver.Reserved + "/"
 
 	content   = "x"
 	wrongETag = `"00000000000000000000000000000000"` // of no object
