@@ -71,18 +71,26 @@ func TestConfiguredCharset(t *testing.T) {
 	}
 }
 
-// Section 3.1.1: the network of a client says how it writes, before the login and after it.
+// Section 3.1.1: the network of a client says how it writes, before the login and after it. After the login the tenant
+// of the user decides, and another tenant may know nothing of the network.
 func TestCharsetOfANetwork(t *testing.T) {
 	s := newSite(t, settings{acme: "compatibility_by_network: {127.0.0.0/8: {charset: windows-1252}}"})
 	c := s.connect(t)
-	if r := c.want("331 ", "USER m\xfcller"); !strings.Contains(r, "m\xfcller") {
-		t.Errorf("USER: %q", r)
+	for _, line := range []string{"NOOP", "HOST ftp.acme.example"} { // without a tenant, and with it
+		c.send(line)
+		// ÿûs are the bytes of a request of Telnet
+		if r := c.want("331 ", "USER m\xfcller\xff\xfbs"); !strings.Contains(r, "m\xfcller\xff\xff\xfbs") {
+			t.Errorf("after %s: %q", line, r)
+		}
 	}
 	c.login()
 	c.store("caf\xe9", "content")
 	if keys, shown := s.keys(t), c.list("NLST"); !slices.Equal(keys, []string{"café"}) || !slices.Equal(shown, []string{"caf\xe9"}) {
 		t.Errorf("the bucket holds %q, and NLST shows %q", keys, shown)
 	}
+	other := s.connect(t)
+	other.loginAs("ursula")
+	other.want("504 MODE unterstützt ", "MODE B")
 }
 
 // RFC 2640 4.1: LANG tells a client that knows UTF-8. HOST alone does not, because clients send it that know no more,

@@ -17,11 +17,12 @@ import (
 type relayed struct {
 	net.Conn
 	finished *atomic.Bool
+	err      error // of the end
 }
 
 func (r relayed) Finish() error {
 	r.finished.Store(true)
-	return nil
+	return r.err
 }
 
 // A transfer that is stopped during the TLS handshake cuts its connection. It does not end it as if it were complete,
@@ -31,7 +32,7 @@ func TestStopDuringAHandshake(t *testing.T) {
 		server, client := net.Pipe()
 		defer client.Close()
 		finished := &atomic.Bool{}
-		transfer := NewTransfer(source{relayed{server, finished}}, Options{
+		transfer := NewTransfer(source{relayed{server, finished, nil}}, Options{
 			Settings: Settings{OpenTimeout: time.Minute, StallTimeout: time.Minute}, Upload: true, TLS: &tls.Config{},
 		})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -57,23 +58,31 @@ func TestStopDuringAHandshake(t *testing.T) {
 }
 
 // A download by way of another server ends it when it is complete. One that has failed cuts it, so that the client does
-// not take a part for the whole.
+// not take a part for the whole. One whose server is killed before the client has everything has failed.
 func TestEndOfARelayedDownload(t *testing.T) {
-	for cause, complete := range map[error]bool{nil: true, ErrAborted: false} {
+	killed := errors.New("killed")
+	for name, tc := range map[string]struct {
+		stop, finish, want error
+		finished           bool
+	}{
+		"complete": {finished: true},
+		"aborted":  {stop: ErrAborted, want: ErrAborted},
+		"killed":   {finish: killed, want: ErrLost, finished: true},
+	} {
 		server, client := net.Pipe()
 		defer client.Close()
 		finished := &atomic.Bool{}
-		transfer := NewTransfer(source{relayed{server, finished}}, Options{
+		transfer := NewTransfer(source{relayed{server, finished, tc.finish}}, Options{
 			Settings: Settings{OpenTimeout: time.Minute, StallTimeout: time.Minute},
 		})
 		conn, err := transfer.Open(t.Context(), func() {})
 		must.OK(t, err)
-		if cause != nil {
-			transfer.Stop(cause)
+		if tc.stop != nil {
+			transfer.Stop(tc.stop)
 		}
 		_ = conn.Close()
-		if finished.Load() != complete {
-			t.Errorf("stopped by %v, the connection was ended as if it were complete: %t", cause, finished.Load())
+		if finished.Load() != tc.finished || !errors.Is(transfer.Err(), tc.want) {
+			t.Errorf("%s: ended as if it were complete: %t, with %v", name, finished.Load(), transfer.Err())
 		}
 	}
 }

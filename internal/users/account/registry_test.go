@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -228,7 +229,9 @@ func TestLogin(t *testing.T) {
 	must.OK(t, err)
 	cfg.Tenants["berlin"] = &config.Tenant{
 		Bucket: s.Bucket(t), Users: map[string]*config.User{"hans": {PasswordHash: value.NewSecret(umlaut)}},
-		Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "iso-8859-1")},
+		CompatibilityByNetwork: map[value.Network]*config.Compatibility{
+			{Prefix: netip.MustParsePrefix("192.0.2.0/24")}: {Charset: servicetest.Encoding(t, "iso-8859-1")},
+		},
 	}
 	r := registryBefore(t, cfg, s)
 	login := func(t *testing.T, name string) *Login {
@@ -241,10 +244,11 @@ func TestLogin(t *testing.T) {
 		must.OK(t, err)
 		return l
 	}
-	t.Run("password-in-the-charset", func(t *testing.T) {
+	t.Run("password-in-the-charset-of-the-network", func(t *testing.T) {
 		for password, right := range map[string]bool{"w\xf6rd": true, "wörd": true, "w\xf6rt": false,
 			"w\xc3\xb6\xf6rd": false} {
-			_, err := r.Login(t.Context(), &LoginRequest{User: "hans", Password: password})
+			_, err := r.Login(t.Context(), &LoginRequest{User: "hans", Password: password,
+				RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}})
 			if (err == nil) != right {
 				t.Errorf("%q: %v", password, err)
 			}
