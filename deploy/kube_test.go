@@ -62,7 +62,7 @@ func TestKube(t *testing.T) {
 				continue // another class of load balancer, and other names
 			}
 			k.helm(
-				"upgrade", "test", chart, "--values", file, "--no-hooks", "--set",
+				"upgrade", "test", chart, "--values", file, "--no-hooks", "--set", "config.tls.required=false", "--set",
 				"service.loadBalancerClass=service.k8s.aws/nlb", "--set", "service.type=LoadBalancer")
 		}
 	})
