@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/doctor"
 	"github.com/babelftp/babelftp/internal/report"
@@ -44,7 +45,7 @@ func NewClient(socket string) *Client {
 	return &Client{
 		at: socket, advice: "set admin_socket in its configuration, and ask as the user who runs it",
 		base: "http://server",
-		http: &http.Client{Transport: &http.Transport{DialContext: dial}, Timeout: requestTimeout},
+		http: web.NewClient(&http.Transport{DialContext: dial}, requestTimeout),
 	}
 }
 
@@ -62,11 +63,8 @@ func NewRemoteClient(address, name, password string, encryption *tls.Config) (*C
 	return &Client{
 		at: address, advice: "set admin.listen in its configuration, and correct the address",
 		base: u.Scheme + "://" + u.Host, name: name, password: password,
-		http: &http.Client{
-			Transport:     &http.Transport{TLSClientConfig: encryption, Proxy: http.ProxyFromEnvironment},
-			Timeout:       requestTimeout,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		http: web.NewClient(
+			&http.Transport{TLSClientConfig: encryption, Proxy: http.ProxyFromEnvironment}, requestTimeout),
 	}, nil
 }
 
@@ -166,7 +164,7 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 		WroteHeaders: func() { sent.Store(true) },
 	})))
 	if err != nil {
-		err = errors.Unwrap(err)
+		err = web.WithoutURL(err)
 		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 			return fmt.Errorf(
 				"the certificate of %s is not trusted: %w: name its authorities with --ca-file, or correct the address",

@@ -29,18 +29,14 @@ func NewHook(address, secret string, authorities *x509.CertPool, timeout time.Du
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return nil, errors.New("the URL of a hook begins with https:// or http:// and a host")
 	}
-	client := &http.Client{
-		// another server must not get the file
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment,
-			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				return dialer{network, address, timeout}.dial(ctx)
-			},
-			TLSClientConfig:     &tls.Config{RootCAs: authorities},
-			TLSHandshakeTimeout: timeout, ResponseHeaderTimeout: timeout, IdleConnTimeout: time.Minute,
+	client := web.NewClient(&http.Transport{
+		Proxy: http.ProxyFromEnvironment,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return dialer{network, address, timeout}.dial(ctx)
 		},
-	}
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities},
+		TLSHandshakeTimeout: timeout, ResponseHeaderTimeout: timeout, IdleConnTimeout: time.Minute,
+	}, 0)
 	return &Inspector{judge: func(ctx context.Context, name string, r io.Reader) error {
 		return askHook(ctx, client, address, []byte(secret), name, r, timeout)
 	}}, nil
@@ -70,10 +66,7 @@ func askHook(
 	request.Header.Set(NameHeader, (&url.URL{Path: name}).EscapedPath())
 	response, err := client.Do(request)
 	if err != nil {
-		if failed, ok := errors.AsType[*url.Error](err); ok {
-			err = failed.Err // without the URL, whose query may hold a key
-		}
-		return err
+		return web.WithoutURL(err)
 	}
 	defer response.Body.Close()
 	defer time.AfterFunc(timeout, cancel).Stop()

@@ -1,12 +1,10 @@
 // Package web makes the HTTP servers of the program: metrics and probes, administration, the challenges of ACME. It
-// also posts to webhooks: events, and lines of the audit log.
+// also makes clients that follow no redirects, and posts to webhooks: events, and lines of the audit log.
 //
-// Strangers may reach each server.
-//
-// A [Server] bounds how long a client may take to send a request, to read the answer and to be idle, and how many
-// connections there are. One connection too many costs another that has no request, the oldest of its network first.
-// So clients that hold connections keep out no probe, nor do those that read no answers. The last descriptors of the
-// process stay free: see [limits.Reserve].
+// Strangers may reach each server. A [Server] bounds how long a client may take to send a request, to read the answer
+// and to be idle, and how many connections there are. One connection too many costs another that has no request, the
+// oldest of its network first. So clients that hold connections keep out no probe, nor do those that read no answers.
+// The last descriptors of the process stay free: see [limits.Reserve].
 package web
 
 import (

@@ -8,12 +8,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 )
@@ -39,16 +37,11 @@ type Webhook struct {
 
 // NewWebhook makes a webhook. Without authorities, its certificate must come from one of the system's.
 func NewWebhook(address, secret string, authorities *x509.CertPool, timeout time.Duration) *Webhook {
-	transport := &http.Transport{
+	return &Webhook{url: address, secret: []byte(secret), client: NewClient(&http.Transport{
 		Proxy:           http.ProxyFromEnvironment,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities},
 		IdleConnTimeout: idleTime,
-	}
-	return &Webhook{url: address, secret: []byte(secret), client: &http.Client{
-		Transport: transport, Timeout: timeout,
-		// another server must not get the body
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	}, timeout)}
 }
 
 // Close closes the connections that no request uses. Requests that run go on.
@@ -86,10 +79,7 @@ func (w *Webhook) Post(ctx context.Context, body []byte) error {
 	request.Header.Set(SignatureHeader, Sign(w.secret, timestamp, body))
 	response, err := w.client.Do(request)
 	if err != nil {
-		if failed, ok := errors.AsType[*url.Error](err); ok {
-			err = failed.Err // without the URL, whose query may hold a key
-		}
-		return err
+		return WithoutURL(err)
 	}
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer))

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/config"
 )
 
@@ -44,17 +45,12 @@ func newHook(cfg *config.Hook) (*hook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("authorities of the hook: %w", err)
 	}
-	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}, ForceAttemptHTTP2: true,
-		MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTime,
-	}
 	return &hook{
 		url: cfg.URL, shown: shown.String(), secret: cfg.Secret.Reveal(), timeout: cfg.Timeout,
-		client: &http.Client{
-			Transport: transport,
-			// A redirect would carry the password to another server.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		client: web.NewClient(&http.Transport{
+			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}, ForceAttemptHTTP2: true,
+			MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTime,
+		}, 0), // the context of a login has its time
 	}, nil
 }
 
@@ -125,10 +121,7 @@ func (h *hook) post(ctx context.Context, l login) (answer []byte, status int, er
 	}
 	response, err := h.client.Do(request)
 	if err != nil {
-		if failed, ok := errors.AsType[*url.Error](err); ok {
-			err = failed.Err // without the URL, whose query may hold a key
-		}
-		return nil, 0, err
+		return nil, 0, web.WithoutURL(err)
 	}
 	defer response.Body.Close()
 	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
