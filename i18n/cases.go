@@ -19,9 +19,9 @@ func Forms() []string { return []string{"zero", "one", "two", "few", "many", "ot
 
 var number = regexp.MustCompile(`^=(?:0|[1-9]\d*)$`)
 
-// IsNumber reports whether a selector is a number such as =1, which gotext allows next
+// isNumber reports whether a selector is a number such as =1, which gotext allows next
 // to the plural forms.
-func IsNumber(selector string) bool { return number.MatchString(selector) }
+func isNumber(selector string) bool { return number.MatchString(selector) }
 
 // Selectors returns the selectors in the order in which catalogues show them: numbers,
 // then the plural forms.

@@ -44,7 +44,7 @@ func readCatalogue(fsys fs.FS, folder string) *catalogue {
 		c.errorf(Message{}, "cannot be read: %v", err)
 		return c
 	}
-	file, problems := ParseFile(data)
+	file, problems := parseFile(data)
 	for _, p := range problems {
 		c.errorf(Message{ID: p.ID, Line: p.Line, Column: p.Column}, "%s", p.Text)
 	}

@@ -50,7 +50,7 @@ func (p parameters) checkSelect(id ID, tag language.Tag, s Select) (problems []s
 		problems = append(problems, `the plural form "other" is missing; add it`)
 	}
 	for _, selector := range s.Cases.Selectors() {
-		if !IsNumber(selector) && !slices.Contains(Forms(), selector) {
+		if !isNumber(selector) && !slices.Contains(Forms(), selector) {
 			problems = append(
 				problems, fmt.Sprintf(
 					"%q is not a plural form; remove it, or write zero, one, two, few, many, other or a number such as =1",
@@ -83,12 +83,12 @@ func checkForms(cases Cases, arg string, numbers map[string][]int) (problems []s
 		case !ok:
 			problems = append(
 				problems, fmt.Sprintf("the plural form %q is missing, which the language has for %s; add it",
-					form, Examples(numbers[form])))
+					form, examples(numbers[form])))
 		case len(numbers[form]) > 1 && !strings.Contains(text, "{"+arg+"}"):
 			problems = append(
 				problems, inForm(
 					form, fmt.Sprintf("the placeholder {%s} is missing, and the form stands for %s; show the number",
-						arg, Examples(numbers[form]))))
+						arg, examples(numbers[form]))))
 		}
 	}
 	return problems

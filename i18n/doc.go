@@ -6,9 +6,9 @@
 // text of the tenant, else of the language or its parent, else of English. A tenant
 // may offer fewer languages.
 //
-// A catalogue is in the JSON syntax of golang.org/x/text/cmd/gotext. [ParseFile] reads
+// A catalogue is in the JSON syntax of golang.org/x/text/cmd/gotext. [Load] reads
 // what translation tools write, such as translate-toolkit, the library of Weblate, and
-// [FormatFile] writes files in one layout.
+// [formatFile] writes files in one layout.
 //
 //	bundle, err := i18n.Load()                    // at the start
 //	match, err := bundle.Negotiate("fr-CA")       // LANG fr-CA

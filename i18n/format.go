@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/locales"
 )
 
-// Format returns the catalogues in an operator's folder as FormatFile writes them, by
+// Format returns the catalogues in an operator's folder as formatFile writes them, by
 // the names of their files. It leaves out those that are formatted already. The error
 // joins what cannot be read.
 func Format(dir fs.FS) (map[string][]byte, error) {
@@ -19,7 +19,7 @@ func Format(dir fs.FS) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, _ := ParseFile(english) // Load reports its problems
+	source, _ := parseFile(english) // Load reports its problems
 	names, err := fs.Glob(dir, "*/"+fileName)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func Format(dir fs.FS) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		after, err := FormatFile(c.file, source)
+		after, err := formatFile(c.file, source)
 		if err != nil {
 			return nil, err
 		}

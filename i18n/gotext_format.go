@@ -8,16 +8,16 @@ import (
 	"golang.org/x/text/language"
 )
 
-// FormatFile writes a catalogue as the ones in this repository are written: the messages in the
+// formatFile writes a catalogue as the ones in this repository are written: the messages in the
 // order of the English catalogue, and those that it does not have last. English texts,
 // placeholders and comments for translators stay in the English catalogue only. A translation
 // becomes fuzzy where its "message" was another English text than today's.
-func FormatFile(f, english File) ([]byte, error) {
+func formatFile(f, english File) ([]byte, error) {
 	tag, err := language.Parse(f.Language)
 	if err != nil {
 		return nil, err
 	}
-	numbers := NumbersByForm(tag)
+	numbers := numbersByForm(tag)
 	byID := make(map[string][]Message)
 	for _, m := range f.Messages {
 		byID[m.ID] = append(byID[m.ID], m)

@@ -60,7 +60,7 @@ func (l *loader) review(c *catalogue, dir fs.FS, english *Rules) {
 	}
 	own := l.reviewRules(c, dir, english)
 	l.reviewButtons(c)
-	forms := NumbersByForm(c.tag)
+	forms := numbersByForm(c.tag)
 	for _, e := range c.file.Messages {
 		source, known := l.sources[ID(e.ID)]
 		if !known {
@@ -184,7 +184,7 @@ func (c *catalogue) reviewPlural(e Message, arg string, numbers map[string][]int
 		if len(numbers) > 1 {
 			c.warnf(
 				e, "is one text for every number, but the language has the plural forms %s; give one text for each",
-				FormNames(numbers))
+				formNames(numbers))
 		}
 		return
 	}

@@ -104,6 +104,6 @@ func (t *text) choose(args []string) string {
 	if err != nil || n < 0 {
 		return other
 	}
-	form := FormOf(t.tag, n)
+	form := formOf(t.tag, n)
 	return cmp.Or(t.Select.Cases[fmt.Sprintf("=%d", n)], t.Select.Cases[form], other)
 }

@@ -142,7 +142,7 @@ func (b *Bundle) refuse(id ID, tag language.Tag, format string, args ...any) {
 func (s source) checkOverride(id ID, tag language.Tag, t Text) []string {
 	problems := s.check(id, tag, t)
 	if len(problems) == 0 && t.Select != nil {
-		problems = checkForms(t.Select.Cases, t.Select.Arg, NumbersByForm(tag))
+		problems = checkForms(t.Select.Cases, t.Select.Arg, numbersByForm(tag))
 	}
 	return problems
 }

@@ -8,26 +8,26 @@ import (
 	"unicode/utf8"
 )
 
-// A Problem is something that Parse cannot read.
-type Problem struct {
+// A parseProblem is something that parseFile cannot read.
+type parseProblem struct {
 	Line, Column int    // from 1, the column in characters; 0 for the whole file
 	ID           string // of the message, or ""
 	Text         string // what is wrong, and what to do
 }
 
-// ParseFile reads a catalogue. It leaves out messages that it cannot read, each with a
+// parseFile reads a catalogue. It leaves out messages that it cannot read, each with a
 // problem.
-func ParseFile(data []byte) (File, []Problem) {
+func parseFile(data []byte) (File, []parseProblem) {
 	// Editors on Windows put U+FEFF first.
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
 		// encoding/json would put U+FFFD into the texts.
-		return File{}, []Problem{{Text: "is not UTF-8; save it in this encoding"}}
+		return File{}, []parseProblem{{Text: "is not UTF-8; save it in this encoding"}}
 	}
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
 		line, column := position(data, int(syntax.Offset))
-		return File{}, []Problem{{
+		return File{}, []parseProblem{{
 			Line: line, Column: column,
 			Text: fmt.Sprintf("is not JSON: %v; correct it there or just before", err),
 		}}
@@ -38,11 +38,11 @@ func ParseFile(data []byte) (File, []Problem) {
 		Macros   map[string]json.RawMessage `json:"macros"`
 	}
 	if err := unmarshalStrict(data, &raw); err != nil {
-		return File{}, []Problem{{Text: fmt.Sprintf("%v; see the English catalogue for the form", err)}}
+		return File{}, []parseProblem{{Text: fmt.Sprintf("%v; see the English catalogue for the form", err)}}
 	}
-	var problems []Problem
+	var problems []parseProblem
 	if len(raw.Macros) > 0 {
-		problems = append(problems, Problem{Text: `"macros" are not supported; write their texts into the messages`})
+		problems = append(problems, parseProblem{Text: `"macros" are not supported; write their texts into the messages`})
 	}
 	f := File{Language: raw.Language}
 	offset := 0
@@ -60,7 +60,7 @@ func ParseFile(data []byte) (File, []Problem) {
 		if m.ID == "" {
 			text = fmt.Sprintf("message number %d: %s", i+1, text)
 		}
-		problems = append(problems, Problem{m.Line, m.Column, m.ID, text})
+		problems = append(problems, parseProblem{m.Line, m.Column, m.ID, text})
 	}
 	return f, problems
 }

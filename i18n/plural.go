@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/language"
 )
 
-// FormOf returns the plural form of a language for a whole number, by the rules of CLDR.
-func FormOf(tag language.Tag, n int) string {
+// formOf returns the plural form of a language for a whole number, by the rules of CLDR.
+func formOf(tag language.Tag, n int) string {
 	form := map[plural.Form]string{
 		plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many",
 		plural.Other: "other",
@@ -21,16 +21,16 @@ func FormOf(tag language.Tag, n int) string {
 	return form
 }
 
-// NumbersByForm returns some whole numbers for each plural form of a language, in
+// numbersByForm returns some whole numbers for each plural form of a language, in
 // ascending order. Every language has "other", which may have no number.
-func NumbersByForm(tag language.Tag) map[string][]int {
+func numbersByForm(tag language.Tag) map[string][]int {
 	const (
 		enough  = 200       // the forms begin again after each hundred
 		million = 1_000_000 // but in a few languages this has one of its own
 	)
 	numbers := map[string][]int{"other": nil}
 	add := func(n int) {
-		form := FormOf(tag, n)
+		form := formOf(tag, n)
 		numbers[form] = append(numbers[form], n)
 	}
 	for n := range enough {
@@ -40,8 +40,8 @@ func NumbersByForm(tag language.Tag) map[string][]int {
 	return numbers
 }
 
-// FormNames lists the forms that have numbers, and "other".
-func FormNames(numbers map[string][]int) string {
+// formNames lists the forms that have numbers, and "other".
+func formNames(numbers map[string][]int) string {
 	names := slices.DeleteFunc(Forms(), func(form string) bool {
 		_, ok := numbers[form]
 		return !ok
@@ -49,8 +49,8 @@ func FormNames(numbers map[string][]int) string {
 	return strings.Join(names, ", ")
 }
 
-// Examples writes the first few numbers.
-func Examples(numbers []int) string {
+// examples writes the first few numbers.
+func examples(numbers []int) string {
 	const few = 3
 	text := strings.Trim(fmt.Sprint(numbers[:min(few, len(numbers))]), "[]")
 	text = strings.ReplaceAll(text, " ", ", ")
