@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/text/language"
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -235,14 +234,10 @@ func (t *Tenant) checkEncodings(v *validator, p yamlconf.Path) {
 	for network, c := range t.CompatibilityByNetwork {
 		c.check(v, p.Child("compatibility_by_network").Child(network.String()))
 	}
-	seen := map[string]bool{} // in the form in which names are compared
+	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(t.DirectoryEncodings)) {
 		dir := p.Child("directory_encodings").Child(name)
-		composed := norm.NFC.String(name)
-		if seen[composed] {
-			v.report(dir, "another one differs from it in its Unicode form only: remove one")
-		}
-		seen[composed] = true
+		v.sameName(dir, seen, name)
 		if broken := value.DirectoryProblem(name, "compatibility.charset"); broken != "" {
 			v.report(dir, "%s", broken)
 		}
@@ -251,14 +246,10 @@ func (t *Tenant) checkEncodings(v *validator, p yamlconf.Path) {
 
 // checkFolders checks the folders of a tenant.
 func (t *Tenant) checkFolders(v *validator, p yamlconf.Path) {
-	seen := map[string]bool{} // in the form in which names are compared
+	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(t.Folders)) {
 		at, f := p.Child(name), t.Folders[name]
-		composed := norm.NFC.String(name)
-		if seen[composed] {
-			v.report(at, "another one differs from it in its Unicode form only: remove one")
-		}
-		seen[composed] = true
+		v.sameName(at, seen, name)
 		if broken := value.DirectoryProblem(name, "bucket and prefix of the tenant"); broken != "" {
 			v.report(at, "%s", broken)
 		}

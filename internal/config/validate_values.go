@@ -156,14 +156,10 @@ func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath
 			yamlconf.OneOf(yamlconf.EnumValues(AllPermissions()...)))
 	}
 	v.checkDuplicates(all, everywhere)
-	seen := map[string]bool{} // in the form in which names are compared
+	seen := map[string]bool{}
 	for _, pattern := range slices.Sorted(maps.Keys(byPath)) {
 		at := paths.Child(pattern)
-		composed := norm.NFC.String(pattern)
-		if seen[composed] {
-			v.report(at, "another one differs from it in its Unicode form only: remove one")
-		}
-		seen[composed] = true
+		v.sameName(at, seen, pattern)
 		if broken := value.PatternProblem(pattern); broken != "" {
 			v.report(at, "%s", broken)
 		}
@@ -174,6 +170,15 @@ func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath
 		}
 		v.checkDuplicates(at, byPath[pattern])
 	}
+}
+
+// sameName reports the key that p leads to if it is one of those seen before, in the form in which names are compared.
+func (v *validator) sameName(p yamlconf.Path, seen map[string]bool, name string) {
+	composed := norm.NFC.String(name)
+	if seen[composed] {
+		v.report(p, "another one differs from it in its Unicode form only: remove one")
+	}
+	seen[composed] = true
 }
 
 // fileNames checks patterns of the names of files.
