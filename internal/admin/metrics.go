@@ -23,11 +23,11 @@ import (
 type Metrics struct {
 	report.Silent
 	*prometheus.Registry
-	S3 *RequestMetrics
+	S3 *requestMetrics
 
 	collectors []prometheus.Collector // all that are registered
-	tenants    *TenantMetrics
-	transfers  *TransferMetrics
+	tenants    *tenantMetrics
+	transfers  *transferMetrics
 
 	sessions      prometheus.Gauge
 	sessionsTotal prometheus.Counter
@@ -70,12 +70,12 @@ func NewMetrics(version string) *Metrics {
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help})
 	}
-	tenants := &TenantMetrics{}
+	tenants := &tenantMetrics{}
 	m := &Metrics{
 		Registry:      prometheus.NewRegistry(),
 		tenants:       tenants,
-		transfers:     NewTransferMetrics(tenants),
-		S3:            NewRequestMetrics(tenants),
+		transfers:     newTransferMetrics(tenants),
+		S3:            newRequestMetrics(tenants),
 		sessions:      gauge("sessions", "Open control connections."),
 		sessionsTotal: count("sessions_total", "Control connections since the start."),
 		logins: tenants.NewCounter(

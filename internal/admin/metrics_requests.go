@@ -17,15 +17,15 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// RequestMetrics counts requests to S3, as a middleware of the SDK.
-type RequestMetrics struct {
+// requestMetrics counts requests to S3, as a middleware of the SDK.
+type requestMetrics struct {
 	total, retries *TenantCounter
 	durations      *prometheus.HistogramVec
 }
 
-// NewRequestMetrics returns a middleware that has seen none.
-func NewRequestMetrics(tenants *TenantMetrics) *RequestMetrics {
-	return &RequestMetrics{
+// newRequestMetrics returns a middleware that has seen none.
+func newRequestMetrics(tenants *tenantMetrics) *requestMetrics {
+	return &requestMetrics{
 		total: tenants.NewCounter("s3_requests_total",
 			"Requests to S3, and to STS for roles, retries included. Their status is of HTTP, or error without an answer.",
 			"operation", "status"),
@@ -41,17 +41,17 @@ func NewRequestMetrics(tenants *TenantMetrics) *RequestMetrics {
 }
 
 // Collectors are those to register.
-func (m *RequestMetrics) Collectors() []prometheus.Collector {
+func (m *requestMetrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.total, m.retries, m.durations}
 }
 
 // Observe adds the counting to a client of the SDK. It comes last in the deserialize step, so that it sees each
 // attempt.
-func (m *RequestMetrics) Observe(stack *middleware.Stack) error {
+func (m *requestMetrics) Observe(stack *middleware.Stack) error {
 	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("babelftp-metrics", m.attempt), middleware.After)
 }
 
-func (m *RequestMetrics) attempt(
+func (m *requestMetrics) attempt(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
 	r := &sessionlog.Request{

@@ -11,17 +11,17 @@ import (
 // tenantLabel is the name of the label.
 const tenantLabel = "tenant"
 
-// TenantMetrics knows which tenants have series of their own: those of the configuration. What others do counts for the
+// tenantMetrics knows which tenants have series of their own: those of the configuration. What others do counts for the
 // tenant with the empty name, such as the last sessions of a tenant that was removed. Its methods may be called by
 // any goroutine.
-type TenantMetrics struct {
+type tenantMetrics struct {
 	mu     sync.RWMutex
 	names  map[string]bool
 	forget []func(name string) // each removes the series of a tenant
 }
 
 // Replace tells the tenants of a configuration, and removes the series of all others.
-func (t *TenantMetrics) Replace(names iter.Seq[string]) {
+func (t *tenantMetrics) Replace(names iter.Seq[string]) {
 	next := map[string]bool{}
 	for name := range names {
 		next[name] = true
@@ -40,7 +40,7 @@ func (t *TenantMetrics) Replace(names iter.Seq[string]) {
 }
 
 // count calls a function with the label of a tenant. No series is removed meanwhile, so none comes back.
-func (t *TenantMetrics) count(name string, with func(label string)) {
+func (t *tenantMetrics) count(name string, with func(label string)) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if !t.names[name] {
@@ -52,11 +52,11 @@ func (t *TenantMetrics) count(name string, with func(label string)) {
 // A TenantCounter counts by tenant, and by other labels.
 type TenantCounter struct {
 	*prometheus.CounterVec
-	tenants *TenantMetrics
+	tenants *tenantMetrics
 }
 
 // NewCounter returns a counter with the label tenant and others.
-func (t *TenantMetrics) NewCounter(name, help string, others ...string) *TenantCounter {
+func (t *tenantMetrics) NewCounter(name, help string, others ...string) *TenantCounter {
 	labels := slices.Insert(others, 0, tenantLabel)
 	vec := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
 	t.forget = append(t.forget, func(name string) { vec.DeletePartialMatch(prometheus.Labels{tenantLabel: name}) })

@@ -11,10 +11,10 @@ import (
 
 const namespace = "babelftp"
 
-// TransferMetrics shows the transfers on data connections. The bytes of those that run count too, as they move: they
+// transferMetrics shows the transfers on data connections. The bytes of those that run count too, as they move: they
 // are read when Prometheus asks, so that moving them costs nothing. Its methods may be called by any goroutine.
-type TransferMetrics struct {
-	tenants   *TenantMetrics
+type transferMetrics struct {
+	tenants   *tenantMetrics
 	total     *TenantCounter
 	durations *prometheus.HistogramVec
 	firstByte *prometheus.HistogramVec
@@ -29,15 +29,15 @@ type TransferMetrics struct {
 // A transferKind is whose transfer it is, and which way the bytes go.
 type transferKind struct{ tenant, direction string }
 
-// NewTransferMetrics returns a collector that has seen none.
-func NewTransferMetrics(tenants *TenantMetrics) *TransferMetrics {
+// newTransferMetrics returns a collector that has seen none.
+func newTransferMetrics(tenants *tenantMetrics) *transferMetrics {
 	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(
 			prometheus.HistogramOpts{Namespace: namespace, Subsystem: "transfer", Name: name, Help: help,
 				Buckets: buckets}, []string{"direction"})
 	}
 	of := []string{tenantLabel, "direction"}
-	m := &TransferMetrics{
+	m := &transferMetrics{
 		tenants: tenants,
 		total: tenants.NewCounter("transfers_total",
 			"Transfers (upload, download, listing) that were complete or failed.", "direction", "result"),
@@ -59,7 +59,7 @@ func NewTransferMetrics(tenants *TenantMetrics) *TransferMetrics {
 }
 
 // forget removes the series of a tenant. Its transfers that run count for the tenant with the empty name.
-func (m *TransferMetrics) forget(tenant string) {
+func (m *transferMetrics) forget(tenant string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for t, kind := range m.running {
@@ -71,7 +71,7 @@ func (m *TransferMetrics) forget(tenant string) {
 }
 
 // Begin counts a transfer as running, until End.
-func (m *TransferMetrics) Begin(t *report.Transfer) {
+func (m *transferMetrics) Begin(t *report.Transfer) {
 	m.tenants.count(t.Tenant, func(label string) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -79,14 +79,14 @@ func (m *TransferMetrics) Begin(t *report.Transfer) {
 	})
 }
 
-func (m *TransferMetrics) begin(t *report.Transfer, tenant string) {
+func (m *transferMetrics) begin(t *report.Transfer, tenant string) {
 	kind := transferKind{tenant, t.Direction()}
 	m.running[t] = kind
 	m.ended[kind] += 0
 }
 
 // End counts a transfer as ended, complete or not.
-func (m *TransferMetrics) End(t *report.Transfer) {
+func (m *transferMetrics) End(t *report.Transfer) {
 	m.mu.Lock()
 	kind := m.running[t]
 	delete(m.running, t)
@@ -104,7 +104,7 @@ func (m *TransferMetrics) End(t *report.Transfer) {
 }
 
 // Describe implements [prometheus.Collector].
-func (m *TransferMetrics) Describe(descs chan<- *prometheus.Desc) {
+func (m *transferMetrics) Describe(descs chan<- *prometheus.Desc) {
 	m.total.Describe(descs)
 	m.durations.Describe(descs)
 	m.firstByte.Describe(descs)
@@ -113,7 +113,7 @@ func (m *TransferMetrics) Describe(descs chan<- *prometheus.Desc) {
 }
 
 // Collect implements [prometheus.Collector].
-func (m *TransferMetrics) Collect(metrics chan<- prometheus.Metric) {
+func (m *transferMetrics) Collect(metrics chan<- prometheus.Metric) {
 	m.total.Collect(metrics)
 	m.durations.Collect(metrics)
 	m.firstByte.Collect(metrics)

@@ -48,10 +48,10 @@ var _ Source = (*Overview)(nil)
 // NewOverview makes an overview of the parts of a server.
 func NewOverview(control Control, parts Parts) *Overview { return &Overview{control, parts} }
 
-// Audit implements [admin.Source].
+// Audit implements [Source].
 func (o *Overview) Audit() []json.RawMessage { return o.parts.Recent.Lines() }
 
-// Server implements [admin.Source].
+// Server implements [Source].
 func (o *Overview) Server() Server {
 	p := &o.parts
 	hash, at := p.Loaded()
@@ -71,7 +71,7 @@ func (o *Overview) Server() Server {
 	return s
 }
 
-// Users implements [admin.Source].
+// Users implements [Source].
 func (o *Overview) Users() []User {
 	all := []User{}
 	for _, l := range o.parts.Registry.LastLogins() {
@@ -80,7 +80,7 @@ func (o *Overview) Users() []User {
 	return all
 }
 
-// Tenants implements [admin.Source].
+// Tenants implements [Source].
 func (o *Overview) Tenants(of []report.ShownSession) []Tenant {
 	sessions := map[string]int{}
 	for i := range of {

@@ -28,7 +28,7 @@ const (
 	maxParallel = 16
 )
 
-// Uploads implements [admin.Source]. Where tenants share a prefix of a bucket, an upload is that of the tenant which
+// Uploads implements [Source]. Where tenants share a prefix of a bucket, an upload is that of the tenant which
 // has its user. A slow S3 server delays no bucket of another.
 func (o *Overview) Uploads(ctx context.Context, name string) (*Uploads, error) {
 	buckets, err := o.buckets(name)
@@ -181,7 +181,7 @@ func (o *Overview) ownersBeside(b *s3client.Bucket) map[string]string {
 	return owners
 }
 
-// Abort implements [admin.Source].
+// Abort implements [Source].
 func (o *Overview) Abort(ctx context.Context, name, id string) error {
 	ctx = account.InTenant(ctx, name)
 	buckets, err := o.buckets(name)

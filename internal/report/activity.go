@@ -37,7 +37,7 @@ func NewActivity(client *Client) *Activity {
 	return &Activity{client: client, since: now, active: now}
 }
 
-// Identified implements [report.Observer].
+// Identified implements [Observer].
 func (s *Activity) Identified(client *Client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
