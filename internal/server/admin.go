@@ -43,7 +43,7 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 	bundle := func() *i18n.Bundle { return s.active.Load().bundle }
 	api := admin.NewHandler(admin.Options{
 		Source: admin.NewOverview(s.control, admin.Parts{
-			Version: s.opts.Version, Replica: s.ports.Replica(), Replicas: max(1, cfg.Cluster.Replicas),
+			Version: s.opts.Version, Replica: s.ports.number, Replicas: max(1, cfg.Cluster.Replicas),
 			Started: time.Now(), Loaded: s.loaded, Health: s.health,
 			Buckets: s.buckets, Registry: s.tenants, Certificates: s.certificates, Listener: a.certificate,
 			Refusals: s.metrics.RefusalsByLimit, Recent: recent,

@@ -23,7 +23,7 @@ type dataPorts struct {
 	*dataconn.Ports
 	Trust   *relay.Trust   // who may send PROXY headers, on control connections too
 	cluster *relay.Cluster // nil for a single replica
-	number  int            // of this replica
+	number  int            // of this replica, 0 for a single one
 
 	public map[string]*netaddr.Host // the addresses that PASV shows, by name
 }
@@ -96,9 +96,6 @@ func (p *dataPorts) SetStallTimeout(d time.Duration) {
 		p.cluster.SetStallTimeout(d)
 	}
 }
-
-// Replica is the number of this replica, 0 for a single one.
-func (p *dataPorts) Replica() int { return p.number }
 
 // listenAddress is the IP address in one to listen on, the zero value for any.
 func listenAddress(hostPort string) netip.Addr {

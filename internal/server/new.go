@@ -98,7 +98,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	recent := recentEvents(cfg)
-	s.auditLog = newAuditLog(s.audit, recent, guard, cfg.Cluster.Given(), ports.Replica())
+	s.auditLog = newAuditLog(s.audit, recent, guard, cfg.Cluster.Given(), ports.number)
 	s.observe = func(c *report.Client) report.Observers {
 		if s.auditLog == nil {
 			return report.Observers{m}

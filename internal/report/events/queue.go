@@ -12,13 +12,12 @@ package events
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"syscall"
@@ -211,12 +210,6 @@ func (q *Queue) endUnused() {
 	}
 }
 
-func nonce() string {
-	b := make([]byte, 8)
-	_, _ = rand.Read(b) // never fails
-	return hex.EncodeToString(b)
-}
-
 // folder is what the keys of the events start with. No user sees them, and no quota counts them: the driver reserves
 // the name. Another tenant can have the same prefix, and another webhook.
 func (q *Queue) folder() string { return q.Prefix + value.Reserved + "/events/" + q.Tenant + "/" }
@@ -247,7 +240,8 @@ func (q *Queue) remove(ctx context.Context, e Event) error {
 func (q *Queue) begin(ctx context.Context, e Event) (Event, error) {
 	e.begun = time.Now()
 	e.Time = e.begun.UTC()
-	e.ID, e.Tenant = e.Time.Format("20060102T150405.000000000Z")+"-"+nonce(), q.Tenant
+	e.ID = fmt.Sprintf("%s-%016x", e.Time.Format("20060102T150405.000000000Z"), rand.Uint64())
+	e.Tenant = q.Tenant
 	e.key = q.queueFolder() + e.ID
 	q.own(e.ID, true)
 	if err := q.put(ctx, e); err != nil {
