@@ -15,7 +15,7 @@ import (
 // session that is in such a directory could not even leave it.
 //
 // The sessions of a user on one replica share Directories, because many clients work through several connections at
-// once.
+// once. Pathnames are absolute and clean.
 type Directories struct {
 	home string // absolute and clean
 	seed maphash.Seed
@@ -62,7 +62,7 @@ func (d *Directories) Enter() (leave func()) {
 
 // note changes what is known of a directory.
 func (d *Directories) note(dir string, change func(s *sighting, now uint64)) {
-	h := maphash.String(d.seed, path.Clean("/"+dir))
+	h := maphash.String(d.seed, dir)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.get(h)
@@ -92,17 +92,17 @@ func (d *Directories) see(dir string) {
 
 // seePath remembers a directory and all those above it.
 func (d *Directories) seePath(dir string) {
-	for dir = path.Clean("/" + dir); dir != "/"; dir = path.Dir(dir) {
+	for ; dir != "/"; dir = path.Dir(dir) {
 		d.see(dir)
 	}
 }
 
 // seeParent remembers the directory of a file that is there.
-func (d *Directories) seeParent(name string) { d.seePath(path.Dir(path.Clean("/" + name))) }
+func (d *Directories) seeParent(name string) { d.seePath(path.Dir(name)) }
 
 // noteRemoval is for a name that a session has removed, or renamed: the directories above it may have vanished by that.
 func (d *Directories) noteRemoval(name string) {
-	for dir := path.Dir(path.Clean("/" + name)); dir != "/"; dir = path.Dir(dir) {
+	for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
 		d.note(dir, func(s *sighting, now uint64) { s.seen, s.emptied = now, true })
 	}
 }
@@ -115,7 +115,6 @@ func (d *Directories) remove(dir string) {
 // seen reports whether a session has seen a directory, in this spelling of its name, and none has removed it since.
 // It has been emptied if that is what may have let it vanish.
 func (d *Directories) seen(dir string) (seen, emptied bool) {
-	dir = path.Clean("/" + dir)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	of := d.get(maphash.String(d.seed, dir))
@@ -129,6 +128,3 @@ func (d *Directories) seen(dir string) (seen, emptied bool) {
 	}
 	return true, of.emptied
 }
-
-// leadsHome reports whether a pathname is the home or a directory above it.
-func (d *Directories) leadsHome(name string) bool { return LeadsTo(name, d.home) }

@@ -93,7 +93,7 @@ func (f *Files) vanished(t *target, err error, byUser bool) bool {
 	if !errors.Is(err, fs.ErrNotExist) || t.past {
 		return false
 	}
-	if f.Directories.leadsHome(t.name) {
+	if leadsTo(t.name, f.Directories.home) {
 		return true
 	}
 	if seen, emptied := f.Directories.seen(t.name); !seen || byUser && !emptied {

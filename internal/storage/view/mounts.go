@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -46,9 +45,9 @@ func Within(name, dir string) (string, bool) {
 	return "", false
 }
 
-// LeadsTo reports whether name is dir, which is absolute and clean, or a directory above it.
-func LeadsTo(name, dir string) bool {
-	_, ok := Within(dir, path.Clean("/"+name))
+// leadsTo reports whether name is dir, or a directory above it. Both are absolute and clean.
+func leadsTo(name, dir string) bool {
+	_, ok := Within(dir, name)
 	return ok
 }
 
@@ -64,7 +63,7 @@ func (m Mounts) find(name string) (of *Mount, inner string) {
 
 // leadTo reports whether a pathname is the directory of a mount, or a directory above one. "/" is not meant.
 func (m Mounts) leadTo(name string) bool {
-	return slices.ContainsFunc(m, func(of Mount) bool { return of.Dir != "/" && LeadsTo(name, of.Dir) })
+	return slices.ContainsFunc(m, func(of Mount) bool { return of.Dir != "/" && leadsTo(name, of.Dir) })
 }
 
 // in returns the directories in a directory that lead to mounts, sorted and with a final slash as in keys. The second
