@@ -121,7 +121,7 @@ func (f *Files) List(name string) (iter.Seq2[fs.FileInfo, error], error) {
 		}
 		return nil, t.denied("readdir")
 	}
-	if f.isPastRoot(t) {
+	if t.past && t.name == f.Past.Dir {
 		return f.Past.list, nil
 	}
 	entries, err := t.mount.Store.List(f.ctx, t.inner)

@@ -120,9 +120,6 @@ type day struct {
 
 func (d day) ModTime() time.Time { return d.end }
 
-// isPastRoot reports whether the target is the directory of all moments.
-func (f *Files) isPastRoot(t *target) bool { return t.past && t.name == f.Past.Dir }
-
 // seenThen are the rights to the past where a user has these today. To rename is to copy.
 func (r Rights) seenThen() Rights { return Rights{List: r.List, Read: r.Read, Rename: r.Read} }
 

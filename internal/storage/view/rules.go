@@ -39,15 +39,6 @@ func (v *View) mayStore(op string, t *target) error {
 	return nil
 }
 
-// fits refuses an upload that has too many bytes before the first one comes: those that stay of the file, or those
-// that the client has announced.
-func (f *Files) fits(t *target, offset int64) error {
-	if err := f.CheckSize(max(offset, f.Announced)); err != nil {
-		return t.fail("open", err)
-	}
-	return nil
-}
-
 // A bound counts the bytes of an upload. The zero value has no limit.
 type bound struct {
 	most int64 // of the whole file, 0 for no limit

@@ -72,8 +72,8 @@ func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
 	if err := f.mayStore("open", t); err != nil {
 		return nil, err
 	}
-	if err := f.fits(t, offset); err != nil {
-		return nil, err
+	if err := f.CheckSize(max(offset, f.Announced)); err != nil { // what stays of the file counts
+		return nil, t.fail("open", err)
 	}
 	if offset > 0 || appends { // bytes of the file are to stay; an upload of all of them needs to know of no other
 		f.await(t)
