@@ -27,9 +27,8 @@ func (s *session) language(arg string) (wire.Reply, error) {
 	s.identity.locale.Select(match.Tag)
 	if match.Exact {
 		return s.languageSet(i18n.LanguageSet)
-	} else {
-		return s.languageSet(i18n.LanguageSetNearest, arg, i18n.FeatTag(match.Tag))
 	}
+	return s.languageSet(i18n.LanguageSetNearest, arg, i18n.FeatTag(match.Tag))
 }
 
 // languageSet is the answer to LANG, with the greeting of the tenant in the language (RFC 2640 4.1).

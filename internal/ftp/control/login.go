@@ -21,23 +21,23 @@ import (
 // take no more than a session needs.
 func (s *session) user(name string) (wire.Reply, error) {
 	s.identity.onlyTLS = false
-	switch {
-	case s.identity.login != nil:
+	if s.identity.login != nil {
 		return s.reply(530, i18n.AlreadyLoggedIn)
 	}
 	s.identity.name = name
-	if request := s.loginRequest(); !request.Encrypted && s.cfg.Backend.RequiresTLS(request) {
+	request := s.loginRequest()
+	if !request.Encrypted && s.cfg.Backend.RequiresTLS(request) {
 		s.identity.name = ""
 		s.server.failures.Log(s.log.Logger, s.dialogue.conn.Remote(), account.ErrTLSRequired)
 		return s.reply(530, i18n.TLSRequired)
 	}
-	if s.cfg.Backend.ByCertificate(s.loginRequest()) { // RFC 2228 4
+	if s.cfg.Backend.ByCertificate(request) { // RFC 2228 4
 		return s.pass("")
 	}
 	return s.reply(331, i18n.PasswordRequired, s.identity.shown(name))
 }
 
-// pass is PASS. The engine hangs up on a wrong password; the next USER gets another one.
+// pass is PASS. The engine hangs up on a wrong password; the next PASS gets another one.
 func (s *session) pass(password string) (wire.Reply, error) {
 	switch {
 	case s.identity.login != nil && s.identity.login.NoPassword:

@@ -42,8 +42,8 @@ var (
 // Start starts an engine, and takes its greeting, which no client sees. PASS comes
 // next, without USER, and calls login, which returns the directory that
 // the user starts in, an absolute pathname. The password does not go to the
-// engine, because it need not be a line of text. The engine lives until Stop: the
-// end of ctx lets a command end that is running.
+// engine, because it need not be a line of text. The engine lives until Stop, also
+// when ctx has ended, so that a command that is running can end.
 func (s *Server) Start(ctx context.Context, login func() (home string, err error)) (*Engine, error) {
 	if err := s.serve(); err != nil {
 		return nil, err
