@@ -60,11 +60,10 @@ func LeadsTo(address, client netip.Addr) bool {
 	return address == client || address.IsUnspecified() && address.Is4() == client.Is4()
 }
 
-// Errors of the arguments of PORT and EPRT.
-var (
-	ErrSyntax   = errors.New("not an address for a data connection")
-	ErrProtocol = errors.New("an unknown network protocol")
-)
+// ErrProtocol reports a network protocol of EPRT other than 1 (IPv4) and 2 (IPv6).
+var ErrProtocol = errors.New("an unknown network protocol")
+
+var errSyntax = errors.New("not an address for a data connection")
 
 // Protocol returns the number of an address's network protocol in EPSV and EPRT (RFC 2428 2).
 func Protocol(addr netip.Addr) string {
@@ -80,17 +79,17 @@ func FormatPort(addr netip.Addr, port uint16) string {
 	return fmt.Sprintf("%d,%d,%d,%d,%d,%d", ip[0], ip[1], ip[2], ip[3], port>>8, port&0xff)
 }
 
-// ParsePort reads the argument of PORT (RFC 959 4.1.2), or returns ErrSyntax.
+// ParsePort reads the argument of PORT (RFC 959 4.1.2).
 func ParsePort(arg string) (netip.AddrPort, error) {
 	var b [6]byte
 	fields := strings.Split(arg, ",")
 	if len(fields) != len(b) {
-		return netip.AddrPort{}, ErrSyntax
+		return netip.AddrPort{}, errSyntax
 	}
 	for i, field := range fields {
 		n, err := strconv.ParseUint(field, 10, 8)
 		if err != nil {
-			return netip.AddrPort{}, ErrSyntax
+			return netip.AddrPort{}, errSyntax
 		}
 		b[i] = byte(n)
 	}
@@ -98,24 +97,23 @@ func ParsePort(arg string) (netip.AddrPort, error) {
 }
 
 // ParseExtendedPort reads the argument of EPRT (RFC 2428 2), whose first
-// character is the delimiter. It returns ErrSyntax, or ErrProtocol for a network
-// protocol other than 1 (IPv4) and 2 (IPv6).
+// character is the delimiter. The error may be [ErrProtocol].
 func ParseExtendedPort(arg string) (netip.AddrPort, error) {
 	fields := strings.Split(arg, arg[:1])
 	if len(fields) != 5 || fields[0] != "" || fields[4] != "" {
-		return netip.AddrPort{}, ErrSyntax
+		return netip.AddrPort{}, errSyntax
 	}
 	protocol, protocolErr := strconv.ParseUint(fields[1], 10, 64)
 	port, portErr := strconv.ParseUint(fields[3], 10, 16)
 	if errors.Is(protocolErr, strconv.ErrSyntax) || errors.Is(portErr, strconv.ErrSyntax) {
-		return netip.AddrPort{}, ErrSyntax
+		return netip.AddrPort{}, errSyntax
 	}
 	if fields[1] != "1" && fields[1] != "2" {
 		return netip.AddrPort{}, ErrProtocol
 	}
 	addr, err := netip.ParseAddr(fields[2])
 	if err != nil || portErr != nil || addr.Zone() != "" || addr.Is4() != (protocol == 1) {
-		return netip.AddrPort{}, ErrSyntax
+		return netip.AddrPort{}, errSyntax
 	}
 	return netip.AddrPortFrom(addr.Unmap(), uint16(port)), nil
 }

@@ -198,11 +198,8 @@ func (t *Transfer) used() bool {
 }
 
 // Stop ends a transfer for a reason. It may be called at any time, by any
-// goroutine, and for no transfer at all.
+// goroutine.
 func (t *Transfer) Stop(cause error) {
-	if t == nil {
-		return
-	}
 	t.fail(cause)
 	t.source.Close()
 	t.mu.Lock()
