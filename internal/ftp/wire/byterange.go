@@ -9,15 +9,15 @@ import (
 // A ByteRange is the bytes [From, To) of a file.
 type ByteRange struct{ From, To int64 }
 
-// EndOfFile stands for the end of a file wherever that is.
-const EndOfFile = -1
+// endOfFile stands for the end of a file wherever that is.
+const endOfFile = -1
 
 // WholeFile is the range of all bytes of a file.
-func WholeFile() ByteRange { return ByteRange{0, EndOfFile} }
+func WholeFile() ByteRange { return ByteRange{0, endOfFile} }
 
-// ParseRANG reads the argument of RANG: the first and the last byte of a range.
+// parseRANG reads the argument of RANG: the first and the last byte of a range.
 // "1 0" means the whole file.
-func ParseRANG(arg string) (ByteRange, bool) {
+func parseRANG(arg string) (ByteRange, bool) {
 	first, last, _ := strings.Cut(arg, " ")
 	if !IsNumber(first) || !IsNumber(last) {
 		return ByteRange{}, false
@@ -103,5 +103,5 @@ func parseBounds(text string) (ByteRange, bool) {
 			r.To = n
 		}
 	}
-	return r, r.To == EndOfFile || r.From <= r.To
+	return r, r.To == endOfFile || r.From <= r.To
 }

@@ -61,7 +61,7 @@ func (p *TransferParameters) SetOffset(arg string) bool {
 // REST. "1 0" and a wrong argument mean the whole file. It returns false for a wrong one.
 func (p *TransferParameters) SetRange(arg string) bool {
 	p.Offset, p.ByteRange = 0, nil
-	r, ok := ParseRANG(arg)
+	r, ok := parseRANG(arg)
 	if ok && r != WholeFile() {
 		p.ByteRange = &r
 	}

@@ -32,7 +32,7 @@ func AppendTimeVal(b []byte, t time.Time) ([]byte, bool) {
 // has no leap seconds.
 func ParseTimeVal(value string) (time.Time, bool) {
 	digits, fraction, hasFraction := strings.Cut(value, ".")
-	if len(digits) != len(timeVal) || !isDigits(digits) || hasFraction && !isDigits(fraction) {
+	if len(digits) != len(timeVal) || !IsNumber(digits) || hasFraction && !IsNumber(fraction) {
 		return time.Time{}, false
 	}
 	minute, leap := strings.CutSuffix(digits, "60")
@@ -61,17 +61,13 @@ func fractionOfSecond(digits string) time.Duration {
 	return d
 }
 
-func isDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
-}
-
 // IsToken reports whether a text is a token of RFC 3659 2.1, as all names of facts and
 // most values are.
 func IsToken(text string) bool {
 	for i := range len(text) {
 		c := text[i]
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && !isDigits(text[i:i+1]) && !strings.Contains(`,.:!@#$%^&()-_+?/\'"`, text[i:i+1]) {
+		if !letter && !IsNumber(text[i:i+1]) && !strings.Contains(`,.:!@#$%^&()-_+?/\'"`, text[i:i+1]) {
 			return false
 		}
 	}
