@@ -191,7 +191,7 @@ func (c *Cluster) pass(conn net.Conn, port uint16, arrived time.Time) {
 	if !stop() || err != nil {
 		return
 	}
-	if proxied, ok := client.(*Conn); ok && !proxied.Proxied() {
+	if proxied, ok := client.(*proxyConn); ok && !proxied.isProxied() {
 		return // a load balancer looks whether the port is open
 	}
 	leave, ok := c.relays.enter(netaddr.Of(client.RemoteAddr()))
@@ -242,7 +242,7 @@ func (c *Cluster) Receive(conn net.Conn, arrived time.Time, match dataconn.Match
 
 func (c *Cluster) receive(conn net.Conn, arrived time.Time, match dataconn.Match) bool {
 	from := netaddr.Of(conn.RemoteAddr())
-	trusted := c.Trust.Contains(from)
+	trusted := c.Trust.contains(from)
 	stranger := !trusted && !c.peers.known(from)
 	if !stranger && !trusted {
 		c.peers.lookAgain(c.ctx)
@@ -254,14 +254,14 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match dataconn.Match
 	if limits.Transfers.Scarce(conn) || stranger && !c.peers.confirm(c.ctx, from) {
 		return false
 	}
-	proxied, err := ReadHeader(conn)
+	proxied, err := readHeader(conn)
 	read := time.Now() // a lookup takes time
-	if errors.Is(err, ErrClosed) {
+	if errors.Is(err, errClosed) {
 		return false
 	}
 	relay := []byte(nil)
 	if err == nil {
-		relay = proxied.TLV(relayType)
+		relay = proxied.tlv(relayType)
 	}
 	switch {
 	case relay != nil && c.peers.confirm(c.ctx, from):
@@ -272,7 +272,7 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match dataconn.Match
 		c.refuse(NoPeer, from, "a relay comes from an address that cluster.peers does not have; look who sends it")
 		return false
 	case trusted && err != nil:
-		c.Trust.Refuse(from, err)
+		c.Trust.refuse(from, err)
 		return false
 	case trusted:
 		return match(proxied, arrived)
@@ -285,7 +285,7 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match dataconn.Match
 
 // take gives a relayed connection to its session, and tells the relay. The client has come before the relay, and so
 // long before the header as that says. A question gets its answer.
-func (c *Cluster) take(proxied *Conn, value []byte, arrived, read time.Time, match dataconn.Match) bool {
+func (c *Cluster) take(proxied *proxyConn, value []byte, arrived, read time.Time, match dataconn.Match) bool {
 	if bytes.Equal(value, question()) {
 		answer := frameWriter{conn: proxied.NetConn(), first: frameTaken}
 		_ = answer.begin()
@@ -318,5 +318,5 @@ func question() []byte { return []byte{relayVersion} }
 // header is what a relay begins with.
 func header(client net.Conn, arrived time.Time) ([]byte, error) {
 	value := binary.BigEndian.AppendUint64([]byte{relayVersion}, uint64(time.Since(arrived)))
-	return Header(client.RemoteAddr(), client.LocalAddr(), relayType, value)
+	return newHeader(client.RemoteAddr(), client.LocalAddr(), relayType, value)
 }

@@ -3,8 +3,7 @@
 // that a load balancer may send them to any replica.
 //
 // [Trust] says from which networks the headers of load balancers are believed, and required. They tell the addresses of
-// clients. [Trust.Listen] wraps the listener of control connections, [Trust.Accept] a single connection. [Header] makes
-// a header for a connection that this server passes on.
+// clients. [Trust.Listen] wraps the listener of control connections, [Trust.Accept] a single connection.
 //
 // Each replica hands out passive ports of its own [Slice], and listens on all ports. A [Cluster] takes connections on
 // the ports of other replicas, and relays each to the owner of the port. There it receives connections with

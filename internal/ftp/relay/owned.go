@@ -9,7 +9,7 @@ import (
 // owned is a client's connection that another replica relays to this one, the owner of its port. Its addresses are
 // those of the header.
 type owned struct {
-	*Conn
+	*proxyConn
 	frames    frameWriter
 	reader    *bufio.Reader
 	left      int  // data of the frame that is being read
@@ -19,9 +19,9 @@ type owned struct {
 	alive     *time.Timer // runs while a session has the connection
 }
 
-func newOwned(conn *Conn, stall time.Duration) *owned {
+func newOwned(conn *proxyConn, stall time.Duration) *owned {
 	c := &owned{
-		Conn: conn, frames: frameWriter{conn: conn.NetConn(), first: frameTaken, last: frameEnd},
+		proxyConn: conn, frames: frameWriter{conn: conn.NetConn(), first: frameTaken, last: frameEnd},
 		reader: bufio.NewReader(conn), stall: stall,
 	}
 	c.alive = time.AfterFunc(stall, c.sayAlive)
@@ -50,7 +50,7 @@ func (c *owned) sayAlive() {
 // Close cuts the connection, unless it comes after Finish.
 func (c *owned) Close() error {
 	c.alive.Stop()
-	return c.Conn.Close()
+	return c.proxyConn.Close()
 }
 
 // next reads the header of the next frame. A timeout loses no byte.

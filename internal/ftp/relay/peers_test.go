@@ -189,7 +189,7 @@ func TestArrivalBeforeALookup(t *testing.T) {
 				begin := time.Now()
 				go func() {
 					value := binary.BigEndian.AppendUint64([]byte{relayVersion}, uint64(tc.age))
-					h, err := Header(
+					h, err := newHeader(
 						&net.TCPAddr{IP: net.IPv4(203, 0, 113, 7)}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, relayType,
 						value)
 					if err != nil {

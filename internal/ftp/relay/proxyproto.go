@@ -12,41 +12,41 @@ import (
 	"github.com/pires/go-proxyproto"
 )
 
-// HeaderTimeout is how long a header may take. Senders write it at once, and it may be lost and sent again once
+// headerTimeout is how long a header may take. Senders write it at once, and it may be lost and sent again once
 // (section 2 of the protocol asks for 3 seconds at least).
-const HeaderTimeout = 5 * time.Second
+const headerTimeout = 5 * time.Second
 
-// ErrNoHeader reports a connection without a header, or with one that cannot be used.
-var ErrNoHeader = errors.New("no PROXY header")
+// errNoHeader reports a connection without a header, or with one that cannot be used.
+var errNoHeader = errors.New("no PROXY header")
 
-// ErrClosed reports a connection that has ended before its first byte. Load balancers look so whether a port is open.
+// errClosed reports a connection that has ended before its first byte. Load balancers look so whether a port is open.
 // Or this server has closed it.
-var ErrClosed = errors.New("closed before a PROXY header")
+var errClosed = errors.New("closed before a PROXY header")
 
-// A Conn is a connection whose addresses are those of its header.
-type Conn struct {
+// A proxyConn is a connection whose addresses are those of its header.
+type proxyConn struct {
 	net.Conn
 	reader *bufio.Reader
 	header *proxyproto.Header
 }
 
-// ReadHeader reads the header of a connection, which must come in time. A header without addresses (LOCAL, UNKNOWN)
+// readHeader reads the header of a connection, which must come in time. A header without addresses (LOCAL, UNKNOWN)
 // leaves those of the connection: a load balancer has opened it for itself. After an error the caller closes the
 // connection.
-func ReadHeader(conn net.Conn) (*Conn, error) {
-	_ = conn.SetReadDeadline(time.Now().Add(HeaderTimeout))
-	c := &Conn{Conn: conn, reader: bufio.NewReader(conn)}
+func readHeader(conn net.Conn) (*proxyConn, error) {
+	_ = conn.SetReadDeadline(time.Now().Add(headerTimeout))
+	c := &proxyConn{Conn: conn, reader: bufio.NewReader(conn)}
 	if _, err := c.reader.Peek(1); errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, net.ErrClosed) {
-		return nil, ErrClosed
+		return nil, errClosed
 	}
 	awaitLine(c.reader)
 	var err error
 	if c.header, err = proxyproto.Read(c.reader); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoHeader, err)
+		return nil, fmt.Errorf("%w: %w", errNoHeader, err)
 	}
-	if _, _, ok := c.header.TCPAddrs(); !ok && c.Proxied() {
-		return nil, fmt.Errorf("%w of TCP", ErrNoHeader)
+	if _, _, ok := c.header.TCPAddrs(); !ok && c.isProxied() {
+		return nil, fmt.Errorf("%w of TCP", errNoHeader)
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	return c, nil
@@ -67,11 +67,11 @@ func awaitLine(r *bufio.Reader) {
 	}
 }
 
-// Proxied says whether the connection is that of a client. Else the load balancer has opened it for itself.
-func (c *Conn) Proxied() bool { return c.header.Command.IsProxy() }
+// isProxied says whether the connection is that of a client. Else the load balancer has opened it for itself.
+func (c *proxyConn) isProxied() bool { return c.header.Command.IsProxy() }
 
-// TLV is the value of a type in the header (section 2.2), nil where there is none.
-func (c *Conn) TLV(kind byte) []byte {
+// tlv is the value of a type in the header (section 2.2), nil where there is none.
+func (c *proxyConn) tlv(kind byte) []byte {
 	tlvs, err := c.header.TLVs()
 	if err != nil {
 		return nil
@@ -85,26 +85,26 @@ func (c *Conn) TLV(kind byte) []byte {
 }
 
 // RemoteAddr is the address of the client.
-func (c *Conn) RemoteAddr() net.Addr {
-	if c.Proxied() {
+func (c *proxyConn) RemoteAddr() net.Addr {
+	if c.isProxied() {
 		return c.header.SourceAddr
 	}
 	return c.Conn.RemoteAddr()
 }
 
 // LocalAddr is the address that the client has reached.
-func (c *Conn) LocalAddr() net.Addr {
-	if c.Proxied() {
+func (c *proxyConn) LocalAddr() net.Addr {
+	if c.isProxied() {
 		return c.header.DestinationAddr
 	}
 	return c.Conn.LocalAddr()
 }
 
 // NetConn is the connection to the load balancer.
-func (c *Conn) NetConn() net.Conn { return c.Conn }
+func (c *proxyConn) NetConn() net.Conn { return c.Conn }
 
 // SyscallConn is the socket.
-func (c *Conn) SyscallConn() (syscall.RawConn, error) {
+func (c *proxyConn) SyscallConn() (syscall.RawConn, error) {
 	conn, ok := c.Conn.(syscall.Conn)
 	if !ok {
 		return nil, errors.ErrUnsupported
@@ -113,7 +113,7 @@ func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 }
 
 // Read reads what follows the header.
-func (c *Conn) Read(b []byte) (int, error) {
+func (c *proxyConn) Read(b []byte) (int, error) {
 	if c.reader == nil {
 		return c.Conn.Read(b)
 	}
@@ -124,8 +124,8 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// Header is a header of version 2 with the addresses of a client and of what it has reached, and one TLV.
-func Header(client, reached net.Addr, kind byte, value []byte) ([]byte, error) {
+// newHeader is a header of version 2 with the addresses of a client and of what it has reached, and one TLV.
+func newHeader(client, reached net.Addr, kind byte, value []byte) ([]byte, error) {
 	h := proxyproto.HeaderProxyFromAddrs(2, client, reached)
 	if err := h.SetTLVs([]proxyproto.TLV{{Type: proxyproto.PP2Type(kind), Value: value}}); err != nil {
 		return nil, err

@@ -23,13 +23,13 @@ const (
 )
 
 // read reads the header of a connection on which a client writes text, and closes it.
-func read(t *testing.T, text string) (*Conn, error) {
+func read(t *testing.T, text string) (*proxyConn, error) {
 	t.Helper()
 	return readPieces(t, text, len(text))
 }
 
 // readPieces is read of a client that writes so many bytes at once.
-func readPieces(t *testing.T, text string, size int) (*Conn, error) {
+func readPieces(t *testing.T, text string, size int) (*proxyConn, error) {
 	t.Helper()
 	server, client := net.Pipe()
 	t.Cleanup(func() { _ = server.Close() })
@@ -41,7 +41,7 @@ func readPieces(t *testing.T, text string, size int) (*Conn, error) {
 		}
 		_ = client.Close()
 	}()
-	return ReadHeader(server)
+	return readHeader(server)
 }
 
 // The addresses of headers are those of the connection, and what follows is its data. Headers may come in pieces.
@@ -71,10 +71,10 @@ func TestRead(t *testing.T) {
 			if got := c.LocalAddr().String(); got != tc.reached {
 				t.Errorf("it has reached %s, want %s", got, tc.reached)
 			}
-			if c.Proxied() != (tc.client != "pipe") {
-				t.Errorf("proxied: %v", c.Proxied())
+			if c.isProxied() != (tc.client != "pipe") {
+				t.Errorf("proxied: %v", c.isProxied())
 			}
-			if got := string(c.TLV(0xe5)); (got == "hi") != (name == "v2-tlv") {
+			if got := string(c.tlv(0xe5)); (got == "hi") != (name == "v2-tlv") {
 				t.Errorf("the TLV is %q", got)
 			}
 			if rest, err := io.ReadAll(c); err != nil || string(rest) != "USER alice\r\n" {
@@ -102,13 +102,13 @@ func TestReadErrors(t *testing.T) {
 		"long":          signature + "\x21\x11\xff\xff" + addresses4,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := read(t, text); !errors.Is(err, ErrNoHeader) {
-				t.Errorf("%v, want ErrNoHeader", err)
+			if _, err := read(t, text); !errors.Is(err, errNoHeader) {
+				t.Errorf("%v, want errNoHeader", err)
 			}
 		})
 	}
-	if _, err := read(t, ""); !errors.Is(err, ErrClosed) {
-		t.Errorf("without a byte: %v, want ErrClosed", err)
+	if _, err := read(t, ""); !errors.Is(err, errClosed) {
+		t.Errorf("without a byte: %v, want errClosed", err)
 	}
 }
 
@@ -134,8 +134,8 @@ func TestReadInTime(t *testing.T) {
 				}
 			}()
 			began := time.Now()
-			_, err := ReadHeader(server)
-			if !errors.Is(err, ErrNoHeader) || time.Since(began) > HeaderTimeout {
+			_, err := readHeader(server)
+			if !errors.Is(err, errNoHeader) || time.Since(began) > headerTimeout {
 				t.Errorf("%v after %v", err, time.Since(began))
 			}
 			if every == time.Hour && !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -158,17 +158,17 @@ func TestHeader(t *testing.T) {
 		{"[2001:db8::7]:12345", "[2001:db8::1]:30000"},
 		{"203.0.113.7:12345", "[2001:db8::1]:30000"},
 	} {
-		header, err := Header(tcp(tc.client), tcp(tc.reached), 0xe5, []byte("value"))
+		header, err := newHeader(tcp(tc.client), tcp(tc.reached), 0xe5, []byte("value"))
 		must.OK(t, err)
 		c, err := read(t, string(header))
 		must.OK(t, err)
 		if c.RemoteAddr().String() != tc.client || c.LocalAddr().String() != tc.reached ||
-			string(c.TLV(0xe5)) != "value" || c.TLV(0xe6) != nil {
+			string(c.tlv(0xe5)) != "value" || c.tlv(0xe6) != nil {
 			t.Errorf(
-				"%s to %s with %q, want %s to %s", c.RemoteAddr(), c.LocalAddr(), c.TLV(0xe5), tc.client, tc.reached)
+				"%s to %s with %q, want %s to %s", c.RemoteAddr(), c.LocalAddr(), c.tlv(0xe5), tc.client, tc.reached)
 		}
 	}
-	if _, err := Header(tcp("203.0.113.7:1"), tcp("192.0.2.1:1"), 0xe5, make([]byte, 1<<17)); err == nil {
+	if _, err := newHeader(tcp("203.0.113.7:1"), tcp("192.0.2.1:1"), 0xe5, make([]byte, 1<<17)); err == nil {
 		t.Error("a header has a value of 128 KiB")
 	}
 }

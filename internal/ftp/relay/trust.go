@@ -32,8 +32,8 @@ func NewTrust(networks []netip.Prefix, refused func(), guard *panics.Guard, log 
 	return &Trust{networks: networks, refused: refused, guard: guard, log: log}
 }
 
-// Contains says whether headers of an address are believed, and required.
-func (t *Trust) Contains(addr netip.Addr) bool {
+// contains says whether headers of an address are believed, and required.
+func (t *Trust) contains(addr netip.Addr) bool {
 	addr = addr.WithZone("")
 	return slices.ContainsFunc(t.networks, func(n netip.Prefix) bool { return n.Contains(addr) })
 }
@@ -42,19 +42,19 @@ func (t *Trust) Contains(addr netip.Addr) bool {
 // After an error it has closed the connection.
 func (t *Trust) Accept(conn net.Conn) (net.Conn, error) {
 	from := netaddr.Of(conn.RemoteAddr())
-	if !t.Contains(from) {
+	if !t.contains(from) {
 		return conn, nil
 	}
 	if limits.Transfers.Scarce(conn) {
 		_ = conn.Close()
 		return nil, syscall.EMFILE
 	}
-	proxied, err := ReadHeader(conn)
+	proxied, err := readHeader(conn)
 	if err == nil {
 		return proxied, nil
 	}
-	if !errors.Is(err, ErrClosed) {
-		t.Refuse(from, err)
+	if !errors.Is(err, errClosed) {
+		t.refuse(from, err)
 	}
 	_ = conn.Close()
 	return nil, err
@@ -69,8 +69,8 @@ func (t *Trust) Receive(conn net.Conn, arrived time.Time, match dataconn.Match) 
 	}
 }
 
-// Refuse counts a connection without a header, and tells the log of one a minute for each address.
-func (t *Trust) Refuse(from netip.Addr, err error) {
+// refuse counts a connection without a header, and tells the log of one a minute for each address.
+func (t *Trust) refuse(from netip.Addr, err error) {
 	t.refused()
 	if missing, ok := t.sampler.Pass(from); ok {
 		t.log.Warn(
