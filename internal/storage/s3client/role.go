@@ -38,7 +38,6 @@ type role struct {
 // a user.
 type roleError struct {
 	problem, advice string
-	cause           error
 }
 
 func (e *roleError) Error() string { return e.problem + ": " + e.advice }
@@ -94,7 +93,7 @@ func (r *role) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	// Apart from the request, whose error does not tell missing credentials from a missing server.
 	if _, err := r.base.Retrieve(ctx); err != nil {
 		return aws.Credentials{}, r.failed(
-			err, fmt.Sprintf("no credentials that may assume the role %s were found", r.RoleARN),
+			fmt.Sprintf("no credentials that may assume the role %s were found", r.RoleARN),
 			noCredentialsAdvice, r.keys.credentials)
 	}
 	c, err := r.provider.Retrieve(ctx)
@@ -110,34 +109,30 @@ func (r *role) explain(err error) error {
 	switch {
 	case s3error.Status(err) == 0 || !ok:
 		return r.failed(
-			err, fmt.Sprintf(
-				"cannot reach STS at %s for the role %s: %s", r.server, r.RoleARN,
-				reason(err, STSTimeout)),
+			fmt.Sprintf("cannot reach STS at %s for the role %s: %s", r.server, r.RoleARN, reason(err, STSTimeout)),
 			"start that server, or set AWS_ENDPOINT_URL_STS")
 	case refusesCredentials(api.ErrorCode()):
 		return r.failed(
-			err, fmt.Sprintf(
-				"STS at %s refuses the credentials that assume the role %s (%s)", r.server, r.RoleARN, api.ErrorCode()),
+			fmt.Sprintf("STS at %s refuses the credentials that assume the role %s (%s)", r.server, r.RoleARN,
+				api.ErrorCode()),
 			"correct %s.access_key_id and its secret, or those that the AWS SDK finds", r.keys.credentials)
 	case api.ErrorCode() == "AccessDenied":
 		return r.failed(
-			err, fmt.Sprintf("STS at %s refuses AssumeRole for the role %s (AccessDenied)", r.server, r.RoleARN),
+			fmt.Sprintf("STS at %s refuses AssumeRole for the role %s (AccessDenied)", r.server, r.RoleARN),
 			"allow sts:AssumeRole, and sts:TagSession for session tags, in the trust policy of the role and to the "+
-				"credentials that assume it; "+
-				"compare %s.assume_role.external_id and %s.access_key_id", r.keys.role, r.keys.credentials)
+				"credentials that assume it; compare %s.assume_role.external_id and %s.access_key_id", r.keys.role, r.keys.credentials)
 	case api.ErrorCode() == "UnknownError": // the SDK found no code in the answer
 		return r.failed(
-			err, fmt.Sprintf(
-				"no STS is at %s for the role %s (HTTP status %d)", r.server, r.RoleARN, s3error.Status(err)),
+			fmt.Sprintf("no STS is at %s for the role %s (HTTP status %d)", r.server, r.RoleARN, s3error.Status(err)),
 			"set AWS_ENDPOINT_URL_STS to the URL of STS")
 	}
 	reason := strings.ReplaceAll(api.ErrorMessage(), "\n", " ")
 	return r.failed(
-		err, fmt.Sprintf(
-			"STS at %s refuses AssumeRole for the role %s (%s: %s)", r.server, r.RoleARN, api.ErrorCode(), reason),
+		fmt.Sprintf("STS at %s refuses AssumeRole for the role %s (%s: %s)", r.server, r.RoleARN, api.ErrorCode(),
+			reason),
 		"correct %s.assume_role", r.keys.role)
 }
 
-func (r *role) failed(cause error, problem, advice string, args ...any) error {
-	return &roleError{problem: problem, advice: fmt.Sprintf(advice, args...), cause: cause}
+func (r *role) failed(problem, advice string, args ...any) error {
+	return &roleError{problem: problem, advice: fmt.Sprintf(advice, args...)}
 }
