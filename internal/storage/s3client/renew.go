@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// STSTimeout is how long STS may take to answer, the SDK's retries included. Requests to S3 wait for it. It ends
+	// stsTimeout is how long STS may take to answer, the SDK's retries included. Requests to S3 wait for it. It ends
 	// before the check of a bucket does.
-	STSTimeout = 5 * time.Second
-	// RenewRetry is how long credentials are used before they are asked for again, while they are good and cannot be
+	stsTimeout = 5 * time.Second
+	// renewRetry is how long credentials are used before they are asked for again, while they are good and cannot be
 	// renewed.
-	RenewRetry = time.Minute
+	renewRetry = time.Minute
 	// tokenRenewBefore is how long before their end the credentials for a token are renewed. The SDK uses them to
 	// their last moment: a request on its way then, or the clock of a machine that is late, would get an error from
 	// S3.
 	tokenRenewBefore = 5 * time.Minute
 )
 
-// Renewed are credentials that are renewed before they end, and serve until their end while they cannot be renewed.
+// renewed are credentials that are renewed before they end, and serve until their end while they cannot be renewed.
 // They are for [aws.NewCredentialsCache], which asks for one after another.
-type Renewed struct {
+type renewed struct {
 	Provider aws.CredentialsProvider
 	Before   time.Duration // how long before their end credentials are renewed
 	Log      *slog.Logger
@@ -33,7 +33,7 @@ type Renewed struct {
 }
 
 // Retrieve implements [aws.CredentialsProvider]. The credentials expire some time before STS says so, to be renewed.
-func (r *Renewed) Retrieve(ctx context.Context) (aws.Credentials, error) {
+func (r *renewed) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	c, err := r.Provider.Retrieve(ctx)
 	if err != nil {
 		return aws.Credentials{}, err
@@ -44,7 +44,7 @@ func (r *Renewed) Retrieve(ctx context.Context) (aws.Credentials, error) {
 }
 
 // HandleFailToRefresh implements [aws.HandleFailRefreshCredentialsCacheStrategy]: credentials serve until their end.
-func (r *Renewed) HandleFailToRefresh(_ context.Context, last aws.Credentials, err error) (aws.Credentials, error) {
+func (r *renewed) HandleFailToRefresh(_ context.Context, last aws.Credentials, err error) (aws.Credentials, error) {
 	if !time.Now().Before(r.Expires) {
 		return aws.Credentials{}, err
 	}
@@ -55,8 +55,8 @@ func (r *Renewed) HandleFailToRefresh(_ context.Context, last aws.Credentials, e
 }
 
 // until is the time at which to ask STS: t, if that is not too soon, and not after the end of the credentials.
-func (r *Renewed) until(t time.Time) time.Time {
-	if soon := time.Now().Add(RenewRetry); t.Before(soon) {
+func (r *renewed) until(t time.Time) time.Time {
+	if soon := time.Now().Add(renewRetry); t.Before(soon) {
 		t = soon
 	}
 	if t.After(r.Expires) {
@@ -73,7 +73,7 @@ func renewTokens(credentials aws.CredentialsProvider, log *slog.Logger) aws.Cred
 	if !ok || !cache.IsCredentialsProvider((*stscreds.WebIdentityRoleProvider)(nil)) {
 		return credentials
 	}
-	return aws.NewCredentialsCache(&Renewed{Provider: uncached{cache}, Before: tokenRenewBefore, Log: log})
+	return aws.NewCredentialsCache(&renewed{Provider: uncached{cache}, Before: tokenRenewBefore, Log: log})
 }
 
 // uncached are credentials of a cache that are never those from before.
@@ -81,7 +81,7 @@ type uncached struct{ *aws.CredentialsCache }
 
 // Retrieve implements [aws.CredentialsProvider].
 func (u uncached) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	ctx, cancel := context.WithTimeout(ctx, STSTimeout)
+	ctx, cancel := context.WithTimeout(ctx, stsTimeout)
 	defer cancel()
 	u.Invalidate()
 	return u.CredentialsCache.Retrieve(ctx)

@@ -27,7 +27,7 @@ import (
 type role struct {
 	config.AssumeRole
 	cache    *aws.CredentialsCache
-	renewed  *Renewed // in the cache
+	renewed  *renewed // in the cache
 	provider *stscreds.AssumeRoleProvider
 	base     aws.CredentialsProvider // of the credentials that assume the role
 	server   string                  // STS, for errors
@@ -47,7 +47,7 @@ func (e *roleError) Unwrap() error { return syscall.EAGAIN }
 // different tenants never do. Links are good for presign at least.
 func (f *Factory) assume(b *Bucket, assumed config.AssumeRole, presign time.Duration) *role {
 	r := &role{AssumeRole: assumed.For(b.Tenant), keys: b.keys}
-	r.renewed = &Renewed{Provider: r, Before: max(config.RoleRenewBefore, presign),
+	r.renewed = &renewed{Provider: r, Before: max(config.RoleRenewBefore, presign),
 		Log: f.log.With("tenant", b.Tenant)}
 	a := b.account
 	id, err := json.Marshal([]any{
@@ -88,7 +88,7 @@ func (f *Factory) assume(b *Bucket, assumed config.AssumeRole, presign time.Dura
 
 // Retrieve implements [aws.CredentialsProvider].
 func (r *role) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	ctx, cancel := context.WithTimeout(ctx, STSTimeout)
+	ctx, cancel := context.WithTimeout(ctx, stsTimeout)
 	defer cancel()
 	// Apart from the request, whose error does not tell missing credentials from a missing server.
 	if _, err := r.base.Retrieve(ctx); err != nil {
@@ -109,7 +109,7 @@ func (r *role) explain(err error) error {
 	switch {
 	case s3error.Status(err) == 0 || !ok:
 		return r.failed(
-			fmt.Sprintf("cannot reach STS at %s for the role %s: %s", r.server, r.RoleARN, reason(err, STSTimeout)),
+			fmt.Sprintf("cannot reach STS at %s for the role %s: %s", r.server, r.RoleARN, reason(err, stsTimeout)),
 			"start that server, or set AWS_ENDPOINT_URL_STS")
 	case refusesCredentials(api.ErrorCode()):
 		return r.failed(

@@ -191,7 +191,7 @@ func TestRenewedRole(t *testing.T) {
 		t.Error(err)
 	}
 	c, err := role.cache.Retrieve(t.Context())
-	if err != nil || time.Until(c.Expires) > RenewRetry || time.Until(c.Expires) <= 0 {
+	if err != nil || time.Until(c.Expires) > renewRetry || time.Until(c.Expires) <= 0 {
 		t.Errorf("credentials that end soon are renewed at %s, %v", c.Expires, err)
 	}
 

@@ -55,7 +55,7 @@ func newScratch(client *s3.Client, bucket string) *scratch {
 			return out, metadata, err
 		}), middleware.Before)
 	})
-	s.Client = Variant(o)
+	s.Client = variant(o)
 	return s
 }
 

@@ -120,9 +120,9 @@ func reason(err error, timeout time.Duration) string {
 	return strings.ReplaceAll(err.Error(), "\n", " ")
 }
 
-// Variant makes a client from the options of another one, which may be in use. Without it the SDK would write to the
+// variant makes a client from the options of another one, which may be in use. Without it the SDK would write to the
 // sessions of directory buckets that both clients then share, and ask for all of them through the newer client.
-func Variant(o s3.Options, changes ...func(*s3.Options)) *s3.Client {
+func variant(o s3.Options, changes ...func(*s3.Options)) *s3.Client {
 	o.ExpressCredentials = nil
 	return s3.New(o, changes...)
 }

@@ -46,7 +46,7 @@ var (
 // The server has the profile of the name. If the name is empty, the headers of each answer tell the profile.
 func RepeatUnstored(name string) func(*s3.Options) {
 	return func(o *s3.Options) {
-		r := repeater{name: name, client: sync.OnceValue(func() *s3.Client { return Variant(o.Copy()) })}
+		r := repeater{name: name, client: sync.OnceValue(func() *s3.Client { return variant(o.Copy()) })}
 		r.checksums = o.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired
 		o.APIOptions = append(o.APIOptions, r.add)
 	}

@@ -221,7 +221,7 @@ func (b *Bucket) RefusingClient() *s3.Client {
 		return out, metadata, fmt.Errorf(
 			"bucket %q could not be used when the user logged in: %w", b.Name, syscall.EAGAIN)
 	})
-	return Variant(b.Client.Options(), func(o *s3.Options) {
+	return variant(b.Client.Options(), func(o *s3.Options) {
 		o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], func(stack *middleware.Stack) error {
 			return stack.Initialize.Add(refuse, middleware.Before)
 		})
