@@ -231,23 +231,23 @@ func TestServesWithoutSystemd(t *testing.T) {
 	p.stop(syscall.SIGTERM)
 }
 
-// The inspector of a tenant judges a file of check --probe, which names one that cannot.
-func TestCheckInspector(t *testing.T) {
+// The inspector of a tenant judges a file of check --probe, and the service of auth takes a connection. What fails is
+// named.
+func TestCheckServices(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	clamd := servicetest.StartClamd(t)
-	for socket, want := range map[string]string{
-		clamd: "tenant acme: inspect: ok\n", clamd + "-missing": "babelftp: tenant acme: inspect: the inspector could not judge",
+	for lines, want := range map[string]string{
+		"    inspect: {clamd: \"unix:" + clamd + "\"}":                                        "tenant acme: inspect: ok\n",
+		"    inspect: {icap: \"icap://" + servicetest.StartCICAP(t, clamd) + "/virus_scan\"}": "tenant acme: inspect: ok\n",
+		"    inspect: {clamd: \"unix:" + clamd + "-missing\"}":                                "babelftp: tenant acme: inspect: the inspector could not judge",
+		"auth: {hook: {url: \"http://" + must.Listen(t).Addr().String() + "\"}}":              "\nauth: ok\n",
+		"auth: {hook: {url: \"http://127.0.0.1:1\"}}":                                         "babelftp: auth: ",
 	} {
 		file := writeConfig(t, s, s.Bucket(t))
-		text, err := os.ReadFile(file)
-		if err == nil {
-			text = append(text, "    inspect: {clamd: \"unix:"+socket+"\"}\n"...)
-			err = os.WriteFile(file, text, 0o600)
-		}
-		must.OK(t, err)
+		must.WriteFile(t, file, must.ReadFile(t, file)+lines+"\n")
 		code, stdout, stderr := output(t, "", "check", "--config", file, "--probe")
-		if !strings.Contains(stdout+stderr, want) || (code == 0) != (socket == clamd) {
-			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+		if !strings.Contains(stdout+stderr, want) || (code == 0) != strings.HasSuffix(want, ": ok\n") {
+			t.Errorf("%s: exit code %d: %s%s", lines, code, stdout, stderr)
 		}
 	}
 }
