@@ -23,6 +23,9 @@ import (
 // The site's users all have this password. Some of its characters have a meaning in shells and URLs.
 const password = `p4ss "wörd" $1`
 
+// oldPassword is in every charset.
+const oldPassword = "secret"
+
 // The site's tenants. Both have a user alice, so that only the host or user@tenant tells which.
 const (
 	acme     = "acme"
