@@ -5,7 +5,9 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -59,5 +61,39 @@ func TestLogOfHandshakes(t *testing.T) {
 	}
 	if n := c.log.Count("TLS handshake failed"); n != 1 {
 		t.Errorf("the log has %d lines of 20 handshakes that failed, want one", n)
+	}
+}
+
+// A debug switch makes the log show the commands and the requests to S3 of the sessions that it is for, also of those
+// that are open, until it is off.
+func TestDebugOfASession(t *testing.T) {
+	cfg, s, administrator := bansBehind(t)
+	log := &servicetest.Log{}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
+	one, _ := dialFrom(t, srv, "127.0.0.2", 220)
+	other, _ := dialFrom(t, srv, "127.0.0.3", 220)
+	for _, c := range []*ftptest.Client{one, other} {
+		c.Login("alice", servicetest.Password)
+	}
+	_, err := administrator.Debug(t.Context(), "127.0.0.2", "", "", time.Hour)
+	must.OK(t, err)
+	one.Command(550, "SIZE during")
+	other.Command(550, "SIZE elsewhere")
+	_, err = administrator.DebugOff(t.Context())
+	must.OK(t, err)
+	one.Command(550, "SIZE after")
+	shown := map[string]int{}
+	for _, line := range log.Take() {
+		if strings.Contains(line, "level=DEBUG") {
+			_, message, _ := strings.Cut(line, "msg=")
+			message, _, _ = strings.Cut(message, " session=")
+			shown[message]++
+			if strings.Contains(line, "elsewhere") || strings.Contains(line, "after") || strings.Contains(line, "127.0.0.3") {
+				t.Errorf("the log has %s", line)
+			}
+		}
+	}
+	if shown["command"] != 1 || shown["reply"] != 1 || shown[`"S3 request"`] == 0 {
+		t.Errorf("the log has %v", shown)
 	}
 }
