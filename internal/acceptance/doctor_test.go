@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
-	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // diagnose returns what babelftp doctor finds in a log, as "client finding".
@@ -64,38 +61,6 @@ func TestDoctorAsksServer(t *testing.T) {
 		c.Command(229, "EPSV")
 		c.Command(150, "LIST")
 		c.Reply(425)
-	}
-	get := func(query, accept, password string) (int, string) {
-		t.Helper()
-		return servicetest.Get(t, "http://"+address+"/api/v1/findings?"+query, func(r *http.Request) {
-			r.Header.Set("Accept-Language", accept)
-			r.SetBasicAuth("ann", password)
-		})
-	}
-	remote := url.QueryEscape(c.LocalAddr().String())
-	for _, test := range []struct {
-		query, accept, password string
-		status                  int
-		want                    []string
-	}{
-		{"address=127.0.0.3&since=2h", "fr-CH", password, http.StatusOK, []string{
-			`[{"finding":"ports-unreachable","level":"wrong","client":"127.0.0.3","user":"alice","times":2,`,
-			`"cause":"127.0.0.3 ne peut pas joindre les `, "did not connect to port"}},
-		{"lang=ja&since=2h&address=" + remote, "fr", password, http.StatusOK, []string{"127.0.0.3から"}},
-		{"address=127.0.0.4&since=2h", "fr", password, http.StatusNotFound, []string{"no line about 127.0.0.4"}},
-		{"address=127.0.0.3&since=yesterday", "fr", password, http.StatusBadRequest, []string{"since is no time"}},
-		{"address=alice&since=2h", "fr", password, http.StatusBadRequest, []string{"neither an address"}},
-		{"address=127.0.0.3&since=2h", "fr", "wrong", http.StatusUnauthorized, nil},
-	} {
-		status, body := get(test.query, test.accept, test.password)
-		if status != test.status || status != http.StatusOK && strings.Contains(body, "ports-unreachable") {
-			t.Errorf("%s: %d, want %d: %s", test.query, status, test.status, body)
-		}
-		for _, want := range test.want {
-			if !strings.Contains(body, want) {
-				t.Errorf("%s: no %s in %s", test.query, want, body)
-			}
-		}
 	}
 	file := newFolder(t).write("password", []byte(password+"\n"))
 	p := launch(t, binary(t), "doctor", "--address", scanner, "--url", "http://"+address, "--as", "ann", "--password-file", file)
