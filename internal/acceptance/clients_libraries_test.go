@@ -68,9 +68,6 @@ var (
 	inActiveMode = []string{"active", "active TLS", "IPv6 active"}
 )
 
-// rubyJob is one that another test uses too.
-var rubyJob = byScript("ruby_netftp.rb", "ruby")
-
 // stores says what becomes of the interrupted uploads of some libraries.
 const stores = "it closes the data connection in order, so the server stores what has come."
 
@@ -114,7 +111,7 @@ var perlClient = client{
 
 var rubyClient = client{
 	name: "Ruby net-ftp", version: []string{"ruby", "-e", "require 'net/ftp'; print Net::FTP::VERSION"}, core: true,
-	job: rubyJob, lacks: lacking(noFunction, "time up", "implicit").and(noFunction, trees...),
+	job: byScript("ruby_netftp.rb", "ruby"), lacks: lacking(noFunction, "time up", "implicit").and(noFunction, trees...),
 }
 
 var phpClient = client{
