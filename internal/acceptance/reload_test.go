@@ -12,9 +12,8 @@ import (
 )
 
 const (
-	reloaded    = `msg="configuration reloaded"`
-	refused     = `msg="configuration refused, and the one before stays in use; correct it"`
-	refusedText = `level=WARN msg="text refused, and the built-in one is used; correct it"`
+	reloaded = `msg="configuration reloaded"`
+	refused  = `msg="configuration refused, and the one before stays in use; correct it"`
 )
 
 // A reloadSite is a site whose configuration changes while it runs.
