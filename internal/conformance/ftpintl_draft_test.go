@@ -24,12 +24,12 @@ func TestConfiguredCharset(t *testing.T) {
 		t.Run(tt.charset, func(t *testing.T) {
 			s := newSite(t, settings{acme: "compatibility: {charset: " + tt.charset + "}"})
 			c := s.login(t)
-			c.store(nvt(tt.bytes), "content")
+			c.Store(nvt(tt.bytes), "content")
 			if keys := s.keys(t); !slices.Equal(keys, []string{tt.name}) {
 				t.Fatalf("the bucket holds %q, want %q", keys, tt.name)
 			}
 			for _, spelling := range []string{nvt(tt.bytes), tt.name} {
-				c.wantData("content", "RETR "+spelling)
+				c.Want("content", "RETR "+spelling)
 				c.want("213 7", "SIZE "+spelling)
 			}
 			shows := func(name string) {
@@ -84,12 +84,12 @@ func TestCharsetOfANetwork(t *testing.T) {
 		}
 	}
 	c.login()
-	c.store("caf\xe9", "content")
+	c.Store("caf\xe9", "content")
 	if keys, shown := s.keys(t), c.list("NLST"); !slices.Equal(keys, []string{"café"}) || !slices.Equal(shown, []string{"caf\xe9"}) {
 		t.Errorf("the bucket holds %q, and NLST shows %q", keys, shown)
 	}
 	other := s.connect(t)
-	other.loginAs("ursula")
+	other.Login("ursula", password)
 	other.want("504 MODE unterstützt ", "MODE B")
 }
 
@@ -142,7 +142,7 @@ func TestNamesThatTheCharsetLacks(t *testing.T) {
 		t.Errorf("NLST: %q, want %q", shown, want)
 	}
 	for i, name := range want {
-		c.wantData("content of "+names[i], "RETR "+name)
+		c.Want("content of "+names[i], "RETR "+name)
 	}
 }
 
@@ -154,14 +154,14 @@ func TestCharsetAndUTF8(t *testing.T) {
 		c.want("501 ", "MKD "+name)
 	}
 	const both = "\xc3\xa9" // é in UTF-8, 与 in EUC-JP
-	c.store(both, "content")
+	c.Store(both, "content")
 	if keys := s.keys(t); !slices.Equal(keys, []string{"é"}) {
 		t.Errorf("the bucket holds %q", keys)
 	}
 	s.put(t, "与", "the other")
 	var contents []string
 	for _, name := range append(c.list("NLST"), "é", "与") { // each name that is shown leads to its own file
-		contents = append(contents, c.fetch("RETR "+name))
+		contents = append(contents, c.Transfer("RETR "+name))
 	}
 	slices.Sort(contents)
 	if want := []string{"content", "content", "the other", "the other"}; !slices.Equal(contents, want) {
@@ -179,12 +179,12 @@ func TestCharsetsOfDirectories(t *testing.T) {
 	c.want("250 ", "CWD japan")
 	c.want("250 ", "CWD "+sjis)
 	c.want(`257 "/japan/`+sjis+`" `, "PWD")
-	c.store("f\x83\x5c", "content")
+	c.Store("f\x83\x5c", "content")
 	if keys := s.keys(t); !slices.Contains(keys, "japan/"+name+"/fソ") {
 		t.Errorf("the bucket holds %q", keys)
 	}
 	c.want("250 ", "CWD /")
-	c.store("mirror/\xff\xff\xfe", "raw")
+	c.Store("mirror/\xff\xff\xfe", "raw")
 	c.want("501 ", "MKD mirror/utf/"+sjis)
 	c.want("257 ", "MKD mirror/utf/"+name)
 	if got := c.names("MLSD mirror"); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"utf", "\xff\xfe"}) {
@@ -193,7 +193,7 @@ func TestCharsetsOfDirectories(t *testing.T) {
 	if got := c.names("MLSD japan/" + sjis); !slices.Equal(got, []string{"f\x83\x5c"}) {
 		t.Errorf("MLSD japan: %q", got)
 	}
-	c.wantData("content", "RETR japan/"+name+"/fソ")
+	c.Want("content", "RETR japan/"+name+"/fソ")
 }
 
 // Section 3.1.1, RFC 2640 3.1 and 3.2: a mirror, or a server that knows no charset, keeps the very bytes.
@@ -216,8 +216,8 @@ func TestRawNames(t *testing.T) {
 		}
 		seen[tt.bytes] = true
 		sent := nvt(tt.bytes)
-		c.store(sent, "content of "+tt.bytes)
-		c.wantData("content of "+tt.bytes, "RETR "+sent)
+		c.Store(sent, "content of "+tt.bytes)
+		c.Want("content of "+tt.bytes, "RETR "+sent)
 		if _, got := c.entry("MLST " + sent); got != shown(tt.bytes) && got != "/"+shown(tt.bytes) {
 			t.Errorf("%s: MLST %q shows %q", tt.label, sent, got)
 		}
@@ -247,12 +247,12 @@ func TestRawNamesLeadNowhereElse(t *testing.T) {
 	s := newSite(t, settings{acme: "compatibility: {charset: raw}"})
 	s.put(t, "secret", "x")
 	c := s.connect(t)
-	c.loginAs("bob") // whose root is inner
+	c.Login("bob", password) // whose root is inner
 	for _, name := range []string{"\xc0\xae\xc0\xae/secret", "..\xc0\xafsecret", "\xc0\xae./secret", "../secret",
 		"/../secret", "\xe0\x80\xae./secret"} {
 		c.want("550 ", "SIZE "+name)
 	}
-	c.store("\xc0\xae\xc0\xae", "two overlong dots")
+	c.Store("\xc0\xae\xc0\xae", "two overlong dots")
 	c.want("213 17", "SIZE \xc0\xae\xc0\xae")
 	c.want("553 ", "MKD a\x00")
 	keys := s.keys(t)

@@ -139,7 +139,7 @@ func TestOPTS(t *testing.T) {
 // OPTS UTF8 is in no RFC, but clients send it: names are UTF-8 before it and after it.
 func TestOPTSUTF8(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
-	c.store("été", "x")
+	c.Store("été", "x")
 	c.want("200 ", "OPTS UTF8 ON")
 	c.want("213 1", "SIZE été")
 	if got := c.names("MLSD"); !slices.Equal(got, []string{"été"}) {

@@ -69,7 +69,7 @@ func TestEPSVALL(t *testing.T) {
 		c.want("503 ", line)
 	}
 	c.want("502 ", "LPRT 4,4,127,0,0,1,2,8,0")
-	c.fetch("NLST")
+	c.Transfer("NLST")
 	c.want("200 ", "EPSV ALL")
 	c.must("220", "REIN")
 	c.login()

@@ -117,16 +117,16 @@ func storeAndDelete(t *testing.T, s *site, name string) {
 	t.Helper()
 	c := s.login(t)
 	sent := nvt(name)
-	c.store(sent, "content")
+	c.Store(sent, "content")
 	if keys := s.keys(t); !slices.Equal(keys, []string{name}) {
 		t.Fatalf("the bucket holds %q, want %q", keys, name)
 	}
-	c.wantData("content", "RETR "+sent)
+	c.Want("content", "RETR "+sent)
 	shown := shown(name)
 	if _, got := c.entry("MLST " + sent); got != shown && got != "/"+shown {
 		t.Errorf("MLST %q shows %q", sent, got)
 	}
-	if r := c.upload("APPE "+sent, ""); !strings.HasPrefix(r, "226 ") {
+	if r, err := c.Upload("APPE "+sent, ""); err != nil || !strings.HasPrefix(r, "226 ") {
 		t.Errorf("APPE %q: %q", sent, r)
 	}
 	fill := strings.NewReplacer("NAME", sent, "NEW", "new "+sent)
@@ -148,9 +148,9 @@ func TestContentsAreNotConverted(t *testing.T) {
 	content := "\xff\xfe\x00é\xe9\r\n\r\n\n\r\x1a\xef\xbb\xbf\xed\xa0\x80"
 	c.must("200", "TYPE I")
 	c.must("200", "LANG ja")
-	c.store("f", content)
+	c.Store("f", content)
 	c.must("200", "LANG ar")
-	c.wantData(content, "RETR f")
+	c.Want(content, "RETR f")
 }
 
 // Section 3.1: names of eight bits go both ways, unchanged.
@@ -172,7 +172,7 @@ func wantListed(t *testing.T, s *site, names []string) {
 	t.Helper()
 	c := s.login(t)
 	for _, name := range names {
-		c.store(name, "content of "+name)
+		c.Store(name, "content of "+name)
 	}
 	want := slices.Sorted(slices.Values(names))
 	for _, line := range []string{"NLST", "MLSD", "LIST"} {
@@ -190,7 +190,7 @@ func wantListed(t *testing.T, s *site, names []string) {
 		}
 	}
 	for _, name := range c.list("NLST") {
-		c.wantData("content of "+name, "RETR "+name)
+		c.Want("content of "+name, "RETR "+name)
 	}
 	for _, name := range names {
 		if got := c.list("NLST " + name); !slices.Equal(got, []string{name}) {
@@ -214,7 +214,7 @@ func TestPathnamesMayHaveEveryCharacter(t *testing.T) {
 		}
 		for _, name := range []string{string([]byte{'a', b, 'z'}), string([]byte{b, 'z'}), string([]byte{'a', b})} {
 			sent := nvt(name)
-			c.store(sent, "content")
+			c.Store(sent, "content")
 			if got := s.object(t, name); got != "content" { // its listings cannot show every character
 				t.Errorf("STOR %q: the object holds %q", sent, got)
 			}
@@ -234,7 +234,7 @@ func TestSpacesBelongToThePathname(t *testing.T) {
 	t.Run("listings", func(t *testing.T) { wantListed(t, s, bytesOf(spaces)) })
 	t.Run("the-example", func(t *testing.T) {
 		s := newSite(t, settings{})
-		if r := s.login(t).upload("STOR   foo.bar", "x"); !strings.HasPrefix(r, "226 ") {
+		if r, err := s.login(t).Upload("STOR   foo.bar", "x"); err != nil || !strings.HasPrefix(r, "226 ") {
 			t.Errorf("STOR: %q", r)
 		}
 		if keys := s.keys(t); !slices.Equal(keys, []string{"  foo.bar"}) {
@@ -243,11 +243,11 @@ func TestSpacesBelongToThePathname(t *testing.T) {
 	})
 	t.Run("kept-apart", func(t *testing.T) {
 		c := newSite(t, settings{}).login(t)
-		c.store("x", "none")
-		c.store(" x", "leading")
-		c.store("x ", "trailing")
+		c.Store("x", "none")
+		c.Store(" x", "leading")
+		c.Store("x ", "trailing")
 		for name, want := range map[string]string{"x": "none", " x": "leading", "x ": "trailing"} {
-			c.wantData(want, "RETR "+name)
+			c.Want(want, "RETR "+name)
 		}
 	})
 }
@@ -279,7 +279,7 @@ func TestCRIsPadded(t *testing.T) {
 	storeAndDeleteAll(t, s, lineEnds)
 	t.Run("no-command-hides-behind", func(t *testing.T) {
 		c := newSite(t, settings{}).login(t)
-		c.store("keep", "x")
+		c.Store("keep", "x")
 		c.want("550 ", "SIZE nothing\r\x00\nDELE keep")
 		c.want("550 ", "SIZE nothing\nDELE keep")
 		c.want("213 1", "SIZE keep")
@@ -297,7 +297,7 @@ func TestCRIsPadded(t *testing.T) {
 func TestNULIsNoPartOfAPathname(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
-	c.store("keep", "x")
+	c.Store("keep", "x")
 	for _, line := range []string{
 		"DELE keep\x00", "DELE \x00keep", "DELE ke\x00ep", "DELE keep\r\x00\x00", "SIZE keep\x00.txt", "MKD a\x00b",
 		"CWD \x00", "MLST keep\x00",
@@ -305,7 +305,7 @@ func TestNULIsNoPartOfAPathname(t *testing.T) {
 	} {
 		c.want("5", line)
 	}
-	if r := c.upload("STOR new\x00.txt", "x"); !strings.HasPrefix(r, "553 ") {
+	if r, err := c.Upload("STOR new\x00.txt", "x"); err != nil || !strings.HasPrefix(r, "553 ") {
 		t.Errorf("STOR with NUL: %q", r)
 	}
 	if keys := s.keys(t); !slices.Equal(keys, []string{"keep"}) {
@@ -324,7 +324,7 @@ func TestLengthOfPathnames(t *testing.T) {
 	}
 	for _, of := range []string{"a", "é", "\r"} {
 		longest := long(1024, of)
-		c.store(nvt(longest), "content")
+		c.Store(nvt(longest), "content")
 		c.want("213 7", "SIZE "+nvt(longest))
 		if _, got := c.entry("MLST " + nvt(longest)); got != shown(longest) && got != "/"+shown(longest) {
 			t.Errorf("MLST shows %q", got)
@@ -399,10 +399,10 @@ func (s *site) inEachLanguage(t *testing.T, check func(*testing.T, *client)) {
 // Section 4.1: LANG touches neither listings nor anything else on a data connection.
 func TestDataConnectionsHaveNoLanguage(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
-	c.store("file", "x")
+	c.Store("file", "x")
 	c.must("257", "MKD dir")
 	stable := func(line string) string {
-		return regexp.MustCompile(`\d\d:\d\d `).ReplaceAllString(c.fetch(line), "")
+		return regexp.MustCompile(`\d\d:\d\d `).ReplaceAllString(c.Transfer(line), "")
 	}
 	want := map[string]string{}
 	for _, line := range []string{"LIST", "NLST", "MLSD"} {
@@ -494,7 +494,7 @@ func TestLANGAtAnyTime(t *testing.T) {
 	})
 	t.Run("during-a-transfer", func(t *testing.T) {
 		c := s.login(t)
-		conn := c.data()
+		conn := c.Data()
 		c.must("150", "STOR f")
 		c.write("LANG fr\r\nNOOP\r\nLANG tlh\r\nPWD\r\n")
 		_, _ = io.WriteString(conn, "x")

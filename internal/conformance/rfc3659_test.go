@@ -21,7 +21,7 @@ func TestLineEndsAreShownAsPictures(t *testing.T) {
 	c := s.login(t)
 	var want []string
 	for _, name := range lineEnds {
-		c.store(nvt(name.bytes), "content of "+name.bytes)
+		c.Store(nvt(name.bytes), "content of "+name.bytes)
 		want = append(want, pictures.Replace(name.bytes))
 	}
 	slices.Sort(want)
@@ -42,10 +42,10 @@ func TestLineEndsAreShownAsPictures(t *testing.T) {
 	}
 	for _, name := range lineEnds {
 		shown := shown(name.bytes)
-		c.wantData("content of "+name.bytes, "RETR "+shown)
+		c.Want("content of "+name.bytes, "RETR "+shown)
 		c.want("213 ", "SIZE "+shown)
 		c.want("250-", "MLST "+shown)
-		c.store(shown, "new") // replaces it and makes no other
+		c.Store(shown, "new") // replaces it and makes no other
 		c.want("350 ", "RNFR "+shown)
 		c.want("250 ", "RNTO moved")
 		c.want("250 ", "DELE moved")
@@ -85,7 +85,7 @@ func TestNoTelnetNegotiation(t *testing.T) {
 	})
 	t.Run("answers-keep-the-order", func(t *testing.T) {
 		c := s.login(t)
-		data := c.data()
+		data := c.Data()
 		c.must("150", "STOR f")
 		c.write(doEcho + "NOOP\r\n" + willType + "NOOP\r\n")
 		must.OK(t, data.Close())
@@ -96,7 +96,7 @@ func TestNoTelnetNegotiation(t *testing.T) {
 	t.Run("letters-of-a-charset", func(t *testing.T) { // in windows-1251 FF FD is "яэ"
 		c := newSite(t, settings{acme: "compatibility: {charset: windows-1251}"}).login(t)
 		const name = "\xff\xfd\xf2\xee"
-		c.store(name, "x")
+		c.Store(name, "x")
 		c.want("213 1", "SIZE "+name)
 		c.want(wontEcho+"213 1", doEcho+"SIZE "+name)
 	})
@@ -105,17 +105,17 @@ func TestNoTelnetNegotiation(t *testing.T) {
 // Section 2.2.2: pathnames are literal for SIZE, MDTM, MLST and MLSD: no character is magic.
 func TestPathnamesAreLiteral(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
-	c.store("abc", "x")
+	c.Store("abc", "x")
 	c.must("257", "MKD dir")
 	for _, pattern := range []string{"*", "a*", "?bc", "[a]bc", "{abc,x}", "a*c", "~", "~alice", "$HOME", "`ls`", "|ls",
 		"abc;", "-la", "-", "--", `\abc`, `a\bc`, "abc%00", "di*"} {
 		for _, command := range []string{"SIZE", "MDTM", "MLST"} {
 			c.want("550 ", command+" "+pattern)
 		}
-		if _, r := c.download("MLSD " + pattern); !strings.HasPrefix(r, "550 ") {
+		if _, r, err := c.Download("MLSD " + pattern); err != nil || !strings.HasPrefix(r, "550 ") {
 			t.Errorf("MLSD %s: %q", pattern, r)
 		}
-		c.store(pattern, "literal")
+		c.Store(pattern, "literal")
 		c.want("213 7", "SIZE "+pattern)
 		c.want("213 2", "MDTM "+pattern)
 		c.entry("MLST " + pattern)
@@ -136,7 +136,7 @@ func TestMDTM(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
 	before := time.Now().UTC().Truncate(time.Second)
-	c.store("f", "x")
+	c.Store("f", "x")
 	for _, line := range []string{"MDTM f", "mdtm f", "MdTm /f"} {
 		r := c.want("213 ", line)
 		stamp := strings.TrimPrefix(r, "213 ")
@@ -166,10 +166,10 @@ func TestMDTM(t *testing.T) {
 func TestSIZE(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
 	for _, content := range []string{"", "x", "one\ntwo\n", "one\r\ntwo\r\n", strings.Repeat("line\n", 5000)} {
-		c.store("f", content)
+		c.Store("f", content)
 		for _, kind := range []string{"TYPE I", "TYPE A"} {
 			c.must("200", kind)
-			moved := len(c.fetch("RETR f"))
+			moved := len(c.Transfer("RETR f"))
 			r := c.send("SIZE f")
 			if !strings.HasPrefix(r, "550 ") && r != "213 "+strconv.Itoa(moved) || kind == "TYPE I" &&
 				r != "213 "+strconv.Itoa(len(content)) {
@@ -190,26 +190,26 @@ func TestSIZE(t *testing.T) {
 func TestREST(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
-	c.store("f", "0123456789")
+	c.Store("f", "0123456789")
 	for offset, want := range map[string]string{"0": "0123456789", "4": "456789", "9": "9", "10": "", "007": "789"} {
 		c.want("350 ", "REST "+offset)
-		c.wantData(want, "RETR f")
+		c.Want(want, "RETR f")
 	}
-	c.wantData("0123456789", "RETR f")
+	c.Want("0123456789", "RETR f")
 	c.want("350 ", "REST 11")
-	if _, r := c.download("RETR f"); !strings.HasPrefix(r, "5") {
+	if _, r, err := c.Download("RETR f"); err != nil || !strings.HasPrefix(r, "5") {
 		t.Errorf("REST behind the end, RETR: %q", r)
 	}
-	c.wantData("0123456789", "RETR f")
+	c.Want("0123456789", "RETR f")
 	for _, line := range []string{"REST", "REST ", "REST -1", "REST +1", "REST x", "REST 1x", "REST 1 ", "REST 0x10",
 		"REST 1.5", "REST 1e3", "REST ٣"} {
 		c.want("501 ", line)
 	}
-	c.wantData("0123456789", "RETR f")
+	c.Want("0123456789", "RETR f")
 	t.Run("large", func(t *testing.T) {
 		c := s.login(t)
 		c.want("350 ", "REST 9223372036854775807")
-		if _, r := c.download("RETR f"); !strings.HasPrefix(r, "5") {
+		if _, r, err := c.Download("RETR f"); err != nil || !strings.HasPrefix(r, "5") {
 			t.Errorf("RETR: %q", r)
 		}
 	})
@@ -231,7 +231,7 @@ func TestTVFS(t *testing.T) {
 	for _, cwd := range []string{"/", "/A", "/A/D"} {
 		c.must("250", "CWD "+cwd)
 		for _, file := range []string{"/X", "/Y", "/A/Z", "/A/C/P", "/A/C/Q", "/B/P", "/B/Q"} {
-			c.wantData("content of "+file[1:], "RETR "+file)
+			c.Want("content of "+file[1:], "RETR "+file)
 		}
 	}
 	c.must("250", "CWD /A")
@@ -266,7 +266,7 @@ func TestTVFS(t *testing.T) {
 func TestFormOfMLST(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
-	c.store("f", "1234")
+	c.Store("f", "1234")
 	c.must("257", "MKD d")
 	c.must("257", "MKD d/e")
 	entry := regexp.MustCompile(`^(\S+=\S*;)+$`)
@@ -315,7 +315,7 @@ func TestFormOfMLSD(t *testing.T) {
 	c := s.login(t)
 	c.must("257", "MKD d")
 	for _, name := range []string{"f", "two words", " leading", "trailing ", "a;b", "a=b;", ";", "=", "e"} {
-		c.store("d/"+name, "1234")
+		c.Store("d/"+name, "1234")
 	}
 	c.must("257", "MKD d/sub")
 	line := regexp.MustCompile(`^((?:[\w.-]+=[^ ;]*;)+) (.+)$`)
@@ -351,8 +351,8 @@ func TestFormOfMLSD(t *testing.T) {
 func TestMLSxErrors(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
-	c.store("f", "x")
-	conn := c.data()
+	c.Store("f", "x")
+	conn := c.Data()
 	c.want("501 ", "MLSD f")
 	c.want("550 ", "MLST nothing")
 	c.want("550 ", "MLST f/x")
@@ -374,11 +374,11 @@ func TestMLSxErrors(t *testing.T) {
 func TestMLSDHasATypeOfItsOwn(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
 	c.must("200", "TYPE I")
-	c.store("a", "one\ntwo\n")
-	want := c.fetch("MLSD")
+	c.Store("a", "one\ntwo\n")
+	want := c.Transfer("MLSD")
 	c.must("200", "TYPE A")
-	c.wantData(want, "MLSD")
-	c.wantData("one\r\ntwo\r\n", "RETR a")
+	c.Want(want, "MLSD")
+	c.Want("one\r\ntwo\r\n", "RETR a")
 }
 
 // factNames are the names of facts in a fact list, in capitals or not, sorted.
@@ -410,7 +410,7 @@ func (c *client) markedFacts() []string {
 func TestOPTSMLST(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
-	c.store("f", "1234")
+	c.Store("f", "1234")
 	current := c.markedFacts()
 	for _, step := range []struct{ line, facts string }{
 		{"OptS Mlst Type;UNIX.mode;Perm;", "type;perm;"},
@@ -495,7 +495,7 @@ func fact(facts, name string) (string, bool) {
 // Section 7.5: facts as the grammar has them.
 func TestFacts(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
-	c.store("f", "1234")
+	c.Store("f", "1234")
 	c.must("257", "MKD d")
 	c.must("257", "MKD d/e")
 	value := map[string]*regexp.Regexp{
@@ -540,7 +540,7 @@ func TestUnique(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
 	for _, name := range []string{"a", "A", "b", "d/a"} {
-		c.store(name, "same")
+		c.Store(name, "same")
 	}
 	c.must("257", "MKD e")
 	unique := func(c *client, name string) string {
@@ -580,7 +580,7 @@ func TestNothingIsGuessed(t *testing.T) {
 	c := s.login(t)
 	c.everyFact()
 	for _, name := range []string{"page.html", "日本語.txt", "photo.jpg", "été.fr", "README"} {
-		c.store(name, "<!DOCTYPE html><html lang=fr><p>Bonjour</html>")
+		c.Store(name, "<!DOCTYPE html><html lang=fr><p>Bonjour</html>")
 		facts, _ := c.entry("MLST " + name)
 		head, err := s.client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &s.bucket, Key: &name})
 		must.OK(t, err)
@@ -616,7 +616,7 @@ func TestNothingIsGuessed(t *testing.T) {
 		s := newSite(t, settings{acme: "compatibility: {charset: shift_jis}"})
 		c := s.login(t)
 		c.everyFact()
-		c.store("\x93\xfa", "x")
+		c.Store("\x93\xfa", "x")
 		for _, entry := range c.list("MLSD") {
 			if got, _ := fact(entry, "charset"); !strings.EqualFold(got, "Shift_JIS") {
 				t.Errorf("%q", entry)

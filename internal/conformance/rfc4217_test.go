@@ -40,7 +40,7 @@ func TestAUTH(t *testing.T) {
 func TestAUTHBeginsAnew(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
-	c.store("f", "a\nb")
+	c.Store("f", "a\nb")
 	c.must("257", "MKD d")
 	c.must("250", "CWD d")
 	c.must("200", "TYPE A")
@@ -82,18 +82,18 @@ func TestPROT(t *testing.T) {
 	tcp := c.Conn.Conn
 	c.startTLS(s, "ftp.acme.example")
 	c.login()
-	c.store("f", "clear")
+	c.Store("f", "clear")
 	c.must("200", "PBSZ 0")
-	c.wantData("clear", "RETR f")
+	c.Want("clear", "RETR f")
 	c.must("200", "PROT P")
-	conn := s.secure(c.data())
+	conn := s.secure(c.Data())
 	c.must("150", "RETR f")
 	if got, err := io.ReadAll(conn); string(got) != "clear" || err != nil {
 		t.Errorf("under PROT P: %q, %v", got, err)
 	}
 	c.wantReply("226 ")
 	c.must("200", "PROT C")
-	c.wantData("clear", "RETR f")
+	c.Want("clear", "RETR f")
 	c.must("200", "PROT P")
 	c.must("220", "REIN")
 	must.OK(t, c.Conn.Conn.(*tls.Conn).CloseWrite())
@@ -104,7 +104,7 @@ func TestPROT(t *testing.T) {
 	c.Conn.Conn = tcp
 	c.In.Reset(tcp)
 	c.login()
-	c.wantData("clear", "RETR f")
+	c.Want("clear", "RETR f")
 	c.want("503 ", "PROT P")
 }
 

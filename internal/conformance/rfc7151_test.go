@@ -65,7 +65,7 @@ func TestHOSTAfterLogin(t *testing.T) {
 	c.want(`257 "/" `, "PWD")
 	c.must("220", "REIN")
 	c.want("220", "HOST ftp.umbrella.example")
-	c.loginAs("ursula")
+	c.Login("ursula", password)
 }
 
 // Section 3 and 4: between USER and PASS the user is not authenticated. HOST counts, and the server forgets the name
@@ -76,7 +76,7 @@ func TestHOSTBetweenUSERAndPASS(t *testing.T) {
 	c.must("331", "USER alice")
 	c.must("220", "HOST ftp.umbrella.example")
 	c.want("503 ", "PASS "+password)
-	c.loginAs("ursula")
+	c.Login("ursula", password)
 }
 
 // Section 3 and 3.2: each host has its own files, greeting and language.
@@ -94,7 +94,7 @@ func TestHOSTChoosesTheEnvironment(t *testing.T) {
 	}
 	wantLanguage(c, "EN")
 	c.must("220", "HOST ftp.umbrella.example")
-	c.loginAs("ursula")
+	c.Login("ursula", password)
 	c.want("213 1", "SIZE of umbrella")
 	c.want("550 ", "SIZE of acme")
 	c.want("550 ", "SIZE ../of acme")
@@ -171,7 +171,7 @@ func TestHOSTAndTLS(t *testing.T) {
 		c.startTLS(s, "")
 		c.must("331", "USER ursula")
 		c.want("530", "PASS "+password)
-		c.loginAs("alice")
+		c.Login("alice", password)
 	})
 	t.Run("after-auth", func(t *testing.T) {
 		c := s.connect(t)
@@ -179,7 +179,7 @@ func TestHOSTAndTLS(t *testing.T) {
 		c.must("220", "HOST ftp.acme.example")
 		c.must("331", "USER ursula")
 		c.want("530", "PASS "+password)
-		c.loginAs("alice")
+		c.Login("alice", password)
 	})
 	t.Run("server-name-chooses", func(t *testing.T) {
 		c := s.connect(t)
@@ -187,13 +187,13 @@ func TestHOSTAndTLS(t *testing.T) {
 		wantLanguage(c, "DE")
 		c.must("331", "USER alice")
 		c.want("530", "PASS "+password)
-		c.loginAs("ursula")
+		c.Login("ursula", password)
 	})
 	t.Run("server-name-and-the-same-host", func(t *testing.T) {
 		c := s.connect(t)
 		c.startTLS(s, "ftp.umbrella.example")
 		c.must("220", "HOST FTP.umbrella.example")
-		c.loginAs("ursula")
+		c.Login("ursula", password)
 	})
 }
 
@@ -274,7 +274,7 @@ func TestUnknownHOST(t *testing.T) {
 	c.want("504 ", "HOST 192.0.2.1")
 	c.want("504 ", "HOST [2001:db8::1]")
 	c.want("501 ", "HOST a..b")
-	c.loginAs("ursula")
+	c.Login("ursula", password)
 }
 
 // Section 3: HOST in the middle of others that were sent at once takes effect where it stands.

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"io"
 	"net"
 	"path/filepath"
 	"strings"
@@ -139,17 +138,14 @@ func (s *site) object(t *testing.T, key string) string {
 // A client is a control connection, byte by byte. A broken connection ends the test; a reply that is not the wanted
 // one fails it.
 type client struct {
-	*ftptest.Conn
+	*ftptest.Client
 	t *testing.T
 }
 
 // dial connects and reads nothing.
 func (s *site) dial(t *testing.T) *client {
 	t.Helper()
-	conn, err := ftptest.Open(s.address)
-	must.OK(t, err)
-	t.Cleanup(func() { conn.Close() })
-	return &client{conn, t}
+	return &client{ftptest.New(t, must.Dial(t, s.address)), t}
 }
 
 // got is a reply without an error.
@@ -179,13 +175,7 @@ func (s *site) login(t *testing.T) *client {
 
 func (c *client) login() {
 	c.t.Helper()
-	c.loginAs("alice")
-}
-
-func (c *client) loginAs(user string) {
-	c.t.Helper()
-	c.must("331", "USER "+user)
-	c.must("230", "PASS "+password)
+	c.Login("alice", password)
 }
 
 // startTLS goes under TLS and names a host to it, or none.
@@ -202,9 +192,7 @@ func (c *client) startTLS(s *site, serverName string) {
 // write sends bytes.
 func (c *client) write(bytes string) {
 	c.t.Helper()
-	if _, err := io.WriteString(c, bytes); err != nil {
-		c.t.Fatalf("write %q: %v", bytes, err)
-	}
+	must.Write(c.t, c, bytes)
 }
 
 // send sends a command line and returns the reply.
@@ -216,7 +204,7 @@ func (c *client) send(line string) string {
 // reply reads one reply.
 func (c *client) reply() string {
 	c.t.Helper()
-	return c.got(c.Reply())
+	return c.got(c.Conn.Reply())
 }
 
 // want sends a command line and wants a reply that begins so. It returns the reply.
@@ -257,58 +245,10 @@ func (c *client) wantBytes(want string) {
 	}
 }
 
-// data opens a data connection.
-func (c *client) data() net.Conn {
-	c.t.Helper()
-	conn, err := c.Data()
-	must.OK(c.t, err)
-	c.t.Cleanup(func() { conn.Close() })
-	return conn
-}
-
-// upload sends content on a data connection and returns the last reply.
-func (c *client) upload(line, content string) string {
-	c.t.Helper()
-	return c.got(c.Upload(line, content))
-}
-
-// store uploads a file and wants success.
-func (c *client) store(name, content string) {
-	c.t.Helper()
-	if r := c.upload("STOR "+name, content); !strings.HasPrefix(r, "226") {
-		c.t.Errorf("STOR %.300q: reply %q", name, r)
-	}
-}
-
-// download returns what a command sends on a data connection, and the last reply.
-func (c *client) download(line string) (content, last string) {
-	c.t.Helper()
-	content, last, err := c.Download(line)
-	return content, c.got(last, err)
-}
-
-// fetch downloads and wants success.
-func (c *client) fetch(line string) string {
-	c.t.Helper()
-	content, last := c.download(line)
-	if !strings.HasPrefix(last, "226") {
-		c.t.Errorf("%q: reply %q", line, last)
-	}
-	return content
-}
-
-// wantData downloads, and wants this content.
-func (c *client) wantData(content, line string) {
-	c.t.Helper()
-	if got := c.fetch(line); got != content {
-		c.t.Errorf("%q: %d bytes %.200q, want %d %.200q", line, len(got), got, len(content), content)
-	}
-}
-
 // list fetches a listing and returns its lines.
 func (c *client) list(line string) []string {
 	c.t.Helper()
-	content := c.fetch(line)
+	content := c.Transfer(line)
 	if content == "" {
 		return nil
 	}

@@ -37,21 +37,21 @@ func TestPercentIsACharacter(t *testing.T) {
 	t.Run("is-not-decoded", func(t *testing.T) {
 		s := newSite(t, settings{})
 		c := s.login(t)
-		c.store("é", "the letter")
-		c.store("A", "the letter")
-		c.store("d", "a file")
+		c.Store("é", "the letter")
+		c.Store("A", "the letter")
+		c.Store("d", "a file")
 		c.want("550 ", "SIZE %C3%A9")
 		c.want("550 ", "SIZE %41")
 		c.want("550 ", "SIZE x%2F..%2FA")
 		c.want("550 ", "SIZE %2FA")
 		c.want("550 ", "CWD %2E%2E")
-		c.store("%C3%A9", "eight bytes")
-		c.store("%41", "three bytes")
+		c.Store("%C3%A9", "eight bytes")
+		c.Store("%41", "three bytes")
 		if keys := s.keys(t); !slices.Equal(keys, []string{"%41", "%C3%A9", "A", "d", "é"}) {
 			t.Errorf("the bucket holds %q", keys)
 		}
-		c.wantData("the letter", "RETR é")
-		c.wantData("eight bytes", "RETR %C3%A9")
+		c.Want("the letter", "RETR é")
+		c.Want("eight bytes", "RETR %C3%A9")
 	})
 }
 
@@ -73,7 +73,7 @@ func TestNewNamesAreNormalized(t *testing.T) {
 			s := newSite(t, extra)
 			for _, name := range []string{composed, decomposed} {
 				c := s.login(t)
-				c.store(name, "content")
+				c.Store(name, "content")
 				if keys, want := s.keys(t), cmp.Or(tt.made, name); !slices.Equal(keys, []string{want}) {
 					t.Errorf("STOR %+q made %+q, want %+q", name, keys, want)
 				}
@@ -100,8 +100,8 @@ func TestNamesAreFoundInEitherForm(t *testing.T) {
 		s.put(t, there, "content")
 		s.put(t, "dir "+there+"/"+there, "inside")
 		c := s.login(t)
-		c.wantData("content", "RETR "+asked)
-		c.wantData("inside", "RETR dir "+asked+"/"+asked)
+		c.Want("content", "RETR "+asked)
+		c.Want("inside", "RETR dir "+asked+"/"+asked)
 		for _, line := range []string{"SIZE ", "MDTM ", "MFMT 20200102030405 "} {
 			c.want("213 ", line+asked)
 		}
@@ -150,13 +150,13 @@ func (s *site) follow(t *testing.T, uri string) string {
 		t.Errorf("the URI is for %s://%s, want ftp://%s", u.Scheme, u.Host, s.address)
 	}
 	c := s.connect(t)
-	c.loginAs(u.User.Username())
+	c.Login(u.User.Username(), password)
 	segments := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
 	for i, segment := range segments {
 		name, err := url.PathUnescape(segment)
 		must.OK(t, err)
 		if i == len(segments)-1 {
-			return c.fetch("RETR " + nvt(name))
+			return c.Transfer("RETR " + nvt(name))
 		}
 		c.must("250", "CWD "+nvt(name))
 	}
@@ -295,10 +295,10 @@ func TestTheExactNameWins(t *testing.T) {
 	}
 	c := s.login(t)
 	for name, content := range twins {
-		c.wantData(content, "RETR "+name)
+		c.Want(content, "RETR "+name)
 	}
 	for name := range twins { // and nothing else is changed
-		c.store(name, "new")
+		c.Store(name, "new")
 		for other, content := range twins {
 			if got := s.object(t, other); other != name && got != content {
 				t.Errorf("STOR %+q changed %+q: %q", name, other, got)

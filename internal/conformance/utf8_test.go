@@ -91,7 +91,7 @@ var pathnameCommands = []string{
 // name. It looks up and makes nothing.
 func TestInvalidUTF8IsRefused(t *testing.T) {
 	s := newSite(t, settings{})
-	s.login(t).store("keep", "x")
+	s.login(t).Store("keep", "x")
 	for _, tt := range invalid {
 		t.Run(tt.label, func(t *testing.T) {
 			c := s.login(t)
@@ -118,7 +118,7 @@ func TestInvalidUTF8IsNoPath(t *testing.T) {
 	s.put(t, "secret", "x")
 	s.put(t, "inner/f", "x")
 	c := s.connect(t)
-	c.loginAs("bob") // whose root is inner
+	c.Login("bob", password) // whose root is inner
 	for _, name := range []string{
 		"/\xc0\xae./secret", // 2F C0 AE 2E 2F, the document's own
 		"\xc0\xae\xc0\xae/secret", "..\xc0\xafsecret", "\xe0\x80\xae\xe0\x80\xae/secret", "\xf0\x80\x80\xae./secret",
@@ -154,7 +154,7 @@ func TestVerbsAreASCII(t *testing.T) {
 // RFC 2279 6: bytes that an overlong form hides are no end of a line.
 func TestInvalidUTF8EndsNoLine(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
-	c.store("keep", "x")
+	c.Store("keep", "x")
 	c.want("501 ", "SIZE x\xc0\x8d\xc0\x8aDELE keep")
 	c.want("501 ", "SIZE x\xe0\x80\x8d\xe0\x80\x8aDELE keep")
 	c.want("550 ", "SIZE x\u2028DELE keep")
@@ -181,7 +181,7 @@ func TestRepliesAreUTF8WhateverIsSent(t *testing.T) {
 					t.Errorf("%q: reply %q is not UTF-8", line, r)
 				}
 			}
-			c.loginAs("alice")
+			c.Login("alice", password)
 			for _, line := range []string{"TYPE " + bytes, "MODE " + bytes, "STRU " + bytes, "REST " + bytes,
 				"SITE " + bytes, "CWD " + bytes, "EPSV " + bytes} {
 				if r := c.send(line); !utf8.ValidString(r) || !strings.HasPrefix(r, "50") &&
@@ -253,10 +253,10 @@ func TestNamesAreBytes(t *testing.T) {
 	names := []string{"A", "a", "À", "à", "ß", "ss", "SS", "ﬁ", "fi", "K", "\u212a", "i", "ı", "İ", "ａ", "Ω", "\u2126",
 		"\ufeffa", "a\ufeff", "\ufeff", "\ufeff\ufeffa"}
 	for _, name := range names {
-		c.store(name, "content of "+name)
+		c.Store(name, "content of "+name)
 	}
 	for _, name := range names {
-		c.wantData("content of "+name, "RETR "+name)
+		c.Want("content of "+name, "RETR "+name)
 	}
 	if got := len(s.keys(t)); got != len(names) {
 		t.Errorf("%d objects, want %d", got, len(names))

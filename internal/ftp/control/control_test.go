@@ -197,17 +197,14 @@ func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.
 
 // A client is a control connection, line by line. What fails, fails the test.
 type client struct {
-	*ftptest.Conn
+	*ftptest.Client
 	t    *testing.T
 	site *site
 }
 
 func (s *site) dial() *client {
 	s.t.Helper()
-	conn, err := ftptest.Open(s.address)
-	must.OK(s.t, err)
-	s.t.Cleanup(func() { conn.Close() })
-	return &client{Conn: conn, t: s.t, site: s}
+	return &client{Client: ftptest.New(s.t, must.Dial(s.t, s.address)), t: s.t, site: s}
 }
 
 // newTenantSite starts a server where the user demo logs in so.
@@ -246,15 +243,13 @@ func (s *site) login() *client {
 
 func (c *client) write(bytes string) {
 	c.t.Helper()
-	if _, err := io.WriteString(c, bytes); err != nil {
-		c.t.Fatalf("write %q: %v", bytes, err)
-	}
+	must.Write(c.t, c, bytes)
 }
 
 // reply reads one reply, lines joined by LF.
 func (c *client) reply() string {
 	c.t.Helper()
-	return c.must(c.Reply())
+	return c.must(c.Conn.Reply())
 }
 
 // must is a reply without an error, lines joined by LF.
@@ -291,12 +286,6 @@ func (c *client) closed() {
 	must.OK(c.t, c.Closed())
 }
 
-// epsv opens a data connection.
-func (c *client) epsv() net.Conn {
-	c.t.Helper()
-	return c.dialData(c.epsvAddress())
-}
-
 func (c *client) epsvAddress() string {
 	c.t.Helper()
 	return c.must(c.Passive())
@@ -313,37 +302,7 @@ func (c *client) dialData(address string) net.Conn {
 // upload stores data and returns the final reply.
 func (c *client) upload(command, data string) string {
 	c.t.Helper()
-	conn := c.epsv()
-	c.do(command, "150 ")
-	must.Write(c.t, conn, data)
-	conn.Close()
-	return c.reply()
-}
-
-// store uploads and wants success.
-func (c *client) store(name, data string) {
-	c.t.Helper()
-	if r := c.upload("STOR "+name, data); !strings.HasPrefix(r, "226 ") {
-		c.t.Fatalf("STOR %q: %q", name, r)
-	}
-}
-
-// download returns what a command sends.
-func (c *client) download(command string) string {
-	c.t.Helper()
-	data, reply, err := c.Download(command)
-	if err != nil || !strings.HasPrefix(reply, "226 ") {
-		c.t.Fatalf("%s: reply %q, %v; want 226", command, reply, err)
-	}
-	return data
-}
-
-// wantData downloads, and wants this content.
-func (c *client) wantData(content, line string) {
-	c.t.Helper()
-	if got := c.download(line); got != content {
-		c.t.Errorf("%q: %d bytes %.200q, want %d %.200q", line, len(got), got, len(content), content)
-	}
+	return c.must(c.Upload(command, data))
 }
 
 // startTLS goes under TLS, data connections too.

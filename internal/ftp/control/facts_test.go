@@ -39,7 +39,7 @@ func (c *client) facts(pathname string) string {
 func (c *client) mlsd(pathname string) map[string]string {
 	c.t.Helper()
 	entries := map[string]string{}
-	for line := range strings.Lines(c.download(strings.TrimSuffix("MLSD "+pathname, " "))) {
+	for line := range strings.Lines(c.Transfer(strings.TrimSuffix("MLSD "+pathname, " "))) {
 		facts, name, ok := strings.Cut(strings.TrimSuffix(line, "\r\n"), " ")
 		if _, twice := entries[name]; !ok || twice {
 			c.t.Fatalf("MLSD %q: line %q", pathname, line)
@@ -144,7 +144,7 @@ func TestPermByPathname(t *testing.T) {
 func TestModify(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
-	c.store("file with spaces ", "content")
+	c.Store("file with spaces ", "content")
 	c.do("MKD dir", "257 ")
 	c.do("OPTS MLST modify;create;", "200 ")
 	now := time.Now().UTC().Format("20060102")
@@ -196,7 +196,7 @@ func TestModify(t *testing.T) {
 	if !regexp.MustCompile(`^modify=\d{14};$`).MatchString(started) {
 		t.Errorf("MLST of the root: %q", started)
 	}
-	c.store("implied/by/file", "x")
+	c.Store("implied/by/file", "x")
 	if got := c.facts("implied"); got != started {
 		t.Errorf("MLST of a directory without a marker: %q, want the start of the server, %q", got, started)
 	}
@@ -249,16 +249,16 @@ func TestModify(t *testing.T) {
 		c.do(command, want)
 	}
 	c.do("MDTM file with spaces ", "213 29991231235959")
-	c.store("20230101000000 file with spaces ", "content") // MDTM asks about this one now
+	c.Store("20230101000000 file with spaces ", "content") // MDTM asks about this one now
 	if r := c.do("MDTM 20230101000000 file with spaces ", "213 "+now[:6]); strings.Contains(r, "Modify") {
 		t.Errorf("MDTM of a file whose name begins with a time: %q", r)
 	}
 	c.do("MDTM file with spaces ", "213 29991231235959")
-	c.store("file with spaces ", "content") // the time of MFMT is not that of the new content
+	c.Store("file with spaces ", "content") // the time of MFMT is not that of the new content
 	if got := c.facts("file with spaces "); !strings.HasPrefix(got, "modify="+now[:6]) {
 		t.Errorf("MLST of a new content: %q", got)
 	}
-	c.store("a;b=c; d", "x")
+	c.Store("a;b=c; d", "x")
 	c.do("MFF Modify=20020717210715; a;b=c; d", "213 Modify=20020717210715; a;b=c; d")
 	c.do("TYPE A", "200 ")
 	c.do("SIZE file with spaces ", "550 ")

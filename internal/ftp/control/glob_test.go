@@ -44,8 +44,8 @@ func TestPatterns(t *testing.T) {
 		"[b].csv":      names("[b].csv"),
 		"\\[b\\].c*":   names("[b].csv"),
 	} {
-		c.wantData(want, "NLST "+pattern)
-		if got := c.download("LIST " + pattern); strings.Count(got, "\n") != strings.Count(want, "\n") {
+		c.Want(want, "NLST "+pattern)
+		if got := c.Transfer("LIST " + pattern); strings.Count(got, "\n") != strings.Count(want, "\n") {
 			t.Errorf("LIST %s: %q, want %q", pattern, got, want)
 		}
 		code := "212-"
@@ -79,7 +79,7 @@ func TestStatusOfPathname(t *testing.T) {
 	for _, key := range []string{"d/212 End of status.", "d/212-x", "d/ x", "d/sub/x", "d/213 x"} {
 		s.put(&s3.PutObjectInput{Key: &key})
 	}
-	want := strings.Split(strings.TrimSuffix(c.download("LIST d"), "\r\n"), "\r\n")
+	want := strings.Split(strings.TrimSuffix(c.Transfer("LIST d"), "\r\n"), "\r\n")
 	for _, command := range []string{"STAT d", "STAT -la d", "STAT d/*", "STAT /d/"} {
 		lines := strings.Split(c.do(command, "212-"), "\n")
 		if len(lines) != len(want)+2 {

@@ -89,11 +89,11 @@ func TestNamesInErrors(t *testing.T) {
 	c.do("RNTO new", "550 other -> new: No such file or directory.")
 	c.do("RNFR file", "350 ")
 	c.do("RNTO "+long, "553 "+long+": The file name is too long.")
-	c.epsv()
+	c.Data()
 	c.do("RETR nowhere", "550 nowhere: No such file or directory.")
-	c.epsv()
+	c.Data()
 	c.do("LIST nowhere", "550 nowhere: No such file or directory.")
-	c.epsv()
+	c.Data()
 	c.do("MLSD file", "501 file: Not a directory.")
 }
 
@@ -104,7 +104,7 @@ func TestFileIn150(t *testing.T) {
 	c := s.login()
 	begins := func(command, end string) {
 		t.Helper()
-		conn := c.epsv()
+		conn := c.Data()
 		r := c.do(command, "150 ")
 		if name := command[len("RETR "):]; name != "" && !strings.Contains(r, name) || end != "" &&
 			!strings.HasSuffix(r, end) || end == "" && strings.Contains(r, "bytes)") {
@@ -219,7 +219,7 @@ func TestIsolatesOfSize(t *testing.T) {
 		"HE": "\u2068file\u2069\u2069 \u2066 (4 bytes)\u2069", "AR": "\u2068file\u2069\u2069 \u2066 (4 bytes)\u2069", "DE": "file (4 bytes)",
 	} {
 		c.do("LANG "+lang, "200 ")
-		conn := c.epsv()
+		conn := c.Data()
 		if r := c.do("RETR file", "150 "); !strings.HasSuffix(r, want) || !balanced(r) {
 			t.Errorf("%s: %+q, want %+q", lang, r, want)
 		}

@@ -50,9 +50,9 @@ func TestNormalizationOfLongNames(t *testing.T) {
 		c.do("SIZE "+name, "213 ")
 		c.do("SIZE "+name+"x", "550 ")
 		if n == pathname.NFC {
-			c.store(name+"y", "")
+			c.Store(name+"y", "")
 		}
-		c.store(strings.Repeat(strings.Repeat("\r\x00", 200)+"/", 4)+"f", "")
+		c.Store(strings.Repeat(strings.Repeat("\r\x00", 200)+"/", 4)+"f", "")
 		c.do("QUIT", "221 ")
 	}
 }
@@ -97,7 +97,7 @@ func TestCharsetWithIACAlone(t *testing.T) {
 			s := newTenantSite(t, loginTo(config.Tenant{Compatibility: quirks}))
 			c := s.login()
 			for _, name := range test.bytes {
-				c.store(name, "")
+				c.Store(name, "")
 			}
 			s.wantObjects(test.want...)
 		})
@@ -131,16 +131,16 @@ func TestBackslashSeparates(t *testing.T) {
 	c.do("PWD", `257 "/scans/2026" `)
 	c.do(`CWD \`, "250 ")
 	c.do("PWD", `257 "/" `)
-	c.store(`scans\2026\a.jpg`, "a")
-	c.store("scans\\\x83\x5c.jpg", "KATAKANA SO, whose second byte is that of a backslash")
-	c.store(`mirror/a\b`, "raw")
+	c.Store(`scans\2026\a.jpg`, "a")
+	c.Store("scans\\\x83\x5c.jpg", "KATAKANA SO, whose second byte is that of a backslash")
+	c.Store(`mirror/a\b`, "raw")
 	s.wantObjects("scans/", "scans/2026/", "scans/2026/a.jpg", "scans/\u30bd.jpg", `mirror/a\b`)
 	for _, argument := range []string{`scans\2026`, `scans\2026\*.jpg`, `\scans\2026\`, `scans\2026\a.jpg`} {
-		c.wantData("/scans/2026/a.jpg\r\n", "NLST "+argument)
+		c.Want("/scans/2026/a.jpg\r\n", "NLST "+argument)
 	}
-	c.wantData("a", `RETR scans\..\scans\2026\a.jpg`)
+	c.Want("a", `RETR scans\..\scans\2026\a.jpg`)
 	for _, argument := range []string{`scans\`, `scans\.`, `scans\..`} {
-		conn := c.epsv()
+		conn := c.Data()
 		c.do("STOR "+argument, "550 ")
 		conn.Close()
 	}

@@ -79,11 +79,11 @@ func TestOutcomes(t *testing.T) {
 	}{
 		{func() { c.do("NOOP", "200 ") }, []string{"NOOP 200"}},
 		{func() { c.do("NOPE", "500 ") }, []string{"other 500"}},
-		{func() { c.store("file", "some data") }, []string{
+		{func() { c.Store("file", "some data") }, []string{
 			"EPSV 229", "STOR 226 upload /file, stored 9, upload of 9 complete true"}},
-		{func() { c.download("RETR file") }, []string{
+		{func() { c.Transfer("RETR file") }, []string{
 			"EPSV 229", "RETR 226 download /file, stored 9, download of 9 complete true"}},
-		{func() { c.epsv(); c.do("RETR none", "550 ") }, []string{
+		{func() { c.Data(); c.do("RETR none", "550 ") }, []string{
 			"EPSV 229", "RETR 550 download /none, file does not exist, download of 0 complete false"}},
 		{func() { c.do("DELE none", "550 ") }, []string{"DELE 550 delete /none, file does not exist"}},
 		// the name is looked for in NFC too, and the outcome has what the client has written
@@ -97,7 +97,7 @@ func TestOutcomes(t *testing.T) {
 		{func() { c.do("MDTM file", "213 "); c.do("MDTM 20260102030405 file", "213 ") }, []string{
 			"MDTM 213", "MDTM 213 set_time /file"}},
 		{func() {
-			data = c.epsv()
+			data = c.Data()
 			c.do("STOR slow", "150 ")
 			c.expectStatus()
 			c.write("ABOR\r\n")
@@ -124,7 +124,7 @@ func TestOutcomeOfAPanic(t *testing.T) {
 		cfg.Observe = func(*report.Client) report.Observers { return report.Observers{seen} }
 	})
 	c := s.login()
-	c.epsv()
+	c.Data()
 	seen.take()
 	c.do("MLSD", "150 ")
 	c.expect("421 ")

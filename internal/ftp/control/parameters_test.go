@@ -102,7 +102,7 @@ func (c *client) play(step string) {
 	c.t.Helper()
 	code, command, _ := strings.Cut(step, " ")
 	if command, want, download := strings.Cut(command, " <"); download {
-		c.wantData(want, command)
+		c.Want(want, command)
 		return
 	}
 	if command, data, upload := strings.Cut(command, " >"); upload {
@@ -112,7 +112,7 @@ func (c *client) play(step string) {
 		return
 	}
 	if needsDataConnection(command) && code != "425" {
-		c.epsv()
+		c.Data()
 	}
 	r := c.do(command, "")
 	if strings.HasPrefix(r, "150 ") { // a port to which nothing connects
@@ -181,7 +181,7 @@ func TestALLOIsAHint(t *testing.T) {
 		c := newSite(t, nil).login()
 		for _, announced := range []string{"13000000", "12582912", "5242880"} {
 			c.do("ALLO "+announced, "200 ")
-			c.store("f", strings.Repeat("x", 12<<20))
+			c.Store("f", strings.Repeat("x", 12<<20))
 			c.do("SIZE f", "213 12582912")
 		}
 	})
@@ -193,8 +193,8 @@ func TestAnnouncedSizeIsLogged(t *testing.T) {
 	s := newSite(t, func(cfg *control.Config) { cfg.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	c := s.login()
 	c.do("ALLO 9", "200 ")
-	c.store("first", "new")
-	c.store("second", "new")
+	c.Store("first", "new")
+	c.Store("second", "new")
 	s.shutdown()
 	var announced []string
 	for line := range strings.Lines(log.String()) {

@@ -67,7 +67,7 @@ func TestPASVOverIPv6(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve(context.WithoutCancel(t.Context()), listener) }()
 	conn := must.Dial(t, listener.Addr().String())
-	c := &client{Conn: ftptest.NewConn(conn), t: t, site: s}
+	c := &client{Client: ftptest.New(t, conn), t: t, site: s}
 	c.expect("220 ")
 	c.do("USER demo", "331 ")
 	c.do("PASS demo", "230 ")

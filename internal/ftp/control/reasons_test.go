@@ -64,7 +64,7 @@ func TestParametersOfTransfers(t *testing.T) {
 	c.do("RANG 1 2", "350 ")
 	c.do("EPSV", "229 ")
 	c.do("STOR f", "504 RANG applies to downloads only.")
-	c.store("f", "content") // the range was for one transfer
+	c.Store("f", "content") // the range was for one transfer
 }
 
 // A data connection that has come is not missed, also if no transfer takes it.
@@ -76,8 +76,8 @@ func TestLogOfUnusedDataConnections(t *testing.T) {
 		ports = cfg.Ports
 	})
 	c := s.login()
-	c.store("f", "content")
-	conn := c.epsv()
+	c.Store("f", "content")
+	conn := c.Data()
 	// the client has connected before the server has seen it
 	for end := time.Now().Add(waitTimeout); ports.InUse() > 0; runtime.Gosched() {
 		if time.Now().After(end) {

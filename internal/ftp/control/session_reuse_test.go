@@ -87,26 +87,26 @@ func TestSessionReuseRequired(t *testing.T) {
 			s.tls = withCache(s.tls)
 			c := s.loginTLS()
 			own := s.tls
-			c.store("secret", "content")
-			c.wantData("content", "RETR secret")
+			c.Store("secret", "content")
+			c.Want("content", "RETR secret")
 
 			foreign := withCache(own)
 			c.wantNothing(foreign)        // by full handshakes
 			c.wantNothing(foreign)        // with the tickets of those
 			c.wantNothing(frozen(others)) // with a ticket of another session of the same user
-			other.store("new", "x")
+			other.Store("new", "x")
 			other.do("DELE new", "250 ")
 			c.wantNothing(frozen(others)) // with one of a data connection of that
 
 			// The client and the server go on, also with a session that the client resumes on another control
 			// connection.
-			c.store("more", "content")
+			c.Store("more", "content")
 			s.tls = own
 			resumed := s.loginTLS()
 			if !resumed.Conn.Conn.(*tls.Conn).ConnectionState().DidResume {
 				t.Error("the second control connection has not resumed the session of the first one")
 			}
-			resumed.wantData("content", "RETR more")
+			resumed.Want("content", "RETR more")
 		})
 	}
 }
@@ -131,7 +131,7 @@ func TestSessionReuseAfterREIN(t *testing.T) {
 		t.Run(v.name, func(t *testing.T) {
 			s := requireReuse(t, v.version)
 			c := s.loginTLS()
-			c.store("secret", "content")
+			c.Store("secret", "content")
 			before := s.tls
 			c.rein()
 			s.tls = withCache(s.tls)
@@ -140,7 +140,7 @@ func TestSessionReuseAfterREIN(t *testing.T) {
 			c.do("USER demo", "331 ")
 			c.do("PASS demo", "230 ")
 			c.wantNothing(frozen(before))
-			c.wantData("content", "RETR secret")
+			c.Want("content", "RETR secret")
 		})
 	}
 }

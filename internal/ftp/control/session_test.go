@@ -72,7 +72,7 @@ func TestLogin(t *testing.T) {
 
 func TestMalformedCommands(t *testing.T) {
 	c := newSite(t, nil).login()
-	c.store("keep", "x")
+	c.Store("keep", "x")
 	for command, want := range map[string]string{
 		"":                                  "500 ",
 		" NOOP":                             "500 ",
@@ -146,7 +146,7 @@ func TestMalformedCommands(t *testing.T) {
 // SP at the end belongs to a pathname, and not to words.
 func TestSpaceAtTheEnd(t *testing.T) {
 	c := newSite(t, nil).login()
-	c.store("keep", "x")
+	c.Store("keep", "x")
 	for command, want := range map[string]string{
 		"ABOR  ":              "226 ",
 		"SYST ":               "215 ",
@@ -255,13 +255,13 @@ func TestTLS(t *testing.T) {
 	c.do("PROT C", "534 ")
 	c.do("PROT P", "200 ")
 	c.TLS = s.tls
-	c.store("secret", "under TLS")
-	c.wantData("under TLS", "RETR secret")
-	c.store("empty", "")
-	c.wantData("", "RETR empty")
-	c.wantData("empty\r\nsecret\r\n", "NLST")
+	c.Store("secret", "under TLS")
+	c.Want("under TLS", "RETR secret")
+	c.Store("empty", "")
+	c.Want("", "RETR empty")
+	c.Want("empty\r\nsecret\r\n", "NLST")
 	c.do("MKD none", "257 ")
-	c.wantData("", "LIST none")
+	c.Want("", "LIST none")
 }
 
 // TestLongCommandLine: a command line that is too long is answered, and the session goes on, in the clear and under
@@ -316,20 +316,20 @@ func TestImplicitTLS(t *testing.T) {
 	conn, err := tls.Dial("tcp", listener.Addr().String(), s.tls)
 	must.OK(t, err)
 	defer conn.Close()
-	c := &client{Conn: ftptest.NewConn(conn), t: t, site: s}
+	c := &client{Client: ftptest.New(t, conn), t: t, site: s}
 	c.expect("220 ")
 	for range 2 {
 		c.TLS = s.tls // data connections are under TLS without PBSZ and PROT
 		c.do("USER demo", "331 ")
 		c.do("PASS demo", "230 ")
-		c.store("f", "x")
-		c.wantData("x", "RETR f")
+		c.Store("f", "x")
+		c.Want("x", "RETR f")
 		c.TLS = nil
 		c.do("PROT C", "200 ")
-		c.store("f", "in the clear")
+		c.Store("f", "in the clear")
 		c.TLS = s.tls
 		c.do("PROT P", "200 ")
-		c.store("f", "x")
+		c.Store("f", "x")
 		c.do("PROT C", "200 ")
 		c.do("REIN", "220 ") // TLS came with the connection and stays, for data connections too
 	}
@@ -357,7 +357,7 @@ func TestShutdown(t *testing.T) {
 	idle := s.connect()
 	idle.do("LANG fr", "200 ")
 	busy := s.login()
-	data := busy.epsv()
+	data := busy.Data()
 	busy.do("STOR slow", "150 ")
 
 	ended := make(chan error, 1)
@@ -392,8 +392,8 @@ func TestShutdown(t *testing.T) {
 func TestEndOfShutdown(t *testing.T) {
 	s := newSite(t, nil)
 	upload, download := s.login(), s.login()
-	upload.store("f", strings.Repeat("x", 32<<20)) // more than the sockets hold
-	sent, received := upload.epsv(), download.epsv()
+	upload.Store("f", strings.Repeat("x", 32<<20)) // more than the sockets hold
+	sent, received := upload.Data(), download.Data()
 	defer sent.Close()
 	defer received.Close()
 	upload.do("STOR slow", "150 ")

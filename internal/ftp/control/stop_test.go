@@ -182,13 +182,13 @@ func TestStoppingCommands(t *testing.T) {
 			if tt.operation != "login" {
 				c.do("PASS demo", "230 ")
 				c.do("MKD dir", "257 ")
-				c.store("dir/f", "content")
+				c.Store("dir/f", "content")
 			}
 			for i := 0; i < len(tt.before); i += 2 {
 				c.do(tt.before[i], tt.before[i+1])
 			}
 			if tt.transfer {
-				data = c.epsv()
+				data = c.Data()
 				t.Cleanup(func() { data.Close() })
 			}
 			b.operation = tt.operation
@@ -254,7 +254,7 @@ func TestStoppingCommands(t *testing.T) {
 			}
 			receive(t, "end", b.ended)
 			for {
-				reply, err := c.Reply()
+				reply, err := c.Conn.Reply()
 				if err != nil { // also in the middle of a listing
 					break
 				}

@@ -15,7 +15,10 @@ func (c *client) dialClear() net.Conn {
 	c.t.Helper()
 	clear := *c.Conn
 	clear.TLS = nil
-	return (&client{Conn: &clear, t: c.t, site: c.site}).epsv()
+	conn, err := clear.Data()
+	must.OK(c.t, err)
+	c.t.Cleanup(func() { conn.Close() })
+	return conn
 }
 
 // versions are the versions of TLS.
@@ -56,7 +59,7 @@ func TestUploadWithoutReading(t *testing.T) {
 					must.Write(t, conn, content)
 					must.OK(t, conn.Close())
 					c.expect("226 ")
-					c.wantData(content, "RETR f")
+					c.Want(content, "RETR f")
 				}
 			})
 		}
@@ -74,7 +77,7 @@ func TestResumption(t *testing.T) {
 			s.tls.MaxVersion = v.version
 			c := s.loginTLS()
 			for range 2 {
-				upload := c.epsv().(*tls.Conn)
+				upload := c.Data().(*tls.Conn)
 				c.do("STOR f", "150 ")
 				must.Write(t, upload, "content")
 				must.OK(t, upload.CloseWrite())
@@ -82,7 +85,7 @@ func TestResumption(t *testing.T) {
 					t.Errorf("behind the upload: %q, %v", rest, err)
 				}
 				c.expect("226 ")
-				download := c.epsv().(*tls.Conn)
+				download := c.Data().(*tls.Conn)
 				c.do("RETR f", "150 ")
 				if got, err := io.ReadAll(download); string(got) != "content" || err != nil {
 					t.Errorf("RETR: %q, %v", got, err)

@@ -127,7 +127,7 @@ func playTranscript(s *site, language string, pause func(before string)) []strin
 			continue
 		}
 		transfer, content, _ := strings.Cut(transfer, "|")
-		data := c.epsv()
+		data := c.Data()
 		if strings.HasPrefix(say(transfer), "150 ") {
 			if content != "" {
 				must.Write(c.t, data, content)

@@ -31,7 +31,7 @@ func TestUploadsOfNoBytes(t *testing.T) {
 	for _, format := range []string{"TYPE I", "TYPE A"} {
 		c := s.login()
 		c.do(format, "200 ")
-		c.store("full", "content")
+		c.Store("full", "content")
 		for _, test := range []struct{ command, name, want string }{
 			{"STOR empty", "empty", ""}, {"APPE empty", "empty", ""}, {"APPE new", "new", ""}, {"APPE full", "full", "content"},
 			{"STOR full", "full", ""},
@@ -39,7 +39,7 @@ func TestUploadsOfNoBytes(t *testing.T) {
 			if r := c.upload(test.command, ""); !strings.HasPrefix(r, "226 ") {
 				t.Errorf("%s, %s of no bytes: %q", format, test.command, r)
 			}
-			c.wantData(test.want, "RETR "+test.name)
+			c.Want(test.want, "RETR "+test.name)
 		}
 		c.do("DELE new", "250 ")
 	}
@@ -51,7 +51,7 @@ func TestDataConnectionOfFailedTransfer(t *testing.T) {
 	c := newSite(t, func(cfg *control.Config) { cfg.Logger = log.Logger() }).login()
 	c.do("MKD dir", "257 ")
 	for _, failing := range []string{"RETR dir", "RETR nothing", "LIST nothing"} {
-		conn := c.epsv()
+		conn := c.Data()
 		c.do(failing, "550 ")
 		c.do("NLST", "150 ")
 		if names, err := io.ReadAll(conn); string(names) != "dir\r\n" {
@@ -75,10 +75,10 @@ func TestDataConnectionOfFailedTransfer(t *testing.T) {
 func TestASCII(t *testing.T) {
 	c := newSite(t, nil).login()
 	c.do("TYPE A", "200 ")
-	c.store("text", "one\r\ntwo\r\n")
-	c.wantData("one\r\ntwo\r\n", "RETR text")
+	c.Store("text", "one\r\ntwo\r\n")
+	c.Want("one\r\ntwo\r\n", "RETR text")
 	c.do("TYPE I", "200 ")
-	c.wantData("one\ntwo\n", "RETR text")
+	c.Want("one\ntwo\n", "RETR text")
 	t.Run("large", func(t *testing.T) {
 		// Lines of all lengths, so that each way to run out of room occurs, and one that fits in no buffer.
 		var text strings.Builder
@@ -88,10 +88,10 @@ func TestASCII(t *testing.T) {
 		text.WriteString(strings.Repeat("y", 300_000) + "\n")
 		stored, sent := text.String(), strings.ReplaceAll(text.String(), "\n", "\r\n")
 		c.do("TYPE A", "200 ")
-		c.store("large", sent)
-		c.wantData(sent, "RETR large")
+		c.Store("large", sent)
+		c.Want(sent, "RETR large")
 		c.do("TYPE I", "200 ")
-		c.wantData(stored, "RETR large")
+		c.Want(stored, "RETR large")
 	})
 }
 
@@ -109,7 +109,7 @@ func TestSTOUKeepsTheExtension(t *testing.T) {
 		{"d/cam.jpg", `/d/cam-STAMP\.jpg`, "image/jpeg"},
 		{"/cam 2.jpg", `cam 2-STAMP\.jpg`, "image/jpeg"},
 	} {
-		conn := c.epsv()
+		conn := c.Data()
 		opening := c.do(strings.TrimSuffix("STOU "+test.argument, " "), "150 FILE: ")
 		_, _ = io.WriteString(conn, "x")
 		conn.Close()
@@ -125,7 +125,7 @@ func TestSTOUKeepsTheExtension(t *testing.T) {
 		}
 	}
 	for argument, want := range map[string]string{"d/": "550 ", "..": "550 ", "\xfe": "501 "} {
-		conn := c.epsv()
+		conn := c.Data()
 		c.do("STOU "+argument, want)
 		conn.Close()
 	}
@@ -137,14 +137,14 @@ func TestKeptLineEnds(t *testing.T) {
 	const picture = "\xff\xd8\r\n\n\r\r\n"
 	c := s.login()
 	c.do("TYPE A", "200 Type set to A (ASCII).")
-	c.store("f", picture)
+	c.Store("f", picture)
 	c.do("TYPE I", "200 ")
-	c.wantData(picture, "RETR f")
+	c.Want(picture, "RETR f")
 	c.do("TYPE A", "200 ")
-	c.wantData(picture, "RETR f")
+	c.Want(picture, "RETR f")
 	c.do("SIZE f", "213 8")
 	c.do("REST 6", "350 ")
-	c.wantData(picture[6:], "RETR f")
+	c.Want(picture[6:], "RETR f")
 }
 
 // TestConnectionAfter150: 150 comes before the data connection is open where the client waits for that (RFC 959 4.2.2).
@@ -194,7 +194,7 @@ func TestConnectionAfter150(t *testing.T) {
 func TestQUITDuringATransfer(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
-	conn := c.epsv()
+	conn := c.Data()
 	c.do("STOR f", "150 ")
 	c.write("QUIT\r\n")
 	must.Write(t, conn, "content")
@@ -202,7 +202,7 @@ func TestQUITDuringATransfer(t *testing.T) {
 	c.expect("226 ")
 	c.expect("221 ")
 	c.closed()
-	if got := s.login().download("RETR f"); got != "content" {
+	if got := s.login().Transfer("RETR f"); got != "content" {
 		t.Errorf("the file has %q", got)
 	}
 }
@@ -234,7 +234,7 @@ func TestActive(t *testing.T) {
 			_, _ = io.WriteString(conn, "active")
 			conn.Close()
 			c.expect("226 ")
-			c.wantData("active", "RETR f")
+			c.Want("active", "RETR f")
 		})
 	}
 	t.Run("no-listener", func(t *testing.T) {
@@ -254,7 +254,7 @@ func TestActive(t *testing.T) {
 func TestStall(t *testing.T) {
 	s := newSite(t, func(cfg *control.Config) { cfg.Data.StallTimeout = 100 * time.Millisecond })
 	c := s.login()
-	conn := c.epsv()
+	conn := c.Data()
 	c.do("STOR f", "150 ")
 	_, _ = io.WriteString(conn, "some")
 	c.expect("426 Data transfer timed out.")
@@ -267,7 +267,7 @@ func TestStalledDownload(t *testing.T) {
 	// more than the buffers of a connection have room for
 	s.put(&s3.PutObjectInput{Key: new("f"), Body: bytes.NewReader(make([]byte, 64<<20))})
 	c := s.login()
-	_ = c.epsv()
+	_ = c.Data()
 	c.do("RETR f", "150 ")
 	c.expect("426 Data transfer timed out.")
 }
@@ -276,7 +276,7 @@ func TestABOR(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
 	t.Run("during-an-upload", func(t *testing.T) {
-		conn := c.epsv()
+		conn := c.Data()
 		c.do("STOR f", "150 ")
 		_, _ = io.WriteString(conn, strings.Repeat("x", 6<<20))
 		c.write("ABOR\r\n")
@@ -305,7 +305,7 @@ func TestABOR(t *testing.T) {
 		c.do("NLST", "425 ") // RFC 959 4.1.3: the data connection must be closed
 	})
 	t.Run("status-while-running", func(t *testing.T) {
-		conn := c.epsv()
+		conn := c.Data()
 		c.do("STOR f", "150 ")
 		c.do("STAT", "211-")
 		conn.Close()
@@ -338,7 +338,7 @@ func TestClientDisconnects(t *testing.T) {
 				s := newSite(t, func(cfg *control.Config) { cfg.CommitDelay = time.Hour })
 				other := s.login()
 				c := s.login()
-				data := c.epsv()
+				data := c.Data()
 				c.do("STOR f", "150 ")
 				_, _ = io.WriteString(data, content)
 				tt.vanish(c, data)
@@ -438,7 +438,7 @@ func TestClientHelloUnderPROTC(t *testing.T) {
 					t.Errorf("%s: %q, want %s", command, r, tt.want)
 				}
 				if tt.want == "226 " {
-					if got := tt.client.download("RETR f"); got != tt.data {
+					if got := tt.client.Transfer("RETR f"); got != tt.data {
 						t.Errorf("%d bytes %.20q are stored", len(got), got)
 					}
 					tt.client.do("DELE f", "250 ")
@@ -450,7 +450,7 @@ func TestClientHelloUnderPROTC(t *testing.T) {
 	t.Run("byte-by-byte", func(t *testing.T) {
 		under.t = t
 		for _, data := range []string{hello, hello[:4] + "\x00no hello"} {
-			conn := under.epsv()
+			conn := under.Data()
 			under.do("STOR f", "150 ")
 			for i := range len(data) {
 				if _, err := conn.Write([]byte{data[i]}); err != nil {
@@ -464,7 +464,7 @@ func TestClientHelloUnderPROTC(t *testing.T) {
 				continue
 			}
 			under.expect("226 ")
-			under.wantData(data, "RETR f")
+			under.Want(data, "RETR f")
 		}
 	})
 }
@@ -474,7 +474,7 @@ func TestClientHelloUnderPROTC(t *testing.T) {
 func TestNoTLSOnDataConnection(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.loginTLS()
-	c.store("f", "x")
+	c.Store("f", "x")
 	c.TLS = nil
 	for _, command := range []string{"STOR g", "RETR f", "NLST"} {
 		conn := c.dialData(c.epsvAddress())
@@ -495,7 +495,7 @@ func TestNoTLSOnDataConnection(t *testing.T) {
 func TestRNTOMustFollowRNFR(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
-	c.store("f", "content")
+	c.Store("f", "content")
 	for _, between := range []string{"200 NOOP", "550 RNFR nothing", "501 RNFR", "501 RNFR \xfe",
 		"553 RNFR " + strings.Repeat("x", 1025), "500 FOO"} {
 		c.do("RNFR f", "350 ")
@@ -556,10 +556,10 @@ func TestDownloadThatTheStorageFails(t *testing.T) {
 		cfg.Backend = failingBackend{cfg.Backend}
 	})
 	c := s.login()
-	c.store("text", "one\ntwo\nthree\n")
+	c.Store("text", "one\ntwo\nthree\n")
 	for _, kind := range []string{"I", "A"} {
 		c.do("TYPE "+kind, "200 ")
-		data := c.epsv()
+		data := c.Data()
 		c.do("RETR text", "150 ")
 		_, _ = io.Copy(io.Discard, data)
 		if reply := c.reply(); !strings.HasPrefix(reply, "451 ") {

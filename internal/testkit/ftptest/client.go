@@ -1,7 +1,6 @@
 package ftptest
 
 import (
-	"io"
 	"net"
 	"testing"
 
@@ -42,9 +41,7 @@ func DialFrom(tb testing.TB, from, to string) *net.TCPConn {
 func (c *Client) Reply(code int) string {
 	c.tb.Helper()
 	reply, err := c.Conn.Reply()
-	if err != nil {
-		c.tb.Fatal(err)
-	}
+	must.OK(c.tb, err)
 	got, text := Parse(reply)
 	if got != code {
 		c.tb.Fatalf("reply %q, want %d", reply, code)
@@ -55,9 +52,7 @@ func (c *Client) Reply(code int) string {
 // Command sends a command line and reads its reply.
 func (c *Client) Command(code int, line string) string {
 	c.tb.Helper()
-	if _, err := io.WriteString(c, line+"\r\n"); err != nil {
-		c.tb.Fatal(err)
-	}
+	must.Write(c.tb, c, line+"\r\n")
 	return c.Reply(code)
 }
 
@@ -76,13 +71,12 @@ func (c *Client) Login(user, password string) {
 	c.Command(230, "PASS "+password)
 }
 
-// Data opens a passive data connection.
+// Data opens a passive data connection, which ends with the test.
 func (c *Client) Data() net.Conn {
 	c.tb.Helper()
 	data, err := c.Conn.Data()
-	if err != nil {
-		c.tb.Fatal(err)
-	}
+	must.OK(c.tb, err)
+	c.tb.Cleanup(func() { _ = data.Close() })
 	return data
 }
 
