@@ -118,3 +118,85 @@ func TestVersionedPages(t *testing.T) {
 		}
 	}
 }
+
+// Two replicas rename one file at once, and another client replaces it after both have looked. Neither has copied the
+// later file, so it is there when both have ended, whichever delete marker is on top.
+func TestVersionedRenamesAtOnce(t *testing.T) {
+	t.Parallel()
+	s3test.RunVersioned(t, func(t *testing.T, s *s3test.Server) {
+		p := profile(t, s)
+		if p.GhostPrefixes = true; p.ConditionalDelete {
+			return // S3 refuses both deletes
+		}
+		for _, last := range []string{"first", "second"} {
+			t.Run(last+"-looks-last", func(t *testing.T) { testRenamesAtOnce(t, s, &p, last == "second") })
+		}
+	})
+}
+
+func testRenamesAtOnce(t *testing.T, s *s3test.Server, p *driver.Profile, secondLooksLast bool) {
+	t.Helper()
+	bucket := s.VersionedBucket(t)
+	other := drivertest.MustNew(t.Context(), s.Client(), bucket, &driver.Options{Profile: *p})
+	write(t, other, "file", "first")
+	firstChecked, replaced := make(chan struct{}), make(chan struct{})
+	firstDeleted, firstLooked := make(chan struct{}), make(chan struct{})
+	secondDeleted, secondLooked := make(chan struct{}), make(chan struct{})
+	replica := func(before map[string]func()) *driver.Fs {
+		spy := drivertest.NewSpy(s.Client())
+		spy.Before(func(_ context.Context, operation string, _ any) error {
+			if operation == "DeleteObjects" {
+				operation = "DeleteObject"
+			}
+			if step := before[operation]; step != nil {
+				delete(before, operation)
+				step()
+			}
+			return nil
+		})
+		return drivertest.MustNew(t.Context(), spy, bucket, &driver.Options{Profile: *p})
+	}
+	first := replica(map[string]func(){
+		"DeleteObject": func() {
+			close(firstChecked)
+			<-replaced
+		},
+		"ListObjectVersions": func() {
+			close(firstDeleted)
+			if <-secondDeleted; !secondLooksLast {
+				<-secondLooked
+			}
+		},
+	})
+	second := replica(map[string]func(){
+		"DeleteObject": func() {
+			<-firstChecked
+			write(t, other, "file", "later")
+			close(replaced)
+			<-firstDeleted
+		},
+		"ListObjectVersions": func() {
+			if close(secondDeleted); secondLooksLast {
+				<-firstLooked
+			}
+		},
+	})
+	ended := make(chan error, 1)
+	go func() {
+		err := first.Rename("file", "renamed")
+		close(firstLooked)
+		ended <- err
+	}()
+	err := second.Rename("file", "also-renamed")
+	close(secondLooked)
+	for _, err := range []error{err, <-ended} {
+		if !errors.Is(err, syscall.ESTALE) {
+			t.Errorf("a rename has ended with %v", err)
+		}
+	}
+	for name, want := range map[string]string{"file": "later", "renamed": "first", "also-renamed": "first"} {
+		if got, err := afero.ReadFile(other, name); err != nil || string(got) != want {
+			t.Errorf("%s has %q, %v, want %q", name, got, err, want)
+		}
+	}
+}

@@ -118,15 +118,14 @@ func (b *Bucket) deleteOnly(ctx context.Context, v Version, begun moment, doubt 
 // of another one. The error is EAGAIN where it is another version than v, and where the look fails. It is nil where S3
 // does not let these credentials look.
 func (b *Bucket) otherDeleted(ctx context.Context, v Version) error {
-	latest, covered, err := b.latestVersions(context.WithoutCancel(ctx), v.Key, v.Key)
-	now, found := covered[v.Key]
-	marker := latest[v.Key]
+	deleted, err := b.deletedVersions(context.WithoutCancel(ctx), v.Key, v.Key)
+	now := deleted[v.Key]
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return nil
 	case err != nil:
 		return unknown(err)
-	case marker == "" || marker == noVersion || !found || v.isListed(now):
+	case len(now.markers) == 0 || now.markers[0] == noVersion || !now.found || v.isListed(now.version):
 		return nil
 	}
 	return errOtherDeleted
@@ -278,28 +277,28 @@ func (b *Bucket) bringBack(ctx context.Context, key, marker string) error {
 
 // removeDeleteMarkers looks which versions new delete markers cover, whose IDs it gets by key. The versions are those
 // that were to be deleted, of one directory, in the order of their keys. Where a marker covers another version, it
-// removes the marker, and puts ESTALE into errs. A marker that is not the latest any more stays: another client has
-// stored something since. So does each one where S3 does not let these credentials look: the caller has checked the
-// versions right before. After another error it is not known what the markers cover, and the error is EAGAIN. It
-// takes a request for each page of the versions.
+// removes the marker, and puts ESTALE into errs. It does so too where other markers are above or between them: another
+// client may have meant the same version, and removes its own marker. A marker stays that is below a version, because
+// another client has stored that since. So does each one where S3 does not let these credentials look: the caller has
+// checked the versions right before. After another error it is not known what the markers cover, and the error is
+// EAGAIN. It takes a request for each page of the versions.
 func (b *Bucket) removeDeleteMarkers(ctx context.Context, versions []Version, markers map[string]string, errs []error) {
 	if len(markers) == 0 {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	latest, covered, err := b.latestVersions(ctx, versions[0].Key, versions[len(versions)-1].Key)
+	deleted, err := b.deletedVersions(ctx, versions[0].Key, versions[len(versions)-1].Key)
 	if errors.Is(err, fs.ErrPermission) {
 		return
 	}
 	for i, v := range versions {
-		marker := markers[v.Key]
-		now, found := covered[v.Key]
+		marker, now := markers[v.Key], deleted[v.Key]
 		switch {
 		case marker == "" || marker == noVersion || errs[i] != nil:
 			// or the marker of a suspended bucket, which is in the place of the object
 		case err != nil:
 			errs[i] = unknown(err)
-		case found && latest[v.Key] == marker && !v.isListed(now):
+		case now.found && slices.Contains(now.markers, marker) && !v.isListed(now.version):
 			errs[i] = b.bringBack(ctx, v.Key, marker)
 		}
 	}
@@ -314,57 +313,64 @@ func (v *Version) isListed(now Version) bool {
 	return (now.ID == "" || !v.Looked) && v.sameSizeAndETag(now) && v.sameTime(now)
 }
 
-// latestVersions lists the keys of a directory from first to last. It returns the IDs of those delete markers that
-// are the latest, and the latest versions that are none, by key.
-func (b *Bucket) latestVersions(
-	ctx context.Context, first, last string,
-) (markers map[string]string, versions map[string]Version, err error) {
+// A deletedVersion is the latest version of a key that is no delete marker, and the markers above it.
+type deletedVersion struct {
+	markers []string // their IDs, the latest first
+	version Version
+	found   bool // there is such a version
+}
+
+// deletedVersions lists the keys of a directory from first to last.
+func (b *Bucket) deletedVersions(ctx context.Context, first, last string) (map[string]deletedVersion, error) {
 	in := &s3.ListObjectVersionsInput{Bucket: &b.Name, Prefix: aws.String(commonPrefix(first, last)),
 		EncodingType: types.EncodingTypeUrl}
 	switch {
 	case first == last && b.Profile.SortedListings:
-		in.Prefix, in.MaxKeys = &first, aws.Int32(2) // the marker, and what is below it
+		in.Prefix, in.MaxKeys = &first, aws.Int32(fewVersions) // the marker, what is below it, and markers of others
 	case first == last:
 		in.Prefix = &first // other keys that begin with it may come first
 	case b.Profile.SortedListings && len(first) > len(*in.Prefix):
 		_, end := utf8.DecodeLastRuneInString(first)
 		in.KeyMarker = aws.String(first[:len(first)-end]) // comes before the key, and little is between the two
 	}
-	markers, versions = map[string]string{}, map[string]Version{}
+	deleted := map[string]deletedVersion{}
 	for {
-		var order versionOrder // for what it does to the answer
+		var order versionOrder
 		out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListObjectVersionsOutput, error) {
 			return b.client.ListObjectVersions(ctx, in, b.once, order.install)
 		})
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		page := &Page{Encoded: out.EncodingType == types.EncodingTypeUrl}
-		for _, m := range out.DeleteMarkers {
-			if key, ok := page.decode(m.Key); ok && aws.ToBool(m.IsLatest) {
-				markers[key] = aws.ToString(m.VersionId)
-			}
+		listed, err := order.versions(out, b.Profile.ULIDVersions)
+		if err != nil {
+			return nil, err
 		}
-		for _, o := range out.Versions {
-			key, ok := page.decode(o.Key)
-			if _, found := versions[key]; ok && !found {
-				v := Version{Key: key, Size: aws.ToInt64(o.Size), ETag: validator(o.ETag, o.Size, o.LastModified),
-					ModTime: aws.ToTime(o.LastModified)}
-				if id := aws.ToString(o.VersionId); id != noVersion {
-					v.ID = id
+		end := ""
+		for _, l := range listed {
+			end = l.key
+			of := deleted[l.key]
+			switch {
+			case of.found:
+				continue
+			case l.marker:
+				of.markers = append(of.markers, l.id)
+			default:
+				o := &l.listed
+				of.found, of.version = true, Version{Key: l.key, Size: aws.ToInt64(o.Size), ModTime: l.modified,
+					ETag: validator(o.ETag, o.Size, o.LastModified)}
+				if l.id != noVersion {
+					of.version.ID = l.id
 				}
-				versions[key] = v
 			}
+			deleted[l.key] = of
 		}
-		_, enough := versions[first]
-		if first == last && enough || !aws.ToBool(out.IsTruncated) {
-			return markers, versions, nil
+		enough := first == last && deleted[first].found || b.Profile.SortedListings && end > last
+		if enough || !aws.ToBool(out.IsTruncated) {
+			return deleted, nil
 		}
 		if err := nextVersions(in, out); err != nil {
-			return nil, nil, err
-		}
-		if b.Profile.SortedListings && *in.KeyMarker > last {
-			return markers, versions, nil
+			return nil, err
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package s3api
 
 import (
-	"cmp"
 	"context"
 	"io/fs"
 	"net/url"
@@ -235,14 +234,6 @@ func next(in *s3.ListObjectVersionsInput, page *s3.ListObjectVersionsOutput) err
 	return nextVersions(in, page)
 }
 
-// A listedVersion is a version or a delete marker of a page, in the order of S3.
-type listedVersion struct {
-	key, id  string
-	marker   bool
-	modified time.Time
-	listed   types.ObjectVersion // of a version
-}
-
 // versions requests a page of versions and delete markers.
 func (c *pastClient) versions(
 	ctx context.Context, in *s3.ListObjectVersionsInput, opts []func(*s3.Options),
@@ -255,50 +246,8 @@ func (c *pastClient) versions(
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(order.markers) != len(out.Versions)+len(out.DeleteMarkers) {
-		return nil, nil, s3error.New(syscall.EIO, "S3 answered a listing of versions in an unknown form")
-	}
-	page := Page{Encoded: out.EncodingType == types.EncodingTypeUrl}
-	all := make([]listedVersion, 0, len(order.markers))
-	versions, markers := out.Versions, out.DeleteMarkers
-	for _, marker := range order.markers {
-		var v listedVersion
-		if marker {
-			m := markers[0]
-			markers = markers[1:]
-			v.marker, v.id, v.modified = true, aws.ToString(m.VersionId), aws.ToTime(m.LastModified)
-			v.key, _ = page.decode(m.Key)
-		} else {
-			v.listed = versions[0]
-			versions = versions[1:]
-			v.id, v.modified = aws.ToString(v.listed.VersionId), aws.ToTime(v.listed.LastModified)
-			v.key, _ = page.decode(v.listed.Key)
-		}
-		if c.ulids {
-			v.modified = ulidTime(v.id, v.modified)
-		}
-		all = append(all, v)
-	}
-	if c.ulids {
-		slices.SortStableFunc(all, func(a, b listedVersion) int {
-			return cmp.Or(strings.Compare(a.key, b.key), b.modified.Compare(a.modified), strings.Compare(b.id, a.id))
-		})
-	}
-	return all, out, nil
-}
-
-// ulidTime is the time, to the millisecond, that an ID begins with (https://github.com/ulid/spec), and otherwise for
-// one that is none.
-func ulidTime(id string, otherwise time.Time) time.Time {
-	const digits, ulid, timeDigits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ", 26, 10
-	if len(id) != ulid {
-		return otherwise
-	}
-	var ms int64
-	for _, c := range id[:timeDigits] {
-		ms = ms<<5 + int64(strings.IndexRune(digits, c))
-	}
-	return time.UnixMilli(ms)
+	all, err := order.versions(out, c.ulids)
+	return all, out, err
 }
 
 // A chooser gets the versions of keys in the order of S3, those of a key one after another, the latest first.

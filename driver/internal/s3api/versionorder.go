@@ -2,8 +2,12 @@ package s3api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -51,6 +55,63 @@ func (o *versionOrder) note(
 			}
 		}
 	})
+}
+
+// A listedVersion is a version or a delete marker of a page, in the order of S3.
+type listedVersion struct {
+	key, id  string
+	marker   bool
+	modified time.Time
+	listed   types.ObjectVersion // of a version
+}
+
+// versions puts what the SDK has made of the answer into the order of S3. With ulids, the IDs tell the order: see the
+// profile.
+func (o *versionOrder) versions(out *s3.ListObjectVersionsOutput, ulids bool) ([]listedVersion, error) {
+	if len(o.markers) != len(out.Versions)+len(out.DeleteMarkers) {
+		return nil, s3error.New(syscall.EIO, "S3 answered a listing of versions in an unknown form")
+	}
+	page := Page{Encoded: out.EncodingType == types.EncodingTypeUrl}
+	all := make([]listedVersion, 0, len(o.markers))
+	versions, markers := out.Versions, out.DeleteMarkers
+	for _, marker := range o.markers {
+		var v listedVersion
+		if marker {
+			m := markers[0]
+			markers = markers[1:]
+			v.marker, v.id, v.modified = true, aws.ToString(m.VersionId), aws.ToTime(m.LastModified)
+			v.key, _ = page.decode(m.Key)
+		} else {
+			v.listed = versions[0]
+			versions = versions[1:]
+			v.id, v.modified = aws.ToString(v.listed.VersionId), aws.ToTime(v.listed.LastModified)
+			v.key, _ = page.decode(v.listed.Key)
+		}
+		if ulids {
+			v.modified = ulidTime(v.id, v.modified)
+		}
+		all = append(all, v)
+	}
+	if ulids {
+		slices.SortStableFunc(all, func(a, b listedVersion) int {
+			return cmp.Or(strings.Compare(a.key, b.key), b.modified.Compare(a.modified), strings.Compare(b.id, a.id))
+		})
+	}
+	return all, nil
+}
+
+// ulidTime is the time, to the millisecond, that an ID begins with (https://github.com/ulid/spec), and otherwise for
+// one that is none.
+func ulidTime(id string, otherwise time.Time) time.Time {
+	const digits, ulid, timeDigits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ", 26, 10
+	if len(id) != ulid {
+		return otherwise
+	}
+	var ms int64
+	for _, c := range id[:timeDigits] {
+		ms = ms<<5 + int64(strings.IndexRune(digits, c))
+	}
+	return time.UnixMilli(ms)
 }
 
 // nextVersions makes the request for the page of versions after one. The page ends with a key or a common prefix,
