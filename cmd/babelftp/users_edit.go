@@ -70,11 +70,11 @@ func findAccount(cmd *cobra.Command, configFile, who string, add bool, inFile st
 
 // choose is the file of the user, or that for a new one. users_file may be a folder.
 func (a account) choose(usersFile string, add bool, inFile string) (string, error) {
-	candidates := []string{usersFile}
-	if info, err := os.Stat(usersFile); err == nil && info.IsDir() {
-		if candidates, err = yamlFiles(usersFile); err != nil {
-			return "", err
-		}
+	candidates, isFolder, err := documentsOf(usersFile)
+	if err != nil {
+		return "", err
+	}
+	if isFolder {
 		if inFile != "" && !yamlconf.IsDocument(filepath.Base(inFile)) {
 			return "", fmt.Errorf("the server reads no file of the name %s in %s: name one that ends in .yaml by --file",
 				inFile, usersFile)
@@ -84,17 +84,11 @@ func (a account) choose(usersFile string, add bool, inFile string) (string, erro
 		}
 	}
 	for _, file := range candidates {
-		text, err := os.ReadFile(file)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return "", fmt.Errorf("cannot read %s: %w", file, yamlconf.WithoutPath(err))
-		}
-		d, err := usersfile.Parse(text)
+		d, err := readUsersFile(file)
 		switch {
+		case errors.Is(err, os.ErrNotExist):
 		case err != nil:
-			return "", fmt.Errorf("%s: %w", file, err)
+			return "", err
 		case d.Has(a.user) && add:
 			return "", fmt.Errorf("%s is in %s already: babelftp users passwd, disable, enable and remove change a user", a,
 				file)
@@ -114,15 +108,31 @@ func (a account) choose(usersFile string, add bool, inFile string) (string, erro
 	return candidates[0], nil
 }
 
-// yamlFiles are the files of a folder that a server reads.
-func yamlFiles(folder string) (files []string, err error) {
-	entries, err := os.ReadDir(folder)
+// documentsOf are the files of a users_file, and whether it is a folder of them.
+func documentsOf(usersFile string) (files []string, isFolder bool, err error) {
+	if info, err := os.Stat(usersFile); err != nil || !info.IsDir() {
+		return []string{usersFile}, false, nil
+	}
+	entries, err := os.ReadDir(usersFile)
 	for _, e := range entries {
 		if yamlconf.IsDocument(e.Name()) {
-			files = append(files, filepath.Join(folder, e.Name()))
+			files = append(files, filepath.Join(usersFile, e.Name()))
 		}
 	}
-	return files, err
+	return files, true, err
+}
+
+// readUsersFile reads one of these files.
+func readUsersFile(name string) (*usersfile.Document, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", name, yamlconf.WithoutPath(err))
+	}
+	d, err := usersfile.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return d, nil
 }
 
 // change changes the file, if the configuration is good with the result.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
 
@@ -114,23 +112,17 @@ func listUsers(cfg *config.Config, tenants []string, last map[string]time.Time, 
 func addSources(cfg *config.Config, all []listedUser) error {
 	documents := map[string][]*usersfile.Document{} // by tenant
 	for name, t := range cfg.Tenants {
-		files := []string{t.UsersFile}
-		if info, err := os.Stat(t.UsersFile); err == nil && info.IsDir() {
-			if files, err = yamlFiles(t.UsersFile); err != nil {
-				return err
-			}
+		if t.UsersFile == "" {
+			continue
+		}
+		files, _, err := documentsOf(t.UsersFile)
+		if err != nil {
+			return err
 		}
 		for _, file := range files {
-			if file == "" {
-				continue
-			}
-			text, err := os.ReadFile(file)
+			d, err := readUsersFile(file)
 			if err != nil {
-				return fmt.Errorf("cannot read %s: %w", file, yamlconf.WithoutPath(err))
-			}
-			d, err := usersfile.Parse(text)
-			if err != nil {
-				return fmt.Errorf("%s: %w", file, err)
+				return err
 			}
 			documents[name] = append(documents[name], d)
 		}
