@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -50,54 +51,64 @@ func newCheckCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		for _, warning := range cfg.Warnings() {
-			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", warning)
+		out := cmd.OutOrStdout()
+		if *asJSON {
+			out = io.Discard // for all but the lines of buckets
 		}
-		shown, err := certs.Open(cfg, nil, nil, slog.New(slog.DiscardHandler))
-		if err != nil {
+		if err := checkFiles(cmd, cfg, out); err != nil {
 			return err
-		}
-		for _, name := range slices.Sorted(maps.Keys(cfg.Tenants)) {
-			if t := cfg.Tenants[name]; t.Auth.UsesFTP() {
-				if err := usersfile.Writable(t.UsersFile); err != nil {
-					return fmt.Errorf("tenants.%s.auth.ftp stores users in users_file, but %w", name, err)
-				}
-			}
-		}
-		if refused := cfg.RefusedTexts(); len(refused) > 0 {
-			return refused
-		}
-		ended, warnings := shown.Problems(time.Now())
-		for _, warning := range warnings {
-			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", warning)
-		}
-		if len(ended) > 0 {
-			return errors.New(strings.Join(ended, "\n"))
-		}
-		notes, warnings, err := server.CheckACME(cmd.Context(), cfg)
-		for _, warning := range warnings {
-			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", warning)
-		}
-		if err != nil {
-			return err
-		}
-		for _, note := range notes {
-			if !*asJSON {
-				fmt.Fprintln(cmd.OutOrStdout(), note)
-			}
 		}
 		if *probe {
-			err := errors.Join(probeBuckets(cmd, cfg, *asJSON), probeAuth(cmd, cfg, *asJSON),
-				probeInspectors(cmd, cfg, *asJSON))
-			if err != nil || *asJSON {
+			err := errors.Join(probeBuckets(cmd, cfg, *asJSON), probeAuth(cmd.Context(), cfg, out),
+				probeInspectors(cmd.Context(), cfg, out))
+			if err != nil {
 				return err
 			}
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "configuration ok: %s, %s\n",
+		_, err = fmt.Fprintf(out, "configuration ok: %s, %s\n",
 			count(len(cfg.Tenants), "tenant"), count(cfg.UsersCount(), "user"))
 		return err
 	}
 	return cmd
+}
+
+// checkFiles looks at what a valid configuration may still get wrong: its texts, its certificates and where the server
+// writes. Notes about what is right go to out.
+func checkFiles(cmd *cobra.Command, cfg *config.Config, out io.Writer) error {
+	warn := func(warnings []string) {
+		for _, warning := range warnings {
+			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", warning)
+		}
+	}
+	warn(cfg.Warnings())
+	shown, err := certs.Open(cfg, nil, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Tenants)) {
+		if t := cfg.Tenants[name]; t.Auth.UsesFTP() {
+			if err := usersfile.Writable(t.UsersFile); err != nil {
+				return fmt.Errorf("tenants.%s.auth.ftp stores users in users_file, but %w", name, err)
+			}
+		}
+	}
+	if refused := cfg.RefusedTexts(); len(refused) > 0 {
+		return refused
+	}
+	ended, warnings := shown.Problems(time.Now())
+	warn(warnings)
+	if len(ended) > 0 {
+		return errors.New(strings.Join(ended, "\n"))
+	}
+	notes, warnings, err := server.CheckACME(cmd.Context(), cfg)
+	warn(warnings)
+	if err != nil {
+		return err
+	}
+	for _, note := range notes {
+		fmt.Fprintln(out, note)
+	}
+	return nil
 }
 
 // probeBuckets prints a line for each bucket, in order, as soon as it and those before are tried. The error has a
@@ -128,28 +139,27 @@ func probeBuckets(cmd *cobra.Command, cfg *config.Config, asJSON bool) error {
 }
 
 // probeAuth prints a line for each service of auth to which logins can connect. The error has a line for each other.
-func probeAuth(cmd *cobra.Command, cfg *config.Config, asJSON bool) error {
-	services, names := map[string]*config.Auth{"auth": &cfg.Auth}, []string{"auth"}
-	for _, tenant := range slices.Sorted(maps.Keys(cfg.Tenants)) {
-		name := "tenant " + tenant + ": auth"
-		services[name], names = &cfg.Tenants[tenant].Auth, append(names, name)
-	}
+func probeAuth(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	var problems []error
-	for _, name := range names {
-		if !services[name].Given() {
-			continue
+	probe := func(name string, service *config.Auth) {
+		if !service.Given() {
+			return
 		}
-		if err := auth.Probe(cmd.Context(), services[name]); err != nil {
+		if err := auth.Probe(ctx, service); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", name, err))
-		} else if !asJSON {
-			fmt.Fprintln(cmd.OutOrStdout(), name+": ok")
+			return
 		}
+		fmt.Fprintln(out, name+": ok")
+	}
+	probe("auth", &cfg.Auth)
+	for _, tenant := range slices.Sorted(maps.Keys(cfg.Tenants)) {
+		probe("tenant "+tenant+": auth", &cfg.Tenants[tenant].Auth)
 	}
 	return errors.Join(problems...)
 }
 
 // probeInspectors prints a line for each tenant whose inspector judges a file. The error has a line for each other.
-func probeInspectors(cmd *cobra.Command, cfg *config.Config, asJSON bool) error {
+func probeInspectors(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	var problems []error
 	for _, tenant := range slices.Sorted(maps.Keys(cfg.Tenants)) {
 		i, err := cfg.Tenants[tenant].Inspect.New()
@@ -157,12 +167,12 @@ func probeInspectors(cmd *cobra.Command, cfg *config.Config, asJSON bool) error 
 			continue
 		}
 		if err == nil {
-			err = i.Probe(cmd.Context())
+			err = i.Probe(ctx)
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("tenant %s: inspect: %w", tenant, err))
-		} else if !asJSON {
-			fmt.Fprintln(cmd.OutOrStdout(), "tenant "+tenant+": inspect: ok")
+		} else {
+			fmt.Fprintln(out, "tenant "+tenant+": inspect: ok")
 		}
 	}
 	return errors.Join(problems...)
