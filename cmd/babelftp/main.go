@@ -118,7 +118,7 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",
 		Short: "Help about any command",
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			explained, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
 				return newUsageError(root, "unknown command %q", args[0])

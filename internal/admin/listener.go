@@ -38,7 +38,6 @@ type Listener struct {
 
 // tlsFiles are what TLS needs.
 type tlsFiles struct {
-	cfg         config.AdminTLS
 	certificate *certs.Files
 	clients     *x509.CertPool // nil without
 	required    bool           // whether clients must show a certificate
@@ -85,7 +84,7 @@ func (l *Listener) Prepare(cfg config.Admin) (*ListenerChange, error) {
 	if cfg.TLS.CertFile == "" {
 		return c, nil
 	}
-	c.files = &tlsFiles{cfg: cfg.TLS, required: c.passwords == nil}
+	c.files = &tlsFiles{required: c.passwords == nil}
 	if c.files.certificate, err = certs.OpenFiles(cfg.TLS.CertFile, cfg.TLS.KeyFile, l.log); err != nil {
 		return nil, fmt.Errorf("admin.tls: %w", err)
 	}

@@ -28,10 +28,12 @@ func (x ProxyProtocol) check(v *validator, p yamlconf.Path) {
 }
 
 // Networks are those that are trusted.
-func (x ProxyProtocol) Networks() []netip.Prefix {
-	networks := make([]netip.Prefix, 0, len(x.Trusted))
-	for _, n := range x.Trusted {
-		networks = append(networks, n.Prefix)
+func (x ProxyProtocol) Networks() []netip.Prefix { return prefixesOf(x.Trusted) }
+
+func prefixesOf(networks []value.Network) []netip.Prefix {
+	prefixes := make([]netip.Prefix, len(networks))
+	for i, n := range networks {
+		prefixes[i] = n.Prefix
 	}
-	return networks
+	return prefixes
 }

@@ -82,13 +82,7 @@ func (t *TLS) IsRequired() bool {
 }
 
 // Optional are the networks whose clients need no TLS.
-func (t *TLS) Optional() []netip.Prefix {
-	networks := make([]netip.Prefix, 0, len(t.OptionalNetworks))
-	for _, n := range t.OptionalNetworks {
-		networks = append(networks, n.Prefix)
-	}
-	return networks
-}
+func (t *TLS) Optional() []netip.Prefix { return prefixesOf(t.OptionalNetworks) }
 
 // checkRequired reports that TLS is required, by the section that p leads to, of a server without a certificate.
 func (v *validator) checkRequired(p yamlconf.Path, required *bool) {

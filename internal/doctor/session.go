@@ -19,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
 const (
@@ -480,7 +482,4 @@ func finish(conn, raw net.Conn) (err error) {
 }
 
 // local is the address of this end of the control connection.
-func (s *session) local() netip.Addr {
-	tcp, _ := s.conn.LocalAddr().(*net.TCPAddr) // nil has no address
-	return tcp.AddrPort().Addr().Unmap()
-}
+func (s *session) local() netip.Addr { return netaddr.Of(s.conn.LocalAddr()) }

@@ -34,14 +34,14 @@ func apply(
 	name string, change func(*Document) error, check func(name string, text []byte) error,
 	finish func(written, name string) error,
 ) error {
-	real, err := filepath.EvalSymlinks(name)
+	target, err := filepath.EvalSymlinks(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		real, err = name, nil
+		target, err = name, nil
 	}
 	if err != nil {
 		return err
 	}
-	folder, err := os.Open(filepath.Dir(real))
+	folder, err := os.Open(filepath.Dir(target))
 	if err != nil {
 		return fmt.Errorf("cannot open the folder of %s: %w: create it first", name, yamlconf.WithoutPath(err))
 	}
@@ -49,7 +49,7 @@ func apply(
 	if err := lock(folder); err != nil {
 		return fmt.Errorf("cannot lock the folder of %s: %w", name, err)
 	}
-	before, err := os.ReadFile(real)
+	before, err := os.ReadFile(target)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot read %s: %w", name, yamlconf.WithoutPath(err))
 	}
@@ -67,7 +67,7 @@ func apply(
 	if err != nil {
 		return err
 	}
-	if err := replace(real, text, finish); err != nil {
+	if err := replace(target, text, finish); err != nil {
 		return fmt.Errorf("cannot write %s: %w: nothing has changed", name, yamlconf.WithoutPath(err))
 	}
 	return folder.Sync()
@@ -75,18 +75,18 @@ func apply(
 
 // Writable returns an error if Change could not write a file of users, such as one in a Secret of Kubernetes.
 func Writable(name string) error {
-	real, err := filepath.EvalSymlinks(name)
+	target, err := filepath.EvalSymlinks(name)
 	if err != nil {
 		return fmt.Errorf("%s cannot be found: %w: write `users: {}` there", name, yamlconf.WithoutPath(err))
 	}
-	info, err := os.Stat(real)
+	info, err := os.Stat(target)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s cannot be read: %w", name, yamlconf.WithoutPath(err))
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is no file: name one", name)
 	}
-	if err := mayWrite(real, info); err != nil {
+	if err := mayWrite(target, info); err != nil {
 		return fmt.Errorf("it cannot be written: %w: name a file that the user of the server may write, at each replica", err)
 	}
 	return nil
