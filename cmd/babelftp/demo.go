@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -86,14 +87,7 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 			err = nil
 		}
 	}()
-	level := slog.LevelWarn
-	if d.verbose {
-		level = slog.LevelInfo
-	}
-	tail := &admin.LogTail{}
-	log := slog.New(slog.NewMultiHandler(newLogger(cmd.ErrOrStderr(), config.LogText, level).Handler(),
-		newLogger(tail, config.LogText, slog.LevelDebug).Handler()))
-
+	log, tail := d.logger(cmd.ErrOrStderr())
 	if d.locales != "" { // the S3 server changes the working directory
 		if d.locales, err = filepath.Abs(d.locales); err != nil {
 			return err
@@ -130,20 +124,25 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	reach := storage.AWSConfig()
-	serve := func() error {
-		srv, err := server.New(ctx, cfg, server.Options{
-			AWS: &reach, Certificate: certificate, Version: buildVersion(), Logger: log, Tail: tail,
-		})
+	opts := server.Options{
+		AWS: &reach, Certificate: certificate, Version: buildVersion(), Logger: log, Tail: tail,
+	}
+	return serveDemo(cfg, func() error {
+		srv, err := server.New(ctx, cfg, opts)
 		if err != nil {
 			return err
 		}
 		return serveUntil(ctx, now, srv, log, func() {
 			fmt.Fprint(cmd.OutOrStdout(), d.welcome(srv.Addr(), dir, storage)+administration(srv.AdminAddr(), password))
 		})
-	}
-	err = serve()
+	})
+}
+
+// serveDemo serves, on any port for administrators if the usual one is taken: no one has chosen it.
+func serveDemo(cfg *config.Config, serve func() error) error {
+	err := serve()
 	busy, ok := errors.AsType[*server.ListenError](err)
-	if ok && busy.Key == "admin.listen" { // no one has chosen this port
+	if ok && busy.Key == "admin.listen" {
 		cfg.Admin.Listen = anyPort
 		err = serve()
 		busy, ok = errors.AsType[*server.ListenError](err)
@@ -154,6 +153,17 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 			busy.Err)
 	}
 	return err
+}
+
+// logger is the log of the demo, and what keeps its last lines for administrators.
+func (d *demo) logger(out io.Writer) (*slog.Logger, *admin.LogTail) {
+	level := slog.LevelWarn
+	if d.verbose {
+		level = slog.LevelInfo
+	}
+	tail := &admin.LogTail{}
+	return slog.New(slog.NewMultiHandler(newLogger(out, config.LogText, level).Handler(),
+		newLogger(tail, config.LogText, slog.LevelDebug).Handler())), tail
 }
 
 // folder returns the absolute path of the folder to store files under, and what to do with it at the end.
