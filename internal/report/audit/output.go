@@ -35,12 +35,13 @@ func NewOutput(
 ) (*Output, error) {
 	o := &Output{log: log, needed: cfg.Required, endPost: func() {}}
 	var destinations []io.Writer
-	add := func(name string, out io.Writer) {
+	add := func(name string, out io.Writer) *Writer {
 		w := NewWriter(name, out, lost(name), log)
 		if cfg.Required {
-			w.Keep()
+			w.Require()
 		}
 		o.writers, destinations = append(o.writers, w), append(destinations, w)
+		return w
 	}
 	switch {
 	case cfg.Stdout():
@@ -55,8 +56,8 @@ func NewOutput(
 			return nil, fmt.Errorf("ca_file: %w", err)
 		}
 		ctx, o.endPost = context.WithCancel(context.WithoutCancel(ctx)) // Close ends it
-		receiver := web.NewWebhook(cfg.Webhook.URL, cfg.Webhook.Secret.Reveal(), authorities, config.ReceiverTimeout)
-		add("webhook", web.NewLines(ctx, receiver, log))
+		webhook := web.NewWebhook(cfg.Webhook.URL, cfg.Webhook.Secret.Reveal(), authorities, config.ReceiverTimeout)
+		add("webhook", &receiver{ctx, webhook}).Keep()
 	}
 	o.Writer = io.MultiWriter(destinations...)
 	return o, nil

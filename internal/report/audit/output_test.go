@@ -2,10 +2,19 @@ package audit_test
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
@@ -22,5 +31,44 @@ func TestStandardOutput(t *testing.T) {
 	o.Close(t.Context())
 	if got := stdout.String(); got != "{}\n" {
 		t.Errorf("standard output has %q", got)
+	}
+}
+
+// While the receiver answers 503, work is refused, and no longer than a second after it answers 2xx. It gets all lines.
+func TestReceiverRequired(t *testing.T) {
+	var up atomic.Bool
+	var got []string
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if !up.Load() || err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		got = append(got, string(body))
+	}))
+	t.Cleanup(receiver.Close)
+	o, err := audit.NewOutput(t.Context(), config.Audit{
+		Required: true, Webhook: config.Receiver{URL: receiver.URL, Secret: value.NewSecret("0123456789abcdef")},
+	}, io.Discard, func(string) func(int) { return func(lines int) { t.Errorf("%d lines are lost", lines) } },
+		slog.New(slog.NewTextHandler(t.Output(), nil)))
+	must.OK(t, err)
+	must.OK(t, o.Open())
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a write that lasts counts as failing after ten
+	defer cancel()
+	must.Write(t, o, `{"event":"a\n,"}`+"\n")
+	for !o.Refuses() && ctx.Err() == nil {
+		runtime.Gosched()
+	}
+	must.Write(t, o, "{}\n")
+	up.Store(true)
+	for o.Refuses() && ctx.Err() == nil {
+		runtime.Gosched()
+	}
+	if ctx.Err() != nil {
+		t.Errorf("the output refuses work: %v", o.Refuses())
+	}
+	o.Close(t.Context())
+	if want := []string{`[{"event":"a\n,"}]`, "[{}]"}; !slices.Equal(got, want) {
+		t.Errorf("the receiver got %q, want %q", got, want)
 	}
 }

@@ -39,8 +39,10 @@ type Writer struct {
 	log   *slog.Logger
 	lines chan []byte
 	keep  bool          // see Keep
+	needs bool          // see Require
 	full  atomic.Bool   // whether a line has waited in vain since there was a place
 	stop  chan struct{} // closed by Close
+	ended chan struct{} // closed when the time of Close is over
 	done  chan struct{} // closed when all is written
 
 	failing atomic.Bool               // whether the last write has failed
@@ -56,13 +58,17 @@ type Writer struct {
 func NewWriter(name string, out io.Writer, lost func(lines int), log *slog.Logger) *Writer {
 	return &Writer{
 		name: name, out: out, lost: lost, log: log,
-		lines: make(chan []byte, maxQueued), stop: make(chan struct{}), done: make(chan struct{}),
+		lines: make(chan []byte, maxQueued), stop: make(chan struct{}), ended: make(chan struct{}),
+		done: make(chan struct{}),
 	}
 }
 
-// Keep lets the writer try again what the destination did not take, until it takes it or the writer is closed. Keep
-// comes before Start.
+// Keep lets the writer try again what the destination did not take, until it takes it or the time of Close is over.
+// Keep comes before Start.
 func (w *Writer) Keep() { w.keep = true }
+
+// Require is Keep for a destination without which the server refuses commands, as the log then says.
+func (w *Writer) Require() { w.keep, w.needs = true, true }
 
 // Start begins to write.
 func (w *Writer) Start() { panics.Go(w.run) }
@@ -109,6 +115,7 @@ func (w *Writer) Close(ctx context.Context) error {
 	case <-w.done:
 		return nil
 	case <-ctx.Done():
+		close(w.ended)
 		return ctx.Err()
 	}
 }
@@ -185,16 +192,20 @@ func (w *Writer) try(lines []byte) (n int, err error) {
 	return max(0, n-begin), err
 }
 
-// pause waits until the next attempt. It returns false when the writer is closed.
+// pause waits until the next attempt. It returns false when the time of Close is over.
 func (w *Writer) pause(err error) bool {
-	if !w.failing.Swap(true) {
+	switch failed := w.failing.Swap(true); {
+	case failed:
+	case w.needs:
 		w.log.Error("audit log: the destination fails, and commands are refused until it works", "destination", w.name,
 			"err", err)
+	default:
+		w.log.Error("audit log: the destination fails, and its lines wait", "destination", w.name, "err", err)
 	}
 	select {
 	case <-time.After(retryEvery):
 		return true
-	case <-w.stop:
+	case <-w.ended:
 		return false
 	}
 }

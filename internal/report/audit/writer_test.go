@@ -156,9 +156,12 @@ func TestWriterKeepsLines(t *testing.T) {
 		d.fail.Store(1)
 		put(t, w, "four\n")
 		synctest.Wait()
-		if err := w.Close(t.Context()); err != nil {
-			t.Error(err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := w.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close: %v, want the error of the context", err)
 		}
+		synctest.Wait()
 		if lost.Load() != 1 {
 			t.Errorf("%d lines are lost at the end, want 1", lost.Load())
 		}
