@@ -261,7 +261,7 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match dataconn.Match
 	}
 	relay := []byte(nil)
 	if err == nil {
-		relay = proxied.tlv(relayType)
+		relay = proxied.relayValue()
 	}
 	switch {
 	case relay != nil && c.peers.confirm(c.ctx, from):
@@ -318,5 +318,5 @@ func question() []byte { return []byte{relayVersion} }
 // header is what a relay begins with.
 func header(client net.Conn, arrived time.Time) ([]byte, error) {
 	value := binary.BigEndian.AppendUint64([]byte{relayVersion}, uint64(time.Since(arrived)))
-	return newHeader(client.RemoteAddr(), client.LocalAddr(), relayType, value)
+	return relayHeader(client.RemoteAddr(), client.LocalAddr(), value)
 }

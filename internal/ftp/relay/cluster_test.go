@@ -404,9 +404,9 @@ func TestShutdownBeforeAHeader(t *testing.T) {
 func handMade(t *testing.T, to *replica, from string, port uint16, client string, age time.Duration) net.Conn {
 	t.Helper()
 	conn := to.dial(t, from, port)
-	h, err := newHeader(
+	h, err := relayHeader(
 		&net.TCPAddr{IP: net.ParseIP(client), Port: 40000}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: int(port)},
-		relayType, binary.BigEndian.AppendUint64([]byte{relayVersion}, uint64(age)))
+		binary.BigEndian.AppendUint64([]byte{relayVersion}, uint64(age)))
 	must.OK(t, err)
 	if _, err := conn.Write(h); err != nil {
 		t.Fatal(err)
@@ -619,8 +619,8 @@ func TestRefusals(t *testing.T) {
 	})
 	t.Run("other-version", func(t *testing.T) {
 		conn := owner.dial(t, replicas()[1], port)
-		h, err := newHeader(
-			&net.TCPAddr{IP: net.IPv4(203, 0, 113, 7)}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, relayType, []byte{9})
+		h, err := relayHeader(
+			&net.TCPAddr{IP: net.IPv4(203, 0, 113, 7)}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, []byte{9})
 		must.OK(t, err)
 		_, _ = conn.Write(h)
 		taken(t, conn, false)

@@ -189,8 +189,8 @@ func TestArrivalBeforeALookup(t *testing.T) {
 				begin := time.Now()
 				go func() {
 					value := binary.BigEndian.AppendUint64([]byte{relayVersion}, uint64(tc.age))
-					h, err := newHeader(
-						&net.TCPAddr{IP: net.IPv4(203, 0, 113, 7)}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, relayType,
+					h, err := relayHeader(
+						&net.TCPAddr{IP: net.IPv4(203, 0, 113, 7)}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)},
 						value)
 					if err != nil {
 						t.Error(err)

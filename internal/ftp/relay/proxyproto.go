@@ -70,14 +70,14 @@ func awaitLine(r *bufio.Reader) {
 // isProxied says whether the connection is that of a client. Else the load balancer has opened it for itself.
 func (c *proxyConn) isProxied() bool { return c.header.Command.IsProxy() }
 
-// tlv is the value of a type in the header (section 2.2), nil where there is none.
-func (c *proxyConn) tlv(kind byte) []byte {
+// relayValue is the value of relayType in the header (section 2.2), nil where there is none.
+func (c *proxyConn) relayValue() []byte {
 	tlvs, err := c.header.TLVs()
 	if err != nil {
 		return nil
 	}
 	for _, tlv := range tlvs {
-		if byte(tlv.Type) == kind {
+		if tlv.Type == relayType {
 			return tlv.Value
 		}
 	}
@@ -124,10 +124,11 @@ func (c *proxyConn) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// newHeader is a header of version 2 with the addresses of a client and of what it has reached, and one TLV.
-func newHeader(client, reached net.Addr, kind byte, value []byte) ([]byte, error) {
+// relayHeader is a header of version 2 with the addresses of a client and of what it has reached, and the value of
+// relayType.
+func relayHeader(client, reached net.Addr, value []byte) ([]byte, error) {
 	h := proxyproto.HeaderProxyFromAddrs(2, client, reached)
-	if err := h.SetTLVs([]proxyproto.TLV{{Type: proxyproto.PP2Type(kind), Value: value}}); err != nil {
+	if err := h.SetTLVs([]proxyproto.TLV{{Type: relayType, Value: value}}); err != nil {
 		return nil, err
 	}
 	return h.Format()

@@ -74,7 +74,7 @@ func TestRead(t *testing.T) {
 			if c.isProxied() != (tc.client != "pipe") {
 				t.Errorf("proxied: %v", c.isProxied())
 			}
-			if got := string(c.tlv(0xe5)); (got == "hi") != (name == "v2-tlv") {
+			if got := string(c.relayValue()); (got == "hi") != (name == "v2-tlv") {
 				t.Errorf("the TLV is %q", got)
 			}
 			if rest, err := io.ReadAll(c); err != nil || string(rest) != "USER alice\r\n" {
@@ -158,17 +158,17 @@ func TestHeader(t *testing.T) {
 		{"[2001:db8::7]:12345", "[2001:db8::1]:30000"},
 		{"203.0.113.7:12345", "[2001:db8::1]:30000"},
 	} {
-		header, err := newHeader(tcp(tc.client), tcp(tc.reached), 0xe5, []byte("value"))
+		header, err := relayHeader(tcp(tc.client), tcp(tc.reached), []byte("value"))
 		must.OK(t, err)
 		c, err := read(t, string(header))
 		must.OK(t, err)
 		if c.RemoteAddr().String() != tc.client || c.LocalAddr().String() != tc.reached ||
-			string(c.tlv(0xe5)) != "value" || c.tlv(0xe6) != nil {
+			string(c.relayValue()) != "value" {
 			t.Errorf(
-				"%s to %s with %q, want %s to %s", c.RemoteAddr(), c.LocalAddr(), c.tlv(0xe5), tc.client, tc.reached)
+				"%s to %s with %q, want %s to %s", c.RemoteAddr(), c.LocalAddr(), c.relayValue(), tc.client, tc.reached)
 		}
 	}
-	if _, err := newHeader(tcp("203.0.113.7:1"), tcp("192.0.2.1:1"), 0xe5, make([]byte, 1<<17)); err == nil {
+	if _, err := relayHeader(tcp("203.0.113.7:1"), tcp("192.0.2.1:1"), make([]byte, 1<<17)); err == nil {
 		t.Error("a header has a value of 128 KiB")
 	}
 }

@@ -80,7 +80,7 @@ func (c *Cluster) refusedBy(ctx context.Context, peer int) bool {
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	header, err := newHeader(conn.LocalAddr(), conn.RemoteAddr(), relayType, question())
+	header, err := relayHeader(conn.LocalAddr(), conn.RemoteAddr(), question())
 	return err != nil || (&relay{owner: conn}).offer(header, c.within) != nil
 }
 
