@@ -435,34 +435,13 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 			in.Objects[i].ETag = Condition{ETag: v.ETag}.ifMatch(&b.Profile)
 		}
 	}
-	var (
-		out *s3.DeleteObjectsOutput
-		err error
-	)
 	begun := b.moment()
-	for t := newTries(ctx, false); ; {
-		out, err = attempt(ctx, t, listTimeout, func(ctx context.Context) (*s3.DeleteObjectsOutput, error) {
-			return b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, b.once, withMD5)
-		})
-		if err == nil || !exact || !s3error.NotPerformed(err) || !t.again(ctx, err) {
-			break
-		}
-	}
+	out, err := b.sendBatch(ctx, in, exact)
 	var stopped error
 	deleted := func(Version) bool { return false }
 	remove := b.DeleteVersion
 	inDoubt := func(ctx context.Context, v Version, failed error) error {
-		object, left, err := b.isLeft(ctx, v, begun, true, failed)
-		switch {
-		case err != nil:
-		case left && markers != nil:
-			err = b.deleteOnly(ctx, v, begun, true)
-		case left:
-			_, err = b.deleteSince(ctx, v, begun, true)
-		case markers != nil && object.marked:
-			err = b.otherDeleted(ctx, v)
-		}
-		return err
+		return b.deleteDoubtful(ctx, v, begun, markers != nil, failed)
 	}
 	switch {
 	case err == nil:
@@ -500,6 +479,36 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 		errs[i] = stopped
 	}
 	return errs
+}
+
+// sendBatch makes the one request of deleteBatch. It repeats an exact one that S3 has certainly not performed.
+func (b *Bucket) sendBatch(
+	ctx context.Context, in *types.Delete, exact bool,
+) (out *s3.DeleteObjectsOutput, err error) {
+	for t := newTries(ctx, false); ; {
+		out, err = attempt(ctx, t, listTimeout, func(ctx context.Context) (*s3.DeleteObjectsOutput, error) {
+			return b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, b.once, withMD5)
+		})
+		if err == nil || !exact || !s3error.NotPerformed(err) || !t.again(ctx, err) {
+			return out, err
+		}
+	}
+}
+
+// deleteDoubtful deletes a version after a request that has failed, and by which S3 may have deleted it since begun.
+// With markers it means exactly this version, as deleteOnly does.
+func (b *Bucket) deleteDoubtful(ctx context.Context, v Version, begun moment, markers bool, failed error) error {
+	object, left, err := b.isLeft(ctx, v, begun, true, failed)
+	switch {
+	case err != nil:
+	case left && markers:
+		err = b.deleteOnly(ctx, v, begun, true)
+	case left:
+		_, err = b.deleteSince(ctx, v, begun, true)
+	case markers && object.marked:
+		err = b.otherDeleted(ctx, v)
+	}
+	return err
 }
 
 // doubtsOf returns the errors of keys after which S3 may have deleted their objects all the same, or may yet do it.
