@@ -10,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -23,14 +24,6 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		whole     = flag&os.O_APPEND != 0
 		keeps     = flag&os.O_TRUNC == 0 && (whole || offset > 0)
 	)
-	change := u.Quotas.Change(key)
-	endCopy := func() {}
-	defer func() {
-		if err != nil {
-			change.End(nil)
-			endCopy()
-		}
-	}()
 	w := &Writer{
 		Handle: file.Handle{FileName: name, Unsupported: syscall.EBADF}, u: u, key: key,
 		attributes: u.Objects.OfFile(name),
@@ -38,9 +31,17 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		exclusive:  exclusive,
 		opened:     time.Now(),
 		partSize:   u.PartSize,
-		change:     change,
+		change:     u.Quotas.Change(key),
+		resumable:  u.Owner != "",
 	}
-	w.resumable = u.Owner != ""
+	defer func() {
+		if err != nil {
+			w.change.End(nil)
+			if w.endCopy != nil {
+				w.endCopy()
+			}
+		}
+	}()
 	seen := u.reported.take(key)
 	if keeps && !whole {
 		var err error
@@ -73,24 +74,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 			if whole {
 				offset = v.Size
 			}
-			if offset > v.Size {
-				return nil, s3error.ErrInvalid
-			}
-			w.head, w.headSize, w.offset, w.resumable = v, offset, offset, false
-			w.keptEnd = offset
-			if !u.Truncate {
-				w.keptEnd = v.Size
-			}
-			if endCopy, err = u.BeginCopy(w.keptEnd); err != nil {
-				endCopy = func() {}
-				return nil, err
-			}
-			w.endCopy = endCopy
-			w.partSize = u.partSizeFor(w.keptEnd)
-			w.attributes, w.condition = a, v.Unchanged()
-			w.attributes.RemoveMTime()
-			u.Objects.Inherit(&w.attributes)
-			if err := u.Bucket.ReadTags(ctx, key, &w.attributes); err != nil {
+			if err := w.keep(ctx, v, a, offset); err != nil {
 				return nil, err
 			}
 		}
@@ -106,6 +90,28 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		return nil, err
 	}
 	return w, nil
+}
+
+// keep lets the bytes of a version up to an offset stay, and those after what will be written, unless the upload is to
+// end the file. The new object has the attributes of the version, but for its set time.
+func (w *Writer) keep(ctx context.Context, v s3api.Version, a s3object.Attributes, offset int64) error {
+	if offset > v.Size {
+		return s3error.ErrInvalid
+	}
+	w.head, w.headSize, w.offset, w.keptEnd, w.resumable = v, offset, offset, offset, false
+	if !w.u.Truncate {
+		w.keptEnd = v.Size
+	}
+	end, err := w.u.BeginCopy(w.keptEnd)
+	if err != nil {
+		return err
+	}
+	w.endCopy = end
+	w.partSize = w.u.partSizeFor(w.keptEnd)
+	w.attributes, w.condition = a, v.Unchanged()
+	w.attributes.RemoveMTime()
+	w.u.Objects.Inherit(&w.attributes)
+	return w.u.Bucket.ReadTags(ctx, w.key, &w.attributes)
 }
 
 // appendToNothing appends to a missing file: it resumes the upload that the driver has reported with seen bytes, or
