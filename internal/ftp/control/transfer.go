@@ -32,7 +32,6 @@ type transfer struct {
 // the data connection by an EPSV that no client sees. When the client reads the last reply, the transfer counts for no
 // limit any more.
 func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error) {
-	cfg := s.cfg
 	source := s.op.prepared.data.Take()
 	if source == nil {
 		return s.reply(425, i18n.DataConnectionFirst)
@@ -46,19 +45,7 @@ func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error
 		return wire.Reply{}, err
 	}
 	defer leave()
-	options := dataconn.Options{
-		Settings: cfg.Data, Scarce: s.identity.scarce,
-		Upload: t.upload, ControlTLS: s.dialogue.conn.Encrypted(), LenientEOF: s.identity.login.Tenant.LenientDataEOF(),
-		Pace: s.identity.scopes().Pace(t.upload),
-	}
-	if t.listing != nil {
-		options.Listing = func(w io.Writer) error { return s.op.Do(func() error { return t.listing.WriteLines(w) }) }
-	}
-	if s.settings.private {
-		options.TLS, options.Handshake, options.RequireReuse = cfg.TLS, s.dialogue.handshake(s.identity.hostname),
-			s.identity.login.Tenant.TLS.RequireSessionReuse
-	}
-	t.Transfer = dataconn.NewTransfer(source, options)
+	t.Transfer = dataconn.NewTransfer(source, s.transferOptions(t))
 	op := s.op
 	op.transfer, op.Transfer, op.Count = t, t.Transfer, t.count
 	if t.upload {
@@ -87,6 +74,24 @@ func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error
 		s.engine.EndASCII()
 	}
 	return r, err
+}
+
+// transferOptions are what the data connection of a transfer needs to know.
+func (s *session) transferOptions(t *transfer) dataconn.Options {
+	tenant := s.identity.login.Tenant
+	options := dataconn.Options{
+		Settings: s.cfg.Data, Scarce: s.identity.scarce,
+		Upload: t.upload, ControlTLS: s.dialogue.conn.Encrypted(), LenientEOF: tenant.LenientDataEOF(),
+		Pace: s.identity.scopes().Pace(t.upload),
+	}
+	if t.listing != nil {
+		options.Listing = func(w io.Writer) error { return s.op.Do(func() error { return t.listing.WriteLines(w) }) }
+	}
+	if s.settings.private {
+		options.TLS, options.Handshake, options.RequireReuse = s.cfg.TLS, s.dialogue.handshake(s.identity.hostname),
+			tenant.TLS.RequireSessionReuse
+	}
+	return options
 }
 
 // describe is what the observers get of a transfer that begins.
