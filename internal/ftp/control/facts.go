@@ -22,7 +22,7 @@ func mlst(facts list.Facts) fileCommand {
 		}
 		shown := r.echo(arg)
 		if arg == "" {
-			shown = r.Names.EncodePath(r.WorkingDirectory)
+			shown = r.codec.EncodePath(r.workingDirectory)
 		}
 		client := r.listClient()
 		entry := list.Entry{FileInfo: client.Dated(info, time.Time{}), Dir: path.Dir(r.Path)}

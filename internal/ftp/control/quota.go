@@ -10,10 +10,10 @@ import (
 
 // siteQuota is SITE QUOTA: how much is stored of what the user may store.
 func siteQuota(r *fileRequest, _ string) (wire.Reply, error) {
-	switch usage, known := r.Locale.UsageOf(r.Login); {
-	case r.Login.Usage == nil:
+	switch usage, known := r.locale.UsageOf(r.login); {
+	case r.login.Usage == nil:
 		return r.reply(200, i18n.QuotaNone), nil
-	case r.Login.QuotaHidden():
+	case r.login.QuotaHidden():
 		return wire.Reply{}, fs.ErrPermission
 	case !known:
 		return r.reply(451, i18n.QuotaUnknown), nil
@@ -26,12 +26,12 @@ func siteQuota(r *fileRequest, _ string) (wire.Reply, error) {
 // has no bound that it tells.
 func avbl(r *fileRequest, _ string) (wire.Reply, error) {
 	switch {
-	case r.Login.Usage == nil:
+	case r.login.Usage == nil:
 		return r.reply(550, i18n.QuotaNone), nil
-	case r.Login.QuotaHidden():
+	case r.login.QuotaHidden():
 		return wire.Reply{}, fs.ErrPermission
 	}
-	used, limit, known := r.Login.Usage()
+	used, limit, known := r.login.Usage()
 	if !known {
 		return r.reply(451, i18n.QuotaUnknown), nil
 	}

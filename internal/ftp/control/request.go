@@ -23,11 +23,11 @@ var errSyntax = errors.New("argument cannot be read")
 type fileRequest struct {
 	*engine.Operation // keeps in Path where the storage has the file
 
-	Login            *account.Login
-	Names            pathname.Codec
-	WorkingDirectory string // absolute
-	Locale           *reply.Locale
-	Started          time.Time // when the server started
+	login            *account.Login
+	codec            pathname.Codec
+	workingDirectory string // absolute
+	locale           *reply.Locale
+	started          time.Time // when the server started
 }
 
 // A fileCommand answers a command with its argument. An error is for the session to answer.
@@ -36,10 +36,8 @@ type fileCommand func(r *fileRequest, arg string) (wire.Reply, error)
 // request is the command as a fileCommand gets it.
 func (s *session) request() *fileRequest {
 	return &fileRequest{
-		Operation: &s.op.Operation, WorkingDirectory: s.workingDirectory(),
-		Login: s.identity.login, Names: s.identity.nameCodec(),
-		Locale:  s.identity.locale,
-		Started: s.server.started,
+		Operation: &s.op.Operation, workingDirectory: s.workingDirectory(),
+		login: s.identity.login, codec: s.identity.nameCodec(), locale: s.identity.locale, started: s.server.started,
 	}
 }
 
@@ -68,7 +66,7 @@ func onFile(command fileCommand) func(*session, string) (wire.Reply, error) {
 // listClient describes the client to a listing.
 func (r *fileRequest) listClient() *list.Client {
 	return &list.Client{
-		Names: r.Names, View: r.Login.View, NoOverwrite: r.Login.NoOverwrite(), Started: r.Started,
+		Names: r.codec, View: r.login.View, NoOverwrite: r.login.NoOverwrite(), Started: r.started,
 	}
 }
 
@@ -76,7 +74,7 @@ func (r *fileRequest) listClient() *list.Client {
 // By SIZE and MLST clients learn where.
 func (r *fileRequest) statOrPending(name string, stat func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
 	info, err := stat(name)
-	if !r.Login.Tenant.Resumable() || !errors.Is(err, fs.ErrNotExist) {
+	if !r.login.Tenant.Resumable() || !errors.Is(err, fs.ErrNotExist) {
 		return info, err
 	}
 	return r.Storage.PendingUpload(name)
@@ -86,10 +84,10 @@ func (r *fileRequest) statOrPending(name string, stat func(string) (fs.FileInfo,
 // nanoseconds and the storage is asked. Around the time stand the name that the client may have given and its
 // extension, which tells what the file is.
 func (r *fileRequest) newName(arg string) (string, error) {
-	name := path.Join(r.WorkingDirectory, "ftp")
+	name := path.Join(r.workingDirectory, "ftp")
 	if arg != "" {
 		var err error
-		if name, err = r.Names.AbsoluteFile(r.WorkingDirectory, arg); err != nil {
+		if name, err = r.codec.AbsoluteFile(r.workingDirectory, arg); err != nil {
 			return "", err
 		}
 	}
@@ -107,7 +105,7 @@ func (r *fileRequest) newName(arg string) (string, error) {
 
 // lookup does work on the argument of a command, in the form of the name that the storage has.
 func (r *fileRequest) lookup(arg string, work func(name string) error) error {
-	name, err := r.Names.Absolute(r.WorkingDirectory, arg)
+	name, err := r.codec.Absolute(r.workingDirectory, arg)
 	if err == nil {
 		err = r.Lookup(name, work)
 	}
@@ -132,9 +130,9 @@ func (r *fileRequest) find(arg string) (info fs.FileInfo, err error) {
 }
 
 // echo is the argument of a command as a reply repeats it.
-func (r *fileRequest) echo(arg string) string { return r.Names.Echo(r.WorkingDirectory, arg) }
+func (r *fileRequest) echo(arg string) string { return r.codec.Echo(r.workingDirectory, arg) }
 
-func (r *fileRequest) text(id i18n.ID, args ...string) string { return r.Locale.Text(id, args...) }
+func (r *fileRequest) text(id i18n.ID, args ...string) string { return r.locale.Text(id, args...) }
 
 // reply is a reply of one line in the client's language.
 func (r *fileRequest) reply(code int, id i18n.ID, args ...string) wire.Reply {

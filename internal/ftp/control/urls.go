@@ -21,9 +21,9 @@ func siteURL(base pathname.Base) fileCommand {
 			return wire.Reply{}, err
 		}
 		located := r.Path
-		base.EncodeName = pathname.InNormalForm(r.Login.NameRules(), located, r.Has)
+		base.EncodeName = pathname.InNormalForm(r.login.NameRules(), located, r.Has)
 		uris := []string{
-			base.URI(located, info.IsDir()), pathname.WithFinalSlash(r.Login.View.URI(located), info.IsDir()),
+			base.URI(located, info.IsDir()), pathname.WithFinalSlash(r.login.View.URI(located), info.IsDir()),
 		}
 		lines := append([]string{r.text(i18n.AddressesIntro)}, pathname.Lines(uris, eightBit)...)
 		return wire.NewReply(200, append(lines, r.text(i18n.AddressesEnd))...), nil
@@ -38,11 +38,11 @@ const presignedLife = time.Hour
 // up to the duration.
 func sitePresign(usage string) fileCommand {
 	return func(r *fileRequest, arg string) (wire.Reply, error) {
-		longest := r.Login.Tenant.Presign
+		longest := r.login.Tenant.Presign
 		switch {
 		case longest == 0:
 			return r.reply(550, i18n.LinksDisabled), nil
-		case !r.Login.MayPresign():
+		case !r.login.MayPresign():
 			return wire.Reply{}, fs.ErrPermission
 		}
 		life := min(presignedLife, longest)
