@@ -87,7 +87,7 @@ func (f *Factory) client(a account) (*s3.Client, error) {
 		return client, nil
 	}
 	cfg := f.configOf(a)
-	cfg.HTTPClient = coalesce(cfg.HTTPClient)
+	cfg.HTTPClient = coalescingClient{cfg.HTTPClient}
 	if cfg.Region == "" {
 		return nil, errNoRegion
 	}

@@ -73,9 +73,6 @@ func control(network, address string, conn syscall.RawConn) error {
 	return setUserTimeout(conn)
 }
 
-// coalesce makes a client send a small body together with the headers.
-func coalesce(client aws.HTTPClient) aws.HTTPClient { return coalescingClient{client} }
-
 // A coalescingClient sends a small body together with the headers. net/http flushes these before any body but of a
 // type that it knows to be in memory, which those of the SDK are not, and allocates 32 KiB to copy it.
 type coalescingClient struct{ aws.HTTPClient }

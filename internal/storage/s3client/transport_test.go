@@ -62,7 +62,7 @@ func TestSmallBodiesGoWithTheHeaders(t *testing.T) {
 		},
 	}
 	defer transport.CloseIdleConnections()
-	client := coalesce(&http.Client{Transport: transport})
+	client := coalescingClient{&http.Client{Transport: transport}}
 	for _, tc := range []struct {
 		name     string
 		size     int
