@@ -48,7 +48,7 @@ func newBucket(t *testing.T, p profile.Profile, keys ...string) *bucket {
 	}
 	stats := &s3api.Stats{}
 	recorded := s3api.NewBucket(s3api.Intercept(b.client, b.record), bucketName, p, stats, time.Minute)
-	b.tree = New(Options{Finder: file.Finder{Bucket: recorded}})
+	b.tree = New(Options{Finder: file.Finder{Bucket: recorded}, Moves: &Moves{}})
 	return b
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/upload"
 )
 
-// Options is what a [Tree] needs. Each field is set, but for Quotas and Moves.
+// Options is what a [Tree] needs. Each field is set, but for Quotas.
 type Options struct {
 	// Finder has the bucket, and the keys of the files.
 	file.Finder
@@ -35,7 +35,7 @@ type Options struct {
 	// BeginOperation allows an operation on a whole directory, or on many levels of them; end is called when that has
 	// ended.
 	BeginOperation func() (end func(), err error)
-	// Moves are those of the endpoint. The default is those of this tree alone.
+	// Moves are those of the endpoint.
 	Moves *Moves
 	// Objects is what objects are stored with.
 	Objects s3object.Objects
@@ -62,8 +62,5 @@ func stored(versions iter.Seq2[s3api.Version, error]) iter.Seq2[s3api.Version, e
 
 // New returns a Tree, without a request.
 func New(o Options) *Tree {
-	if o.Moves == nil {
-		o.Moves = &Moves{}
-	}
 	return &Tree{Options: o, incomplete: &incompleteRenames{files: map[string]mergeEntry{}}}
 }

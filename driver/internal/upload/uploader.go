@@ -18,8 +18,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// Options is what an [Uploader] needs. Only Quotas, Inspect, Quarantine, BeginOperation, Journal and
-// Owner may have their zero values.
+// Options is what an [Uploader] needs. Only Quotas, Inspect, Quarantine, Journal and Owner may have
+// their zero values.
 type Options struct {
 	Bucket *s3api.Bucket
 	Keys   s3object.KeySpace // of the files
@@ -45,7 +45,7 @@ type Options struct {
 	Inspect    func(ctx context.Context, name string) Inspection
 	Quarantine string
 
-	// BeginOperation allows the copy of a large object, nil for always; end is called when it has ended.
+	// BeginOperation allows the copy of a large object; end is called when it has ended.
 	BeginOperation func() (end func(), err error)
 
 	Journal *journal.Journal // nil: no upload has a record
@@ -78,7 +78,7 @@ const largeCopy = minCopyPart
 
 // BeginCopy allows a copy of so many bytes; end is called when it has ended.
 func (u *Uploader) BeginCopy(bytes int64) (end func(), err error) {
-	if u.BeginOperation == nil || bytes < largeCopy {
+	if bytes < largeCopy {
 		return func() {}, nil
 	}
 	return u.BeginOperation()
