@@ -18,6 +18,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
+	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -56,6 +57,7 @@ func inBubble(t *testing.T, cfg control.Config) (client net.Conn, end func()) {
 	bundle, err := i18n.Load()
 	must.OK(t, err)
 	cfg.Bundle, cfg.IdleTimeout, cfg.MaxLogins = bundle, 5*time.Minute, 5
+	cfg.Ports = dataconn.NewPorts(dataconn.PortOptions{})
 	if cfg.Backend == nil {
 		cfg.Backend = slowBackend{}
 	}

@@ -45,7 +45,7 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 	conn, client := net.Pipe()
 	t.Cleanup(func() { conn.Close(); client.Close() })
 	s := newSession(t.Context(), New(Config{
-		Bundle: bundle, Logger: slog.New(slog.DiscardHandler),
+		Bundle: bundle, Logger: slog.New(slog.DiscardHandler), Ports: dataconn.NewPorts(dataconn.PortOptions{}),
 		Backend: account.NewRegistry(slog.New(slog.DiscardHandler), nil),
 	}), conn, false)
 	t.Cleanup(func() { s.cancel(nil) })

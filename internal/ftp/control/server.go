@@ -15,7 +15,6 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/limits"
-	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
@@ -88,12 +87,8 @@ func New(cfg Config) *Server {
 	if cfg.Limits == nil {
 		cfg.Limits = limits.NewServer(limits.Usage{}, limits.Usage{})
 	}
-	var ports netaddr.PortRange
-	if cfg.Ports != nil {
-		ports = cfg.Ports.Range
-	}
 	srv := &Server{
-		engines:   engine.NewServer(ports),
+		engines:   engine.NewServer(cfg.Ports.Range),
 		commands:  commands(),
 		successes: successes(),
 		facts:     list.DefaultFacts(),
