@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -47,6 +50,7 @@ var (
 	errPasswordLines = errors.New("the password is more than one line: give one line")
 	errPasswordLong  = fmt.Errorf("the password is longer than %d bytes: choose a shorter one", maxPassword)
 	errPasswordDiffs = errors.New("the two passwords differ: try again")
+	errInterrupted   = errors.New("interrupted")
 )
 
 // readPassword asks for a new password on a terminal, or reads the one line of another input.
@@ -94,7 +98,7 @@ func askPassword(fd int, prompt io.Writer, questions ...string) (string, error) 
 	var password []byte
 	for i, question := range questions {
 		fmt.Fprint(prompt, question)
-		answer, err := term.ReadPassword(fd)
+		answer, err := readHidden(fd)
 		fmt.Fprintln(prompt)
 		if err != nil {
 			return "", fmt.Errorf("read the password: %w", err)
@@ -105,6 +109,34 @@ func askPassword(fd int, prompt io.Writer, questions ...string) (string, error) 
 		password = answer
 	}
 	return checkPassword(password)
+}
+
+// readHidden reads a line that the terminal does not show. After Ctrl-C, or another signal that ends the program, the
+// terminal shows again what is typed there.
+func readHidden(fd int) ([]byte, error) {
+	shown, err := term.GetState(fd)
+	if err != nil {
+		return nil, err
+	}
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(interrupted)
+	type result struct {
+		line []byte
+		err  error
+	}
+	typed := make(chan result, 1)
+	panics.Go(func() {
+		line, err := term.ReadPassword(fd)
+		typed <- result{line, err}
+	})
+	select {
+	case r := <-typed:
+		return r.line, r.err
+	case <-interrupted:
+		_ = term.Restore(fd, shown)
+		return nil, errInterrupted
+	}
 }
 
 func checkPassword(password []byte) (string, error) {

@@ -149,8 +149,8 @@ func (a account) check(file string, text []byte) error {
 	return err
 }
 
-// changeHash is change with the hash of a password. What is wrong without the password is refused before hash asks for
-// it, so that nobody types one in vain.
+// changeHash is change with the hash of a password. It refuses what is wrong without the password before hash asks for
+// it.
 func (a account) changeHash(hash func() (string, error), change func(d *usersfile.Document, hash string) error) error {
 	example, err := passwordhash.New("example")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // Users are added, changed and removed by people who see what has happened, or what to do. The configuration is right
-// after each command. What is wrong without the password is told before one is asked for.
+// after each command. They refuse what is wrong before they ask for a password.
 func TestUsersCommands(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -160,7 +160,7 @@ func HasFileForm(f reflect.StructField) bool {
 }
 
 // unknownKey says what to do about the key with a value that p leads to, which is none of known, and which key it
-// stands for, nil if nobody knows.
+// stands for, nil where that is unknown.
 func (d *decoder) unknownKey(p Path, value *yaml.Node, known []string) (advice string, meant Path) {
 	for _, old := range d.old {
 		if advice, meant, ok := old.advice(p); ok {

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
+)
+
+// openTerminal opens a terminal, and returns the end that programs use.
+func openTerminal(t *testing.T) *os.File {
+	t.Helper()
+	other, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	must.OK(t, err)
+	t.Cleanup(func() { _ = other.Close() })
+	must.OK(t, unix.IoctlSetPointerInt(int(other.Fd()), unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(int(other.Fd()), unix.TIOCGPTN)
+	must.OK(t, err)
+	f, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	must.OK(t, err)
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+// shows reports whether a terminal shows what is typed.
+func shows(t *testing.T, terminal *os.File) bool {
+	t.Helper()
+	state, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
+	must.OK(t, err)
+	return state.Lflag&unix.ECHO != 0
+}
+
+// A terminal does not show a password, and shows again what is typed after Ctrl-C.
+func TestInterruptedPassword(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"hash-password", "doctor ftp://alice@127.0.0.1:1"} {
+		in := openTerminal(t)
+		cmd := program(t, strings.Fields(args)...)
+		var errors bytes.Buffer
+		cmd.Stdin, cmd.Stderr = in, &errors
+		must.OK(t, cmd.Start())
+		for shows(t, in) {
+			runtime.Gosched()
+		}
+		must.OK(t, cmd.Process.Signal(os.Interrupt))
+		_ = cmd.Wait() // the exit code tells
+		code, text := cmd.ProcessState.ExitCode(), errors.String()
+		if code != exitFailure || !strings.HasSuffix(text, "interrupted\n") {
+			t.Errorf("%s ended with %d and %q", args, code, text)
+		}
+		if !shows(t, in) {
+			t.Errorf("after %s the terminal shows nothing", args)
+		}
+	}
+}
