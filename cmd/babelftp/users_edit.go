@@ -46,7 +46,7 @@ func findAccount(cmd *cobra.Command, configFile, who string, add bool, inFile st
 		return account{}, err
 	}
 	a := account{config: configFile, user: who, warn: cmd.ErrOrStderr()}
-	if at := strings.LastIndexByte(who, '@'); at > 0 {
+	if at := strings.LastIndexByte(who, '@'); at >= 0 {
 		if _, known := files[who[at+1:]]; known {
 			a.user, a.tenant = who[:at], who[at+1:]
 		}
@@ -82,6 +82,9 @@ func (a account) choose(usersFile string, add bool, inFile string) (string, erro
 		if add && inFile != "" {
 			candidates = append(candidates, filepath.Join(usersFile, filepath.Base(inFile)))
 		}
+	} else if inFile != "" {
+		return "", fmt.Errorf("users_file %s is no folder, and the server would not read %s: leave out --file", usersFile,
+			inFile)
 	}
 	for _, file := range candidates {
 		d, err := readUsersFile(file)

@@ -58,6 +58,8 @@ tenants:
 		{"unknown", "", "disable nobody@acme", 1, "", "there is no user nobody@acme"},
 		{"no-tenant", "", "disable alice", 2, "", "write USER@TENANT, with one of acme, folder, hashed, plain"},
 		{"in-the-configuration", "", "enable paul@plain", 1, "", "the tenant plain has no users_file"},
+		{"no-folder", "", "add fred@acme --disabled --file other.yaml", 1, "", "is no folder"},
+		{"no-name", "", "add @acme --disabled", 1, "", `"" is not a valid user name`},
 		{"folder", "", "add fred@folder --disabled", 1, "", "is a folder of 2 files: name one by --file"},
 		{"folder-file", "", "add fred@folder --disabled --file b.yml", 0, "fred@folder is added to ", ""},
 		{"folder-other-file", "", "add gina@folder --disabled --file c.txt", 1, "", "reads no file of the name c.txt"},
