@@ -73,6 +73,11 @@ func TestSessions(t *testing.T) {
 		t.Errorf("the transfer is %+v", all[0])
 	}
 	id := all[0].Session
+	if code, _, stderr := output(
+		t, "", "sessions", "--url", base, "--as", "nobody", "--password-file", passwordFile); code != 1 ||
+		!strings.Contains(stderr, "the server refuses the login: correct --as and --password-file") {
+		t.Errorf("who is no administrator gets %d: %s", code, stderr)
+	}
 	const shown = `/evil\x1b]0;title\x07\u{202E}exe.\u{9B}31m`
 	for _, step := range []struct {
 		args string

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -43,7 +44,7 @@ func NewClient(socket string) *Client {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}
 	return &Client{
-		at: socket, advice: "set admin_socket in its configuration, and ask as the user who runs it",
+		at: socket, advice: "start it, or name its admin_socket by --socket or --config",
 		base: "http://server",
 		http: web.NewClient(&http.Transport{DialContext: dial}, requestTimeout),
 	}
@@ -61,7 +62,7 @@ func NewRemoteClient(address, name, password string, encryption *tls.Config) (*C
 		return nil, fmt.Errorf("%s would send the password in the clear: write https", address)
 	}
 	return &Client{
-		at: address, advice: "set admin.listen in its configuration, and correct the address",
+		at: address, advice: "start it with admin.listen, or correct the address",
 		base: u.Scheme + "://" + u.Host, name: name, password: password,
 		http: web.NewClient(
 			&http.Transport{TLSClientConfig: encryption, Proxy: http.ProxyFromEnvironment}, requestTimeout),
@@ -173,10 +174,16 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 		if sent.Load() {
 			return c.unanswered(method, err)
 		}
-		return fmt.Errorf("no server answers at %s: %w: %s", c.at, err, c.advice)
+		if errors.Is(err, fs.ErrPermission) {
+			return fmt.Errorf("%w: ask as the user who runs the server, or as root", err)
+		}
+		return fmt.Errorf("no server answers at %s: %w: %s", c.at, withoutAddress(err), c.advice)
 	}
 	defer response.Body.Close()
-	if response.StatusCode == http.StatusOK {
+	switch response.StatusCode {
+	case http.StatusUnauthorized:
+		return errRefused
+	case http.StatusOK:
 		if err := json.NewDecoder(response.Body).Decode(into); err != nil {
 			return c.unanswered(method, err)
 		}
@@ -193,6 +200,16 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 		failed.Error = string(bytes.TrimSpace(text))
 	}
 	return errors.New(cmp.Or(failed.Error, response.Status))
+}
+
+var errRefused = errors.New("the server refuses the login: correct --as and --password-file, or the client certificate")
+
+// withoutAddress is an error of a connection to a socket without the path of that.
+func withoutAddress(err error) error {
+	if of, ok := errors.AsType[*net.OpError](err); ok && of.Net == "unix" {
+		return of.Err
+	}
+	return err
 }
 
 // unanswered is the error of a request whose answer is lost. What it was to change may have changed.

@@ -58,3 +58,14 @@ func TestListenMakesFolder(t *testing.T) {
 		t.Errorf("the folder has the mode %v", mode)
 	}
 }
+
+// Who asks a server that does not run reads where the client has looked, and what to do.
+func TestNoServer(t *testing.T) {
+	path := filepath.Join(servicetest.SocketDir(t), "admin.sock")
+	_, err := NewClient(path).Server(t.Context())
+	want := "no server answers at " + path + ": connect: no such file or directory: " +
+		"start it, or name its admin_socket by --socket or --config"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
