@@ -20,12 +20,7 @@ func newBansCommand() *cobra.Command {
 			"  babelftp bans add 203.0.113.7 --time 24h\n" +
 			"  babelftp bans remove alice@acme\n" +
 			"  kubectl exec babelftp-0 -- babelftp bans list",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return newUsageError(cmd, "unknown command %q", args[0])
-			}
-			return nil
-		},
+		Args: noArguments,
 	}
 	client := addAdminFlags(cmd)
 	all := &cobra.Command{Use: "list", Short: "Show all bans",

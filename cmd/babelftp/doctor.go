@@ -16,6 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/doctor"
 )
 
@@ -122,8 +123,13 @@ func (f *doctorFlags) ask(cmd *cobra.Command) ([]doctor.Finding, error) {
 // examine looks at the server of a URL, until a signal at most.
 func (f *doctorFlags) examine(cmd *cobra.Command, address string) (*doctor.Findings, error) {
 	target, err := doctor.ParseTarget(address)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, newUsageError(cmd, "%w", err)
+	case f.options.Idle < 0 || f.options.Samples < 0:
+		return nil, newUsageError(cmd, "--idle and --samples must be at least 0")
+	case f.options.Logins < 1:
+		return nil, newUsageError(cmd, "--logins must be at least 1")
 	}
 	if f.options.Authorities, err = config.Authorities(f.caFile); err != nil {
 		return nil, fmt.Errorf("--ca-file: %w", err)
@@ -160,7 +166,7 @@ func readLog(cmd *cobra.Command, name string) (*doctor.Findings, error) {
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot read --log %s: %w", name, yamlconf.WithoutPath(err))
 	}
 	defer file.Close()
 	return doctor.ReadLog(cmd.Context(), file, doctor.Filter{})

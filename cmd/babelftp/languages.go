@@ -50,6 +50,11 @@ func newLanguagesCommand() *cobra.Command {
 		case cmd.Flags().Changed("format"):
 			return formatCatalogues(cmd, *format)
 		}
+		if *dir != "" {
+			if err := checkFolder(cmd, "locales", *dir); err != nil {
+				return err
+			}
+		}
 		cfg := config.Default()
 		cfg.LocalesDir = *dir
 		bundle, err := cfg.Bundle()

@@ -13,7 +13,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -81,13 +83,12 @@ func newRootCommand() *cobra.Command {
 		Short: "S3 buckets over FTP and FTPS, in the reader's language",
 		Long: "babelftp exposes S3 buckets over FTP and FTPS, in the language of the person at the other end.\n\n" +
 			"To look at it, run babelftp demo: it needs nothing else.",
-		Version:                    versionText(),
-		Args:                       commandNeeded,
-		RunE:                       func(*cobra.Command, []string) error { return nil }, // Args refuses every call
-		SuggestionsMinimumDistance: 2,
-		SilenceErrors:              true,
-		SilenceUsage:               true,
-		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Version:           versionText(),
+		Args:              commandNeeded,
+		RunE:              func(*cobra.Command, []string) error { return nil }, // Args refuses every call
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return newUsageError(cmd, "%w", err) })
 	root.SetVersionTemplate("{{.Version}}")
@@ -101,12 +102,16 @@ func newRootCommand() *cobra.Command {
 	return root
 }
 
+// suggestionDistance is how many characters a command may differ in from the one that was meant.
+const suggestionDistance = 2
+
 // commandNeeded refuses a command that only holds others, and names those that the user may have meant.
 func commandNeeded(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return newUsageError(cmd, "a command is missing")
 	}
 	hint := ""
+	cmd.SuggestionsMinimumDistance = suggestionDistance
 	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
 		hint = ", did you mean " + strings.Join(similar, " or ") + "?"
 	}
@@ -121,7 +126,7 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			explained, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
-				return newUsageError(root, "unknown command %q", args[0])
+				return commandNeeded(explained, rest)
 			}
 			explained.InitDefaultHelpFlag() // as --help shows it
 			explained.InitDefaultVersionFlag()
@@ -130,12 +135,15 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// noArguments refuses arguments that are no flags.
+// noArguments refuses arguments that are no flags, and takes them for commands where the command has others.
 func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return newUsageError(cmd, "unexpected argument %q", args[0])
+	switch {
+	case len(args) == 0:
+		return nil
+	case cmd.HasSubCommands():
+		return commandNeeded(cmd, args)
 	}
-	return nil
+	return newUsageError(cmd, "unexpected argument %q", args[0])
 }
 
 // addConfigFlag adds --config.
@@ -149,6 +157,12 @@ func loadConfig(cmd *cobra.Command, file string) (*config.Config, error) {
 		return nil, errNoConfig(cmd)
 	}
 	return config.Load(file, os.Environ())
+}
+
+// errNoTenant says that a configuration lacks a tenant, and which ones it has.
+func errNoTenant(cfg *config.Config, name string) error {
+	return fmt.Errorf("the configuration has no tenant %q, but %s", name,
+		strings.Join(slices.Sorted(maps.Keys(cfg.Tenants)), ", "))
 }
 
 func errNoConfig(cmd *cobra.Command) error { return newUsageError(cmd, "--config names no file") }

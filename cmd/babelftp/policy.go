@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,9 +41,7 @@ func newPolicyCommand() *cobra.Command {
 		}
 		whole, ok := srv.Bucket(args[0])
 		if !ok {
-			return fmt.Errorf(
-				"the configuration has no tenant %q, but %s", args[0],
-				strings.Join(slices.Sorted(maps.Keys(cfg.Tenants)), ", "))
+			return errNoTenant(cfg, args[0])
 		}
 		all := append([]*s3client.Bucket{whole}, whole.Folders...)
 		i := slices.IndexFunc(all, func(b *s3client.Bucket) bool { return b.Folder == *folder })

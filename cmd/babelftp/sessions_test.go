@@ -130,7 +130,7 @@ func TestSessions(t *testing.T) {
 		{"sessions --url " + base + " --as admin --password-file /dev/null", 1, "--password-file /dev/null: the password is empty"},
 		{"sessions --url " + base + " --socket x", 2, "--url goes neither with --socket nor with --config"},
 		{"transfers --as x", 2, "--as needs --url"},
-		{"uploads x", 2, `unexpected argument "x"`},
+		{"uploads x", 2, `unknown command "x"`},
 	} {
 		code, stdout, stderr := output(t, "", strings.Fields(tc.args)...)
 		if code != tc.code || !strings.Contains(stderr, tc.want) || stdout != "" {

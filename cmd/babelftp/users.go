@@ -85,19 +85,23 @@ func newUsersImportCommand() *cobra.Command {
 	cmd.Flags().StringVar(&vsftpdUsers, "vsftpd-users", "", "the `DIR` user_config_dir, with a file of settings for each "+
 		"user (default that of --vsftpd-conf)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		text, err := readInput(cmd.InOrStdin(), args[1])
+		name := args[1]
+		text, err := readInput(cmd.InOrStdin(), name)
+		if name == "-" {
+			name = "standard input"
+		}
 		if err != nil {
-			return fmt.Errorf("cannot read %s: %w", args[1], yamlconf.WithoutPath(err))
+			return fmt.Errorf("cannot read %s: %w", name, yamlconf.WithoutPath(err))
 		}
 		users, err := importers[args[0]](text, *strip)
 		if err != nil {
-			return fmt.Errorf("%s: %w", args[1], err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		for _, warning := range users.Warnings {
 			fmt.Fprintf(cmd.ErrOrStderr(), "babelftp: %s\n", warning)
 		}
 		if users.Count() == 0 {
-			return errors.New("no user can be imported")
+			return fmt.Errorf("%s has no user that can be imported", name)
 		}
 		out, err := users.YAML()
 		if err != nil {

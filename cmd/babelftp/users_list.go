@@ -54,7 +54,7 @@ func newUsersListCommand() *cobra.Command {
 		tenants := slices.Sorted(maps.Keys(cfg.Tenants))
 		if len(args) == 1 {
 			if cfg.Tenants[args[0]] == nil {
-				return newUsageError(cmd, "%s has no tenant %q", *file, args[0])
+				return errNoTenant(cfg, args[0])
 			}
 			tenants = args
 		}
