@@ -86,12 +86,33 @@ func formatCatalogues(cmd *cobra.Command, dir string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(formatted)) {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.WriteFile(file, formatted[name], 0o644); err != nil {
+		if err := replaceFile(file, formatted[name]); err != nil {
 			return err
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), file)
 	}
 	return nil
+}
+
+// replaceFile gives a file another content. An error leaves the file as it was.
+func replaceFile(name string, text []byte) error {
+	name, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	next := name + ".new"
+	err = os.WriteFile(next, text, info.Mode().Perm())
+	if err == nil {
+		err = os.Rename(next, name)
+	}
+	if err != nil {
+		_ = os.Remove(next)
+	}
+	return err
 }
 
 // lintCatalogues shows what is wrong with the catalogues in a folder.

@@ -124,6 +124,22 @@ func TestLanguagesFormat(t *testing.T) {
 	}
 }
 
+// A full disk loses no translation: the catalogue stays as it was.
+func TestLanguagesFormatOnFullDisk(t *testing.T) {
+	dir, file := catalogueFolder(t, "fr", `{"id": "goodbye", "translation": "`+strings.Repeat("Salut. ", 1000)+`"}`)
+	before := must.ReadFile(t, file)
+	cmd := program(t, "languages", "--format", dir)
+	cmd.Args = append([]string{"sh", "-c", `ulimit -f 1; exec "$@"`, "sh"}, cmd.Args...)
+	cmd.Path = "/bin/sh"
+	text, err := cmd.CombinedOutput()
+	if after := must.ReadFile(t, file); err == nil || after != before {
+		t.Errorf("%s, %v; of %d bytes the file has %d", text, err, len(before), len(after))
+	}
+	if entries, err := os.ReadDir(filepath.Dir(file)); err != nil || len(entries) != 1 {
+		t.Errorf("the folder has %v, %v", entries, err)
+	}
+}
+
 // TestLanguagesReviewed shows who has read a language, as its folder tells.
 func TestLanguagesReviewed(t *testing.T) {
 	dir, _ := catalogueFolder(t, "is")
