@@ -45,17 +45,40 @@ var errOtherDeleted = s3error.New(
 // It never deletes by the ID of a version. That would remove the version from the history of the bucket, and S3 would
 // show the one before.
 func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
-	now, a, err := b.Head(ctx, v.Key)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	now, err := b.lookStill(ctx, v)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	case err != nil:
+	}
+	if err != nil {
 		return err
-	case v.ListedOtherwise(now, a.Encryption.CustomerKey):
-	case !v.IsStill(now):
-		return errReplaced
 	}
 	return b.DeleteCurrent(ctx, now)
+}
+
+// DeleteMade is DeleteVersion for a copy that this process has just made. There the bytes are twice, and another client
+// may store them in its place at any time. So it looks at what the delete marker covers also where S3 compares ETags.
+func (b *Bucket) DeleteMade(ctx context.Context, v Version) error {
+	now, err := b.lookStill(ctx, v)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	out, err := b.deleteSince(ctx, now, b.moment(), false)
+	if err != nil {
+		return err
+	}
+	return b.lookBelow(ctx, now, out)
+}
+
+// lookStill looks at an object. The error is ESTALE if it is not this version any more.
+func (b *Bucket) lookStill(ctx context.Context, v Version) (Version, error) {
+	now, a, err := b.Head(ctx, v.Key)
+	if err == nil && !v.ListedOtherwise(now, a.Encryption.CustomerKey) && !v.IsStill(now) {
+		err = errReplaced
+	}
+	return now, err
 }
 
 // IsStill tells whether another answer of S3 about the key may be about the same version: nothing that both answers
@@ -101,9 +124,16 @@ func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) error {
 // where S3 had no condition for the delete.
 func (b *Bucket) deleteOnly(ctx context.Context, v Version, begun moment, doubt bool) error {
 	out, err := b.deleteSince(ctx, v, begun, doubt)
-	switch {
-	case err != nil || b.Profile.ConditionalDelete:
+	if err != nil || b.Profile.ConditionalDelete {
 		return err
+	}
+	return b.lookBelow(ctx, v, out)
+}
+
+// lookBelow looks what is below the delete marker that an answer tells, and removes the marker if that is another
+// version than v. The error is ESTALE then.
+func (b *Bucket) lookBelow(ctx context.Context, v Version, out *s3.DeleteObjectOutput) error {
+	switch {
 	case out.VersionId == nil && (aws.ToBool(out.DeleteMarker) || v.ID != ""):
 		return b.otherDeleted(ctx, v)
 	case !aws.ToBool(out.DeleteMarker) || out.VersionId == nil:

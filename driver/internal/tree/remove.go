@@ -58,6 +58,14 @@ func (t *Tree) deleteVersion(ctx context.Context, v s3api.Version) error {
 	return err
 }
 
+// deleteMade deletes an object that a request of this process has just made, if it is still that.
+func (t *Tree) deleteMade(ctx context.Context, v s3api.Version) error {
+	end := t.Quotas.Removing(v)
+	err := t.Bucket.DeleteMade(ctx, v)
+	end(err)
+	return err
+}
+
 // RemoveDir removes an empty directory, and fails with ENOTEMPTY or ENOTDIR for others.
 func (t *Tree) RemoveDir(ctx context.Context, key string) error {
 	if t.Keys.IsRoot(key) {

@@ -186,7 +186,7 @@ func (r *treeMove) removeWrongCopy(ctx context.Context, to string, made s3api.St
 	defer cancel()
 	now, _, err := r.target.Bucket.Head(ctx, to)
 	if err == nil && now.Name == made.Name {
-		_ = r.target.deleteVersion(ctx, now) // the caller has an error to return
+		_ = r.target.deleteMade(ctx, now) // the caller has an error to return
 	}
 }
 
@@ -195,5 +195,5 @@ func (r *treeMove) removeWrongCopy(ctx context.Context, to string, made s3api.St
 // no answer came, nothing is undone.
 func (r *treeMove) undo(ctx context.Context, v, made s3api.Version) bool {
 	source, _, err := r.source.Bucket.Head(ctx, v.Key)
-	return err == nil && source.Is(v) && r.target.deleteVersion(ctx, made) == nil
+	return err == nil && source.Is(v) && r.target.deleteMade(ctx, made) == nil
 }
