@@ -122,6 +122,7 @@ func facts() []fact {
 		{"listings without prefixes of delete markers", func(p driver.Profile) bool {
 			return !p.GhostPrefixes
 		}},
+		{"versions in the order in which they were stored", func(p driver.Profile) bool { return !p.LateVersions }},
 		{"a delete marker for each `DeleteObject`", func(p driver.Profile) bool { return !p.ReusedMarkers }},
 		{"times of delete markers", func(p driver.Profile) bool { return !p.ULIDVersions }},
 		{"`DeleteObject` of markers under Object Lock", func(p driver.Profile) bool { return !p.LockedMarkers }},

@@ -122,6 +122,10 @@ type Profile struct {
 	// of that one, which may be of another client. DeleteObjects makes a new one.
 	ReusedMarkers bool
 
+	// LateVersions says that PutObject may store a version below a delete marker that is there already: versions are in
+	// the order of their times, and it takes that of the version before it waits for the end of other requests.
+	LateVersions bool
+
 	// GhostPrefixes says that a listing with a delimiter may show prefixes under which only delete markers are. This
 	// concerns buckets with versions.
 	GhostPrefixes bool
@@ -188,7 +192,7 @@ func profiles() []Profile {
 			Name: "minio", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, Checksums: true, MD5ETags: true, SortedListings: true,
 			BatchDelete: true, EmptyDirectoryCode: "AccessDenied", LockedMarkers: true, GhostPrefixes: true,
-			ReusedMarkers: true, AtomicReads: true, SignedAcceptEncoding: true,
+			ReusedMarkers: true, LateVersions: true, AtomicReads: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true,

@@ -22,6 +22,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/s3object"
+	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -312,11 +313,35 @@ func (b *Bucket) bringBack(ctx context.Context, key, marker string) error {
 // another client has stored that since. So does each one where S3 does not let these credentials look: the caller has
 // checked the versions right before. After another error it is not known what the markers cover, and the error is
 // EAGAIN. It takes a request for each page of the versions.
+//
+// Where another client's version may come below a marker later, it looks once more in the background.
 func (b *Bucket) removeDeleteMarkers(ctx context.Context, versions []Version, markers map[string]string, errs []error) {
 	if len(markers) == 0 {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
+	b.removeMarkersOfOthers(ctx, versions, markers, errs)
+	if !b.Profile.LateVersions {
+		return
+	}
+	time.AfterFunc(lateLook, func() {
+		ctx, done := context.WithTimeout(ctx, lookAfterTimeout)
+		defer done()
+		_ = panics.Catch(func() error {
+			b.removeMarkersOfOthers(ctx, versions, markers, slices.Clone(errs))
+			return nil
+		})
+	})
+}
+
+// lateLook is how long after a delete a version may still come below its marker. MinIO waits for up to 50 ms at a time
+// for the end of other requests to a key, and with several machines for up to 250 ms.
+const lateLook = time.Second
+
+// removeMarkersOfOthers makes the look of removeDeleteMarkers.
+func (b *Bucket) removeMarkersOfOthers(
+	ctx context.Context, versions []Version, markers map[string]string, errs []error,
+) {
 	deleted, err := b.deletedVersions(ctx, versions[0].Key, versions[len(versions)-1].Key)
 	if errors.Is(err, fs.ErrPermission) {
 		return
