@@ -204,6 +204,32 @@ func testRenamesAtOnce(t *testing.T, s *s3test.Server, p *driver.Profile, second
 	}
 }
 
+// Another client replaces a file right before it is deleted by a rename, on a server that lists all delete markers after
+// all versions. The file comes back all the same.
+func TestVersionedMarkersApart(t *testing.T) {
+	t.Parallel()
+	p, _ := driver.ProfileNamed("seaweedfs")
+	server := s3sim.New(s3sim.Options{Profile: p, Versioning: true})
+	server.CreateBucket("bucket")
+	spy := drivertest.NewSpy(server.Client(nil))
+	f := drivertest.MustNew(t.Context(), spy, "bucket", &driver.Options{Profile: p})
+	other := drivertest.MustNew(t.Context(), server.Client(nil), "bucket", &driver.Options{Profile: p})
+	write(t, f, "file", "first")
+	spy.Before(func(_ context.Context, operation string, _ any) error {
+		if operation == "DeleteObject" {
+			spy.Before(nil)
+			write(t, other, "file", "later")
+		}
+		return nil
+	})
+	if err := f.Rename("file", "renamed"); !errors.Is(err, syscall.ESTALE) {
+		t.Errorf("the rename has ended with %v", err)
+	}
+	if got, err := afero.ReadFile(other, "file"); err != nil || string(got) != "later" {
+		t.Errorf("the later file has %q, %v", got, err)
+	}
+}
+
 // MinIO stores what another client sends below the delete marker of a rename that has just ended: it had taken the time
 // of the version before it waited for the delete. The file comes back a moment later.
 func TestLateVersion(t *testing.T) {

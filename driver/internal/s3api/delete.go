@@ -406,10 +406,10 @@ func (b *Bucket) deletedVersions(ctx context.Context, first, last string) (map[s
 			end = l.key
 			of := deleted[l.key]
 			switch {
+			case l.marker && (l.latest || !of.found): // SeaweedFS lists the markers of a page after its versions
+				of.markers = append(of.markers, l.id)
 			case of.found:
 				continue
-			case l.marker:
-				of.markers = append(of.markers, l.id)
 			default:
 				o := &l.listed
 				of.found, of.version = true, Version{Key: l.key, Size: aws.ToInt64(o.Size), ModTime: l.modified,

@@ -61,6 +61,7 @@ func (o *versionOrder) note(
 type listedVersion struct {
 	key, id  string
 	marker   bool
+	latest   bool // of the key
 	modified time.Time
 	listed   types.ObjectVersion // of a version
 }
@@ -81,11 +82,13 @@ func (o *versionOrder) versions(out *s3.ListObjectVersionsOutput, ulids bool) ([
 			markers = markers[1:]
 			v.marker, v.id, v.modified = true, aws.ToString(m.VersionId), aws.ToTime(m.LastModified)
 			v.key, _ = page.decode(m.Key)
+			v.latest = aws.ToBool(m.IsLatest)
 		} else {
 			v.listed = versions[0]
 			versions = versions[1:]
 			v.id, v.modified = aws.ToString(v.listed.VersionId), aws.ToTime(v.listed.LastModified)
 			v.key, _ = page.decode(v.listed.Key)
+			v.latest = aws.ToBool(v.listed.IsLatest)
 		}
 		if ulids {
 			v.modified = ulidTime(v.id, v.modified)

@@ -230,6 +230,11 @@ func (s *Server) listVersions(b *bucket, q *request) *reply {
 		}
 		out.Versions = append(out.Versions, e)
 	}
+	if s.opts.Profile.Name == "seaweedfs" { // it has two lists, one after the other
+		slices.SortStableFunc(out.Versions, func(a, b versionElement) int {
+			return -strings.Compare(a.XMLName.Local, b.XMLName.Local)
+		})
+	}
 	return answerXML(http.StatusOK, &out)
 }
 
