@@ -204,8 +204,8 @@ func testRenamesAtOnce(t *testing.T, s *s3test.Server, p *driver.Profile, second
 	}
 }
 
-// Another client replaces a file right before it is deleted by a rename, on a server that lists all delete markers after
-// all versions. The file comes back all the same.
+// Another client replaces a file right before it is deleted by a rename, on a server that lists all delete markers
+// after all versions. The file comes back all the same.
 func TestVersionedMarkersApart(t *testing.T) {
 	t.Parallel()
 	p, _ := driver.ProfileNamed("seaweedfs")
