@@ -176,10 +176,8 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 	t.Limits.check(v, p.Child("limits"))
 	t.S3.check(v, p.Child("s3"), p[1:])
 	t.Auth.checkOfTenant(v, p.Child("auth"), t.UsersFile)
-	misnamed := slices.ContainsFunc([]string{"hook", "ldap", "ftp"}, func(service string) bool {
-		return v.cfg.positions.Broken(p.Child("auth").Child(service))
-	})
-	if len(t.Users) == 0 && !t.Auth.Given() && !v.cfg.Auth.Given() && !misnamed {
+	asked := t.Auth.Given() || v.cfg.Auth.Given() || v.broken(p.Child("auth"), "hook", "ldap", "ftp")
+	if len(t.Users) == 0 && !asked {
 		key := "users"
 		if t.UsersFile != "" {
 			key = "users_file"

@@ -54,7 +54,7 @@ func (u *User) check(v *validator, p yamlconf.Path, name string) {
 	}
 	hash := p.Child("password_hash")
 	if u.PasswordHash.Empty() {
-		if len(u.Certificates) == 0 && !u.Disabled {
+		if len(u.Certificates) == 0 && !u.Disabled && !v.broken(p, "certificates", "disabled") {
 			v.report(hash, "is missing: write what `babelftp hash-password` prints, or disabled: true")
 		}
 	} else if problem := passwordhash.Problem(u.PasswordHash.Reveal()); problem != "" {

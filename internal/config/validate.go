@@ -62,6 +62,11 @@ func (v *validator) report(p yamlconf.Path, format string, args ...any) {
 	}
 }
 
+// broken reports whether a problem was found with one of the keys below p, so that its value is not known.
+func (v *validator) broken(p yamlconf.Path, keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return v.cfg.positions.Broken(p.Child(key)) })
+}
+
 // once sorts problems, and leaves out those with a default that another tenant has too.
 func once(problems Problems) Problems {
 	problems.Sort()
