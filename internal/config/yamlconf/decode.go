@@ -212,6 +212,7 @@ func (d *decoder) mapping(p Path, n *yaml.Node, v reflect.Value) {
 		// The nodes of thousands of tenants take more memory than the tenants: nothing else refers to these.
 		n.Content = nil
 	}
+	var empty Path // the last entry, if it is without a value
 	for i, e := range entries {
 		entries[i].value = nil
 		key := reflect.New(v.Type().Key()).Elem()
@@ -231,6 +232,16 @@ func (d *decoder) mapping(p Path, n *yaml.Node, v reflect.Value) {
 		}
 		if v.IsNil() {
 			v.Set(reflect.MakeMap(v.Type()))
+		}
+		if empty != nil && d.belongsBelow(e, v.Type().Elem()) {
+			at := d.positions[empty.key()]
+			at.broken = true // what it lacks may stand here
+			d.positions[empty.key()] = at
+			d.report(child, e.at, "is indented too little: it belongs below %s", empty)
+			continue
+		}
+		if empty = nil; !e.given() {
+			empty = child
 		}
 		value := reflect.New(v.Type().Elem()).Elem()
 		switch value.Kind() {
@@ -257,6 +268,14 @@ func (d *decoder) mapping(p Path, n *yaml.Node, v reflect.Value) {
 		}
 		v.SetMapIndex(key, value)
 	}
+}
+
+// belongsBelow reports whether an entry of a map has the name of a key of what the map holds, and a value of its kind.
+func (d *decoder) belongsBelow(e entry, held reflect.Type) bool {
+	return held.Kind() == reflect.Pointer && e.given() &&
+		slices.ContainsFunc(d.fieldsOf(held.Elem()), func(f reflect.StructField) bool {
+			return e.key == f.Tag.Get("yaml") && IsScalar(f.Type) == (e.value.Kind == yaml.ScalarNode)
+		})
 }
 
 // OneOrMore is a list of texts. A list of one may be written as the text, and come from the environment.
