@@ -154,7 +154,7 @@ func lastLogins(ctx context.Context, socket string) map[string]time.Time {
 	}
 	last := make(map[string]time.Time, len(known))
 	for _, u := range known {
-		last[userOf(u.Name, u.Tenant)] = u.LastLogin
+		last[userOf(u.User, u.Tenant)] = u.Time
 	}
 	return last
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/babelftp/babelftp/internal/doctor"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
@@ -90,7 +91,7 @@ func (c *Client) Transfers(ctx context.Context) (all []report.ShownTransfer, err
 }
 
 // Users returns who has logged in to the replica since it started, sorted by tenant and name.
-func (c *Client) Users(ctx context.Context) (all []User, err error) {
+func (c *Client) Users(ctx context.Context) (all []account.LastLogin, err error) {
 	return all, c.ask(ctx, http.MethodGet, "/users", nil, &all)
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/testkit/must"
+	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
@@ -55,7 +56,9 @@ func (s *source) Sessions() []report.ShownSession {
 	return shown
 }
 
-func (s *source) Users() []User { return []User{{"t0", "alice", time.Unix(0, 0).UTC()}} }
+func (s *source) Users() []account.LastLogin {
+	return []account.LastLogin{{Tenant: "t0", User: "alice", Time: time.Unix(0, 0).UTC()}}
+}
 
 func (s *source) Tenants(sessions []report.ShownSession) []Tenant {
 	counts := map[string]int{}

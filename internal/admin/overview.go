@@ -72,13 +72,7 @@ func (o *Overview) Server() Server {
 }
 
 // Users implements [Source].
-func (o *Overview) Users() []User {
-	all := []User{}
-	for _, l := range o.parts.Registry.LastLogins() {
-		all = append(all, User{Tenant: l.Tenant, Name: l.User, LastLogin: l.Time.UTC()})
-	}
-	return all
-}
+func (o *Overview) Users() []account.LastLogin { return o.parts.Registry.LastLogins() }
 
 // Tenants implements [Source].
 func (o *Overview) Tenants(of []report.ShownSession) []Tenant {

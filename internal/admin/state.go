@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/report"
+	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // A Source is the server of which a [Handler] tells. Any goroutine may call its methods.
@@ -18,7 +19,7 @@ type Source interface {
 	// Tenants are sorted by name. Those of Sessions are counted.
 	Tenants(sessions []report.ShownSession) []Tenant
 	// Users are those who have logged in to this replica since it started, sorted by tenant and name.
-	Users() []User
+	Users() []account.LastLogin
 	// Uploads are those of a tenant, or of all for an empty name, of all replicas.
 	Uploads(ctx context.Context, tenant string) (*Uploads, error)
 	// Abort removes an interrupted upload. The error is an [Error] with 404 where there is none, or S3 has completed
@@ -49,13 +50,6 @@ type Certificate struct {
 	Tenant   string    `json:"tenant"` // empty for that of the server
 	Names    []string  `json:"names"`
 	NotAfter time.Time `json:"not_after"`
-}
-
-// A User is one who has logged in.
-type User struct {
-	Tenant    string    `json:"tenant"`
-	Name      string    `json:"user"`
-	LastLogin time.Time `json:"last_login"`
 }
 
 // A Tenant is what there is to know of one.

@@ -106,18 +106,20 @@ func (r *Registry) Users(tenant string) (names []string) {
 	return names
 }
 
-// A LastLogin is when a user has logged in.
+// A LastLogin is when a user has logged in, in UTC.
 type LastLogin struct {
-	Tenant, User string
-	Time         time.Time
+	Tenant string    `json:"tenant"`
+	User   string    `json:"user"`
+	Time   time.Time `json:"last_login"`
 }
 
 // LastLogins are those of all users who have logged in since the process began, sorted by tenant and name.
-func (r *Registry) LastLogins() (all []LastLogin) {
+func (r *Registry) LastLogins() []LastLogin {
+	all := []LastLogin{}
 	for name, t := range r.current.Load().tenants {
 		for _, u := range t.all() {
 			if at := u.state.lastLogin.Load(); at != nil {
-				all = append(all, LastLogin{name, u.Name, *at})
+				all = append(all, LastLogin{name, u.Name, at.UTC()})
 			}
 		}
 	}
