@@ -10,23 +10,15 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
-
-// Names finds names in the storage that are written otherwise there.
-type Names interface {
-	// Lookup tries name, then its other forms while there is nothing of that name. It
-	// returns where the storage has it, empty where it is not there.
-	Lookup(name string, try func(name string) error) (path string, err error)
-	// ResolveForCreate is the pathname under which a command makes a file or directory.
-	ResolveForCreate(name string, stat func(name string) error) (path string, err error)
-}
 
 // An Operation is what one command asks of the storage, and what came of it.
 type Operation struct {
 	Context context.Context // of the command
 	Storage *view.Files     // for the time of the context
-	Names   Names
+	Names   *pathname.Resolver
 	// Stat is what the command looks for; nil means a file or a directory.
 	Stat func(name string) (fs.FileInfo, error)
 
