@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
-	ftplist "github.com/babelftp/babelftp/internal/ftp/list"
+	"github.com/babelftp/babelftp/internal/ftp/list"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
@@ -24,15 +24,15 @@ func (s *session) list(arg string) (wire.Reply, error) {
 	if s.identity.login.Compatibility.BackslashOf() == pathname.BackslashSeparates && strings.Contains(arg, `\`) {
 		arg = s.identity.nameCodec().EncodePath(name) // NLST repeats it
 	}
-	var l *ftplist.Listing
+	var l *list.Listing
 	client := s.request().listClient()
 	switch s.op.command.Name {
 	case "LIST":
-		l = ftplist.NewLong(arg, name, client)
+		l = list.NewLong(arg, name, client)
 	case "NLST":
-		l = ftplist.NewNames(arg, name, client)
+		l = list.NewNames(arg, name, client)
 	case "MLSD":
-		l = ftplist.NewFacts(s.settings.facts, name, s.workingDirectory(), client)
+		l = list.NewFacts(s.settings.facts, name, s.workingDirectory(), client)
 	}
 	// The engine asks before it opens the data connection, and lists nothing itself.
 	op := s.op
@@ -45,10 +45,10 @@ func (s *session) list(arg string) (wire.Reply, error) {
 // optsMLST is OPTS MLST: it chooses the facts of MLST and MLSD. Unknown ones are ignored, and the reply names what is
 // left; after a wrong list nothing changes (RFC 3659 7.9).
 func (s *session) optsMLST(options string, hasOptions bool) (wire.Reply, error) {
-	var facts ftplist.Facts
+	var facts list.Facts
 	if hasOptions {
 		var ok bool
-		if facts, ok = ftplist.ParseFacts(options); !ok {
+		if facts, ok = list.ParseFacts(options); !ok {
 			return s.reply(501, i18n.OptionUnknown, "OPTS MLST")
 		}
 	}
