@@ -19,6 +19,7 @@ import (
 type pipe struct{ conn net.Conn }
 
 func (p pipe) Waits() bool                            { return false }
+func (p pipe) Missing() error                         { return nil }
 func (p pipe) Open(context.Context) (net.Conn, error) { return p.conn, nil }
 func (p pipe) Close()                                 { _ = p.conn.Close() }
 

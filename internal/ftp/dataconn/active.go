@@ -43,6 +43,9 @@ func (a *active) Waits() bool { return false }
 
 func (a *active) Close() { a.cancel() }
 
+// Missing is nil: the client gets no port.
+func (*active) Missing() error { return nil }
+
 // Dial prepares the connection of an active transfer to the client, from an
 // address of this server. ctx is the session's.
 func Dial(ctx context.Context, client netip.AddrPort, local netip.Addr) Source {

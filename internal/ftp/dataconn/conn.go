@@ -18,6 +18,8 @@ type Source interface {
 	Open(ctx context.Context) (net.Conn, error)
 	// Close ends an Open that waits. It may be called more than once.
 	Close()
+	// Missing is what the log should have if the client has not connected to the passive port that it got.
+	Missing() error
 }
 
 // A finisher is a connection by way of another server, whose Close means that it was cut. Finish ends it. The error

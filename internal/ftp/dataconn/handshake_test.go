@@ -91,5 +91,6 @@ func TestEndOfARelayedDownload(t *testing.T) {
 type source struct{ conn net.Conn }
 
 func (source) Waits() bool                              { return false }
+func (source) Missing() error                           { return nil }
 func (s source) Open(context.Context) (net.Conn, error) { return s.conn, nil }
 func (source) Close()                                   {}

@@ -29,20 +29,14 @@ func (p *Prepared) Take() Source {
 	return source
 }
 
-// A passiveSource is a source that waits for the client.
-type passiveSource interface {
-	// Missing returns what the log should have, if the client has not connected.
-	Missing() error
-}
-
 // Close closes the source if no transfer has taken it. The error is for the log: the client has not connected to the
 // passive port that it got, and no transfer has failed before.
 func (p *Prepared) Close() (missing error) {
 	if p.source == nil {
 		return nil
 	}
-	if waited, ok := p.source.(passiveSource); ok && !p.returned {
-		missing = waited.Missing()
+	if !p.returned {
+		missing = p.source.Missing()
 	}
 	p.source.Close()
 	*p = Prepared{}
