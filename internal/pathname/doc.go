@@ -8,7 +8,7 @@
 // from before UTF-8. [ParseEncoding] makes one from the label in a configuration. Encode gives back the bytes that
 // Decode was given.
 //
-// A [Base] writes the URI of a file on the server, and [To8URI] makes an 8URI of one, for people to read.
+// A [URIBase] writes the URI of a file on the server, and [URILines] makes 8URIs of URIs, for people to read.
 //
 // It follows
 //

@@ -16,8 +16,8 @@ const (
 	ftpsPort = 990
 )
 
-// A Base is what the URIs of one session have in common.
-type Base struct {
+// A URIBase is what the URIs of one session have in common.
+type URIBase struct {
 	TLS  bool           // from the first byte
 	Host string         // empty for the address of the server
 	Addr netip.AddrPort // of the server
@@ -30,7 +30,7 @@ type Base struct {
 // URI is the URI by which the user finds a pathname (RFC 1738 3.2), in
 // percent-encoded UTF-8 (draft-masinter-url-i18n 2.1, 3.2). Its path begins in
 // the directory that a login starts in.
-func (b *Base) URI(name string, directory bool) string {
+func (b *URIBase) URI(name string, directory bool) string {
 	scheme, port := "ftp", ftpPort
 	if b.TLS {
 		scheme, port = "ftps", ftpsPort
@@ -51,7 +51,7 @@ func (b *Base) URI(name string, directory bool) string {
 // path is a pathname as the path of an ftp URI. A client takes its segments one
 // after the other, from the directory in which a login starts. A pathname outside
 // of that directory begins with an encoded slash (RFC 1738 3.2.2).
-func (b *Base) path(name string) string {
+func (b *URIBase) path(name string) string {
 	home := strings.TrimSuffix(path.Clean("/"+b.Home), "/")
 	rest, below := strings.CutPrefix(name+"/", home+"/")
 	var uri strings.Builder
@@ -71,7 +71,7 @@ func (b *Base) path(name string) string {
 	return uri.String()
 }
 
-// InNormalForm returns how [Base.EncodeName] writes the names of a pathname: in the form
+// InNormalForm returns how [URIBase.EncodeName] writes the names of a pathname: in the form
 // of the tenant's names, which is NFC by default (draft-masinter-url-i18n 2.1). Names of
 // a mirror keep their bytes. So do those of a pathname whose normal form names something
 // else (section 5 there), which has tells by a nil error.
@@ -104,9 +104,9 @@ func WithFinalSlash(uri string, directory bool) string {
 	return uri
 }
 
-// To8URI makes an 8URI of a URI: characters beyond ASCII stand for themselves
+// to8URI makes an 8URI of a URI: characters beyond ASCII stand for themselves
 // unless they show ambiguously (draft-masinter-url-i18n 2.2).
-func To8URI(uri string) string {
+func to8URI(uri string) string {
 	var b strings.Builder
 	for uri != "" {
 		octets := escaped(uri)
@@ -143,12 +143,12 @@ func showsAsItself(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !unicode.In(r, unicode.Co)
 }
 
-// Lines are URIs as the lines of a reply, or as 8URIs.
-func Lines(uris []string, eightBit bool) []string {
+// URILines are URIs as the lines of a reply, or as 8URIs.
+func URILines(uris []string, eightBit bool) []string {
 	var lines []string
 	for _, uri := range uris {
 		if eightBit {
-			uri = To8URI(uri)
+			uri = to8URI(uri)
 		}
 		lines = append(lines, " "+uri)
 	}

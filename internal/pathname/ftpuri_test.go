@@ -10,7 +10,7 @@ func TestURI(t *testing.T) {
 	const decomposed, composed = "/re\u0301sume\u0301", "/r\u00e9sum\u00e9"
 	for _, tt := range []struct {
 		name      string
-		base      Base
+		base      URIBase
 		pathname  string
 		directory bool
 		existing  string // the only pathname that exists
@@ -19,10 +19,10 @@ func TestURI(t *testing.T) {
 	}{
 		{name: "file", pathname: "/a b", want: "ftp://demo@127.0.0.1/a%20b"},
 		{name: "directory", pathname: "/a", directory: true, want: "ftp://demo@127.0.0.1/a/"},
-		{name: "host", base: Base{Host: "ftp.example.com"}, pathname: "/a", want: "ftp://demo@ftp.example.com/a"},
-		{name: "tls-on-another-port", base: Base{TLS: true}, pathname: "/a", want: "ftps://demo@127.0.0.1:21/a"},
-		{name: "below-home", base: Base{Home: "/h"}, pathname: "/h/a", want: "ftp://demo@127.0.0.1/a"},
-		{name: "beyond-home", base: Base{Home: "/h"}, pathname: "/a", want: "ftp://demo@127.0.0.1/%2Fa"},
+		{name: "host", base: URIBase{Host: "ftp.example.com"}, pathname: "/a", want: "ftp://demo@ftp.example.com/a"},
+		{name: "tls-on-another-port", base: URIBase{TLS: true}, pathname: "/a", want: "ftps://demo@127.0.0.1:21/a"},
+		{name: "below-home", base: URIBase{Home: "/h"}, pathname: "/h/a", want: "ftp://demo@127.0.0.1/a"},
+		{name: "beyond-home", base: URIBase{Home: "/h"}, pathname: "/a", want: "ftp://demo@127.0.0.1/%2Fa"},
 		{name: "normal-form", pathname: decomposed, existing: decomposed,
 			want: "ftp://demo@127.0.0.1/r%C3%A9sum%C3%A9"},
 		{name: "normal-form-of-another-file", pathname: decomposed, existing: composed,

@@ -113,7 +113,7 @@ func (s *session) siteCopyTo(arg string) (wire.Reply, error) {
 // siteURL is SITE URL.
 func (s *session) siteURL(arg string) (wire.Reply, error) {
 	server, _ := netip.ParseAddrPort(s.dialogue.conn.LocalAddr().String())
-	base := pathname.Base{TLS: s.dialogue.implicit, Addr: server,
+	base := pathname.URIBase{TLS: s.dialogue.implicit, Addr: server,
 		Host: s.identity.hostname, User: s.identity.name, Home: s.identity.login.Home}
 	return s.answer(arg, siteURL(base))
 }

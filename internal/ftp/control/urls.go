@@ -13,7 +13,7 @@ import (
 
 // siteURL is SITE URL: the addresses of a file or directory as URIs, or with
 // --8bit as 8URIs (draft-masinter-url-i18n 2.1, 2.2). The base has all but the names.
-func siteURL(base pathname.Base) fileCommand {
+func siteURL(base pathname.URIBase) fileCommand {
 	return func(r *fileRequest, arg string) (wire.Reply, error) {
 		name, eightBit := strings.CutPrefix(arg, "--8bit ")
 		info, err := r.find(name)
@@ -25,7 +25,7 @@ func siteURL(base pathname.Base) fileCommand {
 		uris := []string{
 			base.URI(located, info.IsDir()), pathname.WithFinalSlash(r.login.View.URI(located), info.IsDir()),
 		}
-		lines := append([]string{r.text(i18n.AddressesIntro)}, pathname.Lines(uris, eightBit)...)
+		lines := append([]string{r.text(i18n.AddressesIntro)}, pathname.URILines(uris, eightBit)...)
 		return wire.NewReply(200, append(lines, r.text(i18n.AddressesEnd))...), nil
 	}
 }
