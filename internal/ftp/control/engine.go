@@ -69,7 +69,6 @@ func successes() map[string]success {
 	}
 	return map[string]success{
 		"PASS":       func(s *session, _ wire.Reply) wire.Reply { return s.loggedIn() },
-		"PWD":        (*session).currentDirectory,
 		"CWD":        (*session).directoryChanged,
 		"CDUP":       say(250, i18n.DirectoryChanged),
 		"MKD":        (*session).directoryCreated,
@@ -113,11 +112,6 @@ func (s *session) unexpected(r wire.Reply) wire.Reply {
 	s.log.Error("unexpected reply of the FTP engine; report it as a bug",
 		"command", s.op.command.Name, "text", strings.Join(r.Lines, "\n"))
 	return wire.NewReply(451, s.identity.text(i18n.CommandFailed))
-}
-
-// currentDirectory is the reply to PWD.
-func (s *session) currentDirectory(wire.Reply) wire.Reply {
-	return s.named(s.workingDirectory(), i18n.CurrentDirectory)
 }
 
 // directoryCreated is the reply to MKD.

@@ -95,8 +95,10 @@ func (s *session) sizeOf(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// pwd is PWD.
-func (s *session) pwd(string) (wire.Reply, error) { return s.forward("PWD", "") }
+// pwd is PWD. The engine is not asked, which may have ended while the client was idle.
+func (s *session) pwd(string) (wire.Reply, error) {
+	return s.named(s.workingDirectory(), i18n.CurrentDirectory), nil
+}
 
 // cdup is CDUP, and XCUP, which the engine does not do.
 func (s *session) cdup(string) (wire.Reply, error) {
