@@ -38,7 +38,7 @@ func (l *Lister) List(ctx context.Context, prefix string, mayBeEmpty bool) (iter
 		entries = lookingAtEach(ctx, entries, l.unlessGhost)
 	}
 	if err == nil && l.SetTimes {
-		entries = l.withSetTimes(ctx, entries)
+		entries = lookingAtEach(ctx, entries, l.withSetTime)
 	}
 	return entries, err
 }

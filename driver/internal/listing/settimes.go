@@ -16,15 +16,6 @@ import (
 // of the listing.
 const looksAhead = 32
 
-// withSetTimes requests the attributes of each file of a listing, to show the modification time that a client has
-// set, and of the marker of each directory, whose time is the directory's. S3's listings do not have them. What does
-// not exist, or S3 does not let these credentials see, stays as it was listed.
-func (l *Lister) withSetTimes(
-	ctx context.Context, entries iter.Seq2[fs.FileInfo, error],
-) iter.Seq2[fs.FileInfo, error] {
-	return lookingAtEach(ctx, entries, l.withSetTime)
-}
-
 // lookingAtEach lets look replace each entry of a listing, and leave out those for which it returns nil.
 func lookingAtEach(
 	ctx context.Context, entries iter.Seq2[fs.FileInfo, error],
@@ -68,6 +59,9 @@ func lookingAtEach(
 	}
 }
 
+// withSetTime requests the attributes of a file, to show the modification time that a client has set, or of the marker
+// of a directory, whose time is the directory's. S3's listings do not have them. What does not exist, or S3 does not
+// let these credentials see, stays as it was listed.
 func (l *Lister) withSetTime(ctx context.Context, listed fs.FileInfo) (fs.FileInfo, error) {
 	object, ok := listed.Sys().(*file.Object)
 	if !ok {
