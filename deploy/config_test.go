@@ -138,7 +138,7 @@ func secretData(t *testing.T, r release, v volume) map[string]string {
 func writeFile(t *testing.T, name, content string) {
 	t.Helper()
 	must.OK(t, os.MkdirAll(filepath.Dir(name), 0o700))
-	must.OK(t, os.WriteFile(name, []byte(content), 0o600))
+	must.WriteFile(t, name, content)
 }
 
 // TestConfiguration checks values that come from different places of the chart.

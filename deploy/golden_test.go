@@ -23,7 +23,7 @@ func TestGolden(t *testing.T) {
 			golden := filepath.Join("testdata", "golden", name+".yaml")
 			rendered := renderText(t, filepath.Join(chart, "ci", name+"-values.yaml"))
 			if *update {
-				must.OK(t, os.WriteFile(golden, []byte(rendered), 0o600))
+				must.WriteFile(t, golden, rendered)
 				return
 			}
 			now, err := os.ReadFile(golden)

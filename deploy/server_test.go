@@ -207,9 +207,7 @@ func TestQuickstart(t *testing.T) {
 // closedPort is an address where no server listens.
 func closedPort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
-	defer l.Close()
+	l := must.Listen(t)
 	return l.Addr().String()
 }
 

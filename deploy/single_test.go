@@ -39,7 +39,7 @@ func TestSystemdUnit(t *testing.T) {
 	text, err := os.ReadFile(unit)
 	must.OK(t, err)
 	there := filepath.Join(t.TempDir(), "babelftp.service")
-	must.OK(t, os.WriteFile(there, []byte(strings.ReplaceAll(string(text), program, "/bin/true")), 0o600))
+	must.WriteFile(t, there, strings.ReplaceAll(string(text), program, "/bin/true"))
 	if out := tool(t, "systemd-analyze", "verify", "--man=no", there); out != "" {
 		t.Error(out)
 	}

@@ -268,7 +268,7 @@ func TestReadme(t *testing.T) {
 	}
 	want := head + begin + valuesTable(t) + end + tail
 	if *update {
-		must.OK(t, os.WriteFile(file, []byte(want), 0o600))
+		must.WriteFile(t, file, want)
 		return
 	}
 	if string(now) != want {

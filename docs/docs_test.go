@@ -219,7 +219,7 @@ func load(t *testing.T, text string) error {
 		must.OK(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
 	}
 	for name, content := range files {
-		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+		must.WriteFile(t, filepath.Join(dir, name), content)
 	}
 	_, err := config.Load(filepath.Join(dir, "babelftp.yaml"), nil)
 	var problems config.Problems

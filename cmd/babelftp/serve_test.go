@@ -356,7 +356,7 @@ func TestCheckInTheClear(t *testing.T) {
 	} {
 		text := fmt.Sprintf("%s\ntenants: {acme: {hosts: [ftp.example], bucket: acme, users: {alice: {password_hash: %q}}}}\n",
 			server, servicetest.PasswordHash().Reveal())
-		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
+		must.WriteFile(t, file, text)
 		code, _, stderr := output(t, "", "check", "--config", file)
 		if code != 0 || strings.Contains(stderr, "cross the network in the clear") != warned {
 			t.Errorf("%q: exit code %d: %s", server, code, stderr)

@@ -186,7 +186,7 @@ func newJudgedReplica(
 			judgedConfiguration, proxy.Endpoint(), storage.Region, storage.AccessKeyID, buckets.plain, hash,
 			buckets.versions, buckets.locked, size, abandoned, quota, buckets.other)
 	}
-	must.OK(t, os.WriteFile(filepath.Join(dir, "secret"), []byte(storage.SecretAccessKey), 0o600))
+	must.WriteFile(t, filepath.Join(dir, "secret"), storage.SecretAccessKey)
 	r.configure()
 	r.start()
 	return r

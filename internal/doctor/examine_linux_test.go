@@ -84,7 +84,7 @@ func run(t *testing.T, address, program string, args ...string) {
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
+	must.WriteFile(t, path, text)
 	return path
 }
 
@@ -303,7 +303,7 @@ func pureFTPd(t *testing.T) server {
 	// pure-pw hashes passwords for half a second, and so does each login.
 	const hash = "$6$doctor$pK1ALkegD7JzLx02HkLBUsHJJpgHgZox/9Us9xE83s6vOsoC3hk7/qsbpSYD0VLRciY1oEyCV3nj5ujO04NMe0" // of "secret"
 	line := fmt.Sprintf("bob:%s:65534:65534::%s/::::::::::::\n", hash, s.dir)
-	must.OK(t, os.WriteFile(users+"/passwd", []byte(line), 0o600))
+	must.WriteFile(t, users+"/passwd", line)
 	out, err := exec.Command(tools+"/bin/pure-pw", "mkdb", users+"/pdb", "-f", users+"/passwd").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s; run: make packages", err, out)
@@ -322,9 +322,7 @@ type device struct {
 // serve returns the address of the device in front of a server.
 func (d device) serve(t *testing.T, server string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
-	t.Cleanup(func() { _ = l.Close() })
+	l := must.Listen(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	pass := func(from, to net.Conn, change func(string) string) {

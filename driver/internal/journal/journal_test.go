@@ -64,9 +64,7 @@ func (s *storage) enter(j *journal.Journal, key string) (e *journal.Entry, uploa
 	s.t.Helper()
 	canceled = &atomic.Bool{}
 	upload, err := s.CreateUpload(s.t.Context(), key, "", &s3object.Attributes{}, s3api.PartChecksums{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	r := j.NewRecord(owner, key, partSize)
 	r.Upload = upload.ID
 	e = j.Enter(s.t.Context(), r, &journal.ClientWait{}, func(error) { canceled.Store(true) })
@@ -78,9 +76,7 @@ func (s *storage) enter(j *journal.Journal, key string) (e *journal.Entry, uploa
 func (s *storage) read(j *journal.Journal, name string) *journal.Record {
 	s.t.Helper()
 	r, err := j.Read(s.t.Context(), s3api.Version{Key: name})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	return r
 }
 

@@ -116,9 +116,7 @@ func (s *storage) abortWhileResumed() {
 	s.t.Helper()
 	ctx := s.t.Context()
 	kept, upload, _ := s.enter(s.process(), key)
-	if err := kept.Interrupt(ctx, "", partSize, strings.NewReader(""), false); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, kept.Interrupt(ctx, "", partSize, strings.NewReader(""), false))
 	kept.Release()
 	owners, administrators := s.process(), s.process()
 	r := s.read(owners, kept.Name())
@@ -137,9 +135,7 @@ func (s *storage) abortWhileResumed() {
 	}
 	if resumed == nil {
 		s.wantUploads(key)
-		if err := s.AbortUpload(ctx, upload); err != nil {
-			s.t.Fatal(err)
-		}
+		must.OK(s.t, s.AbortUpload(ctx, upload))
 		e.Remove(ctx)
 	}
 }

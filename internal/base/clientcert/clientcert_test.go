@@ -32,7 +32,7 @@ func parse(t *testing.T, texts ...string) (certs []*x509.Certificate) {
 func write(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file.pem")
-	must.OK(t, os.WriteFile(name, []byte(text), 0o600))
+	must.WriteFile(t, name, text)
 	return name
 }
 
@@ -149,7 +149,7 @@ func TestChangedFiles(t *testing.T) {
 	must.OK(t, err)
 	change := func(name, text string) {
 		t.Helper()
-		must.OK(t, os.WriteFile(name, []byte(text), 0o600))
+		must.WriteFile(t, name, text)
 	}
 	if err := a.Verify(shown); err != nil {
 		t.Error(err)

@@ -18,7 +18,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	trust := func(a *must.Authority) {
 		t.Helper()
-		must.OK(t, os.WriteFile(file+".new", []byte(a.Certificate), 0o600))
+		must.WriteFile(t, file+".new", a.Certificate)
 		must.OK(t, os.Rename(file+".new", file))
 	}
 	trust(ours)

@@ -256,9 +256,7 @@ func TestEndedUpload(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, end := range []func(*inspect.File){(*inspect.File).Close, func(*inspect.File) { cancel() }} {
 		f := made(t)(inspect.NewHook(server.URL, "", nil, long)).Begin(ctx, "/a")
-		if _, err := f.Write([]byte("half")); err != nil {
-			t.Fatal(err)
-		}
+		must.Write(t, f, "half")
 		end(f)
 		if err := f.Verdict(); err == nil {
 			t.Error("an ended upload was accepted")

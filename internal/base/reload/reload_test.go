@@ -70,9 +70,7 @@ func (s *source) await() {
 
 func (s *source) must(err error) {
 	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 }
 
 func (s *source) write(name, text string) {
@@ -162,7 +160,7 @@ func TestFolderIsReplaced(t *testing.T) {
 // A file that changed before it was watched is read again.
 func TestChangeBeforeTheWatch(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "config")
-	must.OK(t, os.WriteFile(name, []byte("changed"), 0o600))
+	must.WriteFile(t, name, "changed")
 	s, _ := watch(t, name)
 	s.await()
 }

@@ -15,7 +15,7 @@ func TestLinkToAnotherFile(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"one", "two"} {
-		must.OK(t, os.WriteFile(in(name), []byte(name), 0o600))
+		must.WriteFile(t, in(name), name)
 		must.OK(t, os.Chtimes(in(name), time.Unix(1, 0), time.Unix(1, 0)))
 	}
 	link := func(name string) {
@@ -45,7 +45,7 @@ func TestLinkToAnotherFile(t *testing.T) {
 // that lasts is reported once.
 func TestFileThatBecomesReadable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	must.OK(t, os.WriteFile(file, []byte("old"), 0o600))
+	must.WriteFile(t, file, "old")
 	var refused error
 	var reported []error
 	v, err := Open(func() (string, error) {
@@ -57,7 +57,7 @@ func TestFileThatBecomesReadable(t *testing.T) {
 	}, func(err error) { reported = append(reported, err) }, file)
 	must.OK(t, err)
 	refused = &fs.PathError{Op: "open", Path: file, Err: fs.ErrPermission} // root reads files of any mode
-	must.OK(t, os.WriteFile(file, []byte("renewed"), 0o600))
+	must.WriteFile(t, file, "renewed")
 	for range 3 {
 		if text, err := v.Current(); err != nil || text != "old" || v.Check() == nil {
 			t.Errorf("while it cannot be read: %q, %v, %v", text, err, v.Check())

@@ -34,12 +34,8 @@ func serve(t *testing.T, handler http.HandlerFunc, opts web.Options) string {
 // ask sends a request, or its beginning.
 func ask(t *testing.T, address, request string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	must.OK(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Dial(t, address)
+	must.Write(t, conn, request)
 	return conn
 }
 

@@ -1,7 +1,6 @@
 package yamlconf
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -19,7 +18,7 @@ func TestSourcesChange(t *testing.T) {
 		t.Errorf("changed: %v, %v", s.Changed(), err)
 	}
 	for _, content := range []string{"one", "two"} {
-		must.OK(t, os.WriteFile(name, []byte(content), 0o600))
+		must.WriteFile(t, name, content)
 		if !s.Changed() {
 			t.Errorf("%q is no change", content)
 		}

@@ -60,9 +60,7 @@ func serve(t *testing.T, stubborn bool) (a *acceptor, l net.Listener, running ch
 
 func dial(t *testing.T, address string) {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	must.OK(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
+	must.Dial(t, address)
 }
 
 // TestSessionsDuringShutdown: a connection that comes while another session lives is accepted and drained, and

@@ -39,9 +39,7 @@ func listenOn(t *testing.T, ports *Ports, c Client, timeout time.Duration) (p *w
 // dial connects a client from 127.0.0.1.
 func dial(t *testing.T, address string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	must.OK(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
+	conn := must.Dial(t, address)
 	return conn
 }
 

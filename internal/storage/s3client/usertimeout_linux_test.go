@@ -2,7 +2,6 @@ package s3client
 
 import (
 	"log/slog"
-	"net"
 	"syscall"
 	"testing"
 	"time"
@@ -15,9 +14,7 @@ import (
 
 // TestUserTimeout asks a connection to S3 for its user timeout.
 func TestUserTimeout(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
-	defer l.Close()
+	l := must.Listen(t)
 	cfg, err := LoadEnvironment(t.Context(), slog.New(slog.DiscardHandler))
 	must.OK(t, err)
 	conn, err := cfg.HTTPClient.(*awshttp.BuildableClient).GetTransport().DialContext(
