@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,15 +17,16 @@ var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 // complete, and the configuration that they make is one that babelftp takes. The others add to complete values.
 func TestValuesOfPages(t *testing.T) {
 	for _, page := range []string{"../docs/guides/kubernetes.md", "../docs/guides/translating.md"} {
-		text, err := os.ReadFile(page)
-		must.OK(t, err)
-		for _, m := range yamlBlock.FindAllSubmatchIndex(text, -1) {
-			block := string(text[m[2]:m[3]])
-			number := strings.Count(string(text[:m[2]]), "\n") + 1
+		text := must.ReadFile(t, page)
+		rendered := 0
+		for _, m := range yamlBlock.FindAllStringSubmatchIndex(text, -1) {
+			block := text[m[2]:m[3]]
+			number := strings.Count(text[:m[2]], "\n") + 1
 			about := strings.HasPrefix(block, "# values.yaml") || !strings.Contains(page, "translating")
 			if strings.HasPrefix(block, "apiVersion: ") || !about {
 				continue
 			}
+			rendered++
 			t.Run(fmt.Sprintf("%s:%d", filepath.Base(page), number), func(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "values.yaml")
 				writeFile(t, file, strings.ReplaceAll(block, "$argon2id$...", someHash))
@@ -44,6 +44,9 @@ func TestValuesOfPages(t *testing.T) {
 					t.Errorf("helm template: %v\n%s", err, errs)
 				}
 			})
+		}
+		if rendered == 0 {
+			t.Errorf("%s shows no values", page)
 		}
 	}
 }
