@@ -32,39 +32,58 @@ func dialFrom(from, address string) (*ftptest.Conn, net.Conn, error) {
 	return c, conn, nil
 }
 
-// TestMemoryOfStrangers: lines that arrive while PASS waits take no more memory than a session may have, however long
-// they are.
-func TestMemoryOfStrangers(t *testing.T) {
+// TestMemoryOfLines: what a client sends while PASS waits, or while a command runs, waits in the client, but for 64 kB,
+// however long the lines are.
+func TestMemoryOfLines(t *testing.T) {
 	t.Parallel()
-	const (
-		addresses, each = 20, 20
-		sessions        = addresses * each
-		// Each session has 50 KiB, and the collector lets as much again pile up before it looks. Checks of passwords
-		// take the rest.
-		most = sessions*100<<10 + 64<<20
-	)
-	s := newSite(t, s3test.Start(t, "minio"))
 	// it is kept in two forms: it may have a letter, or a request of Telnet
 	line := "NOOP \xff\xfb\x01" + strings.Repeat("a", 4000) + "\r\n"
-	attack := "USER x\r\nPASS y\r\n" + strings.Repeat(line, 70)
-	before := s.metric(t, heapInUse)
-	var dialed errgroup.Group
-	for n := range sessions {
-		dialed.Go(func() error {
-			_, conn, err := dialFrom(net.IPv4(127, 0, 1, byte(1+n%addresses)).String(), s.address)
-			if err != nil {
-				return err
+	for _, test := range []struct {
+		name            string
+		network         byte // of the clients
+		sessions        int
+		before          []string // commands that are answered
+		waits           string   // commands of which one waits
+		lines           int
+		each, otherwise int // bytes at most, for a session and for all else
+	}{
+		// Each session has 50 KiB, and the collector lets as much again pile up before it looks. Checks of passwords
+		// take the rest.
+		{"strangers", 1, 400, nil, "USER x\r\nPASS y\r\n", 70, 100 << 10, 64 << 20},
+		// the lines in two forms, the buffers of the kernel's readers, and garbage
+		{"data-connection-never-comes", 4, 20, []string{"USER mallory@acme", "PASS " + servicetest.Password, "EPSV"},
+			"STOR /file\r\n", 1000, 256 << 10, 32 << 20},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, s3test.Start(t, "minio"), mallory())
+			sent := test.waits + strings.Repeat(line, test.lines)
+			before := s.metric(t, heapInUse)
+			var dialed errgroup.Group
+			for n := range test.sessions {
+				dialed.Go(func() error {
+					c, conn, err := dialFrom(net.IPv4(127, 0, test.network, byte(1+n%20)).String(), s.address)
+					if err != nil {
+						return err
+					}
+					t.Cleanup(func() { _ = conn.Close() })
+					for _, line := range test.before {
+						if reply, err := c.Send(line); err != nil || reply[0] > '3' {
+							return fmt.Errorf("%s: %q, %w", line, reply, err)
+						}
+					}
+					go func() { _, _ = io.WriteString(conn, sent) }() // the server may read no more than the beginning
+					return nil
+				})
 			}
-			t.Cleanup(func() { _ = conn.Close() })
-			go func() { _, _ = io.WriteString(conn, attack) }() // the server may read no more than the beginning
-			return nil
+			must.OK(t, dialed.Wait())
+			highest := s.highestHeap(t) - before
+			t.Logf("%.0f KiB for each of %d sessions", highest/float64(test.sessions)/(1<<10), test.sessions)
+			s.server.kill() // it would wait for the data connections
+			if most := test.sessions*test.each + test.otherwise; highest > float64(most) {
+				t.Errorf("%d sessions take %.0f bytes, want %d at most", test.sessions, highest, most)
+			}
 		})
-	}
-	must.OK(t, dialed.Wait())
-	highest := s.highestHeap(t) - before
-	t.Logf("%.0f KiB for each of %d sessions", highest/sessions/(1<<10), sessions)
-	if highest > most {
-		t.Errorf("%d sessions before the login take %.0f bytes, want %d at most", sessions, highest, most)
 	}
 }
 
@@ -77,43 +96,6 @@ func (s *site) highestHeap(t *testing.T) (highest float64) {
 		highest = max(highest, s.metric(t, heapInUse))
 	}
 	return highest
-}
-
-// TestMemoryOfWaitingLines: what a user sends while a command runs waits in the client, but for 64 kB. Each session
-// here waits for a data connection that never comes, and gets four megabytes of lines.
-func TestMemoryOfWaitingLines(t *testing.T) {
-	t.Parallel()
-	const (
-		sessions = 20
-		most     = sessions*256<<10 + 32<<20 // the lines in two forms, the buffers of the kernel's readers, and garbage
-	)
-	s := newSite(t, s3test.Start(t, "minio"), mallory())
-	lines := strings.Repeat("NOOP \xff\xfb\x01"+strings.Repeat("a", 4000)+"\r\n", 1000)
-	before := s.metric(t, heapInUse)
-	var dialed errgroup.Group
-	for n := range sessions {
-		dialed.Go(func() error {
-			c, conn, err := dialFrom(net.IPv4(127, 0, 4, byte(1+n)).String(), s.address)
-			if err != nil {
-				return err
-			}
-			t.Cleanup(func() { _ = conn.Close() })
-			for _, line := range []string{"USER mallory@acme", "PASS " + servicetest.Password, "EPSV"} {
-				if reply, err := c.Send(line); err != nil || reply[0] > '3' {
-					return fmt.Errorf("%s: %q, %w", line, reply, err)
-				}
-			}
-			go func() { _, _ = io.WriteString(conn, "STOR /file\r\n"+lines) }()
-			return nil
-		})
-	}
-	must.OK(t, dialed.Wait())
-	highest := s.highestHeap(t) - before
-	t.Logf("%.0f KiB for each of %d sessions", highest/sessions/(1<<10), sessions)
-	s.server.kill() // it would wait for the data connections
-	if highest > most {
-		t.Errorf("%d sessions take %.0f bytes, want %d at most", sessions, highest, most)
-	}
 }
 
 // TestMemoryOfSessions holds what docs/guides/sizing-and-limits.md promises of the memory of sessions.
