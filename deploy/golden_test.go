@@ -41,9 +41,8 @@ func TestGolden(t *testing.T) {
 // nlbtest makes it, which takes minutes.
 func TestNetworkLoadBalancer(t *testing.T) {
 	load := func(name string) string {
-		text, err := os.ReadFile(filepath.Join("testdata", name))
-		must.OK(t, err)
-		return string(text)
+		text := must.ReadFile(t, filepath.Join("testdata", name))
+		return text
 	}
 	made := load("nlb.yaml")
 	for document := range strings.SplitSeq(load("golden/aws.yaml"), "\n---\n") {

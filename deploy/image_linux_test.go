@@ -32,12 +32,11 @@ type image struct {
 // readImage reads a stage of a Dockerfile, by its name or by that of the stage that it begins with.
 func readImage(t *testing.T, file, stage string) image {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	must.OK(t, err)
+	text := must.ReadFile(t, file)
 	stages := map[string]image{}
 	var current image
 	var name string
-	for line := range strings.Lines(strings.ReplaceAll(string(text), "\\\n", " ")) {
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		fields := strings.Fields(rest)
 		switch word {
@@ -161,9 +160,8 @@ func documented(t *testing.T, pattern string) map[string][]string {
 		}
 	}
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		must.OK(t, err)
-		joined := regexp.MustCompile(`\\\n[# ]*`).ReplaceAllString(string(text), " ")
+		text := must.ReadFile(t, page)
+		joined := regexp.MustCompile(`\\\n[# ]*`).ReplaceAllString(text, " ")
 		for _, m := range re.FindAllStringSubmatch(joined, -1) {
 			found[page] = append(found[page], m[1])
 		}

@@ -95,9 +95,8 @@ func TestKube(t *testing.T) {
 	})
 	t.Run("quickstart", func(t *testing.T) {
 		k.t = t
-		text, err := os.ReadFile("quickstart.yaml")
-		must.OK(t, err)
-		for document := range strings.SplitSeq(string(text), "\n---\n") {
+		text := must.ReadFile(t, "quickstart.yaml")
+		for document := range strings.SplitSeq(text, "\n---\n") {
 			var path string
 			switch {
 			case strings.Contains(document, "\nkind: Namespace\n"):

@@ -3,7 +3,6 @@ package deploy
 import (
 	"encoding/json"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,10 +17,9 @@ const monitoring = "../docs/guides/monitoring.md"
 // TestAlerts checks that the guide to monitoring says what to do for each alert. That its metrics exist is a test of
 // internal/server.
 func TestAlerts(t *testing.T) {
-	page, err := os.ReadFile(monitoring)
-	must.OK(t, err)
+	page := must.ReadFile(t, monitoring)
 	headings := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^### (Babelftp\w+)$`).FindAllStringSubmatch(string(page), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^### (Babelftp\w+)$`).FindAllStringSubmatch(page, -1) {
 		headings[strings.ToLower(m[1])] = m[1]
 	}
 	r := render(t, filepath.Join(chart, "ci", "metallb-values.yaml"))

@@ -174,10 +174,9 @@ func loopback() string {
 
 // TestQuickstart runs what quickstart.yaml has, with a file system that has only what is mounted, and stores a file.
 func TestQuickstart(t *testing.T) {
-	text, err := os.ReadFile("quickstart.yaml")
-	must.OK(t, err)
+	text := must.ReadFile(t, "quickstart.yaml")
 	var deployment object
-	for _, o := range parse(t, string(text)).objects {
+	for _, o := range parse(t, text).objects {
 		if o.Kind == "Deployment" {
 			deployment = o
 		}

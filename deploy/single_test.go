@@ -36,15 +36,14 @@ func tool(t *testing.T, name string, args ...string) string {
 // systemd takes each line of the unit, and counts it among the services that are well confined.
 func TestSystemdUnit(t *testing.T) {
 	const unit, program = "systemd/babelftp.service", "/usr/local/bin/babelftp"
-	text, err := os.ReadFile(unit)
-	must.OK(t, err)
+	text := must.ReadFile(t, unit)
 	there := filepath.Join(t.TempDir(), "babelftp.service")
-	must.WriteFile(t, there, strings.ReplaceAll(string(text), program, "/bin/true"))
+	must.WriteFile(t, there, strings.ReplaceAll(text, program, "/bin/true"))
 	if out := tool(t, "systemd-analyze", "verify", "--man=no", there); out != "" {
 		t.Error(out)
 	}
 	tool(t, "systemd-analyze", "security", "--offline=yes", "--threshold=20", there) // of 100, where 0 is the best
-	if !strings.Contains(string(text), "="+program+" serve --config /etc/babelftp/babelftp.yaml\n") {
+	if !strings.Contains(text, "="+program+" serve --config /etc/babelftp/babelftp.yaml\n") {
 		t.Error("the unit does not call babelftp serve")
 	}
 }
@@ -113,12 +112,11 @@ func TestCompose(t *testing.T) {
 	}
 	// Compose reads it from the folder of the compose file, and compose-go from that of the test.
 	folder := filepath.Base(service.Volumes[0].Source)
-	text, err := os.ReadFile(filepath.Join("compose", folder, filepath.Base(configFile)))
-	must.OK(t, err)
+	text := must.ReadFile(t, filepath.Join("compose", folder, filepath.Base(configFile)))
 	storage := startStorage(t, project.Services["versitygw"])
 	file, control := filepath.Join(dir, "babelftp.yaml"), loopback()
 	writeFile(t, file, strings.NewReplacer("/run/secrets", dir, "versitygw:7070", storage, `":2121"`, control+":2121",
-		`":9121"`, control+":9121").Replace(string(text)))
+		`":9121"`, control+":9121").Replace(text))
 	cfg, err := config.Load(file, nil)
 	must.OK(t, err)
 	published := map[string]bool{}

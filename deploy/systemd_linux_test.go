@@ -19,10 +19,9 @@ import (
 // unitValues is the values of a unit, by their keys.
 func unitValues(t *testing.T, file string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	must.OK(t, err)
+	text := must.ReadFile(t, file)
 	values := map[string]string{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(line, "#") {
 			values[key] = value
 		}

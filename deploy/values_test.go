@@ -20,9 +20,8 @@ var minimal = filepath.Join(chart, "ci", "minimal-values.yaml")
 // TestValuesForPods checks what values add to the pods and to the objects around them.
 func TestValuesForPods(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "values.yaml")
-	minimalText, err := os.ReadFile(minimal)
-	must.OK(t, err)
-	writeFile(t, file, string(minimalText)+`
+	minimalText := must.ReadFile(t, minimal)
+	writeFile(t, file, minimalText+`
 commonLabels: {example.com/team: storage}
 statefulSetAnnotations: {reloader.stakater.com/auto: "true"}
 hostNetwork: true
@@ -229,9 +228,8 @@ var exampleLine = regexp.MustCompile(`^( *)# ( *(?:- |[\w/.-]+:(?: |$)).*)$`)
 // TestCommentedValues uncomments all values that values.yaml shows in comments, as an editor does, and renders the
 // chart with them: each must stand below its parent.
 func TestCommentedValues(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
-	must.OK(t, err)
-	lines := strings.Split(string(text), "\n")
+	text := must.ReadFile(t, filepath.Join(chart, "values.yaml"))
+	lines := strings.Split(text, "\n")
 	shown := 0
 	for i, line := range lines {
 		if m := exampleLine.FindStringSubmatch(line); m != nil {

@@ -51,11 +51,10 @@ type line struct {
 
 func lines(t *testing.T, page string) []line {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(root, page))
-	must.OK(t, err)
+	content := must.ReadFile(t, filepath.Join(root, page))
 	var all []line
 	fence := ""
-	for i, text := range strings.Split(string(content), "\n") {
+	for i, text := range strings.Split(content, "\n") {
 		if language, isFence := strings.CutPrefix(strings.TrimSpace(text), "```"); isFence {
 			switch {
 			case fence != "":

@@ -100,9 +100,8 @@ func TestPackages(t *testing.T) {
 func generated(t *testing.T, page string, parts map[string]string) {
 	t.Helper()
 	file := filepath.Join(root, "docs", page)
-	before, err := os.ReadFile(file)
-	must.OK(t, err)
-	text := string(before)
+	before := must.ReadFile(t, file)
+	text := before
 	for name, content := range parts {
 		begin, end := fmt.Sprintf("<!-- begin %s: go test ./docs -update -->\n", name), "<!-- end -->"
 		head, rest, found := strings.Cut(text, begin)
@@ -112,7 +111,7 @@ func generated(t *testing.T, page string, parts map[string]string) {
 		}
 		text = head + begin + content + end + tail
 	}
-	if text == string(before) {
+	if text == before {
 		return
 	}
 	if !*update {

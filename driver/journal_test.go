@@ -75,9 +75,7 @@ func (x *journalTest) pending(f *driver.Fs) int64 {
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0
 	}
-	if err != nil {
-		x.Fatal(err)
-	}
+	must.OK(x, err)
 	return info.Size()
 }
 
@@ -100,9 +98,7 @@ func (x *journalTest) resume(f *driver.Fs, size int64, content []byte) {
 func (x *journalTest) begin(f *driver.Fs, flag int, offset int64) afero.File {
 	x.Helper()
 	file, err := f.OpenAt("file", flag, offset)
-	if err != nil {
-		x.Fatal(err)
-	}
+	must.OK(x, err)
 	return file
 }
 
@@ -124,9 +120,7 @@ func (x *journalTest) open(f *driver.Fs, flag int, offset int64) (file afero.Fil
 func (x *journalTest) end(file afero.File, client io.Closer, done <-chan error) {
 	x.Helper()
 	_ = client.Close()
-	if err := errors.Join(<-done, file.Close()); err != nil {
-		x.Fatal(err)
-	}
+	must.OK(x, errors.Join(<-done, file.Close()))
 }
 
 // interrupt ends the upload as that of a client which disconnects.
@@ -178,9 +172,7 @@ func (x *journalTest) parts(key, id string) int {
 	x.Helper()
 	out, err := x.s3.Client(nil).ListParts(
 		x.Context(), &s3.ListPartsInput{Bucket: aws.String(journalBucket), Key: &key, UploadId: &id})
-	if err != nil {
-		x.Fatal(err)
-	}
+	must.OK(x, err)
 	return len(out.Parts)
 }
 
@@ -833,9 +825,7 @@ func TestResumeWithoutAnswer(t *testing.T) {
 func (x *journalTest) withSmallQuota() *driver.Fs {
 	client := x.s3.Client(nil)
 	quota := driver.NewQuota(client, journalBucket, "", 6*journalPart)
-	if err := quota.Count(x.Context()); err != nil {
-		x.Fatal(err)
-	}
+	must.OK(x, quota.Count(x.Context()))
 	return x.files(x.Context(), client, driver.Options{
 		Journal: driver.NewJournal(client, journalBucket, "", x.profile, driver.Objects{}, nil),
 		Owner:   "alice", Quotas: []*driver.Quota{quota},
@@ -904,9 +894,7 @@ func TestRefusedAfterDoubt(t *testing.T) {
 			"PutObject":    func() error { return afero.WriteFile(f, "file", []byte("new"), 0) },
 			"DeleteObject": func() error { return f.RemoveFile("file") },
 		} {
-			if err := afero.WriteFile(f, "file", []byte("old"), 0); err != nil {
-				x.Fatal(err)
-			}
+			must.OK(x, afero.WriteFile(f, "file", []byte("old"), 0))
 			time.Sleep(time.Minute)
 			answers := []error{refusal(http.StatusInternalServerError, "InternalError"),
 				refusal(http.StatusForbidden, "AccessDenied")}
@@ -926,9 +914,7 @@ func TestRefusedAfterDoubt(t *testing.T) {
 
 func (x *journalTest) write(f *driver.Fs, flag int, offset int64, content []byte) {
 	x.Helper()
-	if err := drivertest.WriteAt(f, "file", flag, offset, content); err != nil {
-		x.Fatal(err)
-	}
+	must.OK(x, drivertest.WriteAt(f, "file", flag, offset, content))
 }
 
 func (x *journalTest) wantObject(content []byte) {
@@ -948,9 +934,7 @@ func TestConcurrentAppends(t *testing.T) {
 		for range 8 {
 			f, _, _ := x.replica(x.Context(), "")
 			file, err := f.OpenAt("file", resume|os.O_APPEND, 0)
-			if err != nil {
-				x.Fatal(err)
-			}
+			must.OK(x, err)
 			if _, err := file.Write([]byte("line\n")); err != nil {
 				x.Fatal(err)
 			}

@@ -72,9 +72,7 @@ func (x *past) put(key, content string) {
 	began := time.Now()
 	_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{Bucket: &x.bucket, Key: aws.String("in/" + key),
 		Body: strings.NewReader(content)})
-	if err != nil {
-		x.Fatal(err)
-	}
+	must.OK(x, err)
 	x.note(began, pastChange{key: key, content: content})
 }
 
@@ -84,9 +82,7 @@ func (x *past) remove(key string) {
 	out, err := x.client.DeleteObject(x.Context(), &s3.DeleteObjectInput{
 		Bucket: &x.bucket, Key: aws.String("in/" + key),
 	})
-	if err != nil {
-		x.Fatal(err)
-	}
+	must.OK(x, err)
 	if _, there := x.at(time.Now())[key]; out.VersionId == nil && !there {
 		return // MinIO makes no marker
 	}

@@ -31,9 +31,8 @@ const beginTable, endTable = "<!-- begin: go test ./driver -run TestServersPage 
 // The page shows what the code goes by.
 func TestServersPage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(serversPage)
-	must.OK(t, err)
-	before, rest, found := strings.Cut(string(page), beginTable)
+	page := must.ReadFile(t, serversPage)
+	before, rest, found := strings.Cut(page, beginTable)
 	shown, after, ended := strings.Cut(rest, endTable)
 	if !found || !ended {
 		t.Fatalf("%s has no place for the table", serversPage)

@@ -104,9 +104,7 @@ func (x *fixture) testUploadsAtOnce(name string, size int) {
 	uploads := make([]func() error, clientsAtOnce)
 	for i := range uploads {
 		f := x.openAt(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
-		if _, err := f.Write(random(size)); err != nil {
-			x.Fatal(err)
-		}
+		x.must(errorOf(f.Write(random(size))))
 		uploads[i] = f.Close
 	}
 	several := severalPuts

@@ -132,9 +132,7 @@ func (x *fixture) testSeek(name string, content []byte) {
 			x.Fatalf("Seek(%d, %d): %d, %v; want %d", step.offset, step.whence, at, err, step.at)
 		}
 		got := make([]byte, 10)
-		if _, err := io.ReadFull(f, got); err != nil {
-			x.Fatal(err)
-		}
+		x.must(errorOf(io.ReadFull(f, got)))
 		equal(x, "ten bytes", got, content[at:at+10])
 	}
 	if _, err := f.Seek(size+1, io.SeekStart); err != nil {
@@ -199,9 +197,7 @@ func (x *fixture) testBroken(name string, content []byte) {
 		f := x.openAt(name, os.O_RDONLY, 0)
 		defer x.close(f)
 		breakAfter(0, syscall.ECONNRESET)
-		if _, err := f.Seek(10, io.SeekStart); err != nil {
-			x.Fatal(err)
-		}
+		x.must(errorOf(f.Seek(10, io.SeekStart)))
 		x.spy.Reset()
 		wantError(x, errorOf(io.ReadAll(f)), syscall.EAGAIN)
 		if n := x.spy.Total(); n != 5 {
@@ -243,13 +239,9 @@ func (x *fixture) testReplaced() {
 	x.put("replaced", random(200_000))
 	f := x.openAt("replaced", os.O_RDONLY, 0)
 	defer x.close(f)
-	if _, err := io.ReadFull(f, make([]byte, 10)); err != nil {
-		x.Fatal(err)
-	}
+	x.must(errorOf(io.ReadFull(f, make([]byte, 10))))
 	x.put("replaced", random(200_001))
-	if _, err := f.Seek(100_000, io.SeekStart); err != nil {
-		x.Fatal(err)
-	}
+	x.must(errorOf(f.Seek(100_000, io.SeekStart)))
 	wantError(x, errorOf(f.Read(make([]byte, 10))), syscall.ESTALE)
 	wantError(x, errorOf(f.ReadAt(make([]byte, 10), 0)), syscall.ESTALE)
 

@@ -263,9 +263,7 @@ func (x *fixture) testNotDone() {
 	x.spy.After(nil)
 	x.spy.Before(nil)
 	f := x.openAt("taken", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0)
-	if _, err := f.Write(random(10)); err != nil {
-		x.Fatal(err)
-	}
+	x.must(errorOf(f.Write(random(10))))
 	x.put("taken", random(10))
 	wantError(x, f.Close(), fs.ErrExist) // also if it has the same bytes
 }

@@ -47,9 +47,7 @@ func testRestart(t *testing.T, h Harness) {
 					old, written := random(test.old), random(test.written + 1)[1:]
 					x.put("file", old)
 					f := x.openAt("file", restart, int64(test.offset))
-					if _, err := f.Write(written); err != nil {
-						x.Fatal(err)
-					}
+					x.must(errorOf(f.Write(written)))
 					want := slices.Concat(old[:test.offset], written)
 					if keeps && test.offset > 0 {
 						want = slices.Concat(want, old[min(len(want), len(old)):])
@@ -105,9 +103,7 @@ func (x *fixture) testRestartReplaced() {
 			theirs := random(test.size + 1)
 			x.put("file", random(test.size))
 			f := x.openAt("file", restart, 1)
-			if _, err := f.Write([]byte("written")); err != nil {
-				x.Fatal(err)
-			}
+			x.must(errorOf(f.Write([]byte("written"))))
 			var once sync.Once
 			replaced := false
 			x.spy.Before(func(_ context.Context, operation string, _ any) error {
@@ -139,9 +135,7 @@ func (x *fixture) testRestNotRead() {
 		x.run(label, func(x *fixture) {
 			x.put("file", random(size))
 			f := x.openAt("file", restart, 1)
-			if _, err := f.Write([]byte("written")); err != nil {
-				x.Fatal(err)
-			}
+			x.must(errorOf(f.Write([]byte("written"))))
 			x.failRequests(always, "GetObject", "UploadPartCopy")
 			wantError(x, f.Close(), syscall.EAGAIN)
 			x.spy.Before(nil)

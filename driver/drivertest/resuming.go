@@ -632,9 +632,7 @@ func (x *fixture) testPendingAppended() {
 		p := x.process()
 		x.put("file", []byte("old"))
 		x.interrupt(p.as("alice"), "file", create, 0, content)
-		if err := appendTo(p.as("alice"), "file", nil); err != nil {
-			x.Error(err)
-		}
+		wantNoError(x, appendTo(p.as("alice"), "file", nil))
 		x.wantContent("file", []byte("old"))
 		sent := len(content) - 1
 		x.close(x.begin(p.as("alice"), "file", goOn, int64(sent), content[sent:]))

@@ -56,9 +56,7 @@ func testWrite(t *testing.T, h Harness) {
 	x.run("invisible-before-close", func(x *fixture) {
 		f, err := x.Create("invisible")
 		x.must(err)
-		if _, err := f.Write(random(h.PartSize + 1)); err != nil {
-			x.Fatal(err)
-		}
+		x.must(errorOf(f.Write(random(h.PartSize + 1))))
 		if x.exists("invisible") {
 			x.Error("the object is visible before all of it is there")
 		}
@@ -80,9 +78,7 @@ func (x *fixture) testExclusive() {
 	wantError(x, errorOf(x.OpenFile("exists", flag, 0)), fs.ErrExist)
 	for label, size := range map[string]int{"exclusive": 10, "exclusive-parts": x.partSize + 1} {
 		f := x.openAt(label, flag, 0)
-		if _, err := f.Write(random(size)); err != nil {
-			x.Fatal(err)
-		}
+		x.must(errorOf(f.Write(random(size))))
 		x.put(label, random(5)) // someone is faster
 		wantError(x, f.Close(), fs.ErrExist)
 		x.wantContent(label, random(5))
@@ -170,9 +166,7 @@ func testAppend(t *testing.T, h Harness) {
 			}
 			// Other bytes than those kept.
 			written := random(test.written + 1)[1:]
-			if _, err := io.Copy(f, bytes.NewReader(written)); err != nil {
-				x.Fatal(err)
-			}
+			x.must(errorOf(io.Copy(f, bytes.NewReader(written))))
 			x.close(f)
 			x.wantContent(test.label, append(old[:test.kept:test.kept], written...))
 			x.wantNoUploads(test.label)
@@ -182,9 +176,7 @@ func testAppend(t *testing.T, h Harness) {
 		x.run(label, func(x *fixture) {
 			x.put(label, random(size))
 			f := x.openAt(label, add, 0)
-			if _, err := f.Write(random(10)); err != nil {
-				x.Fatal(err)
-			}
+			x.must(errorOf(f.Write(random(10))))
 			x.put(label, random(size+1))
 			wantError(x, f.Close(), syscall.ESTALE)
 			x.wantContent(label, random(size+1))

@@ -734,9 +734,8 @@ func chartSchema(t *testing.T, r *reference) []byte {
 	t.Helper()
 	schema := r.schema("#/definitions/config/definitions/")
 	delete(schema, "$schema")
-	now, err := os.ReadFile("../../deploy/babelftp/values.schema.json")
-	must.OK(t, err)
-	own, _, found := strings.Cut(string(now), chartMark)
+	now := must.ReadFile(t, "../../deploy/babelftp/values.schema.json")
+	own, _, found := strings.Cut(now, chartMark)
 	if !found {
 		t.Fatalf("the schema of the chart lacks the line %s", chartMark)
 	}
