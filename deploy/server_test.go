@@ -206,7 +206,9 @@ func TestQuickstart(t *testing.T) {
 // closedPort is an address where no server listens.
 func closedPort(t *testing.T) string {
 	t.Helper()
-	l := must.Listen(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must.OK(t, err)
+	defer l.Close()
 	return l.Addr().String()
 }
 
