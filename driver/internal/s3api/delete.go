@@ -320,15 +320,15 @@ func (b *Bucket) removeDeleteMarkers(ctx context.Context, versions []Version, ma
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	b.removeMarkersOfOthers(ctx, versions, markers, errs)
-	if !b.Profile.LateVersions {
+	if !b.removeMarkersOver(ctx, versions, markers, errs) || !b.Profile.LateVersions {
 		return
 	}
+	left := slices.Clone(errs) // the caller's are not to change any more
 	time.AfterFunc(lateLook, func() {
 		ctx, done := context.WithTimeout(ctx, lookAfterTimeout)
 		defer done()
 		_ = panics.Catch(func() error {
-			b.removeMarkersOfOthers(ctx, versions, markers, slices.Clone(errs))
+			b.removeMarkersOver(ctx, versions, markers, left)
 			return nil
 		})
 	})
@@ -338,13 +338,13 @@ func (b *Bucket) removeDeleteMarkers(ctx context.Context, versions []Version, ma
 // for the end of other requests to a key, and with several machines for up to 250 ms.
 const lateLook = time.Second
 
-// removeMarkersOfOthers makes the look of removeDeleteMarkers.
-func (b *Bucket) removeMarkersOfOthers(
+// removeMarkersOver makes one look for removeDeleteMarkers, and tells whether S3 lets these credentials look.
+func (b *Bucket) removeMarkersOver(
 	ctx context.Context, versions []Version, markers map[string]string, errs []error,
-) {
+) bool {
 	deleted, err := b.deletedVersions(ctx, versions[0].Key, versions[len(versions)-1].Key)
 	if errors.Is(err, fs.ErrPermission) {
-		return
+		return false
 	}
 	for i, v := range versions {
 		marker, now := markers[v.Key], deleted[v.Key]
@@ -357,6 +357,7 @@ func (b *Bucket) removeMarkersOfOthers(
 			errs[i] = b.bringBack(ctx, v.Key, marker)
 		}
 	}
+	return true
 }
 
 // isListed tells whether a listing of versions shows this one, by its ID. Listings of objects, and answers about an
