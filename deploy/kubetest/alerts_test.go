@@ -32,7 +32,7 @@ func TestAlerts(t *testing.T) {
 		requests                   = `babelftp_s3_requests_total{operation="GetObject",status="%s"} `
 		transfers                  = `babelftp_transfers_total{tenant="acme",result="%s"} `
 		noPorts                    = `babelftp_refusals_total{limit="passive.ports"} `
-		noSessions                 = `babelftp_refusals_total{limit="sessions",tenant=""} `
+		noSessions                 = `babelftp_refusals_total{limit="server.sessions",tenant=""} `
 		unmatched                  = `babelftp_relays_total{result="unmatched"} `
 		missed                     = `babelftp_data_connections_missed_total{} `
 		noHeaders                  = `babelftp_proxy_protocol_refused_total{} `
