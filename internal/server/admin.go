@@ -122,4 +122,9 @@ func (a *adminAccess) certificate() (host string, ends time.Time) {
 }
 
 // AdminAddr is the address for administrators, nil without one.
-func (s *Server) AdminAddr() net.Addr { return address(s.admin.bound) }
+func (s *Server) AdminAddr() net.Addr {
+	if s.admin.bound == nil {
+		return nil
+	}
+	return s.admin.bound.Addr()
+}

@@ -212,19 +212,6 @@ func (s *Server) stopACME() {
 // Addr is the address of the control connection, after Start.
 func (s *Server) Addr() net.Addr { return s.explicit.Addr() }
 
-// ImplicitAddr is the address of the control connection under implicit TLS, nil without one.
-func (s *Server) ImplicitAddr() net.Addr { return address(s.implicit) }
-
-// MetricsAddr is the address of the metrics and probes, nil without one.
-func (s *Server) MetricsAddr() net.Addr { return address(s.metricsListener) }
-
-func address(l net.Listener) net.Addr {
-	if l == nil {
-		return nil
-	}
-	return l.Addr()
-}
-
 // Serve runs sessions until Shutdown, and then returns nil. A bucket that cannot be used keeps out its users only,
 // until it can. Sessions are cut when ctx ends; an error of one listener leaves the others to Shutdown.
 func (s *Server) Serve(ctx context.Context) error {

@@ -28,6 +28,12 @@ func simulated(t *testing.T) (*s3test.Server, *config.Config) {
 	return s, servicetest.NewConfig(t, s)
 }
 
+// ImplicitAddr is the address of the control connection under implicit TLS.
+func (s *Server) ImplicitAddr() net.Addr { return s.implicit.Addr() }
+
+// MetricsAddr is the address of the metrics and probes.
+func (s *Server) MetricsAddr() net.Addr { return s.metricsListener.Addr() }
+
 // start starts a server, which serves until the end of the test, and waits for its first look at the buckets.
 func start(t *testing.T, cfg *config.Config, opts Options) *Server {
 	t.Helper()
