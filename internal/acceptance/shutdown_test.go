@@ -45,9 +45,7 @@ func TestTransfersCutAtTheEnd(t *testing.T) {
 						t.Errorf("%d %s", code, text)
 					}
 				}
-				if err := c.Closed(); err != nil {
-					t.Error(err)
-				}
+				c.WantClosed()
 			}
 			if code := s.server.wait(); code != 0 {
 				t.Errorf("exit code %d", code)

@@ -212,7 +212,7 @@ func TestAdministratorDisconnects(t *testing.T) {
 	if text := idle.Reply(421); text != "Un administrateur a mis fin à cette session." {
 		t.Errorf("the idle session reads %q", text)
 	}
-	closed(t, idle)
+	idle.WantClosed()
 	const japanese = "管理者がこのセッションを終了しました。"
 	if text := busy.Reply(426); text != japanese {
 		t.Errorf("the transfer ends with %q", text)
@@ -220,7 +220,7 @@ func TestAdministratorDisconnects(t *testing.T) {
 	if text := busy.Reply(421); text != japanese {
 		t.Errorf("the session of the transfer reads %q", text)
 	}
-	closed(t, busy)
+	busy.WantClosed()
 	_ = upload.Close()
 	other.Command(550, "SIZE half.txt")
 	until(t, administrator.Sessions, func(all []report.ShownSession) bool { return len(all) == 1 })

@@ -188,9 +188,7 @@ func TestAuditRequired(t *testing.T) {
 		if got := second.Command(421, "USER alice"); !strings.Contains(got, refusal) {
 			t.Errorf("USER: %s", got)
 		}
-		if err := second.Closed(); err != nil {
-			t.Error(err)
-		}
+		second.WantClosed()
 		if _, err := administrator.Ban(t.Context(), "bob@acme", 0); err == nil ||
 			!strings.Contains(err.Error(), "audit.required") {
 			t.Errorf("the ban is not refused: %v", err)

@@ -69,12 +69,12 @@ func TestBanOfAnAddress(t *testing.T) {
 	if text != banned {
 		t.Errorf("the refusal says %q", text)
 	}
-	closed(t, c)
+	c.WantClosed()
 	for _, c := range guessing {
 		if text := c.Reply(421); text != banned {
 			t.Errorf("a session of the address that is not logged in reads %q", text)
 		}
-		closed(t, c)
+		c.WantClosed()
 	}
 	loggedIn.Command(200, "NOOP")
 	other, _ := dialFrom(t, srv, "127.0.0.1", 220)
@@ -161,7 +161,7 @@ func TestNetworks(t *testing.T) {
 	if text != denied {
 		t.Errorf("the refusal says %q", text)
 	}
-	closed(t, c)
+	c.WantClosed()
 	for _, tc := range []struct {
 		from, user, password string
 		code                 int

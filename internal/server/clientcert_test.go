@@ -237,16 +237,12 @@ func TestClientCertificateRequired(t *testing.T) {
 				if r := client.Reply(421); r != "This server requires a valid certificate from you." {
 					t.Errorf("421: %q", r)
 				}
-				if err := client.Closed(); err != nil {
-					t.Error(err)
-				}
+				client.WantClosed()
 				conn, err := tls.Dial("tcp", c.srv.ImplicitAddr().String(), c.tls(certificate, version))
 				must.OK(t, err)
 				implicit := ftptest.New(t, conn)
 				implicit.Reply(421)
-				if err := implicit.Closed(); err != nil {
-					t.Error(err)
-				}
+				implicit.WantClosed()
 			}
 			client := c.connect(c.tls("till", version))
 			client.Login("alice", servicetest.Password)

@@ -18,14 +18,6 @@ func dialFrom(t *testing.T, srv *Server, from string, code int) (c *ftptest.Clie
 	return c, c.Reply(code)
 }
 
-// closed wants the server to have closed the connection.
-func closed(t *testing.T, c *ftptest.Client) {
-	t.Helper()
-	if err := c.Closed(); err != nil {
-		t.Error(err)
-	}
-}
-
 // hasMetric tells whether /metrics has a line.
 func hasMetric(t *testing.T, srv *Server, line string) bool {
 	t.Helper()
@@ -58,16 +50,16 @@ func TestSessionLimits(t *testing.T) {
 	if text != "Zu viele Verbindungen von Ihrer Adresse. Bitte versuchen Sie es später erneut." {
 		t.Errorf("the refusal says %q", text)
 	}
-	closed(t, third)
+	third.WantClosed()
 	second.Login("alice", servicetest.Password)
 	fourth, _ := dialFrom(t, srv, other, 220)
 	fifth, _ := dialFrom(t, srv, other, 421)
-	closed(t, fifth)
+	fifth.WantClosed()
 
 	fourth.Command(221, "QUIT")
-	closed(t, fourth)
+	fourth.WantClosed()
 	second.Command(221, "QUIT")
-	closed(t, second)
+	second.WantClosed()
 	dialFrom(t, srv, one, 220)
 	wantMetrics(t, srv,
 		`babelftp_refusals_total{limit="server.sessions",tenant=""} 1`,
@@ -93,7 +85,7 @@ func TestSessionsBeforeLogin(t *testing.T) {
 	second.Login("alice", servicetest.Password)
 	dialFrom(t, srv, one, 421)
 	first.Command(221, "QUIT")
-	closed(t, first)
+	first.WantClosed()
 	dialFrom(t, srv, one, 220)
 	wantMetrics(t, srv, `babelftp_refusals_total{limit="sessions_before_login",tenant=""} 2`)
 }
@@ -117,7 +109,7 @@ func TestTenantLimits(t *testing.T) {
 			421, "PASS "+servicetest.Password); text != reason+" Veuillez réessayer plus tard." {
 			t.Errorf("the refusal says %q", text)
 		}
-		closed(t, c)
+		c.WantClosed()
 	}
 
 	alice := ftptest.Dial(t, srv.Addr().String())

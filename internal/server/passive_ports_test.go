@@ -41,7 +41,7 @@ func TestPassivePortLimit(t *testing.T) {
 	second.Command(227, "PASV")
 	first.Command(425, "EPSV")
 	second.Command(221, "QUIT")
-	closed(t, second)
+	second.WantClosed()
 	first.Store("file", "some data")
 	wantMetrics(t, srv, `babelftp_refusals_total{limit="passive.ports",tenant=""} 2`)
 }

@@ -144,7 +144,7 @@ func TestProxyProtocolLimits(t *testing.T) {
 // not exist.
 func TestProxyProtocolRequired(t *testing.T) {
 	srv := behindBalancer(t, nil, Options{})
-	closed(t, ftptest.New(t, dial(t, balancer, srv.Addr(), "USER alice\r\n")))
+	ftptest.New(t, dial(t, balancer, srv.Addr(), "USER alice\r\n")).WantClosed()
 	wantMetrics(t, srv, "babelftp_proxy_protocol_refused_total 1")
 	c, _ := dialFrom(t, srv, "127.0.0.1", 220)
 	c.Command(500, strings.TrimSpace(header4))

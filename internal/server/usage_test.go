@@ -134,7 +134,7 @@ func TestLoginRates(t *testing.T) {
 		must.OK(t, err)
 		if strings.HasPrefix(reply, "421") {
 			refused++
-			closed(t, c)
+			c.WantClosed()
 		}
 	}
 	c, _ := dialFrom(t, srv, "127.0.0.2", 220)

@@ -280,12 +280,6 @@ func (c *client) do(command, prefix string) string {
 	return r
 }
 
-// closed wants the server to have hung up.
-func (c *client) closed() {
-	c.t.Helper()
-	must.OK(c.t, c.Closed())
-}
-
 func (c *client) epsvAddress() string {
 	c.t.Helper()
 	return c.must(c.Passive())

@@ -128,7 +128,7 @@ func TestOutcomeOfAPanic(t *testing.T) {
 	seen.take()
 	c.do("MLSD", "150 ")
 	c.expect("421 ")
-	c.closed()
+	c.WantClosed()
 	if got := fmt.Sprint(seen.take()); got != "[MLSD 421, listing of 0 complete false]" {
 		t.Errorf("observers got %s", got)
 	}

@@ -89,7 +89,7 @@ func TestLogOfUnusedDataConnections(t *testing.T) {
 		t.Errorf("the data connection has %d bytes", n)
 	}
 	c.do("QUIT", "221 ")
-	c.closed()
+	c.WantClosed()
 	for _, line := range log.Take() {
 		if strings.Contains(line, "no data connection came") {
 			t.Errorf("the log has %q", line)

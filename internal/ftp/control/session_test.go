@@ -29,7 +29,7 @@ func TestLogin(t *testing.T) {
 		c.do("PASS demo", "530 ")
 		c.do("HOST ftp.example.com", "503 ")
 		c.do("QUIT", "221 ")
-		c.closed()
+		c.WantClosed()
 	})
 	t.Run("refused-then-accepted", func(t *testing.T) {
 		c := s.connect()
@@ -47,7 +47,7 @@ func TestLogin(t *testing.T) {
 			c.do("USER demo", "331 ")
 			c.do("PASS wrong", code)
 		}
-		c.closed()
+		c.WantClosed()
 	})
 	t.Run("not-decided", func(t *testing.T) {
 		c := s.connect()
@@ -55,7 +55,7 @@ func TestLogin(t *testing.T) {
 		if r := c.do("PASS demo", "421 "); strings.Contains(r, "EOF") {
 			t.Errorf("the cause reaches the client: %q", r)
 		}
-		c.closed()
+		c.WantClosed()
 	})
 	t.Run("needed-first", func(t *testing.T) {
 		c := s.connect()
@@ -223,7 +223,7 @@ func TestPipelining(t *testing.T) {
 		for _, want := range replies {
 			c.expect(want)
 		}
-		c.closed()
+		c.WantClosed()
 	})
 	t.Run("byte-by-byte", func(t *testing.T) {
 		c := s.connect()
@@ -349,7 +349,7 @@ func TestIdleTimeout(t *testing.T) {
 	c := newSite(t, func(cfg *control.Config) { cfg.IdleTimeout = 200 * time.Millisecond }).dial()
 	c.expect("220 ")
 	c.expect("421 ")
-	c.closed()
+	c.WantClosed()
 }
 
 func TestShutdown(t *testing.T) {
@@ -369,10 +369,10 @@ func TestShutdown(t *testing.T) {
 	if r := idle.expect("421 "); strings.Contains(r, "server") {
 		t.Errorf("421 is not in French: %q", r)
 	}
-	idle.closed()
+	idle.WantClosed()
 	late := s.dial()
 	late.expect("421 ")
-	late.closed()
+	late.WantClosed()
 	must.Write(t, data, "all of it")
 	data.Close()
 	busy.expect("226 ")
@@ -408,7 +408,7 @@ func TestEndOfShutdown(t *testing.T) {
 	for _, c := range []*client{upload, download} {
 		c.expect("426 ")
 		c.expect("421 ")
-		c.closed()
+		c.WantClosed()
 	}
 	if keys := s.objects(); len(keys) != 1 {
 		t.Errorf("objects: %q", keys)

@@ -211,7 +211,7 @@ func TestStoppingCommands(t *testing.T) {
 					t.Errorf("%q, %v", line, err)
 				}
 				c.expect("421 ")
-				c.closed()
+				c.WantClosed()
 				return
 			}
 			c.expect("226 ")
@@ -238,7 +238,7 @@ func TestStoppingCommands(t *testing.T) {
 				}
 			}
 			c.expect("421 ")
-			c.closed()
+			c.WantClosed()
 			if line := b.log.Next("a bug in " + tt.operation); !strings.Contains(line, "stack=\"goroutine ") {
 				t.Errorf("the log has no panic with its stack: %s", line)
 			}
@@ -365,7 +365,7 @@ func TestDisconnect(t *testing.T) {
 		t.Error("there is no session of its ID")
 	}
 	c.expect("421 ")
-	c.closed()
+	c.WantClosed()
 }
 
 // A faulty observer panics when a NOOP ends.
@@ -405,7 +405,7 @@ func TestPanicOfAnObserver(t *testing.T) {
 	})
 	c := s.login()
 	c.do("NOOP", "421 ")
-	c.closed()
+	c.WantClosed()
 	if n := told.Load(); n != 1 {
 		t.Errorf("the others were told %d times", n)
 	}
@@ -422,7 +422,7 @@ func TestQuitAndHangUp(t *testing.T) {
 	for _, code := range []string{"257 ", "257 ", "350 ", "250 ", "221 "} {
 		c.expect(code)
 	}
-	c.closed()
+	c.WantClosed()
 }
 
 func receive(t *testing.T, what string, from <-chan struct{}) {

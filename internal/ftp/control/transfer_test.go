@@ -64,7 +64,7 @@ func TestDataConnectionOfFailedTransfer(t *testing.T) {
 		c.do(failing, "550 ")
 	}
 	c.do("QUIT", "221 ")
-	c.closed()
+	c.WantClosed()
 	for _, line := range log.Take() {
 		if strings.Contains(line, "no data connection came") {
 			t.Errorf("the log misses a client that knew of the failure: %q", line)
@@ -201,7 +201,7 @@ func TestQUITDuringATransfer(t *testing.T) {
 	conn.Close()
 	c.expect("226 ")
 	c.expect("221 ")
-	c.closed()
+	c.WantClosed()
 	if got := s.login().Transfer("RETR f"); got != "content" {
 		t.Errorf("the file has %q", got)
 	}

@@ -64,6 +64,12 @@ func (c *Client) Answers(code int, text, line string) {
 	}
 }
 
+// WantClosed wants the server to have hung up.
+func (c *Client) WantClosed() {
+	c.tb.Helper()
+	must.OK(c.tb, c.Closed())
+}
+
 // Login logs in.
 func (c *Client) Login(user, password string) {
 	c.tb.Helper()
