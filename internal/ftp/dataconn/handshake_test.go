@@ -58,22 +58,25 @@ func TestStopDuringAHandshake(t *testing.T) {
 }
 
 // A download by way of another server ends it when it is complete. One that has failed cuts it, so that the client does
-// not take a part for the whole. One whose server is killed before the client has everything has failed.
-func TestEndOfARelayedDownload(t *testing.T) {
+// not take a part for the whole. One whose server is killed before the client has everything has failed. An upload that
+// has not come to its end is cut too.
+func TestEndOfARelayedTransfer(t *testing.T) {
 	killed := errors.New("killed")
 	for name, tc := range map[string]struct {
+		upload             bool
 		stop, finish, want error
 		finished           bool
 	}{
 		"complete": {finished: true},
 		"aborted":  {stop: ErrAborted, want: ErrAborted},
 		"killed":   {finish: killed, want: ErrLost, finished: true},
+		"upload":   {upload: true},
 	} {
 		server, client := net.Pipe()
 		defer client.Close()
 		finished := &atomic.Bool{}
 		transfer := NewTransfer(source{relayed{server, finished, tc.finish}}, Options{
-			Settings: Settings{OpenTimeout: time.Minute, StallTimeout: time.Minute},
+			Settings: Settings{OpenTimeout: time.Minute, StallTimeout: time.Minute}, Upload: tc.upload,
 		})
 		conn, err := transfer.Open(t.Context(), func() {})
 		must.OK(t, err)
