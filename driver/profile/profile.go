@@ -122,8 +122,8 @@ type Profile struct {
 	// of that one, which may be of another client. DeleteObjects makes a new one.
 	ReusedMarkers bool
 
-	// LateVersions says that PutObject may store a version below a delete marker that is there already: versions are in
-	// the order of their times, and it takes that of the version before it waits for the end of other requests.
+	// LateVersions says that PutObject may store a version below a delete marker that is there already. Versions are in
+	// the order of their times, and it takes the time of the version before it waits for other requests to end.
 	LateVersions bool
 
 	// GhostPrefixes says that a listing with a delimiter may show prefixes under which only delete markers are. This

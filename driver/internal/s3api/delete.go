@@ -334,8 +334,8 @@ func (b *Bucket) removeDeleteMarkers(ctx context.Context, versions []Version, ma
 	})
 }
 
-// lateLook is how long after a delete a version may still come below its marker. MinIO waits for up to 50 ms at a time
-// for the end of other requests to a key, and with several machines for up to 250 ms.
+// lateLook is how long after a delete a version may still come below its marker. MinIO looks every 50 ms at most
+// whether other requests to a key have ended, and with several machines every 250 ms.
 const lateLook = time.Second
 
 // removeMarkersOver makes one look for removeDeleteMarkers, and tells whether S3 lets these credentials look.

@@ -26,6 +26,15 @@ func (v *Version) Stamp(target *Bucket, to string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
+// IsStampedCopyOf tells whether the stamp of an object, which a look has shown, names another version.
+func (v *Version) IsStampedCopyOf(original *Version) bool {
+	stamp := v.metadata[s3object.CopyStampKey]
+	return stamp != "" && stamp == original.Stamp(v.Bucket, v.Key)
+}
+
+// IsStamped tells whether an object, which a look has shown, has a stamp.
+func (v *Version) IsStamped() bool { return v.metadata[s3object.CopyStampKey] != "" }
+
 // ShowsCopy tells whether sizes and ETags show that a copy has the bytes of this version. An ETag is the MD5 of the
 // bytes, or for a copy of one part the MD5 of that. It shows nothing of other objects that were uploaded or copied by
 // parts, unless they were cut alike, and nothing on servers whose ETags are made otherwise.

@@ -152,6 +152,11 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Conditio
 	if err != nil {
 		return err
 	}
+	if e.copy != nil {
+		if err := checkRenamed(&v, age, e.copy); err != nil {
+			return err
+		}
+	}
 	to, customer, marker := r.to+v.Key[len(r.from):], a.Encryption.CustomerKey, isMarker(v)
 	if marker {
 		err = r.copyMarker(ctx, v, &a, to)
@@ -204,7 +209,7 @@ func (r *treeMove) copyFile(
 		}
 		c = s3api.Condition{}
 	}
-	r.target.stampCopy(v, a, to)
+	r.stampCopy(v, a, to)
 	change := r.target.Quotas.Change(to)
 	if old == nil {
 		change.Saw(s3api.Version{})

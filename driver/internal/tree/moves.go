@@ -13,8 +13,7 @@ import (
 // file.
 //
 // Without that, a rename from a to b and one from b to a would each take the file of the other for its copy, and both
-// would delete it. Moves are those of one process. Against another process a directory has only the look right before
-// its deletes, and a file has none.
+// would delete it. Moves are those of one process. Against another process there is checkRenamed.
 //
 // The zero value is ready. All file systems of an endpoint share one.
 type Moves struct {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // A mergeEntry is what both directories have under the same name. One of them may have nothing.
@@ -113,19 +114,38 @@ func (f *fingerprints) of(v s3api.Version, second int64) uint64 {
 		f.seed, strings.Trim(v.ETag, `"`)+" "+strconv.FormatInt(v.Size, 10)+" "+strconv.FormatInt(second, 10)+" "+v.Key)
 }
 
-// stampCopy puts a stamp into the attributes of a future copy of a version, where nothing else will prove that it is
-// one. S3 makes the copy by one request, or by parts.
-func (t *Tree) stampCopy(v s3api.Version, a *s3object.Attributes, to string) {
+// stampCopy puts a stamp into the attributes of a future copy of a version. What is renamed always gets one, see
+// checkRenamed. Another copy gets one where its ETag will not prove that it is one: S3 makes it by one request, or by
+// parts.
+func (r *treeMove) stampCopy(v s3api.Version, a *s3object.Attributes, to string) {
+	t := r.target
 	encryption := a.Encryption
 	if encryption.Algorithm == "" {
 		encryption = t.Objects.DefaultEncryption()
 	}
 	keepsETag := v.Bucket.Name == t.Bucket.Name && v.Bucket.Profile.MD5ETags && s3object.MD5OfETag(v.ETag) != nil &&
 		a.Encryption.KeepsMD5() && encryption.KeepsMD5() && t.copiesAtOnce(v)
-	if v.Size == 0 || keepsETag {
+	if r.keepsSource && (v.Size == 0 || keepsETag) {
 		return
 	}
 	if value := v.Stamp(t.Bucket, to); s3object.HasRoom(a.Metadata, s3object.CopyStampKey, value) {
 		a.SetMetadata(s3object.CopyStampKey, value)
 	}
+}
+
+// renameTime is how long after its copy a rename may yet delete the old name.
+const renameTime = 5 * time.Minute
+
+// errBeingRenamed reports what checkRenamed has found.
+var errBeingRenamed = s3error.New(syscall.EAGAIN,
+	"another session is renaming this file, and may yet delete its old name; try again in five minutes")
+
+// checkRenamed fails with EAGAIN where a file is to come back to the old name of a rename that another process has not
+// ended. The file has its age, and is the copy that the rename has made. What is under the old name has the same ETag,
+// and so would the file: the rename would delete it there.
+func checkRenamed(v *s3api.Version, age time.Duration, old *s3api.Version) error {
+	if age < renameTime && v.IsStampedCopyOf(old) {
+		return errBeingRenamed
+	}
+	return nil
 }

@@ -54,12 +54,12 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 	}
 	defer end()
 	defer source.Quotas.Change(oldKey).End(nil) // from before the look on, so that a count in between is noticed
-	v, a, _, err := source.Bucket.HeadExact(ctx, s3api.Version{Key: oldKey})
+	v, a, age, err := source.Bucket.HeadExact(ctx, s3api.Version{Key: oldKey})
 	switch {
 	case err == nil && oneBucket && oldKey == newKey:
 		return nil
 	case err == nil:
-		return r.file(ctx, v, &a, newKey)
+		return r.file(ctx, v, &a, age, newKey)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
@@ -87,12 +87,23 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 	return result
 }
 
-func (r *treeMove) file(ctx context.Context, v s3api.Version, a *s3object.Attributes, newKey string) error {
+func (r *treeMove) file(
+	ctx context.Context, v s3api.Version, a *s3object.Attributes, age time.Duration, newKey string,
+) error {
 	switch _, err := r.target.Dir(ctx, newKey); {
 	case err == nil:
 		return syscall.EISDIR
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
+	}
+	if v.IsStamped() && age < renameTime {
+		old, _, err := r.target.Bucket.Head(ctx, newKey)
+		if err == nil {
+			err = checkRenamed(&v, age, &old)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	occupied := true // possibly
 	if r.target.NoOverwrite || r.source.incomplete.refused.Load() {
@@ -112,6 +123,9 @@ func (r *treeMove) file(ctx context.Context, v s3api.Version, a *s3object.Attrib
 			r.target.incomplete.remove(newKey)
 		}
 		return err
+	}
+	if !r.keepsSource {
+		r.stampCopy(v, a, newKey)
 	}
 	c := s3api.Condition{Absent: r.target.NoOverwrite}
 	change := r.target.Quotas.Change(newKey)

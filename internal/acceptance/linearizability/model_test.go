@@ -98,7 +98,7 @@ func TestCheck(t *testing.T) {
 		at(0, 3, stor("a", "u", 226)), at(23, 82, stor("a", "v", 226)), at(23, 37, appe("w", 226)),
 		at(97, 99, retr("a", "uw")),
 	}
-	// MinIO lists a file as a directory, at a time.
+	// MinIO lists a file as a directory, in one moment.
 	ghost := func(call int) History {
 		return History{
 			at(0, 3, stor("a", "x", 226)), at(10, 14, dele("a", 250)),
