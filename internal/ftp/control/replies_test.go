@@ -164,7 +164,7 @@ func TestFailuresInEveryLanguage(t *testing.T) {
 		t.Run(tag.String(), func(t *testing.T) {
 			english := quietSession(t, bundle, language.English)
 			s := quietSession(t, bundle, tag)
-			for _, f := range reply.Errors() {
+			for _, f := range reply.Errors {
 				err := &fs.PathError{Op: "open", Path: engineWords, Err: f.Err}
 				got := s.errorReply(err)
 				checkReply(t, tag, err.Error(), english.errorReply(err), got)

@@ -21,55 +21,50 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// An ErrorRow says how an error of the storage is answered. The error's own text
-// goes to the log only.
-type ErrorRow struct {
+// Errors say how errors of the storage are answered. The first row whose error is in the chain counts. The error's own
+// text goes to the log only.
+var Errors = []struct {
 	Err  error
 	Code int
 	Text i18n.ID
-}
-
-// Errors are the rows. The first one whose error is in the chain counts.
-func Errors() []ErrorRow {
-	return []ErrorRow{
-		{ErrNotAudited, 451, i18n.AuditUnavailable},
-		{ErrNoDataConnection, 425, i18n.ActiveConnectionFailed},
-		{view.ErrNameDenied, 553, i18n.FileNameDenied},
-		{view.ErrPast, 550, i18n.VersionsReadOnly},
-		{view.ErrFixed, 550, i18n.DirectoryFixed},
-		{view.ErrOtherAccount, 550, i18n.MoveBetweenAccounts},
-		{inspect.ErrRefused, 550, i18n.FileRefused},
-		{inspect.ErrUnjudged, 451, i18n.FileNotJudged},
-		{pathname.ErrNotInEncoding, 501, i18n.NameNotUTF8},
-		{list.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
-		{dataconn.ErrAborted, 426, i18n.CommandAborted},
-		{engine.ErrPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3
-		{ErrShuttingDown, 451, i18n.ShuttingDown},
-		{dataconn.ErrDisconnected, 451, i18n.Disconnected},
-		{syscall.EBUSY, 450, i18n.TooManyOperations},
-		{fs.ErrNotExist, 550, i18n.NotFound},
-		{s3error.ErrParentIsFile, 553, i18n.ParentIsFile},
-		{s3error.ErrIsDirectory, 550, i18n.IsADirectory},
-		{syscall.EILSEQ, 553, i18n.NameNotAllowed}, // after the two before, which it is too
-		{syscall.ENAMETOOLONG, 553, i18n.NameTooLong},
-		{syscall.ENOTEMPTY, 550, i18n.DirectoryNotEmpty}, // before fs.ErrExist, which it is too
-		{syscall.ENOTDIR, 550, i18n.NotADirectory},
-		{syscall.EISDIR, 550, i18n.IsADirectory},
-		{fs.ErrExist, 550, i18n.AlreadyExists},
-		{fs.ErrPermission, 550, i18n.PermissionDenied},
-		{s3error.Archived, 550, i18n.FileArchived},
-		{syscall.ENOSPC, 452, i18n.StorageFull},
-		{syscall.EDQUOT, 552, i18n.QuotaExceeded},
-		{syscall.EFBIG, 552, i18n.FileTooLarge},
-		{syscall.ENXIO, 550, i18n.StorageMissing},
-		{syscall.ESTALE, 451, i18n.FileChanged},
-		{syscall.EAGAIN, 451, i18n.StorageUnavailable},
-		{syscall.ETIMEDOUT, 451, i18n.StorageUnavailable},
-		{context.DeadlineExceeded, 451, i18n.StorageUnavailable},
-		{context.Canceled, 451, i18n.StorageUnavailable},
-		{errors.ErrUnsupported, 550, i18n.NotSupported},
-		{syscall.ELOOP, 550, i18n.DirectoryIntoItself},
-	}
+}{
+	{ErrNotAudited, 451, i18n.AuditUnavailable},
+	{ErrNoDataConnection, 425, i18n.ActiveConnectionFailed},
+	{view.ErrNameDenied, 553, i18n.FileNameDenied},
+	{view.ErrPast, 550, i18n.VersionsReadOnly},
+	{view.ErrFixed, 550, i18n.DirectoryFixed},
+	{view.ErrOtherAccount, 550, i18n.MoveBetweenAccounts},
+	{inspect.ErrRefused, 550, i18n.FileRefused},
+	{inspect.ErrUnjudged, 451, i18n.FileNotJudged},
+	{pathname.ErrNotInEncoding, 501, i18n.NameNotUTF8},
+	{list.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
+	{dataconn.ErrAborted, 426, i18n.CommandAborted},
+	{engine.ErrPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3
+	{ErrShuttingDown, 451, i18n.ShuttingDown},
+	{dataconn.ErrDisconnected, 451, i18n.Disconnected},
+	{syscall.EBUSY, 450, i18n.TooManyOperations},
+	{fs.ErrNotExist, 550, i18n.NotFound},
+	{s3error.ErrParentIsFile, 553, i18n.ParentIsFile},
+	{s3error.ErrIsDirectory, 550, i18n.IsADirectory},
+	{syscall.EILSEQ, 553, i18n.NameNotAllowed}, // after the two before, which it is too
+	{syscall.ENAMETOOLONG, 553, i18n.NameTooLong},
+	{syscall.ENOTEMPTY, 550, i18n.DirectoryNotEmpty}, // before fs.ErrExist, which it is too
+	{syscall.ENOTDIR, 550, i18n.NotADirectory},
+	{syscall.EISDIR, 550, i18n.IsADirectory},
+	{fs.ErrExist, 550, i18n.AlreadyExists},
+	{fs.ErrPermission, 550, i18n.PermissionDenied},
+	{s3error.Archived, 550, i18n.FileArchived},
+	{syscall.ENOSPC, 452, i18n.StorageFull},
+	{syscall.EDQUOT, 552, i18n.QuotaExceeded},
+	{syscall.EFBIG, 552, i18n.FileTooLarge},
+	{syscall.ENXIO, 550, i18n.StorageMissing},
+	{syscall.ESTALE, 451, i18n.FileChanged},
+	{syscall.EAGAIN, 451, i18n.StorageUnavailable},
+	{syscall.ETIMEDOUT, 451, i18n.StorageUnavailable},
+	{context.DeadlineExceeded, 451, i18n.StorageUnavailable},
+	{context.Canceled, 451, i18n.StorageUnavailable},
+	{errors.ErrUnsupported, 550, i18n.NotSupported},
+	{syscall.ELOOP, 550, i18n.DirectoryIntoItself},
 }
 
 // ErrShuttingDown reports a command that the server has ended because it shuts down.
@@ -197,7 +192,7 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 		return 425, i18n.PassiveConnectionMissing, []string{missing.Port}
 	}
 	code, id = 550, i18n.StorageError
-	for _, row := range Errors() {
+	for _, row := range Errors {
 		if errors.Is(err, row.Err) {
 			code, id = row.Code, row.Text
 			break
