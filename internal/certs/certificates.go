@@ -135,8 +135,12 @@ func clientAuth(cfg *config.Config) tls.ClientAuthType {
 // Config is how connections are encrypted, nil without a certificate of the server.
 func (s *Set) Config() *tls.Config { return s.current.Load().config }
 
-// errNotIssued is for handshakes before the authority has issued a certificate.
-var errNotIssued = errors.New("ACME has obtained no certificate yet")
+var (
+	// errNotIssued is for handshakes before the authority has issued a certificate.
+	errNotIssued = errors.New("ACME has obtained no certificate yet")
+	// errRemoved is for handshakes that began before a reload.
+	errRemoved = errors.New("the configuration has no certificate any more")
+)
 
 // certificate returns the one for a handshake: that of the tenant whose host the client names, or the one issued for
 // this host, else the server's.
@@ -155,8 +159,8 @@ func (s *Set) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) 
 		return current.server.Current()
 	case s.builtIn != nil:
 		return s.builtIn, nil
-	case s.issued == nil: // the configuration had a certificate when the handshake began
-		return nil, errNotIssued
+	case s.issued == nil:
+		return nil, errRemoved
 	}
 	for _, other := range s.issued.Hosts() {
 		if c := s.issued.Certificate(other); c != nil {

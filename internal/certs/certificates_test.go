@@ -337,7 +337,7 @@ func TestPrepare(t *testing.T) {
 	if s.Config() != nil {
 		t.Error("there is a certificate")
 	}
-	if _, err := s.certificate(&tls.ClientHelloInfo{}); !errors.Is(err, errNotIssued) {
+	if _, err := s.certificate(&tls.ClientHelloInfo{}); !errors.Is(err, errRemoved) {
 		t.Errorf("a handshake that had begun gets %v", err)
 	}
 }
