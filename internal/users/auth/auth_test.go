@@ -267,26 +267,56 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// The cache does not grow without an end.
+// The cache does not grow without an end. A login that is over makes room, and costs no look at those that are not.
 func TestCacheIsBounded(t *testing.T) {
 	c := newCache(&counting{}, time.Minute)
-	now := time.Now()
-	c.now = func() time.Time { return now }
+	now, looks := time.Now(), 0
+	c.now = func() time.Time { looks++; return now }
 	login := func(n int) {
 		t.Helper()
 		if _, err := c.Authenticate(t.Context(), &Request{User: fmt.Sprint(n), Password: "x"}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	login(0)
+	now = now.Add(time.Second)
 	for n := range maxCached + 10 {
 		login(n)
 	}
 	if len(c.accepted) != maxCached {
 		t.Errorf("the cache holds %d logins, want %d", len(c.accepted), maxCached)
 	}
-	now = now.Add(time.Minute)
-	if login(-1); len(c.accepted) != 1 {
-		t.Errorf("after their time the cache holds %d logins", len(c.accepted))
+	if looks = 0; len(c.accepted) == maxCached {
+		login(-1)
+	}
+	if looks > 10 {
+		t.Errorf("a full cache looks at the time %d times", looks)
+	}
+	now = now.Add(time.Minute - time.Second)
+	for _, n := range []int{-2, -3} {
+		if login(n); len(c.accepted) != maxCached || len(c.oldest) != maxCached {
+			t.Errorf("after the time of one the cache holds %d logins, and %d keys", len(c.accepted), len(c.oldest))
+		}
+	}
+	now = now.Add(time.Second)
+	if login(-4); len(c.accepted) != 2 || len(c.oldest) != 2 { // and the one that made room
+		t.Errorf("after their time the cache holds %d logins, and %d keys", len(c.accepted), len(c.oldest))
+	}
+}
+
+// BenchmarkFullCache is a login that finds no place.
+func BenchmarkFullCache(b *testing.B) {
+	c := newCache(&counting{}, time.Hour)
+	login := func(n int) {
+		if _, err := c.Authenticate(b.Context(), &Request{User: fmt.Sprint(n), Password: "x"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for n := range maxCached {
+		login(n)
+	}
+	for b.Loop() {
+		login(-1)
 	}
 }
 

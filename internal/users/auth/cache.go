@@ -24,6 +24,7 @@ type cache struct {
 
 	mu       sync.Mutex
 	accepted map[[sha256.Size]byte]accepted
+	oldest   [][sha256.Size]byte // their keys in the order in which they came, and so about that in which they expire
 }
 
 type accepted struct {
@@ -76,14 +77,14 @@ func (c *cache) known(mac [sha256.Size]byte) *Answer {
 func (c *cache) remember(mac [sha256.Size]byte, a accepted) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.accepted) >= maxCached {
-		for mac, old := range c.accepted {
-			if !c.now().Before(old.until) {
-				delete(c.accepted, mac)
-			}
+	for now := c.now(); len(c.oldest) > 0 && !now.Before(c.accepted[c.oldest[0]].until); c.oldest = c.oldest[1:] {
+		delete(c.accepted, c.oldest[0])
+	}
+	if _, known := c.accepted[mac]; !known { // it is where the same login came twice at a time
+		if len(c.oldest) >= maxCached {
+			return
 		}
+		c.oldest = append(c.oldest, mac)
 	}
-	if len(c.accepted) < maxCached {
-		c.accepted[mac] = a
-	}
+	c.accepted[mac] = a
 }
