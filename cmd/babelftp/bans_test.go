@@ -10,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
@@ -22,6 +23,11 @@ type asked struct {
 	code int
 	want string // in the output
 }
+
+// oneTenant is a server with the tenant acme.
+type oneTenant struct{ admin.Source }
+
+func (oneTenant) Tenants([]report.ShownSession) []admin.Tenant { return []admin.Tenant{{Name: "acme"}} }
 
 // ask asks a server with bans and a debug switch by a command, without one at first.
 func ask(t *testing.T, command string, all []asked) {
@@ -43,7 +49,8 @@ func ask(t *testing.T, command string, all []asked) {
 	go func() {
 		_ = http.Serve(
 			l, admin.NewHandler(
-				admin.Options{Bans: list, Debug: &sessionlog.Switch{}, Log: slog.New(slog.DiscardHandler)}))
+				admin.Options{Source: oneTenant{}, Bans: list, Debug: &sessionlog.Switch{},
+					Log: slog.New(slog.DiscardHandler)}))
 	}() // until the listener is closed
 	for _, step := range all {
 		args := strings.Fields(command + " " + strings.NewReplacer("SOCKET", socket, "FILE", file).Replace(step.args))

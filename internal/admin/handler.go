@@ -263,6 +263,11 @@ func (h *Handler) debug(r *http.Request, act *audit.Act) (any, error) {
 	if err != nil {
 		return nil, &Error{http.StatusBadRequest, err.Error()}
 	}
+	// A user may be in a directory only, and no server knows all of those.
+	if tenants := h.Source.Tenants(nil); rule.Tenant != "" &&
+		!slices.ContainsFunc(tenants, func(t Tenant) bool { return t.Name == rule.Tenant }) {
+		return nil, errNoTenant(rule.Tenant, tenants)
+	}
 	h.Debug.Add(rule)
 	return rule, nil
 }

@@ -98,7 +98,7 @@ func handlerOf(s *source, log *bytes.Buffer) *Handler {
 
 // The log has each change, with what was changed. To look changes nothing.
 func TestLogOfChanges(t *testing.T) {
-	s := newSource(1, 1)
+	s := newSource(1, 22)
 	var log bytes.Buffer
 	h := handlerOf(s, &log)
 	for _, tc := range []struct {
@@ -116,6 +116,9 @@ func TestLogOfChanges(t *testing.T) {
 		{http.MethodDelete, "/bans?name=192.0.2.2", "", []string{"method=DELETE", "name=192.0.2.2"}},
 		{http.MethodDelete, "/bans?name=192.0.2.2", "", []string{"failed", "this replica has no ban of 192.0.2.2"}},
 		{http.MethodDelete, "/bans?name=nobody", "", []string{"failed", "is not an address"}},
+		{http.MethodPut, "/debug?tenant=tenantAb&user=nobody&time=1m", "", []string{"path=/api/v1/debug "}},
+		{http.MethodPut, "/debug?tenant=typo&time=1m", "", []string{
+			"failed", `there is no tenant \"typo\", but tenantAa, tenantAb, `, "tenantAt, 2 more\"\n"}},
 		{http.MethodDelete, "/sessions/5f2c", "", []string{"path=/api/v1/sessions/5f2c "}},
 	} {
 		log.Reset()

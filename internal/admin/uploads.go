@@ -94,9 +94,24 @@ func (o *Overview) buckets(name string) ([]*s3client.Bucket, error) {
 	}
 	all = slices.DeleteFunc(slices.Clone(all), func(b *s3client.Bucket) bool { return b.Tenant != name })
 	if len(all) == 0 {
-		return nil, &Error{http.StatusNotFound, fmt.Sprintf("there is no tenant %q", name)}
+		return nil, errNoTenant(name, o.Tenants(nil))
 	}
 	return all, nil
+}
+
+// maxNamed is how many tenants an error names.
+const maxNamed = 20
+
+// errNoTenant says that there is no such tenant, and which there are.
+func errNoTenant(name string, tenants []Tenant) error {
+	var names []string
+	for _, t := range tenants[:min(len(tenants), maxNamed)] {
+		names = append(names, t.Name)
+	}
+	if more := len(tenants) - maxNamed; more > 0 {
+		names = append(names, fmt.Sprint(more, " more"))
+	}
+	return &Error{http.StatusNotFound, fmt.Sprintf("there is no tenant %q, but %s", name, strings.Join(names, ", "))}
 }
 
 // journal is that of a bucket which can be used. The error says why there is none.
