@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/config"
 )
 
@@ -81,7 +82,12 @@ func askHealth(ctx context.Context, address string) (string, error) {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return "", fmt.Errorf("not healthy: %w", err)
+		err = web.WithoutURL(err)
+		if of, ok := errors.AsType[*net.OpError](err); ok {
+			err = of.Err // without the address
+		}
+		return "", fmt.Errorf("no server answers /healthz at %s: %w: see the log of the server, or name its "+
+			"metrics_listen by --address or --config", request.URL.Host, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxHealthText))

@@ -46,8 +46,9 @@ func TestHealth(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	server.Close()
-	if code, _, stderr := output(t, "", "health", "--address", address); code != 1 ||
-		!strings.HasPrefix(stderr, "babelftp: not healthy: ") {
+	refused := "babelftp: no server answers /healthz at " + address + ": connect: connection refused: see the log of the " +
+		"server, or name its metrics_listen by --address or --config\n"
+	if code, _, stderr := output(t, "", "health", "--address", ":"+port); code != 1 || stderr != refused {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if code, _, stderr := output(t, "", "health", "--config", file(`metrics_listen: ""`)); code != 1 ||
