@@ -143,12 +143,26 @@ func (a account) change(change func(*usersfile.Document) error) error {
 	return usersfile.Change(a.file, change, a.check)
 }
 
-// check returns an error if the configuration would be wrong with the text in a file.
+// check returns an error if the configuration would be wrong with the text in a file. It returns only what is wrong
+// without it, if there is such: no change of a user is at fault then.
 func (a account) check(file string, text []byte) error {
 	_, err := config.LoadWith(a.config, os.Environ(), map[string][]byte{file: text})
-	if err != nil {
-		fmt.Fprintf(a.warn, "babelftp: %s stays as it is, because with the change the configuration would be wrong:\n", file)
+	if err == nil {
+		return nil
 	}
+	why := "with the change the configuration would be wrong:"
+	_, before := config.Load(a.config, os.Environ())
+	wrong, _ := errors.AsType[config.Problems](err)
+	already, _ := errors.AsType[config.Problems](before)
+	already = slices.DeleteFunc(already, func(p *yamlconf.Problem) bool {
+		return !slices.ContainsFunc(wrong, func(q *yamlconf.Problem) bool { // elsewhere in the file, perhaps
+			return q.Source == p.Source && q.Path == p.Path && q.Message == p.Message
+		})
+	})
+	if len(already) > 0 {
+		why, err = "the configuration is wrong without the change too: correct it first:", already
+	}
+	fmt.Fprintf(a.warn, "babelftp: %s stays as it is, because %s\n", file, why)
 	return err
 }
 

@@ -85,3 +85,22 @@ tenants:
 		t.Errorf("b.yml is %q, %v; want %q", text, err, want)
 	}
 }
+
+// Where the configuration is wrong already, a change of a user is not at fault, and changes nothing.
+func TestUsersOfWrongConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	file, users := filepath.Join(dir, "babelftp.yaml"), filepath.Join(dir, "users.yaml")
+	const before = "users:\n  zoe: {disabled: true, root: zoe}\n"
+	must.WriteFile(t, users, before)
+	must.WriteFile(t, file, "listen: ftp\ntenants: {acme: {bucket: acme-data, users_file: users.yaml}}\n")
+	code, out, stderr := output(t, "", "users", "add", "bob@acme", "--root", "bob", "--disabled", "--config", file)
+	want := "babelftp: " + users + " stays as it is, because the configuration is wrong without the change too: correct it " +
+		"first:\n" + file + ":1:9: listen: "
+	if code != 1 || out != "" || !strings.HasPrefix(stderr, want) ||
+		!strings.Contains(stderr, users+`:2:31: tenants.acme.users.zoe.root: "zoe" is not absolute`) || strings.Contains(stderr, "bob.root") {
+		t.Errorf("%d\n%s%s\nwant %s", code, out, stderr, want)
+	}
+	if text := must.ReadFile(t, users); text != before {
+		t.Errorf("the file has %q", text)
+	}
+}
