@@ -165,6 +165,7 @@ func (g *gate) guard(next http.Handler) http.Handler {
 			w.Header().Set("WWW-Authenticate", challenge(r))
 			if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 				w.Header().Set("Connection", "close") // the client may show another certificate in another handshake
+				g.tellOfCertificate(r)
 			}
 			Fail(w, errNoLogin)
 			return
@@ -285,6 +286,15 @@ func (g *gate) begins(c *credentials, name string, r *http.Request) bool {
 func (g *gate) tell(name string, r *http.Request) {
 	g.log.Info("administrator logged in", "administrator", name, "remote", r.RemoteAddr)
 	g.audit.Write(&audit.Act{Event: audit.EventAdministrator, Administrator: name, Client: r.RemoteAddr}, nil)
+}
+
+// tellOfCertificate tells the logs that a certificate is no login any more. TLS tells of those that it refuses in the
+// handshake.
+func (g *gate) tellOfCertificate(r *http.Request) {
+	subject := r.TLS.PeerCertificates[0].Subject.String()
+	addr, _ := netip.ParseAddrPort(r.RemoteAddr)
+	g.log.Info("certificate of an administrator refused", "certificate", subject, "remote", r.RemoteAddr)
+	g.audit.CertificateRefused(subject, addr)
 }
 
 // cookie is the name of the cookie.

@@ -1,9 +1,11 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/base64"
 	"errors"
 	"io"
@@ -20,6 +22,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
@@ -50,7 +53,12 @@ func answers(text string) http.Handler {
 // serve starts a listener, and returns its address.
 func serve(t *testing.T, cfg config.Admin, api http.Handler) (l *Listener, address string) {
 	t.Helper()
-	l, err := NewListener(cfg, api, answers("page"), nil, slog.New(slog.DiscardHandler))
+	return serveAudited(t, cfg, api, nil)
+}
+
+func serveAudited(t *testing.T, cfg config.Admin, api http.Handler, lines *audit.Log) (l *Listener, address string) {
+	t.Helper()
+	l, err := NewListener(cfg, api, answers("page"), lines, slog.New(slog.DiscardHandler))
 	must.OK(t, err)
 	bound := must.Listen(t)
 	ended := make(chan error)
@@ -306,7 +314,8 @@ func TestClientCertificate(t *testing.T) {
 	}
 }
 
-// A certificate of authorities that are gone is no login, even on the connection on which it was one.
+// A certificate of authorities that are gone is no login, even on the connection on which it was one. The audit log has
+// each refusal.
 func TestOtherAuthorities(t *testing.T) {
 	files, roots := underTLS(t)
 	ours, others := must.NewAuthority(t, "ours"), must.NewAuthority(t, "others")
@@ -317,8 +326,9 @@ func TestOtherAuthorities(t *testing.T) {
 		must.WriteFile(t, cfg.TLS.ClientCAFile, a.Certificate)
 	}
 	trust(ours)
-	l, address := serve(t, cfg, answers("api"))
-	pair, err := tls.X509KeyPair(pem(ours.Issue(&x509.Certificate{})))
+	var lines bytes.Buffer
+	l, address := serveAudited(t, cfg, answers("api"), audit.New(&lines, func() bool { return true }, nil))
+	pair, err := tls.X509KeyPair(pem(ours.Issue(&x509.Certificate{Subject: pkix.Name{CommonName: "ann"}})))
 	must.OK(t, err)
 	connections := 0
 	transport := &http.Transport{
@@ -348,6 +358,12 @@ func TestOtherAuthorities(t *testing.T) {
 		must.OK(t, err)
 		next.Apply()
 		ask(step.status, step.on)
+	}
+	refused := `"outcome":"failed","reason":"certificate"}`
+	if text := lines.String(); strings.Count(text, "\n") != 3 || strings.Count(text, refused) != 1 ||
+		!strings.Contains(text, `"event":"admin_login","client":"127.0.0.1:`) ||
+		!strings.Contains(text, `"certificate":"CN=ann",`+refused) {
+		t.Errorf("the audit log has %s", text)
 	}
 }
 

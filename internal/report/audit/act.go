@@ -37,16 +37,27 @@ const EventAdministrator = "admin_login"
 // AdministratorRefused writes that a login as an administrator had a wrong password. The name is empty where no
 // administrator has it. A nil log has no lines.
 func (l *Log) AdministratorRefused(name string, client netip.AddrPort) {
+	if name == "" {
+		l.refused(client, "unknown_user")
+		return
+	}
+	l.refused(client, "wrong_password", "administrator", name)
+}
+
+// CertificateRefused writes that a client certificate, which was a login of an administrator in the TLS handshake, is
+// none any more. A nil log has no lines.
+func (l *Log) CertificateRefused(subject string, client netip.AddrPort) {
+	l.refused(client, "certificate", "certificate", subject)
+}
+
+// refused writes a login as an administrator that was refused.
+func (l *Log) refused(client netip.AddrPort, reason string, about ...any) {
 	if l == nil {
 		return
 	}
-	why := kind{client: limits.Network(client.Addr()), event: EventAdministrator, reason: "unknown_user"}
-	about := []any{"client", client.String()}
-	if name != "" {
-		why.reason = "wrong_password"
-		about = append(about, "administrator", name)
-	}
+	why := kind{client: limits.Network(client.Addr()), event: EventAdministrator, reason: reason}
 	if l.strangers.wanted(why) {
-		l.out.Info(why.event, append(about, "outcome", outcomeFailed, "reason", why.reason)...)
+		about = append([]any{"client", client.String()}, about...)
+		l.out.Info(why.event, append(about, "outcome", outcomeFailed, "reason", reason)...)
 	}
 }
