@@ -80,7 +80,7 @@ func (c *cache) remember(mac [sha256.Size]byte, a accepted) {
 	for now := c.now(); len(c.oldest) > 0 && !now.Before(c.accepted[c.oldest[0]].until); c.oldest = c.oldest[1:] {
 		delete(c.accepted, c.oldest[0])
 	}
-	if _, known := c.accepted[mac]; !known { // it is where the same login came twice at a time
+	if _, known := c.accepted[mac]; !known { // it is where the same login came twice at once
 		if len(c.oldest) >= maxCached {
 			return
 		}
