@@ -3,6 +3,7 @@ package main
 import "testing"
 
 func TestDebug(t *testing.T) {
+	t.Setenv("HTTP_PROXY", "socks5://127.0.0.1:1") // for which a socket has no use
 	ask(t, "debug", []asked{
 		{"--socket SOCKET", 0, "ADDRESS  TENANT  USER  UNTIL\n"},
 		{"--socket SOCKET --address 192.0.2.7 --for 5m", 0, "192.0.2.7/32  any     any   20"},

@@ -46,7 +46,7 @@ func NewClient(socket string) *Client {
 	}
 	return &Client{
 		at: socket, advice: "start it, or name its admin_socket by --socket or --config",
-		base: "http://server",
+		base: "http://localhost", // which no proxy is asked for
 		http: web.NewClient(&http.Transport{DialContext: dial}, requestTimeout),
 	}
 }
@@ -65,8 +65,7 @@ func NewRemoteClient(address, name, password string, encryption *tls.Config) (*C
 	return &Client{
 		at: address, advice: "start it with admin.listen, or correct the address",
 		base: u.Scheme + "://" + u.Host, name: name, password: password,
-		http: web.NewClient(
-			&http.Transport{TLSClientConfig: encryption, Proxy: http.ProxyFromEnvironment}, requestTimeout),
+		http: web.NewClient(&http.Transport{TLSClientConfig: encryption}, requestTimeout),
 	}, nil
 }
 

@@ -480,7 +480,8 @@ To check the file while you type, give your editor the [JSON Schema](../internal
 ## How values are written
 
 Files are read again when they change. Secrets can [come from files](guides/tenants-and-users.md#keep-secrets-out-of-the-file),
-and values of the server from the environment.
+and values of the server from the environment. HTTP requests, also to S3, use the proxy of
+` + "`HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`" + `, except to loopback addresses.
 
 Anchors and aliases of YAML (` + "`&name`, `*name`" + `) work for whole values and whole mappings. Merge keys (` +
 	"`<<`" + `) do not.

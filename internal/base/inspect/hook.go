@@ -30,7 +30,6 @@ func NewHook(address, secret string, authorities *x509.CertPool, timeout time.Du
 		return nil, errors.New("the URL of a hook begins with https:// or http:// and a host")
 	}
 	client := web.NewClient(&http.Transport{
-		Proxy: http.ProxyFromEnvironment,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return dialer{network, address, timeout}.dial(ctx)
 		},

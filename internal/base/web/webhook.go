@@ -38,7 +38,6 @@ type Webhook struct {
 // NewWebhook makes a webhook. Without authorities, its certificate must come from one of the system's.
 func NewWebhook(address, secret string, authorities *x509.CertPool, timeout time.Duration) *Webhook {
 	return &Webhook{url: address, secret: []byte(secret), client: NewClient(&http.Transport{
-		Proxy:           http.ProxyFromEnvironment,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities},
 		IdleConnTimeout: idleTime,
 	}, timeout)}

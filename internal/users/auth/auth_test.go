@@ -10,8 +10,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -210,6 +213,41 @@ func TestHookUnderTLS(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", file, err, want)
 		}
+	}
+}
+
+// The hook is asked through the proxy of the environment, which a process reads once.
+func TestHookBehindProxy(t *testing.T) {
+	const inner = "BABELFTP_TEST_BEHIND_PROXY"
+	if os.Getenv(inner) != "" {
+		cfg := &config.Auth{Hook: config.Hook{URL: "http://auth.acme.example/login", Timeout: time.Minute}}
+		source, err := New(cfg)
+		must.OK(t, err)
+		_, err = source.Authenticate(t.Context(), &request)
+		must.OK(t, err)
+		if err := Probe(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "cannot be reached: 502") {
+			t.Errorf("the proxy does not reach the hook, and the probe says %v", err)
+		}
+		return
+	}
+	var asked []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked = append(asked, r.Method+" "+r.URL.String()); r.Method == http.MethodHead {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+		_, _ = io.WriteString(w, `{"user": {}}`)
+	}))
+	defer proxy.Close()
+	self, err := os.Executable()
+	must.OK(t, err)
+	cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), inner+"=1", "HTTP_PROXY="+proxy.URL, "NO_PROXY=", "no_proxy=")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, text)
+	}
+	const hook = "http://auth.acme.example/login"
+	if want := []string{"POST " + hook, "HEAD " + hook}; !slices.Equal(asked, want) {
+		t.Errorf("the proxy is asked for %q, want %q", asked, want)
 	}
 }
 

@@ -2,14 +2,12 @@ package auth
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -84,24 +82,24 @@ func (h *hook) Authenticate(ctx context.Context, req *Request) (*Answer, error) 
 	return decode("answer of the hook "+h.shown, answer)
 }
 
-// probe connects to the service.
+// probe asks the service for nothing. Any answer is its own, but for those by which a proxy says that there is none.
 func (h *hook) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
-	service, err := url.Parse(h.url)
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, h.url, nil)
 	if err != nil {
-		return errors.New("the URL of the hook cannot be read")
+		return errors.New("the URL of the hook cannot be used")
 	}
-	dial, port := (&net.Dialer{}).DialContext, cmp.Or(service.Port(), "80")
-	if service.Scheme == "https" {
-		under := tls.Dialer{Config: h.client.Transport.(*http.Transport).TLSClientConfig}
-		dial, port = under.DialContext, cmp.Or(service.Port(), "443")
-	}
-	conn, err := dial(ctx, "tcp", net.JoinHostPort(service.Hostname(), port))
+	response, err := h.client.Do(request)
 	if err != nil {
-		return fmt.Errorf("hook %s: %w", h.shown, err)
+		return fmt.Errorf("hook %s: %w", h.shown, web.WithoutURL(err))
 	}
-	return conn.Close()
+	defer response.Body.Close()
+	switch response.StatusCode {
+	case http.StatusProxyAuthRequired, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return fmt.Errorf("hook %s: cannot be reached: %s", h.shown, response.Status)
+	}
+	return nil
 }
 
 // post sends a login and returns the answer.
