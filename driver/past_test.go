@@ -21,8 +21,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -236,29 +238,57 @@ func (x *past) anyChange(r *rand.Rand) {
 // TestPastModel compares the past with a model at every moment, where many changes fall into the same second.
 func TestPastModel(t *testing.T) {
 	t.Parallel()
-	p, _ := driver.ProfileNamed("aws")
 	models := uint64(40)
 	if testing.Short() {
 		models = 10
 	}
-	for seed := range models {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := rand.New(rand.NewPCG(seed, 0))
-				server := s3sim.New(s3sim.Options{Profile: p, Versioning: true, PageSize: 4 + r.IntN(8)})
-				server.CreateBucket("bucket")
-				x := newPast(t, server.Client(nil), "bucket", p)
-				x.keys = append(x.keys, "dir/") // other servers keep no versions of markers
-				for range 60 {
-					x.anyChange(r)
-					if r.IntN(3) == 0 {
-						time.Sleep(time.Duration(r.IntN(3)) * time.Second)
-					}
-				}
-				x.check()
+	for _, name := range []string{"aws", "seaweedfs"} {
+		p, _ := driver.ProfileNamed(name)
+		for seed := range models {
+			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { testPastModel(t, p, rand.New(rand.NewPCG(seed, 0))) })
 			})
-		})
+		}
+	}
+}
+
+func testPastModel(t *testing.T, p driver.Profile, r *rand.Rand) {
+	t.Helper()
+	server := s3sim.New(s3sim.Options{Profile: p, Versioning: true, PageSize: 4 + r.IntN(8)})
+	server.CreateBucket("bucket")
+	x := newPast(t, server.Client(nil), "bucket", p)
+	x.keys = append(x.keys, "dir/") // other servers keep no versions of markers
+	for range 60 {
+		x.anyChange(r)
+		if r.IntN(3) == 0 {
+			time.Sleep(time.Duration(r.IntN(3)) * time.Second)
+		}
+	}
+	x.check()
+}
+
+// A server lists delete markers apart from versions, and its profile does not say so. What was deleted does not show as
+// there: S3 does not tell whether it was.
+func TestPastOfUnknownOrder(t *testing.T) {
+	t.Parallel()
+	apart, _ := driver.ProfileNamed("seaweedfs")
+	p, _ := driver.ProfileNamed("strict")
+	for _, names := range [][]string{{"dir/file"}, {"dir/file", "dir/other"}} {
+		server := s3sim.New(s3sim.Options{Profile: apart, Versioning: true})
+		server.CreateBucket("bucket")
+		f := drivertest.MustNew(t.Context(), server.Client(nil), "bucket", &driver.Options{Profile: p})
+		for _, name := range names {
+			write(t, f, name, "content")
+			must.OK(t, f.RemoveFile(name))
+		}
+		now := f.AsOf(time.Now())
+		if _, err := now.StatFile("dir/file"); !errors.Is(err, syscall.EIO) {
+			t.Errorf("a file that was deleted: %v", err)
+		}
+		if _, err := afero.ReadDir(now, "dir"); !errors.Is(err, syscall.EIO) {
+			t.Errorf("a directory whose files were deleted: %v", err)
+		}
 	}
 }
 

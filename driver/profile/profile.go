@@ -17,7 +17,9 @@
 //
 // minio ignores the conditions of CopyObject, and of DeleteObject (https://github.com/minio/minio/issues/21677). ceph
 // is 16.2: conditions of CompleteMultipartUpload came in 2025 (https://github.com/ceph/ceph/pull/64830), checksums with
-// Squid. Of seaweedfs, which was run once, UploadPartCopy, parts of different sizes and DeleteObjects are assumed.
+// Squid. Of seaweedfs, which was run once, UploadPartCopy, parts of different sizes and DeleteObjects are assumed, and
+// the IDs of versions are from its source:
+// https://github.com/seaweedfs/seaweedfs/blob/master/weed/s3api/s3api_version_id.go.
 package profile
 
 import "strings"
@@ -130,9 +132,11 @@ type Profile struct {
 	// concerns buckets with versions.
 	GhostPrefixes bool
 
-	// ULIDVersions says that the IDs of versions are ULIDs, which begin with the time. A listing then has the delete
-	// markers of a page apart from its versions, and tells the time of what a marker covers as that of the marker.
-	ULIDVersions bool
+	// MarkersApart says that a listing of versions has the delete markers of a page after its versions, so that it
+	// does not tell their order. The IDs of versions do, because they begin with the time. Those of versitygw are
+	// ULIDs, and it lists what a marker covers with the time of the marker. Those of SeaweedFS have nanoseconds in
+	// hexadecimal digits, and it lists whole seconds.
+	MarkersApart bool
 
 	// EmptyDirectoryCode is the error code by which PutObject and CopyObject are refused while the server removes the
 	// directory: an object that another request deletes was the last one there. The code may also have its own
@@ -217,7 +221,7 @@ func profiles() []Profile {
 			PartCopy:    true, UnequalParts: true, Checksums: true, MD5ETags: true,
 			SortedListings: true,
 			BatchDelete:    true, EmptyDirectoryCode: "ExistingObjectIsDirectory", UnstoredAnswers: true,
-			SignedAcceptEncoding: true, ULIDVersions: true,
+			SignedAcceptEncoding: true, MarkersApart: true,
 		},
 		{
 			Name: "swift", UncheckedSources: true, FewParts: true, UnendedUploads: true, UnframedHeads: true,
@@ -228,7 +232,7 @@ func profiles() []Profile {
 		{
 			Name: "seaweedfs", ConditionalPut: true,
 			PartCopy: true, UnequalParts: true, BatchDelete: true, EmptyDirectoryCode: "InternalError",
-			SignedAcceptEncoding: true,
+			SignedAcceptEncoding: true, MarkersApart: true,
 		},
 		{Name: "strict"},
 	}

@@ -398,7 +398,7 @@ func (b *Bucket) deletedVersions(ctx context.Context, first, last string) (map[s
 		if err != nil {
 			return nil, err
 		}
-		listed, err := order.versions(out, b.Profile.ULIDVersions)
+		listed, err := order.versions(out, b.Profile.MarkersApart)
 		if err != nil {
 			return nil, err
 		}

@@ -9,11 +9,13 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/babelftp/babelftp/driver/profile"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -31,7 +33,7 @@ type Past struct {
 // versions. Those that change something fail with EROFS. Requests that use one version several times look for it once.
 func (b *Bucket) AsOf(p Past) *Bucket {
 	past := b.Wrap(func(c Client) Client {
-		return &pastClient{Client: Intercept(c, refuseChanges), past: p, ulids: b.Profile.ULIDVersions,
+		return &pastClient{Client: Intercept(c, refuseChanges), past: p, profile: &b.Profile,
 			found: map[string]string{}}
 	})
 	past.isPast, past.Profile.GhostPrefixes = true, true
@@ -55,8 +57,8 @@ func refuseChanges(_ context.Context, in any, send func() (any, error)) error {
 // A pastClient answers requests for objects from versions.
 type pastClient struct {
 	Client
-	past  Past
-	ulids bool // see the profile
+	past    Past
+	profile *profile.Profile
 
 	mu    sync.Mutex
 	found map[string]string // IDs of versions by key
@@ -135,7 +137,11 @@ func (c *pastClient) find(
 		return &id, nil
 	}
 	in := &s3.ListObjectVersionsInput{Bucket: bucket, Prefix: &key, Delimiter: aws.String("/"),
-		EncodingType: types.EncodingTypeUrl, MaxKeys: aws.Int32(fewVersions)}
+		EncodingType: types.EncodingTypeUrl}
+	sorted := c.profile.SortedListings // otherwise keys that begin with this one may come first
+	if sorted {
+		in.MaxKeys = aws.Int32(fewVersions)
+	}
 	chosen := chooser{past: c.past}
 	for {
 		versions, out, err := c.versions(ctx, in, opts)
@@ -143,10 +149,10 @@ func (c *pastClient) find(
 			return nil, err
 		}
 		for _, v := range versions {
-			if v.key != key { // the versions of the key come first
+			switch {
+			case v.key != key && sorted:
 				return nil, errNotThen
-			}
-			if chosen.takes(v) {
+			case v.key == key && chosen.takes(v):
 				c.remember(v)
 				return &v.id, nil
 			}
@@ -246,8 +252,27 @@ func (c *pastClient) versions(
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := order.versions(out, c.ulids)
+	all, err := order.versions(out, c.profile.MarkersApart)
+	if err == nil && !c.profile.MarkersApart && !inOrder(all) {
+		err = s3error.New(syscall.EIO, "S3 lists delete markers apart from versions: s3.profile names another server")
+	}
 	return all, out, err
+}
+
+// inOrder tells whether the versions of each key of a page are together, the latest first.
+func inOrder(page []listedVersion) bool {
+	keys := map[string]bool{}
+	last := ""
+	for _, v := range page {
+		switch {
+		case strings.ContainsRune(v.key, utf8.RuneError): // perhaps of several keys that the server could not write
+		case v.key == last && v.latest, v.key != last && keys[v.key]:
+			return false
+		}
+		last = v.key
+		keys[last] = true
+	}
+	return true
 }
 
 // A chooser gets the versions of keys in the order of S3, those of a key one after another, the latest first.

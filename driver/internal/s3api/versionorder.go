@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -66,9 +68,9 @@ type listedVersion struct {
 	listed   types.ObjectVersion // of a version
 }
 
-// versions puts what the SDK has made of the answer into the order of S3. With ulids, the IDs tell the order: see the
-// profile.
-func (o *versionOrder) versions(out *s3.ListObjectVersionsOutput, ulids bool) ([]listedVersion, error) {
+// versions puts what the SDK has made of the answer into the order of S3. With markersApart the IDs tell the order: see
+// the profile.
+func (o *versionOrder) versions(out *s3.ListObjectVersionsOutput, markersApart bool) ([]listedVersion, error) {
 	if len(o.markers) != len(out.Versions)+len(out.DeleteMarkers) {
 		return nil, s3error.New(syscall.EIO, "S3 answered a listing of versions in an unknown form")
 	}
@@ -90,12 +92,12 @@ func (o *versionOrder) versions(out *s3.ListObjectVersionsOutput, ulids bool) ([
 			v.key, _ = page.decode(v.listed.Key)
 			v.latest = aws.ToBool(v.listed.IsLatest)
 		}
-		if ulids {
-			v.modified = ulidTime(v.id, v.modified)
+		if markersApart {
+			v.modified = idTime(v.id, v.modified)
 		}
 		all = append(all, v)
 	}
-	if ulids {
+	if markersApart {
 		slices.SortStableFunc(all, func(a, b listedVersion) int {
 			return cmp.Or(strings.Compare(a.key, b.key), b.modified.Compare(a.modified), strings.Compare(b.id, a.id))
 		})
@@ -103,18 +105,29 @@ func (o *versionOrder) versions(out *s3.ListObjectVersionsOutput, ulids bool) ([
 	return all, nil
 }
 
-// ulidTime is the time, to the millisecond, that an ID begins with (https://github.com/ulid/spec), and otherwise for
-// one that is none.
-func ulidTime(id string, otherwise time.Time) time.Time {
-	const digits, ulid, timeDigits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ", 26, 10
-	if len(id) != ulid {
-		return otherwise
+// idTime is the time that the ID of a version begins with, and otherwise for an ID that has none. That of a ULID is in
+// milliseconds (https://github.com/ulid/spec). That of SeaweedFS is in nanoseconds. For keys that were first stored
+// since its releases of 2026 it is what is left of the largest int64, so that later IDs sort first.
+func idTime(id string, otherwise time.Time) time.Time {
+	const (
+		digits, ulid, ulidTimeDigits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ", 26, 10
+		seaweedfs, hexTimeDigits     = 32, 16
+	)
+	switch len(id) {
+	case ulid:
+		var ms int64
+		for _, c := range id[:ulidTimeDigits] {
+			ms = ms<<5 + int64(strings.IndexRune(digits, c))
+		}
+		return time.UnixMilli(ms)
+	case seaweedfs:
+		ns, err := strconv.ParseInt(id[:hexTimeDigits], 16, 64)
+		if err != nil {
+			return otherwise
+		}
+		return time.Unix(0, min(ns, math.MaxInt64-ns)) // until the year 2116
 	}
-	var ms int64
-	for _, c := range id[:timeDigits] {
-		ms = ms<<5 + int64(strings.IndexRune(digits, c))
-	}
-	return time.UnixMilli(ms)
+	return otherwise
 }
 
 // nextVersions makes the request for the page of versions after one. The page ends with a key or a common prefix,

@@ -230,7 +230,7 @@ func (s *Server) listVersions(b *bucket, q *request) *reply {
 		}
 		out.Versions = append(out.Versions, e)
 	}
-	if s.opts.Profile.Name == "seaweedfs" { // it has two lists, one after the other
+	if s.opts.Profile.MarkersApart { // two lists, one after the other
 		slices.SortStableFunc(out.Versions, func(a, b versionElement) int {
 			return -strings.Compare(a.XMLName.Local, b.XMLName.Local)
 		})
@@ -242,9 +242,15 @@ func (s *Server) listVersions(b *bucket, q *request) *reply {
 func (s *Server) versions(b *bucket, q *request, keyMarker, idMarker string) (all []versionElement) {
 	encode := encoder(q)
 	delimiter := q.query.Get("delimiter")
-	for name := range s.names(b, q, keyMarker, func(string) bool { return true }) {
+	shows := func(string) bool { return true }
+	names, order := s.names(b, q, keyMarker, shows), s.order
+	if s.opts.Profile.MarkersApart { // SeaweedFS sorts versions, if not objects
+		names, order = b.sortedNames(q, keyMarker, shows), strings.Compare
+	}
+	for name := range names {
 		isPrefix := delimiter != "" && strings.HasSuffix(name, delimiter) && name != q.Prefix
-		if name < keyMarker || name == keyMarker && idMarker == "" || isPrefix && strings.HasPrefix(keyMarker, name) {
+		if keyMarker != "" && order(name, keyMarker) < 0 || name == keyMarker && idMarker == "" ||
+			isPrefix && strings.HasPrefix(keyMarker, name) {
 			continue
 		}
 		if isPrefix {

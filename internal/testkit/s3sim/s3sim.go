@@ -203,7 +203,8 @@ type Server struct {
 
 	mu      sync.Mutex
 	buckets map[string]*bucket
-	serial  int // of versions, ETags and uploads
+	serial  int   // of versions, ETags and uploads
+	newest  int64 // the time in the ID of a version, in nanoseconds
 }
 
 type bucket struct {

@@ -3,8 +3,11 @@ package s3sim
 import (
 	"cmp"
 	"encoding/xml"
+	"fmt"
+	"math"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // The states of versioning.
@@ -40,13 +43,23 @@ func (s *Server) store(b *bucket, o *Object) {
 		b.keys = nil
 	}
 	if b.versioning == enabled {
-		o.VersionID = s.next()
+		o.VersionID = s.nextVersion()
 	} else {
 		b.objects[o.Key] = slices.DeleteFunc(slices.Clone(b.objects[o.Key]), func(old *Object) bool {
 			return old.VersionID == ""
 		})
 	}
 	b.objects[o.Key] = append(b.objects[o.Key], o)
+}
+
+// nextVersion returns the ID of a version. Where the order of a listing does not tell that of versions, the ID begins
+// with a later time than all before, as one of SeaweedFS does.
+func (s *Server) nextVersion() string {
+	if !s.opts.Profile.MarkersApart {
+		return s.next()
+	}
+	s.newest = max(s.newest+1, time.Now().Add(s.opts.Ahead).UnixNano())
+	return fmt.Sprintf("%016x%016s", math.MaxInt64-s.newest, s.next())
 }
 
 // remove deletes the current object of a key, and returns the delete marker where the bucket keeps versions, or has
