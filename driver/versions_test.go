@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/spf13/afero"
@@ -227,6 +228,76 @@ func TestVersionedMarkersApart(t *testing.T) {
 	}
 	if got, err := afero.ReadFile(other, "file"); err != nil || string(got) != "later" {
 		t.Errorf("the later file has %q, %v", got, err)
+	}
+}
+
+// A file is renamed, and somebody removes for good what it was, as a lifecycle rule may, before the rename looks what
+// its delete marker covers. The version before stays deleted. What another client has stored meanwhile comes back.
+func TestVersionRemovedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"gcs", "minio", "seaweedfs"} {
+		p, _ := driver.ProfileNamed(name)
+		for history, test := range map[string]struct {
+			before time.Duration // from the version before
+			later  bool          // another client stores one
+			late   bool          // the version is removed after the rename
+		}{
+			"removed":          {before: 2 * time.Second},
+			"removed-late":     {late: true},
+			"removed-replaced": {before: 2 * time.Second, later: true},
+		} {
+			for _, rename := range [][2]string{{"file", "renamed"}, {"old/file", "new/file"}} {
+				t.Run(name+"/"+history+"/"+rename[1], func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						server := s3sim.New(s3sim.Options{Profile: p, Versioning: true})
+						server.CreateBucket("bucket")
+						client, spy := server.Client(nil), drivertest.NewSpy(server.Client(nil))
+						f := drivertest.MustNew(t.Context(), spy, "bucket", &driver.Options{Profile: p})
+						other := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{Profile: p})
+						file, copied := rename[0], rename[1]
+						write(t, other, file, "before")
+						time.Sleep(test.before)
+						write(t, other, file, "meant")
+						meant, err := client.HeadObject(t.Context(), &s3.HeadObjectInput{
+							Bucket: aws.String("bucket"), Key: &file,
+						})
+						must.OK(t, err)
+						remove := func() {
+							_, err := client.DeleteObject(t.Context(), &s3.DeleteObjectInput{
+								Bucket: aws.String("bucket"), Key: &file, VersionId: meant.VersionId})
+							must.OK(t, err)
+						}
+						spy.Before(func(_ context.Context, operation string, in any) error {
+							if one, _ := in.(*s3.DeleteObjectInput); test.late || operation != "DeleteObjects" &&
+								(operation != "DeleteObject" || one.VersionId != nil) {
+								return nil
+							}
+							spy.Before(nil)
+							if test.later {
+								write(t, other, file, "later")
+							}
+							remove()
+							return nil
+						})
+						err = f.Rename(strings.TrimSuffix(file, "/file"), strings.TrimSuffix(copied, "/file"))
+						if (err != nil) != test.later {
+							t.Errorf("the rename has ended with %v", err)
+						}
+						if test.late {
+							remove()
+						}
+						time.Sleep(time.Minute)
+						got, err := afero.ReadFile(other, file)
+						if test.later && string(got) != "later" || !test.later && !errors.Is(err, fs.ErrNotExist) {
+							t.Errorf("the old name has %q, %v", got, err)
+						}
+						if got, err := afero.ReadFile(other, copied); err != nil || string(got) != "meant" {
+							t.Errorf("the copy has %q, %v", got, err)
+						}
+					})
+				})
+			}
+		}
 	}
 }
 

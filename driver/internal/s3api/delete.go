@@ -146,17 +146,17 @@ func (b *Bucket) lookBelow(ctx context.Context, v Version, out *s3.DeleteObjectO
 }
 
 // otherDeleted looks what a delete marker covers that some request has made whose answer was lost, of this client or
-// of another one. The error is EAGAIN where it is another version than v, and where the look fails. It is nil where S3
+// of another one. The error is EAGAIN where it is a later version than v, and where the look fails. It is nil where S3
 // does not let these credentials look.
 func (b *Bucket) otherDeleted(ctx context.Context, v Version) error {
-	deleted, err := b.deletedVersions(context.WithoutCancel(ctx), v.Key, v.Key)
+	deleted, err := b.deletedVersions(context.WithoutCancel(ctx), []Version{v})
 	now := deleted[v.Key]
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return nil
 	case err != nil:
 		return unknown(err)
-	case len(now.markers) == 0 || now.markers[0] == noVersion || !now.found || v.isListed(now.version):
+	case len(now.markers) == 0 || now.markers[0] == noVersion || !now.hidesLater(&v):
 		return nil
 	}
 	return errOtherDeleted
@@ -307,20 +307,21 @@ func (b *Bucket) bringBack(ctx context.Context, key, marker string) error {
 }
 
 // removeDeleteMarkers looks which versions new delete markers cover, whose IDs it gets by key. The versions are those
-// that were to be deleted, of one directory, in the order of their keys. Where a marker covers another version, it
+// that were to be deleted, of one directory, in the order of their keys. Where a marker covers a later version, it
 // removes the marker, and puts ESTALE into errs. It does so too where other markers are above or between them: another
 // client may have meant the same version, and removes its own marker. A marker stays that is below a version, because
 // another client has stored that since. So does each one where S3 does not let these credentials look: the caller has
 // checked the versions right before. After another error it is not known what the markers cover, and the error is
 // EAGAIN. It takes a request for each page of the versions.
 //
-// Where another client's version may come below a marker later, it looks once more in the background.
+// Where another client's version may come below a marker later, it looks once more in the background. By then clients
+// may have removed versions for good. So only a version counts that is above the one that was to be deleted.
 func (b *Bucket) removeDeleteMarkers(ctx context.Context, versions []Version, markers map[string]string, errs []error) {
 	if len(markers) == 0 {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	if !b.removeMarkersOver(ctx, versions, markers, errs) || !b.Profile.LateVersions {
+	if !b.removeMarkersOver(ctx, versions, markers, errs, (*deletedVersion).hidesLater) || !b.Profile.LateVersions {
 		return
 	}
 	left := slices.Clone(errs) // the caller's are not to change any more
@@ -328,7 +329,9 @@ func (b *Bucket) removeDeleteMarkers(ctx context.Context, versions []Version, ma
 		ctx, done := context.WithTimeout(ctx, lookAfterTimeout)
 		defer done()
 		_ = panics.Catch(func() error {
-			b.removeMarkersOver(ctx, versions, markers, left)
+			b.removeMarkersOver(ctx, versions, markers, left, func(d *deletedVersion, v *Version) bool {
+				return d.left && d.hidesLater(v)
+			})
 			return nil
 		})
 	})
@@ -341,8 +344,9 @@ const lateLook = time.Second
 // removeMarkersOver makes one look for removeDeleteMarkers, and tells whether S3 lets these credentials look.
 func (b *Bucket) removeMarkersOver(
 	ctx context.Context, versions []Version, markers map[string]string, errs []error,
+	hides func(*deletedVersion, *Version) bool,
 ) bool {
-	deleted, err := b.deletedVersions(ctx, versions[0].Key, versions[len(versions)-1].Key)
+	deleted, err := b.deletedVersions(ctx, versions)
 	if errors.Is(err, fs.ErrPermission) {
 		return false
 	}
@@ -353,7 +357,7 @@ func (b *Bucket) removeMarkersOver(
 			// or the marker of a suspended bucket, which is in the place of the object
 		case err != nil:
 			errs[i] = unknown(err)
-		case now.found && slices.Contains(now.markers, marker) && !v.isListed(now.version):
+		case slices.Contains(now.markers, marker) && hides(&now, &v):
 			errs[i] = b.bringBack(ctx, v.Key, marker)
 		}
 	}
@@ -369,15 +373,36 @@ func (v *Version) isListed(now Version) bool {
 	return (now.ID == "" || !v.Looked) && v.sameSizeAndETag(now) && v.sameTime(now)
 }
 
+// mayPrecede tells whether this version may have been stored before another one of its key, which a listing of versions
+// shows. The times of both tell, where one is not of an upload by parts: AWS dates that from when it began.
+func (v *Version) mayPrecede(listed Version) bool {
+	if v.Bucket.Profile.MarkersApart && v.ID != "" && listed.ID != "" {
+		return idTime(v.ID, v.ModTime).Before(listed.ModTime)
+	}
+	return !listed.ModTime.Before(v.ModTime) || v.sameTime(listed) || strings.Contains(listed.ETag, "-")
+}
+
 // A deletedVersion is the latest version of a key that is no delete marker, and the markers above it.
 type deletedVersion struct {
 	markers []string // their IDs, the latest first
 	version Version
 	found   bool // there is such a version
+	left    bool // the version that was to be deleted is there
 }
 
-// deletedVersions lists the keys of a directory from first to last.
-func (b *Bucket) deletedVersions(ctx context.Context, first, last string) (map[string]deletedVersion, error) {
+// hidesLater tells whether the markers cover a version that was stored after v. One that was stored before v is the
+// latest where somebody has removed v for good, a lifecycle rule for example.
+func (d *deletedVersion) hidesLater(v *Version) bool {
+	return d.found && !v.isListed(d.version) && (d.left || v.mayPrecede(d.version))
+}
+
+// deletedVersions looks what S3 has of the keys of versions, of one directory, in the order of their keys.
+func (b *Bucket) deletedVersions(ctx context.Context, versions []Version) (map[string]deletedVersion, error) {
+	first, last := versions[0].Key, versions[len(versions)-1].Key
+	meant := map[string]*Version{}
+	for i := range versions {
+		meant[versions[i].Key] = &versions[i]
+	}
 	in := &s3.ListObjectVersionsInput{Bucket: &b.Name, Prefix: aws.String(commonPrefix(first, last)),
 		EncodingType: types.EncodingTypeUrl}
 	switch {
@@ -405,19 +430,20 @@ func (b *Bucket) deletedVersions(ctx context.Context, first, last string) (map[s
 		end := ""
 		for _, l := range listed {
 			end = l.key
+			v := meant[l.key]
+			if v == nil {
+				continue
+			}
 			of := deleted[l.key]
 			switch {
-			case l.marker && (l.latest || !of.found): // SeaweedFS lists the markers of a page after its versions
-				of.markers = append(of.markers, l.id)
-			case of.found:
-				continue
-			default:
-				o := &l.listed
-				of.found, of.version = true, Version{Key: l.key, Size: aws.ToInt64(o.Size), ModTime: l.modified,
-					ETag: validator(o.ETag, o.Size, o.LastModified)}
-				if l.id != noVersion {
-					of.version.ID = l.id
+			case !l.marker:
+				version := l.version()
+				if !of.found {
+					of.found, of.version = true, version
 				}
+				of.left = of.left || v.isListed(version)
+			case l.latest || !of.found: // S3 may list the markers of a page after its versions
+				of.markers = append(of.markers, l.id)
 			}
 			deleted[l.key] = of
 		}
