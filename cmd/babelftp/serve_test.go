@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -231,16 +233,17 @@ func TestServesWithoutSystemd(t *testing.T) {
 	p.stop(syscall.SIGTERM)
 }
 
-// The inspector of a tenant judges a file of check --probe, and the service of auth takes a connection. What fails is
-// named.
+// The inspector of a tenant judges a file of check --probe, and the service of auth answers. What fails is named.
 func TestCheckServices(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	clamd := servicetest.StartClamd(t)
+	hook := httptest.NewServer(http.NotFoundHandler())
+	defer hook.Close()
 	for lines, want := range map[string]string{
 		"    inspect: {clamd: \"unix:" + clamd + "\"}":                                        "tenant acme: inspect: ok\n",
 		"    inspect: {icap: \"icap://" + servicetest.StartCICAP(t, clamd) + "/virus_scan\"}": "tenant acme: inspect: ok\n",
 		"    inspect: {clamd: \"unix:" + clamd + "-missing\"}":                                "babelftp: tenant acme: inspect: the inspector could not judge",
-		"auth: {hook: {url: \"http://" + must.Listen(t).Addr().String() + "\"}}":              "\nauth: ok\n",
+		"auth: {hook: {url: \"" + hook.URL + "\"}}":                                           "\nauth: ok\n",
 		"auth: {hook: {url: \"http://127.0.0.1:1\"}}":                                         "babelftp: auth: ",
 	} {
 		file := writeConfig(t, s, s.Bucket(t))

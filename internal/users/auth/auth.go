@@ -61,8 +61,8 @@ func New(cfg *config.Auth) (Source, error) {
 	return nil, nil
 }
 
-// Probe returns an error if no login could ask the source: it connects to each server, under TLS as a login would, and
-// binds to a directory that it would search. It sends no name and no password of a user.
+// Probe returns an error if no login could ask the source. It asks a hook for nothing, or connects to the server, under
+// TLS as a login would, and binds to a directory that it would search. It sends no name and no password of a user.
 func Probe(ctx context.Context, cfg *config.Auth) error {
 	switch {
 	case cfg.Hook.URL != "":
