@@ -61,4 +61,7 @@
 // MinIO orders the versions of a name by a time that it takes before it waits for its turn to store them. A
 // conditional write has its turn before it takes the time. So what STOR or RNTO stores may be an older version from
 // the beginning, where the conditional write of APPE or REST took effect between the beginning and the reply.
+//
+// Where the delete marker of a rename has come in between, what STOR has stored is below it, and nothing is there. The
+// rename looks once more after a second, and brings it back if nothing else was stored.
 package linearizability

@@ -122,6 +122,18 @@ func (h History) mayBeOvertaken(c *Command) bool {
 	})
 }
 
+// mayBeCovered tells whether a rename may have put a delete marker on the name that a command has stored, while the
+// command ran.
+func (h History) mayBeCovered(c *Command) bool {
+	if c.Code/100 != 2 || c.Verb != "STOR" && c.Verb != "KEEP" {
+		return false
+	}
+	return slices.ContainsFunc(h, func(o Command) bool {
+		return o.Verb == "RNTO" && o.Code/100 != 5 && o.Name == c.Name &&
+			o.Call <= c.Return && (o.inDoubt() || c.Call <= o.Return)
+	})
+}
+
 // deletedDuring tells whether a file may have been deleted while a command ran.
 func (h History) deletedDuring(name string, c *Command) bool {
 	return slices.ContainsFunc(h, func(o Command) bool {

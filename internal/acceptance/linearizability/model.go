@@ -86,7 +86,7 @@ type file struct {
 	content string
 	version int    // the number of the command that has stored it, plus one
 	hidden  string // the content that a rename has deleted and may bring back
-	by      int    // the number of that rename, plus one
+	by      int    // the number of its command, plus one
 }
 
 // stored is the file that a step stores.
@@ -112,6 +112,7 @@ type holding struct {
 
 	dated     int  // the name that it is about to store, plus one
 	overtaken bool // a conditional write has changed the name since
+	covered   bool // a rename has deleted it since
 }
 
 // A state is all names, and the commands that are on their way. It is never changed.
@@ -128,11 +129,23 @@ func (s state) with(number int, f file) state {
 
 // overtake notes that a conditional write has changed a name, for what was dated before and is stored later.
 func (s state) overtake(number int) state {
-	overtaken := func(h holding) bool { return h.dated == number+1 }
-	if slices.ContainsFunc(s.held, overtaken) {
+	return s.noteDated(number, func(h *holding) { h.overtaken = true })
+}
+
+// cover notes that a rename has put a delete marker on a name, for what was dated before and is stored later.
+func (s state) cover(number int) state {
+	return s.noteDated(number, func(h *holding) { h.covered = true })
+}
+
+// noteDated notes something of the commands that have dated what they are about to store under a name.
+func (s state) noteDated(number int, note func(*holding)) state {
+	dated := func(h holding) bool { return h.dated == number+1 }
+	if slices.ContainsFunc(s.held, dated) {
 		s.held = slices.Clone(s.held)
 		for i := range s.held {
-			s.held[i].overtaken = s.held[i].overtaken || overtaken(s.held[i])
+			if dated(s.held[i]) {
+				note(&s.held[i])
+			}
 		}
 	}
 	return s
@@ -193,8 +206,12 @@ func (s state) apply(p step) (state, bool) {
 		}
 		if p.dated {
 			h, begun := s.find(p.command)
-			if s = s.release(p.command); !begun || h.overtaken {
+			s = s.release(p.command)
+			switch {
+			case !begun || h.overtaken || h.covered && f.there:
 				return s, begun // what it stores is an older version at once
+			case h.covered:
+				return s.with(p.file, file{hidden: p.source.Data, version: p.command + 1, by: p.command + 1}), true
 			}
 		}
 		return s.with(p.file, p.stored(p.source.Data)), true
@@ -293,9 +310,9 @@ func (s state) rename(p step, source file) (state, bool) {
 			return s, true
 		case p.source.Blind && p.versions:
 			hidden := file{hidden: source.content, version: source.version, by: p.command + 1}
-			return s.with(p.file, hidden), p.doubt || source.version == h.file.version
+			return s.with(p.file, hidden).cover(p.file), p.doubt || source.version == h.file.version
 		case source.content == h.file.content, p.source.Blind:
-			return s.with(p.file, file{}), true
+			return s.with(p.file, file{}).cover(p.file), true
 		}
 		return s, p.doubt
 	}
@@ -308,7 +325,7 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 		command: number, source: c, file: names[c.Name], target: names[c.To], deny: r.Deny, versions: r.Versions,
 		doubt: c.inDoubt() || c.Settled,
 		below: below(c.Name, names), vanished: c.Seen,
-		dated: r.Versions && !r.Deny && h.mayBeOvertaken(c),
+		dated: r.Versions && !r.Deny && (h.mayBeOvertaken(c) || h.mayBeCovered(c)),
 	}
 	of := func(kinds ...stepKind) []step {
 		steps := make([]step, len(kinds))
@@ -341,7 +358,10 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 	}
 	switch c.Verb {
 	case "STOR", "KEEP":
-		if p.dated {
+		switch {
+		case p.dated && h.mayBeCovered(c):
+			return of(date, store, bringBack)
+		case p.dated:
 			return of(date, store)
 		}
 		return of(store)
@@ -491,11 +511,11 @@ func (r Rules) operations(h History) (operations []porcupine.Operation, names []
 	}
 	for number := range h {
 		c := &h[number]
-		end := int64(c.Return)
-		if c.inDoubt() || c.Settled && r.mayBringBack(c) {
-			end = math.MaxInt64
-		}
 		for _, p := range r.steps(number, h, numbers) {
+			end := int64(c.Return)
+			if c.inDoubt() || c.Settled && r.mayBringBack(c) || p.kind == bringBack {
+				end = math.MaxInt64
+			}
 			operations = append(
 				operations, porcupine.Operation{
 					ClientId: c.Client, Input: p, Call: int64(max(c.Call, p.from)), Return: end,

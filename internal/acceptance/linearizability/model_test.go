@@ -98,6 +98,15 @@ func TestCheck(t *testing.T) {
 		at(0, 3, stor("a", "u", 226)), at(23, 82, stor("a", "v", 226)), at(23, 37, appe("w", 226)),
 		at(97, 99, retr("a", "uw")),
 	}
+	// MinIO has stored "y" below the delete marker of a rename that had looked below it already.
+	covered := func(call int, after ...Command) History {
+		h := History{at(0, 3, stor("a", "x", 226)), at(10, 30, rnto("b", 250)), at(call, 40, stor("a", "y", 226)),
+			at(41, 42, retr("b", "x"))}
+		for i, c := range after {
+			h = append(h, at(50+10*i, 51+10*i, c))
+		}
+		return h
+	}
 	// MinIO lists a file as a directory, in one moment.
 	ghost := func(call int) History {
 		return History{
@@ -208,6 +217,13 @@ func TestCheck(t *testing.T) {
 			History{at(0, 9, rmd(250)), at(1, 8, mkdOfAnother), at(10, 11, mlsd(made))}, Explained},
 		{"directory-that-vanished-removed-twice", Rules{},
 			inTurn(stor("d/x", "x", 226), dele("d/x", 250), rmd(250), rmd(250)), Unexplained},
+		{"stored-below-a-marker", versions, covered(20, missing("a")), Explained},
+		{"stored-below-a-marker-and-brought-back", versions, covered(20, missing("a"), retr("a", "y")), Explained},
+		{"stored-below-a-marker-and-lost-again", versions, covered(20, retr("a", "y"), missing("a")), Unexplained},
+		{"stored-below-a-marker-by-other-bytes", versions, covered(20, missing("a"), retr("a", "x")), Unexplained},
+		{"stored-below-a-marker-without-versions", Rules{}, covered(20, missing("a")), Unexplained},
+		{"stored-after-a-marker", versions, covered(31, missing("a")), Unexplained},
+
 		{"directory-of-a-file-that-is-deleted", Rules{Ghosts: true}, ghost(12), Explained},
 		{"directory-of-a-file-that-was-deleted", Rules{Ghosts: true}, ghost(15), Unexplained},
 		{"directory-of-a-file", Rules{}, ghost(12), Unexplained},
