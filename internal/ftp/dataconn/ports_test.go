@@ -366,8 +366,10 @@ func TestPanic(t *testing.T) {
 			must.OK(t, err)
 			<-w.ready
 			if receive == nil { // a bug while the session leaves the port
+				ports.mu.Lock()
 				w.timer.Stop()
 				w.timer = nil
+				ports.mu.Unlock()
 			}
 			conn, err := dialFrom(t.Context(), localhost, w.listener.Addr().String())
 			must.OK(t, err)

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +23,7 @@ import (
 
 // A fakeSource accepts the password of all tests.
 type fakeSource struct {
+	mu       sync.Mutex
 	asked    []string // what it got: tenant, user and password
 	tenant   string   // that it names
 	settings config.User
@@ -29,6 +31,8 @@ type fakeSource struct {
 }
 
 func (s *fakeSource) Authenticate(_ context.Context, req *auth.Request) (*auth.Answer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.asked = append(s.asked, req.Tenant+" "+req.User+" "+req.Password)
 	if s.err == nil && req.Password != password {
 		return nil, fmt.Errorf("source: %w", ErrLoginRefused)
