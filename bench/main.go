@@ -108,7 +108,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
 	if o.short {
-		o.shrink = 8
+		o.shrink = short
 	}
 	return o, nil
 }

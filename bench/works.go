@@ -42,17 +42,29 @@ type job struct {
 // sizes says by how much the works are smaller than the full ones.
 type sizes struct{ shrink int }
 
+// short is what -short shrinks by.
+const short = 8
+
 // bytes is a size of files.
 func (s sizes) bytes(n int64) int64 { return max(n/int64(s.shrink), 4<<10) }
 
 // count is a number of files.
 func (s sizes) count(n int) int { return max(n/s.shrink, 4) }
 
+// idle is how long a session says nothing before it counts as idle: the server gives memory back by then. Only a trial
+// of the program does not wait.
+func (s sizes) idle() time.Duration {
+	if s.shrink > short {
+		return 0
+	}
+	return 20 * time.Second
+}
+
 // works lists what is measured.
 func works(s sizes) []work {
 	return slices.Concat([]work{
 		memoryOfUploads(8, s.bytes(128<<20)),
-		memoryOfSessions(s.count(1000), idleTime/time.Duration(s.shrink)),
+		memoryOfSessions(s.count(1000), s.idle()),
 		big(direct, s.bytes(1<<30)),
 		many(direct, 8, 8, s.bytes(16<<20)),
 		many(direct, 4, s.count(250), 4<<10),
@@ -273,9 +285,6 @@ func memoryOfUploads(n int, size int64) work {
 		return nil
 	}}
 }
-
-// idleTime is how long a session says nothing before it counts as idle: the server gives memory back by then.
-const idleTime = 20 * time.Second
 
 // memoryOfSessions measures the memory of a session that has logged in and then has said nothing for a time.
 func memoryOfSessions(n int, idle time.Duration) work {
