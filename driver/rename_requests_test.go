@@ -64,21 +64,24 @@ func TestRenameBackDuringRename(t *testing.T) {
 	for _, profile := range driver.ProfileNames() {
 		for what, name := range map[string]string{"file": "old", "directory": "old/1"} {
 			for _, operation := range []string{"ListObjectsV2", "HeadObject", "Delete"} {
-				t.Run(profile+"/"+what+"/"+operation, func(t *testing.T) {
-					testRenameBackDuringRename(t, profile, name, operation)
-				})
+				for back, deny := range map[string]bool{"overwrites": false, "keeps-files": true} {
+					t.Run(profile+"/"+what+"/"+operation+"/"+back, func(t *testing.T) {
+						testRenameBackDuringRename(t, profile, name, operation, deny)
+					})
+				}
 			}
 		}
 	}
 }
 
 // testRenameBackDuringRename renames back before the first request of an operation after the copy.
-func testRenameBackDuringRename(t *testing.T, profile, name, before string) {
+func testRenameBackDuringRename(t *testing.T, profile, name, before string, deny bool) {
 	p, server := simulated(t, profile)
 	spy := drivertest.NewSpy(server.Client(nil))
 	opts := driver.Options{Profile: p}
-	f, other := drivertest.MustNew(t.Context(), spy, "bucket", &opts),
-		drivertest.MustNew(t.Context(), server.Client(nil), "bucket", &opts)
+	f := drivertest.MustNew(t.Context(), spy, "bucket", &opts)
+	opts.NoOverwrite = deny
+	other := drivertest.MustNew(t.Context(), server.Client(nil), "bucket", &opts)
 	must.OK(t, afero.WriteFile(f, name, []byte("content"), 0))
 	spy.Reset()
 	var back sync.Once

@@ -121,7 +121,20 @@ func (r *treeMove) complete(ctx context.Context, e mergeEntry) error {
 	if err := e.mustBeCopy(ctx); err != nil {
 		return err
 	}
-	if isMarker(*e.source) || r.target.NoOverwrite || e.copy.ModTime.After(e.source.ModTime) {
+	younger := e.copy.ModTime.After(e.source.ModTime)
+	if r.target.NoOverwrite && !younger && !isMarker(*e.source) { // otherwise copyEntry looks
+		v, _, age, err := r.source.Bucket.HeadExact(ctx, *e.source)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			err = checkRenamed(&v, age, e.copy)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if isMarker(*e.source) || r.target.NoOverwrite || younger {
 		r.copied.add(*e.source)
 		return nil
 	}
