@@ -46,40 +46,37 @@ var errOtherDeleted = s3error.New(
 // It never deletes by the ID of a version. That would remove the version from the history of the bucket, and S3 would
 // show the one before.
 func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
-	now, err := b.lookStill(ctx, v)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return b.DeleteCurrent(ctx, now)
+	return b.deleteStill(ctx, v, b.DeleteCurrent)
 }
 
 // DeleteMade is DeleteVersion for a copy that this process has just made. There the bytes are twice, and another client
 // may store them in its place at any time. So it looks at what the delete marker covers also where S3 compares ETags.
 func (b *Bucket) DeleteMade(ctx context.Context, v Version) error {
-	now, err := b.lookStill(ctx, v)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	out, err := b.deleteSince(ctx, now, b.moment(), false)
-	if err != nil {
-		return err
-	}
-	return b.lookBelow(ctx, now, out)
+	return b.deleteStill(ctx, v, func(ctx context.Context, now Version) error {
+		out, err := b.deleteSince(ctx, now, b.moment(), false)
+		if err != nil {
+			return err
+		}
+		return b.lookBelow(ctx, now, out)
+	})
 }
 
-// lookStill looks at an object. The error is ESTALE if it is not this version any more.
-func (b *Bucket) lookStill(ctx context.Context, v Version) (Version, error) {
+// deleteStill looks at an object, and lets request delete what it has seen. The error is ESTALE if that is not this
+// version any more.
+func (b *Bucket) deleteStill(
+	ctx context.Context, v Version, request func(context.Context, Version) error,
+) error {
 	now, a, err := b.Head(ctx, v.Key)
-	if err == nil && !v.ListedOtherwise(now, a.Encryption.CustomerKey) && !v.IsStill(now) {
-		err = errReplaced
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case v.ListedOtherwise(now, a.Encryption.CustomerKey):
+	case !v.IsStill(now):
+		return errReplaced
 	}
-	return now, err
+	return request(ctx, now)
 }
 
 // IsStill tells whether another answer of S3 about the key may be about the same version: nothing that both answers

@@ -44,24 +44,25 @@ func (t *Tree) RemoveFile(ctx context.Context, key string) error {
 
 // delete deletes the object that S3 has just described, or what has replaced it since.
 func (t *Tree) delete(ctx context.Context, v s3api.Version) error {
-	end := t.Quotas.Removing(v)
-	err := t.Bucket.DeleteShown(ctx, v)
-	end(err)
-	return err
+	return t.deleteBy(ctx, v, t.Bucket.DeleteShown)
 }
 
 // deleteVersion deletes an object if it is still this version.
 func (t *Tree) deleteVersion(ctx context.Context, v s3api.Version) error {
-	end := t.Quotas.Removing(v)
-	err := t.Bucket.DeleteVersion(ctx, v)
-	end(err)
-	return err
+	return t.deleteBy(ctx, v, t.Bucket.DeleteVersion)
 }
 
 // deleteMade deletes an object that a request of this process has just made, if it is still that.
 func (t *Tree) deleteMade(ctx context.Context, v s3api.Version) error {
+	return t.deleteBy(ctx, v, t.Bucket.DeleteMade)
+}
+
+// deleteBy deletes an object by a request, and tells the quotas.
+func (t *Tree) deleteBy(
+	ctx context.Context, v s3api.Version, request func(context.Context, s3api.Version) error,
+) error {
 	end := t.Quotas.Removing(v)
-	err := t.Bucket.DeleteMade(ctx, v)
+	err := request(ctx, v)
 	end(err)
 	return err
 }
