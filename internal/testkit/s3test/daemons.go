@@ -115,7 +115,7 @@ func (d *daemons) write(name string, lines ...string) error {
 
 // serve waits until the last daemon, which serves S3, answers. It returns how to stop all.
 func (d *daemons) serve(ctx context.Context, s *Server) (*Server, func() error, error) {
-	if err := d.running[len(d.running)-1].waitReady(ctx, s); err != nil {
+	if err := d.running[len(d.running)-1].waitReady(ctx, s, nil); err != nil {
 		return nil, nil, err
 	}
 	return s, func() error {

@@ -134,7 +134,7 @@ func (p workspace) serve(ctx context.Context, d descriptor, address string) (*Se
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := proc.waitReady(ctx, s); err != nil {
+	if err := proc.waitReady(ctx, s, d.ready); err != nil {
 		err = errors.Join(err, proc.kill())
 		return nil, nil, fmt.Errorf("%w; its output:\n%s", err, tail(output.Name()))
 	}
@@ -181,15 +181,23 @@ func run(cmd *exec.Cmd) (*process, error) {
 	return p, <-started
 }
 
-// waitReady waits until the server lists its buckets, which shows that it is the one with these credentials.
-func (p *process) waitReady(ctx context.Context, s *Server) error {
+// waitReady waits until the server lists its buckets, which also shows that no other server got the port, and until
+// ready, if not nil, succeeds.
+func (p *process) waitReady(ctx context.Context, s *Server, ready func(context.Context, *Server) error) error {
 	client := s.Client(func(o *s3.Options) { o.RetryMaxAttempts = 1 })
+	probe := func() error {
+		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+		defer cancel()
+		_, err := client.ListBuckets(ctx, &s3.ListBucketsInput{})
+		if err == nil && ready != nil {
+			err = ready(ctx, s)
+		}
+		return err
+	}
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
-		asking, done := context.WithTimeout(ctx, answerTimeout)
-		_, err := client.ListBuckets(asking, &s3.ListBucketsInput{})
-		done()
+		err := probe()
 		if err == nil {
 			return nil
 		}

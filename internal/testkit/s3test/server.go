@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
@@ -76,16 +75,13 @@ func (s *Server) Restricted(tb testing.TB, policy any) *Server {
 	tb.Helper()
 	text, err := json.Marshal(policy)
 	must.OK(tb, err)
-	issued, err := sts.NewFromConfig(*s.AWSConfig()).AssumeRole(tb.Context(), &sts.AssumeRoleInput{
-		RoleArn: aws.String("arn:any:any:any:any:any"), RoleSessionName: aws.String("any"),
-		Policy: aws.String(string(text)),
-	})
+	issued, err := assumeRole(tb.Context(), s, string(text))
 	if err != nil {
 		tb.Fatalf("S3 server %s: %v\n%s", s.Name, err, text)
 	}
-	c, restricted := issued.Credentials, *s
-	restricted.AccessKeyID, restricted.SecretAccessKey, restricted.SessionToken = *c.AccessKeyId, *c.SecretAccessKey,
-		*c.SessionToken
+	restricted := *s
+	restricted.AccessKeyID, restricted.SecretAccessKey = *issued.AccessKeyId, *issued.SecretAccessKey
+	restricted.SessionToken = *issued.SessionToken
 	return &restricted
 }
 

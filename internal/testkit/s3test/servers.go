@@ -29,6 +29,9 @@ type descriptor struct {
 	// tls says that clients reach the server over https. Run does not use it.
 	tls bool
 
+	// ready reports by a nil error that the server also answers what it starts after listing buckets. Optional.
+	ready func(context.Context, *Server) error
+
 	// command is the arguments and the environment that make the binary serve address from the data folder with the
 	// given credentials; for processes only. Credentials are passed in the environment, where other users do not see
 	// them.
@@ -91,6 +94,7 @@ func processes() []descriptor {
 		{
 			name:  "minio",
 			start: startProcess,
+			ready: stsReady,
 			command: func(data, address string, c login) (args, env []string) {
 				return []string{"server", "--quiet", "--address", address, "--certs-dir", data + "/.certs",
 						data + "/drive"}, []string{

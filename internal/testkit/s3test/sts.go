@@ -1,6 +1,7 @@
 package s3test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -47,13 +48,32 @@ func StartSTS(tb testing.TB, minio *Server) *STS {
 	tb.Helper()
 	s := &STS{}
 	s.Answer(func(url.Values) STSAnswer { return STSAnswer{} })
-	client := sts.NewFromConfig(*minio.AWSConfig())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.serve(w, r, client)
+		s.serve(w, r, minio)
 	}))
 	tb.Cleanup(server.Close)
 	s.URL = server.URL
 	return s
+}
+
+// stsReady reports whether MinIO's own STS issues credentials. MinIO loads its users after it opens the port and lists
+// buckets, and refuses AssumeRole until then ("Server not initialized", status 400, which the SDK does not retry).
+func stsReady(ctx context.Context, minio *Server) error {
+	_, err := assumeRole(ctx, minio, "")
+	return err
+}
+
+// assumeRole gets credentials from MinIO's STS. A policy, if not empty, restricts them.
+func assumeRole(ctx context.Context, minio *Server, policy string) (*types.Credentials, error) {
+	input := &sts.AssumeRoleInput{RoleArn: aws.String("arn:any:any:any:any:any"), RoleSessionName: aws.String("any")}
+	if policy != "" {
+		input.Policy = &policy
+	}
+	issued, err := sts.NewFromConfig(*minio.AWSConfig()).AssumeRole(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	return issued.Credentials, nil
 }
 
 // Config is how the AWS SDK is configured where AWS_ENDPOINT_URL_STS names an STS, until the end of the test.
@@ -87,7 +107,7 @@ func (s *STS) Requests() []STSRequest {
 	return append([]STSRequest(nil), s.requests...)
 }
 
-func (s *STS) serve(w http.ResponseWriter, r *http.Request, minio *sts.Client) {
+func (s *STS) serve(w http.ResponseWriter, r *http.Request, minio *Server) {
 	_ = r.ParseForm()
 	action := r.Form.Get("Action")
 	if action != "AssumeRole" && action != "AssumeRoleWithWebIdentity" {
@@ -102,13 +122,9 @@ func (s *STS) serve(w http.ResponseWriter, r *http.Request, minio *sts.Client) {
 	w.Header().Set("Content-Type", "text/xml")
 	var c *types.Credentials
 	if answer.Status == 0 {
-		issued, err := minio.AssumeRole(
-			r.Context(), &sts.AssumeRoleInput{RoleArn: aws.String("arn:any:any:any:any:any"),
-				RoleSessionName: aws.String("any")})
-		if err != nil {
+		var err error
+		if c, err = assumeRole(r.Context(), minio, ""); err != nil {
 			answer = STSAnswer{Status: http.StatusBadGateway, Code: "InternalFailure", Message: err.Error()}
-		} else {
-			c = issued.Credentials
 		}
 	}
 	if answer.Status != 0 {
