@@ -227,3 +227,15 @@ func load(t *testing.T, text string) error {
 	}
 	return err
 }
+
+// TestGoVersion compares the version of Go that pages ask for with that of go.mod.
+func TestGoVersion(t *testing.T) {
+	_, version, _ := strings.Cut(must.ReadFile(t, filepath.Join(root, "go.mod")), "\ngo ")
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	for _, page := range []string{"README.md", "CONTRIBUTING.md"} {
+		if want := "Go " + major + "." + minor + " or later"; !strings.Contains(must.ReadFile(t, filepath.Join(root, page)), want) {
+			t.Errorf("%s does not say that the build needs %s", page, want)
+		}
+	}
+}

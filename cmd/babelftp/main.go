@@ -83,12 +83,11 @@ func newRootCommand() *cobra.Command {
 		Short: "S3 buckets over FTP and FTPS, in the reader's language",
 		Long: "babelftp exposes S3 buckets over FTP and FTPS, in the language of the person at the other end.\n\n" +
 			"To look at it, run babelftp demo: it needs nothing else.",
-		Version:           versionText(),
-		Args:              commandNeeded,
-		RunE:              func(*cobra.Command, []string) error { return nil }, // Args refuses every call
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Version:       versionText(),
+		Args:          commandNeeded,
+		RunE:          func(*cobra.Command, []string) error { return nil }, // Args refuses every call
+		SilenceErrors: true,
+		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return newUsageError(cmd, "%w", err) })
 	root.SetVersionTemplate("{{.Version}}")
@@ -97,7 +96,7 @@ func newRootCommand() *cobra.Command {
 		newDemoCommand(), newServeCommand(), newCheckCommand(), newHashPasswordCommand(), newLanguagesCommand(),
 		newSchemaCommand(), newUsersCommand(), newHealthCommand(), newPolicyCommand(), newVersionCommand(),
 		newSessionsCommand(), newTransfersCommand(), newUploadsCommand(), newBansCommand(), newDebugCommand(),
-		newDoctorCommand(),
+		newDoctorCommand(), newCompletionCommand(),
 	)
 	return root
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,6 +68,12 @@ func newUsersImportCommand() *cobra.Command {
 			"  babelftp users import pureftpd --strip /srv/ftp /etc/pure-ftpd/pureftpd.passwd > users.yaml\n" +
 			"  babelftp users import vsftpd --strip /srv/ftp --vsftpd-conf /etc/vsftpd.conf \\\n" +
 			"    --vsftpd-users /etc/vsftpd/users virtual-users.txt > users.yaml",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveDefault // the FILE
+			}
+			return slices.Sorted(maps.Keys(importers)), cobra.ShellCompDirectiveNoFileComp
+		},
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return newUsageError(cmd, "give the kind of server and one FILE")
