@@ -9,8 +9,11 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/babelftp-tools
 hash=$({ go env GOVERSION GOOS GOARCH CGO_ENABLED && cat "tools/$name.mod" "tools/$name.sum"; } | git hash-object --stdin)
 binary=$cache/$name-$hash
 
+mkdir -p "$cache"
+# Builds in several clones wait for each other instead of compiling the same packages at the same time.
+exec 9>"$cache/$name.lock"
+if command -v flock >/dev/null; then flock 9; fi
 if [ ! -x "$binary" ]; then
-	mkdir -p "$cache"
 	go build -modfile="tools/$name.mod" -ldflags "-s -w ${LDFLAGS-}" -o "$binary.$$" tool
 	mv "$binary.$$" "$binary" # at once, because another build may run at the same time
 fi
