@@ -6,10 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
 // put stores an object as other clients of S3 do.
@@ -155,13 +157,13 @@ func TestModify(t *testing.T) {
 	for _, test := range []struct{ command, value, set string }{
 		{"MFMT %", "20020717210715", "20020717210715"},
 		{"mfmt %", "20020717210715.014", "20020717210715.014"},
-		{"MFMT %", "20020717210715.500000000000001", "20020717210715.5"},
+		{"MFMT %", "20020717210715.500000000000001", "20020717210715.500"},
 		{"MFMT %", "20161231235960", "20170101000000"},
 		{"MFF Modify=%;", "20061231235959", "20061231235959"},
-		{"mff mODIFY=%;", "20240229000000.25", "20240229000000.25"},
+		{"mff mODIFY=%;", "20240229000000.25", "20240229000000.250"},
 		{"MFF Modify=%", "20240229000001", "20240229000001"},
 		{"MDTM %", "20240229000002", "20240229000002"},
-		{"MDTM %", "20240229000003.5", "20240229000003.5"},
+		{"MDTM %", "20240229000003.5", "20240229000003.500"},
 		{"SITE UTIME %", "20240229000004", "20240229000004"},
 		{"site utime %", "202402290001", "20240229000100"},
 	} {
@@ -264,6 +266,53 @@ func TestModify(t *testing.T) {
 	c.do("SIZE file with spaces ", "550 ")
 	c.do("TYPE I", "200 ")
 	c.do("SIZE file with spaces ", "213 7")
+}
+
+// TestFractionsOfSeconds wants three digits of a fraction, or none, in each reply, and all nine in S3. Commons Net 3.9
+// parses a fraction as "SSS", basic-ftp takes its first three digits for milliseconds (parseListMLSD.js), and .NET's
+// FtpWebRequest all of them. The time of an object is that of rclone, which has nanoseconds.
+func TestFractionsOfSeconds(t *testing.T) {
+	times := regexp.MustCompile(`\d{14}(\.\d+)?`)
+	for _, test := range []struct{ mtime, want string }{
+		{"1700000000.123456789", "20231114221320.123"},
+		{"1700000000.123456", "20231114221320.123"},
+		{"1700000000.5", "20231114221320.500"},
+		{"1700000000.999999999", "20231114221320.999"},
+		{"1700000000.000999999", "20231114221320"},
+		{"1700000000.000000000", "20231114221320"},
+		{"1700000000", "20231114221320"},
+		{"-0.25", "19691231235959.750"},
+	} {
+		t.Run(test.mtime, func(t *testing.T) {
+			s := newSite(t, nil)
+			s.put(&s3.PutObjectInput{
+				Key: aws.String("file"), Body: strings.NewReader("x"), Metadata: map[string]string{"mtime": test.mtime},
+			})
+			c := s.login()
+			c.do("OPTS MLST modify;create;", "200 ")
+			for _, r := range []string{c.do("MDTM file", "213 "), c.facts("file")} {
+				if got := times.FindString(r); got != test.want {
+					t.Errorf("%q; want %s", r, test.want)
+				}
+			}
+			for name, facts := range c.mlsd("") {
+				for _, got := range times.FindAllStringSubmatch(facts, -1) {
+					if n := len(got[1]); n != 0 && n != len(".123") {
+						t.Errorf("MLSD of %s: %q", name, facts)
+					}
+				}
+			}
+		})
+	}
+	s := newSite(t, nil)
+	c := s.login()
+	c.Store("file", "x")
+	c.do("MFMT 20020717210715.123456789 file", "213 Modify=20020717210715.123; file")
+	out, err := s.client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &s.bucket, Key: aws.String("file")})
+	must.OK(t, err)
+	if got := out.Metadata["mtime"]; got != "1026940035.123456789" {
+		t.Errorf("S3 has the time %s", got)
+	}
 }
 
 // A user who may not rename learns it before the new name is asked for.

@@ -5,8 +5,11 @@ import (
 	"time"
 )
 
-// timeVal is the time-val of RFC 3659 2.3 without a fraction, in UTC.
-const timeVal = "20060102150405"
+// The layouts of a time-val (RFC 3659 2.3), which is in UTC.
+const (
+	timeVal       = "20060102150405"
+	timeValMillis = timeVal + ".000"
+)
 
 // maxFraction is how many digits of a fraction a time.Time can hold.
 const maxFraction = 9
@@ -17,14 +20,20 @@ const (
 	maxYear = 9999
 )
 
-// AppendTimeVal writes a time, with a fraction if it has one. It returns false for a
-// time that a time-val cannot express, such as the zero time.
+// AppendTimeVal appends a time in whole seconds, or with exactly three digits of a fraction if it has milliseconds.
+// RFC 3659 allows any number of digits, but many clients read them as a number of milliseconds: nine digits are an
+// error or days to them, and ".5" is five milliseconds. AppendTimeVal returns false for a time that a time-val cannot
+// express, such as the zero time.
 func AppendTimeVal(b []byte, t time.Time) ([]byte, bool) {
-	t = t.UTC()
+	t = t.UTC().Truncate(time.Millisecond)
 	if t.Year() < minYear || t.Year() > maxYear {
 		return b, false
 	}
-	return t.AppendFormat(b, timeVal+".999999999"), true
+	layout := timeVal
+	if t.Nanosecond() > 0 {
+		layout = timeValMillis
+	}
+	return t.AppendFormat(b, layout), true
 }
 
 // ParseTimeVal reads a time-val, and returns false for a malformed one. A second 60 at
