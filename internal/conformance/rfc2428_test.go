@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// RFC 2428 2: what EPRT is given and how it is refused. The last text tells the protocols, in every language.
+// RFC 2428 2: which arguments EPRT takes. 522 names the protocol that works, in every language.
 func TestSyntaxOfEPRT(t *testing.T) {
 	s := newSite(t, settings{})
 	for _, tt := range []struct {
@@ -18,26 +18,34 @@ func TestSyntaxOfEPRT(t *testing.T) {
 		{"another-delimiter", "EPRT !1!127.0.0.1!2000!", "200 "},
 		{"delimiter-7e", "eprt ~1~127.0.0.1~2000~", "200 "},
 		{"unknown-protocol", "EPRT |3|x|2000|", "522 "},
+		{"unknown-protocol-and-port", "EPRT |3|x|1|", "522 "},
+		{"long-protocol", "EPRT |99999999999999999999|x|2000|", "522 "},
+		{"protocol-no-number", "EPRT |x|127.0.0.1|2000|", "501 "},
 		{"ipv6-address-as-ipv4", "EPRT |1|::1|2000|", "501 "},
-		{"ipv4-address-as-ipv6", "EPRT |2|127.0.0.1|2000|", "501 "},
+		{"ipv4-address-as-ipv6", "EPRT |2|127.0.0.1|2000|", "522 "},
 		{"port-too-large", "EPRT |1|127.0.0.1|65536|", "501 "},
 		{"no-number", "EPRT |1|127.0.0.1|ftp|", "501 "},
 		{"without-the-last-delimiter", "EPRT |1|127.0.0.1|2000", "501 "},
 		{"without-the-first-delimiter", "EPRT 1|127.0.0.1|2000|", "501 "},
 		{"missing", "EPRT", "501 "},
 		{"unspecified-address", "EPRT |1|0.0.0.0|2000|", "200 "},
-		{"unspecified-address-of-ipv6", "EPRT |2|::|2000|", "501 "},
+		{"unspecified-address-of-ipv6", "EPRT |2|::|2000|", "522 "},
+		{"ipv4-mapped-into-ipv6", "EPRT |2|::ffff:127.0.0.1|2000|", "200 "},
+		{"other-host-mapped-into-ipv6", "EPRT |2|::ffff:192.0.2.1|2000|", "501 "},
+		{"no-address-of-ipv6", "EPRT |2|x|1|", "522 "},
 		{"other-host", "EPRT |1|192.0.2.1|2000|", "501 "},
-		{"ipv6-in-a-session-over-ipv4", "EPRT |2|::1|2000|", "501 "},
+		{"ipv6-in-a-session-over-ipv4", "EPRT |2|::1|2000|", "522 "},
 		{"port-of-a-service", "EPRT |1|127.0.0.1|25|", "504 "},
 	} {
 		t.Run(tt.name, func(t *testing.T) { s.login(t).want(tt.want, tt.line) })
 	}
-	form := regexp.MustCompile(`^522 [^()]+ \(1,2\)$`)
+	form := regexp.MustCompile(`^522 [^()]+ \(1\)$`) // the session is over IPv4
 	s.inEachLanguage(t, func(t *testing.T, c *client) {
 		c.login()
-		if r := c.send("EPRT |3|x|2000|"); !form.MatchString(r) {
-			t.Errorf("%q", r)
+		for _, line := range []string{"EPRT |3|x|2000|", "EPRT |2|::1|2000|", "EPSV 2", "EPSV 3"} {
+			if r := c.send(line); !form.MatchString(r) {
+				t.Errorf("%s: %q", line, r)
+			}
 		}
 	})
 }

@@ -115,7 +115,11 @@ func TestProxyProtocol(t *testing.T) {
 	c := behind(t, srv, header6, 220)
 	c.Login("alice", servicetest.Password)
 	c.Command(425, "PASV") // names IPv4 addresses only
-	c.Command(522, "EPSV 1")
+	for _, line := range []string{"EPSV 1", "EPSV 3", "EPRT |1|203.0.113.7|2000|", "EPRT |3|x|1|"} {
+		if text := c.Command(522, line); !strings.HasSuffix(text, " (2)") {
+			t.Errorf("%s: %q, want the protocol of IPv6", line, text)
+		}
+	}
 	wantMetrics(t, srv, "babelftp_proxy_protocol_refused_total 0")
 }
 

@@ -50,7 +50,7 @@ func (s *session) epsv(arg string) (wire.Reply, error) {
 		if !wire.IsNumber(arg) {
 			return s.syntaxError()
 		}
-		if own := dataconn.Protocol(s.dialogue.conn.Local()); arg != own {
+		if own := s.dialogue.conn.Local(); arg != dataconn.Protocol(own) {
 			return s.unsupportedProtocol(own)
 		}
 	}
@@ -63,8 +63,11 @@ func (s *session) epsv(arg string) (wire.Reply, error) {
 	return wire.NewReply(229, text+" (|||"+strconv.Itoa(int(port))+"|)"), nil
 }
 
-func (s *session) unsupportedProtocol(supported string) (wire.Reply, error) {
-	return wire.NewReply(522, s.identity.locale.Words(i18n.DataProtocolUnsupported)+" ("+supported+")"), nil
+// unsupportedProtocol is the reply to EPRT and EPSV that names the only network protocol for data connections, which is
+// the protocol of an address of the control connection (RFC 2428 2 and 3).
+func (s *session) unsupportedProtocol(own netip.Addr) (wire.Reply, error) {
+	text := s.identity.locale.Words(i18n.DataProtocolUnsupported)
+	return wire.NewReply(522, text+" ("+dataconn.Protocol(own)+")"), nil
 }
 
 // listenPassive opens a port for the next transfer, on the address that the connection has reached. The log has why
@@ -102,7 +105,7 @@ func (s *session) port(arg string) (wire.Reply, error) {
 
 // eprt is EPRT (RFC 2428 2).
 func (s *session) eprt(arg string) (wire.Reply, error) {
-	return s.prepareActive(dataconn.ParseExtendedPort(arg))
+	return s.prepareActive(dataconn.ParseExtendedPort(arg, s.dialogue.conn.Remote()))
 }
 
 // prepareActive accepts the address of a data connection when it is the client's own, so that no client reaches
@@ -110,7 +113,7 @@ func (s *session) eprt(arg string) (wire.Reply, error) {
 func (s *session) prepareActive(address netip.AddrPort, err error) (wire.Reply, error) {
 	switch {
 	case errors.Is(err, dataconn.ErrProtocol):
-		return s.unsupportedProtocol("1,2")
+		return s.unsupportedProtocol(s.dialogue.conn.Remote())
 	case err != nil:
 		return s.syntaxError()
 	case s.settings.epsvAll:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
 // active connects to the client.
@@ -63,17 +64,23 @@ func LeadsTo(address, client netip.Addr) bool {
 	return address == client || address.IsUnspecified() && address.Is4() == client.Is4()
 }
 
-// ErrProtocol reports a network protocol of EPRT other than 1 (IPv4) and 2 (IPv6).
-var ErrProtocol = errors.New("an unknown network protocol")
+// ErrProtocol reports a network protocol of EPRT that does not reach the client.
+var ErrProtocol = errors.New("network protocol is not the one of the control connection")
 
 var errSyntax = errors.New("not an address for a data connection")
 
-// Protocol returns the number of an address's network protocol in EPSV and EPRT (RFC 2428 2).
+// The numbers of network protocols in EPSV and EPRT (RFC 2428 2).
+const (
+	protocolIPv4 = "1"
+	protocolIPv6 = "2"
+)
+
+// Protocol returns the number of an address's network protocol.
 func Protocol(addr netip.Addr) string {
 	if addr.Is4() {
-		return "1"
+		return protocolIPv4
 	}
-	return "2"
+	return protocolIPv6
 }
 
 // FormatPort writes an IPv4 address and a port as PORT and the reply to PASV have them.
@@ -99,23 +106,22 @@ func ParsePort(arg string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[:4])), uint16(b[4])<<8|uint16(b[5])), nil
 }
 
-// ParseExtendedPort reads the argument of EPRT (RFC 2428 2), whose first
-// character is the delimiter. The error may be [ErrProtocol].
-func ParseExtendedPort(arg string) (netip.AddrPort, error) {
+// ParseExtendedPort parses the argument of EPRT (RFC 2428 2) that a client at an address sends. The first character is
+// the delimiter. The error is [ErrProtocol] for any network protocol but the client's own, whatever its address looks
+// like: no data connection over another one reaches the client. An IPv4 address that is mapped into IPv6 is one of
+// IPv4.
+func ParseExtendedPort(arg string, client netip.Addr) (netip.AddrPort, error) {
 	fields := strings.Split(arg, arg[:1])
-	if len(fields) != 5 || fields[0] != "" || fields[4] != "" {
+	if len(fields) != 5 || fields[0] != "" || fields[4] != "" || !wire.IsNumber(fields[1]) || !wire.IsNumber(fields[3]) {
 		return netip.AddrPort{}, errSyntax
 	}
-	protocol, protocolErr := strconv.ParseUint(fields[1], 10, 64)
-	port, portErr := strconv.ParseUint(fields[3], 10, 16)
-	if errors.Is(protocolErr, strconv.ErrSyntax) || errors.Is(portErr, strconv.ErrSyntax) {
-		return netip.AddrPort{}, errSyntax
-	}
-	if fields[1] != "1" && fields[1] != "2" {
+	protocol, own := fields[1], Protocol(client)
+	addr, err := netip.ParseAddr(fields[2])
+	if mapped := protocol == protocolIPv6 && addr.Is4In6(); protocol != own && !(mapped && client.Is4()) {
 		return netip.AddrPort{}, ErrProtocol
 	}
-	addr, err := netip.ParseAddr(fields[2])
-	if err != nil || portErr != nil || addr.Zone() != "" || addr.Is4() != (protocol == 1) {
+	port, portErr := strconv.ParseUint(fields[3], 10, 16)
+	if err != nil || portErr != nil || addr.Zone() != "" || Protocol(addr) != protocol {
 		return netip.AddrPort{}, errSyntax
 	}
 	return netip.AddrPortFrom(addr.Unmap(), uint16(port)), nil
