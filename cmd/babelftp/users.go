@@ -51,6 +51,12 @@ func newUsersImportCommand() *cobra.Command {
 			return importVSFTPD(text, strip, vsftpdConf, vsftpdUsers)
 		},
 	}
+	kinds := func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveDefault // the FILE
+		}
+		return slices.Sorted(maps.Keys(importers)), cobra.ShellCompDirectiveNoFileComp
+	}
 	cmd := &cobra.Command{
 		Use:   "import {sftpgo | proftpd | pureftpd | vsftpd} FILE",
 		Short: "Print the users of another server as YAML",
@@ -58,22 +64,18 @@ func newUsersImportCommand() *cobra.Command {
 			"users_file.\n\n" +
 			"FILE is a dump of SFTPGo (JSON), an AuthUserFile of ProFTPD, or " +
 			"pureftpd.passwd. For vsftpd it has a line for\n" +
-			"each name, and one for its password. A - is standard input.\n\n" +
+			"each name, and one for its password, or lines of NAME:HASH as htpasswd writes them. A - is standard input.\n\n" +
 			"Passwords stay. Each user gets the home directory as root, without what --strip names, and the rates, quotas, " +
 			"sessions, networks and expiry\n" +
-			"that it had. Users with other restrictions, or without a usable password, are disabled, with the reason in a " +
-			"comment.",
+			"that it had. Users with other restrictions, or without a usable password, are disabled. A comment above the user, " +
+			"and a line on standard error,\n" +
+			"has the reason, and all else that is not imported.",
 		Example: "  babelftp users import sftpgo --strip /srv/sftpgo/data dump.json > users.yaml\n" +
 			"  babelftp users import proftpd --strip /srv/ftp /etc/proftpd/ftpd.passwd > users.yaml\n" +
 			"  babelftp users import pureftpd --strip /srv/ftp /etc/pure-ftpd/pureftpd.passwd > users.yaml\n" +
 			"  babelftp users import vsftpd --strip /srv/ftp --vsftpd-conf /etc/vsftpd.conf \\\n" +
 			"    --vsftpd-users /etc/vsftpd/users virtual-users.txt > users.yaml",
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveDefault // the FILE
-			}
-			return slices.Sorted(maps.Keys(importers)), cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: kinds,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return newUsageError(cmd, "give the kind of server and one FILE")

@@ -3,31 +3,37 @@ package usersfile
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // Users are the users of a tenant that another server had.
 type Users struct {
-	// Warnings say what was not carried over, a line each.
+	// Warnings are the comments of the YAML that name a user or concern all users, a line each.
 	Warnings []string
 
-	strip string // the directory of the other server that is the root of the tenant
-	users map[string]*user
+	strip    string   // the directory of the other server that is the root of the tenant
+	comments []string // for the beginning of the file: what concerns no user of the file
+	users    map[string]*user
 }
 
+// A user is one whom another server had, in the form of the configuration.
 type user struct {
+	name             string
 	hash, home, root string
-	closed           []string // why the user is disabled, nil if it is not
+	disabled         bool
+	comments         []string // why the user is disabled, and what was not imported
 	expires          string
 	limits           limits
 	permissions      []config.Permission // nil for all
@@ -37,54 +43,117 @@ type user struct {
 	quota            int64 // bytes, 0 for no limit
 }
 
+// The beginnings of comments above a user.
+const (
+	disabledComment = "disabled: " // removed by [Document.WithoutReason]
+	noteComment     = "note: "
+)
+
 func newUsers(strip string) *Users {
 	return &Users{strip: path.Clean("/" + strip), users: map[string]*user{}}
 }
 
-// warn adds a warning about a user.
-func (us *Users) warn(name, format string, args ...any) {
-	us.Warnings = append(us.Warnings, fmt.Sprintf("user %q: %s", name, fmt.Sprintf(format, args...)))
+// note adds a comment above the user about something that was not imported as it was.
+func (u *user) note(format string, args ...any) {
+	u.comments = append(u.comments, noteComment+printable(fmt.Sprintf(format, args...)))
 }
 
-// disable makes a user one who may not log in, and says why.
-func (us *Users) disable(name string, u *user, format string, args ...any) {
-	why := fmt.Sprintf(format, args...)
-	u.closed = append(u.closed, why)
-	us.warn(name, "disabled: %s", why)
+// disable disables the user, and adds a comment that says why.
+func (u *user) disable(format string, args ...any) {
+	u.disabled = true
+	u.comments = append(u.comments, disabledComment+printable(fmt.Sprintf(format, args...)))
 }
 
-// add adds a user, unless something in it cannot be used.
-func (us *Users) add(name string, u *user) {
-	const anew = "set a new password with `babelftp users passwd`, and enable the user"
-	problem := passwordhash.Problem(u.hash)
-	switch {
-	case strings.HasPrefix(u.hash, "$y$"), strings.HasPrefix(u.hash, "$gy$"):
-		u.hash = ""
-		us.disable(name, u, "the password hash is one of yescrypt, which this server cannot compare: %s", anew)
-	case !strings.HasPrefix(u.hash, "$"):
-		u.hash = ""
-		us.disable(name, u, "there is no password hash, or the user is locked: %s", anew)
-	case problem != "":
-		u.hash = ""
-		us.disable(name, u, "the password hash cannot be used, because it %s: %s", problem, anew)
+// note adds a comment at the beginning of the file, unless the file has it already.
+func (us *Users) note(format string, args ...any) {
+	text := printable(fmt.Sprintf(format, args...))
+	if !slices.Contains(us.comments, text) {
+		us.comments = append(us.comments, text)
+		us.Warnings = append(us.Warnings, text)
 	}
+}
+
+// add adds a user, or a comment that says why the user is left out.
+func (us *Users) add(u *user) {
+	u.checkHash()
+	name := config.NormalizeUser(u.name)
+	earlier := us.users[name]
 	switch {
-	case us.users[name] != nil:
-		us.warn(name, "left out: an earlier user has this name")
-	case name == "" || strings.ContainsFunc(name, unicode.IsControl):
-		us.warn(name, "left out: the name is empty or has control characters")
+	case u.name == "":
+		us.note("left out: a user without a name, with the home directory %q", u.root)
+	case !utf8.ValidString(u.name), strings.ContainsFunc(u.name, unicode.IsControl):
+		us.note("left out: user %q: the name is not UTF-8, or has control characters", u.name)
+	case earlier != nil:
+		earlier.note("another user %q, with the home directory %q, is left out: names must differ", u.name, u.root)
+		us.warn(earlier, earlier.comments[len(earlier.comments)-1])
 	case !path.IsAbs(u.root) || strings.ContainsFunc(u.root, unicode.IsControl):
-		us.warn(
-			name, "left out: the home directory %q is not an absolute pathname: write a user with a root by hand", u.root)
+		us.note(
+			"left out: user %q: the home directory %q is not an absolute pathname: write a user with a root by hand", u.name,
+			u.root)
 	case u.permissions != nil && len(u.permissions) == 0 && len(u.paths) == 0:
-		us.warn(name, "left out: the user may do nothing that this server knows")
+		us.note("left out: user %q: the user may do nothing that this server knows", u.name)
+	case u.problem() != "":
+		us.note("left out: user %q: %s", u.name, u.problem())
 	default:
 		us.users[name] = u
+		for _, comment := range u.comments {
+			us.warn(u, comment)
+		}
 	}
 }
 
-// rootOf is the root of a user whose home directory on the other server is dir.
-func (us *Users) rootOf(name, dir string) string {
+// warn adds a comment of a user to the warnings.
+func (us *Users) warn(u *user, comment string) {
+	us.Warnings = append(us.Warnings, fmt.Sprintf("user %q: %s", u.name, strings.TrimPrefix(comment, noteComment)))
+}
+
+// checkHash removes a password hash that the server cannot compare, and disables the user.
+func (u *user) checkHash() {
+	const anew = "set a new password with `babelftp users passwd`, and enable the user"
+	hash := u.hash
+	problem := passwordhash.Problem(hash)
+	if problem == "" {
+		return
+	}
+	u.hash = ""
+	switch {
+	case hash == "":
+		u.disable("there is no password hash: %s", anew)
+	case strings.HasPrefix(hash, "!"), strings.HasPrefix(hash, "*"):
+		u.disable("the user is locked there: %s", anew)
+	case hash == shadowed:
+		u.disable("the password hash is in /etc/shadow: copy it from there to password_hash, and enable the user")
+	case strings.HasPrefix(hash, "$y$"), strings.HasPrefix(hash, "$gy$"):
+		u.disable("the password hash is one of yescrypt, which this server cannot compare: %s", anew)
+	case !strings.HasPrefix(hash, "$"):
+		u.disable("the password is not a hash of argon2id, bcrypt, SHA-512 crypt or SHA-256 crypt: %s", anew)
+	default:
+		u.disable("the password hash cannot be used, because it %s: %s", problem, anew)
+	}
+}
+
+// problem returns why a configuration would refuse the settings of the user, empty if it takes them.
+func (u *user) problem() string {
+	text, err := encode(map[string]userYAML{usersKey: u.yaml()})
+	if err != nil {
+		return err.Error()
+	}
+	var decoded struct {
+		User config.User `yaml:"users"`
+	}
+	positions, problems := yamlconf.Loader{NoFiles: true}.Decode("", text, &decoded)
+	if positions != nil {
+		decoded.User.PasswordHash, decoded.User.Overwrite = value.Secret{}, "" // which Validate takes for a mistake
+		problems = append(problems, decoded.User.Validate(yamlconf.Path{usersKey}, positions)...)
+	}
+	if len(problems) == 0 {
+		return ""
+	}
+	return strings.TrimPrefix(problems[0].Path, usersKey+".") + ": " + problems[0].Message
+}
+
+// rootOf returns the root of a user whose home directory on the other server is dir.
+func (us *Users) rootOf(u *user, dir string) string {
 	if !path.IsAbs(dir) {
 		return dir
 	}
@@ -92,31 +161,21 @@ func (us *Users) rootOf(name, dir string) string {
 	if rest, ok := strings.CutPrefix(dir+"/", strings.TrimSuffix(us.strip, "/")+"/"); ok {
 		return path.Clean("/" + rest)
 	}
-	us.warn(name, "the home directory %s is not below %s: root is the whole pathname", dir, us.strip)
+	u.note("the home directory %s is not below %s: root is the whole pathname", dir, us.strip)
 	return dir
 }
 
-// brokenPattern says which path is no pattern of a configuration, and why; it is empty where all are.
-func (u *user) brokenPattern() string {
-	for _, pattern := range slices.Sorted(maps.Keys(u.paths)) {
-		if broken := value.PatternProblem(pattern); broken != "" {
-			return pattern + " " + broken
-		}
-	}
-	return ""
-}
-
-// Count is the number of users that can be carried over.
+// Count returns the number of users that were imported.
 func (us *Users) Count() int { return len(us.users) }
 
-// YAML is the key users of a tenant, which users_file can name.
+// YAML returns the key users of a tenant, as users_file has it.
 func (us *Users) YAML() ([]byte, error) {
 	var file struct {
 		Users map[string]userYAML `yaml:"users"`
 	}
 	file.Users = make(map[string]userYAML, len(us.users))
-	for name, u := range us.users {
-		file.Users[name] = u.yaml()
+	for _, u := range us.users {
+		file.Users[u.name] = u.yaml()
 	}
 	text, err := encode(file)
 	if err != nil {
@@ -126,7 +185,7 @@ func (us *Users) YAML() ([]byte, error) {
 	if err := yaml.Load(text, &document); err != nil {
 		return nil, fmt.Errorf("write users: %w", err)
 	}
-	us.explain(document.Content[0].Content[1])
+	us.explain(document.Content[0])
 	if text, err = encode(&document); err != nil {
 		return nil, fmt.Errorf("write users: %w", err)
 	}
@@ -138,22 +197,42 @@ func encode(v any) ([]byte, error) {
 		yaml.WithQuotePreference(yaml.QuoteDouble))
 }
 
-// explain writes above each disabled user why.
-func (us *Users) explain(users *yaml.Node) {
-	for i := 0; i+1 < len(users.Content); i += 2 {
-		if why := us.users[users.Content[i].Value].closed; why != nil {
-			users.Content[i].HeadComment = "# disabled: " + strings.Join(why, "\n# disabled: ")
+// explain writes the comments at the beginning of the file, and above each user.
+func (us *Users) explain(top *yaml.Node) {
+	comment := func(lines []string) string {
+		if len(lines) == 0 {
+			return ""
 		}
+		return "# " + strings.Join(lines, "\n# ")
+	}
+	top.Content[0].HeadComment = comment(us.comments)
+	users := top.Content[1]
+	for i := 0; i+1 < len(users.Content); i += 2 {
+		users.Content[i].HeadComment = comment(us.users[config.NormalizeUser(users.Content[i].Value)].comments)
 	}
 }
 
-// lines calls each for the lines of a file that are neither empty nor comments. The error has the number of the line.
+// printable escapes what cannot be in a line of a comment, such as line ends.
+func printable(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRune(r)
+		b.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return b.String()
+}
+
+// lines calls each for the lines of a file that are neither blank nor comments. The error has the number of the line.
 func lines(text []byte, each func(line string) error) error {
 	number := 0
 	for line := range bytes.Lines(text) {
 		number++
 		line := strings.TrimRight(string(line), "\r\n")
-		if line == "" || strings.HasPrefix(line, "#") {
+		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		if err := each(line); err != nil {
@@ -163,7 +242,7 @@ func lines(text []byte, each func(line string) error) error {
 	return nil
 }
 
-// userYAML is a user in the form of the configuration.
+// A userYAML is a user in the form of the configuration.
 type userYAML struct {
 	Hash        string                         `yaml:"password_hash,omitempty"`
 	Disabled    bool                           `yaml:"disabled,omitempty"`
@@ -180,7 +259,7 @@ type userYAML struct {
 
 func (u *user) yaml() userYAML {
 	y := userYAML{Hash: u.hash, Root: u.root, Home: u.home, Paths: u.paths, Files: u.files, Overwrite: u.overwrite,
-		Quota: size(u.quota), Disabled: u.closed != nil, Expires: u.expires, Limits: u.limits}
+		Quota: size(u.quota), Disabled: u.disabled, Expires: u.expires, Limits: u.limits}
 	if y.Root == "/" {
 		y.Root = ""
 	}

@@ -1,25 +1,48 @@
 package usersfile
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
 
-// passwdFields is how many fields a line of passwd(5) has: name, password, UID, GID, comment, home directory and shell.
-const passwdFields = 7
+// shadowed is the password of a user of passwd(5) whose hash is in shadow(5).
+const shadowed = "x"
+
+var errShadowed = errors.New("the hashes of all users are in /etc/shadow: write them into a copy of this file, in place of x")
+
+// noOwners is the comment about the fields of passwd(5) that mean nothing here.
+const noOwners = "UID, GID and shell of the users are not imported: files in S3 have no owner"
 
 // ProFTPD reads an AuthUserFile. The home directory of a user, without strip at its beginning, becomes the root. The
 // error names the line that is broken.
-func ProFTPD(text []byte, strip string) (*Users, error) {
-	users := newUsers(strip)
-	return users, lines(text, func(line string) error {
+func ProFTPD(raw []byte, strip string) (*Users, error) {
+	text, err := readText(raw, passwdFile)
+	if err != nil {
+		return nil, err
+	}
+	users, found, hidden := newUsers(strip), 0, 0
+	err = lines(text, func(line string) error {
 		fields := strings.Split(line, ":")
 		if len(fields) != passwdFields {
 			return fmt.Errorf("has %d fields, not the %d of an AuthUserFile (name:hash:uid:gid:comment:home:shell)",
 				len(fields), passwdFields)
 		}
-		name := fields[0]
-		users.add(name, &user{hash: fields[1], root: users.rootOf(name, fields[5])})
+		users.note(noOwners)
+		found++
+		if fields[1] == shadowed {
+			hidden++
+		}
+		u := &user{name: fields[0], hash: fields[1]}
+		u.root = users.rootOf(u, fields[5])
+		if comment := fields[4]; comment != "" {
+			u.note("the comment %q is not imported", comment)
+		}
+		users.add(u)
 		return nil
 	})
+	if err == nil && found > 0 && found == hidden {
+		err = errShadowed
+	}
+	return users, err
 }

@@ -13,7 +13,7 @@ const (
 	pureHash
 	_ // UID
 	_ // GID
-	_ // comment
+	pureComment
 	pureHome
 	pureUploadRate // bytes a second
 	pureDownloadRate
@@ -32,32 +32,40 @@ const (
 
 // PureFTPd reads a pureftpd.passwd, which pure-pw writes. The home directory of a user, without strip at its beginning,
 // becomes the root. What stands after /./ in it becomes home. The error names the line that is broken.
-func PureFTPd(text []byte, strip string) (*Users, error) {
+func PureFTPd(raw []byte, strip string) (*Users, error) {
+	text, err := readText(raw, pureftpdPasswd)
+	if err != nil {
+		return nil, err
+	}
 	users := newUsers(strip)
 	return users, lines(text, func(line string) error {
 		fields := strings.Split(line, ":")
 		if len(fields) <= pureHome || len(fields) > pureFields {
 			return fmt.Errorf("has %d fields, not the %d of a pureftpd.passwd", len(fields), pureFields)
 		}
+		users.note(noOwners)
 		users.addPure(append(fields, make([]string, pureFields-len(fields))...))
 		return nil
 	})
 }
 
 func (us *Users) addPure(fields []string) {
-	name := fields[pureName]
 	root, home, chroot := strings.Cut(fields[pureHome], "/./")
-	u := &user{hash: fields[pureHash], root: us.rootOf(name, root+"/")}
+	u := &user{name: fields[pureName], hash: fields[pureHash]}
+	u.root = us.rootOf(u, root+"/")
 	if root == "" && !chroot {
 		u.root = ""
 	}
 	if home = path.Clean("/" + home); chroot && home != "/" {
 		u.home = home
 	}
+	if comment := fields[pureComment]; comment != "" {
+		u.note("the comment %q is not imported", comment)
+	}
 	number := func(field int, what string) int64 {
 		n, err := strconv.ParseInt(fields[field], 10, 64)
 		if (err != nil || n < 0) && fields[field] != "" {
-			us.disable(name, u, "%s %q is no number", what, fields[field])
+			u.disable("%s %q is not a number", what, fields[field])
 			return 0
 		}
 		return n
@@ -67,7 +75,7 @@ func (us *Users) addPure(fields []string) {
 	u.limits.Sessions = int(number(pureSessions, "the number of connections"))
 	u.quota = number(pureQuota, "the quota")
 	if problem := u.limits.networks(list(fields[pureAllow]), list(fields[pureDeny])); problem != "" {
-		us.disable(name, u, "%s", problem)
+		u.disable("%s", problem)
 	}
 	for _, lost := range []struct {
 		given bool
@@ -76,18 +84,19 @@ func (us *Users) addPure(fields []string) {
 		{number(pureUploadRatio, "the upload ratio")+number(pureDownloadRatio, "the download ratio") > 0,
 			"ratios of uploads and downloads cannot be imported"},
 		{number(pureFiles, "the largest number of files") > 0,
-			"the largest number of files cannot be imported: quota bounds bytes"},
+			"the largest number of files, " + fields[pureFiles] + ", cannot be imported: quota bounds bytes"},
 		{fields[pureAllowLocal]+fields[pureDenyLocal] != "", "addresses of the server cannot be imported"},
-		{fields[pureTimes] != "", "the times of day at which the user may log in cannot be imported"},
+		{fields[pureTimes] != "",
+			"the times of day at which the user may log in, " + fields[pureTimes] + ", cannot be imported"},
 	} {
 		if lost.given {
-			us.disable(name, u, "%s", lost.what)
+			u.disable("%s", lost.what)
 		}
 	}
-	us.add(name, u)
+	us.add(u)
 }
 
-// list is what commas separate.
+// list splits a text at its commas and spaces.
 func list(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 }

@@ -1,12 +1,16 @@
 package usersfile
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -15,11 +19,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 )
 
-// A dump is what SFTPGo writes with `dumpdata` (https://docs.sftpgo.com). It has more keys than these.
-type dump struct {
-	Users []sftpgoUser `json:"users"`
-}
-
+// A sftpgoUser is a user in a dump of SFTPGo (https://docs.sftpgo.com). The import reads what has a field here.
+// [unread] finds everything else, and [sftpgoKindOf] says what becomes of it.
 type sftpgoUser struct {
 	Username       string              `json:"username"`
 	Password       string              `json:"password"`
@@ -38,20 +39,35 @@ type sftpgoUser struct {
 	TotalData      int64               `json:"total_data_transfer"`
 	VirtualFolders []sftpgoFolder      `json:"virtual_folders"`
 	PublicKeys     []string            `json:"public_keys"`
-	Groups         []json.RawMessage   `json:"groups"`
+	Groups         []sftpgoGroup       `json:"groups"`
 	Filters        sftpgoFilters       `json:"filters"`
-	FileSystem     struct {
-		Provider int `json:"provider"`
-		S3       struct {
-			Bucket    string `json:"bucket"`
-			KeyPrefix string `json:"key_prefix"`
-		} `json:"s3config"`
-	} `json:"filesystem"`
+	FileSystem     sftpgoStorage       `json:"filesystem"`
 }
 
-// A sftpgoFolder shows another place as a directory of a user.
+// A sftpgoFolder shows another place as a directory of a user. In the folders of a dump it has no virtual_path.
 type sftpgoFolder struct {
-	Path string `json:"virtual_path"`
+	Name       string        `json:"name"`
+	Path       string        `json:"virtual_path"`
+	MappedPath string        `json:"mapped_path"`
+	QuotaSize  int64         `json:"quota_size"` // -1: counts for the quota of the user
+	QuotaFiles int           `json:"quota_files"`
+	FileSystem sftpgoStorage `json:"filesystem"`
+}
+
+// A sftpgoGroup is a group that gives settings to its users.
+type sftpgoGroup struct {
+	Name string `json:"name"`
+	Type int    `json:"type"`
+}
+
+// A sftpgoStorage says where files are.
+type sftpgoStorage struct {
+	Provider int `json:"provider"`
+	S3       struct {
+		Bucket    string `json:"bucket"`
+		KeyPrefix string `json:"key_prefix"`
+		Endpoint  string `json:"endpoint"`
+	} `json:"s3config"`
 }
 
 // A sftpgoPattern says which names files may have below a directory. Upper and lower case are equal to it.
@@ -78,107 +94,316 @@ type sftpgoFilters struct {
 		Enabled   bool     `json:"enabled"`
 		Protocols []string `json:"protocols"`
 	} `json:"totp_config"`
-	FTPSecurity        int `json:"ftp_security"`        // 1: TLS is required
-	PasswordExpiration int `json:"password_expiration"` // days
+	FTPSecurity        int      `json:"ftp_security"`        // 1: TLS is required
+	PasswordExpiration int      `json:"password_expiration"` // days
+	PasswordMustChange bool     `json:"require_password_change"`
+	Anonymous          bool     `json:"is_anonymous"`
+	Certificates       []string `json:"tls_certs"`
+	CertificateName    string   `json:"tls_username"`
+}
+
+// A sftpgoKind is what becomes of a field that the import does not read.
+type sftpgoKind int
+
+const (
+	sftpgoUnknown sftpgoKind = iota // may restrict the user, who is disabled
+	sftpgoState                     // counters, times and identifiers: says nothing that could be imported
+	sftpgoLost                      // restricts nobody over FTP: a comment
+)
+
+// sftpgoKindOf returns the kind of a field of a user by its path.
+func sftpgoKindOf(path string) sftpgoKind {
+	folder, inFolder := strings.CutPrefix(path, "virtual_folders[].")
+	if inFolder {
+		path = folder
+	}
+	switch path {
+	case "id", "has_password", "used_quota_size", "used_quota_files", "last_quota_update", "used_upload_data_transfer",
+		"used_download_data_transfer", "last_login", "created_at", "updated_at", "first_download", "first_upload",
+		"users", "groups", "filters.totp_config.config_name":
+		return sftpgoState
+	case "uid", "gid", "email", "description", "additional_info", "role", "filters.additional_emails",
+		"filters.hooks.external_auth_disabled", "filters.hooks.pre_login_disabled", "filters.hooks.check_password_disabled",
+		"filters.disable_fs_checks", "filters.allow_api_key_auth", "filters.user_type",
+		"filters.external_auth_cache_time", "filters.web_client", "filters.default_shares_expiration",
+		"filters.max_shares_expiration", "filters.password_strength", "filters.recovery_codes",
+		"filters.file_patterns[].deny_policy": // also hides the files
+		return sftpgoLost
+	}
+	switch {
+	case strings.HasPrefix(path, "filters.totp_config.secret."):
+		return sftpgoState
+	case inFolder, strings.HasPrefix(path, "filesystem."), strings.HasPrefix(path, "oidc_custom_fields."):
+		return sftpgoLost
+	}
+	return sftpgoUnknown
+}
+
+// sftpgoAdvice returns what to write in place of a field, empty if nothing does the same.
+func sftpgoAdvice(path string) string {
+	switch path {
+	case "filesystem.s3config.region":
+		return ": write s3.region of the tenant"
+	case "filesystem.s3config.access_key":
+		return ": write s3.access_key_id of the tenant"
+	case "filesystem.s3config.role_arn":
+		return ": write s3.assume_role of the tenant"
+	case "filesystem.s3config.force_path_style":
+		return ": write s3.path_style of the tenant"
+	case "filesystem.s3config.storage_class":
+		return ": write objects.storage_class of the tenant"
+	case "filters.web_client", "filters.allow_api_key_auth", "filters.default_shares_expiration",
+		"filters.max_shares_expiration":
+		return ": there is no web client"
+	case "uid", "gid":
+		return ": files in S3 have no owner"
+	}
+	return ""
 }
 
 // Providers of SFTPGo, where a user's files are.
 const (
-	sftpgoLocal = 0
-	sftpgoS3    = 1
+	sftpgoLocal = iota
+	sftpgoS3
+	sftpgoGCS
+	sftpgoAzure
+	sftpgoEncrypted
+	sftpgoSFTP
+	sftpgoHTTP
 )
+
+// place returns where files are, for a message. The local directory is that of a user or folder.
+func (s *sftpgoStorage) place(local string) string {
+	switch s.Provider {
+	case sftpgoLocal:
+		return local
+	case sftpgoS3:
+		return "the bucket " + strconv.Quote(s.S3.Bucket)
+	case sftpgoGCS:
+		return "Google Cloud Storage"
+	case sftpgoAzure:
+		return "Azure Blob Storage"
+	case sftpgoEncrypted:
+		return local + ", where SFTPGo encrypts them"
+	case sftpgoSFTP:
+		return "another SFTP server"
+	case sftpgoHTTP:
+		return "another HTTP server"
+	}
+	return "a storage of an unknown kind"
+}
+
+// A sftpgoDump is what an import needs of a dump besides one user.
+type sftpgoDump struct {
+	folders map[string]sftpgoFolder
+	several bool // the files of the users are in more than one bucket or server
+}
 
 // SFTPGo reads a dump. A user whose files were in S3 gets the prefix of the keys as root. Any other user gets the
 // home directory, without strip at its beginning.
-func SFTPGo(text []byte, strip string) (*Users, error) {
-	var d dump
-	if err := json.Unmarshal(text, &d); err != nil {
+func SFTPGo(raw []byte, strip string) (*Users, error) {
+	text, err := readText(raw, sftpgoFormat)
+	if err != nil {
+		return nil, err
+	}
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(text, &parts); err != nil {
 		return nil, fmt.Errorf("this is not a dump of SFTPGo in JSON: %w", err)
 	}
-	if d.Users == nil {
-		return nil, errors.New(`this is not a dump of SFTPGo: it lacks the key "users"`)
+	var entries []json.RawMessage
+	if err := json.Unmarshal(parts["users"], &entries); err != nil {
+		return nil, errors.New(`this is not a dump of SFTPGo: its key "users" is not a list`)
 	}
-	users, places := newUsers(strip), map[string]bool{}
-	for i := range d.Users {
-		places[d.Users[i].bucket()] = true
+	var folders []sftpgoFolder
+	if parts["folders"] != nil {
+		if err := json.Unmarshal(parts["folders"], &folders); err != nil {
+			return nil, fmt.Errorf("folders: %w", err)
+		}
 	}
-	for i := range d.Users {
-		users.addSFTPGo(&d.Users[i], len(places) > 1)
+	dump := sftpgoDump{folders: map[string]sftpgoFolder{}}
+	for _, folder := range folders {
+		dump.folders[folder.Name] = folder
+	}
+	users, read, places := newUsers(strip), make([]*sftpgoUser, len(entries)), map[string]bool{}
+	for i, entry := range entries {
+		if read[i], err = readSFTPGoUser(entry); err != nil {
+			return nil, fmt.Errorf("users[%d]: %w", i, err)
+		}
+		places[read[i].bucket()] = true
+	}
+	users.noteParts(parts)
+	dump.several = len(places) > 1
+	for i, entry := range entries {
+		if err := users.addSFTPGo(read[i], entry, dump); err != nil {
+			return nil, err
+		}
 	}
 	return users, nil
 }
 
-// bucket is where the files of a user are, empty for the local disk.
+// readSFTPGoUser reads a user, who must have the keys that each user of SFTPGo has.
+func readSFTPGoUser(entry json.RawMessage) (*sftpgoUser, error) {
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(entry, &keys); err != nil {
+		return nil, errors.New("this is not an object, as each user of SFTPGo is")
+	}
+	for _, key := range []string{"username", "permissions"} {
+		if keys[key] == nil {
+			return nil, fmt.Errorf("the key %q is missing, which each user of SFTPGo has: give what its API "+
+				"/api/v2/dumpdata returns", key)
+		}
+	}
+	s := &sftpgoUser{}
+	if err := json.Unmarshal(entry, s); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return nil, fmt.Errorf("%s: %s is not a value that SFTPGo has there", wrong.Field, wrong.Value)
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+// noteParts adds a comment about the parts of a dump that are no users.
+func (us *Users) noteParts(parts map[string]json.RawMessage) {
+	var lost []string
+	for _, key := range slices.Sorted(maps.Keys(parts)) {
+		var v any
+		if key == "users" || key == "version" || json.Unmarshal(parts[key], &v) != nil || isZero(v) {
+			continue
+		}
+		if list, ok := v.([]any); ok {
+			key = fmt.Sprintf("%s (%d)", key, len(list))
+		}
+		lost = append(lost, key)
+	}
+	if len(lost) > 0 {
+		us.note("parts of the dump that are not imported: %s", strings.Join(lost, ", "))
+	}
+}
+
+// bucket returns where the files of a user are, empty for all that is not S3.
 func (s *sftpgoUser) bucket() string {
 	if s.FileSystem.Provider != sftpgoS3 {
 		return ""
 	}
-	return s.FileSystem.S3.Bucket
+	return s.FileSystem.S3.Endpoint + "/" + s.FileSystem.S3.Bucket
 }
 
-// addSFTPGo adds a user. Where the users have files in several buckets, those of one that is in S3 may not log in: in
-// the bucket of the tenant they would see files of others.
-func (us *Users) addSFTPGo(s *sftpgoUser, several bool) {
-	name := s.Username
-	u := &user{hash: s.Password, quota: max(0, s.QuotaSize), home: s.Filters.StartDirectory, expires: s.expires()}
+// addSFTPGo adds a user. If the users have files in several buckets, users with a bucket may not log in, because they
+// would see files of others in the bucket of the tenant.
+func (us *Users) addSFTPGo(s *sftpgoUser, entry json.RawMessage, dump sftpgoDump) error {
+	u := &user{name: s.Username, hash: s.Password, quota: max(0, s.QuotaSize), home: s.Filters.StartDirectory}
 	u.files.MaxSize = size(s.Filters.MaxUploadSize)
 	u.limits = limits{
 		Sessions:   max(0, s.MaxSessions),
 		UploadRate: size(s.UploadSpeed * kib), DownloadRate: size(s.DownloadSpeed * kib),
 	}
-	switch s.FileSystem.Provider {
-	case sftpgoS3:
+	if s.FileSystem.Provider == sftpgoS3 {
 		u.root = path.Clean("/" + s.FileSystem.S3.KeyPrefix)
-		if several {
-			us.disable(name, u, "the files are in the bucket %q, and those of other users are not: give the user a tenant "+
-				"with this bucket, and no prefix", s.bucket())
-		} else {
-			us.warn(name, "the files are in the bucket %q: the tenant needs this bucket, and no prefix", s.bucket())
+		u.noteBucket(s, dump.several)
+	} else {
+		u.root = us.rootOf(u, s.HomeDir)
+		if s.FileSystem.Provider != sftpgoLocal {
+			u.note("the files are in %s: copy them to the bucket", s.FileSystem.place(s.HomeDir))
 		}
-	case sftpgoLocal:
-		u.root = us.rootOf(name, s.HomeDir)
-	default:
-		u.root = us.rootOf(name, s.HomeDir)
-		us.warn(name, "the files are neither on a local disk nor in S3: copy them to the bucket")
 	}
-	us.setPermissions(name, u, s.Permissions)
-	if broken := u.brokenPattern(); broken != "" {
-		us.warn(name, "left out: the permissions of %s", broken)
-		return
-	}
-	us.restrict(name, u, s)
-	us.add(name, u)
+	u.setExpiry(s)
+	u.setPermissions(s.Permissions)
+	u.restrict(s)
 	for _, folder := range s.VirtualFolders {
-		us.warn(name, "the virtual folder %s is lost: write %s into folders of the tenant", folder.Path,
-			path.Join("/", u.root, folder.Path))
+		u.noteFolder(folder, dump.folders[folder.Name])
 	}
 	if len(s.PublicKeys) > 0 {
-		us.warn(name, "the public keys are lost: they are for SFTP")
+		u.note("the public keys are not imported: they are for SFTP")
 	}
+	if len(s.Filters.Certificates) > 0 || s.Filters.CertificateName != "" && s.Filters.CertificateName != "None" {
+		u.note("client certificates are not imported: write certificates")
+	}
+	if err := u.noteUnread(entry); err != nil {
+		return err
+	}
+	us.add(u)
+	return nil
 }
 
-// expires is when the user or the password expires, empty for never.
-func (s *sftpgoUser) expires() string {
+// noteBucket says which bucket the tenant of a user needs.
+func (u *user) noteBucket(s *sftpgoUser, several bool) {
+	at := ""
+	if endpoint := s.FileSystem.S3.Endpoint; endpoint != "" {
+		at = " at " + endpoint
+	}
+	place := s.FileSystem.place("")
+	if several {
+		u.disable("the files are in %s%s, and those of other users are not: give the user a tenant with this bucket, and no "+
+			"prefix", place, at)
+		return
+	}
+	u.note("the files are in %s%s: the tenant needs this bucket, and no prefix", place, at)
+}
+
+// noteFolder says which virtual folder a user loses. all is the folder in the list of all folders.
+func (u *user) noteFolder(folder, all sftpgoFolder) {
+	local := cmp.Or(folder.MappedPath, all.MappedPath, "a local directory")
+	storage := folder.FileSystem
+	if storage.Provider == sftpgoLocal {
+		storage = all.FileSystem
+	}
+	quota := ""
+	if folder.QuotaSize > 0 || folder.QuotaFiles > 0 {
+		quota = fmt.Sprintf(", with a quota of %d bytes and %d files,", folder.QuotaSize, folder.QuotaFiles)
+	}
+	u.note("the virtual folder %s%s is not imported: its files are in %s: write %s into folders of the tenant", folder.Path,
+		quota, storage.place(local), path.Join("/", u.root, folder.Path))
+}
+
+// noteUnread adds a comment for each field of a user that the import does not read, and disables the user if one of
+// them may be a restriction.
+func (u *user) noteUnread(entry json.RawMessage) error {
+	var v any
+	decoder := json.NewDecoder(bytes.NewReader(entry))
+	decoder.UseNumber()
+	if err := decoder.Decode(&v); err != nil {
+		return err
+	}
+	unread(v, reflect.TypeFor[sftpgoUser](), "", func(path string, v any) {
+		switch sftpgoKindOf(path) {
+		case sftpgoState:
+		case sftpgoLost:
+			u.note("%s%s is not imported%s", path, shown(path, v), sftpgoAdvice(path))
+		case sftpgoUnknown:
+			u.disable("%s%s is unknown to this import: check what it restricts", path, shown(path, v))
+		}
+	})
+	return nil
+}
+
+// setExpiry sets when the user or the password expires.
+func (u *user) setExpiry(s *sftpgoUser) {
 	end := s.Expiration
-	if days := s.Filters.PasswordExpiration; days > 0 && s.PasswordChange > 0 {
+	if days := s.Filters.PasswordExpiration; days > 0 {
 		change := time.UnixMilli(s.PasswordChange).AddDate(0, 0, days).UnixMilli()
 		if end == 0 || change < end {
 			end = change
 		}
+		u.note("the password expires after %d days there: expires is the end of the present one, and no later password "+
+			"expires", days)
 	}
-	if end <= 0 {
-		return ""
+	if end > 0 {
+		u.expires = value.NewExpiry(time.UnixMilli(end)).String()
 	}
-	return value.NewExpiry(time.UnixMilli(end)).String()
 }
 
 // restrict imports from which addresses the user may log in, and disables a user with other restrictions, which a
 // configuration cannot express.
-func (us *Users) restrict(name string, u *user, s *sftpgoUser) {
+func (u *user) restrict(s *sftpgoUser) {
 	if problem := u.limits.networks(s.Filters.AllowedIP, s.Filters.DeniedIP); problem != "" {
-		us.disable(name, u, "%s", problem)
+		u.disable("%s", problem)
 	}
 	f := &s.Filters
+	var groups []string
+	for _, g := range s.Groups {
+		groups = append(groups, g.Name)
+	}
 	for _, lost := range []struct {
 		given bool
 		what  string
@@ -188,42 +413,64 @@ func (us *Users) restrict(name string, u *user, s *sftpgoUser) {
 		{slices.Contains(f.DeniedMethods, "password"), "the user may not log in with a password there"},
 		{slices.Contains(f.TwoFactor, "FTP") || f.TOTP.Enabled && slices.Contains(f.TOTP.Protocols, "FTP"),
 			"the user needs a second factor there"},
-		{f.FTPSecurity == 1, "the user must use TLS there: write tls.required: true"},
-		{s.QuotaFiles > 0, "the largest number of files cannot be imported: quota bounds bytes"},
+		{f.FTPSecurity != 0, "the user must use TLS there: write tls.required: true"},
+		{f.PasswordMustChange, "the user must choose another password there first"},
+		{f.Anonymous, "the user is anonymous there, may use any password, and may only list and download"},
+		{s.QuotaFiles > 0,
+			fmt.Sprintf("the largest number of files, %d, cannot be imported: quota bounds bytes", s.QuotaFiles)},
 		{max(s.UploadData, s.DownloadData, s.TotalData) > 0 || len(f.DataLimits) > 0,
 			"the most bytes that the user may transfer cannot be imported"},
 		{len(f.BandwidthLimits) > 0, "bandwidth by address cannot be imported: write limits.upload_rate and download_rate"},
 		{len(f.AccessTimes) > 0, "the times of day at which the user may log in cannot be imported"},
-		{len(s.Groups) > 0, "the settings of the user's groups cannot be imported: check permissions, root and limits"},
+		{len(groups) > 0, fmt.Sprintf(
+			"the settings of the user's groups (%s) cannot be imported: check permissions, root, folders and limits",
+			strings.Join(groups, ", "))},
 	} {
 		if lost.given {
-			us.disable(name, u, "%s", lost.what)
+			u.disable("%s", lost.what)
 		}
 	}
-	us.denyFiles(name, u, f.FilePatterns)
+	u.refuseUnknown("denied_protocols", f.DeniedProtocols, "SSH", "FTP", "DAV", "HTTP", "OIDC")
+	u.refuseUnknown("two_factor_protocols", f.TwoFactor, "SSH", "FTP", "HTTP")
+	u.refuseUnknown("denied_login_methods", f.DeniedMethods, "password", "password-over-SSH", "publickey",
+		"keyboard-interactive", "publickey+password", "publickey+keyboard-interactive", "TLSCertificate",
+		"TLSCertificate+password", "IDP")
+	if f.Anonymous {
+		u.permissions, u.paths = []config.Permission{config.List, config.Read}, nil
+	}
+	u.denyFiles(f.FilePatterns)
+}
+
+// refuseUnknown disables a user with a value that the import does not know in a list of restrictions.
+func (u *user) refuseUnknown(key string, given []string, known ...string) {
+	for _, text := range given {
+		if !slices.Contains(known, text) {
+			u.disable("filters.%s: %q is unknown to this import: check what it restricts", key, text)
+		}
+	}
 }
 
 // denyFiles imports which names files may not have. The user is disabled all the same, as SFTPGo also refuses to
 // send such files.
-func (us *Users) denyFiles(name string, u *user, patterns []sftpgoPattern) {
+func (u *user) denyFiles(patterns []sftpgoPattern) {
 	for _, of := range patterns {
 		if of.Path != "/" {
-			us.disable(name, u, "the patterns of file names in %s cannot be imported: files.deny counts in all directories",
+			u.disable("the patterns of file names in %s cannot be imported: files.deny counts in all directories",
 				of.Path)
 			continue
 		}
 		if len(of.Allowed) > 0 {
-			us.disable(name, u, "the file names that are allowed cannot be imported: write files.deny")
+			u.disable("the file names that are allowed cannot be imported: write files.deny")
 		}
 		for _, pattern := range of.Denied {
 			if strings.ContainsAny(pattern, `[\`) {
-				us.disable(name, u, "the pattern %s of file names cannot be imported: write files.deny", pattern)
+				u.disable("the pattern %s of file names cannot be imported: write files.deny", pattern)
 				continue
 			}
 			u.files.Deny = append(u.files.Deny, bothCases(pattern))
 		}
 		if len(of.Denied) > 0 {
-			us.disable(name, u, "files.deny refuses to store files of these names, and not to send them, as that server does")
+			u.disable("files.deny refuses to store files of these names, and not to send them, as that server does")
 		}
 	}
 }
@@ -243,11 +490,11 @@ func bothCases(pattern string) string {
 
 // setPermissions translates the permissions of each path. Those of "/" are everywhere, and others replace them below
 // their paths, as in a configuration.
-func (us *Users) setPermissions(name string, u *user, byPath map[string][]string) {
+func (u *user) setPermissions(byPath map[string][]string) {
 	u.permissions = []config.Permission{}
 	for _, at := range slices.Sorted(maps.Keys(byPath)) {
 		granted := byPath[at]
-		permissions := us.translate(name, at, granted)
+		permissions := u.translate(at, granted)
 		replaces := slices.Contains(granted, "*") || slices.Contains(granted, "overwrite")
 		writes := slices.Contains(permissions, config.Write)
 		if at != "/" {
@@ -260,14 +507,13 @@ func (us *Users) setPermissions(name string, u *user, byPath map[string][]string
 		}
 		if writes && !replaces && u.overwrite == "" {
 			u.overwrite = config.DenyOverwrite
-			us.warn(
-				name, "%s: uploads may not overwrite files there: overwrite: deny holds for all files of the user", at)
+			u.note("%s: uploads may not overwrite files there: overwrite: deny holds for all files of the user", at)
 		}
 	}
 }
 
 // translate returns the permissions that a list of SFTPGo's grants at a path.
-func (us *Users) translate(name, at string, granted []string) []config.Permission {
+func (u *user) translate(at string, granted []string) []config.Permission {
 	has := func(p string) bool { return slices.Contains(granted, "*") || slices.Contains(granted, p) }
 	permissions := []config.Permission{}
 	for _, p := range []struct {
@@ -287,8 +533,28 @@ func (us *Users) translate(name, at string, granted []string) []config.Permissio
 		case has(p.whole), len(given) == 2:
 			permissions = append(permissions, p.permission)
 		case len(given) == 1:
-			us.warn(name, "%s: the permission %s is lost: %s covers files and directories", at, given[0], p.permission)
+			u.note("%s: the permission %s is not imported: %s covers files and directories", at, given[0], p.permission)
 		}
+	}
+	writes := slices.Contains(permissions, config.Write)
+	var lost []string
+	for _, p := range granted {
+		switch p {
+		case "*", "list", "download", "upload", "overwrite", "delete", "delete_files", "delete_dirs", "rename",
+			"rename_files", "rename_dirs", "create_dirs":
+		case "chtimes":
+			if !writes {
+				lost = append(lost, p)
+			}
+		default:
+			lost = append(lost, p)
+		}
+	}
+	if len(lost) > 0 {
+		u.note("%s: permissions that are not imported: %s", at, strings.Join(lost, ", "))
+	}
+	if writes && !has("chtimes") {
+		u.note("%s: the user may not set times of files there: write allows it", at)
 	}
 	return permissions
 }

@@ -1,7 +1,6 @@
 package usersfile
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -13,92 +12,164 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// A VSFTPDConfig is the settings of vsftpd: those of all users, and those that a user has in a file of user_config_dir.
+// A VSFTPDConfig has the settings of vsftpd, and what an import needs besides them.
 type VSFTPDConfig struct {
 	All  []byte                                 // vsftpd.conf
-	User func(dir, name string) ([]byte, error) // the file of a user in user_config_dir, nil without one
-	Hash func(password string) (string, error)  // of a password
+	User func(dir, name string) ([]byte, error) // reads the file of a user in user_config_dir, nil without one
+	Hash func(password string) (string, error)
 }
 
-var (
-	errBerkeleyDB = errors.New("this is a Berkeley DB, which PAM's userdb reads: give the text file that db_load has made " +
-		"it from, or the lines that `db_dump -p` prints of it, a name and a password in turn")
-	errOddLines = errors.New("the last name has no password: write names and passwords in turn, a line each")
-)
-
-// VSFTPD reads the virtual users of vsftpd: lines of names and passwords in turn. local_root, without strip at its
-// beginning, becomes the root. The passwords become hashes.
-func VSFTPD(text []byte, strip string, cfg VSFTPDConfig) (*Users, error) {
-	if bytes.IndexByte(text, 0) >= 0 {
-		return nil, errBerkeleyDB
+// VSFTPD reads the virtual users of vsftpd: lines of names and passwords in turn, as PAM's userdb has them, or lines of
+// NAME:HASH, as htpasswd writes them for pam_pwdfile. local_root, without strip at its beginning, becomes the root.
+// Passwords become hashes.
+func VSFTPD(raw []byte, strip string, cfg VSFTPDConfig) (*Users, error) {
+	text, err := readText(raw, htpasswdFile)
+	if err != nil {
+		return nil, err
 	}
 	all, err := readVSFTPD(cfg.All)
 	if err != nil {
 		return nil, fmt.Errorf("vsftpd.conf: %w", err)
 	}
-	var found []string
-	for line := range bytes.Lines(text) {
-		found = append(found, strings.TrimRight(string(line), "\r\n"))
+	read := readPairs
+	if formatOf(text) == htpasswdFile {
+		read = readHashes
 	}
-	for len(found) > 0 && found[len(found)-1] == "" {
-		found = found[:len(found)-1]
-	}
-	if len(found)%2 != 0 {
-		return nil, errOddLines
+	found, err := read(text, cfg.Hash)
+	if err != nil {
+		return nil, err
 	}
 	users := newUsers(strip)
 	if most := all["max_per_ip"]; most != "" && most != "0" {
-		users.Warnings = append(users.Warnings,
-			"max_per_ip is a limit of the server: write limits: {address: {sessions: "+most+"}} into its configuration")
+		users.note("max_per_ip is a limit of the server: write limits: {address: {sessions: %s}} into its configuration", most)
 	}
-	for pair := range slices.Chunk(found, 2) { //nolint:mnd // a name and a password
-		name := pair[0]
+	if rest := serverSettings(all); len(rest) > 0 {
+		users.note("settings of the server that are not imported: %s", strings.Join(rest, ", "))
+	}
+	for _, u := range found {
 		own := map[string]string{}
-		if cfg.User != nil {
-			file, err := cfg.User(all["user_config_dir"], name)
+		if cfg.User != nil && u.name != "" {
+			file, err := cfg.User(all["user_config_dir"], u.name)
 			if err == nil {
 				own, err = readVSFTPD(file)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("user %q: %w", name, err)
+				return nil, fmt.Errorf("user %q: %w", u.name, err)
 			}
 		}
-		u := &user{}
-		if pair[1] != "" {
-			if u.hash, err = cfg.Hash(pair[1]); err != nil {
-				return nil, err
-			}
-		}
-		users.addVSFTPD(name, u, all, own)
+		users.addVSFTPD(u, all, own)
 	}
 	return users, nil
 }
 
+// readPairs reads lines of names and passwords in turn.
+func readPairs(text []byte, hash func(string) (string, error)) (found []*user, err error) {
+	all := strings.Split(strings.TrimRight(string(text), "\r\n"), "\n")
+	if len(all) == 1 && all[0] == "" {
+		return nil, nil
+	}
+	for i, line := range all {
+		line = strings.TrimSuffix(line, "\r")
+		if i%2 == 1 {
+			if line == "" {
+				continue // a user without a password
+			}
+			if found[i/2].hash, err = hash(line); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		wrong := ""
+		switch name, _, colon := strings.Cut(line, ":"); {
+		case line == "":
+			wrong = "is blank"
+		case strings.HasPrefix(line, "#"):
+			wrong = "is a comment"
+		case colon:
+			wrong = fmt.Sprintf("has a colon after %q", name) // a password may follow
+		case i == len(all)-1:
+			wrong = "is the last one and has no password after it"
+		default:
+			found = append(found, &user{name: line})
+			continue
+		}
+		return nil, fmt.Errorf("line %d %s: write a name and its password in turn, a line each, or NAME:HASH in each line",
+			i+1, wrong)
+	}
+	return found, nil
+}
+
+// readHashes reads lines of NAME:HASH. More fields may follow.
+func readHashes(text []byte, _ func(string) (string, error)) (found []*user, err error) {
+	return found, lines(text, func(line string) error {
+		fields := strings.Split(line, ":")
+		if len(fields) < htpasswdFields {
+			return errors.New("has no colon, as the lines before it: write NAME:HASH in each line")
+		}
+		u := &user{name: fields[0], hash: fields[1]}
+		if rest := strings.Join(fields[htpasswdFields:], ":"); strings.Trim(rest, ":") != "" {
+			u.note("what follows the password hash is not imported: %q", rest)
+		}
+		found = append(found, u)
+		return nil
+	})
+}
+
 // readVSFTPD reads the settings of a vsftpd.conf.
-func readVSFTPD(text []byte) (map[string]string, error) {
+func readVSFTPD(raw []byte) (map[string]string, error) {
+	text, err := readText(raw, vsftpdSettings)
+	if err != nil {
+		return nil, err
+	}
 	settings := map[string]string{}
 	return settings, lines(text, func(line string) error {
 		key, value, ok := strings.Cut(line, "=")
 		if !ok {
-			return errors.New("is no KEY=VALUE")
+			return errors.New("is not KEY=VALUE")
 		}
 		settings[strings.TrimSpace(key)] = strings.TrimSpace(value)
 		return nil
 	})
 }
 
-// What settings of vsftpd are to an import, besides those that are read.
+// A vsftpdKind is what an import does with a setting of vsftpd.
+type vsftpdKind int
+
 const (
-	vsftpdRestricts = " cmds_allowed cmds_denied deny_file hide_file force_dot_files " +
-		"userlist_file tcp_wrappers secure_email_list_enable banned_email_file "
-	vsftpdHarmless = " guest_username guest_enable chroot_local_user chroot_list_enable allow_writeable_chroot " +
-		"passwd_chroot_enable local_umask anon_umask file_open_mode idle_session_timeout data_connection_timeout " +
-		"virtual_use_local_privs user_sub_token local_enable banner_file ftpd_banner dirmessage_enable " +
-		"anon_world_readable_only local_root write_enable anon_upload_enable anon_mkdir_write_enable " +
-		"anon_other_write_enable download_enable dirlist_enable local_max_rate anon_max_rate use_localtime "
+	vsftpdUnknown   vsftpdKind = iota // in vsftpd.conf a setting of the server, for a user a restriction
+	vsftpdImported                    // read by addVSFTPD
+	vsftpdRestricts                   // disables users
+	vsftpdLost                        // restricts nobody
 )
 
-// vsftpdAdvice is what to write in place of a setting, empty where nothing does the same.
+func vsftpdKindOf(key string) vsftpdKind {
+	switch key {
+	case "local_root", "user_sub_token", "virtual_use_local_privs", "write_enable", "anon_upload_enable",
+		"anon_mkdir_write_enable", "anon_other_write_enable", "download_enable", "dirlist_enable", "local_max_rate",
+		"anon_max_rate", "max_per_ip", "user_config_dir",
+		// how vsftpd confines virtual users, which root does here
+		"guest_enable", "guest_username", "local_enable", "chroot_local_user", "allow_writeable_chroot",
+		"passwd_chroot_enable":
+		return vsftpdImported
+	case "cmds_allowed", "cmds_denied", "deny_file", "hide_file", "force_dot_files", "userlist_file", "tcp_wrappers",
+		"secure_email_list_enable", "banned_email_file":
+		return vsftpdRestricts
+	case "local_umask", "anon_umask", "file_open_mode", "idle_session_timeout", "data_connection_timeout", "banner_file",
+		"ftpd_banner", "dirmessage_enable", "anon_world_readable_only", "use_localtime", "chroot_list_enable":
+		return vsftpdLost
+	}
+	return vsftpdUnknown
+}
+
+// serverSettings returns the settings of a vsftpd.conf that are not imported and restrict no user.
+func serverSettings(all map[string]string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(key string) bool {
+		kind := vsftpdKindOf(key)
+		return kind == vsftpdImported || kind == vsftpdRestricts
+	})
+}
+
+// vsftpdAdvice returns what to write in place of a setting, empty if nothing does the same.
 func vsftpdAdvice(key string) string {
 	switch key {
 	case "cmds_allowed", "cmds_denied":
@@ -109,25 +180,56 @@ func vsftpdAdvice(key string) string {
 	return ""
 }
 
-func (us *Users) addVSFTPD(name string, u *user, all, own map[string]string) {
+func (us *Users) addVSFTPD(u *user, all, own map[string]string) {
 	settings := maps.Clone(all)
 	maps.Copy(settings, own)
 	dir := settings["local_root"]
 	if token := settings["user_sub_token"]; token != "" {
-		dir = strings.ReplaceAll(dir, token, name)
+		dir = strings.ReplaceAll(dir, token, u.name)
 	}
 	if dir == "" {
-		us.warn(name, "left out: there is no local_root for the user: write it in vsftpd.conf, or the user by hand")
+		us.note("left out: user %q: there is no local_root for the user: write it in vsftpd.conf, or the user by hand", u.name)
 		return
 	}
-	u.root = us.rootOf(name, dir)
-	yes := func(key string, absent bool) bool {
-		given, ok := settings[key]
-		if !ok {
-			return absent
-		}
-		return slices.Contains([]string{"YES", "TRUE", "1"}, strings.ToUpper(given))
+	u.root = us.rootOf(u, dir)
+	u.setVSFTPDPermissions(settings)
+	first, second := settings["anon_max_rate"], settings["local_max_rate"]
+	if isYes(settings, "virtual_use_local_privs", false) {
+		first, second = second, first
 	}
+	for _, text := range []string{first, second} {
+		n, err := strconv.ParseInt(cmp.Or(text, "0"), 10, 64)
+		if err != nil || n < 0 {
+			u.disable("the rate %q is not a number", text)
+		} else if u.limits.UploadRate == "" {
+			u.limits.UploadRate, u.limits.DownloadRate = size(n), size(n)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		_, isOwn := own[key]
+		off := slices.Contains([]string{"", "NO", "FALSE", "0"}, strings.ToUpper(settings[key]))
+		switch kind := vsftpdKindOf(key); {
+		case kind == vsftpdRestricts && !off, kind == vsftpdUnknown && isOwn:
+			u.disable("%s=%s cannot be imported%s", key, settings[key], vsftpdAdvice(key))
+		case kind == vsftpdLost && isOwn:
+			u.note("%s=%s is not imported", key, settings[key])
+		}
+	}
+	us.add(u)
+}
+
+// isYes reports whether a setting is on. A setting that is absent has a default.
+func isYes(settings map[string]string, key string, absent bool) bool {
+	given, ok := settings[key]
+	if !ok {
+		return absent
+	}
+	return slices.Contains([]string{"YES", "TRUE", "1"}, strings.ToUpper(given))
+}
+
+// setVSFTPDPermissions sets what the user may do.
+func (u *user) setVSFTPDPermissions(settings map[string]string) {
+	yes := func(key string, absent bool) bool { return isYes(settings, key, absent) }
 	local, writes := yes("virtual_use_local_privs", false), yes("write_enable", false)
 	other := writes && (local || yes("anon_other_write_enable", false))
 	upload := writes && (local || yes("anon_upload_enable", false))
@@ -150,25 +252,4 @@ func (us *Users) addVSFTPD(name string, u *user, all, own map[string]string) {
 	if upload && !other {
 		u.overwrite = config.DenyOverwrite
 	}
-	first, second := settings["anon_max_rate"], settings["local_max_rate"]
-	if local {
-		first, second = second, first
-	}
-	for _, text := range []string{first, second} {
-		n, err := strconv.ParseInt(cmp.Or(text, "0"), 10, 64)
-		if err != nil || n < 0 {
-			us.disable(name, u, "the rate %q is no number", text)
-		} else if u.limits.UploadRate == "" {
-			u.limits.UploadRate, u.limits.DownloadRate = size(n), size(n)
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(settings)) {
-		_, isOwn := own[key]
-		known := strings.Contains(vsftpdHarmless, " "+key+" ")
-		off := slices.Contains([]string{"", "NO", "FALSE", "0"}, strings.ToUpper(settings[key]))
-		if strings.Contains(vsftpdRestricts, " "+key+" ") && !off || isOwn && !known {
-			us.disable(name, u, "%s cannot be imported%s", key, vsftpdAdvice(key))
-		}
-	}
-	us.add(name, u)
 }

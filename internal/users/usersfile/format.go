@@ -1,0 +1,212 @@
+package usersfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/encoding/unicode"
+)
+
+// A format is a kind of file that people give to an import.
+type format int
+
+// The formats. A file of an unknown format may still be what an import reads.
+const (
+	unknownFormat format = iota
+	sftpgoFormat
+	passwdFile // passwd(5), and the AuthUserFile of ProFTPD
+	pureftpdPasswd
+	htpasswdFile
+	shadowFile
+	transferList
+	otherJSON
+	fileZillaXML
+	otherXML
+	berkeleyDB
+	dumpedDB
+	sqliteDB
+	compressed
+	otherBinary
+	vsftpdSettings
+	babelftpUsers
+)
+
+// An otherFormatError is the error for a file that another import reads, or none.
+type otherFormatError struct{ found format }
+
+// Error says what the file is, and what to do with it.
+func (e *otherFormatError) Error() string {
+	const byHand = "there is no import for it: write the users by hand, or let them move at their next login by auth.ftp"
+	what, advice := "", ""
+	switch e.found {
+	case sftpgoFormat:
+		what, advice = "a dump of SFTPGo", "give it to `babelftp users import sftpgo`"
+	case passwdFile:
+		what, advice = "a file like passwd", "give it to `babelftp users import proftpd`"
+	case pureftpdPasswd:
+		what, advice = "a pureftpd.passwd", "give it to `babelftp users import pureftpd`"
+	case htpasswdFile:
+		what = "a list of NAME:HASH like htpasswd"
+		advice = "give it to `babelftp users import vsftpd`, with the home directories by --vsftpd-conf"
+	case shadowFile:
+		what = "a file like shadow"
+		advice = "write its hashes into a copy of passwd, and give that to `babelftp users import proftpd`"
+	case transferList:
+		what = "the output of `aws transfer`"
+		advice = "it has no passwords: name its identity provider in auth, or write the users by hand"
+	case otherJSON:
+		what, advice = "JSON of another program", byHand
+	case fileZillaXML:
+		what, advice = "XML of FileZilla Server", byHand
+	case otherXML:
+		what, advice = "XML", byHand
+	case berkeleyDB:
+		what = "a Berkeley DB, which PAM's userdb reads"
+		advice = "give the text file that db_load has made it from to `babelftp users import vsftpd`, or the lines that " +
+			"`db_dump -p` prints of it, a name and a password in turn"
+	case dumpedDB:
+		what = "all that db_dump prints"
+		advice = "give the names and passwords only: db_dump -p FILE | sed -n 's/^ //p'"
+	case sqliteDB:
+		what, advice = "an SQLite database", "give what its server exports: of SFTPGo the JSON of /api/v2/dumpdata"
+	case compressed:
+		what, advice = "a compressed file", "unpack it first"
+	case otherBinary:
+		what, advice = "a binary file", "give text in UTF-8, or in UTF-16 with a byte order mark"
+	case vsftpdSettings:
+		what, advice = "a vsftpd.conf", "give it by --vsftpd-conf to `babelftp users import vsftpd`, and the list of users as FILE"
+	case babelftpUsers:
+		what, advice = "YAML of babelftp", "name it in users_file of the tenant"
+	case unknownFormat:
+		what, advice = "a file of an unknown kind", byHand
+	}
+	return fmt.Sprintf("this is %s: %s", what, advice)
+}
+
+// readText returns a file in UTF-8 without a byte order mark. The error is an [otherFormatError] if the file is of a
+// known format that is not among those that the import reads.
+func readText(raw []byte, reads ...format) ([]byte, error) {
+	text := raw
+	if bytes.HasPrefix(raw, []byte("\xff\xfe")) || bytes.HasPrefix(raw, []byte("\xfe\xff")) {
+		var err error
+		if text, err = unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(raw); err != nil {
+			return nil, fmt.Errorf("this is not UTF-16, which its byte order mark announces: %w", err)
+		}
+	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if found := formatOf(text); found != unknownFormat && !slices.Contains(reads, found) {
+		return nil, &otherFormatError{found}
+	}
+	return text, nil
+}
+
+// formatOf returns the format of a file, as far as its beginning shows it.
+func formatOf(text []byte) format {
+	if found := binaryFormat(text); found != unknownFormat {
+		return found
+	}
+	trimmed := bytes.TrimSpace(text)
+	switch {
+	case bytes.HasPrefix(trimmed, []byte("{")), bytes.HasPrefix(trimmed, []byte("[")) && json.Valid(trimmed):
+		return jsonFormat(trimmed)
+	case bytes.HasPrefix(trimmed, []byte("<")) && bytes.Contains(bytes.ToLower(trimmed), []byte("filezilla")):
+		return fileZillaXML
+	case bytes.HasPrefix(trimmed, []byte("<")):
+		return otherXML
+	case bytes.HasPrefix(trimmed, []byte("VERSION=")) && bytes.Contains(trimmed, []byte("HEADER=END")):
+		return dumpedDB
+	}
+	found := unknownFormat
+	_ = lines(text, func(line string) error {
+		found = formatOfLine(line)
+		return errors.New("the first line is enough")
+	})
+	return found
+}
+
+// binaryFormat returns the format of a file with bytes that no text has.
+func binaryFormat(text []byte) format {
+	const magicAt = 12 // where a Berkeley DB says whether it is a hash or a tree, in the order of bytes of its machine
+	switch {
+	case bytes.HasPrefix(text, []byte("\x1f\x8b")), bytes.HasPrefix(text, []byte("PK\x03\x04")):
+		return compressed
+	case bytes.IndexByte(text, 0) < 0:
+		return unknownFormat
+	case bytes.HasPrefix(text, []byte("SQLite format 3\x00")):
+		return sqliteDB
+	}
+	for _, magic := range []string{"\x00\x05\x31\x62", "\x62\x31\x05\x00", "\x61\x15\x06\x00", "\x00\x06\x15\x61"} {
+		if len(text) > magicAt && bytes.HasPrefix(text[magicAt:], []byte(magic)) {
+			return berkeleyDB
+		}
+	}
+	return otherBinary
+}
+
+// jsonFormat returns the format of JSON. Its keys tell upper and lower case apart: AWS writes Users, SFTPGo users.
+func jsonFormat(text []byte) format {
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(text, &keys); err != nil {
+		return otherJSON
+	}
+	switch {
+	case keys["users"] != nil:
+		return sftpgoFormat
+	case keys["Users"] != nil, keys["User"] != nil, keys["ServerId"] != nil:
+		return transferList
+	}
+	return otherJSON
+}
+
+// The numbers of fields that tell the lines of files with colons apart.
+const (
+	htpasswdFields = 2
+	passwdFields   = 7 // name, password, UID, GID, comment, home directory and shell
+	shadowFields   = 9
+)
+
+// formatOfLine returns the format of a file of which this is the first line.
+func formatOfLine(line string) format {
+	fields := strings.Split(line, ":")
+	numbers := func(from, to int) bool {
+		return !slices.ContainsFunc(fields[from:to], func(field string) bool {
+			return strings.Trim(field, "0123456789") != ""
+		})
+	}
+	isPath := func(field string) bool { return strings.HasPrefix(field, "/") }
+	key, _, assigns := strings.Cut(line, "=")
+	switch n := len(fields); {
+	case n == passwdFields && numbers(2, 4) && isPath(fields[5]) && isPath(fields[6]):
+		return passwdFile
+	case n == shadowFields && numbers(2, n):
+		return shadowFile
+	case n > shadowFields && n <= pureFields && numbers(2, 4) && isPath(fields[pureHome]):
+		return pureftpdPasswd
+	case n == htpasswdFields && fields[0] != "" && looksHashed(fields[1]):
+		return htpasswdFile
+	case strings.TrimSpace(line) == usersKey+":":
+		return babelftpUsers
+	case assigns && strings.Contains(key, "_") && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == "",
+		key == "listen":
+		return vsftpdSettings
+	}
+	return unknownFormat
+}
+
+// looksHashed reports whether a text has the form of a password hash of some kind: crypt(3), or LDAP's {SCHEME}.
+func looksHashed(text string) bool {
+	const desLength = 13
+	kind, rest, closed := strings.Cut(strings.TrimPrefix(text, "{"), "}")
+	switch {
+	case strings.HasPrefix(text, "$"):
+		return strings.Count(text, "$") > 1
+	case strings.HasPrefix(text, "{"):
+		return closed && kind != "" && rest != ""
+	}
+	return len(text) == desLength && strings.Trim(text, "./0123456789"+
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == ""
+}
