@@ -274,18 +274,11 @@ func formOf(t reflect.Type) form {
 		if t == reflect.TypeFor[slog.Level]() { // which slog reads in any case, and between these words
 			return form{quoted, "", text("")}
 		}
-		values := []any{}
-		for _, w := range all {
-			values = append(values, w)
-			if t == reflect.TypeFor[value.TLSVersion]() {
-				values = append(values, json.Number(w))
-			}
-		}
 		name, example := quoted, ""
 		if t == reflect.TypeFor[Permission]() { // which many keys have
 			name, example = "permission", "one of "+quoted
 		}
-		return form{name, example, map[string]any{"enum": append(values, nil)}}
+		return form{name, example, enumSchema(t, all)}
 	}
 	switch t {
 	case reflect.TypeFor[i18n.Text]():
@@ -322,11 +315,25 @@ func formOf(t reflect.Type) form {
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		return form{"boolean", "`true` or `false`", map[string]any{"enum": []any{true, false, "true", "false", nil}}}
+		return form{"boolean", "`true` or `false`", text("^(true|false)$", "boolean")}
 	case reflect.Int:
 		return form{"number", "a whole number", text(`^-?[0-9]+$`, "integer")}
 	}
 	return form{"text", "any text, in quotes where YAML needs them", text("", "number", "boolean")}
+}
+
+// enumSchema returns the schema of an enumeration. Without quotes, YAML reads versions of TLS as numbers. These are in an
+// enum of their own: TestSchemaIsPortable says why.
+func enumSchema(t reflect.Type, words []string) map[string]any {
+	var texts, numbers []any
+	for _, w := range words {
+		texts, numbers = append(texts, w), append(numbers, json.Number(w))
+	}
+	s := map[string]any{"enum": append(texts, nil)}
+	if t != reflect.TypeFor[value.TLSVersion]() {
+		return s
+	}
+	return map[string]any{"anyOf": []any{s, map[string]any{"enum": numbers}}}
 }
 
 // text is the schema of a text with a pattern, or of other scalars that YAML makes of a text without quotes.
