@@ -18,10 +18,10 @@ type Config struct {
 	// Address of the control connection, host:port.
 	Listen string `yaml:"listen"`
 	// Address of `/metrics`, `/healthz` and `/readyz`, host:port. With `""` there is none.
-	MetricsListen string `yaml:"metrics_listen" default:"127.0.0.1:9121"`
+	MetricsListen string `yaml:"metrics_listen" empty:"no listener" default:"127.0.0.1:9121"`
 	// Unix socket for `babelftp sessions`, `bans`, `debug` and others, open to the user of the server only. With `""`
 	// there is none.
-	AdminSocket string `yaml:"admin_socket" path:"true" default:"/run/babelftp/admin/admin.sock"`
+	AdminSocket string `yaml:"admin_socket" empty:"no socket" path:"true" default:"/run/babelftp/admin/admin.sock"`
 	// OptionalSocket says that AdminSocket is the default: the server does without it where it cannot be opened.
 	OptionalSocket bool
 	// Language of a session until LANG, HOST or the login choose another one.

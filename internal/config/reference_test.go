@@ -475,6 +475,7 @@ const head = `# Configuration reference
 
 The configuration is one YAML file, ` + "`/etc/babelftp/babelftp.yaml`" + ` unless ` + "`--config FILE`" + ` names another.
 ` + "`babelftp check`" + ` names every mistake with line and column.
+A key without a value is a mistake too, because the default of many keys allows everything.
 
 ## The keys that matter
 

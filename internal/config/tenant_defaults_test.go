@@ -42,7 +42,6 @@ tenants:
     s3: {access_key_id: acme, secret_access_key: hidden}
   umbrella:
     hosts: [ftp.umbrella.example]
-    quota:
     users_file: users/umbrella.yaml
   wayne:
 `,
@@ -75,7 +74,7 @@ tenants:
 	}{
 		{"own", acme.Bucket, "acme"},
 		{"default", umbrella.Bucket, "all"},
-		{"default-of-null", umbrella.Quota, value.GiB},
+		{"default-of-a-limit", umbrella.Quota, value.GiB},
 		{"list", len(acme.Languages), 2},
 		{"list-by-default", len(wayne.Languages), 3},
 		{"map", acme.Greeting[language.English] + acme.Greeting[language.French], "HiBonjour"},

@@ -89,6 +89,12 @@ func (u *User) checkSettings(v *validator, p yamlconf.Path) {
 			}
 		}
 	}
+	if len(u.Certificates) == 0 {
+		v.refuseEmpty(p.Child("certificates"))
+	}
+	if len(u.Files.Deny) == 0 && u.Files.MaxSize == 0 {
+		v.refuseEmpty(p.Child("files"))
+	}
 	v.permissions(p, u.Permissions, u.PathPermissions)
 	u.Files.check(v, p.Child("files"))
 	u.Compatibility.check(v, p.Child("compatibility"))

@@ -62,6 +62,13 @@ func (v *validator) report(p yamlconf.Path, format string, args ...any) {
 	}
 }
 
+// refuseEmpty reports a key that is given and restricts nothing, because its list or section is empty.
+func (v *validator) refuseEmpty(p yamlconf.Path) {
+	if v.cfg.positions.Given(p) {
+		v.report(p, "is empty, and so restricts nothing: write a value, or remove the key")
+	}
+}
+
 // broken reports whether a problem was found with one of the keys below p, so that its value is not known.
 func (v *validator) broken(p yamlconf.Path, keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return v.cfg.positions.Broken(p.Child(key)) })

@@ -163,11 +163,6 @@ func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath
 		if broken := value.PatternProblem(pattern); broken != "" {
 			v.report(at, "%s", broken)
 		}
-		if byPath[pattern] == nil {
-			v.report(at,
-				"is empty: write one of %s, or [] for none of them",
-				yamlconf.OneOf(yamlconf.EnumValues(AllPermissions()...)))
-		}
 		v.checkDuplicates(at, byPath[pattern])
 	}
 }

@@ -28,9 +28,14 @@ type entry struct {
 	key   string
 	at    position // of the key
 	value *yaml.Node
+	empty bool // the key is there, and has no value
 }
 
 func (e entry) given() bool { return e.value != nil }
+
+// noValue refuses a key without a value. A missing value often means that the program or template that wrote the
+// document had none, and the default of many keys allows everything.
+const noValue = "has no value: write one, or remove the key"
 
 // position is where the value stands, or where its key does when it is of many lines.
 func (d *decoder) position(e entry) position {
@@ -40,7 +45,7 @@ func (d *decoder) position(e entry) position {
 	return e.at
 }
 
-// entries is what the mapping n holds; a key without a value counts as absent. n may be nil.
+// entries returns the keys and values of the mapping n, which may be nil.
 func (d *decoder) entries(p Path, n *yaml.Node) []entry {
 	n = d.resolve(n)
 	if n == nil {
@@ -55,6 +60,7 @@ func (d *decoder) entries(p Path, n *yaml.Node) []entry {
 	for pair := range slices.Chunk(n.Content, 2) {
 		key := pair[0]
 		e := entry{key: key.Value, at: d.at(key), value: d.resolve(pair[1])}
+		e.empty = e.value == nil && d.expanded <= maxExpanded
 		if key.Kind != yaml.ScalarNode {
 			d.report(p, e.at, "a key must be a single value, not %s", describe(key))
 			continue
@@ -100,6 +106,10 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 		if withFile && !d.noFiles {
 			inFile = take(key + FileSuffix)
 		}
+		if e.empty || e.isEmptyText() && f.Tag.Get(emptyTag) == "" {
+			d.report(p.Child(key), e.at, noValue)
+			continue
+		}
 		switch field := v.FieldByIndex(f.Index); {
 		case d.inMap > 0 && !e.given() && !inFile.given(): // and no variable gives it
 		case IsScalar(f.Type):
@@ -127,6 +137,15 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 		d.include(p, v)
 		d.folders(p, v)
 	}
+}
+
+// emptyTag is the tag of a text that may be empty. It says what an empty one means.
+const emptyTag = "empty"
+
+// isEmptyText reports whether an entry is a text without a character.
+func (e entry) isEmptyText() bool {
+	text, isScalar := scalarText(e.value)
+	return isScalar && text == ""
 }
 
 // pathTag is the tag of a text, or of a list of texts, that is the path of a file or folder. A relative one starts at
@@ -244,6 +263,10 @@ func (d *decoder) mapping(p Path, n *yaml.Node, v reflect.Value) {
 			empty = child
 		}
 		value := reflect.New(v.Type().Elem()).Elem()
+		if e.empty && value.Kind() != reflect.Pointer {
+			d.report(child, e.at, noValue)
+			continue
+		}
 		switch value.Kind() {
 		case reflect.Pointer:
 			d.positions[child.key()] = e.at

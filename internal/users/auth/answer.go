@@ -13,14 +13,14 @@ import (
 // configured user without a password. Its key tenant may name the tenant. The error names source, the keys and what is
 // wrong.
 func decode(source string, text []byte) (*Answer, error) {
-	if depth(text) > maxDepth {
-		return nil, fmt.Errorf("%s: has values in more than %d others", source, maxDepth)
+	if err := checkNesting(text); err != nil {
+		return nil, fmt.Errorf("%s: %w", source, err)
 	}
 	var object map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&object); err != nil || object["user"] == nil || decoder.More() {
-		return nil, fmt.Errorf(`%s: is no JSON object with the key "user"`, source)
+		return nil, fmt.Errorf(`%s: is not a JSON object with the key "user"`, source)
 	}
 	// what is JSON and no YAML, such as surrogate pairs, is no longer there
 	plain, err := json.MarshalIndent(object, "", " ")
@@ -41,28 +41,44 @@ func decode(source string, text []byte) (*Answer, error) {
 	return &Answer{Tenant: answer.Tenant, User: &answer.User}, nil
 }
 
-// maxDepth is how many values of an answer may be within each other. The settings of a user have less than half of
-// that. Indented as YAML, a deep answer would have the square of its size.
+// maxDepth limits how deep the values of a response may be nested. The settings of a user need less than half of it.
+// Indented as YAML, a deep response would take the square of its size.
 const maxDepth = 20
 
-// depth is how many objects and arrays of a JSON text are within each other.
-func depth(text []byte) (most int) {
-	now, quoted, escaped := 0, false, false
-	for _, b := range text {
-		switch {
-		case escaped:
-			escaped = false
-		case quoted && b == '\\':
-			escaped = true
-		case b == '"':
-			quoted = !quoted
-		case quoted:
-		case b == '{', b == '[':
-			now++
-			most = max(most, now)
-		case b == '}', b == ']':
-			now--
+// checkNesting refuses a JSON text that is nested too deep, or in which an object has a key twice: two programs that
+// read such a text may take different values. It leaves other errors to the decoder that reads the values.
+func checkNesting(text []byte) error {
+	var nested []map[string]bool // the keys of each open object so far, nil for an array
+	isKey := false
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil
 		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			var keys map[string]bool
+			if token == json.Delim('{') {
+				keys = map[string]bool{}
+			}
+			nested = append(nested, keys)
+			if len(nested) > maxDepth {
+				return fmt.Errorf("has values nested more than %d levels deep", maxDepth)
+			}
+		case json.Delim('}'), json.Delim(']'):
+			nested = nested[:len(nested)-1]
+		default:
+			if isKey {
+				keys, key := nested[len(nested)-1], token.(string)
+				if keys[key] {
+					return fmt.Errorf("has the key %q twice in one object", key)
+				}
+				keys[key] = true
+				isKey = false
+				continue
+			}
+		}
+		isKey = len(nested) > 0 && nested[len(nested)-1] != nil
 	}
-	return most
 }
