@@ -1,6 +1,8 @@
 package control_test
 
 import (
+	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,4 +103,56 @@ func TestStatusOfPathname(t *testing.T) {
 		t.Errorf("STAT of a file: %q", r)
 	}
 	c.do("STAT nothing", "550 ")
+}
+
+// TestListOptions wants LIST, NLST and STAT to skip options of ls, and to name what begins with "-" otherwise.
+//
+// Reported for FileZilla Server: thephpleague/flysystem#1387, which sends "-aln" and "-alnR".
+func TestListOptions(t *testing.T) {
+	s := newSite(t, nil)
+	s.putNames("top", "-x", "-", "-2024", "-dir/inside", "a b/spaced", "d/one", "d/two", "d/-deep/three", "l", `"q r"/quoted`)
+	const root = `"q r",-,-2024,-dir,-x,a b,d,l,top`
+	for _, test := range []struct{ arg, names string }{
+		{"-aln", root}, {"-alnR", root}, {"-aln ", root}, {"-lT", root}, {"-ls", root}, {"-lgo", root}, {"-p", root},
+		{"-n", root}, {"-1", root}, {"-1t", root}, {"-a -l", root}, {"-x", root}, {"-dir", root}, {"--", root},
+		{"-aln /d/", "-deep,one,two"}, {"-alnR d", "-deep,one,two"}, {"-a -l d", "-deep,one,two"},
+		{"-la a b", "spaced"}, {"-l -- a b/", "spaced"}, {`-la "q r"`, "quoted"}, {"-aln d/t*", "two"}, {"-aln .", root},
+		{"./-x", "-x"}, {"/-x", "-x"}, {"-- -x", "-x"}, {"-la ./-x", "-x"}, {"-la -- -x", "-x"},
+		{"./-dir", "inside"}, {"-l ./-dir/", "inside"}, {"-- -dir", "inside"}, {"d/-deep", "three"},
+		{"-", "-"}, {"-l -", "-"}, {"-2024", "-2024"}, {"-*", "-,-2024,-dir,-x"}, {"-la -?", "-x"}, {"-la l", "l"},
+	} {
+		t.Run(strings.ReplaceAll(test.arg, "/", "|"), func(t *testing.T) {
+			c := s.login()
+			status := strings.Split(c.do("STAT "+test.arg, "21"), "\n")
+			for _, lines := range []string{
+				c.Transfer("LIST " + test.arg), c.Transfer("NLST " + test.arg), strings.Join(status[1:len(status)-1], "\n"),
+			} {
+				var names []string
+				for line := range strings.Lines(lines) {
+					line = strings.TrimSpace(line)
+					if strings.Contains(line, " ftp ") {
+						const columns = len("-rw-r--r-- 1 ftp ftp             0 Jan  2 15:04 ")
+						line = line[columns:]
+					}
+					names = append(names, path.Base(line))
+				}
+				slices.Sort(names)
+				if got := strings.Join(names, ","); got != test.names {
+					t.Errorf("%q: %s, want %s", lines, got, test.names)
+				}
+			}
+		})
+	}
+	c := s.login()
+	for _, command := range []string{"LIST -aln nothing", "NLST -n nothing", "LIST -- -y"} {
+		c.do("EPSV", "229 ")
+		c.do(command, "550 ")
+	}
+	for _, command := range []string{"STAT -aln nothing", "MLST -aln", "MLST -aln d"} {
+		c.do(command, "550 ")
+	}
+	c.do("EPSV", "229 ")
+	c.do("MLSD -aln", "550 ")
+	c.do("MLST -x", "250-")
+	c.do("SIZE -x", "213 ")
 }

@@ -131,17 +131,25 @@ func ParseUTIME(arg string) (modified time.Time, pathname string, ok bool) {
 	return modified, pathname, ok && pathname != ""
 }
 
-// WithoutOptions drops the options of ls that many clients send before the
-// pathname, such as "-la". A name that begins with "-" can be given as "./-".
+// WithoutOptions returns the argument of LIST, NLST or STAT without the options of ls before the pathname, such as
+// "-aln". Many clients send them, and most servers skip all of them. An option is a word of "-" and letters, or of the
+// digit 1. "--" ends the options. A client names a file that looks like an option as "./-a".
 func WithoutOptions(arg string) string {
-	for strings.HasPrefix(arg, "-") {
-		option, rest, _ := strings.Cut(arg, " ")
-		if strings.Trim(option[1:], "aAlLFRrtSChd1") != "" {
-			break
+	for {
+		word, rest, _ := strings.Cut(arg, " ")
+		switch {
+		case word == "--":
+			return rest
+		case !isOption(word):
+			return arg
 		}
 		arg = rest
 	}
-	return arg
+}
+
+func isOption(word string) bool {
+	letters, ok := strings.CutPrefix(Upper(word), "-")
+	return ok && letters != "" && strings.Trim(letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZ1") == ""
 }
 
 // FormatDuration writes a duration without the zeros at its end: 24h.
