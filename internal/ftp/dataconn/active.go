@@ -115,9 +115,10 @@ func ParseExtendedPort(arg string, client netip.Addr) (netip.AddrPort, error) {
 	if len(fields) != 5 || fields[0] != "" || fields[4] != "" || !wire.IsNumber(fields[1]) || !wire.IsNumber(fields[3]) {
 		return netip.AddrPort{}, errSyntax
 	}
-	protocol, own := fields[1], Protocol(client)
+	protocol := fields[1]
 	addr, err := netip.ParseAddr(fields[2])
-	if mapped := protocol == protocolIPv6 && addr.Is4In6(); protocol != own && !(mapped && client.Is4()) {
+	mapped := client.Is4() && protocol == protocolIPv6 && addr.Is4In6()
+	if protocol != Protocol(client) && !mapped {
 		return netip.AddrPort{}, ErrProtocol
 	}
 	port, portErr := strconv.ParseUint(fields[3], 10, 16)
