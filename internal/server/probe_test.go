@@ -409,6 +409,61 @@ func TestProbeNotesObjectLock(t *testing.T) {
 	}
 }
 
+// In a bucket whose Object Lock has a default retention S3 refuses bytes without a Content-MD5 or a checksum, whatever
+// the profile says of checksums. The probe finds the same as in other buckets.
+func TestProbeUnderDefaultRetention(t *testing.T) {
+	s3test.RunLocked(t, func(t *testing.T, s *s3test.Server) {
+		for _, tc := range []struct {
+			profile   config.Profile
+			overwrite config.Overwrite
+		}{
+			{config.AutoProfile, config.AllowOverwrite},
+			{config.AutoProfile, config.VersionOverwrite},
+			{"strict", config.AllowOverwrite},
+		} {
+			t.Run(fmt.Sprintf("%s-%s", tc.profile, tc.overwrite), func(t *testing.T) {
+				cfg := servicetest.NewConfig(t, s)
+				cfg.S3.Profile = tc.profile
+				acme := cfg.Tenants["acme"]
+				acme.Bucket, acme.Prefix, acme.Overwrite = s.LockedBucket(t), "inbox/", tc.overwrite
+				if got := probe(t, cfg, requireSums(s.AWSConfig())); got != "" {
+					t.Error(got)
+				}
+				if left := leftBehind(t, s, acme.Bucket); len(left) > 0 {
+					t.Errorf("the probe leaves %q", left)
+				}
+			})
+		}
+	})
+}
+
+// requireSums refuses what AWS refuses in a bucket with a default retention, where other servers take it: bytes that
+// come without a Content-MD5 and without a checksum.
+func requireSums(reach *aws.Config) *aws.Config {
+	reach.APIOptions = append(reach.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Finalize.Add(middleware.FinalizeMiddlewareFunc("requireSums", func(
+			ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+		) (out middleware.FinalizeOutput, metadata middleware.Metadata, err error) {
+			r := in.Request.(*smithyhttp.Request)
+			summed := !slices.Contains([]string{"PutObject", "UploadPart", "DeleteObjects"}, stack.ID())
+			for name := range r.Header {
+				name = strings.ToLower(name)
+				summed = summed || name == "content-md5" || name == "x-amz-trailer" ||
+					strings.HasPrefix(name, "x-amz-checksum-")
+			}
+			if !summed {
+				return out, metadata, &smithyhttp.ResponseError{
+					Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusBadRequest}},
+					Err: &smithy.GenericAPIError{Code: "InvalidRequest",
+						Message: "Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests"},
+				}
+			}
+			return next.HandleFinalize(ctx, in)
+		}), middleware.After)
+	})
+	return reach
+}
+
 // A profile that promises what its server does not do is named by the probe, and the right one is not.
 func TestProbeVerifiesTheProfile(t *testing.T) {
 	for _, tc := range []struct{ server, profile, want string }{

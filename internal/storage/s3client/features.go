@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/base/s3error"
@@ -201,17 +200,11 @@ func (x *sample) complete(ctx context.Context, c precondition) error {
 	return err
 }
 
-// part uploads a part. Without a checksum it carries a Content-MD5, which a bucket with Object Lock wants.
+// part uploads a part.
 func (x *sample) part(ctx context.Context, id *string, number int32) (*s3.UploadPartOutput, error) {
 	return x.UploadPart(ctx, &s3.UploadPartInput{
 		Bucket: &x.bucket, Key: &x.key, UploadId: id, PartNumber: &number, Body: strings.NewReader(content),
-	}, withMD5)
-}
-
-// withMD5 sends a Content-MD5 in place of a checksum.
-func withMD5(o *s3.Options) {
-	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-	o.APIOptions = append(o.APIOptions, smithyhttp.AddContentChecksumMiddleware)
+	})
 }
 
 // exclusiveComplete believes a server only if PutObject has the condition too. Swift has it of
@@ -367,7 +360,7 @@ func (x *sample) conditionalDelete(ctx context.Context) (bool, error) {
 func (x *sample) deleteAll(ctx context.Context, etag *string) (bool, error) {
 	out, err := x.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &x.bucket, Delete: &types.Delete{
 		Objects: []types.ObjectIdentifier{{Key: &x.key, ETag: etag}},
-	}}, withMD5)
+	}})
 	if err != nil {
 		return false, err
 	}

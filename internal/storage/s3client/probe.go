@@ -60,6 +60,7 @@ func (p *prober) noteObjectLock(ctx context.Context) {
 	if kept == nil {
 		return
 	}
+	p.retained = true
 	number, unit := aws.ToInt32(kept.Days), "day(s)"
 	if kept.Years != nil {
 		number, unit = *kept.Years, "year(s)"
@@ -111,7 +112,9 @@ type prober struct {
 	allowed map[Permission]bool
 	denied  [][]Permission // what each denied request needs
 	exists  bool           // whether there is an object at the probe's key
-	ended   bool           // no further request makes sense
+
+	retained bool // Object Lock retains each new version, so S3 refuses to delete it
+	ended    bool // no further request makes sense
 }
 
 // newProber makes one for keys with a prefix.
@@ -241,7 +244,8 @@ func (p *prober) get(ctx context.Context, key string, codes ...string) {
 	}
 }
 
-// removeVersion lists the versions of the probe's object, and deletes one that the probe has stored.
+// removeVersion lists the versions of the probe's object, and deletes one that the probe has stored. Where Object Lock
+// retains it, nobody may delete it.
 func (p *prober) removeVersion(ctx context.Context) {
 	name := &p.bucket.Name
 	try(ctx, p, p.client.ListObjectVersions, &s3.ListObjectVersionsInput{Bucket: name, Prefix: &p.own})
@@ -249,8 +253,9 @@ func (p *prober) removeVersion(ctx context.Context) {
 	if p.dry {
 		key, id = &p.own, aws.String("any")
 	}
-	if id != nil {
-		try(ctx, p, p.client.DeleteObject, &s3.DeleteObjectInput{Bucket: name, Key: key, VersionId: id})
+	if id != nil && !p.retained {
+		try(ctx, p, p.client.DeleteObject, &s3.DeleteObjectInput{Bucket: name, Key: key, VersionId: id},
+			"InvalidRequest") // of MinIO, where the credentials may not ask for the retention
 	}
 }
 

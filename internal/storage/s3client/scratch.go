@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
@@ -42,7 +43,9 @@ type upload struct{ key, id string }
 func newScratch(client *s3.Client, bucket string) *scratch {
 	s := &scratch{bucket: bucket}
 	o := client.Options()
-	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+	// A checksum would bind a multipart upload to its algorithm, and not every server takes one.
+	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+	o.APIOptions = append(o.APIOptions, addContentMD5, func(stack *middleware.Stack) error {
 		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("NoteStored", func(
 			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
 		) (middleware.InitializeOutput, middleware.Metadata, error) {
@@ -57,6 +60,17 @@ func newScratch(client *s3.Client, bucket string) *scratch {
 	})
 	s.Client = variant(o)
 	return s
+}
+
+// addContentMD5 sends a Content-MD5 with each request that stores bytes or deletes several objects. S3 requires it, or
+// a checksum, for DeleteObjects, and in a bucket whose Object Lock has a default retention:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lock-managing.html
+func addContentMD5(stack *middleware.Stack) error {
+	switch stack.ID() {
+	case "PutObject", "UploadPart", "DeleteObjects":
+		return smithyhttp.AddContentChecksumMiddleware(stack)
+	}
+	return nil
 }
 
 // note remembers what S3 may have stored for a request. The result is nil if the answer was lost.

@@ -41,6 +41,6 @@ func (b *bucket) putLock(q *request) *reply {
 	if xml.Unmarshal(q.body, &in) != nil || in.ObjectLockEnabled != enabled {
 		return malformed()
 	}
-	b.lock = &in.Rule.DefaultRetention
+	b.lock, b.versioning = &in.Rule.DefaultRetention, enabled // S3 locks versions, so it keeps them
 	return ok()
 }

@@ -80,6 +80,12 @@ func RunVersioned(t *testing.T, f func(t *testing.T, s *Server)) {
 	runOn(t, unlessShort([]descriptor{processes()[0], versioned(), simulators()[0]}), f)
 }
 
+// RunLocked is Run on those servers that keep the versions in a bucket of [Server.LockedBucket].
+func RunLocked(t *testing.T, f func(t *testing.T, s *Server)) {
+	t.Helper()
+	runOn(t, unlessShort([]descriptor{processes()[0], versioned(), simulators()[0]}), f)
+}
+
 // Start returns the server called name ("minio", "versitygw", "sim-aws", "sim-r2", "sim-strict", "minio-tls", which is
 // MinIO over https, or "versitygw-versions", which has a place for versions). It starts the server when no test has yet. With -short it skips the test unless the server is
 // a simulator.
