@@ -64,6 +64,11 @@ func newPolicyCommand() *cobra.Command {
 				"note: this is the policy of the role %s; who assumes it needs sts:AssumeRole, and sts:TagSession "+
 					"for session_tags\n", role)
 		}
+		for _, b := range reached {
+			if note := b.PolicyNote(); note != "" {
+				fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
+			}
+		}
 		out := json.NewEncoder(cmd.OutOrStdout())
 		out.SetIndent("", "  ")
 		out.SetEscapeHTML(false)

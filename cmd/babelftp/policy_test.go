@@ -41,6 +41,18 @@ tenants:
     objects: {acl: private}
     users:
       carol: {password_hash: %[1]q}
+  yak:
+    bucket: yak-data
+    prefix: inbox
+    s3: {endpoint: "http://127.0.0.1:1", path_style: true}
+    users:
+      dave: {password_hash: %[1]q, permissions: [list, read]}
+  xerus:
+    bucket: xerus-data
+    prefix: inbox
+    s3: {endpoint: "http://127.0.0.1:1", path_style: true, profile: ceph}
+    users:
+      erin: {password_hash: %[1]q, permissions: [list, read]}
 `, servicetest.PasswordHash().Reveal())
 	must.WriteFile(t, file, text)
 	statement := func(actions, resource, condition string) string {
@@ -94,6 +106,21 @@ tenants:
 					"s3:ListMultipartUploadParts s3:PutObject",
 				"arn:aws:s3:::zebra-data/*", ""),
 		}, ""},
+		// Reported for Ceph: ceph/ceph#68577
+		"ceph-with-a-prefix": {[]string{"xerus"}, []string{
+			statement("s3:ListBucket", "arn:aws:s3:::xerus-data", `,"Condition":{"Null":{"s3:max-keys":["true"]}}`),
+			statement(
+				"s3:ListBucket", "arn:aws:s3:::xerus-data", `,"Condition":{"StringLike":{"s3:prefix":["inbox/*"]}}`),
+			statement("s3:GetObject", "arn:aws:s3:::xerus-data/inbox/*", ""),
+		}, ""},
+		"unknown-server-with-a-prefix": {[]string{"yak"}, []string{
+			statement(
+				"s3:GetBucketVersioning", "arn:aws:s3:::yak-data", ""),
+			statement(
+				"s3:ListBucket", "arn:aws:s3:::yak-data", `,"Condition":{"StringLike":{"s3:prefix":["inbox/*"]}}`),
+			statement("s3:GetObject", "arn:aws:s3:::yak-data/inbox/*", ""),
+		}, "note: the S3 server of bucket \"yak-data\" is not known yet; if it is Ceph, set s3.profile: ceph and print " +
+			"the policy again, because Ceph needs one more statement for a prefix\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := output(t, "", append([]string{"policy", "--config", file}, tc.args...)...)
@@ -112,7 +139,7 @@ tenants:
 		code   int
 		stderr string
 	}{
-		{[]string{"acne"}, 1, "babelftp: the configuration has no tenant \"acne\", but acme, umbrella, zebra\n"},
+		{[]string{"acne"}, 1, "babelftp: the configuration has no tenant \"acne\", but acme, umbrella, xerus, yak, zebra\n"},
 		{[]string{"acme", "--folder", "/none"}, 1, "babelftp: tenant acme has no folder \"/none\"\n"},
 		{nil, 2, "babelftp: give one TENANT (see babelftp policy --help)\n"},
 	} {

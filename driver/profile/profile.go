@@ -160,6 +160,11 @@ type Profile struct {
 	//     request is under way.
 	UnstoredAnswers bool
 
+	// UnprefixedLookups says that HeadObject and GetObject report a missing key as missing only if s3:ListBucket is
+	// allowed without the condition s3:prefix. With the condition they answer 403. Ceph adds s3:prefix to the values of
+	// a listing only (https://github.com/ceph/ceph/pull/68577).
+	UnprefixedLookups bool
+
 	// FullIAM says that policies of IAM know the actions for ACLs and for keys of KMS (s3:PutObjectAcl, kms:Decrypt,
 	// kms:GenerateDataKey). Others refuse a policy with these actions, or pass over them.
 	FullIAM bool
@@ -200,7 +205,7 @@ func profiles() []Profile {
 		},
 		{
 			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true,
-			MisreadPartSources: true, UntoldETags: true,
+			MisreadPartSources: true, UntoldETags: true, UnprefixedLookups: true,
 			UncheckedSources: true, PartCopy: true, UnequalParts: true, MD5ETags: true,
 			SortedListings: true, BatchDelete: true,
 			AtomicReads: true, SignedAcceptEncoding: true,

@@ -36,9 +36,18 @@ const (
 type Permission struct {
 	Action   string `json:"action"`
 	Resource string `json:"resource"`
+
+	// Lookup says that the action is s3:ListBucket for a request that lists nothing. See
+	// [driver.Profile.UnprefixedLookups].
+	Lookup bool `json:"lookup,omitempty"`
 }
 
-func (p Permission) String() string { return p.Action + " on " + p.Resource }
+func (p Permission) String() string {
+	if p.Lookup {
+		return p.Action + " on " + p.Resource + " without the condition s3:prefix"
+	}
+	return p.Action + " on " + p.Resource
+}
 
 // A Case says when a request needs a permission. What decides is in the bucket, and not in the request.
 type Case string
@@ -134,8 +143,10 @@ func (r Region) Needs(in any) []Need {
 		n.reading(in.Bucket)
 	case *s3.GetObjectTaggingInput:
 		n.ofObject(Always, in.Bucket, in.Key, ofVersion(in.VersionId, GetObjectTagging, GetVersionTagging))
+		n.ofBucket(Missing, in.Bucket, ListBucket)
 	case *s3.RestoreObjectInput:
 		n.ofObject(Always, in.Bucket, in.Key, RestoreObject)
+		n.ofBucket(Missing, in.Bucket, ListBucket)
 	case *s3.PutObjectInput:
 		n.ofObject(Always, in.Bucket, in.Key, PutObject)
 		n.storing(in.Bucket, in.Key, stored{in.ACL, in.Tagging, in.SSEKMSKeyId})
@@ -179,7 +190,7 @@ type needs struct {
 }
 
 func (n *needs) add(c Case, action, resource string) {
-	n.all = append(n.all, Need{Permission{action, resource}, c})
+	n.all = append(n.all, Need{Permission{Action: action, Resource: resource}, c})
 }
 
 func (n *needs) ofBucket(c Case, bucket *string, action string) {

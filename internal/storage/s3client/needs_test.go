@@ -113,12 +113,18 @@ func TestKeyARN(t *testing.T) {
 
 func TestPolicy(t *testing.T) {
 	object := func(action string) allowance {
-		return allowance{Permission: Permission{action, "arn:aws:s3:::acme/in/*"}}
+		return allowance{Permission: Permission{Action: action, Resource: "arn:aws:s3:::acme/in/*"}}
 	}
 	policy := newPolicy([]allowance{
 		object(PutObject), object(GetObject), object(PutObject),
-		{Permission: Permission{ListBucket, "arn:aws:s3:::acme"}, Prefix: literal("in $*?/") + "*"},
-		{Permission: Permission{Decrypt, "arn:aws:kms:eu-west-3:*:key/*"}, Alias: "alias/ftp"},
+		{
+			Permission{Action: ListBucket, Resource: "arn:aws:s3:::acme"},
+			clause{"StringLike", "s3:prefix", literal("in $*?/") + "*"},
+		},
+		{
+			Permission{Action: Decrypt, Resource: "arn:aws:kms:eu-west-3:*:key/*"},
+			clause{"ForAnyValue:StringEquals", "kms:ResourceAliases", "alias/ftp"},
+		},
 	})
 	const want = `{"Version":"2012-10-17","Statement":[` +
 		`{"Effect":"Allow","Action":["kms:Decrypt"],"Resource":["arn:aws:kms:eu-west-3:*:key/*"],` +

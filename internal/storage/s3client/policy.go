@@ -3,6 +3,7 @@ package s3client
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -25,16 +26,19 @@ type Statement struct {
 // A Condition has the values of keys by operators.
 type Condition map[string]map[string][]string
 
-// An allowance is an action that a policy allows, on what.
+// An allowance is an action that a policy allows, on what and when.
 type allowance struct {
 	Permission
-	Prefix string // of the keys that may be listed; empty for all
-	Alias  string // of the key of KMS, where the resource does not name it
+	when clause
 }
+
+// A clause is a condition with one value. The zero value always holds.
+type clause struct{ operator, key, value string }
 
 // PolicyFor returns the least policy for what the server does in buckets of one account: what their users may do, and
 // what it keeps there itself. That is what a [Probe] needs, which runs dry here and sends no request. For an S3 server
-// that is not known yet, the policy allows what any profile needs.
+// that is not known yet, the policy allows what any profile needs, except [driver.Profile.UnprefixedLookups]: other
+// servers could take that for the permission to list the whole bucket.
 func PolicyFor(ctx context.Context, buckets ...*Bucket) Policy {
 	var all []allowance
 	for _, b := range buckets {
@@ -49,11 +53,14 @@ func PolicyFor(ctx context.Context, buckets ...*Bucket) Policy {
 				continue
 			}
 			a := allowance{Permission: need}
-			if lists := need.Action == ListBucket || need.Action == ListBucketVersions; lists && b.Prefix != "" {
-				a.Prefix = literal(b.Prefix) + "*"
-			}
-			if onKey {
-				a.Alias = alias
+			lists := need.Action == ListBucket || need.Action == ListBucketVersions
+			switch {
+			case need.Lookup: // Ceph knows s3:max-keys of listings only
+				a.when = clause{"Null", "s3:max-keys", "true"}
+			case lists && b.Prefix != "":
+				a.when = clause{"StringLike", "s3:prefix", literal(b.Prefix) + "*"}
+			case onKey && alias != "":
+				a.when = clause{"ForAnyValue:StringEquals", "kms:ResourceAliases", alias}
 			}
 			all = append(all, a)
 		}
@@ -61,27 +68,36 @@ func PolicyFor(ctx context.Context, buckets ...*Bucket) Policy {
 	return newPolicy(all)
 }
 
+// PolicyNote returns what an operator has to know about the policy of [PolicyFor] for this bucket, empty if nothing.
+func (b *Bucket) PolicyNote() string {
+	if b.Profile.Name != "" || b.Prefix == "" {
+		return ""
+	}
+	return fmt.Sprintf("the S3 server of bucket %q is not known yet; if it is Ceph, set s3.profile: ceph and print the "+
+		"policy again, because Ceph needs one more statement for a prefix", b.Name)
+}
+
 // newPolicy makes a policy of allowances, in a fixed order. Actions on the same resources share a statement.
 func newPolicy(all []allowance) Policy {
-	type scope struct{ resource, prefix, alias string }
+	type scope struct {
+		resource string
+		when     clause
+	}
 	scopes := map[scope][]string{}
 	for _, a := range all {
-		s := scope{a.Resource, a.Prefix, a.Alias}
+		s := scope{a.Resource, a.when}
 		scopes[s] = append(scopes[s], a.Action)
 	}
 	p := Policy{Version: "2012-10-17"}
 	for _, s := range slices.SortedFunc(maps.Keys(scopes), func(a, b scope) int {
 		return cmp.Or(
-			strings.Compare(a.resource, b.resource), strings.Compare(a.prefix, b.prefix),
-			strings.Compare(a.alias, b.alias))
+			strings.Compare(a.resource, b.resource), strings.Compare(a.when.key, b.when.key),
+			strings.Compare(a.when.value, b.when.value))
 	}) {
 		slices.Sort(scopes[s])
 		st := Statement{Effect: "Allow", Action: slices.Compact(scopes[s]), Resource: []string{s.resource}}
-		if s.prefix != "" {
-			st.Condition = Condition{"StringLike": {"s3:prefix": {s.prefix}}}
-		}
-		if s.alias != "" {
-			st.Condition = Condition{"ForAnyValue:StringEquals": {"kms:ResourceAliases": {s.alias}}}
+		if s.when != (clause{}) {
+			st.Condition = Condition{s.when.operator: {s.when.key: {s.when.value}}}
 		}
 		p.Statement = append(p.Statement, st)
 	}

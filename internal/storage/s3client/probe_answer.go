@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
@@ -42,7 +41,7 @@ func send[In, Out any](
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
-	return request(ctx, in, withoutTrailer)
+	return request(ctx, in)
 }
 
 // allow notes that S3 allows a request. A dry run knows of no object what it is, so it notes all cases.
@@ -52,11 +51,6 @@ func (p *prober) allow(in any) {
 	}
 }
 
-// withoutTrailer keeps the SDK from sending checksums that an upload does not have.
-func withoutTrailer(o *s3.Options) {
-	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-}
-
 // judge learns from the answer to a request what the policy allows.
 func (p *prober) judge(in any, err error, codes []string) bool {
 	api, answered := errors.AsType[smithy.APIError](err)
@@ -64,6 +58,9 @@ func (p *prober) judge(in any, err error, codes []string) bool {
 	switch {
 	case err == nil || s3error.HasCode(err, codes...):
 		p.allow(in)
+		if s3error.HasCode(err, "NoSuchKey") && p.asksToLookUp() {
+			p.allowed[p.lookup()] = true
+		}
 		return true
 	case isDenied:
 		p.denied = append(p.denied, p.needs(denied.Needs, true))
@@ -89,6 +86,8 @@ func (p *prober) needs(all []Need, cases bool) []Permission {
 	var needs []Permission
 	for _, need := range all {
 		switch {
+		case need.Case == Missing && cases && p.asksToLookUp():
+			need.Permission = p.lookup()
 		case need.Case == Missing: // the listing shows it
 			continue
 		case need.Case == Tagged && (!cases || len(o.Tags) == 0),
@@ -107,6 +106,17 @@ func (p *prober) needs(all []Need, cases bool) []Permission {
 		needs = append(needs, need.Permission)
 	}
 	return needs
+}
+
+// asksToLookUp reports whether the server asks for a permission before it reports a key as missing that the permission
+// to list the prefix does not include.
+func (p *prober) asksToLookUp() bool {
+	return p.bucket.Profile.UnprefixedLookups && p.bucket.Prefix != ""
+}
+
+// lookup returns the permission of [prober.asksToLookUp].
+func (p *prober) lookup() Permission {
+	return Permission{Action: ListBucket, Resource: p.region.bucketARN(p.bucket.Name), Lookup: true}
 }
 
 // resolve finds out which permissions are missing. A request that needs several shows nothing of those that are
@@ -139,5 +149,5 @@ func (p *prober) resolve() {
 
 // covered tells whether a permission for the probe's keys is a part of one for all keys.
 func (p *prober) covered(need Permission, there func(Permission) bool) bool {
-	return need.Resource == p.allOwn && there(Permission{need.Action, p.all})
+	return need.Resource == p.allOwn && there(Permission{Action: need.Action, Resource: p.all})
 }

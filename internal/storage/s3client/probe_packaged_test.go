@@ -1,12 +1,21 @@
 package s3client_test
 
 import (
+	"errors"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -46,6 +55,7 @@ func TestProbePackaged(t *testing.T) {
 		if s.Name != "ceph" {
 			return
 		}
+		t.Run("policy", func(t *testing.T) { testPolicyOfPrefix(t, s) })
 		t.Run("tags", func(t *testing.T) {
 			cfg := servicetest.NewConfig(t, s)
 			cfg.Tenants["acme"].Objects = config.Objects{Tags: map[string]string{"owner": "acme"}}
@@ -57,4 +67,57 @@ func TestProbePackaged(t *testing.T) {
 			}
 		})
 	})
+}
+
+// The policy for a prefix lets users of Ceph work with names that do not exist, and list nothing else. The probe names
+// what another policy lacks.
+// Reported for Ceph: ceph/ceph#68577
+func testPolicyOfPrefix(t *testing.T, s *s3test.Server) {
+	cfg := servicetest.NewConfig(t, s)
+	cfg.S3.Profile, cfg.Tenants["acme"].Prefix = "ceph", "inbox/"
+	bucketFor := func(s *s3test.Server) *s3client.Bucket {
+		cfg.S3.AccessKeyID, cfg.S3.SecretAccessKey = s.AccessKeyID, value.NewSecret(s.SecretAccessKey)
+		log := slog.New(slog.DiscardHandler)
+		buckets, err := s3client.NewFactory(s.AWSConfig(), nil, log).Buckets(cfg)
+		must.OK(t, err)
+		buckets["acme"].AddUse(s3client.Use{Write: true, Delete: true, Past: true})
+		return buckets["acme"]
+	}
+	policy := s3client.PolicyFor(t.Context(), bucketFor(s))
+	b := bucketFor(s.Restricted(t, policy))
+	if r := s3client.Probe(t.Context(), b, slog.New(slog.DiscardHandler)); !r.OK() {
+		t.Errorf("the probe reports %s", r)
+	}
+	options := &driver.Options{Prefix: b.Prefix, Profile: b.Profile}
+	fsys, err := driver.New(t.Context(), b.ObjectClient(), b.Name, options)
+	must.OK(t, err)
+	must.OK(t, afero.WriteFile(fsys, "new", []byte("content"), 0))
+	must.OK(t, fsys.Rename("new", "renamed"))
+	if _, err := fsys.Stat("new"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Stat of a missing file: %v", err)
+	}
+	if err := fsys.Remove("new"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Remove of a missing file: %v", err)
+	}
+	for _, in := range []*s3.ListObjectsV2Input{
+		{}, {MaxKeys: aws.Int32(1)}, {Prefix: aws.String("")}, {Prefix: aws.String("outbox/")},
+		{Delimiter: aws.String("/")},
+	} {
+		in.Bucket = &b.Name
+		if _, err := b.Client.ListObjectsV2(t.Context(), in); !s3error.HasCode(err, "AccessDenied") {
+			t.Errorf("a listing of other keys: %v", err)
+		}
+	}
+	for i, statement := range policy.Statement {
+		if _, lookup := statement.Condition["Null"]; !lookup {
+			continue
+		}
+		policy.Statement = slices.Delete(policy.Statement, i, i+1)
+		break
+	}
+	r := s3client.Probe(t.Context(), bucketFor(s.Restricted(t, policy)), slog.New(slog.DiscardHandler))
+	want := s3client.Permission{Action: s3client.ListBucket, Resource: "arn:aws:s3:::" + b.Name, Lookup: true}
+	if !slices.Equal(r.Missing, []s3client.Permission{want}) || len(r.Problems) > 0 {
+		t.Errorf("the probe reports %s; want only %v", r, want)
+	}
 }

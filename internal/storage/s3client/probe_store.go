@@ -37,6 +37,9 @@ func (p *prober) storeObject(ctx context.Context) {
 		}
 	}
 	p.get(ctx, p.own)
+	if p.asksToLookUp() { // tells a denied lookup from a denied read, because this key may be read
+		p.get(ctx, p.own+"-missing", "NoSuchKey")
+	}
 	if len(o.Tags) > 0 {
 		try(ctx, p, p.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &p.own})
 	}

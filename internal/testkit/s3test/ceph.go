@@ -3,11 +3,22 @@ package s3test
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
 const (
@@ -18,6 +29,8 @@ const (
 	// cephMemory is how much the OSD stores, in bytes. The gateway frees what was deleted later, so this has to hold
 	// all that a run of tests stores.
 	cephMemory = 6 << 30
+
+	cephGateway = "client.rgw"
 )
 
 // startCeph starts Ceph's Object Gateway with a monitor, a manager and one OSD, which keeps its objects in memory.
@@ -37,7 +50,46 @@ func startCeph(ctx context.Context, d descriptor, p workspace) (*Server, func() 
 	if err != nil {
 		return nil, nil, all.failed(err)
 	}
+	var mu sync.Mutex
+	s.restrict = func(ctx context.Context, policy string) (login, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return all.restrictCeph(ctx, s, policy)
+	}
 	return s, stop, nil
+}
+
+// restrictCeph makes a user of Ceph who may do no more than a policy allows. It attaches the policy as
+// "aws iam put-user-policy" does: https://docs.ceph.com/en/latest/radosgw/iam/
+func (d *daemons) restrictCeph(ctx context.Context, s *Server, policy string) (login, error) {
+	name, user := strings.ToLower(rand.Text()), login{rand.Text(), rand.Text()}
+	err := d.run(ctx, "radosgw-admin", "-n", cephGateway, "user", "create", "--uid", name, "--display-name", name,
+		"--access-key", user.accessKeyID, "--secret-key", user.secretAccessKey)
+	if err != nil {
+		return login{}, err
+	}
+	form := url.Values{"Action": {"PutUserPolicy"}, "UserName": {name}, "PolicyName": {"policy"},
+		"PolicyDocument": {policy}}.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Endpoint, strings.NewReader(form))
+	if err != nil {
+		return login{}, err
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	sum := sha256.Sum256([]byte(form))
+	admin := aws.Credentials{AccessKeyID: s.AccessKeyID, SecretAccessKey: s.SecretAccessKey}
+	err = v4.NewSigner().SignHTTP(ctx, admin, request, hex.EncodeToString(sum[:]), "iam", s.Region, time.Now())
+	if err != nil {
+		return login{}, err
+	}
+	response, err := s.HTTPClient.Do(request)
+	if err != nil {
+		return login{}, err
+	}
+	defer response.Body.Close()
+	if said, err := io.ReadAll(response.Body); response.StatusCode != http.StatusOK {
+		return login{}, errors.Join(fmt.Errorf("PutUserPolicy: %s: %s", response.Status, said), err)
+	}
+	return user, nil
 }
 
 func (d *daemons) startCeph(ctx context.Context, s *Server, port int) error {
@@ -77,7 +129,7 @@ func (d *daemons) startCeph(ctx context.Context, s *Server, port int) error {
 		"osd_data = "+filepath.Join(d.dir, "osd"),
 		"osd_objectstore = memstore",
 		"memstore_device_bytes = "+strconv.Itoa(cephMemory),
-		"[client.rgw]",
+		"["+cephGateway+"]",
 		"rgw_frontends = beast endpoint="+at(port+2),
 		"rgw_data = "+filepath.Join(d.dir, "rgw"),
 	)
@@ -85,14 +137,14 @@ func (d *daemons) startCeph(ctx context.Context, s *Server, port int) error {
 		return err
 	}
 	d.env = append(d.env, "CEPH_CONF="+filepath.Join(d.dir, "ceph.conf"))
-	const gateway, all = "client.rgw", "allow *"
+	const all = "allow *"
 	for _, step := range []func() error{
 		func() error { return d.keys(ctx, "mon.", "--cap", "mon", all) },
 		func() error {
 			return d.keys(ctx, "client.admin", "--cap", "mon", all, "--cap", "osd", all, "--cap", "mgr", all)
 		},
 		func() error {
-			return d.keys(ctx, gateway, "--cap", "mon", all, "--cap", "osd", all, "--cap", "mgr", all)
+			return d.keys(ctx, cephGateway, "--cap", "mon", all, "--cap", "osd", all, "--cap", "mgr", all)
 		},
 		func() error { return d.keys(ctx, "mgr.a", "--cap", "mon", "allow profile mgr", "--cap", "osd", all) },
 		func() error {
@@ -111,10 +163,10 @@ func (d *daemons) startCeph(ctx context.Context, s *Server, port int) error {
 		func() error { return d.start("ceph-osd", "-f", "-i", "0") },
 		func() error {
 			return d.run(
-				ctx, "radosgw-admin", "-n", gateway, "user", "create", "--uid", "test", "--display-name", "test",
-				"--access-key", s.AccessKeyID, "--secret-key", s.SecretAccessKey)
+				ctx, "radosgw-admin", "-n", cephGateway, "user", "create", "--uid", "test", "--display-name", "test",
+				"--access-key", s.AccessKeyID, "--secret-key", s.SecretAccessKey, "--caps", "user-policy=*")
 		},
-		func() error { return d.start("radosgw", "-f", "-n", gateway) },
+		func() error { return d.start("radosgw", "-f", "-n", cephGateway) },
 	} {
 		if err := step(); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package s3test
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
@@ -39,7 +40,8 @@ type Server struct {
 	// tests send fewer bytes. It is 0 for other servers.
 	SmallestPart int64
 
-	forget func(bucket string) // of a simulator
+	forget   func(bucket string)                                     // of a simulator
+	restrict func(ctx context.Context, policy string) (login, error) // nil for a server with an STS
 }
 
 // maxBackoff is the longest time between two attempts of a client. It is short, because a server that a test breaks
@@ -69,12 +71,21 @@ func (s *Server) Client(optFns ...func(*s3.Options)) *s3.Client {
 	return s3.NewFromConfig(*s.AWSConfig(), append([]func(*s3.Options){pathStyle}, optFns...)...)
 }
 
-// Restricted is the same server for an account that may do no more than a policy of IAM allows, given as a value for
-// JSON. The server must have an STS, as MinIO has.
+// Restricted returns the same server for credentials that may do no more than an IAM policy allows, given as a value
+// for JSON. MinIO and Ceph can do that.
 func (s *Server) Restricted(tb testing.TB, policy any) *Server {
 	tb.Helper()
 	text, err := json.Marshal(policy)
 	must.OK(tb, err)
+	if s.restrict != nil {
+		user, err := s.restrict(tb.Context(), string(text))
+		if err != nil {
+			tb.Fatalf("S3 server %s: %v\n%s", s.Name, err, text)
+		}
+		restricted := *s
+		restricted.AccessKeyID, restricted.SecretAccessKey = user.accessKeyID, user.secretAccessKey
+		return &restricted
+	}
 	issued, err := assumeRole(tb.Context(), s, string(text))
 	if err != nil {
 		tb.Fatalf("S3 server %s: %v\n%s", s.Name, err, text)
