@@ -24,6 +24,24 @@ func versionedConfig(t *testing.T, s *s3test.Server) *config.Config {
 	return cfg
 }
 
+// A user may be kept out of the past, by a rule of the tenant as well, and does not see its directory.
+func TestVersionsPermissions(t *testing.T) {
+	s3test.RunVersioned(t, func(t *testing.T, s *s3test.Server) {
+		cfg := versionedConfig(t, s)
+		acme := cfg.Tenants["acme"]
+		put(t, s, cfg, "file")
+		c := session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")
+		c.Want("/.versions\r\n/file\r\n", "NLST /")
+		acme.PathPermissions = map[string][]config.Permission{"/.versions": {}}
+		c = session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")
+		c.Want("/file\r\n", "NLST /")
+		for _, command := range []string{"CWD /.versions", "CWD /.versions/deleted", "MLST /.versions",
+			"SIZE /.versions/2020-01-01/file", "RNFR /.versions/deleted/file"} {
+			c.Command(550, command)
+		}
+	})
+}
+
 // A client goes back in time, reads what was there, and renames it to the present.
 func TestVersions(t *testing.T) {
 	s3test.RunVersioned(t, func(t *testing.T, s *s3test.Server) {

@@ -136,7 +136,7 @@ func (f *Files) List(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	if err != nil {
 		return nil, t.named(err)
 	}
-	if len(own) > 0 {
+	if len(own)+len(hides) > 0 {
 		entries = withMounts(entries, own, hides)
 	}
 	f.Directories.seePath(t.name)

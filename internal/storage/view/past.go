@@ -17,11 +17,15 @@ import (
 //
 // Below such a name users see and may read what they may read today, and may change nothing. To rename a file or a
 // directory from there to another place copies it. Any time up to now is there, and a listing has the last days.
+//
+// A policy whose patterns name DIR can take rights to the past away, for example all of them by "/DIR".
 type Past struct {
 	// Dir is absolute and clean, and in "/". It hides what the storage has there.
 	Dir string
 	// Zone is that of the user's dates.
 	Zone *time.Location
+	// Policy limits what users may do below Dir, in addition to what they may do today.
+	Policy Policy
 }
 
 // A Moment says as of when a store is seen. The zero value is before everything.
@@ -131,9 +135,15 @@ func (v *View) rightsAt(name, today string, past bool) Rights {
 		return v.Policy.At(today)
 	case name == v.Past.Dir:
 		_, most := v.Policy.Bounds("/")
-		return Rights{List: most.List || most.Read}
+		return intersect(v.Past.Policy.At(name), Rights{List: most.List || most.Read})
 	}
-	return v.Policy.At(today).seenThen()
+	return intersect(v.Past.Policy.At(name), v.Policy.At(today)).seenThen()
+}
+
+// mayShow reports whether the policy of the past leaves the user any right at or below a name in it.
+func (p *Past) mayShow(name string) bool {
+	_, most := p.Policy.Bounds(name)
+	return most != (Rights{})
 }
 
 // moveBack lets a target be seen at a moment.
@@ -153,7 +163,8 @@ func (v *View) moveBack(t *target, m Moment) {
 func (f *Files) bounds(t *target) (least, most Rights) {
 	least, most = f.Policy.Bounds(t.today)
 	if t.past {
-		least, most = least.seenThen(), most.seenThen()
+		leastThen, mostThen := f.Past.Policy.Bounds(t.name)
+		least, most = intersect(least, leastThen).seenThen(), intersect(most, mostThen).seenThen()
 	}
 	return least, most
 }
@@ -172,7 +183,9 @@ func (v *View) withPast(t *target, own, hides []string) (allOwn, allHides []stri
 		return own, hides
 	}
 	name := path.Base(v.Past.Dir)
-	own = append(own, name+"/")
-	slices.Sort(own)
+	if v.Past.mayShow(v.Past.Dir) {
+		own = append(own, name+"/")
+		slices.Sort(own)
+	}
 	return own, append(hides, name)
 }

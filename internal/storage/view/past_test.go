@@ -11,10 +11,12 @@ import (
 // What a listing says that a user may do is what the operations allow.
 func TestRightsAreThoseOfTargets(t *testing.T) {
 	store := struct{ pastStore }{}
-	for _, rules := range []string{"all", "-", "l", "r", "lr /in=wm", "- /in=lr", "- /in/*=r", "wm /in=lrwdnm"} {
+	for _, rules := range []string{"all", "-", "l", "r", "lr /in=wm", "- /in=lr", "- /in/*=r", "wm /in=lrwdnm",
+		"all /.then=", "all /.then/deleted=l"} {
 		v := &View{
 			Mounts: NewMounts(Mount{Dir: "/", Store: store}, Mount{Dir: "/a/b", Store: store}),
-			Policy: Policy{layer(rules)}, Past: Past{Dir: "/.then", Zone: time.UTC},
+			Policy: Policy{layer(rules)},
+			Past:   Past{Dir: "/.then", Zone: time.UTC, Policy: Policy{layer(rules)}.Naming("/.then")},
 		}
 		for _, name := range []string{
 			"/", "/in", "/in/file", "/a", "/a/b", "/a/b/c", "/.then", "/.then/none", "/.then/deleted", "/.then/2020-01-01",
@@ -28,6 +30,32 @@ func TestRightsAreThoseOfTargets(t *testing.T) {
 			if got := v.Rights(name); got != want {
 				t.Errorf("%s, with %s: %q, want %q", name, rules, letters(got), letters(want))
 			}
+		}
+	}
+}
+
+// Rules that name the directory of the past take rights away there. Those by other names count by what a name means
+// today.
+func TestPastPolicy(t *testing.T) {
+	for _, tc := range []struct{ rules, name, want string }{
+		{"all", "/.then", "l"},
+		{"all", "/.then/2020-01-01/in", "lrn"},
+		{"all /.then=", "/.then", ""},
+		{"all /.then=", "/.then/2020-01-01/in", ""},
+		{"all /.then=", "/in", "lrwdnm"},
+		{"all /.then=l", "/.then/2020-01-01/in", "l"},
+		{"all /.then/deleted=", "/.then/deleted/in", ""},
+		{"all /.then/deleted=", "/.then/2020-01-01/in", "lrn"},
+		{"- /in=lr", "/.then/2020-01-01/in", "lrn"},
+		{"- /in=lr /.then=lr", "/.then/2020-01-01/out", ""},
+		{"all /*=", "/.then/2020-01-01/in", ""},
+		{"all /*en=", "/.then/2020-01-01/in", "lrn"},
+	} {
+		policy := Policy{layer(tc.rules)}
+		v := &View{Mounts: NewMounts(Mount{Dir: "/", Store: pastStore{}}), Policy: policy,
+			Past: Past{Dir: "/.then", Zone: time.UTC, Policy: policy.Naming("/.then")}}
+		if got := letters(v.resolve(tc.name).rights); got != tc.want {
+			t.Errorf("%s, with %s: %q, want %q", tc.name, tc.rules, got, tc.want)
 		}
 	}
 }

@@ -153,6 +153,24 @@ func (r Layer) Below(root string) Layer {
 	return append(seen, rule{rights: r.At(root)})
 }
 
+// Naming returns the rules whose pattern begins with the name of a directory in "/". They allow everything where none of
+// them counts.
+func (p Policy) Naming(dir string) Policy {
+	var naming Policy
+	for _, layer := range p {
+		var rules Layer
+		for _, rule := range layer {
+			if len(rule.pattern) > 0 && !rule.pattern[0].glob && "/"+rule.pattern[0].text == Canonical(dir) {
+				rules = append(rules, rule)
+			}
+		}
+		if len(rules) > 0 {
+			naming = append(naming, append(rules, Layer{{rights: AllRights()}}...))
+		}
+	}
+	return naming
+}
+
 // At returns the rights of the user for a pathname.
 //
 // A listing asks for every entry, so the name is made canonical only if the rights depend on it.

@@ -139,6 +139,9 @@ func (t *target) named(err error) error {
 
 // canSee reports whether the user may know what exists under a name.
 func (v *View) canSee(t *target) bool {
+	if t.past && !v.Past.mayShow(t.name) {
+		return false
+	}
 	return t.rights.Read || t.rights.List || v.Policy.At(path.Dir(t.canonical)).List ||
 		!t.past && v.unseen.hasStored(t.canonical)
 }

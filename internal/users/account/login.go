@@ -179,7 +179,7 @@ func (r *Registry) view(u *User, client config.Compatibility, mounts view.Mounts
 		v.Events, v.Skip = u.Tenant.events, u.Tenant.skip
 	}
 	if name := u.Tenant.VersionsDirectory; name != "" {
-		v.Past = view.Past{Dir: "/" + name, Zone: u.zone()}
+		v.Past = view.Past{Dir: "/" + name, Zone: u.zone(), Policy: u.past}
 	}
 	return v
 }

@@ -31,9 +31,10 @@ type User struct {
 	// Policy says what the user may do, by the settings of the tenant, of its folders and of the user.
 	Policy view.Policy
 
-	deny        view.Names // files that the user may not store
-	maxFileSize int64      // in bytes, 0 for no limit
-	mounts      []mount    // what the user sees
+	past        view.Policy // what the policy says of the directory of earlier versions itself
+	deny        view.Names  // files that the user may not store
+	maxFileSize int64       // in bytes, 0 for no limit
+	mounts      []mount     // what the user sees
 	directories *view.Directories
 	state       *state // nil until use
 	quota       *Quota // nil without
@@ -52,6 +53,9 @@ func newUser(t *Tenant, name string, uc *config.User) *User {
 			folderPermissions(t.Folders).Below(uc.Root),
 			layerOf(uc.Permissions, uc.PathPermissions),
 		},
+		past: view.Policy{
+			layerOf(t.Permissions, t.PathPermissions), layerOf(uc.Permissions, uc.PathPermissions),
+		}.Naming("/" + t.VersionsDirectory),
 		deny:        view.NewNames(slices.Concat(t.Files.Deny, uc.Files.Deny)),
 		maxFileSize: smallest(int64(t.Files.MaxSize), int64(uc.Files.MaxSize)),
 		mounts:      userMounts(t.bucket, uc.Root, t.Compatibility.NormalizationOf().Normalize),
