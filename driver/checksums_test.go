@@ -3,16 +3,22 @@ package driver_test
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -69,4 +75,59 @@ func checkTransfers(t *testing.T, f *driver.Fs) {
 	if infos, err := afero.ReadDir(f, "/"); err != nil || len(infos) > 0 {
 		t.Errorf("%d entries are left, %v", len(infos), err)
 	}
+}
+
+// TestChecksumsRefused transfers to servers that refuse each request which mentions a checksum. So do links.
+//
+// Reported for Backblaze B2: vatesfr/xen-orchestra#8358 ("Unsupported header 'x-amz-checksum-mode'"), diced/zipline#746
+func TestChecksumsRefused(t *testing.T) {
+	t.Parallel()
+	for _, name := range driver.ProfileNames() {
+		p, _ := driver.ProfileNamed(name)
+		if p.Checksums {
+			continue
+		}
+		p.MisreadPartSources, p.Decompresses = false, false // no simulator does so
+		for _, scheme := range []string{"http", "https"} {
+			t.Run(name+"/"+scheme, func(t *testing.T) {
+				t.Parallel()
+				server := s3sim.New(s3sim.Options{Profile: p})
+				server.CreateBucket("bucket")
+				client := server.Client(nil, func(o *s3.Options) {
+					o.BaseEndpoint = aws.String(scheme + "://s3sim.invalid")
+					o.HTTPClient = refusesChecksums{o.HTTPClient}
+					o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported
+					o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenSupported
+				})
+				f := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{
+					Profile: p, PartSize: 5 << 20, CopyLimit: 10 << 20, Owner: "alice",
+					Presigner: s3.NewPresignClient(client),
+					Objects:   driver.Objects{Checksum: types.ChecksumAlgorithmSha256},
+				})
+				must.OK(t, afero.WriteFile(f, "file", []byte("content"), 0))
+				link, err := f.Presign(t.Context(), "file", time.Minute)
+				if err != nil || strings.Contains(strings.ToLower(link), "checksum") {
+					t.Errorf("%s, %v", link, err)
+				}
+				checkTransfers(t, f)
+			})
+		}
+	}
+}
+
+// refusesChecksums is a server that knows no checksums.
+type refusesChecksums struct{ s3.HTTPClient }
+
+func (c refusesChecksums) Do(r *http.Request) (*http.Response, error) {
+	for name := range r.Header {
+		if strings.Contains(name, "Checksum") || name == "X-Amz-Trailer" {
+			const refusal = "<Error><Code>InvalidArgument</Code><Message>Unsupported header '%s' received for this " +
+				"API call.</Message></Error>"
+			return &http.Response{
+				StatusCode: http.StatusBadRequest, Header: http.Header{}, Request: r,
+				Body: io.NopCloser(strings.NewReader(fmt.Sprintf(refusal, strings.ToLower(name)))),
+			}, nil
+		}
+	}
+	return c.HTTPClient.Do(r)
 }

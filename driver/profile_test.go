@@ -132,7 +132,6 @@ func facts() []fact {
 		{"gzip objects as stored", func(p driver.Profile) bool {
 			return !p.Decompresses
 		}},
-		{"signed `Accept-Encoding`", func(p driver.Profile) bool { return p.SignedAcceptEncoding }},
 	}
 }
 

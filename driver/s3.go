@@ -3,6 +3,8 @@ package driver
 import (
 	"log/slog"
 
+	"github.com/aws/smithy-go/middleware"
+
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/quota"
@@ -28,6 +30,10 @@ type Objects = s3object.Objects
 
 // Client is the part of S3 that a file system uses. *s3.Client is one; others wrap it to count, to measure or to break.
 type Client = s3api.Client
+
+// WithoutChecksums is an option for APIOptions of S3 clients. It keeps the SDK from adding a checksum to a request, and
+// from asking for one in the response. A file system does so itself if its [Profile] has no checksums.
+func WithoutChecksums(stack *middleware.Stack) error { return s3api.WithoutChecksums(stack) }
 
 // WriteMetadata is the user metadata that names the request which has stored an object. No two requests have the same
 // name. So it tells an object from an equal one that another client has stored.

@@ -169,10 +169,6 @@ type Profile struct {
 	// kms:GenerateDataKey). Others refuse a policy with these actions, or pass over them.
 	FullIAM bool
 
-	// SignedAcceptEncoding says that the signature of a request may include Accept-Encoding, as that of the AWS SDK
-	// does.
-	SignedAcceptEncoding bool
-
 	// Decompresses says that the server sends an object with the Content-Encoding gzip decompressed, with another
 	// size and without the range that was asked for, to clients that do not accept gzip.
 	Decompresses bool
@@ -188,32 +184,32 @@ func profiles() []Profile {
 			ConditionalBatchDelete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, Checksums: true, MD5ETags: true, SortedListings: true,
 			BatchDelete: true,
-			AtomicReads: true, FullIAM: true, SignedAcceptEncoding: true,
+			AtomicReads: true, FullIAM: true,
 		},
 		{
 			Name: "aws-directory", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true,
 			ConditionalDelete:      true,
 			ConditionalBatchDelete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, Checksums: true, SlashPrefixes: true, BatchDelete: true,
-			AtomicReads: true, FullIAM: true, SignedAcceptEncoding: true,
+			AtomicReads: true, FullIAM: true,
 		},
 		{
 			Name: "minio", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, Checksums: true, MD5ETags: true, SortedListings: true,
 			BatchDelete: true, EmptyDirectoryCode: "AccessDenied", LockedMarkers: true, GhostPrefixes: true,
-			ReusedMarkers: true, LateVersions: true, AtomicReads: true, SignedAcceptEncoding: true,
+			ReusedMarkers: true, LateVersions: true, AtomicReads: true,
 		},
 		{
 			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true,
 			MisreadPartSources: true, UntoldETags: true, UnprefixedLookups: true,
 			UncheckedSources: true, PartCopy: true, UnequalParts: true, MD5ETags: true,
 			SortedListings: true, BatchDelete: true,
-			AtomicReads: true, SignedAcceptEncoding: true,
+			AtomicReads: true,
 		},
 		{
 			Name: "r2", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
 			PartCopy: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
-			AtomicReads: true, SignedAcceptEncoding: true, LosesTags: true,
+			AtomicReads: true, LosesTags: true,
 		},
 		{
 			Name:         "gcs",
@@ -225,20 +221,20 @@ func profiles() []Profile {
 			InPlaceCopy: true,
 			PartCopy:    true, UnequalParts: true, Checksums: true, MD5ETags: true,
 			SortedListings: true,
-			BatchDelete:    true, EmptyDirectoryCode: "ExistingObjectIsDirectory", UnstoredAnswers: true,
-			SignedAcceptEncoding: true, MarkersApart: true,
+			BatchDelete:    true, EmptyDirectoryCode: "ExistingObjectIsDirectory", UnstoredAnswers: true, MarkersApart: true,
 		},
 		{
 			Name: "swift", UncheckedSources: true, FewParts: true, UnendedUploads: true, UnframedHeads: true,
 			OtherListedETags: true, OvertakenAnswers: true, LosesTags: true, PartCopy: true, UnequalParts: true,
 			MD5ETags: true, SortedListings: true, BatchDelete: true,
-			BatchDeletesMarkers: true, AtomicReads: true, SignedAcceptEncoding: true,
+			BatchDeletesMarkers: true, AtomicReads: true,
 		},
 		{
 			Name: "seaweedfs", ConditionalPut: true,
 			PartCopy: true, UnequalParts: true, BatchDelete: true, EmptyDirectoryCode: "InternalError",
-			SignedAcceptEncoding: true, MarkersApart: true,
+			MarkersApart: true,
 		},
+		{Name: "backblaze", LosesTags: true},
 		{Name: "strict"},
 	}
 }

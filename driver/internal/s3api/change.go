@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/s3object"
@@ -219,7 +218,7 @@ func (b *Bucket) lookAfter(ctx context.Context, key string) (look, error) {
 	return l, nil
 }
 
-// look requests the attributes and checksums of an object.
+// look requests the attributes of an object, and its checksums if the server has some.
 func (b *Bucket) look(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
-	return b.headObject(ctx, &s3.HeadObjectInput{Key: &key, ChecksumMode: types.ChecksumModeEnabled})
+	return b.headObject(ctx, &s3.HeadObjectInput{Key: &key, ChecksumMode: b.checksumMode()})
 }

@@ -6,12 +6,39 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// sendsChecksums tells whether the server takes checksums, and the configuration of the client lets it send them.
+// WithoutChecksums is an option of S3 clients. It keeps the SDK from adding a checksum to a request, and from asking
+// for one in the response. Unlike the SDK's own "when required" it includes DeleteObjects, whose callers must add a
+// Content-MD5. Checksums in the input of a request are sent.
+func WithoutChecksums(stack *middleware.Stack) error {
+	for _, id := range []string{"AWSChecksum:SetupInputContext", "AWSChecksum:SetupOutputContext"} {
+		_, _ = stack.Initialize.Remove(id) // few operations have one of them, and none has both
+	}
+	return nil
+}
+
+// applyProfile is an option of every request. Servers without checksums may refuse requests that mention one.
+func (b *Bucket) applyProfile(o *s3.Options) {
+	if !b.Profile.Checksums {
+		o.APIOptions = append(o.APIOptions, WithoutChecksums)
+	}
+}
+
+// checksumMode asks HeadObject for the checksum of an object if the server keeps one.
+func (b *Bucket) checksumMode() types.ChecksumMode {
+	if b.Profile.Checksums {
+		return types.ChecksumModeEnabled
+	}
+	return ""
+}
+
+// sendsChecksums reports whether the server takes checksums and the configuration of the client lets it send them.
 // "request_checksum_calculation = when_required" forbids it.
 func (b *Bucket) sendsChecksums(o *s3.Options) bool {
 	return b.Profile.Checksums && o.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired

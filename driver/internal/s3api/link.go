@@ -33,11 +33,16 @@ func (b *Bucket) Presign(
 		return "", err
 	}
 	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &key, ResponseContentDisposition: aws.String(attachment(filename))}
-	request, err := p.PresignGetObject(ctx, in, s3.WithPresignExpires(valid))
+	request, err := p.PresignGetObject(ctx, in, s3.WithPresignExpires(valid), linkOptions)
 	if err != nil {
 		return "", s3error.FromSDK(err)
 	}
 	return request.URL, nil
+}
+
+// linkOptions keeps checksums out of links. Browsers compare none, and some servers refuse them.
+func linkOptions(o *s3.PresignOptions) {
+	o.ClientOptions = append(o.ClientOptions, s3.WithAPIOptions(WithoutChecksums))
 }
 
 // attachment tells a browser to store what it downloads under a name, which may be in any script (RFC 6266 section

@@ -24,6 +24,9 @@ func (b *Bucket) Put(
 			IfNoneMatch: c.ifNoneMatch()}
 		a.ApplyToPut(in)
 		in.Metadata = named(in.Metadata, w.name)
+		if !b.Profile.Checksums {
+			in.ChecksumAlgorithm = ""
+		}
 		if in.ChecksumAlgorithm == "" || in.ChecksumAlgorithm == s3object.Algorithm {
 			in.ChecksumCRC32C = crc32c
 		}

@@ -120,6 +120,7 @@ func (t *tries) again(ctx context.Context, err error) bool {
 // S3.
 func (b *Bucket) once(o *s3.Options) {
 	o.Retryer = aws.NopRetryer{}
+	b.applyProfile(o)
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 		const retry = "Retry"
 		return errors.Join(

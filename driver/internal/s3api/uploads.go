@@ -67,8 +67,8 @@ func (b *Bucket) CreateUpload(
 	out, err := ask(ctx, lookTimeout, true, func(ctx context.Context) (*s3.CreateMultipartUploadOutput, error) {
 		begin := time.Now()
 		out, err := b.client.CreateMultipartUpload(ctx, in, b.once, func(o *s3.Options) {
-			if !b.sendsChecksums(o) && !sums.Configured {
-				in.ChecksumAlgorithm = ""
+			if !b.Profile.Checksums || !b.sendsChecksums(o) && !sums.Configured {
+				in.ChecksumAlgorithm, in.ChecksumType = "", ""
 				withoutChecksum(o)
 			}
 		})
@@ -103,9 +103,9 @@ func (b *Bucket) UploadPart(
 		size = content.Size()
 		in := &s3.UploadPartInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: &number, Body: content}
 		opts := []func(*s3.Options){b.once, withoutExpectContinue, withMD5}
-		switch u.Checksum {
-		case "":
-		case s3object.Algorithm:
+		switch {
+		case u.Checksum == "" || !b.Profile.Checksums:
+		case u.Checksum == s3object.Algorithm:
 			in.ChecksumCRC32C = crc32c
 			opts[2] = unsigned
 		default:

@@ -49,9 +49,9 @@ type Bucket struct {
 	Folders   []*Bucket        // of the tenant, in order of their names
 
 	account     account
+	checksums   *atomic.Bool // see client
 	keys        configKeys
 	customerKey []byte             // of SSE-C; nil without it
-	configured  config.Profile     // the configured profile
 	resumable   bool               // whether users can resume uploads
 	asked       bool               // the configuration asks for that
 	overwrite   []config.Overwrite // the modes of those who may write, each once
@@ -94,6 +94,9 @@ func (b *Bucket) verify(ctx context.Context, s *scratch, log *slog.Logger) error
 	}
 	if err == nil {
 		err = b.checkOverwrite(ctx, s)
+	}
+	if err == nil {
+		err = b.checkChecksum(ctx, s)
 	}
 	if err == nil {
 		err = b.checkResume()

@@ -3,6 +3,7 @@ package s3client
 import (
 	"cmp"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -24,7 +25,7 @@ type account struct {
 	pathStyle          bool
 	credentialsFromSDK bool
 	role               *role  // nil where the keys themselves reach the server
-	profile            string // as far as it is known before the server is asked, and changes what the client sends
+	profile            string // as configured; empty for auto
 }
 
 func accountOf(s config.S3) account {
@@ -35,7 +36,7 @@ func accountOf(s config.S3) account {
 		secretAccessKey:    s.SecretAccessKey.Reveal(),
 		pathStyle:          aws.ToBool(s.PathStyle),
 		credentialsFromSDK: s.AccessKeyID == "",
-		profile:            specialProfile(s.Profile, s.Endpoint),
+		profile:            configuredProfile(s.Profile),
 	}
 }
 
@@ -44,7 +45,7 @@ type Factory struct {
 	base    *aws.Config
 	observe func(*middleware.Stack) error
 	log     *slog.Logger
-	clients map[account]*s3.Client
+	clients map[account]client
 	roles   map[string]*role            // by all that they depend on
 	routes  map[string]*driver.Endpoint // by endpoint
 }
@@ -54,7 +55,7 @@ type Factory struct {
 func NewFactory(base *aws.Config, observe func(*middleware.Stack) error, log *slog.Logger) *Factory {
 	return &Factory{
 		base: base, observe: observe, log: log,
-		clients: map[account]*s3.Client{}, roles: map[string]*role{}, routes: map[string]*driver.Endpoint{},
+		clients: map[account]client{}, roles: map[string]*role{}, routes: map[string]*driver.Endpoint{},
 	}
 }
 
@@ -81,29 +82,44 @@ func (f *Factory) configOf(a account) aws.Config {
 	return cfg
 }
 
+// A client makes the requests of one account. It sends checksums once a bucket has found a profile that has them.
+type client struct {
+	*s3.Client
+	checksums *atomic.Bool
+}
+
 // client returns the account's client. The error is errNoRegion.
-func (f *Factory) client(a account) (*s3.Client, error) {
+func (f *Factory) client(a account) (client, error) {
 	if client, made := f.clients[a]; made {
 		return client, nil
 	}
 	cfg := f.configOf(a)
 	cfg.HTTPClient = coalescingClient{cfg.HTTPClient}
 	if cfg.Region == "" {
-		return nil, errNoRegion
+		return client{}, errNoRegion
 	}
 	if a.role != nil {
 		cfg.Credentials = a.role.cache
 	}
-	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
+	made := client{checksums: new(atomic.Bool)}
+	made.Client = s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = a.pathStyle
-		name := cmp.Or(a.profile, specialProfile(config.AutoProfile, aws.ToString(cfg.BaseEndpoint)))
-		restrict(o, name)
+		o.APIOptions = append(o.APIOptions, withoutAcceptEncoding, func(stack *middleware.Stack) error {
+			if made.checksums.Load() {
+				return nil
+			}
+			return driver.WithoutChecksums(stack)
+		})
+		name := cmp.Or(a.profile, profileOfEndpoint(aws.ToString(o.BaseEndpoint), ""))
+		if known, _ := driver.ProfileNamed(name); known.Decompresses {
+			o.APIOptions = append(o.APIOptions, acceptGzip)
+		}
 		RepeatUnstored(name)(o)
 		o.APIOptions = append(o.APIOptions, Region(cfg.Region).Explain)
 		if f.observe != nil {
 			o.APIOptions = append(o.APIOptions, f.observe)
 		}
 	})
-	f.clients[a] = client
-	return client, nil
+	f.clients[a] = made
+	return made, nil
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
@@ -51,7 +50,6 @@ func newBucket(t *config.Tenant, storage config.S3, layers []layer) *Bucket {
 		account:     accountOf(storage),
 		keys:        configKeysOf(layers),
 		customerKey: t.Objects.Key(),
-		configured:  storage.Profile,
 		resumable:   t.Resume == config.KeepInterrupted,
 		asked:       t.Resume == config.KeepInterrupted && !t.ResumeByDefault,
 	}
@@ -82,26 +80,27 @@ func configKeysOf(layers []layer) configKeys {
 }
 
 // connect gives a bucket its client, and its presigner where the tenant hands out links, which are good for presign.
-func (b *Bucket) connect(factory *Factory, storage config.S3, presign time.Duration) (err error) {
+func (b *Bucket) connect(factory *Factory, storage config.S3, presign time.Duration) error {
 	b.Endpoint = factory.route(b.account)
 	if storage.AssumeRole.Given() {
 		b.account.role = factory.assume(b, storage.AssumeRole, presign)
 	}
-	if b.Client, err = factory.client(b.account); err == nil && presign > 0 {
+	made, err := factory.client(b.account)
+	b.Client, b.checksums = made.Client, made.checksums
+	if err == nil && presign > 0 {
 		public := b.account
 		public.endpoint = cmp.Or(storage.PublicEndpoint, public.endpoint)
-		var client *s3.Client
-		if client, err = factory.client(public); err == nil {
-			b.Presigner, b.links = s3.NewPresignClient(client), client
+		var links client
+		if links, err = factory.client(public); err == nil {
+			b.Presigner, b.links = s3.NewPresignClient(links.Client), links.Client
 		}
 	}
 	if err != nil {
 		return b.failed(err, "its region is not known", "write %s.region, or set AWS_REGION", b.keys.region)
 	}
 	// What the configuration alone shows stops the server. What S3 shows later makes one bucket unusable.
-	known, ok := driver.ProfileNamed(knownProfile(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name))
-	if ok {
-		b.Profile = known
+	if known, ok := driver.ProfileNamed(b.knownProfile()); ok {
+		b.setProfile(known)
 		return b.checkResume()
 	}
 	return nil

@@ -1,11 +1,14 @@
 package s3client
 
 import (
+	"context"
+	"net/http"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/config"
 )
 
@@ -18,6 +21,29 @@ func (b *Bucket) withCustomerKey(client driver.Client) driver.Client {
 		return client
 	}
 	return driver.WithCustomerKey(client, b.customerKey)
+}
+
+// checkChecksum lets the server show that it keeps the checksum that the configuration asks for. Without the
+// configuration the profile decides: servers that are older than checksums may refuse them, or ignore them.
+func (b *Bucket) checkChecksum(ctx context.Context, s *scratch) error {
+	if b.Objects.Checksum == "" || b.Profile.Checksums || !b.use.Write {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	kept, err := newSample(s, b.Prefix, &b.Profile).checksums(ctx)
+	switch status := s3error.Status(err); {
+	case kept:
+		p := b.Profile
+		p.Checksums = true
+		b.setProfile(p)
+		return nil
+	case err == nil, status == http.StatusBadRequest, status == http.StatusNotImplemented:
+		return b.failed(
+			err, "its S3 server ("+b.Profile.Name+") keeps no checksums, which objects.checksum counts on",
+			"remove objects.checksum")
+	}
+	return b.explain(err)
 }
 
 // objectsOf is in the driver's words what a tenant's objects are stored with.

@@ -6,21 +6,18 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/config"
 )
 
 // findProfile finds out what the bucket's server can do, from its address and from the header of its answer. Of one
 // that stays unknown nothing is taken for granted: what the configuration needs, the server has to show.
 func (b *Bucket) findProfile(ctx context.Context, s *scratch, header http.Header, log *slog.Logger) error {
-	name := cmp.Or(
-		knownProfile(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name), profileOfAnswer(header),
-		"strict")
-	b.Profile, _ = driver.ProfileNamed(name)
-	auto := b.configured == "" || b.configured == config.AutoProfile
+	name := cmp.Or(b.knownProfile(), profileOfAnswer(header), "strict")
+	known, _ := driver.ProfileNamed(name)
+	b.setProfile(known)
+	auto := b.account.profile == ""
 	if auto && name == "strict" && (b.asked || b.denies()) {
 		var err error
 		if b.Profile, err = probeProfile(ctx, s, b.Prefix, b.Profile); err != nil {
@@ -40,6 +37,12 @@ func (b *Bucket) findProfile(ctx context.Context, s *scratch, header http.Header
 	}
 	log.Info("S3 server", "server", header.Get("Server"))
 	return nil
+}
+
+// setProfile sets what the bucket's server can do, also for the client that is already in use.
+func (b *Bucket) setProfile(p driver.Profile) {
+	b.Profile = p
+	b.checksums.Store(p.Checksums)
 }
 
 // mayHaveDeleteMarkers asks whether the bucket keeps older versions, or has kept them. A bucket of which S3 does not

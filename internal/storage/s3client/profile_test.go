@@ -1,6 +1,7 @@
 package s3client
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -252,17 +253,14 @@ func TestResumeOnDirectoryBucket(t *testing.T) {
 	}
 }
 
-// Google's front end changes Accept-Encoding on the way. MinIO refuses the signature then, as Google does, unless the
-// header is not in it.
+// MinIO refuses the signature of a request whose Accept-Encoding a proxy has rewritten, unless it is not signed.
+// Reported for Google Cloud Storage: aws/aws-sdk-go-v2#1816
 func TestAcceptEncodingIsNotSigned(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	for _, tc := range []struct {
-		profile config.Profile
-		works   bool
-	}{{"gcs", true}, {"strict", true}, {"minio", false}} {
-		t.Run(string(tc.profile), func(t *testing.T) {
+	for _, name := range []config.Profile{"", "gcs", "strict", "minio", "aws"} {
+		t.Run(cmp.Or(string(name), "auto"), func(t *testing.T) {
 			cfg := servicetest.NewConfig(t, s)
-			cfg.S3.Profile = tc.profile
+			cfg.S3.Profile = name
 			reach := s.AWSConfig()
 			seen := watch(reach)
 			accepted := map[string]bool{}
@@ -271,18 +269,12 @@ func TestAcceptEncodingIsNotSigned(t *testing.T) {
 				request.Header.Set("Accept-Encoding", "identity,gzip(gfe)")
 			}
 			b, err := checked(t, cfg, reach)
-			if works := err == nil; works != tc.works {
-				t.Fatalf("works: %t, %v", works, err)
-			}
-			if !tc.works {
-				return
-			}
+			must.OK(t, err)
 			put := &s3.PutObjectInput{Bucket: &b.Name, Key: aws.String("a"), Body: strings.NewReader("content")}
 			if _, err := b.Client.PutObject(t.Context(), put); err != nil {
 				t.Error(err)
 			}
-			if known, _ := driver.ProfileNamed(string(tc.profile)); accepted["gzip"] != known.Decompresses ||
-				len(accepted) != 1 {
+			if accepted["gzip"] != b.Profile.Decompresses || len(accepted) != 1 {
 				t.Errorf("the client accepts %v", accepted)
 			}
 			for _, request := range seen.requests {
@@ -291,9 +283,6 @@ func TestAcceptEncodingIsNotSigned(t *testing.T) {
 				if names := strings.Split(signed, ";"); slices.Contains(names, "accept-encoding") ||
 					!slices.Contains(names, "host") {
 					t.Errorf("%s: signed are %s", request.Method, signed)
-				}
-				if request.Header.Get("X-Amz-Checksum-Crc32") != "" || request.Header.Get("X-Amz-Trailer") != "" {
-					t.Errorf("%s: has a checksum", request.Method)
 				}
 			}
 		})

@@ -1,19 +1,17 @@
 package s3client
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
 )
 
@@ -33,6 +31,8 @@ func profileOfEndpoint(endpoint, bucketName string) string {
 		return "aws"
 	case at("r2.cloudflarestorage.com"):
 		return "r2"
+	case at("backblazeb2.com"):
+		return "backblaze"
 	case at("storage.googleapis.com"), strings.HasPrefix(host, "storage.") && at("rep.googleapis.com"):
 		return "gcs"
 	}
@@ -69,70 +69,49 @@ func responseHeader(metadata middleware.Metadata) http.Header {
 	return nil
 }
 
-// knownProfile is the name of the profile as it is known before the server is asked, empty where it is not.
-func knownProfile(configured config.Profile, endpoint, bucketName string) string {
-	if configured != "" && configured != config.AutoProfile {
-		return string(configured)
-	}
-	return profileOfEndpoint(endpoint, bucketName)
-}
-
-// specialProfile is the name of the profile if it is known before the server is asked and changes what clients send, by
-// [restrict] or [RepeatUnstored]. It is empty otherwise. Accounts of one server differ by nothing else.
-func specialProfile(configured config.Profile, endpoint string) string {
-	name := knownProfile(configured, endpoint, "")
-	if p, known := driver.ProfileNamed(name); known && p.SignedAcceptEncoding && p.Checksums &&
-		p.EmptyDirectoryCode == "" && !p.UnstoredAnswers {
+// configuredProfile returns the name of the profile in the configuration. It is empty if the server has to find it.
+func configuredProfile(p config.Profile) string {
+	if p == config.AutoProfile {
 		return ""
 	}
-	return name
+	return string(p)
 }
 
-// restrict makes a client leave out what the server of a profile does not take.
-func restrict(o *s3.Options, profile string) {
-	p, known := driver.ProfileNamed(profile)
-	if !known {
-		return
-	}
-	// The SDK adds and signs Accept-Encoding to get objects as they are stored. Google's front end changes it on the
-	// way, so that the signature would be wrong. Without it, too, no server compresses, and the transport asks for
-	// nothing and decompresses nothing.
-	const acceptEncoding = "Accept-Encoding"
-	if !p.SignedAcceptEncoding {
-		o.APIOptions = append(
-			o.APIOptions, changeHeader("WithoutAcceptEncoding", middleware.Before, func(h http.Header) {
-				h.Del(acceptEncoding)
-			}))
-	}
-	if p.Decompresses {
-		o.APIOptions = append(o.APIOptions, changeHeader("AcceptGzip", middleware.After, func(h http.Header) {
-			h.Set(acceptEncoding, "gzip")
-		}))
-	}
-	// By default the SDK sends checksums that S3 does not ask for. Some servers other than AWS refuse them, or store a
-	// checksum at the end of a body as a part of it.
-	if !p.Checksums {
-		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-	}
+// knownProfile returns the name of the profile that is known without a request to the server, or "".
+func (b *Bucket) knownProfile() string {
+	return cmp.Or(b.account.profile, profileOfEndpoint(aws.ToString(b.Client.Options().BaseEndpoint), b.Name))
 }
 
-// changeHeader changes the header of each request right before the signature or right after it.
+// withoutAcceptEncoding removes the Accept-Encoding that the SDK adds and signs to get objects as they are stored.
+// Proxies rewrite the header, as Google's front end does, and then the signature is wrong. Without the header no server
+// compresses, and the transport neither asks for compression nor decompresses.
+func withoutAcceptEncoding(stack *middleware.Stack) error {
+	return changeHeader(stack, "WithoutAcceptEncoding", middleware.Before, func(h http.Header) {
+		h.Del(acceptEncoding)
+	})
+}
+
+// acceptGzip adds an Accept-Encoding that is not signed, for servers that would decompress objects.
+func acceptGzip(stack *middleware.Stack) error {
+	return changeHeader(stack, "AcceptGzip", middleware.After, func(h http.Header) { h.Set(acceptEncoding, "gzip") })
+}
+
+const acceptEncoding = "Accept-Encoding"
+
+// changeHeader changes the header of each request right before or right after it is signed.
 func changeHeader(
-	id string, where middleware.RelativePosition, change func(http.Header),
-) func(*middleware.Stack) error {
-	return func(stack *middleware.Stack) error {
-		const signing = "Signing"
-		if _, signs := stack.Finalize.Get(signing); !signs {
-			return nil
-		}
-		return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc(id, func(
-			ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
-		) (middleware.FinalizeOutput, middleware.Metadata, error) {
-			if request, ok := in.Request.(*smithyhttp.Request); ok {
-				change(request.Header)
-			}
-			return next.HandleFinalize(ctx, in)
-		}), signing, where)
+	stack *middleware.Stack, id string, where middleware.RelativePosition, change func(http.Header),
+) error {
+	const signing = "Signing"
+	if _, signs := stack.Finalize.Get(signing); !signs {
+		return nil
 	}
+	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc(id, func(
+		ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+	) (middleware.FinalizeOutput, middleware.Metadata, error) {
+		if request, ok := in.Request.(*smithyhttp.Request); ok {
+			change(request.Header)
+		}
+		return next.HandleFinalize(ctx, in)
+	}), signing, where)
 }

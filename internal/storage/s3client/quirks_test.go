@@ -33,6 +33,8 @@ func TestProfileOfEndpoint(t *testing.T) {
 		{"https://storage.googleapis.com", "data", "gcs"},
 		{"https://storage.europe-west3.rep.googleapis.com", "data", "gcs"},
 		{"https://data.storage.googleapis.com", "data", "gcs"},
+		{"https://s3.us-west-004.backblazeb2.com", "data", "backblaze"},
+		{"https://data.s3.eu-central-003.backblazeb2.com", "data", "backblaze"},
 		{"https://bigquery.googleapis.com", "data", ""},
 		{"https://amazonaws.com.example", "data", ""},
 		{"https://notamazonaws.com", "data", ""},

@@ -46,7 +46,7 @@ func Reuse(buckets, before map[string]*Bucket, usable func(*Bucket) bool) {
 func (b *Bucket) equal(other *Bucket) bool {
 	return b.Tenant == other.Tenant && b.Folder == other.Folder && b.Name == other.Name && b.Prefix == other.Prefix &&
 		b.Client == other.Client && b.links == other.links && b.keys == other.keys &&
-		b.configured == other.configured &&
+		b.account.profile == other.account.profile &&
 		b.resumable == other.resumable && b.asked == other.asked &&
 		string(b.customerKey) == string(other.customerKey) &&
 		reflect.DeepEqual(b.Objects, other.Objects)
@@ -64,7 +64,7 @@ func (f *Factory) Forget(buckets map[string]*Bucket) {
 	for _, b := range All(buckets) {
 		clients[b.Client], clients[b.links], roles[b.account.role], routes[b.Endpoint] = true, true, true, true
 	}
-	maps.DeleteFunc(f.clients, func(_ account, c *s3.Client) bool { return !clients[c] })
+	maps.DeleteFunc(f.clients, func(_ account, c client) bool { return !clients[c.Client] })
 	maps.DeleteFunc(f.roles, func(_ string, r *role) bool { return !roles[r] })
 	maps.DeleteFunc(f.routes, func(_ string, e *driver.Endpoint) bool { return !routes[e] })
 }

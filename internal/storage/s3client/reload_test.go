@@ -85,7 +85,7 @@ func TestReuse(t *testing.T) {
 		t.Errorf("%d clients and %d routes are left", len(f.clients), len(f.routes))
 	}
 	for _, b := range All(maps.Clone(before)) {
-		if made, err := f.client(b.account); err != nil || made != b.Client {
+		if made, err := f.client(b.account); err != nil || made.Client != b.Client {
 			t.Error("the client of a bucket in use was forgotten")
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
@@ -47,15 +48,13 @@ var (
 func RepeatUnstored(name string) func(*s3.Options) {
 	return func(o *s3.Options) {
 		r := repeater{name: name, client: sync.OnceValue(func() *s3.Client { return variant(o.Copy()) })}
-		r.checksums = o.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired
 		o.APIOptions = append(o.APIOptions, r.add)
 	}
 }
 
 type repeater struct {
-	name      string
-	client    func() *s3.Client // looks for objects
-	checksums bool              // the SDK computes one for each request that stores an object
+	name   string
+	client func() *s3.Client // looks for objects
 }
 
 // A target is the object that a request stores.
@@ -63,11 +62,6 @@ type target struct {
 	bucket, key *string
 	name        string // Of the request, in the metadata of the object. It is empty for the end of an upload.
 	completes   bool   // The request completes an upload, which it cannot do again.
-
-	// checked says that the request has a checksum. The answer of a server that has stored the object then has the
-	// type of the checksum. So one without is proof that the server has stored nothing, and that no other client can
-	// have seen and deleted it.
-	checked bool
 }
 
 type targetKey struct{}
@@ -82,10 +76,8 @@ func (r *repeater) add(stack *middleware.Stack) error {
 	) (middleware.InitializeOutput, middleware.Metadata, error) {
 		switch in := in.Parameters.(type) {
 		case *s3.PutObjectInput:
-			ctx = middleware.WithStackValue(ctx, targetKey{}, target{
-				bucket: in.Bucket, key: in.Key, name: in.Metadata[driver.WriteMetadata],
-				checked: r.checksums || in.ChecksumAlgorithm != "",
-			})
+			ctx = middleware.WithStackValue(
+				ctx, targetKey{}, target{bucket: in.Bucket, key: in.Key, name: in.Metadata[driver.WriteMetadata]})
 		case *s3.CopyObjectInput:
 			ctx = middleware.WithStackValue(
 				ctx, targetKey{}, target{bucket: in.Bucket, key: in.Key, name: in.Metadata[driver.WriteMetadata]})
@@ -113,7 +105,7 @@ func (r *repeater) repeat(
 		p := r.profile(metadata)
 		if err == nil && p.UnstoredAnswers {
 			if err = r.confirm(ctx, object, out.Result, conditional(request)); errors.Is(err, errUnstored) &&
-				!object.checked {
+				!hadChecksum(metadata) {
 				return out, metadata, err
 			}
 		}
@@ -126,6 +118,22 @@ func (r *repeater) repeat(
 			return out, metadata, err
 		}
 	}
+}
+
+// hadChecksum reports whether the request that got an answer had a checksum. If the server has stored the object, its
+// answer has the type of the checksum. Without the type the server has stored nothing, and no other client can have
+// seen the object and deleted it.
+func hadChecksum(metadata middleware.Metadata) bool {
+	response, ok := awsmiddleware.GetRawResponse(metadata).(*smithyhttp.Response)
+	if !ok || response.Request == nil {
+		return false
+	}
+	for name := range response.Request.Header {
+		if strings.HasPrefix(name, "X-Amz-Checksum-") || name == "X-Amz-Trailer" {
+			return true
+		}
+	}
+	return false
 }
 
 // profile is that of the server that sent an answer.

@@ -23,13 +23,15 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// clientOf is the client that the server makes for a configuration without profiles.
+// clientOf is the client that the server makes for a configuration without profiles, and that has found one with
+// checksums.
 func clientOf(t *testing.T, reach *aws.Config) *s3.Client {
 	t.Helper()
 	factory := NewFactory(reach, nil, slog.New(slog.DiscardHandler))
-	client, err := factory.client(accountOf(config.S3{PathStyle: aws.Bool(true)}))
+	made, err := factory.client(accountOf(config.S3{PathStyle: aws.Bool(true)}))
 	must.OK(t, err)
-	return client
+	made.checksums.Store(true)
+	return made.Client
 }
 
 // ways are how an object may be stored with a content, where the object "source" has it.
@@ -153,12 +155,15 @@ func TestConfirmStored(t *testing.T) {
 		profile          config.Profile
 		missing, refused bool // of the look
 		replaced         bool // the look shows another object
+		unchecked        bool // the request has no checksum
 		code             string
 		requests         int
 	}{
 		{name: "stored", server: "VERSITYGW", requests: 2},
 		{name: "stored-by-configuration", server: "nginx", profile: "versitygw", requests: 2},
 		{name: "not-stored", server: "VERSITYGW", missing: true, code: "OperationAborted", requests: 16},
+		{name: "gone-without-checksum", server: "VERSITYGW", missing: true, unchecked: true, code: "OperationAborted",
+			requests: 2},
 		{name: "replaced", server: "VERSITYGW", replaced: true, requests: 2},
 		{name: "look-refused", server: "VERSITYGW", refused: true, code: "Forbidden", requests: 2},
 		{name: "other-server", server: "nginx", missing: true, requests: 1},
@@ -182,9 +187,10 @@ func TestConfirmStored(t *testing.T) {
 				}
 			}
 			factory := NewFactory(reach, nil, slog.New(slog.DiscardHandler))
-			client, err := factory.client(accountOf(config.S3{PathStyle: aws.Bool(true), Profile: tc.profile}))
+			made, err := factory.client(accountOf(config.S3{PathStyle: aws.Bool(true), Profile: tc.profile}))
 			must.OK(t, err)
-			err = ways["put"](t, client, name, "file", []byte("content"))
+			made.checksums.Store(!tc.unchecked)
+			err = ways["put"](t, made.Client, name, "file", []byte("content"))
 			if code := s3error.Code(err); code != tc.code || (err != nil) != (tc.code != "") {
 				t.Errorf("%v, want %q", err, tc.code)
 			}
