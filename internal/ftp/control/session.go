@@ -201,12 +201,33 @@ func (s *session) end(leave func()) {
 				"hint", sessionlog.CertificateHint, "more", more)
 		}
 	}
+	s.logUnfinishedLine()
 	s.closeDataPort()
 	s.endLogin()
 	s.stopEngine()
 	s.cancel(nil)
 	leave()
 	s.dialogue.conn.Close()
+}
+
+// logUnfinishedLine logs that the session ends while the server waits for the end of a command. The client has got no
+// reply to it, and its user sees a timeout only.
+func (s *session) logUnfinishedLine() {
+	line := s.dialogue.conn.Unfinished()
+	if line == 0 {
+		return
+	}
+	hint := "the end of the command is missing: CR LF"
+	switch {
+	case line&wire.UnfinishedLF != 0:
+		hint = "the client ended the command with LF, and the commands before its login with CR LF: LF may be part of a " +
+			"pathname then; let the client always send CR LF, or always LF"
+	case line&wire.UnfinishedCR != 0:
+		hint = "the client ended the command with CR: let it send CR LF"
+	}
+	if more, first := s.log.Seldom("unfinished line", hint); first {
+		s.log.Info("session ended within a command; the log shows one a minute for an address", "hint", hint, "more", more)
+	}
 }
 
 // sayWhyItEnds tells a client that waits why the session ends, where the reason is none of its own.

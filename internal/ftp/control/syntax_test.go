@@ -4,9 +4,11 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
 // The catalogues have each word in the syntax of commands, and no other.
@@ -26,5 +28,19 @@ func TestWordsOfCommands(t *testing.T) {
 	known := slices.DeleteFunc(loadBundle(t).IDs(), func(id i18n.ID) bool { return !id.InSyntax() })
 	if words := slices.Sorted(maps.Keys(used)); !slices.Equal(words, known) {
 		t.Errorf("commands have the words %q, the catalogues %q", words, known)
+	}
+}
+
+// The reader of command lines knows which commands take a pathname.
+func TestCommandsWithPathnames(t *testing.T) {
+	for name, c := range commands() {
+		verb, _, service := strings.Cut(name, " ")
+		if !service && !strings.Contains(c.syntax, "<SP>") {
+			continue // without an argument
+		}
+		takes := strings.Contains(c.syntax, "pathname") || verb == "SITE"
+		if got := wire.TakesPathname(verb); got != takes {
+			t.Errorf("%s takes a pathname: %v, want %v", name, got, takes)
+		}
 	}
 }

@@ -85,6 +85,9 @@ func (c *Conn) Resume(answered *Line, done <-chan struct{}) {
 // Lines are the command lines that Read hands over.
 func (c *Conn) Lines() <-chan *Line { return c.lines }
 
+// Unfinished describes the command line whose end has not come, 0 for none.
+func (c *Conn) Unfinished() Unfinished { return c.reader.Unfinished() }
+
 // PeerClosed is closed when the client's side of the connection has ended.
 func (c *Conn) PeerClosed() <-chan struct{} { return c.peerClosed }
 

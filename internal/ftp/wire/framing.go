@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync/atomic"
 )
 
 // MaxLine is the maximum length of a command line in bytes, without its CRLF. A
@@ -54,9 +55,29 @@ type Reader struct {
 	line    []byte
 	literal []byte // see Line
 
+	lenient    bool // LF without CR ends every line, because it has ended one before the login
+	identified bool // USER has come, so pathnames may follow
+	argument   bool // the line has an argument
+	bareCRs    int  // at the end of the line, where they may belong to its end
+	tooLong    bool
+	unfinished atomic.Uint32 // an Unfinished
+
 	refusals []byte // see Line
 	certain  int    // how many of their bytes answer what stood before the argument
 }
+
+// Unfinished describes the bytes of a command line whose end has not come.
+type Unfinished uint32
+
+// What an unfinished line contains.
+const (
+	UnfinishedText Unfinished = 1 << iota
+	UnfinishedCR
+	UnfinishedLF
+)
+
+// Unfinished describes the line that the client has begun, 0 for none. Any goroutine may call it.
+func (r *Reader) Unfinished() Unfinished { return Unfinished(r.unfinished.Load()) }
 
 // NewReader makes a Reader of the bytes that a client sends.
 func NewReader(r io.Reader) *Reader {
@@ -66,10 +87,13 @@ func NewReader(r io.Reader) *Reader {
 // Next returns the next command line without its end. CR NUL has become CR
 // (RFC 2640 3.1) and Telnet commands are gone (RFC 959 2.3). For a
 // request for a Telnet option Next returns a Line without a command at once, because
-// the client may wait for the answer. Only CRLF ends a command
-// line, because LF may be part of a pathname. Before the first SP there is no
-// pathname, and LF alone ends the line too. A line that the end of
-// the stream cuts short is no command: Next returns the reader's error.
+// the client may wait for the answer.
+//
+// CRLF ends a line, also behind further CRs. LF alone ends a line that cannot contain a pathname, such as all before
+// USER. A client whose login has a line that ends so means every LF as the end of a line. For all others LF belongs
+// to the pathname.
+//
+// A line that the end of the stream cuts short is no command: Next returns the reader's error.
 func (r *Reader) Next() *Line {
 	if _, err := r.in.Peek(1); err != nil { // most clients are idle, so the wait for a line takes little of the stack
 		return &Line{Err: err}
@@ -107,7 +131,7 @@ func (r *Reader) foreign() string {
 
 func (r *Reader) next() *Line {
 	r.line, r.literal, r.refusals, r.certain = r.line[:0], nil, nil, 0
-	argument, tooLong := false, false
+	r.argument, r.bareCRs, r.tooLong = false, 0, false
 	for {
 		b, err := r.in.ReadByte()
 		if err != nil {
@@ -122,55 +146,105 @@ func (r *Reader) next() *Line {
 			if command == nil {
 				break
 			}
-			r.refuse(command)
-			if !argument {
-				r.certain = len(r.refusals)
-				if len(r.line) == 0 && r.certain > 0 && !r.telnetFollows() {
-					return &Line{Refusals: r.refusals, Certain: r.certain, None: true}
-				}
-				continue
-			}
-			if r.literal == nil {
-				r.literal = bytes.Clone(r.line)
-			}
-			if len(r.literal) < MaxLine {
-				r.literal = append(r.literal, command...)
+			if l := r.interrupted(command); l != nil {
+				return l
 			}
 			continue
 		case b == '\r':
+			r.hold(UnfinishedCR)
 			next, err := r.in.ReadByte()
-			if err != nil {
+			switch {
+			case err != nil:
 				return &Line{Err: err}
-			}
-			if next == '\n' {
-				return r.finish(tooLong)
-			}
-			if next != 0 {
+			case next == '\n':
+				return r.finish()
+			case next != 0:
 				_ = r.in.UnreadByte() // never fails after ReadByte
+				r.bareCRs++
+				continue
 			}
-		case b == '\n' && !argument:
-			return r.finish(tooLong)
+		case b == '\n' && r.endsAtLF():
+			return r.finish()
+		case b == '\n':
+			r.hold(UnfinishedLF)
 		case b == ' ':
-			argument = true
+			r.argument = true
 		}
-		if len(r.line) == MaxLine {
-			tooLong = true
-			continue
-		}
-		r.line = append(r.line, b)
-		if r.literal != nil {
-			r.literal = append(r.literal, b)
-		}
+		r.hold(UnfinishedText)
+		r.keepCRs()
+		r.add(b)
 	}
 }
 
-func (r *Reader) finish(tooLong bool) *Line {
+// keepCRs appends the bare CRs before a byte that does not end the line.
+func (r *Reader) keepCRs() {
+	for ; r.bareCRs > 0 && !r.tooLong; r.bareCRs-- {
+		r.add('\r')
+	}
+	r.bareCRs = 0
+}
+
+// hold marks the line as unfinished.
+func (r *Reader) hold(what Unfinished) {
+	if now := r.Unfinished(); now&what == 0 {
+		r.unfinished.Store(uint32(now | what))
+	}
+}
+
+// endsAtLF reports whether LF without CR ends the line that has come so far. It makes the reader lenient if the client
+// has not logged in by lines that end with CRLF.
+func (r *Reader) endsAtLF() bool {
+	verb, _, _ := ParseCommand(string(r.line))
+	r.lenient = r.lenient || !r.identified || verb == "USER" || verb == "PASS"
+	return r.lenient || !r.argument || !TakesPathname(verb)
+}
+
+// interrupted handles a Telnet command within a line. It returns a Line if the client may wait for the answer.
+func (r *Reader) interrupted(command []byte) *Line {
+	r.refuse(command)
+	if !r.argument {
+		r.certain = len(r.refusals)
+		if len(r.line) == 0 && r.certain > 0 && !r.telnetFollows() {
+			return &Line{Refusals: r.refusals, Certain: r.certain, None: true}
+		}
+		return nil
+	}
+	r.keepCRs()
+	if r.literal == nil {
+		r.literal = bytes.Clone(r.line)
+	}
+	if len(r.literal) < MaxLine {
+		r.literal = append(r.literal, command...)
+	}
+	return nil
+}
+
+// add appends a byte to the line.
+func (r *Reader) add(b byte) {
+	if len(r.line) == MaxLine {
+		r.tooLong = true
+		return
+	}
+	r.line = append(r.line, b)
+	if r.literal != nil {
+		r.literal = append(r.literal, b)
+	}
+}
+
+func (r *Reader) finish() *Line {
 	l := &Line{Refusals: r.refusals, Certain: r.certain}
-	if tooLong {
+	if r.tooLong {
 		l.Err = ErrLineTooLong
 	} else {
 		l.Text, l.Literal = string(r.line), string(r.literal)
 	}
+	switch verb, _, _ := ParseCommand(l.Text); verb {
+	case "USER":
+		r.identified = true
+	case "REIN":
+		r.identified = false
+	}
+	r.unfinished.Store(0)
 	if r.literal = nil; cap(r.line) > commandBuffer {
 		r.line = nil // a long line is no reason to keep its memory
 	}
@@ -215,7 +289,7 @@ func (r *Reader) telnet() (command []byte, err error) {
 		return nil, nil
 	case b >= telnetWILL:
 		option, err := r.in.ReadByte()
-		if option == '\r' { // the end of the line: no client negotiates option 13
+		if option == '\r' || option == '\n' { // the end of the line: no client negotiates options 13 and 10
 			_ = r.in.UnreadByte()
 			return []byte{telnetIAC, b}, err
 		}

@@ -38,12 +38,37 @@ func TestCommandReader(t *testing.T) {
 		{"one-command", "NOOP\r\n", []string{"NOOP"}},
 		{"pipelined", "USER a\r\nPASS b\r\n", []string{"USER a", "PASS b"}},
 		{"spaces-belong-to-the-pathname", "STOR   foo.bar \r\n", []string{"STOR   foo.bar "}},
-		{"cr-nul-is-cr", "STOR foo\r\x00\nboo.bar\r\n", []string{"STOR foo\r\nboo.bar"}},
-		{"cr-nul-lf-hides-no-command", "SIZE x\r\x00\nDELE y\r\n", []string{"SIZE x\r\nDELE y"}},
-		{"lf-belongs-to-the-pathname", "SIZE a\nb\r\n", []string{"SIZE a\nb"}},
-		{"lf-ends-a-verb", "NOOP\nPWD\n", []string{"NOOP", "PWD"}},
+		{"cr-nul-is-cr", "USER a\r\nSTOR foo\r\x00\nboo.bar\r\n", []string{"USER a", "STOR foo\r\nboo.bar"}},
+		{"cr-nul-lf-hides-no-command", "USER a\r\nSIZE x\r\x00\nDELE y\r\n", []string{"USER a", "SIZE x\r\nDELE y"}},
+		{"lf-belongs-to-the-pathname", "USER a\r\nPASS b\r\nSIZE a\nb\r\n\n", []string{"USER a", "PASS b", "SIZE a\nb", ""}},
+		{"lf-belongs-to-the-argument-of-an-unknown-command", "USER a\r\nXXX a\nDELE b\r\n",
+			[]string{"USER a", "XXX a\nDELE b"}},
+		{"lf-ends-a-verb", "USER a\r\nNOOP\nPWD\nSIZE a\nb\r\n", []string{"USER a", "NOOP", "PWD", "SIZE a\nb"}},
+		{"lf-ends-what-is-no-pathname", "USER a\r\nTYPE I\nREST 0\nopts utf8 on\nSIZE a\nb\r\n",
+			[]string{"USER a", "TYPE I", "REST 0", "opts utf8 on", "SIZE a\nb"}},
+		{"lf-from-the-first-line-on", "USER a\nPASS b\nCWD c d\nSIZE e\nQUIT\n",
+			[]string{"USER a", "PASS b", "CWD c d", "SIZE e", "QUIT"}},
+		{"lf-from-the-password-on", "USER a\r\nPASS b\nSIZE c\nQUIT\n", []string{"USER a", "PASS b", "SIZE c", "QUIT"}},
+		{"lf-from-another-user-on", "USER a\r\nPASS b\r\nuser a\nPASS b\nSIZE c\nQUIT\n",
+			[]string{"USER a", "PASS b", "user a", "PASS b", "SIZE c", "QUIT"}},
+		{"lf-before-user", "FEAT\nUSER a\r\nPASS b\r\nSIZE c\nSIZE d\r\n",
+			[]string{"FEAT", "USER a", "PASS b", "SIZE c", "SIZE d"}},
+		{"lf-before-user-ends-a-pathname", "SIZE c\nUSER a\n", []string{"SIZE c", "USER a"}},
+		{"lf-after-rein", "USER a\r\nREIN\r\nSIZE c\nUSER a\nSIZE d\n", []string{"USER a", "REIN", "SIZE c", "USER a", "SIZE d"}},
+		{"lf-and-spaces", "USER a \nCWD  b \n", []string{"USER a ", "CWD  b "}},
+		{"lf-and-crlf", "USER a\nSIZE b\r\nSIZE c\nSIZE d\r\x00\n", []string{"USER a", "SIZE b", "SIZE c", "SIZE d\r"}},
+		{"lf-cut-short-is-no-command", "USER a\nDELE x\nDELE y", []string{"USER a", "DELE x"}},
+		{"lf-behind-a-telnet-option", "USER a\nSIZE b\xff\xfe\nNOOP\n", []string{"USER a", "SIZE b", "NOOP"}},
+		{"lf-behind-a-line-too-long", "USER a\nSTOR " + longest + "b\nNOOP\n", []string{"USER a", "TOO LONG", "NOOP"}},
 		{"cr-alone-stays", "SIZE a\rb\r\n", []string{"SIZE a\rb"}},
-		{"cr-before-crlf-stays", "SIZE a\r\r\n", []string{"SIZE a\r"}},
+		{"cr-alone-ends-nothing", "USER a\rPASS b\r", nil},
+		{"cr-before-crlf", "SIZE a\r\r\nSIZE b\r\r\r\r\nNOOP\r\r\n\r\r\n", []string{"SIZE a", "SIZE b", "NOOP", ""}},
+		{"cr-before-crlf-behind-lf", "USER a\nSIZE a\r\r\n", []string{"USER a", "SIZE a"}},
+		{"cr-nul-before-crlf-stays", "SIZE a\r\x00\r\nSIZE a\r\r\x00\r\r\n", []string{"SIZE a\r", "SIZE a\r\r"}},
+		{"crs-within", "USER a\r\nSIZE a\r\rb\r\r\x00\n\r\r\n", []string{"USER a", "SIZE a\r\rb\r\r\n"}},
+		{"crs-before-the-end-of-the-longest", "STOR " + longest + "\r\r\r\n", []string{"STOR " + longest}},
+		{"many-crs", "SIZE " + strings.Repeat("\r", 1<<20) + "\nSIZE " + strings.Repeat("\r", 1<<20) + "x\r\n",
+			[]string{"SIZE ", "TOO LONG"}},
 		{"nul-alone-stays", "SIZE a\x00b\r\n", []string{"SIZE a\x00b"}},
 		{"empty-line", "\r\n", []string{""}},
 		{"telnet-interrupt-and-synch", "\xff\xf4\xff\xf2ABOR\r\n", []string{"ABOR"}},
@@ -159,8 +184,8 @@ func FuzzCommandReader(f *testing.F) {
 		if len(arg) > MaxLine-len("STOR ") {
 			return
 		}
-		sent := "STOR " + strings.NewReplacer("\r", "\r\x00", "\xff", "\xff\xff").Replace(arg) + "\r\n"
-		if got := readAll(strings.NewReader(sent)); len(got) != 1 || got[0] != "STOR "+arg {
+		sent := "USER a\r\nSTOR " + strings.NewReplacer("\r", "\r\x00", "\xff", "\xff\xff").Replace(arg) + "\r\n"
+		if got := readAll(strings.NewReader(sent)); len(got) != 2 || got[1] != "STOR "+arg {
 			t.Fatalf("sent %q, read %q", sent, got)
 		}
 	})
@@ -228,6 +253,29 @@ func TestCommandReaderKnowsForeignProtocols(t *testing.T) {
 			}
 			if again := r.Next(); again.Foreign != "" {
 				t.Errorf("the second line is %+v", again)
+			}
+		})
+	}
+}
+
+// What an unfinished line contains tells why it has no end.
+func TestCommandReaderKnowsUnfinishedLines(t *testing.T) {
+	for _, tt := range []struct {
+		name, bytes string
+		want        Unfinished
+	}{
+		{"none", "USER a\r\n", 0},
+		{"text", "USER a\r\nSTOR b", UnfinishedText},
+		{"lf", "USER a\r\nSTOR b\n", UnfinishedText | UnfinishedLF},
+		{"cr", "USER a\r", UnfinishedText | UnfinishedCR},
+		{"telnet-command", "\xff\xf4\xff\xf2", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := NewReader(strings.NewReader(tt.bytes))
+			for r.Next().Err == nil {
+			}
+			if got := r.Unfinished(); got != tt.want {
+				t.Errorf("got %b, want %b", got, tt.want)
 			}
 		})
 	}

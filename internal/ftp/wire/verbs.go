@@ -1,5 +1,7 @@
 package wire
 
+import "slices"
+
 // OldVerbs are the names of commands in RFC 775, which RFC 1123 4.1.3.1 asks for, with their present names.
 func OldVerbs() map[string]string {
 	return map[string]string{"XCWD": "CWD", "XCUP": "CDUP", "XPWD": "PWD", "XMKD": "MKD", "XRMD": "RMD"}
@@ -10,4 +12,11 @@ func UnimplementedVerbs() []string {
 	return []string{"SMNT", "ADAT", "CONF", "ENC", "MIC", "LPRT", "LPSV", "MAIL", "MSND", "MSOM", "MSAM", "MRSQ",
 		"MRCP", "XRSQ", "XSEM",
 		"XSEN", "XRCP", "SPSV", "CSID", "COMB", "DSIZ", "RMDA", "MFCT", "MD5", "THMB"}
+}
+
+// TakesPathname reports whether the argument of a command may be a pathname, which may contain LF (RFC 2640 3.1).
+// Commands that this server does not know may take one: what follows LF in it is no command.
+func TakesPathname(verb string) bool {
+	return !slices.Contains([]string{"USER", "PASS", "ACCT", "HOST", "LANG", "CLNT", "AUTH", "PBSZ", "PROT", "OPTS", "HELP",
+		"TYPE", "MODE", "STRU", "REST", "ALLO", "EPSV", "PORT", "EPRT", "RANG"}, verb)
 }
