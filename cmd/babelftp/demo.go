@@ -111,7 +111,7 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 		err = errors.Join(err, storage.Close(closing))
 	}()
 
-	password := rand.Text() // of the administrator
+	password, token := rand.Text(), rand.Text() // of the administrator
 	cfg, err := demoConfig(d.listen, d.locales, password)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 	}
 	reach := storage.AWSConfig()
 	opts := server.Options{
-		AWS: &reach, Certificate: certificate, Version: buildVersion(), Logger: log, Tail: tail,
+		AWS: &reach, Certificate: certificate, Version: buildVersion(), Logger: log, Tail: tail, AdminToken: token,
 	}
 	return serveDemo(cfg, func() error {
 		srv, err := server.New(ctx, cfg, opts)
@@ -133,7 +133,7 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 			return err
 		}
 		return serveUntil(ctx, now, srv, log, func() {
-			fmt.Fprint(cmd.OutOrStdout(), d.welcome(srv.Addr(), dir, storage)+administration(srv.AdminAddr(), password))
+			fmt.Fprint(cmd.OutOrStdout(), d.welcome(srv.Addr(), dir, storage)+administration(srv.AdminAddr(), token, password))
 		})
 	})
 }
@@ -232,13 +232,14 @@ func demoConfig(listen, locales, password string) (*config.Config, error) {
 	return cfg, cfg.Validate()
 }
 
-// administration says how to look at the server. Anyone who has the address is an administrator.
-func administration(addr net.Addr, password string) string {
+// administration says how to look at the server in a browser. The link logs in once, and then the password does.
+func administration(addr net.Addr, token, password string) string {
 	return fmt.Sprintf(`
-Who is connected, and what moves, in a browser on this machine:
+See who is connected and what is transferred, in a browser on this machine:
 
-  http://%s/login?user=%s&password=%s
-`, addr, demoAdministrator, password)
+  http://%s/login?token=%s
+  (the link works once; after that, log in as %s with the password %s)
+`, addr, token, demoAdministrator, password)
 }
 
 // welcome says what to type next.

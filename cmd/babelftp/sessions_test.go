@@ -23,7 +23,8 @@ import (
 func TestSessions(t *testing.T) {
 	p := start(t, nil, "demo", "--listen", "127.0.0.1:0")
 	address := p.expect(welcomeLine)
-	link := p.expect(`^ +(http://127\.0\.0\.1:\d+/login\?user=admin&password=\S+)$`)
+	link := p.expect(`^ +(http://127\.0\.0\.1:\d+/login\?token=\S+)$`)
+	password := p.expect(`log in as admin with the password (\S+)\)$`)
 	jar, _ := cookiejar.New(nil)
 	browser := &http.Client{Jar: jar}
 	get := func(address string) (string, int) {
@@ -47,7 +48,7 @@ func TestSessions(t *testing.T) {
 	}
 
 	passwordFile := filepath.Join(t.TempDir(), "password")
-	must.WriteFile(t, passwordFile, at.Query().Get("password")+"\n")
+	must.WriteFile(t, passwordFile, password+"\n")
 	ask := func(code int, command ...string) string {
 		t.Helper()
 		got, stdout, stderr := output(t, "", append(command, "--url", base, "--as", "admin", "--password-file", passwordFile)...)
@@ -141,7 +142,7 @@ func TestSessions(t *testing.T) {
 
 // Two demos at the same time have addresses of their own.
 func TestTwoDemos(t *testing.T) {
-	const link = `^ +http://(127\.0\.0\.1:\d+)/login\?user=admin&password=\S+$`
+	const link = `^ +http://(127\.0\.0\.1:\d+)/login\?token=\S+$`
 	first, second := start(t, nil, "demo", "--listen", "127.0.0.1:0"), start(t, nil, "demo", "--listen", "127.0.0.1:0")
 	if a, b := first.expect(link), second.expect(link); a == b {
 		t.Errorf("both have %s", a)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -165,7 +166,7 @@ type tab struct {
 }
 
 // open opens a page as a reader of a language. At the end of the test the console must be empty.
-func open(t *testing.T, url, language string) *tab {
+func open(t *testing.T, url, language string, cookies ...*http.Cookie) *tab {
 	t.Helper()
 	b := chromium(t)
 	var context struct{ BrowserContextID string }
@@ -194,6 +195,9 @@ func open(t *testing.T, url, language string) *tab {
 	tab.ask("Emulation.setUserAgentOverride", object{"userAgent": version.UserAgent, "acceptLanguage": language}, nil)
 	tab.prefer("light")
 	tab.resize(1280, 900)
+	for _, c := range cookies {
+		tab.ask("Network.setCookie", object{"name": c.Name, "value": c.Value, "url": url, "httpOnly": true}, nil)
+	}
 	tab.ask("Page.navigate", object{"url": url}, nil)
 	tab.wait(`document.readyState === 'complete' && location.href !== 'about:blank'`)
 	return tab

@@ -9,8 +9,8 @@
 //
 //   - Basic authentication, for scripts (RFC 7617).
 //   - A cookie, for browsers. POST /login exchanges the form fields "user" and "password" for it, with status 204, and
-//     401 for wrong ones. GET /login?user=NAME&password=PASSWORD does so too, and redirects to the page. POST /logout
-//     removes the cookie.
+//     401 for wrong ones. POST /logout removes the cookie. A server that was given a token, as the demo is, also
+//     exchanges it for a cookie, once: GET /login?token=TOKEN.
 //   - A certificate of tls.client_ca_file. Its subject names the administrator.
 //
 // Requests that other sites make browsers send are refused. So are those for a name that is not this machine's, where

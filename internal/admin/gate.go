@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"context"
+	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
@@ -26,6 +27,8 @@ const (
 	visitLasts = time.Hour
 	// maxVisits is how many of them are remembered. They are forgotten where there are more, which costs lines.
 	maxVisits = 1000
+	// linkAdministrator is the name in the logs of who follows the link that logs in once.
+	linkAdministrator = "link"
 	// maxForm is how many bytes the body of a request has at most.
 	maxForm = 4 << 10
 )
@@ -51,6 +54,7 @@ type gate struct {
 
 	mu          sync.Mutex
 	credentials credentials
+	token       string // of the link that logs in once; empty without one
 }
 
 // credentials are what administrators have. They are replaced, not changed.
@@ -75,9 +79,9 @@ func newCredentials() credentials {
 	return credentials{browsers: newBrowsers(), ended: make(chan struct{}), visits: map[visit]time.Time{}}
 }
 
-func newGate(audit *audit.Log, log *slog.Logger) *gate {
+func newGate(audit *audit.Log, log *slog.Logger, token string) *gate {
 	g := &gate{
-		audit: audit, log: log,
+		audit: audit, log: log, token: token,
 		throttle: limits.NewThrottle[netip.Prefix, struct{}](longestWait), origins: http.NewCrossOriginProtection(),
 		credentials: newCredentials(),
 	}
@@ -123,7 +127,7 @@ func (g *gate) handler(api, page http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(Root+"/", g.guard(api))
 	mux.HandleFunc("POST /login", g.logIn)
-	mux.HandleFunc("GET /login", g.logIn)
+	mux.HandleFunc("GET /login", g.followLink)
 	mux.HandleFunc("POST /logout", g.logOut)
 	mux.Handle("/", page)
 	return g.strict(g.origins.Handler(mux))
@@ -313,22 +317,42 @@ func (c *credentials) set(w http.ResponseWriter, value string, life time.Duratio
 	})
 }
 
-// logIn exchanges a name and a password for the cookie. GET is for links, whose readers want the page.
+// logIn exchanges the name and the password of a form for the cookie. It ignores the query of the URL, because
+// proxies and browsers keep URLs.
 func (g *gate) logIn(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	c := g.current()
-	name := r.FormValue("user")
-	if !g.isPassword(&c, r, name, r.FormValue("password")) {
+	name := r.PostFormValue("user")
+	if !g.isPassword(&c, r, name, r.PostFormValue("password")) {
 		Fail(w, &Error{Status: http.StatusUnauthorized, Text: "admin.users has no such name with this password"})
 		return
 	}
 	c.set(w, c.browsers.begin(name), cookieLife)
 	g.tell(name, r)
-	if r.Method == http.MethodGet {
-		http.Redirect(w, r, "/", http.StatusSeeOther)
-		return
-	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// followLink redirects to the page, and sets the cookie if the link has the token that logs in once. Without it the
+// page asks for a password.
+func (g *gate) followLink(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	if g.takeToken(r.URL.Query().Get("token")) {
+		c := g.current()
+		c.set(w, c.browsers.begin(linkAdministrator), cookieLife)
+		g.tell(linkAdministrator, r)
+	}
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+// takeToken reports whether a token is the one of the link, which is then used up.
+func (g *gate) takeToken(token string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.token == "" || subtle.ConstantTimeCompare([]byte(token), []byte(g.token)) != 1 {
+		return false
+	}
+	g.token = ""
+	return true
 }
 
 // logOut ends the login of the browser, and removes the cookie from it. A copy of the cookie is no login any more.

@@ -25,7 +25,7 @@ func TestAuditOfRequestsWithPassword(t *testing.T) {
 	must.OK(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		g := newGate(audit.New(&out, func() bool { return true }, nil), slog.New(slog.DiscardHandler))
+		g := newGate(audit.New(&out, func() bool { return true }, nil), slog.New(slog.DiscardHandler), "")
 		set := func(clients *x509.CertPool) {
 			passwords, err := newPasswords(map[string]string{administratorName: hash})
 			must.OK(t, err)
@@ -72,7 +72,7 @@ func TestAuditOfRequestsWithPassword(t *testing.T) {
 
 // Visits are forgotten where there are too many.
 func TestManyVisits(t *testing.T) {
-	g := newGate(nil, slog.New(slog.DiscardHandler))
+	g := newGate(nil, slog.New(slog.DiscardHandler), "")
 	c := g.current()
 	for i := range 2 * maxVisits {
 		r := &http.Request{RemoteAddr: fmt.Sprintf("10.0.%d.%d:1000", i/250, i%250)}

@@ -44,11 +44,12 @@ type tlsFiles struct {
 }
 
 // NewListener makes a listener with an API and a page. The page gets what neither the API nor the login is asked for.
-// The audit log, nil for none, gets the logins. NewListener opens no socket.
+// The audit log, nil for none, gets the logins. A token, if not empty, lets the link /login?token=TOKEN log in one
+// browser, once. NewListener opens no socket.
 func NewListener(
-	cfg config.Admin, api, page http.Handler, audit *audit.Log, log *slog.Logger,
+	cfg config.Admin, api, page http.Handler, audit *audit.Log, log *slog.Logger, token string,
 ) (*Listener, error) {
-	l := &Listener{log: log, gate: newGate(audit, log)}
+	l := &Listener{log: log, gate: newGate(audit, log, token)}
 	first, err := l.Prepare(cfg)
 	if err != nil {
 		return nil, err

@@ -30,6 +30,7 @@ const (
 	administratorName = "ann"
 	password          = "0123456789abcdef0123456789abcdef"
 	otherPassword     = "fedcba9876543210fedcba9876543210"
+	linkToken         = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
 )
 
 // users is `admin.users` with one administrator.
@@ -58,7 +59,7 @@ func serve(t *testing.T, cfg config.Admin, api http.Handler) (l *Listener, addre
 
 func serveAudited(t *testing.T, cfg config.Admin, api http.Handler, lines *audit.Log) (l *Listener, address string) {
 	t.Helper()
-	l, err := NewListener(cfg, api, answers("page"), lines, slog.New(slog.DiscardHandler))
+	l, err := NewListener(cfg, api, answers("page"), lines, slog.New(slog.DiscardHandler), linkToken)
 	must.OK(t, err)
 	bound := must.Listen(t)
 	ended := make(chan error)
@@ -147,7 +148,7 @@ func TestPassword(t *testing.T) {
 		{"another site reads", http.MethodGet, path, []string{right, "Sec-Fetch-Site: cross-site"}, 403, `{"error":`},
 		{"another port reads", http.MethodGet, path, []string{right, "Sec-Fetch-Site: same-site"}, 403, `{"error":`},
 		{"own page reads", http.MethodGet, path, []string{right, "Sec-Fetch-Site: same-origin"}, 200, "api"},
-		{"another site logs in", http.MethodPost, "/login?user=ann&password=" + password, []string{"Origin: https://attacker.example"},
+		{"another site logs in", http.MethodPost, "/login?token=" + linkToken, []string{"Origin: https://attacker.example"},
 			403, `{"error":`},
 	} {
 		t.Run(strings.ReplaceAll(tc.label, " ", "-"), func(t *testing.T) {
@@ -217,10 +218,26 @@ func TestCookie(t *testing.T) {
 	if got := sendPage(t, http.DefaultClient, http.MethodGet, base+"/api/v1/server", nil, copied); got.status != 401 {
 		t.Errorf("a copy of the cookie after the logout: %d", got.status)
 	}
-	if got := sendPage(t, browser, http.MethodGet, base+"/login?user=ann&password="+password, nil); got.status != 200 ||
-		got.body != "page" || got.at.RawQuery != "" {
+	for _, refused := range []string{"user=ann&password=" + password, "token=", "token=wrong"} {
+		if got := sendPage(t, browser, http.MethodGet, base+"/login?"+refused, nil); got.body != "page" || got.at.RawQuery != "" {
+			t.Errorf("%s leads to %s %s", refused, got.at, got.body)
+		}
+		asks(401)
+	}
+	if got := sendPage(t, browser, http.MethodPost, base+"/login?user=ann&password="+password, nil); got.status != 401 {
+		t.Errorf("a password in a URL: %d", got.status)
+	}
+	link := base + "/login?token=" + linkToken
+	if got := sendPage(t, browser, http.MethodGet, link, nil); got.status != 200 || got.body != "page" || got.at.RawQuery != "" {
 		t.Errorf("the link leads to %s %s", got.at, got.body)
 	}
+	asks(200)
+	_ = sendPage(t, browser, http.MethodPost, base+"/logout", nil)
+	if got := sendPage(t, browser, http.MethodGet, link, nil); got.body != "page" {
+		t.Errorf("the link a second time leads to %s %s", got.at, got.body)
+	}
+	asks(401)
+	login = sendPage(t, browser, http.MethodPost, base+"/login", url.Values{"user": {"ann"}, "password": {password}})
 	asks(200)
 
 	streaming := make(chan struct{})

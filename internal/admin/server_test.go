@@ -37,7 +37,6 @@ import (
 const (
 	name     = "ann"
 	password = "correct-horse-battery-staple"
-	link     = "/login?user=" + name + "&password=" + password
 )
 
 // start starts a server with an address for administrators.
@@ -69,9 +68,21 @@ func address(srv *server.Server) string { return "http://" + srv.AdminAddr().Str
 // look opens the page of a server, logged in, when it shows a state.
 func look(t *testing.T, srv *server.Server, language string) *tab {
 	t.Helper()
-	tab := open(t, address(srv)+link, language)
+	tab := openLoggedIn(t, address(srv), language)
 	tab.wait(`!document.querySelector('#state').hidden`)
 	return tab
+}
+
+// openLoggedIn opens the page of a server with the cookie of an administrator.
+func openLoggedIn(t *testing.T, base, language string) *tab {
+	t.Helper()
+	response, err := http.PostForm(base+"/login", url.Values{"user": {name}, "password": {password}})
+	must.OK(t, err)
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusNoContent {
+		t.Fatalf("login: %s", response.Status)
+	}
+	return open(t, base, language, response.Cookies()...)
 }
 
 // login is a session of alice.
@@ -620,7 +631,7 @@ func TestLostConnection(t *testing.T) {
 	}))
 	t.Cleanup(front.Close)
 	t.Cleanup(front.CloseClientConnections)
-	tab := open(t, front.URL+link, "en")
+	tab := openLoggedIn(t, front.URL, "en")
 	tab.expect("net::ERR_")
 	live := `!document.querySelector('#state').hidden && document.querySelector('#connection').textContent === 'Connected. The page updates itself.'`
 	tab.wait(live)

@@ -58,7 +58,7 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 		return a, nil
 	}
 	var err error
-	a.tcp, err = admin.NewListener(cfg.Admin, api, admin.PageHandler(bundle), s.auditLog, s.log)
+	a.tcp, err = admin.NewListener(cfg.Admin, api, admin.PageHandler(bundle), s.auditLog, s.log, s.opts.AdminToken)
 	return a, err
 }
 

@@ -51,6 +51,10 @@ type Options struct {
 	// Logger gets what happens. The default discards it.
 	Logger *slog.Logger
 
+	// AdminToken lets one browser log in as an administrator, once, by the link /login?token=TOKEN. The default has no
+	// such link.
+	AdminToken string
+
 	// Tail keeps the last lines of the Logger for administrators. The default has none.
 	Tail *admin.LogTail
 
