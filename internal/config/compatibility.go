@@ -12,7 +12,8 @@ import (
 // Compatibility is how clients and devices that differ from the standards are treated. A tenant, a network of its
 // clients and a user each have one: what the user says counts first, then the network, then the tenant.
 type Compatibility struct {
-	// How clients without UTF-8 write names: `utf-8`, `raw`, or the label of a charset.
+	// How clients without UTF-8 write names: `utf-8`, `raw`, or the label of a charset, or a list of charsets in the order
+	// in which they are tried.
 	Charset value.Encoding `yaml:"charset" default:"utf-8"`
 	// TYPE A: `convert` between CR LF on the way and LF in the bucket, or `keep` all bytes.
 	ASCII ASCII `yaml:"ascii" default:"convert"`
@@ -57,8 +58,13 @@ func (x Compatibility) BackslashOf() pathname.Backslash {
 	return x.Backslash
 }
 
-// CompatibilityAt is how the tenant treats a client at an address that has not logged in.
+// CompatibilityAt returns how the tenant treats a client at an address that has not logged in.
 func (t *Tenant) CompatibilityAt(addr netip.Addr) Compatibility {
+	return t.CompatibilityOfNetwork(addr).Or(t.Compatibility)
+}
+
+// CompatibilityOfNetwork returns what is configured for the smallest network that has the address.
+func (t *Tenant) CompatibilityOfNetwork(addr netip.Addr) Compatibility {
 	found, bits := &Compatibility{}, -1
 	addr = addr.Unmap().WithZone("")
 	for network, c := range t.CompatibilityByNetwork {
@@ -66,7 +72,7 @@ func (t *Tenant) CompatibilityAt(addr netip.Addr) Compatibility {
 			found, bits = c, network.Bits()
 		}
 	}
-	return found.Or(t.Compatibility)
+	return *found
 }
 
 // check reports what contradicts itself in the section that p leads to.

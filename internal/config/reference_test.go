@@ -309,7 +309,9 @@ func formOf(t reflect.Type) form {
 	case reflect.TypeFor[language.Tag]():
 		return form{"language", "a language tag (BCP 47): `en`, `pt-BR`", text("")}
 	case reflect.TypeFor[value.Encoding]():
-		return form{"encoding", "`utf-8`, `raw`, or the label of a charset: `windows-1252`, `shift_jis`", text("")}
+		return form{"encoding", "`utf-8`, `raw`, or the label of a charset: `windows-1252`, `shift_jis`; a list: " +
+			"`[euc-jp, shift_jis]`",
+			map[string]any{"type": []string{"array", "string", "null"}, "items": text("")}}
 	case reflect.TypeFor[value.Secret]():
 		return form{"secret", "a text that the server never shows, best from a file", text("", "number")}
 	}

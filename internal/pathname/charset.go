@@ -1,9 +1,8 @@
 package pathname
 
 import (
-	"errors"
-	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
@@ -11,64 +10,127 @@ import (
 	"golang.org/x/text/encoding/ianaindex"
 )
 
-// ErrNotInEncoding says that bytes are no name in an encoding.
-var ErrNotInEncoding = errors.New("pathname: the name is not in the encoding")
-
-// The encodings that are no charsets.
-const (
-	utf8Name = "utf-8"
-	rawName  = "raw"
-)
-
-// An Encoding is how a client writes pathnames: in UTF-8, in a charset from
-// before it, or as bytes that mean nothing. In each of them a name that
-// one client has written is the same key for all, and Encode returns the bytes that
-// Decode got. Nil and the zero value are UTF-8. An Encoding does not change and
-// serves all sessions at once.
-type Encoding struct {
+// A Charset writes text as bytes. Nil is UTF-8. A Charset does not change, and all sessions share it.
+type Charset struct {
 	name      string
-	charset   encoding.Encoding // nil for UTF-8 and raw
+	codec     encoding.Encoding
 	preferred preferredBytes
 }
 
-// ParseEncoding returns the encoding of a label: "utf-8", "raw", or a charset. The labels of
-// charsets are those of the WHATWG's Encoding Standard and of IANA's registry, in upper
-// or lower case.
-//
-// The WHATWG reads the labels as they are used: iso-8859-1 is windows-1252,
-// iso-8859-9 is windows-1254, iso-8859-11 and tis-620 are windows-874, shift_jis
-// and euc-kr have Microsoft's extensions. So do the devices that use these labels. Their
-// bytes 0x80 to 0x9F are quotation marks and the euro, and never the control characters
-// of ISO 8859. String returns the name of the charset.
-//
-// Parse refuses charsets with shift states, and those with other characters in the
-// place of ASCII's (iso-2022-jp, utf-16, EBCDIC). In these, the bytes of "/" and "."
-// may be parts of other characters.
-func ParseEncoding(label string) (*Encoding, error) {
-	label = strings.ToLower(strings.TrimSpace(label))
-	if label == rawName {
-		return &Encoding{name: rawName}, nil
+// Name returns the name of the charset in lower case.
+func (c *Charset) Name() Choice {
+	if c == nil {
+		return UTF8
 	}
-	charset, name := lookUp(label)
-	switch {
-	case charset == nil:
-		return nil, fmt.Errorf(
-			"there is no charset %q; write utf-8, raw, or a charset such as windows-1252, iso-8859-15, ibm850, "+
-				"koi8-r, shift_jis, euc-jp, gbk, big5 or euc-kr", label)
-	case name == utf8Name:
-		return &Encoding{name: utf8Name}, nil
-	case name == "x-user-defined" || !extendsASCII(charset):
-		return nil, fmt.Errorf(
-			"the charset %q cannot be that of pathnames, because it does not extend ASCII; write utf-8, or the "+
-				"charset in which the clients write a slash as the byte 2F", label)
+	return Choice(c.name)
+}
+
+// Decode returns the text that the bytes stand for. It returns false for bytes that stand for no character, and for
+// bytes that Encode would write otherwise, because Encode could not give them back.
+func (c *Charset) Decode(bytes string) (string, bool) {
+	if c == nil {
+		return bytes, utf8.ValidString(bytes)
 	}
-	return &Encoding{name: name, charset: charset, preferred: preferredBytesOf(name)}, nil
+	text, err := c.codec.NewDecoder().String(bytes)
+	// The decoder puts U+FFFD for bytes that it does not know.
+	if err != nil || strings.ContainsRune(text, utf8.RuneError) {
+		return "", false
+	}
+	if encoded, ok := c.write(text); !ok || encoded != bytes {
+		return "", false
+	}
+	return text, true
+}
+
+// Encode returns the bytes that Decode turns into the text, and false if there are none.
+func (c *Charset) Encode(text string) (string, bool) {
+	if c == nil {
+		return text, utf8.ValidString(text)
+	}
+	bytes, ok := c.write(text)
+	if !ok {
+		return "", false
+	}
+	decoded, ok := c.Decode(bytes)
+	return bytes, ok && decoded == text
+}
+
+// write returns the text in the charset, and false if the charset lacks a character.
+func (c *Charset) write(text string) (string, bool) {
+	encoder := c.codec.NewEncoder()
+	var b strings.Builder
+	for {
+		i := strings.IndexFunc(text, c.preferred.has)
+		if i < 0 {
+			i = len(text)
+		}
+		// The encoder stops at a character that is missing.
+		encoded, err := encoder.String(text[:i])
+		if err != nil {
+			return "", false
+		}
+		b.WriteString(encoded)
+		if i == len(text) {
+			return b.String(), true
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		b.WriteString(c.preferred[r])
+		text = text[i+size:]
+	}
+}
+
+// maxBytes is how many bytes a character of a name in a charset has. GB 18030 can write all of Unicode in four bytes,
+// but names consist of the characters that GBK has.
+const maxBytes = 2
+
+// lacks reports whether a text has a character that names in the charset do not have.
+func (c *Charset) lacks(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool {
+		if r < utf8.RuneSelf {
+			return false
+		}
+		bytes, ok := c.Encode(string(r))
+		return !ok || c.name == "gb18030" && len(bytes) > maxBytes
+	})
+}
+
+// hasMultibyteCharacters reports whether the charset is one of East Asia, which has two bytes for most characters.
+func (c *Charset) hasMultibyteCharacters() bool {
+	switch c.name {
+	case "gbk", "gb18030", "big5", "euc-jp", "shift_jis", "euc-kr":
+		return true
+	}
+	return false
+}
+
+// meant reports whether a name that a client has sent is in the charset rather than in UTF-8, if the clients of the
+// charset are mixed with clients that write UTF-8. written is its reading in the charset, and inUTF8 the other one.
+//
+// The bytes of a name in an East Asian charset that are valid UTF-8 mostly look like Latin, Greek, Cyrillic or Arabic
+// letters, which have two bytes in UTF-8, and rarely like other letters. The bytes of a name in UTF-8 look like letters
+// and symbols in a charset of single bytes.
+func (c *Charset) meant(written, inUTF8 string) bool {
+	if c.hasMultibyteCharacters() {
+		return c.lacks(inUTF8) || strings.ContainsFunc(inUTF8, hasTwoBytesInUTF8)
+	}
+	return c.lacks(inUTF8) && !strings.ContainsFunc(written, isSymbol)
+}
+
+func hasTwoBytesInUTF8(r rune) bool { return utf8.RuneLen(r) == 2 }
+
+// isSymbol reports whether a character is rare in names: a symbol beyond ASCII, a number such as "²", or a format or
+// control character.
+func isSymbol(r rune) bool {
+	return r >= utf8.RuneSelf && !unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.P)
 }
 
 // lookUp returns a charset and its name. The WHATWG comes first because it knows how
 // labels are used. IANA's registry has the code pages of DOS too, in which the FTP
 // client of Windows' command prompt writes.
 func lookUp(label string) (encoding.Encoding, string) {
+	if name, ok := aliases()[label]; ok {
+		label = name
+	}
 	if charset, err := htmlindex.Get(label); err == nil {
 		name, _ := htmlindex.Name(charset)
 		return charset, name
@@ -84,6 +146,21 @@ func lookUp(label string) (encoding.Encoding, string) {
 	return charset, strings.ToLower(name)
 }
 
+// aliases returns labels of vendors and programming languages that neither the WHATWG nor IANA has, with the name of
+// their charset.
+func aliases() map[string]string {
+	return map[string]string{
+		"cp932": "shift_jis", "ms932": "shift_jis", "windows-932": "shift_jis",
+		"ms936": "gbk", "windows-936": "gbk", "euc-cn": "gbk", "euccn": "gbk", "cp54936": "gb18030",
+		"cp949": "euc-kr", "ms949": "euc-kr", "uhc": "euc-kr", "euckr": "euc-kr", "cp51949": "euc-kr",
+		"cp950": "big5", "ms950": "big5", "windows-950": "big5", "big5hkscs": "big5",
+		"eucjp": "euc-jp", "euc_jp": "euc-jp", "eucjp-ms": "euc-jp", "eucjp-win": "euc-jp", "cp51932": "euc-jp",
+		"koi8r": "koi8-r", "koi8u": "koi8-u", "cp20866": "koi8-r", "cp21866": "koi8-u",
+		"latin-1": "iso-8859-1", "latin-2": "iso-8859-2", "latin-9": "iso-8859-15", "latin9": "iso-8859-15",
+		"cp874": "windows-874", "cp65001": utf8Name, "utf8": utf8Name, "utf_8": utf8Name,
+	}
+}
+
 // extendsASCII reports whether each byte of ASCII stands for itself. In a charset with
 // shift states, ESC or "~" does not.
 func extendsASCII(charset encoding.Encoding) bool {
@@ -94,106 +171,6 @@ func extendsASCII(charset encoding.Encoding) bool {
 		}
 	}
 	return true
-}
-
-// String returns the name: "utf-8", "raw" or that of the charset in lower case.
-func (e *Encoding) String() string {
-	if e == nil || e.name == "" {
-		return utf8Name
-	}
-	return e.name
-}
-
-// DisplayName returns the name for clients and people: that of String in upper case,
-// and "8-BIT" for raw.
-func (e *Encoding) DisplayName() string {
-	if e.Raw() {
-		return "8-BIT"
-	}
-	return strings.ToUpper(e.String())
-}
-
-// UTF8 reports whether names are UTF-8 and nothing else.
-func (e *Encoding) UTF8() bool { return e.String() == utf8Name }
-
-// Raw reports whether names are bytes without a meaning.
-func (e *Encoding) Raw() bool { return e.String() == rawName }
-
-// Decode returns the name, in UTF-8, that a client means by the bytes of one
-// segment of a path. The error is [ErrNotInEncoding].
-//
-// Except in raw, Decode takes a name that is valid UTF-8 for UTF-8 (RFC 2640, section
-// 3.1). Few names in a charset are valid UTF-8, and those are very short: the one
-// character 与 in EUC-JP. Decode refuses bytes that stand for no character. It also
-// refuses bytes that Encode would not write, because it could not give them back.
-func (e *Encoding) Decode(name string) (string, error) {
-	switch {
-	case e.Raw():
-		return escapeRaw(name), nil
-	case utf8.ValidString(name):
-		return name, nil
-	case e.UTF8():
-		return "", fmt.Errorf("%w: %q is not UTF-8", ErrNotInEncoding, name)
-	}
-	decoded, err := e.charset.NewDecoder().String(name)
-	// The decoder puts U+FFFD for what it does not know.
-	if err != nil || strings.ContainsRune(decoded, utf8.RuneError) {
-		return "", fmt.Errorf("%w: %q has bytes that stand for nothing in %s", ErrNotInEncoding, name, e)
-	}
-	if encoded, ok := e.inCharset(decoded); !ok || encoded != name {
-		return "", fmt.Errorf("%w: %q is not how %s writes %q", ErrNotInEncoding, name, e, decoded)
-	}
-	return decoded, nil
-}
-
-// Encode returns the bytes that Decode makes the name of, which is a valid UTF-8
-// segment of a key. If the charset lacks one of its characters the whole name is UTF-8,
-// so that no data is lost (RFC 2640, section 3.1). It is UTF-8 as well if the bytes in
-// the charset would be valid UTF-8, because Decode would take them for another name.
-//
-// Encode returns false when no bytes stand for the name: it is not UTF-8, or the
-// encoding is raw and Decode never makes such a name.
-func (e *Encoding) Encode(name string) (string, bool) {
-	switch {
-	case !utf8.ValidString(name):
-		return "", false
-	case e.Raw():
-		return unescapeRaw(name)
-	case e.UTF8() || isASCII(name):
-		return name, true
-	}
-	encoded, ok := e.inCharset(name)
-	if !ok {
-		return name, true
-	}
-	if decoded, err := e.Decode(encoded); err != nil || decoded != name {
-		return name, true
-	}
-	return encoded, true
-}
-
-// inCharset returns the name in the charset, and false if that lacks a character.
-func (e *Encoding) inCharset(name string) (string, bool) {
-	encoder := e.charset.NewEncoder()
-	var b strings.Builder
-	for {
-		i := strings.IndexFunc(name, e.preferred.has)
-		if i < 0 {
-			i = len(name)
-		}
-		// The encoder stops at a character that is missing.
-		encoded, err := encoder.String(name[:i])
-		if err != nil {
-			return "", false
-		}
-		b.WriteString(encoded)
-		if i == len(name) {
-			return b.String(), true
-		}
-		r, size := utf8.DecodeRuneInString(name[i:])
-		b.WriteString(e.preferred[r])
-		name = name[i+size:]
-	}
 }
 
 func isASCII(s string) bool {

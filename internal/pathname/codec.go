@@ -13,7 +13,8 @@ import (
 // are UTF-8.
 type Codec struct {
 	Rules
-	UTF8 bool // whether the client has said that its pathnames are UTF-8
+	Choice Choice // what the session has decided on
+	Listed bool   // whether the session has shown names to the client
 }
 
 // maxPathname is the length in bytes of the longest key of S3.
@@ -23,9 +24,9 @@ const maxPathname = 1024
 // the encoding before it resolves any "..". Every SP belongs to the pathname, leading
 // and trailing ones too (RFC 2640 3.1). An empty argument means the working directory.
 // The error is [syscall.EILSEQ] for a NUL, an [EncodingError], or [syscall.ENAMETOOLONG].
-func (c Codec) Absolute(workingDirectory, arg string) (string, error) {
+func (c Codec) Absolute(workingDirectory, arg string) (Name, error) {
 	if arg == "" {
-		return workingDirectory, nil
+		return Name{Path: workingDirectory}, nil
 	}
 	name, _, err := c.decode(workingDirectory, arg)
 	return name, err
@@ -33,47 +34,103 @@ func (c Codec) Absolute(workingDirectory, arg string) (string, error) {
 
 // AbsoluteFile is Absolute for the pathname of a file to be made. The error is
 // [syscall.EISDIR] for "name/", "." and "..", which name directories.
-func (c Codec) AbsoluteFile(workingDirectory, arg string) (string, error) {
+func (c Codec) AbsoluteFile(workingDirectory, arg string) (Name, error) {
 	name, last, err := c.decode(workingDirectory, arg)
 	if err != nil {
-		return "", err
+		return Name{}, err
 	}
 	switch last {
 	case "", ".", "..":
-		return "", &fs.PathError{Op: "create", Path: name, Err: syscall.EISDIR}
+		return Name{}, &fs.PathError{Op: "create", Path: name.Path, Err: syscall.EISDIR}
 	}
 	return name, nil
 }
 
 // decode translates a pathname to UTF-8 segment by segment, because directories may
 // have encodings of their own. In no encoding is the byte of "/" part of another
-// character. That of a backslash is in some, so it separates only when it is decoded. The
-// last segment is returned as it was given.
-func (c Codec) decode(workingDirectory, arg string) (name, last string, err error) {
+// character. The last segment is returned as it was given.
+func (c Codec) decode(workingDirectory, arg string) (name Name, last string, err error) {
 	if strings.IndexByte(arg, 0) >= 0 {
-		return "", "", syscall.EILSEQ
+		return Name{}, "", syscall.EILSEQ
 	}
-	name = workingDirectory
+	name.Path = workingDirectory
 	if path.IsAbs(arg) {
-		name = "/"
+		name.Path = "/"
 	}
-	for i, segment := range strings.Split(arg, "/") {
-		encoding := c.EncodingOf(name)
-		decoded, err := encoding.Decode(segment)
+	for i, bytes := range strings.Split(arg, "/") {
+		encoding := c.EncodingOf(name.Path)
+		read, err := c.read(encoding, bytes)
 		if err != nil {
-			return "", "", &EncodingError{encoding, err}
+			return Name{}, "", &EncodingError{encoding, err}
 		}
-		if c.Backslash == BackslashSeparates && !encoding.Raw() {
-			if decoded = strings.ReplaceAll(decoded, `\`, "/"); i == 0 && path.IsAbs(decoded) {
-				name = "/"
+		c.note(&name, encoding, bytes, read)
+		for j, s := range c.split(encoding, read) {
+			if last = s.name(); last == "" && i == 0 && j == 0 && bytes != "" {
+				name.Path = "/" // the argument begins with a backslash that separates
 			}
-		}
-		last = decoded[strings.LastIndexByte(decoded, '/')+1:]
-		if name = path.Join(name, decoded); len(name)-len("/") > maxPathname {
-			return "", "", syscall.ENAMETOOLONG // also where ".." would make it shorter
+			name.Path = path.Join(name.Path, last)
+			if len(s.readings) > 1 {
+				name.add(s)
+			}
+			if len(name.Path)-len("/") > maxPathname {
+				return Name{}, "", syscall.ENAMETOOLONG // also where ".." would make it shorter
+			}
 		}
 	}
 	return name, last, nil
+}
+
+// split divides what was read at its backslashes, if they separate. The byte of a backslash is part of other characters
+// in some charsets, so it separates only when it is decoded. Readings with backslashes at other places than the first
+// one are left out.
+func (c Codec) split(encoding *Encoding, read *segment) []*segment {
+	if c.Backslash != BackslashSeparates || encoding.Raw() || !strings.Contains(read.name(), `\`) {
+		return []*segment{read}
+	}
+	pieces := strings.Split(read.name(), `\`)
+	split := make([]*segment, len(pieces))
+	for i := range split {
+		piece := *read
+		piece.readings, piece.created = nil, 0
+		split[i] = &piece
+	}
+	for at, reading := range read.readings {
+		names := strings.Split(reading.Name, `\`)
+		if len(names) != len(pieces) {
+			continue
+		}
+		for i, s := range split {
+			if at == read.created {
+				s.created = len(s.readings)
+			}
+			s.readings = append(s.readings, Reading{names[i], reading.Charset})
+		}
+	}
+	return split
+}
+
+// note keeps what the bytes of a segment tell of the charset of the client, if they can be in one charset only. A name
+// in UTF-8 that no charset can write tells nothing once the client has seen names, because the server shows such a name
+// in UTF-8.
+func (c Codec) note(name *Name, encoding *Encoding, bytes string, read *segment) {
+	if len(read.readings) != 1 || isASCII(bytes) || encoding.Raw() || encoding.UTF8() || name.Choice != Undecided {
+		return
+	}
+	charset := read.readings[0].Charset
+	if charset == nil && c.Listed {
+		if _, shownIn := encoding.encode(bytes); shownIn == nil {
+			return
+		}
+	}
+	name.Choice = charset.Name()
+}
+
+// add keeps the other readings of the last segment of the pathname.
+func (n *Name) add(s *segment) {
+	if n.ambiguous == nil {
+		n.ambiguous = map[string]*segment{}
+	}
+	n.ambiguous[n.Path] = s
 }
 
 // An EncodingError reports a pathname that is not in its encoding. It wraps
@@ -87,14 +144,22 @@ func (e *EncodingError) Error() string { return e.Err.Error() }
 func (e *EncodingError) Unwrap() error { return e.Err }
 
 // ClientEncoding returns the encoding in which the client gets the names in a
-// directory: UTF-8 if it has asked for that. The names of a mirror are bytes and stay
+// directory: in the charset that the session has decided on. The names of a mirror are bytes and stay
 // as they are.
-func (c Codec) ClientEncoding(dir string) *Encoding {
-	encoding := c.EncodingOf(dir)
-	if c.UTF8 && !encoding.Raw() {
-		return nil
+func (c Codec) ClientEncoding(dir string) *Encoding { return c.EncodingOf(dir).For(c.Choice) }
+
+// CharsetOf returns the name of the charset in which the client gets the name of an entry of a directory, and false for
+// a name that is bytes without a charset.
+func (c Codec) CharsetOf(dir, name string) (string, bool) {
+	encoding := c.ClientEncoding(dir)
+	if encoding.Raw() {
+		return "", false
 	}
-	return encoding
+	charset := encoding.inOrder()[0]
+	if !isASCII(name) {
+		_, charset = encoding.encode(name)
+	}
+	return strings.ToUpper(string(charset.Name())), true
 }
 
 // HasLetterIAC reports whether the byte 255 is a letter in an encoding of the client, such
@@ -102,10 +167,7 @@ func (c Codec) ClientEncoding(dir string) *Encoding {
 // Telnet's IAC too and must be doubled (RFC 854).
 func (c Codec) HasLetterIAC() bool {
 	for _, encoding := range append(slices.Collect(maps.Values(c.DirectoryEncodings)), c.Encoding) {
-		if c.UTF8 && !encoding.Raw() {
-			continue
-		}
-		if _, err := encoding.Decode("\xff"); err == nil {
+		if _, err := encoding.For(c.Choice).Readings("\xff"); err == nil {
 			return true
 		}
 	}
@@ -150,7 +212,7 @@ func (c Codec) Echo(workingDirectory, arg string) string {
 	}
 	segments := strings.Split(arg, "/")
 	for i, segment := range segments {
-		decoded, err := c.EncodingOf(dir).Decode(segment)
+		decoded, err := c.EncodingOf(dir).For(c.orderOf()).Decode(segment)
 		if err != nil {
 			return EscapeLineBreaks(arg)
 		}

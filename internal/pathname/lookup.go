@@ -1,9 +1,11 @@
 package pathname
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"iter"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -24,32 +26,73 @@ type Resolver struct {
 	WorkingDirectory string // exists under this name, so no request looks for it
 	// StatDir looks for a directory in the storage.
 	StatDir func(name string) (fs.FileInfo, error)
+	// Choice is what the names have told of the charset of the client, Undecided if they can be in several.
+	Choice Choice
+	// Read is the charset in which the last name was read that can be in several, Undecided if there was none.
+	Read Choice
+
+	ambiguous map[string]*segment
+}
+
+// Sent tells the resolver of a pathname that the client has sent, before it is looked up.
+func (r *Resolver) Sent(name Name) {
+	if r.Choice == Undecided {
+		r.Choice = name.Choice
+	}
+	if len(name.ambiguous) > 0 && r.ambiguous == nil {
+		r.ambiguous = map[string]*segment{}
+	}
+	maps.Copy(r.ambiguous, name.ambiguous)
+}
+
+// Known returns what the resolver was told of names that can be in several charsets, for another resolver.
+func (r *Resolver) Known() Name { return Name{ambiguous: r.ambiguous} }
+
+// take notes which reading of a segment counts, and whether a file or directory exists under this name. Most names have
+// one reading only, and no segment.
+func (r *Resolver) take(s *segment, reading int, exists bool) {
+	if s == nil {
+		return
+	}
+	r.Read = s.readings[reading].Charset.Name()
+	if r.Choice == Undecided {
+		r.Choice = s.choice(reading, exists)
+	}
 }
 
 // Lookup calls try with name and then with its variants, until one exists. It returns
 // the pathname that exists, or an empty one and the first error of try if none does.
 // Any error but [fs.ErrNotExist] belongs to a name that exists.
 func (r *Resolver) Lookup(name string, try func(name string) error) (located string, err error) {
-	err = try(name)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return name, err
+	tried := ""
+	if len(r.ambiguous) == 0 {
+		if err = try(name); !errors.Is(err, fs.ErrNotExist) {
+			return name, err
+		}
+		tried = name
 	}
-	dir, base := path.Split(name)
-	dir, missing, dirErr := r.locateDirectory(path.Clean(dir))
+	dir, missing, dirErr := r.locateDirectory(path.Dir(name))
 	if dirErr != nil {
 		return "", dirErr
 	}
-	if missing {
+	if missing && tried != "" {
 		return "", err
 	}
-	for variant := range r.nameVariants(dir, base) {
+	s := r.ambiguous[name]
+	for variant, reading := range r.nameVariants(dir, path.Base(name), s) {
 		other := path.Join(dir, variant)
-		if other == name {
+		if other == tried {
 			continue
 		}
-		if otherErr := try(other); !absent(otherErr) {
+		otherErr := try(other)
+		if !absent(otherErr) {
+			r.take(s, reading, true)
 			return other, otherErr
 		}
+		err = cmp.Or(err, otherErr)
+	}
+	if s != nil {
+		r.take(s, s.created, false)
 	}
 	return "", err
 }
@@ -73,13 +116,15 @@ func (r *Resolver) locateDirectory(dir string) (located string, missing bool, er
 		_, err := r.StatDir(name)
 		return err
 	}
+	sent := located
 	for segment := range strings.SplitSeq(strings.Trim(dir[len(located):], "/"), "/") {
 		if missing {
 			located = path.Join(located, r.NormalForm(located, segment))
 			continue
 		}
+		sent = path.Join(sent, segment)
 		var exists bool
-		if located, exists, err = r.locate(located, segment, statDir); err != nil {
+		if located, exists, err = r.locate(located, segment, r.ambiguous[sent], statDir); err != nil {
 			return "", false, err
 		}
 		if misses >= maxMisses && !exists {
@@ -99,23 +144,33 @@ func (r *Resolver) locateDirectory(dir string) (located string, missing bool, er
 // directory. It is that of an existing variant, as stat reports it, or else name in
 // the Unicode form of the tenant.
 func (r *Resolver) ResolveForCreate(name string, stat func(name string) error) (string, error) {
-	dir, base := path.Split(name)
-	dir, missing, err := r.locateDirectory(path.Clean(dir))
+	base := path.Base(name)
+	dir, missing, err := r.locateDirectory(path.Dir(name))
 	if err != nil {
 		return "", err
 	}
+	s := r.ambiguous[name]
 	if missing {
+		if s != nil {
+			r.take(s, s.created, false)
+		}
 		return path.Join(dir, r.NormalForm(dir, base)), nil
 	}
-	located, _, err := r.locate(dir, base, stat)
+	located, _, err := r.locate(dir, base, s, stat)
 	return located, err
 }
 
 // locate returns the pathname of base in a directory: the first variant that is found to exist,
 // or else the normal form. It asks for the normal form last, because that is mostly
 // the answer whether it exists or not.
-func (r *Resolver) locate(dir, base string, stat func(name string) error) (located string, exists bool, err error) {
-	variants := slices.Collect(r.nameVariants(dir, base))
+func (r *Resolver) locate(
+	dir, base string, s *segment, stat func(name string) error,
+) (located string, exists bool, err error) {
+	var variants []string
+	var readings []int
+	for variant, reading := range r.nameVariants(dir, base, s) {
+		variants, readings = append(variants, variant), append(readings, reading)
+	}
 	normal := r.NormalForm(dir, base)
 	last := slices.Index(variants, normal)
 	found := -1
@@ -133,6 +188,9 @@ func (r *Resolver) locate(dir, base string, stat func(name string) error) (locat
 		}
 	}
 	if found < 0 {
+		if s != nil {
+			r.take(s, s.created, false)
+		}
 		return path.Join(dir, normal), false, nil
 	}
 	if last < found {
@@ -144,6 +202,7 @@ func (r *Resolver) locate(dir, base string, stat func(name string) error) (locat
 			found = last
 		}
 	}
+	r.take(s, readings[found], true)
 	return path.Join(dir, variants[found]), true, nil
 }
 
@@ -165,18 +224,38 @@ func absent(err error) bool {
 
 // nameVariants yields the ways to write the name of an entry of dir: as it is, and in
 // the two forms of Unicode. Each comes with line breaks as they are, unescaped and
-// escaped. The normal form is among them.
-func (r *Resolver) nameVariants(dir, name string) iter.Seq[string] {
-	return func(yield func(string) bool) {
+// escaped. The normal form is among them. If the bytes of the name have several readings, all readings as they are come
+// first. With each variant comes the index of its reading.
+func (r *Resolver) nameVariants(dir, name string, s *segment) iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		names := []string{name}
+		if s != nil {
+			names = names[:0]
+			for _, reading := range s.readings {
+				names = append(names, reading.Name)
+			}
+		}
 		seen := make([]string, 0, 2)
-		for _, name := range []string{name, unescapeLineBreaks(name), EscapeLineBreaks(name)} {
-			for _, form := range r.forms(dir) {
-				variant := form(name)
-				if slices.Contains(seen, variant) {
-					continue
-				}
-				if seen = append(seen, variant); !yield(variant) {
+		offer := func(variant string, reading int) bool {
+			if slices.Contains(seen, variant) {
+				return true
+			}
+			seen = append(seen, variant)
+			return yield(variant, reading)
+		}
+		if len(names) > 1 {
+			for i, name := range names {
+				if !offer(name, i) {
 					return
+				}
+			}
+		}
+		for i, name := range names {
+			for _, name := range []string{name, unescapeLineBreaks(name), EscapeLineBreaks(name)} {
+				for _, form := range r.forms(dir) {
+					if !offer(form(name), i) {
+						return
+					}
 				}
 			}
 		}

@@ -130,8 +130,8 @@ func TestCodec(t *testing.T) {
 		"../mirror/\xe9/x": "/mirror/\u201bE9/x",
 	} {
 		name, err := c.Absolute("/home", arg)
-		if err != nil || name != want {
-			t.Errorf("%q: %q, %v; want %q", arg, name, err, want)
+		if err != nil || name.Path != want {
+			t.Errorf("%q: %q, %v; want %q", arg, name.Path, err, want)
 		}
 	}
 	if got := c.EncodePath("/mirror/\u201bE9/x"); got != "/mirror/\xe9/x" {
@@ -140,7 +140,7 @@ func TestCodec(t *testing.T) {
 	if got := c.EncodeName("/", composed); got != "caf\xe9" {
 		t.Errorf("to a client with a charset: %q", got)
 	}
-	c.UTF8 = true
+	c.Choice = pathname.UTF8
 	if got := c.EncodeName("/", composed); got != composed {
 		t.Errorf("to a client that reads UTF-8: %q", got)
 	}

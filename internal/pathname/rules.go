@@ -11,6 +11,9 @@ type Rules struct {
 	// Encoding is that of the pathnames of clients that have not asked for UTF-8; nil
 	// means UTF-8.
 	Encoding *Encoding
+	// Mixed reports that the charset of Encoding is configured for a whole tenant, so that clients which write UTF-8
+	// use it as well. DirectoryEncodings are mixed always.
+	Mixed bool
 	// DirectoryEncodings has the directories, absolute and in NFC, in which and below
 	// which names have another encoding.
 	DirectoryEncodings map[string]*Encoding
@@ -52,9 +55,24 @@ func isIn(dir, above string) bool {
 
 func withTrailingSlash(dir string) string { return strings.TrimSuffix(dir, "/") + "/" }
 
-// NormalForm returns the form in which a name is created in dir.
+// NormalForm returns the form in which a name is created in dir. A name that a charset writes otherwise in the Unicode
+// form of the tenant, or cannot write then, stays as it is: the client would get other bytes back. Korean charsets have
+// some characters twice, for example, and windows-1258 has combining accents.
 func (r *Rules) NormalForm(dir, name string) string {
-	return r.normalization(dir).Normalize(name)
+	normal := r.normalization(dir).Normalize(name)
+	if normal == name {
+		return name
+	}
+	for _, c := range r.EncodingOf(dir).inOrder() {
+		if c == nil {
+			continue
+		}
+		bytes, ok := c.Encode(name)
+		if back, same := c.Encode(normal); ok && (!same || back != bytes) {
+			return name
+		}
+	}
+	return normal
 }
 
 // normalization is that of the tenant, but a mirror gives back the bytes that it was

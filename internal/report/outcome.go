@@ -25,8 +25,10 @@ type Outcome struct {
 	Path, To string
 	// URI and ToURI are those of the objects.
 	URI, ToURI string
-	Stored     *Stored   // the file of a transfer that is complete; nil where nothing is known of it
-	Transfer   *Transfer // nil for none
+	// Charset is the charset in which the server has read a pathname that can be in several, empty for any other.
+	Charset  string
+	Stored   *Stored   // the file of a transfer that is complete; nil where nothing is known of it
+	Transfer *Transfer // nil for none
 }
 
 // firstFailure is the first code of a reply that tells a failure (RFC 959 4.2.1).

@@ -87,9 +87,14 @@ func (v *TLSVersion) UnmarshalText(text []byte) error {
 // An Encoding is how clients write pathnames. The zero value is UTF-8.
 type Encoding struct{ *pathname.Encoding }
 
-// UnmarshalText reads utf-8, raw or the label of a charset.
+// UnmarshalText reads utf-8, raw or the labels of charsets, with commas between them.
 func (e *Encoding) UnmarshalText(text []byte) error {
-	parsed, err := pathname.ParseEncoding(string(text))
+	return e.UnmarshalList(strings.Split(string(text), ","))
+}
+
+// UnmarshalList reads utf-8, raw or the labels of charsets.
+func (e *Encoding) UnmarshalList(labels []string) error {
+	parsed, err := pathname.ParseEncoding(labels...)
 	if err != nil {
 		return err
 	}

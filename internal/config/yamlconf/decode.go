@@ -355,9 +355,12 @@ func (d *decoder) scalar(p Path, e, inFile entry, withFile bool, v reflect.Value
 	case e.given():
 		text, isScalar := scalarText(e.value)
 		object, canBeObject := v.Addr().Interface().(json.Unmarshaler)
+		list, canBeList := v.Addr().Interface().(ListUnmarshaler)
 		switch {
 		case isScalar:
 			d.set(p, d.position(e), v, text)
+		case canBeList && d.resolve(e.value).Kind == yaml.SequenceNode:
+			d.texts(p, e, list)
 		case canBeObject && v.Kind() == reflect.Struct:
 			d.object(p, e, object)
 		default:
@@ -370,6 +373,28 @@ func (d *decoder) scalar(p Path, e, inFile entry, withFile bool, v reflect.Value
 			return
 		}
 		d.setFromFile(p, d.position(inFile), v, name)
+	}
+}
+
+// A ListUnmarshaler is a single value that may be written as a list of texts too.
+type ListUnmarshaler interface {
+	UnmarshalList(texts []string) error
+}
+
+// texts decodes a list into a value that may be written so.
+func (d *decoder) texts(p Path, e entry, v ListUnmarshaler) {
+	var texts []string
+	for _, item := range d.resolve(e.value).Content {
+		text, isScalar := scalarText(d.resolve(item))
+		if !isScalar {
+			d.report(p, d.at(item), "must be a single value, not %s", describe(item))
+			return
+		}
+		texts = append(texts, text)
+	}
+	d.positions[p.key()] = d.position(e)
+	if err := v.UnmarshalList(texts); err != nil {
+		d.report(p, d.position(e), "%v", err)
 	}
 }
 

@@ -160,7 +160,7 @@ func (s *session) find(verb, arg string, hasArg bool) (row command, line report.
 func (s *session) dispatch(text string) {
 	row, line, arg, hasArg := s.find(wire.ParseCommand(text))
 	s.op = s.newOperation(row, line)
-	s.op.renaming, s.settings.renaming = s.settings.renaming, "" // RNTO must follow RNFR at once (RFC 959 4.1.3)
+	s.op.renaming, s.settings.renaming = s.settings.renaming, nil // RNTO must follow RNFR at once (RFC 959 4.1.3)
 	r, err := s.handle(arg, hasArg)
 	s.finish(r, err)
 	if row.after == nil || err != nil || r.Code >= firstFailure {

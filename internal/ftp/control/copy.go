@@ -42,7 +42,7 @@ func cpto(from copySource) fileCommand {
 }
 
 func (r *fileRequest) copy(from copySource, arg string) error {
-	name, err := r.codec.Absolute(r.workingDirectory, arg)
+	name, err := r.absolute(arg)
 	if err == nil && name == "/" {
 		err = view.ErrFixed
 	}

@@ -29,7 +29,7 @@ const engineIdle = 10 * time.Second
 // stopIdleEngine ends the engine of a session that waits. Between commands the engine keeps the working directory,
 // which the session takes over, and what RNFR has named.
 func (s *session) stopIdleEngine() {
-	if s.engine == nil || s.settings.renaming != "" {
+	if s.engine == nil || s.settings.renaming != nil {
 		return
 	}
 	s.directory = s.workingDirectory()

@@ -6,6 +6,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/pathname"
 )
 
 // feat is FEAT (RFC 2389 3). Only its first line is translated.
@@ -36,7 +37,7 @@ func (s *session) opts(arg string) (wire.Reply, error) {
 func (s *session) optsUTF8(options string) (wire.Reply, error) {
 	switch wire.Upper(options) {
 	case "", "ON", "NLST": // draft-ietf-ftpext-utf-8-option has NLST
-		s.identity.locale.UTF8 = true
+		s.identity.locale.Choice = pathname.UTF8
 		if s.identity.locale.Charset().Raw() {
 			return s.reply(200, i18n.OK) // a mirror's names are what they are
 		}
@@ -45,8 +46,8 @@ func (s *session) optsUTF8(options string) (wire.Reply, error) {
 		if s.identity.charset().UTF8() {
 			return s.reply(504, i18n.UTF8StaysOn)
 		}
-		s.identity.locale.UTF8 = false
-		return s.reply(200, i18n.UTF8Off, s.identity.charset().DisplayName())
+		s.identity.locale.Choice = s.identity.charset().BeforeUTF8()
+		return s.reply(200, i18n.UTF8Off, s.identity.locale.Charset().DisplayName())
 	default:
 		return s.reply(501, i18n.OptionUnknown, "OPTS UTF8")
 	}

@@ -6,13 +6,34 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// absolute returns the absolute pathname in UTF-8 that a command's argument means.
+// absolute returns the absolute pathname in UTF-8 that a command's argument means. What the name tells of the charset
+// of the client counts from now on.
 func (s *session) absolute(arg string) (string, error) {
-	s.op.fileName = s.identity.nameCodec().Echo(s.workingDirectory(), arg)
-	return s.identity.nameCodec().Absolute(s.workingDirectory(), arg)
+	return s.read(arg, pathname.Codec.Absolute)
+}
+
+// absoluteFile is absolute for the pathname of a file to be made.
+func (s *session) absoluteFile(arg string) (string, error) {
+	return s.read(arg, pathname.Codec.AbsoluteFile)
+}
+
+// read reads a pathname with a method of the codec.
+func (s *session) read(
+	arg string, absolute func(c pathname.Codec, workingDirectory, arg string) (pathname.Name, error),
+) (string, error) {
+	codec := s.identity.nameCodec()
+	s.op.fileName = codec.Echo(s.workingDirectory(), arg)
+	name, err := absolute(codec, s.workingDirectory(), arg)
+	if err != nil {
+		return "", err
+	}
+	s.op.Names.Sent(name)
+	s.identity.decide(s.op.Names.Choice)
+	return name.Path, nil
 }
 
 // changing makes a row for a command by which the engine changes what a pathname names. The root is there, and stays.
@@ -50,16 +71,23 @@ func (s *session) rnfr(arg string) (wire.Reply, error) {
 	}
 	r, err := s.forward("RNFR", name)
 	if r.Code == 350 {
-		s.settings.renaming = s.op.fileName
+		s.settings.renaming = &renaming{shown: s.op.fileName, name: s.op.Names.Known()}
 	}
 	return r, err
 }
 
+// A renaming is what RNFR has named.
+type renaming struct {
+	shown string // the name that the client has given, as a reply repeats it
+	name  pathname.Name
+}
+
 // rnto is RNTO, which must follow RNFR.
 func (s *session) rnto(arg string) (wire.Reply, error) {
-	if s.op.renaming == "" {
+	if s.op.renaming == nil {
 		return s.reply(503, i18n.RenameFromFirst)
 	}
+	s.op.Names.Sent(s.op.renaming.name)
 	return changing("RNTO")(s, arg)
 }
 

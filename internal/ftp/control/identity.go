@@ -32,6 +32,7 @@ type identity struct {
 	limits       limits.Scopes   // of the server and the address
 	guarded      *limits.Session // what a ban cuts
 	locale       *reply.Locale
+	listed       bool // whether the session has listed a directory
 }
 
 // describe adds what is known of the client.
@@ -56,7 +57,8 @@ func (id *identity) setTenant(t *account.Tenant) {
 	id.locale.SetTenant(reply.PreferencesOf(t, id.charset()), user)
 }
 
-// charset is how the client writes until it has said that it reads UTF-8: as its login says, or its network before.
+// charset returns how the client writes until it has shown that it writes UTF-8: as its login says, or its network
+// before.
 func (id *identity) charset() *pathname.Encoding {
 	switch {
 	case id.login != nil:
@@ -142,7 +144,14 @@ func (id *identity) greeting(text i18n.ID, args ...string) wire.Reply {
 
 // nameCodec translates the pathnames of the client.
 func (id *identity) nameCodec() pathname.Codec {
-	return pathname.Codec{Rules: id.login.NameRules(), UTF8: id.locale.UTF8}
+	return pathname.Codec{Rules: id.login.NameRules(), Choice: id.locale.Choice, Listed: id.listed}
+}
+
+// decide takes over what the pathnames of the client have told of its charset, unless the session has decided before.
+func (id *identity) decide(choice pathname.Choice) {
+	if id.locale.Choice == pathname.Undecided {
+		id.locale.Choice = choice
+	}
 }
 
 // resolver finds the pathnames of the client in a storage.
@@ -156,7 +165,7 @@ func (id *identity) hasLetterIAC() bool {
 	if id.login != nil {
 		return id.nameCodec().HasLetterIAC()
 	}
-	return pathname.Codec{Rules: pathname.Rules{Encoding: id.charset()}, UTF8: id.locale.UTF8}.HasLetterIAC()
+	return pathname.Codec{Rules: pathname.Rules{Encoding: id.charset()}, Choice: id.locale.Choice}.HasLetterIAC()
 }
 
 // commandText is a command line as the client meant it, and the answers to the Telnet options that it asks for. A

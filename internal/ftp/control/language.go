@@ -6,13 +6,14 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/pathname"
 )
 
 // language is LANG (RFC 2640 4.1 and 4.2). Without an argument the default language comes back, which is the user's
 // after the login. Who sends it knows RFC 2640, whose pathnames are UTF-8.
 func (s *session) language(arg string) (wire.Reply, error) {
 	if arg == "" {
-		s.identity.locale.UTF8 = true
+		s.identity.locale.Choice = pathname.UTF8
 		s.identity.locale.Reset()
 		return s.languageSet(i18n.LanguageSet)
 	}
@@ -23,7 +24,7 @@ func (s *session) language(arg string) (wire.Reply, error) {
 	case err != nil:
 		return s.reply(504, i18n.LanguageUnsupported, arg, s.identity.locale.Tags(""))
 	}
-	s.identity.locale.UTF8 = true
+	s.identity.locale.Choice = pathname.UTF8
 	s.identity.locale.Select(match.Tag)
 	if match.Exact {
 		return s.languageSet(i18n.LanguageSet)

@@ -24,6 +24,7 @@ func (s *session) list(arg string) (wire.Reply, error) {
 	if s.identity.login.Compatibility.BackslashOf() == pathname.BackslashSeparates && strings.Contains(arg, `\`) {
 		arg = s.identity.nameCodec().EncodePath(name) // NLST repeats it
 	}
+	s.identity.listed = true
 	var l *list.Listing
 	client := s.request().listClient()
 	switch s.op.command.Name {

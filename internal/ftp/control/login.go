@@ -14,6 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -206,7 +207,7 @@ func (s *session) acct(string) (wire.Reply, error) { return s.reply(202, i18n.Ac
 func (s *session) rein(string) (wire.Reply, error) {
 	s.logOut()
 	s.identity.locale.Unselect()
-	s.identity.locale.UTF8 = false
+	s.identity.locale.Choice, s.identity.listed = pathname.Undecided, false
 	s.identity.chooseHost("", nil)
 	if s.dialogue.implicit {
 		s.takeServerName()

@@ -40,7 +40,7 @@ type operation struct {
 
 	cancel   context.CancelCauseFunc // of Context
 	fileName string                  // that the client has given, as a reply repeats it
-	renaming string                  // the same of RNFR, if that was the command before
+	renaming *renaming               // of RNFR, nil unless that was the command before
 
 	lines      <-chan *wire.Line // nil when no more come
 	peerClosed <-chan struct{}   // nil when the client is known to have disconnected

@@ -34,6 +34,9 @@ func (s *session) finish(r wire.Reply, err error) {
 	o := s.outcome(r, err)
 	if s.op != nil {
 		s.op.ended = true
+		if s.op.Names != nil && !s.dialogue.closing { // else the command may be running
+			s.identity.decide(s.op.Names.Choice)
+		}
 	}
 	s.tell(s.context(), o)
 	s.flush()
@@ -50,6 +53,9 @@ func (s *session) outcome(r wire.Reply, err error) *report.Outcome {
 	}
 	n := op.noted()
 	o.Command, o.Path, o.To, o.URI, o.ToURI = op.command, n.Path, n.To, n.URI, n.ToURI
+	if op.Names != nil && !s.dialogue.closing {
+		o.Charset = string(op.Names.Read)
+	}
 	if op.row.reads && n.Path == "" {
 		o.Kind = ""
 	}
@@ -57,6 +63,9 @@ func (s *session) outcome(r wire.Reply, err error) *report.Outcome {
 		o.Stored = storedFile(op.File)
 	}
 	if o.Transfer = op.told; o.Transfer != nil {
+		if n.Path != "" {
+			o.Transfer.Path, o.Transfer.URI = n.Path, n.URI
+		}
 		ended := op.transfer.Result()
 		o.Transfer.Complete, o.Transfer.Connection, o.Transfer.Storage =
 			ended.Complete, ended.Connection, ended.Storage
@@ -163,8 +172,8 @@ func (s *session) namesOf(err error) []string {
 		return named.Names
 	case s.op == nil || s.op.fileName == "":
 		return nil
-	case s.op.command.Name == "RNTO":
-		return reply.MoveNames(s.op.renaming, s.op.fileName, err)
+	case s.op.command.Name == "RNTO" && s.op.renaming != nil:
+		return reply.MoveNames(s.op.renaming.shown, s.op.fileName, err)
 	}
 	return []string{s.op.fileName}
 }

@@ -86,10 +86,12 @@ func (r *fileRequest) statOrPending(name string, stat func(string) (fs.FileInfo,
 func (r *fileRequest) newName(arg string) (string, error) {
 	name := path.Join(r.workingDirectory, "ftp")
 	if arg != "" {
-		var err error
-		if name, err = r.codec.AbsoluteFile(r.workingDirectory, arg); err != nil {
+		sent, err := r.codec.AbsoluteFile(r.workingDirectory, arg)
+		if err != nil {
 			return "", err
 		}
+		r.Names.Sent(sent)
+		name = sent.Path
 	}
 	extension := path.Ext(name)
 	if extension == path.Base(name) { // a dot at the beginning hides a file
@@ -105,11 +107,20 @@ func (r *fileRequest) newName(arg string) (string, error) {
 
 // lookup does work on the argument of a command, in the form of the name that the storage has.
 func (r *fileRequest) lookup(arg string, work func(name string) error) error {
-	name, err := r.codec.Absolute(r.workingDirectory, arg)
+	name, err := r.absolute(arg)
 	if err == nil {
 		err = r.Lookup(name, work)
 	}
 	return r.about(arg, err)
+}
+
+// absolute returns the absolute pathname in UTF-8 that an argument means.
+func (r *fileRequest) absolute(arg string) (string, error) {
+	name, err := r.codec.Absolute(r.workingDirectory, arg)
+	if err == nil {
+		r.Names.Sent(name)
+	}
+	return name.Path, err
 }
 
 // about adds to an error the name of the file that it describes.

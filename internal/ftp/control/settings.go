@@ -18,7 +18,7 @@ type settings struct {
 	private bool // PROT P
 	epsvAll bool // after EPSV ALL nothing else is accepted (RFC 2428 4)
 
-	renaming   string      // what RNFR named, as a reply repeats it; empty for another command
+	renaming   *renaming   // of RNFR, nil after another command
 	copySource *copySource // of SITE CPFR
 	next       prepared
 }

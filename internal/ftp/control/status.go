@@ -50,6 +50,7 @@ func (s *session) pathStatus(arg string) (wire.Reply, error) {
 		return wire.Reply{}, err
 	}
 	defer leave()
+	s.identity.listed = true
 	l := list.NewLong(arg, name, s.request().listClient())
 	line := l.Line
 	l.Line = func(b []byte, e list.Entry, name string) []byte {

@@ -187,8 +187,7 @@ func (s *session) runFileTransfer(t *transfer, verb, name string) (wire.Reply, e
 
 // stor is STOR and APPE. After REST they are the same (RFC 3659 5.3).
 func (s *session) stor(arg string) (wire.Reply, error) {
-	s.op.fileName = s.identity.nameCodec().Echo(s.workingDirectory(), arg)
-	name, err := s.identity.nameCodec().AbsoluteFile(s.workingDirectory(), arg)
+	name, err := s.absoluteFile(arg)
 	if err != nil {
 		return wire.Reply{}, err
 	}

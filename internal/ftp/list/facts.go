@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/text/language"
 
@@ -243,17 +242,10 @@ func appendMediaType(b []byte, _ *Client, e Entry) ([]byte, bool) {
 }
 
 // appendCharset writes the charset in which the client gets the name. That is UTF-8 if
-// the charset of the tenant lacks a character. The bytes of a mirror have none.
+// the charset of the tenant lacks a character. The bytes of a mirror have no charset.
 func appendCharset(b []byte, c *Client, e Entry) ([]byte, bool) {
-	encoding := c.Names.ClientEncoding(e.Dir)
-	if encoding.Raw() {
-		return b, false
-	}
-	beyondASCII := utf8.RuneCountInString(e.Name()) < len(e.Name())
-	if encoded, _ := encoding.Encode(e.Name()); beyondASCII && encoded == e.Name() {
-		encoding = nil
-	}
-	return append(b, encoding.DisplayName()...), true
+	charset, ok := c.Names.CharsetOf(e.Dir, e.Name())
+	return append(b, charset...), ok
 }
 
 // appendArchive writes the storage class of a file that S3 must restore from its archive before it can be read. The

@@ -27,7 +27,7 @@ import (
 type Preferences struct {
 	Bundle          *i18n.Bundle
 	DefaultLanguage language.Tag
-	Encoding        *pathname.Encoding // of clients that have not said that they read UTF-8
+	Encoding        *pathname.Encoding // of clients that have not shown that they read UTF-8
 }
 
 // PreferencesOf returns the preferences of a tenant, which may be nil, for a client that writes in a charset.
@@ -40,7 +40,8 @@ func PreferencesOf(t *account.Tenant, charset *pathname.Encoding) Preferences {
 
 // A Locale is the language and the charset in which a session answers.
 type Locale struct {
-	UTF8 bool // whether the client has said that its pathnames are UTF-8
+	// Choice is the charset in which the client has shown, by a command or by its pathnames, that it writes.
+	Choice pathname.Choice
 
 	server   Preferences
 	tenant   Preferences  // zero for none
@@ -187,14 +188,8 @@ func (l *Locale) Encode(text string) string {
 	return text
 }
 
-// Charset is the encoding of what the client reads, but for directories with
-// one of their own.
-func (l *Locale) Charset() *pathname.Encoding {
-	if l.UTF8 && !l.tenant.Encoding.Raw() {
-		return nil
-	}
-	return l.tenant.Encoding
-}
+// Charset returns the encoding of what the client reads, except in directories with an encoding of their own.
+func (l *Locale) Charset() *pathname.Encoding { return l.tenant.Encoding.For(l.Choice) }
 
 // textCharset is the encoding of texts: UTF-8 in a language that the client has
 // selected (RFC 2640 4.1), also where its pathnames are in another one.

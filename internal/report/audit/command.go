@@ -48,6 +48,9 @@ func aboutFile(o *report.Outcome) []any {
 	if o.To != "" {
 		about = append(about, "to_path", o.To, "to_s3_uri", o.ToURI)
 	}
+	if o.Charset != "" {
+		about = append(about, "name_charset", o.Charset)
+	}
 	if o.Transfer != nil && o.Transfer.Offset > 0 {
 		about = append(about, "offset", o.Transfer.Offset)
 	}

@@ -22,6 +22,8 @@ type Login struct {
 	Certificate string
 	// Compatibility is how the client is treated: as the user, the network and the tenant say.
 	Compatibility config.Compatibility
+	// MixedCharset reports that neither the user nor the network has a charset, but the whole tenant has one.
+	MixedCharset bool
 	// TLSRequired says that data connections must be encrypted.
 	TLSRequired bool
 	// NoPassword says that the certificate was enough.
@@ -53,7 +55,7 @@ func (l *Login) Files(ctx context.Context, note func(view.Note)) *view.Files {
 // NameRules say how the client writes names.
 func (l *Login) NameRules() pathname.Rules {
 	return pathname.Rules{
-		Encoding: l.Compatibility.Charset.Encoding, DirectoryEncodings: l.DirectoryEncodings,
+		Encoding: l.Compatibility.Charset.Encoding, Mixed: l.MixedCharset, DirectoryEncodings: l.DirectoryEncodings,
 		Normalization: l.Compatibility.NormalizationOf(), Backslash: l.Compatibility.BackslashOf(),
 	}
 }
@@ -144,12 +146,13 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 	login := &Login{
 		User:        u,
 		Certificate: u.Tenant.subject(req.Certificates), Compatibility: compatibility,
-		TLSRequired: requiresTLS(u, u.Tenant, req),
-		NoPassword:  who.user != nil && u.needsNoPassword(),
-		LastLogin:   u.state.loggedIn(time.Now()),
-		Scopes:      scopes,
-		View:        r.view(u, compatibility, mounts),
-		End:         leave,
+		MixedCharset: !u.hasCharset(addr),
+		TLSRequired:  requiresTLS(u, u.Tenant, req),
+		NoPassword:   who.user != nil && u.needsNoPassword(),
+		LastLogin:    u.state.loggedIn(time.Now()),
+		Scopes:       scopes,
+		View:         r.view(u, compatibility, mounts),
+		End:          leave,
 	}
 	if memory := r.current.Load().files.Memory; memory != nil {
 		login.Scarce = func() bool { return memory.For(u.Tenant.Name, u.Name).Scarce() }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"unicode/utf8"
 
 	"golang.org/x/text/language"
 
@@ -120,9 +121,9 @@ func (t *Tenant) inUTF8(text string, addr netip.Addr) string {
 	return decode(text, t.CompatibilityAt(addr).Charset)
 }
 
-// decode is a text in UTF-8, which a client may have written in a charset.
+// decode returns a text in UTF-8, which a client may have written in a charset.
 func decode(text string, charset value.Encoding) string {
-	if charset.Raw() {
+	if charset.Raw() || utf8.ValidString(text) {
 		return text
 	}
 	decoded, err := charset.Decode(text)

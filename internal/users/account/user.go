@@ -145,6 +145,11 @@ func (u *User) compatibilityAt(addr netip.Addr) config.Compatibility {
 	return u.Compatibility.Or(u.Tenant.CompatibilityAt(addr))
 }
 
+// hasCharset reports whether a charset is configured for the user, or for the network of the client.
+func (u *User) hasCharset(addr netip.Addr) bool {
+	return u.Compatibility.Charset.Encoding != nil || u.Tenant.CompatibilityOfNetwork(addr).Charset.Encoding != nil
+}
+
 // stateKey is the key of the user's state.
 func (u *User) stateKey() stateKey { return stateKey{u.Tenant.Name, u.Name} }
 

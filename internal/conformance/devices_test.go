@@ -1,0 +1,176 @@
+package conformance_test
+
+import (
+	"encoding/hex"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/testkit/must"
+)
+
+// deviceNames returns names in the bytes of devices, by charset. Many of them are valid UTF-8 too (RFC 2640 A.1-2). Add
+// the next case to the table.
+func deviceNames(t *testing.T) map[string][]string {
+	t.Helper()
+	table, err := os.ReadFile("../pathname/testdata/names.tsv")
+	must.OK(t, err)
+	names := map[string][]string{}
+	for _, line := range strings.Split(strings.TrimSpace(string(table)), "\n")[1:] {
+		columns := strings.Split(line, "\t")
+		bytes, err := hex.DecodeString(columns[2])
+		must.OK(t, err)
+		names[columns[0]] = append(names[columns[0]], string(bytes))
+	}
+	return names
+}
+
+// TestNamesComeBack: a device gets each name back byte for byte, in the session that wrote the name and in others, and
+// finds the file by it, whatever it has sent before.
+func TestNamesComeBack(t *testing.T) {
+	for label, yaml := range map[string]string{
+		"network": "compatibility_by_network: {127.0.0.0/8: {charset: %}}",
+		"tenant":  "compatibility: {charset: %}",
+	} {
+		for charset, names := range deviceNames(t) {
+			t.Run(label+"/"+charset, func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, settings{acme: strings.ReplaceAll(yaml, "%", charset)})
+				for _, name := range names {
+					if label == "tenant" && slices.Contains(onlyTheSessionTells, charset+" "+name) {
+						continue
+					}
+					keepsName(t, s, nvt(name))
+				}
+			})
+		}
+	}
+}
+
+// onlyTheSessionTells are names that are common in UTF-8, which clients of a tenant may write: docs/pathnames.md.
+var onlyTheSessionTells = []string{"iso-8859-1 \xc2\xb0C", "iso-8859-1 \xc3\xa9t\xc3\xa9", "windows-1256 \xd8\xba"}
+
+// keepsName is the history of a file. A step of several commands is one session.
+func keepsName(t *testing.T, s *site, name string) {
+	t.Helper()
+	const listed = "NLST"
+	for _, session := range [][]string{
+		{"STOR " + name, listed},
+		{listed, "RETR " + name, "RNFR " + name, "RNTO x" + name},
+		{"RNFR x" + name, "RNTO " + name, listed, "DELE " + name, "MKD " + name, "CWD " + name, "STOR " + name, listed},
+		{"RETR " + name + "/" + name, "DELE " + name + "/" + name, "RMD " + name},
+	} {
+		c := s.login(t)
+		for _, line := range session {
+			switch verb, arg, _ := strings.Cut(line, " "); verb {
+			case "STOR":
+				c.Store(arg, "content")
+			case "RETR":
+				c.Want("content", line)
+			case listed:
+				if got := c.list(line); !slices.Equal(got, []string{name}) {
+					t.Errorf("%q in %q: %q", line, session, got)
+				}
+			default:
+				if r := c.send(line); r[0] != '2' && r[0] != '3' {
+					t.Errorf("%q in %q: %q", line, session, r)
+				}
+			}
+		}
+		c.want("221 ", "QUIT")
+	}
+	if keys := s.keys(t); len(keys) > 0 {
+		t.Fatalf("%q: left behind: %q", name, keys)
+	}
+}
+
+// TestReadingOfNames: what a session has sent and what exists tell how it writes, if a name can be in UTF-8 and in the
+// charset. Where a charset is configured for devices, names that nothing tells of are in the charset; where it is
+// configured for a whole tenant, they are in UTF-8.
+func TestReadingOfNames(t *testing.T) {
+	const device, tenant = "compatibility_by_network: {127.0.0.0/8: {charset: gbk}}", "compatibility: {charset: gbk}"
+	const both = "\xe6\x97\xa5\xe6\x9c\xac" // 日本 in UTF-8, 鏃ユ湰 in GBK
+	for _, test := range []struct {
+		name, config string
+		before       []string // commands
+		there        []string // keys
+		keys         []string // after STOR of both
+	}{
+		{"device", device, nil, nil, []string{"鏃ユ湰"}},
+		{"tenant", tenant, nil, nil, []string{"日本"}},
+		{"opts-utf8", device, []string{"OPTS UTF8 ON"}, nil, []string{"日本"}},
+		{"opts-utf8-off", tenant, []string{"OPTS UTF8 OFF"}, nil, []string{"鏃ユ湰"}},
+		{"lang", device, []string{"LANG en"}, nil, []string{"日本"}},
+		{"rein", device, []string{"LANG en", "REIN", "USER alice", "PASS " + password}, nil, []string{"鏃ユ湰"}},
+		{"valid-in-utf8-only", device, []string{"SIZE \xe4\xb8\xad"}, nil, []string{"日本"}},
+		{"valid-in-the-charset-only", tenant, []string{"SIZE \xd6\xd0"}, nil, []string{"鏃ユ湰"}},
+		{"the-charset-lacks-utf8", tenant, []string{"SIZE \xc4\xbf\xc2\xbc"}, nil, []string{"鏃ユ湰"}},
+		{"decided-once", device, []string{"SIZE \xd6\xd0", "SIZE \xe4\xb8\xad"}, nil, []string{"鏃ユ湰"}},
+		{"decided-once-in-utf8", tenant, []string{"SIZE \xe4\xb8\xad", "SIZE \xd6\xd0"}, nil, []string{"日本"}},
+		{"exists-in-utf8", device, nil, []string{"日本"}, []string{"日本"}},
+		{"exists-in-the-charset", tenant, nil, []string{"鏃ユ湰"}, []string{"鏃ユ湰"}},
+		{"both-exist", tenant, nil, []string{"日本", "鏃ユ湰"}, []string{"日本", "鏃ユ湰"}},
+		{"a-file-tells", tenant, []string{"SIZE \xe6\x96\xb0\xe6\x97\xa7"}, []string{"鏂版棫"}, []string{"鏂版棫", "鏃ユ湰"}},
+		// U+1F389 in UTF-8, as NLST has shown it
+		{"shown-in-utf8", device, []string{"STAT /", "SIZE \xf0\x9f\x8e\x89a"}, []string{"🎉a"}, []string{"🎉a", "鏃ユ湰"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newSite(t, settings{acme: test.config})
+			for _, key := range test.there {
+				s.put(t, key, "x")
+			}
+			c := s.login(t)
+			for _, line := range test.before {
+				c.send(line)
+			}
+			c.Store(both, "content")
+			want := slices.Sorted(slices.Values(test.keys))
+			if keys := slices.Sorted(slices.Values(s.keys(t))); !slices.Equal(keys, want) {
+				t.Errorf("the bucket holds %q, want %q", keys, want)
+			}
+			c.Want("content", "RETR "+both)
+		})
+	}
+}
+
+// TestUTF8BesideADevice: clients of both kinds work in one directory, each with its own bytes, and no file of one takes
+// the place of a file of the other.
+func TestUTF8BesideADevice(t *testing.T) {
+	s := newSite(t, settings{acme: "compatibility: {charset: gbk}"})
+	utf8, device := s.login(t), s.login(t)
+	utf8.want("200 ", "OPTS UTF8 ON")
+	files := map[string]string{} // by key
+	for i, name := range []string{"\xc4\xbf\xc2\xbc", "\xc4\xbf\xc2\xbc.txt", "\xd6\xd0\xce\xc4", "\xce\xbb"} {
+		for _, c := range []struct {
+			*client
+			who string
+		}{{device, "device"}, {utf8, "utf-8"}} {
+			if i == 2 && c.who == "utf-8" { // not valid UTF-8
+				continue
+			}
+			c.Store(name, c.who+name)
+		}
+	}
+	for key, content := range map[string]string{
+		"Ŀ¼": "utf-8\xc4\xbf\xc2\xbc", "Ŀ¼.txt": "utf-8\xc4\xbf\xc2\xbc.txt", "λ": "utf-8\xce\xbb",
+		"目录": "device\xc4\xbf\xc2\xbc", "目录.txt": "device\xc4\xbf\xc2\xbc.txt", "中文": "device\xd6\xd0\xce\xc4",
+		"位": "device\xce\xbb",
+	} {
+		files[key] = content
+		if got := s.object(t, key); got != content {
+			t.Errorf("%s: %q, want %q", key, got, content)
+		}
+		utf8.Want(content, "RETR "+key)
+	}
+	if keys := s.keys(t); len(keys) != len(files) {
+		t.Errorf("the bucket holds %q", keys)
+	}
+	if got := slices.Sorted(slices.Values(utf8.list("NLST"))); !slices.Equal(got, slices.Sorted(maps.Keys(files))) {
+		t.Errorf("a client that reads UTF-8 gets %q", got)
+	}
+	for _, name := range []string{"\xc4\xbf\xc2\xbc", "\xc4\xbf\xc2\xbc.txt", "\xd6\xd0\xce\xc4", "\xce\xbb"} {
+		device.Want("device"+name, "RETR "+name)
+	}
+}

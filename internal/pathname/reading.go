@@ -1,0 +1,81 @@
+package pathname
+
+import (
+	"slices"
+)
+
+// A Name is a pathname that a client has sent, as a [Codec] reads it. Its bytes may have several readings. An existing
+// name that has one of them wins, and a [Resolver] knows which exist.
+type Name struct {
+	// Path is absolute, clean and UTF-8. It is the pathname that the command creates if no reading exists.
+	Path string
+	// Choice is the charset in which the client must have written the name, Undecided if there is more than one.
+	Choice Choice
+
+	ambiguous map[string]*segment // by the part of Path that ends in the segment
+}
+
+// A segment of a pathname is what its bytes can mean.
+type segment struct {
+	readings []Reading // in the order in which existing names win
+	created  int       // index of the reading that is created if none exists
+	meant    bool      // whether the charset of the first reading must have been meant
+	mixed    bool      // whether UTF-8 is as likely as the charset
+}
+
+func (s *segment) name() string { return s.readings[s.created].Name }
+
+// read returns what a session can mean by the bytes of a segment.
+//
+// A client that writes UTF-8 means UTF-8. For others the charset comes first, because listings show names in it. A new
+// name that can be both is in the charset too, because it was configured for devices, unless it is the charset of a
+// whole tenant: then clients that write UTF-8 come as well, and the name itself has to tell.
+func (c Codec) read(encoding *Encoding, bytes string) (*segment, error) {
+	readings, err := encoding.For(c.orderOf()).Readings(bytes)
+	if err != nil || len(readings) == 1 {
+		return &segment{readings: readings}, err
+	}
+	utf8At := slices.IndexFunc(readings, func(r Reading) bool { return r.Charset == nil })
+	if utf8At < 0 {
+		return &segment{readings: readings}, nil
+	}
+	if c.Choice == UTF8 {
+		return &segment{readings: readings[utf8At : utf8At+1]}, nil
+	}
+	s := &segment{readings: readings}
+	first, inUTF8 := readings[0], readings[utf8At].Name
+	if first.Charset == nil {
+		return s, nil // the configuration prefers UTF-8
+	}
+	s.meant = first.Charset.lacks(inUTF8)
+	if (c.Mixed || encoding != c.Encoding) && !encoding.names(nil) {
+		s.meant = first.Charset.meant(first.Name, inUTF8)
+		s.mixed = true
+		if c.Choice == Undecided && !s.meant {
+			s.created = utf8At
+		}
+	}
+	return s, nil
+}
+
+// orderOf is the choice that decides on the order of readings. A client that writes UTF-8 can still send back a name in
+// a charset, which has another order only if there are several.
+func (c Codec) orderOf() Choice {
+	if c.Choice == UTF8 {
+		return Undecided
+	}
+	return c.Choice
+}
+
+// choice returns what the segment tells of the charset of the client, if its reading at this index was taken, and
+// whether that was because a file or directory exists under this name.
+func (s *segment) choice(taken int, exists bool) Choice {
+	charset := s.readings[taken].Charset
+	switch {
+	case charset == nil && (!s.mixed || s.meant):
+		return Undecided // an existing name in UTF-8, which the server has shown so
+	case exists || s.meant || s.mixed:
+		return charset.Name()
+	}
+	return Undecided
+}
