@@ -1,7 +1,13 @@
 # A tool is built from a module of its own, tools/NAME.mod with its exact versions, which keeps go.mod the program's own.
 # To move one on: go get -modfile=tools/NAME.mod -tool PACKAGE@VERSION
-TOOLS      := minio versitygw pebble golangci-lint helm vale govulncheck compose-go
-TEST_TOOLS := minio versitygw pebble helm compose-go
+# Helm releases that the chart's tests run, the newest one last. Those of make test are the default of deploy/release_test.go too. Some contain another
+# validator of values.schema.json, and all contain other libraries of Kubernetes and YAML.
+TEST_HELMS := 3.18.6 4.3.1
+HELMS      := 3.18.6 3.21.4 3.22.0 4.2.4 4.3.1
+HELM       := helm-$(lastword $(HELMS))
+
+TOOLS      := minio versitygw pebble golangci-lint vale govulncheck compose-go $(TEST_HELMS:%=helm-%)
+TEST_TOOLS := minio versitygw pebble compose-go $(TEST_HELMS:%=helm-%)
 
 # Without cgo and the paths of this machine everything is compiled once, for all clones, as the program that people deploy is.
 GO_TEST = CGO_ENABLED=0 GOFLAGS=-trimpath go test $(TESTFLAGS) -parallel 4
@@ -21,7 +27,7 @@ TESTFLAGS =
 
 # The tag of a release without its v, such as 1.2.3.
 RELEASE = $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null))
-RELEASE_TOOLS := goreleaser cyclonedx-gomod helm
+RELEASE_TOOLS := goreleaser cyclonedx-gomod $(HELM)
 
 .PHONY: build help quick test race s3-servers s3-packages clients client-packages manifests kube fuzz torture bench tools packages vulnerabilities release-check .goreleaser-check release-snapshot release
 
@@ -50,10 +56,11 @@ s3-servers: s3-packages ## run the whole suite of the driver on Ceph and OpenSta
 
 # go test does not see that files outside of a module have changed, so none of its results are kept. Most of the time is that of the compiler, so it does
 # not optimize.
-manifests: .tools/bin/helm ## check pods, alerts and the objects of operators in the manifests of deploy (the first build takes a minute)
-	cd deploy/kubetest && go mod tidy -diff && go test -vet all -gcflags='all=-N -l' -count 1 $(TESTFLAGS) ./...
+manifests: $(HELMS:%=.tools/bin/helm-%) ## run the chart's tests with a range of Helm releases, and check pods, alerts and the objects of operators (the first build takes five minutes)
+	$(GO_TEST) -count 1 -skip '^Test(Binary|Compose|Image|Quickstart|ServiceObtains|Systemd)' ./deploy -helm '$(HELMS)'
+	cd deploy/kubetest && go mod tidy -diff && go test -vet all -gcflags='all=-N -l' -count 1 $(TESTFLAGS) ./... -helm $(lastword $(HELMS))
 
-kube: .tools/bin/helm .tools/bin/kube-apiserver ## install the chart on an API server of Kubernetes, and make the load balancer of AWS (the first build takes ten minutes)
+kube: $(TEST_HELMS:%=.tools/bin/helm-%) .tools/bin/kube-apiserver ## install the chart on an API server of Kubernetes, and make the load balancer of AWS (the first build takes ten minutes)
 	tools/debian-packages.sh etcd=etcd-server
 	go test -tags kube -count 1 -run '^TestKube$$' ./deploy
 	cd deploy/nlbtest && go mod tidy -diff && go vet ./... && go test -count 1 ./...
@@ -96,7 +103,7 @@ release-check: .goreleaser-check vulnerabilities manifests kube clients race ## 
 
 release-snapshot: .goreleaser-check $(RELEASE_TOOLS:%=.tools/bin/%) ## build what a release has into .release, but for the image
 	rm -rf .release
-	.tools/bin/helm package deploy/babelftp --destination .release/chart
+	.tools/bin/$(HELM) package deploy/babelftp --destination .release/chart
 	.tools/bin/goreleaser release --snapshot --clean --skip=docker,publish,sign
 
 # For the workflow of a tag: it needs a Docker engine, credentials for GitHub and its registry, and cosign and gh. The notes get the digests of the
@@ -104,9 +111,9 @@ release-snapshot: .goreleaser-check $(RELEASE_TOOLS:%=.tools/bin/%) ## build wha
 release: .goreleaser-check $(RELEASE_TOOLS:%=.tools/bin/%) ## publish the release of the tag
 	rm -rf .release && mkdir -p .release
 	tools/release-notes.sh $(RELEASE) >.release/notes.md
-	.tools/bin/helm package deploy/babelftp --version $(RELEASE) --app-version $(RELEASE) --destination .release/chart
+	.tools/bin/$(HELM) package deploy/babelftp --version $(RELEASE) --app-version $(RELEASE) --destination .release/chart
 	.tools/bin/goreleaser release --clean --release-notes .release/notes.md
-	.tools/bin/helm push .release/chart/babelftp-$(RELEASE).tgz oci://ghcr.io/babelftp/charts >.release/push.txt 2>&1 || { cat .release/push.txt; exit 1; }
+	.tools/bin/$(HELM) push .release/chart/babelftp-$(RELEASE).tgz oci://ghcr.io/babelftp/charts >.release/push.txt 2>&1 || { cat .release/push.txt; exit 1; }
 	tools/release-install.sh $(RELEASE) .release/dist/digests.txt .release/push.txt >.release/install.md
 	cosign sign --yes ghcr.io/babelftp/charts/babelftp@$$(sed -n 's/^Digest: *//p' .release/push.txt)
 	cat .release/install.md >>.release/notes.md
@@ -116,6 +123,10 @@ tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tool
 
 .tools/bin/%: tools/%.mod tools/%.sum
 	tools/build.sh $*
+
+# Helm is built from its own go.mod and without cgo, so that it contains the libraries that its authors release. Go checks it by the checksum database.
+.tools/bin/helm-%:
+	tools/build.sh helm-$* helm.sh/helm/v$(basename $(basename $*))/cmd/helm@v$*
 
 # Helm asks for the version of the API server, which its build sets.
 .tools/bin/kube-apiserver: export LDFLAGS = -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 \

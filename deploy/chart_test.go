@@ -16,8 +16,10 @@ import (
 func TestLintStrict(t *testing.T) {
 	for _, values := range append(valueFiles(t), filepath.Join(chart, "values.yaml")) {
 		t.Run(filepath.Base(values), func(t *testing.T) {
-			if out, errs, err := runHelm(t, "lint", "--strict", chart, "--values", values); err != nil {
-				t.Errorf("helm lint: %v\n%s%s", err, out, errs)
+			for _, run := range runHelm(t, "lint", "--strict", chart, "--values", values) {
+				if run.err != nil {
+					t.Errorf("helm lint: %v", run)
+				}
 			}
 		})
 	}
@@ -151,13 +153,57 @@ func TestRefusals(t *testing.T) {
 		{"unknown-value", "passve.ports=30000-30001", "additional properties 'passve' not allowed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			values := filepath.Join(chart, "ci", "minimal-values.yaml")
-			out, errs, err := runHelm(t, "template", "test", chart, "--values", values, "--set", tt.set)
-			if err == nil {
-				t.Fatalf("--set %s was accepted", tt.set)
+			for _, run := range runHelm(t, "template", "test", chart, "--values", minimal, "--set", tt.set) {
+				if run.err == nil {
+					t.Fatalf("Helm %s accepted --set %s", run.helm, tt.set)
+				}
+				if !strings.Contains(run.stderr, tt.want) {
+					t.Errorf("--set %s\n got %v\nwant %s", tt.set, run, tt.want)
+				}
 			}
-			if !strings.Contains(errs, tt.want) {
-				t.Errorf("--set %s\n got %s%s\nwant %s", tt.set, out, errs, tt.want)
+		})
+	}
+}
+
+// TestScalars checks how keys of the configuration may be written, with and without quotes.
+func TestScalars(t *testing.T) {
+	for _, tt := range []struct {
+		config string
+		want   string // the error; empty if the chart takes the value
+	}{
+		{`tls: {min_version: 1.2}`, ""},
+		{`tls: {min_version: 1.3}`, ""},
+		{`tls: {min_version: "1.2"}`, ""},
+		{`tls: {min_version: "1.3"}`, ""},
+		{`tls: {min_version: null}`, ""},
+		{`tls: {min_version: 1.4}`, "tls/min_version"},
+		{`tls: {min_version: "1.4"}`, "tls/min_version"},
+		{`tls: {min_version: TLSv1.2}`, "tls/min_version"},
+		{`tls: {min_version: true}`, "tls/min_version"},
+		{`s3: {path_style: true}`, ""},
+		{`s3: {path_style: "false"}`, ""},
+		{`s3: {path_style: null}`, ""},
+		{`s3: {path_style: maybe}`, "s3/path_style"},
+		{`s3: {path_style: 1}`, "s3/path_style"},
+		{`s3: {profile: ceph}`, ""},
+		{`s3: {profile: cefh}`, "s3/profile"},
+		{`memory: 268435456`, ""},
+		{`memory: 256MiB`, ""},
+		{`memory: 256MB/s`, "memory"},
+		{`idle_timeout: 10m`, ""},
+		{`idle_timeout: ten minutes`, "idle_timeout"},
+	} {
+		t.Run(tt.config, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "values.yaml")
+			writeFile(t, file, fmt.Sprintf("config: {%s}\n", tt.config))
+			if tt.want == "" {
+				helmTemplate(t, "--values", minimal, "--values", file)
+				return
+			}
+			for _, run := range runHelm(t, "template", "test", chart, "--values", minimal, "--values", file) {
+				if run.err == nil || !strings.Contains(run.stderr, "/config/"+tt.want) {
+					t.Errorf("want an error about config/%s, got %v", tt.want, run)
+				}
 			}
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -38,11 +37,7 @@ func TestValuesOfPages(t *testing.T) {
 				if strings.HasPrefix(block, "existingSecret: ") { // which has the whole configuration
 					base = []string{"--set", "image.repository=babelftp"}
 				}
-				if _, errs, err := runHelm(
-					t, slices.Concat(
-						[]string{"template", "test", chart}, base, []string{"--values", file})...); err != nil {
-					t.Errorf("helm template: %v\n%s", err, errs)
-				}
+				helmTemplate(t, append(base, "--values", file)...)
 			})
 		}
 		if rendered == 0 {

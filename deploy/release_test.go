@@ -4,36 +4,94 @@ package deploy
 
 import (
 	"errors"
+	"flag"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v4"
 )
 
-const (
-	chart = "babelftp"
-	helm  = "../.tools/bin/helm" // built by make tools
-)
+const chart = "babelftp"
 
-// runHelm runs helm and returns what it printed to standard output and to standard error.
-func runHelm(t *testing.T, args ...string) (stdout, stderr string, err error) {
+// helmReleases are the releases of Helm that run the chart, as make builds them to .tools/bin/helm-RELEASE. Those of
+// make test have both validators of values.schema.json that current releases contain.
+var helmReleases = flag.String("helm", "3.18.6 4.3.1", "`RELEASES` of Helm that the tests run")
+
+// A helmRun is what a release of Helm did.
+type helmRun struct {
+	helm           string // the release
+	stdout, stderr string
+	err            error
+}
+
+func (r helmRun) String() string {
+	return fmt.Sprintf("Helm %s: %v\n%s%s", r.helm, r.err, r.stdout, r.stderr)
+}
+
+// runHelm runs all releases of Helm with the same arguments.
+func runHelm(t *testing.T, args ...string) []helmRun {
+	t.Helper()
+	var runs []helmRun
+	for _, helm := range strings.Fields(*helmReleases) {
+		runs = append(runs, runOneHelm(t, helm, args...))
+	}
+	return runs
+}
+
+func runOneHelm(t *testing.T, helm string, args ...string) helmRun {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("-short runs no tools; this test needs helm")
 	}
-	cmd := exec.CommandContext(t.Context(), helm, args...)
+	cmd := exec.CommandContext(t.Context(), "../.tools/bin/helm-"+helm, args...)
 	cmd.Env = []string{"HOME=" + t.TempDir()} // no repositories and no clusters of the person at this machine
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	err = cmd.Run()
+	err := cmd.Run()
 	if errors.Is(err, os.ErrNotExist) {
-		t.Fatalf("%v: run make tools", err)
+		t.Fatalf("%v: run make .tools/bin/helm-%s", err, helm)
 	}
-	return out.String(), errs.String(), err
+	return helmRun{helm, out.String(), errs.String(), err}
+}
+
+// helmTemplate returns the manifests that helm template prints. All releases of Helm must print the same objects; they
+// differ in empty lines, so the text is that of the last release.
+func helmTemplate(t *testing.T, args ...string) string {
+	t.Helper()
+	runs := runHelm(t, append([]string{"template", "test", chart, "--namespace", "ftp"}, args...)...)
+	last := runs[len(runs)-1]
+	for _, run := range runs {
+		if run.err != nil {
+			t.Fatalf("helm template: %v", run)
+		}
+		if got, want := objects(t, run.stdout), objects(t, last.stdout); !reflect.DeepEqual(got, want) {
+			t.Fatalf("helm template renders other objects with %vthan with %v", run, last)
+		}
+	}
+	return last.stdout
+}
+
+// objects returns the objects in manifests, with all their fields.
+func objects(t *testing.T, manifests string) (all []any) {
+	t.Helper()
+	decoder := yaml.NewDecoder(strings.NewReader(manifests))
+	for {
+		var o any
+		err := decoder.Decode(&o)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("rendered YAML: %v\n%s", err, manifests)
+		}
+		all = append(all, o)
+	}
 }
 
 // release is the objects of the chart, those of its hooks included.
@@ -56,15 +114,11 @@ func render(t *testing.T, values string, set ...string) release {
 
 func renderText(t *testing.T, values string, set ...string) string {
 	t.Helper()
-	args := []string{"template", "test", chart, "--namespace", "ftp", "--values", values}
+	args := []string{"--values", values}
 	for _, s := range set {
 		args = append(args, "--set", s)
 	}
-	out, errs, err := runHelm(t, args...)
-	if err != nil {
-		t.Fatalf("helm template: %v\n%s", err, errs)
-	}
-	return out
+	return helmTemplate(t, args...)
 }
 
 func parse(t *testing.T, manifests string) release {

@@ -133,12 +133,8 @@ func TestAdminPassesThePolicy(t *testing.T) {
 config: {admin: {listen: %q, users_file: /run/babelftp/secrets/admin/users}}
 networkPolicy: {admin: [{podSelector: {matchLabels: {role: admin}}}], ingress: [{ports: [{port: 8000}]}]}
 `, address))
-		out, errs, err := runHelm(t, "template", "test", chart, "--namespace", "ftp", "--values",
-			filepath.Join(chart, "ci", "metallb-values.yaml"), "--values", file)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, errs)
-		}
-		r := parse(t, out)
+		r := parse(t, helmTemplate(
+			t, "--values", filepath.Join(chart, "ci", "metallb-values.yaml"), "--values", file))
 		rules := ingress(r, "admin")
 		if len(rules) != want || want == 1 && (len(rules[0]) != 1 || !selects(rules[0][0].PodSelector,
 			map[string]string{"role": "admin"})) {

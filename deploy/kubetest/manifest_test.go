@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -90,11 +91,15 @@ func parses(rules *monitoring.PrometheusRule) error {
 	return nil
 }
 
-// render renders the chart with a file of values, by the Helm that make tools builds.
+// helm is one release: the tests of deploy check that others render the same objects.
+var helm = flag.String("helm", "4.3.1", "`RELEASE` of Helm that renders the chart")
+
+// render renders the chart with a file of values.
 func render(t *testing.T, values string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(
-		t.Context(), "../../.tools/bin/helm", "template", "test", "../babelftp", "--namespace", "ftp", "--values", values)
+		t.Context(), "../../.tools/bin/helm-"+*helm, "template", "test", "../babelftp", "--namespace", "ftp",
+		"--values", values)
 	cmd.Env = []string{"HOME=" + t.TempDir()} // no repositories and no clusters of the person at this machine
 	cmd.Stderr = t.Output()
 	out, err := cmd.Output()
