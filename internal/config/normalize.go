@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/internal/base/netaddr"
@@ -70,3 +71,10 @@ func cleanDirectory(name string) string {
 // NormalizeUser is the form in which the names of users are compared: Unicode's NFC, because systems differ in how
 // they send an é (RFC 8265, section 3.3 asks for it).
 func NormalizeUser(name string) string { return norm.NFC.String(name) }
+
+// FoldUser returns the form in which names of users are the same to servers that ignore case, spaces around a name and
+// the Unicode form. Bans, failed logins and users of directories, hooks and old servers are found by it, so that
+// another spelling is not another user.
+func FoldUser(name string) string {
+	return norm.NFC.String(cases.Fold().String(norm.NFC.String(strings.TrimSpace(name))))
+}

@@ -22,6 +22,7 @@ type directory struct {
 	tenants map[string]*Tenant
 	hosts   map[string]*Tenant
 	users   map[string]*User // by the names that only one tenant has
+	known   map[string]bool  // the folded names of all of them
 
 	certificates certificates // of all clients
 	cfg          *config.Config
@@ -71,6 +72,7 @@ func (r *Registry) Prepare(
 	before := r.current.Load()
 	d := &directory{
 		tenants: make(map[string]*Tenant, len(cfg.Tenants)), hosts: map[string]*Tenant{}, users: map[string]*User{},
+		known:        map[string]bool{},
 		cfg:          cfg,
 		files:        files,
 		certificates: before.certificates,
@@ -129,6 +131,7 @@ func (d *directory) add(t *Tenant) {
 			u = nil
 		}
 		d.users[name] = u
+		d.known[config.FoldUser(name)] = true
 	}
 }
 
@@ -166,6 +169,7 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 			return nil, err
 		}
 		t.users[u.Name] = u
+		t.known[config.FoldUser(u.Name)] = true
 	}
 	return t, nil
 }

@@ -63,7 +63,7 @@ type external struct {
 	*service
 
 	mu    sync.Mutex
-	users map[string]*User // for what all sessions of a user share: the quota, the limits and the last login
+	users map[string]*User // by the folded name, for what all sessions of a user share: quota, limits and last login
 }
 
 // maxRefusals is of how many refusals a service knows how long they took.
@@ -163,13 +163,14 @@ func (d *directory) serviceOf(host string, t *Tenant, name string) *service {
 	return t.external.service
 }
 
-// knows reports whether a tenant, or any for nil, has a user of this name in the configuration.
+// knows reports whether a tenant, or any for nil, has a user of this name in the configuration, in any spelling: a
+// service that ignores case would let in a user that the configuration disables.
 func (d *directory) knows(t *Tenant, name string) bool {
+	known := d.known
 	if t != nil {
-		return t.users[name] != nil
+		known = t.known
 	}
-	_, known := d.users[name]
-	return known
+	return known[config.FoldUser(name)]
 }
 
 // askService asks the service for a user. The error has no name of a user whose password is wrong.
@@ -266,23 +267,25 @@ func (r *Registry) pretend(ctx context.Context, who identity, req *LoginRequest)
 func (r *Registry) externalUser(t *Tenant, name string, settings *config.User) (*User, error) {
 	r.entering.RLock()
 	defer r.entering.RUnlock()
-	if t.isReplaced() || t.users[name] != nil {
+	if t.isReplaced() || t.known[config.FoldUser(name)] {
 		return nil, errReplaced // the limits of the next tenant count, or its user of the name
 	}
 	e := t.external
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if known := e.users[name]; known != nil && reflect.DeepEqual(known.User, settings) {
+	key := config.FoldUser(name)
+	if known := e.users[key]; known != nil && known.Name == name && reflect.DeepEqual(known.User, settings) {
 		return known, nil
 	}
 	u := newUser(t, name, settings)
+	u.key = key
 	if err := r.checkStorage(u, r.current.Load().files); err != nil {
 		return nil, err
 	}
 	if len(e.users) >= maxRemembered {
 		r.forgetIdle(t)
 	}
-	e.users[name] = u
+	e.users[key] = u
 	if q := u.use(r.states); q != nil {
 		select {
 		case r.newQuotas <- q:

@@ -19,6 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	"github.com/babelftp/babelftp/internal/users/auth"
+	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
 // A fakeSource accepts the password of all tests.
@@ -110,6 +111,9 @@ func TestWhoIsAsked(t *testing.T) {
 		{"name-of-two-tenants", several, "", "alice", "x", ""},
 		{"configured", several, "ftp.acme.example", "alice", "x", ""},
 		{"configured-and-qualified", several, "", "alice@acme", "x", ""},
+		{"configured-in-capitals", several, "ftp.acme.example", "ALICE", "x", ""},
+		{"configured-with-spaces", several, "", " Alice @acme", "x", ""},
+		{"configured-in-full-stops", several, "ftp.acme.example", "alice.", "x", "acme alice. x"},
 		{"only-tenant", one, "", "bob", "x", "acme bob x"},
 		{"only-tenant-qualified", one, "", "bob@acme", "x", "acme bob x"},
 		{"only-tenant-configured", one, "", "alice", "x", ""},
@@ -135,6 +139,28 @@ func TestWhoIsAsked(t *testing.T) {
 				t.Errorf("the source got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// Spellings of one name are one user: a ban counts for all of them, and they share what counts for limits.
+func TestSpellings(t *testing.T) {
+	r := withSources(t, map[string]*config.Tenant{"acme": {Bucket: "acme-data"}}, &fakeSource{}, "acme")
+	first, err := login(r, "", "bob", password)
+	must.OK(t, err)
+	for _, name := range []string{"BOB", " bob", "Bob "} {
+		u, err := login(r, "", name, password)
+		must.OK(t, err)
+		if u.state != first.state || u.Name != name {
+			t.Errorf("%q has a state of its own, or the name %q", name, u.Name)
+		}
+	}
+	ban, err := bans.Parse("boB@acme")
+	must.OK(t, err)
+	r.bans.Add(ban, time.Hour)
+	for _, name := range []string{"bob", "BOB", " bob", "bob@acme", "bOb @acme"} {
+		if _, err := login(r, "", name, password); !errors.As(err, new(*FullError)) {
+			t.Errorf("%q: %v, want a ban", name, err)
+		}
 	}
 }
 

@@ -286,9 +286,9 @@ func (r *Registry) identify(req *LoginRequest) identity {
 	d := r.current.Load()
 	addr := netaddr.Of(req.RemoteAddr)
 	t, name := d.asked(addr, req.Host, req.User)
-	who := identity{id: name + "@" + anyTenant, asked: t, rules: d.certificatesOf(t)}
+	who := identity{id: Owner(config.FoldUser(name), anyTenant), asked: t, rules: d.certificatesOf(t)}
 	if t != nil {
-		who.id = Owner(name, t.Name)
+		who.id = Owner(config.FoldUser(name), t.Name)
 	}
 	who.user, who.service, who.name = d.find(addr, req.Host, req.User), d.serviceOf(req.Host, t, name), name
 	who.known = d.knows(t, name)

@@ -46,7 +46,7 @@ func (r *Registry) storeUser(ctx context.Context, client netip.Prefix, u *User, 
 	defer r.verifier.freeMemTimer.Reset(freeMemDelay)
 	defer slot.Leave()
 	return usersfile.Change(u.Tenant.UsersFile, func(d *usersfile.Document) error {
-		if d.Has(u.Name) {
+		if d.HasSpelling(u.Name) {
 			return errMoved
 		}
 		hash, err := passwordhash.New(password)

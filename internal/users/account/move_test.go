@@ -62,6 +62,10 @@ func TestMove(t *testing.T) {
 		t.Errorf("the logins have moved %q", from)
 	}
 	d := read()
+	// Before the reload the file is not in use, and only the old server knows whether BOB is bob.
+	if got, err := login(r, "", "BOB@acme", password); err != nil || got.MovedFrom != "" || d.Has("BOB") {
+		t.Errorf("another spelling has moved too: %v", err)
+	}
 	right, err := new(passwordhash.Set).Matches(d.Get("bob", "password_hash"), password)
 	if err != nil || !right || d.MovedFrom("bob") != "old.example:21" || d.Get("bob", "quota") != "1MiB" {
 		text, _ := d.Text()

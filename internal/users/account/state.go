@@ -48,7 +48,7 @@ func (s *states) keep(d *directory) {
 	for _, t := range d.tenants {
 		held[stateKey{tenant: t.Name}] = t.state
 		for _, u := range t.all() {
-			held[stateKey{t.Name, u.Name}] = u.state
+			held[u.stateKey()] = u.state
 		}
 	}
 	s.mu.Lock()

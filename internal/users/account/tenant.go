@@ -35,9 +35,10 @@ type Tenant struct {
 	events   EventSink // nil without a webhook
 	skip     view.Names
 	users    map[string]*User
-	external *external // nil without
-	state    *state    // nil until use
-	quota    *Quota    // nil without
+	known    map[string]bool // the folded names of users
+	external *external       // nil without
+	state    *state          // nil until use
+	quota    *Quota          // nil without
 
 	inspector *inspect.Inspector // nil without
 }
@@ -63,6 +64,7 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 		skip:            view.NewNames(tc.Webhook.Skip),
 		replaced:        make(chan struct{}),
 		users:           map[string]*User{},
+		known:           map[string]bool{},
 	}, nil
 }
 
@@ -70,9 +72,11 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 // and its limits and quotas count. It returns the quotas that must be counted.
 func (t *Tenant) use(states *states, before *Tenant) []*Quota {
 	if t.external != nil && before != nil {
-		for name, known := range before.external.all() {
-			if t.users[name] == nil {
-				t.external.users[name] = newUser(t, name, known.User)
+		for key, known := range before.external.all() {
+			if !t.known[key] {
+				u := newUser(t, known.Name, known.User)
+				u.key = key
+				t.external.users[key] = u
 			}
 		}
 	}

@@ -31,6 +31,7 @@ type User struct {
 	// Policy says what the user may do, by the settings of the tenant, of its folders and of the user.
 	Policy view.Policy
 
+	key         string      // of the state; the folded name for a user of a directory, hook or old server
 	past        view.Policy // what the policy says of the directory of earlier versions itself
 	deny        view.Names  // files that the user may not store
 	maxFileSize int64       // in bytes, 0 for no limit
@@ -45,6 +46,7 @@ func newUser(t *Tenant, name string, uc *config.User) *User {
 	u := &User{
 		User:               uc,
 		Name:               config.NormalizeUser(name),
+		key:                config.NormalizeUser(name),
 		Tenant:             t,
 		Language:           languageOf(t.Bundle, uc.Language),
 		DirectoryEncodings: encodingsBelow(uc.Root, t.DirectoryEncodings),
@@ -151,7 +153,7 @@ func (u *User) hasCharset(addr netip.Addr) bool {
 }
 
 // stateKey is the key of the user's state.
-func (u *User) stateKey() stateKey { return stateKey{u.Tenant.Name, u.Name} }
+func (u *User) stateKey() stateKey { return stateKey{u.Tenant.Name, u.key} }
 
 // owner is the owner of the user's uploads.
 func (u *User) owner() string { return Owner(u.Name, u.Tenant.Name) }

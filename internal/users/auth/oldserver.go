@@ -77,7 +77,7 @@ func certificatesIn(name string) (all []*x509.Certificate, err error) {
 
 // Authenticate implements [Source].
 func (o *oldServer) Authenticate(ctx context.Context, req *Request) (*Answer, error) {
-	if name := strings.ToLower(req.User); name == "anonymous" || name == "ftp" {
+	if name := config.FoldUser(req.User); name == "anonymous" || name == "ftp" {
 		return nil, fmt.Errorf("%s: any password would be right for this name: %w", o.source, ErrRefused)
 	}
 	if strings.ContainsAny(req.Password, "\r\n\x00") {

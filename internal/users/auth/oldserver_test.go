@@ -31,7 +31,7 @@ func TestOldServers(t *testing.T) {
 			var wrong sync.WaitGroup // at the same time, because Pure-FTPd lets each wait for seconds
 			for _, login := range [][2]string{
 				{servicetest.OldUser, "wrong"}, {servicetest.OldUser, ""}, {"nobody-there", servicetest.OldPassword},
-				{servicetest.OldUser, servicetest.OldPassword + "\r\nNOOP"}, {"anonymous", "a@b"}, {"fTp", "a@b"},
+				{servicetest.OldUser, servicetest.OldPassword + "\r\nNOOP"}, {"anonymous", "a@b"}, {"fTp", "a@b"}, {"ftp ", "a@b"}, {"\u00a0Anonymous\t", "a@b"},
 			} {
 				wrong.Go(func() {
 					if _, err := ask(t, source, login[0], login[1]); !errors.Is(err, ErrRefused) {

@@ -111,7 +111,7 @@ func addressName(addr netip.Addr) string {
 // Parse returns the name of an address, of a network, or of a user, which is written USER@TENANT.
 func Parse(name string) (string, error) {
 	if at := strings.LastIndexByte(name, '@'); at > 0 && at < len(name)-1 {
-		return name, nil
+		return foldUser(name), nil
 	}
 	if addr, err := netip.ParseAddr(name); err == nil {
 		return addressName(addr), nil
@@ -128,6 +128,15 @@ func Parse(name string) (string, error) {
 		return "", fmt.Errorf("%s is not a network: write %s", name, network.Masked())
 	}
 	return network.String(), nil
+}
+
+// foldUser returns the name of a ban of a user, written USER@TENANT. All spellings of the user have one.
+func foldUser(name string) string {
+	at := strings.LastIndexByte(name, '@')
+	if at < 0 {
+		return name
+	}
+	return config.FoldUser(name[:at]) + name[at:]
 }
 
 // UnknownUser is what the failures of a name count for that no tenant has. So the server bans it like a user, and the
@@ -199,7 +208,7 @@ func (l *List) setUser(s *limits.Session, user string) {
 // refusal is why an address or a user is refused, nil for those that are not.
 func (l *List) refusal(addr netip.Addr, user string) error {
 	switch {
-	case l.live(user), !l.rules.Allows(addr) && l.bansAddress(addr):
+	case l.live(foldUser(user)), !l.rules.Allows(addr) && l.bansAddress(addr):
 		return &limits.Error{Limit: limits.Bans}
 	case l.rules.Refuses(addr):
 		return &limits.Error{Limit: limits.Deny}
@@ -252,7 +261,7 @@ func (l *List) count(reason string, points float64, addr netip.Addr, user string
 		l.add(reason, points, addressName(addr), l.cfg.AddressScore)
 	}
 	if l.cfg.UserScore > 0 && user != "" {
-		l.add(reason, points, user, l.cfg.UserScore)
+		l.add(reason, points, foldUser(user), l.cfg.UserScore)
 	}
 }
 
@@ -302,7 +311,7 @@ func (l *List) cut() {
 }
 
 func (l *List) bannedByAdministrator(addr netip.Addr, user string) bool {
-	names := []string{user}
+	names := []string{foldUser(user)}
 	if !l.rules.Allows(addr) {
 		names = l.namesOf(addr, names)
 	}

@@ -207,6 +207,13 @@ func (d *Document) MovedFrom(user string) (from string) {
 	return from
 }
 
+// HasSpelling reports whether there is a user of this name in some spelling, see [config.FoldUser].
+func (d *Document) HasSpelling(user string) bool {
+	user = config.FoldUser(user)
+	_, settings := find(d.users, func(key string) bool { return config.FoldUser(key) == user })
+	return settings != nil
+}
+
 // find is where the name of a user stands, and the settings, nil where there is no such user.
 func (d *Document) find(user string) (int, *yaml.Node) {
 	user = config.NormalizeUser(user)
