@@ -65,6 +65,7 @@ const (
 	tenantPrefix  = "tenant."
 	userPrefix    = "user."
 	sessions      = "sessions"
+	operations    = "operations"
 )
 
 // sessionsBeforeLogin names the limit on sessions of the server that are not logged in.
@@ -81,7 +82,7 @@ func newScope(tenant, prefix string, u Usage) *Scope {
 		tenant:    tenant,
 		sessions:  slots{limit: prefix + sessions, most: u.Sessions},
 		transfers: slots{limit: prefix + "transfers", most: u.Transfers},
-		operation: slots{limit: prefix + "operations", most: u.Operations},
+		operation: slots{limit: prefix + operations, most: u.Operations},
 		logins:    meter{limit: prefix + LoginRate},
 		commands:  meter{limit: prefix + CommandRate},
 	}
@@ -122,15 +123,23 @@ type slots struct {
 	refused time.Time // the last one for which there was no room
 }
 
-func (s *slots) enter() bool {
+// enter takes a slot, and returns false if all are in use, or a share of so many; 0 means no share.
+func (s *slots) enter(share int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.most > 0 && s.used >= s.most {
+	if s.most > 0 && s.used >= s.most || share > 0 && s.used >= share {
 		s.refused = time.Now()
 		return false
 	}
 	s.used++
 	return true
+}
+
+// limitNow returns how many slots there are, 0 for no limit.
+func (s *slots) limitNow() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.most
 }
 
 func (s *slots) inUse() uint64 {
@@ -197,7 +206,7 @@ type Scopes []*Scope
 // EnterSession counts a session in each scope, or in none: then the error is an [Error]. The session calls leave
 // once, when it has ended.
 func (s Scopes) EnterSession() (leave func(), err error) {
-	return s.enter(func(scope *Scope) *slots { return &scope.sessions })
+	return s.enter(func(scope *Scope) *slots { return &scope.sessions }, nil)
 }
 
 // LogIn says that a session of [Server.Enter] has logged in. The session calls loggedOut when the login has ended.
@@ -214,7 +223,7 @@ func (s Scopes) LogIn() (loggedOut func()) {
 
 // EnterTransfer is EnterSession for a transfer.
 func (s Scopes) EnterTransfer() (leave func(), err error) {
-	return s.enter(func(scope *Scope) *slots { return &scope.transfers })
+	return s.enter(func(scope *Scope) *slots { return &scope.transfers }, nil)
 }
 
 // TransfersRefused tells whether a transfer was refused in the last minute for want of a place that a transfer of
@@ -223,14 +232,26 @@ func (s Scopes) TransfersRefused() bool {
 	return slices.ContainsFunc(s, func(scope *Scope) bool { return scope.transfers.wanted() })
 }
 
-// EnterOperation is EnterSession for an operation on a whole directory.
+// EnterOperation is EnterSession for an operation on a whole directory. A tenant gets three quarters of the operations
+// of the server at most, and a user three quarters of those, so that others always find a free one.
 func (s Scopes) EnterOperation() (leave func(), err error) {
-	return s.enter(func(scope *Scope) *slots { return &scope.operation })
+	shares := map[string]int{}
+	for _, scope := range s {
+		if scope.operation.limit == serverPrefix+operations {
+			ofTenant := threeQuarters(scope.operation.limitNow())
+			shares[tenantPrefix+operations], shares[userPrefix+operations] = ofTenant, threeQuarters(ofTenant)
+		}
+	}
+	return s.enter(func(scope *Scope) *slots { return &scope.operation }, shares)
 }
 
-func (s Scopes) enter(of func(*Scope) *slots) (leave func(), err error) {
+// threeQuarters rounds up, so that one is not rounded to none.
+func threeQuarters(n int) int { return (3*n + 3) / 4 }
+
+// enter takes a slot in each scope, or in none. Shares bound slots further, by the name of their limit.
+func (s Scopes) enter(of func(*Scope) *slots, shares map[string]int) (leave func(), err error) {
 	for i := len(s) - 1; i >= 0; i-- { // the narrowest scope is the one to name
-		if counted := of(s[i]); !counted.enter() {
+		if counted := of(s[i]); !counted.enter(shares[counted.limit]) {
 			for _, scope := range s[i+1:] {
 				of(scope).leave()
 			}
@@ -457,7 +478,7 @@ func (s Scopes) enterBeforeLogin() (leave func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	leftLogin, err := s.enter(func(scope *Scope) *slots { return &scope.beforeLogin })
+	leftLogin, err := s.enter(func(scope *Scope) *slots { return &scope.beforeLogin }, nil)
 	if err != nil {
 		left()
 		return nil, err

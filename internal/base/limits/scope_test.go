@@ -212,6 +212,34 @@ func TestWithoutLimits(t *testing.T) {
 	}
 }
 
+// A user and a tenant leave operations of the server to others.
+func TestSharesOfOperations(t *testing.T) {
+	for _, test := range []struct{ server, tenant, user int }{{100, 75, 57}, {4, 3, 3}, {1, 1, 1}, {0, 200, 200}} {
+		server := newScope("", serverPrefix, Usage{Operations: test.server})
+		acme, alice, bob := NewTenant("acme", Usage{}), NewUser("acme", Usage{}), NewUser("acme", Usage{})
+		take := func(scopes Scopes) (taken int, limit string) {
+			for ; taken < 200; taken++ {
+				_, err := scopes.EnterOperation()
+				if reached, ok := errors.AsType[*Error](err); ok {
+					return taken, reached.Limit
+				}
+			}
+			return taken, ""
+		}
+		n, limit := take(Scopes{server, acme, alice})
+		if n != test.user || test.server > 0 && limit != "user.operations" {
+			t.Errorf("of %d operations a user gets %d, until %q", test.server, n, limit)
+		}
+		if m, limit := take(Scopes{server, acme, bob}); test.server > 0 && (n+m != test.tenant || limit != "tenant.operations") {
+			t.Errorf("of %d operations the users of a tenant get %d, until %q", test.server, n+m, limit)
+		}
+		other := Scopes{server, NewTenant("other", Usage{}), NewUser("other", Usage{})}
+		if m, _ := take(other); test.server > 1 && m != test.server-test.tenant {
+			t.Errorf("of %d operations another tenant gets %d", test.server, m)
+		}
+	}
+}
+
 // Other limits count for what is in use already, and for rates from then on.
 func TestAdopt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // in which no time passes
