@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/babelftp/babelftp/internal/base/inspect"
+	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -113,7 +114,7 @@ func NewMetrics(version string) *Metrics {
 	})
 	build.Set(1)
 	// Prometheus sees no increase in the first value of a series, so those of alerts begin with 0.
-	for _, limit := range []string{"sessions", "descriptors", "passive.ports"} {
+	for _, limit := range limits.ServerWide() {
 		m.refusals.Add(0, "", limit)
 	}
 	for _, kind := range []string{"address", "network", "user"} {

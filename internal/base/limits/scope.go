@@ -25,9 +25,11 @@ func (e *Error) Error() string { return "the limit " + e.Limit + " is reached" }
 // Unwrap returns the kind of the error.
 func (e *Error) Unwrap() error { return syscall.EBUSY }
 
-// Limits that refuse a client for other reasons than its number.
+// Limits that are not fields of a [Scope].
 const (
 	LoginTimeout = "login_timeout"
+	PassivePorts = "passive.ports"
+	Descriptors  = "descriptors" // of the process
 
 	Bans = "bans" // the address or the user is banned
 	Deny = "deny" // the address is in a network that is denied
@@ -35,6 +37,16 @@ const (
 	UserDisabled = "user.disabled" // the user of a session may no longer log in
 	UserExpired  = "user.expired"
 )
+
+// ServerWide returns the names of all limits that can be reached without a tenant: those of the server and of an
+// address, and those that are not fields of a [Scope].
+func ServerWide() []string {
+	names := []string{LoginTimeout, PassivePorts, Descriptors, Bans, Deny}
+	for _, scope := range []*Scope{serverScope(Usage{}), newScope("", addressPrefix, Usage{})} {
+		names = append(names, scope.limits()...)
+	}
+	return names
+}
 
 // Limits on sessions at the same time that a client can do something about.
 const (
@@ -49,7 +61,7 @@ const (
 )
 
 // A Scope is what shares a [Usage]: the server, an address, a tenant or a user. It counts what is in use. The nil
-// Scope has no limits. A field that a reload changes stands in Adopt too.
+// Scope has no limits. The methods counts and rates list its fields.
 type Scope struct {
 	tenant                         string
 	sessions, transfers, operation slots
@@ -93,20 +105,33 @@ func newScope(tenant, prefix string, u Usage) *Scope {
 	return s
 }
 
+// counts returns what the scope counts, always in the same order.
+func (s *Scope) counts() []*slots { return []*slots{&s.sessions, &s.transfers, &s.operation, &s.beforeLogin} }
+
+// rates returns the rates of the scope, always in the same order.
+func (s *Scope) rates() []*meter { return []*meter{&s.logins, &s.commands, &s.upload, &s.download} }
+
+// limits returns the names of the limits that refuse something. A transfer rate only slows transfers down, and has no
+// name.
+func (s *Scope) limits() (names []string) {
+	for _, c := range s.counts() {
+		names = append(names, c.limit)
+	}
+	for _, m := range s.rates() {
+		names = append(names, m.limit)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
 // Adopt gives the scope the limits of another one of its kind. What is in use stays counted. Nothing ends because it
 // is above a lower limit, and transfers that run keep their rate.
 func (s *Scope) Adopt(other *Scope) {
-	for _, c := range []struct{ to, from *slots }{
-		{&s.sessions, &other.sessions}, {&s.transfers, &other.transfers}, {&s.operation, &other.operation},
-		{&s.beforeLogin, &other.beforeLogin},
-	} {
-		c.to.adopt(c.from)
+	counts, rates := other.counts(), other.rates()
+	for i, c := range s.counts() {
+		c.adopt(counts[i])
 	}
-	for _, c := range []struct{ to, from *meter }{
-		{&s.logins, &other.logins}, {&s.commands, &other.commands}, {&s.upload, &other.upload},
-		{&s.download, &other.download},
-	} {
-		c.to.adopt(c.from)
+	for i, m := range s.rates() {
+		m.adopt(rates[i])
 	}
 }
 

@@ -104,7 +104,7 @@ func (s *session) Run() {
 	scopes, leave, err := s.cfg.Limits.Enter(s.identity.guarded)
 	if err == nil && s.identity.guarded.BeforeLogin == 0 {
 		leave()
-		err = &limits.Error{Limit: "descriptors"}
+		err = &limits.Error{Limit: limits.Descriptors}
 	}
 	if err != nil {
 		s.refuse(err)

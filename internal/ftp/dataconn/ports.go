@@ -140,9 +140,6 @@ func ListenAddress(addr netip.Addr, port uint16) string {
 	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
-// portsLimit is the limit that is reached when the clients of an address have as many ports as they may, or all.
-const portsLimit = "passive.ports" // the key of the configuration
-
 // Listen waits for the client of a passive transfer (RFC 959 4.1.2, RFC 2428 3), for the
 // time timeout. It returns the port. The error is a [limits.Error] if the client has its share of the ports.
 func (p *Ports) Listen(ctx context.Context, c Client, timeout time.Duration) (Source, uint16, error) {
@@ -190,7 +187,7 @@ func (p *Ports) wait(ctx context.Context, c Client, timeout time.Duration) (*wai
 func (p *Ports) take(ctx context.Context, c Client) (*listener, error) {
 	size := p.Range.Size()
 	if !p.hasShare(c, size) {
-		return nil, &limits.Error{Limit: portsLimit}
+		return nil, &limits.Error{Limit: limits.PassivePorts}
 	}
 	start := rand.IntN(size)
 	var shared *listener
@@ -240,7 +237,7 @@ func (p *Ports) take(ctx context.Context, c Client) (*listener, error) {
 	case p.byAddress[c.anyone()] == 0:
 		return nil, inUse
 	}
-	return nil, &limits.Error{Limit: portsLimit}
+	return nil, &limits.Error{Limit: limits.PassivePorts}
 }
 
 // hasShare says whether a user may have one more of so many ports: a user has at most three quarters of the ports that

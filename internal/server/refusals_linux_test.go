@@ -1,0 +1,204 @@
+package server
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
+)
+
+// refusals returns the labels limit of babelftp_refusals_total for the server as a whole, with the values.
+func refusals(t *testing.T, srv *Server) map[string]string {
+	t.Helper()
+	_, body := get(t, srv, "/metrics")
+	counts := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^babelftp_refusals_total\{limit="(.*?)",tenant=""\} (\d+)$`).
+		FindAllStringSubmatch(body, -1) {
+		counts[m[1]] = m[2]
+	}
+	return counts
+}
+
+// A provocation makes a server refuse a client because of one limit.
+type provocation struct {
+	configure func(*testing.T, *config.Config)
+	provoke   func(*testing.T, *Server)
+}
+
+// greeted connects n times, and wants the last connection to be refused.
+func greeted(n int) func(*testing.T, *Server) {
+	return func(t *testing.T, srv *Server) {
+		t.Helper()
+		for range n - 1 {
+			dialFrom(t, srv, "127.0.0.1", 220)
+		}
+		dialFrom(t, srv, "127.0.0.1", 421)
+	}
+}
+
+func twoTransfers(t *testing.T, srv *Server) {
+	t.Helper()
+	c, other := session(t, srv, "alice"), session(t, srv, "alice")
+	data := c.Data()
+	defer data.Close()
+	c.Command(150, "STOR f")
+	defer other.Data().Close()
+	other.Command(450, "STOR g")
+}
+
+func loginsUntilRefused(t *testing.T, srv *Server) {
+	t.Helper()
+	for {
+		c, _ := dialFrom(t, srv, "127.0.0.1", 220)
+		c.Command(331, "USER alice")
+		reply, err := c.Send("PASS " + servicetest.Password)
+		must.OK(t, err)
+		if strings.HasPrefix(reply, "421") {
+			return
+		}
+	}
+}
+
+func commandsUntilRefused(t *testing.T, srv *Server) {
+	t.Helper()
+	refused := make(chan struct{}, 1)
+	for range 30 { // each has one command that waits at most
+		conn, err := ftptest.Open(srv.Addr().String())
+		must.OK(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		go func() {
+			for {
+				reply, err := conn.Send("NOOP")
+				if strings.HasPrefix(reply, "421") {
+					select {
+					case refused <- struct{}{}:
+					default:
+					}
+				}
+				if err != nil || strings.HasPrefix(reply, "421") {
+					return
+				}
+			}
+		}()
+	}
+	<-refused
+}
+
+// withoutDescriptors connects while the process may open hardly any more descriptors.
+func withoutDescriptors(t *testing.T, srv *Server) {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	must.OK(t, err)
+	var before unix.Rlimit
+	must.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
+	few := before
+	few.Cur = uint64(len(open) + 3) // for both ends of a connection
+	must.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
+	defer func() { must.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before)) }()
+	dialFrom(t, srv, "127.0.0.1", 421)
+}
+
+// twoOperations renames a directory while another one is being renamed.
+func twoOperations(s3 *holdingS3) func(*testing.T, *Server) {
+	return func(t *testing.T, srv *Server) {
+		t.Helper()
+		c, other := session(t, srv, "alice"), session(t, srv, "alice")
+		c.Command(350, "RNFR /a")
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.Send("RNTO /moved")
+			done <- err
+		}()
+		<-s3.held
+		other.Command(350, "RNFR /b")
+		other.Command(450, "RNTO /c")
+		s3.let()
+		must.OK(t, <-done)
+	}
+}
+
+// TestRefusalsOfServer checks that each limit of babelftp_refusals_total which a fresh server shows is one that it
+// counts. With another label, the series of an alert would begin with the first refusals, and their increase be lost.
+func TestRefusalsOfServer(t *testing.T) {
+	with := func(change func(*config.Limits)) func(*testing.T, *config.Config) {
+		return func(_ *testing.T, cfg *config.Config) { change(&cfg.Limits) }
+	}
+	provocations := map[string]provocation{
+		"server.sessions":       {with(func(l *config.Limits) { l.Server.Sessions = 1 }), greeted(2)},
+		"address.sessions":      {with(func(l *config.Limits) { l.Address.Sessions = 1 }), greeted(2)},
+		"sessions_before_login": {with(func(l *config.Limits) { l.Server.Sessions = 4 }), greeted(3)},
+		"server.transfers":      {with(func(l *config.Limits) { l.Server.Transfers = 1 }), twoTransfers},
+		"address.transfers":     {with(func(l *config.Limits) { l.Address.Transfers = 1 }), twoTransfers},
+		"server.login_rate":     {with(func(l *config.Limits) { l.Server.LoginRate = 1 }), loginsUntilRefused},
+		"address.login_rate":    {with(func(l *config.Limits) { l.Address.LoginRate = 1 }), loginsUntilRefused},
+		"server.command_rate":   {with(func(l *config.Limits) { l.Server.CommandRate = 1 }), commandsUntilRefused},
+		"address.command_rate":  {with(func(l *config.Limits) { l.Address.CommandRate = 1 }), commandsUntilRefused},
+		"server.operations":     {with(func(l *config.Limits) { l.Server.Operations = 1 }), nil},
+		"address.operations":    {with(func(l *config.Limits) { l.Address.Operations = 1 }), nil},
+		limits.LoginTimeout: {
+			with(func(l *config.Limits) { l.LoginTimeout = 50 * time.Millisecond }),
+			func(t *testing.T, srv *Server) {
+				c, _ := dialFrom(t, srv, "127.0.0.1", 220)
+				c.Reply(421)
+			},
+		},
+		limits.PassivePorts: {
+			func(t *testing.T, cfg *config.Config) { cfg.Passive.Ports = passivePortRange(t, 1) },
+			func(t *testing.T, srv *Server) {
+				session(t, srv, "alice").Command(229, "EPSV")
+				session(t, srv, "alice").Command(425, "EPSV")
+			},
+		},
+		limits.Descriptors: {with(func(*config.Limits) {}), withoutDescriptors},
+		limits.Bans: {
+			with(func(l *config.Limits) { l.Bans.AddressScore, l.Bans.HalfLife = 1, 24*time.Hour }),
+			func(t *testing.T, srv *Server) {
+				c, _ := dialFrom(t, srv, "127.0.0.1", 220)
+				for range 2 {
+					_, _ = c.Send("USER alice")
+					_, _ = c.Send("PASS wrong") // the ban cuts the session
+				}
+				dialFrom(t, srv, "127.0.0.1", 421)
+			},
+		},
+		limits.Deny: {
+			func(t *testing.T, cfg *config.Config) { cfg.Limits.Server.Deny = networks(t, "127.0.0.1") },
+			greeted(1),
+		},
+	}
+	for _, limit := range limits.ServerWide() {
+		t.Run(limit, func(t *testing.T) {
+			p, there := provocations[limit]
+			if !there {
+				t.Fatal("the test does not know how to reach this limit")
+			}
+			s, cfg := simulated(t)
+			opts := Options{AWS: s.AWSConfig()}
+			p.configure(t, cfg)
+			if p.provoke == nil {
+				put(t, s, cfg, "a/1", "a/2", "b/1")
+				p.provoke = twoOperations(hold(t, opts.AWS))
+			}
+			srv := start(t, cfg, opts)
+			shown := slices.Sorted(maps.Keys(refusals(t, srv)))
+			if want := slices.Sorted(slices.Values(limits.ServerWide())); !slices.Equal(shown, want) {
+				t.Fatalf("a fresh server shows the limits %q, want %q", shown, want)
+			}
+			p.provoke(t, srv)
+			if n := refusals(t, srv)[limit]; n == "0" {
+				t.Errorf("the refusal is not counted: %v", refusals(t, srv))
+			}
+		})
+	}
+}
