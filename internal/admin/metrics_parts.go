@@ -7,6 +7,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
+	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/bans"
@@ -45,6 +46,22 @@ func newCounter(name, help string, labels ...string) metric {
 // send sends a value, with those of the labels.
 func (m metric) send(to chan<- prometheus.Metric, value float64, labels ...string) {
 	to <- prometheus.MustNewConstMetric(m.desc, m.kind, value, labels...)
+}
+
+// CollectAudit returns the collector of what the destinations of the audit log have not taken yet.
+func CollectAudit(backlogs func() []audit.Backlog) prometheus.Collector {
+	waiting := newGauge("audit_lines_waiting",
+		"Lines of the audit log that file, stdout or webhook has not taken yet. Beyond 10,000, lines are lost.",
+		"destination")
+	delay := newGauge("audit_delay_seconds",
+		"How long the first line has been waiting that file, stdout or webhook has not taken yet; 0 if none waits.",
+		"destination")
+	return &partCollector{[]metric{waiting, delay}, func(to chan<- prometheus.Metric) {
+		for _, b := range backlogs() {
+			waiting.send(to, float64(b.Lines), b.Destination)
+			delay.send(to, b.Delay.Seconds(), b.Destination)
+		}
+	}}
 }
 
 // CollectBans returns the collector of the bans of a list that hold.
@@ -91,6 +108,22 @@ func CollectCertificates(set *certs.Set) prometheus.Collector {
 	}}
 }
 
+// CollectInspectors returns the collector of the inspectors of tenants that could judge a file at the last probe. A
+// tenant is missing until its inspector has been probed.
+func CollectInspectors(up func() map[string]bool) prometheus.Collector {
+	shown := newGauge("inspector_up",
+		"1 if the inspector of a tenant judged the file of the last probe, else 0. There is one probe a minute.", "tenant")
+	return &partCollector{[]metric{shown}, func(to chan<- prometheus.Metric) {
+		for tenant, works := range up() {
+			value := 0.0
+			if works {
+				value = 1
+			}
+			shown.send(to, value, tenant)
+		}
+	}}
+}
+
 // CollectMemory returns the collector of the budget in which uploads collect their parts.
 func CollectMemory(budget *driver.Budget) prometheus.Collector {
 	limit := newGauge("memory_limit_bytes", "Memory for parts of uploads, and for what is read ahead (memory).")
@@ -132,6 +165,18 @@ func CollectQuotas(all func() []*account.Quota) prometheus.Collector {
 			if bytes, known := q.Used(); known {
 				used.send(to, float64(bytes), q.Tenant, q.User)
 			}
+		}
+	}}
+}
+
+// CollectOldKeys returns the collector of the sessions that still use an S3 access key which the configuration no
+// longer has.
+func CollectOldKeys(sessions func() map[string]int) prometheus.Collector {
+	old := newGauge("sessions_with_old_s3_key",
+		"Sessions that still use an S3 access key that the configuration no longer has for their tenant.", "tenant")
+	return &partCollector{[]metric{old}, func(to chan<- prometheus.Metric) {
+		for tenant, n := range sessions() {
+			old.send(to, float64(n), tenant)
 		}
 	}}
 }

@@ -11,11 +11,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"text/template"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/ftp/relay"
@@ -123,6 +126,141 @@ func TestSelectors(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSummariesOfAlerts checks that the summary of an alert uses only labels that its expression leaves, and reads well
+// without those that may be empty.
+func TestSummariesOfAlerts(t *testing.T) {
+	var alerts []struct {
+		Alert, Expr string
+		Annotations map[string]string
+	}
+	must.OK(t, yaml.Unmarshal([]byte(must.ReadFile(t, "../../deploy/babelftp/files/alerts.yaml")), &alerts))
+	functions := template.FuncMap{
+		"humanizePercentage": func(v float64) string { return fmt.Sprintf("%.4g%%", v*100) },
+		"humanizeDuration":   func(v float64) string { return fmt.Sprintf("%.4gs", v) },
+	}
+	// A series may be of no tenant, of the tenant itself, of its own bucket, or of a certificate without names.
+	for _, a := range alerts {
+		mayBeEmpty := []string{"user", "folder", "host"}
+		if !regexp.MustCompile(`babelftp_(bucket|quota|inspector)_`).MatchString(a.Expr) { // of configured tenants only
+			mayBeEmpty = append(mayBeEmpty, "tenant")
+		}
+		labels := []string{"pod", "instance"} // of expressions that do not aggregate
+		if m := regexp.MustCompile(`by \((.*?)\)`).FindStringSubmatch(a.Expr); m != nil {
+			labels = strings.Split(m[1], ", ")
+		}
+		for _, m := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(a.Annotations["summary"], -1) {
+			if !slices.Contains(labels, m[1]) {
+				t.Errorf("%s: the expression has no label %s", a.Alert, m[1])
+			}
+		}
+		summary, err := template.New(a.Alert).Funcs(functions).Parse(
+			"{{$labels := .Labels}}{{$value := .Value}}" + a.Annotations["summary"])
+		must.OK(t, err)
+		for empty := range 1 << len(mayBeEmpty) {
+			values := map[string]string{}
+			for _, label := range labels {
+				if at := slices.Index(mayBeEmpty, label); at < 0 || empty>>at&1 == 0 {
+					values[label] = "x"
+				}
+			}
+			var text strings.Builder
+			must.OK(t, summary.Execute(&text, map[string]any{"Labels": values, "Value": 0.95}))
+			if regexp.MustCompile(`<no value>|  |\(\)| [.,)]|\( `).MatchString(text.String()) ||
+				regexp.MustCompile(`\b(?:of|the|tenant|user) (?:is|are|has|cannot|fail|expires|takes|judges|still)\b`).
+					MatchString(text.String()) {
+				t.Errorf("%s with %v: %q", a.Alert, values, text.String())
+			}
+		}
+	}
+}
+
+// TestSelectedLimits checks that the alerts select limits that the server counts.
+func TestSelectedLimits(t *testing.T) {
+	text := must.ReadFile(t, "../../deploy/babelftp/files/alerts.yaml")
+	selected := regexp.MustCompile(`limit=~?"(.*?)"`).FindAllStringSubmatch(text, -1)
+	if len(selected) == 0 {
+		t.Error("no alert selects a limit")
+	}
+	for _, m := range selected {
+		for _, limit := range strings.Split(m[1], "|") {
+			if !slices.Contains(limits.ServerWide(), limit) {
+				t.Errorf("an alert waits for refusals by %q, which is no limit of the server", limit)
+			}
+		}
+	}
+}
+
+// TestAuditBacklog checks the metrics of an audit webhook that is down.
+func TestAuditBacklog(t *testing.T) {
+	s, cfg := simulated(t)
+	cfg.Audit.Webhook = config.Receiver{URL: "http://127.0.0.1:1/", Secret: value.NewSecret("0123456789abcdef")}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	metric(t, srv, `babelftp_audit_lines_waiting{destination="webhook"} 0`)
+	metric(t, srv, `babelftp_audit_delay_seconds{destination="webhook"} 0`)
+	session(t, srv, "alice")
+	metric(t, srv, `babelftp_audit_lines_waiting{destination="webhook"} 1`)
+	if hasMetric(t, srv, `babelftp_audit_delay_seconds{destination="webhook"} 0`) {
+		t.Error("the line that waits has no delay")
+	}
+}
+
+// TestInspectorUp checks the metric of two inspectors, of which one is down, and of one that a reload removes.
+func TestInspectorUp(t *testing.T) {
+	s, cfg := simulated(t)
+	other := *cfg.Tenants["acme"]
+	other.Hosts = []string{"ftp.other.example"}
+	cfg.Tenants["other"] = &other
+	cfg.Tenants["acme"].Inspect = inspectedBy(t, refuseBad)
+	other.Inspect = config.Inspect{Clamd: "tcp://127.0.0.1:1"}
+	log := &servicetest.Log{}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
+	metric(t, srv, `babelftp_inspector_up{tenant="acme"} 1`)
+	metric(t, srv, `babelftp_inspector_up{tenant="other"} 0`)
+	srv.probeInspectors(t.Context())
+	if n := strings.Count(log.String(), "inspector cannot judge files"); n != 1 {
+		t.Errorf("the log reports the inspector %d times", n)
+	}
+	reload(t, srv, changed(t, cfg, func(next *config.Config) {
+		next.Tenants["other"].Inspect = inspectedBy(t, refuseBad)
+		next.Tenants["acme"].Inspect = config.Inspect{}
+	}, "other", "acme"))
+	srv.probeInspectors(t.Context())
+	metric(t, srv, `babelftp_inspector_up{tenant="other"} 1`)
+	if _, body := get(t, srv, "/metrics"); strings.Contains(body, `babelftp_inspector_up{tenant="acme"}`) {
+		t.Error("there is a series of a tenant without an inspector")
+	}
+}
+
+// TestSessionsWithOldKeys checks the metric of sessions that began before an access key was replaced.
+func TestSessionsWithOldKeys(t *testing.T) {
+	s, cfg := simulated(t)
+	other := *cfg.Tenants["acme"]
+	other.Hosts = []string{"ftp.other.example"}
+	cfg.Tenants["other"] = &other
+	const old, gone = `babelftp_sessions_with_old_s3_key{tenant="acme"} `, `babelftp_sessions_with_old_s3_key{tenant=""} `
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	first, second := session(t, srv, "alice"), session(t, srv, "alice")
+	wantMetrics(t, srv, old+"0")
+	// The same key, and another greeting.
+	reload(t, srv, changed(t, cfg, func(next *config.Config) {
+		next.Tenants["acme"].Prefix = "elsewhere/"
+	}, "acme"))
+	wantMetrics(t, srv, old+"0")
+	rotated := changed(t, cfg, func(next *config.Config) {
+		next.S3.SecretAccessKey = value.NewSecret("another")
+	}, "acme")
+	reload(t, srv, rotated)
+	wantMetrics(t, srv, old+"2")
+	session(t, srv, "alice")
+	wantMetrics(t, srv, old+"2")
+	first.Command(221, "QUIT")
+	metric(t, srv, old+"1")
+	reload(t, srv, changed(t, rotated, func(next *config.Config) { delete(next.Tenants, "acme") }))
+	wantMetrics(t, srv, gone+"2")
+	second.Command(221, "QUIT")
+	metric(t, srv, gone+"1")
 }
 
 // The metrics follow the conventions of Prometheus, those too that have no value yet.

@@ -135,7 +135,9 @@ func (s *Server) showParts() {
 	s.metrics.MustRegister(
 		admin.CollectPassivePorts(s.ports.Ports), admin.CollectQuotas(s.tenants.Quotas),
 		admin.CollectCertificates(s.certificates), admin.CollectBuckets(s.buckets), admin.CollectMemory(s.memory),
-		admin.CollectUploads(s.buckets), admin.CollectBans(s.bans), admin.CollectPanics(s.guard))
+		admin.CollectUploads(s.buckets), admin.CollectBans(s.bans), admin.CollectPanics(s.guard),
+		admin.CollectAudit(s.audit.Backlogs), admin.CollectInspectors(s.inspectorsUp),
+		admin.CollectOldKeys(s.tenants.SessionsWithOldKeys))
 	if s.traces != nil {
 		s.metrics.MustRegister(admin.CollectTraces(s.traces.Spans))
 	}

@@ -80,10 +80,12 @@ type Server struct {
 	watcher  *s3client.Watcher
 	upkeep   chan struct{} // has room for the buckets that may be swept and counted at once
 	tenants  *account.Registry
-	web      *web.Server // metrics and probes
-	admin    *adminAccess
-	queues   map[string]*tenantQueue // guarded by reloading
-	events   events.Sender
+
+	inspectors inspectorProbes
+	web        *web.Server // metrics and probes
+	admin      *adminAccess
+	queues     map[string]*tenantQueue // guarded by reloading
+	events     events.Sender
 
 	// What sessions of all configurations share.
 	factory *s3client.Factory
@@ -228,6 +230,10 @@ func (s *Server) Serve(ctx context.Context) error {
 	panics.Go(func() { s.watcher.Run(working) })
 	panics.Go(func() { s.sweepUploads(working) })
 	panics.Go(func() { s.countQuotas(working) })
+	panics.Go(func() {
+		s.probeInspectors(working)
+		repeat(working, inspectorInterval, func() { s.probeInspectors(working) })
+	})
 	panics.Go(func() { keepIdleHeap(working) })
 	panics.Go(func() {
 		s.certificates.Warn(time.Now())

@@ -106,7 +106,9 @@ func newScope(tenant, prefix string, u Usage) *Scope {
 }
 
 // counts returns what the scope counts, always in the same order.
-func (s *Scope) counts() []*slots { return []*slots{&s.sessions, &s.transfers, &s.operation, &s.beforeLogin} }
+func (s *Scope) counts() []*slots {
+	return []*slots{&s.sessions, &s.transfers, &s.operation, &s.beforeLogin}
+}
 
 // rates returns the rates of the scope, always in the same order.
 func (s *Scope) rates() []*meter { return []*meter{&s.logins, &s.commands, &s.upload, &s.download} }

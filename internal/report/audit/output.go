@@ -76,6 +76,22 @@ func (o *Output) Refuses() bool {
 	return o.needed && slices.ContainsFunc(o.writers, func(w *Writer) bool { return !w.Working() })
 }
 
+// A Backlog is what a destination has not taken yet.
+type Backlog struct {
+	Destination string // file, stdout or webhook
+	Lines       int
+	Delay       time.Duration // how long the first of the lines has been waiting
+}
+
+// Backlogs returns the backlog of each destination.
+func (o *Output) Backlogs() (all []Backlog) {
+	for _, w := range o.writers {
+		lines, delay := w.Backlog()
+		all = append(all, Backlog{w.name, lines, delay})
+	}
+	return all
+}
+
 // Open opens the file and begins to write.
 func (o *Output) Open() error {
 	if o.file != nil {

@@ -37,7 +37,7 @@ type Writer struct {
 	out   io.Writer
 	lost  func(lines int)
 	log   *slog.Logger
-	lines chan []byte
+	lines chan queued
 	keep  bool          // see Keep
 	needs bool          // see Require
 	full  atomic.Bool   // whether a line has waited in vain since there was a place
@@ -46,6 +46,7 @@ type Writer struct {
 	done  chan struct{} // closed when all is written
 
 	failing atomic.Bool               // whether the last write has failed
+	batched atomic.Pointer[batch]     // what is being written, nil for none
 	writing atomic.Pointer[time.Time] // since when a write has been running, nil for none
 
 	// Of the goroutine.
@@ -53,12 +54,25 @@ type Writer struct {
 	broken  bool // whether the last line has no end
 }
 
+// A queued line waits for the destination.
+type queued struct {
+	line  []byte
+	since time.Time
+}
+
+// A batch is lines that are written together.
+type batch struct {
+	text  []byte
+	lines int
+	since time.Time // since when the first line waits
+}
+
 // NewWriter returns a writer to a destination, which the name tells in the log. The function lost counts lines. Lines
 // wait until Start.
 func NewWriter(name string, out io.Writer, lost func(lines int), log *slog.Logger) *Writer {
 	return &Writer{
 		name: name, out: out, lost: lost, log: log,
-		lines: make(chan []byte, maxQueued), stop: make(chan struct{}), ended: make(chan struct{}),
+		lines: make(chan queued, maxQueued), stop: make(chan struct{}), ended: make(chan struct{}),
 		done: make(chan struct{}),
 	}
 }
@@ -75,9 +89,9 @@ func (w *Writer) Start() { panics.Go(w.run) }
 
 // Write queues a line, with its line end. It never fails. Any goroutine may call it.
 func (w *Writer) Write(line []byte) (int, error) {
-	queued := bytes.Clone(line)
+	next := queued{bytes.Clone(line), time.Now()}
 	select {
-	case w.lines <- queued:
+	case w.lines <- next:
 		w.full.Store(false)
 		return len(line), nil
 	default:
@@ -86,7 +100,7 @@ func (w *Writer) Write(line []byte) (int, error) {
 		timer := time.NewTimer(maxWait)
 		defer timer.Stop()
 		select {
-		case w.lines <- queued:
+		case w.lines <- next:
 			return len(line), nil
 		case <-timer.C:
 			w.full.Store(true)
@@ -96,6 +110,15 @@ func (w *Writer) Write(line []byte) (int, error) {
 	}
 	w.lost(1)
 	return len(line), nil
+}
+
+// Backlog returns how many lines the destination has not taken yet, and how long the first of them has been waiting.
+func (w *Writer) Backlog() (lines int, delay time.Duration) {
+	lines = len(w.lines)
+	if b := w.batched.Load(); b != nil {
+		lines, delay = lines+b.lines, time.Since(b.since)
+	}
+	return lines, delay
 }
 
 // Roomy tells whether half of the queue is free, or more.
@@ -140,29 +163,34 @@ func (w *Writer) run() {
 }
 
 // batch adds to a line those that are in the queue.
-func (w *Writer) batch(line []byte) []byte {
-	for len(line) < maxBatch {
+func (w *Writer) batch(first queued) *batch {
+	b := &batch{first.line, 1, first.since}
+	for len(b.text) < maxBatch {
 		select {
 		case next := <-w.lines:
-			line = append(line, next...)
+			b.text = append(b.text, next.line...)
+			b.lines++
 		default:
-			return line
+			return b
 		}
 	}
-	return line
+	return b
 }
 
-func (w *Writer) write(batch []byte) {
-	n, err := w.try(batch)
+func (w *Writer) write(b *batch) {
+	w.batched.Store(b)
+	defer w.batched.Store(nil)
+	rest := b.text
+	n, err := w.try(rest)
 	for err != nil && w.keep && w.pause(err) {
-		batch = batch[bytes.LastIndexByte(batch[:n], '\n')+1:] // a line that was written in part is written again
-		n, err = w.try(batch)
+		rest = rest[bytes.LastIndexByte(rest[:n], '\n')+1:] // a line that was written in part is written again
+		n, err = w.try(rest)
 	}
 	if err != nil {
 		if w.missing == 0 {
 			w.log.Error("audit log: the destination fails, and lines are lost", "destination", w.name, "err", err)
 		}
-		lost := bytes.Count(batch[n:], []byte{'\n'})
+		lost := bytes.Count(rest[n:], []byte{'\n'})
 		w.missing += lost
 		w.lost(lost)
 		return

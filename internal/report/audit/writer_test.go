@@ -168,6 +168,36 @@ func TestWriterKeepsLines(t *testing.T) {
 	})
 }
 
+// TestWriterBacklog checks what a writer reports while its destination fails, and afterwards.
+func TestWriterBacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &destination{}
+		d.fail.Store(1)
+		w := audit.NewWriter("webhook", d, func(int) {}, slog.New(slog.DiscardHandler))
+		w.Keep()
+		want := func(lines int, delay time.Duration) {
+			t.Helper()
+			synctest.Wait()
+			if n, since := w.Backlog(); n != lines || since != delay {
+				t.Errorf("%d lines wait for %v, want %d for %v", n, since, lines, delay)
+			}
+		}
+		want(0, 0)
+		w.Start()
+		put(t, w, "one\n", "two\n")
+		want(2, 0)
+		time.Sleep(10 * time.Minute)
+		put(t, w, "three\n")
+		want(3, 10*time.Minute)
+		d.fail.Store(0)
+		time.Sleep(time.Second)
+		want(0, 0)
+		if err := w.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A write that never ends, as on a server of files that has gone, counts as a failure after a while.
 func TestWriterStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -52,6 +52,31 @@ func (b *Bucket) equal(other *Bucket) bool {
 		reflect.DeepEqual(b.Objects, other.Objects)
 }
 
+// UsesOldKey reports whether the bucket, or one of its folders, is reached with an access key that neither next nor its
+// folders have. A nil next has no keys. Credentials that the SDK finds are renewed by the SDK, and are never old.
+func (b *Bucket) UsesOldKey(next *Bucket) bool {
+	type key struct{ id, secret string }
+	keysOf := func(b *Bucket) map[key]bool {
+		keys := map[key]bool{}
+		for _, one := range append([]*Bucket{b}, b.Folders...) {
+			if !one.account.credentialsFromSDK {
+				keys[key{one.account.accessKeyID, one.account.secretAccessKey}] = true
+			}
+		}
+		return keys
+	}
+	var current map[key]bool
+	if next != nil {
+		current = keysOf(next)
+	}
+	for used := range keysOf(b) {
+		if !current[used] {
+			return true
+		}
+	}
+	return false
+}
+
 // SamePlace tells whether two buckets, of one factory, are the same one of the same S3 server, however they are
 // reached.
 func (b *Bucket) SamePlace(other *Bucket) bool {

@@ -207,7 +207,7 @@ func (r *Registry) enter(req *LoginRequest, u *User, own limits.Scopes) (leave f
 		}
 		ends = append(ends, loggedOut, req.Limits.LogIn())
 	}
-	ends = append(ends, u.directories.Enter())
+	ends = append(ends, u.directories.Enter(), r.sessions.begin(u.Tenant))
 	if u.Tenant.events != nil {
 		ends = append(ends, u.Tenant.events.Use())
 	}

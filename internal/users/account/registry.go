@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/inspect"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config"
@@ -29,6 +30,7 @@ type Registry struct {
 	entering sync.RWMutex
 
 	states    *states
+	sessions  tenantSessions
 	verifier  *verifier
 	newQuotas chan *Quota                            // of users from directories or hooks; see [Registry.NewQuotas]
 	throttle  *limits.Throttle[netip.Prefix, string] // of logins, by [limits.Network] and what failures count for
@@ -51,6 +53,7 @@ type EventSink interface {
 func NewRegistry(log *slog.Logger, banned *bans.List) *Registry {
 	r := &Registry{
 		states:    &states{all: map[stateKey]*state{}},
+		sessions:  tenantSessions{count: map[*Tenant]int{}},
 		verifier:  newVerifier(),
 		newQuotas: make(chan *Quota, maxNewQuotas),
 		throttle:  limits.NewThrottle[netip.Prefix, string](0),
@@ -104,6 +107,17 @@ func (r *Registry) Users(tenant string) (names []string) {
 		names = append(names, u.Name)
 	}
 	return names
+}
+
+// Inspectors returns the inspectors of tenants, by tenant.
+func (r *Registry) Inspectors() map[string]*inspect.Inspector {
+	all := map[string]*inspect.Inspector{}
+	for name, t := range r.current.Load().tenants {
+		if t.inspector != nil {
+			all[name] = t.inspector
+		}
+	}
+	return all
 }
 
 // A LastLogin is when a user has logged in, in UTC.
