@@ -2,12 +2,14 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
@@ -150,4 +152,70 @@ func TestVersionsNeedVersioning(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	})
+}
+
+// TestRestoreIsAudited checks that whatever brings a file back from the past is a restore for the audit log and the
+// webhook, whether S3 restores it or not, and that nothing else is.
+func TestRestoreIsAudited(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	cfg := versionedConfig(t, s)
+	hook, told := newWebhook(t)
+	cfg.Tenants["acme"].Webhook = hook
+	cfg.Tenants["acme"].Webhook.Skip = []string{"*.tmp"}
+	var moment string
+	type want struct{ event, outcome, from, to string }
+	wants := []want{}
+	lines := auditLines(t, cfg, s, func(c *ftptest.Client) {
+		c.Login("alice", servicetest.Password)
+		c.Store("file", "content")
+		c.Command(257, "MKD /dir")
+		c.Store("/dir/inner", "content")
+		before := time.Now()
+		for before.Unix() == time.Now().Unix() { // S3 has versions of the next second
+			c.Command(200, "NOOP")
+		}
+		moment = "/.versions/" + before.UTC().Format("2006-01-02T15-04-05Z")
+		move := func(event, outcome string, code int, from, to string, commands ...string) {
+			t.Helper()
+			for _, command := range commands[:len(commands)-1] {
+				c.Command(350, command)
+			}
+			c.Command(code, commands[len(commands)-1])
+			wants = append(wants, want{event, outcome, from, to})
+		}
+		file, dir := moment+"/alice/file", moment+"/dir"
+		move("restore", "ok", 250, file, "/alice/a", "RNFR "+file, "RNTO a")
+		move("restore", "ok", 250, file, "/alice/b", "SITE CPFR "+file, "SITE CPTO b")
+		move("restore", "ok", 200, file, "/alice/c", "SITE COPY "+file+" c")
+		move("restore", "ok", 250, dir, "/dir2", "RNFR "+dir, "RNTO /dir2")
+		move("restore", "ok", 250, dir, "/dir3", "SITE CPFR "+dir, "SITE CPTO /dir3")
+		c.Store("/dir/inner", "changed")
+		move("restore", "failed", 550, dir, "/dir", "RNFR "+dir, "RNTO /dir")
+		move("restore", "ok", 250, file, "/alice/x.tmp", "RNFR "+file, "RNTO x.tmp") // no event
+		move("rename", "ok", 250, "/alice/a", "/alice/d", "RNFR a", "RNTO d")
+		move("copy", "ok", 250, "/alice/d", "/alice/e", "SITE CPFR d", "SITE CPTO e")
+		move("rename", "failed", 550, "/alice/d", moment+"/alice/d", "RNFR d", "RNTO "+moment+"/alice/d")
+	})
+	var got []want
+	for _, line := range lines {
+		if line["to_path"] != nil {
+			got = append(got, want{line["event"].(string), line["outcome"].(string), line["path"].(string),
+				line["to_path"].(string)})
+		}
+	}
+	if !slices.Equal(got, wants) {
+		t.Errorf("the audit log has\n%v, want\n%v", got, wants)
+	}
+	for _, w := range wants {
+		if w.outcome != "ok" || strings.HasSuffix(w.to, ".tmp") {
+			continue
+		}
+		e := next(t, told)
+		for e.ToPath == "" { // uploads before
+			e = next(t, told)
+		}
+		if string(e.Type) != w.event || e.Path != w.from || e.ToPath != w.to {
+			t.Errorf("event %+v, want %v", e, w)
+		}
+	}
 }

@@ -56,8 +56,11 @@ func (s *session) outcome(r wire.Reply, err error) *report.Outcome {
 	if op.Names != nil && !s.dialogue.closing {
 		o.Charset = string(op.Names.Read)
 	}
-	if op.row.reads && n.Path == "" {
+	switch {
+	case op.row.reads && n.Path == "":
 		o.Kind = ""
+	case n.Restore:
+		o.Kind = report.Restore
 	}
 	if !o.Failed() && op.File != nil {
 		o.Stored = storedFile(op.File)

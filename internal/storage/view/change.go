@@ -186,7 +186,11 @@ func (f *Files) copy(from, to *target) error {
 	if err := f.allowMove("copy", from, to, mayCopy); err != nil {
 		return err
 	}
-	return f.move(Copy, from, to, func() error {
+	kind := Copy
+	if from.past {
+		kind = Restore
+	}
+	return f.move(kind, from, to, func() error {
 		if err := from.mount.Store.CopyTo(f.ctx, to.mount.Store, from.inner, to.inner); err != nil {
 			return namedMove(from, to, err)
 		}

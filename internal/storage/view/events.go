@@ -44,6 +44,8 @@ const (
 	Delete Kind = "delete"
 	Rename Kind = "rename"
 	Copy   Kind = "copy"
+	// Restore is a copy of a file or a directory from the past.
+	Restore Kind = "restore"
 	// Refused is an upload that the inspector has refused. It changes nothing.
 	Refused Kind = "refused"
 )
@@ -70,7 +72,7 @@ func (f *Files) changeStored(c Change, do func() error, etag func() string) erro
 	return event.End(f.ctx, etag(), nil)
 }
 
-// move is the change of a rename or a copy.
+// move makes the event of a rename, a copy or a restore, and lets do make the change.
 //
 // Files of skipped names do not exist for the receiver of the events. So a file that gets another name than such a one
 // is an upload, and one that gets such a name is deleted. Directories have no skipped names.
@@ -86,7 +88,7 @@ func (f *Files) move(kind Kind, from, to *target, do func() error) error {
 		return f.change(c, do)
 	case err != nil:
 		return from.named(err)
-	case hides && (hidden || kind == Copy):
+	case hides && (hidden || kind != Rename):
 		return do()
 	case hides:
 		return f.change(Change{Kind: Delete, Path: from.name, URI: c.URI, Steps: true}, do)

@@ -7,7 +7,9 @@ type Note struct {
 	Path, To string
 	// URI and ToURI are those of the objects, empty for a name that none can have.
 	URI, ToURI string
-	Err        error
+	// Restore reports whether the operation was a rename or a copy of what is in the past.
+	Restore bool
+	Err     error
 }
 
 // noted notes an operation on a file, with its error.
@@ -18,6 +20,6 @@ func (f *Files) noted(t *target, err error) error {
 
 // notedMove notes an operation on two names, with its error.
 func (f *Files) notedMove(from, to *target, err error) error {
-	f.note(Note{Path: from.name, URI: from.uri(), To: to.name, ToURI: to.uri(), Err: err})
+	f.note(Note{Path: from.name, URI: from.uri(), To: to.name, ToURI: to.uri(), Restore: from.past, Err: err})
 	return err
 }
