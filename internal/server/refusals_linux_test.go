@@ -103,10 +103,19 @@ func withoutDescriptors(t *testing.T, srv *Server) {
 	var before unix.Rlimit
 	must.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
 	few := before
-	few.Cur = uint64(len(open) + 3) // for both ends of a connection
+	few.Cur = uint64(len(open) + 10)
 	must.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 	defer func() { must.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before)) }()
-	dialFrom(t, srv, "127.0.0.1", 421)
+	for { // until the last quarter of the descriptors is reached, with two for each connection
+		c, err := ftptest.Open(srv.Addr().String())
+		must.OK(t, err)
+		defer c.Close()
+		reply, err := c.Reply()
+		must.OK(t, err)
+		if strings.HasPrefix(reply, "421") {
+			return
+		}
+	}
 }
 
 // twoOperations renames a directory while another one is being renamed.
