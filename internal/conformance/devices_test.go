@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -109,7 +110,8 @@ func TestReadingOfNames(t *testing.T) {
 		{"the-charset-lacks-utf8", tenant, []string{"SIZE \xc4\xbf\xc2\xbc"}, nil, []string{"鏃ユ湰"}},
 		{"decided-once", device, []string{"SIZE \xd6\xd0", "SIZE \xe4\xb8\xad"}, nil, []string{"鏃ユ湰"}},
 		{"decided-once-in-utf8", tenant, []string{"SIZE \xe4\xb8\xad", "SIZE \xd6\xd0"}, nil, []string{"日本"}},
-		{"exists-in-utf8", device, nil, []string{"日本"}, []string{"日本"}},
+		{"exists-in-utf8", tenant, nil, []string{"日本"}, []string{"日本"}},
+		{"shown-as-other-bytes", device, nil, []string{"日本"}, []string{"日本", "鏃ユ湰"}},
 		{"exists-in-the-charset", tenant, nil, []string{"鏃ユ湰"}, []string{"鏃ユ湰"}},
 		{"both-exist", tenant, nil, []string{"日本", "鏃ユ湰"}, []string{"日本", "鏃ユ湰"}},
 		{"a-file-tells", tenant, []string{"SIZE \xe6\x96\xb0\xe6\x97\xa7"}, []string{"鏂版棫"}, []string{"鏂版棫", "鏃ユ湰"}},
@@ -132,6 +134,54 @@ func TestReadingOfNames(t *testing.T) {
 			}
 			c.Want("content", "RETR "+both)
 		})
+	}
+}
+
+// TestUTF8OfATenant: curl, wget, ftplib of Python and many others write UTF-8 and say nothing of it. Where a charset is
+// configured for a whole tenant, their names are kept.
+func TestUTF8OfATenant(t *testing.T) {
+	for charset, names := range map[string][]string{
+		"windows-1252": {"é", "Müller.txt", "été/日本", "日本語.pdf", "Привет", "한국어", "🎉", "中"},
+		"windows-1251": {"Привет.txt", "é", "Köln", "日本語", "Ελλάδα"},
+		"koi8-r":       {"Привет.txt", "é", "Müller", "日本語", "Ελλάδα"},
+		"gbk":          {"中文", "日本", "新旧.txt", "报告", "一", "中"},
+		"shift_jis":    {"日本語", "データ.csv", "報告書", "一"},
+		"euc-kr":       {"한국어", "보고서.txt"},
+		"big5":         {"中文", "報告", "日本"},
+	} {
+		t.Run(charset, func(t *testing.T) {
+			t.Parallel()
+			for _, name := range names {
+				s := newSite(t, settings{acme: "compatibility: {charset: " + charset + "}"})
+				c := s.login(t)
+				c.Store(name, "content")
+				if keys := s.keys(t); !slices.Equal(keys, []string{name}) {
+					t.Errorf("the bucket holds %q, want %q", keys, name)
+				}
+				if got := c.list("NLST " + path.Dir(name)); !slices.Contains(got, path.Join(path.Dir(name), path.Base(name))) &&
+					!slices.Contains(got, "./"+name) {
+					t.Errorf("%q is listed as %q", name, got)
+				}
+				c.want("221 ", "QUIT")
+				c = s.login(t)
+				c.Want("content", "RETR "+name)
+			}
+		})
+	}
+}
+
+// TestNoNameTakesThePlaceOfAnother: é and 辿 have different bytes in EUC-JP, and the second ones are é in UTF-8.
+func TestNoNameTakesThePlaceOfAnother(t *testing.T) {
+	s := newSite(t, settings{acme: "compatibility_by_network: {127.0.0.0/8: {charset: euc-jp}}"})
+	names := []string{"\x8f\xab\xb1", "\xc3\xa9"}
+	for _, name := range names {
+		s.login(t).Store(name, "content of "+name)
+	}
+	if got := s.login(t).list("NLST"); !slices.Equal(got, []string{names[0], names[1]}) {
+		t.Errorf("NLST: %q, want %q", got, names)
+	}
+	for _, name := range names {
+		s.login(t).Want("content of "+name, "RETR "+name)
 	}
 }
 

@@ -108,20 +108,25 @@ func (c *Charset) hasMultibyteCharacters() bool {
 //
 // The bytes of a name in an East Asian charset that are valid UTF-8 mostly look like Latin, Greek, Cyrillic or Arabic
 // letters, which have two bytes in UTF-8, and rarely like other letters. The bytes of a name in UTF-8 look like letters
-// and symbols in a charset of single bytes.
+// and symbols in a charset of single bytes. Bytes that are an emoji in UTF-8 are hardly anything else.
 func (c *Charset) meant(written, inUTF8 string) bool {
+	if strings.ContainsFunc(inUTF8, hasFourBytesInUTF8) {
+		return false
+	}
 	if c.hasMultibyteCharacters() {
 		return c.lacks(inUTF8) || strings.ContainsFunc(inUTF8, hasTwoBytesInUTF8)
 	}
 	return c.lacks(inUTF8) && !strings.ContainsFunc(written, isSymbol)
 }
 
-func hasTwoBytesInUTF8(r rune) bool { return utf8.RuneLen(r) == 2 }
+func hasTwoBytesInUTF8(r rune) bool  { return utf8.RuneLen(r) == 2 }
+func hasFourBytesInUTF8(r rune) bool { return utf8.RuneLen(r) == 4 }
 
-// isSymbol reports whether a character is rare in names: a symbol beyond ASCII, a number such as "²", or a format or
-// control character.
+// isSymbol reports whether a character is rare in names: a symbol beyond ASCII, a number such as "²", a mark of
+// typesetters, or a format or control character.
 func isSymbol(r rune) bool {
-	return r >= utf8.RuneSelf && !unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.P)
+	return r >= utf8.RuneSelf && (!unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.P) ||
+		strings.ContainsRune("§¶†‡•‰", r))
 }
 
 // lookUp returns a charset and its name. The WHATWG comes first because it knows how

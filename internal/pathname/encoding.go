@@ -101,7 +101,7 @@ func supportedCharsets() []string {
 	return []string{
 		"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "ibm437", "ibm850", "ibm852", "ibm855", "ibm00858", "ibm860",
 		"ibm862", "ibm863", "ibm865", "ibm866", "iso-8859-1", "iso-8859-2", "iso-8859-3", "iso-8859-4", "iso-8859-5", "iso-8859-6",
-		"iso-8859-6-e", "iso-8859-6-i", "iso-8859-7", "iso-8859-8", "iso-8859-8-e", "iso-8859-8-i", "iso-8859-9", "iso-8859-10", "iso-8859-11",
+		"iso_8859-6-e", "iso_8859-6-i", "iso-8859-7", "iso-8859-8", "iso_8859-8-e", "iso-8859-8-i", "iso-8859-9", "iso-8859-10", "iso-8859-11",
 		"iso-8859-13", "iso-8859-14", "iso-8859-15", "iso-8859-16", "koi8-r", "koi8-u", "macintosh", "shift_jis",
 		"windows-1250", "windows-1251", "windows-1252", "windows-1253", "windows-1254", "windows-1255", "windows-1256",
 		"windows-1257", "windows-1258", "windows-874", "x-mac-cyrillic",

@@ -79,7 +79,7 @@ func (r *Resolver) Lookup(name string, try func(name string) error) (located str
 		return "", err
 	}
 	s := r.ambiguous[name]
-	for variant, reading := range r.nameVariants(dir, path.Base(name), s) {
+	for variant, reading := range r.nameVariants(dir, path.Base(name), s, false) {
 		other := path.Join(dir, variant)
 		if other == tried {
 			continue
@@ -124,7 +124,7 @@ func (r *Resolver) locateDirectory(dir string) (located string, missing bool, er
 		}
 		sent = path.Join(sent, segment)
 		var exists bool
-		if located, exists, err = r.locate(located, segment, r.ambiguous[sent], statDir); err != nil {
+		if located, exists, err = r.locate(located, segment, r.ambiguous[sent], false, statDir); err != nil {
 			return "", false, err
 		}
 		if misses >= maxMisses && !exists {
@@ -156,7 +156,7 @@ func (r *Resolver) ResolveForCreate(name string, stat func(name string) error) (
 		}
 		return path.Join(dir, r.NormalForm(dir, base)), nil
 	}
-	located, _, err := r.locate(dir, base, s, stat)
+	located, _, err := r.locate(dir, base, s, true, stat)
 	return located, err
 }
 
@@ -164,11 +164,11 @@ func (r *Resolver) ResolveForCreate(name string, stat func(name string) error) (
 // or else the normal form. It asks for the normal form last, because that is mostly
 // the answer whether it exists or not.
 func (r *Resolver) locate(
-	dir, base string, s *segment, stat func(name string) error,
+	dir, base string, s *segment, create bool, stat func(name string) error,
 ) (located string, exists bool, err error) {
 	var variants []string
 	var readings []int
-	for variant, reading := range r.nameVariants(dir, base, s) {
+	for variant, reading := range r.nameVariants(dir, base, s, create) {
 		variants, readings = append(variants, variant), append(readings, reading)
 	}
 	normal := r.NormalForm(dir, base)
@@ -226,15 +226,13 @@ func absent(err error) bool {
 // the two forms of Unicode. Each comes with line breaks as they are, unescaped and
 // escaped. The normal form is among them. If the bytes of the name have several readings, all readings as they are come
 // first. With each variant comes the index of its reading.
-func (r *Resolver) nameVariants(dir, name string, s *segment) iter.Seq2[string, int] {
+func (r *Resolver) nameVariants(dir, name string, s *segment, create bool) iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
-		names := []string{name}
+		readings := []Reading{{Name: name}}
 		if s != nil {
-			names = names[:0]
-			for _, reading := range s.readings {
-				names = append(names, reading.Name)
-			}
+			readings = s.readings
 		}
+		skip := func(i int) bool { return create && s != nil && s.notUTF8 && readings[i].Charset == nil }
 		seen := make([]string, 0, 2)
 		offer := func(variant string, reading int) bool {
 			if slices.Contains(seen, variant) {
@@ -243,14 +241,16 @@ func (r *Resolver) nameVariants(dir, name string, s *segment) iter.Seq2[string, 
 			seen = append(seen, variant)
 			return yield(variant, reading)
 		}
-		if len(names) > 1 {
-			for i, name := range names {
-				if !offer(name, i) {
-					return
-				}
+		for i := range readings {
+			if len(readings) > 1 && !skip(i) && !offer(readings[i].Name, i) {
+				return
 			}
 		}
-		for i, name := range names {
+		for i := range readings {
+			if skip(i) {
+				continue
+			}
+			name := readings[i].Name
 			for _, name := range []string{name, unescapeLineBreaks(name), EscapeLineBreaks(name)} {
 				for _, form := range r.forms(dir) {
 					if !offer(form(name), i) {

@@ -21,6 +21,9 @@ type segment struct {
 	created  int       // index of the reading that is created if none exists
 	meant    bool      // whether the charset of the first reading must have been meant
 	mixed    bool      // whether UTF-8 is as likely as the charset
+	// notUTF8 reports that a new file or directory does not replace one that has the name in UTF-8, because the session
+	// sees that one under other bytes.
+	notUTF8 bool
 }
 
 func (s *segment) name() string { return s.readings[s.created].Name }
@@ -48,11 +51,14 @@ func (c Codec) read(encoding *Encoding, bytes string) (*segment, error) {
 		return s, nil // the configuration prefers UTF-8
 	}
 	s.meant = first.Charset.lacks(inUTF8)
+	if _, shownIn := encoding.encode(inUTF8); shownIn != nil && !encoding.names(nil) {
+		s.notUTF8 = true
+	}
 	if (c.Mixed || encoding != c.Encoding) && !encoding.names(nil) {
 		s.meant = first.Charset.meant(first.Name, inUTF8)
 		s.mixed = true
 		if c.Choice == Undecided && !s.meant {
-			s.created = utf8At
+			s.created, s.notUTF8 = utf8At, false
 		}
 	}
 	return s, nil

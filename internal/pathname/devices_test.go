@@ -1,0 +1,314 @@
+package pathname_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/babelftp/babelftp/internal/pathname"
+	"github.com/babelftp/babelftp/internal/testkit/must"
+)
+
+// A store has the names of one directory.
+type store map[string]bool
+
+// A visit is a session of a device with the store.
+type visit struct {
+	codec pathname.Codec
+	store store
+	asked int // how often the storage was asked
+}
+
+func (s store) visit(rules pathname.Rules) *visit {
+	return &visit{codec: pathname.Codec{Rules: rules}, store: s}
+}
+
+func (v *visit) stat(name string) error {
+	v.asked++
+	if v.store[name] {
+		return nil
+	}
+	return fs.ErrNotExist
+}
+
+// do lets a resolver work on the bytes of a name, as a session does for each command.
+func (v *visit) do(
+	bytes string, work func(r *pathname.Resolver, name string) (string, error),
+) (key string, err error) {
+	r := &pathname.Resolver{Rules: v.codec.Rules, WorkingDirectory: "/",
+		StatDir: func(name string) (fs.FileInfo, error) { return nil, v.stat(name) }}
+	name, err := v.codec.Absolute("/", bytes)
+	if err != nil {
+		return "", err
+	}
+	r.Sent(name)
+	key, err = work(r, name.Path)
+	if v.codec.Choice == pathname.Undecided {
+		v.codec.Choice = r.Choice
+	}
+	return key, err
+}
+
+func (v *visit) create(bytes string) (string, error) {
+	key, err := v.do(bytes, func(r *pathname.Resolver, name string) (string, error) {
+		return r.ResolveForCreate(name, v.stat)
+	})
+	if err == nil {
+		v.store[key] = true
+	}
+	return key, err
+}
+
+func (v *visit) find(bytes string) (string, error) {
+	return v.do(bytes, func(r *pathname.Resolver, name string) (string, error) { return r.Lookup(name, v.stat) })
+}
+
+// list returns how the session sees a key.
+func (v *visit) list(key string) string {
+	v.codec.Listed = true
+	return v.codec.EncodeName("/", path.Base(key))
+}
+
+// wordLists are languages of the catalogues, by the charset in which old devices write them.
+var wordLists = []struct{ charset, language string }{
+	{"gbk", "zh-Hans"}, {"gb18030", "zh-Hans"}, {"big5", "zh-Hant"}, {"euc-jp", "ja"}, {"shift_jis", "ja"},
+	{"euc-kr", "ko"}, {"koi8-r", "ru"}, {"koi8-u", "uk"}, {"windows-1251", "ru"}, {"windows-1251", "uk"},
+	{"windows-1251", "sr"}, {"windows-1251", "bg"}, {"windows-1253", "el"}, {"iso-8859-7", "el"},
+	{"windows-1256", "ar"}, {"windows-1256", "fa"}, {"windows-1255", "he"}, {"windows-874", "th"},
+	{"windows-1252", "fr"}, {"iso-8859-15", "de"}, {"ibm850", "es"}, {"windows-1250", "pl"}, {"iso-8859-2", "cs"},
+	{"windows-1254", "tr"}, {"windows-1257", "lt"}, {"windows-1258", "vi"}, {"macintosh", "it"},
+}
+
+// wordsOf returns the words of a language in the bytes of a charset, and parts of words where words are long or have
+// no spaces between them.
+func wordsOf(t *testing.T, charset, language string) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../locales/" + language + "/messages.gotext.json")
+	must.OK(t, err)
+	var catalogue struct {
+		Messages []struct{ Translation any }
+	}
+	must.OK(t, json.Unmarshal(text, &catalogue))
+	encoding := parseEncoding(t, charset)
+	seen := map[string]bool{}
+	for _, m := range catalogue.Messages {
+		sentence, _ := m.Translation.(string)
+		for _, word := range strings.FieldsFunc(sentence, func(r rune) bool {
+			return r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		}) {
+			runes := []rune(word)
+			for _, length := range []int{1, 2, 3, len(runes)} {
+				for i := 0; i+length <= len(runes); i++ {
+					name := string(runes[i : i+length])
+					bytes, _ := encoding.Encode(name)
+					if all := readings(t, encoding, bytes); bytes != name && all[0] == name {
+						seen[bytes] = true
+					}
+				}
+			}
+		}
+	}
+	words := make([]string, 0, len(seen))
+	for word := range seen {
+		words = append(words, word)
+	}
+	slices.Sort(words)
+	return words
+}
+
+// TestWordsComeBack: a device gets all words of its language back byte for byte, each as the first name of a session
+// too, and no word takes the place of another.
+func TestWordsComeBack(t *testing.T) {
+	for _, list := range wordLists {
+		t.Run(list.charset+"/"+list.language, func(t *testing.T) {
+			t.Parallel()
+			words := wordsOf(t, list.charset, list.language)
+			if len(words) < 50 {
+				t.Fatalf("%d words", len(words))
+			}
+			rules := pathname.Rules{Encoding: parseEncoding(t, list.charset)}
+			all := store{}
+			for _, word := range words {
+				wantBack(t, store{}, rules, word)
+				if !slices.Contains(onlyTheSessionTells(list.charset), word) {
+					wantBack(t, store{}, pathname.Rules{Encoding: rules.Encoding, Mixed: true}, word)
+				}
+				wantBack(t, all, rules, word)
+			}
+			if len(all) != len(words) {
+				t.Errorf("%d words have %d keys", len(words), len(all))
+			}
+		})
+	}
+}
+
+// onlyTheSessionTells returns names that are common in UTF-8, which other clients of a tenant may write.
+func onlyTheSessionTells(charset string) []string {
+	return map[string][]string{
+		"iso-8859-1": {"\xc2\xb0C", "\xc3\xa9t\xc3\xa9"}, "windows-1256": {"\xd8\xba"}, "koi8-u": {"\xd0\xa6"},
+	}[charset]
+}
+
+// TestNormalFormsComeBack: some charsets have characters that Unicode's normal forms replace. KS X 1001 has Chinese
+// characters twice, and Shift_JIS the sign of Ångström.
+func TestNormalFormsComeBack(t *testing.T) {
+	for _, charset := range []string{
+		"big5", "euc-jp", "euc-kr", "gbk", "shift_jis", "windows-1255", "windows-1256", "windows-1258",
+	} {
+		t.Run(charset, func(t *testing.T) {
+			t.Parallel()
+			rules := pathname.Rules{Encoding: parseEncoding(t, charset)}
+			s := store{}
+			for lead := 0x80; lead < 0x100; lead++ {
+				for trail := 0x41; trail < 0x100; trail++ {
+					bytes := string([]byte{byte(lead), byte(trail)})
+					all, err := rules.Encoding.Readings(bytes)
+					if err == nil && all[0].Charset != nil && !norm.NFC.IsNormalString(all[0].Name) {
+						wantBack(t, s, rules, bytes)
+					}
+				}
+			}
+		})
+	}
+}
+
+// wantBack lets a device write a name and read it in other sessions.
+func wantBack(t *testing.T, s store, rules pathname.Rules, bytes string) {
+	t.Helper()
+	first := s.visit(rules)
+	key, err := first.create(bytes)
+	if err != nil {
+		t.Errorf("%q: %v", bytes, err)
+		return
+	}
+	for _, v := range []*visit{first, s.visit(rules)} {
+		if got := v.list(key); got != bytes {
+			t.Errorf("%q has the key %q and is listed as %q", bytes, key, got)
+		}
+	}
+	if found, err := s.visit(rules).find(bytes); found != key {
+		t.Errorf("%q has the key %q, and leads to %q, %v", bytes, key, found, err)
+	}
+	if again, err := s.visit(rules).create(bytes); again != key || err != nil {
+		t.Errorf("%q has the key %q, and then %q, %v", bytes, key, again, err)
+	}
+}
+
+// TestShownNamesLeadBack: whatever keys there are, a session that has sent nothing before finds each by the bytes that
+// it is shown, unless two keys are shown alike.
+func TestShownNamesLeadBack(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	letters := []rune("aé中目录日本与辿Ŀ¼一λ位ΩŴƻΆωЖжїдا،؛ُﾃｽ港髙한글樂樂🎉ñ")
+	for _, charset := range []string{"gbk", "big5", "euc-jp", "shift_jis", "euc-kr", "koi8-u", "windows-1251",
+		"windows-1256", "windows-1258", "iso-8859-15", "gb18030"} {
+		for _, mixed := range []bool{false, true} {
+			rules := pathname.Rules{Encoding: parseEncoding(t, charset), Mixed: mixed, Normalization: pathname.None}
+			for range 2000 {
+				s, shown := store{}, map[string]string{}
+				for range 6 {
+					name := "/"
+					for range 1 + random.IntN(3) {
+						name += string(letters[random.IntN(len(letters))])
+					}
+					s[name] = true
+				}
+				for key := range s {
+					v := s.visit(rules)
+					bytes := v.list(key)
+					if other, twice := shown[bytes]; twice {
+						delete(s, other)
+					}
+					shown[bytes] = key
+				}
+				for bytes, key := range shown {
+					if !s[key] {
+						continue
+					}
+					if got, err := s.visit(rules).find(bytes); got != key {
+						t.Fatalf("%s, mixed %t: %q is listed as %q, which leads to %q, %v", charset, mixed, key, bytes, got, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestRequestsForNames: names that can be in one charset only cost no request.
+func TestRequestsForNames(t *testing.T) {
+	for _, test := range []struct {
+		bytes        string
+		create, find int
+	}{
+		{"report.pdf", 0, 1},
+		{"\xd6\xd0\xce\xc4", 0, 1}, // not UTF-8
+		{"\xe4\xb8\xad", 0, 1},     // not GBK
+		{"\xc4\xbf\xc2\xbc", 1, 1}, // both
+	} {
+		s := store{}
+		rules := pathname.Rules{Encoding: parseEncoding(t, "gbk")}
+		v := s.visit(rules)
+		_, err := v.create(test.bytes)
+		must.OK(t, err)
+		if v.asked != test.create {
+			t.Errorf("create %q: %d requests, want %d", test.bytes, v.asked, test.create)
+		}
+		v = s.visit(rules)
+		_, err = v.find(test.bytes)
+		must.OK(t, err)
+		if v.asked != test.find {
+			t.Errorf("find %q: %d requests, want %d", test.bytes, v.asked, test.find)
+		}
+	}
+}
+
+// FuzzHistories: a device that writes any bytes gets these back, or an error.
+func FuzzHistories(f *testing.F) {
+	f.Add("gbk", "\xc4\xbf\xc2\xbc", "\xce\xbb", false)
+	f.Add("euc-jp", "\x8f\xab\xb1", "\xc3\xa9", true)
+	f.Add("windows-1258", "Vi\xea\xf2t", "e\xec", false)
+	f.Fuzz(func(t *testing.T, charset, a, b string, list bool) {
+		encoding, err := pathname.ParseEncoding(charset)
+		if err != nil || strings.ContainsAny(a+b, "/\x00\r\n") || a == b {
+			return
+		}
+		rules := pathname.Rules{Encoding: encoding}
+		s := store{}
+		for _, bytes := range []string{a, b} {
+			if bytes == "" || bytes == "." || bytes == ".." || !inCharset(encoding, bytes) {
+				return
+			}
+			v := s.visit(rules)
+			if list {
+				v.list("/x")
+			}
+			key, err := v.create(bytes)
+			if err != nil && !errors.Is(err, pathname.ErrNotInEncoding) {
+				t.Fatal(err)
+			}
+			if got := s.visit(rules).list(key); got != bytes {
+				t.Errorf("%s: %q has the key %q and is listed as %q", encoding, bytes, key, got)
+			}
+		}
+		for _, bytes := range []string{a, b} {
+			key, err := s.visit(rules).find(bytes)
+			if got := s.visit(rules).list(key); got != bytes || err != nil {
+				t.Errorf("%s: %q leads to %q, listed as %q, %v", encoding, bytes, key, got, err)
+			}
+		}
+	})
+}
+
+// inCharset reports whether a device can write the bytes.
+func inCharset(e *pathname.Encoding, bytes string) bool {
+	all, err := e.Readings(bytes)
+	return err == nil && (all[0].Charset != nil || e.UTF8() || e.Raw())
+}
