@@ -98,15 +98,20 @@ func commandsUntilRefused(t *testing.T, srv *Server) {
 // withoutDescriptors connects while the process may open hardly any more descriptors.
 func withoutDescriptors(t *testing.T, srv *Server) {
 	t.Helper()
-	open, err := os.ReadDir("/proc/self/fd")
-	must.OK(t, err)
 	var before unix.Rlimit
 	must.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
-	few := before
-	few.Cur = uint64(len(open) + 10)
-	must.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 	defer func() { must.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before)) }()
-	for { // until the last quarter of the descriptors is reached, with two for each connection
+	for { // another goroutine may close a descriptor meanwhile
+		var last uintptr
+		for last < 100 {
+			f, err := os.Open(os.DevNull)
+			must.OK(t, err)
+			defer f.Close()
+			last = f.Fd()
+		}
+		few := before
+		few.Cur = uint64(last) + 4 // both ends of the connection are in the reserve, a quarter
+		must.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 		c, err := ftptest.Open(srv.Addr().String())
 		must.OK(t, err)
 		defer c.Close()
@@ -115,14 +120,16 @@ func withoutDescriptors(t *testing.T, srv *Server) {
 		if strings.HasPrefix(reply, "421") {
 			return
 		}
+		must.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before))
 	}
 }
 
-// twoOperations renames a directory while another one is being renamed.
+// twoOperations renames a directory while a user of another tenant renames one. A user alone gets no more than a share.
 func twoOperations(s3 *holdingS3) func(*testing.T, *Server) {
 	return func(t *testing.T, srv *Server) {
 		t.Helper()
-		c, other := session(t, srv, "alice"), session(t, srv, "alice")
+		c, other := session(t, srv, "alice"), ftptest.Dial(t, srv.Addr().String())
+		other.Login("alice@other", servicetest.Password)
 		c.Command(350, "RNFR /a")
 		done := make(chan error, 1)
 		go func() {
@@ -197,6 +204,9 @@ func TestRefusalsOfServer(t *testing.T) {
 			p.configure(t, cfg)
 			if p.provoke == nil {
 				put(t, s, cfg, "a/1", "a/2", "b/1")
+				other := *cfg.Tenants["acme"]
+				other.Hosts = []string{"ftp.other.example"}
+				cfg.Tenants["other"] = &other
 				p.provoke = twoOperations(hold(t, opts.AWS))
 			}
 			srv := start(t, cfg, opts)
