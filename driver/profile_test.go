@@ -104,7 +104,7 @@ func facts() []fact {
 		}},
 		{"parts of different sizes", func(p driver.Profile) bool { return p.UnequalParts }},
 		{"`HeadObject` answers of the announced length", func(p driver.Profile) bool { return !p.UnframedHeads }},
-		{"10,000 parts", func(p driver.Profile) bool { return !p.FewParts }},
+		{"10,000 parts", func(p driver.Profile) bool { return p.PartLimit == 0 }},
 		{"uploads that end when completed", func(p driver.Profile) bool { return !p.UnendedUploads }},
 		{"writes that a later one overtook", func(p driver.Profile) bool {
 			return !p.OvertakenAnswers

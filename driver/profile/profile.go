@@ -22,7 +22,10 @@
 // https://github.com/seaweedfs/seaweedfs/blob/master/weed/s3api/s3api_version_id.go.
 package profile
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // A Profile says what an S3 server can do beyond what all of them can, and which rules it enforces. S3 servers differ
 // in nothing else that the driver knows of. The zero value is the strictest server: it offers nothing optional and
@@ -76,8 +79,8 @@ type Profile struct {
 	// The next answer on the connection then begins with these bytes.
 	UnframedHeads bool
 
-	// FewParts says that an upload has at most 1,000 parts, and not 10,000.
-	FewParts bool
+	// PartLimit is how many parts an upload may have, 0 for the 10,000 of AWS. See [Profile.MaxParts].
+	PartLimit int64
 
 	// UnendedUploads says that a multipart upload still exists when it was completed. Swift lists its parts, and
 	// completes it again.
@@ -224,7 +227,7 @@ func profiles() []Profile {
 			BatchDelete:    true, EmptyDirectoryCode: "ExistingObjectIsDirectory", UnstoredAnswers: true, MarkersApart: true,
 		},
 		{
-			Name: "swift", UncheckedSources: true, FewParts: true, UnendedUploads: true, UnframedHeads: true,
+			Name: "swift", UncheckedSources: true, PartLimit: FewParts, UnendedUploads: true, UnframedHeads: true,
 			OtherListedETags: true, OvertakenAnswers: true, LosesTags: true, PartCopy: true, UnequalParts: true,
 			MD5ETags: true, SortedListings: true, BatchDelete: true,
 			BatchDeletesMarkers: true, AtomicReads: true,
@@ -267,20 +270,15 @@ func (p *Profile) ETagHeader(etag string) string {
 	return etag
 }
 
-// S3's limits of parts of an upload: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html, and that of
-// Swift.
+// The limits of parts of an upload: that of AWS, https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html, and
+// that of Swift and Scaleway.
 const (
 	maxParts = 10_000
-	fewParts = 1_000
+	FewParts = 1_000
 )
 
-// MaxParts is how many parts an upload may have.
-func (p *Profile) MaxParts() int64 {
-	if p.FewParts {
-		return fewParts
-	}
-	return maxParts
-}
+// MaxParts returns how many parts an upload may have.
+func (p *Profile) MaxParts() int64 { return cmp.Or(p.PartLimit, maxParts) }
 
 // PutsOn tells whether PutObject takes a condition: that there is no object, or that there is a certain one.
 func (p *Profile) PutsOn(absent bool) bool { return p.ConditionalPut || absent && p.ExclusivePut }

@@ -23,7 +23,7 @@ const (
 // driver reads the others.
 func (w *Writer) copyHead() error {
 	p := &w.u.Bucket.Profile
-	copied, size := w.headSize, int64(copyPartSize)
+	copied, size := w.headSize, w.u.copySizeFor(w.headSize)
 	if !p.UnequalParts {
 		size = w.u.partSizeAt(w.partSize, 0)
 		copied = copied / size * size
@@ -53,7 +53,7 @@ func (w *Writer) copyTail() error {
 		return nil
 	}
 	p := &w.u.Bucket.Profile
-	need, size := max(w.u.SmallestPart-w.part.Len(), 0), int64(copyPartSize)
+	need, size := max(w.u.SmallestPart-w.part.Len(), 0), w.u.copySizeFor(w.keptEnd-w.offset)
 	if !p.UnequalParts {
 		size = w.u.partSizeAt(w.partSize, 0)
 		need = size - w.part.Len()
@@ -70,6 +70,12 @@ func (w *Writer) copyTail() error {
 	}
 	w.offset = w.keptEnd
 	return w.upload.copy(w.head, copied, w.keptEnd, size)
+}
+
+// copySizeFor returns how many bytes of the kept ones a request copies, so that they take no more than half of the parts
+// that S3 takes.
+func (u *Uploader) copySizeFor(bytes int64) int64 {
+	return min(max(copyPartSize, 2*bytes/u.Bucket.Profile.MaxParts()), s3api.MaxPartSize)
 }
 
 // copiesParts tells whether S3 copies the bytes of the object that stay. The inspector has to see them too.

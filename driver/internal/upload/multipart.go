@@ -3,7 +3,9 @@ package upload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -42,8 +44,11 @@ type multipart struct {
 	cancel   context.CancelFunc
 	group    *errgroup.Group
 	transfer *Transfer
+	partSize int64         // bytes of the first part
 	parts    []*s3api.Part // with ETags once the group has ended
 	number   int32         // of the last part
+	bytes    int64         // of all parts
+	taken    atomic.Bool   // S3 has taken a part
 	staged   bool          // see [journal.Record].
 	made     bool          // S3 has made the object of the staged upload.
 	slots    semaphore     // of the parts that S3 copies; nil: the upload has slots of its own
@@ -93,7 +98,7 @@ func (u *Uploader) createMultipart(
 	if err != nil {
 		return nil, err
 	}
-	m := u.multipart(until, ctx, created)
+	m := u.multipart(until, ctx, created, p.partSize)
 	m.staged = p.staged
 	if j := u.Journal; j != nil {
 		record.Upload, record.Base = created.ID, p.base()
@@ -103,9 +108,10 @@ func (u *Uploader) createMultipart(
 }
 
 // multipart returns the state of an upload that S3 has created.
-func (u *Uploader) multipart(until, ctx context.Context, begun s3api.Upload) *multipart {
+func (u *Uploader) multipart(until, ctx context.Context, begun s3api.Upload, partSize int64) *multipart {
 	m := &multipart{
-		bucket: u.Bucket, log: u.Log, upload: begun, session: until, transfer: u.Limiter.Join(u.Concurrency),
+		partSize: partSize,
+		bucket:   u.Bucket, log: u.Log, upload: begun, session: until, transfer: u.Limiter.Join(u.Concurrency),
 		slots: u.copySlots,
 	}
 	ctx, m.cancel = context.WithCancel(ctx)
@@ -128,10 +134,7 @@ func (m *multipart) add(
 	s slots, bytes int64, transfer func(ctx context.Context, p *s3api.Part) error,
 ) error {
 	if limit := m.bucket.Profile.MaxParts(); int64(m.number) >= limit {
-		m.log.Warn(
-			"upload needs more parts than S3 takes; if all parts must have one size, configure a larger part_size",
-			"bucket", m.bucket.Name, "key", m.upload.Key, "parts", limit, "equal", !m.bucket.Profile.UnequalParts)
-		return syscall.EFBIG
+		return m.tooManyParts(limit, m.bytes, nil)
 	}
 	if err := m.ended(); err != nil {
 		return err
@@ -142,17 +145,60 @@ func (m *multipart) add(
 	m.number++
 	part := &s3api.Part{Number: m.number}
 	m.parts = append(m.parts, part)
+	before := m.bytes
+	m.bytes += bytes
 	begin := time.Now()
 	m.group.Go(func() error {
 		ctx, waited := schedule.MeasureWait(m.ctx)
 		err := panics.Catch(func() error { return transfer(ctx, part) })
-		if err != nil {
+		switch {
+		case err == nil:
+			m.taken.Store(true)
+		case m.taken.Load() && s3error.HasCode(err, "InvalidArgument"): // only the number can be wrong
+			err = m.tooManyParts(int64(part.Number)-1, before, err)
+			fallthrough
+		default:
 			bytes = 0
 		}
 		s.ReleasePart(begin.Add(waited()), bytes) // the wait for a turn tells nothing of S3
 		return err
 	})
 	return nil
+}
+
+// A PartsError says that a file needs more parts than S3 takes. It is an EFBIG, so that no store keeps the upload for its
+// user to resume.
+type PartsError struct {
+	Parts, PartSize, Bytes int64 // that S3 takes, with parts of the configured size or more
+	Equal                  bool  // all parts have this size
+	cause                  error // nil if the profile has the limit
+}
+
+// Error is for the log.
+func (e *PartsError) Error() string {
+	text := fmt.Sprintf("the file needs more than the %d parts that S3 takes: configure a part_size above %d bytes",
+		e.Parts, e.PartSize)
+	if e.cause != nil {
+		text += ": " + e.cause.Error()
+	}
+	return text
+}
+
+// Unwrap returns EFBIG. A cause of S3 would make the reply one about S3.
+func (*PartsError) Unwrap() error { return syscall.EFBIG }
+
+// PartsLimit returns the limit for callers that import no driver, such as the one that chooses a reply.
+func (e *PartsError) PartsLimit() (parts, partSize, bytes int64, equal bool) {
+	return e.Parts, e.PartSize, e.Bytes, e.Equal
+}
+
+// tooManyParts returns the error of an upload that S3 takes so many parts of.
+func (m *multipart) tooManyParts(parts, bytes int64, cause error) error {
+	e := &PartsError{Parts: parts, PartSize: m.partSize, Bytes: bytes, Equal: !m.bucket.Profile.UnequalParts, cause: cause}
+	m.log.Warn("upload needs more parts than S3 takes; configure a larger part_size",
+		"bucket", m.bucket.Name, "key", m.upload.Key, "parts", parts, "part_size", m.partSize, "bytes", bytes,
+		"profile", m.bucket.Profile.Name, "err", cause)
+	return e
 }
 
 // waitToFill waits until the turn of this upload is near, so that the session may fill another part.

@@ -21,7 +21,7 @@ func (u *Uploader) partSizeAt(size, offset int64) int64 {
 	if !u.Bucket.Profile.UnequalParts {
 		offset = 0
 	}
-	growth := partGrowth * u.Bucket.Profile.MaxParts() / 10_000
+	growth := max(partGrowth*u.Bucket.Profile.MaxParts()/10_000, 1)
 	return min(max(size, offset/growth), s3api.MaxPartSize, u.Memory.Share())
 }
 

@@ -138,6 +138,9 @@ func (s *session) errorReply(err error) wire.Reply {
 	if large, ok := errors.AsType[*view.SizeError](err); ok && id == i18n.FileSizeLimit {
 		args = []string{s.identity.locale.Size(large.Most)}
 	}
+	if large, ok := errors.AsType[reply.PartsError](err); ok && id == i18n.FileSizeLimit {
+		args = []string{s.identity.locale.PartsLimit(large)}
+	}
 	var names []string
 	if reply.AboutFile(id) {
 		names = s.namesOf(err)

@@ -178,6 +178,12 @@ func MoveNames(from, to string, err error) []string {
 	return []string{from, to}
 }
 
+// A PartsError refuses a file because the storage takes so many parts of an upload, which hold so many bytes.
+type PartsError interface {
+	error
+	PartsLimit() (parts, partSize, bytes int64, equal bool)
+}
+
 // ForError is the code and the message for an error. Errors that no row knows are
 // 550.
 func ForError(err error) (code int, id i18n.ID, args []string) {
@@ -204,7 +210,8 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 	if reached, ok := errors.AsType[*limits.Error](err); ok {
 		id = forLimit(reached)
 	}
-	if _, ok := errors.AsType[*view.SizeError](err); ok {
+	_, tooLarge := errors.AsType[*view.SizeError](err)
+	if _, tooMany := errors.AsType[PartsError](err); tooLarge || tooMany {
 		id = i18n.FileSizeLimit // the caller knows how its language writes the size
 	}
 	if pending, ok := errors.AsType[interface {

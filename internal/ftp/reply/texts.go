@@ -39,6 +39,17 @@ func units(tag language.Tag) []string {
 	return strings.Fields(cmp.Or(names[base.String()], names[""]))
 }
 
+// PartsLimit writes how large a file may be because of its parts, and names the key of the configuration that decides
+// it, such as "4.9 GiB (1000 x part_size 5 MiB)".
+func (l *Locale) PartsLimit(e PartsError) string {
+	parts, partSize, bytes, equal := e.PartsLimit()
+	than := ""
+	if !equal {
+		than = ">= "
+	}
+	return fmt.Sprintf("%s (%d x part_size %s%s)", l.Size(bytes), parts, than, l.Size(partSize))
+}
+
 // Size is a number of bytes as people read it, rounded. Digits are those of ASCII in every language.
 func (l *Locale) Size(bytes int64) string {
 	size, names := float64(bytes), units(l.Tag())

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/profile"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -42,6 +43,7 @@ func probeProfile(ctx context.Context, s *scratch, prefix string, p driver.Profi
 		return p, err
 	}
 	p.MD5ETags = isMD5(x.etag)
+	fewParts := false
 	for _, feature := range []struct {
 		has *bool
 		try func(context.Context) (bool, error)
@@ -53,7 +55,7 @@ func probeProfile(ctx context.Context, s *scratch, prefix string, p driver.Profi
 		{&p.ExclusiveComplete, x.exclusiveComplete},
 		{&p.ConditionalComplete, x.conditionalComplete},
 		{&p.UntoldETags, x.untoldETags},
-		{&p.FewParts, x.fewParts},
+		{&fewParts, x.fewParts},
 		{&p.OtherListedETags, x.otherListedETags},
 		{&p.PartCopy, x.partCopy},
 		{&p.UncheckedSources, x.uncheckedSources},
@@ -65,6 +67,9 @@ func probeProfile(ctx context.Context, s *scratch, prefix string, p driver.Profi
 		if *feature.has, err = feature.try(ctx); s3error.Status(err) == 0 && err != nil {
 			return p, err
 		}
+	}
+	if fewParts {
+		p.PartLimit = profile.FewParts
 	}
 	return p, nil
 }
@@ -235,8 +240,7 @@ func (x *sample) fewParts(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	few := driver.Profile{FewParts: true}
-	_, err = x.part(ctx, id, int32(few.MaxParts())+1)
+	_, err = x.part(ctx, id, profile.FewParts+1)
 	return s3error.Status(err) == http.StatusBadRequest, err
 }
 

@@ -190,7 +190,7 @@ func showsItself(t *testing.T, s *s3test.Server) {
 		Name: "strict", ConditionalPut: known.ConditionalPut, ConditionalComplete: known.ConditionalComplete,
 		ExclusivePut: known.ConditionalPut, ExclusiveComplete: known.ConditionalComplete,
 		UnquotedETags:    known.UnquotedETags,
-		UncheckedSources: known.UncheckedSources, FewParts: known.FewParts, UnendedUploads: known.UnendedUploads,
+		UncheckedSources: known.UncheckedSources, PartLimit: known.PartLimit, UnendedUploads: known.UnendedUploads,
 		UntoldETags: known.UntoldETags, OtherListedETags: known.OtherListedETags,
 		ConditionalDelete: known.ConditionalDelete, ConditionalBatchDelete: known.ConditionalBatchDelete,
 		PartCopy: known.PartCopy, MD5ETags: known.MD5ETags, BatchDelete: known.BatchDelete,

@@ -81,7 +81,7 @@ func (x *sample) promises() []promise {
 		{p.PartCopy, "UploadPartCopy", x.partCopy},
 		{!p.UncheckedSources, "x-amz-copy-source-if-match of an object that was stored by parts",
 			not(x.uncheckedSources)},
-		{!p.FewParts, "10,000 parts", not(x.fewParts)},
+		{p.PartLimit == 0, "10,000 parts", not(x.fewParts)},
 		{p.ConditionalDelete, "DeleteObject with If-Match", x.conditionalDelete},
 		{p.ConditionalBatchDelete, "DeleteObjects with ETags", x.conditionalBatchDelete},
 		{p.BatchDelete, "DeleteObjects", x.batchDelete},
