@@ -97,6 +97,9 @@ func facts() []fact {
 		{"conditional `DeleteObjects`", func(p driver.Profile) bool { return p.ConditionalBatchDelete }},
 		{"copies on the ETag of their source", func(p driver.Profile) bool { return !p.UncheckedSources }},
 		{"tags of copies and of uploads by parts", func(p driver.Profile) bool { return !p.LosesTags }},
+		{"tags", func(p driver.Profile) bool { return !p.NoTags }},
+		{"bucket names in the path", func(p driver.Profile) bool { return !p.VirtualHosts }},
+		{"404 for missing files with the policy of a prefix", func(p driver.Profile) bool { return !p.UnprefixedLookups }},
 		{"in-place `CopyObject`", func(p driver.Profile) bool { return p.InPlaceCopy }},
 		{"`UploadPartCopy`", func(p driver.Profile) bool { return p.PartCopy }},
 		{"`UploadPartCopy` of a key with a percent sign", func(p driver.Profile) bool {

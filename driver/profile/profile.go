@@ -15,6 +15,16 @@
 //     https://cloud.google.com/storage/docs/xml-api/post-bucket,
 //     https://github.com/aws/aws-sdk-go-v2/issues/1816 (the SDK's signature)
 //
+// These profiles have their facts from documents and from reports of others, and are the strictest one in all else:
+//   - backblaze: no checksums, https://github.com/vatesfr/xen-orchestra/issues/8358; no conditions,
+//     https://github.com/sathinduga/obsidian-s3-sync-and-backup/issues/78; no tags,
+//     https://www.backblaze.com/apidocs/s3-copy-object
+//   - scaleway: 1,000 parts, https://www.scaleway.com/en/docs/object-storage/api-cli/multipart-uploads/
+//   - ovh: without a profile its headers (https://github.com/ovh/public-cloud-roadmap/issues/573) would make it swift
+//   - alibaba: https://www.alibabacloud.com/help/en/oss/developer-reference/compatibility-with-amazon-s3, which has no
+//     operation for tags
+//   - tencent: https://www.tencentcloud.com/document/product/436/7750
+//
 // minio ignores the conditions of CopyObject, and of DeleteObject (https://github.com/minio/minio/issues/21677). ceph
 // is 16.2: conditions of CompleteMultipartUpload came in 2025 (https://github.com/ceph/ceph/pull/64830), checksums with
 // Squid. Of seaweedfs, which was run once, UploadPartCopy, parts of different sizes and DeleteObjects are assumed, and
@@ -100,6 +110,12 @@ type Profile struct {
 	// LosesTags says that CreateMultipartUpload, and CopyObject with other metadata, take no tags. What they make has
 	// none.
 	LosesTags bool
+
+	// NoTags says that the server has no tags, and refuses a request with some.
+	NoTags bool
+
+	// VirtualHosts says that the server takes the name of a bucket in the host name only, and refuses it in the path.
+	VirtualHosts bool
 
 	// Checksums says that the server takes the checksums of requests (x-amz-checksum-crc32c and the others), compares
 	// them with what has arrived, and keeps them.
@@ -228,7 +244,7 @@ func profiles() []Profile {
 		},
 		{
 			Name: "swift", UncheckedSources: true, PartLimit: FewParts, UnendedUploads: true, UnframedHeads: true,
-			OtherListedETags: true, OvertakenAnswers: true, LosesTags: true, PartCopy: true, UnequalParts: true,
+			OtherListedETags: true, OvertakenAnswers: true, LosesTags: true, NoTags: true, PartCopy: true, UnequalParts: true,
 			MD5ETags: true, SortedListings: true, BatchDelete: true,
 			BatchDeletesMarkers: true, AtomicReads: true,
 		},
@@ -237,7 +253,11 @@ func profiles() []Profile {
 			PartCopy: true, UnequalParts: true, BatchDelete: true, EmptyDirectoryCode: "InternalError",
 			MarkersApart: true,
 		},
-		{Name: "backblaze", LosesTags: true},
+		{Name: "backblaze", LosesTags: true, NoTags: true},
+		{Name: "scaleway", PartLimit: FewParts},
+		{Name: "ovh"}, // has the headers of Swift, and 10,000 parts
+		{Name: "alibaba", VirtualHosts: true, LosesTags: true, NoTags: true},
+		{Name: "tencent", VirtualHosts: true},
 		{Name: "strict"},
 	}
 }

@@ -41,7 +41,7 @@ const AutoProfile Profile = "auto"
 // Profiles are the names that a configuration may have besides AutoProfile.
 func Profiles() []Profile {
 	return []Profile{"aws", "aws-directory", "minio", "ceph", "r2", "gcs", "versitygw", "swift", "seaweedfs",
-		"backblaze", "strict"}
+		"backblaze", "scaleway", "ovh", "alibaba", "tencent", "strict"}
 }
 
 // Values implements [yamlconf.Enum].

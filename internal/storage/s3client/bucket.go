@@ -99,7 +99,7 @@ func (b *Bucket) verify(ctx context.Context, s *scratch, log *slog.Logger) error
 		err = b.checkChecksum(ctx, s)
 	}
 	if err == nil {
-		err = b.checkResume()
+		err = b.checkSupported()
 	}
 	return err
 }

@@ -101,7 +101,7 @@ func (b *Bucket) connect(factory *Factory, storage config.S3, presign time.Durat
 	// What the configuration alone shows stops the server. What S3 shows later makes one bucket unusable.
 	if known, ok := driver.ProfileNamed(b.knownProfile()); ok {
 		b.setProfile(known)
-		return b.checkResume()
+		return b.checkSupported()
 	}
 	return nil
 }

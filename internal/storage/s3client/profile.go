@@ -84,11 +84,18 @@ func (b *Bucket) SessionProfile() driver.Profile {
 	return p
 }
 
-// checkResume returns an error where interrupted uploads are to be kept but cannot be resumed.
-func (b *Bucket) checkResume() error {
-	if b.resumable && !b.Profile.Resumes() {
+// checkSupported returns an error if the configuration asks for what the server does not have.
+func (b *Bucket) checkSupported() error {
+	server := "its S3 server (" + b.Profile.Name + ") "
+	switch {
+	case b.Profile.VirtualHosts && b.account.pathStyle:
+		return b.failed(nil, server+"takes the name of a bucket in the host name only", "write %s.path_style: false",
+			b.keys.endpoint)
+	case b.Profile.NoTags && len(b.Objects.Tags) > 0:
+		return b.failed(nil, server+"has no tags, which objects.tags counts on", "remove objects.tags")
+	case b.resumable && !b.Profile.Resumes():
 		return b.failed(
-			nil, "its S3 server ("+b.Profile.Name+") lists no prefix that ends in the middle of a name, so that "+
+			nil, server+"lists no prefix that ends in the middle of a name, so that "+
 				"interrupted uploads cannot be found, which resume: keep counts on",
 			"write resume: discard, or move to a general purpose bucket")
 	}

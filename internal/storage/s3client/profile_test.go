@@ -2,6 +2,7 @@ package s3client
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -239,17 +240,50 @@ func showsItself(t *testing.T, s *s3test.Server) {
 	}
 }
 
-// What a server cannot do is refused where the configuration counts on it.
-func TestResumeOnDirectoryBucket(t *testing.T) {
+// What a server cannot do is refused if the configuration counts on it.
+func TestUnsupported(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
-	cfg := servicetest.NewConfig(t, s)
-	cfg.S3.Profile, cfg.Tenants["acme"].Resume = "aws-directory", config.KeepInterrupted
-	_, err := checked(t, cfg, s.AWSConfig())
-	want := `tenant acme: bucket "` + cfg.Tenants["acme"].Bucket +
-		`": its S3 server (aws-directory) lists no prefix that ends in the middle of ` +
-		`a name, so that interrupted uploads cannot be found, which resume: keep counts on: write resume: discard, or move to a general purpose bucket`
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
+	tags := config.Objects{Tags: map[string]string{"owner": "acme"}}
+	for name, tc := range map[string]struct {
+		profile config.Profile
+		change  func(*config.Config, *config.Tenant)
+		want    string
+	}{
+		"resume-on-a-directory-bucket": {
+			"aws-directory", func(_ *config.Config, t *config.Tenant) { t.Resume = config.KeepInterrupted },
+			"lists no prefix that ends in the middle of a name, so that interrupted uploads cannot be found, which " +
+				"resume: keep counts on: write resume: discard, or move to a general purpose bucket",
+		},
+		// Reported for Tencent COS: PathStyleDomainForbidden
+		"path-style-on-tencent": {"tencent", func(*config.Config, *config.Tenant) {},
+			"takes the name of a bucket in the host name only: write s3.path_style: false"},
+		"path-style-of-the-tenant-on-alibaba": {
+			"alibaba", func(c *config.Config, t *config.Tenant) { t.S3, c.S3 = c.S3, config.S3{} },
+			"takes the name of a bucket in the host name only: write tenants.acme.s3.path_style: false",
+		},
+		"tags-on-backblaze": {"backblaze", func(_ *config.Config, t *config.Tenant) { t.Objects = tags },
+			"has no tags, which objects.tags counts on: remove objects.tags"},
+		"tags-on-swift": {"swift", func(_ *config.Config, t *config.Tenant) { t.Objects = tags },
+			"has no tags, which objects.tags counts on: remove objects.tags"},
+		"tags-on-strict": {"strict", func(_ *config.Config, t *config.Tenant) { t.Objects = tags }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := servicetest.NewConfig(t, s)
+			cfg.S3.Profile = tc.profile
+			acme := cfg.Tenants["acme"]
+			tc.change(cfg, acme)
+			got := ""
+			if _, err := checked(t, cfg, s.AWSConfig()); err != nil {
+				got = err.Error()
+			}
+			want := ""
+			if tc.want != "" {
+				want = fmt.Sprintf("tenant acme: bucket %q: its S3 server (%s) %s", acme.Bucket, tc.profile, tc.want)
+			}
+			if got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
 	}
 }
 

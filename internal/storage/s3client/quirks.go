@@ -29,14 +29,32 @@ func profileOfEndpoint(endpoint, bucketName string) string {
 			return "aws-directory"
 		}
 		return "aws"
-	case at("r2.cloudflarestorage.com"):
-		return "r2"
-	case at("backblazeb2.com"):
-		return "backblaze"
-	case at("storage.googleapis.com"), strings.HasPrefix(host, "storage.") && at("rep.googleapis.com"):
+	case strings.HasPrefix(host, "storage.") && at("rep.googleapis.com"):
 		return "gcs"
 	}
+	for _, p := range endpointProfiles() {
+		if at(p.domain) {
+			return p.profile
+		}
+	}
 	return ""
+}
+
+type endpointProfile struct{ domain, profile string }
+
+// endpointProfiles returns the profiles of the domains of S3 servers. Hetzner and DigitalOcean run Ceph. OVH's servers
+// without io or perf in their names are Swift.
+func endpointProfiles() []endpointProfile {
+	return []endpointProfile{
+		{"r2.cloudflarestorage.com", "r2"},
+		{"storage.googleapis.com", "gcs"},
+		{"backblazeb2.com", "backblaze"},
+		{"scw.cloud", "scaleway"},
+		{"io.cloud.ovh.net", "ovh"}, {"io.cloud.ovh.us", "ovh"}, {"perf.cloud.ovh.net", "ovh"},
+		{"aliyuncs.com", "alibaba"},
+		{"myqcloud.com", "tencent"},
+		{"your-objectstorage.com", "ceph"}, {"digitaloceanspaces.com", "ceph"},
+	}
 }
 
 // profileOfAnswer is the name of the profile that the headers of an answer tell, empty where they tell none.
