@@ -72,18 +72,16 @@ func (f *Fs) CopyTo(ctx context.Context, target *Fs, oldname, newname string) er
 // Remove removes a file or, where there is none of the name, an empty directory. It takes two requests for a file;
 // [Fs.RemoveFile] and [Fs.RemoveDir] leave the other alone.
 func (f *Fs) Remove(name string) error {
-	return f.change("remove", name, func(ctx context.Context, key string) error {
-		err := f.tree.RemoveFile(ctx, key)
-		if errors.Is(err, syscall.EISDIR) {
-			return f.tree.RemoveDir(ctx, key)
-		}
-		return err
-	})
+	err := f.RemoveFile(name)
+	if errors.Is(err, syscall.EISDIR) {
+		return f.RemoveDir(name)
+	}
+	return err
 }
 
 // RemoveFile removes a file, and fails with EISDIR for a directory. It takes two requests: S3 does not say whether
 // what it deletes was there.
-func (f *Fs) RemoveFile(name string) error { return f.change("remove", name, f.tree.RemoveFile) }
+func (f *Fs) RemoveFile(name string) error { return f.changeFile("remove", name, f.tree.RemoveFile) }
 
 // RemoveDir removes an empty directory, and fails with ENOTEMPTY or ENOTDIR for others. A directory without a marker
 // is never empty, so it takes two requests. A marker that other software has stored bytes in is content. Where S3 has
@@ -92,7 +90,11 @@ func (f *Fs) RemoveDir(name string) error { return f.change("remove", name, f.tr
 
 // RemoveAll removes a file and a directory of the name with all that it holds. Where there is neither it does
 // nothing. When it fails some of it may be gone; it can be run again.
-func (f *Fs) RemoveAll(name string) error { return f.change("remove", name, f.tree.RemoveAll) }
+func (f *Fs) RemoveAll(name string) error {
+	return f.change("remove", name, func(ctx context.Context, key string) error {
+		return f.tree.RemoveAll(ctx, tree.Name{Key: key, Directory: namesDirectory(name)})
+	})
+}
 
 // Chtimes sets the modification time of a file; S3 has no other time. The time is in the user metadata that rclone
 // reads too, so S3 copies the object onto itself. The error is errors.ErrUnsupported for a directory. It is ESTALE
@@ -102,8 +104,18 @@ func (f *Fs) RemoveAll(name string) error { return f.change("remove", name, f.tr
 // copies others by parts. A server without any conditions is asked right before whether the file is still the same.
 // What is stored between these two requests may be replaced by the old bytes.
 func (f *Fs) Chtimes(name string, _, mtime time.Time) error {
-	return f.change("chtimes", name, func(ctx context.Context, key string) error {
+	return f.changeFile("chtimes", name, func(ctx context.Context, key string) error {
 		return f.tree.SetTime(ctx, key, mtime)
+	})
+}
+
+// changeFile does what changes the file of a name.
+func (f *Fs) changeFile(op, name string, do func(ctx context.Context, key string) error) error {
+	return f.change(op, name, func(ctx context.Context, key string) error {
+		if err := f.refuseDirectory(ctx, name, key); err != nil {
+			return err
+		}
+		return do(ctx, key)
 	})
 }
 
@@ -122,7 +134,8 @@ func (f *Fs) change(op, name string, do func(ctx context.Context, key string) er
 // move renames or copies from one name to another.
 func (f *Fs) move(
 	ctx context.Context, op string,
-	do func(ctx context.Context, target *tree.Tree, oldKey, newKey string) error, target *Fs, oldname, newname string,
+	do func(ctx context.Context, target *tree.Tree, oldName, newName tree.Name) error, target *Fs,
+	oldname, newname string,
 ) error {
 	oldKey, err := f.keys.Key(oldname)
 	if err == nil {
@@ -131,7 +144,8 @@ func (f *Fs) move(
 	if err == nil {
 		var newKey string
 		if newKey, err = target.keys.Key(newname); err == nil {
-			err = do(f.opts.withRetries(ctx), target.tree, oldKey, newKey)
+			err = do(f.opts.withRetries(ctx), target.tree, tree.Name{Key: oldKey, Directory: namesDirectory(oldname)},
+				tree.Name{Key: newKey, Directory: namesDirectory(newname)})
 		}
 	}
 	return s3error.LinkError(op, oldname, newname, err)

@@ -38,6 +38,9 @@ func (f *Fs) hash(name, algorithm string, from, to int64) (sum []byte, end int64
 	case from < 0:
 		return nil, 0, s3error.ErrInvalid
 	}
+	if err := f.refuseDirectory(f.ctx, name, key); err != nil {
+		return nil, 0, err
+	}
 	if from == 0 {
 		sum, end, err = f.bucket.StoredHash(f.ctx, key, algorithm)
 		if err == nil && sum != nil && (to < 0 || to >= end) {

@@ -55,5 +55,8 @@ func (f *Fs) presign(ctx context.Context, name string, valid time.Duration) (str
 		// a fraction of a second would become the SDK's default of 15 minutes
 		return "", s3error.ErrInvalid
 	}
+	if err := f.refuseDirectory(ctx, name, key); err != nil {
+		return "", err
+	}
 	return f.bucket.Presign(ctx, f.opts.Presigner, key, path.Base(key), valid)
 }

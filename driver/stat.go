@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"github.com/babelftp/babelftp/driver/internal/file"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -14,6 +16,9 @@ import (
 // directory; [Fs.StatFile] and [Fs.StatDir] take one. A directory's modification time is zero unless a marker has it.
 func (f *Fs) Stat(name string) (fs.FileInfo, error) {
 	return f.stat(name, func(ctx context.Context, key string) (*file.Info, error) {
+		if namesDirectory(name) {
+			return f.find.DirAndMarker(ctx, key)
+		}
 		info, err := f.statFile(ctx, key)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) {
 			return f.find.DirAndMarker(ctx, key)
@@ -23,7 +28,14 @@ func (f *Fs) Stat(name string) (fs.FileInfo, error) {
 }
 
 // StatFile describes a file, in one request.
-func (f *Fs) StatFile(name string) (fs.FileInfo, error) { return f.stat(name, f.statFile) }
+func (f *Fs) StatFile(name string) (fs.FileInfo, error) {
+	return f.stat(name, func(ctx context.Context, key string) (*file.Info, error) {
+		if namesDirectory(name) && !f.keys.IsRoot(key) {
+			return nil, fs.ErrNotExist
+		}
+		return f.statFile(ctx, key)
+	})
+}
 
 // statFile describes a file. A session that knows the file resumes no upload that it was shown before.
 func (f *Fs) statFile(ctx context.Context, key string) (*file.Info, error) {
@@ -44,7 +56,35 @@ func (f *Fs) StatDir(name string) (fs.FileInfo, error) { return f.stat(name, f.f
 //
 // A file system that has reported an upload resumes it when it opens the file with that size as the offset, or next
 // with os.O_APPEND.
-func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) { return f.stat(name, f.uploads.Pending) }
+func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) {
+	return f.stat(name, func(ctx context.Context, key string) (*file.Info, error) {
+		if namesDirectory(name) {
+			return nil, fs.ErrNotExist
+		}
+		return f.uploads.Pending(ctx, key)
+	})
+}
+
+// namesDirectory reports whether a name ends with a slash, and so is the name of a directory, never of a file.
+func namesDirectory(name string) bool { return strings.HasSuffix(name, s3object.Separator) }
+
+// refuseDirectory refuses a name that is a directory's, where a file is needed. The error is EISDIR for a directory,
+// ENOTDIR if a file has the name without its slash.
+func (f *Fs) refuseDirectory(ctx context.Context, name, key string) error {
+	if !namesDirectory(name) || f.keys.IsRoot(key) { // the operation itself refuses the root
+		return nil
+	}
+	file, directory, err := f.find.Both(ctx, key)
+	switch {
+	case err != nil:
+		return err
+	case directory:
+		return syscall.EISDIR
+	case file:
+		return syscall.ENOTDIR
+	}
+	return fs.ErrNotExist
+}
 
 // stat describes what find finds under the key of a name.
 func (f *Fs) stat(

@@ -36,7 +36,8 @@ func testStat(t *testing.T, h Harness) {
 	}{
 		{"file", "file.txt", file, fs.ErrNotExist},
 		{"rooted", "/file.txt", file, fs.ErrNotExist},
-		{"not-clean", "//implied/../x/.././file.txt/", file, fs.ErrNotExist},
+		{"not-clean", "//implied/../x/.././file.txt", file, fs.ErrNotExist},
+		{"file-with-a-slash", "file.txt/", fs.ErrNotExist, fs.ErrNotExist},
 		{"implied-directory", "implied", fs.ErrNotExist, directory},
 		{"marked-directory", "marked", fs.ErrNotExist, directory},
 		{"directory-with-a-slash", "/marked/", fs.ErrNotExist, directory},

@@ -63,6 +63,7 @@ func testHash(t *testing.T, h Harness) {
 			{"missing", "MD5", 1, -1, fs.ErrNotExist},
 			{"dir", "SHA-256", 0, -1, syscall.EISDIR},
 			{"dir", "SHA-256", 1, 2, syscall.EISDIR},
+			{"dir/", "SHA-256", 0, -1, syscall.EISDIR},
 			{"empty", "SHA-256", 0, -1, syscall.EISDIR},
 			{"/", "SHA-256", 0, -1, syscall.EISDIR},
 			{"1000-bytes", "SHA-256", 1001, -1, fs.ErrInvalid},

@@ -96,6 +96,13 @@ func testRemove(t *testing.T, h Harness) {
 		{"all-of-a-tree", x.RemoveAll, "tree", nil, []string{"tree/", "tree/a", "tree/b/", "tree/b/c", "tree/d/e"}},
 		{"all-of-a-file", x.RemoveAll, "file", nil, []string{"file"}},
 		{"all-of-nothing", x.RemoveAll, "missing", nil, nil},
+		{"file-with-a-slash", x.Remove, "file/", syscall.ENOTDIR, nil},
+		{"file-with-a-slash-as-file", x.RemoveFile, "file/", syscall.ENOTDIR, nil},
+		{"directory-with-a-slash-as-file", x.RemoveFile, "empty/", syscall.EISDIR, nil},
+		{"missing-with-a-slash-as-file", x.RemoveFile, "missing/", fs.ErrNotExist, nil},
+		{"file-with-a-slash-as-directory", x.RemoveDir, "file/", syscall.ENOTDIR, nil},
+		{"empty-directory-with-a-slash", x.Remove, "empty/", nil, []string{"empty/"}},
+		{"all-of-a-file-with-a-slash", x.RemoveAll, "file/", nil, nil},
 	} {
 		x.run(test.label, func(x *fixture) {
 			fill()
@@ -181,6 +188,14 @@ func testRename(t *testing.T, h Harness) {
 		{"directory-onto-a-full-one", []string{"d/x", "e/y"}, "d", "e", syscall.ENOTEMPTY, nil},
 		{"directory-onto-a-longer-name", []string{"d/x"}, "d", "dd", nil, []string{"dd/x"}},
 		{"root", []string{"a"}, "/", "b", syscall.ELOOP, nil},
+		// A final slash names a directory, never a file.
+		{"file-with-a-slash", []string{"a"}, "a/", "b", fs.ErrNotExist, nil},
+		{"file-to-a-slash", []string{"a"}, "a", "b/", syscall.ENOTDIR, nil},
+		{"file-onto-a-file-with-a-slash", []string{"a", "b"}, "a", "b/", syscall.ENOTDIR, nil},
+		{"file-onto-itself-with-a-slash", []string{"a"}, "a", "a/", syscall.ENOTDIR, nil},
+		{"file-onto-a-directory-with-a-slash", []string{"a", "d/x"}, "a", "d/", syscall.EISDIR, nil},
+		{"directory-with-slashes", []string{"d/x"}, "d/", "e/", nil, []string{"e/x"}},
+		{"directory-onto-a-file-with-a-slash", []string{"d/x", "a"}, "d/", "a/", syscall.ENOTDIR, nil},
 		{"onto-the-root", []string{"a"}, "a", "/", fs.ErrInvalid, nil},
 		// Attempts that were interrupted: while files were copied, and while they were deleted.
 		{"copied-half", []string{"d/", "d/x", "d/y", "d/z", "e/", "e/x"}, "d", "e", nil,
@@ -189,6 +204,20 @@ func testRename(t *testing.T, h Harness) {
 			[]string{"e/", "e/x", "e/y", "e/z"}},
 		{"deleted-all-but-one", []string{"d/x", "e/x", "e/y"}, "d", "e", nil, []string{"e/x", "e/y"}},
 	})
+	if !x.limits.has(FileBesideDirectory) && !x.limits.has(ListFileBesideDirectory) {
+		x.testMoves(x.Rename, []move{
+			{"directory-beside-a-file", []string{"d", "d/x"}, "d/", "e", nil, []string{"d", "e/x"}},
+			{"directory-beside-a-file-to-a-slash", []string{"d", "d/x"}, "d/", "e/", nil, []string{"d", "e/x"}},
+			{"file-beside-a-directory", []string{"d", "d/x"}, "d", "e", nil, []string{"d/x", "e"}},
+			{"file-beside-a-directory-to-a-slash", []string{"d", "d/x"}, "d", "e/", syscall.ENOTDIR, nil},
+		})
+		x.run("all-of-a-directory-beside-a-file", func(x *fixture) {
+			x.putAll("d", "d/x")
+			wantNoError(x, x.RemoveAll("d/"))
+			x.wantKeys("d")
+			x.delete("d")
+		})
+	}
 	for label, limit := range map[string]int64{"at-once": 0, "by-parts": 1} {
 		x.run("attributes-"+label, func(x *fixture) { x.testRenamedAttributes(limit) })
 	}

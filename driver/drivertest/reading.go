@@ -53,6 +53,8 @@ func testRead(t *testing.T, h Harness) {
 		{"missing", "missing", 0, fs.ErrNotExist},
 		{"missing-from-1", "missing", 1, fs.ErrNotExist},
 		{"directory", "dir", 0, fs.ErrNotExist},
+		{"directory-with-a-slash", "dir/", 0, syscall.EISDIR},
+		{"file-with-a-slash", "file.txt/", 0, syscall.ENOTDIR},
 		{"root", "/", 0, syscall.EISDIR},
 	} {
 		x.run(test.label, func(x *fixture) {

@@ -96,6 +96,7 @@ func (x *fixture) testFlags() {
 	wantError(x, errorOf(x.OpenFile("file", os.O_RDWR, 0)), errors.ErrUnsupported)
 	wantError(x, errorOf(x.OpenFile("/", os.O_WRONLY|os.O_CREATE, 0)), syscall.EISDIR)
 	wantError(x, errorOf(x.Create("")), syscall.EISDIR)
+	wantError(x, errorOf(x.Create("new/")), syscall.EISDIR)
 
 	f := x.openAt("file", os.O_WRONLY|os.O_TRUNC, 0)
 	x.close(f)

@@ -24,11 +24,16 @@ const maxPathname = 1024
 // the encoding before it resolves any "..". Every SP belongs to the pathname, leading
 // and trailing ones too (RFC 2640 3.1). An empty argument means the working directory.
 // The error is [syscall.EILSEQ] for a NUL, an [EncodingError], or [syscall.ENAMETOOLONG].
+//
+// The pathname ends with a slash if the argument can only be the name of a directory: "name/", "." or "..".
 func (c Codec) Absolute(workingDirectory, arg string) (Name, error) {
 	if arg == "" {
 		return Name{Path: workingDirectory}, nil
 	}
-	name, _, err := c.decode(workingDirectory, arg)
+	name, last, err := c.decode(workingDirectory, arg)
+	if err == nil && isDirectory(last) {
+		name.Path = withTrailingSlash(name.Path)
+	}
 	return name, err
 }
 
@@ -39,12 +44,14 @@ func (c Codec) AbsoluteFile(workingDirectory, arg string) (Name, error) {
 	if err != nil {
 		return Name{}, err
 	}
-	switch last {
-	case "", ".", "..":
+	if isDirectory(last) {
 		return Name{}, &fs.PathError{Op: "create", Path: name.Path, Err: syscall.EISDIR}
 	}
 	return name, nil
 }
+
+// isDirectory reports whether a last segment can only be one of the name of a directory.
+func isDirectory(last string) bool { return last == "" || last == "." || last == ".." }
 
 // decode translates a pathname to UTF-8 segment by segment, because directories may
 // have encodings of their own. In no encoding is the byte of "/" part of another

@@ -63,7 +63,16 @@ func (r *Resolver) take(s *segment, reading int, exists bool) {
 // Lookup calls try with name and then with its variants, until one exists. It returns
 // the pathname that exists, or an empty one and the first error of try if none does.
 // Any error but [fs.ErrNotExist] belongs to a name that exists.
+//
+// A name with a final slash is the name of a directory, and so are its variants.
 func (r *Resolver) Lookup(name string, try func(name string) error) (located string, err error) {
+	if directory, ok := cutSlash(name); ok {
+		located, err = r.Lookup(directory, withSlash(try))
+		if located != "" {
+			located += "/"
+		}
+		return located, err
+	}
 	tried := ""
 	if len(r.ambiguous) == 0 {
 		if err = try(name); !errors.Is(err, fs.ErrNotExist) {
@@ -95,6 +104,17 @@ func (r *Resolver) Lookup(name string, try func(name string) error) (located str
 		r.take(s, s.created, false)
 	}
 	return "", err
+}
+
+// cutSlash returns a name without its final slash, and false if it has none. The root keeps its slash.
+func cutSlash(name string) (string, bool) {
+	directory, ok := strings.CutSuffix(name, "/")
+	return directory, ok && directory != ""
+}
+
+// withSlash gives each name a final slash.
+func withSlash(do func(name string) error) func(name string) error {
+	return func(name string) error { return do(name + "/") }
 }
 
 // maxMisses is how many directories locateDirectory does not find before it asks whether
@@ -144,6 +164,10 @@ func (r *Resolver) locateDirectory(dir string) (located string, missing bool, er
 // directory. It is that of an existing variant, as stat reports it, or else name in
 // the Unicode form of the tenant.
 func (r *Resolver) ResolveForCreate(name string, stat func(name string) error) (string, error) {
+	if directory, ok := cutSlash(name); ok {
+		located, err := r.ResolveForCreate(directory, withSlash(stat))
+		return withTrailingSlash(located), err
+	}
 	base := path.Base(name)
 	dir, missing, err := r.locateDirectory(path.Dir(name))
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 // A Name is a pathname that a client has sent, as a [Codec] reads it. Its bytes may have several readings. An existing
 // name that has one of them wins, and a [Resolver] knows which exist.
 type Name struct {
-	// Path is absolute, clean and UTF-8. It is the pathname that the command creates if no reading exists.
+	// Path is absolute, clean and UTF-8. It is the pathname that the command creates if no reading exists. It ends with
+	// a slash if it is the pathname of a directory.
 	Path string
 	// Choice is the charset in which the client must have written the name, Undecided if there is more than one.
 	Choice Choice

@@ -95,14 +95,15 @@ func (t *Tree) RemoveDir(ctx context.Context, key string) error {
 	return err
 }
 
-// RemoveAll removes a file and a directory of the key with all that users have stored there.
-func (t *Tree) RemoveAll(ctx context.Context, key string) error {
+// RemoveAll removes a file and a directory of the name with all that users have stored there.
+func (t *Tree) RemoveAll(ctx context.Context, name Name) error {
 	end, err := t.BeginOperation()
 	if err != nil {
 		return err
 	}
 	defer end()
-	if !t.Keys.IsRoot(key) {
+	key := name.Key
+	if !t.Keys.IsRoot(key) && !name.Directory {
 		defer t.Quotas.Change(key).End(nil) // as in RemoveFile
 		v, _, err := t.Bucket.Head(ctx, key)
 		if err == nil {

@@ -14,14 +14,20 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// Rename moves a file or a directory to a key in a target, perhaps the same tree.
-func (t *Tree) Rename(ctx context.Context, target *Tree, oldKey, newKey string) error {
-	return (&treeMove{source: t, target: target}).run(ctx, oldKey, newKey)
+// A Name is the key of a file, or of a directory without its final slash.
+type Name struct {
+	Key       string
+	Directory bool // a file of this key is not meant
 }
 
-// Copy copies a file or a directory to a key in a target, perhaps the same tree.
-func (t *Tree) Copy(ctx context.Context, target *Tree, oldKey, newKey string) error {
-	return (&treeMove{source: t, target: target, keepsSource: true}).run(ctx, oldKey, newKey)
+// Rename moves a file or a directory to a name in a target, perhaps the same tree.
+func (t *Tree) Rename(ctx context.Context, target *Tree, oldName, newName Name) error {
+	return (&treeMove{source: t, target: target}).run(ctx, oldName, newName)
+}
+
+// Copy copies a file or a directory to a name in a target, perhaps the same tree.
+func (t *Tree) Copy(ctx context.Context, target *Tree, oldName, newName Name) error {
+	return (&treeMove{source: t, target: target, keepsSource: true}).run(ctx, oldName, newName)
 }
 
 // A treeMove is a rename or, where it keeps the source, a copy.
@@ -37,8 +43,8 @@ type treeMove struct {
 	copied   *fingerprints // the files and markers that have their copies
 }
 
-func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
-	source, target := r.source, r.target
+func (r *treeMove) run(ctx context.Context, oldName, newName Name) error {
+	source, target, oldKey, newKey := r.source, r.target, oldName.Key, newName.Key
 	oneBucket := source.Bucket.Name == target.Bucket.Name && !source.Bucket.IsPast()
 	switch {
 	case source.Keys.IsRoot(oldKey) && oneBucket && strings.HasPrefix(newKey, oldKey):
@@ -54,14 +60,18 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 	}
 	defer end()
 	defer source.Quotas.Change(oldKey).End(nil) // from before the look on, so that a count in between is noticed
-	v, a, age, err := source.Bucket.HeadExact(ctx, s3api.Version{Key: oldKey})
-	switch {
-	case err == nil && oneBucket && oldKey == newKey:
-		return nil
-	case err == nil:
-		return r.file(ctx, v, &a, age, newKey)
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
+	if !oldName.Directory {
+		v, a, age, err := source.Bucket.HeadExact(ctx, s3api.Version{Key: oldKey})
+		switch {
+		case err == nil && oneBucket && oldName == newName:
+			return nil
+		case err == nil && newName.Directory:
+			return r.fileAsDirectory(ctx, newKey)
+		case err == nil:
+			return r.file(ctx, v, &a, age, newKey)
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
 	}
 	r.from, r.to = source.Keys.Directory(oldKey), target.Keys.Directory(newKey)
 	var result error // if the old directory exists
@@ -85,6 +95,18 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 		return err
 	}
 	return result
+}
+
+// fileAsDirectory is the error of a file that gets the name of a directory.
+func (r *treeMove) fileAsDirectory(ctx context.Context, newKey string) error {
+	_, err := r.target.Dir(ctx, newKey)
+	switch {
+	case err == nil:
+		return syscall.EISDIR
+	case errors.Is(err, fs.ErrNotExist):
+		return syscall.ENOTDIR
+	}
+	return err
 }
 
 func (r *treeMove) file(

@@ -17,14 +17,14 @@ func siteCopy(r *fileRequest, arg string) (wire.Reply, error) {
 	}
 	err := r.lookup(from, r.Has)
 	if err == nil {
-		err = r.copy(copySource{r.Path, r.echo(from)}, to)
+		err = r.copy(copySource{r.Located, r.echo(from)}, to)
 	}
 	return r.reply(200, i18n.Copied), err
 }
 
 // A copySource is what SITE CPTO copies.
 type copySource struct {
-	Path string // where the storage has it
+	Path string // where the storage has it, with a final slash for a directory only
 	Name string // that the client has given, as a reply repeats it
 }
 

@@ -95,7 +95,7 @@ func (s *session) siteCopyFrom(arg string) (wire.Reply, error) {
 	r, err := s.answer(arg, cpfr)
 	if r.Code == 350 {
 		name := s.identity.nameCodec().Echo(s.workingDirectory(), arg)
-		s.settings.copySource = &copySource{Path: s.op.Path, Name: name}
+		s.settings.copySource = &copySource{Path: s.op.Located, Name: name}
 	}
 	return r, err
 }

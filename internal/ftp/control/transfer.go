@@ -97,8 +97,8 @@ func (s *session) transferOptions(t *transfer) dataconn.Options {
 // describe is what the observers get of a transfer that begins.
 func (s *session) describe(t *transfer, verb, name string) *report.Transfer {
 	told := &report.Transfer{
-		Progress: t.Transfer, Tenant: s.identity.login.Tenant.Name, Verb: verb, Path: name, Offset: t.offset,
-		TLS: s.settings.private, DataAddress: s.op.prepared.address,
+		Progress: t.Transfer, Tenant: s.identity.login.Tenant.Name, Verb: verb, Path: path.Clean(name),
+		Offset: t.offset, TLS: s.settings.private, DataAddress: s.op.prepared.address,
 	}
 	if t.listing == nil {
 		told.URI = s.identity.login.View.URI(name)

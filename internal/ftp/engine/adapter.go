@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"time"
 
 	ftpserver "github.com/fclairamb/ftpserverlib"
@@ -124,7 +125,7 @@ func (f *engineFs) Rename(from, to string) error {
 	return op.apart(func() error {
 		return op.Lookup(unescapeLine(from), func(from string) error {
 			to, err := op.ResolveForCreate(unescapeLine(to), func(name string) error {
-				if name == from {
+				if path.Clean(name) == path.Clean(from) {
 					return fs.ErrNotExist
 				}
 				return op.Has(name)

@@ -143,12 +143,23 @@ func (e *Engine) internalCommand(line string, code int) (wire.Reply, error) {
 
 // A pathname goes to the engine on one line. CR and LF in it are escaped by
 // DLE, the control character made for that; clients and keys never see it so.
+// The engine cleans pathnames, so the final slash of a directory is escaped too.
 var (
 	lineEscaper   = strings.NewReplacer("\x10", "\x10\x10", "\r", "\x10r", "\n", "\x10n")
-	lineUnescaper = strings.NewReplacer("\x10\x10", "\x10", "\x10r", "\r", "\x10n", "\n")
+	lineUnescaper = strings.NewReplacer("\x10\x10", "\x10", "\x10r", "\r", "\x10n", "\n", finalSlash, "/")
 )
 
-func escapeLine(name string) string   { return lineEscaper.Replace(name) }
+// finalSlash stands for the slash at the end of a pathname.
+const finalSlash = "\x10s"
+
+func escapeLine(name string) string {
+	escaped := lineEscaper.Replace(name)
+	if directory, ok := strings.CutSuffix(escaped, "/"); ok && directory != "" {
+		return directory + finalSlash
+	}
+	return escaped
+}
+
 func unescapeLine(name string) string { return lineUnescaper.Replace(name) }
 
 func (e *Engine) send(line string) error {

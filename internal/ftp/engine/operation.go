@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"path"
 	"sync/atomic"
 	"syscall"
 
@@ -26,9 +27,10 @@ type Operation struct {
 	Announced int64              // size of the upload in bytes, from ALLO; 0 where it is not known
 	Count     int64              // how many bytes of the file are sent; 0 for all
 
-	Err  error  // what the storage, or the login, has refused
-	Path string // where the storage has what the command names, or has made it
-	File File   // of the transfer, nil until it is open
+	Err     error  // what the storage, or the login, has refused
+	Path    string // where the storage has what the command names, or has made it
+	Located string // Path, with a final slash if the command names a directory only
+	File    File   // of the transfer, nil until it is open
 
 	// whether the user can resume the upload, which has failed; the engine may close its file after its reply
 	Kept atomic.Bool
@@ -65,9 +67,9 @@ func (o *Operation) apart(work func() error) error {
 
 // Lookup tries the forms of a name and keeps where the storage has it.
 func (o *Operation) Lookup(name string, try func(name string) error) error {
-	path, err := o.Names.Lookup(name, try)
-	if path != "" {
-		o.Path = path
+	located, err := o.Names.Lookup(name, try)
+	if located != "" {
+		o.Path, o.Located = path.Clean(located), located
 	}
 	return err
 }
@@ -75,11 +77,11 @@ func (o *Operation) Lookup(name string, try func(name string) error) error {
 // ResolveForCreate is the pathname under which the command makes a file or
 // directory. It keeps that.
 func (o *Operation) ResolveForCreate(name string, stat func(name string) error) (string, error) {
-	path, err := o.Names.ResolveForCreate(name, stat)
+	located, err := o.Names.ResolveForCreate(name, stat)
 	if err == nil {
-		o.Path = path
+		o.Path, o.Located = path.Clean(located), located
 	}
-	return path, err
+	return located, err
 }
 
 // Find looks for what Stat asks, in any form of its name.
@@ -100,7 +102,7 @@ func (o *Operation) Find(name string) (info fs.FileInfo, err error) {
 func (o *Operation) StatDir(name string) (fs.FileInfo, error) {
 	info, err := o.Storage.StatDir(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if o.hasFile(name) == nil {
+		if o.hasFile(path.Clean(name)) == nil {
 			err = &fs.PathError{Op: "stat", Path: name, Err: syscall.ENOTDIR}
 		}
 	}

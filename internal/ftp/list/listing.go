@@ -64,7 +64,7 @@ func NewNames(arg, name string, c *Client) *Listing {
 // NewFacts makes the listing of MLSD for the directory name (RFC 3659 7).
 func NewFacts(facts Facts, name, workingDirectory string, c *Client) *Listing {
 	return &Listing{
-		heading: heading(facts, name, workingDirectory), client: c,
+		heading: heading(facts, path.Clean(name), workingDirectory), client: c,
 		Line: func(b []byte, e Entry, name string) []byte { return append(facts.Append(b, c, e), name...) },
 	}
 }
@@ -91,7 +91,7 @@ func (l *Listing) openDirectory(storage *view.Files, name string) error {
 	if err != nil {
 		return err
 	}
-	l.dir, l.entries = name, entries
+	l.dir, l.entries = path.Clean(name), entries
 	return nil
 }
 
