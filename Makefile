@@ -134,7 +134,7 @@ tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tool
 
 # The race detector needs a C compiler. Perl's Net::FTP needs a module for TLS, which no command shows.
 packages: ## install the Debian packages that the tests need
-	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 ruby=ruby perl:IO::Socket::SSL=perl,libio-socket-ssl-perl cc=gcc,libc6-dev slapd=slapd systemd-analyze=systemd chromium=chromium ip=iproute2 jq=jq json2po=translate-toolkit nft=nftables haproxy=haproxy vsftpd=vsftpd clamd=clamav-daemon c-icap=c-icap /usr/share/c_icap/templates/virus_scan/en/VIRUS_FOUND=libc-icap-mod-virus-scan
+	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 ruby=ruby perl:IO::Socket::SSL=perl,libio-socket-ssl-perl cc=gcc,libc6-dev slapd=slapd systemd-analyze=systemd chromium=chromium ip=iproute2 jq=jq json2po=translate-toolkit nft=nftables haproxy=haproxy nginx=nginx-light vsftpd=vsftpd clamd=clamav-daemon c-icap=c-icap /usr/share/c_icap/templates/virus_scan/en/VIRUS_FOUND=libc-icap-mod-virus-scan
 	@tools/ftp-servers.sh
 
 client-packages: ## install the Debian packages of the FTP clients that make test does without, and the tests of their authors

@@ -14,7 +14,7 @@ import (
 // WithReasons returns a client that finds out why HeadObject was refused. The answer has no body, so 403 is all that
 // S3 says of a file that may not be read, and of credentials that have expired. 400 is also all that it says of a key
 // that it cannot store. The answer to GetObject for one byte tells these apart. The error is that of GetObject where
-// it is an EAGAIN, or where HeadObject got 400.
+// it is an EAGAIN or comes from a proxy, or where HeadObject got 400.
 //
 // versitygw answers 404 for an account that it does not know. A missing file is too frequent to ask about each.
 func WithReasons(client Client) Client { return reasoned{client} }
@@ -36,7 +36,8 @@ func (c reasoned) HeadObject(
 		_ = object.Body.Close()
 		return nil, err
 	}
-	if s3error.IsBadRequest(err) || errors.Is(s3error.FromSDK(reason), syscall.EAGAIN) {
+	_, foreign := errors.AsType[*s3error.ForeignError](reason)
+	if foreign || s3error.IsBadRequest(err) || errors.Is(s3error.FromSDK(reason), syscall.EAGAIN) {
 		err = reason
 	}
 	return nil, err

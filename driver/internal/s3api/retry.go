@@ -128,6 +128,7 @@ func (b *Bucket) once(o *s3.Options) {
 				middleware.FinalizeMiddlewareFunc("NumberAttempt", numberAttempt), retry, middleware.After),
 			stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("PlainBody", plainBody), retry, middleware.After),
 			stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("NoteTime", b.noteTime), retry, middleware.After),
+			s3error.DetectForeign(stack),
 		)
 	})
 }

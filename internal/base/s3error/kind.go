@@ -63,6 +63,9 @@ func brief(err error) string {
 	}](err); ok {
 		text += "the IAM policy must allow " + denied.Needed() + ": "
 	}
+	if foreign, ok := errors.AsType[*ForeignError](err); ok {
+		return text + foreign.Error()
+	}
 	api, refused := errors.AsType[smithy.APIError](err)
 	response, answered := errors.AsType[*awshttp.ResponseError](err)
 	switch send, failed := errors.AsType[*smithyhttp.RequestSendError](err); {
@@ -108,6 +111,9 @@ func kindOf(err error) error {
 	}
 	if errors.Is(err, syscall.EAGAIN) || unsent(err) {
 		return syscall.EAGAIN // the provider of credentials has none at the moment
+	}
+	if foreign, ok := errors.AsType[*ForeignError](err); ok {
+		return foreign.kind()
 	}
 	if kind := kindOfCode(Code(err)); kind != nil {
 		return kind

@@ -24,6 +24,9 @@ func NotPerformed(err error) bool {
 	if Throttled(err) || unsent(err) || notConnected(err) || errors.Is(err, ErrOvertaken) {
 		return true
 	}
+	if foreign, ok := errors.AsType[*ForeignError](err); ok {
+		return !foreign.repeatable()
+	}
 	status := Status(err)
 	refused := status >= http.StatusBadRequest && status < http.StatusInternalServerError ||
 		status == http.StatusNotImplemented || status == http.StatusInsufficientStorage
@@ -73,6 +76,9 @@ func Repeatable(err error) bool {
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return false
+	}
+	if foreign, ok := errors.AsType[*ForeignError](err); ok {
+		return foreign.repeatable()
 	}
 	if HasCode(err, "OperationAborted", "ConditionalRequestConflict", brokenMPU, "RequestTimeout", "BadDigest",
 		"IncompleteBody", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", "InternalError",

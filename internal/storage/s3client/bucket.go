@@ -52,6 +52,7 @@ type Bucket struct {
 	checksums   *atomic.Bool // see client
 	keys        configKeys
 	customerKey []byte             // of SSE-C; nil without it
+	partSize    int64              // bytes of the parts of uploads, as configured
 	resumable   bool               // whether users can resume uploads
 	asked       bool               // the configuration asks for that
 	overwrite   []config.Overwrite // the modes of those who may write, each once
@@ -162,7 +163,10 @@ func regionIn(err error) string {
 // explain says what an error of S3 means.
 func (b *Bucket) explain(err error) error {
 	status, code, server := s3error.Status(err), s3error.Code(err), cmp.Or(b.account.endpoint, "AWS")
+	foreign, isForeign := errors.AsType[*s3error.ForeignError](err)
 	switch {
+	case isForeign:
+		return b.failed(err, foreign.Problem()+" at "+server+" for "+s3error.Operation(err), "%s", foreign.What())
 	case status == 0:
 		advice := "start that server, or correct %s.endpoint"
 		if dns, ok := errors.AsType[*net.DNSError](err); ok && strings.HasPrefix(dns.Name, b.Name+".") &&

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/config"
 )
 
@@ -104,7 +105,8 @@ func (f *Factory) client(a account) (client, error) {
 	made := client{checksums: new(atomic.Bool)}
 	made.Client = s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = a.pathStyle
-		o.APIOptions = append(o.APIOptions, withoutAcceptEncoding, func(stack *middleware.Stack) error {
+		o.APIOptions = append(o.APIOptions, s3error.DetectForeign, withoutAcceptEncoding)
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 			if made.checksums.Load() {
 				return nil
 			}

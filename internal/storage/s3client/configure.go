@@ -20,6 +20,7 @@ func (f *Factory) Buckets(cfg *config.Config) (map[string]*Bucket, error) {
 		section := "tenants." + name
 		layers := []layer{{section + ".s3", t.S3}, {"s3", cfg.S3}}
 		b := newBucket(t, cfg.StorageOf(t), layers)
+		b.partSize = int64(cfg.PartSize)
 		b.Tenant, b.Name, b.Prefix, b.keys.bucket = name, t.Bucket, t.Prefix, section+".bucket"
 		if err := b.connect(f, cfg.StorageOf(t), t.Presign); err != nil {
 			return nil, err
@@ -28,7 +29,7 @@ func (f *Factory) Buckets(cfg *config.Config) (map[string]*Bucket, error) {
 			fc, section := t.Folders[dir], section+".folders."+dir
 			storage := cfg.StorageOfFolder(t, fc)
 			folder := newBucket(t, storage, append([]layer{{section + ".s3", fc.S3}}, layers...))
-			folder.Tenant, folder.Folder, folder.Prefix = name, dir, fc.Prefix
+			folder.Tenant, folder.Folder, folder.Prefix, folder.partSize = name, dir, fc.Prefix, b.partSize
 			folder.Name, folder.keys.bucket = fc.Bucket, section+".bucket"
 			if fc.Bucket == "" {
 				folder.Name, folder.keys.bucket = b.Name, b.keys.bucket

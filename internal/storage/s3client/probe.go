@@ -22,6 +22,9 @@ const (
 	// probeTimeout bounds the time in which a probe begins requests, and requestTimeout each of them.
 	probeTimeout   = time.Minute
 	requestTimeout = 10 * time.Second
+
+	// slowestUpload is how many bytes of a part S3 takes in a second, at least.
+	slowestUpload = 1 << 20
 )
 
 // Probe tries the requests that the server makes in a bucket, as far as its users may do what needs them.

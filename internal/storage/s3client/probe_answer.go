@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
@@ -39,7 +40,11 @@ func send[In, Out any](
 		p.allow(in)
 		return new(Out), nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	timeout := requestTimeout
+	if _, ok := any(in).(*s3.UploadPartInput); ok {
+		timeout += time.Duration(p.bucket.partSize/slowestUpload) * time.Second
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	return request(ctx, in)
 }
@@ -55,6 +60,7 @@ func (p *prober) allow(in any) {
 func (p *prober) judge(in any, err error, codes []string) bool {
 	api, answered := errors.AsType[smithy.APIError](err)
 	denied, isDenied := errors.AsType[*DeniedError](err)
+	foreign, isForeign := errors.AsType[*s3error.ForeignError](err)
 	switch {
 	case err == nil || s3error.HasCode(err, codes...):
 		p.allow(in)
@@ -68,6 +74,8 @@ func (p *prober) judge(in any, err error, codes []string) bool {
 		p.problem(
 			"S3 refuses %s: %s: %s", s3error.Operation(err), api.ErrorCode(),
 			strings.ReplaceAll(api.ErrorMessage(), "\n", " "))
+	case isForeign:
+		p.problem("%s: %s", s3error.Operation(err), foreign)
 	default:
 		p.ended = true
 		p.problem("%s got no answer: %s", s3error.Operation(err), strings.ReplaceAll(err.Error(), "\n", " "))

@@ -3,6 +3,7 @@ package s3client
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -127,7 +128,8 @@ func (p *prober) upload(ctx context.Context) {
 		}
 		return
 	}
-	if _, ok := p.uploadPart(ctx, p.users, id); !ok {
+	// A proxy in front of S3 may limit the size of requests.
+	if _, ok := p.uploadPart(ctx, p.users, id, max(b.partSize, 1)); !ok {
 		return
 	}
 	if p.exists && b.Profile.PartCopy {
@@ -169,11 +171,20 @@ func (p *prober) begin(ctx context.Context, key string, o driver.Objects) (id *s
 	return out.UploadId, true
 }
 
-func (p *prober) uploadPart(ctx context.Context, key string, id *string) (*s3.UploadPartOutput, bool) {
+// uploadPart uploads a first part of so many bytes.
+func (p *prober) uploadPart(ctx context.Context, key string, id *string, size int64) (*s3.UploadPartOutput, bool) {
 	return try(ctx, p, p.client.UploadPart, &s3.UploadPartInput{
 		Bucket: &p.bucket.Name, Key: &key, UploadId: id, PartNumber: aws.Int32(1),
-		Body: strings.NewReader(content),
+		Body: io.NewSectionReader(zeros{}, 0, size),
 	})
+}
+
+// zeros is an io.ReaderAt of endless zeros.
+type zeros struct{}
+
+func (zeros) ReadAt(p []byte, _ int64) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 // complete replaces the probe's object by an upload of one part. First it forbids that.
@@ -182,7 +193,7 @@ func (p *prober) complete(ctx context.Context) {
 	if !ok {
 		return
 	}
-	part, ok := p.uploadPart(ctx, p.own, id)
+	part, ok := p.uploadPart(ctx, p.own, id, 1)
 	if !ok {
 		return
 	}
