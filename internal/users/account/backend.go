@@ -76,6 +76,32 @@ func (e *LoginError) Error() string {
 // Unwrap returns why the login is not accepted.
 func (e *LoginError) Unwrap() error { return e.Err }
 
+// A HostError is an ErrLoginRefused of a name that the tenant of a host does not have. No other tenant was asked,
+// because the host has chosen that tenant.
+type HostError struct {
+	Host   string
+	ByTLS  bool   // whether TLS has named the host (SNI), and not HOST
+	Tenant string // of the host
+	Named  string // the tenant that the name asks for; empty if it asks for none
+}
+
+// Error is for the log.
+func (e *HostError) Error() string {
+	by := "HOST"
+	if e.ByTLS {
+		by = "TLS (SNI)"
+	}
+	text := fmt.Sprintf("%s named the host %s, which chose the tenant %q", by, e.Host, e.Tenant)
+	if e.Named == "" {
+		return text + ": correct the name, or let the client connect to a host of the tenant of the user"
+	}
+	return fmt.Sprintf("%s, and the name ends in @%s: let the client connect to a host of the tenant %[2]q, or to one "+
+		"that is in no \"hosts\"", text, e.Named)
+}
+
+// Unwrap returns [ErrLoginRefused].
+func (e *HostError) Unwrap() error { return ErrLoginRefused }
+
 // A FullError is what a Backend's Login returns when there are as many sessions or logins
 // as may be (reply 421).
 type FullError struct {
@@ -126,7 +152,8 @@ type Backend interface {
 
 // A LoginRequest is what a client showed of itself.
 type LoginRequest struct {
-	Host       string // the virtual host chosen with HOST, empty without
+	Host       string // the virtual host that HOST or TLS has named, empty without
+	HostByTLS  bool   // whether TLS has named it (SNI)
 	User       string
 	Password   string
 	RemoteAddr net.Addr

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
@@ -223,10 +224,11 @@ type identity struct {
 	id      string  // what failures count for
 	asked   *Tenant // the one that the client has asked for, nil for none
 	rules   certificates
-	user    *User    // of the configuration, nil for others
-	service *service // that decides on such names if the configuration has them not, nil if none does
-	known   bool     // the configuration knows the name
-	name    string   // for the service
+	user    *User      // of the configuration, nil for others
+	service *service   // that decides on such names if the configuration has them not, nil if none does
+	known   bool       // the configuration knows the name
+	host    *HostError // why no other tenant is asked; nil if the client has named no host
+	name    string     // for the service
 }
 
 // asks tells whether the service decides.
@@ -253,6 +255,9 @@ func (who identity) failed(err error) error {
 	case who.user != nil:
 		failed.Tenant, failed.User = t.Name, who.user.Name
 	case errors.Is(err, ErrLoginRefused): // an unknown user
+		if who.host != nil && err == ErrLoginRefused { //nolint:errorlint // a more exact error stays
+			failed.Err = who.host
+		}
 	case t == nil:
 		return err
 	default:
@@ -291,11 +296,26 @@ func (r *Registry) identify(req *LoginRequest) identity {
 		who.id = Owner(config.FoldUser(name), t.Name)
 	}
 	who.user, who.service, who.name = d.find(addr, req.Host, req.User), d.serviceOf(req.Host, t, name), name
-	who.known = d.knows(t, name)
+	who.known, who.host = d.knows(t, name), d.hostError(req)
 	if who.user == nil && !who.asks() || len(who.id) > maxIdentity {
 		who.id = r.bans.UnknownUser(who.id)
 	}
 	return who
+}
+
+// hostError returns the error of an unknown user at a host, nil without a host.
+func (d *directory) hostError(req *LoginRequest) *HostError {
+	t := d.hosts[netaddr.NormalizeHost(req.Host)]
+	if t == nil {
+		return nil
+	}
+	e := &HostError{Host: req.Host, ByTLS: req.HostByTLS, Tenant: t.Name}
+	if at := strings.LastIndexByte(req.User, '@'); at >= 0 {
+		if named := d.tenants[req.User[at+1:]]; named != nil && named != t {
+			e.Named = named.Name
+		}
+	}
+	return e
 }
 
 // full is the error of a limit that is reached, with the tenant that has the language of the reply.
