@@ -161,7 +161,7 @@ func (d *demo) logger(out io.Writer) (*slog.Logger, *admin.LogTail) {
 	if d.verbose {
 		level = slog.LevelInfo
 	}
-	tail := &admin.LogTail{}
+	tail := admin.NewLogTail()
 	return slog.New(slog.NewMultiHandler(newLogger(out, config.LogText, level).Handler(),
 		newLogger(tail, config.LogText, slog.LevelDebug).Handler())), tail
 }

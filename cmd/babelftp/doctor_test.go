@@ -27,7 +27,7 @@ func TestDoctorLog(t *testing.T) {
 	must.OK(t, err)
 	defer l.Close()
 	discard := slog.New(slog.DiscardHandler)
-	tail := &admin.LogTail{}
+	tail := admin.NewLogTail()
 	slog.New(slog.NewTextHandler(tail, nil)).Info(
 		"no data connection came", "session", 1, "remote", "192.0.2.7:1", "user", "scanner", "data_address", ":30012",
 		"err", "the client did not connect to port 30012 within 9s")

@@ -45,7 +45,7 @@ func newServeCommand() *cobra.Command {
 		}
 		level := new(slog.LevelVar)
 		level.Set(cfg.Log.Level)
-		tail := &admin.LogTail{}
+		tail := admin.NewLogTail()
 		log := newLogger(io.MultiWriter(tail, cmd.ErrOrStderr()), cfg.Log.Format, level)
 		ctx, now, stop := stopSignals(cmd.Context())
 		defer stop()

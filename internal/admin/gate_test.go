@@ -25,7 +25,7 @@ func TestAuditOfRequestsWithPassword(t *testing.T) {
 	must.OK(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		g := newGate(audit.New(&out, func() bool { return true }, nil), slog.New(slog.DiscardHandler), "")
+		g := newGate(audit.New(audit.To(&out), func() bool { return true }, nil), slog.New(slog.DiscardHandler), "")
 		set := func(clients *x509.CertPool) {
 			passwords, err := newPasswords(map[string]string{administratorName: hash})
 			must.OK(t, err)

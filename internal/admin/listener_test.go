@@ -344,7 +344,7 @@ func TestOtherAuthorities(t *testing.T) {
 	}
 	trust(ours)
 	var lines bytes.Buffer
-	l, address := serveAudited(t, cfg, answers("api"), audit.New(&lines, func() bool { return true }, nil))
+	l, address := serveAudited(t, cfg, answers("api"), audit.New(audit.To(&lines), func() bool { return true }, nil))
 	pair, err := tls.X509KeyPair(pem(ours.Issue(&x509.Certificate{Subject: pkix.Name{CommonName: "ann"}})))
 	must.OK(t, err)
 	connections := 0

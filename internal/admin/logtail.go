@@ -6,42 +6,54 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
+	"net/netip"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/doctor"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 )
 
-// maxLog is how many bytes of lines a [LogTail] keeps.
+// maxLog limits the bytes of the lines that a [LogTail] keeps.
 const maxLog = 4 << 20
 
-// A LogTail keeps the last lines of a log that are about clients: from 2 to 4 MiB. The zero value has none. Its methods
-// may be called by any goroutine.
-type LogTail struct {
-	mu           sync.Mutex
-	before, last []byte // half of the bound each; what was written stays as it is, so readers need no copy
-}
+// A LogTail keeps the last lines of a log that are about clients, up to 4 MiB, of which each address has a share. Its
+// methods may be called by any goroutine.
+type LogTail struct{ ring *report.Ring }
+
+// NewLogTail returns one without lines.
+func NewLogTail() *LogTail { return &LogTail{report.NewRing(maxLog)} }
 
 // Write keeps a line of either format.
 func (t *LogTail) Write(line []byte) (int, error) {
-	if bytes.Contains(line, []byte("remote")) && len(line) < maxLog/2 {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if len(t.last)+len(line) > maxLog/2 {
-			t.before, t.last = t.last, nil
-		}
-		t.last = append(t.last, line...)
+	if address := addressIn(line); address != "" {
+		t.ring.Add(address, line)
 	}
 	return len(line), nil
 }
 
-// reader reads the lines, the oldest first.
-func (t *LogTail) reader() io.Reader {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return io.MultiReader(bytes.NewReader(t.before), bytes.NewReader(t.last))
+// addressIn returns the address of the client that a line is about, empty for none. It counts as a network, as in bans.
+func addressIn(line []byte) string {
+	for _, key := range []string{"remote=", `"remote":`} {
+		_, value, found := bytes.Cut(line, []byte(key))
+		if !found {
+			continue
+		}
+		value = bytes.TrimPrefix(value, []byte(`"`))
+		if end := bytes.IndexAny(value, "\" \n"); end >= 0 {
+			value = value[:end]
+		}
+		if remote, err := netip.ParseAddrPort(string(value)); err == nil {
+			return limits.Network(remote.Addr()).String()
+		}
+		return string(value)
+	}
+	return ""
 }
+
+// reader reads the lines, the oldest first.
+func (t *LogTail) reader() io.Reader { return bytes.NewReader(bytes.Join(t.ring.Lines(), nil)) }
 
 // findings answers with what the log tells about clients. One request after the other reads it, in bounded memory.
 func (h *Handler) findings(r *http.Request) (any, error) {

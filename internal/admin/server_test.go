@@ -55,7 +55,7 @@ func startOn(t *testing.T, s *s3test.Server, change func(*config.Config)) *serve
 	cfg.Admin.Listen, cfg.Admin.Users = "127.0.0.1:0", value.NewSecret(name+":"+hash)
 	change(cfg)
 	must.OK(t, cfg.Validate())
-	tail := &admin.LogTail{}
+	tail := admin.NewLogTail()
 	srv, err := server.New(t.Context(), cfg, server.Options{AWS: s.AWSConfig(), Version: "1.2.3", Tail: tail,
 		Logger: slog.New(slog.NewTextHandler(tail, nil))})
 	must.OK(t, err)

@@ -59,5 +59,9 @@ func (c Command) ReplyText(lines []string) string {
 	if c.Verb == "USER" || c.Kind == Presign {
 		return masked
 	}
-	return strings.Join(lines, "\n")
+	clipped := make([]string, len(lines))
+	for i, line := range lines {
+		clipped[i] = Clip(line)
+	}
+	return strings.Join(clipped, "\n")
 }

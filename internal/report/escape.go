@@ -36,6 +36,22 @@ func Escape(_ []string, a slog.Attr) slog.Attr {
 	return slog.String(a.Key, escaped)
 }
 
+// maxText limits the bytes of a text that a client chooses, such as an argument that was refused. A user could otherwise
+// make logs grow faster than the network lets files grow.
+const maxText = 256
+
+// Clip returns at most 256 bytes of a text, and says how long the whole is. What was stored is never clipped.
+func Clip(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	end := maxText
+	for end > maxText-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s... (%d bytes)", text[:end], len(text))
+}
+
 func escape(text string) string {
 	return EscapeUnprintable(text, func(b *strings.Builder, r rune, bytes string) {
 		if r <= unicode.MaxASCII || r == utf8.RuneError {

@@ -34,7 +34,7 @@ func recentEvents(cfg *config.Config) *audit.Recent {
 	if cfg.AdminSocket == "" && cfg.Admin.Listen == "" {
 		return nil
 	}
-	return &audit.Recent{}
+	return audit.NewRecent()
 }
 
 // newAdmin makes the access of administrators to the server.
@@ -48,8 +48,8 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 			Buckets: s.buckets, Registry: s.tenants, Certificates: s.certificates, Listener: a.certificate,
 			Refusals: s.metrics.RefusalsByLimit, Recent: recent,
 		}),
-		Bans: s.bans, Debug: s.debug, Tail: cmp.Or(s.opts.Tail, &admin.LogTail{}), Bundle: bundle, Audit: s.auditLog,
-		Unaudited: s.audit.Refuses, Log: s.log,
+		Bans: s.bans, Debug: s.debug, Tail: cmp.Or(s.opts.Tail, admin.NewLogTail()), Bundle: bundle, Audit: s.auditLog,
+		Unaudited: func() bool { return s.audit.Refuses(audit.Owner{}) }, Log: s.log,
 	})
 	a.socket = web.NewServer(
 		api, web.Options{Log: s.log, PerNetwork: socketConnections, Connections: socketConnections,

@@ -146,10 +146,10 @@ func (s *Server) showParts() {
 // newAuditLog is the audit log, nil without a reader. recent is nil without administrators. In a cluster each line has
 // the number of the replica.
 func newAuditLog(out *audit.Output, recent *audit.Recent, guard *panics.Guard, cluster bool, replica int) *audit.Log {
-	var to io.Writer = out
+	var to audit.Sink = out
 	switch {
 	case recent != nil:
-		to = io.MultiWriter(recent, out)
+		to = audit.Sinks{recent, out}
 	case !out.Given():
 		return nil
 	}
@@ -192,10 +192,12 @@ func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.
 		Limits:       s.limits,
 		LoginTimeout: cfg.Limits.LoginTimeout,
 		Observe:      s.observe,
-		Unaudited:    s.audit.Refuses,
-		Logger:       s.log,
-		Guard:        s.guard,
-		Debug:        s.debug,
-		Traces:       s.traces,
+		Unaudited: func(tenant, user string) bool {
+			return s.audit.Refuses(audit.Owner{Tenant: tenant, User: user})
+		},
+		Logger: s.log,
+		Guard:  s.guard,
+		Debug:  s.debug,
+		Traces: s.traces,
 	}
 }

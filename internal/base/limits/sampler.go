@@ -14,14 +14,18 @@ type Sampler[K comparable] struct {
 	byKey *Expiring[K, *sample]
 }
 
-// A sample is when the last event was passed, and how many came since.
+// A sample is when the first event of a minute was passed, how many were, and how many were not.
 type sample struct {
-	at      time.Time
-	missing int
+	at              time.Time
+	passed, missing int
 }
 
-// Pass tells whether an event is the first of its key in a minute, and how many were not passed before it.
-func (s *Sampler[K]) Pass(key K) (missing int, ok bool) {
+// Pass reports whether an event is the first of its key in a minute, and how many were not passed before it.
+func (s *Sampler[K]) Pass(key K) (missing int, ok bool) { return s.PassSome(key, 1) }
+
+// PassSome reports whether an event is among the first n of its key in a minute, and with the first one how many were
+// not passed before it.
+func (s *Sampler[K]) PassSome(key K, n int) (missing int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byKey == nil {
@@ -29,15 +33,19 @@ func (s *Sampler[K]) Pass(key K) (missing int, ok bool) {
 	}
 	last := s.byKey.Get(key)
 	if last != nil && !last.over() {
+		if last.passed < n {
+			last.passed++
+			return 0, true
+		}
 		last.missing++
 		return 0, false
 	}
 	if last != nil {
 		missing = last.missing
 	}
-	s.byKey.Set(key, &sample{at: time.Now()})
+	s.byKey.Set(key, &sample{at: time.Now(), passed: 1})
 	return missing, true
 }
 
-// over tells whether the minute of an event has passed.
+// over reports whether the minute of an event has passed.
 func (s *sample) over() bool { return time.Since(s.at) >= sampleEvery }

@@ -24,8 +24,12 @@ func (s *session) pace() error {
 // by 451.
 func (s *session) unaudited(row command) error {
 	login := row.starts && s.identity.login == nil
+	var tenant, user string
+	if known := s.identity.login; known != nil {
+		tenant, user = known.Tenant.Name, known.Name
+	}
 	switch {
-	case s.cfg.Unaudited == nil || !login && row.kind == "" || !s.cfg.Unaudited():
+	case s.cfg.Unaudited == nil || !login && row.kind == "" || !s.cfg.Unaudited(tenant, user):
 		return nil
 	case login:
 		return &reply.CodeError{Code: 421, Err: reply.ErrNotAudited}

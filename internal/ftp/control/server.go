@@ -56,9 +56,9 @@ type Config struct {
 	Limits       *limits.Server // nil for none
 	LoginTimeout time.Duration  // of a session, until the login; 0 for no limit
 
-	// Unaudited tells whether logins, transfers and changes are refused now, because the audit log cannot be written.
-	// With nil they never are.
-	Unaudited func() bool
+	// Unaudited reports whether logins (of no user yet), transfers and changes are refused now, because the audit log
+	// takes no lines of the user. With nil they never are.
+	Unaudited func(tenant, user string) bool
 
 	Observe func(*report.Client) report.Observers // of a session; nil for none but those of this package
 	Logger  *slog.Logger

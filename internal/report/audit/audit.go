@@ -6,7 +6,6 @@ package audit
 
 import (
 	"errors"
-	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -22,11 +21,11 @@ type Log struct {
 	strangers *strangers
 }
 
-// New returns a log that writes each line by one call of out.Write, and ignores its error. It asks room before it
-// writes what clients do that are not logged in, and counts these lines until there is room. guard gets the panic of
-// a count that is written later. Each line has the keys and values of about.
-func New(out io.Writer, room func() bool, guard *panics.Guard, about ...any) *Log {
-	log := slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{ReplaceAttr: attribute})).With(about...)
+// New returns a log that gives each line to out. It asks room before it writes what clients do that are not logged in,
+// and what fails often, and counts these lines until there is room. guard gets the panic of a count that is written
+// later. Each line has the keys and values of about.
+func New(out Sink, room func() bool, guard *panics.Guard, about ...any) *Log {
+	log := slog.New(newLineHandler(out)).With(about...)
 	return &Log{log, &strangers{out: log, room: room, guard: guard, kinds: map[kind]*counted{}}}
 }
 
@@ -105,6 +104,7 @@ func (s *Session) write(event, outcome string, about ...any) {
 func (s *Session) LoggedIn(login *account.Login, err error) {
 	if err == nil {
 		s.login, s.loggedIn = login, time.Now()
+		s.out = ownedBy(s.out, Owner{login.Tenant.Name, login.Name})
 		s.files, s.bytes = map[report.Kind]int{}, map[report.Kind]int64{}
 		var about []any
 		if login.Certificate != "" {
@@ -165,6 +165,7 @@ func (s *Session) LoggedOut() {
 		"uploads", s.files[report.Upload], "uploaded_bytes", s.bytes[report.Upload],
 		"downloads", s.files[report.Download], "downloaded_bytes", s.bytes[report.Download])
 	s.login, s.files, s.bytes = nil, nil, nil
+	s.out = ownedBy(s.out, Owner{})
 }
 
 // Refused writes that a limit has refused something. The tenant is empty where the limit is the server's. Of a client

@@ -23,7 +23,7 @@ func lastLine(t *testing.T, out *bytes.Buffer) map[string]any {
 // the clear.
 func TestEncryption(t *testing.T) {
 	var out bytes.Buffer
-	s := New(&out, func() bool { return true }, nil, "replica", 2).Session(&report.Client{ID: "1"})
+	s := New(To(&out), func() bool { return true }, nil, "replica", 2).Session(&report.Client{ID: "1"})
 	s.LoggedIn(nil, account.ErrLoginRefused)
 	line := lastLine(t, &out)
 	if _, version := line["tls_version"]; version || line["tls"] != false {
@@ -43,7 +43,7 @@ func TestEncryption(t *testing.T) {
 // A right password without a tenant has a reason of its own.
 func TestWrongTenant(t *testing.T) {
 	var out bytes.Buffer
-	s := New(&out, func() bool { return true }, nil).Session(&report.Client{ID: "1"})
+	s := New(To(&out), func() bool { return true }, nil).Session(&report.Client{ID: "1"})
 	s.LoggedIn(nil, &account.LoginError{User: "lost", Err: account.ErrWrongTenant})
 	if line := lastLine(t, &out); line["reason"] != "wrong_tenant" || line["user"] != "lost" || line["tenant"] != nil {
 		t.Errorf("the line is %v", line)

@@ -21,6 +21,9 @@ func (s *Session) CommandEnded(_ context.Context, o *report.Outcome) {
 	if errors.Is(o.Err, inspect.ErrRefused) {
 		outcome = outcomeRefused
 	}
+	if outcome == outcomeFailed && o.Transfer == nil && !s.strangers.first(s.failureOf(o), failuresWritten) {
+		return
+	}
 	about := []any{"command", o.Name, "code", o.Code, "duration_ms", time.Since(o.Began).Milliseconds()}
 	if o.Kind == report.Upload || o.Kind == report.Download {
 		var bytes int64
@@ -39,14 +42,29 @@ func (s *Session) CommandEnded(_ context.Context, o *report.Outcome) {
 	s.write(string(o.Kind), outcome, append(about, aboutFile(o)...)...)
 }
 
+// failuresWritten is how many commands of a user that fail alike have a line of their own in a minute. The others are
+// counted in one line.
+const failuresWritten = 20
+
+// failureOf is what commands of the user have in common that fail alike.
+func (s *Session) failureOf(o *report.Outcome) kind {
+	k := s.kind(string(o.Kind), "")
+	k.code, k.tenant, k.user = o.Code, s.login.Tenant.Name, s.login.Name
+	return k
+}
+
 // aboutFile is what the storage knows of the command.
 func aboutFile(o *report.Outcome) []any {
 	if o.Path == "" { // refused before the storage was asked
-		return []any{"argument", o.Argument}
+		return []any{"argument", report.Clip(o.Argument)}
 	}
-	about := []any{"path", o.Path, "s3_uri", o.URI}
+	whole := func(text string) string { return text }
+	if o.Failed() && o.Transfer == nil {
+		whole = report.Clip // nothing was stored under the name
+	}
+	about := []any{"path", whole(o.Path), "s3_uri", whole(o.URI)}
 	if o.To != "" {
-		about = append(about, "to_path", o.To, "to_s3_uri", o.ToURI)
+		about = append(about, "to_path", whole(o.To), "to_s3_uri", whole(o.ToURI))
 	}
 	if o.Charset != "" {
 		about = append(about, "name_charset", o.Charset)
@@ -56,7 +74,7 @@ func aboutFile(o *report.Outcome) []any {
 	}
 	switch stored := o.Stored; {
 	case o.Failed() && o.Err != nil:
-		about = append(about, "error", o.Err.Error())
+		about = append(about, "error", report.Clip(o.Err.Error()))
 		if answer, ok := errors.AsType[interface {
 			error
 			ServiceRequestID() string

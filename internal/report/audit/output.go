@@ -17,9 +17,8 @@ import (
 const closeTimeout = 5 * time.Second
 
 // An Output writes the lines of the audit log to where a configuration wants them: a file, standard output and a
-// webhook. Make one with [NewOutput]. Nothing waits for a destination that takes no lines.
+// webhook. Make one with [NewOutput].
 type Output struct {
-	io.Writer
 	log     *slog.Logger
 	file    *File     // nil without
 	needed  bool      // by audit.required
@@ -34,13 +33,12 @@ func NewOutput(
 	lost func(destination string) func(lines int), log *slog.Logger,
 ) (*Output, error) {
 	o := &Output{log: log, needed: cfg.Required, endPost: func() {}}
-	var destinations []io.Writer
 	add := func(name string, out io.Writer) *Writer {
 		w := NewWriter(name, out, lost(name), log)
 		if cfg.Required {
 			w.Require()
 		}
-		o.writers, destinations = append(o.writers, w), append(destinations, w)
+		o.writers = append(o.writers, w)
 		return w
 	}
 	switch {
@@ -59,21 +57,27 @@ func NewOutput(
 		webhook := web.NewWebhook(cfg.Webhook.URL, cfg.Webhook.Secret.Reveal(), authorities, config.ReceiverTimeout)
 		add("webhook", &receiver{ctx, webhook}).Keep()
 	}
-	o.Writer = io.MultiWriter(destinations...)
 	return o, nil
 }
 
-// Given tells whether there are destinations.
+// Add implements [Sink].
+func (o *Output) Add(owner Owner, line []byte) {
+	for _, w := range o.writers {
+		w.Add(owner, line)
+	}
+}
+
+// Given reports whether there are destinations.
 func (o *Output) Given() bool { return len(o.writers) > 0 }
 
-// Roomy tells whether each destination has room for many lines still.
+// Roomy reports whether each destination has room for many lines still.
 func (o *Output) Roomy() bool {
 	return !slices.ContainsFunc(o.writers, func(w *Writer) bool { return !w.Roomy() })
 }
 
-// Refuses tells whether `audit.required` refuses what would be a line, because a destination takes none.
-func (o *Output) Refuses() bool {
-	return o.needed && slices.ContainsFunc(o.writers, func(w *Writer) bool { return !w.Working() })
+// Refuses reports whether `audit.required` refuses what would be a line of an owner, because a destination takes none.
+func (o *Output) Refuses(owner Owner) bool {
+	return o.needed && slices.ContainsFunc(o.writers, func(w *Writer) bool { return !w.Working(owner) })
 }
 
 // A Backlog is what a destination has not taken yet.

@@ -27,7 +27,7 @@ func TestStandardOutput(t *testing.T) {
 		func(string) func(int) { return func(int) {} }, slog.New(slog.DiscardHandler))
 	must.OK(t, err)
 	must.OK(t, o.Open())
-	must.Write(t, o, "{}\n")
+	o.Add(audit.Owner{}, []byte("{}\n"))
 	o.Close(t.Context())
 	if got := stdout.String(); got != "{}\n" {
 		t.Errorf("standard output has %q", got)
@@ -55,17 +55,17 @@ func TestReceiverRequired(t *testing.T) {
 	must.OK(t, o.Open())
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a write that lasts counts as failing after ten
 	defer cancel()
-	must.Write(t, o, `{"event":"a\n,"}`+"\n")
-	for !o.Refuses() && ctx.Err() == nil {
+	o.Add(audit.Owner{}, []byte(`{"event":"a\n,"}`+"\n"))
+	for !o.Refuses(audit.Owner{}) && ctx.Err() == nil {
 		runtime.Gosched()
 	}
-	must.Write(t, o, "{}\n")
+	o.Add(audit.Owner{}, []byte("{}\n"))
 	up.Store(true)
-	for o.Refuses() && ctx.Err() == nil {
+	for o.Refuses(audit.Owner{}) && ctx.Err() == nil {
 		runtime.Gosched()
 	}
 	if ctx.Err() != nil {
-		t.Errorf("the output refuses work: %v", o.Refuses())
+		t.Errorf("the output refuses work: %v", o.Refuses(audit.Owner{}))
 	}
 	o.Close(t.Context())
 	if want := []string{`[{"event":"a\n,"}]`, "[{}]"}; !slices.Equal(got, want) {

@@ -3,39 +3,33 @@ package audit
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
-	"sync"
+
+	"github.com/babelftp/babelftp/internal/report"
 )
 
-// maxRecent is how many lines a [Recent] keeps.
-const maxRecent = 200
+const (
+	// maxRecent is how many lines [Recent.Lines] returns.
+	maxRecent = 200
+	// maxRecentBytes is room for more lines than that, because many lines of one user do not count.
+	maxRecentBytes = 512 << 10
+)
 
-// Recent keeps the last 200 lines of the audit log in memory. The zero value has none. Its methods may be called by
+// Recent keeps the last lines of the audit log in memory, of which each user has a share. Its methods may be called by
 // any goroutine.
-type Recent struct {
-	mu    sync.Mutex
-	lines [maxRecent][]byte
-	next  int // index of the oldest line, and of the next one
-}
+type Recent struct{ ring *report.Ring }
 
-// Write keeps a line.
-func (r *Recent) Write(line []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lines[r.next] = bytes.Clone(line)
-	r.next = (r.next + 1) % maxRecent
-	return len(line), nil
-}
+// NewRecent returns one without lines.
+func NewRecent() *Recent { return &Recent{report.NewRing(maxRecentBytes)} }
 
-// Lines are those that are kept, the oldest first.
+// Add implements [Sink].
+func (r *Recent) Add(owner Owner, line []byte) { r.ring.Add(owner.User+"@"+owner.Tenant, line) }
+
+// Lines returns the last 200 lines that are kept, the oldest first.
 func (r *Recent) Lines() []json.RawMessage {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	lines := []json.RawMessage{}
-	for _, line := range slices.Concat(r.lines[r.next:], r.lines[:r.next]) {
-		if line != nil {
-			lines = append(lines, bytes.TrimSpace(line))
-		}
+	all := r.ring.Lines()
+	for _, line := range all[max(0, len(all)-maxRecent):] {
+		lines = append(lines, bytes.TrimSpace(line))
 	}
 	return lines
 }

@@ -18,8 +18,9 @@ const (
 	maxKinds = 500
 )
 
-// strangers writes what clients do that are not logged in. Anybody can do that at any rate, so the lines are counted
-// where there are many, and none takes the place of a line of a user. All are in the count of a later line.
+// strangers writes what clients do that are not logged in, and what commands of users fail. Both can come at any rate,
+// so the lines are counted if there are many, and none takes the place of a line about a login, a transfer or a change.
+// All are in the count of a later line.
 type strangers struct {
 	out   *slog.Logger
 	room  func() bool // whether the destinations have room for lines of strangers
@@ -33,24 +34,34 @@ type strangers struct {
 type kind struct {
 	client        netip.Prefix // not valid for those above maxKinds
 	event, reason string       // of a line
+	code          int          // of the reply to a command, 0 for other events
 	tenant, user  string
 }
 
-// counted is how many lines of a kind were not written, and what comes next.
+// counted is how many lines of a kind were written in this minute, how many were not, and what comes next.
 type counted struct {
+	some  int
 	more  int
 	timer *time.Timer
 }
 
-// sampled returns whether a line of a kind is to be written, and else counts it. Only the first one in a minute is.
-func (s *strangers) sampled(k kind) bool {
+// sampled reports whether a line of a kind is to be written, and else counts it. Only the first one in a minute is.
+func (s *strangers) sampled(k kind) bool { return s.first(k, 1) }
+
+// first reports whether a line of a kind is to be written, and else counts it. Only the first n in a minute are.
+func (s *strangers) first(k kind, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, room := s.count(k), s.room()
-	if c.timer != nil || !room {
+	c := s.count(k)
+	if c.timer == nil {
+		c.some = 0
+	}
+	write := c.some < n && s.room()
+	if write {
+		c.some++
+	} else {
 		c.more++
 	}
-	write := c.timer == nil && room
 	s.later(k, c)
 	return write
 }
@@ -83,7 +94,9 @@ func (s *strangers) count(k kind) *counted {
 }
 
 // anywhere is the same kind of any client and user.
-func (k kind) anywhere() kind { return kind{event: k.event, reason: k.reason, tenant: k.tenant} }
+func (k kind) anywhere() kind {
+	return kind{event: k.event, reason: k.reason, code: k.code, tenant: k.tenant}
+}
 
 // later writes the count of a kind in a minute. The mutex is locked.
 func (s *strangers) later(k kind, c *counted) {
@@ -118,9 +131,12 @@ func (s *strangers) write(k kind, c *counted) {
 	if k.client.IsValid() {
 		about = append(about, "client", k.client.String())
 	}
-	if k.event == eventRefused {
+	switch {
+	case k.code != 0:
+		about = append(about, "code", k.code)
+	case k.event == eventRefused:
 		about = append(about, "limit", k.reason)
-	} else {
+	default:
 		about = append(about, "reason", k.reason)
 	}
 	if k.tenant != "" {

@@ -31,7 +31,7 @@ func TestStrangers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out servicetest.Log
 		var full atomic.Bool
-		log := New(&out, func() bool { return !full.Load() }, nil)
+		log := New(To(&out), func() bool { return !full.Load() }, nil)
 		from := func(a, b, c int) *Session {
 			return log.Session(&report.Client{Address: netip.AddrFrom4([4]byte{byte(a), byte(b), byte(c), 1})})
 		}

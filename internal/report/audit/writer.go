@@ -12,11 +12,8 @@ import (
 )
 
 const (
-	// maxQueued is how many lines wait for the destination, some megabytes.
-	maxQueued = 10_000
-
-	// maxWait is how long a line waits for a place in the queue. Then it is lost, and so are all others until there
-	// is a place.
+	// maxWait is how long a line waits for room in the queue. Then it is lost, and so are all others of the same owner
+	// until there is room.
 	maxWait = time.Second
 
 	// retryEvery is how often a writer that keeps its lines tries a destination that fails.
@@ -37,10 +34,9 @@ type Writer struct {
 	out   io.Writer
 	lost  func(lines int)
 	log   *slog.Logger
-	lines chan queued
+	queue *queue
 	keep  bool          // see Keep
 	needs bool          // see Require
-	full  atomic.Bool   // whether a line has waited in vain since there was a place
 	stop  chan struct{} // closed by Close
 	ended chan struct{} // closed when the time of Close is over
 	done  chan struct{} // closed when all is written
@@ -52,12 +48,6 @@ type Writer struct {
 	// Of the goroutine.
 	missing int  // lines lost since the destination failed
 	broken  bool // whether the last line has no end
-}
-
-// A queued line waits for the destination.
-type queued struct {
-	line  []byte
-	since time.Time
 }
 
 // A batch is lines that are written together.
@@ -72,7 +62,7 @@ type batch struct {
 func NewWriter(name string, out io.Writer, lost func(lines int), log *slog.Logger) *Writer {
 	return &Writer{
 		name: name, out: out, lost: lost, log: log,
-		lines: make(chan queued, maxQueued), stop: make(chan struct{}), ended: make(chan struct{}),
+		queue: newQueue(), stop: make(chan struct{}), ended: make(chan struct{}),
 		done: make(chan struct{}),
 	}
 }
@@ -87,48 +77,53 @@ func (w *Writer) Require() { w.keep, w.needs = true, true }
 // Start begins to write.
 func (w *Writer) Start() { panics.Go(w.run) }
 
-// Write queues a line, with its line end. It never fails. Any goroutine may call it.
-func (w *Writer) Write(line []byte) (int, error) {
-	next := queued{bytes.Clone(line), time.Now()}
-	select {
-	case w.lines <- next:
-		w.full.Store(false)
-		return len(line), nil
-	default:
+// Add queues a line, with its line end. Any goroutine may call it. It waits for room if the share of the owner is full,
+// so that an owner who makes lines faster than the destination takes them slows down.
+func (w *Writer) Add(owner Owner, line []byte) {
+	taken, ok := w.queue.add(owner, line)
+	if ok {
+		return
 	}
-	if !w.full.Load() {
+	if !w.queue.waitedInVain(owner) {
 		timer := time.NewTimer(maxWait)
 		defer timer.Stop()
-		select {
-		case w.lines <- next:
-			return len(line), nil
-		case <-timer.C:
-			w.full.Store(true)
-			w.log.Error("audit log: the destination is too slow, and lines are lost", "destination", w.name)
-		case <-w.stop:
+		for waiting := true; waiting; {
+			select {
+			case <-taken:
+				if taken, ok = w.queue.add(owner, line); ok {
+					return
+				}
+			case <-timer.C:
+				w.queue.setFull(owner)
+				w.log.Error("audit log: the destination is too slow, and lines are lost", "destination", w.name,
+					"tenant", owner.Tenant, "user", owner.User)
+				waiting = false
+			case <-w.stop:
+				waiting = false
+			}
 		}
 	}
 	w.lost(1)
-	return len(line), nil
 }
 
 // Backlog returns how many lines the destination has not taken yet, and how long the first of them has been waiting.
 func (w *Writer) Backlog() (lines int, delay time.Duration) {
-	lines = len(w.lines)
+	lines, _ = w.queue.len()
 	if b := w.batched.Load(); b != nil {
 		lines, delay = lines+b.lines, time.Since(b.since)
 	}
 	return lines, delay
 }
 
-// Roomy tells whether half of the queue is free, or more.
-func (w *Writer) Roomy() bool { return len(w.lines) <= maxQueued/2 }
+// Roomy reports whether half of the queue is free, or more.
+func (w *Writer) Roomy() bool { return w.queue.roomy(Owner{}) }
 
-// Working tells whether the destination takes lines: the last write has not failed, none has been running for long, and
-// there is room for many lines.
-func (w *Writer) Working() bool {
+// Working reports whether the destination takes lines of an owner: the last write has not failed, none has been running
+// for long, and the share of the owner has room for many lines.
+func (w *Writer) Working(owner Owner) bool {
 	since := w.writing.Load()
-	return !w.failing.Load() && w.Roomy() && (since == nil || time.Since(*since) < stuckAfter)
+	room := w.queue.roomy(owner) || owner == (Owner{}) && w.queue.spare()
+	return !w.failing.Load() && room && (since == nil || time.Since(*since) < stuckAfter)
 }
 
 // Close writes all lines that were queued before it, unless ctx ends first. Later lines are lost.
@@ -147,34 +142,24 @@ func (w *Writer) run() {
 	defer close(w.done)
 	for {
 		select {
-		case line := <-w.lines:
-			w.write(w.batch(line))
+		case <-w.queue.added:
+			w.writeQueued()
 		case <-w.stop:
-			for {
-				select {
-				case line := <-w.lines:
-					w.write(w.batch(line))
-				default:
-					return
-				}
-			}
+			w.writeQueued()
+			return
 		}
 	}
 }
 
-// batch adds to a line those that are in the queue.
-func (w *Writer) batch(first queued) *batch {
-	b := &batch{first.line, 1, first.since}
-	for len(b.text) < maxBatch {
-		select {
-		case next := <-w.lines:
-			b.text = append(b.text, next.line...)
-			b.lines++
-		default:
-			return b
+// writeQueued writes the lines of the queue until it is empty.
+func (w *Writer) writeQueued() {
+	for {
+		b := w.queue.take(maxBatch)
+		if b.lines == 0 {
+			return
 		}
+		w.write(b)
 	}
-	return b
 }
 
 func (w *Writer) write(b *batch) {

@@ -95,13 +95,14 @@ func TestWriterAfterAnError(t *testing.T) {
 // Close ends with its context.
 func TestWriterThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const written = 40_000
+		const written = 2_000
+		line := strings.Repeat("x", 10_000) + "\n" // the queue has room for some 1,700
 		var lost atomic.Int64
 		d := &destination{waits: make(chan struct{})}
 		w := audit.NewWriter("stdout", d, func(lines int) { lost.Add(int64(lines)) }, slog.New(slog.DiscardHandler))
 		w.Start()
 		for range written {
-			put(t, w, "line\n")
+			put(t, w, line)
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
@@ -119,9 +120,7 @@ func TestWriterThatHangs(t *testing.T) {
 func put(t *testing.T, w *audit.Writer, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
-		if _, err := w.Write([]byte(line)); err != nil {
-			t.Error(err)
-		}
+		w.Add(audit.Owner{}, []byte(line))
 	}
 }
 
@@ -135,19 +134,19 @@ func TestWriterKeepsLines(t *testing.T) {
 		w := audit.NewWriter("file", d, func(lines int) { lost.Add(int64(lines)) }, slog.New(slog.DiscardHandler))
 		w.Keep()
 		put(t, w, "one\n", "two\n")
-		if !w.Working() {
+		if !w.Working(audit.Owner{}) {
 			t.Error("it does not work before the first line")
 		}
 		w.Start()
 		synctest.Wait()
-		if w.Working() {
+		if w.Working(audit.Owner{}) {
 			t.Error("it works on a full disk")
 		}
 		put(t, w, "three\n")
 		d.fail.Store(0)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if !w.Working() {
+		if !w.Working(audit.Owner{}) {
 			t.Error("it does not work when there is room again")
 		}
 		if want := "one\ntw\ntwo\nthree\n"; d.String() != want || lost.Load() != 0 {
@@ -206,16 +205,16 @@ func TestWriterStuck(t *testing.T) {
 		w.Start()
 		put(t, w, "one\n")
 		synctest.Wait()
-		if !w.Working() {
+		if !w.Working(audit.Owner{}) {
 			t.Error("it does not work at once")
 		}
 		time.Sleep(time.Minute)
-		if w.Working() {
+		if w.Working(audit.Owner{}) {
 			t.Error("it works after a minute")
 		}
 		close(d.waits)
 		synctest.Wait()
-		if !w.Working() {
+		if !w.Working(audit.Owner{}) {
 			t.Error("it does not work when the write has ended")
 		}
 		if err := w.Close(t.Context()); err != nil {

@@ -26,11 +26,22 @@ type strangerLine struct {
 type Session struct {
 	report.Silent
 	*slog.Logger
-	log    *Log
-	base   *slog.Logger
-	debug  *Switch
-	client *report.Client
+	log      *Log
+	base     *slog.Logger
+	debug    *Switch
+	client   *report.Client
+	failures limits.Sampler[failure]
 }
+
+// A failure is what failed commands of a session have in common.
+type failure struct {
+	command string
+	code    int
+}
+
+// failuresShown is how many failures of one kind a session logs in a minute. The line after them has the number of those
+// that were left out.
+const failuresShown = 10
 
 var _ report.Observer = (*Session)(nil)
 
@@ -75,7 +86,7 @@ func (s *Session) CommandBegan(ctx context.Context, c report.Command) context.Co
 	if !s.Enabled(ctx, slog.LevelDebug) {
 		return ctx
 	}
-	s.DebugContext(ctx, "command", "line", c.String())
+	s.DebugContext(ctx, "command", "line", report.Clip(c.String()))
 	return withRequests(ctx, s.Logger)
 }
 
@@ -92,7 +103,25 @@ func (s *Session) CommandEnded(ctx context.Context, o *report.Outcome) {
 	case o.Transfer != nil:
 		s.transferEnded(ctx, o)
 	case o.Err != nil:
-		s.InfoContext(ctx, "command failed", "command", o.Name, "code", o.Code, "err", o.Err)
+		s.failed(ctx, o)
 	}
 	s.CommandGoesOn(ctx, o.Command, o.Code, o.Lines)
+}
+
+// failed logs why a command has failed. A session that repeats a failure, perhaps on purpose, gets a few lines a minute.
+func (s *Session) failed(ctx context.Context, o *report.Outcome) {
+	if !s.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	more, shown := s.failures.PassSome(failure{o.Name, o.Code}, failuresShown)
+	if !shown {
+		return
+	}
+	about := []slog.Attr{
+		slog.String("command", o.Name), slog.Int("code", o.Code), slog.String("err", report.Clip(o.Err.Error())),
+	}
+	if more > 0 {
+		about = append(about, slog.Int("more", more))
+	}
+	s.LogAttrs(ctx, slog.LevelInfo, "command failed", about...)
 }

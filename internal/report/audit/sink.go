@@ -1,0 +1,85 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+)
+
+// A Sink takes the lines of an audit log, each with its line end. It keeps a line only if it does not change it.
+type Sink interface {
+	Add(owner Owner, line []byte)
+}
+
+// Sinks gives each line to all of them.
+type Sinks []Sink
+
+// Add implements [Sink].
+func (all Sinks) Add(owner Owner, line []byte) {
+	for _, s := range all {
+		s.Add(owner, line)
+	}
+}
+
+// To returns a sink that writes each line by one call of w.Write, and ignores its error.
+func To(w io.Writer) Sink { return writerSink{w} }
+
+type writerSink struct{ io.Writer }
+
+func (s writerSink) Add(_ Owner, line []byte) { _, _ = s.Write(line) }
+
+// A lineHandler writes records as lines of JSON, each for an owner.
+type lineHandler struct {
+	slog.Handler // writes into the buffer of lines
+	*lines
+	owner Owner
+}
+
+// lines is what all handlers of a log share.
+type lines struct {
+	sink Sink
+
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func newLineHandler(sink Sink) *lineHandler {
+	l := &lines{sink: sink}
+	return &lineHandler{Handler: slog.NewJSONHandler(&l.text, &slog.HandlerOptions{ReplaceAttr: attribute}), lines: l}
+}
+
+// ownedBy returns a logger of this package for the lines of an owner.
+func ownedBy(log *slog.Logger, owner Owner) *slog.Logger {
+	h := *log.Handler().(*lineHandler)
+	h.owner = owner
+	return slog.New(&h)
+}
+
+// Handle implements [slog.Handler].
+func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
+	line, err := h.format(ctx, r)
+	if err == nil {
+		h.sink.Add(h.owner, line)
+	}
+	return err
+}
+
+func (h *lineHandler) format(ctx context.Context, r slog.Record) ([]byte, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text.Reset()
+	err := h.Handler.Handle(ctx, r)
+	return bytes.Clone(h.text.Bytes()), err
+}
+
+// WithAttrs implements [slog.Handler].
+func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &lineHandler{h.Handler.WithAttrs(attrs), h.lines, h.owner}
+}
+
+// WithGroup implements [slog.Handler].
+func (h *lineHandler) WithGroup(name string) slog.Handler {
+	return &lineHandler{h.Handler.WithGroup(name), h.lines, h.owner}
+}
