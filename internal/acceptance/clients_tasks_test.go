@@ -147,7 +147,15 @@ func listTask(w *worker) error {
 	if err != nil {
 		return err
 	}
+	w.setTime("file") // MLSD shows it
 	return w.lists("file", "two words.txt", "sub")
+}
+
+// setTime sets the time of a file as rclone does, with all digits of a fraction of a second.
+func (w *worker) setTime(name string) {
+	c := w.site.alice(w.t)
+	defer c.Close()
+	c.Command(213, "MFMT "+aTime.Format("20060102150405")+".123456789 "+w.remote(name))
 }
 
 // namesTask uploads, lists and downloads files of some names.
@@ -421,9 +429,7 @@ func timeDownTask(w *worker) error {
 	if err := w.put("file", []byte("content")); err != nil {
 		return err
 	}
-	c := w.site.alice(w.t)
-	defer c.Close()
-	c.Command(213, "MFMT "+aTime.Format("20060102150405")+" "+w.remote("file"))
+	w.setTime("file")
 	if err := w.run("get-time", w.remote("file"), w.file("back")); err != nil {
 		return err
 	}
@@ -431,8 +437,8 @@ func timeDownTask(w *worker) error {
 	if err != nil {
 		return err
 	}
-	if !info.ModTime().Equal(aTime) {
-		return fmt.Errorf("the file is of %v, want %v", info.ModTime().UTC(), aTime)
+	if got := info.ModTime(); !got.Truncate(time.Second).Equal(aTime) || got.Sub(aTime) > 123*time.Millisecond {
+		return fmt.Errorf("the file is of %v, want %v", got.UTC(), aTime)
 	}
 	return nil
 }

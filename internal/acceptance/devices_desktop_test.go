@@ -152,6 +152,46 @@ var desktopPrograms = []device{
 			221 QUIT`,
 		want: map[string]string{"notes.txt": "0123456789ABC"},
 	},
+	// It ends commands with the line separator of Java's system: https://github.com/samtools/htsjdk/issues/470
+	{
+		name: "htsjdk", lineEnd: "\n",
+		has: map[string]string{"reads/sample 1.bam": "0123456789"},
+		script: `
+			331 USER DEVICE
+			230 PASS SECRET
+			200 TYPE I
+			213 SIZE reads/sample 1.bam
+			227 PASV
+			350 REST 4
+			226 RETR reads/sample 1.bam >>> 456789
+			221 QUIT`,
+		want: map[string]string{"reads/sample 1.bam": "0123456789"},
+	},
+	// It lists by -aln, and asks STAT about a file: https://github.com/thephpleague/flysystem/issues/1387
+	{
+		name: "League Flysystem",
+		has:  map[string]string{"docs/": "", "docs/a b.txt": "text", "docs/old/c.txt": "text"},
+		script: `
+			331 USER DEVICE
+			230 PASS SECRET
+			200 OPTS UTF8 ON
+			227 PASV
+			200 TYPE A
+			226 LIST -aln docs/ >>> a b.txt
+			227 PASV
+			226 LIST -alnR docs/ >>> old
+			213 STAT docs/a b.txt
+			227 PASV
+			226 LIST -A docs/a b.txt >>> a b.txt
+			227 PASV
+			226 LIST -aln docs/old/ >>> c.txt
+			250 DELE docs/old/c.txt
+			250 RMD docs/old
+			227 PASV
+			226 LIST -aln >>> docs
+			221 QUIT`,
+		want: map[string]string{"docs/": "", "docs/a b.txt": "text"},
+	},
 	// Its commands end with SP: https://github.com/rashevskyv/dbi/issues/162
 	{
 		name: "DBI (Nintendo Switch)",

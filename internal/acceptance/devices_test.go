@@ -26,6 +26,7 @@ import (
 type device struct {
 	name     string // In the table of docs/conformance.md.
 	settings string // Of its tenant, in YAML, there too. "" for none.
+	lineEnd  string // Of its commands. "" for CRLF.
 
 	has map[string]string // Objects before, by their names.
 	// script is a dialogue by lines. DEVICE and SECRET stand for the device's user and password, EMPTY for
@@ -69,7 +70,7 @@ func TestClientsByScript(t *testing.T) {
 			for name, content := range d.has {
 				must.OK(t, s.put(t.Context(), dir+name, content))
 			}
-			p := &player{t: t, site: s, lines: strings.NewReplacer(
+			p := &player{t: t, site: s, lineEnd: cmp.Or(d.lineEnd, "\r\n"), lines: strings.NewReplacer(
 				"DEVICE", fmt.Sprintf("device-%d", i), "SECRET", oldPassword, "EMPTY", "")}
 			p.play("connect")
 			for line := range strings.Lines(d.script) {
@@ -106,6 +107,7 @@ func matches(name, pattern string) bool {
 type player struct {
 	t        *testing.T
 	site     *site
+	lineEnd  string
 	lines    *strings.Replacer
 	conn     *ftptest.Conn
 	together string       // Commands to send with the next.
@@ -119,7 +121,7 @@ func (p *player) play(line string) {
 	line = p.lines.Replace(line)
 	switch command, ok := strings.CutPrefix(line, "+ "); {
 	case ok:
-		p.together += command + "\r\n"
+		p.together += command + p.lineEnd
 		return
 	case line == "connect":
 		p.connect()
@@ -188,7 +190,7 @@ func (p *player) closeData() {
 func (p *player) send(command string) {
 	p.t.Helper()
 	if command != "" {
-		command += "\r\n"
+		command += p.lineEnd
 	}
 	if _, err := io.WriteString(p.conn, p.together+command); err != nil {
 		p.t.Fatalf("%s: %v", command, err)

@@ -74,9 +74,7 @@ public class CommonsNet {
 	private static void run(String verb, String[] names) throws IOException {
 		switch (verb) {
 		case "list":
-			for (FTPFile file : ftp.listFiles(names[0])) {
-				System.out.println(file.getName());
-			}
+			list(names[0]);
 			return;
 		case "upload":
 		case "abort":
@@ -126,6 +124,22 @@ public class CommonsNet {
 		default:
 			throw new IOException("no verb is called " + verb);
 		}
+	}
+
+	// list wants LIST and MLSD to have the same names: mlistDir leaves out lines that it cannot parse.
+	private static void list(String directory) throws IOException {
+		StringBuilder listed = new StringBuilder();
+		for (FTPFile file : ftp.listFiles(directory)) {
+			listed.append(file.getName()).append("\n");
+		}
+		StringBuilder facts = new StringBuilder();
+		for (FTPFile file : ftp.mlistDir(directory)) {
+			if (!file.getName().startsWith(".")) {
+				facts.append(file.getName()).append("\n");
+			}
+		}
+		check(listed.toString().equals(facts.toString()), "LIST and MLSD differ: " + listed + facts);
+		System.out.print(listed);
 	}
 
 	private static void upload(String local, String remote, long offset) throws IOException {

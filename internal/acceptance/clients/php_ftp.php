@@ -25,6 +25,15 @@ switch ($verb) {
         if ($listed !== array_column($facts, 'name')) {
             throw new Exception('NLST and MLSD differ');
         }
+        // League Flysystem lists so, and takes a failure for an empty directory (thephpleague/flysystem#1387).
+        foreach (['-aln ', '-alnR '] as $options) {
+            foreach ([$names[0], $names[0] . '/'] as $directory) {
+                $lines = check(ftp_rawlist($ftp, $options . $directory), 'rawlist');
+                if ($listed !== array_map(fn ($line) => preg_split('/\s+/', $line, 9)[8], $lines)) {
+                    throw new Exception("NLST and LIST $options differ");
+                }
+            }
+        }
         echo implode("\n", $listed), "\n";
         break;
     case 'upload':
