@@ -16,8 +16,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// The tail has the last lines that are about clients, and no more than its bound, while others read it. A client that is
-// logged often does not push out the lines about others.
+// The tail has the last lines that are about clients, and no more than its bound, while others read it. A client that
+// is logged often does not push out the lines about others.
 func TestLogTail(t *testing.T) {
 	tail := NewLogTail()
 	read := func() string {
@@ -55,7 +55,8 @@ func TestLogTail(t *testing.T) {
 	others.Wait()
 	write("n=9.9999 remote=192.0.2.9:9 err=\n")
 	got := read()
-	if loud, kept := strings.CutPrefix(got, quiet); !kept || len(loud) < maxLog/2 || !strings.Contains(loud, "n=9.9999 ") {
+	loud, kept := strings.CutPrefix(got, quiet)
+	if !kept || len(loud) < maxLog/2 || !strings.Contains(loud, "n=9.9999 ") {
 		t.Errorf("it keeps %d bytes from %.80s", len(got), got)
 	}
 	for line := range strings.Lines(got) {

@@ -324,8 +324,8 @@ func formOf(t reflect.Type) form {
 	return form{"text", "any text, in quotes where YAML needs them", text("", "number", "boolean")}
 }
 
-// enumSchema returns the schema of an enumeration. Without quotes, YAML reads versions of TLS as numbers. These are in an
-// enum of their own: TestSchemaIsPortable says why.
+// enumSchema returns the schema of an enumeration. Without quotes, YAML reads versions of TLS as numbers. These are in
+// an enum of their own: TestSchemaIsPortable says why.
 func enumSchema(t reflect.Type, words []string) map[string]any {
 	var texts, numbers []any
 	for _, w := range words {

@@ -36,8 +36,8 @@ func Escape(_ []string, a slog.Attr) slog.Attr {
 	return slog.String(a.Key, escaped)
 }
 
-// maxText limits the bytes of a text that a client chooses, such as an argument that was refused. A user could otherwise
-// make logs grow faster than the network lets files grow.
+// maxText limits the bytes of a text that a client chooses, such as an argument that was refused. Otherwise a user
+// could make logs grow faster than the network lets files grow.
 const maxText = 256
 
 // Clip returns at most 256 bytes of a text, and says how long the whole is. What was stored is never clipped.

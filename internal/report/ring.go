@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// A Ring keeps the last lines of a log in memory. When it is full, it drops the oldest lines of those who hold the most,
-// so that nobody can drop the lines of others by writing many. Its methods may be called by any goroutine.
+// A Ring keeps the last lines of a log in memory. When it is full, it drops the oldest lines of those who hold the
+// most, so that nobody can drop the lines of others by writing many. Its methods may be called by any goroutine.
 type Ring struct {
 	most int // bytes
 

@@ -230,7 +230,8 @@ func TestSharesOfOperations(t *testing.T) {
 		if n != test.user || test.server > 0 && limit != "user.operations" {
 			t.Errorf("of %d operations a user gets %d, until %q", test.server, n, limit)
 		}
-		if m, limit := take(Scopes{server, acme, bob}); test.server > 0 && (n+m != test.tenant || limit != "tenant.operations") {
+		m, limit := take(Scopes{server, acme, bob})
+		if test.server > 0 && (n+m != test.tenant || limit != "tenant.operations") {
 			t.Errorf("of %d operations the users of a tenant get %d, until %q", test.server, n+m, limit)
 		}
 		other := Scopes{server, NewTenant("other", Usage{}), NewUser("other", Usage{})}

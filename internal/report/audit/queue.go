@@ -33,7 +33,9 @@ type queued struct {
 }
 
 func newQueue() *queue {
-	return &queue{held: map[Owner]int{}, full: map[Owner]bool{}, added: make(chan struct{}, 1), taken: make(chan struct{})}
+	return &queue{
+		held: map[Owner]int{}, full: map[Owner]bool{}, added: make(chan struct{}, 1), taken: make(chan struct{}),
+	}
 }
 
 // add appends a line, and reports whether there was room for it. Otherwise taken is closed when there may be room.
@@ -151,12 +153,9 @@ func (q *queue) waitedInVain(owner Owner) bool {
 	return q.full[owner]
 }
 
-// len returns how many lines wait, and since when the first one does.
-func (q *queue) len() (lines int, since time.Time) {
+// len returns how many lines wait.
+func (q *queue) len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.lines) > 0 {
-		since = q.lines[0].since
-	}
-	return len(q.lines), since
+	return len(q.lines)
 }

@@ -35,7 +35,7 @@ func TestQueueShares(t *testing.T) {
 	if q.roomy(bob) || q.roomy(Owner{}) {
 		t.Error("the tenant has filled its share")
 	}
-	lines, _ := q.len()
+	lines := q.len()
 	b := q.take(maxQueued)
 	if b.lines != lines || q.bytes != 0 || len(q.held) != 0 || !q.roomy(alice) {
 		t.Errorf("%d of %d lines are taken, %d bytes are left, %v", b.lines, lines, q.bytes, q.held)

@@ -108,7 +108,7 @@ func (w *Writer) Add(owner Owner, line []byte) {
 
 // Backlog returns how many lines the destination has not taken yet, and how long the first of them has been waiting.
 func (w *Writer) Backlog() (lines int, delay time.Duration) {
-	lines, _ = w.queue.len()
+	lines = w.queue.len()
 	if b := w.batched.Load(); b != nil {
 		lines, delay = lines+b.lines, time.Since(b.since)
 	}

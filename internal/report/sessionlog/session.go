@@ -39,8 +39,8 @@ type failure struct {
 	code    int
 }
 
-// failuresShown is how many failures of one kind a session logs in a minute. The line after them has the number of those
-// that were left out.
+// failuresShown is how many failures of one kind a session logs in a minute. The line after them has the number of
+// those that were left out.
 const failuresShown = 10
 
 var _ report.Observer = (*Session)(nil)
@@ -108,7 +108,8 @@ func (s *Session) CommandEnded(ctx context.Context, o *report.Outcome) {
 	s.CommandGoesOn(ctx, o.Command, o.Code, o.Lines)
 }
 
-// failed logs why a command has failed. A session that repeats a failure, perhaps on purpose, gets a few lines a minute.
+// failed logs why a command has failed. A session that repeats a failure, perhaps on purpose, gets a few lines a
+// minute.
 func (s *Session) failed(ctx context.Context, o *report.Outcome) {
 	if !s.Enabled(ctx, slog.LevelInfo) {
 		return
