@@ -29,7 +29,7 @@ TESTFLAGS =
 RELEASE = $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null))
 RELEASE_TOOLS := goreleaser cyclonedx-gomod $(HELM)
 
-.PHONY: build help quick test race s3-servers s3-packages clients client-packages manifests kube fuzz torture bench tools packages vulnerabilities release-check .goreleaser-check release-snapshot release
+.PHONY: build help quick test race s3-servers cloud s3-packages clients client-packages manifests kube fuzz torture bench tools packages vulnerabilities release-check .goreleaser-check release-snapshot release
 
 build: ## build ./babelftp
 	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o babelftp ./cmd/babelftp
@@ -53,6 +53,9 @@ race: packages $(TEST_TOOLS:%=.tools/bin/%) ## run all tests, and the program th
 # and the number of cases.
 s3-servers: s3-packages ## run the whole suite of the driver on Ceph and OpenStack Swift
 	go test $(TESTFLAGS) -v -count 1 -timeout 60m -parallel 4 -run '^TestConformancePackaged$$' ./driver -packaged.all
+
+cloud: ## run the suite of the driver on any S3 server that the variables CLOUD_ENDPOINT, CLOUD_BUCKET, CLOUD_ACCESS_KEY_ID and CLOUD_SECRET_ACCESS_KEY name
+	@tools/cloud.sh
 
 # go test does not see that files outside of a module have changed, so none of its results are kept. Most of the time is that of the compiler, so it does
 # not optimize.

@@ -78,6 +78,9 @@ const (
 	// LongSegments is a key with more than 255 bytes between two slashes. A server with this limit refuses it.
 	LongSegments Limit = "long-segments"
 
+	// FullKeys is a key with 1,024 bytes. A server with this limit refuses it.
+	FullKeys Limit = "full-keys"
+
 	// LongDirectories is a directory whose name has more than 240 bytes. A server with this limit refuses its marker.
 	LongDirectories Limit = "long-directories"
 

@@ -70,8 +70,8 @@ func testNames(t *testing.T, h Harness) {
 	const prefix = "names/"
 	x := h.open(t, &driver.Options{Prefix: prefix})
 	names := append(Names(),
-		Name{Label: "key-1024", Path: longest(prefix, 204)},
-		Name{Label: "key-1024-few-segments", Path: longest(prefix, 600), Needs: []Limit{LongSegments}},
+		Name{Label: "key-1024", Path: longest(prefix, 204), Needs: []Limit{FullKeys}},
+		Name{Label: "key-1024-few-segments", Path: longest(prefix, 600), Needs: []Limit{FullKeys, LongSegments}},
 	)
 	for _, n := range names {
 		x.run("write-"+n.Label, func(x *fixture) {

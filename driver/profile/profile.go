@@ -244,7 +244,8 @@ func profiles() []Profile {
 		},
 		{
 			Name: "swift", UncheckedSources: true, PartLimit: FewParts, UnendedUploads: true, UnframedHeads: true,
-			OtherListedETags: true, OvertakenAnswers: true, LosesTags: true, NoTags: true, PartCopy: true, UnequalParts: true,
+			OtherListedETags: true, OvertakenAnswers: true, LosesTags: true, NoTags: true,
+			PartCopy: true, UnequalParts: true,
 			MD5ETags: true, SortedListings: true, BatchDelete: true,
 			BatchDeletesMarkers: true, AtomicReads: true,
 		},

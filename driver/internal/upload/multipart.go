@@ -166,8 +166,8 @@ func (m *multipart) add(
 	return nil
 }
 
-// A PartsError says that a file needs more parts than S3 takes. It is an EFBIG, so that no store keeps the upload for its
-// user to resume.
+// A PartsError says that a file needs more parts than S3 takes. It is an EFBIG, so that no store keeps the upload for
+// its user to resume.
 type PartsError struct {
 	Parts, PartSize, Bytes int64 // that S3 takes, with parts of the configured size or more
 	Equal                  bool  // all parts have this size
@@ -194,7 +194,8 @@ func (e *PartsError) PartsLimit() (parts, partSize, bytes int64, equal bool) {
 
 // tooManyParts returns the error of an upload that S3 takes so many parts of.
 func (m *multipart) tooManyParts(parts, bytes int64, cause error) error {
-	e := &PartsError{Parts: parts, PartSize: m.partSize, Bytes: bytes, Equal: !m.bucket.Profile.UnequalParts, cause: cause}
+	equal := !m.bucket.Profile.UnequalParts
+	e := &PartsError{Parts: parts, PartSize: m.partSize, Bytes: bytes, Equal: equal, cause: cause}
 	m.log.Warn("upload needs more parts than S3 takes; configure a larger part_size",
 		"bucket", m.bucket.Name, "key", m.upload.Key, "parts", parts, "part_size", m.partSize, "bytes", bytes,
 		"profile", m.bucket.Profile.Name, "err", cause)
