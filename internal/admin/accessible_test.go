@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // contrast is a script. It returns the texts and the borders of controls that are too close in colour to what is
@@ -33,6 +34,7 @@ func TestAccessible(t *testing.T) {
 	srv := start(t, func(cfg *config.Config) {
 		acme := cfg.Tenants["acme"]
 		acme.Resume, acme.Quota = config.KeepInterrupted, 100_000_000
+		acme.Compatibility.Charset = servicetest.Encoding(t, "raw") // a mirror may have every name
 		missing := *acme
 		missing.Hosts, missing.Bucket = []string{"ftp.umbrella.example"}, "missing"
 		cfg.Tenants["umbrella"] = &missing

@@ -447,7 +447,7 @@ func TestNoFindings(t *testing.T) {
 
 // What clients choose is text, and cannot order the text around it.
 func TestNamesOfClients(t *testing.T) {
-	srv := start(t, func(*config.Config) {})
+	srv := start(t, func(cfg *config.Config) { cfg.Tenants["acme"].Compatibility.Charset = servicetest.Encoding(t, "raw") })
 	c := login(t, srv)
 	name := "<script>alert(1)</script><img src=x onerror=alert(2)>\u202egpj.exe\u200b\x01"
 	data := upload(t, c, name, "x")

@@ -170,6 +170,60 @@ func TestUTF8OfATenant(t *testing.T) {
 	}
 }
 
+// TestListOfCharsets: the first charset in which a name is valid and exists counts, else the first in which it is valid
+// (draft-masinter-url-i18n 3.4). Names are listed in the charset that the session has decided on, else in the first
+// that can write them.
+func TestListOfCharsets(t *testing.T) {
+	const (
+		euc, sjis = "\xc6\xfc\xcb\xdc.txt", "\x93\xfa\x96\x7b.txt" // 日本.txt
+		kana      = "\xb1\xb2"                                     // 渦 in EUC-JP, ｱｲ in Shift_JIS
+	)
+	s := newSite(t, settings{acme: "compatibility: {charset: [euc-jp, cp932, utf-8]}"})
+	for _, name := range []string{euc, sjis, "日本.txt"} {
+		c := s.login(t)
+		c.Store(name, "content")
+		if keys := s.keys(t); !slices.Equal(keys, []string{"日本.txt"}) {
+			t.Errorf("%q makes %q", name, keys)
+		}
+		if got := c.list("NLST"); !slices.Equal(got, []string{name}) {
+			t.Errorf("%q is listed as %q", name, got)
+		}
+		c = s.login(t)
+		c.Want("content", "RETR "+name)
+		c.want("250 ", "DELE "+name)
+	}
+	for _, tt := range []struct {
+		before, there, want string
+	}{
+		{"NOOP", "", "渦"},
+		{"NOOP", "ｱｲ", "ｱｲ"},
+		{"SIZE " + sjis, "", "ｱｲ"},
+		{"SIZE " + euc, "", "渦"},
+	} {
+		s := newSite(t, settings{acme: "compatibility: {charset: [euc-jp, cp932, utf-8]}"})
+		if tt.there != "" {
+			s.put(t, tt.there, "x")
+		}
+		c := s.login(t)
+		c.send(tt.before)
+		c.Store(kana, "content")
+		if keys := s.keys(t); !slices.Equal(keys, []string{tt.want}) {
+			t.Errorf("after %q the bucket holds %q, want %q", tt.before, keys, tt.want)
+		}
+		if got := c.list("NLST"); !slices.Equal(got, []string{kana}) {
+			t.Errorf("after %q: NLST: %q", tt.before, got)
+		}
+	}
+	s = newSite(t, settings{acme: "compatibility: {charset: [euc-jp, windows-1251]}"})
+	for _, key := range []string{"日本", "Їжак", "한국"} {
+		s.put(t, key, "x")
+	}
+	want := slices.Sorted(slices.Values([]string{"\xc6\xfc\xcb\xdc", "\x8f\xa7\xc7\xa7\xd8\xa7\xd1\xa7\xdc", "한국"}))
+	if got := slices.Sorted(slices.Values(s.login(t).list("NLST"))); !slices.Equal(got, want) {
+		t.Errorf("NLST: %q, want %q", got, want)
+	}
+}
+
 // TestNoNameTakesThePlaceOfAnother: é and 辿 have different bytes in EUC-JP, and the second ones are é in UTF-8.
 func TestNoNameTakesThePlaceOfAnother(t *testing.T) {
 	s := newSite(t, settings{acme: "compatibility_by_network: {127.0.0.0/8: {charset: euc-jp}}"})

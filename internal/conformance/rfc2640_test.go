@@ -21,8 +21,9 @@ var scripts = []pathname{
 	{"vietnamese", "Tiếng Việt"},
 	{"emoji", "🦊"},
 	{"four-bytes", "𣎴"},
-	{"zero-width-joiner", "a\u200db"},
-	{"right-to-left-override", "right\u202eleft"},
+	{"persian-with-a-non-joiner", "می\u200cخواهم"},
+	{"hindi-with-a-joiner", "क्\u200dष"},
+	{"emoji-with-joiners", "👩🏽\u200d💻"},
 	{"latin-and-hebrew", "Latin שם"},
 }
 
@@ -151,6 +152,11 @@ func TestContentsAreNotConverted(t *testing.T) {
 	c.Store("f", content)
 	c.must("200", "LANG ar")
 	c.Want(content, "RETR f")
+	const mark = "\xef\xbb\xbf" // of the byte order, which APPE puts into the middle of the file
+	if r, err := c.Upload("APPE f", mark+"more"); err != nil || !strings.HasPrefix(r, "226 ") {
+		t.Errorf("APPE: %q, %v", r, err)
+	}
+	c.Want(content+mark+"more", "RETR f")
 }
 
 // Section 3.1: names of eight bits go both ways, unchanged.
@@ -291,6 +297,17 @@ func TestCRIsPadded(t *testing.T) {
 		}
 		c.wantReply("257 \"/a\u240d\u240ab\" ")
 	})
+}
+
+// RFC 854: CR is followed by LF or NUL. Elsewhere it is a part of the name, because clients that pad no CR mean that.
+func TestCRWithoutNUL(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	c.want("257 \"/a\u240db\" ", "MKD a\rb")
+	if keys := s.keys(t); !slices.Equal(keys, []string{"a\rb/"}) {
+		t.Errorf("the bucket holds %q", keys)
+	}
+	c.want("250 ", "RMD a\r\x00b")
 }
 
 // Annex A.1: a NUL ends no name. Without a CR before it, it is an error.

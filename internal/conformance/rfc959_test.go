@@ -11,3 +11,19 @@ func TestQuotedPathnames(t *testing.T) {
 		{"behind-a-backslash", `\"`},
 	})
 }
+
+// Section 4.1.1: PASS follows USER. Other commands may come between them, because clients send OPTS, PBSZ and PROT
+// there.
+func TestPASSFollowsUSER(t *testing.T) {
+	c := newSite(t, settings{}).connect(t)
+	c.want("503 ", "PASS "+password)
+	c.want("331 ", "USER alice")
+	for _, line := range []string{"NOOP", "OPTS UTF8 ON", "FEAT", "SYST"} {
+		c.want("2", line)
+	}
+	c.want("530 ", "PASS wrong")
+	c.want("503 ", "PASS "+password) // after a wrong password USER comes first again
+	c.want("331 ", "USER nobody")
+	c.want("331 ", "USER alice") // the last one counts
+	c.want("230", "PASS "+password)
+}

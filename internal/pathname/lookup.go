@@ -162,12 +162,55 @@ func (r *Resolver) locateDirectory(dir string) (located string, missing bool, er
 
 // ResolveForCreate returns the pathname under which a command creates a file or
 // directory. It is that of an existing variant, as stat reports it, or else name in
-// the Unicode form of the tenant.
+// the Unicode form of the tenant. A new name with an invisible character is an [InvisibleError].
 func (r *Resolver) ResolveForCreate(name string, stat func(name string) error) (string, error) {
 	if directory, ok := cutSlash(name); ok {
 		located, err := r.ResolveForCreate(directory, withSlash(stat))
 		return withTrailingSlash(located), err
 	}
+	located, err := r.resolveForCreate(name, stat)
+	if err != nil || isASCII(located) {
+		return located, err
+	}
+	dir, base := path.Split(located)
+	if err = r.allowSegments(path.Clean(dir)); err == nil {
+		err = r.allow(base, located, stat)
+	}
+	return located, err
+}
+
+// allowSegments refuses a directory that does not exist and has an invisible character in its pathname.
+func (r *Resolver) allowSegments(dir string) error {
+	at := "/"
+	for segment := range strings.SplitSeq(strings.Trim(dir, "/"), "/") {
+		at = path.Join(at, segment)
+		if strings.HasPrefix(withTrailingSlash(r.WorkingDirectory), withTrailingSlash(at)) {
+			continue
+		}
+		err := r.allow(segment, at, func(name string) error { _, err := r.StatDir(name); return err })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allow refuses the last segment of a pathname if it has an invisible character and does not exist. The names of a
+// mirror are bytes, and all of them are allowed.
+func (r *Resolver) allow(segment, name string, stat func(name string) error) error {
+	char := invisibleIn(segment)
+	if char == 0 || r.EncodingOf(path.Dir(name)).Raw() {
+		return nil
+	}
+	exists, err := Exists(stat, name)
+	if err == nil && !exists {
+		err = &fs.PathError{Op: "create", Path: name, Err: &InvisibleError{char}}
+	}
+	return err
+}
+
+// resolveForCreate is ResolveForCreate for all characters.
+func (r *Resolver) resolveForCreate(name string, stat func(name string) error) (string, error) {
 	base := path.Base(name)
 	dir, missing, err := r.locateDirectory(path.Dir(name))
 	if err != nil {

@@ -22,6 +22,7 @@ type segment struct {
 	created  int       // index of the reading that is created if none exists
 	meant    bool      // whether the charset of the first reading must have been meant
 	mixed    bool      // whether UTF-8 is as likely as the charset
+	later    bool      // whether the configuration has a charset before the one of the first reading
 	// notUTF8 reports that a new file or directory does not replace one that has the name in UTF-8, because the session
 	// sees that one under other bytes.
 	notUTF8 bool
@@ -39,14 +40,15 @@ func (c Codec) read(encoding *Encoding, bytes string) (*segment, error) {
 	if err != nil || len(readings) == 1 {
 		return &segment{readings: readings}, err
 	}
+	later := encoding.For(c.Choice).inOrder()[0] != readings[0].Charset
 	utf8At := slices.IndexFunc(readings, func(r Reading) bool { return r.Charset == nil })
 	if utf8At < 0 {
-		return &segment{readings: readings}, nil
+		return &segment{readings: readings, later: later}, nil
 	}
 	if c.Choice == UTF8 {
 		return &segment{readings: readings[utf8At : utf8At+1]}, nil
 	}
-	s := &segment{readings: readings}
+	s := &segment{readings: readings, later: later}
 	first, inUTF8 := readings[0], readings[utf8At].Name
 	if first.Charset == nil {
 		return s, nil // the configuration prefers UTF-8
@@ -55,7 +57,7 @@ func (c Codec) read(encoding *Encoding, bytes string) (*segment, error) {
 	if _, shownIn := encoding.encode(inUTF8); shownIn != nil && !encoding.names(nil) {
 		s.notUTF8 = true
 	}
-	if (c.Mixed || encoding != c.Encoding) && !encoding.names(nil) {
+	if c.Mixed || encoding != c.Encoding {
 		s.meant = first.Charset.meant(first.Name, inUTF8)
 		s.mixed = true
 		if c.Choice == Undecided && !s.meant {
@@ -81,7 +83,7 @@ func (s *segment) choice(taken int, exists bool) Choice {
 	switch {
 	case charset == nil && (!s.mixed || s.meant):
 		return Undecided // an existing name in UTF-8, which the server has shown so
-	case exists || s.meant || s.mixed:
+	case exists || s.meant || s.mixed || s.later:
 		return charset.Name()
 	}
 	return Undecided

@@ -1,0 +1,118 @@
+package pathname
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"unicode"
+)
+
+// An InvisibleError reports a new name with a character that nobody sees, which would make it look like another name
+// (draft-masinter-url-i18n, section 5). It wraps [syscall.EILSEQ].
+type InvisibleError struct{ Char rune }
+
+func (e *InvisibleError) Error() string {
+	return fmt.Sprintf("the name has the invisible character %U, and would look like the name without it", e.Char)
+}
+
+// Unwrap returns EILSEQ.
+func (*InvisibleError) Unwrap() error { return syscall.EILSEQ }
+
+// invisibleIn returns the first invisible character of a name at a place where no script needs it, and 0 if there is
+// none. docs/pathnames.md has the list.
+func invisibleIn(name string) rune {
+	if isASCII(name) {
+		return 0
+	}
+	chars := []rune(name)
+	for i, r := range chars {
+		if isIgnorable(r) && !isNeeded(chars, i) {
+			return r
+		}
+	}
+	return 0
+}
+
+// isIgnorable reports whether a character has the property Default_Ignorable_Code_Point of Unicode, so that it is
+// invisible by itself.
+func isIgnorable(r rune) bool {
+	switch {
+	case r == 0xad, 0x180b <= r && r <= 0x180f, 0xfe00 <= r && r <= 0xfe0f, r == 0xfeff, 0xe0000 <= r && r <= 0xe0fff:
+		return true
+	case 0xfff9 <= r && r <= 0xfffb, 0x13430 <= r && r <= 0x13440, unicode.Is(unicode.Prepended_Concatenation_Mark, r):
+		return false // visible marks
+	}
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// The invisible characters that some names need.
+const (
+	zeroWidthNonJoiner = '\u200c'
+	zeroWidthJoiner    = '\u200d'
+	mongolianSeparator = '\u180e'
+	textStyle          = '\ufe0e' // of emoji, VARIATION SELECTOR-15
+	emojiStyle         = '\ufe0f'
+	keycap             = '\u20e3'
+	blackFlag          = '\U0001f3f4' // begins the flags of England, Scotland and Wales
+)
+
+// isNeeded reports whether the invisible character at an index changes how its neighbors look: a joiner between letters
+// that join, as in Persian and Hindi, a joiner or a style of emoji, or a variant of a character.
+func isNeeded(chars []rune, i int) bool {
+	var before, after rune
+	if i > 0 {
+		before = chars[i-1]
+	}
+	if i+1 < len(chars) {
+		after = chars[i+1]
+	}
+	switch r := chars[i]; {
+	case r == zeroWidthNonJoiner:
+		return isJoining(before) && (isJoining(after) || isVirama(before))
+	case r == zeroWidthJoiner:
+		return isJoining(before) || isJoining(after) || isEmoji(before) && isEmoji(after)
+	case r == textStyle, r == emojiStyle:
+		return isPictograph(before) || isKeycapBase(before) && after == keycap || unicode.Is(unicode.Han, before)
+	case r == mongolianSeparator:
+		return unicode.Is(unicode.Mongolian, before) && unicode.Is(unicode.Mongolian, after)
+	case 0x180b <= r && r <= 0x180f:
+		return unicode.Is(unicode.Mongolian, before)
+	case 0xe0020 <= r && r <= 0xe007f:
+		return before == blackFlag || 0xe0020 <= before && before < 0xe007f
+	case unicode.Is(unicode.Variation_Selector, r):
+		return unicode.Is(unicode.Han, before)
+	}
+	return false
+}
+
+// joiningScripts returns the scripts whose letters join, so that a joiner between them changes how they look.
+func joiningScripts() []*unicode.RangeTable {
+	return []*unicode.RangeTable{
+		unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Nko, unicode.Mandaic, unicode.Adlam,
+		unicode.Hanifi_Rohingya, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya,
+		unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer,
+		unicode.Myanmar, unicode.Tibetan, unicode.Balinese, unicode.Javanese, unicode.Chakma, unicode.Grantha,
+	}
+}
+
+// isJoining reports whether a character is a letter or a mark of a script whose letters join.
+func isJoining(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.M) && unicode.In(r, joiningScripts()...)
+}
+
+// isVirama reports whether a mark takes the vowel from the letter before, so that the next letter may join.
+func isVirama(r rune) bool {
+	return slices.Contains(
+		[]rune{0x94d, 0x9cd, 0xa4d, 0xacd, 0xb4d, 0xbcd, 0xc4d, 0xccd, 0xd4d, 0xdca, 0x1039, 0x17d2}, r)
+}
+
+// isEmoji reports whether a character is a part of an emoji that a joiner can join to another.
+func isEmoji(r rune) bool { return r == emojiStyle || isPictograph(r) }
+
+// isPictograph reports whether a character can be an emoji by itself. It is a symbol, or one of a few others.
+func isPictograph(r rune) bool {
+	return r > 0x7f && unicode.In(r, unicode.So, unicode.Sm, unicode.Sk) || slices.Contains([]rune("‼⁉〰〽ℹ"), r)
+}
+
+// isKeycapBase reports whether a character can stand on the cap of a key.
+func isKeycapBase(r rune) bool { return '0' <= r && r <= '9' || r == '#' || r == '*' }
