@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -32,6 +33,7 @@ type doctorFlags struct {
 	since                              time.Duration
 	admin                              adminFlags
 	asJSON                             *bool
+	verbose                            bool
 	options                            doctor.Options
 }
 
@@ -79,6 +81,7 @@ func newDoctorCommand() *cobra.Command {
 	flags.DurationVar(&f.options.Idle, "idle", idle, "leave a connection idle for this `TIME`; 0 for not at all")
 	flags.IntVar(&f.options.Samples, "samples", samples, "try this `NUMBER` of passive ports")
 	flags.IntVar(&f.options.Logins, "logins", logins, "log in this `NUMBER` of times, to compare servers behind one address")
+	flags.BoolVar(&f.verbose, "verbose", false, "write a line for each step to standard error")
 	f.asJSON = addJSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		texts, err := localizer()
@@ -139,10 +142,34 @@ func (f *doctorFlags) examine(cmd *cobra.Command, address string) (*doctor.Findi
 			return nil, err
 		}
 	}
-	f.options.Progress = func(step string) { fmt.Fprintln(cmd.ErrOrStderr(), visible(step)) }
+	var done func()
+	f.options.Progress, done = progress(cmd.ErrOrStderr(), f.verbose)
+	defer done()
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return doctor.Examine(ctx, target, f.options)
+}
+
+// progress returns what shows the step of an examination that is running, and what removes it at the end. On a terminal
+// it is one line that changes. Elsewhere nothing is shown, unless verbose asks for a line for each step.
+func progress(out io.Writer, verbose bool) (show func(step string), done func()) {
+	if verbose {
+		return func(step string) { fmt.Fprintln(out, visible(step)) }, func() {}
+	}
+	fd, ok := terminal(out)
+	if !ok {
+		return func(string) {}, func() {}
+	}
+	const clearLine = "\r\x1b[K"
+	return func(step string) {
+			text := []rune("… " + visible(step))
+			if width, _, err := term.GetSize(fd); err == nil && width > 1 && len(text) >= width {
+				text = text[:width-1] // a line that wraps could not be removed
+			}
+			fmt.Fprint(out, clearLine+string(text))
+		}, func() {
+			fmt.Fprint(out, clearLine)
+		}
 }
 
 // password is that of the user, from the first place that has one.
@@ -210,7 +237,8 @@ func localizer() (*i18n.Localizer, error) {
 	return bundle.Localizer(language.English), nil
 }
 
-// writeFinding writes a finding for people. The marks need no translation: ! is wrong, > was seen, and = is to be done.
+// writeFinding writes a finding for people. The marks need no translation: ! is wrong, > was seen, = is to be done, and @ names the
+// keys of the configuration to look at.
 func writeFinding(out io.Writer, f doctor.Finding) {
 	mark := "!"
 	if f.Level == doctor.Note {
@@ -228,5 +256,9 @@ func writeFinding(out io.Writer, f doctor.Finding) {
 	for _, seen := range f.Evidence {
 		fmt.Fprintf(out, "    > %s\n", visible(seen))
 	}
-	fmt.Fprintf(out, "    = %s\n\n", visible(f.Change))
+	fmt.Fprintf(out, "    = %s\n", visible(f.Change))
+	if len(f.Keys) > 0 {
+		fmt.Fprintf(out, "    @ babelftp.yaml: %s\n", strings.Join(f.Keys, ", "))
+	}
+	fmt.Fprintln(out)
 }

@@ -85,8 +85,8 @@ func passwordInFile(name string) (string, error) {
 }
 
 // terminal is the descriptor of an input, and whether that is a terminal.
-func terminal(in io.Reader) (fd int, ok bool) {
-	file, ok := in.(*os.File)
+func terminal(stream any) (fd int, ok bool) {
+	file, ok := stream.(*os.File)
 	if !ok {
 		return 0, false
 	}

@@ -163,7 +163,7 @@ func (x *examination) logins(ctx context.Context) (last *session) {
 			x.note(replicasDiffer, nil, fmt.Sprintf("%d × %s", servers[signature], signature))
 		}
 	}
-	if last != nil && last.tls != nil {
+	if last != nil && last.tls != nil && !x.target.Implicit { // a server cannot tell who fails before a command
 		if old, f := x.connect(ctx, x.address, tls.VersionTLS11); f == nil {
 			if old.tls != nil {
 				x.note(tlsOld, nil, tls.VersionName(old.state.Version))
@@ -286,11 +286,7 @@ func (x *examination) sample(ctx context.Context, s *session, t *tried) (usable 
 		return r.code != 0
 	}
 	x.Progress(t.verb + " " + address.String())
-	if control := s.remote.Addr(); address.Addr() != control && !t.wrong {
-		t.wrong = true
-		x.note(passiveAddress, []string{address.Addr().String()}, t.verb, r.String(), "≠ "+control.String())
-	}
-	conn, err := s.dial(ctx, address.Port())
+	conn, err := x.open(ctx, s, t, address, r)
 	if err != nil {
 		if t.missed == nil {
 			t.missed = map[uint16]string{}
@@ -314,6 +310,25 @@ func (x *examination) sample(ctx context.Context, s *session, t *tried) (usable 
 		}
 	}
 	return last.code != 0
+}
+
+// open connects to a passive port, and notes an address that clients cannot use. A public address is right for a server
+// that this end reaches at a private one, if it leads to the same server.
+func (x *examination) open(
+	ctx context.Context, s *session, t *tried, address netip.AddrPort, r reply,
+) (net.Conn, error) {
+	control := s.remote.Addr()
+	if address.Addr() == control || t.wrong {
+		return s.dial(ctx, address.Port())
+	}
+	if isPrivate(control) && !isPrivate(address.Addr()) {
+		if conn, err := dial(ctx, address); err == nil {
+			return conn, nil
+		}
+	}
+	t.wrong = true
+	x.note(passiveAddress, []string{address.Addr().String()}, t.verb, r.String(), "≠ "+control.String())
+	return s.dial(ctx, address.Port())
 }
 
 // active lists the directory in active mode.

@@ -69,6 +69,8 @@ type Kind struct {
 	Level Level
 	// Cause and Change are messages of the catalogues. Where clients read of the cause in a reply, it is that message.
 	Cause, Change i18n.ID
+	// Keys are the keys of the configuration of babelftp to look at, if it is a matter of the server.
+	Keys []string
 	// Server says whether doctor looks for it at a server.
 	Server bool
 	// Log says what shows it in the line of a log, each as "key key=expression": the regular expression of the value
@@ -79,72 +81,116 @@ type Kind struct {
 // Kinds returns the table of findings, in the order in which they are shown.
 func Kinds() []Kind {
 	return []Kind{
-		{nameUnresolved, Wrong, "doctor-name-unresolved", "doctor-do-dns", true, nil},
-		{addressUnreachable, Wrong, "doctor-address-unreachable", "doctor-do-open", true, nil},
-		{protocolMismatch, Wrong, "doctor-protocol-mismatch", "doctor-do-port", true,
+		{nameUnresolved, Wrong, "doctor-name-unresolved", "doctor-do-dns", nil,
+			true, nil},
+		{addressUnreachable, Wrong, "doctor-address-unreachable", "doctor-do-open", []string{"listen", "tls.implicit_listen"},
+			true, nil},
+		{protocolMismatch, Wrong, "doctor-protocol-mismatch", "doctor-do-port", []string{"tls.implicit_listen", "proxy_protocol.trusted"},
+			true,
 			[]string{"msg=^client began with another protocol", "hint=explicit TLS"}},
-		{slow, Note, "doctor-slow", "doctor-do-server", true, nil},
-		{limitReached, Wrong, "doctor-limit", "doctor-do-limit", true,
+		{slow, Note, "doctor-slow", "doctor-do-server", nil,
+			true, nil},
+		{limitReached, Wrong, "doctor-limit", "doctor-do-limit", []string{"limits", "tenants.TENANT.limits", "limits.bans"},
+			true,
 			[]string{"msg=^(refused by a limit|banned)"}},
-		{tlsMissing, Note, "doctor-tls-missing", "doctor-do-certificate", true, nil},
-		{"tls-required", Wrong, i18n.TLSRequired, "doctor-do-encrypt", false,
+		{tlsMissing, Note, "doctor-tls-missing", "doctor-do-certificate", []string{"tls.cert_file", "tls.acme.hosts"},
+			true, nil},
+		{"tls-required", Wrong, i18n.TLSRequired, "doctor-do-encrypt", []string{"tls.required", "tls.optional_networks", "tenants.TENANT.tls.required"},
+			false,
 			[]string{"err=TLS is required"}},
-		{tlsFailed, Wrong, i18n.TLSFailed, "doctor-do-tls", true, nil},
-		{tlsOld, Wrong, "doctor-tls-old", "doctor-do-tls", true,
+		{tlsFailed, Wrong, i18n.TLSFailed, "doctor-do-tls", []string{"tls.min_version", "tls.cipher_suites"},
+			true, nil},
+		{tlsOld, Wrong, "doctor-tls-old", "doctor-do-tls", []string{"tls.min_version"},
+			true,
 			[]string{"err=unsupported versions"}},
-		{tlsReuse, Note, i18n.SessionReuseRequired, "doctor-do-client", true,
+		{tlsReuse, Note, i18n.SessionReuseRequired, "doctor-do-client", []string{"tenants.TENANT.tls.require_session_reuse"},
+			true,
 			[]string{"connection err=did not resume the TLS session"}},
-		{certificateUntrusted, Wrong, "doctor-certificate", "doctor-do-certificate", true,
+		{certificateUntrusted, Wrong, "doctor-certificate", "doctor-do-certificate", []string{"tls.cert_file", "tls.acme.hosts", "tenants.TENANT.tls.cert_file"},
+			true,
 			[]string{"hint=may not trust the certificate", "err=remote error: tls: (bad|unknown|unsupported) certificate"}},
-		{certificateName, Wrong, "doctor-certificate-name", "doctor-do-certificate", true, nil},
-		{certificateExpired, Wrong, "doctor-certificate-expired", "doctor-do-certificate", true,
+		{certificateName, Wrong, "doctor-certificate-name", "doctor-do-certificate", []string{"tls.cert_file", "tls.acme.hosts", "tenants.TENANT.hosts"},
+			true, nil},
+		{certificateExpired, Wrong, "doctor-certificate-expired", "doctor-do-certificate", []string{"tls.cert_file", "tls.acme.hosts"},
+			true,
 			[]string{"msg=^certificate has expired", "err=remote error: tls: expired certificate"}},
-		{passwordKept, Wrong, "doctor-password-kept", "doctor-do-insecure", true, nil},
-		{protection, Wrong, i18n.ProtectionRequired, "doctor-do-encrypt", true,
+		{passwordKept, Wrong, "doctor-password-kept", "doctor-do-insecure", nil,
+			true, nil},
+		{protection, Wrong, i18n.ProtectionRequired, "doctor-do-encrypt", []string{"tls.required", "tenants.TENANT.tls.required"},
+			true,
 			[]string{"code=^521$", "connection err=no TLS on the data connection"}},
-		{"wrong-tenant", Wrong, "doctor-wrong-tenant", "doctor-do-tenant", false,
+		{"host-tenant", Wrong, i18n.LoginFailed, "doctor-do-tenant", []string{"tenants.TENANT.hosts"},
+			false, []string{"err=which chose the tenant"}},
+		{"wrong-tenant", Wrong, "doctor-wrong-tenant", "doctor-do-tenant", []string{"auth", "tenants.TENANT.auth"},
+			false,
 			[]string{"err=no tenant for the user"}},
-		{loginRefused, Wrong, i18n.LoginFailed, "doctor-do-user", true,
+		{loginRefused, Wrong, i18n.LoginFailed, "doctor-do-user", []string{"tenants.TENANT.users", "tenants.TENANT.users_file"},
+			true,
 			[]string{"msg=^login refused"}},
-		{passiveAddress, Wrong, "doctor-passive-address", "doctor-do-passive-address", true,
-			[]string{"`data_address` is private, and the client is not"}},
-		{inspected, Wrong, "doctor-inspected", "doctor-do-inspection", true, nil},
-		{portsUnreachable, Wrong, "doctor-ports-unreachable", "doctor-do-open", true,
+		{passiveAddress, Wrong, "doctor-passive-address", "doctor-do-passive-address", []string{"passive.public_address", "passive.public_address_by_network"},
+			true,
+			[]string{
+				"`data_address` of PASV is not `reached_address`, and no NAT is in between: `reached_address` is public, or it and " +
+					"the client are private",
+				"`data_address` is private, and the client is not"}},
+		{inspected, Wrong, "doctor-inspected", "doctor-do-inspection", nil,
+			true, nil},
+		{portsUnreachable, Wrong, "doctor-ports-unreachable", "doctor-do-open-ports", []string{"passive.ports", "passive.public_address"},
+			true,
 			[]string{"`the client did not connect to port` within a second or more"}},
-		{dataElsewhere, Wrong, "doctor-data-elsewhere", "doctor-do-balancer", true,
+		{dataElsewhere, Wrong, "doctor-data-elsewhere", "doctor-do-balancer", []string{"proxy_protocol.trusted", "cluster.peers"},
+			true,
 			[]string{"connection err=not the address of the control connection", "msg=^connection without a PROXY header refused"}},
-		{activeFailed, Note, "doctor-active-failed", "doctor-do-passive", true,
+		{activeFailed, Note, "doctor-active-failed", "doctor-do-passive", nil,
+			true,
 			[]string{"connection=^(open the data connection: )?dial tcp", "msg=^data connection to another address"}},
-		{idleCut, Wrong, "doctor-idle-cut", "doctor-do-network", true, nil},
-		{transferCut, Wrong, i18n.TransferInterrupted, "doctor-do-network", true,
+		{idleCut, Wrong, "doctor-idle-cut", "doctor-do-network", []string{"idle_timeout"},
+			true, nil},
+		{transferCut, Wrong, i18n.TransferInterrupted, "doctor-do-network", []string{"stall_timeout"},
+			true,
 			[]string{"connection=^the data connection (was lost|stalled)|^the command took|^the control connection has ended"}},
-		{commandRefused, Wrong, "doctor-command-refused", "doctor-do-user", true,
+		{commandRefused, Wrong, "doctor-command-refused", "doctor-do-user", []string{"tenants.TENANT.users.USER.permissions", "tenants.TENANT.permissions"},
+			true,
 			[]string{"err storage=permission denied by the permissions"}},
-		{commandFailed, Wrong, "doctor-command-refused", "doctor-do-server-log", true, nil},
-		{fileDiffers, Wrong, "doctor-changed", "doctor-do-inspection", true, nil},
-		{typeASCII, Wrong, "doctor-type-ascii", "doctor-do-binary", false,
+		{commandFailed, Wrong, "doctor-command-refused", "doctor-do-server-log", []string{"s3", "tenants.TENANT.bucket"},
+			true, nil},
+		{fileDiffers, Wrong, "doctor-changed", "doctor-do-inspection", nil,
+			true, nil},
+		{typeASCII, Wrong, "doctor-type-ascii", "doctor-do-binary", nil,
+			false,
 			[]string{"`TYPE A` before a file whose name tells that it is binary (debug lines)"}},
-		{namesChanged, Wrong, "doctor-changed", "doctor-do-charset", true, nil},
-		{"charset", Wrong, i18n.NameNotUTF8, "doctor-do-charset", false,
+		{namesChanged, Wrong, "doctor-changed", "doctor-do-charset", []string{"tenants.TENANT.compatibility.charset"},
+			true, nil},
+		{"charset", Wrong, i18n.NameNotUTF8, "doctor-do-charset", []string{"tenants.TENANT.compatibility.charset"},
+			false,
 			[]string{"err=the name is not in the encoding"}},
-		{commandBroken, Wrong, "doctor-command-refused", "doctor-do-server", true, nil},
-		{featureMissing, Note, "doctor-command-refused", "doctor-do-server", true, nil},
-		{clientStops, Wrong, "doctor-client-stops", "doctor-do-client", false,
+		{commandBroken, Wrong, "doctor-command-refused", "doctor-do-server", nil,
+			true, nil},
+		{featureMissing, Note, "doctor-command-refused", "doctor-do-server", nil,
+			true, nil},
+		{clientStops, Wrong, "doctor-client-stops", "doctor-do-client", nil,
+			false,
 			[]string{"the last reply of a session is 500, 501, 502 or 504 (debug lines)"}},
-		{replicasDiffer, Note, "doctor-replicas-differ", "doctor-do-replicas", true, nil},
-		{storageFull, Wrong, "doctor-storage-full", "doctor-do-room", true,
+		{replicasDiffer, Note, "doctor-replicas-differ", "doctor-do-replicas", nil,
+			true, nil},
+		{storageFull, Wrong, "doctor-storage-full", "doctor-do-room", []string{"tenants.TENANT.quota", "tenants.TENANT.users.USER.quota"},
+			true,
 			[]string{"err storage=disk quota exceeded|no space left"}},
-		{storageSlow, Wrong, "doctor-storage-slow", "doctor-do-storage", false,
+		{storageSlow, Wrong, "doctor-storage-slow", "doctor-do-storage", []string{"s3.endpoint"},
+			false,
 			[]string{
 				"err storage=SlowDown|HTTP (429|503)|i/o timeout|deadline exceeded|Client.Timeout", "status=^(429|503)$",
 				"`S3 request` of 5 seconds or more (debug lines)"}},
-		{"storage-refuses", Wrong, "doctor-storage-refuses", "doctor-do-storage", false,
+		{"storage-refuses", Wrong, "doctor-storage-refuses", "doctor-do-storage", []string{"tenants.TENANT.bucket", "s3.endpoint", "s3.access_key_id"},
+			false,
 			[]string{"msg=^bucket cannot be used", "err storage=" +
 				"AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|RequestTimeTooSkewed|NoSuchBucket|" +
 				"IAM policy must allow|HTTP (401|403|500|502)|no route to host|no such host|connection refused$"}},
-		{"shutting-down", Note, "doctor-shutting-down", "doctor-do-drain", false,
+		{"shutting-down", Note, "doctor-shutting-down", "doctor-do-drain", []string{"drain_timeout"},
+			false,
 			[]string{"msg=^(stopping|sessions that still transferred were ended)"}},
-		{leftover, Wrong, "doctor-leftover", "doctor-do-delete", true, nil},
+		{leftover, Wrong, "doctor-leftover", "doctor-do-delete", nil,
+			true, nil},
 	}
 }
 
@@ -157,6 +203,7 @@ type Finding struct {
 	Times    int      `json:"times"`            // how often it was seen
 	Cause    string   `json:"cause"`            // in the language of the reader, as is Change
 	Change   string   `json:"change"`
+	Keys     []string `json:"keys,omitempty"` // of the configuration of babelftp
 	Args     []string `json:"args,omitempty"` // what Cause says it of, such as an address and ports
 	Evidence []string `json:"evidence"`       // what was sent or logged; the first few
 
@@ -253,6 +300,7 @@ func Render(found []Finding, text func(id i18n.ID, args ...string) string) {
 		f := &found[i]
 		if at := slices.IndexFunc(kinds, func(k Kind) bool { return k.ID == f.ID }); at >= 0 {
 			f.Level, f.Cause, f.Change = kinds[at].Level, text(kinds[at].Cause, f.Args...), text(kinds[at].Change)
+			f.Keys = kinds[at].Keys
 		}
 	}
 }

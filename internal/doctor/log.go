@@ -121,8 +121,11 @@ func ReadLog(ctx context.Context, in io.Reader, filter Filter) (*Findings, error
 	return &r.found, nil
 }
 
-// read notes what a line shows.
+// read notes what a line shows. Sessions of doctor itself try what no client does.
 func (r *logReader) read(l *line) {
+	if l.attrs["software"] == software {
+		return
+	}
 	client, user := l.attrs["remote"], l.attrs["user"]
 	if host, _, err := net.SplitHostPort(client); err == nil {
 		client = host
@@ -158,15 +161,34 @@ func (r *logReader) read(l *line) {
 		if waited, err := time.ParseDuration(m[2]); err == nil && waited < patience {
 			return
 		}
-		port, _ := strconv.ParseUint(m[1], 10, 16) // the pattern has digits only; 0 for more
-		note(missedPort(client, uint16(port), l.text))
-		shown, err := netip.ParseAddrPort(l.attrs["data_address"])
-		from, wrong := netip.ParseAddr(client)
-		if err == nil && wrong == nil && isPrivate(shown.Addr()) && !isPrivate(from) {
-			note(newFinding(passiveAddress, []string{shown.Addr().String()}, l.text))
+		if shown, wrong := l.wrongAddress(client); wrong {
+			note(newFinding(passiveAddress, []string{shown.String()}, l.text))
+		} else {
+			port, _ := strconv.ParseUint(m[1], 10, 16) // the pattern has digits only; 0 for more
+			note(missedPort(client, uint16(port), l.text))
 		}
 	}
 	r.follow(l, client, user)
+}
+
+// wrongAddress returns the address that PASV has shown to a client that did not connect to it, and reports whether it
+// cannot be the address of the server for this client. Behind a NAT only its operator knows that.
+func (l *line) wrongAddress(client string) (shown netip.Addr, wrong bool) {
+	told, err := netip.ParseAddrPort(l.attrs["data_address"]) // EPSV shows no address
+	if err != nil {
+		return shown, false
+	}
+	shown = told.Addr().Unmap()
+	from, unknown := netip.ParseAddr(client)
+	if unknown == nil && isPrivate(shown) && !isPrivate(from.Unmap()) {
+		return shown, true
+	}
+	reached, err := netip.ParseAddr(l.attrs["reached_address"])
+	if err != nil || reached.Unmap() == shown {
+		return shown, false
+	}
+	direct := !isPrivate(reached.Unmap()) || unknown == nil && isPrivate(from.Unmap())
+	return shown, direct
 }
 
 // follow follows the commands of a session, which are debug lines.

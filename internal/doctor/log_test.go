@@ -78,7 +78,32 @@ func TestReadLog(t *testing.T) {
 			`err="the client did not connect to port 30013 within 12ms"`, nil},
 		{"private-address", logged + `"no data connection came"` + scanner + ` data_address=10.0.0.7:30013 ` +
 			`err="the client did not connect to port 30013 within 21.04s"`,
-			[]string{"passive-address 192.0.2.7 scanner 1", "ports-unreachable 192.0.2.7 scanner 1"}},
+			[]string{"passive-address 192.0.2.7 scanner 1"}},
+		{"wrong-public-address", logged + `"no data connection came"` + scanner + ` data_address=203.0.113.9:30013 ` +
+			`reached_address=198.51.100.4 err="the client did not connect to port 30013 within 21.04s"`,
+			[]string{"passive-address 192.0.2.7 scanner 1"}},
+		{"wrong-address-in-one-network", logged + `"no data connection came"` + strings.ReplaceAll(scanner, "192.0.2.7", "10.1.0.9") +
+			` data_address=203.0.113.9:30013 reached_address=10.1.0.2 err="the client did not connect to port 30013 within 21s"`,
+			[]string{"passive-address 10.1.0.9 scanner 1"}},
+		{"address-of-carrier-grade-NAT", logged + `"no data connection came"` + scanner + ` data_address=100.64.3.4:30013 ` +
+			`reached_address=100.64.3.4 err="the client did not connect to port 30013 within 21.04s"`,
+			[]string{"passive-address 192.0.2.7 scanner 1"}},
+		{"right-address-and-closed-ports", logged + `"no data connection came"` + scanner + ` data_address=203.0.113.9:30013 ` +
+			`reached_address=203.0.113.9 err="the client did not connect to port 30013 within 21.04s"`,
+			[]string{"ports-unreachable 192.0.2.7 scanner 1"}},
+		{"behind-a-NAT", logged + `"no data connection came"` + scanner + ` data_address=203.0.113.9:30013 ` +
+			`reached_address=10.0.0.7 err="the client did not connect to port 30013 within 21.04s"`,
+			[]string{"ports-unreachable 192.0.2.7 scanner 1"}},
+		{"EPSV-by-IPv6", logged + `"no data connection came" session=1 remote=[2001:db8::7]:1 data_address=:30013 ` +
+			`reached_address=2001:db8::1 err="the client did not connect to port 30013 within 21.04s"`,
+			[]string{"ports-unreachable 2001:db8::7  1"}},
+		{"doctor-itself", logged + `"TLS handshake failed; the log shows one a minute for an address" session=1 ` +
+			`remote=192.0.2.7:1 software=babelftp-doctor err="tls: client offered only unsupported versions: [302 301]" ` +
+			`hint="" more=0`, nil},
+		{"host-of-another-tenant", logged + `"login refused; the log shows one a minute for an address and user" session=1 ` +
+			`remote=192.0.2.7:1 err="unknown user: TLS (SNI) named the host ftp.acme.example, which chose the tenant \"acme\", ` +
+			`and the name ends in @globex: let the client connect to a host of the tenant \"globex\"" more=0`,
+			[]string{"host-tenant 192.0.2.7  1"}},
 		{"another-client", logged + `"no data connection came"` + scanner + ` data_address=:30013 err="the client did not ` +
 			`connect to port 30013 within 21s; 10.1.1.1 did, which is not the address of the control connection"`,
 			[]string{"data-elsewhere 192.0.2.7 scanner 1"}},

@@ -37,6 +37,9 @@ const (
 	maxRead = 1 << 20
 )
 
+// software is what doctor calls itself by CLNT.
+const software = "babelftp-doctor"
+
 // A reply is one of the server, with all of its lines. Without a code none came, and the text says why.
 type reply struct {
 	code int
@@ -191,6 +194,9 @@ func (x *examination) greet(ctx context.Context, s *session, newest uint16) *Fin
 	if x.target.Implicit {
 		return nil
 	}
+	if newest != 0 { // the handshake may fail, which the log of the server then tells of doctor, and of no client
+		_ = s.send("CLNT " + software)
+	}
 	if s.auth = s.send("AUTH TLS"); s.auth.code == 0 {
 		return newFinding(protocolMismatch, nil, "AUTH TLS", s.auth.String())
 	} else if s.auth.code == 234 {
@@ -235,6 +241,7 @@ func (x *examination) enter(s *session) *Finding {
 			s.unsafe = append(s.unsafe, newFinding(protection, nil, "PROT P", r.String()))
 		}
 	}
+	_ = s.send("CLNT " + software)
 	_ = s.send("TYPE I")
 	x.feat(s)
 	if r = s.send("OPTS UTF8 ON"); r.code == 0 {
@@ -337,7 +344,8 @@ func (x *examination) checkTLS(s *session) {
 	for _, c := range s.state.PeerCertificates[1:] {
 		between.AddCert(c)
 	}
-	about := fmt.Sprintf("%s: %q, issuer %q, %s", leaf.SerialNumber, leaf.DNSNames, leaf.Issuer, leaf.NotAfter)
+	about := fmt.Sprintf("serial %s, names %s, issuer %q, expires %s", serialNumber(leaf.SerialNumber.Bytes()),
+		strings.Join(namesOf(leaf), " "), leaf.Issuer, leaf.NotAfter.UTC().Format(time.RFC3339))
 	now := time.Now()
 	at := now
 	if now.After(leaf.NotAfter) { // the chain is another question
@@ -353,6 +361,21 @@ func (x *examination) checkTLS(s *session) {
 	if err := leaf.VerifyHostname(x.target.Host); err != nil {
 		wrong(certificateName, []string{x.target.Host}, err.Error())
 	}
+}
+
+// serialNumber returns a serial number as openssl and browsers show it: 0A:1B:2C.
+func serialNumber(b []byte) string {
+	text := fmt.Sprintf("% X", b)
+	return strings.ReplaceAll(text, " ", ":")
+}
+
+// namesOf returns the host names and the addresses for which a certificate is valid.
+func namesOf(c *x509.Certificate) []string {
+	names := slices.Clone(c.DNSNames)
+	for _, ip := range c.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names
 }
 
 // signature is what the servers behind one address have in common if they are alike. Numbers in a greeting change.
@@ -389,8 +412,11 @@ func (s *session) passive(verb string) (none netip.AddrPort, r reply) {
 
 // dial connects to a passive port at the address of the control connection.
 func (s *session) dial(ctx context.Context, port uint16) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: dialTimeout}
-	return dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(s.remote.Addr(), port).String())
+	return dial(ctx, netip.AddrPortFrom(s.remote.Addr(), port))
+}
+
+func dial(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
+	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", address.String())
 }
 
 // transfer runs a transfer by EPSV, PASV or PORT. body is what to send, nil for a transfer from the server.

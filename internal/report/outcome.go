@@ -1,6 +1,7 @@
 package report
 
 import (
+	"net/netip"
 	"time"
 
 	"golang.org/x/text/language"
@@ -65,6 +66,9 @@ type Transfer struct {
 	TLS       bool
 	// DataAddress is what the reply to PASV or EPSV has told the client, empty for an active transfer.
 	DataAddress string
+	// ReachedAddress is the address of the server that the control connection of the client has reached. With another
+	// address in DataAddress, the data connection of the client may have gone elsewhere.
+	ReachedAddress netip.Addr
 
 	// These tell how it has ended, and are for [Observer.CommandEnded]. The log has both errors, because the one often
 	// follows from the other.

@@ -21,7 +21,8 @@ type Client struct {
 	Address      netip.Addr
 	Tenant, User string // empty where they are not known; HOST and TLS tell the tenant, and a login both
 	Language     language.Tag
-	TLS          bool // on the control connection
+	Software     string // what the client calls itself by CLNT, shortened; empty if it does not
+	TLS          bool   // on the control connection
 	// TLSVersion and TLSCipher are those of the control connection, empty in the clear: "TLS 1.3",
 	// "TLS_AES_128_GCM_SHA256".
 	TLSVersion, TLSCipher string

@@ -48,7 +48,7 @@ func commands() map[string]command {
 		"QUIT": {run: (*session).quit, syntax: "QUIT"},
 		"HOST": {run: (*session).host, argument: wire.Text, syntax: "HOST <SP> hostname"},
 		"LANG": {run: (*session).language, argument: wire.OptionalTag, syntax: "LANG [<SP> language-tag]"},
-		"CLNT": {run: (*session).noop, argument: wire.Text, syntax: "CLNT <SP> name"},
+		"CLNT": {run: (*session).clnt, argument: wire.Text, syntax: "CLNT <SP> name"},
 
 		// Encryption.
 		"AUTH": {run: (*session).auth, argument: wire.Words, after: (*session).beginTLS, syntax: "AUTH <SP> TLS"},

@@ -93,7 +93,8 @@ func (s *session) listenPassive() (port uint16, ok bool) {
 func (s *session) closeDataPort() {
 	next := &s.settings.next
 	if missing := next.data.Close(); missing != nil {
-		s.log.Info("no data connection came", "data_address", next.address, "err", missing)
+		s.log.Info("no data connection came", "data_address", next.address,
+			"reached_address", s.dialogue.conn.Local(), "err", missing)
 	}
 	next.address = ""
 }

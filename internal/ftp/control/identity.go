@@ -24,6 +24,7 @@ type identity struct {
 
 	hostname     string          // from HOST
 	tenant       *account.Tenant // from HOST or login
+	software     string          // from CLNT
 	name         string          // from USER
 	password     string          // from PASS, until the engine has asked for it
 	login        *account.Login
@@ -37,7 +38,7 @@ type identity struct {
 
 // describe adds what is known of the client.
 func (id *identity) describe(c *report.Client) {
-	c.Tenant, c.User, c.Language = "", "", id.locale.Tag()
+	c.Tenant, c.User, c.Software, c.Language = "", "", id.software, id.locale.Tag()
 	if id.tenant != nil {
 		c.Tenant = id.tenant.Name
 	}

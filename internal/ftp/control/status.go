@@ -1,6 +1,8 @@
 package control
 
 import (
+	"strings"
+
 	"iter"
 	"strconv"
 
@@ -22,8 +24,18 @@ func (s *session) stat(arg string) (wire.Reply, error) {
 	}
 }
 
-// noop is NOOP, and CLNT, whose text is in the log.
+// noop is NOOP.
 func (s *session) noop(string) (wire.Reply, error) { return s.reply(200, i18n.OK) }
+
+// maxSoftware is how many bytes the log has of what a client calls itself.
+const maxSoftware = 64
+
+// clnt is CLNT, by which a client names itself. The later lines of its session have the name.
+func (s *session) clnt(name string) (wire.Reply, error) {
+	s.identity.software = strings.ToValidUTF8(name[:min(len(name), maxSoftware)], "")
+	s.identify()
+	return s.reply(200, i18n.OK)
+}
 
 // syst is SYST. Clients read "UNIX" in every language.
 func (s *session) syst(string) (wire.Reply, error) { return wire.NewReply(215, "UNIX Type: L8"), nil }

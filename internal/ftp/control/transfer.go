@@ -99,6 +99,7 @@ func (s *session) describe(t *transfer, verb, name string) *report.Transfer {
 	told := &report.Transfer{
 		Progress: t.Transfer, Tenant: s.identity.login.Tenant.Name, Verb: verb, Path: path.Clean(name),
 		Offset: t.offset, TLS: s.settings.private, DataAddress: s.op.prepared.address,
+		ReachedAddress: s.dialogue.conn.Local(),
 	}
 	if t.listing == nil {
 		told.URI = s.identity.login.View.URI(name)

@@ -55,7 +55,7 @@ func (l *Log) Session(base *slog.Logger, debug *Switch, client *report.Client) *
 func (s *Session) Identified(client *report.Client) {
 	known := s.client
 	s.client = client
-	if known.Tenant != client.Tenant || known.User != client.User {
+	if known.Tenant != client.Tenant || known.User != client.User || known.Software != client.Software {
 		s.Logger = s.debug.logger(s.base, client)
 	}
 }

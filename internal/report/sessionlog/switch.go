@@ -119,6 +119,9 @@ func (w *Switch) logger(base *slog.Logger, c *report.Client) *slog.Logger {
 	if c.User != "" {
 		about = append(about, "user", c.User)
 	}
+	if c.Software != "" {
+		about = append(about, "software", c.Software)
+	}
 	return slog.New(&handler{base.Handler(), func() bool { return w.on(c) }}).With(about...)
 }
 

@@ -40,6 +40,7 @@ func (s *Session) transferEnded(ctx context.Context, o *report.Outcome) {
 	case o.Failed():
 		if o.Code == noDataConnection {
 			text("data_address", t.DataAddress)
+			text("reached_address", t.ReachedAddress.String())
 		}
 		if t.Connection != nil {
 			text("connection", t.Connection.Error())
