@@ -57,6 +57,20 @@ func (f *Fs) RenameTo(target *Fs, oldname, newname string) error {
 	return f.move(f.ctx, "rename", f.tree.Rename, target, oldname, newname)
 }
 
+// MoveObject moves one object in S3, as [Fs.Rename] does: a file, or the marker of a directory if both names end in a
+// slash. It replaces nothing. The error is fs.ErrExist if a file has the new name, unless an interrupted MoveObject or
+// Rename has copied it from this object: then MoveObject completes the move. A directory keeps the marker that it has.
+// The end of ctx ends the move.
+func (f *Fs) MoveObject(ctx context.Context, oldname, newname string) error {
+	if err := f.changeable(); err != nil {
+		return s3error.LinkError("rename", oldname, newname, err)
+	}
+	moveObject := func(ctx context.Context, _ *tree.Tree, oldName, newName tree.Name) error {
+		return f.tree.MoveObject(ctx, oldName, newName)
+	}
+	return f.move(ctx, "rename", moveObject, f, oldname, newname)
+}
+
 // Copy copies a file or, where there is none of the name, a directory. It takes along what Rename does, by the same
 // rules, and the source stays. It completes a directory that an interrupted attempt has copied in part. The end of
 // ctx ends the copying.

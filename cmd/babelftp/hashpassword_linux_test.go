@@ -13,19 +13,19 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// openTerminal opens a terminal, and returns the end that programs use.
-func openTerminal(t *testing.T) *os.File {
+// openTerminal opens a terminal, and returns the end that programs use, and the one at which a person types.
+func openTerminal(t *testing.T) (programs, person *os.File) {
 	t.Helper()
-	other, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	must.OK(t, err)
-	t.Cleanup(func() { _ = other.Close() })
-	must.OK(t, unix.IoctlSetPointerInt(int(other.Fd()), unix.TIOCSPTLCK, 0))
-	number, err := unix.IoctlGetInt(int(other.Fd()), unix.TIOCGPTN)
+	t.Cleanup(func() { _ = person.Close() })
+	must.OK(t, unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
 	must.OK(t, err)
-	f, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	programs, err = os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	must.OK(t, err)
-	t.Cleanup(func() { _ = f.Close() })
-	return f
+	t.Cleanup(func() { _ = programs.Close() })
+	return programs, person
 }
 
 // shows reports whether a terminal shows what is typed.
@@ -40,7 +40,7 @@ func shows(t *testing.T, terminal *os.File) bool {
 func TestInterruptedPassword(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{"hash-password", "doctor ftp://alice@127.0.0.1:1"} {
-		in := openTerminal(t)
+		in, _ := openTerminal(t)
 		cmd := program(t, strings.Fields(args)...)
 		var errors bytes.Buffer
 		cmd.Stdin, cmd.Stderr = in, &errors

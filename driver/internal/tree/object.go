@@ -1,0 +1,59 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
+	"github.com/babelftp/babelftp/internal/base/s3error"
+)
+
+// MoveObject moves one object, a file or the marker of a directory, to a name that has no object. The error is
+// fs.ErrExist if it has one, unless that is the copy of this object that an interrupted move has made. A directory that
+// has a marker already keeps its own.
+//
+// The stamp of the copy proves that. Rename does not accept this proof: of two sessions that rename one file to the
+// same name, to claim it, both would succeed.
+func (t *Tree) MoveObject(ctx context.Context, oldName, newName Name) error {
+	oldKey, newKey := oldName.Key, newName.Key
+	if t.Keys.IsRoot(oldKey) || t.Keys.IsRoot(newKey) || oldName.Directory != newName.Directory {
+		return s3error.ErrInvalid
+	}
+	if oldName.Directory {
+		oldKey, newKey = t.Keys.Directory(oldKey), t.Keys.Directory(newKey)
+	}
+	keeping := *t
+	keeping.NoOverwrite = true
+	move := &treeMove{source: &keeping, target: &keeping}
+	end, err := t.Moves.begin(ctx, [2]string{
+		t.Bucket.Name + s3object.Separator + oldKey, t.Bucket.Name + s3object.Separator + newKey,
+	}, false)
+	if err != nil {
+		return err
+	}
+	defer end()
+	defer t.Quotas.Change(oldKey).End(nil) // from before the check on, so that a count in between is noticed
+	v, a, age, err := t.Bucket.HeadExact(ctx, s3api.Version{Key: oldKey})
+	switch {
+	case err != nil:
+		return err
+	case !oldName.Directory:
+		err = move.file(ctx, v, &a, age, newKey)
+	case !isMarker(v):
+		return s3error.New(fs.ErrExist, "the marker of the directory has content")
+	default:
+		if err = move.copyMarker(ctx, v, &a, newKey); err != nil {
+			return err
+		}
+		return t.deleteVersion(ctx, v)
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if made, _, headErr := t.Bucket.Head(ctx, newKey); headErr != nil || !made.IsStampedCopyOf(&v) {
+		return err
+	}
+	return t.deleteVersion(ctx, v)
+}

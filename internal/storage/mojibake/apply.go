@@ -1,0 +1,194 @@
+package mojibake
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/babelftp/babelftp/internal/base/panics"
+)
+
+// A Problem is an object that keeps its name.
+type Problem struct{ Path, Target, Reason string }
+
+// An application renames objects.
+type application struct {
+	*Tenant
+	renames
+	ctx   context.Context // ends the walk through directories
+	group *errgroup.Group
+	moves context.Context // ends the moves under way
+	moved *atomic.Int64
+
+	mu       sync.Mutex
+	problems []Problem
+}
+
+// Apply renames what lines with the state Rename say, and counts the objects that it has moved. The end of ctx stops it
+// between two objects, and the end of moves also the moves under way, which the next run completes. The problems are
+// objects that keep their names. The error is one that would happen to other objects too.
+func Apply(ctx, moves context.Context, t *Tenant, lines []Line, moved *atomic.Int64) ([]Problem, error) {
+	group, walk := errgroup.WithContext(ctx)
+	group.SetLimit(maxRequests)
+	a := &application{Tenant: t, renames: newRenames(lines), ctx: walk, group: group, moves: moves, moved: moved}
+	err := a.run(lines)
+	if first := group.Wait(); first != nil {
+		err = first // it also ended the walk
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	return a.problems, err
+}
+
+// run begins the moves. What is below a directory that is renamed moves along with it.
+func (a *application) run(lines []Line) error {
+	for _, l := range lines {
+		if l.State != Rename || a.within(l.Path) {
+			continue
+		}
+		p := a.placeOf(l.Path)
+		if !l.IsDir() {
+			a.submit(p, l.Path, func(bool) {})
+			continue
+		}
+		if err := a.wholeDirectory(p, strings.TrimSuffix(l.Path, "/")); err != nil {
+			return err
+		}
+	}
+	return a.ctx.Err()
+}
+
+// wholeDirectory moves a directory. It can have what the listing does not show: keys without a pathname.
+func (a *application) wholeDirectory(p *Place, dir string) error {
+	complete, err := a.directory(p, dir)
+	if err != nil || !complete {
+		return err
+	}
+	switch _, err := p.Files.WithContext(a.ctx).StatDir(p.in(dir)); {
+	case err == nil:
+		a.keep(dir+"/", "it has objects that no pathname names, or that another client has stored meanwhile")
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return nil
+}
+
+// keep adds a problem.
+func (a *application) keep(name, reason string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.problems = append(a.problems, Problem{Path: name, Target: a.target(name), Reason: reason})
+}
+
+// submit begins the move of an object, and calls ended when it has ended.
+func (a *application) submit(p *Place, name string, ended func(complete bool)) {
+	a.group.Go(func() (err error) {
+		complete := false
+		defer func() { ended(complete) }()
+		if err := a.ctx.Err(); err != nil {
+			return nil
+		}
+		return panics.Catch(func() error {
+			complete, err = a.move(p, name)
+			return err
+		})
+	})
+}
+
+// directory moves what is in a directory and below it, and then its marker. It reports whether nothing stays.
+func (a *application) directory(p *Place, dir string) (complete bool, err error) {
+	entries, err := p.Files.WithContext(a.ctx).ReadDirSeq(p.in(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var under sync.WaitGroup
+	var stays atomic.Bool
+	for entry, err := range entries {
+		if err == nil {
+			err = a.ctx.Err()
+		}
+		if err != nil {
+			under.Wait()
+			return false, err
+		}
+		name := path.Join(dir, entry.Name())
+		if entry.IsDir() && p.skips(name) {
+			stays.Store(true)
+			a.keep(name+"/", "the directory belongs to another tenant or folder of the configuration")
+			continue
+		}
+		if entry.IsDir() {
+			emptied, err := a.directory(p, name)
+			if err != nil {
+				under.Wait()
+				return false, err
+			}
+			if !emptied {
+				stays.Store(true)
+			}
+			continue
+		}
+		under.Add(1)
+		a.submit(p, name, func(complete bool) {
+			if !complete {
+				stays.Store(true)
+			}
+			under.Done()
+		})
+	}
+	under.Wait()
+	if stays.Load() || a.ctx.Err() != nil {
+		return false, a.ctx.Err()
+	}
+	return a.move(p, dir+"/")
+}
+
+// move moves one object. It reports whether there is nothing under the old name any more. The error is one that other
+// objects would meet too.
+func (a *application) move(p *Place, name string) (complete bool, err error) {
+	target := a.target(name)
+	if target == name {
+		return true, nil
+	}
+	reason := ""
+	if a.placeOf(target) != p {
+		reason = "a folder of the configuration has the new name"
+	} else {
+		err = p.Files.MoveObject(a.moves, p.in(name), p.in(target))
+	}
+	switch {
+	case reason != "":
+	case err == nil:
+		a.moved.Add(1)
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist): // also a directory without a marker
+		return true, nil
+	case errors.Is(err, syscall.ESTALE):
+		reason = "another client stored it again during the rename, so both names stay"
+	case errors.Is(err, syscall.EISDIR):
+		reason = "a directory has the new name"
+	case errors.Is(err, fs.ErrExist) && strings.HasSuffix(name, "/"):
+		reason = "the marker of the directory has content"
+	case errors.Is(err, fs.ErrExist):
+		reason = "a file has the new name"
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		reason = "the new name is too long for a key of S3"
+	case errors.Is(err, syscall.EILSEQ), errors.Is(err, syscall.ENODATA), errors.Is(err, syscall.EFBIG):
+		reason = err.Error()
+	default:
+		return false, err
+	}
+	a.keep(name, reason)
+	return false, nil
+}
