@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -264,5 +265,26 @@ func TestAuditWebhookWithoutCertificates(t *testing.T) {
 	if _, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()}); err == nil ||
 		!strings.HasPrefix(err.Error(), "ca_file: ") {
 		t.Errorf("%v, want an error of ca_file", err)
+	}
+}
+
+// TestAuditOfCharsets: the audit log says how the server has read a name that can be in UTF-8 and in a charset.
+func TestAuditOfCharsets(t *testing.T) {
+	s, cfg := simulated(t)
+	cfg.Tenants["acme"].Compatibility.Charset = servicetest.Encoding(t, "gbk")
+	lines := auditLines(t, cfg, s, func(c *ftptest.Client) {
+		c.Login("alice", servicetest.Password)
+		c.Store("\xc4\xbf\xc2\xbc", "abc")
+		c.Store("\xd6\xd0", "abc")
+		c.Command(221, "QUIT")
+	})
+	var got []string
+	for _, line := range lines {
+		if line["event"] == "upload" {
+			got = append(got, fmt.Sprint(line["path"], " ", line["name_charset"]))
+		}
+	}
+	if want := []string{"/alice/目录 gbk", "/alice/中 <nil>"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

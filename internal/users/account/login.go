@@ -353,7 +353,7 @@ func (r *Registry) decide(
 ) (*User, error) {
 	refused := ErrLoginRefused
 	var c credential
-	password := req.Password
+	passwords := []string{req.Password}
 	switch {
 	case who.user != nil:
 		if err := who.user.accepts(req.Certificates); err != nil {
@@ -364,7 +364,7 @@ func (r *Registry) decide(
 			return who.user, nil
 		}
 		charset := who.user.compatibilityAt(netaddr.Of(req.RemoteAddr)).Charset
-		c, password = who.user.credential(), decode(password, charset)
+		c, passwords = who.user.credential(), readings(req.Password, charset)
 	case who.asks():
 		if who.asked == nil {
 			_ = who.rules.accepts(req.Certificates) // those of the user's tenant decide, when it is known
@@ -383,7 +383,8 @@ func (r *Registry) decide(
 		_ = who.rules.accepts(req.Certificates)
 	}
 	// A refusal of the service comes no sooner than that of a configured user.
-	switch right, err := r.verifier.check(ctx, client, c, password); {
+	right, err := r.verifier.checkAny(ctx, client, c, passwords)
+	switch {
 	case err != nil:
 		return nil, err
 	case !right:

@@ -10,8 +10,10 @@ import (
 	"net/netip"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/base/schedule"
@@ -63,6 +65,25 @@ func newVerifier() *verifier {
 	}
 	v.hashes.Store(&passwordhash.Set{})
 	return v
+}
+
+// checkAny reports whether one of the passwords is right for c. The first one can be valid UTF-8 by chance, and then
+// others are what it means in charsets. Two passwords are checked whenever this is possible, so that the time does not
+// tell whether there is a user with a charset.
+func (v *verifier) checkAny(
+	ctx context.Context, client netip.Prefix, c credential, passwords []string,
+) (right bool, err error) {
+	first := passwords[0]
+	if len(passwords) == 1 && utf8.ValidString(first) &&
+		strings.ContainsFunc(first, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		passwords = append(passwords, first)
+	}
+	for _, password := range passwords {
+		if right, err = v.check(ctx, client, c, password); right || err != nil {
+			break
+		}
+	}
+	return right, err
 }
 
 // check reports whether password is right for c. For an unknown user none is. All passwords that are wrong cost the

@@ -147,18 +147,23 @@ func (r *Registry) LastLogins() []LastLogin {
 // client from before UTF-8 writes the name in the charset that the tenant has for its address.
 func (d *directory) find(addr netip.Addr, host, name string) *User {
 	if utf8.ValidString(name) {
-		return d.lookUp(host, name)
+		u := d.lookUp(host, name)
+		if u != nil || !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
+			return u
+		}
 	}
 	var found *User
 	for _, t := range d.tenants {
-		u := d.lookUp(host, t.inUTF8(name, addr))
-		if u == nil || u.Tenant != t {
-			continue
+		for _, reading := range readings(name, t.CompatibilityAt(addr).Charset) {
+			u := d.lookUp(host, reading)
+			if u == nil || u.Tenant != t {
+				continue
+			}
+			if found != nil && found != u {
+				return nil // one text in one charset, another in another
+			}
+			found = u
 		}
-		if found != nil {
-			return nil // one text in one charset, another in another
-		}
-		found = u
 	}
 	return found
 }

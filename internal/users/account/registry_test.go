@@ -40,6 +40,7 @@ func TestFindUser(t *testing.T) {
 		"umbrella": {Bucket: "umbrella", Hosts: []string{"xn--mnchen-3ya.example"}, Users: users("alice", "dave@home")},
 		"zebra":    {Bucket: "zebra", Users: users("erin")},
 		"tokyo":    {Bucket: "tokyo", Users: users("花子"), Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "shift_jis")}},
+		"beijing":  {Bucket: "beijing", Users: users("目录"), Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "gbk")}},
 		"moscow": {Bucket: "moscow", Users: users("Женя"), Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "windows-1251")},
 			Hosts: []string{"moscow.example"}},
 		"mirror": {Bucket: "mirror", Users: users("‛C6enia"), Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "raw")}},
@@ -76,6 +77,7 @@ func TestFindUser(t *testing.T) {
 		{"charset-of-another-tenant", "", "\xc6\xe5\xed\xff@tokyo", ""},
 		{"charset-of-the-host", "moscow.example", "\xc6\xe5\xed\xff", "moscow"},
 		{"charset-of-another-host", "ftp.acme.example", "\xc6\xe5\xed\xff", ""},
+		{"charset-that-is-valid-utf-8", "", "\xc4\xbf\xc2\xbc", "beijing"},
 		{"no-charset", "", "\xc6enia", ""},
 		{"utf-8-in-a-tenant-with-a-charset", "", "花子", "tokyo"},
 	} {
@@ -233,6 +235,12 @@ func TestLogin(t *testing.T) {
 			{Prefix: netip.MustParsePrefix("192.0.2.0/24")}: {Charset: servicetest.Encoding(t, "iso-8859-1")},
 		},
 	}
+	gbk, err := passwordhash.New("目录")
+	must.OK(t, err)
+	cfg.Tenants["beijing"] = &config.Tenant{
+		Bucket: s.Bucket(t), Users: map[string]*config.User{"wei": {PasswordHash: value.NewSecret(gbk)}},
+		Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "gbk")},
+	}
 	r := registryBefore(t, cfg, s)
 	login := func(t *testing.T, name string) *Login {
 		t.Helper()
@@ -248,6 +256,15 @@ func TestLogin(t *testing.T) {
 		for password, right := range map[string]bool{"w\xf6rd": true, "wörd": true, "w\xf6rt": false,
 			"w\xc3\xb6\xf6rd": false} {
 			_, err := r.Login(t.Context(), &LoginRequest{User: "hans", Password: password,
+				RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}})
+			if (err == nil) != right {
+				t.Errorf("%q: %v", password, err)
+			}
+		}
+	})
+	t.Run("password-that-is-valid-utf-8-by-chance", func(t *testing.T) {
+		for password, right := range map[string]bool{"\xc4\xbf\xc2\xbc": true, "目录": true, "目": false} {
+			_, err := r.Login(t.Context(), &LoginRequest{User: "wei", Password: password,
 				RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}})
 			if (err == nil) != right {
 				t.Errorf("%q: %v", password, err)

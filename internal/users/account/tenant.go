@@ -125,6 +125,22 @@ func (t *Tenant) inUTF8(text string, addr netip.Addr) string {
 	return decode(text, t.CompatibilityAt(addr).Charset)
 }
 
+// readings returns what a client can mean by a name or a password, UTF-8 first. A text in a charset can be valid UTF-8 by
+// chance (RFC 2640 A.1).
+func readings(text string, charset value.Encoding) []string {
+	all := []string{decode(text, charset)}
+	if charset.Raw() || !utf8.ValidString(text) {
+		return all
+	}
+	others, _ := charset.Readings(text) // without an error, because the text is valid UTF-8
+	for _, r := range others {
+		if r.Name != text {
+			all = append(all, r.Name)
+		}
+	}
+	return all
+}
+
 // decode returns a text in UTF-8, which a client may have written in a charset.
 func decode(text string, charset value.Encoding) string {
 	if charset.Raw() || utf8.ValidString(text) {
